@@ -1,0 +1,69 @@
+# What every target of the project shares: language, warnings, places of the
+# outputs, sanitizers; and the two functions that declare libraries and tools.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET default)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_package(Threads REQUIRED)
+
+add_library(tandem-flags INTERFACE)
+target_include_directories(tandem-flags INTERFACE
+  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_compile_options(tandem-flags INTERFACE -Wall -Wextra)
+
+if(TANDEM_SANITIZE)
+  string(REPLACE ";" "," sanitizers "${TANDEM_SANITIZE}")
+  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer -g
+    -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${sanitizers})
+endif()
+if(TANDEM_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# tandem_library(NAME SOURCES ... LINK ...): a static library `NAME` with the
+# alias `tandem::X` for `tandem-X`.
+function(tandem_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC tandem-flags ${arg_LINK})
+  string(REGEX REPLACE "^tandem-" "tandem::" alias ${name})
+  add_library(${alias} ALIAS ${name})
+  if(arg_DEPENDS)
+    add_dependencies(${name} ${arg_DEPENDS})
+  endif()
+  tandem_reuse_pch(${name} ${arg_LINK})
+endfunction()
+
+# tandem_tool(NAME SOURCES ... LINK ...): a program in build/bin.
+function(tandem_tool name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE tandem-flags ${arg_LINK})
+  tandem_reuse_pch(${name} ${arg_LINK})
+endfunction()
+
+# Compiler-side targets (those that link tandem-mlir or a library that does)
+# share one precompiled header; runtime-side ones have none.
+function(tandem_reuse_pch name)
+  set(compilerSide tandem-mlir tandem::ir tandem::reference tandem::passes
+    tandem::compiler tandem::trace)
+  foreach(link ${ARGN})
+    if(link IN_LIST compilerSide)
+      target_precompile_headers(${name} REUSE_FROM tandem-pch)
+      return()
+    endif()
+  endforeach()
+endfunction()
