@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# tests/lint/planted.sh LINT [PROGRAM]: the lint passes on a clean tree and
+# finds each planted violation, where it is. A lint that finds nothing because
+# it looks at nothing would fail here.
+#
+# PROGRAM is for 'linkage' alone: a program that needs more than it may.
+set -euo pipefail
+
+lint=$1
+lints=$(cd "$(dirname "$0")/../../tools/lint" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+
+# put FILE: writes standard input to FILE of the tree.
+put() {
+  mkdir -p "$tree/$(dirname "$1")"
+  cat >"$tree/$1"
+}
+
+# lines COUNT TEXT: COUNT lines of TEXT.
+lines() {
+  awk -v count="$1" -v text="$2" \
+    'BEGIN { for (i = 0; i < count; ++i) print text }'
+}
+
+# run_lint: leaves the output in `output`, the exit code in `code`.
+run_lint() {
+  code=0
+  output=$("$lints/$lint" "$tree" 2>&1) || code=$?
+  if [ "$code" -eq 77 ]; then
+    echo "$output"
+    exit 77
+  fi
+}
+
+expect_clean() {
+  run_lint
+  if [ "$code" -ne 0 ]; then
+    echo "expected '$lint' to pass on a clean tree but got $code:"
+    echo "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+# expect_found PLACE: exactly one finding, at PLACE (FILE:LINE); then the file
+# is removed.
+expect_found() {
+  run_lint
+  if [ "$code" -ne 1 ] ||
+    [ "$(grep -c "^[^ :]*:[0-9]*: " <<<"$output")" -ne 1 ] ||
+    ! grep -q "^$1: " <<<"$output"; then
+    echo "expected '$lint' to find exactly '$1' but got $code:"
+    echo "$output"
+    failures=$((failures + 1))
+  fi
+  rm "$tree/${1%:*}"
+}
+
+case $lint in
+  includes)
+    put runtime/Tensor.cpp <<'END'
+#include "runtime/artifact/DType.h"
+#include "zlib.h"
+#include <nlohmann/json.hpp>
+#include <vector>
+END
+    put ir/Dialect.cpp <<'END'
+#include "ir/Dialect.h.inc"
+#include "mlir/IR/Dialect.h"
+END
+    put tools/tandem/Main.cpp <<<'#include "runtime/Model.h"'
+    put tests/runtime/ModelTest.cpp <<<'#include "compiler/Driver.h"'
+    expect_clean
+    put runtime/Model.cpp < <(printf '%s\n' '#include <vector>' \
+      '#include "llvm/ADT/SmallVector.h"')
+    expect_found runtime/Model.cpp:2
+    put runtime/io/Npy.h <<<'#include <mlir/IR/Value.h>'
+    expect_found runtime/io/Npy.h:1
+    put runtime/artifact/Reader.cpp <<<'#include "runtime/Model.h"'
+    expect_found runtime/artifact/Reader.cpp:1
+    put passes/plan/Plan.cpp <<<'#  include "compiler/Driver.h"'
+    expect_found passes/plan/Plan.cpp:1
+    put ir/ops/Shape.td <<<'include "passes/Passes.td"'
+    expect_found ir/ops/Shape.td:1
+    put compiler/emit/Emit.cpp <<<'#include "runtime/Executor.h"'
+    expect_found compiler/emit/Emit.cpp:1
+    put cuda/Device.cpp <<<'#include <cuda.h>'
+    expect_found cuda/Device.cpp:1
+    put ir/Roles.cpp <<<'#include "Roles.h"'
+    expect_found ir/Roles.cpp:1
+    put tools/tandem-run/Main.cpp <<<'#include "compiler/Driver.h"'
+    expect_found tools/tandem-run/Main.cpp:1
+    ;;
+  sizes)
+    { echo '// At the limit.'; lines 699 'int x;'; } | put ir/Good.cpp
+    put tools/good.sh < <(printf '#!/bin/sh\n# Does nothing.\n')
+    expect_clean
+    { echo '// Too long.'; lines 700 'int x;'; } | put ir/Long.cpp
+    expect_found ir/Long.cpp:1
+    { echo '# Too long.'; lines 700 true; } | put tools/long
+    expect_found tools/long:1
+    put ir/Silent.h <<<'#pragma once'
+    expect_found ir/Silent.h:1
+    ;;
+  words)
+    put ir/Good.cpp <<'END'
+// The worker's hackney todos; mktemp XXXXXX; 'frame/work/x'; version 10.0.1.
+END
+    expect_clean
+    put ir/A.cpp < <(printf '//\n// TO%s: later\n' DO)
+    expect_found ir/A.cpp:2
+    put ir/B.h < <(printf '// FIX%s\n' ME)
+    expect_found ir/B.h:1
+    put tools/c.sh < <(printf '# XX%s\n' X)
+    expect_found tools/c.sh:1
+    put docs/d.md < <(printf 'a HA%s here\n' CK)
+    expect_found docs/d.md:1
+    put ir/E.cpp < <(printf '// scalar f%s now\n' or)
+    expect_found ir/E.cpp:1
+    put ir/F.cpp < <(printf 'auto f = "/wor%s/shared/x";\n' k)
+    expect_found ir/F.cpp:1
+    put tools/g < <(printf 'curl https://a-b.pkg.de%s/x\n' v)
+    expect_found tools/g:1
+    put tools/h < <(printf 'host 192.16%s.1.2\n' 8)
+    expect_found tools/h:1
+    ;;
+  format)
+    cp "$lints/../../.clang-format" "$tree/"
+    put ir/Good.cpp < <(printf 'int f(int x) { return x; }\n')
+    expect_clean
+    put ir/Bad.cpp < <(printf 'int f(int x) { return x; }\nint  y;\n')
+    expect_found ir/Bad.cpp:2
+    ;;
+  doc-links)
+    put docs/b.md < <(printf '# Words & `names`\n')
+    put README.md <<'END'
+[a](docs/b.md) [b](docs) [c](docs/b.md#words--names) [d](https://x.org/none)
+`[e](not/a/link)`
+END
+    expect_clean
+    put docs/c.md < <(printf 'text\n[a](../docs/b.md) [b](none.md)\n')
+    expect_found docs/c.md:2
+    put docs/c.md < <(printf '[a](b.md#nowhere)\n')
+    expect_found docs/c.md:1
+    ;;
+  linkage)
+    code=0
+    output=$("$lints/linkage" "$2") || code=$?
+    if [ "$code" -ne 1 ] || ! grep -q "needs 'lib[A-Za-z0-9]*" <<<"$output"
+    then
+      echo "expected 'linkage' to refuse '$2' but got $code: $output"
+      failures=1
+    fi
+    ;;
+  *)
+    echo "no planted violations for the lint '$lint'"
+    exit 2
+    ;;
+esac
+
+if [ $failures -gt 0 ]; then
+  echo "$failures failed"
+  exit 1
+fi
+echo "every planted violation is found"
