@@ -1,0 +1,137 @@
+//===- Model.h - a loaded artifact and its parameters ---------------------===//
+//
+// A Model is an artifact in memory: its code, its parameters and states, an
+// arena and a thread pool. Calls may come from several threads; those of one
+// model run one after the other. Each call checks all its arguments before it
+// changes anything, and the message names every argument that is wrong. After
+// the first call of a program with given tensors, a call allocates nothing.
+//
+// Inputs may have any strides and alignment; what is not dense and 64-byte
+// aligned is copied first. A destination is a tensor that receives a result: an
+// undefined one is set to a new tensor, a defined one is written to. Results
+// without a destination are computed and dropped.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_MODEL_H
+#define TANDEM_RUNTIME_MODEL_H
+
+#include "runtime/Tensor.h"
+#include "runtime/artifact/ArtifactReader.h"
+#include "runtime/artifact/Manifest.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tandem::runtime {
+
+struct Options {
+  int threads = 0;   ///< 0: one for each processor this process may use
+  uint64_t seed = 0; ///< of the initial parameters and states
+};
+
+/// A tensor that goes into a call.
+struct Argument {
+  std::string_view name;
+  const Tensor *tensor;
+};
+
+/// A tensor that comes out of a call.
+struct Destination {
+  std::string_view name;
+  Tensor *tensor;
+};
+
+struct BackwardOptions {
+  bool retainGraph = false; ///< keep the context for another backward
+  /// Run with gradients enabled: refused if the backward writes an input that
+  /// requires grad (the manifest's `mutated_in_backward`).
+  bool createGraph = false;
+};
+
+struct MemoryUse {
+  int64_t planned; ///< the largest `peak_bytes` of the programs
+  int64_t current; ///< bytes charged to the model now
+  int64_t peak;    ///< the largest `current` so far
+};
+
+class ModelCore;
+struct ContextState;
+
+/// What a forward saved for its backward. Movable; an empty one (default or
+/// moved from) is refused. Dropping it gives its buffers back to the model; it
+/// may outlive the model.
+class Context {
+public:
+  Context() = default;
+  explicit Context(std::shared_ptr<ContextState> state);
+  Context(Context &&other) noexcept = default;
+  Context &operator=(Context &&other) noexcept;
+  ~Context();
+
+  /// True if a backward can still use it.
+  bool live() const;
+
+private:
+  friend class Model;
+  std::shared_ptr<ContextState> state_;
+};
+
+class Model {
+public:
+  static Result<Model> load(const std::string &path,
+                            const Options &options = {});
+  static Result<Model> load(artifact::ArtifactReader reader,
+                            const Options &options = {});
+
+  const artifact::Manifest &manifest() const;
+  const artifact::ArtifactReader &reader() const;
+  int threads() const;
+  bool hasProgram(std::string_view name) const;
+
+  /// Returns the parameter or state `name`; the tensor shares its storage.
+  Result<Tensor> get(std::string_view name) const;
+  /// Overwrites the parameter or state `name`: same type and shape, any
+  /// strides. Bumps its version.
+  Status set(std::string_view name, const Tensor &tensor);
+  /// Sets every parameter and state that has an `init` anew. Equal seeds give
+  /// equal bits; a tensor depends on the seed and its own name only (kind
+  /// `counter`: on the seed and the stream).
+  Status initialize(uint64_t seed);
+
+  /// Runs a program that needs nothing but inputs, params and states
+  /// ("evaluate", "step", "forward"). `inputs` are exactly the program's;
+  /// `outputs` may name its outputs and gradients, once each.
+  Status run(std::string_view program, std::span<const Argument> inputs,
+             std::span<const Destination> outputs);
+
+  /// Runs "forward" and keeps what "backward" needs.
+  Result<Context> forward(std::span<const Argument> inputs,
+                          std::span<const Destination> outputs);
+
+  /// Runs "backward". `cotangents` are named as the outputs they belong to,
+  /// `grads` as the params and inputs. A saved value, input, param or state
+  /// that was written since the forward is an error. A failed check leaves the
+  /// context as it was.
+  Status backward(Context &context, std::span<const Argument> cotangents,
+                  std::span<const Destination> grads,
+                  const BackwardOptions &options = {});
+
+  /// Runs "update" with one gradient for each param it wants.
+  Status update(std::span<const Argument> grads);
+
+  /// Runs "step": forward, backward and update.
+  Status step(std::span<const Argument> inputs,
+              std::span<const Destination> outputs);
+
+  MemoryUse memory() const;
+
+private:
+  explicit Model(std::shared_ptr<ModelCore> core);
+  std::shared_ptr<ModelCore> core_;
+};
+
+} // namespace tandem::runtime
+
+#endif

@@ -1,0 +1,235 @@
+//===- Tensor.h - n-dimensional arrays and their storage ------------------===//
+//
+// A Tensor is a typed, possibly strided view of a Storage. Copying a Tensor
+// shares the storage and allocates nothing. A Storage counts its writes: every
+// write through this runtime bumps its version, so that a context can tell
+// whether what it saved is still what it saved. Versions belong to storage, not
+// to views of it.
+//
+// Shapes and strides are in elements. Tensors may be read from several threads;
+// whoever writes one keeps others away meanwhile.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_TENSOR_H
+#define TANDEM_RUNTIME_TENSOR_H
+
+#include "runtime/artifact/DType.h"
+#include "runtime/artifact/Status.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+struct DLManagedTensor;
+
+namespace tandem::runtime {
+
+using artifact::DType;
+
+/// The largest rank of a tensor.
+inline constexpr int maxRank = 16;
+
+/// The alignment in bytes of every storage that the runtime allocates.
+inline constexpr size_t storageAlignment = 64;
+
+/// Counts the bytes of the storages charged to it; thread-safe.
+struct MemoryAccount {
+  std::atomic<int64_t> current{0};
+  std::atomic<int64_t> peak{0};
+
+  void add(int64_t bytes);
+  void remove(int64_t bytes) { current -= bytes; }
+};
+
+/// Where a storage lies; the numbers are DLPack's.
+enum class DeviceKind : int32_t { Cpu = 1, Cuda = 2, Other = 0 };
+struct Device {
+  DeviceKind kind = DeviceKind::Cpu;
+  int32_t index = 0;
+
+  bool isHost() const { return kind == DeviceKind::Cpu; }
+};
+
+/// Returns "cpu", "cuda:1", or "device".
+std::string toString(Device device);
+
+/// A block of memory with a write counter.
+class Storage {
+public:
+  /// Allocates `bytes` uninitialised bytes on the host, aligned to
+  /// `storageAlignment`, charged to `account` (may be null).
+  static Result<std::shared_ptr<Storage>>
+  allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account = nullptr);
+
+  /// Wraps memory of somebody else; `release` runs when the last user is gone.
+  static std::shared_ptr<Storage> wrap(void *data, int64_t bytes, Device device,
+                                       std::function<void()> release);
+
+  Storage(const Storage &) = delete;
+  Storage &operator=(const Storage &) = delete;
+  ~Storage();
+
+  void *data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  void bumpVersion() { version_.fetch_add(1, std::memory_order_acq_rel); }
+
+private:
+  Storage() = default;
+
+  void *data_ = nullptr;
+  int64_t bytes_ = 0;
+  Device device_;
+  std::atomic<uint64_t> version_{0};
+  bool owned_ = false;
+  std::shared_ptr<MemoryAccount> account_;
+  std::function<void()> release_;
+};
+
+/// A short list of sizes or strides, held in place.
+class Extents {
+public:
+  Extents() = default;
+  /// Takes the first `maxRank` of `values`; callers check the rank.
+  explicit Extents(std::span<const int64_t> values);
+
+  int size() const { return size_; }
+  int64_t operator[](int i) const { return values_[i]; }
+  int64_t &operator[](int i) { return values_[i]; }
+  operator std::span<const int64_t>() const {
+    return {values_.data(), static_cast<size_t>(size_)};
+  }
+
+private:
+  std::array<int64_t, maxRank> values_{};
+  int size_ = 0;
+};
+
+/// Returns "[2, 3]".
+std::string toString(std::span<const int64_t> extents);
+
+/// Returns the number of elements of `shape`, or a Status that says why such a
+/// shape cannot be: rank, a negative size, more than 2^48 bytes.
+Result<int64_t> elementCount(DType dtype, std::span<const int64_t> shape);
+
+/// An n-dimensional array; or nothing (`defined()` false).
+class Tensor {
+public:
+  Tensor() = default;
+
+  /// Returns a new row-major tensor with arbitrary contents.
+  static Result<Tensor> empty(DType dtype, std::span<const int64_t> shape,
+                              std::shared_ptr<MemoryAccount> account = nullptr);
+  /// Returns a new row-major tensor of zeros.
+  static Result<Tensor> zeros(DType dtype, std::span<const int64_t> shape,
+                              std::shared_ptr<MemoryAccount> account = nullptr);
+  /// Returns a new row-major tensor with the `byteSize(dtype) * elements` bytes
+  /// at `data`.
+  static Result<Tensor> copyOf(const void *data, DType dtype,
+                               std::span<const int64_t> shape);
+  /// Returns a tensor over the caller's host memory, without copying. `strides`
+  /// (in elements) may be empty: row-major. `release` (may be
+  /// empty) runs when the last tensor that shares it is gone.
+  static Result<Tensor> wrap(void *data, DType dtype,
+                             std::span<const int64_t> shape,
+                             std::span<const int64_t> strides = {},
+                             std::function<void()> release = {});
+
+  /// Takes over a DLPack tensor (v0.6 ABI) without copying: its deleter runs
+  /// when the last tensor that shares it is gone. On error the caller keeps it.
+  static Result<Tensor> fromDLPack(DLManagedTensor *managed);
+  /// Exports this tensor without copying; the receiver calls the deleter.
+  /// Writes through it are seen by contexts only after `markWritten`.
+  Result<DLManagedTensor *> toDLPack() const;
+
+  bool defined() const { return storage_ != nullptr; }
+  DType dtype() const { return dtype_; }
+  std::span<const int64_t> shape() const { return shape_; }
+  std::span<const int64_t> strides() const { return strides_; }
+  int rank() const { return shape_.size(); }
+  int64_t elements() const { return elements_; }
+  /// Returns the bytes of the elements, without gaps.
+  int64_t bytes() const { return elements_ * byteSize(dtype_); }
+  Device device() const { return storage_ ? storage_->device() : Device{}; }
+
+  /// True if the elements lie row-major without gaps.
+  bool isDense() const;
+
+  /// Returns the address of the first element.
+  const void *data() const { return data_; }
+  template <typename T> const T *data() const {
+    return static_cast<const T *>(data());
+  }
+  /// Returns the address of the first element to write to, and bumps the
+  /// storage's version. A write through a pointer kept from earlier is to be
+  /// reported with `markWritten`.
+  void *mutableData();
+  template <typename T> T *mutableData() {
+    return static_cast<T *>(mutableData());
+  }
+
+  const std::shared_ptr<Storage> &storage() const { return storage_; }
+  uint64_t version() const { return storage_ ? storage_->version() : 0; }
+  /// Reports a write made behind the runtime's back.
+  void markWritten() const {
+    if (storage_)
+      storage_->bumpVersion();
+  }
+
+  /// Returns a view with other sizes and strides, `offset` elements after this
+  /// tensor's first; it must lie within the storage.
+  Result<Tensor> view(std::span<const int64_t> shape,
+                      std::span<const int64_t> strides,
+                      int64_t offset = 0) const;
+  /// Returns the view of the rows [begin, end) of the first dimension.
+  Result<Tensor> slice(int64_t begin, int64_t end) const;
+
+  /// Returns this tensor if it is dense, else a dense copy.
+  Result<Tensor> dense() const;
+  /// Returns a dense tensor of another type: this one if nothing changes.
+  /// Floating point values are rounded to nearest even; a value that an integer
+  /// type cannot hold is clamped to its ends, NaN becomes 0; a bool is whether
+  /// the value is not 0.
+  Result<Tensor> to(DType dtype) const;
+  /// Overwrites the elements with those of `source`: same shape and type, any
+  /// strides. Allocates nothing.
+  Status copyFrom(const Tensor &source);
+  /// Overwrites every element with `value`, converted as by `to`.
+  Status fill(double value);
+
+  /// Returns element number `index` in row-major order as a double (NaN if
+  /// there is no such element on the host).
+  double at(int64_t index) const;
+
+private:
+  static Result<Tensor> wrapOn(Device device, void *data, DType dtype,
+                               std::span<const int64_t> shape,
+                               std::span<const int64_t> strides,
+                               std::function<void()> release);
+  static Tensor over(std::shared_ptr<Storage> storage, void *data, DType dtype,
+                     std::span<const int64_t> shape,
+                     std::span<const int64_t> strides, int64_t elements);
+
+  std::shared_ptr<Storage> storage_;
+  void *data_ = nullptr;
+  int64_t elements_ = 0;
+  DType dtype_ = DType::F32;
+  Extents shape_, strides_;
+};
+
+/// Returns "f32 [2, 3]".
+std::string describe(DType dtype, std::span<const int64_t> shape);
+
+/// True if the two tensors' address ranges have a byte in common. Interleaved
+/// views of one storage count as overlapping.
+bool overlaps(const Tensor &a, const Tensor &b);
+
+} // namespace tandem::runtime
+
+#endif

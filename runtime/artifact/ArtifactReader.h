@@ -1,0 +1,56 @@
+//===- ArtifactReader.h - opens a .tdm file -------------------------------===//
+//
+// Maps the file and checks it whole: magic, version, sizes, checksums, padding,
+// section bounds and the manifest. A file that is truncated or altered anywhere
+// is refused with one message; what `open` returns can be relied on. The bytes
+// live as long as any copy of the reader.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_ARTIFACT_ARTIFACTREADER_H
+#define TANDEM_RUNTIME_ARTIFACT_ARTIFACTREADER_H
+
+#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/Status.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::artifact {
+
+class ArtifactReader {
+public:
+  struct Section {
+    std::string name;
+    std::span<const std::byte> bytes; ///< begins at a multiple of 64 in memory
+  };
+
+  static Result<ArtifactReader> open(const std::string &path);
+  /// Reads an artifact that is already in memory (copied).
+  static Result<ArtifactReader> fromMemory(std::span<const std::byte> bytes);
+
+  const Manifest &manifest() const { return contents->manifest; }
+  const std::vector<Section> &sections() const { return contents->sections; }
+  /// Returns the section's bytes; none if there is no such section.
+  std::span<const std::byte> section(std::string_view name) const;
+  /// Returns the bytes of the whole file.
+  size_t fileBytes() const { return contents->file.size(); }
+
+private:
+  struct Contents {
+    std::span<const std::byte> file;
+    std::shared_ptr<const void> memory; ///< keeps `file` alive
+    std::vector<Section> sections;
+    Manifest manifest;
+  };
+  static Result<ArtifactReader> parse(std::shared_ptr<Contents> contents);
+
+  std::shared_ptr<const Contents> contents;
+};
+
+} // namespace tandem::artifact
+
+#endif
