@@ -3,7 +3,7 @@
 # finds each planted violation, where it is. A lint that finds nothing because
 # it looks at nothing would fail here.
 #
-# PROGRAM is for 'linkage' alone: a program that needs more than it may.
+# PROGRAM is for 'linkage' alone: a program that needs libz.so.
 set -euo pipefail
 
 lint=$1
@@ -146,9 +146,9 @@ END
     ;;
   linkage)
     code=0
-    output=$("$lints/linkage" "$2") || code=$?
-    if [ "$code" -ne 1 ] || ! grep -q "needs 'lib[A-Za-z0-9]*" <<<"$output"
-    then
+    output=$("$lints/linkage" "$2" 1000) || code=$?
+    if [ "$code" -ne 1 ] || ! grep -q "needs 'libz.so" <<<"$output" ||
+      ! grep -q 'expected at most 1000 bytes' <<<"$output"; then
       echo "expected 'linkage' to refuse '$2' but got $code: $output"
       failures=1
     fi
