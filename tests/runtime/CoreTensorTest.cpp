@@ -108,13 +108,15 @@ TEST(Half, EveryF16RoundTrips) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     float value = floatFromF16(bits);
     uint16_t back = f16FromFloat(value);
-    if (std::isnan(value))
+    if (std::isnan(value)) {
       EXPECT_TRUE(std::isnan(floatFromF16(back)));
-    else
+    } else {
       EXPECT_EQ(back, bits);
+    }
     float wide = floatFromBF16(bits);
-    if (!std::isnan(wide))
+    if (!std::isnan(wide)) {
       EXPECT_EQ(bf16FromFloat(wide), bits);
+    }
   }
 }
 

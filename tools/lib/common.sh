@@ -124,13 +124,14 @@ build() {
     </dev/null 2>&1 | tee "$log" | show_ninja "$folder"; then
     fail "the build of '$folder' failed (log: $log)"
   fi
+  say "built $folder"
 }
 
 # show_ninja FOLDER: standard input is Ninja's output with the status
 # '@done/all@ '. With one edge a line and hundreds of edges, a loop of bash is
 # fast enough.
 show_ninja() {
-  local line steps=''
+  local line steps
   while IFS= read -r line; do
     case $line in
       @*/*@\ *)
@@ -145,9 +146,4 @@ show_ninja() {
         ;;
     esac
   done
-  if [ -n "$steps" ]; then
-    say "done: $steps steps in $1"
-  else
-    say "$1 is up to date"
-  fi
 }
