@@ -174,7 +174,7 @@ struct Manifest {
   const Program *findProgram(std::string_view name) const;
 };
 
-/// Returns the deterministic JSON text (one-space indent, a final newline).
+/// Returns the deterministic JSON text: one line.
 Result<std::string> toJson(const Manifest &manifest);
 
 /// Reads what `toJson` writes. Checks form only: call `validate` next.

@@ -1,0 +1,186 @@
+//===- Manifest.cpp - the manifest's structs and their JSON text ----------===//
+//
+// Look-ups and `toJson`. The order of the members is fixed by this file and is
+// that of docs/ARCHITECTURE.md; ManifestReader.cpp reads them back.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/artifact/Manifest.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tandem::artifact {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::string_view roleNames[] = {"input",  "param",     "state",
+                                          "output", "cotangent", "grad",
+                                          "update", "saved"};
+
+Json initJson(const Init &init) {
+  switch (init.kind) {
+  case Init::Kind::Constant:
+    return {{"kind", "constant"}, {"value", init.a}};
+  case Init::Kind::Uniform:
+    return {{"kind", "uniform"}, {"low", init.a}, {"high", init.b}};
+  case Init::Kind::Normal:
+    return {{"kind", "normal"}, {"mean", init.a}, {"std", init.b}};
+  case Init::Kind::Counter:
+    return {{"kind", "counter"}, {"stream", init.stream}, {"scale", init.a}};
+  }
+  return nullptr;
+}
+
+Json valueJson(const Value &value) {
+  Json json = {{"role", spelling(value.role)},
+               {"name", value.name},
+               {"dtype", spelling(value.dtype)},
+               {"shape", value.shape}};
+  if (value.requiresGrad)
+    json["requires_grad"] = true;
+  if (value.init)
+    json["init"] = initJson(*value.init);
+  return json;
+}
+
+Json kernelJson(const Kernel &kernel) {
+  return {{"symbol", kernel.symbol}, {"class", kernel.kind},
+          {"ops", kernel.ops},       {"flops", kernel.flops},
+          {"bytes", kernel.bytes},   {"scratch_bytes", kernel.scratchBytes}};
+}
+
+Json slotJson(const Slot &slot, bool isArgument) {
+  Json json = {{"role", spelling(slot.role)}, {"name", slot.name}};
+  bool named = slot.role == Role::Input || slot.role == Role::Param ||
+               slot.role == Role::State;
+  if (isArgument && named)
+    return json;
+  json["dtype"] = spelling(slot.dtype);
+  json["shape"] = slot.shape;
+  if (slot.role == Role::Update)
+    json["in_place"] = slot.inPlace;
+  if (!isArgument && slot.role == Role::Saved)
+    json["reason"] = slot.reason;
+  return json;
+}
+
+Json bufferJson(const Buffer &buffer) {
+  switch (buffer.place) {
+  case Buffer::Place::Argument:
+    return {{"in", "argument"}, {"index", buffer.index}};
+  case Buffer::Place::Result:
+    return {{"in", "result"}, {"index", buffer.index}};
+  case Buffer::Place::Arena:
+    return {
+        {"in", "arena"}, {"offset", buffer.offset}, {"bytes", buffer.bytes}};
+  case Buffer::Place::Constant:
+    return {
+        {"in", "constant"}, {"offset", buffer.offset}, {"bytes", buffer.bytes}};
+  }
+  return nullptr;
+}
+
+Json launchJson(const Launch &launch) {
+  return {{"kernel", launch.kernel}, {"buffers", launch.buffers},
+          {"reads", launch.reads},   {"writes", launch.writes},
+          {"work", launch.work},     {"grain", launch.grain},
+          {"stream", launch.stream}};
+}
+
+template <typename T, typename Fn>
+Json listJson(const std::vector<T> &list, Fn fn) {
+  Json json = Json::array();
+  for (const T &item : list)
+    json.push_back(fn(item));
+  return json;
+}
+
+Json programJson(const Program &program) {
+  auto argument = [](const Slot &slot) { return slotJson(slot, true); };
+  auto result = [](const Slot &slot) { return slotJson(slot, false); };
+  return {{"name", program.name},
+          {"arguments", listJson(program.arguments, argument)},
+          {"results", listJson(program.results, result)},
+          {"arena_bytes", program.arenaBytes},
+          {"peak_bytes", program.peakBytes},
+          {"buffers", listJson(program.buffers, bufferJson)},
+          {"launches", listJson(program.launches, launchJson)}};
+}
+
+} // namespace
+
+std::string_view spelling(Role role) {
+  return roleNames[static_cast<int>(role)];
+}
+
+std::optional<Role> parseRole(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(Role::Saved); ++i)
+    if (roleNames[i] == name)
+      return static_cast<Role>(i);
+  return std::nullopt;
+}
+
+std::optional<int64_t> tensorBytes(DType dtype,
+                                   const std::vector<int64_t> &shape) {
+  if (shape.size() > static_cast<size_t>(maxManifestRank))
+    return std::nullopt;
+  int64_t bytes = byteSize(dtype);
+  bool empty = false;
+  for (int64_t size : shape) {
+    if (size < 0)
+      return std::nullopt;
+    empty |= size == 0;
+    // A huge size beside a zero is refused too: strides are products of sizes.
+    if (size > 0 &&
+        (__builtin_mul_overflow(bytes, size, &bytes) || bytes > maxBytes))
+      return std::nullopt;
+  }
+  return empty ? 0 : bytes;
+}
+
+const Value *Manifest::findValue(std::string_view name) const {
+  for (const Value &value : values)
+    if (value.role != Role::Output && value.name == name)
+      return &value;
+  return nullptr;
+}
+
+const Value *Manifest::findOutput(std::string_view name) const {
+  for (const Value &value : values)
+    if (value.role == Role::Output && value.name == name)
+      return &value;
+  return nullptr;
+}
+
+const Program *Manifest::findProgram(std::string_view name) const {
+  for (const Program &program : programs)
+    if (program.name == name)
+      return &program;
+  return nullptr;
+}
+
+Result<std::string> toJson(const Manifest &manifest) {
+  Json json = {{"format", 1},
+               {"model", manifest.model},
+               {"producer", manifest.producer},
+               {"target",
+                {{"kind", manifest.target.kind},
+                 {"arch", manifest.target.arch},
+                 {"features", manifest.target.features}}}};
+  if (!manifest.loss.empty())
+    json["loss"] = manifest.loss;
+  if (!manifest.optimizer.empty())
+    json["optimizer"] = manifest.optimizer;
+  json["values"] = listJson(manifest.values, valueJson);
+  json["kernels"] = listJson(manifest.kernels, kernelJson);
+  json["programs"] = listJson(manifest.programs, programJson);
+  json["mutated_in_backward"] = manifest.mutatedInBackward;
+  try {
+    return json.dump() + "\n";
+  } catch (const Json::exception &) {
+    return Status::failed("manifest: expected names in UTF-8");
+  }
+}
+
+} // namespace tandem::artifact

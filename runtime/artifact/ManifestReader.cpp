@@ -1,0 +1,355 @@
+//===- ManifestReader.cpp - the manifest from its JSON text ---------------===//
+//
+// Reads what Manifest.cpp writes: every field's presence and type is checked,
+// unknown and repeated fields are refused (the format's version says what there
+// is), and all problems are reported with their JSON pointers. What the fields
+// mean together is checked by ManifestValidation.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/ManifestProblems.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+namespace tandem::artifact {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+/// The members of one JSON object; whoever reads a member names it, and
+/// `finish` reports those that nobody named.
+class Fields {
+public:
+  Fields(const Json &json, std::string pointer, ManifestProblems &problems)
+      : pointer(std::move(pointer)), problems(problems) {
+    if (json.is_object())
+      object = &json;
+    else
+      problems.add(this->pointer, std::string("expected an object but got ") +
+                                      json.type_name());
+  }
+
+  const std::string &at() const { return pointer; }
+
+  const Json *find(const char *key, bool required = true) {
+    known.insert(key);
+    if (!object)
+      return nullptr;
+    auto found = object->find(key);
+    if (found != object->end())
+      return &*found;
+    if (required)
+      problems.add(pointer, "expected the field '" + std::string(key) +
+                                "' but got none");
+    return nullptr;
+  }
+
+  void text(const char *key, std::string &out, bool required = true) {
+    if (const Json *json = find(key, required)) {
+      if (json->is_string())
+        out = json->get<std::string>();
+      else
+        wrong(child(pointer, key), "a string", *json);
+    }
+  }
+
+  void integer(const char *key, int64_t &out) {
+    if (const Json *json = find(key))
+      integer(*json, child(pointer, key), out);
+  }
+
+  void number(const char *key, double &out) {
+    if (const Json *json = find(key)) {
+      if (json->is_number())
+        out = json->get<double>();
+      else
+        wrong(child(pointer, key), "a number", *json);
+    }
+  }
+
+  void flag(const char *key, bool &out) {
+    if (const Json *json = find(key, false)) {
+      if (json->is_boolean())
+        out = json->get<bool>();
+      else
+        wrong(child(pointer, key), "true or false", *json);
+    }
+  }
+
+  void integers(const char *key, std::vector<int64_t> &out) {
+    each(key, [&](const Json &item, const std::string &at) {
+      integer(item, at, out.emplace_back());
+    });
+  }
+
+  void texts(const char *key, std::vector<std::string> &out) {
+    each(key, [&](const Json &item, const std::string &at) {
+      if (item.is_string())
+        out.push_back(item.get<std::string>());
+      else
+        wrong(at, "a string", item);
+    });
+  }
+
+  void dtype(DType &out) {
+    std::string name;
+    text("dtype", name);
+    if (std::optional<DType> type = parseDType(name))
+      out = *type;
+    else if (!name.empty())
+      problems.add(child(pointer, "dtype"), "unknown type '" + name + "'");
+  }
+
+  /// Calls `fn(item, pointer)` for each item of a list.
+  template <typename Fn> void each(const char *key, Fn fn) {
+    const Json *json = find(key);
+    if (!json)
+      return;
+    std::string at = child(pointer, key);
+    if (!json->is_array())
+      return wrong(at, "a list", *json);
+    int64_t index = 0;
+    for (const Json &item : *json)
+      fn(item, child(at, index++));
+  }
+
+  void finish() {
+    if (!object)
+      return;
+    for (const auto &[key, value] : object->items())
+      if (!known.count(key))
+        problems.add(child(pointer, std::string_view(key)), "unknown field");
+  }
+
+private:
+  void wrong(const std::string &at, const char *expected, const Json &json) {
+    problems.add(at, std::string("expected ") + expected + " but got " +
+                         json.type_name());
+  }
+
+  void integer(const Json &json, const std::string &at, int64_t &out) {
+    if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX)
+      problems.add(at, "expected a 64-bit integer but got " + json.dump());
+    else if (json.is_number_integer())
+      out = json.get<int64_t>();
+    else
+      wrong(at, "an integer", json);
+  }
+
+  const Json *object = nullptr;
+  std::string pointer;
+  ManifestProblems &problems;
+  std::set<std::string> known;
+};
+
+class Reader {
+public:
+  Manifest manifest;
+  ManifestProblems problems;
+
+  void read(const Json &json) {
+    Fields top(json, "", problems);
+    int64_t format = 1;
+    top.integer("format", format);
+    if (format != 1)
+      problems.add("/format",
+                   "expected format 1 but got " + std::to_string(format));
+    top.text("model", manifest.model);
+    top.text("producer", manifest.producer);
+    if (const Json *target = top.find("target")) {
+      Fields fields(*target, "/target", problems);
+      fields.text("kind", manifest.target.kind);
+      fields.text("arch", manifest.target.arch);
+      fields.texts("features", manifest.target.features);
+      fields.finish();
+    }
+    top.text("loss", manifest.loss, false);
+    top.text("optimizer", manifest.optimizer, false);
+    top.each("values", [&](const Json &item, const std::string &at) {
+      value(Fields(item, at, problems), manifest.values.emplace_back());
+    });
+    for (const Value &value : manifest.values)
+      if (value.role != Role::Output)
+        valueByName.emplace(value.name, &value);
+    top.each("kernels", [&](const Json &item, const std::string &at) {
+      kernel(Fields(item, at, problems), manifest.kernels.emplace_back());
+    });
+    top.each("programs", [&](const Json &item, const std::string &at) {
+      program(Fields(item, at, problems), manifest.programs.emplace_back());
+    });
+    top.integers("mutated_in_backward", manifest.mutatedInBackward);
+    top.finish();
+  }
+
+private:
+  void role(Fields &fields, Role &out) {
+    std::string name;
+    fields.text("role", name);
+    if (std::optional<Role> role = parseRole(name))
+      out = *role;
+    else if (!name.empty())
+      problems.add(child(fields.at(), "role"), "unknown role '" + name + "'");
+  }
+
+  void value(Fields fields, Value &out) {
+    role(fields, out.role);
+    fields.text("name", out.name);
+    fields.dtype(out.dtype);
+    fields.integers("shape", out.shape);
+    fields.flag("requires_grad", out.requiresGrad);
+    if (const Json *json = fields.find("init", false))
+      init(Fields(*json, child(fields.at(), "init"), problems),
+           out.init.emplace());
+    fields.finish();
+  }
+
+  void init(Fields fields, Init &out) {
+    std::string kind;
+    fields.text("kind", kind);
+    if (kind == "constant") {
+      out.kind = Init::Kind::Constant;
+      fields.number("value", out.a);
+    } else if (kind == "uniform") {
+      out.kind = Init::Kind::Uniform;
+      fields.number("low", out.a);
+      fields.number("high", out.b);
+    } else if (kind == "normal") {
+      out.kind = Init::Kind::Normal;
+      fields.number("mean", out.a);
+      fields.number("std", out.b);
+    } else if (kind == "counter") {
+      out.kind = Init::Kind::Counter;
+      fields.integer("stream", out.stream);
+      fields.number("scale", out.a);
+    } else {
+      problems.add(child(fields.at(), "kind"), "unknown init '" + kind + "'");
+      return;
+    }
+    fields.finish();
+  }
+
+  void kernel(Fields fields, Kernel &out) {
+    fields.text("symbol", out.symbol);
+    fields.text("class", out.kind);
+    fields.texts("ops", out.ops);
+    fields.integer("flops", out.flops);
+    fields.integer("bytes", out.bytes);
+    fields.integer("scratch_bytes", out.scratchBytes);
+    fields.finish();
+  }
+
+  void slot(Fields fields, Slot &out, bool isArgument) {
+    role(fields, out.role);
+    fields.text("name", out.name);
+    bool named = out.role == Role::Input || out.role == Role::Param ||
+                 out.role == Role::State;
+    if (isArgument && named) {
+      // A name without a value is left for `validate` to report.
+      auto found = valueByName.find(out.name);
+      if (found != valueByName.end()) {
+        out.dtype = found->second->dtype;
+        out.shape = found->second->shape;
+      }
+    } else {
+      fields.dtype(out.dtype);
+      fields.integers("shape", out.shape);
+    }
+    if (!isArgument && out.role == Role::Update)
+      fields.flag("in_place", out.inPlace);
+    if (!isArgument && out.role == Role::Saved)
+      fields.text("reason", out.reason, false);
+    fields.finish();
+  }
+
+  void buffer(Fields fields, Buffer &out) {
+    std::string place;
+    fields.text("in", place);
+    if (place == "argument" || place == "result") {
+      out.place =
+          place == "argument" ? Buffer::Place::Argument : Buffer::Place::Result;
+      fields.integer("index", out.index);
+    } else if (place == "arena" || place == "constant") {
+      out.place =
+          place == "arena" ? Buffer::Place::Arena : Buffer::Place::Constant;
+      fields.integer("offset", out.offset);
+      fields.integer("bytes", out.bytes);
+    } else {
+      problems.add(child(fields.at(), "in"), "unknown place '" + place + "'");
+      return;
+    }
+    fields.finish();
+  }
+
+  void launch(Fields fields, Launch &out) {
+    fields.integer("kernel", out.kernel);
+    fields.integers("buffers", out.buffers);
+    fields.integers("reads", out.reads);
+    fields.integers("writes", out.writes);
+    fields.integer("work", out.work);
+    fields.integer("grain", out.grain);
+    fields.integer("stream", out.stream);
+    fields.finish();
+  }
+
+  void program(Fields fields, Program &out) {
+    fields.text("name", out.name);
+    fields.each("arguments", [&](const Json &item, const std::string &at) {
+      slot(Fields(item, at, problems), out.arguments.emplace_back(), true);
+    });
+    fields.each("results", [&](const Json &item, const std::string &at) {
+      slot(Fields(item, at, problems), out.results.emplace_back(), false);
+    });
+    fields.integer("arena_bytes", out.arenaBytes);
+    fields.integer("peak_bytes", out.peakBytes);
+    fields.each("buffers", [&](const Json &item, const std::string &at) {
+      buffer(Fields(item, at, problems), out.buffers.emplace_back());
+    });
+    fields.each("launches", [&](const Json &item, const std::string &at) {
+      launch(Fields(item, at, problems), out.launches.emplace_back());
+    });
+    fields.finish();
+  }
+
+  std::unordered_map<std::string_view, const Value *> valueByName;
+};
+
+} // namespace
+
+Result<Manifest> fromJson(std::string_view text) {
+  // Repeated keys would silently overwrite each other; so one set of keys for
+  // each object that is open.
+  std::vector<std::set<std::string>> open;
+  std::string repeated;
+  auto watch = [&](int, Json::parse_event_t event, Json &parsed) {
+    if (event == Json::parse_event_t::object_start)
+      open.emplace_back();
+    else if (event == Json::parse_event_t::object_end)
+      open.pop_back();
+    else if (event == Json::parse_event_t::key &&
+             !open.back().insert(parsed.get<std::string>()).second)
+      repeated = parsed.get<std::string>();
+    return true;
+  };
+  try {
+    Json json = Json::parse(text.begin(), text.end(), watch);
+    if (!repeated.empty())
+      return Status::failed("manifest: field '" + repeated + "' is repeated");
+    Reader reader;
+    reader.read(json);
+    if (!reader.problems.none())
+      return reader.problems.status();
+    return std::move(reader.manifest);
+  } catch (const Json::parse_error &error) {
+    return Status::failed("manifest: expected JSON but got an error at byte " +
+                          std::to_string(error.byte));
+  } catch (const std::exception &error) {
+    return Status::failed(std::string("manifest: cannot be read: ") +
+                          error.what());
+  }
+}
+
+} // namespace tandem::artifact

@@ -1,0 +1,467 @@
+//===- ManifestValidation.cpp - the contract of the manifest --------------===//
+//
+// Checks what the executor relies on (docs/ARCHITECTURE.md, section 3): names
+// and links, types and sizes, bounds of buffers, and that launches write what
+// may be written and leave no result unwritten. Every arithmetic here is on
+// values that were checked to be small enough.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/ManifestProblems.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+namespace tandem::artifact {
+
+namespace {
+
+constexpr int64_t maxWork = int64_t(1) << 62;
+
+std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
+  std::string text = std::string(spelling(dtype)) + " [";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+bool isFloat(DType dtype) { return dtype >= DType::F16; }
+
+/// True for text that a message or a C string can carry.
+bool isName(const std::string &name) {
+  return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+}
+
+bool isSymbol(const std::string &name) {
+  auto ok = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+  };
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), ok);
+}
+
+/// The roles that may stand in a program's signature.
+struct Signature {
+  std::vector<Role> arguments, results;
+};
+
+Signature signatureOf(const std::string &program) {
+  using enum Role;
+  if (program == "forward")
+    return {{Input, Param, State}, {Output, Saved, Update}};
+  if (program == "backward")
+    return {{Cotangent, Saved, Input, Param, State}, {Grad, Update}};
+  if (program == "update")
+    return {{Grad, Param, State}, {Update}};
+  return {{Input, Param, State}, {Output, Grad, Update}};
+}
+
+class Validator {
+public:
+  Validator(const Manifest &manifest, int64_t constantsBytes)
+      : manifest(manifest), constantsBytes(constantsBytes) {}
+
+  Status run() {
+    if (manifest.target.kind.empty())
+      problems.add("/target/kind", "expected a kind of target but got none");
+    checkValues();
+    checkKernels();
+    std::set<std::string> names;
+    for (size_t i = 0; i < manifest.programs.size(); ++i) {
+      const Program &program = manifest.programs[i];
+      at = child("/programs", static_cast<int64_t>(i));
+      if (!isName(program.name))
+        problems.add(at + "/name", "expected a printable name");
+      if (!names.insert(program.name).second)
+        problems.add(at + "/name", "'" + program.name + "' is repeated");
+      checkProgram(program);
+    }
+    checkContext();
+    checkMutations();
+    return problems.status();
+  }
+
+private:
+  void checkValues() {
+    std::set<std::string> names, outputs;
+    for (size_t i = 0; i < manifest.values.size(); ++i) {
+      const Value &value = manifest.values[i];
+      std::string at = child("/values", static_cast<int64_t>(i));
+      if (value.role > Role::Output)
+        problems.add(
+            at + "/role",
+            "expected 'input', 'param', 'state' or 'output' but got '" +
+                std::string(spelling(value.role)) + "'");
+      if (!isName(value.name))
+        problems.add(at + "/name", "expected a printable name");
+      auto &space = value.role == Role::Output ? outputs : names;
+      if (!space.insert(value.name).second)
+        problems.add(at + "/name", "'" + value.name + "' is repeated");
+      if (value.role == Role::Output)
+        outputByName.emplace(value.name, &value);
+      else
+        valueByName.emplace(value.name, &value);
+      if (!tensorBytes(value.dtype, value.shape))
+        problems.add(at + "/shape", "no tensor has the type " +
+                                        shapeText(value.dtype, value.shape));
+      if (value.requiresGrad &&
+          ((value.role != Role::Input && value.role != Role::Param) ||
+           !isFloat(value.dtype)))
+        problems.add(at + "/requires_grad",
+                     "expected a floating point input or param");
+      if (value.init)
+        checkInit(value, at + "/init");
+    }
+    if (!manifest.loss.empty()) {
+      auto loss = outputByName.find(manifest.loss);
+      if (loss == outputByName.end())
+        problems.add("/loss",
+                     "expected an output but got '" + manifest.loss + "'");
+    }
+  }
+
+  void checkInit(const Value &value, const std::string &at) {
+    const Init &init = *value.init;
+    if (value.role != Role::Param && value.role != Role::State)
+      problems.add(at, "expected it on a param or state only");
+    if (!std::isfinite(init.a) || !std::isfinite(init.b))
+      problems.add(at, "expected finite numbers");
+    if (init.kind != Init::Kind::Constant && !isFloat(value.dtype))
+      problems.add(at, "expected the kind 'constant' for the type '" +
+                           std::string(spelling(value.dtype)) + "'");
+    if (init.kind == Init::Kind::Constant && !isFloat(value.dtype)) {
+      // 2^53 and below are integers that a double holds exactly.
+      double bits = std::min<double>(8 * byteSize(value.dtype) - 1, 53);
+      double high = std::ldexp(1.0, static_cast<int>(bits)) - 1;
+      double low = -high - 1;
+      if (value.dtype == DType::U8)
+        low = 0, high = 255;
+      if (value.dtype == DType::Bool)
+        low = 0, high = 1;
+      if (!(init.a >= low && init.a <= high) || init.a != std::floor(init.a))
+        problems.add(at + "/value", "expected a value of the type '" +
+                                        std::string(spelling(value.dtype)) +
+                                        "' but got " + std::to_string(init.a));
+    }
+    if (init.kind == Init::Kind::Uniform && !(init.a <= init.b))
+      problems.add(at, "expected low to be at most high");
+    if (init.kind == Init::Kind::Normal && !(init.b >= 0))
+      problems.add(at + "/std", "expected at least 0");
+    if (init.kind == Init::Kind::Counter &&
+        (init.stream < 0 || init.stream >= int64_t(1) << 32))
+      problems.add(at + "/stream", "expected 0 to 2^32 - 1 but got " +
+                                       std::to_string(init.stream));
+  }
+
+  void checkKernels() {
+    std::set<std::string> symbols;
+    for (size_t i = 0; i < manifest.kernels.size(); ++i) {
+      const Kernel &kernel = manifest.kernels[i];
+      std::string at = child("/kernels", static_cast<int64_t>(i));
+      if (!isSymbol(kernel.symbol))
+        problems.add(at + "/symbol", "expected a symbol name");
+      if (!symbols.insert(kernel.symbol).second)
+        problems.add(at + "/symbol", "'" + kernel.symbol + "' is repeated");
+      inRange(at + "/flops", kernel.flops, 0, maxWork);
+      inRange(at + "/bytes", kernel.bytes, 0, maxWork);
+      inRange(at + "/scratch_bytes", kernel.scratchBytes, 0, maxBytes);
+    }
+  }
+
+  bool inRange(const std::string &pointer, int64_t value, int64_t low,
+               int64_t high) {
+    if (value >= low && value <= high)
+      return true;
+    if (high < low)
+      problems.add(pointer, "expected nothing to point to but got " +
+                                std::to_string(value));
+    else
+      problems.add(pointer, "expected " + std::to_string(low) + " to " +
+                                std::to_string(high) + " but got " +
+                                std::to_string(value));
+    return false;
+  }
+
+  void checkProgram(const Program &program) {
+    Signature allowed = signatureOf(program.name);
+    checkSlots(program.arguments, allowed.arguments, at + "/arguments", true);
+    checkSlots(program.results, allowed.results, at + "/results", false);
+    inRange(at + "/arena_bytes", program.arenaBytes, 0, maxBytes);
+    inRange(at + "/peak_bytes", program.peakBytes, 0, maxBytes);
+    checkInPlace(program);
+    for (size_t i = 0; i < program.buffers.size(); ++i)
+      checkBuffer(program, program.buffers[i],
+                  child(at + "/buffers", static_cast<int64_t>(i)));
+    std::vector<bool> argumentWritten(program.arguments.size());
+    std::vector<bool> resultWritten(program.results.size());
+    for (size_t i = 0; i < program.launches.size(); ++i)
+      checkLaunch(program, program.launches[i],
+                  child(at + "/launches", static_cast<int64_t>(i)),
+                  argumentWritten, resultWritten);
+    for (size_t i = 0; i < program.results.size(); ++i) {
+      const Slot &result = program.results[i];
+      std::optional<int64_t> bytes = tensorBytes(result.dtype, result.shape);
+      bool written =
+          result.inPlace
+              ? inPlace.count(result.name) &&
+                    argumentWritten[inPlace.find(result.name)->second]
+              : resultWritten[i];
+      if (!written && bytes && *bytes > 0)
+        problems.add(child(at + "/results", static_cast<int64_t>(i)),
+                     "expected a launch that writes '" + result.name +
+                         "' but got none");
+    }
+  }
+
+  void checkSlots(const std::vector<Slot> &slots,
+                  const std::vector<Role> &allowed, const std::string &list,
+                  bool isArgument) {
+    std::set<std::pair<Role, std::string>> seen;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const Slot &slot = slots[i];
+      std::string at = child(list, static_cast<int64_t>(i));
+      if (std::find(allowed.begin(), allowed.end(), slot.role) == allowed.end())
+        problems.add(at + "/role", "'" + std::string(spelling(slot.role)) +
+                                       "' cannot stand here");
+      if (!isName(slot.name))
+        problems.add(at + "/name", "expected a printable name");
+      if (!seen.insert({slot.role, slot.name}).second)
+        problems.add(at + "/name", "'" + slot.name + "' is repeated");
+      if (!tensorBytes(slot.dtype, slot.shape))
+        problems.add(at + "/shape", "no tensor has the type " +
+                                        shapeText(slot.dtype, slot.shape));
+      if (slot.inPlace && (isArgument || slot.role != Role::Update))
+        problems.add(at + "/in_place", "expected it on an update only");
+      if (slot.role != Role::Saved)
+        checkLink(slot, at);
+    }
+  }
+
+  /// A slot other than a saved one speaks of a value; its type is the value's.
+  void checkLink(const Slot &slot, const std::string &at) {
+    bool ofOutput = slot.role == Role::Output || slot.role == Role::Cotangent;
+    const auto &names = ofOutput ? outputByName : valueByName;
+    auto found = names.find(slot.name);
+    bool known = found != names.end();
+    if (known && slot.role <= Role::State)
+      known = found->second->role == slot.role;
+    if (known && slot.role == Role::Grad)
+      known = found->second->role != Role::State;
+    if (!known) {
+      const char *what = ofOutput                    ? "output"
+                         : slot.role == Role::Input  ? "input"
+                         : slot.role == Role::Param  ? "param"
+                         : slot.role == Role::State  ? "state"
+                         : slot.role == Role::Update ? "input, param or state"
+                                                     : "input or param";
+      problems.add(at + "/name",
+                   "there is no " + std::string(what) + " '" + slot.name + "'");
+      return;
+    }
+    const Value &value = *found->second;
+    if (value.dtype != slot.dtype || value.shape != slot.shape)
+      problems.add(at, "expected '" + slot.name + "' to have the type " +
+                           shapeText(value.dtype, value.shape) + " but got " +
+                           shapeText(slot.dtype, slot.shape));
+    if ((slot.role == Role::Grad || slot.role == Role::Cotangent) &&
+        !isFloat(value.dtype))
+      problems.add(at, "expected a floating point type but got '" +
+                           std::string(spelling(value.dtype)) + "'");
+  }
+
+  /// Finds the argument that each in-place update writes to.
+  void checkInPlace(const Program &program) {
+    inPlace.clear();
+    for (size_t r = 0; r < program.results.size(); ++r) {
+      const Slot &result = program.results[r];
+      if (!result.inPlace)
+        continue;
+      bool found = false;
+      for (size_t a = 0; a < program.arguments.size() && !found; ++a) {
+        const Slot &argument = program.arguments[a];
+        found = argument.role <= Role::State && argument.name == result.name;
+        if (found)
+          inPlace.emplace(result.name, a);
+      }
+      if (!found)
+        problems.add(child(at + "/results", static_cast<int64_t>(r)),
+                     "expected '" + result.name +
+                         "' among the arguments, since it is updated in place");
+    }
+  }
+
+  void checkBuffer(const Program &program, const Buffer &buffer,
+                   const std::string &at) {
+    using enum Buffer::Place;
+    if (buffer.place == Argument) {
+      inRange(at + "/index", buffer.index, 0,
+              static_cast<int64_t>(program.arguments.size()) - 1);
+      return;
+    }
+    if (buffer.place == Buffer::Place::Result) {
+      if (inRange(at + "/index", buffer.index, 0,
+                  static_cast<int64_t>(program.results.size()) - 1) &&
+          program.results[buffer.index].inPlace)
+        problems.add(at + "/index",
+                     "expected the buffer of '" +
+                         program.results[buffer.index].name +
+                         "' to be its argument's, since it is in place");
+      return;
+    }
+    int64_t end = buffer.place == Arena ? program.arenaBytes : constantsBytes;
+    // Each is at least 0 and at most 2^48: the sum does not overflow.
+    if (inRange(at + "/offset", buffer.offset, 0, end) &&
+        inRange(at + "/bytes", buffer.bytes, 0, end) &&
+        buffer.offset + buffer.bytes > end)
+      problems.add(at, "expected it to end at most at " + std::to_string(end) +
+                           " but got " +
+                           std::to_string(buffer.offset + buffer.bytes));
+    if (buffer.offset % bufferAlignment != 0)
+      problems.add(at + "/offset",
+                   "expected a multiple of " + std::to_string(bufferAlignment) +
+                       " but got " + std::to_string(buffer.offset));
+  }
+
+  void checkLaunch(const Program &program, const Launch &launch,
+                   const std::string &at, std::vector<bool> &argumentWritten,
+                   std::vector<bool> &resultWritten) {
+    inRange(at + "/kernel", launch.kernel, 0,
+            static_cast<int64_t>(manifest.kernels.size()) - 1);
+    inRange(at + "/work", launch.work, 0, maxWork);
+    inRange(at + "/grain", launch.grain, 1, maxWork);
+    inRange(at + "/stream", launch.stream, 0, 1 << 16);
+    bool inBounds = true;
+    for (size_t i = 0; i < launch.buffers.size(); ++i)
+      inBounds &= inRange(child(at + "/buffers", static_cast<int64_t>(i)),
+                          launch.buffers[i], 0,
+                          static_cast<int64_t>(program.buffers.size()) - 1);
+    std::vector<bool> used(launch.buffers.size());
+    auto positions = [&](const std::vector<int64_t> &list, const char *name) {
+      std::vector<bool> seen(launch.buffers.size());
+      for (size_t i = 0; i < list.size(); ++i) {
+        std::string item = child(at + name, static_cast<int64_t>(i));
+        if (!inRange(item, list[i], 0,
+                     static_cast<int64_t>(launch.buffers.size()) - 1))
+          continue;
+        if (seen[list[i]])
+          problems.add(item,
+                       "position " + std::to_string(list[i]) + " is repeated");
+        seen[list[i]] = used[list[i]] = true;
+      }
+      return seen;
+    };
+    positions(launch.reads, "/reads");
+    std::vector<bool> written = positions(launch.writes, "/writes");
+    for (size_t i = 0; i < used.size(); ++i) {
+      std::string item = child(at + "/buffers", static_cast<int64_t>(i));
+      if (!used[i])
+        problems.add(item, "expected it among the reads or the writes");
+      if (written[i] && inBounds)
+        checkWrite(program, program.buffers[launch.buffers[i]], item,
+                   argumentWritten, resultWritten);
+    }
+  }
+
+  void checkWrite(const Program &program, const Buffer &buffer,
+                  const std::string &at, std::vector<bool> &argumentWritten,
+                  std::vector<bool> &resultWritten) {
+    using enum Buffer::Place;
+    auto index = static_cast<size_t>(buffer.index);
+    if (buffer.place == Constant)
+      problems.add(at, "a constant cannot be written");
+    if (buffer.place == Buffer::Place::Result && buffer.index >= 0 &&
+        index < program.results.size())
+      resultWritten[index] = true;
+    if (buffer.place != Argument || buffer.index < 0 ||
+        index >= program.arguments.size())
+      return;
+    const Slot &argument = program.arguments[index];
+    auto found = inPlace.find(argument.name);
+    if (argument.role > Role::State || found == inPlace.end() ||
+        found->second != index)
+      problems.add(at, "expected an update in place of '" + argument.name +
+                           "', since a launch writes to it");
+    argumentWritten[index] = true;
+  }
+
+  /// What the backward takes from the forward is what the forward gives.
+  void checkContext() {
+    const Program *forward = manifest.findProgram("forward");
+    const Program *backward = manifest.findProgram("backward");
+    if (!backward)
+      return;
+    std::string list =
+        child("/programs", backward - manifest.programs.data()) + "/arguments";
+    if (!forward) {
+      problems.add("/programs", "expected 'forward' beside 'backward'");
+      return;
+    }
+    for (size_t i = 0; i < backward->arguments.size(); ++i) {
+      const Slot &slot = backward->arguments[i];
+      std::string at = child(list, static_cast<int64_t>(i));
+      auto same = [&](const Slot &other) {
+        return other.name == slot.name && other.role == slot.role;
+      };
+      auto updated = [&](const Slot &other) {
+        return other.role == Role::Update && other.name == slot.name;
+      };
+      const auto &given =
+          slot.role == Role::Saved ? forward->results : forward->arguments;
+      auto found = std::find_if(given.begin(), given.end(), same);
+      if (slot.role == Role::Saved || slot.role == Role::Input) {
+        if (found == given.end())
+          problems.add(at, "expected 'forward' to have the " +
+                               std::string(spelling(slot.role)) + " '" +
+                               slot.name + "'");
+        else if (found->dtype != slot.dtype || found->shape != slot.shape)
+          problems.add(at, "expected '" + slot.name + "' to have the type " +
+                               shapeText(found->dtype, found->shape) +
+                               " of 'forward' but got " +
+                               shapeText(slot.dtype, slot.shape));
+      }
+      // The backward speaks of the value at the forward's call.
+      if (slot.role <= Role::State &&
+          std::any_of(forward->results.begin(), forward->results.end(),
+                      updated))
+        problems.add(at, "expected '" + slot.name +
+                             "' to be saved, since 'forward' updates it");
+    }
+  }
+
+  void checkMutations() {
+    std::set<int64_t> seen;
+    for (size_t i = 0; i < manifest.mutatedInBackward.size(); ++i) {
+      int64_t index = manifest.mutatedInBackward[i];
+      std::string at = child("/mutated_in_backward", static_cast<int64_t>(i));
+      if (!inRange(at, index, 0,
+                   static_cast<int64_t>(manifest.values.size()) - 1))
+        continue;
+      if (!manifest.values[index].requiresGrad)
+        problems.add(at, "expected a value that requires grad but got '" +
+                             manifest.values[index].name + "'");
+      if (!seen.insert(index).second)
+        problems.add(at, std::to_string(index) + " is repeated");
+    }
+  }
+
+  const Manifest &manifest;
+  int64_t constantsBytes;
+  ManifestProblems problems;
+  std::string at; ///< the program at hand
+  std::unordered_map<std::string, const Value *> valueByName, outputByName;
+  std::unordered_map<std::string, size_t> inPlace;
+};
+
+} // namespace
+
+Status validate(const Manifest &manifest, int64_t constantsBytes) {
+  return Validator(manifest, constantsBytes).run();
+}
+
+} // namespace tandem::artifact
