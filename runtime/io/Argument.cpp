@@ -1,0 +1,153 @@
+//===- Argument.cpp - NAME=VALUE on a command line ------------------------===//
+//
+// The extension decides the format, for reading as for writing, so that one
+// spelling means one thing. A ':' separates a member only after ".npz" or
+// ".safetensors"; elsewhere it belongs to the path.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/Argument.h"
+
+#include "runtime/io/Elements.h"
+#include "runtime/io/Npy.h"
+#include "runtime/io/Npz.h"
+#include "runtime/io/Safetensors.h"
+
+#include <map>
+
+namespace tandem::io {
+namespace {
+
+constexpr std::string_view extensions =
+    "'.npy', '.npz[:MEMBER]' or '.safetensors[:TENSOR]'";
+
+/// Takes "PATH.npz" or "PATH.npz:MEMBER" apart; returns whether it is one.
+bool splitMember(std::string_view text, std::string_view extension,
+                 Argument &argument) {
+  std::string separator = std::string(extension) + ":";
+  size_t at = text.find(separator);
+  if (at == std::string_view::npos && !text.ends_with(extension))
+    return false;
+  size_t end =
+      at == std::string_view::npos ? text.size() : at + extension.size();
+  argument.text = text.substr(0, end);
+  if (end < text.size())
+    argument.member = text.substr(end + 1);
+  return true;
+}
+
+Result<Array> readTensor(const std::string &path, const std::string &member,
+                         const std::string &name) {
+  auto file = Safetensors::read(path);
+  if (!file)
+    return std::move(file).status();
+  const auto &entries = file->entries();
+  std::string wanted = member.empty() ? name : member;
+  if (member.empty() && !entries.count(wanted) && entries.size() == 1)
+    wanted = entries.begin()->first;
+  auto view = file->find(wanted);
+  if (!view) {
+    std::string present;
+    for (const auto &[other, entry] : entries)
+      present += (present.empty() ? "" : ", ") + inQuotes(other);
+    return Status::usage(inQuotes(path) + ": has no tensor " +
+                         inQuotes(wanted) + "; it has " +
+                         (present.empty() ? "none" : present));
+  }
+  return Array{view->dtype,
+               {view->shape.begin(), view->shape.end()},
+               {view->bytes.begin(), view->bytes.end()}};
+}
+
+} // namespace
+
+std::string Argument::where() const {
+  if (kind == Kind::Scalar)
+    return inQuotes(text);
+  return inQuotes(text + (member.empty() ? "" : ":" + member));
+}
+
+Result<Argument> parseArgument(std::string_view text) {
+  size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 ||
+      equals + 1 == text.size())
+    return Status::usage("expected NAME=@FILE or NAME=NUMBER but got " +
+                         inQuotes(text));
+  Argument argument;
+  argument.name = text.substr(0, equals);
+  std::string_view value = text.substr(equals + 1);
+  if (value[0] != '@') {
+    argument.text = value;
+    return argument;
+  }
+  value.remove_prefix(1);
+  if (splitMember(value, ".npz", argument)) {
+    argument.kind = Argument::Kind::Npz;
+  } else if (splitMember(value, ".safetensors", argument)) {
+    argument.kind = Argument::Kind::Safetensors;
+  } else if (value.ends_with(".npy")) {
+    argument.kind = Argument::Kind::Npy;
+    argument.text = value;
+  } else {
+    return Status::usage(inQuotes(argument.name) + ": expected a file named " +
+                         std::string(extensions) + " but got " +
+                         inQuotes(value));
+  }
+  return argument;
+}
+
+Result<Array> readArgument(const Argument &argument,
+                           artifact::DType scalarType) {
+  switch (argument.kind) {
+  case Argument::Kind::Scalar:
+    return parseScalar(argument.text, scalarType);
+  case Argument::Kind::Npy:
+    return readNpy(argument.text);
+  case Argument::Kind::Npz:
+    return readNpz(argument.text, argument.member, argument.name);
+  case Argument::Kind::Safetensors:
+    break;
+  }
+  return readTensor(argument.text, argument.member, argument.name);
+}
+
+Status writeArguments(std::span<const OutputFile> outputs) {
+  using Members = std::map<std::string, ArrayView>;
+  std::map<std::pair<std::string, Argument::Kind>, Members> files;
+  std::string problems;
+  for (const OutputFile &output : outputs) {
+    const Argument &argument = output.argument;
+    std::string problem;
+    if (argument.kind == Argument::Kind::Scalar) {
+      problem = inQuotes(argument.name) +
+                ": expected '@FILE' with a file named " +
+                std::string(extensions) + " but got " + inQuotes(argument.text);
+    } else {
+      std::string member =
+          argument.member.empty() ? argument.name : argument.member;
+      if (argument.kind == Argument::Kind::Npy)
+        member.clear();
+      if (!files[{argument.text, argument.kind}]
+               .emplace(member, output.array)
+               .second)
+        problem = "two outputs go to " + argument.where();
+    }
+    if (!problem.empty())
+      problems += (problems.empty() ? "" : "; ") + problem;
+  }
+  if (!problems.empty())
+    return Status::usage(problems);
+  for (const auto &[file, members] : files) {
+    Status status = Status::success();
+    if (file.second == Argument::Kind::Npy)
+      status = writeNpy(file.first, members.begin()->second);
+    else if (file.second == Argument::Kind::Npz)
+      status = writeNpz(file.first, members);
+    else
+      status = writeSafetensors(file.first, members, {});
+    if (!status)
+      return status;
+  }
+  return Status::success();
+}
+
+} // namespace tandem::io

@@ -1,0 +1,50 @@
+//===- Argument.h - NAME=VALUE on a command line --------------------------===//
+//
+// What `--input`, `--data` and `--output` take: NAME=@FILE.npy,
+// NAME=@FILE.npz[:MEMBER], NAME=@FILE.safetensors[:TENSOR], or, to read, a
+// scalar written out: NAME=3.5. Without a member an .npz or .safetensors file
+// gives its array NAME, or its only one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_IO_ARGUMENT_H
+#define TANDEM_RUNTIME_IO_ARGUMENT_H
+
+#include "runtime/io/Array.h"
+
+namespace tandem::io {
+
+/// A NAME=VALUE argument, taken apart.
+struct Argument {
+  enum class Kind { Scalar, Npy, Npz, Safetensors };
+  std::string name;
+  Kind kind = Kind::Scalar;
+  std::string text;   ///< the scalar, or the path
+  std::string member; ///< may be empty
+
+  /// Returns what the user wrote after '=', in quotes.
+  std::string where() const;
+};
+
+/// Takes `text` apart; fails with Usage if it has no '=', an empty name or
+/// value, or a file whose extension is none of the three.
+Result<Argument> parseArgument(std::string_view text);
+
+/// Reads the array that a file argument names; a scalar becomes `scalarType`.
+/// Messages begin with `where()`.
+Result<Array> readArgument(const Argument &argument,
+                           artifact::DType scalarType);
+
+/// A result and the place where it goes.
+struct OutputFile {
+  Argument argument;
+  ArrayView array;
+};
+
+/// Writes each array where its argument says; those for one file go into it
+/// together. Fails with Usage, before anything is written, if an argument is a
+/// scalar or two name the same place.
+Status writeArguments(std::span<const OutputFile> outputs);
+
+} // namespace tandem::io
+
+#endif

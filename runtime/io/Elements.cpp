@@ -1,0 +1,307 @@
+//===- Elements.cpp - reading and converting elements of any type ---------===//
+//
+// One loop per pair of types, instantiated from a table of element types, so
+// that a conversion costs a pass over memory and no call per element. f16 and
+// bf16 are converted through f32, in which both are exact.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/Elements.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+namespace tandem::io {
+namespace {
+
+using artifact::DType;
+
+/// An IEEE half; kept as bits because C++20 has no such type.
+struct Half {
+  uint16_t bits;
+
+  operator double() const {
+    int exponent = (bits >> 10) & 31;
+    double mantissa = bits & 1023;
+    double magnitude =
+        exponent == 31
+            ? (mantissa == 0 ? double(INFINITY) : double(NAN))
+            : (exponent == 0 ? std::ldexp(mantissa, -24)
+                             : std::ldexp(mantissa + 1024, exponent - 25));
+    return bits & 0x8000 ? -magnitude : magnitude;
+  }
+
+  /// Rounds to nearest, ties to even.
+  static Half from(double value) {
+    uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    double magnitude = std::fabs(value);
+    if (std::isnan(value))
+      return {uint16_t(sign | 0x7e00)};
+    if (magnitude == 0)
+      return {sign};
+    if (magnitude >= 65520) // the middle of the largest half and the next
+      return {uint16_t(sign | 0x7c00)};
+    // In units of the last place: 2^-24 for subnormals, else 2^(e-10). A
+    // mantissa that rounds up to 2048 carries into the exponent by addition.
+    int exponent = 0;
+    std::frexp(magnitude, &exponent); // magnitude in [2^(e-1), 2^e)
+    int biased = std::max(exponent - 1 + 15, 0);
+    int unit = biased == 0 ? -24 : exponent - 11;
+    auto mantissa = uint16_t(std::nearbyint(std::ldexp(magnitude, -unit)));
+    return {uint16_t(sign + mantissa + (biased > 0 ? (biased - 1) << 10 : 0))};
+  }
+};
+
+/// The upper half of an f32.
+struct BFloat {
+  uint16_t bits;
+
+  operator double() const {
+    return double(std::bit_cast<float>(uint32_t(bits) << 16));
+  }
+
+  /// Rounds to nearest, ties to even, once: from the double, by way of an f32
+  /// rounded to odd (the sticky bit says what the cut-off digits were).
+  static BFloat from(double value) {
+    auto narrowed = static_cast<float>(value);
+    auto raw = std::bit_cast<uint32_t>(narrowed);
+    if (std::isnan(value))
+      return {uint16_t((raw >> 16) | 0x40)};
+    if (std::isfinite(narrowed) && double(narrowed) != value) {
+      if (std::fabs(double(narrowed)) > std::fabs(value))
+        --raw;
+      raw |= 1;
+    }
+    return {uint16_t((raw + 0x7fff + ((raw >> 16) & 1)) >> 16)};
+  }
+};
+
+/// A bool's byte, told apart from u8.
+struct Boolean {
+  uint8_t byte;
+};
+
+/// Calls `body` with a value of the C++ type of `dtype`.
+template <typename Body> auto withType(DType dtype, Body body) {
+  switch (dtype) {
+  case DType::Bool:
+    return body(Boolean{});
+  case DType::I8:
+    return body(int8_t{});
+  case DType::U8:
+    return body(uint8_t{});
+  case DType::I16:
+    return body(int16_t{});
+  case DType::I32:
+    return body(int32_t{});
+  case DType::I64:
+    return body(int64_t{});
+  case DType::F16:
+    return body(Half{});
+  case DType::BF16:
+    return body(BFloat{});
+  case DType::F32:
+    return body(float{});
+  case DType::F64:
+    break;
+  }
+  return body(double{});
+}
+
+template <typename T>
+constexpr bool isReal = std::is_same_v<T, Half> || std::is_same_v<T, BFloat> ||
+                        std::is_floating_point_v<T>;
+
+template <typename T> T load(const std::byte *data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + index * int64_t(sizeof(T)), sizeof(T));
+  return value;
+}
+
+template <typename T> auto plain(T value) {
+  if constexpr (std::is_same_v<T, Boolean>)
+    return int64_t(value.byte != 0);
+  else if constexpr (isReal<T>)
+    return double(value);
+  else
+    return int64_t(value);
+}
+
+template <typename T> T rounded(double value) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat>)
+    return T::from(value);
+  else
+    return static_cast<T>(value);
+}
+
+/// Stores `value`, an int64_t or a double, as a `To`; returns whether nothing
+/// was lost.
+template <typename To, typename From> bool store(From value, To &result) {
+  constexpr double limit = 9223372036854775808.0; // 2^63
+  if constexpr (isReal<To>) {
+    result = rounded<To>(double(value));
+    double back = double(result);
+    if constexpr (std::is_same_v<From, double>)
+      return back == value || std::isnan(value);
+    else
+      return back >= -limit && back < limit && int64_t(back) == value;
+  } else {
+    int64_t integer = 0;
+    if constexpr (std::is_same_v<From, double>) {
+      if (!(value >= -limit && value < limit) || value != std::trunc(value))
+        return false;
+      integer = int64_t(value);
+    } else {
+      integer = value;
+    }
+    if constexpr (std::is_same_v<To, Boolean>) {
+      result.byte = uint8_t(integer);
+      return integer == 0 || integer == 1;
+    } else {
+      result = static_cast<To>(integer);
+      return std::in_range<To>(integer);
+    }
+  }
+}
+
+/// Returns the index of the first element that does not fit, or -1.
+template <typename From, typename To>
+int64_t convertAll(const std::byte *from, std::byte *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    To result{};
+    if (!store(plain(load<From>(from, i)), result))
+      return i;
+    std::memcpy(to + i * int64_t(sizeof(To)), &result, sizeof(To));
+  }
+  return -1;
+}
+
+std::string numberText(double value) {
+  char text[32];
+  auto end = std::to_chars(text, text + sizeof text, value);
+  return std::string(text, end.ptr);
+}
+
+/// Returns the position of element `index` as "[i, j]".
+std::string positionText(std::span<const int64_t> shape, int64_t index) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    position[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return shapeText(position);
+}
+
+} // namespace
+
+double elementAsDouble(DType dtype, const std::byte *data, int64_t index) {
+  return withType(dtype, [&](auto type) {
+    return double(plain(load<decltype(type)>(data, index)));
+  });
+}
+
+int64_t elementAsInteger(DType dtype, const std::byte *data, int64_t index) {
+  return withType(dtype, [&](auto type) -> int64_t {
+    if constexpr (isReal<decltype(type)>)
+      return 0;
+    else
+      return plain(load<decltype(type)>(data, index));
+  });
+}
+
+bool hasNonFinite(const ArrayView &array) {
+  return withType(array.dtype, [&](auto type) {
+    using T = decltype(type);
+    if constexpr (isReal<T>) {
+      auto count = int64_t(array.bytes.size() / sizeof(T));
+      for (int64_t i = 0; i < count; ++i)
+        if (!std::isfinite(double(load<T>(array.bytes.data(), i))))
+          return true;
+    }
+    return false;
+  });
+}
+
+Result<Array> convertExactly(const ArrayView &array, DType to) {
+  auto count = int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
+  Array result{to, {array.shape.begin(), array.shape.end()}, {}};
+  result.bytes.resize(size_t(count * artifact::byteSize(to)));
+  int64_t bad = withType(array.dtype, [&](auto from) {
+    return withType(to, [&](auto into) {
+      return convertAll<decltype(from), decltype(into)>(
+          array.bytes.data(), result.bytes.data(), count);
+    });
+  });
+  if (bad < 0)
+    return result;
+  std::string value =
+      isInteger(array.dtype)
+          ? std::to_string(
+                elementAsInteger(array.dtype, array.bytes.data(), bad))
+          : numberText(elementAsDouble(array.dtype, array.bytes.data(), bad));
+  return Status::usage("element " + positionText(array.shape, bad) + " of " +
+                       std::string(spelling(array.dtype)) + " is " + value +
+                       ", which " + std::string(spelling(to)) +
+                       " cannot hold exactly");
+}
+
+Result<Array> parseScalar(std::string_view text, DType dtype) {
+  Array result{dtype, {}, {}};
+  auto put = [&](auto value) {
+    const auto *raw = reinterpret_cast<const std::byte *>(&value);
+    result.bytes.assign(raw, raw + sizeof value);
+  };
+  auto bad = [&](const std::string &why) {
+    return Status::usage(why + " but got " + inQuotes(text));
+  };
+  if (dtype == DType::Bool && (text == "true" || text == "false")) {
+    put(Boolean{uint8_t(text == "true")});
+    return result;
+  }
+  std::string_view digits = text;
+  if (digits.starts_with('+'))
+    digits.remove_prefix(1);
+  const char *end = digits.data() + digits.size();
+  if (isInteger(dtype)) {
+    int64_t value = 0;
+    auto parsed = std::from_chars(digits.data(), end, value);
+    bool fits = parsed.ec == std::errc() && parsed.ptr == end &&
+                withType(dtype, [&](auto type) {
+                  bool exact = store(value, type);
+                  put(type);
+                  return exact;
+                });
+    if (!fits)
+      return bad("expected a value of type " + std::string(spelling(dtype)));
+    return result;
+  }
+  double value = 0;
+  auto parsed = std::from_chars(digits.data(), end, value);
+  // Out of range is what overflows or vanishes; no number that was meant.
+  if (parsed.ec != std::errc() || parsed.ptr != end || digits.empty())
+    return bad("expected a number of type " + std::string(spelling(dtype)));
+  withType(dtype, [&](auto type) {
+    if constexpr (isReal<decltype(type)>)
+      put(rounded<decltype(type)>(value));
+    return 0;
+  });
+  return result;
+}
+
+std::string inQuotes(std::string_view text) {
+  constexpr size_t longest = 120;
+  std::string result = "'";
+  for (char c : text.substr(0, longest)) {
+    if (c >= 0x20 && c < 0x7f) {
+      result += c;
+      continue;
+    }
+    constexpr char hex[] = "0123456789abcdef";
+    result += {'\\', 'x', hex[(c >> 4) & 15], hex[c & 15]};
+  }
+  return result + (text.size() > longest ? "...'" : "'");
+}
+
+} // namespace tandem::io

@@ -1,0 +1,27 @@
+//===- File.h - whole files, in and out -----------------------------------===//
+//
+// Reading returns all bytes of a file. Writing replaces a file: the new content
+// goes into a temporary file of the same folder, is synced, takes the name by
+// rename, and the folder is synced; so a reader sees the old file or the new
+// one, and a full disk or a crash leaves the old one. Messages hold the path
+// and the system's reason.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_IO_FILE_H
+#define TANDEM_RUNTIME_IO_FILE_H
+
+#include "runtime/io/Array.h"
+
+namespace tandem::io {
+
+/// Returns all bytes of the file `path`.
+Result<std::vector<std::byte>> readFile(const std::string &path);
+
+/// Replaces the file `path` by the concatenation of `pieces`. A symbolic link
+/// is followed; the permissions of a previous file are kept; a device or a pipe
+/// is written to directly. When it fails nothing of the new content remains.
+Status replaceFile(const std::string &path, std::span<const Bytes> pieces);
+
+} // namespace tandem::io
+
+#endif

@@ -1,0 +1,33 @@
+//===- Npy.h - NumPy's array file -----------------------------------------===//
+//
+// Reads versions 1, 2 and 3, C and Fortran order, both byte orders, and every
+// element type that Tandem has; the others are named in an Unsupported. Writes
+// version 1, C order. Any bytes give an Array or one Status; nothing is
+// allocated that the file's size does not justify.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_IO_NPY_H
+#define TANDEM_RUNTIME_IO_NPY_H
+
+#include "runtime/io/Array.h"
+
+namespace tandem::io {
+
+/// Returns the array that the bytes of an .npy file hold.
+Result<Array> parseNpy(Bytes file);
+
+/// Returns the bytes that stand before the elements in an .npy file. NumPy has
+/// no bf16; `dtype` is any other type.
+Result<std::vector<std::byte>> npyHeader(artifact::DType dtype,
+                                         std::span<const int64_t> shape);
+
+/// Reads the file `path`; messages begin with it.
+Result<Array> readNpy(const std::string &path);
+
+/// Replaces the file `path`. An array of bf16 is written as f32, which holds
+/// its values exactly.
+Status writeNpy(const std::string &path, const ArrayView &array);
+
+} // namespace tandem::io
+
+#endif
