@@ -1,0 +1,134 @@
+//===- ElementsTest.cpp - exact conversions, scalars, f16 and bf16 --------===//
+#include "runtime/io/Elements.h"
+#include "runtime/io/Npy.h"
+#include "tests/runtime/io/Bytes.h"
+
+#include <cmath>
+
+namespace tandem::io::test {
+namespace {
+
+template <typename To> std::vector<To> converted(const Array &array, DType to) {
+  auto result = convertExactly(array, to);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result ? elements<To>(*result) : std::vector<To>();
+}
+
+std::string problem(const Array &array, DType to) {
+  auto result = convertExactly(array, to);
+  return result ? "" : result.status().message();
+}
+
+TEST(Elements, convertsLabelsAndPixels) {
+  Array labels = arrayOf<int64_t>(DType::I64, {3}, {0, -1, 2147483647});
+  EXPECT_EQ(converted<int32_t>(labels, DType::I32),
+            (std::vector<int32_t>{0, -1, 2147483647}));
+  Array pixels = arrayOf<uint8_t>(DType::U8, {2}, {0, 255});
+  EXPECT_EQ(converted<float>(pixels, DType::F32), (std::vector<float>{0, 255}));
+  Array counts = arrayOf<double>(DType::F64, {2}, {-3, 1e6});
+  EXPECT_EQ(converted<int32_t>(counts, DType::I32),
+            (std::vector<int32_t>{-3, 1000000}));
+}
+
+TEST(Elements, namesTheElementThatDoesNotFit) {
+  EXPECT_EQ(
+      problem(arrayOf<int64_t>(DType::I64, {2, 2}, {0, 1, 2, 300}), DType::U8),
+      "element [1, 1] of i64 is 300, which u8 cannot hold exactly");
+  EXPECT_EQ(problem(arrayOf<double>(DType::F64, {1}, {0.1}), DType::F32),
+            "element [0] of f64 is 0.1, which f32 cannot hold exactly");
+  EXPECT_EQ(problem(arrayOf<int32_t>(DType::I32, {1}, {2}), DType::Bool),
+            "element [0] of i32 is 2, which bool cannot hold exactly");
+  EXPECT_EQ(problem(arrayOf<float>(DType::F32, {}, {-0.5f}), DType::I8),
+            "element [] of f32 is -0.5, which i8 cannot hold exactly");
+  EXPECT_EQ(problem(arrayOf<float>(DType::F32, {}, {NAN}), DType::I64),
+            "element [] of f32 is nan, which i64 cannot hold exactly");
+  EXPECT_EQ(problem(arrayOf<int64_t>(DType::I64, {}, {INT64_MAX}), DType::F64),
+            "element [] of i64 is 9223372036854775807, which f64 cannot hold "
+            "exactly");
+  EXPECT_EQ(problem(arrayOf<double>(DType::F64, {}, {9223372036854775808.0}),
+                    DType::I64),
+            "element [] of f64 is 9223372036854775808, which i64 cannot hold "
+            "exactly");
+}
+
+TEST(Elements, keepsNaNAndInfinity) {
+  Array array = arrayOf<double>(DType::F64, {2}, {NAN, -INFINITY});
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    auto result = convertExactly(array, dtype);
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(std::isnan(elementAsDouble(dtype, result->bytes.data(), 0)));
+    EXPECT_EQ(elementAsDouble(dtype, result->bytes.data(), 1), -INFINITY);
+    EXPECT_TRUE(hasNonFinite(*result));
+  }
+  EXPECT_FALSE(hasNonFinite(arrayOf<float>(DType::F32, {1}, {3})));
+}
+
+TEST(Elements, readsNumPysHalves) {
+  auto array = readNpy(fixture("half_values.npy"));
+  ASSERT_TRUE(array.ok());
+  const double expected[] = {0,        -0.0,     1,       -2,
+                             65504,    0x1p-24,  0x1p-14, 0.333251953125,
+                             INFINITY, -INFINITY};
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(elementAsDouble(DType::F16, array->bytes.data(), i), expected[i]);
+}
+
+TEST(Elements, everyHalfSurvivesAnF64) {
+  for (DType dtype : {DType::F16, DType::BF16}) {
+    Array all{dtype, {65536}, {}};
+    for (int i = 0; i < 65536; ++i)
+      appendInteger<uint16_t>(all.bytes, uint16_t(i));
+    auto wide = convertExactly(all, DType::F64);
+    ASSERT_TRUE(wide.ok());
+    auto back = convertExactly(*wide, dtype);
+    ASSERT_TRUE(back.ok());
+    for (int i = 0; i < 65536; ++i) {
+      if (std::isnan(elementAsDouble(dtype, all.bytes.data(), i)))
+        continue; // a NaN stays one, but not its payload
+      ASSERT_EQ(loadInteger<uint16_t>(back->bytes, size_t(i) * 2), uint16_t(i));
+    }
+  }
+}
+
+TEST(Elements, roundsScalarsToNearestEven) {
+  auto half = [](const char *text) {
+    return loadInteger<uint16_t>(parseScalar(text, DType::F16)->bytes, 0);
+  };
+  EXPECT_EQ(half("1"), 0x3c00);
+  EXPECT_EQ(half("2049"), 0x6800);    // halfway, to even
+  EXPECT_EQ(half("2051"), 0x6802);    // halfway, to even
+  EXPECT_EQ(half("65519"), 0x7bff);   // below the middle
+  EXPECT_EQ(half("65520"), 0x7c00);   // infinity
+  EXPECT_EQ(half("2.98e-8"), 0x0000); // just below half the smallest
+  EXPECT_EQ(half("3e-8"), 0x0001);
+  auto brain = [](const char *text) {
+    return loadInteger<uint16_t>(parseScalar(text, DType::BF16)->bytes, 0);
+  };
+  EXPECT_EQ(brain("-3"), 0xc040);
+  EXPECT_EQ(brain("257"), 0x4380);            // halfway, to even
+  EXPECT_EQ(brain("257.0000000001"), 0x4381); // rounded once, not twice
+  EXPECT_EQ(brain("1e39"), 0x7f80);
+}
+
+TEST(Elements, parsesScalars) {
+  EXPECT_EQ(elements<float>(*parseScalar("3.5", DType::F32)),
+            std::vector<float>{3.5f});
+  EXPECT_EQ(elements<float>(*parseScalar("+1e-3", DType::F32)),
+            std::vector<float>{1e-3f});
+  EXPECT_EQ(elements<int32_t>(*parseScalar("-7", DType::I32)),
+            std::vector<int32_t>{-7});
+  EXPECT_EQ(elements<uint8_t>(*parseScalar("true", DType::Bool)),
+            std::vector<uint8_t>{1});
+  EXPECT_TRUE(std::isnan(elements<double>(*parseScalar("nan", DType::F64))[0]));
+  for (auto [text, dtype] :
+       {std::pair("256", DType::U8), std::pair("1.5", DType::I32),
+        std::pair("", DType::F32), std::pair("3x", DType::F32),
+        std::pair("2", DType::Bool), std::pair("+", DType::I64),
+        std::pair("1e999", DType::F64)})
+    EXPECT_FALSE(parseScalar(text, dtype).ok()) << text;
+  EXPECT_EQ(parseScalar("256", DType::U8).status().message(),
+            "expected a value of type u8 but got '256'");
+}
+
+} // namespace
+} // namespace tandem::io::test
