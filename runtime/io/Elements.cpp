@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Elements.h"
 
+#include "runtime/Half.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -18,63 +20,23 @@ namespace {
 
 using artifact::DType;
 
-/// An IEEE half; kept as bits because C++20 has no such type.
+/// An IEEE half and the upper half of an f32, as bits: C++20 has no such types.
+/// Rounding a double goes through a float rounded to odd, so that it happens
+/// once.
 struct Half {
   uint16_t bits;
 
-  operator double() const {
-    int exponent = (bits >> 10) & 31;
-    double mantissa = bits & 1023;
-    double magnitude =
-        exponent == 31
-            ? (mantissa == 0 ? double(INFINITY) : double(NAN))
-            : (exponent == 0 ? std::ldexp(mantissa, -24)
-                             : std::ldexp(mantissa + 1024, exponent - 25));
-    return bits & 0x8000 ? -magnitude : magnitude;
-  }
-
-  /// Rounds to nearest, ties to even.
+  operator double() const { return runtime::floatFromF16(bits); }
   static Half from(double value) {
-    uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    double magnitude = std::fabs(value);
-    if (std::isnan(value))
-      return {uint16_t(sign | 0x7e00)};
-    if (magnitude == 0)
-      return {sign};
-    if (magnitude >= 65520) // the middle of the largest half and the next
-      return {uint16_t(sign | 0x7c00)};
-    // In units of the last place: 2^-24 for subnormals, else 2^(e-10). A
-    // mantissa that rounds up to 2048 carries into the exponent by addition.
-    int exponent = 0;
-    std::frexp(magnitude, &exponent); // magnitude in [2^(e-1), 2^e)
-    int biased = std::max(exponent - 1 + 15, 0);
-    int unit = biased == 0 ? -24 : exponent - 11;
-    auto mantissa = uint16_t(std::nearbyint(std::ldexp(magnitude, -unit)));
-    return {uint16_t(sign + mantissa + (biased > 0 ? (biased - 1) << 10 : 0))};
+    return {runtime::f16FromFloat(runtime::floatRoundedToOdd(value))};
   }
 };
-
-/// The upper half of an f32.
 struct BFloat {
   uint16_t bits;
 
-  operator double() const {
-    return double(std::bit_cast<float>(uint32_t(bits) << 16));
-  }
-
-  /// Rounds to nearest, ties to even, once: from the double, by way of an f32
-  /// rounded to odd (the sticky bit says what the cut-off digits were).
+  operator double() const { return runtime::floatFromBF16(bits); }
   static BFloat from(double value) {
-    auto narrowed = static_cast<float>(value);
-    auto raw = std::bit_cast<uint32_t>(narrowed);
-    if (std::isnan(value))
-      return {uint16_t((raw >> 16) | 0x40)};
-    if (std::isfinite(narrowed) && double(narrowed) != value) {
-      if (std::fabs(double(narrowed)) > std::fabs(value))
-        --raw;
-      raw |= 1;
-    }
-    return {uint16_t((raw + 0x7fff + ((raw >> 16) & 1)) >> 16)};
+    return {runtime::bf16FromFloat(runtime::floatRoundedToOdd(value))};
   }
 };
 

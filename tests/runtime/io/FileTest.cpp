@@ -42,16 +42,16 @@ TEST(File, followsLinksAndWritesToDevices) {
   EXPECT_TRUE(replaceWith("/dev/null", "nothing").ok());
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_EQ(replaceWith("/dev/full", "x").message(),
-            "cannot write '/dev/full': no space left on device");
+            "cannot write '/dev/full': No space left on device");
 }
 
 TEST(File, namesPathAndReason) {
   Folder folder;
   EXPECT_EQ(replaceWith(folder / "no/a", "x").message(),
             "cannot write '" + (folder / "no/a") +
-                "': no such file or directory");
+                "': No such file or directory");
   EXPECT_EQ(replaceWith(folder.path(), "x").message(),
-            "cannot write '" + folder.path() + "': is a directory");
+            "cannot write '" + folder.path() + "': Is a directory");
 }
 
 /// Runs `body` in a child process, as another user if this one is root (who
@@ -75,7 +75,7 @@ TEST(File, keepsTheOldFileWhenTheFolderIsReadOnly) {
   EXPECT_TRUE(inChild(
       [](const std::string &path) {
         return replaceWith(path, "new").message() ==
-               "cannot write '" + path + "': permission denied";
+               "cannot write '" + path + "': Permission denied";
       },
       folder / "a"));
   ::chmod(folder.path().c_str(), 0755);
@@ -87,13 +87,14 @@ TEST(File, keepsTheOldFileWhenThereIsNoRoom) {
   Folder folder;
   ASSERT_TRUE(replaceWith(folder / "a", "old").ok());
   ::chmod(folder.path().c_str(), 0777);
+  ::chmod((folder / "a").c_str(), 0666);
   EXPECT_TRUE(inChild(
       [](const std::string &path) {
         struct rlimit limit = {4096, 4096};
         ::setrlimit(RLIMIT_FSIZE, &limit);
         ::signal(SIGXFSZ, SIG_IGN);
         return replaceWith(path, std::string(10000, 'x')).message() ==
-               "cannot write '" + path + "': file too large";
+               "cannot write '" + path + "': File too large";
       },
       folder / "a"));
   EXPECT_EQ(load(folder / "a"), bytesOf("old"));

@@ -203,7 +203,7 @@ TEST(Npy, refusesEveryTruncation) {
 TEST(Npy, namesTheFile) {
   auto missing = readNpy("/nowhere/a.npy");
   EXPECT_EQ(missing.status().message(),
-            "cannot read '/nowhere/a.npy': no such file or directory");
+            "cannot read '/nowhere/a.npy': No such file or directory");
   Folder folder;
   store(folder / "a.npy", bytesOf("PK"));
   EXPECT_EQ(readNpy(folder / "a.npy").status().message(),
@@ -211,7 +211,7 @@ TEST(Npy, namesTheFile) {
                 "': not an npy file: expected it to begin with "
                 "'\\x93NUMPY' but got 'PK'");
   EXPECT_EQ(readNpy(folder.path()).status().message(),
-            "cannot read '" + folder.path() + "': is a directory");
+            "cannot read '" + folder.path() + "': Is a directory");
 }
 
 } // namespace
