@@ -1,0 +1,184 @@
+//===- Attributes.cpp - spelling of roles, buffers and refs ---------------===//
+#include "ir/Dialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tandem;
+
+#include "ir/Enums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/Attributes.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/Types.cpp.inc"
+
+void TandemDialect::addAttributesAndTypes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/Attributes.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "ir/Types.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// RoleAttr
+//===----------------------------------------------------------------------===//
+
+RoleAttr RoleAttr::get(MLIRContext *context, RoleKind kind, StringRef name) {
+  return get(context, kind, StringAttr::get(context, name),
+             DictionaryAttr::get(context));
+}
+
+// role ::= `<` kind (`of`)? string dictionary? `>`
+Attribute RoleAttr::parse(AsmParser &parser, Type) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&keyword))
+    return {};
+  auto kind = symbolizeRoleKind(keyword);
+  if (!kind) {
+    parser.emitError(loc) << "expected input, param, state, output, saved, "
+                             "cotangent, grad or update, but got '"
+                          << keyword << "'";
+    return {};
+  }
+  if (belongs(*kind) && parser.parseKeyword("of"))
+    return {};
+  std::string name;
+  DictionaryAttr properties;
+  if (parser.parseString(&name))
+    return {};
+  NamedAttrList list;
+  if (parser.parseOptionalAttrDict(list))
+    return {};
+  properties = list.getDictionary(parser.getContext());
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<RoleAttr>(
+      loc, parser.getContext(), *kind,
+      StringAttr::get(parser.getContext(), name), properties);
+}
+
+void RoleAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyRoleKind(getKind());
+  if (belongs(getKind()))
+    printer << " of";
+  printer << ' ' << getName();
+  if (!getProperties().empty())
+    printer << ' ' << getProperties();
+  printer << '>';
+}
+
+LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
+                               RoleKind kind, StringAttr name,
+                               DictionaryAttr properties) {
+  if (name.empty())
+    return error() << "expected a role's name not to be empty";
+  auto allowed = [&](StringRef property) {
+    using K = RoleKind;
+    if (property == "requires_grad")
+      return kind == K::Input || kind == K::Param || kind == K::State;
+    if (property == "init")
+      return kind == K::Param || kind == K::State;
+    if (property == "high")
+      return kind == K::Input;
+    if (property == "reason")
+      return kind == K::Saved;
+    if (property == "in_place")
+      return kind == K::Update;
+    if (property == "no_grad")
+      return kind == K::Output;
+    return false;
+  };
+  for (NamedAttribute property : properties)
+    if (!allowed(property.getName()))
+      return error() << "unknown property '" << property.getName()
+                     << "' of role '" << stringifyRoleKind(kind) << " " << name
+                     << "'";
+  return success();
+}
+
+RoleAttr RoleAttr::with(StringRef property, Attribute value) const {
+  NamedAttrList list(getProperties());
+  list.set(property, value);
+  return get(getContext(), getKind(), getName(),
+             list.getDictionary(getContext()));
+}
+
+RoleAttr RoleAttr::withUnit(StringRef property) const {
+  return with(property, UnitAttr::get(getContext()));
+}
+
+RoleAttr RoleAttr::without(StringRef property) const {
+  NamedAttrList list(getProperties());
+  list.erase(property);
+  return get(getContext(), getKind(), getName(),
+             list.getDictionary(getContext()));
+}
+
+std::string RoleAttr::str() const {
+  std::string text = stringifyRoleKind(getKind()).str();
+  if (belongs(getKind()))
+    text += " of";
+  return text + " \"" + getName().str() + "\"";
+}
+
+//===----------------------------------------------------------------------===//
+// BufferAttr
+//===----------------------------------------------------------------------===//
+
+// buffer ::= `<` place integer `>`
+Attribute BufferAttr::parse(AsmParser &parser, Type) {
+  StringRef keyword;
+  int64_t position;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&keyword))
+    return {};
+  auto place = symbolizeBufferPlace(keyword);
+  if (!place) {
+    parser.emitError(loc) << "expected arena, argument, result or constant, "
+                             "but got '"
+                          << keyword << "'";
+    return {};
+  }
+  if (parser.parseInteger(position) || parser.parseGreater())
+    return {};
+  if (position < 0) {
+    parser.emitError(loc) << "expected a position of at least 0, but got "
+                          << position;
+    return {};
+  }
+  return get(parser.getContext(), *place, position);
+}
+
+void BufferAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyBufferPlace(getPlace()) << ' ' << getPosition()
+          << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// RefType
+//===----------------------------------------------------------------------===//
+
+// ref ::= `<` dimensions element-type `>`
+Type RefType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape, elementType);
+}
+
+void RefType::print(AsmPrinter &printer) const {
+  printer << '<';
+  for (int64_t dim : getShape())
+    printer << dim << 'x';
+  printer << getElementType() << '>';
+}

@@ -1,0 +1,81 @@
+//===- Attributes.td - roles, buffers, enums -------------------------------===//
+#ifndef TANDEM_IR_ATTRIBUTES
+#define TANDEM_IR_ATTRIBUTES
+
+include "ir/OpBase.td"
+
+class Tandem_Attr<string name, string mnem> : AttrDef<Tandem_Dialect, name> {
+  let mnemonic = mnem;
+}
+
+def RoleKind : I32EnumAttr<"RoleKind", "what an argument or result is for", [
+  I32EnumAttrCase<"Input", 0, "input">, I32EnumAttrCase<"Param", 1, "param">,
+  I32EnumAttrCase<"State", 2, "state">, I32EnumAttrCase<"Output", 3, "output">,
+  I32EnumAttrCase<"Saved", 4, "saved">, I32EnumAttrCase<"Cotangent", 5, "cotangent">,
+  I32EnumAttrCase<"Grad", 6, "grad">, I32EnumAttrCase<"Update", 7, "update">]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+
+def RoleAttr : Tandem_Attr<"Role", "role"> {
+  let summary = "What an argument or result of a graph function is for";
+  let description = [{
+    `#tandem.role<param "w" {requires_grad}>` or, for the kinds that belong to
+    another value, `#tandem.role<grad of "w">`. Links are by name. Properties:
+    `requires_grad` (unit; input, param, state), `init` (dictionary; param,
+    state), `high` (integer input: values are in [0, high)), `reason` (saved),
+    `in_place` (update), `no_grad` (output: gets no cotangent).
+  }];
+  let parameters = (ins "RoleKind":$kind, "::mlir::StringAttr":$name,
+                        "::mlir::DictionaryAttr":$properties);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilder<(ins "RoleKind":$kind, "::llvm::StringRef":$name)>,
+  ];
+  let extraClassDeclaration = [{
+    /// True for cotangent, grad and update, printed `kind of "name"`.
+    static bool belongs(RoleKind kind) {
+      return kind == RoleKind::Cotangent || kind == RoleKind::Grad ||
+             kind == RoleKind::Update;
+    }
+    bool has(::llvm::StringRef property) const {
+      return getProperties().contains(property);
+    }
+    /// This role with one property added or replaced.
+    RoleAttr with(::llvm::StringRef property, ::mlir::Attribute value) const;
+    RoleAttr withUnit(::llvm::StringRef property) const;
+    RoleAttr without(::llvm::StringRef property) const;
+    /// 'param "w"' or 'grad of "w"', for messages.
+    std::string str() const;
+  }];
+}
+
+def BufferPlace : I32EnumAttr<"BufferPlace", "where a planned value lives", [
+  I32EnumAttrCase<"Arena", 0, "arena">, I32EnumAttrCase<"Argument", 1, "argument">,
+  I32EnumAttrCase<"Result", 2, "result">, I32EnumAttrCase<"Constant", 3, "constant">]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+
+def BufferAttr : Tandem_Attr<"Buffer", "buffer"> {
+  let summary = "Where a planned value lives";
+  let description = [{
+    `#tandem.buffer<arena 4096>`: at byte 4096 of the program's arena;
+    `#tandem.buffer<argument 2>`: in the storage of the program's third argument;
+    `#tandem.buffer<result 0>`: in that of its first result;
+    `#tandem.buffer<constant 64>`: at byte 64 of the constants.
+  }];
+  let parameters = (ins "BufferPlace":$place, "int64_t":$position);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
+  I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
+  I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+def ComparePredicateAttr : EnumAttr<Tandem_Dialect, ComparePredicate, "predicate">;
+
+#endif

@@ -1,0 +1,145 @@
+//===- Dialect.cpp - registration, and what attributes must satisfy -------===//
+#include "ir/Dialect.h"
+#include "ir/Ops.h"
+#include "ir/Signature.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tandem;
+
+#include "ir/Dialect.cpp.inc"
+#include "ir/Interfaces.cpp.inc"
+
+void TandemDialect::initialize() {
+  addAttributesAndTypes();
+  addElementwiseOps();
+  addShapeOps();
+  addReductionOps();
+  addContractionOps();
+  addPoolingOps();
+  addIndexingOps();
+  addCompositeOps();
+  addOptimizerOps();
+  addRefOps();
+  addProgramOps();
+}
+
+Operation *TandemDialect::materializeConstant(OpBuilder &builder,
+                                              Attribute value, Type type,
+                                              Location loc) {
+  if (auto elements = dyn_cast<ElementsAttr>(value))
+    if (elements.getType() == type)
+      return ConstantOp::create(builder, loc, elements);
+  return nullptr;
+}
+
+StringRef tandem::stringify(OpClass opClass) {
+  switch (opClass) {
+  case OpClass::Constant:
+    return "constant";
+  case OpClass::View:
+    return "view";
+  case OpClass::Pointwise:
+    return "pointwise";
+  case OpClass::Reduction:
+    return "reduction";
+  case OpClass::Contraction:
+    return "contraction";
+  case OpClass::Window:
+    return "window";
+  case OpClass::Indexed:
+    return "indexed";
+  case OpClass::Composite:
+    return "composite";
+  case OpClass::Program:
+    return "program";
+  }
+  return "";
+}
+
+int64_t tandem::elementBytes(Type elementType) {
+  return (elementType.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+int64_t tandem::byteSize(RankedTensorType type) {
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
+bool tandem::isDifferentiableType(Type type) {
+  if (auto ref = dyn_cast<RefType>(type))
+    return isa<FloatType>(ref.getElementType());
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+/// Attributes on ops: the phase on modules, the pass and no_grad tags.
+LogicalResult
+TandemDialect::verifyOperationAttribute(Operation *op,
+                                        NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  auto expectString = [&](ArrayRef<StringRef> allowed) -> LogicalResult {
+    auto value = dyn_cast<StringAttr>(attribute.getValue());
+    if (value && (allowed.empty() || llvm::is_contained(allowed, value)))
+      return success();
+    auto error = op->emitOpError()
+                 << "expected '" << name << "' to be a string";
+    if (!allowed.empty())
+      error << ", one of '" << llvm::join(allowed, "', '") << "'";
+    return error << ", but got " << attribute.getValue();
+  };
+  if (name == kPhaseAttr) {
+    if (!isa<ModuleOp>(op))
+      return op->emitOpError() << "'" << name << "' belongs on a module";
+    return expectString({"capture", "functionalize", "joint", "optimize",
+                         "partition", "plan", "lower"});
+  }
+  if (name == kPassAttr)
+    return expectString({"forward", "backward"});
+  if (name == kLossAttr || name == kOptimizerAttr)
+    return expectString({});
+  if (name == kNoGradAttr) {
+    if (isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "expected '" << name << "' to be a unit "
+                             << "attribute, but got " << attribute.getValue();
+  }
+  if (name == kPlanAttr) {
+    if (isa<DictionaryAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "expected '" << name << "' to be a dictionary";
+  }
+  return op->emitOpError() << "unknown attribute '" << name << "'";
+}
+
+static LogicalResult verifyRole(Operation *op, NamedAttribute attribute,
+                                bool isArgument, unsigned index) {
+  StringRef place = isArgument ? "argument" : "result";
+  if (attribute.getName() != kRoleAttr)
+    return op->emitOpError() << "unknown attribute '" << attribute.getName()
+                             << "' on " << place << " #" << index;
+  if (!isa<RoleAttr>(attribute.getValue()))
+    return op->emitOpError()
+           << "expected '" << kRoleAttr << "' on " << place << " #" << index
+           << " to be a role, but got " << attribute.getValue();
+  auto func = dyn_cast<func::FuncOp>(op);
+  if (!func)
+    return op->emitOpError() << "roles belong to functions";
+  // Reported once, with everything that is wrong.
+  bool first = isArgument ? index == 0 : func.getNumArguments() == 0 && !index;
+  return first ? verifySignature(func) : success();
+}
+
+LogicalResult
+TandemDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
+                                        unsigned argIndex,
+                                        NamedAttribute attribute) {
+  return verifyRole(op, attribute, /*isArgument=*/true, argIndex);
+}
+
+LogicalResult TandemDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned regionIndex, unsigned resultIndex,
+    NamedAttribute attribute) {
+  return verifyRole(op, attribute, /*isArgument=*/false, resultIndex);
+}

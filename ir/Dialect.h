@@ -1,0 +1,74 @@
+//===- Dialect.h - the tandem dialect: types, attributes, interfaces ------===//
+//
+// What everything on the compiler side includes; ops are in ir/Ops.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_DIALECT_H
+#define TANDEM_IR_DIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/IntegerSet.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tandem {
+
+class Pullback;
+namespace reference {
+struct Array;
+}
+
+/// What engines decide by: what fuses, what is worth saving, who lowers it.
+enum class OpClass {
+  Constant,    ///< no operands; free wherever it is used
+  View,        ///< moves elements, computes nothing
+  Pointwise,   ///< element by element
+  Reduction,   ///< combines along dimensions
+  Contraction, ///< matrix products and convolutions; never recomputed
+  Window,      ///< pooling
+  Indexed,     ///< gather and scatter by data
+  Composite,   ///< decomposes into others
+  Program,     ///< kernels, launches, yields
+};
+
+/// Returns "pointwise", "contraction", ...
+llvm::StringRef stringify(OpClass opClass);
+
+/// A result has no gradient (see OpBase.td).
+template <typename ConcreteType>
+class NotDifferentiable
+    : public mlir::OpTrait::TraitBase<ConcreteType, NotDifferentiable> {};
+
+/// Names of the discardable attributes that the dialect knows.
+inline constexpr llvm::StringLiteral kPhaseAttr = "tandem.phase";
+inline constexpr llvm::StringLiteral kRoleAttr = "tandem.role";
+inline constexpr llvm::StringLiteral kPassAttr = "tandem.pass";
+inline constexpr llvm::StringLiteral kNoGradAttr = "tandem.no_grad";
+inline constexpr llvm::StringLiteral kLossAttr = "tandem.loss";
+inline constexpr llvm::StringLiteral kOptimizerAttr = "tandem.optimizer";
+inline constexpr llvm::StringLiteral kPlanAttr = "tandem.plan";
+
+/// The bytes of a tensor in memory: dense, booleans one byte.
+int64_t byteSize(mlir::RankedTensorType type);
+/// The bytes of one element.
+int64_t elementBytes(mlir::Type elementType);
+/// True for floating-point elements: only these have gradients.
+bool isDifferentiableType(mlir::Type type);
+
+} // namespace tandem
+
+#include "ir/Dialect.h.inc"
+#include "ir/Enums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/Attributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/Types.h.inc"
+#include "ir/Interfaces.h.inc"
+
+#endif

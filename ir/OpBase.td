@@ -1,0 +1,130 @@
+//===- OpBase.td - the dialect, its types, and what every op shares --------===//
+//
+// Every family file in ir/ops includes this one. The classes here splice an
+// op's `gradient`, `scalar` and `reference` expressions into the methods of
+// the interfaces (ir/Interfaces.td) and into the op's documentation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_OPBASE
+#define TANDEM_IR_OPBASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "ir/Interfaces.td"
+
+def Tandem_Dialect : Dialect {
+  let name = "tandem";
+  let cppNamespace = "::tandem";
+  let summary = "Tensors, gradients, mutation and programs of training steps";
+  let description = [{
+    Compute ops work on immutable tensors of static shape. What a captured
+    program can mutate or alias is a `!tandem.ref`. Arguments and results of
+    graph functions carry roles; the module carries its phase.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let hasConstantMaterializer = 1;
+  let extraClassDeclaration = [{
+    // One per family; each is defined beside the family's ops.
+    void addElementwiseOps();
+    void addShapeOps();
+    void addReductionOps();
+    void addContractionOps();
+    void addPoolingOps();
+    void addIndexingOps();
+    void addCompositeOps();
+    void addOptimizerOps();
+    void addRefOps();
+    void addProgramOps();
+    void addAttributesAndTypes();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def Tandem_Ref : TypeDef<Tandem_Dialect, "Ref"> {
+  let mnemonic = "ref";
+  let summary = "A handle to storage, seen with a shape";
+  let description = [{
+    `!tandem.ref<4x8xf32>` names storage that can be read and written. Views of
+    a ref are refs of the same storage. Only captured programs have refs:
+    functionalize removes them all.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The tensor type of the value that a read of this ref gives.
+    ::mlir::RankedTensorType getTensorType() const {
+      return ::mlir::RankedTensorType::get(getShape(), getElementType());
+    }
+    /// The ref to a whole tensor of type `type`.
+    static RefType of(::mlir::RankedTensorType type) {
+      return get(type.getContext(), type.getShape(), type.getElementType());
+    }
+  }];
+}
+
+def Tandem_Float : AnyTypeOf<[F32, F64, F16, BF16]>;
+def Tandem_Int : AnyTypeOf<[I8, I16, I32, I64]>;
+def Tandem_Bool : TypeAlias<I1, "bool">;
+def Tandem_Element : AnyTypeOf<[Tandem_Float, Tandem_Int, Tandem_Bool]>;
+
+def AnyTensor_ : StaticShapeTensorOf<[Tandem_Element]>;
+def FloatTensor : StaticShapeTensorOf<[Tandem_Float]>;
+def IntTensor : StaticShapeTensorOf<[Tandem_Int]>;
+def BoolTensor : StaticShapeTensorOf<[I1]>;
+def NumericTensor : StaticShapeTensorOf<[AnyTypeOf<[Tandem_Float, Tandem_Int]>]>;
+/// A tensor, or a ref seen through a view.
+def TensorOrRef : AnyTypeOf<[AnyTensor_, Tandem_Ref]>;
+
+//===----------------------------------------------------------------------===//
+// Op classes
+//===----------------------------------------------------------------------===//
+
+/// The op has no gradient: its results are piecewise constant or not numbers.
+def NotDifferentiable : NativeOpTrait<"NotDifferentiable"> {
+  let cppNamespace = "::tandem";
+}
+
+class Tandem_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tandem_Dialect, mnemonic, traits>;
+
+/// An op of tensors that has no effect and whose result types follow from its
+/// operands and attributes.
+class Tandem_PureOp<string mnemonic, list<Trait> traits = []>
+    : Tandem_Op<mnemonic, !listconcat([Pure], traits)>;
+
+/// `gradients`: one expression per operand; "" for an operand that has none.
+/// Becomes the body of `pullback`.
+class PullbackBody<list<string> gradients> {
+  defvar index = !range(!size(gradients));
+  string code = "::llvm::LogicalResult $cppClass::pullback(::tandem::Pullback &p) {\n"
+    # !interleave(!foreach(i, index,
+        !if(!empty(gradients[i]), "",
+            "  if (p.needs(" # i # ")) p.set(" # i # ", " # gradients[i] # ");")), "\n")
+    # "\n  return ::llvm::success();\n}\n";
+  string doc = "\n\nGradient: "
+    # !interleave(!foreach(g, gradients, !if(!empty(g), "none", "`" # g # "`")), "; ") # ".\n";
+}
+
+/// A pointwise op. `scalar` is the expression for one element, built with `b`
+/// and `loc` from the scalars `x[0]`, `x[1]`, ...; `reference` is the same in
+/// double arithmetic on `x[i]`.
+class PointwiseBody<string scalar, string reference> {
+  string code = "::mlir::Value $cppClass::emitScalar(::mlir::OpBuilder &b, ::mlir::Location loc, ::mlir::ValueRange x) {\n"
+    # "  return " # scalar # ";\n}\n"
+    # "double $cppClass::referenceScalar(::llvm::ArrayRef<double> x) {\n"
+    # "  return " # reference # ";\n}\n";
+}
+
+#endif

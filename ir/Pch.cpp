@@ -1,0 +1,1 @@
+// Gives the precompiled header (ir/Pch.h) a translation unit to live in.

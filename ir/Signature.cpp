@@ -1,0 +1,142 @@
+//===- Signature.cpp - reading, writing and checking roles ----------------===//
+#include "ir/Signature.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tandem;
+
+RoleAttr tandem::roleOfArgument(func::FuncOp func, unsigned index) {
+  return func.getArgAttrOfType<RoleAttr>(index, kRoleAttr);
+}
+RoleAttr tandem::roleOfResult(func::FuncOp func, unsigned index) {
+  return func.getResultAttrOfType<RoleAttr>(index, kRoleAttr);
+}
+void tandem::setRoleOfArgument(func::FuncOp func, unsigned index,
+                               RoleAttr role) {
+  func.setArgAttr(index, kRoleAttr, role);
+}
+void tandem::setRoleOfResult(func::FuncOp func, unsigned index,
+                             RoleAttr role) {
+  func.setResultAttr(index, kRoleAttr, role);
+}
+
+std::optional<unsigned> tandem::findArgument(func::FuncOp func, RoleKind kind,
+                                             StringRef name) {
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+    if (RoleAttr role = roleOfArgument(func, i))
+      if (role.getKind() == kind && role.getName() == name)
+        return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> tandem::findResult(func::FuncOp func, RoleKind kind,
+                                           StringRef name) {
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(func, i))
+      if (role.getKind() == kind && role.getName() == name)
+        return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> tandem::findValue(func::FuncOp func, StringRef name) {
+  for (RoleKind kind : {RoleKind::Input, RoleKind::Param, RoleKind::State})
+    if (auto index = findArgument(func, kind, name))
+      return index;
+  return std::nullopt;
+}
+
+/// The tensor type behind a tensor or ref.
+static Type valueType(Type type) {
+  if (auto ref = dyn_cast<RefType>(type))
+    return ref.getTensorType();
+  return type;
+}
+
+LogicalResult tandem::verifySignature(func::FuncOp func) {
+  using K = RoleKind;
+  bool failed = false;
+  auto error = [&] {
+    failed = true;
+    return func.emitOpError();
+  };
+  // The namespaces: values (input, param, state), and each other kind alone.
+  llvm::StringMap<Type> values, outputs;
+  llvm::StringSet<> seen;
+  auto unique = [&](RoleAttr role, bool isArgument) {
+    bool isValue = role.getKind() == K::Input || role.getKind() == K::Param ||
+                   role.getKind() == K::State;
+    std::string key = isValue ? "value" : stringifyRoleKind(role.getKind()).str();
+    key += isArgument ? ">" : "<";
+    if (!seen.insert(key + role.getName().str()).second)
+      error() << "expected names to be unique, but got '" << role.str()
+              << "' twice";
+  };
+
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(func, i);
+    if (!role) {
+      error() << "expected argument #" << i << " to have a role";
+      continue;
+    }
+    if (role.getKind() == K::Output || role.getKind() == K::Update)
+      error() << "expected '" << role.str() << "' to be a result, but it is "
+              << "argument #" << i;
+    unique(role, true);
+    Type type = valueType(func.getArgumentTypes()[i]);
+    if (role.has("requires_grad") && !isDifferentiableType(type))
+      error() << "'" << role.str()
+              << "' requires grad, so expected floating-point elements, but got "
+              << type;
+    if (!RoleAttr::belongs(role.getKind()))
+      values[role.getName()] = type;
+  }
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(func, i);
+    if (!role) {
+      error() << "expected result #" << i << " to have a role";
+      continue;
+    }
+    if (role.getKind() == K::Input || role.getKind() == K::Param ||
+        role.getKind() == K::State || role.getKind() == K::Cotangent)
+      error() << "expected '" << role.str() << "' to be an argument, but it is "
+              << "result #" << i;
+    unique(role, false);
+    Type type = func.getResultTypes()[i];
+    if (role.getKind() == K::Output)
+      outputs[role.getName()] = type;
+    if (role.getKind() == K::Update) {
+      auto it = values.find(role.getName());
+      if (it == values.end())
+        error() << "'" << role.str() << "' names no argument";
+      else if (it->second != type)
+        error() << "expected '" << role.str() << "' to have type "
+                << it->second << ", but got " << type;
+    }
+  }
+  return failure(failed);
+}
+
+func::FuncOp tandem::createGraphFunction(OpBuilder &builder, Location loc,
+                                         StringRef name,
+                                         ArrayRef<Slot> arguments,
+                                         ArrayRef<Slot> results) {
+  SmallVector<Type> inputTypes, resultTypes;
+  SmallVector<Location> locs;
+  for (const Slot &slot : arguments) {
+    inputTypes.push_back(slot.type);
+    locs.push_back(slot.loc);
+  }
+  for (const Slot &slot : results)
+    resultTypes.push_back(slot.type);
+  auto func = func::FuncOp::create(
+      builder, loc, name, builder.getFunctionType(inputTypes, resultTypes));
+  func.getBody().push_back(new Block);
+  func.getBody().front().addArguments(inputTypes, locs);
+  for (auto [i, slot] : llvm::enumerate(arguments))
+    setRoleOfArgument(func, i, slot.role);
+  for (auto [i, slot] : llvm::enumerate(results))
+    setRoleOfResult(func, i, slot.role);
+  return func;
+}

@@ -1,0 +1,52 @@
+//===- Signature.h - the roles of a graph function, as a view -------------===//
+//
+// A Signature is parsed from a function's attributes when needed and thrown
+// away: the attributes are the truth.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_SIGNATURE_H
+#define TANDEM_IR_SIGNATURE_H
+
+#include "ir/Dialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tandem {
+
+/// Returns the role of an argument or result; null if it has none.
+RoleAttr roleOfArgument(mlir::func::FuncOp func, unsigned index);
+RoleAttr roleOfResult(mlir::func::FuncOp func, unsigned index);
+void setRoleOfArgument(mlir::func::FuncOp func, unsigned index, RoleAttr role);
+void setRoleOfResult(mlir::func::FuncOp func, unsigned index, RoleAttr role);
+
+/// Returns the index of the argument or result with that kind and name.
+std::optional<unsigned> findArgument(mlir::func::FuncOp func, RoleKind kind,
+                                     llvm::StringRef name);
+std::optional<unsigned> findResult(mlir::func::FuncOp func, RoleKind kind,
+                                   llvm::StringRef name);
+/// Returns the index of the input, param or state with that name.
+std::optional<unsigned> findValue(mlir::func::FuncOp func,
+                                  llvm::StringRef name);
+
+/// Checks the roles of a function against each other: each argument and result
+/// has one, names are unique, kinds stand where they may, links lead somewhere,
+/// linked types agree. Emits every problem.
+mlir::LogicalResult verifySignature(mlir::func::FuncOp func);
+
+/// One argument or result of a function that is being put together.
+struct Slot {
+  mlir::Type type;
+  RoleAttr role;
+  mlir::Location loc;
+};
+
+/// Creates an empty function with these arguments and results (roles set, an
+/// entry block, no terminator) at the builder.
+mlir::func::FuncOp createGraphFunction(mlir::OpBuilder &builder,
+                                       mlir::Location loc, llvm::StringRef name,
+                                       llvm::ArrayRef<Slot> arguments,
+                                       llvm::ArrayRef<Slot> results);
+
+} // namespace tandem
+
+#endif

@@ -1,0 +1,11 @@
+// Every op of the dialect, for documentation and the table of ops.
+include "ir/ops/Elementwise.td"
+include "ir/ops/Shape.td"
+include "ir/ops/Reduction.td"
+include "ir/ops/Contraction.td"
+include "ir/ops/Pooling.td"
+include "ir/ops/Indexing.td"
+include "ir/ops/Composite.td"
+include "ir/ops/Optimizer.td"
+include "ir/ops/Ref.td"
+include "ir/ops/Program.td"

@@ -1,0 +1,146 @@
+//===- Elementwise.td - pointwise ops --------------------------------------===//
+//
+// Operands and result have one shape; broadcasting is an op of its own. Each
+// record holds the gradient per operand, the scalar code (ops of arith and
+// math on `x[i]`, built by the functions of ir/ops/Scalar.h), and the reference
+// in double.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_OPS_ELEMENTWISE
+#define TANDEM_IR_OPS_ELEMENTWISE
+
+include "ir/OpBase.td"
+include "ir/Attributes.td"
+
+class PointwiseOp<string mnemonic, list<Trait> traits = []>
+    : Tandem_PureOp<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<PointwiseOpInterface>,
+        DeclareOpInterfaceMethods<CostOpInterface>,
+        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
+  string pointwiseMethods = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Pointwise; }
+    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
+      ::tandem::reference::evaluatePointwise(*this, in, out);
+    }
+  }];
+}
+
+/// One operand, result of its type.
+class UnaryOp<string mnemonic, string gradient, string scalar, string reference,
+              TypeConstraint type = FloatTensor, list<Trait> traits = []>
+    : PointwiseOp<mnemonic, !listconcat(traits, [SameOperandsAndResultType],
+        !if(!empty(gradient), [NotDifferentiable],
+            [DeclareOpInterfaceMethods<DifferentiableOpInterface>]))> {
+  let arguments = (ins type:$x);
+  let results = (outs type:$y);
+  let assemblyFormat = "$x attr-dict `:` type($y)";
+  let description = "`y = " # reference # "`, element by element."
+    # !if(!empty(gradient), "", PullbackBody<[gradient]>.doc);
+  let extraClassDefinition = pointwiseMethods
+    # PointwiseBody<scalar, reference>.code
+    # !if(!empty(gradient), "", PullbackBody<[gradient]>.code);
+}
+
+/// Two operands of one type, result of that type.
+class BinaryOp<string mnemonic, list<string> gradients, string scalar,
+               string reference, TypeConstraint type = NumericTensor,
+               list<Trait> traits = []>
+    : PointwiseOp<mnemonic, !listconcat(traits, [SameOperandsAndResultType],
+        !if(!empty(gradients), [NotDifferentiable],
+            [DeclareOpInterfaceMethods<DifferentiableOpInterface>]))> {
+  let arguments = (ins type:$lhs, type:$rhs);
+  let results = (outs type:$y);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($y)";
+  let description = "`y = " # reference # "`, element by element."
+    # !if(!empty(gradients), "", PullbackBody<gradients>.doc);
+  let extraClassDefinition = pointwiseMethods
+    # PointwiseBody<scalar, reference>.code
+    # !if(!empty(gradients), "", PullbackBody<gradients>.code);
+}
+
+// Smooth functions of one number.
+def NegOp : UnaryOp<"neg", "-p.dy()", "scalar::neg(b, loc, x[0])", "-x[0]", NumericTensor> { let hasFolder = 1; }
+def AbsOp : UnaryOp<"abs", "p.dy() * sign(p.x())", "scalar::abs(b, loc, x[0])", "std::abs(x[0])", NumericTensor>;
+def ExpOp : UnaryOp<"exp", "p.dy() * p.y()", "scalar::exp(b, loc, x[0])", "std::exp(x[0])">;
+def LogOp : UnaryOp<"log", "p.dy() / p.x()", "scalar::log(b, loc, x[0])", "std::log(x[0])">;
+def Log1pOp : UnaryOp<"log1p", "p.dy() / (p.x() + 1.0)", "scalar::log1p(b, loc, x[0])", "std::log1p(x[0])">;
+def SqrtOp : UnaryOp<"sqrt", "p.dy() * 0.5 / p.y()", "scalar::sqrt(b, loc, x[0])", "std::sqrt(x[0])">;
+def RsqrtOp : UnaryOp<"rsqrt", "p.dy() * -0.5 * p.y() * p.y() * p.y()", "scalar::rsqrt(b, loc, x[0])", "1.0 / std::sqrt(x[0])">;
+def SinOp : UnaryOp<"sin", "p.dy() * cos(p.x())", "scalar::sin(b, loc, x[0])", "std::sin(x[0])">;
+def CosOp : UnaryOp<"cos", "-p.dy() * sin(p.x())", "scalar::cos(b, loc, x[0])", "std::cos(x[0])">;
+def TanhOp : UnaryOp<"tanh", "p.dy() * (1.0 - p.y() * p.y())", "scalar::tanh(b, loc, x[0])", "std::tanh(x[0])">;
+def SigmoidOp : UnaryOp<"sigmoid", "p.dy() * p.y() * (1.0 - p.y())", "scalar::sigmoid(b, loc, x[0])", "1.0 / (1.0 + std::exp(-x[0]))">;
+// 2/sqrt(pi) = 1.12837916709551257390
+def ErfOp : UnaryOp<"erf", "p.dy() * 1.12837916709551257390 * exp(-p.x() * p.x())", "scalar::erf(b, loc, x[0])", "std::erf(x[0])">;
+
+// Kinks. At 0 relu's gradient is 0 and so is abs's: PyTorch's choice.
+def ReluOp : UnaryOp<"relu", "select(compare(ComparePredicate::gt, p.y(), p.y().like(0.0)), p.dy(), p.dy().like(0.0))",
+    "scalar::relu(b, loc, x[0])", "x[0] > 0 || std::isnan(x[0]) ? x[0] : 0.0", NumericTensor>;
+
+// Piecewise constant.
+def SignOp : UnaryOp<"sign", "", "scalar::sign(b, loc, x[0])", "x[0] > 0 ? 1.0 : x[0] < 0 ? -1.0 : x[0] == 0 ? 0.0 : x[0]", NumericTensor>;
+def FloorOp : UnaryOp<"floor", "", "scalar::floor(b, loc, x[0])", "std::floor(x[0])">;
+def CeilOp : UnaryOp<"ceil", "", "scalar::ceil(b, loc, x[0])", "std::ceil(x[0])">;
+def RoundOp : UnaryOp<"round", "", "scalar::round(b, loc, x[0])", "std::nearbyint(x[0])"> {
+  let summary = "To the nearest integer, halves to even";
+}
+def LogicalNotOp : UnaryOp<"logical_not", "", "scalar::logicalNot(b, loc, x[0])", "x[0] == 0 ? 1.0 : 0.0", BoolTensor>;
+
+// Two numbers.
+def AddOp : BinaryOp<"add", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
+def SubOp : BinaryOp<"sub", ["p.dy()", "-p.dy()"], "scalar::sub(b, loc, x[0], x[1])", "x[0] - x[1]"> { let hasFolder = 1; }
+def MulOp : BinaryOp<"mul", ["p.dy() * p.rhs()", "p.dy() * p.x()"], "scalar::mul(b, loc, x[0], x[1])", "x[0] * x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
+def DivOp : BinaryOp<"div", ["p.dy() / p.rhs()", "-p.dy() * p.y() / p.rhs()"], "scalar::div(b, loc, x[0], x[1])", "x[0] / x[1]", FloatTensor> { let hasFolder = 1; }
+def PowOp : BinaryOp<"pow", ["p.dy() * p.rhs() * pow(p.x(), p.rhs() - 1.0)",
+    "p.dy() * select(compare(ComparePredicate::gt, p.x(), p.x().like(0.0)), p.y() * log(p.x()), p.y().like(0.0))"],
+    "scalar::pow(b, loc, x[0], x[1])", "std::pow(x[0], x[1])", FloatTensor>;
+// Ties: half to each operand, as PyTorch.
+def MaximumOp : BinaryOp<"maximum", ["p.dy() * (sign(p.x() - p.rhs()) + 1.0) * 0.5", "p.dy() * (sign(p.rhs() - p.x()) + 1.0) * 0.5"],
+    "scalar::maximum(b, loc, x[0], x[1])", "std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]", NumericTensor, [Commutative]>;
+def MinimumOp : BinaryOp<"minimum", ["p.dy() * (sign(p.rhs() - p.x()) + 1.0) * 0.5", "p.dy() * (sign(p.x() - p.rhs()) + 1.0) * 0.5"],
+    "scalar::minimum(b, loc, x[0], x[1])", "std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]", NumericTensor, [Commutative]>;
+def LogicalAndOp : BinaryOp<"logical_and", [], "scalar::logicalAnd(b, loc, x[0], x[1])", "x[0] != 0 && x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;
+def LogicalOrOp : BinaryOp<"logical_or", [], "scalar::logicalOr(b, loc, x[0], x[1])", "x[0] != 0 || x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;
+
+def CompareOp : PointwiseOp<"compare", [NotDifferentiable, SameTypeOperands, SameOperandsAndResultShape,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Compares element by element";
+  let description = "NaN compares unequal to everything, and is neither less nor greater.";
+  let arguments = (ins ComparePredicateAttr:$predicate, AnyTensor_:$lhs, AnyTensor_:$rhs);
+  let results = (outs BoolTensor:$y);
+  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
+  let extraClassDefinition = pointwiseMethods;
+}
+
+def SelectOp : PointwiseOp<"select", [SameOperandsAndResultShape, AllTypesMatch<["lhs", "rhs", "y"]>,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "`condition ? lhs : rhs`, element by element";
+  let arguments = (ins BoolTensor:$condition, AnyTensor_:$lhs, AnyTensor_:$rhs);
+  let results = (outs AnyTensor_:$y);
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` type($y)";
+  defvar gradients = ["", "select(p.in(0), p.dy(), p.dy().like(0.0))", "select(p.in(0), p.dy().like(0.0), p.dy())"];
+  let description = PullbackBody<gradients>.doc;
+  let extraClassDefinition = pointwiseMethods
+    # PointwiseBody<"scalar::select(b, loc, x[0], x[1], x[2])", "x[0] != 0 ? x[1] : x[2]">.code
+    # PullbackBody<gradients>.code;
+}
+
+def CastOp : PointwiseOp<"cast", [SameOperandsAndResultShape, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "The same numbers with another element type";
+  let description = [{
+    Float to integer rounds toward zero; to bool is `x != 0`; bool counts as 0
+    and 1. Between two float types the gradient is cast back; otherwise there is
+    none.
+  }];
+  let arguments = (ins AnyTensor_:$x);
+  let results = (outs AnyTensor_:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+  let hasFolder = 1;
+  let extraClassDefinition = pointwiseMethods # PullbackBody<["p.dy().cast(p.x().type().getElementType())"]>.code;
+}
+
+def DetachOp : UnaryOp<"detach", "", "x[0]", "x[0]", AnyTensor_> {
+  let summary = "The same value, cut from the gradient graph";
+}
+
+#endif

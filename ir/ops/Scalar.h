@@ -1,0 +1,63 @@
+//===- Scalar.h - one element of each pointwise op, in arith and math -----===//
+//
+// The functions that op records name in their `scalar` expressions. Scalars are
+// of *compute types*: f16 and bf16 are computed in f32 and rounded when stored,
+// everything else in its own type; booleans are i1. Floating-point ops carry
+// fastmath `contract`; nothing here assumes that NaN or infinity is absent.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_OPS_SCALAR_H
+#define TANDEM_IR_OPS_SCALAR_H
+
+#include "ir/Dialect.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace tandem::scalar {
+
+using B = mlir::OpBuilder;
+using L = mlir::Location;
+using V = mlir::Value;
+
+/// The type in which elements of type `element` are computed.
+mlir::Type computeType(mlir::Type element);
+/// A constant of compute type `type`.
+V constant(B &b, L loc, mlir::Type type, double value);
+V constant(B &b, L loc, mlir::Type type, mlir::Attribute value);
+
+V neg(B &b, L loc, V x);
+V abs(B &b, L loc, V x);
+V exp(B &b, L loc, V x);
+V log(B &b, L loc, V x);
+V log1p(B &b, L loc, V x);
+V sqrt(B &b, L loc, V x);
+V rsqrt(B &b, L loc, V x);
+V sin(B &b, L loc, V x);
+V cos(B &b, L loc, V x);
+V tanh(B &b, L loc, V x);
+V sigmoid(B &b, L loc, V x);
+V erf(B &b, L loc, V x);
+V relu(B &b, L loc, V x);
+V sign(B &b, L loc, V x);
+V floor(B &b, L loc, V x);
+V ceil(B &b, L loc, V x);
+V round(B &b, L loc, V x);
+V logicalNot(B &b, L loc, V x);
+V add(B &b, L loc, V x, V y);
+V sub(B &b, L loc, V x, V y);
+V mul(B &b, L loc, V x, V y);
+V div(B &b, L loc, V x, V y);
+V pow(B &b, L loc, V x, V y);
+V maximum(B &b, L loc, V x, V y);
+V minimum(B &b, L loc, V x, V y);
+V logicalAnd(B &b, L loc, V x, V y);
+V logicalOr(B &b, L loc, V x, V y);
+V compare(B &b, L loc, ComparePredicate predicate, V x, V y);
+V select(B &b, L loc, V condition, V x, V y);
+/// `x`, an element of type `from` in its compute type, as an element of type
+/// `to` in its compute type; rounds to f16 or bf16 where `to` is one.
+V cast(B &b, L loc, V x, mlir::Type from, mlir::Type to);
+
+} // namespace tandem::scalar
+
+#endif

@@ -1,0 +1,2 @@
+//===- Passes.cpp - the passes' registration ------------------------------===//
+#include "passes/Passes.h"
