@@ -105,10 +105,15 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "expected '" << name << "' to be a unit "
                              << "attribute, but got " << attribute.getValue();
   }
-  if (name == kPlanAttr) {
+  if (name == kPlanAttr || name == kKernelAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";
+  }
+  if (name == kBufferAttr) {
+    if (isa<BufferAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "expected '" << name << "' to be a buffer";
   }
   return op->emitOpError() << "unknown attribute '" << name << "'";
 }

@@ -53,6 +53,8 @@ inline constexpr llvm::StringLiteral kNoGradAttr = "tandem.no_grad";
 inline constexpr llvm::StringLiteral kLossAttr = "tandem.loss";
 inline constexpr llvm::StringLiteral kOptimizerAttr = "tandem.optimizer";
 inline constexpr llvm::StringLiteral kPlanAttr = "tandem.plan";
+inline constexpr llvm::StringLiteral kBufferAttr = "tandem.buffer";
+inline constexpr llvm::StringLiteral kKernelAttr = "tandem.kernel";
 
 /// The bytes of a tensor in memory: dense, booleans one byte.
 int64_t byteSize(mlir::RankedTensorType type);

@@ -108,7 +108,7 @@ class Tandem_PureOp<string mnemonic, list<Trait> traits = []>
 /// Becomes the body of `pullback`.
 class PullbackBody<list<string> gradients> {
   defvar index = !range(!size(gradients));
-  string code = "::llvm::LogicalResult $cppClass::pullback(::tandem::Pullback &p) {\n"
+  string text = "::llvm::LogicalResult $cppClass::pullback(::tandem::Pullback &p) {\n"
     # !interleave(!foreach(i, index,
         !if(!empty(gradients[i]), "",
             "  if (p.needs(" # i # ")) p.set(" # i # ", " # gradients[i] # ");")), "\n")
@@ -121,7 +121,7 @@ class PullbackBody<list<string> gradients> {
 /// and `loc` from the scalars `x[0]`, `x[1]`, ...; `reference` is the same in
 /// double arithmetic on `x[i]`.
 class PointwiseBody<string scalar, string reference> {
-  string code = "::mlir::Value $cppClass::emitScalar(::mlir::OpBuilder &b, ::mlir::Location loc, ::mlir::ValueRange x) {\n"
+  string text = "::mlir::Value $cppClass::emitScalar(::mlir::OpBuilder &b, ::mlir::Location loc, ::mlir::ValueRange x) {\n"
     # "  return " # scalar # ";\n}\n"
     # "double $cppClass::referenceScalar(::llvm::ArrayRef<double> x) {\n"
     # "  return " # reference # ";\n}\n";

@@ -1,7 +1,7 @@
 //===- Contraction.cpp - matrix products and convolutions -----------------===//
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
-#include "ir/reference/Array.h"
+#include "ir/reference/Generic.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -54,17 +54,6 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
   shape.push_back(lhs.getDimSize(rank - (tl ? 1 : 2)));
   shape.push_back(rhs.getDimSize(rank - (tr ? 2 : 1)));
   types.push_back(lhs.clone(shape));
-  return success();
-}
-
-LogicalResult MatmulOp::verify() {
-  SmallVector<Type> types;
-  if (failed(inferReturnTypes(getContext(), getLoc(),
-                              Adaptor(*this), types)))
-    return failure();
-  if (types[0] != getType())
-    return emitOpError() << "expected result type " << types[0] << " but got "
-                         << getType();
   return success();
 }
 

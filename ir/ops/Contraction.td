@@ -7,11 +7,10 @@ include "ir/Attributes.td"
 
 class ContractionOp<string mnemonic, list<Trait> traits = []>
     : Tandem_PureOp<mnemonic, !listconcat(traits, [
-        DeclareOpInterfaceMethods<InferTypeOpInterface>,
+        InferTypeOpAdaptor,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
-  let hasVerifier = 1;
   let extraClassDefinition = [{
     ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Contraction; }
   }];

@@ -60,13 +60,6 @@ double CompareOp::referenceScalar(ArrayRef<double> x) {
   return 0;
 }
 
-LogicalResult SelectOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                         Adaptor adaptor,
-                                         SmallVectorImpl<Type> &types) {
-  types.push_back(adaptor.getLhs().getType());
-  return success();
-}
-
 static Type elementOf(Value v) {
   return cast<RankedTensorType>(v.getType()).getElementType();
 }

@@ -37,8 +37,8 @@ class UnaryOp<string mnemonic, string gradient, string scalar, string reference,
   let description = "`y = " # reference # "`, element by element."
     # !if(!empty(gradient), "", PullbackBody<[gradient]>.doc);
   let extraClassDefinition = pointwiseMethods
-    # PointwiseBody<scalar, reference>.code
-    # !if(!empty(gradient), "", PullbackBody<[gradient]>.code);
+    # PointwiseBody<scalar, reference>.text
+    # !if(!empty(gradient), "", PullbackBody<[gradient]>.text);
 }
 
 /// Two operands of one type, result of that type.
@@ -54,8 +54,8 @@ class BinaryOp<string mnemonic, list<string> gradients, string scalar,
   let description = "`y = " # reference # "`, element by element."
     # !if(!empty(gradients), "", PullbackBody<gradients>.doc);
   let extraClassDefinition = pointwiseMethods
-    # PointwiseBody<scalar, reference>.code
-    # !if(!empty(gradients), "", PullbackBody<gradients>.code);
+    # PointwiseBody<scalar, reference>.text
+    # !if(!empty(gradients), "", PullbackBody<gradients>.text);
 }
 
 // Smooth functions of one number.
@@ -103,7 +103,7 @@ def LogicalAndOp : BinaryOp<"logical_and", [], "scalar::logicalAnd(b, loc, x[0],
 def LogicalOrOp : BinaryOp<"logical_or", [], "scalar::logicalOr(b, loc, x[0], x[1])", "x[0] != 0 || x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;
 
 def CompareOp : PointwiseOp<"compare", [NotDifferentiable, SameTypeOperands, SameOperandsAndResultShape,
-    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+    InferTypeOpAdaptor]> {
   let summary = "Compares element by element";
   let description = "NaN compares unequal to everything, and is neither less nor greater.";
   let arguments = (ins ComparePredicateAttr:$predicate, AnyTensor_:$lhs, AnyTensor_:$rhs);
@@ -113,16 +113,16 @@ def CompareOp : PointwiseOp<"compare", [NotDifferentiable, SameTypeOperands, Sam
 }
 
 def SelectOp : PointwiseOp<"select", [SameOperandsAndResultShape, AllTypesMatch<["lhs", "rhs", "y"]>,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "`condition ? lhs : rhs`, element by element";
   let arguments = (ins BoolTensor:$condition, AnyTensor_:$lhs, AnyTensor_:$rhs);
   let results = (outs AnyTensor_:$y);
-  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` type($y)";
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($y)";
   defvar gradients = ["", "select(p.in(0), p.dy(), p.dy().like(0.0))", "select(p.in(0), p.dy().like(0.0), p.dy())"];
   let description = PullbackBody<gradients>.doc;
   let extraClassDefinition = pointwiseMethods
-    # PointwiseBody<"scalar::select(b, loc, x[0], x[1], x[2])", "x[0] != 0 ? x[1] : x[2]">.code
-    # PullbackBody<gradients>.code;
+    # PointwiseBody<"scalar::select(b, loc, x[0], x[1], x[2])", "x[0] != 0 ? x[1] : x[2]">.text
+    # PullbackBody<gradients>.text;
 }
 
 def CastOp : PointwiseOp<"cast", [SameOperandsAndResultShape, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
@@ -136,7 +136,7 @@ def CastOp : PointwiseOp<"cast", [SameOperandsAndResultShape, DeclareOpInterface
   let results = (outs AnyTensor_:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
   let hasFolder = 1;
-  let extraClassDefinition = pointwiseMethods # PullbackBody<["p.dy().cast(p.x().type().getElementType())"]>.code;
+  let extraClassDefinition = pointwiseMethods # PullbackBody<["p.dy().cast(p.x().type().getElementType())"]>.text;
 }
 
 def DetachOp : UnaryOp<"detach", "", "x[0]", "x[0]", AnyTensor_> {

@@ -5,9 +5,10 @@
 include "ir/OpBase.td"
 include "ir/Attributes.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
-    SingleBlockImplicitTerminator<"YieldOp">, NotDifferentiable,
+    SingleBlock, NotDifferentiable,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "A group of ops that runs as one kernel";
   let description = [{
@@ -38,7 +39,6 @@ def YieldOp : Tandem_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["Ke
   let summary = "Hands a region's values to its op";
   let arguments = (ins Variadic<AnyTensor_>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let builders = [OpBuilder<(ins), [{}]>];
 }
 
 def LaunchOp : Tandem_Op<"launch", [Pure, NotDifferentiable]> {

@@ -42,25 +42,13 @@ static LogicalResult inferReduced(std::optional<Location> loc, Type operand,
   return success();
 }
 
-template <typename Op> static LogicalResult verifyReduction(Op op) {
-  SmallVector<Type> types;
-  if (failed(inferReduced(op.getLoc(), op.getX().getType(), op.getDims(),
-                          types)))
-    return failure();
-  if (types[0] != op.getType())
-    return op.emitOpError() << "expected result type " << types[0]
-                            << " but got " << op.getType();
-  return success();
-}
-
 #define TANDEM_REDUCTION(OP)                                                   \
   LogicalResult OP::inferReturnTypes(                                          \
       MLIRContext *, std::optional<Location> loc, Adaptor adaptor,             \
       SmallVectorImpl<Type> &types) {                                          \
     return inferReduced(loc, adaptor.getX().getType(), adaptor.getDims(),      \
                         types);                                                \
-  }                                                                            \
-  LogicalResult OP::verify() { return verifyReduction(*this); }
+  }
 TANDEM_REDUCTION(ReduceSumOp)
 TANDEM_REDUCTION(ReduceMaxOp)
 TANDEM_REDUCTION(ReduceMinOp)

@@ -7,14 +7,13 @@ include "ir/Attributes.td"
 
 class ReductionOp<string mnemonic, list<Trait> traits = []>
     : Tandem_PureOp<mnemonic, !listconcat(traits, [
-        DeclareOpInterfaceMethods<InferTypeOpInterface>,
+        InferTypeOpAdaptor,
         DeclareOpInterfaceMethods<ReductionOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
   let arguments = (ins NumericTensor:$x, DenseI64ArrayAttr:$dims);
   let results = (outs NumericTensor:$y);
   let assemblyFormat = "$x `over` $dims attr-dict `:` type($x) `->` type($y)";
-  let hasVerifier = 1;
   let extraClassDefinition = [{
     ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Reduction; }
     int64_t $cppClass::getFlops() { return ::llvm::cast<::mlir::RankedTensorType>(getX().getType()).getNumElements(); }

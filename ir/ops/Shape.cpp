@@ -55,20 +55,6 @@ static std::string text(ArrayRef<int64_t> list) {
   return out + "]";
 }
 
-/// Verifies that the result is what inference says.
-template <typename Op> static LogicalResult verifyInferred(Op op) {
-  SmallVector<Type> types;
-  if (failed(Op::inferReturnTypes(op.getContext(), op.getLoc(),
-                                  op->getOperands(), op->getAttrDictionary(),
-                                  op->getPropertiesStorage(), op->getRegions(),
-                                  types)))
-    return failure();
-  if (types[0] != op.getType())
-    return op.emitOpError() << "expected result type " << types[0]
-                            << " but got " << op.getType();
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // constant, iota
 //===----------------------------------------------------------------------===//
@@ -118,7 +104,8 @@ void ConstantOp::evaluate(reference::Inputs, reference::Outputs out) {
 
 LogicalResult IotaOp::verify() {
   int64_t rank = getType().getRank();
-  if (getDim() < 0 || getDim() >= rank)
+  if (static_cast<int64_t>(getDim()) < 0 ||
+      static_cast<int64_t>(getDim()) >= rank)
     return emitOpError() << "expected 'dim' in [0, " << rank << "), but got "
                          << getDim();
   return success();
@@ -155,8 +142,6 @@ LogicalResult BroadcastOp::inferReturnTypes(MLIRContext *, Loc loc,
   types.push_back(withShape(adaptor.getX().getType(), to));
   return success();
 }
-
-LogicalResult BroadcastOp::verify() { return verifyInferred(*this); }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
   return getX().getType() == getType() ? getX() : Value();
@@ -208,8 +193,6 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, Loc loc,
   types.push_back(withShape(adaptor.getX().getType(), to));
   return success();
 }
-
-LogicalResult ReshapeOp::verify() { return verifyInferred(*this); }
 
 bool ReshapeOp::isFree() { return true; }
 
@@ -301,8 +284,6 @@ LogicalResult PermuteOp::inferReturnTypes(MLIRContext *, Loc loc,
   return success();
 }
 
-LogicalResult PermuteOp::verify() { return verifyInferred(*this); }
-
 OpFoldResult PermuteOp::fold(FoldAdaptor) {
   if (llvm::is_sorted(getPermutation()))
     return getX();
@@ -363,8 +344,6 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
   types.push_back(withShape(adaptor.getX().getType(), to));
   return success();
 }
-
-LogicalResult SliceOp::verify() { return verifyInferred(*this); }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
   return getX().getType() == getType() ? getX() : Value();
@@ -437,8 +416,6 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
   types.push_back(type.clone(to));
   return success();
 }
-
-LogicalResult PadOp::verify() { return verifyInferred(*this); }
 
 TypedAttr PadOp::getFill() { return cast<TypedAttr>(getValueAttr()); }
 

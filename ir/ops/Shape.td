@@ -6,7 +6,7 @@ include "ir/OpBase.td"
 include "ir/Attributes.td"
 
 def ConstantOp : Tandem_PureOp<"constant", [ConstantLike, NotDifferentiable,
-    DeclareOpInterfaceMethods<InferTypeOpInterface>,
+    InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
   let summary = "A tensor known when compiling";
   let arguments = (ins ElementsAttr:$value);
@@ -38,12 +38,11 @@ def IotaOp : Tandem_PureOp<"iota", [NotDifferentiable,
 
 class ViewOp<string mnemonic, TypeConstraint type, list<Trait> traits = []>
     : Tandem_PureOp<mnemonic, !listconcat(traits, [
-        DeclareOpInterfaceMethods<InferTypeOpInterface>,
+        InferTypeOpAdaptor,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
   let results = (outs type:$y);
-  let hasVerifier = 1;
   string viewMethods = [{
     ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::View; }
     int64_t $cppClass::getFlops() { return 0; }
@@ -70,28 +69,28 @@ def BroadcastOp : RefViewOp<"broadcast", [DeclareOpInterfaceMethods<ViewOpInterf
     dimensions.
   }];
   let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$shape, DenseI64ArrayAttr:$dims);
-  let assemblyFormat = "$x `to` $shape `along` $dims attr-dict `:` type($x) `->` type($y)";
+  let assemblyFormat = "$x `to` $shape `along` $dims attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
 }
 
 def ReshapeOp : RefViewOp<"reshape", [DeclareOpInterfaceMethods<ViewOpInterface, ["isFree"]>]> {
   let summary = "The same row-major elements in another shape";
   let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$shape);
-  let assemblyFormat = "$x `to` $shape attr-dict `:` type($x) `->` type($y)";
+  let assemblyFormat = "$x `to` $shape attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
 }
 
 def PermuteOp : RefViewOp<"permute", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
   let summary = "Dimension `i` of the result is dimension `permutation[i]` of the operand";
   let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$permutation);
-  let assemblyFormat = "$x `by` $permutation attr-dict `:` type($x) `->` type($y)";
+  let assemblyFormat = "$x `by` $permutation attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
 }
 
 def SliceOp : RefViewOp<"slice", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
   let summary = "Elements starts, starts + strides, ... below limits, in each dimension";
   let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$strides);
-  let assemblyFormat = "$x `from` $starts `to` $limits `step` $strides attr-dict `:` type($x) `->` type($y)";
+  let assemblyFormat = "$x `from` $starts `to` $limits `step` $strides attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
 }
 
@@ -99,7 +98,7 @@ def PadOp : ViewOp<"pad", AnyTensor_, [DeclareOpInterfaceMethods<ViewOpInterface
   let summary = "Surrounds (low, high) and spreads (interior) a tensor with one value";
   let description = "In each dimension: `low` fills, the elements with `interior` fills between neighbours, `high` fills.";
   let arguments = (ins AnyTensor_:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior, TypedAttrInterface:$value);
-  let assemblyFormat = "$x `low` $low `high` $high `interior` $interior `with` $value attr-dict `:` type($x) `->` type($y)";
+  let assemblyFormat = "$x `low` $low `high` $high `interior` $interior `with` $value attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
 }
 
 #endif
