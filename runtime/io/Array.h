@@ -85,16 +85,18 @@ template <typename T> T loadInteger(Bytes bytes, size_t offset) {
   return value;
 }
 
+inline void appendText(std::vector<std::byte> &bytes, std::string_view text) {
+  // Not insert(): g++ 12 warns of an overflow that its inlining imagines.
+  size_t old = bytes.size();
+  bytes.resize(old + text.size());
+  for (size_t i = 0; i < text.size(); ++i)
+    bytes[old + i] = std::byte(text[i]);
+}
+
 /// Appends the little-endian bytes of `value`.
 template <typename T>
 void appendInteger(std::vector<std::byte> &bytes, T value) {
-  const auto *raw = reinterpret_cast<const std::byte *>(&value);
-  bytes.insert(bytes.end(), raw, raw + sizeof(T));
-}
-
-inline void appendText(std::vector<std::byte> &bytes, std::string_view text) {
-  const auto *raw = reinterpret_cast<const std::byte *>(text.data());
-  bytes.insert(bytes.end(), raw, raw + text.size());
+  appendText(bytes, {reinterpret_cast<const char *>(&value), sizeof(T)});
 }
 
 inline std::string_view asText(Bytes bytes) {
