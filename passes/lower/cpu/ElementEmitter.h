@@ -1,0 +1,86 @@
+//===- ElementEmitter.h - scalar code of one element of a value -----------===//
+//
+// Given the loops around the code, emits the element of any tensor value of a
+// kernel's region at a place: pointwise ops compute, views move the place,
+// splats and iotas come from nothing, and what is bound (block arguments, an
+// anchor's accumulators, saved rows) is a leaf. Equal elements are emitted once
+// per loop body. Scalars have compute types: f16 and bf16 are f32, bool is i1.
+//
+// A place outside of a view's domain is never read: loads on the way to a pad
+// are conditional. Elements are computed unconditionally; they have no effects.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_ELEMENTEMITTER_H
+#define TANDEM_PASSES_LOWER_CPU_ELEMENTEMITTER_H
+
+#include "ir/Ops.h"
+#include "passes/plan/IndexMath.h"
+
+#include <functional>
+
+namespace tandem::cpu {
+
+class ElementEmitter {
+public:
+  /// Emits a leaf's element, in its compute type, at `place` of the loops.
+  using Leaf = std::function<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                         const Place &place)>;
+
+  explicit ElementEmitter(mlir::Location loc) : loc(loc) {}
+
+  /// `tensor` is a row-major memref of its shape (booleans i8), or of any shape
+  /// with as many elements.
+  void bind(mlir::Value tensor, mlir::Value memref);
+  /// `tensor` is what `leaf` says. Where the place has guards, the leaf's code
+  /// stands under their condition.
+  void bind(mlir::Value tensor, Leaf leaf);
+
+  /// Code from here on stands inside loops with these indices, `ivs[i]` in
+  /// [0, sizes[i]); forgets the elements emitted so far.
+  void enter(mlir::ValueRange ivs, llvm::ArrayRef<int64_t> sizes);
+
+  /// The element of `tensor` at an index given in the loops' dimensions (affine
+  /// dim i is ivs[i]), or at the loops' indices themselves.
+  mlir::Value at(mlir::OpBuilder &b, mlir::Value tensor,
+                 llvm::ArrayRef<mlir::AffineExpr> index);
+  mlir::Value at(mlir::OpBuilder &b, mlir::Value tensor);
+
+  /// The index value of an expression of the loops' dimensions.
+  mlir::Value expand(mlir::OpBuilder &b, mlir::AffineExpr expr);
+  /// The i1 conjunction of guards.
+  mlir::Value expand(mlir::OpBuilder &b, llvm::ArrayRef<IndexGuard> guards);
+
+  /// Converts an element from its compute type and stores it at the row-major
+  /// position `offset` of `memref`.
+  void store(mlir::OpBuilder &b, mlir::Value scalar, mlir::Type element,
+             mlir::Value memref, mlir::AffineExpr offset);
+
+private:
+  mlir::Value emit(mlir::OpBuilder &b, mlir::Value tensor, const Place &place);
+  mlir::Value emitUncached(mlir::OpBuilder &b, mlir::Value tensor,
+                           const Place &place);
+  mlir::Value emitLeaf(mlir::OpBuilder &b, const Leaf &leaf,
+                       mlir::Type compute, const Place &place);
+
+  mlir::Location loc;
+  llvm::DenseMap<mlir::Value, Leaf> leaves;
+  llvm::SmallVector<mlir::Value> ivs;
+  llvm::SmallVector<int64_t> sizes;
+  llvm::DenseMap<mlir::Value,
+                 llvm::SmallVector<std::pair<Place, mlir::Value>, 1>>
+      memo;
+};
+
+/// `memref` as a vector of all its elements.
+mlir::Value flatten(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref);
+/// The element of `memref` (element type `element` of the tensor) at `position`
+/// in its compute type, and the store of one. `memref` has rank 1.
+mlir::Value loadElement(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Type element, mlir::Value memref,
+                        mlir::Value position);
+void storeElement(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
+                  mlir::Value scalar, mlir::Value memref, mlir::Value position);
+
+} // namespace tandem::cpu
+
+#endif
