@@ -59,9 +59,9 @@ Attribute RoleAttr::parse(AsmParser &parser, Type) {
   properties = list.getDictionary(parser.getContext());
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<RoleAttr>(
-      loc, parser.getContext(), *kind,
-      StringAttr::get(parser.getContext(), name), properties);
+  return parser.getChecked<RoleAttr>(loc, parser.getContext(), *kind,
+                                     StringAttr::get(parser.getContext(), name),
+                                     properties);
 }
 
 void RoleAttr::print(AsmPrinter &printer) const {

@@ -90,8 +90,7 @@ Expr tandem::pow(const Expr &x, const Expr &y) { return binary<PowOp>(x, y); }
 Expr tandem::maximum(const Expr &x, const Expr &y) {
   return binary<MaximumOp>(x, y);
 }
-Expr tandem::compare(ComparePredicate predicate, const Expr &a,
-                     const Expr &b) {
+Expr tandem::compare(ComparePredicate predicate, const Expr &a, const Expr &b) {
   return a.wrap(CompareOp::create(*a.builder, a.loc, predicate, a, b));
 }
 Expr tandem::select(const Expr &condition, const Expr &a, const Expr &b) {

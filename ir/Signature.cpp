@@ -17,8 +17,7 @@ void tandem::setRoleOfArgument(func::FuncOp func, unsigned index,
                                RoleAttr role) {
   func.setArgAttr(index, kRoleAttr, role);
 }
-void tandem::setRoleOfResult(func::FuncOp func, unsigned index,
-                             RoleAttr role) {
+void tandem::setRoleOfResult(func::FuncOp func, unsigned index, RoleAttr role) {
   func.setResultAttr(index, kRoleAttr, role);
 }
 
@@ -67,7 +66,8 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
   auto unique = [&](RoleAttr role, bool isArgument) {
     bool isValue = role.getKind() == K::Input || role.getKind() == K::Param ||
                    role.getKind() == K::State;
-    std::string key = isValue ? "value" : stringifyRoleKind(role.getKind()).str();
+    std::string key =
+        isValue ? "value" : stringifyRoleKind(role.getKind()).str();
     key += isArgument ? ">" : "<";
     if (!seen.insert(key + role.getName().str()).second)
       error() << "expected names to be unique, but got '" << role.str()
@@ -86,9 +86,10 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
     unique(role, true);
     Type type = valueType(func.getArgumentTypes()[i]);
     if (role.has("requires_grad") && !isDifferentiableType(type))
-      error() << "'" << role.str()
-              << "' requires grad, so expected floating-point elements, but got "
-              << type;
+      error()
+          << "'" << role.str()
+          << "' requires grad, so expected floating-point elements, but got "
+          << type;
     if (!RoleAttr::belongs(role.getKind()))
       values[role.getName()] = type;
   }
@@ -111,8 +112,8 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
       if (it == values.end())
         error() << "'" << role.str() << "' names no argument";
       else if (it->second != type)
-        error() << "expected '" << role.str() << "' to have type "
-                << it->second << ", but got " << type;
+        error() << "expected '" << role.str() << "' to have type " << it->second
+                << ", but got " << type;
     }
   }
   return failure(failed);

@@ -34,14 +34,16 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
         loc, "expected operands of one rank of at least 2, but got ranks ",
         rank, " and ", rhs.getRank());
   if (lhs.getElementType() != rhs.getElementType())
-    return emitOptionalError(loc, "expected operands of one element type, but "
-                                  "got ",
+    return emitOptionalError(loc,
+                             "expected operands of one element type, but "
+                             "got ",
                              lhs.getElementType(), " and ",
                              rhs.getElementType());
   for (int64_t d = 0; d < rank - 2; ++d)
     if (lhs.getDimSize(d) != rhs.getDimSize(d))
-      return emitOptionalError(loc, "expected equal leading dimensions, but "
-                                    "dimension ",
+      return emitOptionalError(loc,
+                               "expected equal leading dimensions, but "
+                               "dimension ",
                                d, " is ", lhs.getDimSize(d), " and ",
                                rhs.getDimSize(d));
   bool tl = adaptor.getTransposeLhs(), tr = adaptor.getTransposeRhs();

@@ -21,13 +21,13 @@ static LogicalResult verifyBuffers(Operation *op, ArrayAttr buffers) {
   if (!buffers)
     return success();
   if (buffers.size() != op->getNumResults())
-    return op->emitOpError() << "expected one buffer per result ("
-                             << op->getNumResults() << ") but got "
-                             << buffers.size();
+    return op->emitOpError()
+           << "expected one buffer per result (" << op->getNumResults()
+           << ") but got " << buffers.size();
   for (Attribute buffer : buffers)
     if (!isa<BufferAttr>(buffer))
-      return op->emitOpError() << "expected '#tandem.buffer' but got "
-                               << buffer;
+      return op->emitOpError()
+             << "expected '#tandem.buffer' but got " << buffer;
   return success();
 }
 

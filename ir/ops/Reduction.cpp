@@ -65,8 +65,8 @@ static Type elementOf(Value v) {
 /// The least (sign -1) or greatest (+1) value of a type.
 static TypedAttr extreme(Type element, bool greatest) {
   if (auto type = dyn_cast<FloatType>(element))
-    return FloatAttr::get(
-        type, APFloat::getInf(type.getFloatSemantics(), !greatest));
+    return FloatAttr::get(type,
+                          APFloat::getInf(type.getFloatSemantics(), !greatest));
   unsigned bits = element.getIntOrFloatBitWidth();
   return IntegerAttr::get(element, greatest ? APInt::getSignedMaxValue(bits)
                                             : APInt::getSignedMinValue(bits));
@@ -80,7 +80,9 @@ Value ReduceSumOp::emitCombine(OpBuilder &b, Location loc, Value x, Value y) {
 }
 double ReduceSumOp::referenceCombine(double x, double y) { return x + y; }
 
-TypedAttr ReduceMaxOp::getNeutral() { return extreme(elementOf(getX()), false); }
+TypedAttr ReduceMaxOp::getNeutral() {
+  return extreme(elementOf(getX()), false);
+}
 Value ReduceMaxOp::emitCombine(OpBuilder &b, Location loc, Value x, Value y) {
   return scalar::maximum(b, loc, x, y);
 }
@@ -111,9 +113,9 @@ static LogicalResult pullbackToWinners(Pullback &p, ArrayRef<int64_t> dims) {
   if (!p.needs(0))
     return success();
   ArrayRef<int64_t> shape = p.x().shape();
-  Expr wins = compare(ComparePredicate::eq, p.x(),
-                      p.y().expandReduced(shape, dims))
-                  .cast(p.x().type().getElementType());
+  Expr wins =
+      compare(ComparePredicate::eq, p.x(), p.y().expandReduced(shape, dims))
+          .cast(p.x().type().getElementType());
   Expr each = p.dy() / wins.reduceSum(dims);
   p.set(0, wins * each.expandReduced(shape, dims));
   return success();

@@ -131,15 +131,16 @@ V scalar::compare(B &b, L loc, ComparePredicate predicate, V x, V y) {
     return arith::CmpFOp::create(b, loc, p, x, y);
   }
   bool isBool = x.getType().isInteger(1); // false < true: unsigned
-  auto p = predicate == P::eq   ? arith::CmpIPredicate::eq
-           : predicate == P::ne ? arith::CmpIPredicate::ne
-           : predicate == P::lt
-               ? (isBool ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
-           : predicate == P::le
-               ? (isBool ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
-           : predicate == P::gt
-               ? (isBool ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt)
-               : (isBool ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge);
+  auto p =
+      predicate == P::eq   ? arith::CmpIPredicate::eq
+      : predicate == P::ne ? arith::CmpIPredicate::ne
+      : predicate == P::lt
+          ? (isBool ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
+      : predicate == P::le
+          ? (isBool ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
+      : predicate == P::gt
+          ? (isBool ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt)
+          : (isBool ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge);
   return arith::CmpIOp::create(b, loc, p, x, y);
 }
 

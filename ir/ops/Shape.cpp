@@ -75,7 +75,8 @@ ConstantOp ConstantOp::splat(OpBuilder &b, Location loc, RankedTensorType type,
     value = b.getFloatAttr(element, number);
   else
     value = b.getIntegerAttr(element, static_cast<int64_t>(number));
-  return create(b, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(value)));
+  return create(b, loc,
+                DenseElementsAttr::get(type, ArrayRef<Attribute>(value)));
 }
 
 TypedAttr ConstantOp::getSplat() {
@@ -381,8 +382,7 @@ LogicalResult SliceOp::pullback(Pullback &p) {
 Value SliceOp::scatterInto(OpBuilder &b, Location loc, Value base,
                            Value update) {
   auto type = cast<RankedTensorType>(update.getType());
-  Value ones =
-      ConstantOp::splat(b, loc, type.clone(b.getI1Type()), 1);
+  Value ones = ConstantOp::splat(b, loc, type.clone(b.getI1Type()), 1);
   Value inside = padBack(*this, b, loc, ones);
   Value spread = padBack(*this, b, loc, update);
   return SelectOp::create(b, loc, inside, spread, base);
@@ -409,7 +409,8 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
             interior = adaptor.getInterior()[d];
     if (low < 0 || high < 0 || interior < 0)
       return fail(loc, "expected padding of at least 0 in dimension " +
-                           Twine(d) + ", but got " + text({low, high, interior}));
+                           Twine(d) + ", but got " +
+                           text({low, high, interior}));
     int64_t spread = from[d] ? (from[d] - 1) * (interior + 1) + 1 : 0;
     to.push_back(low + spread + high);
   }
