@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Tensor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -297,17 +298,33 @@ Result<Tensor> Tensor::slice(int64_t begin, int64_t end) const {
   return view(shape, strides_, end == begin ? 0 : begin * strides_[0]);
 }
 
-bool overlaps(const Tensor &a, const Tensor &b) {
-  if (!a.elements() || !b.elements())
+AddressRange addressRange(const Tensor &tensor) {
+  Reach reach;
+  // A tensor's reach was checked when it was made.
+  if (!tensor.elements() || !reachOf(tensor.shape(), tensor.strides(),
+                                     byteSize(tensor.dtype()), reach))
+    return {};
+  auto first = reinterpret_cast<uintptr_t>(tensor.data());
+  return {first + reach.low, first + reach.high};
+}
+
+bool mayOverlapItself(const Tensor &tensor) {
+  if (tensor.isDense())
     return false;
-  Reach ra, rb;
-  if (!reachOf(a.shape(), a.strides(), byteSize(a.dtype()), ra) ||
-      !reachOf(b.shape(), b.strides(), byteSize(b.dtype()), rb))
-    return true;
-  auto at = [](const Tensor &t) {
-    return reinterpret_cast<intptr_t>(t.data());
-  };
-  return at(a) + ra.low < at(b) + rb.high && at(b) + rb.low < at(a) + ra.high;
+  // By rising stride: each step must clear all that the smaller ones reach.
+  std::array<std::pair<int64_t, int64_t>, maxRank> dims;
+  int count = 0;
+  for (int i = 0; i < tensor.rank(); ++i)
+    if (tensor.shape()[i] > 1)
+      dims[count++] = {std::abs(tensor.strides()[i]), tensor.shape()[i]};
+  std::sort(dims.begin(), dims.begin() + count);
+  int64_t reach = 0;
+  for (int i = 0; i < count; ++i) {
+    if (dims[i].first <= reach)
+      return true;
+    reach += dims[i].first * (dims[i].second - 1);
+  }
+  return false;
 }
 
 } // namespace tandem::runtime

@@ -226,9 +226,19 @@ private:
 /// Returns "f32 [2, 3]".
 std::string describe(DType dtype, std::span<const int64_t> shape);
 
-/// True if the two tensors' address ranges have a byte in common. Interleaved
-/// views of one storage count as overlapping.
-bool overlaps(const Tensor &a, const Tensor &b);
+/// The addresses [low, high) between which a tensor's elements lie.
+struct AddressRange {
+  uintptr_t low = 0, high = 0;
+  bool meets(const AddressRange &other) const {
+    return low < other.high && other.low < high;
+  }
+};
+
+/// Returns the addresses of the tensor; empty if it has no elements.
+AddressRange addressRange(const Tensor &tensor);
+
+/// True unless the strides show that no two elements share memory.
+bool mayOverlapItself(const Tensor &tensor);
 
 } // namespace tandem::runtime
 

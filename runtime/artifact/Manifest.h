@@ -136,6 +136,10 @@ struct Launch {
   bool operator==(const Launch &) const = default;
 };
 
+/// A compiled function. "forward" gives what "backward" takes (role saved), and
+/// the inputs, params and states that the backward reads: those have the values
+/// of the forward's call, so the forward must not update them; but one that the
+/// backward updates itself it reads as it is at that time.
 struct Program {
   std::string name;
   std::vector<Slot> arguments, results;

@@ -19,7 +19,8 @@ namespace tandem::artifact {
 
 namespace {
 
-constexpr int64_t maxWork = int64_t(1) << 62;
+/// Also the limit of ThreadPool::run.
+constexpr int64_t maxWork = int64_t(1) << 60;
 
 std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
   std::string text = std::string(spelling(dtype)) + " [";
@@ -190,6 +191,10 @@ private:
 
   void checkProgram(const Program &program) {
     Signature allowed = signatureOf(program.name);
+    arguments.clear();
+    for (const Slot &slot : program.arguments)
+      if (slot.role <= Role::State)
+        arguments.insert(slot.name);
     checkSlots(program.arguments, allowed.arguments, at + "/arguments", true);
     checkSlots(program.results, allowed.results, at + "/results", false);
     inRange(at + "/arena_bytes", program.arenaBytes, 0, maxBytes);
@@ -240,6 +245,12 @@ private:
         problems.add(at + "/in_place", "expected it on an update only");
       if (slot.role != Role::Saved)
         checkLink(slot, at);
+      // The runtime has an input's storage only where it is an argument.
+      auto found = valueByName.find(slot.name);
+      if (slot.role == Role::Update && found != valueByName.end() &&
+          found->second->role == Role::Input && !arguments.count(slot.name))
+        problems.add(at, "expected '" + slot.name +
+                             "' among the arguments, since it is updated");
     }
   }
 
@@ -408,9 +419,6 @@ private:
       auto same = [&](const Slot &other) {
         return other.name == slot.name && other.role == slot.role;
       };
-      auto updated = [&](const Slot &other) {
-        return other.role == Role::Update && other.name == slot.name;
-      };
       const auto &given =
           slot.role == Role::Saved ? forward->results : forward->arguments;
       auto found = std::find_if(given.begin(), given.end(), same);
@@ -425,13 +433,20 @@ private:
                                " of 'forward' but got " +
                                shapeText(slot.dtype, slot.shape));
       }
-      // The backward speaks of the value at the forward's call.
-      if (slot.role <= Role::State &&
-          std::any_of(forward->results.begin(), forward->results.end(),
-                      updated))
+      // The backward speaks of the value at the forward's call, unless it
+      // updates the value itself: then it reads what it finds.
+      if (slot.role <= Role::State && updates(*forward, slot) &&
+          !updates(*backward, slot))
         problems.add(at, "expected '" + slot.name +
                              "' to be saved, since 'forward' updates it");
     }
+  }
+
+  static bool updates(const Program &program, const Slot &slot) {
+    return std::any_of(
+        program.results.begin(), program.results.end(), [&](const Slot &other) {
+          return other.role == Role::Update && other.name == slot.name;
+        });
   }
 
   void checkMutations() {
@@ -455,6 +470,9 @@ private:
   ManifestProblems problems;
   std::string at; ///< the program at hand
   std::unordered_map<std::string, const Value *> valueByName, outputByName;
+  /// Of the program at hand: its inputs, params and states; and the argument
+  /// of each in-place update.
+  std::set<std::string> arguments;
   std::unordered_map<std::string, size_t> inPlace;
 };
 

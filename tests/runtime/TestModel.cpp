@@ -1,0 +1,268 @@
+//===- TestModel.cpp - artifacts made by hand -----------------------------===//
+//
+// See TestModel.h.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/runtime/TestModel.h"
+
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <span>
+
+namespace tandem::test {
+
+using namespace artifact;
+using runtime::Model;
+using runtime::Tensor;
+
+namespace {
+
+Slot slot(Role role, const char *name, std::vector<int64_t> shape,
+          bool inPlace = false) {
+  Slot made;
+  made.role = role;
+  made.name = name;
+  made.shape = std::move(shape);
+  made.inPlace = inPlace;
+  return made;
+}
+
+Value value(Role role, const char *name, std::vector<int64_t> shape) {
+  Value made;
+  made.role = role;
+  made.name = name;
+  made.shape = std::move(shape);
+  return made;
+}
+
+Kernel kernel(const char *symbol) {
+  Kernel made;
+  made.symbol = symbol;
+  made.kind = "pointwise";
+  made.ops = {"tandem.test"};
+  return made;
+}
+
+enum KernelIndex {
+  Predict,
+  Residual,
+  MeanSquare,
+  GradW,
+  GradB,
+  Sgd,
+  Increment
+};
+
+/// Adds a launch over buffers of which the last is written.
+void launch(Program &program, int64_t kernel, std::vector<int64_t> buffers,
+            int64_t work) {
+  Launch made;
+  made.kernel = kernel;
+  made.buffers = std::move(buffers);
+  auto count = static_cast<int64_t>(made.buffers.size());
+  for (int64_t i = 0; i + 1 < count; ++i)
+    made.reads.push_back(i);
+  made.writes = {count - 1};
+  made.work = work;
+  program.launches.push_back(made);
+}
+
+Program evaluateProgram() {
+  Program p;
+  p.name = "evaluate";
+  p.arguments = {slot(Role::Input, "x", {8, 3}), slot(Role::Param, "w", {3}),
+                 slot(Role::Param, "b", {})};
+  p.results = {slot(Role::Output, "pred", {8})};
+  p.buffers = {Buffer::argument(0), Buffer::argument(1), Buffer::argument(2),
+               Buffer::result(0)};
+  launch(p, Predict, {0, 1, 2, 3}, 8);
+  return p;
+}
+
+Program forwardProgram() {
+  Program p;
+  p.name = "forward";
+  p.arguments = {slot(Role::Input, "x", {8, 3}), slot(Role::Input, "y", {8}),
+                 slot(Role::Param, "w", {3}), slot(Role::Param, "b", {}),
+                 slot(Role::State, "steps", {})};
+  p.results = {slot(Role::Output, "loss", {}), slot(Role::Output, "pred", {8}),
+               slot(Role::Saved, "r", {8}), slot(Role::Update, "steps", {})};
+  p.results[2].reason = "the backward of mean_square reads it";
+  for (int64_t i = 0; i < 5; ++i)
+    p.buffers.push_back(Buffer::argument(i));
+  for (int64_t i = 0; i < 4; ++i)
+    p.buffers.push_back(Buffer::result(i));
+  launch(p, Predict, {0, 2, 3, 6}, 8);
+  launch(p, Residual, {6, 1, 7}, 8);
+  launch(p, MeanSquare, {7, 5}, 1);
+  launch(p, Increment, {4, 8}, 1);
+  p.peakBytes = 512;
+  return p;
+}
+
+Program backwardProgram() {
+  Program p;
+  p.name = "backward";
+  p.arguments = {slot(Role::Cotangent, "loss", {}), slot(Role::Saved, "r", {8}),
+                 slot(Role::Input, "x", {8, 3})};
+  p.results = {slot(Role::Grad, "w", {3}), slot(Role::Grad, "b", {})};
+  p.buffers = {Buffer::argument(0), Buffer::argument(1), Buffer::argument(2),
+               Buffer::result(0), Buffer::result(1)};
+  launch(p, GradW, {2, 1, 0, 3}, 3);
+  launch(p, GradB, {1, 0, 4}, 1);
+  return p;
+}
+
+Program updateProgram() {
+  Program p;
+  p.name = "update";
+  p.arguments = {slot(Role::Grad, "w", {3}), slot(Role::Grad, "b", {}),
+                 slot(Role::Param, "w", {3}), slot(Role::Param, "b", {}),
+                 slot(Role::State, "rate", {})};
+  // One update in place, and one through a buffer of its own.
+  p.results = {slot(Role::Update, "w", {3}, true), slot(Role::Update, "b", {})};
+  for (int64_t i = 0; i < 5; ++i)
+    p.buffers.push_back(Buffer::argument(i));
+  p.buffers.push_back(Buffer::result(1));
+  launch(p, Sgd, {2, 0, 4, 2}, 3);
+  launch(p, Sgd, {3, 1, 4, 5}, 1);
+  return p;
+}
+
+Program stepProgram() {
+  Program p;
+  p.name = "step";
+  p.arguments = {
+      slot(Role::Input, "x", {8, 3}), slot(Role::Input, "y", {8}),
+      slot(Role::Param, "w", {3}),    slot(Role::Param, "b", {}),
+      slot(Role::State, "rate", {}),  slot(Role::State, "steps", {})};
+  p.results = {
+      slot(Role::Output, "loss", {}), slot(Role::Update, "w", {3}, true),
+      slot(Role::Update, "b", {}, true), slot(Role::Update, "steps", {}, true)};
+  for (int64_t i = 0; i < 6; ++i)
+    p.buffers.push_back(Buffer::argument(i));
+  p.buffers.push_back(Buffer::result(0));
+  for (int64_t i = 0; i < 4; ++i) // pred, r, grad w, grad b
+    p.buffers.push_back(Buffer::arena(64 * i, 64));
+  p.buffers.push_back(Buffer::constant(0, 64)); // 1: the loss's cotangent
+  p.arenaBytes = 256;
+  p.peakBytes = 512;
+  launch(p, Predict, {0, 2, 3, 7}, 8);
+  launch(p, Residual, {7, 1, 8}, 8);
+  launch(p, MeanSquare, {8, 6}, 1);
+  launch(p, GradW, {0, 8, 11, 9}, 3);
+  launch(p, GradB, {8, 11, 10}, 1);
+  launch(p, Sgd, {2, 9, 4, 2}, 3);
+  launch(p, Sgd, {3, 10, 4, 3}, 1);
+  launch(p, Increment, {5, 5}, 1);
+  return p;
+}
+
+} // namespace
+
+std::string kernelObject() {
+  std::ifstream file(TANDEM_TEST_KERNELS, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Manifest regression() {
+  Manifest m;
+  m.model = "regression";
+  m.producer = "test";
+  m.loss = "loss";
+  m.optimizer = "sgd";
+  m.values = {
+      value(Role::Input, "x", {8, 3}), value(Role::Input, "y", {8}),
+      value(Role::Param, "w", {3}),    value(Role::Param, "b", {}),
+      value(Role::State, "rate", {}),  value(Role::State, "steps", {}),
+      value(Role::Output, "loss", {}), value(Role::Output, "pred", {8})};
+  m.values[2].requiresGrad = m.values[3].requiresGrad = true;
+  m.values[2].init = Init::uniform(-1, 1);
+  m.values[3].init = Init::constant(0);
+  m.values[4].init = Init::constant(0.1);
+  m.values[5].init = Init::constant(0);
+  for (const char *symbol : {"predict", "residual", "mean_square", "grad_w",
+                             "grad_b", "sgd", "increment"})
+    m.kernels.push_back(kernel(symbol));
+  m.programs = {evaluateProgram(), forwardProgram(), backwardProgram(),
+                updateProgram(), stepProgram()};
+  return m;
+}
+
+Manifest wide(int64_t count, int64_t grain) {
+  Manifest m;
+  m.model = "wide";
+  m.producer = "test";
+  m.values = {value(Role::Input, "x", {count}),
+              value(Role::Output, "big", {count}),
+              value(Role::Output, "scaled", {count})};
+  m.kernels = {kernel("square_scratch"), kernel("times_constant")};
+  m.kernels[0].scratchBytes = 64;
+  Program p;
+  p.name = "evaluate";
+  p.arguments = {slot(Role::Input, "x", {count})};
+  p.results = {slot(Role::Output, "big", {count}),
+               slot(Role::Output, "scaled", {count})};
+  p.buffers = {Buffer::argument(0), Buffer::result(0), Buffer::result(1),
+               Buffer::constant(64, 16)};
+  launch(p, 0, {0, 1}, count);
+  launch(p, 1, {0, 3, 2}, count);
+  for (Launch &l : p.launches)
+    l.grain = grain;
+  m.programs = {p};
+  return m;
+}
+
+ArtifactWriter writerFor(const Manifest &manifest) {
+  ArtifactWriter writer;
+  std::vector<float> one = {1}, four = {1, 2, 3, 4};
+  EXPECT_EQ(writer.addConstant(std::as_bytes(std::span(one))), 0);
+  EXPECT_EQ(writer.addConstant(std::as_bytes(std::span(four))), 64);
+  writer.setObject(kernelObject());
+  writer.setManifest(manifest);
+  return writer;
+}
+
+ArtifactReader readerFor(const Manifest &manifest) {
+  Result<std::string> bytes = writerFor(manifest).bytes();
+  EXPECT_TRUE(bytes) << bytes.status().message();
+  auto reader = ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+  EXPECT_TRUE(reader) << reader.status().message();
+  return *reader;
+}
+
+Model modelFor(const Manifest &manifest, const runtime::Options &options) {
+  Result<Model> model = Model::load(readerFor(manifest), options);
+  EXPECT_TRUE(model) << model.status().message();
+  return *model;
+}
+
+Tensor tensorOf(const std::vector<float> &values,
+                const std::vector<int64_t> &shape) {
+  return *Tensor::copyOf(values.data(), DType::F32, shape);
+}
+
+std::vector<float> valuesOf(const Tensor &tensor) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    values.push_back(static_cast<float>(tensor.at(i)));
+  return values;
+}
+
+Tensor sampleX() {
+  std::vector<float> x;
+  for (int i = 0; i < 24; ++i)
+    x.push_back(static_cast<float>(std::sin(1.7 * i)));
+  return tensorOf(x, {8, 3});
+}
+
+Tensor sampleY() {
+  std::vector<float> x = valuesOf(sampleX()), y;
+  for (int i = 0; i < 8; ++i)
+    y.push_back(x[3 * i] - 2 * x[3 * i + 1] + 3 * x[3 * i + 2] + 0.5f);
+  return tensorOf(y, {8});
+}
+
+} // namespace tandem::test

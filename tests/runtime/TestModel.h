@@ -1,0 +1,47 @@
+//===- TestModel.h - artifacts made by hand -------------------------------===//
+//
+// Manifests over the kernels of TestKernels.c, and the tensors that go into
+// them: what the executor's tests and the C API's test run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TESTS_RUNTIME_TESTMODEL_H
+#define TANDEM_TESTS_RUNTIME_TESTMODEL_H
+
+#include "runtime/Model.h"
+#include "runtime/artifact/ArtifactWriter.h"
+
+#include <string>
+#include <vector>
+
+namespace tandem::test {
+
+/// Returns the code object that CMake built from TestKernels.c.
+std::string kernelObject();
+
+/// Linear regression with programs evaluate, forward, backward, update and
+/// step. Inputs x [8, 3] and y [8]; params w [3] and b []; states rate (0.1)
+/// and steps (0, counted by forward and step); outputs loss [] and pred [8].
+artifact::Manifest regression();
+
+/// One program "evaluate": x [count] -> big [count] through scratch memory, and
+/// scaled [count] = x times a constant of four numbers at offset 64.
+artifact::Manifest wide(int64_t count, int64_t grain);
+
+/// Returns the manifest as an artifact with the test kernels and, in the
+/// constants section, the number 1 at offset 0 and 1, 2, 3, 4 at 64.
+artifact::ArtifactWriter writerFor(const artifact::Manifest &manifest);
+artifact::ArtifactReader readerFor(const artifact::Manifest &manifest);
+runtime::Model modelFor(const artifact::Manifest &manifest,
+                        const runtime::Options &options = {2, 0});
+
+runtime::Tensor tensorOf(const std::vector<float> &values,
+                         const std::vector<int64_t> &shape);
+std::vector<float> valuesOf(const runtime::Tensor &tensor);
+
+/// The regression's data: x and y = 1*x0 - 2*x1 + 3*x2 + 0.5.
+runtime::Tensor sampleX();
+runtime::Tensor sampleY();
+
+} // namespace tandem::test
+
+#endif
