@@ -7,6 +7,8 @@
 #ifndef TANDEM_PASSES_PASSES_H
 #define TANDEM_PASSES_PASSES_H
 
+#include "ir/Dialect.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -1,0 +1,228 @@
+//===- Doors.cpp - what holds between two phases --------------------------===//
+#include "passes/Doors.h"
+
+#include "ir/Ops.h"
+#include "ir/Signature.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace tandem;
+
+LogicalResult tandem::expectPhase(ModuleOp module, StringRef phase) {
+  auto stamp = module->getAttrOfType<StringAttr>(kPhaseAttr);
+  if (stamp && stamp.getValue() == phase)
+    return success();
+  return module.emitError() << "expected phase '" << phase << "' but got "
+                            << (stamp ? "'" + stamp.str() + "'" : "none");
+}
+
+void tandem::setPhase(ModuleOp module, StringRef phase) {
+  module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), phase));
+}
+
+LogicalResult tandem::leavePhase(ModuleOp module, StringRef phase) {
+  setPhase(module, phase);
+  return checkDoor(module, phase);
+}
+
+namespace {
+
+/// One check of a door. Every error names the phase.
+class Door {
+public:
+  Door(ModuleOp module, StringRef phase) : module(module), phase(phase) {}
+
+  InFlightDiagnostic error(Operation *op) {
+    failed = true;
+    return op->emitError() << "phase '" << phase << "' left ";
+  }
+  LogicalResult result() const { return failure(failed); }
+
+  /// The functions are `required`, and perhaps `optional`; all have roles.
+  void functions(ArrayRef<StringRef> required, ArrayRef<StringRef> optional);
+  /// No op has an effect, no value is a ref, every op belongs to the dialect.
+  void valuesOnly(func::FuncOp func);
+  void tagged(func::FuncOp func);
+  void untagged(func::FuncOp func);
+  void joint(func::FuncOp func);
+  void programs();
+  void noneOfKind(func::FuncOp func, RoleKind kind);
+  void sameArgument(func::FuncOp func, unsigned index, Type expected,
+                    StringRef other);
+
+  ModuleOp module;
+  StringRef phase;
+  bool failed = false;
+};
+
+} // namespace
+
+void Door::functions(ArrayRef<StringRef> required,
+                     ArrayRef<StringRef> optional) {
+  for (StringRef name : required)
+    if (!module.lookupSymbol<func::FuncOp>(name))
+      error(module) << "no function '" << name << "'";
+  for (auto func : module.getOps<func::FuncOp>()) {
+    StringRef name = func.getName();
+    if (!llvm::is_contained(required, name) &&
+        !llvm::is_contained(optional, name))
+      error(func) << "an unexpected function '" << name << "'";
+    if (func.isExternal() || !func.getBody().hasOneBlock())
+      error(func) << "function '" << name << "' without a body of one block";
+    else
+      failed |= mlir::failed(verifySignature(func));
+  }
+}
+
+void Door::valuesOnly(func::FuncOp func) {
+  auto isRef = [](Type type) { return isa<RefType>(type); };
+  if (llvm::any_of(func.getArgumentTypes(), isRef) ||
+      llvm::any_of(func.getResultTypes(), isRef))
+    error(func) << "a ref in the signature of '" << func.getName() << "'";
+  for (Operation &op : func.getOps()) {
+    if (isa<func::ReturnOp>(op))
+      continue;
+    if (!isa<TandemDialect>(op.getDialect()))
+      error(&op) << "'" << op.getName() << "', an op of another dialect";
+    else if (!isMemoryEffectFree(&op))
+      error(&op) << "'" << op.getName() << "', an op with a memory effect";
+    else if (llvm::any_of(op.getResultTypes(), isRef))
+      error(&op) << "'" << op.getName() << "', an op that makes a ref";
+  }
+}
+
+void Door::tagged(func::FuncOp func) {
+  for (Operation &op : func.getOps())
+    if (!isa<func::ReturnOp>(op) && !op.hasAttr(kPassAttr))
+      error(&op) << "'" << op.getName() << "' without '" << kPassAttr << "'";
+}
+
+void Door::untagged(func::FuncOp func) {
+  for (Operation &op : func.getOps())
+    if (op.hasAttr(kPassAttr))
+      error(&op) << "'" << kPassAttr << "' on '" << op.getName() << "' in '"
+                 << func.getName() << "'";
+}
+
+void Door::noneOfKind(func::FuncOp func, RoleKind kind) {
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+    if (RoleAttr role = roleOfArgument(func, i); role.getKind() == kind)
+      error(func) << "'" << role.str() << "' as an argument of '"
+                  << func.getName() << "'";
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(func, i); role.getKind() == kind)
+      error(func) << "'" << role.str() << "' as a result of '" << func.getName()
+                  << "'";
+}
+
+/// Cotangents belong to outputs and gradients to arguments that require one,
+/// each of the same type; what is forward depends on nothing backward.
+void Door::joint(func::FuncOp func) {
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(func, i);
+    if (role.getKind() != RoleKind::Cotangent)
+      continue;
+    auto output = findResult(func, RoleKind::Output, role.getName());
+    if (!output || func.getResultTypes()[*output] != func.getArgumentTypes()[i])
+      error(func) << "'" << role.str() << "' without an output of its type";
+  }
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(func, i);
+    if (role.getKind() != RoleKind::Grad)
+      continue;
+    auto value = findValue(func, role.getName());
+    if (!value || func.getArgumentTypes()[*value] != func.getResultTypes()[i] ||
+        !roleOfArgument(func, *value).has("requires_grad"))
+      error(func) << "'" << role.str()
+                  << "' without an argument of its type that requires grad";
+  }
+  tagged(func);
+  if (failed)
+    return;
+  auto backward = [&](Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return roleOfArgument(func, argument.getArgNumber()).getKind() ==
+             RoleKind::Cotangent;
+    return value.getDefiningOp()->getAttrOfType<StringAttr>(kPassAttr) ==
+           "backward";
+  };
+  for (Operation &op : func.getOps())
+    if (op.getAttrOfType<StringAttr>(kPassAttr) == "forward" &&
+        llvm::any_of(op.getOperands(), backward))
+      error(&op) << "'" << op.getName()
+                 << "', a forward op that depends on the backward";
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+    if (RoleAttr role = roleOfResult(func, i);
+        role.getKind() != RoleKind::Grad && backward(value))
+      error(func) << "'" << role.str() << "' depending on the backward";
+}
+
+void Door::sameArgument(func::FuncOp func, unsigned index, Type expected,
+                        StringRef other) {
+  Type type = func.getArgumentTypes()[index];
+  if (type != expected)
+    error(func) << "'" << roleOfArgument(func, index).str() << "' of type "
+                << type << " in '" << func.getName() << "', but of type "
+                << expected << " in '" << other << "'";
+}
+
+/// What forward saves is what backward takes; the cotangents and gradients are
+/// backward's alone; values have one type everywhere.
+void Door::programs() {
+  auto forward = module.lookupSymbol<func::FuncOp>("forward");
+  auto backward = module.lookupSymbol<func::FuncOp>("backward");
+  noneOfKind(forward, RoleKind::Cotangent);
+  noneOfKind(forward, RoleKind::Grad);
+  for (auto func : module.getOps<func::FuncOp>()) {
+    untagged(func);
+    for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
+      RoleAttr role = roleOfArgument(func, i);
+      if (auto value = findValue(forward, role.getName());
+          value && !RoleAttr::belongs(role.getKind()) &&
+          role.getKind() != RoleKind::Saved)
+        sameArgument(func, i, forward.getArgumentTypes()[*value], "forward");
+    }
+  }
+  unsigned saved = 0, taken = 0;
+  for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i)
+    saved += roleOfResult(forward, i).getKind() == RoleKind::Saved;
+  if (backward)
+    for (unsigned i = 0, n = backward.getNumArguments(); i < n; ++i) {
+      RoleAttr role = roleOfArgument(backward, i);
+      if (role.getKind() != RoleKind::Saved)
+        continue;
+      ++taken;
+      if (auto result = findResult(forward, RoleKind::Saved, role.getName()))
+        sameArgument(backward, i, forward.getResultTypes()[*result], "forward");
+      else
+        error(backward) << "'" << role.str() << "' that forward does not save";
+    }
+  if (saved != taken)
+    error(forward) << saved << " saved values in 'forward' but " << taken
+                   << " in 'backward'";
+}
+
+LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
+  Door door(module, phase);
+  bool isJoint = phase == "joint" || phase == "optimize";
+  if (phase == "functionalize")
+    door.functions({"graph"}, {});
+  else if (isJoint)
+    door.functions({"evaluate"}, {"joint"});
+  else if (phase == "partition")
+    door.functions({"evaluate"}, {"forward", "backward", "update", "step"});
+  else
+    return success();
+  if (door.failed)
+    return failure();
+  for (auto func : module.getOps<func::FuncOp>())
+    door.valuesOnly(func);
+  if (isJoint)
+    if (auto joint = module.lookupSymbol<func::FuncOp>("joint"))
+      door.joint(joint);
+  if (phase == "partition" && module.lookupSymbol("forward"))
+    door.programs();
+  return door.result();
+}

@@ -1,0 +1,33 @@
+//===- Doors.h - what holds between two phases ----------------------------===//
+//
+// Each phase begins by checking the stamp of the phase before it and ends with
+// its door: a small verification of what the next phases rely on. Doors are
+// always checked, also in release builds. What a door finds is a fault of the
+// compiler or of an edited module, never of a model.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_DOORS_H
+#define TANDEM_PASSES_DOORS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tandem {
+
+/// Checks that `module` is stamped with `phase`, with an error otherwise.
+mlir::LogicalResult expectPhase(mlir::ModuleOp module, llvm::StringRef phase);
+/// Stamps `module` with `phase`.
+void setPhase(mlir::ModuleOp module, llvm::StringRef phase);
+
+/// Checks what a module must satisfy after `phase` (one of functionalize,
+/// joint, optimize, partition; other names have no door here and pass), and
+/// reports everything that is wrong.
+mlir::LogicalResult checkDoor(mlir::ModuleOp module, llvm::StringRef phase);
+
+/// Stamps `module` with the phase that a pass has just made, and checks its
+/// door.
+mlir::LogicalResult leavePhase(mlir::ModuleOp module, llvm::StringRef phase);
+
+} // namespace tandem
+
+#endif

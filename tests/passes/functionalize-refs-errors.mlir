@@ -1,0 +1,49 @@
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-functionalize-refs
+
+// expected-error@+1 {{expected phase 'capture' but got 'joint'}}
+module @phase attributes {tandem.phase = "joint"} {
+}
+
+// -----
+
+// expected-error@+1 {{expected phase 'capture' but got none}}
+module @unstamped {
+}
+
+// -----
+
+// expected-error@+1 {{expected a function 'graph' with a body of one block}}
+module @empty attributes {tandem.phase = "capture"} {
+}
+
+// -----
+
+// Both writes are reported.
+module @overlap attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %s: !tandem.ref<1x4xf32> {tandem.role = #tandem.role<state "s">},
+      %v: tensor<4x4xf32> {tandem.role = #tandem.role<input "v">}) {
+    // expected-note@+2 {{the view is made here}}
+    // expected-note@+1 {{the view is made here}}
+    %b = tandem.broadcast %s to [4, 4] along [0, 1] : !tandem.ref<1x4xf32> -> !tandem.ref<4x4xf32>
+    // expected-error@+1 {{writes through 'tandem.broadcast', whose elements overlap in storage}}
+    tandem.write %v into %b : tensor<4x4xf32>, !tandem.ref<4x4xf32>
+    // expected-error@+1 {{writes through 'tandem.broadcast', whose elements overlap in storage}}
+    tandem.write %v into %b : tensor<4x4xf32>, !tandem.ref<4x4xf32>
+    return
+  }
+}
+
+// -----
+
+module @no_grad attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %w: tensor<4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+      %v: tensor<4xf32> {tandem.role = #tandem.role<input "v">}) {
+    %y = tandem.exp %w : tensor<4xf32>
+    %r = tandem.make_ref %y : tensor<4xf32>
+    // expected-error@+1 {{in a no-grad region overwrites a value that gradients flow through}}
+    tandem.write %v into %r {tandem.no_grad} : tensor<4xf32>, !tandem.ref<4xf32>
+    return
+  }
+}
