@@ -23,7 +23,6 @@ module @overlap attributes {tandem.phase = "capture"} {
   func.func @graph(
       %s: !tandem.ref<1x4xf32> {tandem.role = #tandem.role<state "s">},
       %v: tensor<4x4xf32> {tandem.role = #tandem.role<input "v">}) {
-    // expected-note@+2 {{the view is made here}}
     // expected-note@+1 {{the view is made here}}
     %b = tandem.broadcast %s to [4, 4] along [0, 1] : !tandem.ref<1x4xf32> -> !tandem.ref<4x4xf32>
     // expected-error@+1 {{writes through 'tandem.broadcast', whose elements overlap in storage}}
