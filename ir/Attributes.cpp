@@ -169,11 +169,29 @@ void BufferAttr::print(AsmPrinter &printer) const {
 Type RefType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
       parser.parseType(elementType) || parser.parseGreater())
     return {};
-  return get(parser.getContext(), shape, elementType);
+  return parser.getChecked<RefType>(loc, parser.getContext(), shape,
+                                    elementType);
+}
+
+LogicalResult RefType::verify(llvm::function_ref<InFlightDiagnostic()> error,
+                              ArrayRef<int64_t> shape, Type elementType) {
+  if (!isElementType(elementType))
+    return error() << "expected a ref's elements to be f64, f32, f16, bf16, "
+                      "i64, i32, i16, i8 or i1, but got "
+                   << elementType;
+  if (!isTensorShape(shape)) {
+    auto diagnostic = error();
+    diagnostic << "expected a ref's sizes to be at least 1 with at most 2^40 "
+                  "elements, but got [";
+    llvm::interleaveComma(shape, diagnostic);
+    return diagnostic << "]";
+  }
+  return success();
 }
 
 void RefType::print(AsmPrinter &printer) const {

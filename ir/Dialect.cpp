@@ -59,6 +59,30 @@ StringRef tandem::stringify(OpClass opClass) {
   return "";
 }
 
+bool tandem::isTensorShape(ArrayRef<int64_t> shape) {
+  int64_t elements = 1;
+  for (int64_t dim : shape) {
+    if (dim < 1 || dim > kMaxElements / elements)
+      return false;
+    elements *= dim;
+  }
+  return true;
+}
+
+bool tandem::isElementType(Type type) {
+  return type.isF32() || type.isF64() || type.isF16() || type.isBF16() ||
+         type.isSignlessInteger(1) || type.isSignlessInteger(8) ||
+         type.isSignlessInteger(16) || type.isSignlessInteger(32) ||
+         type.isSignlessInteger(64);
+}
+
+bool tandem::isTensorType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && !tensor.getEncoding() &&
+         isElementType(tensor.getElementType()) &&
+         isTensorShape(tensor.getShape());
+}
+
 int64_t tandem::elementBytes(Type elementType) {
   return (elementType.getIntOrFloatBitWidth() + 7) / 8;
 }
@@ -143,8 +167,9 @@ TandemDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
   return verifyRole(op, attribute, /*isArgument=*/true, argIndex);
 }
 
-LogicalResult TandemDialect::verifyRegionResultAttribute(
-    Operation *op, unsigned regionIndex, unsigned resultIndex,
-    NamedAttribute attribute) {
+LogicalResult
+TandemDialect::verifyRegionResultAttribute(Operation *op, unsigned regionIndex,
+                                           unsigned resultIndex,
+                                           NamedAttribute attribute) {
   return verifyRole(op, attribute, /*isArgument=*/false, resultIndex);
 }

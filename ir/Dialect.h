@@ -56,6 +56,17 @@ inline constexpr llvm::StringLiteral kPlanAttr = "tandem.plan";
 inline constexpr llvm::StringLiteral kBufferAttr = "tandem.buffer";
 inline constexpr llvm::StringLiteral kKernelAttr = "tandem.kernel";
 
+/// The most elements that a tensor can have: no sum or product of sizes that
+/// follows from shapes overflows.
+inline constexpr int64_t kMaxElements = int64_t(1) << 40;
+/// True if every size is at least 1 and there are at most kMaxElements.
+bool isTensorShape(llvm::ArrayRef<int64_t> shape);
+/// True for f64, f32, f16, bf16, i64, i32, i16, i8 and i1 (bool).
+bool isElementType(mlir::Type type);
+/// True for a tensor that ops can compute with: element type, static shape as
+/// above, no encoding.
+bool isTensorType(mlir::Type type);
+
 /// The bytes of a tensor in memory: dense, booleans one byte.
 int64_t byteSize(mlir::RankedTensorType type);
 /// The bytes of one element.
@@ -70,7 +81,7 @@ bool isDifferentiableType(mlir::Type type);
 #define GET_ATTRDEF_CLASSES
 #include "ir/Attributes.h.inc"
 #define GET_TYPEDEF_CLASSES
-#include "ir/Types.h.inc"
 #include "ir/Interfaces.h.inc"
+#include "ir/Types.h.inc"
 
 #endif

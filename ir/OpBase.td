@@ -62,6 +62,7 @@ def Tandem_Ref : TypeDef<Tandem_Dialect, "Ref"> {
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The tensor type of the value that a read of this ref gives.
     ::mlir::RankedTensorType getTensorType() const {
@@ -79,11 +80,18 @@ def Tandem_Int : AnyTypeOf<[I8, I16, I32, I64]>;
 def Tandem_Bool : TypeAlias<I1, "bool">;
 def Tandem_Element : AnyTypeOf<[Tandem_Float, Tandem_Int, Tandem_Bool]>;
 
-def AnyTensor_ : StaticShapeTensorOf<[Tandem_Element]>;
-def FloatTensor : StaticShapeTensorOf<[Tandem_Float]>;
-def IntTensor : StaticShapeTensorOf<[Tandem_Int]>;
-def BoolTensor : StaticShapeTensorOf<[I1]>;
-def NumericTensor : StaticShapeTensorOf<[AnyTypeOf<[Tandem_Float, Tandem_Int]>]>;
+/// A dense tensor without encoding, whose shape is static and one of
+/// isTensorShape.
+class Tandem_Tensor<list<Type> elements, string names>
+    : ConfinedType<StaticShapeTensorOf<elements>,
+        [CPred<"::tandem::isTensorType($_self)">],
+        "tensor of " # names # " of static shape, not empty, at most 2^40 elements",
+        "::mlir::RankedTensorType">;
+def AnyTensor_ : Tandem_Tensor<[Tandem_Element], "floats, integers or bools">;
+def FloatTensor : Tandem_Tensor<[Tandem_Float], "floats">;
+def IntTensor : Tandem_Tensor<[Tandem_Int], "integers">;
+def BoolTensor : Tandem_Tensor<[I1], "bools">;
+def NumericTensor : Tandem_Tensor<[AnyTypeOf<[Tandem_Float, Tandem_Int]>], "floats or integers">;
 /// A tensor, or a ref seen through a view.
 def TensorOrRef : AnyTypeOf<[AnyTensor_, Tandem_Ref]>;
 

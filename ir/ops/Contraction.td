@@ -29,4 +29,53 @@ def MatmulOp : ContractionOp<"matmul"> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($y)";
 }
 
+/// What the three convolutions share. x is [N, C, H, W], w is [O, C / groups,
+/// KH, KW], y is [N, O, OH, OW].
+class ConvolutionOp<string mnemonic, dag operands, dag shape, string before>
+    : ContractionOp<mnemonic> {
+  let arguments = !con(operands, shape,
+    (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$strides,
+         DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
+         DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation,
+         DefaultValuedAttr<I64Attr, "1">:$groups));
+  let results = (outs FloatTensor:$y);
+  let assemblyFormat = before # [{ (`strides` $strides^)? (`padding` $padding^)?
+    (`dilation` $dilation^)? (`groups` $groups^)? attr-dict
+    `:` type(operands) `->` type($y)}];
+  let extraClassDeclaration = [{
+    /// The geometry, of an op that is verified.
+    ::tandem::Convolution2d getConvolution();
+  }];
+}
+
+def Conv2dOp : ConvolutionOp<"conv2d", (ins FloatTensor:$x, FloatTensor:$w), (ins), "$x `,` $w"> {
+  let summary = "A convolution over two dimensions";
+  let description = [{
+    `y[n, o, oh, ow] = sum over c, kh, kw of x[n, g * C / groups + c, oh *
+    strides[0] - padding[0] + kh * dilation[0], ow * strides[1] - padding[2] +
+    kw * dilation[1]] * w[o, c, kh, kw]` with `g` the group of `o`; x is 0 outside
+    of itself. `padding` is `[top, bottom, left, right]`. f16 and bf16 are
+    accumulated in f32.
+  }];
+}
+
+def Conv2dInputGradOp : ConvolutionOp<"conv2d_input_grad", (ins FloatTensor:$dy, FloatTensor:$w),
+    (ins DenseI64ArrayAttr:$shape), "$dy `,` $w `to` $shape"> {
+  let summary = "The gradient of conv2d for its input";
+  let description = [{
+    `shape` is that of the input; the other attributes are conv2d's. The op is
+    linear in each operand, and its gradients are conv2d and
+    conv2d_filter_grad.
+  }];
+}
+
+def Conv2dFilterGradOp : ConvolutionOp<"conv2d_filter_grad", (ins FloatTensor:$x, FloatTensor:$dy),
+    (ins DenseI64ArrayAttr:$shape), "$x `,` $dy `to` $shape"> {
+  let summary = "The gradient of conv2d for its filter";
+  let description = [{
+    `shape` is that of the filter; the other attributes are conv2d's. The op is
+    linear in each operand, and its gradients are conv2d_input_grad and conv2d.
+  }];
+}
+
 #endif

@@ -1,0 +1,86 @@
+//===- Inference.cpp - what shape inference functions share ---------------===//
+#include "ir/ops/Inference.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::infer;
+
+LogicalResult infer::fail(Loc loc, const Twine &message) {
+  return emitOptionalError(loc, message);
+}
+
+std::string infer::text(Sizes list) {
+  std::string out = "[";
+  llvm::interleave(
+      list, [&](int64_t i) { out += std::to_string(i); }, [&] { out += ", "; });
+  return out + "]";
+}
+
+FailureOr<Sizes> infer::shapeOf(Loc loc, Type type) {
+  if (auto ref = dyn_cast<RefType>(type))
+    return ref.getShape();
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    if (tensor.hasStaticShape())
+      return tensor.getShape();
+  return emitOptionalError(loc, "expected a tensor of static shape, but got ",
+                           type);
+}
+
+LogicalResult infer::pushShape(Loc loc, Type type, Sizes shape, Types &types) {
+  if (!isTensorShape(shape))
+    return fail(loc, "expected sizes of at least 1 and at most 2^40 elements "
+                     "in the result, but got " +
+                         text(shape));
+  if (auto ref = dyn_cast<RefType>(type))
+    types.push_back(
+        RefType::get(ref.getContext(), shape, ref.getElementType()));
+  else
+    types.push_back(cast<RankedTensorType>(type).clone(shape));
+  return success();
+}
+
+LogicalResult infer::expectRank(Loc loc, StringRef name, Type type,
+                                int64_t rank) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && tensor.getRank() == rank)
+    return success();
+  return emitOptionalError(loc, "expected '", name, "' to have rank ", rank,
+                           ", but got ", type);
+}
+
+LogicalResult infer::expectList(Loc loc, StringRef name, Sizes list,
+                                size_t size, int64_t least) {
+  // Nothing that is a size, a step or a margin is larger than a tensor can be.
+  bool inside = llvm::all_of(
+      list, [&](int64_t i) { return i >= least && i <= kMaxElements; });
+  if (list.size() == size && inside)
+    return success();
+  return fail(loc, "expected '" + name + "' to have " + Twine(size) +
+                       " entries of at least " + Twine(least) +
+                       " and at most 2^40, but got " + text(list));
+}
+
+LogicalResult infer::expectDim(Loc loc, StringRef name, int64_t dim,
+                               int64_t rank) {
+  if (dim >= 0 && dim < rank)
+    return success();
+  return fail(loc, "expected '" + name + "' in [0, " + Twine(rank) +
+                       "), but got " + Twine(dim));
+}
+
+LogicalResult infer::expectSameElements(Loc loc, Type a, Type b) {
+  Type x = getElementTypeOrSelf(a), y = getElementTypeOrSelf(b);
+  if (x == y)
+    return success();
+  return emitOptionalError(
+      loc, "expected operands of one element type, but got ", x, " and ", y);
+}
+
+LogicalResult infer::expectShape(Loc loc, StringRef name, Type type,
+                                 Sizes shape) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && tensor.getShape() == shape)
+    return success();
+  return emitOptionalError(loc, "expected '", name, "' to have shape ",
+                           text(shape), ", but got ", type);
+}
