@@ -21,6 +21,11 @@ void tandem::setPhase(ModuleOp module, StringRef phase) {
   module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), phase));
 }
 
+StringRef tandem::passOf(Operation *op) {
+  auto tag = op->getAttrOfType<StringAttr>(kPassAttr);
+  return tag ? tag.getValue() : "";
+}
+
 LogicalResult tandem::leavePhase(ModuleOp module, StringRef phase) {
   setPhase(module, phase);
   return checkDoor(module, phase);
@@ -94,13 +99,13 @@ void Door::valuesOnly(func::FuncOp func) {
 
 void Door::tagged(func::FuncOp func) {
   for (Operation &op : func.getOps())
-    if (!isa<func::ReturnOp>(op) && !op.hasAttr(kPassAttr))
+    if (!isa<func::ReturnOp>(op) && passOf(&op).empty())
       error(&op) << "'" << op.getName() << "' without '" << kPassAttr << "'";
 }
 
 void Door::untagged(func::FuncOp func) {
   for (Operation &op : func.getOps())
-    if (op.hasAttr(kPassAttr))
+    if (!passOf(&op).empty())
       error(&op) << "'" << kPassAttr << "' on '" << op.getName() << "' in '"
                  << func.getName() << "'";
 }
@@ -144,12 +149,10 @@ void Door::joint(func::FuncOp func) {
     if (auto argument = dyn_cast<BlockArgument>(value))
       return roleOfArgument(func, argument.getArgNumber()).getKind() ==
              RoleKind::Cotangent;
-    return value.getDefiningOp()->getAttrOfType<StringAttr>(kPassAttr) ==
-           "backward";
+    return passOf(value.getDefiningOp()) == "backward";
   };
   for (Operation &op : func.getOps())
-    if (op.getAttrOfType<StringAttr>(kPassAttr) == "forward" &&
-        llvm::any_of(op.getOperands(), backward))
+    if (passOf(&op) == "forward" && llvm::any_of(op.getOperands(), backward))
       error(&op) << "'" << op.getName()
                  << "', a forward op that depends on the backward";
   Operation *terminator = func.getBody().front().getTerminator();

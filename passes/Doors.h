@@ -19,6 +19,9 @@ mlir::LogicalResult expectPhase(mlir::ModuleOp module, llvm::StringRef phase);
 /// Stamps `module` with `phase`.
 void setPhase(mlir::ModuleOp module, llvm::StringRef phase);
 
+/// The tag of an op of a joint: "forward", "backward", or "" where it has none.
+llvm::StringRef passOf(mlir::Operation *op);
+
 /// Checks what a module must satisfy after `phase` (one of functionalize,
 /// joint, optimize, partition; other names have no door here and pass), and
 /// reports everything that is wrong.

@@ -27,4 +27,26 @@ def FunctionalizeRefs : ModulePass<"tandem-functionalize-refs"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// joint
+//===----------------------------------------------------------------------===//
+
+def BuildJoint : ModulePass<"tandem-build-joint"> {
+  let summary = "Differentiates the graph, and makes its form for inference";
+  let description = [{
+    Composite ops are decomposed first. `@joint` is the graph with one more
+    argument, the cotangent, for each differentiable output, and one more
+    result, the gradient, for each argument that requires grad; its ops are
+    tagged forward or backward. `@evaluate` is the graph in inference mode,
+    without updates. The module's `tandem.loss` names the loss where one output
+    alone has a cotangent.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "", "the output to differentiate; "
+      "by default the one named 'loss', else every one that depends on an "
+      "argument that requires grad">,
+    Option<"inference", "inference", "bool", "false", "keep only '@evaluate'">,
+  ];
+}
+
 #endif

@@ -1,0 +1,50 @@
+//===- Decompose.cpp - composites become simpler ops ----------------------===//
+#include "passes/autodiff/Decompose.h"
+
+#include "ir/Ops.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace tandem;
+
+LogicalResult tandem::decomposeComposites(func::FuncOp func) {
+  Block &block = func.getBody().front();
+  for (Operation *op = &block.front(); op;) {
+    auto composite = dyn_cast<CompositeOpInterface>(op);
+    if (!composite) {
+      op = op->getNextNode();
+      continue;
+    }
+    Operation *before = op->getPrevNode();
+    OpBuilder builder(op);
+    SmallVector<Value> values = composite.decompose(builder);
+    if (TypeRange(ValueRange(values)) != TypeRange(op->getResultTypes())) {
+      auto error = op->emitOpError()
+                   << "expected to decompose into values of "
+                   << "types (" << op->getResultTypes() << ") but got (";
+      return error << TypeRange(ValueRange(values)) << ")";
+    }
+    // On with the first of the new ops: it may be a composite in its turn.
+    Operation *next = before ? before->getNextNode() : &block.front();
+    for (Operation *made = next; made != op; made = made->getNextNode())
+      for (NamedAttribute attribute : op->getDiscardableAttrs())
+        made->setDiscardableAttr(attribute.getName(), attribute.getValue());
+    op->replaceAllUsesWith(values);
+    op = next == op ? op->getNextNode() : next;
+    composite->erase();
+  }
+  return success();
+}
+
+void tandem::setInference(func::FuncOp func) {
+  for (auto composite : func.getOps<CompositeOpInterface>())
+    composite.setInference();
+}
+
+void tandem::eraseDeadOps(func::FuncOp func) {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}

@@ -1,0 +1,22 @@
+//===- Decompose.h - composites become simpler ops ------------------------===//
+#ifndef TANDEM_PASSES_AUTODIFF_DECOMPOSE_H
+#define TANDEM_PASSES_AUTODIFF_DECOMPOSE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tandem {
+
+/// Replaces every composite op of `func` by what it means, and what that means,
+/// until none is left. The new ops have the discardable attributes of the old
+/// (its tags) and its location.
+mlir::LogicalResult decomposeComposites(mlir::func::FuncOp func);
+
+/// Turns every composite op of `func` into its form for inference.
+void setInference(mlir::func::FuncOp func);
+
+/// Erases the ops of `func` whose results nothing uses. One walk.
+void eraseDeadOps(mlir::func::FuncOp func);
+
+} // namespace tandem
+
+#endif
