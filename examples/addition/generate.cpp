@@ -141,14 +141,14 @@ bool writeNpy(const std::filesystem::path &path, const std::vector<Row> &rows) {
 struct Options {
   std::string directory;
   std::map<std::string, uint64_t, std::less<>> numbers = {
-      {"--train", 204800}, {"--eval", 5120}, {"--seed", 0}};
+      {"--train", 256000}, {"--eval", 5120}, {"--seed", 0}};
 };
 
 constexpr const char *Usage =
     "usage: addition-data DIR [--train N] [--eval N] [--seed N]\n"
     "writes train_tokens.npy, train_labels.npy, eval_tokens.npy and\n"
     "eval_labels.npy into DIR: N sums of two three-digit numbers each\n"
-    "(defaults: 204800 to train, 5120 unseen ones to evaluate, seed 0)\n";
+    "(defaults: 256000 to train, 5120 unseen ones to evaluate, seed 0)\n";
 
 /// Reads `arguments`; says what is wrong with them, all of it, and returns
 /// false if anything is.
