@@ -1,0 +1,500 @@
+//===- CApi.cpp - the C API of the runtime --------------------------------===//
+//
+// Each function checks its pointers, calls the C++ runtime, and keeps the
+// message for the calling thread. Exceptions of the standard library (memory,
+// threads) end here.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Model.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/tandem.h"
+
+#include <cstring>
+#include <exception>
+#include <map>
+#include <new>
+#include <vector>
+
+using namespace tandem;
+using namespace tandem::runtime;
+
+struct tdm_model {
+  Model model;
+};
+struct tdm_tensor {
+  Tensor tensor;
+};
+struct tdm_context {
+  Context context;
+};
+
+namespace {
+
+static_assert(int(TDM_F64) == int(DType::F64));
+static_assert(int(TDM_OUTPUT) == int(artifact::Role::Output));
+static_assert(int(TDM_NO_DEVICE) == int(Code::NoDevice));
+
+thread_local std::string lastError;
+
+/// Runs `fn`, which returns a Status, and keeps its message.
+template <typename Fn> tdm_status call(Fn fn) {
+  lastError.clear();
+  Status status;
+  try {
+    status = fn();
+    lastError = status.message();
+  } catch (const std::bad_alloc &) {
+    status = Status::failed("out of memory");
+    lastError.assign("out of memory"); // fits without allocating
+  } catch (const std::exception &error) {
+    status = Status::failed("");
+    lastError.assign(error.what());
+  }
+  return static_cast<tdm_status>(status.code());
+}
+
+Status null(const char *what) {
+  return Status::usage("expected a " + std::string(what) + " but got null");
+}
+
+bool isDType(tdm_dtype dtype) { return dtype >= TDM_BOOL && dtype <= TDM_F64; }
+
+Status checkType(tdm_dtype dtype, int rank, const int64_t *shape) {
+  if (!isDType(dtype))
+    return Status::usage("expected a tdm_dtype but got " +
+                         std::to_string(static_cast<int>(dtype)));
+  if (rank < 0 || rank > maxRank)
+    return Status::usage("expected a rank of 0 to " + std::to_string(maxRank) +
+                         " but got " + std::to_string(rank));
+  return rank && !shape ? null("shape") : Status::success();
+}
+
+Status give(Result<Tensor> tensor, tdm_tensor **out) {
+  if (!tensor)
+    return std::move(tensor).status();
+  *out = new tdm_tensor{std::move(*tensor)};
+  return Status::success();
+}
+
+Status checkList(const tdm_argument *list, size_t count, const char *what) {
+  if (count && !list)
+    return null(what);
+  for (size_t i = 0; i < count; ++i)
+    if (!list[i].name || !list[i].tensor)
+      return Status::usage(
+          std::string(what) + " number " + std::to_string(i) +
+          (list[i].name ? " ('" + std::string(list[i].name) + "')" : "") +
+          ": expected a name and a tensor but got null");
+  return Status::success();
+}
+
+/// The lists of a call in the runtime's form; kept for each thread, so that a
+/// call allocates nothing once they have their size.
+struct Lists {
+  std::vector<Argument> inputs;
+  std::vector<Destination> outputs;
+
+  Status fill(const tdm_argument *in, size_t inCount, const tdm_argument *out,
+              size_t outCount, const char *inName, const char *outName) {
+    if (Status status = checkList(in, inCount, inName); !status)
+      return status;
+    if (Status status = checkList(out, outCount, outName); !status)
+      return status;
+    inputs.clear();
+    outputs.clear();
+    for (size_t i = 0; i < inCount; ++i)
+      inputs.push_back({in[i].name, &in[i].tensor->tensor});
+    for (size_t i = 0; i < outCount; ++i)
+      outputs.push_back({out[i].name, &out[i].tensor->tensor});
+    return Status::success();
+  }
+};
+
+thread_local Lists lists;
+
+Status save(const Model &model, const char *path) {
+  std::vector<Tensor> kept; // the model's own tensors: dense
+  std::map<std::string, io::ArrayView> views;
+  for (const artifact::Value &value : model.manifest().values) {
+    if (value.role != artifact::Role::Param &&
+        value.role != artifact::Role::State)
+      continue;
+    Result<Tensor> tensor = model.get(value.name);
+    if (!tensor)
+      return std::move(tensor).status();
+    kept.push_back(std::move(*tensor));
+    views.emplace(value.name,
+                  io::ArrayView(value.dtype, value.shape,
+                                {kept.back().data<std::byte>(),
+                                 static_cast<size_t>(kept.back().bytes())}));
+  }
+  return io::writeSafetensors(path, views,
+                              {{"tandem.model", model.manifest().model}});
+}
+
+Status load(Model &model, const char *path) {
+  Result<io::Safetensors> file = io::Safetensors::read(path);
+  if (!file)
+    return std::move(file).status();
+  std::string problems;
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (const artifact::Value &value : model.manifest().values) {
+    bool isParam = value.role == artifact::Role::Param;
+    if (!isParam && value.role != artifact::Role::State)
+      continue;
+    std::string expected = describe(value.dtype, value.shape), got = "none";
+    if (auto found = file->find(value.name)) {
+      got = describe(found->dtype, found->shape);
+      if (got == expected) {
+        auto tensor =
+            Tensor::copyOf(found->bytes.data(), value.dtype, value.shape);
+        if (!tensor)
+          return std::move(tensor).status();
+        tensors.emplace_back(value.name, std::move(*tensor));
+        continue;
+      }
+    } else if (!isParam) {
+      continue;
+    }
+    problems += (problems.empty() ? "'" : "; '") + value.name + "': expected " +
+                expected + " but got " + got;
+  }
+  if (!problems.empty())
+    return Status::failed("'" + std::string(path) + "': " + problems);
+  for (const auto &[name, tensor] : tensors)
+    if (Status status = model.set(name, tensor); !status)
+      return status;
+  return Status::success();
+}
+
+} // namespace
+
+const char *tdm_last_error(void) { return lastError.c_str(); }
+
+const char *tdm_version(void) { return TANDEM_VERSION; }
+
+tdm_status tdm_model_load(const char *path, const tdm_options *options,
+                          tdm_model **model) {
+  return call([&]() -> Status {
+    if (!path || !model)
+      return null(path ? "place for the model" : "path");
+    Options given;
+    if (options)
+      given = {options->threads, options->seed};
+    Result<Model> loaded = Model::load(std::string(path), given);
+    if (!loaded)
+      return std::move(loaded).status();
+    *model = new tdm_model{std::move(*loaded)};
+    return Status::success();
+  });
+}
+
+void tdm_model_free(tdm_model *model) { delete model; }
+
+size_t tdm_value_count(const tdm_model *model) {
+  return model ? model->model.manifest().values.size() : 0;
+}
+
+tdm_status tdm_value_at(const tdm_model *model, size_t index,
+                        tdm_value *value) {
+  return call([&]() -> Status {
+    if (!model || !value)
+      return null(model ? "place for the value" : "model");
+    const auto &values = model->model.manifest().values;
+    if (index >= values.size())
+      return Status::usage("expected a value below " +
+                           std::to_string(values.size()) + " but got " +
+                           std::to_string(index));
+    const artifact::Value &found = values[index];
+    *value = {found.name.c_str(),
+              static_cast<tdm_role>(found.role),
+              static_cast<tdm_dtype>(found.dtype),
+              static_cast<int>(found.shape.size()),
+              found.shape.data(),
+              found.requiresGrad};
+    return Status::success();
+  });
+}
+
+size_t tdm_program_count(const tdm_model *model) {
+  return model ? model->model.manifest().programs.size() : 0;
+}
+
+const char *tdm_program_at(const tdm_model *model, size_t index) {
+  if (index >= tdm_program_count(model))
+    return nullptr;
+  return model->model.manifest().programs[index].name.c_str();
+}
+
+tdm_status tdm_memory_use(const tdm_model *model, tdm_memory *memory) {
+  return call([&]() -> Status {
+    if (!model || !memory)
+      return null(model ? "place for the numbers" : "model");
+    MemoryUse use = model->model.memory();
+    *memory = {use.planned, use.current, use.peak};
+    return Status::success();
+  });
+}
+
+tdm_status tdm_tensor_empty(tdm_tensor **tensor) {
+  return call([&]() -> Status {
+    return tensor ? give(Tensor(), tensor) : null("place for the tensor");
+  });
+}
+
+tdm_status tdm_tensor_zeros(tdm_dtype dtype, int rank, const int64_t *shape,
+                            tdm_tensor **tensor) {
+  return call([&]() -> Status {
+    if (!tensor)
+      return null("place for the tensor");
+    if (Status status = checkType(dtype, rank, shape); !status)
+      return status;
+    return give(Tensor::zeros(static_cast<DType>(dtype),
+                              {shape, static_cast<size_t>(rank)}),
+                tensor);
+  });
+}
+
+tdm_status tdm_tensor_wrap(void *data, tdm_dtype dtype, int rank,
+                           const int64_t *shape, const int64_t *strides,
+                           tdm_tensor **tensor) {
+  return call([&]() -> Status {
+    if (!tensor)
+      return null("place for the tensor");
+    if (Status status = checkType(dtype, rank, shape); !status)
+      return status;
+    auto count = static_cast<size_t>(rank);
+    std::span<const int64_t> steps;
+    if (strides)
+      steps = {strides, count};
+    return give(
+        Tensor::wrap(data, static_cast<DType>(dtype), {shape, count}, steps),
+        tensor);
+  });
+}
+
+tdm_status tdm_tensor_from_dlpack(DLManagedTensor *managed,
+                                  tdm_tensor **tensor) {
+  return call([&]() -> Status {
+    if (!tensor)
+      return null("place for the tensor");
+    // The handle first: once the tensor is taken over, nothing may fail.
+    auto made = std::make_unique<tdm_tensor>();
+    Result<Tensor> taken = Tensor::fromDLPack(managed);
+    if (!taken)
+      return std::move(taken).status();
+    made->tensor = std::move(*taken);
+    *tensor = made.release();
+    return Status::success();
+  });
+}
+
+tdm_status tdm_tensor_to_dlpack(const tdm_tensor *tensor,
+                                DLManagedTensor **managed) {
+  return call([&]() -> Status {
+    if (!tensor || !managed)
+      return null(tensor ? "place for the DLPack tensor" : "tensor");
+    Result<DLManagedTensor *> made = tensor->tensor.toDLPack();
+    if (!made)
+      return std::move(made).status();
+    *managed = *made;
+    return Status::success();
+  });
+}
+
+void tdm_tensor_free(tdm_tensor *tensor) { delete tensor; }
+
+tdm_dtype tdm_tensor_dtype(const tdm_tensor *tensor) {
+  return tensor ? static_cast<tdm_dtype>(tensor->tensor.dtype()) : TDM_F32;
+}
+
+int tdm_tensor_rank(const tdm_tensor *tensor) {
+  return tensor && tensor->tensor.defined() ? tensor->tensor.rank() : -1;
+}
+
+const int64_t *tdm_tensor_shape(const tdm_tensor *tensor) {
+  return tdm_tensor_rank(tensor) < 0 ? nullptr : tensor->tensor.shape().data();
+}
+
+const int64_t *tdm_tensor_strides(const tdm_tensor *tensor) {
+  return tdm_tensor_rank(tensor) < 0 ? nullptr
+                                     : tensor->tensor.strides().data();
+}
+
+int64_t tdm_tensor_elements(const tdm_tensor *tensor) {
+  return tensor ? tensor->tensor.elements() : 0;
+}
+
+void *tdm_tensor_data(const tdm_tensor *tensor) {
+  return tensor ? const_cast<void *>(tensor->tensor.data()) : nullptr;
+}
+
+void tdm_tensor_mark_written(tdm_tensor *tensor) {
+  if (tensor)
+    tensor->tensor.markWritten();
+}
+
+/// Checks a copy between a tensor and `bytes` bytes of memory.
+static Status checkCopy(const tdm_tensor *tensor, const void *data,
+                        size_t bytes) {
+  if (!tensor)
+    return null("tensor");
+  const Tensor &own = tensor->tensor;
+  if (!own.defined() || !own.device().isHost())
+    return Status::usage(own.defined()
+                             ? "expected a tensor on device 'cpu' but got '" +
+                                   toString(own.device()) + "'"
+                             : "expected a tensor but got an empty handle");
+  if (bytes != static_cast<size_t>(own.bytes()))
+    return Status::usage("expected " + std::to_string(own.bytes()) +
+                         " bytes for " + describe(own.dtype(), own.shape()) +
+                         " but got " + std::to_string(bytes));
+  return bytes && !data ? null("place for the data") : Status::success();
+}
+
+tdm_status tdm_tensor_write(tdm_tensor *tensor, const void *data,
+                            size_t bytes) {
+  return call([&]() -> Status {
+    if (Status status = checkCopy(tensor, data, bytes); !status)
+      return status;
+    Tensor &to = tensor->tensor;
+    if (to.isDense()) { // allocates nothing: batches come this way
+      if (bytes)
+        std::memcpy(to.mutableData(), data, bytes);
+      return Status::success();
+    }
+    auto memory =
+        Tensor::wrap(const_cast<void *>(data), to.dtype(), to.shape());
+    return memory ? to.copyFrom(*memory) : memory.status();
+  });
+}
+
+tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data, size_t bytes) {
+  return call([&]() -> Status {
+    if (Status status = checkCopy(tensor, data, bytes); !status)
+      return status;
+    const Tensor &from = tensor->tensor;
+    if (from.isDense()) {
+      if (bytes)
+        std::memcpy(data, from.data(), bytes);
+      return Status::success();
+    }
+    auto memory = Tensor::wrap(data, from.dtype(), from.shape());
+    return memory ? memory->copyFrom(from) : memory.status();
+  });
+}
+
+tdm_status tdm_get(const tdm_model *model, const char *name,
+                   tdm_tensor **tensor) {
+  return call([&]() -> Status {
+    if (!model || !name || !tensor)
+      return null(!model ? "model" : !name ? "name" : "place for the tensor");
+    return give(model->model.get(name), tensor);
+  });
+}
+
+tdm_status tdm_set(tdm_model *model, const char *name,
+                   const tdm_tensor *tensor) {
+  return call([&]() -> Status {
+    if (!model || !name || !tensor)
+      return null(!model ? "model" : !name ? "name" : "tensor");
+    return model->model.set(name, tensor->tensor);
+  });
+}
+
+tdm_status tdm_initialize(tdm_model *model, uint64_t seed) {
+  return call([&]() -> Status {
+    return model ? model->model.initialize(seed) : null("model");
+  });
+}
+
+tdm_status tdm_save(const tdm_model *model, const char *path) {
+  return call([&]() -> Status {
+    return model && path ? save(model->model, path)
+                         : null(model ? "path" : "model");
+  });
+}
+
+tdm_status tdm_load(tdm_model *model, const char *path) {
+  return call([&]() -> Status {
+    return model && path ? load(model->model, path)
+                         : null(model ? "path" : "model");
+  });
+}
+
+tdm_status tdm_run(tdm_model *model, const char *program,
+                   const tdm_argument *inputs, size_t input_count,
+                   const tdm_argument *outputs, size_t output_count) {
+  return call([&]() -> Status {
+    if (!model || !program)
+      return null(model ? "program" : "model");
+    if (Status status = lists.fill(inputs, input_count, outputs, output_count,
+                                   "input", "output");
+        !status)
+      return status;
+    return model->model.run(program, lists.inputs, lists.outputs);
+  });
+}
+
+tdm_status tdm_step(tdm_model *model, const tdm_argument *inputs,
+                    size_t input_count, const tdm_argument *outputs,
+                    size_t output_count) {
+  return tdm_run(model, "step", inputs, input_count, outputs, output_count);
+}
+
+tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
+                       size_t input_count, const tdm_argument *outputs,
+                       size_t output_count, tdm_context **context) {
+  if (!context)
+    return tdm_run(model, "forward", inputs, input_count, outputs,
+                   output_count);
+  return call([&]() -> Status {
+    if (!model)
+      return null("model");
+    if (Status status = lists.fill(inputs, input_count, outputs, output_count,
+                                   "input", "output");
+        !status)
+      return status;
+    std::unique_ptr<tdm_context> made;
+    if (!*context)
+      made = std::make_unique<tdm_context>();
+    else
+      (*context)->context = Context(); // its buffers serve this forward
+    Result<Context> kept = model->model.forward(lists.inputs, lists.outputs);
+    if (!kept)
+      return std::move(kept).status();
+    if (made)
+      *context = made.release();
+    (*context)->context = std::move(*kept);
+    return Status::success();
+  });
+}
+
+tdm_status tdm_backward(tdm_model *model, tdm_context *context,
+                        const tdm_argument *cotangents, size_t cotangent_count,
+                        const tdm_argument *grads, size_t grad_count,
+                        unsigned flags) {
+  return call([&]() -> Status {
+    if (!model || !context)
+      return null(model ? "context" : "model");
+    if (flags & ~unsigned(TDM_RETAIN_GRAPH | TDM_CREATE_GRAPH))
+      return Status::usage("expected flags TDM_RETAIN_GRAPH and "
+                           "TDM_CREATE_GRAPH only but got " +
+                           std::to_string(flags));
+    if (Status status = lists.fill(cotangents, cotangent_count, grads,
+                                   grad_count, "cotangent", "gradient");
+        !status)
+      return status;
+    BackwardOptions options{(flags & TDM_RETAIN_GRAPH) != 0,
+                            (flags & TDM_CREATE_GRAPH) != 0};
+    return model->model.backward(context->context, lists.inputs, lists.outputs,
+                                 options);
+  });
+}
+
+void tdm_context_free(tdm_context *context) { delete context; }
+
+tdm_status tdm_update(tdm_model *model, const tdm_argument *grads,
+                      size_t grad_count) {
+  return tdm_run(model, "update", grads, grad_count, nullptr, 0);
+}

@@ -1,0 +1,243 @@
+/*===- tandem.h - the C API of Tandem's runtime
+ *------------------------------===
+ *
+ * Loads compiled artifacts (.tdm), runs them and trains them. C11 and C++.
+ *
+ * Errors. A function that can fail returns a tdm_status. Unless it is TDM_OK,
+ * tdm_last_error() gives one complete message, for the calling thread, until
+ *its next call. A call that fails in its checks has changed nothing. Null
+ *handles are reported, not followed; the `free` functions ignore them. No C++
+ *exception leaves this API, nothing is printed, and nothing ends the process.
+ *
+ * Ownership. What a function gives through a `**` parameter is the caller's to
+ * free. Handles keep alive what they need: tensors and contexts may outlive
+ * their model, and may be freed in any order. Strings and shapes of
+ * descriptions live as long as the model.
+ *
+ * Threads. Calls may come from any thread; those of one model run one after the
+ * other. A handle must not be freed while another call uses it. Reading a
+ * tensor's data while a call writes it is the caller's race.
+ *
+ * Shapes and strides are counted in elements, row-major unless strides say
+ * otherwise; sizes of memory in bytes. A bool element is a byte, 0 or 1.
+ *
+ * Allocation. Once a model has run a program with the same tensor handles, a
+ * call allocates no memory.
+ *
+ *===----------------------------------------------------------------------===*/
+#ifndef TANDEM_H
+#define TANDEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TDM_EXPORT __attribute__((visibility("default")))
+#else
+#define TDM_EXPORT
+#endif
+
+struct DLManagedTensor; /* DLPack's; runtime/dlpack.h or dlpack/dlpack.h */
+
+typedef struct tdm_model tdm_model;
+typedef struct tdm_tensor tdm_tensor;
+typedef struct tdm_context tdm_context;
+
+typedef enum tdm_status {
+  TDM_OK = 0,
+  TDM_FAILED = 1,      /* files, memory, a file that is not what it should be */
+  TDM_USAGE = 2,       /* wrong name, shape, type; missing or null argument */
+  TDM_UNSUPPORTED = 3, /* right, but this build or artifact cannot do it */
+  TDM_DIFFERS = 4,     /* numbers differ */
+  TDM_NO_DEVICE = 5    /* device, driver or processor feature not available */
+} tdm_status;
+
+typedef enum tdm_dtype {
+  TDM_BOOL,
+  TDM_I8,
+  TDM_U8,
+  TDM_I16,
+  TDM_I32,
+  TDM_I64,
+  TDM_F16,
+  TDM_BF16,
+  TDM_F32,
+  TDM_F64
+} tdm_dtype;
+
+typedef enum tdm_role { TDM_INPUT, TDM_PARAM, TDM_STATE, TDM_OUTPUT } tdm_role;
+
+/* Returns the message of this thread's last call; "" after one that succeeded.
+ * Valid until the thread's next call. */
+TDM_EXPORT const char *tdm_last_error(void);
+
+/* Returns the version, "0.1.0". */
+TDM_EXPORT const char *tdm_version(void);
+
+/*--- Models ----------------------------------------------------------------*/
+
+typedef struct tdm_options {
+  int threads;   /* 0: one for each processor this process may use */
+  uint64_t seed; /* of the initial parameters and states */
+} tdm_options;
+
+/* Loads the artifact at `path`. `options` may be null: zeros. */
+TDM_EXPORT tdm_status tdm_model_load(const char *path,
+                                     const tdm_options *options,
+                                     tdm_model **model);
+TDM_EXPORT void tdm_model_free(tdm_model *model);
+
+/* An input, param, state or output of a model. */
+typedef struct tdm_value {
+  const char *name;
+  tdm_role role;
+  tdm_dtype dtype;
+  int rank;
+  const int64_t *shape; /* `rank` sizes */
+  int requires_grad;    /* 1 if backward gives a gradient of that name */
+} tdm_value;
+
+/* Returns the number of values; 0 for null. */
+TDM_EXPORT size_t tdm_value_count(const tdm_model *model);
+/* Describes value number `index`. */
+TDM_EXPORT tdm_status tdm_value_at(const tdm_model *model, size_t index,
+                                   tdm_value *value);
+
+/* Returns the number of programs; 0 for null. */
+TDM_EXPORT size_t tdm_program_count(const tdm_model *model);
+/* Returns the name of program number `index`, or null. */
+TDM_EXPORT const char *tdm_program_at(const tdm_model *model, size_t index);
+
+typedef struct tdm_memory {
+  int64_t planned_bytes; /* the compiler's plan: the largest of the programs */
+  int64_t current_bytes; /* allocated by the model now */
+  int64_t peak_bytes;    /* the largest so far */
+} tdm_memory;
+
+TDM_EXPORT tdm_status tdm_memory_use(const tdm_model *model,
+                                     tdm_memory *memory);
+
+/*--- Tensors ---------------------------------------------------------------*/
+
+/* Makes an empty handle: given as an output, it is set to a new tensor. */
+TDM_EXPORT tdm_status tdm_tensor_empty(tdm_tensor **tensor);
+/* Makes a tensor of zeros. */
+TDM_EXPORT tdm_status tdm_tensor_zeros(tdm_dtype dtype, int rank,
+                                       const int64_t *shape,
+                                       tdm_tensor **tensor);
+/* Makes a tensor over the caller's memory, which must outlive every use of it:
+ * also by a context, when a backward reads the tensor. Nothing is copied where
+ * the memory is dense and aligned to 64 bytes. `strides` may be null. The
+ * caller reports its own later writes with tdm_tensor_mark_written. */
+TDM_EXPORT tdm_status tdm_tensor_wrap(void *data, tdm_dtype dtype, int rank,
+                                      const int64_t *shape,
+                                      const int64_t *strides,
+                                      tdm_tensor **tensor);
+/* Takes over a DLPack tensor without copying; on failure the caller keeps it.
+ */
+TDM_EXPORT tdm_status tdm_tensor_from_dlpack(struct DLManagedTensor *managed,
+                                             tdm_tensor **tensor);
+/* Exports a tensor without copying; the receiver calls the deleter. */
+TDM_EXPORT tdm_status tdm_tensor_to_dlpack(const tdm_tensor *tensor,
+                                           struct DLManagedTensor **managed);
+TDM_EXPORT void tdm_tensor_free(tdm_tensor *tensor);
+
+/* Of a null or empty handle: rank -1, null pointers, no elements. */
+TDM_EXPORT tdm_dtype tdm_tensor_dtype(const tdm_tensor *tensor);
+TDM_EXPORT int tdm_tensor_rank(const tdm_tensor *tensor);
+TDM_EXPORT const int64_t *tdm_tensor_shape(const tdm_tensor *tensor);
+TDM_EXPORT const int64_t *tdm_tensor_strides(const tdm_tensor *tensor);
+TDM_EXPORT int64_t tdm_tensor_elements(const tdm_tensor *tensor);
+/* Returns the address of the first element. */
+TDM_EXPORT void *tdm_tensor_data(const tdm_tensor *tensor);
+/* Reports that the caller wrote to the tensor's memory: a context that saved it
+ * refuses to be used. */
+TDM_EXPORT void tdm_tensor_mark_written(tdm_tensor *tensor);
+/* Copies all elements, row-major, from or to `bytes` bytes of memory, which
+ * must be exactly the tensor's elements. */
+TDM_EXPORT tdm_status tdm_tensor_write(tdm_tensor *tensor, const void *data,
+                                       size_t bytes);
+TDM_EXPORT tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data,
+                                      size_t bytes);
+
+/*--- Parameters and states -------------------------------------------------*/
+
+/* Gives the parameter or state `name`; the tensor shares its memory. */
+TDM_EXPORT tdm_status tdm_get(const tdm_model *model, const char *name,
+                              tdm_tensor **tensor);
+/* Overwrites the parameter or state `name`: same type and shape, any strides.
+ */
+TDM_EXPORT tdm_status tdm_set(tdm_model *model, const char *name,
+                              const tdm_tensor *tensor);
+/* Draws every parameter and state that has an initial value anew. */
+TDM_EXPORT tdm_status tdm_initialize(tdm_model *model, uint64_t seed);
+
+/* Writes all parameters and states to a safetensors file; an earlier file stays
+ * until the new one is complete. */
+TDM_EXPORT tdm_status tdm_save(const tdm_model *model, const char *path);
+/* Reads them: the file must have every parameter, with its type and shape; a
+ * state that it lacks keeps its value; other tensors in it are ignored. */
+TDM_EXPORT tdm_status tdm_load(tdm_model *model, const char *path);
+
+/*--- Running ---------------------------------------------------------------*/
+
+/* A named tensor of a call. As an input, it must have the type and shape of the
+ * program's argument, and may have any strides. As an output, it is either an
+ * empty handle, which is set to a new tensor, or a tensor of the result's type
+ * and shape, which is written to. Outputs that are not asked for are dropped.
+ */
+typedef struct tdm_argument {
+  const char *name;
+  tdm_tensor *tensor;
+} tdm_argument;
+
+/* Runs a program that needs nothing but inputs, parameters and states:
+ * "evaluate", "step", "forward". */
+TDM_EXPORT tdm_status tdm_run(tdm_model *model, const char *program,
+                              const tdm_argument *inputs, size_t input_count,
+                              const tdm_argument *outputs, size_t output_count);
+
+/* Runs "step": forward, backward and update. */
+TDM_EXPORT tdm_status tdm_step(tdm_model *model, const tdm_argument *inputs,
+                               size_t input_count, const tdm_argument *outputs,
+                               size_t output_count);
+
+/* Runs "forward". Grad mode: with `context` null, nothing is kept for a
+ * backward. Else *context must be null, and is set to a new context, or a
+ * context of an earlier forward, which is used again and loses what it held. */
+TDM_EXPORT tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
+                                  size_t input_count,
+                                  const tdm_argument *outputs,
+                                  size_t output_count, tdm_context **context);
+
+enum {
+  TDM_RETAIN_GRAPH = 1, /* the context can be used again */
+  TDM_CREATE_GRAPH = 2  /* grad mode on: refused if the backward writes a value
+                           that requires grad */
+};
+
+/* Runs "backward". Cotangents have the names of their outputs, gradients those
+ * of their parameters and inputs. A context is used once. It is an error, and
+ * no gradient is given, if a value that the backward reads was written since.
+ */
+TDM_EXPORT tdm_status tdm_backward(tdm_model *model, tdm_context *context,
+                                   const tdm_argument *cotangents,
+                                   size_t cotangent_count,
+                                   const tdm_argument *grads, size_t grad_count,
+                                   unsigned flags);
+TDM_EXPORT void tdm_context_free(tdm_context *context);
+
+/* Runs "update" with the gradients that the optimizer wants, each named as its
+ * parameter; changes parameters and states in place. */
+TDM_EXPORT tdm_status tdm_update(tdm_model *model, const tdm_argument *grads,
+                                 size_t grad_count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,177 @@
+//===- tandem.hpp - the runtime for C++ programs --------------------------===//
+//
+// A header-only wrapper over tandem.h: handles that free themselves, and errors
+// as exceptions (tdm::Error, thrown in the user's program, never by the
+// library). What the calls do, and who may call them from which thread, is in
+// tandem.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_HPP
+#define TANDEM_HPP
+
+#include "runtime/tandem.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tdm {
+
+/// A call's status other than TDM_OK, with its message.
+class Error : public std::runtime_error {
+public:
+  explicit Error(tdm_status status)
+      : std::runtime_error(tdm_last_error()), status(status) {}
+  tdm_status status;
+};
+
+inline void check(tdm_status status) {
+  if (status != TDM_OK)
+    throw Error(status);
+}
+
+/// A tensor, or an empty place for one. Copies share the handle.
+class Tensor {
+public:
+  Tensor() {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_empty(&made));
+    own(made);
+  }
+  /// Takes over a handle.
+  explicit Tensor(tdm_tensor *made) { own(made); }
+
+  static Tensor zeros(tdm_dtype dtype, const std::vector<int64_t> &shape) {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_zeros(dtype, static_cast<int>(shape.size()), shape.data(),
+                           &made));
+    return Tensor(made);
+  }
+  /// Returns a tensor over the caller's memory.
+  static Tensor wrap(void *data, tdm_dtype dtype,
+                     const std::vector<int64_t> &shape) {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_wrap(data, dtype, static_cast<int>(shape.size()),
+                          shape.data(), nullptr, &made));
+    return Tensor(made);
+  }
+
+  bool defined() const { return tdm_tensor_rank(get()) >= 0; }
+  tdm_dtype dtype() const { return tdm_tensor_dtype(get()); }
+  std::vector<int64_t> shape() const {
+    int rank = tdm_tensor_rank(get());
+    const int64_t *sizes = tdm_tensor_shape(get());
+    return rank > 0 ? std::vector<int64_t>(sizes, sizes + rank)
+                    : std::vector<int64_t>();
+  }
+  int64_t elements() const { return tdm_tensor_elements(get()); }
+  template <typename T> T *data() const {
+    return static_cast<T *>(tdm_tensor_data(get()));
+  }
+  /// Reports a write through `data`.
+  void markWritten() { tdm_tensor_mark_written(get()); }
+  tdm_tensor *get() const { return handle.get(); }
+
+private:
+  void own(tdm_tensor *made) { handle = {made, tdm_tensor_free}; }
+  std::shared_ptr<tdm_tensor> handle;
+};
+
+/// A named tensor of a call; the name must outlive the call.
+struct Named {
+  const char *name;
+  Tensor tensor;
+};
+using Tensors = std::initializer_list<Named>;
+
+/// What a forward saved; given to `Model::forward` again, it is reused.
+class Context {
+public:
+  tdm_context *get() const { return handle.get(); }
+
+private:
+  friend class Model;
+  std::unique_ptr<tdm_context, void (*)(tdm_context *)> handle{
+      nullptr, tdm_context_free};
+};
+
+class Model {
+public:
+  explicit Model(const std::string &path, int threads = 0, uint64_t seed = 0) {
+    tdm_options options = {threads, seed};
+    tdm_model *made = nullptr;
+    check(tdm_model_load(path.c_str(), &options, &made));
+    handle.reset(made);
+  }
+
+  std::vector<tdm_value> values() const {
+    std::vector<tdm_value> all(tdm_value_count(get()));
+    for (size_t i = 0; i < all.size(); ++i)
+      check(tdm_value_at(get(), i, &all[i]));
+    return all;
+  }
+
+  Tensor parameter(const char *name) const {
+    tdm_tensor *made = nullptr;
+    check(tdm_get(get(), name, &made));
+    return Tensor(made);
+  }
+  void set(const char *name, const Tensor &tensor) {
+    check(tdm_set(get(), name, tensor.get()));
+  }
+  void initialize(uint64_t seed) { check(tdm_initialize(get(), seed)); }
+  void save(const std::string &path) const {
+    check(tdm_save(get(), path.c_str()));
+  }
+  void load(const std::string &path) { check(tdm_load(get(), path.c_str())); }
+
+  void run(const char *program, Tensors inputs, Tensors outputs) {
+    fill(inputs, outputs);
+    check(
+        tdm_run(get(), program, in.data(), in.size(), out.data(), out.size()));
+  }
+  void step(Tensors inputs, Tensors outputs) { run("step", inputs, outputs); }
+  void forward(Context &context, Tensors inputs, Tensors outputs) {
+    fill(inputs, outputs);
+    tdm_context *held = context.get();
+    check(tdm_forward(get(), in.data(), in.size(), out.data(), out.size(),
+                      &held));
+    if (held != context.get())
+      context.handle.reset(held);
+  }
+  void backward(Context &context, Tensors cotangents, Tensors grads,
+                unsigned flags = 0) {
+    fill(cotangents, grads);
+    check(tdm_backward(get(), context.get(), in.data(), in.size(), out.data(),
+                       out.size(), flags));
+  }
+  void update(Tensors grads) { run("update", grads, {}); }
+
+  tdm_memory memory() const {
+    tdm_memory use;
+    check(tdm_memory_use(get(), &use));
+    return use;
+  }
+  tdm_model *get() const { return handle.get(); }
+
+private:
+  void fill(Tensors inputs, Tensors outputs) {
+    in.clear();
+    out.clear();
+    for (const Named &named : inputs)
+      in.push_back({named.name, named.tensor.get()});
+    for (const Named &named : outputs)
+      out.push_back({named.name, named.tensor.get()});
+  }
+
+  std::unique_ptr<tdm_model, void (*)(tdm_model *)> handle{nullptr,
+                                                           tdm_model_free};
+  std::vector<tdm_argument> in, out; ///< one thread per Model object
+};
+
+} // namespace tdm
+
+#endif

@@ -1,0 +1,196 @@
+/*===- CApiTest.c - the C API from C ----------------------------------------===
+ *
+ * runtime-capi ARTIFACT FOLDER: a C11 program that links libtandem.so only. It
+ * trains the regression of TestModel.h through `step` and through the separate
+ * programs, and checks errors, DLPack, saving and loading.
+ *
+ *===----------------------------------------------------------------------===*/
+#include "runtime/dlpack.h"
+#include "runtime/tandem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "%s:%d: expected %s (last error: %s)\n", __FILE__,       \
+              __LINE__, #condition, tdm_last_error());                         \
+      ++failures;                                                              \
+    }                                                                          \
+  } while (0)
+
+#define CHECK_FAILS(call, code, part)                                          \
+  do {                                                                         \
+    CHECK((call) == (code));                                                   \
+    CHECK(strstr(tdm_last_error(), (part)) != NULL);                           \
+  } while (0)
+
+static float xs[24], ys[8];
+static const int64_t x_shape[] = {8, 3}, y_shape[] = {8};
+
+static void make_data(void) {
+  for (int i = 0; i < 24; ++i)
+    xs[i] = (float)sin(1.7 * i);
+  for (int i = 0; i < 8; ++i)
+    ys[i] = xs[3 * i] - 2 * xs[3 * i + 1] + 3 * xs[3 * i + 2] + 0.5f;
+}
+
+static void test_null_and_bad_arguments(const char *path) {
+  tdm_model *model = NULL;
+  tdm_tensor *tensor = NULL;
+  CHECK_FAILS(tdm_model_load(NULL, NULL, &model), TDM_USAGE, "path");
+  CHECK_FAILS(tdm_model_load(path, NULL, NULL), TDM_USAGE, "null");
+  CHECK_FAILS(tdm_model_load("/nowhere/x.tdm", NULL, &model), TDM_FAILED,
+              "cannot open '/nowhere/x.tdm'");
+  tdm_options options = {-1, 0};
+  CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_USAGE, "threads");
+  CHECK(model == NULL);
+  CHECK_FAILS(tdm_step(NULL, NULL, 0, NULL, 0), TDM_USAGE, "model");
+  CHECK_FAILS(tdm_tensor_zeros(TDM_F32, 17, x_shape, &tensor), TDM_USAGE,
+              "rank");
+  CHECK_FAILS(tdm_tensor_zeros((tdm_dtype)99, 1, y_shape, &tensor), TDM_USAGE,
+              "tdm_dtype");
+  CHECK_FAILS(tdm_tensor_wrap(NULL, TDM_F32, 1, y_shape, NULL, &tensor),
+              TDM_USAGE, "null");
+  CHECK_FAILS(tdm_tensor_from_dlpack(NULL, &tensor), TDM_USAGE, "null");
+  CHECK(tensor == NULL);
+  CHECK(tdm_value_count(NULL) == 0 && tdm_tensor_rank(NULL) == -1);
+  tdm_model_free(NULL);
+  tdm_tensor_free(NULL);
+  tdm_context_free(NULL);
+}
+
+static void test_description(tdm_model *model) {
+  CHECK(tdm_value_count(model) == 8);
+  tdm_value value;
+  CHECK(tdm_value_at(model, 2, &value) == TDM_OK);
+  CHECK(strcmp(value.name, "w") == 0 && value.role == TDM_PARAM);
+  CHECK(value.dtype == TDM_F32 && value.rank == 1 && value.shape[0] == 3);
+  CHECK(value.requires_grad == 1);
+  CHECK_FAILS(tdm_value_at(model, 8, &value), TDM_USAGE, "below 8");
+  CHECK(tdm_program_count(model) == 5);
+  CHECK(strcmp(tdm_program_at(model, 1), "forward") == 0);
+  CHECK(tdm_program_at(model, 5) == NULL);
+}
+
+/* Trains one model by steps and one by parts; both give the same bits. */
+static void test_training(tdm_model *stepped, tdm_model *parts) {
+  tdm_tensor *x = NULL, *y = NULL, *one = NULL, *gw = NULL, *gb = NULL;
+  tdm_tensor *loss = NULL, *loss2 = NULL;
+  float one_value = 1, loss_value = 0, loss2_value = 0;
+  CHECK(tdm_tensor_wrap(xs, TDM_F32, 2, x_shape, NULL, &x) == TDM_OK);
+  CHECK(tdm_tensor_wrap(ys, TDM_F32, 1, y_shape, NULL, &y) == TDM_OK);
+  CHECK(tdm_tensor_zeros(TDM_F32, 0, NULL, &one) == TDM_OK);
+  CHECK(tdm_tensor_write(one, &one_value, sizeof one_value) == TDM_OK);
+  CHECK(tdm_tensor_empty(&loss) == TDM_OK);
+  CHECK(tdm_tensor_zeros(TDM_F32, 0, NULL, &loss2) == TDM_OK);
+  CHECK(tdm_tensor_empty(&gw) == TDM_OK && tdm_tensor_empty(&gb) == TDM_OK);
+  tdm_argument in[] = {{"x", x}, {"y", y}}, out[] = {{"loss", loss}};
+  tdm_argument out2[] = {{"loss", loss2}}, ct[] = {{"loss", one}};
+  tdm_argument grads[] = {{"w", gw}, {"b", gb}};
+  tdm_context *context = NULL;
+  for (int i = 0; i < 300; ++i) {
+    CHECK(tdm_step(stepped, in, 2, out, 1) == TDM_OK);
+    CHECK(tdm_forward(parts, in, 2, out2, 1, &context) == TDM_OK);
+    CHECK(tdm_backward(parts, context, ct, 1, grads, 2, 0) == TDM_OK);
+    CHECK(tdm_update(parts, grads, 2) == TDM_OK);
+  }
+  CHECK(tdm_tensor_read(loss, &loss_value, sizeof loss_value) == TDM_OK);
+  CHECK(tdm_tensor_read(loss2, &loss2_value, sizeof loss2_value) == TDM_OK);
+  CHECK(loss_value == loss2_value && loss_value < 1e-3f);
+  CHECK_FAILS(tdm_backward(parts, context, ct, 1, grads, 2, 0), TDM_USAGE,
+              "already used");
+  CHECK_FAILS(tdm_backward(parts, context, ct, 1, grads, 2, 8), TDM_USAGE,
+              "flags");
+  CHECK_FAILS(tdm_tensor_read(loss, &loss_value, 3), TDM_USAGE,
+              "expected 4 bytes");
+
+  /* A write to what the backward reads is noticed once it is reported. */
+  CHECK(tdm_forward(parts, in, 2, NULL, 0, &context) == TDM_OK);
+  tdm_tensor_mark_written(x);
+  CHECK_FAILS(tdm_backward(parts, context, ct, 1, grads, 2, 0), TDM_USAGE,
+              "was written after the forward");
+  CHECK(tdm_forward(parts, in, 2, out2, 1, NULL) == TDM_OK);
+
+  tdm_argument wrong[] = {{"x", y}, {"z", y}};
+  CHECK_FAILS(tdm_step(stepped, wrong, 2, out, 1), TDM_USAGE,
+              "unknown argument 'z'");
+  CHECK(strstr(tdm_last_error(), "missing input 'y'") != NULL);
+  CHECK(strstr(tdm_last_error(), "expected f32 [8, 3] but got f32 [8]"));
+  tdm_argument holes[] = {{"x", NULL}};
+  CHECK_FAILS(tdm_step(stepped, holes, 1, NULL, 0), TDM_USAGE, "'x'");
+  CHECK_FAILS(tdm_run(stepped, "fly", NULL, 0, NULL, 0), TDM_USAGE,
+              "no program 'fly'");
+
+  tdm_tensor *all[] = {x, y, one, gw, gb, loss, loss2};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+    tdm_tensor_free(all[i]);
+  tdm_context_free(context);
+}
+
+static void test_parameters(tdm_model *model, const char *folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/capi.safetensors", folder);
+  tdm_tensor *w = NULL;
+  float trained[3], values[3] = {1, 2, 3};
+  const int64_t shape[] = {3};
+  CHECK(tdm_get(model, "w", &w) == TDM_OK);
+  CHECK(tdm_tensor_read(w, trained, sizeof trained) == TDM_OK);
+  CHECK(tdm_save(model, path) == TDM_OK);
+  tdm_tensor *other = NULL;
+  CHECK(tdm_tensor_wrap(values, TDM_F32, 1, shape, NULL, &other) == TDM_OK);
+  CHECK(tdm_set(model, "w", other) == TDM_OK);
+  CHECK(((float *)tdm_tensor_data(w))[2] == 3);
+  CHECK_FAILS(tdm_set(model, "b", other), TDM_USAGE, "'b': expected f32 []");
+  CHECK_FAILS(tdm_set(model, "x", other), TDM_USAGE, "no param or state 'x'");
+  CHECK(tdm_load(model, path) == TDM_OK);
+  CHECK(memcmp(tdm_tensor_data(w), trained, sizeof trained) == 0);
+  CHECK_FAILS(tdm_load(model, "/nowhere/f"), TDM_FAILED, "/nowhere/f");
+  CHECK_FAILS(tdm_save(model, "/nowhere/f"), TDM_FAILED, "/nowhere/f");
+  CHECK(tdm_initialize(model, 0) == TDM_OK);
+  CHECK(memcmp(tdm_tensor_data(w), trained, sizeof trained) != 0);
+  tdm_tensor_free(w);
+  tdm_tensor_free(other);
+}
+
+static void test_dlpack(void) {
+  float values[4] = {1, 2, 3, 4};
+  const int64_t shape[] = {2, 2};
+  tdm_tensor *tensor = NULL, *back = NULL;
+  struct DLManagedTensor *managed = NULL;
+  CHECK(tdm_tensor_wrap(values, TDM_F32, 2, shape, NULL, &tensor) == TDM_OK);
+  CHECK(tdm_tensor_to_dlpack(tensor, &managed) == TDM_OK);
+  CHECK(managed->dl_tensor.data == values && managed->dl_tensor.ndim == 2);
+  tdm_tensor_free(tensor);
+  CHECK(tdm_tensor_from_dlpack(managed, &back) == TDM_OK);
+  CHECK(tdm_tensor_data(back) == values && tdm_tensor_elements(back) == 4);
+  tdm_tensor_free(back);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 2;
+  make_data();
+  test_null_and_bad_arguments(argv[1]);
+  tdm_model *a = NULL, *b = NULL;
+  tdm_options options = {2, 7};
+  CHECK(tdm_model_load(argv[1], &options, &a) == TDM_OK);
+  CHECK(tdm_model_load(argv[1], &options, &b) == TDM_OK);
+  if (!a || !b)
+    return 1;
+  test_description(a);
+  test_training(a, b);
+  test_parameters(a, argv[2]);
+  test_dlpack();
+  tdm_memory memory;
+  CHECK(tdm_memory_use(a, &memory) == TDM_OK);
+  CHECK(memory.planned_bytes == 512 && memory.peak_bytes > 0);
+  tdm_model_free(a);
+  tdm_model_free(b);
+  CHECK(strcmp(tdm_version(), "") != 0);
+  return failures != 0;
+}

@@ -1,0 +1,306 @@
+//===- CoreManifestTest.cpp - what a manifest must not say ----------------===//
+//
+// One row for each rule of the manifest: a change of a valid manifest, or of
+// its text, and the pointer and reason that must be reported.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/runtime/TestModel.h"
+
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace tandem;
+using namespace tandem::artifact;
+using namespace tandem::test;
+
+namespace {
+
+struct TextRow {
+  const char *from, *to, *message;
+};
+
+class ManifestText : public ::testing::TestWithParam<TextRow> {};
+
+TEST_P(ManifestText, IsRefused) {
+  const TextRow &row = GetParam();
+  std::string text = *toJson(regression());
+  size_t at = text.find(row.from);
+  ASSERT_NE(at, std::string::npos) << row.from;
+  text.replace(at, std::string(row.from).size(), row.to);
+  Result<Manifest> manifest = fromJson(text);
+  ASSERT_FALSE(manifest);
+  EXPECT_NE(manifest.status().message().find(row.message), std::string::npos)
+      << manifest.status().message();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, ManifestText,
+    ::testing::Values(
+        TextRow{"{\"format\"", "\"format\"", "error at byte"},
+        TextRow{"\"format\":1", "\"format\":2", "/format: expected format 1"},
+        TextRow{"\"format\":1", "\"format\":1.5",
+                "/format: expected an integer"},
+        TextRow{"\"format\":1", "\"format\":18446744073709551615",
+                "/format: expected a 64-bit integer"},
+        TextRow{"\"format\":1,", "", "expected the field 'format'"},
+        TextRow{"\"format\":1", "\"format\":1,\"format\":1",
+                "'format' is repeated"},
+        TextRow{"\"producer\"", "\"pro~/ducer\"",
+                "/pro~0~1ducer: unknown field"},
+        TextRow{"\"model\":\"regression\"", "\"model\":[]",
+                "/model: expected a string but got array"},
+        TextRow{"\"target\":{", "\"target\":{\"x\":1,",
+                "/target/x: unknown field"},
+        TextRow{"\"role\":\"input\"", "\"role\":\"guest\"",
+                "/values/0/role: unknown role 'guest'"},
+        TextRow{"\"dtype\":\"f32\"", "\"dtype\":\"f33\"",
+                "/values/0/dtype: unknown type 'f33'"},
+        TextRow{"\"shape\":[8,3]", "\"shape\":[8,\"3\"]",
+                "/values/0/shape/1: expected an integer but got string"},
+        TextRow{"\"shape\":[8,3]", "\"shape\":{}",
+                "/values/0/shape: expected a list but got object"},
+        TextRow{"\"requires_grad\":true", "\"requires_grad\":1",
+                "/values/2/requires_grad: expected true or false"},
+        TextRow{"\"kind\":\"uniform\"", "\"kind\":\"cauchy\"",
+                "/values/2/init/kind: unknown init 'cauchy'"},
+        TextRow{"\"low\":-1.0", "\"low\":\"a\"",
+                "/values/2/init/low: expected a number"},
+        TextRow{"\"in\":\"argument\"", "\"in\":\"attic\"",
+                "/programs/0/buffers/0/in: unknown place 'attic'"},
+        TextRow{"\"kernels\":[{", "\"kernels\":[7,{",
+                "/kernels/0: expected an object but got number"},
+        TextRow{"\"role\":\"input\",\"name\":\"x\"}",
+                "\"role\":\"input\",\"name\":\"x\",\"dtype\":\"f32\"}",
+                "/programs/0/arguments/0/dtype: unknown field"}));
+
+TEST(ManifestText, AllProblemsAtOnceAndNotTooMany) {
+  std::string text = *toJson(regression());
+  for (size_t at; (at = text.find("\"dtype\":\"f32\"")) != std::string::npos;)
+    text.replace(at, 13, "\"dtype\":\"f31\"");
+  std::string message = fromJson(text).status().message();
+  EXPECT_NE(message.find("/values/0/dtype"), std::string::npos);
+  EXPECT_NE(message.find("/values/7/dtype"), std::string::npos);
+  EXPECT_NE(message.find("more"), std::string::npos);
+  EXPECT_LT(message.size(), 2000u);
+}
+
+TEST(ManifestText, DeepNestingAndBadUtf8) {
+  EXPECT_FALSE(fromJson(std::string(100000, '[')));
+  EXPECT_FALSE(fromJson(std::string(100000, '[') + std::string(100000, ']')));
+  EXPECT_FALSE(fromJson("{\"model\":\"\xff\"}"));
+  EXPECT_FALSE(fromJson(""));
+  EXPECT_FALSE(fromJson("null"));
+  Manifest m = regression();
+  m.model = "\xff";
+  EXPECT_FALSE(toJson(m));
+}
+
+struct Row {
+  const char *name;
+  std::function<void(Manifest &)> change;
+  const char *message;
+};
+
+void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
+
+class ManifestRule : public ::testing::TestWithParam<Row> {};
+
+TEST_P(ManifestRule, IsChecked) {
+  Manifest m = regression();
+  ASSERT_TRUE(validate(m, 128).ok()) << validate(m, 128).message();
+  GetParam().change(m);
+  Status status = validate(m, 128);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos)
+      << status.message();
+}
+
+// Programs: 0 evaluate, 1 forward, 2 backward, 3 update, 4 step.
+const Row rows[] = {
+    {"TargetKind", [](Manifest &m) { m.target.kind = ""; }, "/target/kind"},
+    {"ValueRole", [](Manifest &m) { m.values[0].role = Role::Saved; },
+     "/values/0/role: expected 'input'"},
+    {"ValueName", [](Manifest &m) { m.values[0].name = ""; },
+     "/values/0/name: expected a printable name"},
+    {"ValueNameControl",
+     [](Manifest &m) { m.values[0].name = std::string("x\0y", 3); },
+     "/values/0/name: expected a printable name"},
+    {"ValueRepeated", [](Manifest &m) { m.values[1].name = "x"; },
+     "/values/1/name: 'x' is repeated"},
+    {"NegativeSize",
+     [](Manifest &m) {
+       m.values[0].shape = {-8, 3};
+     },
+     "/values/0/shape: no tensor has the type f32 [-8, 3]"},
+    {"HugeSize",
+     [](Manifest &m) {
+       m.values[0].shape = {int64_t(1) << 40, int64_t(1) << 40};
+     },
+     "/values/0/shape"},
+    {"HugeRank", [](Manifest &m) { m.values[0].shape.assign(17, 1); },
+     "/values/0/shape"},
+    {"RequiresGrad", [](Manifest &m) { m.values[4].requiresGrad = true; },
+     "/values/4/requires_grad"},
+    {"InitOnInput", [](Manifest &m) { m.values[0].init = Init::constant(0); },
+     "/values/0/init"},
+    {"InitNotFinite",
+     [](Manifest &m) { m.values[2].init = Init::constant(INFINITY); },
+     "/values/2/init: expected finite numbers"},
+    {"InitRange", [](Manifest &m) { m.values[2].init = Init::uniform(1, -1); },
+     "/values/2/init: expected low"},
+    {"InitDeviation",
+     [](Manifest &m) { m.values[2].init = Init::normal(0, -1); },
+     "/values/2/init/std"},
+    {"InitStream", [](Manifest &m) { m.values[2].init = Init::counter(-1, 1); },
+     "/values/2/init/stream"},
+    {"Loss", [](Manifest &m) { m.loss = "x"; }, "/loss: expected an output"},
+    {"Symbol", [](Manifest &m) { m.kernels[0].symbol = "a b"; },
+     "/kernels/0/symbol: expected a symbol"},
+    {"SymbolRepeated", [](Manifest &m) { m.kernels[1].symbol = "predict"; },
+     "/kernels/1/symbol: 'predict' is repeated"},
+    {"Scratch", [](Manifest &m) { m.kernels[0].scratchBytes = -1; },
+     "/kernels/0/scratch_bytes: expected 0 to"},
+    {"ProgramRepeated", [](Manifest &m) { m.programs[4].name = "evaluate"; },
+     "/programs/4/name: 'evaluate' is repeated"},
+    {"ArgumentRole",
+     [](Manifest &m) { m.programs[0].arguments[0].role = Role::Cotangent; },
+     "/programs/0/arguments/0/role: 'cotangent' cannot stand here"},
+    {"ArgumentName", [](Manifest &m) { m.programs[0].arguments[0].name = "q"; },
+     "/programs/0/arguments/0/name: there is no input 'q'"},
+    {"ArgumentRepeated",
+     [](Manifest &m) { m.programs[0].arguments[2].name = "w"; },
+     "/programs/0/arguments/2/name: 'w' is repeated"},
+    {"ArgumentType",
+     [](Manifest &m) {
+       m.programs[0].arguments[0].shape = {8, 4};
+     },
+     "expected 'x' to have the type f32 [8, 3] but got f32 [8, 4]"},
+    {"ResultType",
+     [](Manifest &m) { m.programs[0].results[0].dtype = DType::F64; },
+     "expected 'pred' to have the type f32 [8] but got f64 [8]"},
+    {"ResultRole",
+     [](Manifest &m) { m.programs[0].results[0].role = Role::Saved; },
+     "/programs/0/results/0/role: 'saved' cannot stand here"},
+    {"GradOfState", [](Manifest &m) { m.programs[2].results[1].name = "rate"; },
+     "/programs/2/results/1/name: there is no input or param 'rate'"},
+    {"ResultUnwritten", [](Manifest &m) { m.programs[0].launches.clear(); },
+     "expected a launch that writes 'pred' but got none"},
+    {"InPlaceUnwritten",
+     [](Manifest &m) {
+       m.programs[3].launches.erase(m.programs[3].launches.begin());
+     },
+     "expected a launch that writes 'w' but got none"},
+    {"InPlaceWithoutArgument",
+     [](Manifest &m) { m.programs[3].arguments[2].role = Role::Grad; },
+     "expected 'w' among the arguments"},
+    {"InPlaceOutput",
+     [](Manifest &m) { m.programs[0].results[0].inPlace = true; },
+     "/programs/0/results/0/in_place"},
+    {"InPlaceBuffer",
+     [](Manifest &m) { m.programs[4].buffers[6] = Buffer::result(1); },
+     "/programs/4/buffers/6/index: expected the buffer of 'w'"},
+    {"ArenaBytes", [](Manifest &m) { m.programs[4].arenaBytes = -64; },
+     "/programs/4/arena_bytes"},
+    {"ArenaHuge",
+     [](Manifest &m) { m.programs[4].arenaBytes = int64_t(1) << 62; },
+     "/programs/4/arena_bytes"},
+    {"ArenaBounds", [](Manifest &m) { m.programs[4].arenaBytes = 192; },
+     "/programs/4/buffers/10: expected it to end at most at 192 but got 256"},
+    {"ArenaOverflow",
+     [](Manifest &m) { m.programs[4].buffers[7].offset = INT64_MAX - 63; },
+     "/programs/4/buffers/7/offset: expected 0 to 256"},
+    {"ArenaNegative", [](Manifest &m) { m.programs[4].buffers[7].bytes = -1; },
+     "/programs/4/buffers/7/bytes: expected 0 to 256"},
+    {"ArenaAlignment",
+     [](Manifest &m) { m.programs[4].buffers[7] = Buffer::arena(32, 32); },
+     "/programs/4/buffers/7/offset: expected a multiple of 64"},
+    {"ConstantBounds",
+     [](Manifest &m) { m.programs[4].buffers[11].bytes = 256; },
+     "/programs/4/buffers/11/bytes: expected 0 to 128"},
+    {"BufferArgument", [](Manifest &m) { m.programs[0].buffers[0].index = 3; },
+     "/programs/0/buffers/0/index: expected 0 to 2 but got 3"},
+    {"BufferResult", [](Manifest &m) { m.programs[0].buffers[3].index = -1; },
+     "/programs/0/buffers/3/index: expected 0 to 0 but got -1"},
+    {"LaunchKernel", [](Manifest &m) { m.programs[0].launches[0].kernel = 7; },
+     "/programs/0/launches/0/kernel: expected 0 to 6 but got 7"},
+    {"LaunchBuffer",
+     [](Manifest &m) { m.programs[0].launches[0].buffers[3] = 4; },
+     "/programs/0/launches/0/buffers/3: expected 0 to 3 but got 4"},
+    {"LaunchRead", [](Manifest &m) { m.programs[0].launches[0].reads[0] = 4; },
+     "/programs/0/launches/0/reads/0: expected 0 to 3 but got 4"},
+    {"LaunchReadTwice",
+     [](Manifest &m) { m.programs[0].launches[0].reads[0] = 1; },
+     "/programs/0/launches/0/reads/1: position 1 is repeated"},
+    {"LaunchUnused",
+     [](Manifest &m) { m.programs[0].launches[0].reads.pop_back(); },
+     "/programs/0/launches/0/buffers/2: expected it among the reads"},
+    {"LaunchWork", [](Manifest &m) { m.programs[0].launches[0].work = -1; },
+     "/programs/0/launches/0/work"},
+    {"LaunchGrain", [](Manifest &m) { m.programs[0].launches[0].grain = 0; },
+     "/programs/0/launches/0/grain: expected 1 to"},
+    {"LaunchStream", [](Manifest &m) { m.programs[0].launches[0].stream = -1; },
+     "/programs/0/launches/0/stream"},
+    {"WriteToConstant",
+     [](Manifest &m) {
+       m.programs[4].launches[2].writes.push_back(0);
+       m.programs[4].launches[2].buffers[0] = 11;
+     },
+     "a constant cannot be written"},
+    {"WriteToArgument",
+     [](Manifest &m) { m.programs[0].launches[0].writes.push_back(1); },
+     "/programs/0/launches/0/buffers/1: expected an update in place of 'w'"},
+    {"BackwardAlone", [](Manifest &m) { m.programs[1].name = "other"; },
+     "expected 'forward' beside 'backward'"},
+    {"SavedUnknown", [](Manifest &m) { m.programs[2].arguments[1].name = "q"; },
+     "/programs/2/arguments/1: expected 'forward' to have the saved 'q'"},
+    {"SavedType", [](Manifest &m) { m.programs[2].arguments[1].shape = {9}; },
+     "expected 'r' to have the type f32 [8] of 'forward' but got f32 [9]"},
+    {"BackwardReadsUpdated",
+     [](Manifest &m) {
+       Slot steps;
+       steps.role = Role::State;
+       steps.name = "steps";
+       m.programs[2].arguments.push_back(steps);
+     },
+     "expected 'steps' to be saved, since 'forward' updates it"},
+    {"UpdatedInputIsNoArgument",
+     [](Manifest &m) {
+       Slot x;
+       x.role = Role::Update;
+       x.name = "y";
+       x.shape = {8};
+       m.programs[0].results.push_back(x);
+     },
+     "expected 'y' among the arguments, since it is updated"},
+    {"MutatedRange", [](Manifest &m) { m.mutatedInBackward = {8}; },
+     "/mutated_in_backward/0: expected 0 to 7 but got 8"},
+    {"MutatedKind", [](Manifest &m) { m.mutatedInBackward = {0}; },
+     "/mutated_in_backward/0: expected a value that requires grad"},
+    {"MutatedTwice",
+     [](Manifest &m) {
+       m.mutatedInBackward = {2, 2};
+     },
+     "/mutated_in_backward/1: 2 is repeated"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rows, ManifestRule, ::testing::ValuesIn(rows),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
+
+TEST(Manifest, IntegerInitsAreChecked) {
+  Manifest m = regression();
+  m.values[4].dtype = DType::I8;
+  auto message = [&](Init init) {
+    m.values[4].init = init;
+    return validate(m, 128).message();
+  };
+  auto part = "/values/4/init";
+  EXPECT_NE(message(Init::constant(128)).find(part), std::string::npos);
+  EXPECT_NE(message(Init::constant(0.5)).find(part), std::string::npos);
+  EXPECT_NE(message(Init::uniform(0, 1)).find(part), std::string::npos);
+  EXPECT_EQ(message(Init::constant(-128)).find(part), std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,119 @@
+//===- CorePoolTest.cpp - the thread pool ---------------------------------===//
+//
+// Coverage of ranges, many callers, many pools, and that idle workers do not
+// burn processor time.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/ThreadPool.h"
+
+#include <algorithm>
+#include <ctime>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <set>
+#include <vector>
+
+using namespace tandem::runtime;
+
+namespace {
+
+struct Record {
+  std::mutex mutex;
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  std::set<int> threads;
+
+  static void body(void *context, int64_t begin, int64_t end, int thread) {
+    Record &record = *static_cast<Record *>(context);
+    std::lock_guard lock(record.mutex);
+    record.ranges.emplace_back(begin, end);
+    record.threads.insert(thread);
+  }
+};
+
+TEST(ThreadPool, RangesCoverAndKeepTheGrain) {
+  for (int threads : {1, 2, 5})
+    for (int64_t work : {0, 1, 7, 64, 1000})
+      for (int64_t grain : {1, 3, 64, 5000}) {
+        ThreadPool pool(threads);
+        Record record;
+        pool.run(work, grain, Record::body, &record);
+        std::sort(record.ranges.begin(), record.ranges.end());
+        int64_t at = 0;
+        for (auto [begin, end] : record.ranges) {
+          ASSERT_EQ(begin, at);
+          ASSERT_EQ(begin % grain, 0);
+          ASSERT_GT(end, begin);
+          at = end;
+        }
+        ASSERT_EQ(at, work);
+      }
+}
+
+TEST(ThreadPool, SmallWorkStaysWithTheCaller) {
+  ThreadPool pool(4);
+  Record record;
+  pool.run(100, 100, Record::body, &record);
+  EXPECT_EQ(record.ranges.size(), 1u);
+  EXPECT_EQ(record.threads, std::set<int>{0});
+}
+
+TEST(ThreadPool, HugeWorkDoesNotOverflow) {
+  ThreadPool pool(3);
+  Record record;
+  int64_t work = int64_t(1) << 60;
+  pool.run(work, work / 2 + 1, Record::body, &record);
+  std::sort(record.ranges.begin(), record.ranges.end());
+  ASSERT_EQ(record.ranges.size(), 2u);
+  EXPECT_EQ(record.ranges[1].second, work);
+}
+
+TEST(ThreadPool, ManyCallersManyJobs) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  std::atomic<int64_t> total{0};
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        std::atomic<int64_t> sum{0};
+        pool.run(
+            37, 2,
+            [](void *context, int64_t begin, int64_t end, int) {
+              auto &sum = *static_cast<std::atomic<int64_t> *>(context);
+              for (int64_t k = begin; k < end; ++k)
+                sum += k;
+            },
+            &sum);
+        total += sum;
+      }
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_EQ(total, 4 * 500 * (36 * 37 / 2));
+}
+
+TEST(ThreadPool, StartsAndStops) {
+  for (int i = 0; i < 100; ++i) {
+    ThreadPool pool(4);
+    Record record;
+    if (i % 2)
+      pool.run(64, 1, Record::body, &record);
+  }
+}
+
+TEST(ThreadPool, IdleWorkersSleep) {
+  ThreadPool pool(8);
+  Record record;
+  pool.run(64, 1, Record::body, &record);
+  auto processorTime = [] {
+    timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  double before = processorTime();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // Seven spinning workers on two processors would take 0.3 s or more.
+  EXPECT_LT(processorTime() - before, 0.05);
+}
+
+} // namespace

@@ -1,0 +1,46 @@
+//===- WrapperTest.cpp - the C++ wrapper over the C API -------------------===//
+//
+// runtime-wrapper ARTIFACT: trains the regression through tandem.hpp, linking
+// libtandem.so only.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/tandem.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+int main(int argc, char **argv) {
+  if (argc != 2)
+    return 2;
+  std::vector<float> xs(24), ys(8);
+  for (int i = 0; i < 24; ++i)
+    xs[i] = static_cast<float>(std::sin(1.7 * i));
+  for (int i = 0; i < 8; ++i)
+    ys[i] = xs[3 * i] - 2 * xs[3 * i + 1] + 3 * xs[3 * i + 2] + 0.5f;
+  try {
+    tdm::Model model(argv[1], 2, 7);
+    tdm::Tensor x = tdm::Tensor::wrap(xs.data(), TDM_F32, {8, 3});
+    tdm::Tensor y = tdm::Tensor::wrap(ys.data(), TDM_F32, {8});
+    tdm::Tensor one = tdm::Tensor::zeros(TDM_F32, {});
+    *one.data<float>() = 1;
+    tdm::Tensor loss, gw, gb;
+    tdm::Context context;
+    for (int i = 0; i < 300; ++i) {
+      model.forward(context, {{"x", x}, {"y", y}}, {{"loss", loss}});
+      model.backward(context, {{"loss", one}}, {{"w", gw}, {"b", gb}});
+      model.update({{"w", gw}, {"b", gb}});
+    }
+    float bias = *model.parameter("b").data<float>();
+    if (*loss.data<float>() > 1e-3f || std::fabs(bias - 0.5f) > 0.05f ||
+        gw.shape() != std::vector<int64_t>{3}) {
+      std::fprintf(stderr, "loss %g, bias %g\n", *loss.data<float>(), bias);
+      return 1;
+    }
+    model.step({{"x", y}}, {});
+  } catch (const tdm::Error &error) {
+    // The last step is wrong in three ways, and says so.
+    return error.status == TDM_USAGE ? 0 : 1;
+  }
+  return 1;
+}
