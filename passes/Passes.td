@@ -49,4 +49,16 @@ def BuildJoint : ModulePass<"tandem-build-joint"> {
   ];
 }
 
+//===----------------------------------------------------------------------===//
+// optimize
+//===----------------------------------------------------------------------===//
+
+def OptimizeJoint : ModulePass<"tandem-optimize-joint"> {
+  let summary = "Simplifies, merges equal ops of forward and backward, and tags anew";
+  let description = [{
+    Afterwards an op of `@joint` is forward exactly if an output or an update
+    needs it. Only rewrites that keep every bit are made.
+  }];
+}
+
 #endif

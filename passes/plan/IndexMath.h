@@ -31,9 +31,9 @@ mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> index,
                            llvm::ArrayRef<int64_t> shape,
                            mlir::MLIRContext *context);
 /// The index in `shape` of a row-major position.
-llvm::SmallVector<mlir::AffineExpr>
-delinearize(mlir::AffineExpr position, llvm::ArrayRef<int64_t> shape,
-            llvm::ArrayRef<int64_t> sizes);
+llvm::SmallVector<mlir::AffineExpr> delinearize(mlir::AffineExpr position,
+                                                llvm::ArrayRef<int64_t> shape,
+                                                llvm::ArrayRef<int64_t> sizes);
 
 /// The multiple with which dimension `dim` enters `expr`; nothing if it enters
 /// through a quotient or remainder.
@@ -60,8 +60,8 @@ struct Place {
 
 /// The element of the operand that the element of the view's result at `place`
 /// is. `inside` are the conditions (beyond those of `place`) under which there
-/// is one: outside of them the element is the fill value. Returns false if there
-/// is never one.
+/// is one: outside of them the element is the fill value. Returns false if
+/// there is never one.
 bool throughView(ViewOpInterface view, const Place &place,
                  llvm::ArrayRef<int64_t> sizes, Place &source,
                  llvm::SmallVectorImpl<IndexGuard> &inside);
