@@ -129,7 +129,7 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "expected '" << name << "' to be a unit "
                              << "attribute, but got " << attribute.getValue();
   }
-  if (name == kPlanAttr || name == kKernelAttr) {
+  if (name == kPlanAttr || name == kKernelAttr || name == kTargetAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";

@@ -52,6 +52,7 @@ inline constexpr llvm::StringLiteral kPassAttr = "tandem.pass";
 inline constexpr llvm::StringLiteral kNoGradAttr = "tandem.no_grad";
 inline constexpr llvm::StringLiteral kLossAttr = "tandem.loss";
 inline constexpr llvm::StringLiteral kOptimizerAttr = "tandem.optimizer";
+inline constexpr llvm::StringLiteral kTargetAttr = "tandem.target";
 inline constexpr llvm::StringLiteral kPlanAttr = "tandem.plan";
 inline constexpr llvm::StringLiteral kBufferAttr = "tandem.buffer";
 inline constexpr llvm::StringLiteral kKernelAttr = "tandem.kernel";

@@ -1,0 +1,184 @@
+//===- Compile.cpp - from a model to a lowered module ---------------------===//
+#include "compiler/Compile.h"
+#include "compiler/Phases.h"
+#include "compiler/Target.h"
+#include "ir/Dialect.h"
+#include "passes/Passes.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <chrono>
+#include <mutex>
+
+using namespace mlir;
+using namespace tandem;
+
+void tandem::registerCompiler(DialectRegistry &registry) {
+  // The pass registry is one for the process.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    registerAllPasses();
+    registerTandemPasses();
+  });
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registry.insert<TandemDialect>();
+}
+
+OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
+                                        MLIRContext &context, Status &status) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer) {
+    status = Status::failed("cannot read '" + path +
+                            "': " + buffer.getError().message());
+    return {};
+  }
+  StringRef extension = llvm::sys::path::extension(path);
+  if (extension != ".mlir") {
+    status = Status::usage("expected a model in .mlir, but got '" + path + "'");
+    return {};
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  auto module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    status = Status::failed("'" + path + "' is not a valid module");
+  return module;
+}
+
+Status tandem::checkOptions(const CompileOptions &options) {
+  std::vector<std::string> wrong;
+  if (options.partition != "min-cut" && options.partition != "default")
+    wrong.push_back("expected --partition to be min-cut or default, but got '" +
+                    options.partition + "'");
+  if (!options.stopAfter.empty() && !phaseNumber(options.stopAfter)) {
+    std::string names = "capture";
+    for (const Phase &phase : phases())
+      names += ", " + phase.name.str();
+    wrong.push_back("expected --stop-after to be one of " + names +
+                    ", but got '" + options.stopAfter + "'");
+  }
+  if (options.inference && !options.optimizer.empty())
+    wrong.push_back("--inference and --optimizer exclude each other");
+  if (options.threads < 0)
+    wrong.push_back("expected --threads of at least 0, but got " +
+                    std::to_string(options.threads));
+  if (Status status = parseTarget(options.target).status(); !status)
+    wrong.push_back(status.message());
+  if (wrong.empty())
+    return Status::success();
+  return Status::usage(llvm::join(wrong, "; "));
+}
+
+/// Writes the module of a phase to `folder`/<model>.<nn>.<phase>.mlir.
+static Status dump(ModuleOp module, const std::string &folder,
+                   StringRef phase) {
+  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+    return Status::failed("cannot make '" + folder + "': " + error.message());
+  std::string name;
+  llvm::raw_string_ostream(name)
+      << module.getName().value_or("model") << '.'
+      << llvm::format("%02d", *phaseNumber(phase)) << '.' << phase << ".mlir";
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, name);
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (!error) {
+    module.print(out, OpPrintingFlags().enableDebugInfo());
+    out.close();
+    error = out.error();
+    out.clear_error();
+  }
+  if (error)
+    return Status::failed("cannot write '" + path.str().str() +
+                          "': " + error.message());
+  return Status::success();
+}
+
+/// Puts what the options say about the model into the module.
+static Status stamp(ModuleOp module, const CompileOptions &options) {
+  Builder b(module.getContext());
+  if (!module->hasAttr(kPhaseAttr))
+    module->setAttr(kPhaseAttr, b.getStringAttr("capture"));
+  auto set = [&](StringRef attribute, StringRef phase, const std::string &value,
+                 const char *option) {
+    if (value.empty())
+      return Status::success();
+    if (*phaseNumber(phaseOf(module)) >= *phaseNumber(phase))
+      return Status::usage(std::string(option) +
+                           " has no effect on a module "
+                           "that is past '" +
+                           phase.str() + "'; this one is at '" +
+                           phaseOf(module).str() + "'");
+    module->setAttr(attribute, b.getStringAttr(value));
+    return Status::success();
+  };
+  if (Status s = set(kLossAttr, "joint", options.loss, "--loss"); !s)
+    return s;
+  if (Status s =
+          set(kOptimizerAttr, "partition", options.optimizer, "--optimizer");
+      !s)
+    return s;
+  auto target = parseTarget(options.target);
+  if (!target)
+    return target.status();
+  if (*phaseNumber(phaseOf(module)) < *phaseNumber("lower"))
+    module->setAttr(kTargetAttr, targetAttr(*target, module.getContext()));
+  return Status::success();
+}
+
+Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
+                         std::vector<PhaseTime> &times) {
+  if (Status s = stamp(module, options); !s)
+    return s;
+  int done = *phaseNumber(phaseOf(module));
+  int last = options.stopAfter.empty() ? *phaseNumber("lower")
+                                       : *phaseNumber(options.stopAfter);
+  if (done > last)
+    return Status::usage("cannot stop after '" + options.stopAfter +
+                         "': the module is at '" + phaseOf(module).str() + "'");
+  auto dumpPhase = [&](StringRef phase) {
+    return options.dumpPhases.empty() ? Status::success()
+                                      : dump(module, options.dumpPhases, phase);
+  };
+  if (Status s = dumpPhase(phaseOf(module)); !s)
+    return s;
+  for (const Phase &phase : phases()) {
+    int number = *phaseNumber(phase.name);
+    if (number <= done || number > last)
+      continue;
+    auto start = std::chrono::steady_clock::now();
+    PassManager manager(module.getContext());
+    std::string pipeline = phase.pipeline(options), message;
+    llvm::raw_string_ostream stream(message);
+    if (failed(parsePassPipeline(pipeline, manager, stream)))
+      return Status::failed("phase '" + phase.name.str() +
+                            "' has a broken pipeline: " + message);
+    if (failed(manager.run(module)))
+      return Status::failed("phase '" + phase.name.str() + "' failed");
+    if (phaseOf(module) != phase.name)
+      return Status::failed("phase '" + phase.name.str() +
+                            "' left the module at '" + phaseOf(module).str() +
+                            "'");
+    std::chrono::duration<double> spent =
+        std::chrono::steady_clock::now() - start;
+    times.push_back({phase.name.str(), spent.count()});
+    if (Status s = dumpPhase(phase.name); !s)
+      return s;
+  }
+  return Status::success();
+}

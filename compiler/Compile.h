@@ -1,0 +1,65 @@
+//===- Compile.h - from a model file to an artifact -----------------------===//
+//
+// The compiler as a library: reads a model (.mlir in the dialect, at any phase,
+// or a JSON graph), runs the phases that are left, and emits the artifact.
+// Diagnostics go to the MLIR context's handler; nothing here prints or exits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_COMPILE_H
+#define TANDEM_COMPILER_COMPILE_H
+
+#include "runtime/artifact/ArtifactWriter.h"
+#include "runtime/artifact/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+struct CompileOptions {
+  std::string target = "cpu"; ///< `cpu` or `cpu:ARCH` (an LLVM processor name)
+  bool inference = false;     ///< the program `evaluate` alone
+  std::string loss;           ///< the output to differentiate; empty: "loss"
+  std::string optimizer;      ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  std::string partition = "min-cut"; ///< `min-cut` or `default`
+  std::string stopAfter;             ///< a phase; empty: all
+  std::string dumpPhases;            ///< a folder for the module of each phase
+  bool remarks = false;              ///< decisions as remarks
+  int threads = 0;                   ///< 0: one for each processor
+};
+
+/// The time that a phase took.
+struct PhaseTime {
+  std::string phase;
+  double seconds;
+};
+
+/// Registers everything that compiling needs.
+void registerCompiler(mlir::DialectRegistry &registry);
+
+/// Reads a model. `path` ends in .mlir. Null if that failed: then the
+/// context's diagnostics, or `status`, say why.
+mlir::OwningOpRef<mlir::ModuleOp>
+readModel(const std::string &path, mlir::MLIRContext &context, Status &status);
+
+/// Checks the options that can be checked without a model; the message lists
+/// everything that is wrong.
+Status checkOptions(const CompileOptions &options);
+
+/// Runs the phases from the module's stamp to `options.stopAfter` (or `lower`).
+/// `times` gets what each took.
+Status runPhases(mlir::ModuleOp module, const CompileOptions &options,
+                 std::vector<PhaseTime> &times);
+
+/// Emits the artifact of a lowered module.
+Result<artifact::ArtifactWriter> emitArtifact(mlir::ModuleOp module,
+                                              const CompileOptions &options,
+                                              std::vector<PhaseTime> &times);
+
+} // namespace tandem
+
+#endif

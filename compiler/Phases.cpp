@@ -1,0 +1,60 @@
+//===- Phases.cpp - the phases of a compilation ---------------------------===//
+#include "compiler/Phases.h"
+#include "compiler/Compile.h"
+#include "ir/Dialect.h"
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+std::string functionalize(const CompileOptions &) {
+  return "tandem-functionalize-refs";
+}
+
+std::string joint(const CompileOptions &options) {
+  return options.inference ? "tandem-build-joint{inference=true}"
+                           : "tandem-build-joint";
+}
+
+std::string optimize(const CompileOptions &) { return "tandem-optimize-joint"; }
+
+std::string partition(const CompileOptions &options) {
+  std::string remarks = options.remarks ? " remarks=true" : "";
+  return "tandem-partition-joint{kind=" + options.partition + remarks + "}";
+}
+
+std::string plan(const CompileOptions &options) {
+  return options.remarks ? "tandem-plan-programs{remarks=true}"
+                         : "tandem-plan-programs";
+}
+
+std::string lower(const CompileOptions &) { return "tandem-lower-to-cpu"; }
+
+constexpr Phase table[] = {
+    {"functionalize", "refs become values, mutations become results",
+     functionalize},
+    {"joint", "the backward is derived beside the forward", joint},
+    {"optimize", "common and dead code goes, constants fold", optimize},
+    {"partition", "forward, backward, update and step part", partition},
+    {"plan", "kernels form, buffers get their places", plan},
+    {"lower", "kernels become LLVM functions", lower},
+};
+
+} // namespace
+
+ArrayRef<Phase> tandem::phases() { return table; }
+
+std::optional<int> tandem::phaseNumber(StringRef name) {
+  if (name == "capture")
+    return 1;
+  for (auto [i, phase] : llvm::enumerate(phases()))
+    if (phase.name == name)
+      return static_cast<int>(i) + 2;
+  return std::nullopt;
+}
+
+StringRef tandem::phaseOf(ModuleOp module) {
+  auto phase = module->getAttrOfType<StringAttr>(kPhaseAttr);
+  return phase ? phase.getValue() : StringRef("capture");
+}

@@ -1,0 +1,42 @@
+//===- Phases.h - the phases of a compilation -----------------------------===//
+//
+// The one list of phases. A phase takes a module stamped with the phase before
+// it and leaves it stamped with its own (`tandem.phase`); the driver resumes
+// from the stamp. Pipelines are text, so that the table reads as what runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_PHASES_H
+#define TANDEM_COMPILER_PHASES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace tandem {
+
+struct CompileOptions;
+
+struct Phase {
+  llvm::StringLiteral name;
+  /// What the phase is for, one line.
+  llvm::StringLiteral summary;
+  /// Returns the passes as a pipeline of the module.
+  std::string (*pipeline)(const CompileOptions &options);
+};
+
+/// Returns the phases after capture, in order.
+llvm::ArrayRef<Phase> phases();
+
+/// Returns the position of the phase `name` in the whole chain (capture is 1),
+/// or nothing.
+std::optional<int> phaseNumber(llvm::StringRef name);
+
+/// Returns the phase that is stamped on the module; "capture" if none is.
+llvm::StringRef phaseOf(mlir::ModuleOp module);
+
+} // namespace tandem
+
+#endif
