@@ -1,0 +1,137 @@
+//===- Functions.h - what a traced program can call -----------------------===//
+//
+// Names and defaults are PyTorch's where it has them. Images are NCHW, weights
+// of convolutions OIHW, those of linear layers [out, in].
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_TRACE_FUNCTIONS_H
+#define TANDEM_COMPILER_TRACE_FUNCTIONS_H
+
+#include "compiler/trace/Trace.h"
+
+#include <optional>
+#include <string_view>
+
+namespace tandem {
+
+// One operand.
+Tensor abs(const Tensor &x, Where where = Where::current());
+Tensor exp(const Tensor &x, Where where = Where::current());
+Tensor log(const Tensor &x, Where where = Where::current());
+Tensor log1p(const Tensor &x, Where where = Where::current());
+Tensor sqrt(const Tensor &x, Where where = Where::current());
+Tensor rsqrt(const Tensor &x, Where where = Where::current());
+Tensor sin(const Tensor &x, Where where = Where::current());
+Tensor cos(const Tensor &x, Where where = Where::current());
+Tensor tanh(const Tensor &x, Where where = Where::current());
+Tensor sigmoid(const Tensor &x, Where where = Where::current());
+Tensor erf(const Tensor &x, Where where = Where::current());
+Tensor relu(const Tensor &x, Where where = Where::current());
+Tensor silu(const Tensor &x, Where where = Where::current());
+Tensor sign(const Tensor &x, Where where = Where::current());
+Tensor floor(const Tensor &x, Where where = Where::current());
+Tensor logicalNot(const Tensor &x, Where where = Where::current());
+/// `tanhApproximation`: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+Tensor gelu(const Tensor &x, bool tanhApproximation = false,
+            Where where = Where::current());
+Tensor cast(const Tensor &x, DType dtype, Where where = Where::current());
+/// The same value, through which nothing is differentiated; shares no storage.
+Tensor detach(const Tensor &x, Where where = Where::current());
+
+// Two operands, broadcast.
+Tensor pow(const Tensor &x, const Operand &y);
+Tensor maximum(const Tensor &x, const Operand &y);
+Tensor minimum(const Tensor &x, const Operand &y);
+Tensor equal(const Tensor &x, const Operand &y);
+Tensor notEqual(const Tensor &x, const Operand &y);
+Tensor less(const Tensor &x, const Operand &y);
+Tensor lessEqual(const Tensor &x, const Operand &y);
+Tensor greater(const Tensor &x, const Operand &y);
+Tensor greaterEqual(const Tensor &x, const Operand &y);
+Tensor logicalAnd(const Tensor &x, const Operand &y);
+Tensor logicalOr(const Tensor &x, const Operand &y);
+/// `condition ? x : y`.
+Tensor where(const Tensor &condition, const Operand &x, const Operand &y);
+
+// Reductions: over `dims` (negative ones count from the end; empty: over all),
+// which disappear unless `keep`.
+Tensor sum(const Tensor &x, Shape dims = {}, bool keep = false,
+           Where where = Where::current());
+Tensor mean(const Tensor &x, Shape dims = {}, bool keep = false,
+            Where where = Where::current());
+Tensor max(const Tensor &x, Shape dims = {}, bool keep = false,
+           Where where = Where::current());
+Tensor min(const Tensor &x, Shape dims = {}, bool keep = false,
+           Where where = Where::current());
+/// The first index of the largest, i64.
+Tensor argmax(const Tensor &x, int64_t dim, Where where = Where::current());
+
+// Shape.
+Tensor concat(const std::vector<Tensor> &tensors, int64_t dim,
+              Where where = Where::current());
+/// `low` and `high` elements of `number` before and after each dimension.
+Tensor pad(const Tensor &x, Shape low, Shape high, double number = 0.0,
+           Where where = Where::current());
+
+// Contractions.
+/// Matrix product of the last two dimensions; leading ones broadcast.
+Tensor matmul(const Tensor &a, const Tensor &b, Where where = Where::current());
+/// x w^T + bias over the last dimension of x.
+Tensor linear(const Tensor &x, const Tensor &w, const Tensor &bias = {},
+              Where where = Where::current());
+
+struct Conv2dOptions {
+  Shape stride = {1, 1};
+  Shape padding = {0, 0}; ///< rows, columns; or top, bottom, left, right
+  Shape dilation = {1, 1};
+  int64_t groups = 1;
+};
+Tensor conv2d(const Tensor &x, const Tensor &w, const Tensor &bias = {},
+              Conv2dOptions options = {}, Where where = Where::current());
+
+struct Pool2dOptions {
+  Shape kernel = {2, 2};
+  Shape stride = {};      ///< empty: the kernel
+  Shape padding = {0, 0}; ///< as of Conv2dOptions
+  Shape dilation = {1, 1};
+  bool countPadding = true; ///< average pooling: padding counts as elements
+};
+Tensor maxPool2d(const Tensor &x, Pool2dOptions options,
+                 Where where = Where::current());
+Tensor avgPool2d(const Tensor &x, Pool2dOptions options,
+                 Where where = Where::current());
+
+// Normalizations.
+/// Over the trailing dimensions that `scale` has.
+Tensor layerNorm(const Tensor &x, const Tensor &scale, const Tensor &bias,
+                 double epsilon = 1e-5, Where where = Where::current());
+/// Over all dimensions but the second. In training the batch's statistics are
+/// used, and `mean` and `variance` (states) move toward them by `momentum`;
+/// in inference `mean` and `variance` are used.
+Tensor batchNorm(const Tensor &x, const Tensor &scale, const Tensor &bias,
+                 const Tensor &mean, const Tensor &variance,
+                 double momentum = 0.1, double epsilon = 1e-5,
+                 Where where = Where::current());
+Tensor softmax(const Tensor &x, int64_t dim, Where where = Where::current());
+Tensor logSoftmax(const Tensor &x, int64_t dim, Where where = Where::current());
+/// softmax(scale q k^T + mask) v over [..., time, head size]; `causal`: each
+/// time sees itself and earlier ones. Default scale: 1/sqrt(head size).
+Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v,
+                 bool causal = false, std::optional<double> scale = {},
+                 Where where = Where::current());
+
+// Lookups and losses.
+/// Row indices[...] of `table`, for each index.
+Tensor embedding(const Tensor &table, const Tensor &indices,
+                 Where where = Where::current());
+/// Mean of -log softmax(logits)[label] over the last dimension; rows whose
+/// label is `ignoreIndex` do not count.
+Tensor crossEntropy(const Tensor &logits, const Tensor &labels,
+                    std::optional<int64_t> ignoreIndex = {},
+                    Where where = Where::current());
+Tensor mseLoss(const Tensor &x, const Tensor &target,
+               Where where = Where::current());
+
+} // namespace tandem
+
+#endif

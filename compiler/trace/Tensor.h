@@ -1,0 +1,96 @@
+//===- Tensor.h - the proxy that a traced program computes with -----------===//
+//
+// A program written over Tensors is recorded, not run. A Tensor is a handle:
+// copies name the same tensor, views share its storage, and methods that end in
+// `_` write to it. Operators and functions (Functions.h) broadcast as NumPy
+// does. A mistake (shapes that do not fit, say) is recorded at the caller's
+// line and gives an invalid Tensor, on which everything else is silent; the
+// Trace reports all mistakes when it is finished.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_TRACE_TENSOR_H
+#define TANDEM_COMPILER_TRACE_TENSOR_H
+
+#include "runtime/artifact/DType.h"
+
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+namespace tandem {
+
+using artifact::DType;
+using Shape = std::vector<int64_t>;
+/// Where a call stands in the user's program.
+using Where = std::source_location;
+
+namespace trace {
+class Recorder;
+}
+
+class Tensor {
+public:
+  Tensor() = default;
+  Tensor(trace::Recorder *recorder, int id) : recorder_(recorder), id_(id) {}
+
+  /// False for a default one and for the result of a mistake.
+  bool valid() const { return recorder_ && id_ >= 0; }
+  /// Sizes; those of an invalid tensor are empty.
+  Shape shape() const;
+  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
+  /// The size of a dimension; negative ones count from the end. 0 if there is
+  /// no such dimension.
+  int64_t size(int64_t dim) const;
+  DType dtype() const;
+
+  // Views: they share this tensor's storage.
+  /// One size may be -1: it follows from the others.
+  Tensor view(Shape shape, Where where = Where::current()) const;
+  Tensor permute(Shape permutation, Where where = Where::current()) const;
+  Tensor transpose(int64_t a, int64_t b, Where where = Where::current()) const;
+  /// Elements start, start + step, ... below `limit` along `dim`; negative
+  /// bounds count from the end.
+  Tensor slice(int64_t dim, int64_t start, int64_t limit, int64_t step = 1,
+               Where where = Where::current()) const;
+  /// Element `index` along `dim`, which disappears.
+  Tensor select(int64_t dim, int64_t index,
+                Where where = Where::current()) const;
+  /// Repeated to `shape` as broadcasting does.
+  Tensor expand(Shape shape, Where where = Where::current()) const;
+  Tensor unsqueeze(int64_t dim, Where where = Where::current()) const;
+
+  // Writes: seen through every view of the storage.
+  Tensor copy_(const Tensor &other, Where where = Where::current()) const;
+  Tensor add_(const Tensor &other, Where where = Where::current()) const;
+  Tensor mul_(const Tensor &other, Where where = Where::current()) const;
+  Tensor mul_(double number, Where where = Where::current()) const;
+  Tensor fill_(double number, Where where = Where::current()) const;
+
+  trace::Recorder *recorder() const { return recorder_; }
+  int id() const { return id_; }
+
+private:
+  trace::Recorder *recorder_ = nullptr;
+  int id_ = -1;
+};
+
+/// An operand of an operator: a tensor or a number, with the place of use.
+struct Operand {
+  Operand(const Tensor &tensor, Where where = Where::current())
+      : tensor(tensor), where(where) {}
+  Operand(double number, Where where = Where::current())
+      : number(number), where(where) {}
+  Tensor tensor;
+  double number = 0;
+  Where where;
+};
+
+Tensor operator+(Operand a, Operand b);
+Tensor operator-(Operand a, Operand b);
+Tensor operator*(Operand a, Operand b);
+Tensor operator/(Operand a, Operand b);
+Tensor operator-(Operand a);
+
+} // namespace tandem
+
+#endif

@@ -1,0 +1,131 @@
+//===- Session.cpp - one use of the compiler by a command -----------------===//
+#include "tools/tandem/Session.h"
+
+#include "mlir/IR/Location.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::commands;
+
+static DialectRegistry registry() {
+  DialectRegistry registry;
+  registerCompiler(registry);
+  return registry;
+}
+
+Session::Session(const CompileOptions &options)
+    : options_(options), context_(registry()) {
+  context_.getDiagEngine().registerHandler(
+      [this](Diagnostic &diagnostic) { print(diagnostic); });
+}
+
+/// Writes "FILE:LINE:COLUMN: " for the first place in the file of a location,
+/// and what was being derived there.
+static void printPlace(llvm::raw_ostream &out, Location loc) {
+  if (auto file = dyn_cast<FileLineColLoc>(loc)) {
+    out << file.getFilename().getValue() << ':' << file.getLine() << ':'
+        << file.getColumn() << ": ";
+  } else if (auto name = dyn_cast<NameLoc>(loc)) {
+    printPlace(out, name.getChildLoc());
+    out << "in '" << name.getName().getValue() << "': ";
+  } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
+    printPlace(out, call.getCallee());
+  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    if (!fused.getLocations().empty())
+      printPlace(out, fused.getLocations().front());
+  }
+}
+
+void Session::print(Diagnostic &diagnostic) {
+  auto line = [](Diagnostic &d) {
+    printPlace(llvm::errs(), d.getLocation());
+    switch (d.getSeverity()) {
+    case DiagnosticSeverity::Error:
+      llvm::errs() << "error: ";
+      break;
+    case DiagnosticSeverity::Warning:
+      llvm::errs() << "warning: ";
+      break;
+    case DiagnosticSeverity::Note:
+      llvm::errs() << "note: ";
+      break;
+    case DiagnosticSeverity::Remark:
+      llvm::errs() << "remark: ";
+      break;
+    }
+    llvm::errs() << d.str() << '\n';
+  };
+  line(diagnostic);
+  for (Diagnostic &note : diagnostic.getNotes())
+    line(note);
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+    ++errors_;
+    if (StringRef(diagnostic.str()).contains("unsupported"))
+      ++unsupported_;
+  }
+}
+
+Status Session::status() const {
+  if (status_ || errors_ == 0 || unsupported_ < errors_)
+    return status_;
+  return Status::unsupported(status_.message());
+}
+
+OwningOpRef<ModuleOp> Session::phases(const std::string &path) {
+  auto module = readModel(path, context_, status_);
+  if (!module)
+    return {};
+  status_ = runPhases(*module, options_, times_);
+  if (!status_) {
+    status_ = std::move(status_).in(path);
+    return {};
+  }
+  return module;
+}
+
+Result<artifact::ArtifactWriter> Session::artifact(const std::string &path) {
+  auto module = phases(path);
+  if (!module)
+    return status();
+  auto writer = emitArtifact(*module, options_, times_);
+  if (!writer)
+    return std::move(writer).status().in(path);
+  return writer;
+}
+
+Result<artifact::ArtifactReader> Session::loaded(const std::string &path) {
+  auto writer = artifact(path);
+  if (!writer)
+    return writer.status();
+  auto bytes = writer->bytes();
+  if (!bytes)
+    return bytes.status();
+  return artifact::ArtifactReader::fromMemory(
+      std::as_bytes(std::span(*bytes)));
+}
+
+void CompileFlags::declare(OptionTable &table) {
+  table.text("target", "cpu[:ARCH]", options.target,
+             "what to compile for (default: this machine's processor)");
+  table.flag("inference", options.inference,
+             "no gradients: the program `evaluate` alone");
+  table.text("loss", "NAME", options.loss,
+             "the output to differentiate (default: 'loss')");
+  table.text("optimizer", "NAME[:KEY=VALUE,...]", options.optimizer,
+             "compile an optimizer in: sgd, momentum, adam, adamw");
+  table.text("partition", "min-cut|default", options.partition,
+             "what the forward saves for the backward (default: min-cut)");
+  table.text("dump-phases", "DIR", options.dumpPhases,
+             "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
+  table.flag("remarks", options.remarks,
+             "say what is saved, recomputed and fused, and why");
+  table.integer("threads", "N", threads, 1, 1024,
+                "threads to compile with (default: all processors)");
+}
+
+Status CompileFlags::finish(CompileOptions &out) const {
+  out = options;
+  out.threads = static_cast<int>(threads.value_or(0));
+  return checkOptions(out);
+}

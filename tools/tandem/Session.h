@@ -1,0 +1,62 @@
+//===- Session.h - one use of the compiler by a command -------------------===//
+//
+// Owns the MLIR context, prints its diagnostics to stderr as they come
+// ("FILE:LINE:COLUMN: error: ..."), and turns what was printed into the status
+// of the command.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_TANDEM_SESSION_H
+#define TANDEM_TOOLS_TANDEM_SESSION_H
+
+#include "compiler/Compile.h"
+#include "runtime/artifact/ArtifactReader.h"
+#include "runtime/cli/Options.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <optional>
+
+namespace tandem::commands {
+
+class Session {
+public:
+  explicit Session(const CompileOptions &options);
+
+  mlir::MLIRContext &context() { return context_; }
+  std::vector<PhaseTime> &times() { return times_; }
+
+  /// Reads a model and runs its phases; null if that failed (then `status()`).
+  mlir::OwningOpRef<mlir::ModuleOp> phases(const std::string &path);
+  /// The same, then the artifact.
+  Result<artifact::ArtifactWriter> artifact(const std::string &path);
+  /// The same, in memory and ready to load.
+  Result<artifact::ArtifactReader> loaded(const std::string &path);
+
+  /// The first failure. Code Unsupported if every error that was printed begins
+  /// with "unsupported".
+  Status status() const;
+
+private:
+  void print(mlir::Diagnostic &diagnostic);
+
+  CompileOptions options_;
+  mlir::MLIRContext context_;
+  std::vector<PhaseTime> times_;
+  Status status_;
+  int errors_ = 0, unsupported_ = 0;
+};
+
+/// Declares the options that say how to compile.
+struct CompileFlags {
+  void declare(OptionTable &table);
+  /// Fills `options`; fails if they do not make sense.
+  Status finish(CompileOptions &options) const;
+
+  CompileOptions options;
+  std::optional<int64_t> threads;
+};
+
+} // namespace tandem::commands
+
+#endif
