@@ -12,6 +12,8 @@ using namespace tandem;
 /// Infers the result types of the op that `state` describes.
 static LogicalResult inferTypes(OperationState &state,
                                 RegisteredOperationName name) {
+  if (name.hasTrait<OpTrait::ZeroResults>())
+    return success();
   auto *infer = name.getInterface<InferTypeOpInterface>();
   if (!infer)
     return emitError(state.location)

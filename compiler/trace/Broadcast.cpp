@@ -56,7 +56,7 @@ bool trace::broadcastTogether(Tensor &a, Tensor &b, Where where) {
 }
 
 Tensor trace::asTensor(const Operand &operand, const Tensor &other) {
-  if (operand.tensor.recorder() || !other.valid())
+  if (!operand.isNumber || !other.valid())
     return operand.tensor;
   Recorder *recorder = other.recorder();
   return recorder->addConstant(recorder->typeOf(other).getTensorType(),

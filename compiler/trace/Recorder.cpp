@@ -86,7 +86,7 @@ Type Recorder::elementType(DType dtype) {
 
 Tensor Recorder::mistake(Where where, const Twine &message) {
   emitError(location(where), message);
-  return {};
+  return Tensor(this, -1);
 }
 
 bool Recorder::usable(ArrayRef<Tensor> tensors, Where where) {
@@ -114,7 +114,7 @@ std::vector<Tensor> Recorder::record(StringRef op, ArrayRef<Tensor> operands,
                                      ArrayRef<NamedAttribute> attributes,
                                      Where where, Type resultType) {
   // As many invalid tensors as any op has results.
-  std::vector<Tensor> invalid(4);
+  std::vector<Tensor> invalid(4, Tensor(this, -1));
   if (!usable(operands, where))
     return invalid;
   Location loc = location(where, op);
@@ -147,7 +147,7 @@ Tensor Recorder::recordView(StringRef op, const Tensor &source,
   auto created = buildOp(builder, location(where, op), op, values[source.id()],
                          attributes);
   if (failed(created))
-    return {};
+    return Tensor(this, -1);
   return add((*created)->getResult(0));
 }
 

@@ -79,9 +79,10 @@ struct Operand {
   Operand(const Tensor &tensor, Where where = Where::current())
       : tensor(tensor), where(where) {}
   Operand(double number, Where where = Where::current())
-      : number(number), where(where) {}
+      : number(number), isNumber(true), where(where) {}
   Tensor tensor;
   double number = 0;
+  bool isNumber = false;
   Where where;
 };
 
