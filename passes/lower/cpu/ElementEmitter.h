@@ -59,8 +59,8 @@ private:
   mlir::Value emit(mlir::OpBuilder &b, mlir::Value tensor, const Place &place);
   mlir::Value emitUncached(mlir::OpBuilder &b, mlir::Value tensor,
                            const Place &place);
-  mlir::Value emitLeaf(mlir::OpBuilder &b, const Leaf &leaf,
-                       mlir::Type compute, const Place &place);
+  mlir::Value emitLeaf(mlir::OpBuilder &b, const Leaf &leaf, mlir::Type compute,
+                       const Place &place);
 
   mlir::Location loc;
   llvm::DenseMap<mlir::Value, Leaf> leaves;

@@ -1,7 +1,7 @@
 //===- KernelEmitter.h - the door between kernels and their emitters ------===//
 //
-// LowerToCpu makes a function around each distinct tandem.kernel and asks one of
-// these functions for its body: emitLoops for kernels of loop ops alone,
+// LowerToCpu makes a function around each distinct tandem.kernel and asks one
+// of these functions for its body: emitLoops for kernels of loop ops alone,
 // emitAnchor for those with one contraction, window or indexed op. An emitter
 // writes the code of the items [begin, end) at the builder; it emits ops of
 // arith, math, index, scf, vector, memref and llvm that the pipeline of
@@ -17,9 +17,9 @@ namespace tandem::cpu {
 
 /// What the body of a kernel function has to work with.
 struct KernelBody {
-  /// One memref per input and per result of the kernel: static shape, row-major,
-  /// 64-byte aligned; booleans are i8. A result that overwrites an input is the
-  /// input's memref; no two others overlap.
+  /// One memref per input and per result of the kernel: static shape,
+  /// row-major, 64-byte aligned; booleans are i8. A result that overwrites an
+  /// input is the input's memref; no two others overlap.
   llvm::SmallVector<mlir::Value> inputs, outputs;
   /// The items to run: `index` values with 0 <= begin <= end <= Work::items.
   mlir::Value begin, end;

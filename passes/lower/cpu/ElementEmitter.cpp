@@ -1,0 +1,223 @@
+//===- ElementEmitter.cpp - scalar code of one element of a value ---------===//
+#include "passes/lower/cpu/ElementEmitter.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+
+static RankedTensorType typeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+static Value indexConstant(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value cpu::flatten(OpBuilder &b, Location loc, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (type.getRank() == 1)
+    return memref;
+  int64_t n = type.getNumElements();
+  auto flat = MemRefType::get({n}, type.getElementType());
+  return memref::ReinterpretCastOp::create(b, loc, flat, memref, /*offset=*/0,
+                                           ArrayRef<int64_t>{n},
+                                           ArrayRef<int64_t>{1});
+}
+
+Value cpu::loadElement(OpBuilder &b, Location loc, Type element, Value memref,
+                       Value position) {
+  Value x = memref::LoadOp::create(b, loc, memref, position);
+  if (element.isInteger(1)) {
+    Value zero = scalar::constant(b, loc, x.getType(), 0.0);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, zero);
+  }
+  Type compute = scalar::computeType(element);
+  return compute == element ? x : arith::ExtFOp::create(b, loc, compute, x);
+}
+
+void cpu::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
+                       Value memref, Value position) {
+  if (element.isInteger(1))
+    scalar = arith::ExtUIOp::create(b, loc, b.getI8Type(), scalar);
+  else if (scalar.getType() != element)
+    scalar = arith::TruncFOp::create(b, loc, element, scalar);
+  memref::StoreOp::create(b, loc, scalar, memref, position);
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+void ElementEmitter::enter(ValueRange newIvs, ArrayRef<int64_t> newSizes) {
+  ivs.assign(newIvs.begin(), newIvs.end());
+  sizes.assign(newSizes.begin(), newSizes.end());
+  memo.clear();
+}
+
+Value ElementEmitter::expand(OpBuilder &b, AffineExpr expr) {
+  constexpr auto noWrap = arith::IntegerOverflowFlags::nsw;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return indexConstant(b, loc, constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return ivs[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = expand(b, binary.getLHS());
+  Value rhs = expand(b, binary.getRHS());
+  bool positive = rangeOf(binary.getLHS(), sizes).low >= 0;
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return arith::AddIOp::create(b, loc, lhs, rhs, noWrap);
+  case AffineExprKind::Mul:
+    return arith::MulIOp::create(b, loc, lhs, rhs, noWrap);
+  case AffineExprKind::FloorDiv:
+    if (positive)
+      return arith::DivUIOp::create(b, loc, lhs, rhs);
+    return arith::FloorDivSIOp::create(b, loc, lhs, rhs);
+  case AffineExprKind::CeilDiv:
+    return arith::CeilDivSIOp::create(b, loc, lhs, rhs);
+  default: {
+    if (positive)
+      return arith::RemUIOp::create(b, loc, lhs, rhs);
+    // The remainder has the divisor's sign, which is positive.
+    Value rest = arith::RemSIOp::create(b, loc, lhs, rhs);
+    Value zero = indexConstant(b, loc, 0);
+    Value negative =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, rest, zero);
+    Value shifted = arith::AddIOp::create(b, loc, rest, rhs);
+    return arith::SelectOp::create(b, loc, negative, shifted, rest);
+  }
+  }
+}
+
+Value ElementEmitter::expand(OpBuilder &b, ArrayRef<IndexGuard> guards) {
+  Value all, zero = indexConstant(b, loc, 0);
+  for (const IndexGuard &guard : guards) {
+    Value holds = arith::CmpIOp::create(
+        b, loc,
+        guard.isEqual ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
+        expand(b, guard.expr), zero);
+    all = all ? arith::AndIOp::create(b, loc, all, holds) : holds;
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+void ElementEmitter::bind(Value tensor, Leaf leaf) {
+  leaves[tensor] = std::move(leaf);
+}
+
+void ElementEmitter::bind(Value tensor, Value memref) {
+  RankedTensorType type = typeOf(tensor);
+  bind(tensor,
+       [this, type, memref](OpBuilder &b, Location loc, const Place &place) {
+         AffineExpr position = simplifyIndex(
+             linearize(place.index, type.getShape(), b.getContext()), sizes);
+         Value flat = memref;
+         if (cast<MemRefType>(memref.getType()).getRank() != 1) {
+           // Beside the memref, so that one loop body does not have many of
+           // them.
+           OpBuilder::InsertionGuard guard(b);
+           b.setInsertionPointAfterValue(memref);
+           flat = flatten(b, loc, memref);
+         }
+         return loadElement(b, loc, type.getElementType(), flat,
+                            expand(b, position));
+       });
+}
+
+Value ElementEmitter::at(OpBuilder &b, Value tensor,
+                         ArrayRef<AffineExpr> index) {
+  Place place;
+  for (AffineExpr expr : index)
+    place.index.push_back(simplifyIndex(expr, sizes));
+  return emit(b, tensor, place);
+}
+
+Value ElementEmitter::at(OpBuilder &b, Value tensor) {
+  SmallVector<AffineExpr> index;
+  for (size_t d = 0; d < ivs.size(); ++d)
+    index.push_back(getAffineDimExpr(d, b.getContext()));
+  return at(b, tensor, index);
+}
+
+Value ElementEmitter::emit(OpBuilder &b, Value tensor, const Place &place) {
+  for (auto &[known, value] : memo[tensor])
+    if (known == place)
+      return value;
+  Value value = emitUncached(b, tensor, place);
+  memo[tensor].push_back({place, value});
+  return value;
+}
+
+Value ElementEmitter::emitLeaf(OpBuilder &b, const Leaf &leaf, Type compute,
+                               const Place &place) {
+  if (place.guards.empty())
+    return leaf(b, loc, place);
+  auto branch = scf::IfOp::create(b, loc, TypeRange{compute},
+                                  expand(b, place.guards), /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  scf::YieldOp::create(b, loc, leaf(b, loc, place));
+  b.setInsertionPointToStart(&branch.getElseRegion().front());
+  scf::YieldOp::create(b, loc, scalar::constant(b, loc, compute, 0.0));
+  return branch.getResult(0);
+}
+
+Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
+                                   const Place &place) {
+  Type compute = scalar::computeType(typeOf(tensor).getElementType());
+  if (auto leaf = leaves.find(tensor); leaf != leaves.end())
+    return emitLeaf(b, leaf->second, compute, place);
+  Operation *op = tensor.getDefiningOp();
+  if (auto view = dyn_cast<ViewOpInterface>(op)) {
+    Place source;
+    SmallVector<IndexGuard> inside;
+    auto fill = [&] {
+      return scalar::constant(b, loc, compute, view.getFill());
+    };
+    if (!throughView(view, place, sizes, source, inside))
+      return fill();
+    Value x = emit(b, op->getOperand(0), source);
+    if (inside.empty())
+      return x;
+    return scalar::select(b, loc, expand(b, inside), x, fill());
+  }
+  if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
+    SmallVector<Value> x;
+    for (Value operand : op->getOperands())
+      x.push_back(emit(b, operand, place));
+    return pointwise.emitScalar(b, loc, x);
+  }
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return scalar::constant(b, loc, compute, constant.getSplat());
+  auto iota = cast<IotaOp>(op);
+  Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(),
+                                       expand(b, place.index[iota.getDim()]));
+  return scalar::cast(b, loc, i, b.getI64Type(),
+                      typeOf(tensor).getElementType());
+}
+
+void ElementEmitter::store(OpBuilder &b, Value scalar, Type element,
+                           Value memref, AffineExpr offset) {
+  Value flat = memref;
+  if (cast<MemRefType>(memref.getType()).getRank() != 1) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(memref);
+    flat = flatten(b, loc, memref);
+  }
+  storeElement(b, loc, element, scalar, flat,
+               expand(b, simplifyIndex(offset, sizes)));
+}

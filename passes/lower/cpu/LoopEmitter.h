@@ -1,0 +1,94 @@
+//===- LoopEmitter.h - the code of loop kernels ---------------------------===//
+//
+// One kernel of loop ops, in one of three forms:
+// - pointwise: no reductions; an item is a block of elements;
+// - rows: the innermost index is reduced; an item is one kept index, and its
+//   reductions are scalars carried by the loops over the reduced indices;
+// - columns: the innermost index is kept; an item is a block of it, and its
+//   reductions are short rows of accumulators.
+// Loops run once per level of reductions; what is expensive and needed at
+// several levels is kept in scratch where a row of it is small.
+//
+// The order of an item's arithmetic depends on the kernel alone, and long sums
+// are sums of partial sums, so that their error does not grow with the length.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
+#define TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
+
+#include "passes/lower/cpu/ElementEmitter.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/plan/LoopNest.h"
+
+namespace tandem::cpu {
+
+class LoopEmitter {
+public:
+  LoopEmitter(KernelOp kernel, LoopNest nest, mlir::OpBuilder &b,
+              KernelBody &body);
+
+  Work emitPointwise();
+  Work emitRows();
+  Work emitColumns();
+
+private:
+  using Values = llvm::SmallVector<mlir::Value>;
+  using Body = llvm::function_ref<void(mlir::Value iv)>;
+
+  mlir::Value constant(int64_t value);
+  /// for iv = low, low + 1, ... below high.
+  void loop(mlir::Value low, mlir::Value high, Body body);
+  void loop(int64_t size, Body body) {
+    loop(constant(0), constant(size), body);
+  }
+  /// The same, carrying values.
+  Values
+  loop(mlir::Value low, mlir::Value high, mlir::ValueRange init,
+       llvm::function_ref<Values(mlir::Value iv, mlir::ValueRange)> body);
+  /// The bounds of block `block` of `size` indices cut into blocks.
+  std::pair<mlir::Value, mlir::Value> bounds(mlir::Value block,
+                                             int64_t blockSize, int64_t size);
+  /// Sets the indices of `dims` from their joint row-major position.
+  void setIndices(llvm::ArrayRef<unsigned> dims, mlir::Value position);
+  llvm::SmallVector<unsigned> dims(bool reduced);
+  int64_t sizeOf(llvm::ArrayRef<unsigned> dims);
+
+  void storeRoots(llvm::function_ref<bool(const LoopNest::Root &)> which);
+  mlir::Value neutral(const LoopNest::Reduction &reduction);
+  mlir::Value combine(const LoopNest::Reduction &reduction, mlir::Value x,
+                      mlir::Value y, bool anyOrder);
+  llvm::SmallVector<const LoopNest::Reduction *> reductionsAt(unsigned level);
+  bool hasFullRootAt(unsigned level);
+
+  // Rows.
+  void emitRowLevel(unsigned level);
+  Values rowLoops(unsigned level, llvm::ArrayRef<unsigned> dims,
+                  mlir::ValueRange totals, bool isOuter);
+  Values innermostRow(unsigned level, unsigned dim, mlir::Value low,
+                      mlir::Value high);
+  void chooseSaved();
+
+  Work workOf(int64_t items, int64_t scratchBytes = 0);
+
+  KernelOp kernel;
+  LoopNest nest;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  KernelBody &body;
+  ElementEmitter elements;
+  /// The index of each dimension of the nest, where the code stands.
+  Values ivs;
+  /// Rows: what is saved at a level for later ones, and where.
+  struct Saved {
+    mlir::Value value;
+    unsigned level;
+    llvm::SmallVector<mlir::AffineExpr> index;
+    mlir::Value row;
+  };
+  llvm::SmallVector<Saved> saved;
+  mlir::AffineExpr rowPosition;
+};
+
+} // namespace tandem::cpu
+
+#endif

@@ -1,0 +1,256 @@
+//===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
+#include "passes/lower/cpu/LoopEmitter.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+
+/// Elements of a pointwise item: some microseconds of work, and small enough
+/// for the first-level cache.
+static constexpr int64_t kItemElements = 4096;
+
+int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
+  constexpr double kFlopsPerSecond = 20e9, kBytesPerSecond = 10e9;
+  constexpr double kWorthwhile = 20e-6;
+  double seconds =
+      std::max(flopsPerItem / kFlopsPerSecond, bytesPerItem / kBytesPerSecond);
+  items = std::max<int64_t>(items, 1);
+  if (seconds * static_cast<double>(items) <= kWorthwhile)
+    return items;
+  return std::clamp<int64_t>(
+      static_cast<int64_t>(std::ceil(kWorthwhile / seconds)), 1, items);
+}
+
+FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
+                               KernelBody &body) {
+  std::optional<LoopNest> nest = findLoopNest(kernel);
+  if (!nest)
+    return kernel.emitOpError()
+           << "expected the ops of the region to share one loop nest";
+  bool hasReductions = !nest->reductions.empty();
+  bool columns = hasReductions && !nest->reduced.empty() &&
+                 !nest->reduced.back() &&
+                 llvm::is_contained(nest->reduced, true);
+  LoopEmitter emitter(kernel, std::move(*nest), b, body);
+  if (!hasReductions)
+    return emitter.emitPointwise();
+  return columns ? emitter.emitColumns() : emitter.emitRows();
+}
+
+LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,
+                         KernelBody &body)
+    : kernel(kernel), nest(std::move(nest)), b(b), loc(kernel.getLoc()),
+      body(body), elements(loc) {
+  Block &region = kernel.getBody().front();
+  for (auto [argument, memref] :
+       llvm::zip_equal(region.getArguments(), body.inputs))
+    elements.bind(argument, memref);
+  ivs.resize(this->nest.sizes.size());
+}
+
+//===----------------------------------------------------------------------===//
+// Shared
+//===----------------------------------------------------------------------===//
+
+Value LoopEmitter::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+void LoopEmitter::loop(Value low, Value high, Body code) {
+  auto op = scf::ForOp::create(b, loc, low, high, constant(1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  code(op.getInductionVar());
+}
+
+LoopEmitter::Values
+LoopEmitter::loop(Value low, Value high, ValueRange init,
+                  llvm::function_ref<Values(Value, ValueRange)> code) {
+  auto op = scf::ForOp::create(b, loc, low, high, constant(1), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  Values next = code(op.getInductionVar(), op.getRegionIterArgs());
+  if (!init.empty())
+    scf::YieldOp::create(b, loc, next);
+  return Values(op.getResults());
+}
+
+std::pair<Value, Value> LoopEmitter::bounds(Value block, int64_t blockSize,
+                                            int64_t size) {
+  Value low = arith::MulIOp::create(b, loc, block, constant(blockSize));
+  Value high = arith::AddIOp::create(b, loc, low, constant(blockSize));
+  if (size % blockSize != 0)
+    high = arith::MinSIOp::create(b, loc, high, constant(size));
+  return {low, high};
+}
+
+SmallVector<unsigned> LoopEmitter::dims(bool reduced) {
+  SmallVector<unsigned> result;
+  for (auto [d, isReduced] : llvm::enumerate(nest.reduced))
+    if (isReduced == reduced)
+      result.push_back(d);
+  return result;
+}
+
+int64_t LoopEmitter::sizeOf(ArrayRef<unsigned> dims) {
+  int64_t n = 1;
+  for (unsigned d : dims)
+    n *= nest.sizes[d];
+  return n;
+}
+
+void LoopEmitter::setIndices(ArrayRef<unsigned> dims, Value position) {
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (i == 0) {
+      ivs[dims[0]] = position;
+      return;
+    }
+    Value size = constant(std::max<int64_t>(nest.sizes[dims[i]], 1));
+    ivs[dims[i]] = arith::RemUIOp::create(b, loc, position, size);
+    position = arith::DivUIOp::create(b, loc, position, size);
+  }
+}
+
+/// Computes all of the roots before it stores any: one that overwrites an input
+/// must not hide it from the others.
+void LoopEmitter::storeRoots(
+    llvm::function_ref<bool(const LoopNest::Root &)> which) {
+  SmallVector<std::pair<size_t, Value>> values;
+  for (auto [i, root] : llvm::enumerate(nest.roots))
+    if (which(root))
+      values.push_back({i, elements.at(b, root.value, root.index)});
+  for (auto [i, value] : values) {
+    const LoopNest::Root &root = nest.roots[i];
+    auto type = cast<RankedTensorType>(root.value.getType());
+    elements.store(b, value, type.getElementType(), body.outputs[i],
+                   linearize(root.index, type.getShape(), b.getContext()));
+  }
+}
+
+Value LoopEmitter::neutral(const LoopNest::Reduction &reduction) {
+  ReductionOpInterface op = reduction.op;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  return scalar::constant(b, loc, scalar::computeType(type.getElementType()),
+                          op.getNeutral());
+}
+
+Value LoopEmitter::combine(const LoopNest::Reduction &reduction, Value x,
+                           Value y, bool anyOrder) {
+  ReductionOpInterface op = reduction.op;
+  Value result = op.emitCombine(b, loc, x, y);
+  if (auto math = result.getDefiningOp<arith::ArithFastMathInterface>();
+      math && anyOrder)
+    math->setAttr(math.getFastMathAttrName(),
+                  arith::FastMathFlagsAttr::get(
+                      b.getContext(), arith::FastMathFlags::reassoc |
+                                          arith::FastMathFlags::contract |
+                                          arith::FastMathFlags::nsz));
+  return result;
+}
+
+SmallVector<const LoopNest::Reduction *>
+LoopEmitter::reductionsAt(unsigned level) {
+  SmallVector<const LoopNest::Reduction *> result;
+  for (const LoopNest::Reduction &reduction : nest.reductions)
+    if (reduction.level == level)
+      result.push_back(&reduction);
+  return result;
+}
+
+bool LoopEmitter::hasFullRootAt(unsigned level) {
+  return llvm::any_of(nest.roots, [&](const LoopNest::Root &root) {
+    return root.isFull && root.level == level;
+  });
+}
+
+Work LoopEmitter::workOf(int64_t items, int64_t scratchBytes) {
+  double flops = 0, bytes = 0;
+  for (Operation &op : kernel.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(op)) {
+      auto pointwise = dyn_cast<PointwiseOpInterface>(op);
+      flops += static_cast<double>(cost.getFlops()) *
+               (pointwise && isExpensive(pointwise) ? 10 : 1);
+    }
+  for (Type type : kernel->getOperandTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
+  for (Type type : kernel->getResultTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
+  double n = static_cast<double>(std::max<int64_t>(items, 1));
+  return {items, grainFor(items, flops / n, bytes / n), scratchBytes};
+}
+
+//===----------------------------------------------------------------------===//
+// Pointwise
+//===----------------------------------------------------------------------===//
+
+/// About `wanted` indices a block, and a number that divides `size` where there
+/// is one near.
+static int64_t blockOf(int64_t size, int64_t wanted) {
+  if (size <= 2 * wanted)
+    return std::max<int64_t>(size, 1);
+  for (int64_t block = wanted; block > wanted / 2; --block)
+    if (size % block == 0)
+      return block;
+  return wanted;
+}
+
+Work LoopEmitter::emitPointwise() {
+  unsigned rank = nest.sizes.size();
+  if (llvm::is_contained(nest.sizes, 0))
+    return workOf(0);
+  // The dimension that is cut into blocks: those before it are of the item.
+  unsigned cut = rank;
+  int64_t inner = 1, within = 1;
+  while (cut > 0 && inner < kItemElements) {
+    within = inner;
+    inner *= nest.sizes[--cut];
+  }
+  int64_t block = 1, blocks = 1;
+  if (cut < rank) {
+    block =
+        blockOf(nest.sizes[cut], std::max<int64_t>(kItemElements / within, 1));
+    blocks = (nest.sizes[cut] + block - 1) / block;
+  }
+  SmallVector<unsigned> outer;
+  for (unsigned d = 0; d < cut; ++d)
+    outer.push_back(d);
+
+  auto store = [&] {
+    elements.enter(ivs, nest.sizes);
+    storeRoots([](const LoopNest::Root &) { return true; });
+  };
+  std::function<void(unsigned)> nestFrom = [&](unsigned d) {
+    if (d == rank)
+      return store();
+    loop(nest.sizes[d], [&](Value iv) {
+      ivs[d] = iv;
+      nestFrom(d + 1);
+    });
+  };
+  loop(body.begin, body.end, [&](Value item) {
+    if (cut == rank)
+      return store();
+    Value which = item;
+    if (!outer.empty() && blocks > 1) {
+      which = arith::RemUIOp::create(b, loc, item, constant(blocks));
+      item = arith::DivUIOp::create(b, loc, item, constant(blocks));
+    }
+    setIndices(outer, item);
+    if (blocks == 1)
+      return nestFrom(cut);
+    auto [low, high] = bounds(which, block, nest.sizes[cut]);
+    loop(low, high, [&](Value iv) {
+      ivs[cut] = iv;
+      nestFrom(cut + 1);
+    });
+  });
+  return workOf(sizeOf(outer) * blocks);
+}

@@ -1,0 +1,377 @@
+//===- LoopNest.cpp - which loops a group of ops can run in ---------------===//
+#include "passes/plan/LoopNest.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace tandem;
+
+using IsInside = llvm::function_ref<bool(Operation *)>;
+using Exprs = SmallVector<AffineExpr>;
+
+static RankedTensorType typeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+static int64_t productWhere(ArrayRef<int64_t> sizes, ArrayRef<bool> reduced,
+                            bool which) {
+  int64_t n = 1;
+  for (auto [size, isReduced] : llvm::zip_equal(sizes, reduced))
+    if (isReduced == which)
+      n *= size;
+  return n;
+}
+
+int64_t LoopNest::keptSize() const {
+  return productWhere(sizes, reduced, false);
+}
+int64_t LoopNest::reducedSize() const {
+  return productWhere(sizes, reduced, true);
+}
+
+bool tandem::isExpensive(PointwiseOpInterface op) {
+  OpBuilder b(op->getContext());
+  Block block;
+  b.setInsertionPointToStart(&block);
+  SmallVector<Value> x;
+  for (Value operand : op->getOperands()) {
+    Type element = typeOf(operand).getElementType();
+    x.push_back(block.addArgument(scalar::computeType(element), op->getLoc()));
+  }
+  op.emitScalar(b, op->getLoc(), x);
+  return llvm::any_of(block, [](Operation &code) {
+    return isa<math::MathDialect>(code.getDialect()) &&
+           !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
+                math::RoundEvenOp, math::SqrtOp>(code);
+  });
+}
+
+namespace {
+/// A space that may serve a group.
+struct Space {
+  SmallVector<int64_t> sizes;
+  SmallVector<bool> reduced;
+};
+
+/// Follows the values of a group through a space.
+class Finder {
+public:
+  Finder(IsInside isInside, MLIRContext *context)
+      : isInside(isInside), context(context) {}
+
+  /// Builds the nest over `space`, whose dimension d is index[d] in terms of
+  /// the nest's dimensions, which have `sizes` and `reduced`.
+  bool build(const Space &space, ArrayRef<AffineExpr> index,
+             ArrayRef<Value> results, LoopNest &nest);
+
+  /// The expressions that decide whether dimensions can be joined.
+  Exprs positions(const LoopNest &nest);
+
+private:
+  AffineExpr position(ArrayRef<AffineExpr> index, bool kept, bool reduced);
+  bool walk(Value value, const Place &place, unsigned &level);
+  bool addReduction(ReductionOpInterface op, unsigned &level);
+
+  IsInside isInside;
+  MLIRContext *context;
+  const Space *space = nullptr;
+  Exprs index;
+  AffineExpr keptPosition, reducedPosition, fullPosition;
+  LoopNest *nest = nullptr;
+  DenseMap<Value, SmallVector<std::pair<Place, unsigned>, 1>> seen;
+  Exprs others; // guards and iotas
+};
+} // namespace
+
+/// The row-major position of the space's index among its kept dimensions, its
+/// reduced ones, or both.
+AffineExpr Finder::position(ArrayRef<AffineExpr> index, bool kept,
+                            bool reduced) {
+  Exprs part;
+  SmallVector<int64_t> sizes;
+  for (auto [i, size, isReduced] :
+       llvm::zip_equal(index, space->sizes, space->reduced))
+    if (isReduced ? reduced : kept) {
+      part.push_back(i);
+      sizes.push_back(size);
+    }
+  return simplifyIndex(linearize(part, sizes, context), nest->sizes);
+}
+
+bool Finder::addReduction(ReductionOpInterface op, unsigned &level) {
+  for (const LoopNest::Reduction &known : nest->reductions)
+    if (known.op == op) {
+      level = known.level + 1;
+      return true;
+    }
+  ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
+  SmallVector<int64_t> kept, reduced;
+  for (auto [d, size] : llvm::enumerate(shape)) {
+    bool isReduced =
+        llvm::is_contained(op.getReducedDims(), static_cast<int64_t>(d));
+    (isReduced ? reduced : kept).push_back(size);
+  }
+  auto product = [](ArrayRef<int64_t> sizes) {
+    int64_t n = 1;
+    for (int64_t size : sizes)
+      n *= size;
+    return n;
+  };
+  if (product(kept) != nest->keptSize() ||
+      product(reduced) != nest->reducedSize())
+    return false;
+  Exprs keptIndex = delinearize(keptPosition, kept, nest->sizes);
+  Exprs reducedIndex = delinearize(reducedPosition, reduced, nest->sizes);
+  Place place;
+  auto *nextKept = keptIndex.begin(), *nextReduced = reducedIndex.begin();
+  for (size_t d = 0; d < shape.size(); ++d)
+    place.index.push_back(
+        llvm::is_contained(op.getReducedDims(), static_cast<int64_t>(d))
+            ? *nextReduced++
+            : *nextKept++);
+  unsigned needs = 0;
+  if (!walk(op->getOperand(0), place, needs))
+    return false;
+  nest->reductions.push_back(
+      {op, needs, Exprs(place.index.begin(), place.index.end())});
+  level = needs + 1;
+  return true;
+}
+
+bool Finder::walk(Value value, const Place &place, unsigned &level) {
+  for (auto &[known, knownLevel] : seen[value])
+    if (known == place) {
+      level = std::max(level, knownLevel);
+      return true;
+    }
+  unsigned own = 0;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isInside(op)) {
+    nest->reads.push_back({value, place});
+  } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
+    Place source;
+    SmallVector<IndexGuard> inside;
+    if (throughView(view, place, nest->sizes, source, inside)) {
+      for (const IndexGuard &guard : inside)
+        others.push_back(guard.expr);
+      if (!walk(op->getOperand(0), source, own))
+        return false;
+    }
+  } else if (isa<PointwiseOpInterface>(op)) {
+    for (Value operand : op->getOperands())
+      if (!walk(operand, place, own))
+        return false;
+  } else if (auto reduction = dyn_cast<ReductionOpInterface>(op)) {
+    // Only at its own kept index, whatever the guards.
+    AffineExpr at = simplifyIndex(
+        linearize(place.index, typeOf(value).getShape(), context), nest->sizes);
+    if (at != keptPosition || !addReduction(reduction, own))
+      return false;
+  } else if (auto iota = dyn_cast<IotaOp>(op)) {
+    others.push_back(place.index[iota.getDim()]);
+  } else if (auto constant = dyn_cast<ConstantOp>(op)) {
+    if (!constant.getSplat())
+      return false;
+  } else {
+    return false;
+  }
+  seen[value].push_back({place, own});
+  level = std::max(level, own);
+  return true;
+}
+
+bool Finder::build(const Space &newSpace, ArrayRef<AffineExpr> newIndex,
+                   ArrayRef<Value> results, LoopNest &newNest) {
+  space = &newSpace;
+  nest = &newNest;
+  seen.clear();
+  others.clear();
+  keptPosition = position(newIndex, true, false);
+  reducedPosition = position(newIndex, false, true);
+  fullPosition = position(newIndex, true, true);
+  int64_t kept = nest->keptSize(), full = kept * nest->reducedSize();
+  for (Value result : results) {
+    RankedTensorType type = typeOf(result);
+    int64_t n = type.getNumElements();
+    if (n != kept && n != full)
+      return false;
+    bool isFull = n == full;
+    Place place;
+    for (AffineExpr expr : delinearize(isFull ? fullPosition : keptPosition,
+                                       type.getShape(), nest->sizes))
+      place.index.push_back(expr);
+    unsigned level = 0;
+    if (!walk(result, place, level))
+      return false;
+    nest->roots.push_back(
+        {result, isFull, level, Exprs(place.index.begin(), place.index.end())});
+  }
+  for (const LoopNest::Reduction &reduction : nest->reductions)
+    nest->levels = std::max(nest->levels, reduction.level + 1);
+  SmallVector<LoopNest::Reduction> found = std::move(nest->reductions);
+  nest->reductions.clear();
+  for (unsigned level = 0; level < nest->levels; ++level)
+    for (const LoopNest::Reduction &reduction : found)
+      if (reduction.level == level)
+        nest->reductions.push_back(reduction);
+  return true;
+}
+
+Exprs Finder::positions(const LoopNest &nest) {
+  Exprs result(others);
+  auto add = [&](ArrayRef<AffineExpr> index, Value value) {
+    result.push_back(simplifyIndex(
+        linearize(index, typeOf(value).getShape(), context), nest.sizes));
+  };
+  for (const LoopNest::Access &read : nest.reads) {
+    add(read.place.index, read.value);
+    for (const IndexGuard &guard : read.place.guards)
+      result.push_back(guard.expr);
+  }
+  for (const LoopNest::Root &root : nest.roots)
+    add(root.index, root.value);
+  for (const LoopNest::Reduction &reduction : nest.reductions)
+    add(reduction.index, reduction.op->getOperand(0));
+  return result;
+}
+
+/// The spaces worth trying: those of the reductions, or shapes with as many
+/// elements as the results.
+static SmallVector<Space> candidates(ArrayRef<Value> results,
+                                     IsInside isInside) {
+  SmallVector<Space> spaces;
+  SmallVector<Value> work(results);
+  DenseSet<Value> seen;
+  SmallVector<Value> values;
+  bool hasReductions = false;
+  for (size_t i = 0; i < work.size(); ++i) {
+    if (!seen.insert(work[i]).second)
+      continue;
+    values.push_back(work[i]);
+    Operation *op = work[i].getDefiningOp();
+    if (!op || !isInside(op))
+      continue;
+    hasReductions |= isa<ReductionOpInterface>(op);
+    llvm::append_range(work, op->getOperands());
+  }
+  auto add = [&](Space space) {
+    for (const Space &known : spaces)
+      if (known.sizes == space.sizes && known.reduced == space.reduced)
+        return;
+    spaces.push_back(std::move(space));
+  };
+  for (Value value : values) {
+    Operation *op = value.getDefiningOp();
+    if (hasReductions) {
+      auto reduction = dyn_cast_or_null<ReductionOpInterface>(op);
+      if (!reduction || !isInside(op))
+        continue;
+      ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
+      Space space{SmallVector<int64_t>(shape),
+                  SmallVector<bool>(shape.size(), false)};
+      for (int64_t d : reduction.getReducedDims())
+        space.reduced[d] = true;
+      add(std::move(space));
+    } else if (typeOf(value).getNumElements() ==
+               typeOf(results[0]).getNumElements()) {
+      ArrayRef<int64_t> shape = typeOf(value).getShape();
+      add({SmallVector<int64_t>(shape),
+           SmallVector<bool>(shape.size(), false)});
+    }
+  }
+  return spaces;
+}
+
+static bool hasDivision(AffineExpr expr) {
+  bool found = false;
+  expr.walk([&](AffineExpr part) {
+    found |= part.getKind() == AffineExprKind::Mod ||
+             part.getKind() == AffineExprKind::FloorDiv ||
+             part.getKind() == AffineExprKind::CeilDiv;
+  });
+  return found;
+}
+
+/// Joins neighbouring dimensions that every expression steps through as one:
+/// groups[i] lists dimensions of `nest`.
+static SmallVector<SmallVector<unsigned>> join(const LoopNest &nest,
+                                               ArrayRef<AffineExpr> exprs) {
+  SmallVector<SmallVector<unsigned>> groups;
+  for (unsigned d = 0; d < nest.sizes.size(); ++d) {
+    if (nest.sizes[d] == 1)
+      continue;
+    bool joins = false;
+    if (!groups.empty()) {
+      unsigned last = groups.back().back();
+      joins = nest.reduced[last] == nest.reduced[d] &&
+              llvm::all_of(exprs, [&](AffineExpr expr) {
+                auto outer = coefficientOf(expr, last);
+                auto inner = coefficientOf(expr, d);
+                return outer && inner && *outer == *inner * nest.sizes[d];
+              });
+    }
+    if (joins)
+      groups.back().push_back(d);
+    else
+      groups.push_back({d});
+  }
+  return groups;
+}
+
+std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
+                                             IsInside isInside,
+                                             MLIRContext *context) {
+  std::optional<LoopNest> best;
+  std::pair<size_t, size_t> bestCost;
+  Finder finder(isInside, context);
+  for (const Space &space : candidates(results, isInside)) {
+    Exprs identity;
+    for (size_t d = 0; d < space.sizes.size(); ++d)
+      identity.push_back(getAffineDimExpr(d, context));
+    LoopNest wide;
+    wide.sizes = space.sizes;
+    wide.reduced = space.reduced;
+    if (!finder.build(space, identity, results, wide))
+      continue;
+
+    LoopNest nest;
+    Exprs index(space.sizes.size(), getAffineConstantExpr(0, context));
+    for (auto [i, group] :
+         llvm::enumerate(join(wide, finder.positions(wide)))) {
+      SmallVector<int64_t> groupSizes;
+      for (unsigned d : group)
+        groupSizes.push_back(space.sizes[d]);
+      int64_t size = 1;
+      for (int64_t s : groupSizes)
+        size *= s;
+      nest.sizes.push_back(size);
+      nest.reduced.push_back(space.reduced[group[0]]);
+      Exprs parts =
+          delinearize(getAffineDimExpr(i, context), groupSizes, nest.sizes);
+      for (auto [d, part] : llvm::zip_equal(group, parts))
+        index[d] = part;
+    }
+    if (!finder.build(space, index, results, nest))
+      continue;
+    auto cost = std::make_pair(static_cast<size_t>(llvm::count_if(
+                                   finder.positions(nest), hasDivision)),
+                               nest.sizes.size());
+    if (!best || cost < bestCost) {
+      best = std::move(nest);
+      bestCost = cost;
+    }
+  }
+  return best;
+}
+
+std::optional<LoopNest> tandem::findLoopNest(KernelOp kernel) {
+  Block *body = &kernel.getBody().front();
+  SmallVector<Value> results(body->getTerminator()->getOperands());
+  if (results.empty())
+    return std::nullopt;
+  return findLoopNest(
+      results, [&](Operation *op) { return op->getBlock() == body; },
+      kernel.getContext());
+}

@@ -1,0 +1,72 @@
+//===- LoopNest.h - which loops a group of ops can run in -----------------===//
+//
+// A group of pointwise, view, reduction and constant ops can be one loop kernel
+// if one space of indices, some of them reduced, serves all of them: every
+// reduction combines the space's reduced indices, every result has an element
+// per index or per kept index, and a reduction's result is used only at its own
+// kept index. plan asks whether a group is such; lower asks for the loops.
+//
+// Index expressions are of the nest's dimensions (affine dim d is in
+// [0, sizes[d])).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PLAN_LOOPNEST_H
+#define TANDEM_PASSES_PLAN_LOOPNEST_H
+
+#include "ir/Ops.h"
+#include "passes/plan/IndexMath.h"
+
+namespace tandem {
+
+struct LoopNest {
+  struct Reduction {
+    ReductionOpInterface op;
+    /// The number of reductions that must be complete before this one, at the
+    /// longest: reductions of one level run in the same loops.
+    unsigned level;
+    /// Where the operand's element is.
+    llvm::SmallVector<mlir::AffineExpr> index;
+  };
+  struct Root {
+    mlir::Value value;
+    /// One element per index, not only per kept index.
+    bool isFull;
+    /// The level after whose reductions it can be computed; 0 needs none.
+    unsigned level;
+    llvm::SmallVector<mlir::AffineExpr> index;
+  };
+  struct Access {
+    mlir::Value value;
+    Place place;
+  };
+
+  llvm::SmallVector<int64_t> sizes;
+  llvm::SmallVector<bool> reduced;
+  /// By rising level.
+  llvm::SmallVector<Reduction> reductions;
+  /// One per result of the group, in order.
+  llvm::SmallVector<Root> roots;
+  unsigned levels = 0;
+  /// Everything that is read from outside of the group, once per place.
+  llvm::SmallVector<Access> reads;
+
+  int64_t keptSize() const;
+  int64_t reducedSize() const;
+};
+
+/// The nest of the ops for which `isInside` holds, whose results that are used
+/// elsewhere are `results`. Adjacent dimensions are one where that changes
+/// nothing. Nothing if the group cannot be one loop kernel.
+std::optional<LoopNest>
+findLoopNest(llvm::ArrayRef<mlir::Value> results,
+             llvm::function_ref<bool(mlir::Operation *)> isInside,
+             mlir::MLIRContext *context);
+std::optional<LoopNest> findLoopNest(KernelOp kernel);
+
+/// True if one element of the op costs much more than loading it again: its
+/// scalar code has functions (exp, log, ...) in it.
+bool isExpensive(PointwiseOpInterface op);
+
+} // namespace tandem
+
+#endif
