@@ -1,0 +1,63 @@
+//===- Inputs.h - what a command line gives to a model --------------------===//
+//
+// The options that every command on an artifact shares, and NAME=@FILE
+// arguments read into tensors of the element types that the model wants.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_CLI_INPUTS_H
+#define TANDEM_RUNTIME_CLI_INPUTS_H
+
+#include "runtime/Model.h"
+#include "runtime/cli/Options.h"
+
+namespace tandem::commands {
+
+/// The artifact and how it is loaded.
+struct ModelOptions {
+  std::string artifact, params;
+  std::optional<int64_t> threads, seed;
+
+  void declare(OptionTable &options);
+  /// Loads the artifact and, if asked, its parameters.
+  Result<runtime::Model> load() const;
+};
+
+struct NamedTensor {
+  std::string name;
+  runtime::Tensor tensor;
+};
+
+/// Reads arguments of the option `option` ("--input"). An array is converted to
+/// the type of the model's value of its name where nothing is lost by it, and
+/// is left as it is where there is no such value. All problems are reported at
+/// once.
+Result<std::vector<NamedTensor>>
+readTensors(const std::vector<std::string> &texts, const std::string &option,
+            const artifact::Manifest &manifest);
+
+/// Returns the inputs among a program's arguments.
+std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program);
+
+/// Returns `wanted` if it is a program that inputs, params and states suffice
+/// for; or, if `wanted` is empty, the first of `otherwise` that exists. Fails
+/// with Usage for an unknown name and Unsupported if there is none.
+Result<const artifact::Program *>
+chooseProgram(const artifact::Manifest &manifest, const std::string &wanted,
+              std::initializer_list<std::string_view> otherwise);
+
+/// Collects problems into one message.
+class Problems {
+public:
+  void add(const std::string &problem) {
+    text_ += (text_.empty() ? "" : "; ") + problem;
+  }
+  bool none() const { return text_.empty(); }
+  Status status() const { return Status::usage(text_); }
+
+private:
+  std::string text_;
+};
+
+} // namespace tandem::commands
+
+#endif

@@ -1,0 +1,397 @@
+//===- Training.cpp - the loop behind `train` -----------------------------===//
+#include "runtime/cli/Training.h"
+
+#include "runtime/cli/Interrupt.h"
+#include "runtime/cli/Print.h"
+#include "runtime/cli/Progress.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace tandem::commands {
+namespace {
+
+using artifact::Program;
+using artifact::Role;
+using artifact::Slot;
+using runtime::Model;
+using runtime::Tensor;
+
+/// One JSON object a line, for each step and each evaluation. A resumed
+/// training continues the file.
+class Log {
+public:
+  Log() = default;
+  Log(const Log &) = delete;
+  ~Log() {
+    if (file_)
+      std::fclose(file_);
+  }
+
+  Status open(const std::string &path, bool append) {
+    path_ = path;
+    file_ = std::fopen(path.c_str(), append ? "ae" : "we");
+    return file_ ? Status::success() : failed();
+  }
+
+  void step(const Position &position, const Tensor &loss) {
+    if (!file_)
+      return;
+    bool finite = std::isfinite(loss.at(0));
+    std::fprintf(file_, "{\"step\": %lld, \"loss\": %s}\n",
+                 static_cast<long long>(position.totalSteps),
+                 finite ? scalarText(loss).c_str() : "null");
+  }
+
+  Status close() {
+    if (!file_)
+      return Status::success();
+    bool lost = std::ferror(file_) != 0;
+    lost |= std::fclose(std::exchange(file_, nullptr)) != 0;
+    return lost ? failed() : Status::success();
+  }
+
+private:
+  Status failed() const {
+    return Status::failed("cannot write '" + path_ +
+                          "': " + std::strerror(errno));
+  }
+
+  std::string path_;
+  std::FILE *file_ = nullptr;
+};
+
+class Trainer {
+public:
+  Trainer(const TrainOptions &options, Model model)
+      : options_(options), model_(std::move(model)) {}
+
+  Result<TrainResult> run() {
+    for (auto stage : {&Trainer::findPrograms, &Trainer::readData,
+                       &Trainer::start, &Trainer::loop, &Trainer::finish})
+      if (Status status = (this->*stage)(); !status)
+        return status;
+    return std::move(result_);
+  }
+
+private:
+  Status findPrograms();
+  Status readData();
+  Status readEvalData();
+  Status start();
+  Status setLearningRate();
+  Status resume();
+  Status loop();
+  Status finish();
+  Status evaluateNow();
+  Status save();
+  Status stopped();
+  void noteLoss();
+
+  const TrainOptions &options_;
+  Model model_;
+  const Program *step_ = nullptr, *evaluate_ = nullptr;
+  std::optional<Dataset> data_, evalData_;
+  std::optional<Accuracy> accuracy_;
+  std::string lossName_;
+  Tensor loss_;
+  Log log_;
+  TrainResult result_;
+  int64_t stepsToDo_ = 0;
+  bool warnedOfLoss_ = false;
+};
+
+Status Trainer::findPrograms() {
+  const artifact::Manifest &manifest = model_.manifest();
+  step_ = manifest.findProgram("step");
+  if (!step_)
+    return Status::unsupported(
+        "'" + options_.model.artifact +
+        "' has no program 'step' to train with; compile the model with a loss "
+        "and an optimizer");
+  lossName_ = manifest.loss;
+  const Slot *loss = nullptr;
+  for (const Slot &slot : step_->results)
+    if (slot.role == Role::Output && slot.name == lossName_)
+      loss = &slot;
+  if (!loss || !loss->shape.empty())
+    return Status::unsupported("program 'step' has no scalar output that is "
+                               "the loss");
+  auto tensor = Tensor::zeros(loss->dtype, loss->shape);
+  if (!tensor)
+    return std::move(tensor).status();
+  loss_ = std::move(*tensor);
+  if (options_.eval.empty())
+    return Status::success();
+  evaluate_ = manifest.findProgram("evaluate");
+  if (!evaluate_)
+    return Status::unsupported("'" + options_.model.artifact +
+                               "' has no program 'evaluate'");
+  return Status::success();
+}
+
+Status Trainer::readData() {
+  auto arrays = readTensors(options_.data, "--data", model_.manifest());
+  if (!arrays)
+    return std::move(arrays).status();
+  auto data = Dataset::match(*step_, *std::move(arrays), "--data");
+  if (!data)
+    return std::move(data).status();
+  data_ = std::move(*data);
+  if (data_->rows() < data_->batch())
+    return Status::usage(
+        "--data: expected at least " + std::to_string(data_->batch()) +
+        " rows, one batch, but got " + std::to_string(data_->rows()));
+  if (evaluate_)
+    if (Status status = readEvalData(); !status)
+      return status;
+  for (const std::string &name : data_->nonFinite())
+    warn("--data '" + name + "' holds NaN or infinity; training goes on");
+  if (evalData_)
+    for (const std::string &name : evalData_->nonFinite())
+      warn("--eval '" + name + "' holds NaN or infinity");
+  return Status::success();
+}
+
+Status Trainer::readEvalData() {
+  auto arrays = readTensors(options_.eval, "--eval", model_.manifest());
+  if (!arrays)
+    return std::move(arrays).status();
+  if (!options_.accuracy.empty()) {
+    auto accuracy = Accuracy::parse(options_.accuracy);
+    if (!accuracy)
+      return std::move(accuracy).status();
+    accuracy_ = std::move(*accuracy);
+  }
+  auto data = Dataset::match(*evaluate_, *std::move(arrays), "--eval",
+                             accuracy_ ? accuracy_->labels() : "");
+  if (!data)
+    return std::move(data).status();
+  evalData_ = std::move(*data);
+  if (!accuracy_)
+    return Status::success();
+  for (const Slot &slot : evaluate_->results)
+    if (slot.role == Role::Output && slot.name == accuracy_->logits())
+      return accuracy_->check(slot, evalData_->rows(), evalData_->batch(),
+                              evalData_->array(accuracy_->labels()));
+  return Status::usage("--accuracy: program 'evaluate' has no output '" +
+                       accuracy_->logits() + "'");
+}
+
+Status Trainer::resume() {
+  auto position = loadCheckpoint(model_, options_.resume);
+  if (!position)
+    return std::move(position).status();
+  Problems problems;
+  auto differs = [&](const std::string &what, uint64_t there, uint64_t here) {
+    problems.add("'" + options_.resume + "' was trained with " + what + " " +
+                 std::to_string(there) + " but got " + std::to_string(here));
+  };
+  if (options_.model.seed && uint64_t(*options_.model.seed) != position->seed)
+    differs("--seed", position->seed, uint64_t(*options_.model.seed));
+  if (options_.noShuffle && position->shuffle)
+    problems.add("'" + options_.resume + "' was trained with shuffling");
+  // In the middle of a pass, which rows are left depends on both of these.
+  if (position->step > 0 && position->rows != data_->rows())
+    differs("rows:", uint64_t(position->rows), uint64_t(data_->rows()));
+  if (position->step > 0 && position->batch != data_->batch())
+    differs("a batch of", uint64_t(position->batch), uint64_t(data_->batch()));
+  if (position->step > 0 && position->step >= result_.stepsPerEpoch &&
+      problems.none())
+    problems.add("'" + options_.resume + "' is at step " +
+                 std::to_string(position->step) + " of a pass of " +
+                 std::to_string(result_.stepsPerEpoch));
+  result_.position = *position;
+  return problems.none() ? Status::success() : problems.status();
+}
+
+Status Trainer::setLearningRate() {
+  std::string name = model_.manifest().optimizer + ".lr";
+  const artifact::Value *value = model_.manifest().findValue(name);
+  if (model_.manifest().optimizer.empty() || !value ||
+      value->role != Role::State)
+    return Status::unsupported("the artifact has no state '" + name +
+                               "' for --lr to set");
+  auto tensor = Tensor::zeros(value->dtype, value->shape);
+  if (!tensor)
+    return std::move(tensor).status();
+  if (Status status = tensor->fill(*options_.lr); !status)
+    return status;
+  return model_.set(name, *tensor);
+}
+
+/// Brings model, position and files to where the first step can be done.
+Status Trainer::start() {
+  int64_t batch = data_->batch();
+  result_.stepsPerEpoch = data_->rows() / batch;
+  result_.position.seed = uint64_t(options_.model.seed.value_or(0));
+  result_.position.shuffle = !options_.noShuffle;
+  if (!options_.resume.empty())
+    if (Status status = resume(); !status)
+      return status;
+  Position &position = result_.position;
+  position.rows = data_->rows();
+  position.batch = batch;
+  if (options_.lr)
+    if (Status status = setLearningRate(); !status)
+      return status;
+
+  stepsToDo_ = options_.steps
+                   ? *options_.steps
+                   : *options_.epochs * result_.stepsPerEpoch - position.step;
+  int64_t end =
+      position.epoch * result_.stepsPerEpoch + position.step + stepsToDo_;
+  result_.lastEpoch = (end + result_.stepsPerEpoch - 1) / result_.stepsPerEpoch;
+
+  if (!options_.save.empty())
+    if (Status status = checkWritable(options_.save); !status)
+      return status;
+  if (!options_.log.empty())
+    if (Status status = log_.open(options_.log, !options_.resume.empty());
+        !status)
+      return status;
+  if (int64_t rest = data_->rows() % batch)
+    std::fprintf(stderr,
+                 "note: %lld of %lld rows do not fill a batch of %lld and are "
+                 "left out of each epoch\n",
+                 static_cast<long long>(rest),
+                 static_cast<long long>(data_->rows()),
+                 static_cast<long long>(batch));
+  return Status::success();
+}
+
+void Trainer::noteLoss() {
+  if (warnedOfLoss_ || std::isfinite(result_.lastLoss))
+    return;
+  warnedOfLoss_ = true;
+  warn("the loss is " + numberText(result_.lastLoss) + " at step " +
+       std::to_string(result_.position.totalSteps) + "; training goes on");
+}
+
+Status Trainer::loop() {
+  Interrupt interrupt;
+  Position &position = result_.position;
+  int64_t batch = data_->batch();
+  const runtime::Destination destination = {lossName_, &loss_};
+  std::vector<int64_t> order;
+  double sum = 0;
+  int64_t summed = 0;
+  Progress progress(stepsToDo_, result_.stepsPerEpoch, result_.lastEpoch, batch,
+                    options_.reportInterval.value_or(0));
+  while (result_.steps < stepsToDo_) {
+    if (Interrupt::asked()) {
+      progress.clear();
+      return stopped();
+    }
+    if (position.step == 0 || order.empty()) {
+      order = rowOrder(data_->rows(), position.shuffle, position.seed,
+                       position.epoch);
+      sum = 0;
+      summed = 0;
+    }
+    data_->gather(
+        std::span(order).subspan(size_t(position.step * batch), size_t(batch)));
+    if (Status status =
+            model_.step(data_->arguments(), std::span(&destination, 1));
+        !status)
+      return status;
+    result_.lastLoss = loss_.at(0);
+    sum += result_.lastLoss;
+    result_.loss = sum / double(++summed);
+    ++result_.steps;
+    ++position.totalSteps;
+    if (++position.step == result_.stepsPerEpoch) {
+      ++position.epoch;
+      position.step = 0;
+    }
+    log_.step(position, loss_);
+    if (!warnedOfLoss_ && !std::isfinite(result_.lastLoss))
+      progress.clear();
+    noteLoss();
+    progress.step(position, result_.lastLoss);
+    result_.seconds = progress.seconds();
+
+    bool more = result_.steps < stepsToDo_;
+    if (more && options_.saveEvery &&
+        position.totalSteps % *options_.saveEvery == 0)
+      if (Status status = save(); !status)
+        return status;
+    if (more && options_.evalEvery && position.step == 0 &&
+        position.epoch % *options_.evalEvery == 0) {
+      progress.clear();
+      if (Status status = evaluateNow(); !status)
+        return status;
+    }
+  }
+  progress.clear();
+  // What was trained is safe before anything else can go wrong.
+  if (Status status = save(); !status)
+    return status;
+  return evaluateNow();
+}
+
+Status Trainer::evaluateNow() {
+  if (!evalData_)
+    return Status::success();
+  auto evaluation = evaluate(model_, *evaluate_, *evalData_, accuracy_);
+  if (!evaluation)
+    return std::move(evaluation).status();
+  if (evaluation->stopped)
+    return stopped();
+  if (result_.steps < stepsToDo_) {
+    std::string line = "epoch " + std::to_string(result_.position.epoch);
+    for (const auto &[name, mean] : evaluation->means)
+      line += "  eval." + name + " " + roundedText(mean);
+    if (evaluation->accuracy && evaluation->accuracy->counted())
+      line +=
+          "  accuracy " + roundedText(double(evaluation->accuracy->right()) /
+                                      double(evaluation->accuracy->counted()));
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+  result_.evaluation = std::move(*evaluation);
+  return Status::success();
+}
+
+Status Trainer::save() {
+  if (options_.save.empty())
+    return Status::success();
+  return saveCheckpoint(model_, result_.position, options_.save);
+}
+
+/// Saves and says where; the message of the command that a signal ended.
+Status Trainer::stopped() {
+  const Position &position = result_.position;
+  std::string where = "interrupted at epoch " +
+                      std::to_string(position.epoch + 1) + ", step " +
+                      std::to_string(position.step) + " of " +
+                      std::to_string(result_.stepsPerEpoch);
+  if (options_.save.empty())
+    return Status::failed(where +
+                          "; nothing was saved, since there is no --save");
+  if (Status status = save(); !status)
+    return std::move(status).in(where);
+  int64_t left = options_.steps ? stepsToDo_ - result_.steps
+                                : result_.lastEpoch - position.epoch;
+  std::string rest = left == 0
+                         ? ""
+                         : "; '--resume=" + options_.save +
+                               (options_.steps ? " --steps=" : " --epochs=") +
+                               std::to_string(left) + "' goes on";
+  return Status::failed(where + "; saved to '" + options_.save + "'" + rest);
+}
+
+Status Trainer::finish() { return log_.close(); }
+
+} // namespace
+
+Result<TrainResult> train(const TrainOptions &options) {
+  auto model = options.model.load();
+  if (!model)
+    return std::move(model).status();
+  return Trainer(options, *std::move(model)).run();
+}
+
+} // namespace tandem::commands

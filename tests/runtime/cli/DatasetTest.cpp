@@ -1,0 +1,170 @@
+//===- DatasetTest.cpp - batches, orders of rows, accuracy ----------------===//
+#include "runtime/cli/Dataset.h"
+#include "runtime/cli/Evaluation.h"
+#include "runtime/io/Tensors.h"
+#include "tests/runtime/cli/Classifier.h"
+
+#include <cmath>
+
+namespace tandem::commands::test {
+namespace {
+
+using artifact::Program;
+using artifact::Role;
+using runtime::Tensor;
+
+Tensor tensor(const Array &array) {
+  auto result = io::toTensor(array);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return *result;
+}
+
+Array labels32(std::vector<int64_t> shape, std::vector<int32_t> values) {
+  return arrayOf<int32_t>(DType::I32, std::move(shape), values);
+}
+
+/// Inputs x [2, 3] f32, labels [2] i32, scale [] f32, table [5] f32.
+Program program() {
+  Program p;
+  p.name = "step";
+  p.arguments = {{Role::Input, "x", DType::F32, {2, 3}},
+                 {Role::Input, "labels", DType::I32, {2}},
+                 {Role::Input, "scale", DType::F32, {}},
+                 {Role::Input, "table", DType::F32, {5}},
+                 {Role::Param, "w", DType::F32, {7}}};
+  return p;
+}
+
+std::vector<NamedTensor> arrays(int64_t rows) {
+  return {{"x", tensor(features(rows))},
+          {"labels", tensor(labels32({rows}, std::vector<int32_t>(rows, 7)))},
+          {"scale", tensor(arrayOf<float>(DType::F32, {}, {2}))},
+          {"table", tensor(arrayOf<float>(DType::F32, {5}, {1, 2, 3, 4, 5}))}};
+}
+
+TEST(Dataset, servesRows) {
+  Program p = program();
+  auto data = Dataset::match(p, arrays(5), "--data");
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ(data->rows(), 5);
+  EXPECT_EQ(data->batch(), 2);
+  const int64_t rows[] = {4, 1};
+  data->gather(rows);
+  ASSERT_EQ(data->arguments().size(), 4u);
+  EXPECT_EQ(data->arguments()[0].name, "x");
+  const Tensor &x = *data->arguments()[0].tensor, all = tensor(features(5));
+  for (int f = 0; f < 3; ++f) {
+    EXPECT_EQ(x.at(f), all.at(4 * 3 + f));
+    EXPECT_EQ(x.at(3 + f), all.at(3 + f));
+  }
+  EXPECT_EQ(data->arguments()[2].tensor->at(0), 2);
+  EXPECT_EQ(data->arguments()[3].tensor->at(4), 5);
+}
+
+TEST(Dataset, reportsEveryProblemAtOnce) {
+  Program p = program();
+  std::vector<NamedTensor> given = arrays(5);
+  given[0].tensor = tensor(arrayOf<float>(DType::F32, {5, 1}, {1, 2, 3, 4, 5}));
+  given[1].name = "label";
+  given[3].tensor = tensor(arrayOf<float>(DType::F32, {2}, {1, 2}));
+  EXPECT_EQ(Dataset::match(p, given, "--data").status().message(),
+            "--data 'label': program 'step' has no such input; it has 'x', "
+            "'labels', 'scale', 'table'; "
+            "--data 'x': expected f32 [N, 3] but got f32 [5, 1]; "
+            "missing --data 'labels' (i32 [N]); "
+            "--data 'table': expected f32 [5] but got f32 [2]");
+  given = arrays(5);
+  given[1].tensor = tensor(labels32({4}, {0, 0, 0, 0}));
+  EXPECT_EQ(Dataset::match(p, given, "--data").status().message(),
+            "--data 'labels': expected 5 rows, as 'x' has, but got 4");
+  EXPECT_EQ(Dataset::match(p, arrays(0), "--data").status().message(),
+            "--data: expected at least one row but got none");
+}
+
+TEST(Dataset, findsNonFiniteNumbers) {
+  Program p = program();
+  std::vector<NamedTensor> given = arrays(2);
+  given[2].tensor = tensor(arrayOf<float>(DType::F32, {}, {NAN}));
+  auto data = Dataset::match(p, given, "--data");
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ(data->nonFinite(), std::vector<std::string>{"scale"});
+}
+
+TEST(Dataset, shufflesByPassAndSeedAlone) {
+  std::vector<int64_t> sorted = rowOrder(100, false, 1, 0);
+  for (int64_t i = 0; i < 100; ++i)
+    EXPECT_EQ(sorted[size_t(i)], i);
+  std::vector<int64_t> first = rowOrder(100, true, 1, 0);
+  EXPECT_EQ(first, rowOrder(100, true, 1, 0));
+  EXPECT_NE(first, rowOrder(100, true, 1, 1));
+  EXPECT_NE(first, rowOrder(100, true, 2, 0));
+  EXPECT_NE(first, sorted);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(first, sorted);
+}
+
+TEST(Dataset, shufflesEvenly) {
+  // Each of the 24 orders of 4 rows in 2400 passes about 100 times.
+  std::map<std::vector<int64_t>, int> seen;
+  for (int64_t epoch = 0; epoch < 2400; ++epoch)
+    ++seen[rowOrder(4, true, 0, epoch)];
+  EXPECT_EQ(seen.size(), 24u);
+  for (const auto &[order, count] : seen) {
+    EXPECT_GT(count, 50);
+    EXPECT_LT(count, 150);
+  }
+}
+
+TEST(Accuracy, countsTheLargestScore) {
+  auto accuracy = Accuracy::parse("logits,labels");
+  ASSERT_TRUE(accuracy.ok());
+  Tensor logits = tensor(
+      arrayOf<float>(DType::F32, {5, 2}, {0, 1, 3, 2, 1, 1, NAN, 9, 0, 1}));
+  // Right; right; a tie, which goes to 0; NaN is wrong; not counted.
+  accuracy->add(logits, tensor(labels32({7}, {9, 9, 1, 0, 0, 1, -1})), 2, 5);
+  EXPECT_EQ(accuracy->counted(), 4);
+  EXPECT_EQ(accuracy->right(), 3);
+  EXPECT_FALSE(accuracy->manyPerRow());
+  // Only as many rows as are real.
+  accuracy->add(logits, tensor(labels32({5}, {0, 0, 0, 0, 0})), 0, 1);
+  EXPECT_EQ(accuracy->counted(), 5);
+  EXPECT_EQ(accuracy->right(), 3);
+}
+
+TEST(Accuracy, countsWholeRowsOfSequences) {
+  auto accuracy = Accuracy::parse("logits,labels");
+  // Predictions 1 0 / 1 1 / 0 0.
+  Tensor logits = tensor(arrayOf<float>(DType::F32, {3, 2, 2},
+                                        {0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0}));
+  accuracy->add(logits, tensor(labels32({3, 2}, {1, -1, 1, 0, -5, -1})), 0, 3);
+  EXPECT_TRUE(accuracy->manyPerRow());
+  EXPECT_EQ(accuracy->counted(), 3);
+  EXPECT_EQ(accuracy->right(), 2);
+  EXPECT_EQ(accuracy->countedRows(), 2);
+  EXPECT_EQ(accuracy->rightRows(), 1);
+}
+
+TEST(Accuracy, checksItsArrays) {
+  for (const char *text : {"logits", ",labels", "logits,", "a,b,c"})
+    EXPECT_EQ(Accuracy::parse(text).status().message(),
+              std::string("--accuracy: expected LOGITS,LABELS but got '") +
+                  text + "'");
+  auto accuracy = *Accuracy::parse("logits,labels");
+  artifact::Slot logits = {Role::Output, "logits", DType::F32, {4, 5, 2}};
+  Tensor right = tensor(labels32({1, 5}, {0, 0, 0, 0, 0}));
+  Tensor real = tensor(arrayOf<float>(DType::F32, {1, 5}, {0, 0, 0, 0, 0}));
+  EXPECT_TRUE(accuracy.check(logits, 1, 4, &right).ok());
+  EXPECT_EQ(accuracy.check(logits, 1, 4, nullptr).message(),
+            "--accuracy: missing --eval 'labels'");
+  EXPECT_EQ(accuracy.check(logits, 2, 4, &right).message(),
+            "--accuracy: expected 'labels' to be integers [2, 5] for 'logits' "
+            "(f32 [4, 5, 2]) but got i32 [1, 5]");
+  EXPECT_FALSE(accuracy.check(logits, 1, 4, &real).ok());
+  logits.shape = {4};
+  EXPECT_EQ(accuracy.check(logits, 1, 4, &right).message(),
+            "--accuracy: expected 'logits' to have the shape [4, ..., scores] "
+            "but got f32 [4]");
+}
+
+} // namespace
+} // namespace tandem::commands::test

@@ -1,0 +1,241 @@
+//===- RunCommandTest.cpp - `tandem-run run`, `bench`, and the frame ------===//
+#include "runtime/io/Elements.h"
+#include "runtime/io/Npz.h"
+#include "runtime/io/Safetensors.h"
+#include "tests/runtime/cli/CommandTest.h"
+
+#include <cmath>
+#include <sys/resource.h>
+
+namespace tandem::commands::test {
+namespace {
+
+class RunCommand : public CommandTest {
+protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    ASSERT_TRUE(io::writeNpy(path("x4.npy"), features(4)).ok());
+    ASSERT_TRUE(io::writeNpy(path("labels4.npy"), labels(4)).ok());
+    Array w = arrayOf<float>(DType::F32, {2, 3}, {-1, 0, 0, 1, 0, 0});
+    ASSERT_TRUE(
+        io::writeSafetensors(path("w.safetensors"), {{"w", w}}, {}).ok());
+  }
+
+  /// Runs `run` with weights and inputs, and more options.
+  Ended evaluate(std::vector<std::string> more, const Start &start = {}) {
+    std::vector<std::string> arguments = {
+        "run",     "classifier.tdm", "--params", "w.safetensors",
+        "--input", "x=@x4.npy",      "--input",  "labels=@labels4.npy"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments, start);
+  }
+};
+
+TEST_F(RunCommand, printsScalarsAndASummary) {
+  Ended ended = evaluate({});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  // By hand: the scores are -x0 and x0, the labels 0 1 0 1.
+  Array x = features(4);
+  double loss = 0, low = INFINITY, high = -INFINITY;
+  for (int row = 0; row < 4; ++row) {
+    double x0 = io::elementAsDouble(DType::F32, x.bytes.data(), row * 3);
+    int label = row % 2;
+    loss += std::pow(-x0 - (label == 0), 2) + std::pow(x0 - (label == 1), 2);
+    low = std::min({low, x0, -x0});
+    high = std::max({high, x0, -x0});
+  }
+  float printed = 0;
+  ASSERT_EQ(std::sscanf(ended.out.c_str(), "loss = %f\n", &printed), 1);
+  EXPECT_NEAR(printed, loss / 4, 1e-6);
+  char row[100];
+  std::snprintf(row, sizeof row,
+                "\nlogits  f32   [4, 2]  %.6g  %.6g  0     0\n", low, high);
+  EXPECT_NE(ended.out.find("\noutput  type  shape"), std::string::npos);
+  EXPECT_NE(ended.out.find(row), std::string::npos) << ended.out << row;
+}
+
+TEST_F(RunCommand, writesOutputs) {
+  Ended ended = evaluate(
+      {"--output=logits=@logits.npy", "--output=loss=@all.npz", "--output",
+       "logits=@all.npz:scores", "--output", "loss=@loss.safetensors"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  auto logits = io::readNpy(path("logits.npy"));
+  ASSERT_TRUE(logits.ok());
+  EXPECT_EQ(logits->shape, (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(io::readNpz(path("all.npz"), "scores", "")->bytes, logits->bytes);
+  auto loss = io::readNpz(path("all.npz"), "loss", "");
+  ASSERT_TRUE(loss.ok());
+  EXPECT_NE(ended.out.find("loss = "), std::string::npos);
+  float printed = 0;
+  std::sscanf(ended.out.c_str(), "loss = %f\n", &printed);
+  EXPECT_EQ(io::test::elements<float>(*loss), std::vector<float>{printed});
+}
+
+TEST_F(RunCommand, runsOtherPrograms) {
+  // The file has the weights alone; the optimizer's states begin as they do.
+  Ended ended = evaluate({"--program=step", "--threads=2"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out.substr(0, ended.out.find('\n')),
+            evaluate({}).out.substr(0, ended.out.find('\n')));
+  EXPECT_EQ(ended.out.find("logits"), std::string::npos);
+}
+
+TEST_F(RunCommand, initialParametersDependOnTheSeed) {
+  auto loss = [&](const char *seed) {
+    return run({"run", "classifier.tdm", "--input", "x=@x4.npy", "--input",
+                "labels=@labels4.npy", seed})
+        .out;
+  };
+  EXPECT_EQ(loss("--seed=1"), loss("--seed=1"));
+  EXPECT_NE(loss("--seed=1"), loss("--seed=2"));
+  EXPECT_EQ(loss("--seed=0").find("loss = "), 0u);
+}
+
+TEST_F(RunCommand, namesEverythingThatIsWrongWithTheInputs) {
+  ASSERT_TRUE(
+      io::writeNpy(path("bad.npy"),
+                   arrayOf<int64_t>(DType::I64, {4}, {0, 1, 1L << 40, 0}))
+          .ok());
+  Ended ended = run({"run", "classifier.tdm", "--input", "labels=@bad.npy",
+                     "--input", "x=@no.npy", "--input", "x"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: --input 'labels': 'bad.npy': expected i32 but "
+            "got i64: element [2] of i64 is 1099511627776, which i32 cannot "
+            "hold exactly; --input 'x': cannot read 'no.npy': No such file or "
+            "directory; --input: expected NAME=@FILE or NAME=NUMBER but got "
+            "'x'\n");
+
+  // Names and shapes are the model's to check, all of them at once.
+  ended =
+      run({"run", "classifier.tdm", "--input", "x=@x.npy", "--input", "y=3"});
+  EXPECT_EQ(ended.code, 2);
+  for (const char *part : {"'x'", "[4, 3]", "[22, 3]", "'labels'", "'y'"})
+    EXPECT_NE(ended.err.find(part), std::string::npos) << ended.err;
+}
+
+TEST_F(RunCommand, refusesOutputsThatDoNotExistBeforeItRuns) {
+  Ended ended = evaluate({"--output", "logit=@a.npy", "--output", "loss=3"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: --output: program 'evaluate' has no output "
+            "'logit'; it has 'logits', 'loss'; --output 'loss': expected "
+            "'@FILE' but got '3'\n");
+  ended = evaluate({"--program=train"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: the artifact has no program "
+                       "'train'; it has 'evaluate', 'step'\n");
+}
+
+TEST_F(RunCommand, refusesParametersThatDoNotFit) {
+  Array w = arrayOf<float>(DType::F32, {3, 2}, {0, 0, 0, 0, 0, 0});
+  ASSERT_TRUE(io::writeSafetensors(path("w.safetensors"), {{"w", w}}, {}).ok());
+  Ended ended = evaluate({});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: 'w.safetensors': tensor 'w': "
+                       "expected f32 [2, 3] but got f32 [3, 2]\n");
+  ASSERT_TRUE(io::writeSafetensors(path("w.safetensors"), {{"v", w}}, {}).ok());
+  EXPECT_EQ(evaluate({}).err, "tandem-run: error: 'w.safetensors': has no "
+                              "tensor 'w' (f32 [2, 3])\n");
+  io::test::store(path("w.safetensors"), io::test::bytesOf("garbage!!"));
+  ended = evaluate({});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("'w.safetensors': not a safetensors file"),
+            std::string::npos);
+}
+
+TEST_F(RunCommand, refusesDamagedArtifacts) {
+  std::vector<std::byte> artifact = bytes("classifier.tdm");
+  artifact[artifact.size() / 2] ^= std::byte{1};
+  io::test::store(path("classifier.tdm"), artifact);
+  Ended ended = evaluate({});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("'classifier.tdm'"), std::string::npos);
+  EXPECT_EQ(ended.out, "");
+}
+
+TEST_F(RunCommand, leavesOldFilesWhenItCannotWrite) {
+  io::test::store(path("logits.npy"), io::test::bytesOf("old"));
+  Start full;
+  full.prepare = [] {
+    struct rlimit limit = {16, 16};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  Ended ended = evaluate({"--output=logits=@logits.npy"}, full);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("cannot write '"), std::string::npos) << ended.err;
+  EXPECT_EQ(text("logits.npy"), "old");
+  EXPECT_EQ(folder().list().size(), 7u) << "nothing half-written stays";
+}
+
+TEST_F(RunCommand, noticesThatStdoutIsFull) {
+  Start full;
+  full.prepare = [] {
+    FILE *file = std::freopen("/dev/full", "w", stdout);
+    (void)file;
+  };
+  Ended ended = evaluate({}, full);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err, "tandem-run: error: cannot write to stdout: No space "
+                       "left on device\n");
+}
+
+TEST_F(RunCommand, benchReportsTimes) {
+  Ended ended = run({"bench", "classifier.tdm", "--json", "--steps=7",
+                     "--warmup=2", "--threads=2"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["program"], "step");
+  EXPECT_EQ(json["warmup"], 2);
+  EXPECT_EQ(json["steps"], 7);
+  EXPECT_EQ(json["threads"], 2);
+  EXPECT_EQ(json["batch"], 4);
+  EXPECT_EQ(json["planned_peak_bytes"], 36);
+  double min = json["min_ms"], median = json["median_ms"], p90 = json["p90_ms"];
+  EXPECT_GT(min, 0);
+  EXPECT_LE(min, median);
+  EXPECT_LE(median, p90);
+  EXPECT_GT(json["actual_peak_bytes"], 0);
+  EXPECT_NEAR(double(json["samples_per_second"]), 4 / (median / 1e3), 1);
+
+  ended = run({"bench", "classifier.tdm", "--program=evaluate",
+               "--seconds=0.01", "--input", "x=@x4.npy"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("program        evaluate\n"), std::string::npos)
+      << ended.out;
+}
+
+TEST_F(RunCommand, saysHowItIsUsed) {
+  Ended ended = run({});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: expected a command; 'tandem-run "
+                       "--help' lists them\n");
+  ended = run({"--help"});
+  EXPECT_EQ(ended.code, 0);
+  for (const char *part : {"run ", "train ", "bench ", "version "})
+    EXPECT_NE(ended.out.find(part), std::string::npos);
+  for (const char *command : {"run", "train", "bench", "version"}) {
+    ended = run({command, "--help"});
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(ended.out.find("usage: tandem-run " + std::string(command)), 0u);
+  }
+  ended = run({"compile", "x.mlir"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: unknown command 'compile'; expected "
+                       "one of run, train, bench, version\n");
+  ended = run({"run", "classifier.tdm", "--threads=0", "--wrong"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: option '--threads' expected an integer from 1 "
+            "to 1024 but got '0'; unknown option '--wrong'\n");
+  ended = run({"version"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.out.find("tandem-run "), 0u);
+  EXPECT_EQ(run({"--version"}).out, ended.out);
+}
+
+} // namespace
+} // namespace tandem::commands::test

@@ -1,0 +1,313 @@
+//===- TrainCommandTest.cpp - `tandem-run train` as a user runs it --------===//
+#include "runtime/io/Safetensors.h"
+#include "tests/runtime/cli/CommandTest.h"
+
+#include <cmath>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace tandem::commands::test {
+namespace {
+
+class TrainCommand : public CommandTest {
+protected:
+  std::vector<std::string> evaluation() const {
+    return {"--eval", "x=@x.npy", "--eval", "labels=@labels.npy",
+            "--accuracy=logits,labels"};
+  }
+
+  static std::vector<std::string> plus(std::vector<std::string> a,
+                                       const std::vector<std::string> &b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+};
+
+const char *const leftOut = "note: 2 of 22 rows do not fill a batch of 4 and "
+                            "are left out of each epoch\n";
+
+TEST_F(TrainCommand, learns) {
+  Ended ended =
+      train(plus({"--epochs=20", "--seed=0", "--json"}, evaluation()));
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["epochs"], 20);
+  EXPECT_EQ(json["steps"], 100);
+  EXPECT_EQ(json["batch"], 4);
+  EXPECT_LT(json["loss"], 0.2);
+  EXPECT_EQ(json["eval"]["rows"], 22);
+  EXPECT_EQ(json["eval"]["counted"], 22) << "only real rows count";
+  EXPECT_EQ(json["eval"]["accuracy"], 1.0);
+  EXPECT_LT(json["eval"]["outputs"]["loss"], 0.2);
+  EXPECT_FALSE(json.contains("saved"));
+}
+
+TEST_F(TrainCommand, printsResultsAndProgress) {
+  Ended ended = train(plus(
+      {"--epochs=2", "--report-interval=3", "--save=w.st", "--eval-every=1"},
+      evaluation()));
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err.find(leftOut), 0u) << ended.err;
+  for (const char *part :
+       {"\nepoch 1/2  step 3/5  loss ", "\nepoch 2/2  step 1/5  loss ",
+        "\nepoch 2/2  step 4/5  loss ", "\nepoch 2/2  step 5/5  loss ",
+        " samples/s  0:00 left\n", "\nepoch 1  eval.loss "})
+    EXPECT_NE(ended.err.find(part), std::string::npos) << part << ended.err;
+  EXPECT_EQ(ended.err.find('\r'), std::string::npos);
+  for (const char *part : {"loss = ", "\neval.loss = ", "\neval.accuracy = ",
+                           " of 22)\n", "\nsaved to 'w.st'\n"})
+    EXPECT_NE(ended.out.find(part), std::string::npos) << part << ended.out;
+}
+
+TEST_F(TrainCommand, rewritesALineOnATerminal) {
+  Start terminal;
+  terminal.terminal = true;
+  Ended ended = train({"--epochs=2"}, terminal);
+  ASSERT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("\r\x1b[Kepoch 1/2  step 1/5"), std::string::npos)
+      << ended.err;
+  EXPECT_TRUE(ended.err.ends_with("\r\x1b[K")) << ended.err;
+}
+
+TEST_F(TrainCommand, sameSeedSameBitsForAnyThreads) {
+  auto losses = [&](const char *threads, const char *seed) {
+    Ended ended = train({"--epochs=3", threads, seed, "--log=log.jsonl"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return text("log.jsonl");
+  };
+  std::string one = losses("--threads=1", "--seed=5");
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 15);
+  EXPECT_EQ(one.find("{\"step\": 1, \"loss\": "), 0u);
+  EXPECT_EQ(one, losses("--threads=1", "--seed=5"));
+  EXPECT_EQ(one, losses("--threads=2", "--seed=5"));
+  EXPECT_NE(one, losses("--threads=1", "--seed=6"));
+}
+
+TEST_F(TrainCommand, resumesBitwise) {
+  ASSERT_EQ(
+      train({"--epochs=2", "--seed=3", "--save=whole.st", "--log=whole.jsonl"})
+          .code,
+      0);
+  ASSERT_EQ(
+      train({"--epochs=1", "--seed=3", "--save=half.st", "--log=parts.jsonl"})
+          .code,
+      0);
+  Ended ended = train({"--epochs=1", "--resume=half.st", "--save=rest.st",
+                       "--log=parts.jsonl"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(bytes("whole.st"), bytes("rest.st"));
+  EXPECT_EQ(text("whole.jsonl"), text("parts.jsonl"));
+  EXPECT_NE(bytes("whole.st"), bytes("half.st"));
+
+  // In the middle of a pass, too; the pass counts as one.
+  ASSERT_EQ(train({"--steps=7", "--seed=3", "--save=seven.st"}).code, 0);
+  ASSERT_EQ(train({"--epochs=1", "--resume=seven.st", "--save=end.st"}).code,
+            0);
+  EXPECT_EQ(bytes("whole.st"), bytes("end.st"));
+}
+
+TEST_F(TrainCommand, keepsEverythingInTheCheckpoint) {
+  ASSERT_EQ(train({"--steps=7", "--seed=9", "--lr=0.25", "--save=w.st"}).code,
+            0);
+  auto file = io::Safetensors::read(path("w.st"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->entries().size(), 3u);
+  EXPECT_EQ(io::test::elements<float>(*file->find("momentum.lr")),
+            std::vector<float>{0.25f});
+  using Metadata = std::map<std::string, std::string>;
+  EXPECT_EQ(file->metadata(), (Metadata{{"tandem.model", "classifier"},
+                                        {"tandem.epoch", "1"},
+                                        {"tandem.step", "2"},
+                                        {"tandem.total_steps", "7"},
+                                        {"tandem.seed", "9"},
+                                        {"tandem.rows", "22"},
+                                        {"tandem.batch", "4"},
+                                        {"tandem.shuffle", "1"}}));
+  // What was trained can be run.
+  ASSERT_TRUE(io::writeNpy(path("x4.npy"), features(4)).ok());
+  ASSERT_TRUE(io::writeNpy(path("labels4.npy"), labels(4)).ok());
+  writeClassifier(path("inference.tdm"), false);
+  Ended ended = run({"run", "inference.tdm", "--params=w.st.safetensors",
+                     "--input", "x=@x4.npy", "--input", "labels=@labels4.npy"});
+  EXPECT_EQ(ended.code, 1);
+  ended = run({"run", "inference.tdm", "--params=w.st", "--input", "x=@x4.npy",
+               "--input", "labels=@labels4.npy"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+TEST_F(TrainCommand, refusesToResumeWhatDoesNotFit) {
+  ASSERT_EQ(train({"--steps=7", "--seed=9", "--save=w.st"}).code, 0);
+  Ended ended =
+      train({"--epochs=1", "--resume=w.st", "--seed=8", "--no-shuffle"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: 'w.st' was trained with --seed 9 but got 8; "
+            "'w.st' was trained with shuffling\n");
+  ASSERT_TRUE(io::writeNpy(path("x.npy"), features(40)).ok());
+  ASSERT_TRUE(io::writeNpy(path("labels.npy"), labels(40)).ok());
+  ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: 'w.st' was trained with rows: 22 "
+                       "but got 40\n");
+  Array w = arrayOf<float>(DType::F32, {2, 3}, {0, 0, 0, 0, 0, 0});
+  ASSERT_TRUE(io::writeSafetensors(path("w.st"), {{"w", w}}, {}).ok());
+  ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("'w.st': has no metadata 'tandem.epoch'; expected a "
+                           "checkpoint that 'train --save' wrote"),
+            std::string::npos)
+      << ended.err;
+}
+
+TEST_F(TrainCommand, savesWhenInterrupted) {
+  for (int signal : {SIGINT, SIGTERM}) {
+    Start start;
+    start.watch = [signal](const std::string &err) {
+      return err.find("step") != std::string::npos ? signal : 0;
+    };
+    Ended ended = train(
+        {"--epochs=100000000", "--save=w.st", "--report-interval=50"}, start);
+    EXPECT_EQ(ended.code, 1) << ended.err;
+    EXPECT_EQ(ended.out, "");
+    EXPECT_NE(ended.err.find("tandem-run: error: interrupted at epoch "),
+              std::string::npos);
+    EXPECT_NE(ended.err.find("; saved to 'w.st'; '--resume=w.st --epochs="),
+              std::string::npos)
+        << ended.err;
+    auto file = io::Safetensors::read(path("w.st"));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    int64_t total = std::stoll(file->metadata().at("tandem.total_steps"));
+    EXPECT_GE(total, 50);
+    EXPECT_EQ(std::stoll(file->metadata().at("tandem.epoch")), total / 5);
+    EXPECT_EQ(std::stoll(file->metadata().at("tandem.step")), total % 5);
+    // Going on is as if nothing had happened.
+    std::string steps = std::to_string(total);
+    ASSERT_EQ(train({"--steps=" + steps, "--save=same.st"}).code, 0);
+    EXPECT_EQ(bytes("same.st"), bytes("w.st"));
+  }
+}
+
+TEST_F(TrainCommand, saysWhenNothingWasSaved) {
+  Start start;
+  start.watch = [](const std::string &err) {
+    return err.find("step") != std::string::npos ? SIGINT : 0;
+  };
+  Ended ended = train({"--steps=1000000000", "--report-interval=50"}, start);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("; nothing was saved, since there is no --save\n"),
+            std::string::npos)
+      << ended.err;
+}
+
+TEST_F(TrainCommand, keepsTheOldCheckpoint) {
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  std::vector<std::byte> old = bytes("w.st");
+  std::vector<std::string> before = folder().list();
+
+  // No room: the file may not grow to a checkpoint's size.
+  Start full;
+  full.prepare = [] {
+    struct rlimit limit = {100, 100};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  Ended ended = train({"--epochs=1", "--save=w.st"}, full);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("w.st': File too large\n"), std::string::npos)
+      << ended.err;
+  EXPECT_EQ(bytes("w.st"), old);
+  EXPECT_EQ(folder().list(), before);
+
+  // A folder that may not be written: known before the first step.
+  ::chmod(folder().path().c_str(), 0555);
+  Start user;
+  user.prepare = [] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0)
+      ::_exit(125);
+  };
+  ended = train({"--epochs=1", "--save=new.st"}, user);
+  ::chmod(folder().path().c_str(), 0755);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err, "tandem-run: error: cannot write 'new.st': Permission "
+                       "denied\n");
+  EXPECT_EQ(folder().list(), before);
+}
+
+TEST_F(TrainCommand, trainsOnNaNAndSaysSoOnce) {
+  Array x = features(22);
+  float nan = NAN;
+  std::memcpy(&x.bytes[8 * 12], &nan, 4);
+  ASSERT_TRUE(io::writeNpy(path("x.npy"), x).ok());
+  Ended ended = train({"--epochs=3", "--json", "--log=log.jsonl"});
+  EXPECT_EQ(ended.code, 0);
+  auto count = [&](const char *what) {
+    size_t found = 0;
+    for (size_t at = 0; (at = ended.err.find(what, at)) != std::string::npos;
+         ++at)
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count("warning: --data 'x' holds NaN or infinity; training goes "
+                  "on\n"),
+            1u);
+  EXPECT_EQ(count("warning: the loss is nan at step "), 1u) << ended.err;
+  EXPECT_TRUE(Json::parse(ended.out)["loss"].is_null());
+  EXPECT_NE(text("log.jsonl").find("\"loss\": null}"), std::string::npos);
+}
+
+TEST_F(TrainCommand, evaluatesFewerRowsThanABatch) {
+  ASSERT_TRUE(io::writeNpy(path("x3.npy"), features(3)).ok());
+  ASSERT_TRUE(io::writeNpy(path("labels3.npy"), labels(3)).ok());
+  Ended ended = train({"--epochs=20", "--json", "--eval", "x=@x3.npy", "--eval",
+                       "labels=@labels3.npy", "--accuracy=logits,labels"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["eval"]["counted"], 3);
+  EXPECT_EQ(json["eval"]["right"], 3);
+  EXPECT_LT(json["eval"]["outputs"]["loss"], 0.3);
+}
+
+TEST_F(TrainCommand, refusesDataThatDoesNotFit) {
+  ASSERT_TRUE(io::writeNpy(path("few.npy"), features(3)).ok());
+  ASSERT_TRUE(io::writeNpy(path("labels3.npy"), labels(3)).ok());
+  Ended ended = run({"train", "classifier.tdm", "--epochs=1", "--data",
+                     "x=@few.npy", "--data", "labels=@labels3.npy"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: --data: expected at least 4 rows, "
+                       "one batch, but got 3\n");
+  ended = run({"train", "classifier.tdm", "--epochs=1", "--data", "x=@x.npy"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: missing --data 'labels' (i32 [N])\n");
+  ended = train({"--epochs=1", "--eval", "x=@x.npy"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: missing --eval 'labels' (i32 [N])\n");
+  ended = train(
+      plus({"--epochs=1"}, {"--eval", "x=@x.npy", "--eval",
+                            "labels=@labels.npy", "--accuracy=scores,labels"}));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: --accuracy: program 'evaluate' has "
+                       "no output 'scores'\n");
+}
+
+TEST_F(TrainCommand, refusesArtifactsThatCannotTrain) {
+  writeClassifier(path("classifier.tdm"), false);
+  Ended ended = train({"--epochs=1"});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: 'classifier.tdm' has no program 'step' to "
+            "train with; compile the model with a loss and an optimizer\n");
+}
+
+TEST_F(TrainCommand, refusesOptionsThatContradict) {
+  Ended ended = run({"train", "classifier.tdm", "--accuracy=a,b",
+                     "--save-every=2", "--resume=a", "--params=b"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: expected --data; expected either --epochs or "
+            "--steps; --accuracy needs --eval; --save-every needs --save; "
+            "expected --resume or --params but got both\n");
+}
+
+} // namespace
+} // namespace tandem::commands::test
