@@ -41,6 +41,8 @@ Json valueJson(const Value &value) {
     json["requires_grad"] = true;
   if (value.init)
     json["init"] = initJson(*value.init);
+  if (value.high)
+    json["high"] = *value.high;
   return json;
 }
 

@@ -82,6 +82,8 @@ struct Value {
   std::vector<int64_t> shape;
   bool requiresGrad = false; ///< inputs and params only
   std::optional<Init> init;  ///< params and states; without it, it must be set
+  /// Integer inputs only: the values that make sense are [0, high).
+  std::optional<int64_t> high = std::nullopt;
   bool operator==(const Value &) const = default;
 };
 

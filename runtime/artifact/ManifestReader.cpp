@@ -204,6 +204,8 @@ private:
     if (const Json *json = fields.find("init", false))
       init(Fields(*json, child(fields.at(), "init"), problems),
            out.init.emplace());
+    if (fields.find("high", false))
+      fields.integer("high", out.high.emplace());
     fields.finish();
   }
 

@@ -118,6 +118,10 @@ private:
                      "expected a floating point input or param");
       if (value.init)
         checkInit(value, at + "/init");
+      if (value.high && (value.role != Role::Input || isFloat(value.dtype) ||
+                         *value.high < 1))
+        problems.add(at + "/high",
+                     "expected at least 1, on an integer input only");
     }
     if (!manifest.loss.empty()) {
       auto loss = outputByName.find(manifest.loss);

@@ -29,7 +29,12 @@ inline artifact::Manifest classifierManifest(bool training = true) {
   m.optimizer = training ? "momentum" : "";
   auto value = [&](Role role, const char *name, DType dtype,
                    std::vector<int64_t> shape) -> Value & {
-    return m.values.emplace_back(Value{role, name, dtype, std::move(shape)});
+    Value &result = m.values.emplace_back();
+    result.role = role;
+    result.name = name;
+    result.dtype = dtype;
+    result.shape = std::move(shape);
+    return result;
   };
   value(Role::Input, "x", DType::F32, {4, 3});
   value(Role::Input, "labels", DType::I32, {4}).high = 2;
@@ -51,7 +56,7 @@ inline artifact::Manifest classifierManifest(bool training = true) {
   auto slot = [&](Role role, const char *name) {
     const Value *v =
         role == Role::Output ? m.findOutput(name) : m.findValue(name);
-    return Slot{role, name, v->dtype, v->shape, role == Role::Update};
+    return Slot{role, name, v->dtype, v->shape, role == Role::Update, ""};
   };
   Program evaluate;
   evaluate.name = "evaluate";

@@ -35,6 +35,16 @@ protected:
     return runProgram(TANDEM_RUN, arguments, start);
   }
 
+  /// A start as somebody who may not write everywhere, as root may.
+  static Start asUser() {
+    Start start;
+    start.prepare = [] {
+      if (::geteuid() == 0 && ::setuid(65534) != 0)
+        ::_exit(125);
+    };
+    return start;
+  }
+
   /// Runs `train` on the artifact and the data with more options.
   Ended train(std::vector<std::string> more, const Start &start = {}) const {
     std::vector<std::string> arguments = {"train",  "classifier.tdm",

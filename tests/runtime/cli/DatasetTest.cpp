@@ -23,15 +23,20 @@ Array labels32(std::vector<int64_t> shape, std::vector<int32_t> values) {
   return arrayOf<int32_t>(DType::I32, std::move(shape), values);
 }
 
+artifact::Slot slot(Role role, const char *name, DType dtype,
+                    std::vector<int64_t> shape) {
+  return {role, name, dtype, std::move(shape), false, ""};
+}
+
 /// Inputs x [2, 3] f32, labels [2] i32, scale [] f32, table [5] f32.
 Program program() {
   Program p;
   p.name = "step";
-  p.arguments = {{Role::Input, "x", DType::F32, {2, 3}},
-                 {Role::Input, "labels", DType::I32, {2}},
-                 {Role::Input, "scale", DType::F32, {}},
-                 {Role::Input, "table", DType::F32, {5}},
-                 {Role::Param, "w", DType::F32, {7}}};
+  p.arguments = {slot(Role::Input, "x", DType::F32, {2, 3}),
+                 slot(Role::Input, "labels", DType::I32, {2}),
+                 slot(Role::Input, "scale", DType::F32, {}),
+                 slot(Role::Input, "table", DType::F32, {5}),
+                 slot(Role::Param, "w", DType::F32, {7})};
   return p;
 }
 
@@ -150,7 +155,7 @@ TEST(Accuracy, checksItsArrays) {
               std::string("--accuracy: expected LOGITS,LABELS but got '") +
                   text + "'");
   auto accuracy = *Accuracy::parse("logits,labels");
-  artifact::Slot logits = {Role::Output, "logits", DType::F32, {4, 5, 2}};
+  artifact::Slot logits = slot(Role::Output, "logits", DType::F32, {4, 5, 2});
   Tensor right = tensor(labels32({1, 5}, {0, 0, 0, 0, 0}));
   Tensor real = tensor(arrayOf<float>(DType::F32, {1, 5}, {0, 0, 0, 0, 0}));
   EXPECT_TRUE(accuracy.check(logits, 1, 4, &right).ok());

@@ -28,7 +28,7 @@ struct Start {
   /// Runs in the child before the program: limits, another user, ...
   std::function<void()> prepare;
   /// Looks at stderr as it grows; returns a signal to send, once, or 0.
-  std::function<int(const std::string &err)> watch;
+  std::function<int(pid_t child, const std::string &err)> watch;
   bool terminal = false; ///< stderr is a terminal
 };
 
@@ -76,7 +76,7 @@ inline Ended runProgram(const std::string &program,
         fds[i].fd = -1;
       }
     }
-    if (int signal = start.watch && !sent ? start.watch(ended.err) : 0) {
+    if (int signal = start.watch && !sent ? start.watch(child, ended.err) : 0) {
       ::kill(child, signal);
       sent = true;
     }

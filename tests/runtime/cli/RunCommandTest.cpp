@@ -5,7 +5,7 @@
 #include "tests/runtime/cli/CommandTest.h"
 
 #include <cmath>
-#include <sys/resource.h>
+#include <sys/stat.h>
 
 namespace tandem::commands::test {
 namespace {
@@ -41,7 +41,8 @@ TEST_F(RunCommand, printsScalarsAndASummary) {
   for (int row = 0; row < 4; ++row) {
     double x0 = io::elementAsDouble(DType::F32, x.bytes.data(), row * 3);
     int label = row % 2;
-    loss += std::pow(-x0 - (label == 0), 2) + std::pow(x0 - (label == 1), 2);
+    double target = label == 1 ? 1 : -1;
+    loss += 2 * std::pow(x0 - target, 2);
     low = std::min({low, x0, -x0});
     high = std::max({high, x0, -x0});
   }
@@ -158,16 +159,25 @@ TEST_F(RunCommand, refusesDamagedArtifacts) {
 
 TEST_F(RunCommand, leavesOldFilesWhenItCannotWrite) {
   io::test::store(path("logits.npy"), io::test::bytesOf("old"));
-  Start full;
-  full.prepare = [] {
-    struct rlimit limit = {16, 16};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  };
-  Ended ended = evaluate({"--output=logits=@logits.npy"}, full);
+  std::vector<std::string> before = folder().list();
+  ::chmod(path("logits.npy").c_str(), 0666);
+  ::chmod(folder().path().c_str(), 0555);
+  Ended ended = evaluate({"--output=logits=@logits.npy"}, asUser());
+  ::chmod(folder().path().c_str(), 0755);
   EXPECT_EQ(ended.code, 1);
-  EXPECT_NE(ended.err.find("cannot write '"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.out, "");
+  EXPECT_EQ(ended.err, "tandem-run: error: cannot write 'logits.npy': "
+                       "Permission denied\n");
   EXPECT_EQ(text("logits.npy"), "old");
-  EXPECT_EQ(folder().list().size(), 7u) << "nothing half-written stays";
+  EXPECT_EQ(folder().list(), before);
+
+  ended = evaluate({"--output=logits=@/dev/full"});
+  EXPECT_EQ(ended.code, 2) << "/dev/full is no .npy file";
+  std::filesystem::create_symlink("/dev/full", path("full.npy"));
+  ended = evaluate({"--output=logits=@full.npy"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err, "tandem-run: error: cannot write 'full.npy': No space "
+                       "left on device\n");
 }
 
 TEST_F(RunCommand, noticesThatStdoutIsFull) {
@@ -204,7 +214,7 @@ TEST_F(RunCommand, benchReportsTimes) {
   ended = run({"bench", "classifier.tdm", "--program=evaluate",
                "--seconds=0.01", "--input", "x=@x4.npy"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_NE(ended.out.find("program        evaluate\n"), std::string::npos)
+  EXPECT_NE(ended.out.find("program           evaluate\n"), std::string::npos)
       << ended.out;
 }
 

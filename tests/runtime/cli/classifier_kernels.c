@@ -1,7 +1,7 @@
 /* The kernels of the little classifier that the tests of the commands train
    (see Classifier.h): scores of 2 classes from 3 features, a batch of 4,
-   squared loss against one-hot labels, gradient descent with momentum.
-   Arithmetic only: the object needs no library. */
+   squared loss against 1 for the label and -1 for the other class, gradient
+   descent with momentum. Arithmetic only: the object needs no library. */
 #include <stdint.h>
 
 enum { batch = 4, features = 3, classes = 2 };
@@ -22,7 +22,7 @@ void scores(void *const *buffers, int64_t begin, int64_t end, void *scratch) {
 
 static float difference(const float *logits, const int32_t *labels, int64_t row,
                         int c) {
-  return logits[row * classes + c] - (labels[row] == c ? 1.0f : 0.0f);
+  return logits[row * classes + c] - (labels[row] == c ? 1.0f : -1.0f);
 }
 
 /* logits, labels [4] -> loss []; one item. */

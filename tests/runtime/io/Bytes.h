@@ -18,10 +18,6 @@ namespace tandem::io::test {
 
 using artifact::DType;
 
-inline std::string fixture(const std::string &name) {
-  return std::string(TANDEM_FIXTURES) + "/" + name;
-}
-
 /// A new folder, removed at the end of the test.
 class Folder {
 public:

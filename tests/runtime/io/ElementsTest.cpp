@@ -2,6 +2,7 @@
 #include "runtime/io/Elements.h"
 #include "runtime/io/Npy.h"
 #include "tests/runtime/io/Bytes.h"
+#include "tests/runtime/io/Fixture.h"
 
 #include <cmath>
 

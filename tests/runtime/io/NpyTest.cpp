@@ -1,6 +1,7 @@
 //===- NpyTest.cpp - .npy files against NumPy's own bytes -----------------===//
 #include "runtime/io/Npy.h"
 #include "tests/runtime/io/Bytes.h"
+#include "tests/runtime/io/Fixture.h"
 
 #include <cmath>
 

@@ -1,6 +1,7 @@
 //===- NpzTest.cpp - .npz files against NumPy's own bytes -----------------===//
 #include "runtime/io/Npz.h"
 #include "tests/runtime/io/Bytes.h"
+#include "tests/runtime/io/Fixture.h"
 
 namespace tandem::io::test {
 namespace {
