@@ -2,6 +2,7 @@
 #include "compiler/Compile.h"
 #include "compiler/Phases.h"
 #include "compiler/Target.h"
+#include "compiler/import/JsonGraph.h"
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
 
@@ -48,8 +49,10 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
     return {};
   }
   StringRef extension = llvm::sys::path::extension(path);
+  if (extension == ".json")
+    return importJsonGraph((*buffer)->getBuffer(), path, context, status);
   if (extension != ".mlir") {
-    status = Status::usage("expected a model in .mlir, but got '" + path + "'");
+    status = Status::usage("expected a model in .mlir or .json, but got '" + path + "'");
     return {};
   }
   llvm::SourceMgr sources;

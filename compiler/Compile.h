@@ -41,7 +41,7 @@ struct PhaseTime {
 /// Registers everything that compiling needs.
 void registerCompiler(mlir::DialectRegistry &registry);
 
-/// Reads a model. `path` ends in .mlir. Null if that failed: then the
+/// Reads a model. `path` ends in .mlir or .json. Null if that failed: then the
 /// context's diagnostics, or `status`, say why.
 mlir::OwningOpRef<mlir::ModuleOp>
 readModel(const std::string &path, mlir::MLIRContext &context, Status &status);

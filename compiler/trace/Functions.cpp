@@ -392,6 +392,8 @@ Tensor tandem::batchNorm(const Tensor &x, const Tensor &scale,
       where);
   if (anyInvalid({results[0]}))
     return {};
+  if (momentum == 0.0)
+    return results[0];
   // The running variance is the unbiased one, as PyTorch's.
   int64_t channels = x.size(1), count = 1;
   for (int64_t size : x.shape())

@@ -106,8 +106,8 @@ Tensor avgPool2d(const Tensor &x, Pool2dOptions options,
 Tensor layerNorm(const Tensor &x, const Tensor &scale, const Tensor &bias,
                  double epsilon = 1e-5, Where where = Where::current());
 /// Over all dimensions but the second. In training the batch's statistics are
-/// used, and `mean` and `variance` (states) move toward them by `momentum`;
-/// in inference `mean` and `variance` are used.
+/// used, and `mean` and `variance` (states) move toward them by `momentum` (0:
+/// they are not written); in inference `mean` and `variance` are used.
 Tensor batchNorm(const Tensor &x, const Tensor &scale, const Tensor &bias,
                  const Tensor &mean, const Tensor &variance,
                  double momentum = 0.1, double epsilon = 1e-5,

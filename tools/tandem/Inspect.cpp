@@ -117,10 +117,9 @@ Status commands::inspect(std::string_view tool, Words words) {
   CompileOptions options;
   if (Status s = flags.finish(options); !s)
     return s;
-  Result<am::ArtifactReader> reader =
-      std::string_view(path).ends_with(".tdm")
-          ? am::ArtifactReader::open(path)
-          : Session(options).loaded(path);
+  Result<am::ArtifactReader> reader = std::string_view(path).ends_with(".tdm")
+                                          ? am::ArtifactReader::open(path)
+                                          : Session(options).loaded(path);
   if (!reader)
     return reader.status();
   const am::Manifest &manifest = reader->manifest();
@@ -128,8 +127,7 @@ Status commands::inspect(std::string_view tool, Words words) {
     auto text = am::toJson(manifest);
     if (!text)
       return text.status();
-    std::printf("%s\n",
-                nlohmann::ordered_json::parse(*text).dump(1).c_str());
+    std::printf("%s\n", nlohmann::ordered_json::parse(*text).dump(1).c_str());
     return Status::success();
   }
   std::printf("model %s, %s, for %s %s%s%s%s%s\n", manifest.model.c_str(),

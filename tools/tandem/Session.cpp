@@ -101,8 +101,7 @@ Result<artifact::ArtifactReader> Session::loaded(const std::string &path) {
   auto bytes = writer->bytes();
   if (!bytes)
     return bytes.status();
-  return artifact::ArtifactReader::fromMemory(
-      std::as_bytes(std::span(*bytes)));
+  return artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
 }
 
 void CompileFlags::declare(OptionTable &table) {
