@@ -1,0 +1,292 @@
+//===- CheckModel.cpp - the gradients of a model, three ways --------------===//
+#include "tools/tandem/CheckModel.h"
+#include "ir/Signature.h"
+#include "ir/reference/Evaluator.h"
+#include "runtime/Initialize.h"
+#include "runtime/Model.h"
+#include "tools/tandem/Session.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::commands;
+using reference::Array;
+using runtime::Argument;
+using runtime::CounterStream;
+using runtime::Destination;
+using runtime::Model;
+
+namespace {
+
+double norm(const Array &a) {
+  double sum = 0;
+  for (double x : a.data)
+    sum += x * x;
+  return std::sqrt(sum);
+}
+
+double distance(const Array &a, const Array &b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.size(); ++i)
+    sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+
+Array toArray(const runtime::Tensor &tensor) {
+  Array array(ArrayRef<int64_t>(tensor.shape().data(), tensor.shape().size()));
+  for (int64_t i = 0; i < array.size(); ++i)
+    array[i] = tensor.at(i);
+  return array;
+}
+
+/// The module at the phases that the check looks at.
+struct Stages {
+  OwningOpRef<ModuleOp> graph; ///< after functionalize: the forward alone
+  OwningOpRef<ModuleOp> joint;
+};
+
+class Checker {
+public:
+  Checker(Stages &stages, Model model, uint64_t seed)
+      : graph(stages.graph->lookupSymbol<func::FuncOp>("graph")),
+        joint(stages.joint->lookupSymbol<func::FuncOp>("joint")),
+        model(std::move(model)), seed(seed) {}
+
+  Result<std::vector<GradientCheck>> run();
+
+private:
+  Status drawArguments();
+  Status compiledGradients();
+  Result<double> lossAt(const std::vector<Array> &arguments);
+  Status numericGradient(unsigned argument, const Array &gradient,
+                         GradientCheck &check, double scale);
+
+  func::FuncOp graph, joint;
+  Model model;
+  uint64_t seed;
+  std::vector<Array> arguments; ///< of @graph
+  std::vector<runtime::Tensor> inputs;
+  std::vector<std::string> inputNames;
+  std::vector<std::pair<std::string, Array>> compiled;
+};
+
+/// Inputs are drawn, params and states are the model's.
+Status Checker::drawArguments() {
+  for (unsigned i = 0, n = graph.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(graph, i);
+    std::string name = role.getName().str();
+    if (role.getKind() != RoleKind::Input) {
+      auto tensor = model.get(name);
+      if (!tensor)
+        return tensor.status();
+      arguments.push_back(toArray(*tensor));
+      continue;
+    }
+    const artifact::Value *value = model.manifest().findValue(name);
+    if (!value)
+      return Status::failed("the artifact lacks input '" + name + "'");
+    auto tensor = runtime::Tensor::empty(value->dtype, value->shape);
+    if (!tensor)
+      return tensor.status();
+    CounterStream stream(seed, runtime::streamOf("input " + name));
+    auto high = role.getProperties().getAs<IntegerAttr>("high");
+    auto type = cast<RankedTensorType>(graph.getArgumentTypes()[i]);
+    Array array(type);
+    for (int64_t k = 0; k < array.size(); ++k) {
+      if (isa<FloatType>(type.getElementType()))
+        array[k] = static_cast<float>(2.0 * stream.centered(k));
+      else
+        array[k] = high ? std::floor(stream.unit(k) * high.getInt()) : 0.0;
+    }
+    auto draft = runtime::Tensor::empty(artifact::DType::F64, value->shape);
+    if (!draft)
+      return draft.status();
+    std::copy(array.data.begin(), array.data.end(),
+              static_cast<double *>(draft->data()));
+    auto converted = draft->to(value->dtype);
+    if (!converted)
+      return converted.status();
+    // What the type holds is what both sides compute with.
+    arguments.push_back(toArray(*converted));
+    inputs.push_back(std::move(*converted));
+    inputNames.push_back(name);
+  }
+  return Status::success();
+}
+
+Status Checker::compiledGradients() {
+  std::vector<Argument> given;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    given.push_back({inputNames[i], &inputs[i]});
+  auto context = model.forward(given, {});
+  if (!context)
+    return context.status();
+  const artifact::Program *backward = model.manifest().findProgram("backward");
+  if (!backward)
+    return Status::unsupported("the model has no gradients");
+  // Every cotangent is ones: the sum of all outputs is differentiated.
+  std::vector<std::pair<std::string, runtime::Tensor>> ones;
+  for (const artifact::Slot &slot : backward->arguments) {
+    if (slot.role != artifact::Role::Cotangent)
+      continue;
+    auto one = runtime::Tensor::empty(slot.dtype, slot.shape);
+    if (!one)
+      return one.status();
+    if (Status s = one->fill(1.0); !s)
+      return s;
+    ones.emplace_back(slot.name, std::move(*one));
+  }
+  std::vector<Argument> cotangents;
+  for (auto &[name, tensor] : ones)
+    cotangents.push_back({name, &tensor});
+  std::vector<runtime::Tensor> grads(backward->results.size());
+  std::vector<Destination> destinations;
+  for (size_t i = 0; i < grads.size(); ++i)
+    if (backward->results[i].role == artifact::Role::Grad)
+      destinations.push_back({backward->results[i].name, &grads[i]});
+  if (Status s = model.backward(*context, cotangents, destinations); !s)
+    return s;
+  for (size_t i = 0; i < grads.size(); ++i)
+    if (backward->results[i].role == artifact::Role::Grad)
+      compiled.emplace_back(backward->results[i].name, toArray(grads[i]));
+  return Status::success();
+}
+
+/// The sum of all outputs that get a cotangent.
+Result<double> Checker::lossAt(const std::vector<Array> &at) {
+  auto results = reference::evaluate(graph, at);
+  if (failed(results))
+    return Status::failed("the reference cannot evaluate the graph");
+  double loss = 0;
+  for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(graph, i);
+    if (role.getKind() == RoleKind::Output &&
+        findArgument(joint, RoleKind::Cotangent, role.getName()))
+      for (double x : (*results)[i].data)
+        loss += x;
+  }
+  return loss;
+}
+
+Status Checker::numericGradient(unsigned argument, const Array &gradient,
+                                GradientCheck &check, double scale) {
+  CounterStream stream(seed, runtime::streamOf("direction " + check.name));
+  Array direction(ArrayRef<int64_t>(arguments[argument].shape));
+  for (int64_t i = 0; i < direction.size(); ++i)
+    direction[i] = stream.unit(i) - 0.5;
+  double length = norm(direction);
+  double derivative = 0;
+  for (int64_t i = 0; i < direction.size(); ++i) {
+    direction[i] /= length;
+    derivative += direction[i] * gradient[i];
+  }
+  // Small enough that few activations cross a kink, large enough for doubles.
+  const double step = 1e-6 * std::max(1.0, norm(arguments[argument]));
+  std::vector<Array> moved = arguments;
+  double losses[2];
+  for (int side : {0, 1}) {
+    for (int64_t i = 0; i < direction.size(); ++i)
+      moved[argument][i] =
+          arguments[argument][i] + (side ? step : -step) * direction[i];
+    auto loss = lossAt(moved);
+    if (!loss)
+      return loss.status();
+    losses[side] = *loss;
+  }
+  double difference = (losses[1] - losses[0]) / (2 * step);
+  // A random direction meets 1/sqrt(n) of the gradient's length.
+  double typical =
+      scale /
+      std::sqrt(static_cast<double>(std::max<int64_t>(direction.size(), 1)));
+  check.numericError = std::abs(difference - derivative) /
+                       std::max({std::abs(derivative), typical, 1e-300});
+  return Status::success();
+}
+
+Result<std::vector<GradientCheck>> Checker::run() {
+  if (Status s = drawArguments(); !s)
+    return s;
+  if (Status s = compiledGradients(); !s)
+    return s;
+  std::vector<Array> all = arguments;
+  for (unsigned i = graph.getNumArguments(), n = joint.getNumArguments(); i < n;
+       ++i) {
+    all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
+    llvm::fill(all.back().data, 1.0);
+  }
+  auto results = reference::evaluate(joint, all);
+  if (failed(results))
+    return Status::failed("the reference cannot evaluate the joint program");
+
+  double largest = 0;
+  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
+    if (roleOfResult(joint, i).getKind() == RoleKind::Grad)
+      largest = std::max(largest, norm((*results)[i]));
+  std::vector<GradientCheck> checks;
+  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(joint, i);
+    if (role.getKind() != RoleKind::Grad)
+      continue;
+    GradientCheck check;
+    check.name = role.getName().str();
+    const Array &gradient = (*results)[i];
+    check.norm = norm(gradient);
+    // Gradients that cancel to nothing are compared with the model's largest.
+    double scale = std::max(check.norm, 1e-4 * largest);
+    auto it = llvm::find_if(
+        compiled, [&](const auto &c) { return c.first == check.name; });
+    if (it == compiled.end())
+      return Status::failed("the artifact has no gradient of '" + check.name +
+                            "'");
+    check.compiledError =
+        distance(it->second, gradient) / std::max(scale, 1e-300);
+    if (Status s = numericGradient(*findValue(graph, check.name), gradient,
+                                   check, scale);
+        !s)
+      return s;
+    checks.push_back(check);
+  }
+  return checks;
+}
+
+} // namespace
+
+Result<std::vector<GradientCheck>>
+tandem::checkGradients(const std::string &path, const CompileOptions &options,
+                       uint64_t seed) {
+  Session session(options);
+  Status status;
+  auto module = readModel(path, session.context(), status);
+  if (!module)
+    return status;
+  Stages stages;
+  auto phases = [&](const char *stop) {
+    CompileOptions part = options;
+    part.stopAfter = stop;
+    return runPhases(*module, part, session.times());
+  };
+  if (Status s = phases("functionalize"); !s)
+    return std::move(s).in(path);
+  stages.graph = module->clone();
+  if (Status s = phases("joint"); !s)
+    return std::move(s).in(path);
+  stages.joint = module->clone();
+  if (Status s = phases("lower"); !s)
+    return std::move(s).in(path);
+  auto writer = emitArtifact(*module, options, session.times());
+  if (!writer)
+    return writer.status();
+  auto bytes = writer->bytes();
+  if (!bytes)
+    return bytes.status();
+  auto reader =
+      artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+  if (!reader)
+    return reader.status();
+  auto model = Model::load(std::move(*reader),
+                           {.threads = options.threads, .seed = seed});
+  if (!model)
+    return model.status();
+  return Checker(stages, std::move(*model), seed).run();
+}
