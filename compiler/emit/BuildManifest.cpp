@@ -92,6 +92,8 @@ void ManifestBuilder::addValue(RoleAttr role, RankedTensorType type) {
   value.dtype = dtypeOf(type);
   value.shape = type.getShape().vec();
   value.requiresGrad = role.has("requires_grad");
+  if (auto high = role.getProperties().getAs<IntegerAttr>("high"))
+    value.high = high.getInt();
   if (auto init = role.getProperties().getAs<DictionaryAttr>("init")) {
     StringRef how = init.getAs<StringAttr>("kind").getValue();
     if (how == "constant")

@@ -22,6 +22,11 @@ template <typename T> std::optional<T> parseWhole(std::string_view text) {
   return value;
 }
 
+/// How an option is written: `-o`, `--output`.
+std::string written(std::string_view name) {
+  return (name.size() == 1 ? "-" : "--") + std::string(name);
+}
+
 } // namespace
 
 void OptionTable::positional(std::string_view name, std::string &target,
@@ -116,7 +121,7 @@ Status OptionTable::parse(Words words) {
     std::string name(word.substr(0, equals));
     auto option =
         std::find_if(options_.begin(), options_.end(), [&](const Option &o) {
-          return name == "--" + std::string(o.name);
+          return name == written(o.name);
         });
     if (option == options_.end()) {
       problem("unknown option '" + name + "'");
@@ -154,8 +159,11 @@ std::string OptionTable::help(std::string_view tool) const {
   for (const Positional &p : positionals_)
     rows.emplace_back(p.name, p.help);
   for (const Option &o : options_)
-    rows.emplace_back("--" + std::string(o.name) +
-                          (o.value.empty() ? "" : "=" + std::string(o.value)),
+    rows.emplace_back(written(o.name) +
+                          (o.value.empty() ? ""
+                           : o.name.size() == 1
+                               ? " " + std::string(o.value)
+                               : "=" + std::string(o.value)),
                       o.help);
   rows.emplace_back("--help", "print this text");
   size_t width = 0;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CheckModel.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/Session.h"
 
 #include <cstdio>
 

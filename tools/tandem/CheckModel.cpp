@@ -103,7 +103,7 @@ Status Checker::drawArguments() {
     if (!draft)
       return draft.status();
     std::copy(array.data.begin(), array.data.end(),
-              static_cast<double *>(draft->data()));
+              draft->mutableData<double>());
     auto converted = draft->to(value->dtype);
     if (!converted)
       return converted.status();

@@ -34,12 +34,12 @@ Result<runtime::Tensor> workloads::makeBatch(const DataSpec &spec, int b) {
   };
   int64_t n = tensor->elements();
   if (isFloat) {
-    auto *data = static_cast<float *>(tensor->data());
+    auto *data = tensor->mutableData<float>();
     for (int64_t i = 0; i < n; ++i)
       data[i] = counter.centered(i) * static_cast<float>(spec.scale);
     return tensor;
   }
-  auto *data = static_cast<int64_t *>(tensor->data());
+  auto *data = tensor->mutableData<int64_t>();
   int64_t first = spec.kind == DataSpec::NextTokens ? 1 : 0;
   for (int64_t i = 0; i < n; ++i)
     data[i] = integer(i + first);
@@ -83,7 +83,7 @@ static Status compareGradients(Model &model, std::span<const Argument> inputs,
   auto one = runtime::Tensor::empty(DType::F32, {});
   if (!one)
     return one.status();
-  *static_cast<float *>(one->data()) = 1.0f;
+  *one->mutableData<float>() = 1.0f;
   const auto *backward = model.manifest().findProgram("backward");
   std::vector<runtime::Tensor> grads(backward->results.size());
   std::vector<Destination> destinations;
