@@ -61,4 +61,25 @@ def OptimizeJoint : ModulePass<"tandem-optimize-joint"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// partition
+//===----------------------------------------------------------------------===//
+
+def PartitionJoint : ModulePass<"tandem-partition-joint"> {
+  let summary = "Divides the joint into forward, backward, update and step";
+  let description = [{
+    `@forward` gives the outputs, the updates and the saved values; `@backward`
+    takes what it needs of the arguments, the saved values and the cotangents,
+    and gives the gradients. Where the module names an optimizer
+    (`tandem.optimizer`, a spec such as `adamw:lr=1e-3`), `@update` gives the
+    new parameters and `@step` is one whole training step.
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"min-cut\"", "what is saved: "
+      "'default' (all that the backward uses) or 'min-cut' (the fewest bytes)">,
+    Option<"remarks", "remarks", "bool", "false",
+      "say what is saved and what is computed again">,
+  ];
+}
+
 #endif

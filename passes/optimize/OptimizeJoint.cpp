@@ -9,12 +9,12 @@
 #include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
+#include "passes/optimize/Simplify.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace tandem {
@@ -26,32 +26,6 @@ using namespace mlir;
 using namespace tandem;
 
 namespace {
-
-/// Once the gradients are built, `detach` is the identity.
-struct DropDetach : OpRewritePattern<DetachOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DetachOp op,
-                                PatternRewriter &rewriter) const final {
-    rewriter.replaceOp(op, op.getX());
-    return success();
-  }
-};
-
-/// A view of equal elements is a constant, unless it puts others between them.
-struct FoldSplatView : OpInterfaceRewritePattern<ViewOpInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
-  LogicalResult matchAndRewrite(ViewOpInterface view,
-                                PatternRewriter &rewriter) const final {
-    auto constant = view->getOperand(0).getDefiningOp<ConstantOp>();
-    auto type = dyn_cast<RankedTensorType>(view->getResult(0).getType());
-    TypedAttr splat = constant ? constant.getSplat() : TypedAttr();
-    if (!splat || !type || (view.getFill() && view.getFill() != splat))
-      return failure();
-    rewriter.replaceOpWithNewOp<ConstantOp>(
-        view, DenseElementsAttr::get(type, ArrayRef<Attribute>(splat)));
-    return success();
-  }
-};
 
 struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
   void runOnOperation() final {
@@ -74,19 +48,10 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
   /// Folding can make ops equal and merging can make them foldable; the second
   /// round finds the rest.
   LogicalResult simplify(func::FuncOp func) {
-    RewritePatternSet patterns(&getContext());
-    for (RegisteredOperationName op :
-         getContext().getRegisteredOperationsByDialect("tandem"))
-      op.getCanonicalizationPatterns(patterns, &getContext());
-    patterns.add<DropDetach, FoldSplatView>(&getContext());
-    FrozenRewritePatternSet frozen(std::move(patterns));
-    GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     OpPassManager merge(func::FuncOp::getOperationName());
     merge.addPass(createCSEPass());
     for (int round = 0; round < 2; ++round) {
-      eraseDeadOps(func);
-      (void)applyPatternsGreedily(func, frozen, config);
+      simplifyOps(func);
       if (failed(runPipeline(merge, func)))
         return failure();
     }

@@ -1,0 +1,57 @@
+//===- Simplify.cpp - rewrites that keep every bit ------------------------===//
+#include "passes/optimize/Simplify.h"
+
+#include "passes/autodiff/Decompose.h"
+
+#include "ir/Ops.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+/// Once the gradients are built, `detach` is the identity.
+struct DropDetach : OpRewritePattern<DetachOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DetachOp op,
+                                PatternRewriter &rewriter) const final {
+    rewriter.replaceOp(op, op.getX());
+    return success();
+  }
+};
+
+/// A view of equal elements is a constant, unless it puts others between them.
+struct FoldSplatView : OpInterfaceRewritePattern<ViewOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(ViewOpInterface view,
+                                PatternRewriter &rewriter) const final {
+    auto constant = view->getOperand(0).getDefiningOp<ConstantOp>();
+    auto type = dyn_cast<RankedTensorType>(view->getResult(0).getType());
+    TypedAttr splat = constant ? constant.getSplat() : TypedAttr();
+    if (!splat || !type || (view.getFill() && view.getFill() != splat))
+      return failure();
+    rewriter.replaceOpWithNewOp<ConstantOp>(
+        view, DenseElementsAttr::get(type, ArrayRef<Attribute>(splat)));
+    return success();
+  }
+};
+
+} // namespace
+
+void tandem::simplifyOps(func::FuncOp func) {
+  MLIRContext *context = func.getContext();
+  RewritePatternSet patterns(context);
+  for (RegisteredOperationName op :
+       context->getRegisteredOperationsByDialect("tandem"))
+    op.getCanonicalizationPatterns(patterns, context);
+  patterns.add<DropDetach, FoldSplatView>(context);
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  eraseDeadOps(func);
+  // Patterns that never settle would be a fault of theirs that changes nothing
+  // about the meaning.
+  (void)applyPatternsGreedily(func, std::move(patterns), config);
+  eraseDeadOps(func);
+}

@@ -1,0 +1,115 @@
+//===- PartitionJoint.cpp - the joint becomes programs --------------------===//
+//
+// @forward and @backward from @joint, @update from the optimizer that the
+// module names, @step from all three. Nothing is merged afterwards: equal ops
+// in @step are a value that is computed again on purpose.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Doors.h"
+#include "passes/Passes.h"
+#include "passes/autodiff/Decompose.h"
+#include "passes/optimize/Simplify.h"
+#include "passes/partition/Programs.h"
+#include "passes/partition/Update.h"
+
+#include "ir/Ops.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_PARTITIONJOINT
+#include "passes/Passes.h.inc"
+} // namespace tandem
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
+  using PartitionJointBase::PartitionJointBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    if (failed(expectPhase(module, "optimize")) ||
+        failed(checkDoor(module, "optimize")) || failed(partition(module)) ||
+        failed(leavePhase(module, "partition")))
+      signalPassFailure();
+  }
+
+  LogicalResult partition(ModuleOp module) {
+    if (kind != "default" && kind != "min-cut")
+      return module.emitError()
+             << "expected partition 'default' or 'min-cut' but got '"
+             << kind.getValue() << "'";
+    auto joint = module.lookupSymbol<func::FuncOp>("joint");
+    for (auto func : module.getOps<func::FuncOp>())
+      for (Operation &op : func.getOps())
+        op.removeAttr(kNoGradAttr);
+    if (!joint)
+      return success();
+    eraseDeadOps(joint);
+    JointView view(joint);
+    SavedValues saved;
+    func::FuncOp backward;
+    if (!view.gradientResults.empty())
+      saved = kind == "default" ? saveWhatBackwardUses(view)
+                                : saveSmallestCut(view);
+    func::FuncOp forward = buildForward(view, saved);
+    SmallVector<Operation *> repeated;
+    if (!view.gradientResults.empty())
+      backward = buildBackward(view, saved, repeated);
+    if (remarks)
+      emitRemarks(saved, repeated);
+    if (failed(addUpdate(module, forward, backward)))
+      return failure();
+    joint.erase();
+    return success();
+  }
+
+  LogicalResult addUpdate(ModuleOp module, func::FuncOp forward,
+                          func::FuncOp backward) {
+    auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
+    if (!optimizer)
+      return success();
+    if (!backward)
+      return forward.emitError()
+             << "optimizer '" << optimizer.getValue()
+             << "' has nothing to do: no param has a gradient";
+    auto loss = module->getAttrOfType<StringAttr>(kLossAttr);
+    std::optional<unsigned> output;
+    if (loss)
+      output = findResult(forward, RoleKind::Output, loss.getValue());
+    if (!output)
+      return forward.emitError() << "optimizer '" << optimizer.getValue()
+                                 << "' needs one output as the loss";
+    auto type = cast<RankedTensorType>(forward.getResultTypes()[*output]);
+    if (type.getNumElements() != 1)
+      return forward.emitError() << "optimizer '" << optimizer.getValue()
+                                 << "' needs a loss of one element, but '"
+                                 << loss.getValue() << "' has type " << type;
+    auto update = buildUpdate(module, backward, optimizer.getValue());
+    if (failed(update))
+      return failure();
+    func::FuncOp step = buildStep(forward, backward, *update);
+    // The cotangent of 1 leaves much to fold.
+    simplifyOps(step);
+    return success();
+  }
+
+  static void emitRemarks(const SavedValues &saved,
+                          ArrayRef<Operation *> repeated) {
+    for (const auto &[value, reason] : saved) {
+      auto type = cast<RankedTensorType>(value.getType());
+      auto remark = emitRemark(value.getLoc()) << "saved ";
+      if (Operation *op = value.getDefiningOp())
+        remark << "the result of '" << op->getName() << "'";
+      else
+        remark << "an argument";
+      remark << " (" << type << ", " << byteSize(type) << " bytes): " << reason;
+    }
+    for (Operation *op : repeated)
+      emitRemark(op->getLoc())
+          << "'" << op->getName() << "' is computed again in the backward";
+  }
+};
+
+} // namespace

@@ -1,0 +1,262 @@
+//===- SavedValues.cpp - what crosses from forward to backward ------------===//
+#include "passes/partition/SavedValues.h"
+
+#include "passes/Doors.h"
+#include "passes/partition/MaxFlow.h"
+
+#include "ir/Ops.h"
+#include "ir/Signature.h"
+
+using namespace mlir;
+using namespace tandem;
+
+//===----------------------------------------------------------------------===//
+// JointView
+//===----------------------------------------------------------------------===//
+
+JointView::JointView(func::FuncOp joint) : joint(joint) {
+  Block &block = joint.getBody().front();
+  for (BlockArgument argument : block.getArguments()) {
+    RoleAttr role = roleOfArgument(joint, argument.getArgNumber());
+    if (role.getKind() == RoleKind::Cotangent)
+      backwardOnly.insert(argument);
+    else if (findResult(joint, RoleKind::Update, role.getName()))
+      overwritten.insert(argument);
+  }
+  for (Operation &op : block)
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return isBackwardOnly(operand); }))
+      backwardOnly.insert(op.result_begin(), op.result_end());
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
+    if (roleOfResult(joint, i).getKind() == RoleKind::Grad) {
+      gradientResults.push_back(value);
+      gradients.insert(value);
+    } else {
+      forwardResults.push_back(value);
+    }
+}
+
+static OpClass classOf(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost ? cost.getOpClass() : OpClass::Program;
+}
+
+bool JointView::isFree(Value value) const {
+  if (isa<BlockArgument>(value))
+    return !isBackwardOnly(value) && !overwritten.contains(value);
+  return classOf(value.getDefiningOp()) == OpClass::Constant;
+}
+
+static int64_t bytesOf(Value value) {
+  return byteSize(cast<RankedTensorType>(value.getType()));
+}
+
+static int64_t bytesOf(const SavedValues &saved) {
+  int64_t bytes = 0;
+  for (const auto &[value, reason] : saved)
+    bytes += bytesOf(value);
+  return bytes;
+}
+
+/// The same values, in the order in which the joint has them.
+static SavedValues inOrder(const JointView &view, const SavedValues &saved) {
+  SavedValues sorted;
+  auto add = [&](Value value) {
+    if (auto it = saved.find(value); it != saved.end())
+      sorted.insert(*it);
+  };
+  Block &block = view.joint.getBody().front();
+  llvm::for_each(block.getArguments(), add);
+  for (Operation &op : block)
+    llvm::for_each(op.getResults(), add);
+  return sorted;
+}
+
+//===----------------------------------------------------------------------===//
+// default
+//===----------------------------------------------------------------------===//
+
+/// The source of `value` if that is a view made in the forward; null otherwise.
+static Value viewedBy(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (op && isa<ViewOpInterface>(op) && passOf(op) == "forward")
+    return op->getOperand(0);
+  return {};
+}
+
+SavedValues tandem::saveWhatBackwardUses(const JointView &view) {
+  SavedValues saved;
+  SmallVector<Value> views;
+  auto use = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (view.isFree(value) || view.isBackwardOnly(value) ||
+        (op && passOf(op) == "backward"))
+      return;
+    if (viewedBy(value))
+      views.push_back(value);
+    else
+      saved.insert({value, "the backward uses it"});
+  };
+  for (Operation &op : view.joint.getOps())
+    if (passOf(&op) == "backward")
+      llvm::for_each(op.getOperands(), use);
+  llvm::for_each(view.gradientResults, use);
+
+  for (Value value : views) {
+    Value smallest = value;
+    bool available = false;
+    for (Value link = value; link && !available; link = viewedBy(link)) {
+      available = view.isFree(link) || saved.contains(link);
+      if (bytesOf(link) <= bytesOf(smallest))
+        smallest = link;
+    }
+    if (!available)
+      saved.insert({smallest, "the backward uses a view of it"});
+  }
+  return inOrder(view, saved);
+}
+
+//===----------------------------------------------------------------------===//
+// min-cut
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Capacities are bytes in this unit; less than one byte decides between equal
+/// cuts.
+constexpr int64_t kByte = 256;
+
+/// A value of the network: cut between `in` and `out`, it is saved.
+struct Node {
+  Value value;
+  unsigned in, out;
+};
+
+class CutNetwork {
+public:
+  explicit CutNetwork(const JointView &view) : view(view) {}
+  SavedValues run();
+
+private:
+  void add(Value value);
+  /// What it costs to make `value` in the backward as well; kUnlimited if that
+  /// may not be.
+  int64_t costOfRepeating(OpResult value);
+  /// True if an op of the backward wants `value` in memory: only pointwise ops,
+  /// reductions and views compute their operands as they go.
+  bool isReadFromMemory(Value value);
+  std::string reasonFor(Value value);
+
+  const JointView &view;
+  MaxFlow flow;
+  SmallVector<Node> nodes;
+  DenseMap<Value, unsigned> outOf;
+};
+
+} // namespace
+
+bool CutNetwork::isReadFromMemory(Value value) {
+  SmallVector<Value> work = {value};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (user->getNumResults() == 0 ||
+          !view.isBackwardOnly(user->getResult(0)))
+        continue;
+      OpClass opClass = classOf(user);
+      if (opClass == OpClass::View)
+        work.push_back(user->getResult(0));
+      else if (opClass != OpClass::Pointwise && opClass != OpClass::Reduction)
+        return true;
+    }
+  return false;
+}
+
+int64_t CutNetwork::costOfRepeating(OpResult value) {
+  int64_t bytes = 0;
+  switch (classOf(value.getOwner())) {
+  case OpClass::View:
+    return 0;
+  case OpClass::Reduction:
+    for (Value operand : value.getOwner()->getOperands())
+      bytes += bytesOf(operand);
+    [[fallthrough]];
+  case OpClass::Pointwise:
+    return (bytes + (isReadFromMemory(value) ? 2 * bytesOf(value) : 0)) * kByte;
+  default:
+    return MaxFlow::kUnlimited;
+  }
+}
+
+void CutNetwork::add(Value value) {
+  if (view.isBackwardOnly(value))
+    return;
+  Operation *op = value.getDefiningOp();
+  if (op && view.isFree(value))
+    return;
+  unsigned in = flow.addNode(), out = flow.addNode();
+  // Of equal cuts the one through values that the forward has in memory
+  // anyway: not those that it would compute for the backward, nor views.
+  int64_t extra = 0;
+  if (op)
+    extra = (passOf(op) == "backward") + (classOf(op) == OpClass::View);
+  flow.addEdge(in, out,
+               bytesOf(value) * (view.isFree(value) ? 1 : 2) * kByte + extra);
+  int64_t cost =
+      op ? costOfRepeating(cast<OpResult>(value)) : MaxFlow::kUnlimited;
+  if (cost > 0)
+    flow.addEdge(MaxFlow::kSource, in, cost);
+  if (op)
+    for (Value operand : op->getOperands())
+      if (auto it = outOf.find(operand); it != outOf.end())
+        flow.addEdge(it->second, in, MaxFlow::kUnlimited);
+  if (view.isGradient(value) ||
+      llvm::any_of(value.getUsers(), [&](Operation *user) {
+        return llvm::any_of(user->getResults(), [&](Value result) {
+          return view.isBackwardOnly(result);
+        });
+      }))
+    flow.addEdge(out, MaxFlow::kSink, MaxFlow::kUnlimited);
+  nodes.push_back({value, in, out});
+  outOf[value] = out;
+}
+
+std::string CutNetwork::reasonFor(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return "the forward overwrites it";
+  OpClass opClass = classOf(op);
+  switch (opClass) {
+  case OpClass::Pointwise:
+  case OpClass::View:
+    return "the smallest cut goes through it";
+  case OpClass::Reduction:
+    return "reducing again would read more";
+  default:
+    return (stringify(opClass) + " ops are not computed again").str();
+  }
+}
+
+SavedValues CutNetwork::run() {
+  Block &block = view.joint.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    add(argument);
+  for (Operation &op : block)
+    for (Value result : op.getResults())
+      add(result);
+  flow.run();
+  llvm::BitVector sinkSide = flow.sinkSide();
+  SavedValues saved;
+  for (const Node &node : nodes)
+    if (!sinkSide.test(node.in) && sinkSide.test(node.out) &&
+        !view.isFree(node.value))
+      saved.insert({node.value, reasonFor(node.value)});
+  return saved;
+}
+
+SavedValues tandem::saveSmallestCut(const JointView &view) {
+  SavedValues cut = CutNetwork(view).run();
+  SavedValues plain = saveWhatBackwardUses(view);
+  // The cut also weighs what is read; where that makes it keep more, it has
+  // missed its purpose.
+  return bytesOf(cut) <= bytesOf(plain) ? cut : plain;
+}

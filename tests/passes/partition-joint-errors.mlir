@@ -1,0 +1,73 @@
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-partition-joint
+
+// expected-error@+1 {{expected phase 'optimize' but got 'joint'}}
+module @phase attributes {tandem.phase = "joint"} {
+}
+
+// -----
+
+// expected-error@+1 {{unknown optimizer 'lion'; known are 'sgd', 'momentum', 'adam', 'adamw'}}
+module @optimizer attributes {tandem.phase = "optimize", tandem.optimizer = "lion", tandem.loss = "y"} {
+  func.func @joint(
+      %x: tensor<f32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
+      %dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "y">},
+          tensor<f32> {tandem.role = #tandem.role<grad of "x">}) {
+    return %x, %dy : tensor<f32>, tensor<f32>
+  }
+  func.func @evaluate() { return }
+}
+
+// -----
+
+// Everything that is wrong with a spec.
+// expected-error@+1 {{unknown option 'rate' of optimizer 'adamw'; known are 'lr', 'beta1', 'beta2', 'eps', 'weight_decay'; expected option 'lr' to be a number but got 'fast'; expected option 'beta1' to be at least 0 and below 1 but got '1'; option 'eps' is given twice}}
+module @options attributes {tandem.phase = "optimize", tandem.optimizer = "adamw:rate=1,lr=fast,beta1=1,eps=1,eps=2", tandem.loss = "y"} {
+  func.func @joint(
+      %x: tensor<f32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
+      %dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "y">},
+          tensor<f32> {tandem.role = #tandem.role<grad of "x">}) {
+    return %x, %dy : tensor<f32>, tensor<f32>
+  }
+  func.func @evaluate() { return }
+}
+
+// -----
+
+module @vector attributes {tandem.phase = "optimize", tandem.optimizer = "sgd", tandem.loss = "y"} {
+  // expected-error@+1 {{optimizer 'sgd' needs a loss of one element, but 'y' has type 'tensor<4xf32>'}}
+  func.func @joint(
+      %x: tensor<4xf32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
+      %dy: tensor<4xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4xf32> {tandem.role = #tandem.role<grad of "x">}) {
+    return %x, %dy : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func @evaluate() { return }
+}
+
+// -----
+
+module @noloss attributes {tandem.phase = "optimize", tandem.optimizer = "sgd"} {
+  // expected-error@+1 {{optimizer 'sgd' needs one output as the loss}}
+  func.func @joint(
+      %x: tensor<f32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
+      %dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "y">},
+          tensor<f32> {tandem.role = #tandem.role<grad of "x">}) {
+    return %x, %dy : tensor<f32>, tensor<f32>
+  }
+  func.func @evaluate() { return }
+}
+
+// -----
+
+module @nograd attributes {tandem.phase = "optimize", tandem.optimizer = "sgd"} {
+  // expected-error@+1 {{optimizer 'sgd' has nothing to do: no param has a gradient}}
+  func.func @joint(%x: tensor<f32> {tandem.role = #tandem.role<input "x">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "y">}) {
+    return %x : tensor<f32>
+  }
+  func.func @evaluate() { return }
+}
