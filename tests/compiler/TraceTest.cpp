@@ -1,0 +1,160 @@
+//===- TraceTest.cpp - what the tracer records, and how it complains ------===//
+#include "compiler/trace/Functions.h"
+
+#include <gtest/gtest.h>
+
+using namespace tandem;
+
+static std::string textOf(Trace &trace) {
+  auto text = trace.finish();
+  EXPECT_TRUE(text.ok()) << text.status().message();
+  return text ? *text : "";
+}
+
+static std::string mistakeOf(Trace &trace) {
+  auto text = trace.finish();
+  EXPECT_FALSE(text.ok());
+  return text.status().message();
+}
+
+static bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+static int count(const std::string &text, const std::string &part) {
+  int n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at)
+    ++n;
+  return n;
+}
+
+TEST(Trace, UnwrittenTensorsAreValues) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 8});
+  Tensor w = trace.parameter("w", {3, 8}, Init::uniform(-1, 1));
+  trace.output("y", relu(matmul(x, w.transpose(0, 1)) * 2.0));
+  std::string text = textOf(trace);
+  EXPECT_FALSE(contains(text, "tandem.ref")) << text;
+  EXPECT_FALSE(contains(text, "make_ref")) << text;
+  EXPECT_TRUE(contains(text, "tandem.permute"));
+  EXPECT_TRUE(contains(text, "#tandem.role<param \"w\""));
+  EXPECT_TRUE(contains(text, "kind = \"uniform\""));
+}
+
+TEST(Trace, WritesThroughViewsKeepRefs) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 8});
+  Tensor h = x * 2.0;
+  h.slice(1, 0, 3).mul_(3.0);
+  trace.output("y", h);
+  std::string text = textOf(trace);
+  EXPECT_EQ(count(text, "tandem.make_ref"), 1) << text;
+  EXPECT_EQ(count(text, "tandem.write"), 1) << text;
+  // x itself is not written.
+  EXPECT_TRUE(contains(text, "tensor<4x8xf32> {tandem.role = #tandem.role<input"
+                             " \"x\">}"))
+      << text;
+}
+
+TEST(Trace, StatesThatAreWrittenAreRefs) {
+  Trace trace("model");
+  Tensor n = trace.state("n", {}, Init::constant(0));
+  {
+    NoGradScope scope = trace.noGrad();
+    n.add_(trace.constant({}, 1.0));
+  }
+  trace.output("y", n * 2.0);
+  std::string text = textOf(trace);
+  EXPECT_TRUE(contains(text, "!tandem.ref<f32> {tandem.role = "
+                             "#tandem.role<state \"n\""))
+      << text;
+  // The add and the write, but not the product after the scope.
+  EXPECT_EQ(count(text, "tandem.no_grad"), 2) << text;
+}
+
+TEST(Trace, ModulePathsNameParametersAndOps) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {2, 2}), y;
+  {
+    ModuleScope outer = trace.module("block0");
+    ModuleScope inner = trace.module("fc");
+    y = relu(x + trace.parameter("w", {2, 2}, Init::constant(1)));
+  }
+  trace.output("y", y);
+  std::string text = textOf(trace);
+  EXPECT_TRUE(contains(text, "param \"block0.fc.w\"")) << text;
+  EXPECT_TRUE(contains(text, "\"block0.fc.relu\"")) << text;
+  EXPECT_TRUE(contains(text, "TraceTest.cpp\":")) << text;
+}
+
+TEST(Trace, BroadcastsAsNumPy) {
+  Trace trace("model");
+  Tensor a = trace.input("a", {5, 1, 3});
+  Tensor b = trace.input("b", {4, 1});
+  Tensor y = a + b;
+  EXPECT_EQ(y.shape(), (Shape{5, 4, 3}));
+  EXPECT_EQ((1.0 - y).shape(), (Shape{5, 4, 3}));
+  trace.output("y", y);
+  EXPECT_EQ(count(textOf(trace), "tandem.broadcast"), 2);
+}
+
+TEST(Trace, ShapeErrorsAreAtTheUsersLine) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 8});
+  Tensor w = trace.input("w", {3, 9});
+  int line = __LINE__ + 1;
+  Tensor y = matmul(x, w.transpose(0, 1));
+  EXPECT_FALSE(y.valid());
+  int second = __LINE__ + 1;
+  Tensor z = x + w;
+  trace.output("y", relu(y));
+  trace.output("z", z * 2.0);
+  std::string mistakes = mistakeOf(trace);
+  EXPECT_TRUE(contains(mistakes, "TraceTest.cpp:" + std::to_string(line) + ":"))
+      << mistakes;
+  EXPECT_TRUE(contains(mistakes, "expected lhs columns (8) to equal rhs rows "
+                                 "(9)"))
+      << mistakes;
+  EXPECT_TRUE(
+      contains(mistakes, "TraceTest.cpp:" + std::to_string(second) + ":"))
+      << mistakes;
+  EXPECT_TRUE(contains(mistakes, "do not broadcast")) << mistakes;
+  // What follows from a mistake is silent.
+  EXPECT_EQ(count(mistakes, "error:"), 2) << mistakes;
+}
+
+TEST(Trace, MistakesOfUseAreReported) {
+  Trace one("one"), two("two");
+  Tensor x = one.input("x", {2}), y = two.input("y", {2});
+  one.input("x", {3});
+  one.output("o", x + y);
+  std::string mistakes = mistakeOf(one);
+  EXPECT_TRUE(contains(mistakes, "'x' twice")) << mistakes;
+  EXPECT_TRUE(contains(mistakes, "tensors of one trace")) << mistakes;
+  EXPECT_TRUE(contains(mistakeOf(two), "expected the program to have an "
+                                       "output"));
+}
+
+TEST(Trace, BadSizesAndDimensionsAreReported) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 6});
+  EXPECT_FALSE(x.view({5, -1}).valid());
+  EXPECT_FALSE(x.transpose(0, 2).valid());
+  EXPECT_FALSE(x.slice(1, 4, 9).valid());
+  EXPECT_FALSE(x.permute({0, 0}).valid());
+  EXPECT_FALSE(trace.input("huge", {int64_t(1) << 40, 1 << 20}).valid());
+  EXPECT_EQ(x.view({-1, 3}).shape(), (Shape{8, 3}));
+  EXPECT_EQ(x.select(0, -1).shape(), (Shape{6}));
+  trace.output("y", x);
+  EXPECT_EQ(count(mistakeOf(trace), "error:"), 5);
+}
+
+TEST(Trace, SameProgramSameText) {
+  auto text = [] {
+    Trace trace("model");
+    Tensor x = trace.input("x", {4, 8});
+    trace.output("y", softmax(x, -1));
+    return textOf(trace);
+  };
+  EXPECT_EQ(text(), text());
+}
