@@ -41,13 +41,20 @@ extern "C" {
 #define TDM_EXPORT
 #endif
 
+/* In C++, an enumeration holds any int that a C program may pass. */
+#ifdef __cplusplus
+#define TDM_AS_INT : int
+#else
+#define TDM_AS_INT
+#endif
+
 struct DLManagedTensor; /* DLPack's; runtime/dlpack.h or dlpack/dlpack.h */
 
 typedef struct tdm_model tdm_model;
 typedef struct tdm_tensor tdm_tensor;
 typedef struct tdm_context tdm_context;
 
-typedef enum tdm_status {
+typedef enum tdm_status TDM_AS_INT {
   TDM_OK = 0,
   TDM_FAILED = 1,      /* files, memory, a file that is not what it should be */
   TDM_USAGE = 2,       /* wrong name, shape, type; missing or null argument */
@@ -56,7 +63,7 @@ typedef enum tdm_status {
   TDM_NO_DEVICE = 5    /* device, driver or processor feature not available */
 } tdm_status;
 
-typedef enum tdm_dtype {
+typedef enum tdm_dtype TDM_AS_INT {
   TDM_BOOL,
   TDM_I8,
   TDM_U8,
@@ -69,7 +76,12 @@ typedef enum tdm_dtype {
   TDM_F64
 } tdm_dtype;
 
-typedef enum tdm_role { TDM_INPUT, TDM_PARAM, TDM_STATE, TDM_OUTPUT } tdm_role;
+typedef enum tdm_role TDM_AS_INT {
+  TDM_INPUT,
+  TDM_PARAM,
+  TDM_STATE,
+  TDM_OUTPUT
+} tdm_role;
 
 /* Returns the message of this thread's last call; "" after one that succeeded.
  * Valid until the thread's next call. */
