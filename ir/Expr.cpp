@@ -90,6 +90,13 @@ Expr tandem::pow(const Expr &x, const Expr &y) { return binary<PowOp>(x, y); }
 Expr tandem::maximum(const Expr &x, const Expr &y) {
   return binary<MaximumOp>(x, y);
 }
+Expr tandem::detach(const Expr &x) { return unary<DetachOp>(x); }
+Expr tandem::logicalAnd(const Expr &x, const Expr &y) {
+  return binary<LogicalAndOp>(x, y);
+}
+Expr tandem::logicalOr(const Expr &x, const Expr &y) {
+  return binary<LogicalOrOp>(x, y);
+}
 Expr tandem::compare(ComparePredicate predicate, const Expr &a, const Expr &b) {
   return a.wrap(CompareOp::create(*a.builder, a.loc, predicate, a, b));
 }

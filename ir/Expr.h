@@ -79,6 +79,9 @@ Expr sign(const Expr &x);
 Expr sigmoid(const Expr &x);
 Expr pow(const Expr &x, const Expr &y);
 Expr maximum(const Expr &x, const Expr &y);
+Expr detach(const Expr &x);
+Expr logicalAnd(const Expr &x, const Expr &y);
+Expr logicalOr(const Expr &x, const Expr &y);
 Expr compare(ComparePredicate predicate, const Expr &a, const Expr &b);
 Expr select(const Expr &condition, const Expr &a, const Expr &b);
 

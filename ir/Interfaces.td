@@ -108,7 +108,7 @@ def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
       (ins "::mlir::OpBuilder &":$b)>,
     InterfaceMethod<[{Turns the op into its form for inference, if that differs
       from training.}],
-      "void", "setInference", (ins), [{}], [{}]>,
+      "void", "setInference", (ins), [{}], [{ return; }]>,
   ];
 }
 

@@ -112,6 +112,18 @@ class Tandem_Op<string mnemonic, list<Trait> traits = []>
 class Tandem_PureOp<string mnemonic, list<Trait> traits = []>
     : Tandem_Op<mnemonic, !listconcat([Pure], traits)>;
 
+/// An op that means a sequence of simpler ones; `methods` names what it defines
+/// beyond `decompose`.
+class CompositeOp<string mnemonic, list<Trait> traits = [], list<string> methods = []>
+    : Tandem_PureOp<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<CompositeOpInterface, methods>,
+        DeclareOpInterfaceMethods<CostOpInterface>,
+        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
+  let extraClassDefinition = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Composite; }
+  }];
+}
+
 /// `gradients`: one expression per operand; "" for an operand that has none.
 /// Becomes the body of `pullback`.
 class PullbackBody<list<string> gradients> {

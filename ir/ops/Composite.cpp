@@ -1,7 +1,12 @@
-//===- Composite.cpp - ops that mean a sequence of simpler ones ---===//
+//===- Composite.cpp - formulas that decompositions share -----------------===//
+#include "ir/ops/Composite.h"
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
 #include "ir/reference/Generic.h"
+
+#include "llvm/Support/Format.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace tandem;
@@ -14,4 +19,70 @@ void TandemDialect::addCompositeOps() {
 #define GET_OP_LIST
 #include "ir/ops/Composite.cpp.inc"
       >();
+}
+
+Type composite::computeType(ValueRange values) {
+  Type type = Float32Type::get(values.front().getContext());
+  for (Value value : values)
+    if (getElementTypeOrSelf(value).isF64())
+      type = getElementTypeOrSelf(value);
+  return type;
+}
+
+Expr composite::in(OpBuilder &b, Location loc, Value value, Type type) {
+  return Expr(b, loc, value).cast(type);
+}
+
+Type composite::indexType(MLIRContext *context, int64_t size) {
+  return IntegerType::get(context, size < (int64_t(1) << 31) ? 32 : 64);
+}
+
+Expr composite::iota(const Expr &at, Type element, ArrayRef<int64_t> shape,
+                     int64_t dim) {
+  return at.wrap(IotaOp::create(*at.builder, at.loc,
+                                RankedTensorType::get(shape, element), dim));
+}
+
+Expr composite::shiftByMax(const Expr &x, int64_t dim) {
+  return x - detach(x.reduceMax(dim)).expandReduced(x.shape(), dim);
+}
+
+Expr composite::softmax(const Expr &x, int64_t dim) {
+  Expr e = exp(shiftByMax(x, dim));
+  return e / e.reduceSum(dim).expandReduced(x.shape(), dim);
+}
+
+Expr composite::reduceMean(const Expr &x, ArrayRef<int64_t> dims) {
+  double count = 1;
+  for (int64_t d : dims)
+    count *= static_cast<double>(x.dim(d));
+  return x.reduceSum(dims) / count;
+}
+
+LogicalResult composite::verifyReduction(Operation *op, StringRef reduction) {
+  if (reduction == "mean" || reduction == "sum" || reduction == "none")
+    return success();
+  return op->emitOpError() << "expected 'reduction' to be 'mean', 'sum' or "
+                              "'none', but got '"
+                           << reduction << "'";
+}
+
+static std::string text(double number) {
+  std::string out;
+  llvm::raw_string_ostream(out) << llvm::format("%g", number);
+  return out;
+}
+
+LogicalResult composite::verifyNumber(Operation *op, StringRef name,
+                                      double value, double low, double high) {
+  if (std::isfinite(value) && value >= low && value < high)
+    return success();
+  auto error = op->emitOpError() << "expected '" << name << "' to be ";
+  if (std::isinf(low))
+    error << "finite";
+  else if (std::isinf(high))
+    error << "finite and at least " << text(low);
+  else
+    error << "in [" << text(low) << ", " << text(high) << ")";
+  return error << ", but got " << text(value);
 }

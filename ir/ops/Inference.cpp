@@ -84,3 +84,20 @@ LogicalResult infer::expectShape(Loc loc, StringRef name, Type type,
   return emitOptionalError(loc, "expected '", name, "' to have shape ",
                            text(shape), ", but got ", type);
 }
+
+LogicalResult infer::inferReduced(Loc loc, Type operand, Sizes dims,
+                                  Types &types) {
+  auto from = infer::shapeOf(loc, operand);
+  if (failed(from))
+    return failure();
+  int64_t rank = from->size();
+  for (auto [i, d] : llvm::enumerate(dims))
+    if (d < 0 || d >= rank || (i > 0 && d <= dims[i - 1]))
+      return fail(loc, "expected 'over' to rise within [0, " + Twine(rank) +
+                           "), but got " + text(dims));
+  SmallVector<int64_t> shape;
+  for (int64_t d = 0; d < rank; ++d)
+    if (!llvm::is_contained(dims, d))
+      shape.push_back((*from)[d]);
+  return pushShape(loc, operand, shape, types);
+}

@@ -48,6 +48,10 @@ mlir::LogicalResult expectSameElements(Loc loc, mlir::Type a, mlir::Type b);
 mlir::LogicalResult expectShape(Loc loc, llvm::StringRef name, mlir::Type type,
                                 Sizes shape);
 
+/// The type of a reduction: `operand` without `dims`, which must rise.
+mlir::LogicalResult inferReduced(Loc loc, mlir::Type operand, Sizes dims,
+                                 Types &types);
+
 } // namespace tandem::infer
 
 #endif

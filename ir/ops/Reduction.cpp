@@ -1,6 +1,7 @@
 //===- Reduction.cpp - combining along dimensions -------------------------===//
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
+#include "ir/ops/Inference.h"
 #include "ir/ops/Scalar.h"
 #include "ir/reference/Generic.h"
 
@@ -26,28 +27,12 @@ void TandemDialect::addReductionOps() {
 // Types
 //===----------------------------------------------------------------------===//
 
-static LogicalResult inferReduced(std::optional<Location> loc, Type operand,
-                                  ArrayRef<int64_t> dims,
-                                  SmallVectorImpl<Type> &types) {
-  auto type = cast<RankedTensorType>(operand);
-  for (auto [i, d] : llvm::enumerate(dims))
-    if (d < 0 || d >= type.getRank() || (i > 0 && d <= dims[i - 1]))
-      return emitOptionalError(loc, "expected 'over' to rise within [0, ",
-                               type.getRank(), "), but entry ", i, " is ", d);
-  SmallVector<int64_t> shape;
-  for (int64_t d = 0; d < type.getRank(); ++d)
-    if (!llvm::is_contained(dims, d))
-      shape.push_back(type.getDimSize(d));
-  types.push_back(type.clone(shape));
-  return success();
-}
-
 #define TANDEM_REDUCTION(OP)                                                   \
   LogicalResult OP::inferReturnTypes(                                          \
       MLIRContext *, std::optional<Location> loc, Adaptor adaptor,             \
       SmallVectorImpl<Type> &types) {                                          \
-    return inferReduced(loc, adaptor.getX().getType(), adaptor.getDims(),      \
-                        types);                                                \
+    return infer::inferReduced(loc, adaptor.getX().getType(),                  \
+                               adaptor.getDims(), types);                      \
   }
 TANDEM_REDUCTION(ReduceSumOp)
 TANDEM_REDUCTION(ReduceMaxOp)

@@ -1,0 +1,159 @@
+//===- Product.cpp - linear and attention, made of matmul -----------------===//
+#include "ir/Ops.h"
+#include "ir/ops/Composite.h"
+#include "ir/reference/Generic.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::infer;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// linear
+//===----------------------------------------------------------------------===//
+
+LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                         Adaptor adaptor, Types &types) {
+  Type x = adaptor.getX().getType(), w = adaptor.getW().getType();
+  auto xShape = infer::shapeOf(loc, x);
+  if (failed(xShape) || failed(expectRank(loc, "w", w, 2)) ||
+      failed(expectSameElements(loc, x, w)))
+    return failure();
+  Sizes wShape = cast<RankedTensorType>(w).getShape();
+  if (xShape->empty() || xShape->back() != wShape[1])
+    return fail(loc, "expected the last dimension of 'x' to be " +
+                         Twine(wShape[1]) + " as 'w' " + text(wShape) +
+                         " has, but got " + text(*xShape));
+  if (Value bias = adaptor.getBias())
+    if (failed(expectSameElements(loc, x, bias.getType())) ||
+        failed(expectShape(loc, "bias", bias.getType(), wShape.take_front())))
+      return failure();
+  SmallVector<int64_t> shape(xShape->drop_back());
+  shape.push_back(wShape[0]);
+  return pushShape(loc, x, shape, types);
+}
+
+SmallVector<Value> LinearOp::decompose(OpBuilder &b) {
+  Expr x(b, getLoc(), getX());
+  int64_t columns = x.dim(x.rank() - 1);
+  int64_t rows = x.type().getNumElements() / columns;
+  Expr flat = x.reshape({rows, columns});
+  Expr y = x.wrap(MatmulOp::create(b, getLoc(), flat, getW(),
+                                   /*transpose_lhs=*/false,
+                                   /*transpose_rhs=*/true));
+  if (getBias())
+    y = y + x.wrap(getBias()).broadcastTo(y.shape(), {1});
+  return {y.reshape(getY().getType().getShape())};
+}
+
+void LinearOp::evaluate(reference::Inputs in, reference::Outputs out) {
+  int64_t outputs = in[1]->dim(0), inputs = in[1]->dim(1);
+  for (int64_t i = 0; i < out[0].size(); ++i) {
+    int64_t row = i / outputs, o = i % outputs;
+    double sum = in.size() > 2 ? (*in[2])[o] : 0.0;
+    for (int64_t k = 0; k < inputs; ++k)
+      sum += (*in[0])[row * inputs + k] * (*in[1])[o * inputs + k];
+    out[0][i] = sum;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  Type q = adaptor.getQ().getType(), k = adaptor.getK().getType(),
+       v = adaptor.getV().getType();
+  auto qShape = infer::shapeOf(loc, q), kShape = infer::shapeOf(loc, k),
+       vShape = infer::shapeOf(loc, v);
+  if (failed(qShape) || failed(kShape) || failed(vShape) ||
+      failed(expectSameElements(loc, q, k)) ||
+      failed(expectSameElements(loc, q, v)))
+    return failure();
+  size_t rank = qShape->size();
+  if (rank < 2 || kShape->size() != rank || vShape->size() != rank ||
+      qShape->drop_back(2) != kShape->drop_back(2) ||
+      qShape->drop_back(2) != vShape->drop_back(2) ||
+      qShape->back() != kShape->back() ||
+      (*kShape)[rank - 2] != (*vShape)[rank - 2])
+    return fail(loc, "expected 'q' [..., T, D], 'k' [..., S, D] and 'v' [..., "
+                     "S, E] with equal leading dimensions, but got " +
+                         text(*qShape) + ", " + text(*kShape) + " and " +
+                         text(*vShape));
+  SmallVector<int64_t> shape(*qShape);
+  shape.back() = vShape->back();
+  return pushShape(loc, q, shape, types);
+}
+
+LogicalResult AttentionOp::verify() {
+  // The scores are a tensor too.
+  SmallVector<int64_t> scores(getQ().getType().getShape());
+  scores.back() = getK().getType().getShape()[scores.size() - 2];
+  if (!isTensorShape(scores))
+    return emitOpError() << "expected scores of at most 2^40 elements, but got "
+                         << text(scores);
+  if (getScale())
+    return composite::verifyNumber(
+        *this, "scale", getScale()->convertToDouble(), -kInfinity, kInfinity);
+  return success();
+}
+
+static double scaleOf(AttentionOp op) {
+  if (auto scale = op.getScale())
+    return scale->convertToDouble();
+  return 1 /
+         std::sqrt(static_cast<double>(op.getQ().getType().getShape().back()));
+}
+
+SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
+  Type type = composite::computeType(getQ());
+  Expr q(b, getLoc(), getQ());
+  int64_t rank = q.rank();
+  Expr scores = q.wrap(MatmulOp::create(b, getLoc(), getQ(), getK(),
+                                        /*transpose_lhs=*/false,
+                                        /*transpose_rhs=*/true))
+                    .cast(type) *
+                scaleOf(*this);
+  if (getCausal()) {
+    Type index = composite::indexType(
+        getContext(), std::max(scores.dim(rank - 2), scores.dim(rank - 1)));
+    Expr row = composite::iota(q, index, scores.shape(), rank - 2);
+    Expr column = composite::iota(q, index, scores.shape(), rank - 1);
+    scores = select(compare(ComparePredicate::le, column, row), scores,
+                    scores.like(-kInfinity));
+  }
+  Expr weights =
+      composite::softmax(scores, rank - 1).cast(q.type().getElementType());
+  return {MatmulOp::create(b, getLoc(), weights, getV(),
+                           /*transpose_lhs=*/false, /*transpose_rhs=*/false)};
+}
+
+void AttentionOp::evaluate(reference::Inputs in, reference::Outputs out) {
+  const auto &q = *in[0], &k = *in[1], &v = *in[2];
+  int64_t T = q.dim(q.rank() - 2), D = q.dim(q.rank() - 1);
+  int64_t S = k.dim(k.rank() - 2), E = v.dim(v.rank() - 1);
+  double scale = scaleOf(*this);
+  std::vector<double> weight(S);
+  for (int64_t batch = 0; batch < q.size() / (T * D); ++batch)
+    for (int64_t t = 0; t < T; ++t) {
+      int64_t seen = getCausal() ? std::min(S, t + 1) : S;
+      double largest = -kInfinity, sum = 0;
+      for (int64_t s = 0; s < seen; ++s) {
+        weight[s] = 0;
+        for (int64_t d = 0; d < D; ++d)
+          weight[s] += q[(batch * T + t) * D + d] * k[(batch * S + s) * D + d];
+        largest = std::fmax(largest, weight[s] * scale);
+      }
+      for (int64_t s = 0; s < seen; ++s)
+        sum += weight[s] = std::exp(weight[s] * scale - largest);
+      for (int64_t s = 0; s < seen; ++s)
+        for (int64_t e = 0; e < E; ++e)
+          out[0][(batch * T + t) * E + e] +=
+              weight[s] / sum * v[(batch * S + s) * E + e];
+    }
+}
