@@ -43,8 +43,9 @@ def BuildJoint : ModulePass<"tandem-build-joint"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "", "the output to differentiate; "
-      "by default the one named 'loss', else every one that depends on an "
-      "argument that requires grad">,
+      "by default the one that the module's 'tandem.loss' names, else the one "
+      "named 'loss', else every one that depends on an argument that requires "
+      "grad">,
     Option<"inference", "inference", "bool", "false", "keep only '@evaluate'">,
   ];
 }

@@ -221,12 +221,16 @@ struct BuildJoint : tandem::impl::BuildJointBase<BuildJoint> {
         failed(checkDoor(module, "functionalize")))
       return signalPassFailure();
     auto graph = module.lookupSymbol<func::FuncOp>("graph");
+    StringRef chosen = loss;
+    if (auto named = module->getAttrOfType<StringAttr>(kLossAttr);
+        named && chosen.empty())
+      chosen = named.getValue();
     if (failed(buildEvaluate(graph)))
       return signalPassFailure();
     if (inference) {
       graph.erase();
     } else if (failed(decomposeComposites(graph)) ||
-               failed(JointBuilder(module, graph).run(loss))) {
+               failed(JointBuilder(module, graph).run(chosen))) {
       return signalPassFailure();
     }
     if (failed(leavePhase(module, "joint")))

@@ -118,3 +118,19 @@ module @identity attributes {tandem.phase = "functionalize"} {
     return %x, %x : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// The module names the loss: the other output has no cotangent.
+// CHECK-LABEL: module @named
+// CHECK-SAME: tandem.loss = "b"
+module @named attributes {tandem.phase = "functionalize", tandem.loss = "b"} {
+  // CHECK: func.func @joint(%[[X:[a-z0-9]+]]: {{.*}}, %[[DB:[a-z0-9]+]]: tensor<4xf32> {tandem.role = #tandem.role<cotangent of "b">})
+  // CHECK: tandem.neg %[[DB]] {tandem.pass = "backward"}
+  func.func @graph(%x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "loss">},
+          tensor<4xf32> {tandem.role = #tandem.role<output "b">}) {
+    %b = tandem.neg %x : tensor<4xf32>
+    return %x, %b : tensor<4xf32>, tensor<4xf32>
+  }
+}
