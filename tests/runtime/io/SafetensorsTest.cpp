@@ -1,6 +1,7 @@
 //===- SafetensorsTest.cpp - reading and writing safetensors files --------===//
 #include "runtime/io/Safetensors.h"
 #include "tests/runtime/io/Bytes.h"
+#include "tests/runtime/io/Fixture.h"
 
 namespace tandem::io::test {
 namespace {
@@ -40,6 +41,17 @@ TEST(Safetensors, readsTensorsAndMetadata) {
   EXPECT_EQ(elements<uint8_t>(*a), (std::vector<uint8_t>{1, 2, 3, 4}));
   EXPECT_EQ(elements<int16_t>(*b), (std::vector<int16_t>{5, 6}));
   EXPECT_FALSE(parsed->find("c"));
+}
+
+TEST(Safetensors, readsWhatThePackageWrites) {
+  auto file = Safetensors::read(fixture("package.safetensors"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->metadata().at("k"), "v");
+  EXPECT_EQ(file->entries().size(), 3u);
+  EXPECT_EQ(elements<int64_t>(*file->find("a")),
+            (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(elements<float>(*file->find("b")), (std::vector<float>{1, 1, 1}));
+  EXPECT_EQ(elements<uint8_t>(*file->find("c")), std::vector<uint8_t>{1});
 }
 
 TEST(Safetensors, writesKnownBytes) {

@@ -1,0 +1,42 @@
+//===- SafetensorsFuzz.cpp - any bytes as a safetensors file --------------===//
+//
+// A file that is accepted is written and read again: the same tensors and
+// metadata; and its tensors are disjoint parts of it.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/Safetensors.h"
+#include "tests/fuzz/Fuzz.h"
+
+using namespace tandem;
+using namespace tandem::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const auto *begin = reinterpret_cast<const std::byte *>(data);
+  auto file = io::Safetensors::parse({begin, begin + size});
+  if (!file) {
+    requireMessage(file.status());
+    return 0;
+  }
+  std::map<std::string, io::ArrayView> tensors;
+  size_t total = 0;
+  for (const auto &[name, entry] : file->entries()) {
+    require(entry.offset <= size && entry.bytes <= size - entry.offset);
+    tensors.emplace(name, *file->find(name));
+    requireWhole(tensors[name]);
+    total += entry.bytes;
+  }
+  require(total <= size);
+
+  std::vector<io::ArrayView> order;
+  std::vector<std::byte> written =
+      io::safetensorsHeader(tensors, file->metadata(), order);
+  require(order.size() == tensors.size());
+  for (const io::ArrayView &view : order)
+    written.insert(written.end(), view.bytes.begin(), view.bytes.end());
+  auto again = io::Safetensors::parse(written);
+  require(again.ok() && again->metadata() == file->metadata());
+  require(again->entries().size() == tensors.size());
+  for (const auto &[name, view] : tensors)
+    require(same(view, *again->find(name)));
+  return 0;
+}
