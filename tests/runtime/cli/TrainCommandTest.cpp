@@ -231,6 +231,36 @@ TEST_F(TrainCommand, keepsTheOldCheckpoint) {
   EXPECT_EQ(folder().list(), before);
 }
 
+TEST_F(TrainCommand, savesOnTheWay) {
+  // Killed without a chance to save, it leaves the last whole checkpoint.
+  Start start;
+  start.watch = [](pid_t, const std::string &err) {
+    return err.find("step") != std::string::npos ? SIGKILL : 0;
+  };
+  Ended ended = train({"--steps=1000000000", "--save=w.st", "--save-every=5",
+                       "--report-interval=12"},
+                      start);
+  EXPECT_EQ(ended.code, -SIGKILL);
+  auto file = io::Safetensors::read(path("w.st"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  int64_t total = std::stoll(file->metadata().at("tandem.total_steps"));
+  EXPECT_GE(total, 10);
+  EXPECT_EQ(total % 5, 0);
+}
+
+TEST_F(TrainCommand, takesRowsInTheirOrderWhenAsked) {
+  ASSERT_EQ(train({"--steps=1", "--save=w.st"}).code, 0);
+  auto losses = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--epochs=1", "--params=w.st", "--log=l.jsonl"});
+    EXPECT_EQ(train(more).code, 0);
+    return text("l.jsonl");
+  };
+  std::string inOrder = losses({"--no-shuffle", "--seed=1"});
+  EXPECT_EQ(inOrder, losses({"--no-shuffle", "--seed=2"}));
+  EXPECT_NE(inOrder, losses({"--seed=1"}));
+  EXPECT_NE(losses({"--seed=1"}), losses({"--seed=2"}));
+}
+
 TEST_F(TrainCommand, trainsOnNaNAndSaysSoOnce) {
   Array x = features(22);
   float nan = NAN;
