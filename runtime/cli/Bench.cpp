@@ -153,7 +153,7 @@ void print(const BenchOptions &options, const Model &model,
               {"median", milliseconds(median)},
               {"min", milliseconds(timing.sorted.front())},
               {"p90", milliseconds(timing.at(0.9))},
-              {"samples/s", roundedText(rate)},
+              {"samples/s", rateText(rate)},
               {"planned peak", bytesText(program.peakBytes)},
               {"actual peak", bytesText(peak)}},
              true);

@@ -120,9 +120,8 @@ Status OptionTable::parse(Words words) {
     size_t equals = word.find('=');
     std::string name(word.substr(0, equals));
     auto option =
-        std::find_if(options_.begin(), options_.end(), [&](const Option &o) {
-          return name == written(o.name);
-        });
+        std::find_if(options_.begin(), options_.end(),
+                     [&](const Option &o) { return name == written(o.name); });
     if (option == options_.end()) {
       problem("unknown option '" + name + "'");
       continue;
@@ -159,11 +158,10 @@ std::string OptionTable::help(std::string_view tool) const {
   for (const Positional &p : positionals_)
     rows.emplace_back(p.name, p.help);
   for (const Option &o : options_)
-    rows.emplace_back(written(o.name) +
-                          (o.value.empty() ? ""
-                           : o.name.size() == 1
-                               ? " " + std::string(o.value)
-                               : "=" + std::string(o.value)),
+    rows.emplace_back(written(o.name) + (o.value.empty() ? ""
+                                         : o.name.size() == 1
+                                             ? " " + std::string(o.value)
+                                             : "=" + std::string(o.value)),
                       o.help);
   rows.emplace_back("--help", "print this text");
   size_t width = 0;

@@ -36,6 +36,13 @@ std::string roundedText(double value) {
   return text;
 }
 
+std::string rateText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 100 ? "%.3g" : "%.0f",
+                std::min(value, 1e18));
+  return text;
+}
+
 std::string bytesText(int64_t bytes) {
   const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = double(bytes);

@@ -18,6 +18,9 @@ std::string numberText(double value);
 /// Returns `value` with at most six digits, for people.
 std::string roundedText(double value);
 
+/// Returns a number of things a second: whole ones from 100 on.
+std::string rateText(double value);
+
 /// Returns "1.5 MiB".
 std::string bytesText(int64_t bytes);
 
