@@ -1,0 +1,88 @@
+#!/bin/bash
+# compile.sh BIN EXAMPLES - the command `tandem compile`, as a user meets it:
+# phases, dumps, resuming, equal bytes, and everything that can be wrong.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+model=$2/digits/mlp.mlir
+cd "$work" || exit 1
+
+# Whole, twice: the same bytes; and with one thread.
+expect 0 '' "$tandem" compile "$model" -o a.tdm --optimizer=adamw:lr=1e-3
+expect 0 '' "$tandem" compile "$model" -o b.tdm --optimizer=adamw:lr=1e-3
+expect 0 '' "$tandem" compile "$model" -o c.tdm --optimizer=adamw:lr=1e-3 \
+  --threads=1
+cmp a.tdm b.tdm || fail 'two compilations differ'
+cmp a.tdm c.tdm || fail 'one thread and several give different bytes'
+
+# Phase by phase: a dump of each, and going on from any gives the same bytes.
+expect 0 '' "$tandem" compile "$model" -o d.tdm --optimizer=adamw:lr=1e-3 \
+  --dump-phases=dumps
+names=$(cd dumps && echo *)
+[ "$names" = "digits_mlp.01.capture.mlir digits_mlp.02.functionalize.mlir \
+digits_mlp.03.joint.mlir digits_mlp.04.optimize.mlir \
+digits_mlp.05.partition.mlir digits_mlp.06.plan.mlir \
+digits_mlp.07.lower.mlir" ] || fail "dumps are: $names"
+for phase in 02.functionalize 03.joint 04.optimize; do
+  expect 0 '' "$tandem" compile dumps/digits_mlp.$phase.mlir -o e.tdm \
+    --optimizer=adamw:lr=1e-3
+  cmp a.tdm e.tdm || fail "resuming from $phase gives other bytes"
+done
+for phase in 05.partition 06.plan 07.lower; do
+  expect 0 '' "$tandem" compile dumps/digits_mlp.$phase.mlir -o e.tdm
+  cmp a.tdm e.tdm || fail "resuming from $phase gives other bytes"
+done
+expect 0 '^module @digits_mlp.*tandem.phase = "joint"' \
+  "$tandem" compile "$model" --stop-after=joint
+expect 0 '^emit ' "$tandem" compile "$model" -o f.tdm --time-report
+expect 0 '' "$tandem" compile "$model" -o g.tdm --inference
+expect 0 'evaluate' "$tandem" inspect g.tdm
+expect 0 '"programs"' "$tandem" inspect a.tdm --json
+expect 0 'saved' "$tandem" inspect "$model"
+
+# Wrong use.
+expect 2 'missing argument MODEL' "$tandem" compile
+expect 2 'expected -o' "$tandem" compile "$model"
+expect 2 "unknown option '--lost'" "$tandem" compile "$model" -o x.tdm --lost=1
+expect 2 'expected --stop-after to be one of' \
+  "$tandem" compile "$model" --stop-after=jiont
+expect 2 'expected --partition' "$tandem" compile "$model" -o x.tdm --partition=x
+expect 2 'expected --target' "$tandem" compile "$model" -o x.tdm --target=tpu
+expect 2 "unknown processor 'i9000'" \
+  "$tandem" compile "$model" -o x.tdm --target=cpu:i9000
+expect 2 'exclude each other' \
+  "$tandem" compile "$model" -o x.tdm --inference --optimizer=sgd:lr=1
+expect 2 'past .joint' "$tandem" compile dumps/digits_mlp.04.optimize.mlir \
+  -o x.tdm --loss=loss
+expect 1 "no(t an)? output|'lost'" "$tandem" compile "$model" -o x.tdm --loss=lost
+expect 1 'sgdd' "$tandem" compile "$model" -o x.tdm --optimizer=sgdd:lr=1
+expect 2 'expected a model in .mlir or .json' \
+  "$tandem" compile "$1/tandem" -o x.tdm
+expect 1 'No such file' "$tandem" compile nowhere.mlir -o x.tdm
+expect 1 'cannot|No such file' "$tandem" compile "$model" -o nowhere/x.tdm
+[ -e x.tdm ] && fail 'a failed compilation left a file'
+
+# Wrong models: located, and the right exit code.
+sed 's/tandem.relu/tandem.rely/' "$model" >bad.mlir
+expect 1 'bad.mlir:[0-9]+:[0-9]+: error: .*tandem.rely' \
+  "$tandem" compile bad.mlir -o x.tdm
+sed 's/tensor<10x128xf32>/tensor<10x129xf32>/g' "$model" >bad.mlir
+expect 1 'bad.mlir:[0-9]+:[0-9]+: error: .*' "$tandem" compile bad.mlir -o x.tdm
+head -c 700 "$model" >bad.mlir
+expect 1 'bad.mlir:[0-9]+:[0-9]+: error: ' "$tandem" compile bad.mlir -o x.tdm
+sed 's/"fc0.w"/"fc1.w"/' "$model" >bad.mlir
+expect 1 'unique' "$tandem" compile bad.mlir -o x.tdm
+printf '{"format": "tandem-graph"' >bad.json
+expect 1 'bad.json:1:[0-9]+: not JSON' "$tandem" compile bad.json -o x.tdm
+: >empty.mlir
+expect 1 'empty.mlir|graph' "$tandem" compile empty.mlir -o x.tdm
+
+# A full disk and a folder that may not be written leave nothing behind.
+mkdir full
+if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
+  expect 1 'full/x.tdm' "$tandem" compile "$model" -o full/x.tdm
+  [ -z "$(ls -A full)" ] || fail "a full disk kept: $(ls -A full)"
+  umount full
+else
+  echo 'skipped: a full disk (mounting a small file system is not allowed here)'
+fi
+finish

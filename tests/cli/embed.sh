@@ -1,0 +1,19 @@
+#!/bin/bash
+# embed.sh BIN EXAMPLES - the C program that links the runtime alone trains the
+# digits and predicts unseen ones.
+source "$(dirname "$0")/expect.sh"
+bin=$1 data=$2/digits/data
+cd "$work" || exit 1
+[ "$(wc -l <"$2/embed/embed.c")" -lt 100 ] || fail 'embed.c has 100 lines'
+expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o mlp.tdm \
+  --optimizer=adamw:lr=2e-3
+# The bytes after the header of a u8 npy file (128 bytes) are the elements.
+tail -c +129 "$data/train_images.npy" >images
+tail -c +129 "$data/train_labels.npy" >labels
+expect 0 '(2[89]|3[0-2]) of 32 unseen digits right' \
+  "$bin/embed" mlp.tdm images labels
+printf '%s\n' "$out"
+readelf -d "$bin/embed" | grep NEEDED | grep -E 'LLVM|MLIR' &&
+  fail 'embed needs the compiler'
+expect 1 'cannot read' "$bin/embed" mlp.tdm nowhere labels
+finish
