@@ -199,6 +199,9 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
     return builder.getIntegerAttr(element,
                                   static_cast<int64_t>(json.get<double>()));
   }
+  // The one flag that is on unless it is said to be off.
+  if (name == "count_include_pad" && json.is_boolean())
+    return builder.getBoolAttr(json.get<bool>());
   if (json.is_boolean())
     return json.get<bool>() ? builder.getUnitAttr() : Attribute();
   if (json.is_number_integer())

@@ -30,6 +30,9 @@ public:
   AttributeList &unit(StringRef name, bool on) {
     return on ? add(name, b.getUnitAttr()) : *this;
   }
+  AttributeList &flag(StringRef name, bool value) {
+    return add(name, b.getBoolAttr(value));
+  }
   AttributeList &add(StringRef name, Attribute value) {
     list.push_back(b.getNamedAttr(name, value));
     return *this;
@@ -360,7 +363,7 @@ Tensor tandem::avgPool2d(const Tensor &x, Pool2dOptions options, Where where) {
     return x;
   AttributeList attributes = poolAttributes(x, options);
   return call("avg_pool2d", {x},
-              attributes.unit("count_include_pad", options.countPadding),
+              attributes.flag("count_include_pad", options.countPadding),
               where);
 }
 

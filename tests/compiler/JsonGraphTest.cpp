@@ -3,7 +3,9 @@
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sstream>
 
 using namespace tandem;
 
@@ -124,4 +126,17 @@ TEST(JsonGraph, NothingIsTooStrange) {
     EXPECT_EQ(import(text).module, "") << text;
   std::string deep(100000, '[');
   EXPECT_EQ(import(deep).module, "");
+}
+
+TEST(JsonGraph, TheExampleOfTheDocumentationIsRight) {
+  std::ifstream file(TANDEM_SOURCE_DIR "/docs/JSON_GRAPH.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  std::string text = page.str();
+  size_t begin = text.find("```json\n");
+  ASSERT_NE(begin, std::string::npos);
+  begin += 8;
+  Outcome outcome = import(text.substr(begin, text.find("```", begin) - begin));
+  EXPECT_EQ(outcome.message, "");
+  EXPECT_NE(outcome.module.find("tandem.cross_entropy"), std::string::npos);
 }
