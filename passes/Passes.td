@@ -83,4 +83,43 @@ def PartitionJoint : ModulePass<"tandem-partition-joint"> {
   ];
 }
 
+//===----------------------------------------------------------------------===//
+// plan
+//===----------------------------------------------------------------------===//
+
+def PlanPrograms : ModulePass<"tandem-plan-programs"> {
+  let summary = "Groups ops into kernels and gives every value its place";
+  let description = [{
+    Fuses the ops of every program into kernels (docs/ARCHITECTURE.md, section
+    6), in the order of the program, and gives each kernel's result an offset in
+    the arena, a result or an argument.
+  }];
+  let options = [
+    Option<"remarks", "remarks", "bool", "false",
+           "say how many kernels and bytes each program has">,
+  ];
+  let dependentDialects = [
+    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// lower
+//===----------------------------------------------------------------------===//
+
+def LowerToCpu : Pass<"tandem-lower-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "Makes an LLVM function of each distinct kernel, and launches";
+  let description = [{
+    The functions stand in `module @cpu` and have the ABI of
+    docs/ARCHITECTURE.md, section 3.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
+    "::mlir::index::IndexDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 #endif

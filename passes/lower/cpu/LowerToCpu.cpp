@@ -1,0 +1,300 @@
+//===- LowerToCpu.cpp - kernels become functions, programs launches -------===//
+//
+// One function per distinct kernel: equal regions (locations, names and places
+// aside) share one. Each is written twice over: `NAME.body`, whose parameters
+// are the buffers, distinct and aligned, so that LLVM knows they do not
+// overlap; and `NAME`, with the kernel ABI (docs/ARCHITECTURE.md, section 3),
+// which loads the buffers and calls the body, into which LLVM then inlines it.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Doors.h"
+#include "passes/Passes.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/ToLLVM.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_LOWERTOCPU
+#include "passes/Passes.h.inc"
+} // namespace tandem
+
+using namespace mlir;
+using namespace tandem;
+
+static constexpr StringLiteral kInPlaceAttr = "in_place";
+
+static OpClass classOf(Operation &op) {
+  if (auto cost = dyn_cast<CostOpInterface>(op))
+    return cost.getOpClass();
+  return OpClass::Program;
+}
+
+/// The class of a kernel is that of its anchor, or of its reductions, or
+/// pointwise.
+static OpClass classOf(KernelOp kernel) {
+  OpClass result = OpClass::Pointwise;
+  for (Operation &op : kernel.getBody().front()) {
+    OpClass opClass = classOf(op);
+    if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
+        opClass == OpClass::Indexed)
+      return opClass;
+    if (opClass == OpClass::Reduction)
+      result = opClass;
+  }
+  return result;
+}
+
+/// What two kernels have in common exactly if one function serves both.
+static std::string keyOf(KernelOp kernel) {
+  KernelOp copy = kernel.clone();
+  copy.setName("");
+  copy.removeBuffersAttr();
+  copy.setStream(0);
+  copy.walk([](Operation *op) { op->removeAttr(kPassAttr); });
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  for (Type type : kernel->getOperandTypes())
+    stream << type << ' ';
+  copy->setOperands({});
+  copy->print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  copy->destroy();
+  return key;
+}
+
+/// Which input each result overwrites; -1 for none.
+static SmallVector<int64_t> inPlaceInputs(KernelOp kernel) {
+  SmallVector<int64_t> inputs(kernel.getNumResults(), -1);
+  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
+    for (Attribute pair : pairs) {
+      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(pair).asArrayRef();
+      inputs[numbers[0]] = numbers[1];
+    }
+  return inputs;
+}
+
+namespace {
+struct Lowered {
+  SymbolRefAttr symbol;
+  cpu::Work work;
+};
+
+class LowerToCpu : public tandem::impl::LowerToCpuBase<LowerToCpu> {
+public:
+  void runOnOperation() override;
+
+private:
+  FailureOr<Lowered> lower(KernelOp kernel);
+  FailureOr<cpu::Work> emitBody(KernelOp kernel, StringRef name);
+  void emitWrapper(KernelOp kernel, StringRef name, const cpu::Work &work);
+
+  ModuleOp target;
+  llvm::StringMap<Lowered> byKey;
+  llvm::StringMap<int> namesUsed;
+};
+} // namespace
+
+/// A tensor as a memref.
+static MemRefType memrefOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  Type element = type.getElementType();
+  if (element.isInteger(1))
+    element = IntegerType::get(element.getContext(), 8);
+  return MemRefType::get(type.getShape(), element);
+}
+
+static std::string bodyName(StringRef name) { return (name + ".body").str(); }
+
+FailureOr<cpu::Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
+  Location loc = kernel.getLoc();
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
+  SmallVector<Type> types;
+  for (Type type : kernel->getOperandTypes())
+    types.push_back(memrefOf(type));
+  for (auto [type, input] :
+       llvm::zip_equal(kernel->getResultTypes(), overwrites))
+    if (input < 0)
+      types.push_back(memrefOf(type));
+  unsigned buffers = types.size();
+  types.append({b.getIndexType(), b.getIndexType(),
+                MemRefType::get({1}, b.getI8Type())});
+  auto func = func::FuncOp::create(b, loc, bodyName(name),
+                                   b.getFunctionType(types, {}));
+  func.setPrivate();
+  for (unsigned i = 0; i < types.size(); ++i)
+    if (isa<MemRefType>(types[i])) {
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      b.getUnitAttr());
+      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                      b.getI64IntegerAttr(64));
+    }
+
+  Block *entry = func.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  auto end = func::ReturnOp::create(b, loc);
+  b.setInsertionPoint(end);
+  cpu::KernelBody body;
+  unsigned inputs = kernel->getNumOperands(), next = inputs;
+  for (unsigned i = 0; i < inputs; ++i)
+    body.inputs.push_back(entry->getArgument(i));
+  for (int64_t input : overwrites)
+    body.outputs.push_back(
+        entry->getArgument(input < 0 ? next++ : static_cast<unsigned>(input)));
+  body.begin = entry->getArgument(buffers);
+  body.end = entry->getArgument(buffers + 1);
+  BlockArgument scratch = entry->getArgument(buffers + 2);
+  body.scratch = memref::CastOp::create(
+      b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), scratch);
+
+  OpClass opClass = classOf(kernel);
+  bool isLoops = opClass == OpClass::Pointwise || opClass == OpClass::Reduction;
+  FailureOr<cpu::Work> work = isLoops ? cpu::emitLoops(kernel, b, body)
+                                      : cpu::emitAnchor(kernel, b, body);
+  if (failed(work))
+    return failure();
+  // Only now is the scratch's size known.
+  auto scratchType = MemRefType::get({std::max<int64_t>(work->scratchBytes, 1)},
+                                     b.getI8Type());
+  scratch.setType(scratchType);
+  types.back() = scratchType;
+  func.setFunctionType(b.getFunctionType(types, {}));
+  return work;
+}
+
+/// The function with the kernel ABI around an already lowered body.
+void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
+                             const cpu::Work &work) {
+  Location loc = kernel.getLoc();
+  MLIRContext *context = &getContext();
+  auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(bodyName(name));
+  bodyFunc.setLinkage(LLVM::Linkage::Internal);
+  bodyFunc.setAlwaysInline(true);
+
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(context),
+      {pointer, b.getI64Type(), b.getI64Type(), pointer});
+  auto func = LLVM::LLVMFuncOp::create(b, loc, name, type);
+  SmallVector<Attribute> ops;
+  double bytes = 0;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    ops.push_back(b.getStringAttr(op.getName().getStringRef()));
+  for (Type t : kernel->getOperandTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
+  for (Type t : kernel->getResultTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
+  func->setAttr(
+      kKernelAttr,
+      b.getDictionaryAttr(
+          {b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
+           b.getNamedAttr("ops", b.getArrayAttr(ops)),
+           b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
+           b.getNamedAttr("bytes",
+                          b.getI64IntegerAttr(static_cast<int64_t>(bytes))),
+           b.getNamedAttr("scratch_bytes",
+                          b.getI64IntegerAttr(work.scratchBytes))}));
+
+  Block *entry = func.addEntryBlock(b);
+  b.setInsertionPointToStart(entry);
+  Value buffers = entry->getArgument(0);
+  auto load = [&](unsigned i) -> Value {
+    Value place =
+        LLVM::GEPOp::create(b, loc, pointer, pointer, buffers,
+                            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    return LLVM::LoadOp::create(b, loc, pointer, place);
+  };
+  unsigned inputs = kernel->getNumOperands();
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < inputs; ++i)
+    arguments.push_back(load(i));
+  for (auto [i, input] : llvm::enumerate(inPlaceInputs(kernel)))
+    if (input < 0)
+      arguments.push_back(load(inputs + i));
+  arguments.append(
+      {entry->getArgument(1), entry->getArgument(2), entry->getArgument(3)});
+  LLVM::CallOp::create(b, loc, bodyFunc, arguments);
+  LLVM::ReturnOp::create(b, loc, ValueRange{});
+}
+
+FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
+  std::string key = keyOf(kernel);
+  if (auto known = byKey.find(key); known != byKey.end())
+    return known->second;
+  std::string name =
+      (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
+  FailureOr<cpu::Work> work = emitBody(kernel, name);
+  if (failed(work))
+    return failure();
+  auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),
+                                   FlatSymbolRefAttr::get(&getContext(), name));
+  Lowered lowered{symbol, *work};
+  byKey[key] = lowered;
+  return lowered;
+}
+
+void LowerToCpu::runOnOperation() {
+  ModuleOp module = getOperation();
+  if (failed(expectPhase(module, "plan")))
+    return signalPassFailure();
+  byKey.clear();
+  namesUsed.clear();
+  SmallVector<KernelOp> kernels;
+  for (auto func : module.getOps<func::FuncOp>())
+    func.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+  bool broken = false;
+  for (KernelOp kernel : kernels)
+    if (!kernel.getBuffersAttr()) {
+      kernel.emitOpError() << "expected 'buffers': plan comes before lower";
+      broken = true;
+    }
+  if (broken)
+    return signalPassFailure();
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  target = ModuleOp::create(b, module.getLoc(), "cpu");
+
+  SmallVector<Lowered> lowered;
+  SmallVector<std::pair<KernelOp, Lowered>> distinct;
+  llvm::DenseSet<SymbolRefAttr> seen;
+  for (KernelOp kernel : kernels) {
+    FailureOr<Lowered> one = lower(kernel);
+    broken |= failed(one);
+    lowered.push_back(failed(one) ? Lowered() : *one);
+    if (succeeded(one) && seen.insert(one->symbol).second)
+      distinct.push_back({kernel, *one});
+  }
+  if (broken)
+    return signalPassFailure();
+
+  OpPassManager pipeline(ModuleOp::getOperationName());
+  cpu::buildToLLVM(pipeline);
+  if (failed(runPipeline(pipeline, target)))
+    return signalPassFailure();
+  for (auto &[kernel, one] : distinct)
+    emitWrapper(kernel, one.symbol.getLeafReference(), one.work);
+
+  for (auto [kernel, one] : llvm::zip_equal(kernels, lowered)) {
+    b.setInsertionPoint(kernel);
+    auto launch = LaunchOp::create(
+        b, kernel.getLoc(), kernel.getResultTypes(), one.symbol,
+        kernel.getInputs(), kernel.getBuffersAttr(),
+        b.getI64IntegerAttr(one.work.items),
+        b.getI64IntegerAttr(std::max<int64_t>(one.work.grain, 1)),
+        b.getI64IntegerAttr(kernel.getStream()));
+    kernel.replaceAllUsesWith(launch.getResults());
+    kernel.erase();
+  }
+  if (failed(leavePhase(module, "lower")))
+    signalPassFailure();
+}

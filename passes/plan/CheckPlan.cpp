@@ -1,0 +1,98 @@
+//===- CheckPlan.cpp - the door behind plan -------------------------------===//
+#include "passes/plan/FormKernels.h"
+#include "passes/plan/PlanMemory.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace tandem;
+
+LogicalResult tandem::checkPlan(func::FuncOp func) {
+  bool failed = false;
+  auto error = [&](Operation *op) {
+    failed = true;
+    return op->emitOpError();
+  };
+  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
+  auto arena = plan ? plan.getAs<IntegerAttr>("arena_bytes") : IntegerAttr();
+  if (!arena)
+    return error(func) << "expected '" << kPlanAttr << "' with 'arena_bytes'";
+
+  SmallVector<KernelOp> kernels(func.getOps<KernelOp>());
+  // Who reads a value last; returned values live to the end.
+  DenseMap<Value, size_t> last;
+  for (auto [k, kernel] : llvm::enumerate(kernels))
+    for (Value input : kernel.getInputs())
+      last[throughFreeViews(input)] = k;
+  for (Value value : func.getBody().front().getTerminator()->getOperands())
+    last[throughFreeViews(value)] = kernels.size();
+
+  struct Buffer {
+    int64_t end;
+    Value value;
+  };
+  std::map<int64_t, Buffer> live; // by offset
+  DenseMap<Value, int64_t> offsets;
+  std::multimap<size_t, Value> dying;
+  auto release = [&](Value value) {
+    auto found = offsets.find(value);
+    if (found == offsets.end())
+      return;
+    live.erase(found->second);
+    offsets.erase(found);
+  };
+  for (auto [k, kernel] : llvm::enumerate(kernels)) {
+    ArrayAttr buffers = kernel.getBuffersAttr();
+    if (!buffers) {
+      error(kernel) << "expected 'buffers'";
+      continue;
+    }
+    while (!dying.empty() && dying.begin()->first < k) {
+      release(dying.begin()->second);
+      dying.erase(dying.begin());
+    }
+    if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
+      for (Attribute pair : pairs) {
+        auto numbers = dyn_cast<DenseI64ArrayAttr>(pair);
+        if (!numbers || numbers.size() != 2 || numbers[0] < 0 ||
+            numbers[0] >= kernel.getNumResults() || numbers[1] < 0 ||
+            numbers[1] >= static_cast<int64_t>(kernel.getInputs().size())) {
+          error(kernel) << "expected 'in_place' to be pairs of a result and an "
+                           "input, but got "
+                        << pair;
+          continue;
+        }
+        Value source = throughFreeViews(kernel.getInputs()[numbers[1]]);
+        if (last[source] != k)
+          error(kernel) << "overwrites input #" << numbers[1]
+                        << ", which is read later";
+        release(source);
+      }
+    for (auto [result, attribute] :
+         llvm::zip_equal(kernel.getResults(), buffers)) {
+      auto place = cast<BufferAttr>(attribute);
+      if (place.getPlace() != BufferPlace::Arena)
+        continue;
+      int64_t begin = place.getPosition();
+      int64_t end = begin + byteSize(cast<RankedTensorType>(result.getType()));
+      if (begin % kBufferAlignment || end > arena.getInt())
+        error(kernel) << "expected aligned places within the arena, but got "
+                      << place;
+      auto after = live.lower_bound(begin);
+      bool overlaps = after != live.end() && after->first < end;
+      if (after != live.begin())
+        overlaps |= std::prev(after)->second.end > begin;
+      if (overlaps) {
+        error(kernel) << "expected values that live at once to have places of "
+                         "their own, but "
+                      << place << " is taken";
+        continue;
+      }
+      live[begin] = {end, result};
+      offsets[result] = begin;
+      auto reader = last.find(result);
+      dying.insert({reader == last.end() ? k : reader->second, result});
+    }
+  }
+  return failure(failed);
+}

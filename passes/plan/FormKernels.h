@@ -1,0 +1,38 @@
+//===- FormKernels.h - which ops run together -----------------------------===//
+//
+// Groups the ops of a program into units, each of which becomes one kernel: a
+// loop nest of pointwise ops, views and reductions, or one anchor (contraction,
+// window, indexed) with pointwise ops after it. Units never depend on each
+// other in a cycle.
+//
+// Some ops belong to no unit: they cost next to nothing and are repeated in
+// every unit that uses them (constants, repeating and cutting views, cheap
+// functions of one tensor), or are free (reshapes) and stay between kernels.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PLAN_FORMKERNELS_H
+#define TANDEM_PASSES_PLAN_FORMKERNELS_H
+
+#include "ir/Ops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tandem {
+
+/// Replaces the body of `func` by kernels, free views of their results, and
+/// constants that are not splats. Every function result is afterwards the
+/// result of a kernel or a free view of one, and no two are of one kernel
+/// result.
+mlir::LogicalResult formKernels(mlir::func::FuncOp func);
+
+/// Replaces reductions that lower badly by others with the same meaning: over
+/// dimensions of size 1 by reshapes; of very many elements into few results by
+/// two steps, the first of which has enough results to be run in parallel.
+void splitReductions(mlir::func::FuncOp func);
+
+/// The value that a chain of free views shows, which has the same buffer.
+mlir::Value throughFreeViews(mlir::Value value);
+
+} // namespace tandem
+
+#endif

@@ -1,0 +1,32 @@
+//===- PlanMemory.h - where every value of a program lives ----------------===//
+//
+// Works on a function of kernels (formKernels). Lifetimes are counted in
+// kernels. What a program returns lives in the result's own storage, an update
+// in the argument's where nobody needs the old value any more; everything else
+// lives in the arena, from the kernel that makes it to the last that reads it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PLAN_PLANMEMORY_H
+#define TANDEM_PASSES_PLAN_PLANMEMORY_H
+
+#include "ir/Ops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tandem {
+
+/// Offsets in the arena and among the constants are multiples of this.
+inline constexpr int64_t kBufferAlignment = 64;
+
+/// Sets `buffers` and `in_place` of the kernels and `tandem.plan` of the
+/// function.
+void planMemory(mlir::func::FuncOp func);
+
+/// Checks a planned function: every kernel's results have places of their own
+/// while they live; a kernel that overwrites an input is its last reader.
+/// Derives lifetimes anew from the IR.
+mlir::LogicalResult checkPlan(mlir::func::FuncOp func);
+
+} // namespace tandem
+
+#endif

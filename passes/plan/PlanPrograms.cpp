@@ -1,0 +1,85 @@
+//===- PlanPrograms.cpp - phase partition to plan -------------------------===//
+//
+// For every program: kernels (FormKernels.h), then places (PlanMemory.h). Equal
+// constants of all programs share one place among the constants.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Doors.h"
+#include "passes/Passes.h"
+#include "passes/plan/FormKernels.h"
+#include "passes/plan/PlanMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_PLANPROGRAMS
+#include "passes/Passes.h.inc"
+} // namespace tandem
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+class PlanPrograms : public tandem::impl::PlanProgramsBase<PlanPrograms> {
+public:
+  using PlanProgramsBase::PlanProgramsBase;
+  void runOnOperation() override;
+
+private:
+  void placeConstants(func::FuncOp func);
+  void remark(func::FuncOp func);
+
+  DenseMap<Attribute, int64_t> offsets;
+  int64_t constantBytes = 0;
+};
+} // namespace
+
+void PlanPrograms::placeConstants(func::FuncOp func) {
+  for (auto constant : func.getOps<ConstantOp>()) {
+    auto [known, isNew] =
+        offsets.try_emplace(constant.getValue(), constantBytes);
+    if (isNew)
+      constantBytes +=
+          llvm::alignTo(byteSize(constant.getType()), kBufferAlignment);
+    constant->setAttr(
+        kBufferAttr,
+        BufferAttr::get(&getContext(), BufferPlace::Constant, known->second));
+  }
+}
+
+void PlanPrograms::remark(func::FuncOp func) {
+  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
+  auto bytes = [&](StringRef name) {
+    return plan.getAs<IntegerAttr>(name).getInt();
+  };
+  func.emitRemark() << llvm::range_size(func.getOps<KernelOp>())
+                    << " kernels; arena " << bytes("arena_bytes")
+                    << " bytes, at least " << bytes("lower_bound_bytes")
+                    << " are live at once";
+  for (auto kernel : func.getOps<KernelOp>())
+    if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
+      kernel.emitRemark() << "'" << kernel.getName() << "' overwrites "
+                          << pairs.size() << " of its inputs";
+}
+
+void PlanPrograms::runOnOperation() {
+  ModuleOp module = getOperation();
+  offsets.clear();
+  constantBytes = 0;
+  if (failed(expectPhase(module, "partition")))
+    return signalPassFailure();
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (failed(formKernels(func)))
+      return signalPassFailure();
+    planMemory(func);
+    placeConstants(func);
+    if (failed(checkPlan(func)))
+      return signalPassFailure();
+    if (remarks)
+      remark(func);
+  }
+  if (failed(leavePhase(module, "plan")))
+    signalPassFailure();
+}

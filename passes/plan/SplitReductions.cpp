@@ -1,0 +1,123 @@
+//===- SplitReductions.cpp - reductions that lower badly, made better -----===//
+#include "passes/plan/FormKernels.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tandem;
+
+/// Elements below which one thread is enough.
+static constexpr int64_t kLargeReduction = 1 << 16;
+/// Items that keep the threads of a large machine busy.
+static constexpr int64_t kEnoughItems = 16;
+/// Columns that one item of a kernel takes together, at the least.
+static constexpr int64_t kColumnsPerItem = 16;
+/// The number of partial results per result.
+static constexpr int64_t kFewestParts = 8, kMostParts = 256;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The same kind of reduction, of another tensor over other dimensions.
+static Value reduceLike(OpBuilder &b, ReductionOpInterface op, Value x,
+                        ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> shape;
+  for (auto [d, size] : llvm::enumerate(typeOf(x).getShape()))
+    if (!llvm::is_contained(dims, static_cast<int64_t>(d)))
+      shape.push_back(size);
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(x);
+  state.addTypes(typeOf(x).clone(shape));
+  state.addAttribute("dims", b.getDenseI64ArrayAttr(dims));
+  if (Attribute pass = op->getAttr(kPassAttr))
+    state.addAttribute(kPassAttr, pass);
+  return b.create(state)->getResult(0);
+}
+
+/// Without the reduced dimensions of size 1. Null if there are none.
+static Value withoutUnits(OpBuilder &b, ReductionOpInterface op) {
+  Value x = op->getOperand(0);
+  SmallVector<int64_t> shape, dims;
+  bool found = false;
+  for (auto [d, size] : llvm::enumerate(typeOf(x).getShape())) {
+    bool isReduced =
+        llvm::is_contained(op.getReducedDims(), static_cast<int64_t>(d));
+    if (isReduced && size == 1) {
+      found = true;
+      continue;
+    }
+    if (isReduced)
+      dims.push_back(shape.size());
+    shape.push_back(size);
+  }
+  if (!found && !dims.empty())
+    return {};
+  if (found)
+    x = ReshapeOp::create(b, op->getLoc(), x, shape);
+  return dims.empty() ? x : reduceLike(b, op, x, dims);
+}
+
+/// In two steps, if one has too few results for many threads. Null if not.
+static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op) {
+  Value x = op->getOperand(0);
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  ArrayRef<int64_t> dims = op.getReducedDims();
+  int64_t n = typeOf(x).getNumElements();
+  int64_t items = typeOf(op->getResult(0)).getNumElements();
+  if (dims.back() + 1 != typeOf(x).getRank())
+    items /= kColumnsPerItem;
+  if (items >= kEnoughItems || n < kLargeReduction)
+    return {};
+  // The outermost reduced dimension is the one to part.
+  int64_t dim = dims[0], parts = 0;
+  if (shape[dim] >= kFewestParts && shape[dim] <= kMostParts && dims.size() > 1)
+    parts = shape[dim];
+  for (int64_t p = kMostParts / 4; !parts && p >= kFewestParts; --p)
+    if (shape[dim] % p == 0 && shape[dim] > p)
+      parts = p;
+  if (!parts)
+    return {};
+
+  Location loc = op->getLoc();
+  Type element = typeOf(x).getElementType();
+  bool isNarrow = element.isF16() || element.isBF16();
+  if (isNarrow)
+    x = CastOp::create(b, loc, typeOf(x).clone(b.getF32Type()), x);
+  SmallVector<int64_t> split(shape), first;
+  bool isWhole = parts == shape[dim];
+  if (!isWhole) {
+    split[dim] = shape[dim] / parts;
+    split.insert(split.begin() + dim, parts);
+    x = ReshapeOp::create(b, loc, x, split);
+  }
+  for (int64_t d : dims)
+    if (!isWhole || d != dim)
+      first.push_back(isWhole ? d : d + 1);
+  Value partial = reduceLike(b, op, x, first);
+  Value result = reduceLike(b, op, partial, {dim});
+  if (isNarrow)
+    result = CastOp::create(b, loc, typeOf(result).clone(element), result);
+  return result;
+}
+
+void tandem::splitReductions(func::FuncOp func) {
+  SmallVector<ReductionOpInterface> ops;
+  func.walk([&](ReductionOpInterface op) { ops.push_back(op); });
+  for (ReductionOpInterface op : ops) {
+    OpBuilder b(op);
+    Value better = withoutUnits(b, op);
+    if (better) {
+      op->getResult(0).replaceAllUsesWith(better);
+      op->erase();
+      op = better.getDefiningOp<ReductionOpInterface>();
+      if (!op)
+        continue;
+      b.setInsertionPoint(op);
+    }
+    if (Value parted = inTwoSteps(b, op)) {
+      op->getResult(0).replaceAllUsesWith(parted);
+      op->erase();
+    }
+  }
+}

@@ -1,0 +1,334 @@
+//===- Units.cpp - groups of ops on the way to kernels --------------------===//
+#include "passes/plan/Units.h"
+#include "passes/plan/FormKernels.h"
+
+#include <queue>
+
+using namespace mlir;
+using namespace tandem;
+
+/// More ops than this in one kernel do not pay, and take long to compile.
+static constexpr size_t kLargestUnit = 96;
+
+static OpClass classOf(Operation *op) {
+  if (auto cost = dyn_cast<CostOpInterface>(op))
+    return cost.getOpClass();
+  return OpClass::Program;
+}
+
+static bool isAnchor(Operation *op) {
+  OpClass opClass = classOf(op);
+  return opClass == OpClass::Contraction || opClass == OpClass::Window ||
+         opClass == OpClass::Indexed;
+}
+
+static bool isFreeView(Operation *op) {
+  auto view = dyn_cast<ViewOpInterface>(op);
+  return view && view.isFree();
+}
+
+/// A constant that lives in memory.
+static bool isStored(Operation *op) {
+  auto constant = dyn_cast<ConstantOp>(op);
+  return constant && !constant.getSplat();
+}
+
+static bool isConstant(Operation *op) {
+  return classOf(op) == OpClass::Constant;
+}
+
+Value tandem::throughFreeViews(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isFreeView(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// True if the value must be in memory: it is returned, or an operand of an
+/// anchor.
+bool Units::mustExist(Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (isFreeView(user))
+      return mustExist(user->getResult(0));
+    return isAnchor(user) || user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// Constants, views that repeat or cut, and cheap functions of one tensor are
+/// repeated where they are used, if they need not exist in memory anyway.
+void Units::decideRepeated(Block &body) {
+  for (Operation &op : body.without_terminator()) {
+    if (isFreeView(&op) || isStored(&op)) {
+      repeated.insert(&op);
+      continue;
+    }
+    if (isAnchor(&op) || mustExist(op.getResult(0)))
+      continue;
+    if (isConstant(&op)) {
+      repeated.insert(&op);
+    } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
+      if (!view.getIndexMap().isPermutation())
+        repeated.insert(&op);
+    } else if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
+      unsigned tensors = llvm::count_if(op.getOperands(), [](Value operand) {
+        Operation *producer = operand.getDefiningOp();
+        return !producer || !isConstant(producer) || isStored(producer);
+      });
+      if (tensors <= 1 && !isExpensive(pointwise))
+        repeated.insert(&op);
+    }
+  }
+}
+
+Units::Units(func::FuncOp func) : context(func->getContext()) {
+  Block &body = func.getBody().front();
+  unsigned next = 0;
+  for (Operation &op : body)
+    positions[&op] = next++;
+  decideRepeated(body);
+
+  for (Operation &op : body) {
+    if (repeated.contains(&op))
+      continue;
+    realUsers[&op];
+    // Producers, through what is repeated.
+    SmallVector<Value> work(op.getOperands());
+    DenseSet<Operation *> seen;
+    SmallVector<Operation *, 4> producers;
+    while (!work.empty()) {
+      Operation *producer = work.pop_back_val().getDefiningOp();
+      if (!producer || !seen.insert(producer).second)
+        continue;
+      if (repeated.contains(producer))
+        llvm::append_range(work, producer->getOperands());
+      else
+        producers.push_back(producer);
+    }
+    llvm::sort(producers, [&](Operation *a, Operation *b) {
+      return positions[a] < positions[b];
+    });
+    for (Operation *producer : producers)
+      realUsers[producer].push_back(&op);
+    realProducers[&op] = std::move(producers);
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    unitOf[&op] = members.size();
+    members.push_back({&op});
+    anchors.push_back(isAnchor(&op) ? &op : nullptr);
+  }
+}
+
+bool Units::isInside(Operation *op, unsigned unit) const {
+  auto found = unitOf.find(op);
+  if (found != unitOf.end())
+    return found->second == unit;
+  if (isStored(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  if (!isFreeView(op))
+    return true;
+  Operation *source = op->getOperand(0).getDefiningOp();
+  return source && isInside(source, unit);
+}
+
+SmallVector<Value> Units::results(unsigned unit) const {
+  SmallVector<Value> results;
+  // A value is used outside if a use, or one of a repeated op that shows it,
+  // is.
+  std::function<bool(Value)> isUsed = [&](Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (repeated.contains(user))
+        return isUsed(user->getResult(0));
+      auto found = unitOf.find(user);
+      return found == unitOf.end() || found->second != unit;
+    });
+  };
+  for (Operation *op : members[unit])
+    for (Value value : op->getResults())
+      if (isUsed(value))
+        results.push_back(value);
+  return results;
+}
+
+/// True if a path of units leads from `from` to `to` that does not begin with
+/// the step to `to` itself.
+bool Units::reaches(unsigned from, unsigned to) const {
+  SmallVector<unsigned> work;
+  DenseSet<unsigned> seen;
+  auto push = [&](unsigned unit, bool isFirst) {
+    for (Operation *op : members[unit])
+      for (Operation *user : users(op)) {
+        auto found = unitOf.find(user);
+        if (found == unitOf.end())
+          continue;
+        unsigned next = found->second;
+        if (next == from || (isFirst && next == to))
+          continue;
+        if (seen.insert(next).second)
+          work.push_back(next);
+      }
+  };
+  push(from, true);
+  while (!work.empty()) {
+    unsigned unit = work.pop_back_val();
+    if (unit == to)
+      return true;
+    push(unit, false);
+  }
+  return false;
+}
+
+/// True if the unit can be one kernel.
+bool Units::isKernel(unsigned unit) const {
+  SmallVector<Value> values = results(unit);
+  if (values.empty())
+    return true;
+  Operation *anchor = anchors[unit];
+  auto nest = findLoopNest(
+      values, [&](Operation *op) { return op != anchor && isInside(op, unit); },
+      context);
+  if (!nest)
+    return false;
+  if (!anchor)
+    return true;
+  // What follows an anchor has one element for each of its elements.
+  if (!nest->reductions.empty())
+    return false;
+  auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
+  AffineExpr own;
+  for (const LoopNest::Root &root : nest->roots) {
+    auto rootType = cast<RankedTensorType>(root.value.getType());
+    if (rootType.getNumElements() != type.getNumElements())
+      return false;
+    own = simplifyIndex(linearize(root.index, rootType.getShape(), context),
+                        nest->sizes);
+  }
+  for (const LoopNest::Access &read : nest->reads)
+    if (read.value.getDefiningOp() == anchor &&
+        (simplifyIndex(linearize(read.place.index, type.getShape(), context),
+                       nest->sizes) != own ||
+         !read.place.guards.empty()))
+      return false;
+  return true;
+}
+
+bool Units::merge(unsigned into, unsigned from) {
+  if (into == from || (anchors[into] && anchors[from]) ||
+      members[into].size() + members[from].size() > kLargestUnit)
+    return false;
+  // Nothing in front of an anchor joins its kernel.
+  if (reaches(into, from) || reaches(from, into))
+    return false;
+  auto oldInto = members[into], oldFrom = members[from];
+  Operation *oldAnchor = anchors[into];
+  for (Operation *op : oldFrom)
+    unitOf[op] = into;
+  SmallVector<Operation *> joined(oldInto);
+  llvm::append_range(joined, oldFrom);
+  llvm::sort(joined, [&](Operation *a, Operation *b) {
+    return position(a) < position(b);
+  });
+  members[into] = joined;
+  members[from].clear();
+  if (!anchors[into])
+    anchors[into] = anchors[from];
+  bool works = true;
+  if (Operation *anchor = anchors[into])
+    for (Operation *producer : producers(anchor))
+      works &= unitOf.lookup(producer) != into;
+  if (works && isKernel(into)) {
+    anchors[from] = nullptr;
+    return true;
+  }
+  for (Operation *op : oldFrom)
+    unitOf[op] = from;
+  members[into] = oldInto;
+  members[from] = oldFrom;
+  anchors[into] = oldAnchor;
+  return false;
+}
+
+SmallVector<unsigned> Units::order() const {
+  // A unit can run when its last op can: that is its place in the program.
+  auto lastOf = [&](unsigned unit) { return position(members[unit].back()); };
+  SmallVector<unsigned> waiting(members.size(), 0);
+  std::vector<DenseSet<unsigned>> next(members.size());
+  for (unsigned unit = 0; unit < members.size(); ++unit)
+    for (Operation *op : members[unit])
+      for (Operation *producer : producers(op)) {
+        unsigned before = unitOf.lookup(producer);
+        if (before != unit && next[before].insert(unit).second)
+          ++waiting[unit];
+      }
+  using Entry = std::pair<unsigned, unsigned>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+  for (unsigned unit = 0; unit < members.size(); ++unit)
+    if (!members[unit].empty() && waiting[unit] == 0)
+      ready.push({lastOf(unit), unit});
+  SmallVector<unsigned> order;
+  while (!ready.empty()) {
+    unsigned unit = ready.top().second;
+    ready.pop();
+    order.push_back(unit);
+    for (unsigned after : next[unit])
+      if (--waiting[after] == 0)
+        ready.push({lastOf(after), after});
+  }
+  return order;
+}
+
+//===----------------------------------------------------------------------===//
+// Policy
+//===----------------------------------------------------------------------===//
+
+/// A forward op that only the backward uses stays in the forward, unless it can
+/// be computed later from one tensor alone: its operands would live longer.
+static bool wouldLiveLonger(const Units &units, Operation *op, unsigned unit) {
+  auto passOf = [](Operation *op) {
+    auto tag = op->getAttrOfType<StringAttr>(kPassAttr);
+    return tag ? tag.getValue() : StringRef();
+  };
+  if (passOf(op) != "forward" || units.producers(op).size() <= 1)
+    return false;
+  return llvm::all_of(units.ops(unit), [&](Operation *other) {
+    return passOf(other) == "backward";
+  });
+}
+
+void tandem::fuse(Units &units) {
+  // Anchors take what follows them element by element.
+  for (unsigned unit = 0; unit < units.size(); ++unit) {
+    Operation *anchor = units.anchor(unit);
+    if (!anchor || anchor->getNumResults() != 1 ||
+        classOf(anchor) != OpClass::Contraction)
+      continue;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
+        for (Operation *user : units.users(op)) {
+          if (units.isRepeated(user) || !isa<PointwiseOpInterface>(user))
+            continue;
+          changed |= units.merge(unit, units.unit(user));
+        }
+    }
+  }
+  // Producers join their consumers, last first.
+  SmallVector<Operation *> ops;
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    llvm::append_range(ops, units.ops(unit));
+  llvm::sort(ops, [&](Operation *a, Operation *b) {
+    return units.position(a) > units.position(b);
+  });
+  for (Operation *op : ops) {
+    if (isAnchor(op))
+      continue;
+    for (Operation *user : units.users(op)) {
+      if (units.isRepeated(user))
+        continue; // the terminator
+      unsigned consumer = units.unit(user);
+      if (!wouldLiveLonger(units, op, consumer))
+        units.merge(consumer, units.unit(op));
+    }
+  }
+}

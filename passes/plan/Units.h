@@ -1,0 +1,72 @@
+//===- Units.h - groups of ops on the way to kernels ----------------------===//
+#ifndef TANDEM_PASSES_PLAN_UNITS_H
+#define TANDEM_PASSES_PLAN_UNITS_H
+
+#include "ir/Ops.h"
+#include "passes/plan/LoopNest.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tandem {
+
+/// The units of a function's body. Starts with one unit per op that is not
+/// repeated; merge() joins two where the result can be one kernel.
+class Units {
+public:
+  explicit Units(mlir::func::FuncOp func);
+
+  /// Joins two units if the result can be one kernel and no cycle arises;
+  /// returns whether it did. `into` keeps its number.
+  bool merge(unsigned into, unsigned from);
+
+  /// True if the op is repeated in every unit that uses it (or is a free view).
+  bool isRepeated(mlir::Operation *op) const { return !unitOf.contains(op); }
+  unsigned unit(mlir::Operation *op) const { return unitOf.lookup(op); }
+  /// The ops of a unit in program order; empty if it was merged into another.
+  llvm::ArrayRef<mlir::Operation *> ops(unsigned unit) const {
+    return members[unit];
+  }
+  /// The unit's contraction, window or indexed op; null in a loop kernel.
+  mlir::Operation *anchor(unsigned unit) const { return anchors[unit]; }
+  unsigned size() const { return members.size(); }
+
+  /// The ops, not repeated, that use an op's results or give its operands,
+  /// through repeated ones; in program order. The terminator counts as a user.
+  llvm::ArrayRef<mlir::Operation *> users(mlir::Operation *op) const {
+    return realUsers.find(op)->second;
+  }
+  llvm::ArrayRef<mlir::Operation *> producers(mlir::Operation *op) const {
+    return realProducers.find(op)->second;
+  }
+
+  /// True if `op` would stand in the kernel of `unit` when a value of it is
+  /// used there.
+  bool isInside(mlir::Operation *op, unsigned unit) const;
+  /// The unit's values that are used outside of it, in program order.
+  llvm::SmallVector<mlir::Value> results(unsigned unit) const;
+  /// The units in an order of execution: as in the program where that is free.
+  llvm::SmallVector<unsigned> order() const;
+  unsigned position(mlir::Operation *op) const { return positions.lookup(op); }
+
+private:
+  void decideRepeated(mlir::Block &body);
+  bool mustExist(mlir::Value value) const;
+  bool reaches(unsigned from, unsigned to) const;
+  bool isKernel(unsigned unit) const;
+
+  mlir::MLIRContext *context;
+  llvm::DenseMap<mlir::Operation *, unsigned> positions, unitOf;
+  llvm::DenseSet<mlir::Operation *> repeated;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>
+      realUsers, realProducers;
+  std::vector<llvm::SmallVector<mlir::Operation *>> members;
+  llvm::SmallVector<mlir::Operation *> anchors;
+};
+
+/// Merges units greedily: pointwise ops into the anchors they follow, then
+/// producers into their consumers.
+void fuse(Units &units);
+
+} // namespace tandem
+
+#endif
