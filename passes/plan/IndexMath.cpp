@@ -92,18 +92,32 @@ static AffineExpr toExpr(const Sum &sum, MLIRContext *context) {
   return sum.constant ? result + sum.constant : result;
 }
 
-/// Divides by the greatest common divisor of `divisor` and the multiples, which
-/// it returns; the constant is rounded down and its rest returned in `rest`.
-static int64_t reduce(Sum &sum, int64_t divisor, int64_t &rest) {
-  int64_t common = divisor;
-  for (auto [atom, multiple] : sum.terms)
-    common = std::gcd(common, multiple);
-  for (auto &[atom, multiple] : sum.terms)
-    multiple /= common;
-  int64_t quotient = llvm::divideFloorSigned(sum.constant, common);
-  rest = sum.constant - quotient * common;
-  sum.constant = quotient;
-  return common;
+/// Writes `sum` as g * high + low with 0 <= low < g for the greatest divisor g
+/// of `divisor` that it finds; `sum` becomes high. Returns g.
+static int64_t reduce(Sum &sum, int64_t divisor, Sum &low,
+                      ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> candidates{divisor};
+  for (auto [atom, multiple] : sum.terms) {
+    candidates[0] = std::gcd(candidates[0], multiple);
+    candidates.push_back(std::gcd(divisor, multiple));
+  }
+  llvm::sort(candidates, std::greater<>());
+  for (int64_t g : candidates) {
+    Sum high, rest;
+    for (auto [atom, multiple] : sum.terms) {
+      bool divides = multiple % g == 0;
+      (divides ? high : rest).add(atom, divides ? multiple / g : multiple);
+    }
+    high.constant = llvm::divideFloorSigned(sum.constant, g);
+    rest.constant = sum.constant - high.constant * g;
+    IndexRange range = rangeOfSum(rest, sizes);
+    if (range.low < 0 || range.high >= g)
+      continue;
+    sum = high;
+    low = rest;
+    return g;
+  }
+  llvm_unreachable("a divisor of all multiples leaves less than itself");
 }
 
 static Sum quotient(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
@@ -124,8 +138,8 @@ static Sum quotient(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
     result.constant += low;
     return result;
   }
-  int64_t ignored;
-  divisor /= reduce(rest, divisor, ignored);
+  Sum ignored;
+  divisor /= reduce(rest, divisor, ignored, sizes);
   if (divisor == 1) {
     result.add(rest, 1);
     return result;
@@ -160,7 +174,7 @@ static Sum remainder(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
   }
   // (g x + r) mod (g d) is g (x mod d) + r where 0 <= r < g.
   Sum result;
-  int64_t common = reduce(rest, divisor, result.constant);
+  int64_t common = reduce(rest, divisor, result, sizes);
   divisor /= common;
   if (divisor == 1)
     return result;

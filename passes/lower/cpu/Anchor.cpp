@@ -1,0 +1,240 @@
+//===- Anchor.cpp - a kernel around one anchor op, taken apart ------------===//
+#include "passes/lower/cpu/Anchor.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+
+static RankedTensorType typeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+Value Operand::at(Code &code, ArrayRef<Value> dims) const {
+  // The constant is the position of dimensions that are all 0.
+  SmallVector<AffineExpr> zeros(
+      dims.size(), getAffineConstantExpr(0, position.getContext()));
+  auto first = cast<AffineConstantExpr>(position.replaceDims(zeros));
+  Value sum = code.index(first.getValue());
+  for (auto [d, value] : llvm::enumerate(dims))
+    if (value)
+      sum = code.add(sum, code.mul(value, stride(d)));
+  return sum;
+}
+
+AnchorKernel::AnchorKernel(KernelOp kernel, Operation *anchor, KernelBody &body,
+                           Code &code)
+    : kernel(kernel), anchor(anchor), body(body), code(code),
+      target(VectorTarget::of(kernel)), scratch(body.scratch),
+      elements(code.loc) {
+  bindArguments();
+  traceOutputs();
+}
+
+void AnchorKernel::bindArguments() {
+  Block &block = kernel.getBody().front();
+  for (auto [argument, memref] :
+       llvm::zip_equal(block.getArguments(), body.inputs))
+    elements.bind(argument, memref);
+  for (OpResult result : anchor->getResults())
+    elements.bind(
+        result, [this, result](OpBuilder &, Location, const Place &place) {
+          if (ArrayRef(place.index) != ArrayRef(indices[result]))
+            problem = "an element of a result follows from several elements of "
+                      "the anchor's";
+          return current[result.getResultNumber()];
+        });
+}
+
+Operand AnchorKernel::operand(unsigned number, ArrayRef<AffineExpr> index,
+                              ArrayRef<int64_t> sizes) {
+  Operand operand;
+  operand.tensor = anchor->getOperand(number);
+  operand.element = typeOf(operand.tensor).getElementType();
+  Place place;
+  for (AffineExpr expr : index)
+    place.index.push_back(simplifyIndex(expr, sizes));
+  Value tensor = operand.tensor;
+  while (auto view = tensor.getDefiningOp<ViewOpInterface>()) {
+    Place source;
+    SmallVector<IndexGuard> inside;
+    if (!throughView(view, place, sizes, source, inside) || !inside.empty())
+      return operand;
+    place = source;
+    tensor = view->getOperand(0);
+  }
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  if (!argument)
+    return operand;
+  operand.position = simplifyIndex(
+      linearize(place.index, typeOf(tensor).getShape(), kernel.getContext()),
+      sizes);
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!coefficientOf(operand.position, d))
+      return operand;
+  Value memref = body.inputs[argument.getArgNumber()];
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPointAfterValue(memref);
+  operand.memref = flatten(code.b, code.loc, memref);
+  return operand;
+}
+
+Value AnchorKernel::element(unsigned number, ArrayRef<AffineExpr> index,
+                            ValueRange dims, ArrayRef<int64_t> sizes) {
+  elements.enter(dims, sizes);
+  return elements.at(code.b, anchor->getOperand(number), index);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// The index in the view's result of the operand's element at `index`: the
+/// inverse of the view's map, for views that only reorder.
+static std::optional<SmallVector<AffineExpr>>
+throughInverse(ViewOpInterface view, ArrayRef<AffineExpr> index,
+               ArrayRef<int64_t> sizes) {
+  RankedTensorType from = typeOf(view->getOperand(0));
+  RankedTensorType to = typeOf(view->getResult(0));
+  if (view.isFree())
+    return delinearize(linearize(index, from.getShape(), view->getContext()),
+                       to.getShape(), sizes);
+  AffineMap map = view.getIndexMap();
+  if (view.getIndexDomain() || !map.isPermutation())
+    return std::nullopt;
+  SmallVector<AffineExpr> result(to.getRank());
+  for (auto [d, expr] : llvm::enumerate(map.getResults()))
+    result[cast<AffineDimExpr>(expr).getPosition()] = index[d];
+  return result;
+}
+
+void AnchorKernel::traceOutputs() {
+  ArrayRef<int64_t> sizes = typeOf(anchor->getResult(0)).getShape();
+  SmallVector<AffineExpr> identity;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    identity.push_back(
+        simplifyIndex(getAffineDimExpr(d, kernel.getContext()), sizes));
+  for (Value result : anchor->getResults())
+    indices[result] = identity;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    auto follows = llvm::find_if(
+        op.getOperands(), [&](Value x) { return indices.count(x) != 0; });
+    if (follows == op.operand_end())
+      continue;
+    if (auto view = dyn_cast<ViewOpInterface>(op)) {
+      if (auto index = throughInverse(view, indices[*follows], sizes))
+        indices[op.getResult(0)] = *index;
+    } else if (isa<PointwiseOpInterface>(op)) {
+      indices[op.getResult(0)] = SmallVector<AffineExpr>(indices[*follows]);
+    }
+  }
+  for (Value yielded : kernel.getBody().front().getTerminator()->getOperands())
+    if (!indices.count(yielded))
+      problem = "a result is no reordering of the anchor's";
+}
+
+std::optional<Operand> AnchorKernel::directOutput(Type type,
+                                                  ArrayRef<AffineExpr> index,
+                                                  ArrayRef<int64_t> sizes,
+                                                  unsigned line) {
+  OperandRange yielded =
+      kernel.getBody().front().getTerminator()->getOperands();
+  if (!problem.empty() || yielded.size() != 1 ||
+      typeOf(yielded[0]).getElementType() != type)
+    return std::nullopt;
+  Value tensor = yielded[0];
+  for (Operation *op = tensor.getDefiningOp(); op != anchor;
+       op = op->getOperand(0).getDefiningOp())
+    if (!isa<ViewOpInterface>(op))
+      return std::nullopt;
+  Operand output;
+  output.tensor = tensor;
+  output.element = type;
+  AffineExpr position = linearize(
+      indices.lookup(tensor), typeOf(tensor).getShape(), kernel.getContext());
+  output.position = simplifyIndex(position.replaceDims(index), sizes);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    auto stride = coefficientOf(output.position, d);
+    if (!stride || (d == line && *stride != 1 && sizes[d] > 1))
+      return std::nullopt;
+  }
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPointAfterValue(body.outputs[0]);
+  output.memref = flatten(code.b, code.loc, body.outputs[0]);
+  return output;
+}
+
+void AnchorKernel::finish(ValueRange index, ValueRange values) {
+  if (!problem.empty())
+    return;
+  current.assign(values.begin(), values.end());
+  elements.enter(index, typeOf(anchor->getResult(0)).getShape());
+  OperandRange yielded =
+      kernel.getBody().front().getTerminator()->getOperands();
+  // All elements before the first store: a result may overwrite an input.
+  SmallVector<Value> scalars;
+  for (Value tensor : yielded)
+    scalars.push_back(elements.at(code.b, tensor, indices[tensor]));
+  for (auto [tensor, scalar, memref] :
+       llvm::zip_equal(yielded, scalars, body.outputs)) {
+    RankedTensorType type = typeOf(tensor);
+    elements.store(
+        code.b, scalar, type.getElementType(), memref,
+        linearize(indices[tensor], type.getShape(), kernel.getContext()));
+  }
+}
+
+void AnchorKernel::forEachItem(llvm::function_ref<void(Value)> emit) {
+  code.loop(body.begin, body.end, 1, emit);
+}
+
+LogicalResult AnchorKernel::check() {
+  if (problem.empty())
+    return success();
+  return kernel->emitError() << "kernel '" << kernel.getName()
+                             << "' cannot be lowered: " << problem;
+}
+
+//===----------------------------------------------------------------------===//
+// The door
+//===----------------------------------------------------------------------===//
+
+FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
+                                KernelBody &body) {
+  Operation *anchor = nullptr;
+  for (Operation &op : kernel.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(op))
+      if (llvm::is_contained(
+              {OpClass::Contraction, OpClass::Window, OpClass::Indexed},
+              cost.getOpClass())) {
+        if (anchor)
+          return kernel->emitError()
+                 << "kernel '" << kernel.getName()
+                 << "' has more than one contraction, window or indexed op";
+        anchor = &op;
+      }
+  if (!anchor)
+    return kernel->emitError() << "kernel '" << kernel.getName()
+                               << "' has no contraction, window or indexed op";
+  Code code(b, kernel.getLoc());
+  AnchorKernel parts(kernel, anchor, body, code);
+  if (failed(parts.check()))
+    return failure();
+  FailureOr<Work> work =
+      llvm::TypeSwitch<Operation *, FailureOr<Work>>(anchor)
+          .Case([&](MatmulOp) { return emitMatmul(parts); })
+          .Case<Conv2dOp, Conv2dInputGradOp, Conv2dFilterGradOp>(
+              [&](auto) { return emitConvolution(parts); })
+          .Default([&](Operation *op) -> FailureOr<Work> {
+            return op->emitError() << "expected '" << op->getName()
+                                   << "' to have a lowering for the cpu";
+          });
+  if (failed(work) || failed(parts.check()))
+    return failure();
+  return work;
+}

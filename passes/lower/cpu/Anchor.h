@@ -1,0 +1,91 @@
+//===- Anchor.h - a kernel around one anchor op, taken apart --------------===//
+//
+// An anchor kernel is one contraction, window or indexed op with views of its
+// operands before it and pointwise ops and views after it. Its emitter walks
+// over the indices of the anchor's result; Operand says where the elements of
+// an operand are, Epilogue what becomes of an element of the result.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_ANCHOR_H
+#define TANDEM_PASSES_LOWER_CPU_ANCHOR_H
+
+#include "passes/lower/cpu/AnchorCode.h"
+#include "passes/lower/cpu/ElementEmitter.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+
+namespace tandem::cpu {
+
+/// A tensor whose elements are at an affine position of some dimensions.
+struct Operand {
+  mlir::Value tensor; ///< of the kernel's region
+  mlir::Type element;
+  mlir::Value memref; ///< rank 1; null if the position is not affine
+  mlir::AffineExpr position;
+
+  bool isAffine() const { return memref != nullptr; }
+  /// The distance of neighbours along `dim`.
+  int64_t stride(unsigned dim) const { return *coefficientOf(position, dim); }
+  /// The position with the dimensions' values; a null value stands for 0.
+  mlir::Value at(Code &code, llvm::ArrayRef<mlir::Value> dims) const;
+};
+
+/// What an emitter gets: the anchor, and the memory around it.
+class AnchorKernel {
+public:
+  AnchorKernel(KernelOp kernel, mlir::Operation *anchor, KernelBody &body,
+               Code &code);
+
+  KernelOp kernel;
+  mlir::Operation *anchor;
+  KernelBody &body;
+  Code &code;
+  VectorTarget target;
+  Scratch scratch;
+
+  /// Where the elements of operand `number` at `index` are, an index in
+  /// dimensions of `sizes`; the position is affine in all of them or unknown.
+  Operand operand(unsigned number, llvm::ArrayRef<mlir::AffineExpr> index,
+                  llvm::ArrayRef<int64_t> sizes);
+  /// The element of operand `number`, of any kind, in its compute type, at
+  /// `index` of dimensions with the values `dims`.
+  mlir::Value element(unsigned number, llvm::ArrayRef<mlir::AffineExpr> index,
+                      mlir::ValueRange dims, llvm::ArrayRef<int64_t> sizes);
+
+  /// Where the anchor's result at `index` (in dimensions of `sizes`) is in the
+  /// kernel's only output, if that is the result itself, of element type
+  /// `type`, at an affine position with neighbours along `line` one apart.
+  std::optional<Operand> directOutput(mlir::Type type,
+                                      llvm::ArrayRef<mlir::AffineExpr> index,
+                                      llvm::ArrayRef<int64_t> sizes,
+                                      unsigned line);
+  /// Stores what follows from the elements `values` (one per result of the
+  /// anchor, of compute types) of the anchor's results at `index`.
+  void finish(mlir::ValueRange index, mlir::ValueRange values);
+
+  /// Calls `body` for each item that the kernel is asked to run.
+  void forEachItem(llvm::function_ref<void(mlir::Value item)> body);
+  /// Whether everything so far could be emitted; says why not.
+  mlir::LogicalResult check();
+
+private:
+  void bindArguments();
+  void traceOutputs();
+
+  ElementEmitter elements;
+  /// The index of each value that follows from the anchor, in dimensions of the
+  /// anchor's result.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::AffineExpr>> indices;
+  /// The anchor's elements while `finish` runs.
+  llvm::SmallVector<mlir::Value> current;
+  std::string problem;
+};
+
+/// The emitters, by op.
+mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitConvolution(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitIndexed(AnchorKernel &kernel);
+
+} // namespace tandem::cpu
+
+#endif

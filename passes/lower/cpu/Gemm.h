@@ -1,0 +1,97 @@
+//===- Gemm.h - register-tiled matrix products ----------------------------===//
+//
+// The one emitter behind matrix products and convolutions:
+//   C(m, n) = sum over k = (k0, k1) of A(m, k) B(k, n).
+// How A and B are found and where C goes are the caller's functions. The item
+// of work is a block of rows times a panel of columns: the panel of B is packed
+// into scratch, block of k by block of k (or read in place), and tiles of
+// `rows` x `vectors` registers of sums run down the block. Sums are in f32 or
+// f64; each is made in the order of k in an arithmetic that depends on shapes
+// alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_GEMM_H
+#define TANDEM_PASSES_LOWER_CPU_GEMM_H
+
+#include "passes/lower/cpu/AnchorCode.h"
+
+#include <functional>
+#include <optional>
+
+namespace tandem::cpu {
+
+/// The part of B that is packed at one time.
+struct GemmPanel {
+  mlir::Value memref;     ///< [rows][width] of the sums' type
+  int64_t width;          ///< columns of the panel, a multiple of the lanes
+  int64_t lanes;          ///< of a register
+  mlir::Value n, columns; ///< first column of B, and how many are in B
+  mlir::Value k0, k0End;  ///< the range of k0
+  mlir::Value k1, k1End;  ///< the range of k1
+
+  /// The row of (k0, k1): k1 runs faster.
+  mlir::Value row(Code &code, mlir::Value atK0, mlir::Value atK1) const;
+};
+
+/// What is multiplied, and where it comes from and goes.
+struct Gemm {
+  int64_t M = 0, N = 0, K0 = 1, K1 = 0;
+  mlir::Type type; ///< of the sums: f32 or f64
+
+  /// A(m + i, (k0, k1 + u)) in the sums' type.
+  std::function<mlir::Value(Code &, mlir::Value m, int64_t i, mlir::Value k0,
+                            mlir::Value k1, int64_t u)>
+      a;
+  /// Writes B(k, n + j) to row k, column j of the panel, for j below `columns`.
+  /// Other columns of the panel may be anything; so may `lanes` rows after the
+  /// last.
+  std::function<void(Code &, const GemmPanel &)> pack;
+  /// Columns n, n + 1, ... of B(k0, k1 + u), `lanes` of them, or those that
+  /// are on in `mask`; null if B has to be packed.
+  std::function<mlir::Value(Code &, mlir::Value k0, mlir::Value k1, int64_t u,
+                            mlir::Value n, int64_t lanes, mlir::Value mask)>
+      b;
+  /// Reading B in place is as good as reading the panel.
+  bool isPacked = false;
+
+  /// Stores `sums`, C(m + i, n ...), or those that are on in `mask`. Null if
+  /// elements are stored one by one.
+  std::function<void(Code &, mlir::Value m, int64_t i, mlir::Value n,
+                     mlir::Value sums, mlir::Value mask)>
+      store;
+  /// Finishes and stores one element, of column n = line * lineLength + column.
+  std::function<void(Code &, mlir::Value m, mlir::Value line,
+                     mlir::Value column, mlir::Value sum)>
+      finish;
+  int64_t lineLength = 0; ///< divides N
+
+  /// Blocks of k1 are multiples of this.
+  int64_t k1Unit = 1;
+};
+
+/// How it is cut.
+struct GemmSchedule {
+  int64_t lanes = 16;            ///< of a register
+  int64_t rows = 6, vectors = 4; ///< of a tile
+  int64_t unroll = 4;            ///< rounds of k in the innermost loop
+  int64_t k0Block = 1, k1Block = 0;
+  int64_t mBlock = 0; ///< rows of an item, a multiple of `rows`
+  bool packs = true;
+
+  int64_t width() const { return vectors * lanes; }
+  int64_t mBlocks(const Gemm &g) const;
+  int64_t panels(const Gemm &g) const;
+  int64_t kBlocks(const Gemm &g) const;
+};
+
+/// Chooses the schedule of one of `batches` equal products.
+GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
+                          int64_t batches);
+
+/// Emits block `mBlock` and panel `panel` of the product.
+void emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
+              Scratch &scratch, mlir::Value mBlock, mlir::Value panel);
+
+} // namespace tandem::cpu
+
+#endif

@@ -1,0 +1,175 @@
+//===- GemmOperand.cpp - tensors as the factors of a product --------------===//
+#include "passes/lower/cpu/GemmOperand.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+
+GemmOperand::GemmOperand(AnchorKernel &kernel, unsigned number,
+                         ArrayRef<AffineExpr> index, ArrayRef<int64_t> sizes,
+                         unsigned line, std::optional<unsigned> k0, unsigned k1)
+    : kernel(kernel), code(kernel.code), number(number), index(index),
+      sizes(sizes), line(line), k0(k0), k1(k1),
+      operand(kernel.operand(number, index, sizes)) {}
+
+void GemmOperand::enter(ArrayRef<Value> values) {
+  dims.assign(values.begin(), values.end());
+  dims.resize(sizes.size());
+  dims[line] = dims[k1] = nullptr;
+  if (k0)
+    dims[*k0] = nullptr;
+  if (operand.isAffine())
+    base = operand.at(code, dims);
+  last = {};
+}
+
+Value GemmOperand::position(Value atLine, Value atK0, Value atK1) {
+  Block *block = code.b.getInsertionBlock();
+  if (last.block == block && last.line == atLine && last.k0 == atK0 &&
+      last.k1 == atK1)
+    return last.position;
+  Value at = code.add(base, code.mul(atLine, stride(line)));
+  if (k0)
+    at = code.add(at, code.mul(atK0, stride(k0)));
+  at = code.add(at, code.mul(atK1, stride(k1)));
+  last = {block, atLine, atK0, atK1, at};
+  return at;
+}
+
+Value GemmOperand::element(Value atLine, Value atK0, Value atK1) {
+  if (operand.isAffine()) {
+    Value at = position(atLine, atK0, atK1);
+    Value x = memref::LoadOp::create(code.b, code.loc, operand.memref, at);
+    return code.widen(x, type);
+  }
+  SmallVector<Value> at(dims);
+  at[line] = atLine;
+  at[k1] = atK1;
+  if (k0)
+    at[*k0] = atK0;
+  for (Value &dim : at)
+    if (!dim)
+      dim = code.index(0);
+  return kernel.element(number, index, at, sizes);
+}
+
+//===----------------------------------------------------------------------===//
+// A
+//===----------------------------------------------------------------------===//
+
+void GemmOperand::bindA(Gemm &gemm) {
+  type = gemm.type;
+  gemm.a = [this](Code &, Value m, int64_t i, Value atK0, Value atK1,
+                  int64_t u) -> Value {
+    if (!operand.isAffine())
+      return element(code.add(m, i), atK0, code.add(atK1, u));
+    Value at =
+        code.add(position(m, atK0, atK1), i * stride(line) + u * stride(k1));
+    Value x = memref::LoadOp::create(code.b, code.loc, operand.memref, at);
+    return code.widen(x, type);
+  };
+}
+
+//===----------------------------------------------------------------------===//
+// B
+//===----------------------------------------------------------------------===//
+
+void GemmOperand::bindB(Gemm &gemm) {
+  type = gemm.type;
+  int64_t N = gemm.N;
+  bool alongLine = operand.isAffine() && stride(line) == 1;
+  bool alongK = operand.isAffine() && stride(k1) == 1;
+  if (alongLine || (operand.isAffine() && N == 1)) {
+    gemm.pack = [this, N](Code &, const GemmPanel &p) { packRows(p, N); };
+    gemm.b = [this](Code &, Value atK0, Value atK1, int64_t u, Value n,
+                    int64_t lanes, Value mask) {
+      Value at = code.add(position(n, atK0, atK1), u * stride(k1));
+      return code.widen(code.load(operand.memref, at, lanes, mask), type);
+    };
+    // Rows that fill their distance.
+    gemm.isPacked = N <= 64 && stride(k1) <= 2 * N;
+  } else if (alongK) {
+    gemm.pack = [this, N](Code &, const GemmPanel &p) { packTransposed(p, N); };
+  } else {
+    gemm.pack = [this](Code &, const GemmPanel &p) { packElements(p); };
+  }
+}
+
+void GemmOperand::forEachK(const GemmPanel &panel,
+                           llvm::function_ref<void(Value k0, Value k1)> body) {
+  code.loop(panel.k0, panel.k0End, 1, [&](Value atK0) {
+    code.loop(panel.k1, panel.k1End, 1, [&](Value atK1) { body(atK0, atK1); });
+  });
+}
+
+void GemmOperand::packRows(const GemmPanel &panel, int64_t N) {
+  auto pack = [&](bool masked) {
+    forEachK(panel, [&](Value atK0, Value atK1) {
+      Value row = panel.row(code, atK0, atK1);
+      Value from = position(panel.n, atK0, atK1);
+      for (int64_t column = 0; column < panel.width; column += panel.lanes) {
+        Value mask;
+        if (masked)
+          mask = code.firstLanes(code.sub(panel.columns, code.index(column)),
+                                 panel.lanes);
+        Value x = code.load(operand.memref, code.add(from, column), panel.lanes,
+                            mask);
+        code.store(code.widen(x, type), panel.memref,
+                   {row, code.index(column)});
+      }
+    });
+  };
+  if (N % panel.width == 0)
+    pack(false);
+  else if (N < panel.width)
+    pack(true);
+  else
+    code.when(
+        code.equal(panel.columns, code.index(panel.width)),
+        [&] { pack(false); }, [&] { pack(true); });
+}
+
+/// Squares of lanes x lanes are read along k and turned.
+void GemmOperand::packTransposed(const GemmPanel &panel, int64_t N) {
+  int64_t lanes = panel.lanes;
+  auto square = [&](Value column, Value atK0, Value atK1, Value mask) {
+    Code::Values rows;
+    for (int64_t i = 0; i < lanes; ++i) {
+      Value n = code.add(code.add(panel.n, column), i);
+      if (N % lanes != 0) // columns that are not there: again the last
+        n = code.min(n, N - 1);
+      Value x = code.load(operand.memref, position(n, atK0, atK1), lanes, mask);
+      rows.push_back(code.widen(x, type));
+    }
+    rows = code.transpose(rows);
+    Value row = panel.row(code, atK0, atK1);
+    for (int64_t i = 0; i < lanes; ++i)
+      code.store(rows[i], panel.memref, {code.add(row, i), column});
+  };
+  code.loop(code.index(0), panel.columns, lanes, [&](Value column) {
+    code.loop(panel.k0, panel.k0End, 1, [&](Value atK0) {
+      Value length = code.sub(panel.k1End, panel.k1);
+      Value whole =
+          code.add(panel.k1, code.mul(code.div(length, lanes), lanes));
+      code.loop(panel.k1, whole, lanes,
+                [&](Value atK1) { square(column, atK0, atK1, {}); });
+      code.when(code.less(whole, panel.k1End), [&] {
+        square(column, atK0, whole,
+               code.firstLanes(code.sub(panel.k1End, whole), lanes));
+      });
+    });
+  });
+}
+
+void GemmOperand::packElements(const GemmPanel &panel) {
+  forEachK(panel, [&](Value atK0, Value atK1) {
+    Value row = panel.row(code, atK0, atK1);
+    code.loop(code.index(0), panel.columns, 1, [&](Value column) {
+      Value x = element(code.add(panel.n, column), atK0, atK1);
+      memref::StoreOp::create(code.b, code.loc, x, panel.memref,
+                              ValueRange{row, column});
+    });
+  });
+}

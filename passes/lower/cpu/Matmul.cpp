@@ -1,0 +1,104 @@
+//===- Matmul.cpp - matrix products as items of the product emitter -------===//
+//
+// The dimensions of the code are those of the result, [batch..., m, n], and k
+// after them.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/cpu/Gemm.h"
+#include "passes/lower/cpu/GemmOperand.h"
+
+#include "ir/ops/Scalar.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+
+FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
+  auto op = cast<MatmulOp>(kernel.anchor);
+  Code &code = kernel.code;
+  RankedTensorType type = op.getY().getType();
+  int64_t rank = type.getRank();
+  unsigned m = rank - 2, n = rank - 1, k = rank;
+
+  SmallVector<int64_t> sizes(type.getShape());
+  int64_t inner =
+      op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n);
+  sizes.push_back(inner);
+  SmallVector<AffineExpr> dims;
+  for (int64_t d = 0; d <= rank; ++d)
+    dims.push_back(getAffineDimExpr(d, op.getContext()));
+  ArrayRef<AffineExpr> batchDims = ArrayRef(dims).take_front(rank - 2);
+  auto indexOf = [&](unsigned row, unsigned column, bool transposed) {
+    SmallVector<AffineExpr> index(batchDims);
+    index.push_back(dims[transposed ? column : row]);
+    index.push_back(dims[transposed ? row : column]);
+    return index;
+  };
+
+  Gemm gemm;
+  gemm.M = sizes[m];
+  gemm.N = sizes[n];
+  gemm.K1 = inner;
+  gemm.lineLength = gemm.N;
+  gemm.type = scalar::computeType(type.getElementType());
+  int64_t batches = 1;
+  for (int64_t size : ArrayRef(sizes).take_front(rank - 2))
+    batches *= size;
+  if (batches * gemm.M * gemm.N == 0)
+    return Work{0, 1, 0};
+
+  GemmOperand lhs(kernel, 0, indexOf(m, k, op.getTransposeLhs()), sizes, m,
+                  std::nullopt, k);
+  GemmOperand rhs(kernel, 1, indexOf(k, n, op.getTransposeRhs()), sizes, n,
+                  std::nullopt, k);
+  std::optional<Operand> output =
+      kernel.directOutput(gemm.type, ArrayRef(dims).take_front(rank),
+                          ArrayRef(sizes).take_front(rank), n);
+
+  lhs.bindA(gemm);
+  rhs.bindB(gemm);
+  // The indices of the batch, set when an item begins.
+  SmallVector<Value> at(rank + 1);
+  if (output)
+    gemm.store = [&](Code &code, Value row, int64_t i, Value column, Value sums,
+                     Value mask) {
+      SmallVector<Value> index(ArrayRef(at).take_front(rank));
+      index[m] = row;
+      index[n] = column;
+      Value position = code.add(output->at(code, index), i * output->stride(m));
+      code.store(sums, output->memref, position, mask);
+    };
+  else
+    gemm.finish = [&](Code &, Value row, Value, Value column, Value sum) {
+      SmallVector<Value> index(ArrayRef(at).take_front(rank));
+      index[m] = row;
+      index[n] = column;
+      kernel.finish(index, sum);
+    };
+
+  GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
+  int64_t panels = schedule.panels(gemm), blocks = schedule.mBlocks(gemm);
+  kernel.forEachItem([&](Value item) {
+    Value rest = code.div(item, panels * blocks);
+    for (int64_t d = rank - 3; d >= 0; --d) {
+      at[d] = d == 0 ? rest : code.rem(rest, sizes[d]);
+      rest = code.div(rest, sizes[d]);
+    }
+    lhs.enter(at);
+    rhs.enter(at);
+    Value part = code.rem(item, panels * blocks);
+    emitGemm(code, gemm, schedule, kernel.scratch, code.div(part, panels),
+             code.rem(part, panels));
+  });
+
+  Work work;
+  work.items = batches * blocks * panels;
+  double columns = std::min(schedule.width(), gemm.N);
+  double rows = std::min(schedule.mBlock, gemm.M);
+  double bytes = elementBytes(type.getElementType()) *
+                 (columns * inner + rows * inner + rows * columns);
+  work.grain = grainFor(work.items, 2 * rows * columns * inner, bytes);
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
