@@ -21,6 +21,7 @@ static const OptimizerOption kSgd[] = {{"lr", 1e-3, 0, kInfinity},
                                        {"weight_decay", 0, 0, kInfinity}};
 static const OptimizerOption kMomentum[] = {{"lr", 1e-3, 0, kInfinity},
                                             {"momentum", 0.9, 0, kInfinity},
+                                            {"dampening", 0, 0, kInfinity},
                                             {"weight_decay", 0, 0, kInfinity},
                                             {"nesterov", 0, 0, 1}};
 static const OptimizerOption kAdam[] = {{"lr", 1e-3, 0, kInfinity},
@@ -94,6 +95,11 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
                          " but got '" + number.str() + "'");
     spec.values[key] = value;
   }
+  if (spec.values.lookup("nesterov") != 0 &&
+      (spec.values.lookup("momentum") == 0 ||
+       spec.values.lookup("dampening") != 0))
+    problems.push_back("option 'nesterov' needs a momentum above 0 and no "
+                       "dampening");
   if (problems.empty())
     return spec;
   error = join(problems, "; ");

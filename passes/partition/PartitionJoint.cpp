@@ -1,8 +1,8 @@
 //===- PartitionJoint.cpp - the joint becomes programs --------------------===//
 //
 // @forward and @backward from @joint, @update from the optimizer that the
-// module names, @step from all three. Nothing is merged afterwards: equal ops
-// in @step are a value that is computed again on purpose.
+// module names, @step from all three. In @step nothing is merged: equal ops
+// are a value that is computed again on purpose.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
@@ -13,6 +13,9 @@
 #include "passes/partition/Update.h"
 
 #include "ir/Ops.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_PARTITIONJOINT
@@ -89,6 +92,12 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     auto update = buildUpdate(module, backward, optimizer.getValue());
     if (failed(update))
       return failure();
+    // What the params share (rates, bias corrections) is computed once.
+    OpPassManager merge(func::FuncOp::getOperationName());
+    merge.addPass(createCSEPass());
+    if (failed(runPipeline(merge, *update)))
+      return failure();
+    simplifyOps(*update);
     func::FuncOp step = buildStep(forward, backward, *update);
     // The cotangent of 1 leaves much to fold.
     simplifyOps(step);

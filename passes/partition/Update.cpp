@@ -1,20 +1,18 @@
 //===- Update.cpp - an optimizer as a program -----------------------------===//
 //
-// The formulas are those of torch.optim.SGD (with weight_decay, momentum and
-// nesterov), Adam (D. P. Kingma and J. Ba, 2015) and AdamW (I. Loshchilov and
-// F. Hutter, 2019). Parameters of f16 and bf16 are updated in f32, in which
-// their states are kept, and rounded once.
+// What an optimizer computes is its op (ir/ops/Optimizer.td); here it gets its
+// states and its place in a function. Parameters of f16 and bf16 have states in
+// f32.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Update.h"
 
+#include "passes/autodiff/Decompose.h"
 #include "passes/partition/OptimizerSpec.h"
 
 #include "ir/Expr.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace tandem;
@@ -28,200 +26,156 @@ public:
         builder(backward.getContext()),
         loc(NameLoc::get(builder.getStringAttr("update"), backward.getLoc())) {}
 
-  func::FuncOp run();
+  FailureOr<func::FuncOp> run();
 
 private:
-  struct Param {
-    Slot slot;
-    Value value, gradient;
-  };
-
-  double option(StringRef name) const { return spec.values.lookup(name); }
-  bool hasStep() const {
+  bool isAdam() const {
     return spec.kind->name == "adam" || spec.kind->name == "adamw";
   }
-  /// States are kept and arithmetic is done in this type.
-  static Type arithmeticType(Type element) {
-    return element.isF64() ? element
-                           : Type(Float32Type::get(element.getContext()));
+  /// The states that each param has one of.
+  SmallVector<StringRef> statesPerParam() const;
+  std::string stateName(StringRef variable, StringRef param = "") const;
+  APFloat option(StringRef name) const {
+    return APFloat(spec.values.lookup(name));
   }
-  void addState(const Twine &name, RankedTensorType type, double init);
-  Expr state(const Twine &name);
-  /// Hands over the new value of a param or state.
-  void update(StringRef name, Value value);
-  /// A scalar of the optimizer, for arithmetic with `like`.
-  Expr spread(const Expr &scalar, const Expr &like);
-  Expr biasCorrection(const Expr &step, double beta);
-  void prepareScalars();
-  /// Puts the updates in the order of the arguments.
-  void orderResults();
-  void updateParam(const Param &param);
-  Expr momentumDirection(StringRef param, const Expr &g);
-  Expr adamDirection(StringRef param, const Expr &g);
+
+  void collectSlots();
+  void addState(std::string name, RankedTensorType type, double init);
+  /// The argument that is the param or state `name`.
+  Value argument(StringRef name);
+  /// The op that updates `param`, whose results are the new param and states.
+  Operation *createOp(StringRef param, Value gradient);
+  void setResults();
 
   func::FuncOp forward, backward;
   OptimizerSpec spec;
   OpBuilder builder;
   Location loc;
-  SmallVector<Slot> arguments, results;
-  SmallVector<Value> returned;
+  /// Params, gradients, states: the arguments.
+  SmallVector<Slot> params, gradients, states;
   func::FuncOp func;
-
-  /// Scalars that all params share: what a direction is multiplied by; what
-  /// AdamW leaves of a param; the square root of v's bias correction.
-  Expr rate, shrink, rootOfCorrection;
+  Value step;
+  /// New values, by the name of the param or state.
+  llvm::StringMap<Value> updates;
 };
 
 } // namespace
 
-void UpdateBuilder::addState(const Twine &name, RankedTensorType type,
+SmallVector<StringRef> UpdateBuilder::statesPerParam() const {
+  if (isAdam())
+    return {"m", "v"};
+  if (spec.kind->name == "momentum")
+    return {"velocity"};
+  return {};
+}
+
+std::string UpdateBuilder::stateName(StringRef variable,
+                                     StringRef param) const {
+  std::string name = (spec.kind->name + "." + variable).str();
+  return param.empty() ? name : name + ":" + param.str();
+}
+
+void UpdateBuilder::addState(std::string name, RankedTensorType type,
                              double init) {
   auto value = builder.getDictionaryAttr(
       {builder.getNamedAttr("kind", builder.getStringAttr("constant")),
        builder.getNamedAttr("value", builder.getF64FloatAttr(init))});
-  arguments.push_back({type,
-                       RoleAttr::get(builder.getContext(), RoleKind::State,
-                                     (spec.kind->name + "." + name).str())
-                           .with("init", value),
-                       loc});
+  auto role = RoleAttr::get(builder.getContext(), RoleKind::State, name);
+  states.push_back({type, role.with("init", value), loc});
 }
 
-Expr UpdateBuilder::state(const Twine &name) {
-  auto index =
-      findArgument(func, RoleKind::State, (spec.kind->name + "." + name).str());
-  return {builder, loc, func.getArgument(*index)};
-}
-
-void UpdateBuilder::update(StringRef name, Value value) {
-  results.push_back(
-      {value.getType(),
-       RoleAttr::get(builder.getContext(), RoleKind::Update, name), loc});
-  returned.push_back(value);
-}
-
-Expr UpdateBuilder::spread(const Expr &scalar, const Expr &like) {
-  return scalar.cast(like.type().getElementType())
-      .broadcastTo(like.shape(), {});
-}
-
-/// 1 - beta^step without cancellation where beta is near 1: with
-/// h = step * ln(beta) / 2 it is -tanh(h) * (1 + exp(2 h)).
-Expr UpdateBuilder::biasCorrection(const Expr &step, double beta) {
-  if (beta == 0)
-    return step.like(1.0);
-  Expr h = step * (0.5 * std::log(beta));
-  return -tanh(h) * (exp(h * 2.0) + 1.0);
-}
-
-Expr UpdateBuilder::momentumDirection(StringRef param, const Expr &g) {
-  std::string name = ("buffer:" + param).str();
-  Expr buffer = state(name) * option("momentum") + g;
-  update((spec.kind->name + "." + name).str(), buffer);
-  return option("nesterov") != 0 ? g + buffer * option("momentum") : buffer;
-}
-
-Expr UpdateBuilder::adamDirection(StringRef param, const Expr &g) {
-  double beta1 = option("beta1"), beta2 = option("beta2");
-  Expr oldM = state("m:" + param), oldV = state("v:" + param);
-  Expr m = oldM + (g - oldM) * (1.0 - beta1);
-  Expr v = oldV * beta2 + g * g * (1.0 - beta2);
-  update((spec.kind->name + ".m:" + param).str(), m);
-  update((spec.kind->name + ".v:" + param).str(), v);
-  return m / (sqrt(v) / spread(rootOfCorrection, g) + option("eps"));
-}
-
-void UpdateBuilder::prepareScalars() {
-  Expr lr = state("lr");
-  rate = lr;
-  if (option("weight_decay") != 0 && spec.kind->name == "adamw")
-    shrink = 1.0 - lr * option("weight_decay");
-  if (!hasStep())
-    return;
-  Expr step = state("step") + 1.0;
-  update((spec.kind->name + ".step").str(), step);
-  rate = lr / biasCorrection(step, option("beta1"));
-  rootOfCorrection = sqrt(biasCorrection(step, option("beta2")));
-}
-
-void UpdateBuilder::updateParam(const Param &param) {
-  StringRef name = param.slot.role.getName().getValue();
-  Type type = cast<RankedTensorType>(param.slot.type).getElementType();
-  Expr w = Expr(builder, loc, param.value).cast(arithmeticType(type));
-  Expr g = Expr(builder, loc, param.gradient).cast(arithmeticType(type));
-  // AdamW shrinks the parameter itself, the others add to the gradient.
-  Expr from = shrink ? w * spread(shrink, w) : w;
-  if (!shrink && option("weight_decay") != 0)
-    g = g + w * option("weight_decay");
-  if (spec.kind->name == "momentum")
-    g = momentumDirection(name, g);
-  else if (hasStep())
-    g = adamDirection(name, g);
-  update(name, (from - spread(rate, w) * g).cast(type));
-}
-
-void UpdateBuilder::orderResults() {
-  SmallVector<Slot> slots;
-  SmallVector<Value> values;
-  for (const Slot &argument : arguments)
-    for (auto [slot, value] : llvm::zip_equal(results, returned))
-      if (argument.role.getKind() != RoleKind::Grad &&
-          slot.role.getName() == argument.role.getName()) {
-        slots.push_back(slot);
-        values.push_back(value);
-      }
-  results = slots;
-  returned = values;
-}
-
-func::FuncOp UpdateBuilder::run() {
-  MLIRContext *context = builder.getContext();
-  SmallVector<Slot> params, gradients;
-  bool wide = false;
+void UpdateBuilder::collectSlots() {
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(backward, i);
     auto index = findArgument(forward, RoleKind::Param, role.getName());
     if (!index)
       continue;
     Type type = forward.getArgumentTypes()[*index];
-    wide |= cast<RankedTensorType>(type).getElementType().isF64();
     params.push_back({type, roleOfArgument(forward, *index),
                       forward.getArgument(*index).getLoc()});
     gradients.push_back({type, role, loc});
   }
-  arguments = params;
-  arguments.append(gradients);
-  auto scalar = RankedTensorType::get({}, wide ? Type(Float64Type::get(context))
-                                               : Float32Type::get(context));
-  addState("lr", scalar, option("lr"));
-  if (hasStep())
-    addState("step", scalar, 0);
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  addState(stateName("lr"), scalar, spec.values.lookup("lr"));
+  if (isAdam())
+    addState(stateName("step"), scalar, 0);
   for (const Slot &param : params) {
     auto type = cast<RankedTensorType>(param.type);
-    type = type.clone(arithmeticType(type.getElementType()));
-    StringRef name = param.role.getName().getValue();
-    if (spec.kind->name == "momentum")
-      addState("buffer:" + name, type, 0);
-    if (hasStep()) {
-      addState("m:" + name, type, 0);
-      addState("v:" + name, type, 0);
-    }
+    if (!type.getElementType().isF64())
+      type = type.clone(builder.getF32Type());
+    for (StringRef variable : statesPerParam())
+      addState(stateName(variable, param.role.getName()), type, 0);
   }
+}
 
-  // The results follow from the body; the function gets its type at the end.
+Value UpdateBuilder::argument(StringRef name) {
+  return func.getArgument(*findValue(func, name));
+}
+
+Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
+  Value old = argument(param), lr = argument(stateName("lr"));
+  auto state = [&](StringRef variable) {
+    return argument(stateName(variable, param));
+  };
+  if (spec.kind->name == "sgd")
+    return SgdOp::create(builder, loc, old, gradient, lr,
+                         option("weight_decay"));
+  if (spec.kind->name == "momentum")
+    return MomentumOp::create(builder, loc, old, gradient, state("velocity"),
+                              lr, option("momentum"), option("weight_decay"),
+                              option("dampening"),
+                              !option("nesterov").isZero());
+  if (spec.kind->name == "adam")
+    return AdamOp::create(builder, loc, old, gradient, state("m"), state("v"),
+                          step, lr, option("beta1"), option("beta2"),
+                          option("eps"), option("weight_decay"));
+  return AdamWOp::create(builder, loc, old, gradient, state("m"), state("v"),
+                         step, lr, option("beta1"), option("beta2"),
+                         option("eps"), option("weight_decay"));
+}
+
+/// The updates in the order of the arguments. Nothing updates the rate.
+void UpdateBuilder::setResults() {
+  SmallVector<Value> values;
+  SmallVector<RoleAttr> roles;
+  for (const auto &slots : {params, states})
+    for (const Slot &slot : slots)
+      if (Value value = updates.lookup(slot.role.getName())) {
+        values.push_back(value);
+        roles.push_back(RoleAttr::get(builder.getContext(), RoleKind::Update,
+                                      slot.role.getName().getValue()));
+      }
+  func::ReturnOp::create(builder, loc, values);
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
+                                               TypeRange(ValueRange(values))));
+  for (auto [i, role] : llvm::enumerate(roles))
+    setRoleOfResult(func, i, role);
+}
+
+FailureOr<func::FuncOp> UpdateBuilder::run() {
+  collectSlots();
+  SmallVector<Slot> arguments(params);
+  arguments.append(gradients);
+  arguments.append(states);
+  // The results follow from the body, so the function has none yet.
   builder.setInsertionPointAfter(backward);
   func =
       createGraphFunction(builder, backward.getLoc(), "update", arguments, {});
   builder.setInsertionPointToStart(&func.getBody().front());
-  prepareScalars();
-  for (auto [i, slot] : llvm::enumerate(params))
-    updateParam(
-        {slot, func.getArgument(i), func.getArgument(params.size() + i)});
-  orderResults();
-  func::ReturnOp::create(builder, loc, returned);
-  func.setFunctionType(builder.getFunctionType(
-      func.getArgumentTypes(), TypeRange(ValueRange(returned))));
-  for (auto [i, slot] : llvm::enumerate(results))
-    setRoleOfResult(func, i, slot.role);
+  if (isAdam()) {
+    step = Expr(builder, loc, argument(stateName("step"))) + 1.0;
+    updates[stateName("step")] = step;
+  }
+  for (auto [i, slot] : llvm::enumerate(params)) {
+    StringRef param = slot.role.getName();
+    Operation *op = createOp(param, func.getArgument(params.size() + i));
+    updates[param] = op->getResult(0);
+    for (auto [k, variable] : llvm::enumerate(statesPerParam()))
+      updates[stateName(variable, param)] = op->getResult(k + 1);
+  }
+  setResults();
+  if (failed(decomposeComposites(func)))
+    return failure();
   return func;
 }
 

@@ -7,9 +7,9 @@
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
 // CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<grad of "x">},
 // CHECK-SAME: %[[LR:[a-z0-9]+]]: tensor<f32> {tandem.role = #tandem.role<state "momentum.lr" {init = {kind = "constant", value = 5.000000e-01 : f64}}>},
-// CHECK-SAME: %[[B:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<state "momentum.buffer:x" {init = {kind = "constant", value = 0.000000e+00 : f64}}>})
+// CHECK-SAME: %[[B:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<state "momentum.velocity:x" {init = {kind = "constant", value = 0.000000e+00 : f64}}>})
 // CHECK-SAME: -> (tensor<2xf32> {tandem.role = #tandem.role<update of "x">},
-// CHECK-SAME:     tensor<2xf32> {tandem.role = #tandem.role<update of "momentum.buffer:x">})
+// CHECK-SAME:     tensor<2xf32> {tandem.role = #tandem.role<update of "momentum.velocity:x">})
 // CHECK-NEXT: %[[MU:.*]] = tandem.constant dense<0.899999976>
 // CHECK-NEXT: %[[BMU:.*]] = tandem.mul %[[B]], %[[MU]]
 // CHECK-NEXT: %[[NEW:.*]] = tandem.add %[[BMU]], %[[G]]
@@ -20,7 +20,7 @@
 // CHECK: func.func @step(%[[X:[a-z0-9]+]]: {{.*}}, %[[LR:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}} -> (
 // CHECK-SAME: tensor<f32> {tandem.role = #tandem.role<output "loss">},
 // CHECK-SAME: tensor<2xf32> {tandem.role = #tandem.role<update of "x">},
-// CHECK-SAME: tensor<2xf32> {tandem.role = #tandem.role<update of "momentum.buffer:x">})
+// CHECK-SAME: tensor<2xf32> {tandem.role = #tandem.role<update of "momentum.velocity:x">})
 // CHECK-DAG: tandem.reduce_sum
 // CHECK-DAG: %[[BMU:.*]] = tandem.mul %[[B]],
 // CHECK-DAG: tandem.add %[[BMU]], %[[TWO:.*]] :
