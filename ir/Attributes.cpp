@@ -97,7 +97,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
   };
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
-      return error() << "unknown property '" << property.getName()
+      return error() << "unknown property '" << property.getName().getValue()
                      << "' of role '" << stringifyRoleKind(kind) << " " << name
                      << "'";
   return success();

@@ -1,5 +1,6 @@
 //===- Dialect.cpp - registration, and what attributes must satisfy -------===//
 #include "ir/Dialect.h"
+#include "ir/Fold.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -14,6 +15,7 @@ using namespace tandem;
 
 void TandemDialect::initialize() {
   addAttributesAndTypes();
+  addInterfaces<FoldInterface>();
   addElementwiseOps();
   addShapeOps();
   addReductionOps();
@@ -146,8 +148,9 @@ static LogicalResult verifyRole(Operation *op, NamedAttribute attribute,
                                 bool isArgument, unsigned index) {
   StringRef place = isArgument ? "argument" : "result";
   if (attribute.getName() != kRoleAttr)
-    return op->emitOpError() << "unknown attribute '" << attribute.getName()
-                             << "' on " << place << " #" << index;
+    return op->emitOpError()
+           << "unknown attribute '" << attribute.getName().getValue() << "' on "
+           << place << " #" << index;
   if (!isa<RoleAttr>(attribute.getValue()))
     return op->emitOpError()
            << "expected '" << kRoleAttr << "' on " << place << " #" << index

@@ -54,7 +54,7 @@ def Tandem_Dialect : Dialect {
 
 def Tandem_Ref : TypeDef<Tandem_Dialect, "Ref"> {
   let mnemonic = "ref";
-  let summary = "A handle to storage, seen with a shape";
+  let summary = "ref to storage";
   let description = [{
     `!tandem.ref<4x8xf32>` names storage that can be read and written. Views of
     a ref are refs of the same storage. Only captured programs have refs:

@@ -85,6 +85,11 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
               << "argument #" << i;
     unique(role, true);
     Type type = valueType(func.getArgumentTypes()[i]);
+    if (!isTensorType(type))
+      error() << "expected '" << role.str()
+              << "' to be a tensor or ref of static shape, not empty, at most "
+                 "2^40 elements, but got "
+              << type;
     if (role.has("requires_grad") && !isDifferentiableType(type))
       error()
           << "'" << role.str()

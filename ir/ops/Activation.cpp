@@ -91,24 +91,25 @@ SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &b) {
   });
 }
 
-/// log(sum of exp) of one line.
-static double logSumExp(const reference::Array &x, int64_t base, int64_t step,
-                        int64_t count) {
+/// The largest of one line, and the sum of exp(x - largest).
+static std::pair<double, double> largestAndSum(const reference::Array &x,
+                                               int64_t base, int64_t step,
+                                               int64_t count) {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   for (int64_t i = 0; i < count; ++i)
     largest = std::fmax(largest, x[base + i * step]);
   for (int64_t i = 0; i < count; ++i)
     sum += std::exp(x[base + i * step] - largest);
-  return largest + std::log(sum);
+  return {largest, sum};
 }
 
 void SoftmaxOp::evaluate(reference::Inputs in, reference::Outputs out) {
   const auto &x = *in[0];
   reference::forEachLine(
       x.shape, getDim(), [&](int64_t base, int64_t step, int64_t count) {
-        double total = logSumExp(x, base, step, count);
-        for (int64_t i = 0; i < count; ++i)
-          out[0][base + i * step] = std::exp(x[base + i * step] - total);
+        auto [largest, sum] = largestAndSum(x, base, step, count);
+        for (int64_t i = base; i < base + count * step; i += step)
+          out[0][i] = std::exp(x[i] - largest) / sum;
       });
 }
 
@@ -116,8 +117,8 @@ void LogSoftmaxOp::evaluate(reference::Inputs in, reference::Outputs out) {
   const auto &x = *in[0];
   reference::forEachLine(
       x.shape, getDim(), [&](int64_t base, int64_t step, int64_t count) {
-        double total = logSumExp(x, base, step, count);
-        for (int64_t i = 0; i < count; ++i)
-          out[0][base + i * step] = x[base + i * step] - total;
+        auto [largest, sum] = largestAndSum(x, base, step, count);
+        for (int64_t i = base; i < base + count * step; i += step)
+          out[0][i] = x[i] - largest - std::log(sum);
       });
 }

@@ -1,12 +1,15 @@
 //===- Contraction.cpp - matrix products and convolutions -----------------===//
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
+#include "ir/ops/Inference.h"
 #include "ir/reference/Generic.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace tandem;
+using namespace tandem::infer;
 
 #define GET_OP_CLASSES
 #include "ir/ops/Contraction.cpp.inc"
@@ -22,41 +25,29 @@ void TandemDialect::addContractionOps() {
 // matmul
 //===----------------------------------------------------------------------===//
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
-                                         std::optional<Location> loc,
-                                         Adaptor adaptor,
-                                         SmallVectorImpl<Type> &types) {
-  auto lhs = cast<RankedTensorType>(adaptor.getLhs().getType());
-  auto rhs = cast<RankedTensorType>(adaptor.getRhs().getType());
-  int64_t rank = lhs.getRank();
-  if (rank < 2 || rhs.getRank() != rank)
-    return emitOptionalError(
-        loc, "expected operands of one rank of at least 2, but got ranks ",
-        rank, " and ", rhs.getRank());
-  if (lhs.getElementType() != rhs.getElementType())
-    return emitOptionalError(loc,
-                             "expected operands of one element type, but "
-                             "got ",
-                             lhs.getElementType(), " and ",
-                             rhs.getElementType());
-  for (int64_t d = 0; d < rank - 2; ++d)
-    if (lhs.getDimSize(d) != rhs.getDimSize(d))
-      return emitOptionalError(loc,
-                               "expected equal leading dimensions, but "
-                               "dimension ",
-                               d, " is ", lhs.getDimSize(d), " and ",
-                               rhs.getDimSize(d));
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                         Adaptor adaptor, Types &types) {
+  Type lhs = adaptor.getLhs().getType(), rhs = adaptor.getRhs().getType();
+  auto a = infer::shapeOf(loc, lhs), b = infer::shapeOf(loc, rhs);
+  if (failed(a) || failed(b) || failed(expectSameElements(loc, lhs, rhs)))
+    return failure();
+  size_t rank = a->size();
+  if (rank < 2 || b->size() != rank)
+    return fail(loc, "expected operands of one rank of at least 2, but got "
+                     "ranks " +
+                         Twine(rank) + " and " + Twine(b->size()));
+  if (a->drop_back(2) != b->drop_back(2))
+    return fail(loc, "expected equal leading dimensions, but got " + text(*a) +
+                         " and " + text(*b));
   bool tl = adaptor.getTransposeLhs(), tr = adaptor.getTransposeRhs();
-  int64_t k = lhs.getDimSize(rank - (tl ? 2 : 1));
-  int64_t rhsK = rhs.getDimSize(rank - (tr ? 1 : 2));
+  int64_t k = (*a)[rank - (tl ? 2 : 1)], rhsK = (*b)[rank - (tr ? 1 : 2)];
   if (k != rhsK)
-    return emitOptionalError(loc, "expected lhs columns (", k,
-                             ") to equal rhs rows (", rhsK, ")");
-  SmallVector<int64_t> shape(lhs.getShape().drop_back(2));
-  shape.push_back(lhs.getDimSize(rank - (tl ? 1 : 2)));
-  shape.push_back(rhs.getDimSize(rank - (tr ? 2 : 1)));
-  types.push_back(lhs.clone(shape));
-  return success();
+    return fail(loc, "expected lhs columns (" + Twine(k) +
+                         ") to equal rhs rows (" + Twine(rhsK) + ")");
+  SmallVector<int64_t> shape(a->drop_back(2));
+  shape.push_back((*a)[rank - (tl ? 1 : 2)]);
+  shape.push_back((*b)[rank - (tr ? 2 : 1)]);
+  return pushShape(loc, lhs, shape, types);
 }
 
 /// Columns of op(lhs), the length of the sums.
@@ -67,6 +58,47 @@ static int64_t innerSize(MatmulOp op) {
 
 int64_t MatmulOp::getFlops() {
   return 2 * getY().getType().getNumElements() * innerSize(*this);
+}
+
+/// The operand of a permutation that swaps the last two dimensions alone.
+static Value transposed(Value v) {
+  auto permute = v.getDefiningOp<PermuteOp>();
+  if (!permute)
+    return {};
+  ArrayRef<int64_t> by = permute.getPermutation();
+  int64_t rank = by.size();
+  if (rank < 2 || by[rank - 1] != rank - 2 || by[rank - 2] != rank - 1 ||
+      !llvm::is_sorted(by.drop_back(2)))
+    return {};
+  return permute.getX();
+}
+
+namespace {
+struct FoldTranspose : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const final {
+    Value lhs = transposed(op.getLhs()), rhs = transposed(op.getRhs());
+    if (!lhs && !rhs)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      if (lhs) {
+        op.getLhsMutable().assign(lhs);
+        op.setTransposeLhs(!op.getTransposeLhs());
+      }
+      if (rhs) {
+        op.getRhsMutable().assign(rhs);
+        op.setTransposeRhs(!op.getTransposeRhs());
+      }
+    });
+    return success();
+  }
+};
+} // namespace
+
+void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                           MLIRContext *context) {
+  patterns.add<FoldTranspose>(context);
 }
 
 // With Y = op(A) op(B): d op(A) = dY op(B)^T and d op(B) = op(A)^T dY; where A

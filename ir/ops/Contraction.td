@@ -27,6 +27,7 @@ def MatmulOp : ContractionOp<"matmul"> {
   let arguments = (ins FloatTensor:$lhs, FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($y)";
+  let hasCanonicalizer = 1;
 }
 
 /// What the three convolutions share. x is [N, C, H, W], w is [O, C / groups,

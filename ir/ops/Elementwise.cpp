@@ -1,6 +1,7 @@
 //===- Elementwise.cpp - what pointwise ops say beyond their records ------===//
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
+#include "ir/ops/Inference.h"
 #include "ir/ops/Scalar.h"
 #include "ir/reference/Generic.h"
 
@@ -28,14 +29,15 @@ void TandemDialect::addElementwiseOps() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
-                                          std::optional<Location>,
+                                          std::optional<Location> loc,
                                           Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
-  auto type = dyn_cast<RankedTensorType>(adaptor.getLhs().getType());
-  if (!type)
+  auto shape = infer::shapeOf(loc, adaptor.getLhs().getType());
+  if (failed(shape))
     return failure();
-  types.push_back(type.clone(IntegerType::get(context, 1)));
-  return success();
+  return infer::pushShape(
+      loc, RankedTensorType::get(*shape, IntegerType::get(context, 1)), *shape,
+      types);
 }
 
 Value CompareOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
@@ -75,8 +77,41 @@ double CastOp::referenceScalar(ArrayRef<double> x) {
   return isa<IntegerType>(to) ? std::trunc(x[0]) : x[0];
 }
 
-OpFoldResult CastOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? getX() : Value();
+/// True if every number of type `from` is one of type `to`, both floats or both
+/// integers.
+static bool widens(Type from, Type to) {
+  if (isa<IntegerType>(from) && isa<IntegerType>(to))
+    return from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+  auto narrow = dyn_cast<FloatType>(from), wide = dyn_cast<FloatType>(to);
+  return narrow && wide && narrow.getWidth() < wide.getWidth();
+}
+
+OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
+  if (getX().getType() == getType())
+    return getX();
+  if (auto inner = getX().getDefiningOp<CastOp>())
+    if (widens(elementOf(inner.getX()), elementOf(inner.getY()))) {
+      setOperand(inner.getX());
+      return getResult();
+    }
+  // A rounding that is the same everywhere: to the nearest, ties to even.
+  auto elements = dyn_cast_or_null<DenseElementsAttr>(adaptor.getX());
+  auto to = dyn_cast<FloatType>(elementOf(getY()));
+  if (!elements || !elements.isSplat() || !to)
+    return {};
+  APFloat number(to.getFloatSemantics());
+  if (isa<FloatType>(elementOf(getX()))) {
+    bool lost;
+    number = elements.getSplatValue<APFloat>();
+    if (number.isNaN())
+      return {};
+    number.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  } else {
+    APInt integer = elements.getSplatValue<APInt>();
+    number.convertFromAPInt(integer, integer.getBitWidth() > 1,
+                            APFloat::rmNearestTiesToEven);
+  }
+  return DenseElementsAttr::get(cast<ShapedType>(getType()), number);
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,6 +133,19 @@ static bool isSplat(Value v, double number) {
 
 static bool isFloatTensor(Value v) { return isa<FloatType>(elementOf(v)); }
 
+OpFoldResult LogicalNotOp::fold(FoldAdaptor) {
+  if (auto inner = getX().getDefiningOp<LogicalNotOp>())
+    return inner.getX();
+  return {};
+}
+OpFoldResult SelectOp::fold(FoldAdaptor adaptor) {
+  if (getLhs() == getRhs())
+    return getLhs();
+  auto condition = dyn_cast_or_null<DenseElementsAttr>(adaptor.getCondition());
+  if (!condition || !condition.isSplat())
+    return {};
+  return condition.getSplatValue<bool>() ? getLhs() : getRhs();
+}
 OpFoldResult NegOp::fold(FoldAdaptor) {
   if (auto inner = getX().getDefiningOp<NegOp>())
     return inner.getX();

@@ -84,7 +84,7 @@ def CeilOp : UnaryOp<"ceil", "", "scalar::ceil(b, loc, x[0])", "std::ceil(x[0])"
 def RoundOp : UnaryOp<"round", "", "scalar::round(b, loc, x[0])", "std::nearbyint(x[0])"> {
   let summary = "To the nearest integer, halves to even";
 }
-def LogicalNotOp : UnaryOp<"logical_not", "", "scalar::logicalNot(b, loc, x[0])", "x[0] == 0 ? 1.0 : 0.0", BoolTensor>;
+def LogicalNotOp : UnaryOp<"logical_not", "", "scalar::logicalNot(b, loc, x[0])", "x[0] == 0 ? 1.0 : 0.0", BoolTensor> { let hasFolder = 1; }
 
 // Two numbers.
 def AddOp : BinaryOp<"add", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
@@ -120,6 +120,7 @@ def SelectOp : PointwiseOp<"select", [SameOperandsAndResultShape, AllTypesMatch<
   let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($y)";
   defvar gradients = ["", "select(p.in(0), p.dy(), p.dy().like(0.0))", "select(p.in(0), p.dy().like(0.0), p.dy())"];
   let description = PullbackBody<gradients>.doc;
+  let hasFolder = 1;
   let extraClassDefinition = pointwiseMethods
     # PointwiseBody<"scalar::select(b, loc, x[0], x[1], x[2])", "x[0] != 0 ? x[1] : x[2]">.text
     # PullbackBody<gradients>.text;

@@ -37,20 +37,21 @@ LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, Loc loc,
   if (failed(expectShape(loc, "labels", adaptor.getLabels().getType(),
                          shape->drop_back())))
     return failure();
+  Type label = getElementTypeOrSelf(adaptor.getLabels());
+  int64_t classes = shape->back();
+  if (!label.isInteger() || !holds(label, classes - 1))
+    return emitOptionalError(loc, "expected labels of a type that holds ",
+                             classes, " classes, but got ", label);
+  if (auto ignored = adaptor.getIgnoreIndex())
+    if (!holds(label, static_cast<int64_t>(*ignored)))
+      return emitOptionalError(loc, "expected 'ignore_index' to be one that ",
+                               label, " holds, but got ",
+                               static_cast<int64_t>(*ignored));
   bool each = adaptor.getReduction() == "none";
   return pushShape(loc, logits, each ? shape->drop_back() : Sizes(), types);
 }
 
 LogicalResult CrossEntropyOp::verify() {
-  Type label = getLabels().getType().getElementType();
-  int64_t classes = getLogits().getType().getShape().back();
-  if (!holds(label, classes - 1))
-    return emitOpError() << "expected labels of a type that holds " << classes
-                         << " classes, but got " << label;
-  if (getIgnoreIndex() && !holds(label, *getIgnoreIndex()))
-    return emitOpError() << "expected 'ignore_index' to be one that " << label
-                         << " holds, but got "
-                         << static_cast<int64_t>(*getIgnoreIndex());
   return composite::verifyReduction(*this, getReduction());
 }
 

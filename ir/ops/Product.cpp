@@ -86,17 +86,16 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
                          text(*qShape) + ", " + text(*kShape) + " and " +
                          text(*vShape));
   SmallVector<int64_t> shape(*qShape);
+  // The scores are a tensor too.
+  shape.back() = (*kShape)[rank - 2];
+  if (!isTensorShape(shape))
+    return fail(loc, "expected scores of at most 2^40 elements, but got " +
+                         text(shape));
   shape.back() = vShape->back();
   return pushShape(loc, q, shape, types);
 }
 
 LogicalResult AttentionOp::verify() {
-  // The scores are a tensor too.
-  SmallVector<int64_t> scores(getQ().getType().getShape());
-  scores.back() = getK().getType().getShape()[scores.size() - 2];
-  if (!isTensorShape(scores))
-    return emitOpError() << "expected scores of at most 2^40 elements, but got "
-                         << text(scores);
   if (getScale())
     return composite::verifyNumber(
         *this, "scale", getScale()->convertToDouble(), -kInfinity, kInfinity);

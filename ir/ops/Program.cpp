@@ -41,10 +41,12 @@ int64_t KernelOp::getFlops() {
 
 LogicalResult KernelOp::verify() {
   Block &block = getBody().front();
+  if (block.empty())
+    return emitOpError() << "expected the region to end with 'tandem.yield'";
   if (block.getArgumentTypes() != getInputs().getTypes())
     return emitOpError() << "expected the region's arguments to have the types "
                             "of the inputs";
-  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield || yield.getValues().getTypes() != getResultTypes())
     return emitOpError() << "expected the region to yield the types of the "
                             "results";
@@ -52,9 +54,10 @@ LogicalResult KernelOp::verify() {
 }
 
 LogicalResult LaunchOp::verify() {
-  if (getWork() < 0 || getGrain() < 1)
+  int64_t work = getWork(), grain = getGrain();
+  if (work < 0 || grain < 1)
     return emitOpError() << "expected 'work' of at least 0 and 'grain' of at "
                             "least 1, but got "
-                         << getWork() << " and " << getGrain();
+                         << work << " and " << grain;
   return verifyBuffers(*this, getBuffersAttr());
 }

@@ -17,18 +17,28 @@ void TandemDialect::addRefOps() {
 }
 
 LogicalResult MakeRefOp::inferReturnTypes(MLIRContext *,
-                                          std::optional<Location>,
+                                          std::optional<Location> loc,
                                           Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
-  types.push_back(
-      RefType::of(cast<RankedTensorType>(adaptor.getValue().getType())));
+  Type type = adaptor.getValue().getType();
+  if (!isTensorType(type))
+    return emitOptionalError(loc,
+                             "expected a tensor of static shape, not "
+                             "empty, at most 2^40 elements, but got ",
+                             type);
+  types.push_back(RefType::of(cast<RankedTensorType>(type)));
   return success();
 }
 
-LogicalResult ReadOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult ReadOp::inferReturnTypes(MLIRContext *,
+                                       std::optional<Location> loc,
                                        Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
-  types.push_back(cast<RefType>(adaptor.getRef().getType()).getTensorType());
+  auto ref = dyn_cast<RefType>(adaptor.getRef().getType());
+  if (!ref)
+    return emitOptionalError(loc, "expected a ref, but got ",
+                             adaptor.getRef().getType());
+  types.push_back(ref.getTensorType());
   return success();
 }
 

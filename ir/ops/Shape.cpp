@@ -1,8 +1,10 @@
 //===- Shape.cpp - constants, and ops that only move elements -------------===//
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
+#include "ir/ops/Inference.h"
 #include "ir/reference/Generic.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -18,41 +20,19 @@ void TandemDialect::addShapeOps() {
       >();
 }
 
-using Types = SmallVectorImpl<Type>;
-using Loc = std::optional<Location>;
+using infer::expectDim;
+using infer::expectList;
+using infer::fail;
+using infer::pushShape;
+using infer::text;
+using infer::Types;
+using Loc = infer::Loc;
 
-/// The shape behind a tensor or ref.
-static ArrayRef<int64_t> shapeOf(Type type) {
-  if (auto ref = dyn_cast<RefType>(type))
+/// The shape behind a tensor or ref, of an op that is verified.
+static ArrayRef<int64_t> shapeOf(Value v) {
+  if (auto ref = dyn_cast<RefType>(v.getType()))
     return ref.getShape();
-  return cast<RankedTensorType>(type).getShape();
-}
-static ArrayRef<int64_t> shapeOf(Value v) { return shapeOf(v.getType()); }
-
-/// `type` with another shape: a tensor stays a tensor, a ref a ref.
-static Type withShape(Type type, ArrayRef<int64_t> shape) {
-  if (auto ref = dyn_cast<RefType>(type))
-    return RefType::get(ref.getContext(), shape, ref.getElementType());
-  return cast<RankedTensorType>(type).clone(shape);
-}
-
-static int64_t product(ArrayRef<int64_t> shape) {
-  int64_t n = 1;
-  for (int64_t dim : shape)
-    n *= dim;
-  return n;
-}
-
-/// Fails with `message` at `loc` where there is one.
-static LogicalResult fail(Loc loc, const Twine &message) {
-  return emitOptionalError(loc, message);
-}
-
-static std::string text(ArrayRef<int64_t> list) {
-  std::string out = "[";
-  llvm::interleave(
-      list, [&](int64_t i) { out += std::to_string(i); }, [&] { out += ", "; });
-  return out + "]";
+  return cast<RankedTensorType>(v.getType()).getShape();
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,11 +84,14 @@ void ConstantOp::evaluate(reference::Inputs, reference::Outputs out) {
 }
 
 LogicalResult IotaOp::verify() {
-  int64_t rank = getType().getRank();
-  if (static_cast<int64_t>(getDim()) < 0 ||
-      static_cast<int64_t>(getDim()) >= rank)
-    return emitOpError() << "expected 'dim' in [0, " << rank << "), but got "
-                         << getDim();
+  if (failed(expectDim(getLoc(), "dim", getDim(), getType().getRank())))
+    return failure();
+  Type element = getType().getElementType();
+  int64_t largest = getType().getDimSize(getDim()) - 1;
+  if (element.isInteger() &&
+      !llvm::isIntN(element.getIntOrFloatBitWidth(), largest))
+    return emitOpError() << "expected elements that hold " << largest
+                         << ", but got " << element;
   return success();
 }
 
@@ -125,27 +108,26 @@ void IotaOp::evaluate(reference::Inputs, reference::Outputs out) {
 
 LogicalResult BroadcastOp::inferReturnTypes(MLIRContext *, Loc loc,
                                             Adaptor adaptor, Types &types) {
-  ArrayRef<int64_t> from = shapeOf(adaptor.getX()), to = adaptor.getShape();
-  ArrayRef<int64_t> dims = adaptor.getDims();
-  if (dims.size() != from.size())
+  Type x = adaptor.getX().getType();
+  auto from = infer::shapeOf(loc, x);
+  if (failed(from))
+    return failure();
+  ArrayRef<int64_t> to = adaptor.getShape(), dims = adaptor.getDims();
+  if (dims.size() != from->size())
     return fail(loc, "expected one entry of 'along' per operand dimension (" +
-                         Twine(from.size()) + "), but got " + text(dims));
+                         Twine(from->size()) + "), but got " + text(dims));
   for (auto [i, d] : llvm::enumerate(dims)) {
+    int64_t size = (*from)[i];
     if (d < 0 || d >= static_cast<int64_t>(to.size()) ||
         (i > 0 && d <= dims[i - 1]))
       return fail(loc, "expected 'along' to rise within [0, " +
                            Twine(to.size()) + "), but got " + text(dims));
-    if (from[i] != 1 && from[i] != to[d])
+    if (size != 1 && size != to[d])
       return fail(loc, "expected operand dimension " + Twine(i) +
                            " to be 1 or " + Twine(to[d]) + ", but got " +
-                           Twine(from[i]));
+                           Twine(size));
   }
-  types.push_back(withShape(adaptor.getX().getType(), to));
-  return success();
-}
-
-OpFoldResult BroadcastOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? getX() : Value();
+  return pushShape(loc, x, to, types);
 }
 
 AffineMap BroadcastOp::getIndexMap() {
@@ -181,31 +163,27 @@ Value BroadcastOp::scatterInto(OpBuilder &, Location, Value, Value) {
 // reshape
 //===----------------------------------------------------------------------===//
 
+static int64_t product(ArrayRef<int64_t> shape) {
+  int64_t n = 1;
+  for (int64_t dim : shape)
+    n *= dim;
+  return n;
+}
+
 LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, Loc loc,
                                           Adaptor adaptor, Types &types) {
-  ArrayRef<int64_t> from = shapeOf(adaptor.getX()), to = adaptor.getShape();
-  for (int64_t dim : to)
-    if (dim < 0)
-      return fail(loc, "expected sizes of at least 0, but got " + text(to));
-  if (product(from) != product(to))
-    return fail(loc, "expected " + text(to) + " to have " +
-                         Twine(product(from)) + " elements as " + text(from) +
-                         " has, but it has " + Twine(product(to)));
-  types.push_back(withShape(adaptor.getX().getType(), to));
+  Type x = adaptor.getX().getType();
+  auto from = infer::shapeOf(loc, x);
+  if (failed(from) || failed(pushShape(loc, x, adaptor.getShape(), types)))
+    return failure();
+  ArrayRef<int64_t> to = adaptor.getShape();
+  if (!isTensorShape(*from) || product(*from) != product(to))
+    return fail(loc, "expected " + text(to) + " to have as many elements as " +
+                         text(*from) + ", but it has " + Twine(product(to)));
   return success();
 }
 
 bool ReshapeOp::isFree() { return true; }
-
-OpFoldResult ReshapeOp::fold(FoldAdaptor) {
-  if (getX().getType() == getType())
-    return getX();
-  if (auto inner = getX().getDefiningOp<ReshapeOp>()) {
-    setOperand(inner.getX());
-    return getResult();
-  }
-  return {};
-}
 
 /// The operand's index from the result's: through the row-major position,
 /// but dimension by dimension where the two shapes agree on a prefix or suffix.
@@ -255,6 +233,7 @@ Value ReshapeOp::scatterInto(OpBuilder &b, Location loc, Value base,
 // permute
 //===----------------------------------------------------------------------===//
 
+/// The permutation that undoes another.
 static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> result(permutation.size());
   for (auto [i, p] : llvm::enumerate(permutation))
@@ -264,39 +243,19 @@ static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
 
 LogicalResult PermuteOp::inferReturnTypes(MLIRContext *, Loc loc,
                                           Adaptor adaptor, Types &types) {
-  ArrayRef<int64_t> from = shapeOf(adaptor.getX());
+  Type x = adaptor.getX().getType();
+  auto from = infer::shapeOf(loc, x);
+  if (failed(from))
+    return failure();
   ArrayRef<int64_t> permutation = adaptor.getPermutation();
-  SmallVector<int64_t> to;
-  SmallVector<bool> seen(from.size());
-  for (int64_t d : permutation) {
-    if (permutation.size() != from.size() || d < 0 ||
-        d >= static_cast<int64_t>(from.size()) || seen[d])
-      return fail(loc, "expected 'by' to be a permutation of " +
-                           Twine(from.size()) + " dimensions, but got " +
-                           text(permutation));
-    seen[d] = true;
-    to.push_back(from[d]);
-  }
-  if (to.size() != from.size())
+  if (permutation.size() != from->size() || !isPermutationVector(permutation))
     return fail(loc, "expected 'by' to be a permutation of " +
-                         Twine(from.size()) + " dimensions, but got " +
+                         Twine(from->size()) + " dimensions, but got " +
                          text(permutation));
-  types.push_back(withShape(adaptor.getX().getType(), to));
-  return success();
-}
-
-OpFoldResult PermuteOp::fold(FoldAdaptor) {
-  if (llvm::is_sorted(getPermutation()))
-    return getX();
-  if (auto inner = getX().getDefiningOp<PermuteOp>()) {
-    SmallVector<int64_t> composed;
-    for (int64_t d : getPermutation())
-      composed.push_back(inner.getPermutation()[d]);
-    setOperand(inner.getX());
-    setPermutation(composed);
-    return getResult();
-  }
-  return {};
+  SmallVector<int64_t> to;
+  for (int64_t d : permutation)
+    to.push_back((*from)[d]);
+  return pushShape(loc, x, to, types);
 }
 
 AffineMap PermuteOp::getIndexMap() {
@@ -322,32 +281,25 @@ Value PermuteOp::scatterInto(OpBuilder &b, Location loc, Value, Value update) {
 
 LogicalResult SliceOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
                                         Types &types) {
-  ArrayRef<int64_t> from = shapeOf(adaptor.getX());
+  Type x = adaptor.getX().getType();
+  auto from = infer::shapeOf(loc, x);
+  if (failed(from))
+    return failure();
   ArrayRef<int64_t> starts = adaptor.getStarts(), limits = adaptor.getLimits(),
                     strides = adaptor.getStrides();
-  if (starts.size() != from.size() || limits.size() != from.size() ||
-      strides.size() != from.size())
-    return fail(loc, "expected 'from', 'to' and 'step' to have " +
-                         Twine(from.size()) + " entries, but got " +
-                         text(starts) + ", " + text(limits) + " and " +
-                         text(strides));
+  if (failed(expectList(loc, "from", starts, from->size(), 0)) ||
+      failed(expectList(loc, "to", limits, from->size(), 1)) ||
+      failed(expectList(loc, "step", strides, from->size(), 1)))
+    return failure();
   SmallVector<int64_t> to;
-  for (size_t d = 0; d < from.size(); ++d) {
-    if (starts[d] < 0 || limits[d] < starts[d] || limits[d] > from[d])
-      return fail(loc, "expected 0 <= start <= limit <= " + Twine(from[d]) +
-                           " in dimension " + Twine(d) + ", but got start " +
-                           Twine(starts[d]) + " and limit " + Twine(limits[d]));
-    if (strides[d] < 1)
-      return fail(loc, "expected steps of at least 1, but got " +
-                           Twine(strides[d]) + " in dimension " + Twine(d));
-    to.push_back((limits[d] - starts[d] + strides[d] - 1) / strides[d]);
+  for (auto [d, size] : llvm::enumerate(*from)) {
+    if (limits[d] <= starts[d] || limits[d] > size)
+      return fail(loc, "expected 0 <= from < to <= " + Twine(size) +
+                           " in dimension " + Twine(d) + ", but got from " +
+                           Twine(starts[d]) + " and to " + Twine(limits[d]));
+    to.push_back((limits[d] - starts[d] - 1) / strides[d] + 1);
   }
-  types.push_back(withShape(adaptor.getX().getType(), to));
-  return success();
-}
-
-OpFoldResult SliceOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? getX() : Value();
+  return pushShape(loc, x, to, types);
 }
 
 AffineMap SliceOp::getIndexMap() {
@@ -364,7 +316,7 @@ static PadOp padBack(SliceOp slice, OpBuilder &b, Location loc, Value small) {
   ArrayRef<int64_t> from = shapeOf(slice.getX()), to = shapeOf(small);
   SmallVector<int64_t> high, interior;
   for (size_t d = 0; d < from.size(); ++d) {
-    int64_t spread = to[d] ? (to[d] - 1) * slice.getStrides()[d] + 1 : 0;
+    int64_t spread = (to[d] - 1) * slice.getStrides()[d] + 1;
     high.push_back(from[d] - slice.getStarts()[d] - spread);
     interior.push_back(slice.getStrides()[d] - 1);
   }
@@ -394,28 +346,31 @@ Value SliceOp::scatterInto(OpBuilder &b, Location loc, Value base,
 
 LogicalResult PadOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
                                       Types &types) {
-  auto type = cast<RankedTensorType>(adaptor.getX().getType());
-  ArrayRef<int64_t> from = type.getShape();
-  if (adaptor.getLow().size() != from.size() ||
-      adaptor.getHigh().size() != from.size() ||
-      adaptor.getInterior().size() != from.size())
-    return fail(loc, "expected 'low', 'high' and 'interior' to have " +
-                         Twine(from.size()) + " entries");
-  if (cast<TypedAttr>(adaptor.getValue()).getType() != type.getElementType())
-    return fail(loc, "expected the fill value to have the element type");
+  Type x = adaptor.getX().getType();
+  auto from = infer::shapeOf(loc, x);
+  if (failed(from))
+    return failure();
+  ArrayRef<int64_t> low = adaptor.getLow(), high = adaptor.getHigh(),
+                    interior = adaptor.getInterior();
+  if (failed(expectList(loc, "low", low, from->size(), 0)) ||
+      failed(expectList(loc, "high", high, from->size(), 0)) ||
+      failed(expectList(loc, "interior", interior, from->size(), 0)))
+    return failure();
+  auto value = dyn_cast<TypedAttr>(adaptor.getValue());
+  Type element = getElementTypeOrSelf(x);
+  if (!value || value.getType() != element)
+    return emitOptionalError(loc, "expected a fill value of type ", element,
+                             ", but got ", adaptor.getValue());
   SmallVector<int64_t> to;
-  for (size_t d = 0; d < from.size(); ++d) {
-    int64_t low = adaptor.getLow()[d], high = adaptor.getHigh()[d],
-            interior = adaptor.getInterior()[d];
-    if (low < 0 || high < 0 || interior < 0)
-      return fail(loc, "expected padding of at least 0 in dimension " +
-                           Twine(d) + ", but got " +
-                           text({low, high, interior}));
-    int64_t spread = from[d] ? (from[d] - 1) * (interior + 1) + 1 : 0;
-    to.push_back(low + spread + high);
+  for (auto [d, size] : llvm::enumerate(*from)) {
+    // Neither factor nor summand is above 2^40, but the product can be.
+    if (size > 1 && interior[d] >= kMaxElements / size)
+      return fail(loc, "expected 'interior' below " +
+                           Twine(kMaxElements / size) + " in dimension " +
+                           Twine(d) + ", but got " + Twine(interior[d]));
+    to.push_back(low[d] + (size - 1) * (interior[d] + 1) + 1 + high[d]);
   }
-  types.push_back(type.clone(to));
-  return success();
+  return pushShape(loc, x, to, types);
 }
 
 TypedAttr PadOp::getFill() { return cast<TypedAttr>(getValueAttr()); }
@@ -440,7 +395,7 @@ IntegerSet PadOp::getIndexDomain() {
       constraints.push_back(i - getLow()[d]);
       equal.push_back(false);
     }
-    if (getHigh()[d] || !from[d]) {
+    if (getHigh()[d]) {
       constraints.push_back(-i + (to[d] - getHigh()[d] - 1));
       equal.push_back(false);
     }
@@ -460,7 +415,7 @@ LogicalResult PadOp::pullback(Pullback &p) {
   SmallVector<int64_t> limits, strides;
   for (auto [d, size] : llvm::enumerate(shapeOf(getX()))) {
     int64_t stride = getInterior()[d] + 1;
-    limits.push_back(getLow()[d] + (size ? (size - 1) * stride + 1 : 0));
+    limits.push_back(getLow()[d] + (size - 1) * stride + 1);
     strides.push_back(stride);
   }
   p.set(0, p.expr(SliceOp::create(p.builder, p.loc, p.dy(), getLow(), limits,

@@ -5,11 +5,14 @@
 include "ir/OpBase.td"
 include "ir/Attributes.td"
 
+def Tandem_Numbers : ElementsAttrBase<
+    CPred<"::llvm::isa<::mlir::DenseIntOrFPElementsAttr>($_self)">, "dense numbers">;
+
 def ConstantOp : Tandem_PureOp<"constant", [ConstantLike, NotDifferentiable,
     InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
   let summary = "A tensor known when compiling";
-  let arguments = (ins ElementsAttr:$value);
+  let arguments = (ins Tandem_Numbers:$value);
   let results = (outs AnyTensor_:$y);
   let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
@@ -71,6 +74,7 @@ def BroadcastOp : RefViewOp<"broadcast", [DeclareOpInterfaceMethods<ViewOpInterf
   let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$shape, DenseI64ArrayAttr:$dims);
   let assemblyFormat = "$x `to` $shape `along` $dims attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def ReshapeOp : RefViewOp<"reshape", [DeclareOpInterfaceMethods<ViewOpInterface, ["isFree"]>]> {
@@ -85,6 +89,7 @@ def PermuteOp : RefViewOp<"permute", [DeclareOpInterfaceMethods<ViewOpInterface>
   let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$permutation);
   let assemblyFormat = "$x `by` $permutation attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def SliceOp : RefViewOp<"slice", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
@@ -99,6 +104,7 @@ def PadOp : ViewOp<"pad", AnyTensor_, [DeclareOpInterfaceMethods<ViewOpInterface
   let description = "In each dimension: `low` fills, the elements with `interior` fills between neighbours, `high` fills.";
   let arguments = (ins AnyTensor_:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior, TypedAttrInterface:$value);
   let assemblyFormat = "$x `low` $low `high` $high `interior` $interior `with` $value attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
+  let hasFolder = 1;
 }
 
 #endif
