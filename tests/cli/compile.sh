@@ -78,7 +78,7 @@ expect 1 'empty.mlir|graph' "$tandem" compile empty.mlir -o x.tdm
 
 # A full disk and a folder that may not be written leave nothing behind.
 mkdir full
-if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
+if mount -t tmpfs -o size=16k tmpfs full 2>/dev/null; then
   expect 1 'full/x.tdm' "$tandem" compile "$model" -o full/x.tdm
   [ -z "$(ls -A full)" ] || fail "a full disk kept: $(ls -A full)"
   umount full

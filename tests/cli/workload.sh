@@ -1,14 +1,15 @@
 #!/bin/bash
-# workload.sh BIN EXPECTED NAME - a benchmark model's losses and gradient norms
-# equal the expected ones (within 1e-4 relative).
+# workload.sh BIN EXPECTED NAME TYPE [TOLERANCE] - a benchmark model's losses
+# and gradient norms equal the expected ones: by default within 1e-4 relative
+# in f32, within 1e-6 in f64.
 source "$(dirname "$0")/expect.sh"
-bin=$1 expected=$2 name=$3
+bin=$1 expected=$2 name=$3 type=$4
 cd "$work" || exit 1
-expect 0 '' "$bin/tandem-workload" write "$name" -o model.mlir
+expect 0 '' "$bin/tandem-workload" write "$name" --type="$type" -o model.mlir
 optimizer=$("$bin/tandem-workload" optimizer "$name")
 expect 0 '' "$bin/tandem" compile model.mlir -o model.tdm \
   --optimizer="$optimizer"
 expect 0 'numbers compared' "$bin/tandem-workload" check "$name" model.tdm \
-  --expected="$expected"
+  --expected="$expected" ${5:+--tolerance="$5"}
 printf '%s\n' "$out"
 finish

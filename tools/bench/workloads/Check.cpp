@@ -16,10 +16,10 @@ using runtime::CounterStream;
 using runtime::Destination;
 using runtime::Model;
 
-static constexpr double kTolerance = 1e-4;
 static constexpr uint64_t kSeed = 1;
 
-Result<runtime::Tensor> workloads::makeBatch(const DataSpec &spec, int b) {
+Result<runtime::Tensor> workloads::makeBatch(const DataSpec &spec, int b,
+                                             DType dtype) {
   bool isFloat = spec.kind == DataSpec::Uniform;
   auto tensor =
       runtime::Tensor::empty(isFloat ? DType::F32 : DType::I64, spec.shape);
@@ -37,7 +37,7 @@ Result<runtime::Tensor> workloads::makeBatch(const DataSpec &spec, int b) {
     auto *data = tensor->mutableData<float>();
     for (int64_t i = 0; i < n; ++i)
       data[i] = counter.centered(i) * static_cast<float>(spec.scale);
-    return tensor;
+    return tensor->to(dtype);
   }
   auto *data = tensor->mutableData<int64_t>();
   int64_t first = spec.kind == DataSpec::NextTokens ? 1 : 0;
@@ -49,10 +49,11 @@ Result<runtime::Tensor> workloads::makeBatch(const DataSpec &spec, int b) {
 /// Compares numbers and remembers whether all agreed.
 class Comparison {
 public:
+  explicit Comparison(double tolerance) : tolerance(tolerance) {}
   void compare(const std::string &what, double expected, double got) {
     double error =
         std::abs(got - expected) / std::max(std::abs(expected), 1e-30);
-    bool agrees = error <= kTolerance; // false for NaN
+    bool agrees = error <= tolerance; // false for NaN
     worst = std::isnan(error) ? INFINITY : std::max(worst, error);
     if (!agrees) {
       ++wrong;
@@ -61,15 +62,15 @@ public:
     }
     ++count;
   }
+  double tolerance;
   int count = 0, wrong = 0;
   double worst = 0;
 };
 
 static double normOf(const runtime::Tensor &tensor) {
-  const auto *data = static_cast<const float *>(tensor.data());
   double sum = 0;
   for (int64_t i = 0, n = tensor.elements(); i < n; ++i)
-    sum += static_cast<double>(data[i]) * data[i];
+    sum += tensor.at(i) * tensor.at(i);
   return std::sqrt(sum);
 }
 
@@ -80,10 +81,12 @@ static Status compareGradients(Model &model, std::span<const Argument> inputs,
   auto context = model.forward(inputs, {});
   if (!context)
     return context.status();
-  auto one = runtime::Tensor::empty(DType::F32, {});
+  auto one = runtime::Tensor::empty(
+      model.manifest().findOutput(model.manifest().loss)->dtype, {});
   if (!one)
     return one.status();
-  *one->mutableData<float>() = 1.0f;
+  if (Status s = one->fill(1.0); !s)
+    return s;
   const auto *backward = model.manifest().findProgram("backward");
   std::vector<runtime::Tensor> grads(backward->results.size());
   std::vector<Destination> destinations;
@@ -107,7 +110,8 @@ static Status compareGradients(Model &model, std::span<const Argument> inputs,
 }
 
 Status workloads::check(const Workload &workload, const std::string &artifact,
-                        const std::string &expectedFolder, int threads) {
+                        const std::string &expectedFolder,
+                        std::optional<double> tolerance, int threads) {
   std::string path = expectedFolder + "/" + workload.name + ".json";
   std::ifstream file(path);
   nlohmann::json expected = nlohmann::json::parse(file, nullptr, false);
@@ -117,11 +121,18 @@ Status workloads::check(const Workload &workload, const std::string &artifact,
   if (!model)
     return model.status();
 
+  const artifact::Value *lossValue =
+      model->manifest().findOutput(model->manifest().loss);
+  if (!lossValue)
+    return Status::usage("the artifact has no loss");
+  bool wide = lossValue->dtype == DType::F64;
+  const nlohmann::json &numbers = wide ? expected["f64"] : expected;
+
   std::vector<std::vector<runtime::Tensor>> batches(kBatches);
   std::vector<std::vector<Argument>> inputs(kBatches);
   for (int b = 0; b < kBatches; ++b) {
     for (const DataSpec &spec : workload.data) {
-      auto tensor = makeBatch(spec, b);
+      auto tensor = makeBatch(spec, b, lossValue->dtype);
       if (!tensor)
         return tensor.status();
       batches[b].push_back(std::move(*tensor));
@@ -130,18 +141,18 @@ Status workloads::check(const Workload &workload, const std::string &artifact,
       inputs[b].push_back({workload.data[i].name, &batches[b][i]});
   }
 
-  Comparison comparison;
-  if (Status s = compareGradients(*model, inputs[0], expected["grad_norms"],
+  Comparison comparison(tolerance.value_or(wide ? 1e-6 : 1e-4));
+  if (Status s = compareGradients(*model, inputs[0], numbers["grad_norms"],
                                   comparison);
       !s)
     return s;
-  const auto &losses = expected["losses"];
+  const auto &losses = numbers["losses"];
   runtime::Tensor loss;
   std::vector<Destination> outputs = {{model->manifest().loss, &loss}};
   for (size_t step = 0; step < losses.size(); ++step) {
     if (Status s = model->step(inputs[step % kBatches], outputs); !s)
       return s;
-    double got = *static_cast<const float *>(loss.data());
+    double got = loss.at(0);
     std::printf("step %zu: loss %.9g, expected %.9g\n", step, got,
                 losses[step].get<double>());
     comparison.compare("loss of step " + std::to_string(step),
@@ -151,6 +162,6 @@ Status workloads::check(const Workload &workload, const std::string &artifact,
               workload.name.c_str(), comparison.count, comparison.worst);
   if (comparison.wrong)
     return Status(Code::Differs, std::to_string(comparison.wrong) +
-                                     " numbers differ by more than 1e-4");
+                                     " numbers differ by more than allowed");
   return Status::success();
 }

@@ -5,15 +5,21 @@
 #include "runtime/Tensor.h"
 #include "tools/bench/workloads/Workloads.h"
 
+#include <optional>
+
 namespace tandem::workloads {
 
-/// Returns batch `b` of one input of the workload.
-Result<runtime::Tensor> makeBatch(const DataSpec &spec, int b);
+/// Returns batch `b` of one input of the workload; floating-point ones have
+/// type `dtype`.
+Result<runtime::Tensor> makeBatch(const DataSpec &spec, int b, DType dtype);
 
 /// Runs forward and backward once and three steps, prints what it compares, and
-/// fails with Code::Differs where a number is off by more than 1e-4 relative.
+/// fails with Code::Differs where a number is off by more than `tolerance`
+/// (relative; by default 1e-4 for an f32 model, 1e-6 for an f64 one, which is
+/// compared with numbers that were computed in f64).
 Status check(const Workload &workload, const std::string &artifact,
-             const std::string &expectedFolder, int threads);
+             const std::string &expectedFolder, std::optional<double> tolerance,
+             int threads);
 
 } // namespace tandem::workloads
 

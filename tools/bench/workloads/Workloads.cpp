@@ -12,16 +12,18 @@ namespace {
 /// Declares parameters in the workload's order: parameter j uses stream j.
 class Parameters {
 public:
-  explicit Parameters(Trace &trace) : trace(trace) {}
+  Parameters(Trace &trace, DType dtype) : trace(trace), dtype(dtype) {}
   Tensor uniform(const std::string &name, Shape shape, double scale) {
     return trace.parameter(name, std::move(shape),
-                           Init::counter(stream++, scale));
+                           Init::counter(stream++, scale), dtype);
   }
   Tensor constant(const std::string &name, Shape shape, double value) {
     ++stream;
-    return trace.parameter(name, std::move(shape), Init::constant(value));
+    return trace.parameter(name, std::move(shape), Init::constant(value),
+                           dtype);
   }
   Trace &trace;
+  DType dtype;
   int64_t stream = 0;
 };
 
@@ -32,9 +34,9 @@ double std_(double s) { return 2.0 * std::sqrt(3.0) * s; }
 // Multilayer perceptrons
 //===----------------------------------------------------------------------===//
 
-void perceptron(Trace &trace, const Shape &sizes, int64_t batch) {
-  Parameters parameters(trace);
-  Tensor x = trace.input("x", {batch, sizes.front()});
+void perceptron(Trace &trace, DType dtype, const Shape &sizes, int64_t batch) {
+  Parameters parameters(trace, dtype);
+  Tensor x = trace.input("x", {batch, sizes.front()}, dtype);
   Tensor labels =
       trace.input("labels", {batch}, DType::I64, {.high = sizes.back()});
   std::vector<std::pair<Tensor, Tensor>> layers;
@@ -58,8 +60,12 @@ std::vector<DataSpec> perceptronData(int64_t batch, int64_t in, int64_t out) {
           {"labels", {batch}, DataSpec::Integers, 1, 0, out, -1}};
 }
 
-void traceMlp(Trace &trace) { perceptron(trace, {784, 1024, 1024, 10}, 256); }
-void traceMnist(Trace &trace) { perceptron(trace, {784, 500, 10}, 500); }
+void traceMlp(Trace &trace, DType dtype) {
+  perceptron(trace, dtype, {784, 1024, 1024, 10}, 256);
+}
+void traceMnist(Trace &trace, DType dtype) {
+  perceptron(trace, dtype, {784, 500, 10}, 500);
+}
 
 //===----------------------------------------------------------------------===//
 // Residual networks
@@ -80,18 +86,18 @@ struct ConvNorm {
     Tensor y =
         conv2d(x, w, {}, {.stride = {stride, stride}, .padding = {pad, pad}});
     // In inference: mean 0, variance 1. No running statistics are kept.
-    Tensor mean = trace.constant({channels}, 0.0);
-    Tensor variance = trace.constant({channels}, 1.0);
+    Tensor mean = trace.constant({channels}, 0.0, scale.dtype());
+    Tensor variance = trace.constant({channels}, 1.0, scale.dtype());
     return batchNorm(y, scale, bias, mean, variance, /*momentum=*/0.0);
   }
   Tensor w, scale, bias;
   int64_t stride, pad, channels;
 };
 
-void residual(Trace &trace, int64_t width, int stages, int blocks,
+void residual(Trace &trace, DType dtype, int64_t width, int stages, int blocks,
               int64_t batch) {
-  Parameters p(trace);
-  Tensor x = trace.input("x", {batch, 3, 32, 32});
+  Parameters p(trace, dtype);
+  Tensor x = trace.input("x", {batch, 3, 32, 32}, dtype);
   Tensor labels = trace.input("labels", {batch}, DType::I64, {.high = 10});
   ConvNorm stem(p, "stem", width, 3, 3, 1);
   struct Block {
@@ -130,8 +136,12 @@ std::vector<DataSpec> imageData() {
           {"labels", {32}, DataSpec::Integers, 1, 0, 10, -1}};
 }
 
-void traceResnet8(Trace &trace) { residual(trace, 16, 3, 1, 32); }
-void traceResnet18(Trace &trace) { residual(trace, 64, 4, 2, 32); }
+void traceResnet8(Trace &trace, DType dtype) {
+  residual(trace, dtype, 16, 3, 1, 32);
+}
+void traceResnet18(Trace &trace, DType dtype) {
+  residual(trace, dtype, 64, 4, 2, 32);
+}
 
 //===----------------------------------------------------------------------===//
 // Decoder-only transformers: pre-norm, learned positions, tied embedding
@@ -167,9 +177,9 @@ GptLayer gptLayer(Parameters &p, const std::string &name, const GptSize &g) {
   return l;
 }
 
-void transformer(Trace &trace, const GptSize &g) {
+void transformer(Trace &trace, DType dtype, const GptSize &g) {
   int64_t c = g.width, d = c / g.heads;
-  Parameters p(trace);
+  Parameters p(trace, dtype);
   Tensor tokens =
       trace.input("x", {g.batch, g.time}, DType::I64, {.high = g.vocabulary});
   Tensor labels = trace.input("labels", {g.batch, g.time}, DType::I64,
@@ -210,8 +220,8 @@ std::vector<DataSpec> tokenData(const GptSize &g) {
            -1}};
 }
 
-void traceGpt(Trace &trace) { transformer(trace, kGpt); }
-void traceGpt2(Trace &trace) { transformer(trace, kGpt2); }
+void traceGpt(Trace &trace, DType dtype) { transformer(trace, dtype, kGpt); }
+void traceGpt2(Trace &trace, DType dtype) { transformer(trace, dtype, kGpt2); }
 
 //===----------------------------------------------------------------------===//
 // A chain of normalizations: nothing but memory traffic
@@ -220,11 +230,10 @@ void traceGpt2(Trace &trace) { transformer(trace, kGpt2); }
 constexpr int64_t kRows = 4096, kColumns = 1024;
 constexpr int kChain = 4;
 
-void traceNormchain(Trace &trace) {
-  Parameters p(trace);
+void traceNormchain(Trace &trace, DType dtype) {
+  Parameters p(trace, dtype);
   p.stream = 1; // stream 0 is x, an input whose gradient is wanted
-  Tensor h =
-      trace.input("x", {kRows, kColumns}, DType::F32, {.requiresGrad = true});
+  Tensor h = trace.input("x", {kRows, kColumns}, dtype, {.requiresGrad = true});
   std::vector<std::pair<Tensor, Tensor>> layers;
   for (int i = 0; i < kChain; ++i) {
     std::string n = std::to_string(i);

@@ -37,7 +37,8 @@ struct Workload {
   std::string name, text;
   std::string optimizer; ///< as `tandem compile --optimizer` takes it
   std::vector<DataSpec> data;
-  void (*trace)(Trace &trace);
+  /// Records the model with floating-point elements of type `dtype`.
+  void (*trace)(Trace &trace, DType dtype);
 };
 
 inline constexpr int kBatches = 2; ///< the steps cycle through this many

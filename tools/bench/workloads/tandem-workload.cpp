@@ -1,7 +1,7 @@
 //===- tandem-workload.cpp - writes and checks the benchmark models -------===//
 //
 //   tandem-workload list
-//   tandem-workload write NAME -o X.mlir
+//   tandem-workload write NAME [--type=f64] -o X.mlir
 //   tandem-workload optimizer NAME
 //   tandem-workload check NAME X.tdm --expected=DIR
 //
@@ -46,8 +46,9 @@ static Status optimizer(std::string_view, Words words) {
 
 static Status write(std::string_view tool, Words words) {
   OptionTable table("write NAME -o X.mlir", "Writes a workload's model.");
-  std::string name, output;
+  std::string name, output, type = "f32";
   table.positional("NAME", name, "the workload");
+  table.text("type", "f32|f64", type, "of the numbers (default: f32)");
   table.text("o", "X.mlir", output, "where to write it");
   if (Status s = table.parse(words); !s)
     return s;
@@ -60,8 +61,11 @@ static Status write(std::string_view tool, Words words) {
     return workload.status();
   if (output.empty())
     return Status::usage("expected -o X.mlir");
+  if (type != "f32" && type != "f64")
+    return Status::usage("expected --type to be f32 or f64, but got '" + type +
+                         "'");
   Trace trace(name);
-  (*workload)->trace(trace);
+  (*workload)->trace(trace, *artifact::parseDType(type));
   return trace.save(output);
 }
 
@@ -71,9 +75,13 @@ static Status check(std::string_view tool, Words words) {
                     "gradient norms of the first, with the expected ones.");
   std::string name, path, expected;
   std::optional<int64_t> threads;
+  std::optional<double> tolerance;
   table.positional("NAME", name, "the workload");
   table.positional("X.tdm", path, "its artifact");
   table.text("expected", "DIR", expected, "the folder of expected numbers");
+  table.number("tolerance", "X", tolerance,
+               "largest relative difference (default: 1e-4 for f32 models,\n"
+               "1e-6 for f64 ones, which are compared with the f64 numbers)");
   table.integer("threads", "N", threads, 1, 1024, "threads");
   if (Status s = table.parse(words); !s)
     return s;
@@ -84,7 +92,7 @@ static Status check(std::string_view tool, Words words) {
   auto workload = named(name);
   if (!workload)
     return workload.status();
-  return workloads::check(**workload, path, expected,
+  return workloads::check(**workload, path, expected, tolerance,
                           static_cast<int>(threads.value_or(0)));
 }
 
