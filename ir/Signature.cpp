@@ -140,9 +140,17 @@ func::FuncOp tandem::createGraphFunction(OpBuilder &builder, Location loc,
       builder, loc, name, builder.getFunctionType(inputTypes, resultTypes));
   func.getBody().push_back(new Block);
   func.getBody().front().addArguments(inputTypes, locs);
-  for (auto [i, slot] : llvm::enumerate(arguments))
-    setRoleOfArgument(func, i, slot.role);
-  for (auto [i, slot] : llvm::enumerate(results))
-    setRoleOfResult(func, i, slot.role);
+  // All at once: setting them one by one takes quadratic time.
+  auto roles = [&](ArrayRef<Slot> slots) {
+    SmallVector<Attribute> attributes;
+    for (const Slot &slot : slots)
+      attributes.push_back(builder.getDictionaryAttr(
+          builder.getNamedAttr(kRoleAttr, slot.role)));
+    return builder.getArrayAttr(attributes);
+  };
+  if (!arguments.empty())
+    func.setArgAttrsAttr(roles(arguments));
+  if (!results.empty())
+    func.setResAttrsAttr(roles(results));
   return func;
 }

@@ -5,6 +5,7 @@
 #include "ir/Signature.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -182,28 +183,33 @@ void Door::programs() {
     untagged(func);
     for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
       RoleAttr role = roleOfArgument(func, i);
-      if (auto value = findValue(forward, role.getName());
-          value && !RoleAttr::belongs(role.getKind()) &&
-          role.getKind() != RoleKind::Saved)
+      if (RoleAttr::belongs(role.getKind()) ||
+          role.getKind() == RoleKind::Saved)
+        continue;
+      if (auto value = findValue(forward, role.getName()))
         sameArgument(func, i, forward.getArgumentTypes()[*value], "forward");
     }
   }
-  unsigned saved = 0, taken = 0;
+  llvm::StringMap<Type> saved;
   for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i)
-    saved += roleOfResult(forward, i).getKind() == RoleKind::Saved;
-  if (backward)
-    for (unsigned i = 0, n = backward.getNumArguments(); i < n; ++i) {
-      RoleAttr role = roleOfArgument(backward, i);
-      if (role.getKind() != RoleKind::Saved)
-        continue;
-      ++taken;
-      if (auto result = findResult(forward, RoleKind::Saved, role.getName()))
-        sameArgument(backward, i, forward.getResultTypes()[*result], "forward");
-      else
-        error(backward) << "'" << role.str() << "' that forward does not save";
-    }
-  if (saved != taken)
-    error(forward) << saved << " saved values in 'forward' but " << taken
+    if (RoleAttr role = roleOfResult(forward, i);
+        role.getKind() == RoleKind::Saved)
+      saved[role.getName()] = forward.getResultTypes()[i];
+  unsigned taken = 0;
+  for (unsigned i = 0, n = backward ? backward.getNumArguments() : 0; i < n;
+       ++i) {
+    RoleAttr role = roleOfArgument(backward, i);
+    if (role.getKind() != RoleKind::Saved)
+      continue;
+    ++taken;
+    auto it = saved.find(role.getName());
+    if (it == saved.end())
+      error(backward) << "'" << role.str() << "' that forward does not save";
+    else
+      sameArgument(backward, i, it->second, "forward");
+  }
+  if (saved.size() != taken)
+    error(forward) << saved.size() << " saved values in 'forward' but " << taken
                    << " in 'backward'";
 }
 
