@@ -29,9 +29,7 @@ static bool canOverwrite(KernelOp kernel, unsigned result, unsigned input) {
         anchor = &op;
     }
   if (anchor) {
-    // Other results, or parts of this one, may be written before it is read.
-    if (kernel.getNumResults() != 1)
-      return false;
+    // The anchor reads its operands at any time.
     SmallVector<Value> work(anchor->getOperands());
     while (!work.empty()) {
       Value value = work.pop_back_val();

@@ -196,8 +196,15 @@ bool Units::isKernel(unsigned unit) const {
   if (!nest->reductions.empty())
     return false;
   auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
+  std::function<bool(Value)> follows = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && isInside(op, unit) &&
+           (op == anchor || llvm::any_of(op->getOperands(), follows));
+  };
   AffineExpr own;
   for (const LoopNest::Root &root : nest->roots) {
+    if (!follows(root.value))
+      return false;
     auto rootType = cast<RankedTensorType>(root.value.getType());
     if (rootType.getNumElements() != type.getNumElements())
       return false;
@@ -276,59 +283,4 @@ SmallVector<unsigned> Units::order() const {
         ready.push({lastOf(after), after});
   }
   return order;
-}
-
-//===----------------------------------------------------------------------===//
-// Policy
-//===----------------------------------------------------------------------===//
-
-/// A forward op that only the backward uses stays in the forward, unless it can
-/// be computed later from one tensor alone: its operands would live longer.
-static bool wouldLiveLonger(const Units &units, Operation *op, unsigned unit) {
-  auto passOf = [](Operation *op) {
-    auto tag = op->getAttrOfType<StringAttr>(kPassAttr);
-    return tag ? tag.getValue() : StringRef();
-  };
-  if (passOf(op) != "forward" || units.producers(op).size() <= 1)
-    return false;
-  return llvm::all_of(units.ops(unit), [&](Operation *other) {
-    return passOf(other) == "backward";
-  });
-}
-
-void tandem::fuse(Units &units) {
-  // Anchors take what follows them element by element.
-  for (unsigned unit = 0; unit < units.size(); ++unit) {
-    Operation *anchor = units.anchor(unit);
-    if (!anchor || anchor->getNumResults() != 1 ||
-        classOf(anchor) != OpClass::Contraction)
-      continue;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
-        for (Operation *user : units.users(op)) {
-          if (units.isRepeated(user) || !isa<PointwiseOpInterface>(user))
-            continue;
-          changed |= units.merge(unit, units.unit(user));
-        }
-    }
-  }
-  // Producers join their consumers, last first.
-  SmallVector<Operation *> ops;
-  for (unsigned unit = 0; unit < units.size(); ++unit)
-    llvm::append_range(ops, units.ops(unit));
-  llvm::sort(ops, [&](Operation *a, Operation *b) {
-    return units.position(a) > units.position(b);
-  });
-  for (Operation *op : ops) {
-    if (isAnchor(op))
-      continue;
-    for (Operation *user : units.users(op)) {
-      if (units.isRepeated(user))
-        continue; // the terminator
-      unsigned consumer = units.unit(user);
-      if (!wouldLiveLonger(units, op, consumer))
-        units.merge(consumer, units.unit(op));
-    }
-  }
 }

@@ -63,8 +63,8 @@ private:
   llvm::SmallVector<mlir::Operation *> anchors;
 };
 
-/// Merges units greedily: pointwise ops into the anchors they follow, then
-/// producers into their consumers.
+/// Merges units greedily: pointwise ops into the anchors they follow, producers
+/// into their consumers, and then readers of one tensor.
 void fuse(Units &units);
 
 } // namespace tandem

@@ -1,5 +1,6 @@
 //===- ToLLVM.cpp - from the code of emitters to the LLVM dialect ---------===//
 #include "passes/lower/cpu/ToLLVM.h"
+#include "passes/lower/cpu/Polynomials.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
@@ -7,7 +8,6 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -44,12 +44,7 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained(
-          ArrayRef<StringRef>{"math.exp", "math.log", "math.log1p", "math.tanh",
-                              "math.erf", "math.sin", "math.cos"},
-          name);
-    });
+    cpu::populatePolynomials(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -1,0 +1,126 @@
+//===- Fuse.cpp - which units become one ----------------------------------===//
+//
+// Units::merge knows what can be one kernel; here is what should be.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/Units.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace tandem;
+
+static OpClass classOf(Operation *op) {
+  if (auto cost = dyn_cast<CostOpInterface>(op))
+    return cost.getOpClass();
+  return OpClass::Program;
+}
+
+static StringRef passOf(Operation *op) {
+  auto tag = op->getAttrOfType<StringAttr>(kPassAttr);
+  return tag ? tag.getValue() : StringRef();
+}
+
+static int64_t elementsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+/// A forward op that only the backward uses stays in the forward, unless it can
+/// be computed later from one tensor alone: its operands would live longer.
+static bool wouldLiveLonger(const Units &units, Operation *op, unsigned unit) {
+  if (passOf(op) != "forward" || units.producers(op).size() <= 1)
+    return false;
+  return llvm::all_of(units.ops(unit), [&](Operation *other) {
+    return passOf(other) == "backward";
+  });
+}
+
+/// Anchors take what follows them element by element.
+static void fuseIntoAnchors(Units &units) {
+  for (unsigned unit = 0; unit < units.size(); ++unit) {
+    Operation *anchor = units.anchor(unit);
+    if (!anchor || anchor->getNumResults() != 1 ||
+        classOf(anchor) != OpClass::Contraction)
+      continue;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
+        for (Operation *user : units.users(op))
+          if (!units.isRepeated(user) && isa<PointwiseOpInterface>(user))
+            changed |= units.merge(unit, units.unit(user));
+    }
+  }
+}
+
+/// Producers join their consumers, the last first.
+static void fuseIntoConsumers(Units &units) {
+  SmallVector<Operation *> ops;
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    llvm::append_range(ops, units.ops(unit));
+  llvm::sort(ops, [&](Operation *a, Operation *b) {
+    return units.position(a) > units.position(b);
+  });
+  for (Operation *op : ops) {
+    if (units.anchor(units.unit(op)) == op)
+      continue;
+    for (Operation *user : units.users(op)) {
+      if (units.isRepeated(user))
+        continue; // the terminator
+      unsigned consumer = units.unit(user);
+      if (!wouldLiveLonger(units, op, consumer))
+        units.merge(consumer, units.unit(op));
+    }
+  }
+}
+
+/// Loop kernels of one pass that read the same large tensor read it once.
+static void fuseReaders(Units &units) {
+  llvm::MapVector<Value, SmallVector<unsigned>> readers;
+  for (unsigned unit : units.order()) {
+    if (units.anchor(unit))
+      continue;
+    SmallVector<Operation *> work(units.ops(unit));
+    DenseSet<Operation *> seen;
+    SmallVector<Value> reads;
+    int64_t most = 1;
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (!seen.insert(op).second)
+        continue;
+      for (Value result : op->getResults())
+        most = std::max(most, elementsOf(result));
+      for (Value operand : op->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (producer && units.isInside(producer, unit))
+          work.push_back(producer);
+        else
+          reads.push_back(operand);
+      }
+    }
+    for (Value read : reads)
+      most = std::max(most, elementsOf(read));
+    for (Value read : reads)
+      if (2 * elementsOf(read) >= most) {
+        SmallVector<unsigned> &list = readers[read];
+        if (list.empty() || list.back() != unit)
+          list.push_back(unit);
+      }
+  }
+  for (auto &[value, list] : readers)
+    for (size_t i = 0; i + 1 < list.size(); ++i)
+      for (size_t j = i + 1; j < list.size(); ++j) {
+        unsigned x = list[i], y = list[j];
+        // Either may have been merged into a third meanwhile.
+        if (units.ops(x).empty() || units.ops(y).empty() ||
+            passOf(units.ops(x).front()) != passOf(units.ops(y).front()) ||
+            passOf(units.ops(x).back()) != passOf(units.ops(y).back()))
+          continue;
+        units.merge(x, y);
+      }
+}
+
+void tandem::fuse(Units &units) {
+  fuseIntoAnchors(units);
+  fuseIntoConsumers(units);
+  fuseReaders(units);
+}

@@ -1,0 +1,513 @@
+//===- LowerTest.cpp - kernels compute what the reference says ------------===//
+//
+// Each case is a function at phase `partition`. It is planned, lowered,
+// compiled and run with its items in one range, in ranges of one and of three,
+// and the results must agree with the reference and, bit for bit, with each
+// other.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/lower/Machine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+/// A module with one function: `signature` without roles, as in
+/// "x: tensor<4xf32>, y: tensor<4xf32> -> tensor<4xf32>".
+std::string program(const std::string &signature, const std::string &body) {
+  size_t arrow = signature.find("->");
+  std::string arguments = signature.substr(0, arrow), text, results;
+  auto forEach = [](const std::string &list, auto handle) {
+    int depth = 0;
+    std::string item;
+    for (char c : list + ",") {
+      depth += (c == '<') - (c == '>');
+      if (c == ',' && depth == 0) {
+        while (!item.empty() && item.front() == ' ')
+          item.erase(0, 1);
+        while (!item.empty() && item.back() == ' ')
+          item.pop_back();
+        if (!item.empty())
+          handle(item);
+        item.clear();
+      } else {
+        item += c;
+      }
+    }
+  };
+  forEach(arguments, [&](const std::string &item) {
+    size_t colon = item.find(':');
+    std::string name = item.substr(0, colon);
+    text += (text.empty() ? "%" : ", %") + item +
+            " {tandem.role = #tandem.role<input \"" + name + "\">}";
+  });
+  int number = 0;
+  forEach(signature.substr(arrow + 2), [&](const std::string &item) {
+    results += (results.empty() ? "" : ", ") + item +
+               " {tandem.role = #tandem.role<output \"y" +
+               std::to_string(number++) + "\">}";
+  });
+  return "module @m attributes {tandem.phase = \"partition\"} {\n"
+         "func.func @evaluate(" +
+         text + ") -> (" + results + ") {\n" + body + "\n}\n}\n";
+}
+
+struct Options {
+  double tolerance = 2e-6; ///< relative to the largest of |expected| and 1
+  double low = -2, high = 2;
+  unsigned seed = 1;
+  size_t kernels = 0; ///< how many there shall be; 0: not checked
+};
+
+bool same(double x, double y) {
+  return x == y ? std::signbit(x) == std::signbit(y)
+                : std::isnan(x) && std::isnan(y);
+}
+
+void compare(const Arrays &got, const Arrays &expected, double tolerance) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t r = 0; r < got.size(); ++r) {
+    int shown = 0;
+    for (int64_t i = 0; i < got[r].size() && shown < 5; ++i) {
+      double x = got[r][i], y = expected[r][i];
+      bool close = x == y || (std::isnan(x) && std::isnan(y)) ||
+                   std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y));
+      if (!close)
+        ADD_FAILURE() << "result " << r << "[" << i << "]: got " << x
+                      << ", expected " << y << " (" << ++shown << ")";
+    }
+  }
+}
+
+void check(const std::string &text, const Options &options = {},
+           const Arrays *given = nullptr) {
+  Machine machine(text);
+  ASSERT_EQ(machine.error(), "") << text;
+  if (options.kernels)
+    EXPECT_EQ(machine.kernels("evaluate").size(), options.kernels);
+  Arrays arguments = given ? *given
+                           : machine.randomArguments("evaluate", options.seed,
+                                                     options.low, options.high);
+  Arrays expected = machine.reference("evaluate", arguments);
+  Arrays whole = machine.run("evaluate", arguments);
+  compare(whole, expected, options.tolerance);
+  for (int64_t longest : {1, 3}) {
+    Arrays split = machine.run("evaluate", arguments, longest);
+    for (size_t r = 0; r < whole.size(); ++r)
+      for (int64_t i = 0; i < whole[r].size(); ++i)
+        if (!same(whole[r][i], split[r][i])) {
+          ADD_FAILURE() << "ranges of " << longest << " give result " << r
+                        << "[" << i << "] = " << split[r][i] << ", not "
+                        << whole[r][i];
+          return;
+        }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Pointwise
+//===----------------------------------------------------------------------===//
+
+/// Every value that is special somewhere, and some that are not.
+Arrays specialFloats(size_t copies, int64_t size) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double special[] = {0.0, -0.0, 1.0,  -1.0, inf,  -inf, NAN,  1e-3, 0.5,
+                            2.5, -2.5, 10.0, -10., 1e-6, 3.5,  -0.5, 0.75};
+  Arrays arrays;
+  for (size_t c = 0; c < copies; ++c) {
+    reference::Array array(llvm::ArrayRef<int64_t>{size});
+    for (int64_t i = 0; i < size; ++i)
+      array[i] = special[(i / (c ? 17 : 1)) % 17];
+    arrays.push_back(array);
+  }
+  return arrays;
+}
+
+class Unary : public testing::TestWithParam<const char *> {};
+TEST_P(Unary, SpecialNumbers) {
+  Arrays arguments = specialFloats(1, 17);
+  for (double &x : arguments[0].data)
+    x = static_cast<float>(x);
+  check(program("x: tensor<17xf32> -> tensor<17xf32>",
+                std::string("%y = tandem.") + GetParam() +
+                    " %x : tensor<17xf32>\nreturn %y : tensor<17xf32>"),
+        {}, &arguments);
+}
+INSTANTIATE_TEST_SUITE_P(Ops, Unary,
+                         testing::Values("neg", "abs", "exp", "log", "log1p",
+                                         "sqrt", "rsqrt", "sin", "cos", "tanh",
+                                         "sigmoid", "erf", "relu", "sign",
+                                         "floor", "ceil", "round", "detach"));
+
+class Binary : public testing::TestWithParam<const char *> {};
+TEST_P(Binary, SpecialNumbers) {
+  Arrays arguments = specialFloats(2, 289);
+  for (reference::Array &array : arguments)
+    for (double &x : array.data)
+      x = static_cast<float>(x);
+  check(program("a: tensor<289xf32>, b: tensor<289xf32> -> tensor<289xf32>",
+                std::string("%y = tandem.") + GetParam() +
+                    " %a, %b : tensor<289xf32>\nreturn %y : tensor<289xf32>"),
+        {}, &arguments);
+}
+INSTANTIATE_TEST_SUITE_P(Ops, Binary,
+                         testing::Values("add", "sub", "mul", "div", "pow",
+                                         "maximum", "minimum"));
+
+TEST(Pointwise, Integers) {
+  check(program("a: tensor<33xi32>, b: tensor<33xi32> -> tensor<33xi32>, "
+                "tensor<33xi1>, tensor<33xi64>, tensor<33xi8>",
+                R"(
+    %0 = tandem.mul %a, %b : tensor<33xi32>
+    %1 = tandem.sub %0, %b : tensor<33xi32>
+    %2 = tandem.maximum %1, %a : tensor<33xi32>
+    %3 = tandem.compare lt %a, %b : tensor<33xi32>
+    %4 = tandem.cast %2 : tensor<33xi32> to tensor<33xi64>
+    %5 = tandem.cast %a : tensor<33xi32> to tensor<33xi8>
+    %6 = tandem.abs %5 : tensor<33xi8>
+    return %2, %3, %4, %6 : tensor<33xi32>, tensor<33xi1>, tensor<33xi64>, tensor<33xi8>)"),
+        {.kernels = 1});
+}
+
+TEST(Pointwise, Booleans) {
+  check(program("a: tensor<5x7xi1>, b: tensor<5x7xi1>, x: tensor<5x7xf32> -> "
+                "tensor<5x7xi1>, tensor<5x7xf32>",
+                R"(
+    %0 = tandem.logical_and %a, %b : tensor<5x7xi1>
+    %1 = tandem.logical_not %0 : tensor<5x7xi1>
+    %2 = tandem.logical_or %1, %b : tensor<5x7xi1>
+    %3 = tandem.cast %2 : tensor<5x7xi1> to tensor<5x7xf32>
+    %4 = tandem.select %a, %x, %3 : tensor<5x7xi1>, tensor<5x7xf32>
+    return %2, %4 : tensor<5x7xi1>, tensor<5x7xf32>)"),
+        {.kernels = 1});
+}
+
+class Narrow : public testing::TestWithParam<const char *> {};
+TEST_P(Narrow, CastsAndArithmetic) {
+  std::string type = std::string("tensor<33x17x") + GetParam() + ">";
+  check(program("x: tensor<33x17xf32>, h: " + type + " -> " + type +
+                    ", tensor<33x17xf32>, tensor<33x17xi32>",
+                "%0 = tandem.cast %x : tensor<33x17xf32> to " + type +
+                    "\n%1 = tandem.mul %0, %h : " + type +
+                    "\n%2 = tandem.cast %h : " + type +
+                    " to tensor<33x17xf32>\n%3 = tandem.exp %2 : "
+                    "tensor<33x17xf32>\n%4 = tandem.cast %1 : " +
+                    type + " to tensor<33x17xi32>\nreturn %1, %3, %4 : " +
+                    type + ", tensor<33x17xf32>, tensor<33x17xi32>"),
+        {.tolerance = 1e-2});
+}
+INSTANTIATE_TEST_SUITE_P(Types, Narrow, testing::Values("f16", "bf16", "f64"));
+
+TEST(Pointwise, NarrowSpecialNumbers) {
+  Arrays arguments = specialFloats(1, 17);
+  for (double &x : arguments[0].data)
+    x = static_cast<float>(x);
+  arguments[0][7] = 1e30; // beyond f16
+  check(program("x: tensor<17xf32> -> tensor<17xf16>, tensor<17xbf16>",
+                R"(
+    %0 = tandem.cast %x : tensor<17xf32> to tensor<17xf16>
+    %1 = tandem.cast %x : tensor<17xf32> to tensor<17xbf16>
+    return %0, %1 : tensor<17xf16>, tensor<17xbf16>)"),
+        {.tolerance = 1e-2}, &arguments);
+}
+
+class Shapes : public testing::TestWithParam<const char *> {};
+TEST_P(Shapes, Pointwise) {
+  std::string type = std::string("tensor<") + GetParam() + "f32>";
+  check(program("a: " + type + ", b: " + type + " -> " + type,
+                "%0 = tandem.mul %a, %b : " + type +
+                    "\n%1 = tandem.tanh %0 : " + type +
+                    "\nreturn %1 : " + type),
+        {.kernels = 1});
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, Shapes,
+                         testing::Values("", "1x", "1x1x1x", "17x", "33x17x",
+                                         "4096x", "4099x", "12289x",
+                                         "3x5x7x11x", "70001x"));
+
+TEST(Pointwise, Constants) {
+  check(program("x: tensor<3x4xf32> -> tensor<3x4xf32>, tensor<3x4xi32>, "
+                "tensor<2xf32>",
+                R"(
+    %c = tandem.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0]]> : tensor<3x4xf32>
+    %s = tandem.constant dense<0.5> : tensor<3x4xf32>
+    %0 = tandem.mul %x, %s : tensor<3x4xf32>
+    %1 = tandem.add %0, %c : tensor<3x4xf32>
+    %i = tandem.iota dim 1 : tensor<3x4xi32>
+    %r = tandem.constant dense<[1.5, -2.5]> : tensor<2xf32>
+    return %1, %i, %r : tensor<3x4xf32>, tensor<3x4xi32>, tensor<2xf32>)"));
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+TEST(Views, BroadcastSlicePadPermute) {
+  check(program("x: tensor<5x6xf32>, v: tensor<6xf32> -> tensor<5x6xf32>, "
+                "tensor<2x3xf32>, tensor<9x13xf32>, tensor<6x5xf32>",
+                R"(
+    %0 = tandem.broadcast %v to [5, 6] along [1] : tensor<6xf32> -> tensor<5x6xf32>
+    %1 = tandem.add %x, %0 : tensor<5x6xf32>
+    %2 = tandem.slice %1 from [1, 0] to [5, 6] step [2, 2] : tensor<5x6xf32> -> tensor<2x3xf32>
+    %3 = tandem.neg %2 : tensor<2x3xf32>
+    %4 = tandem.exp %1 : tensor<5x6xf32>
+    %5 = tandem.pad %4 low [3, 0] high [1, 2] interior [0, 1] with 7.0 : f32 : tensor<5x6xf32> -> tensor<9x13xf32>
+    %6 = tandem.permute %1 by [1, 0] : tensor<5x6xf32> -> tensor<6x5xf32>
+    %7 = tandem.sin %6 : tensor<6x5xf32>
+    return %1, %3, %5, %7 : tensor<5x6xf32>, tensor<2x3xf32>, tensor<9x13xf32>, tensor<6x5xf32>)"));
+}
+
+TEST(Views, PadOfSlices) {
+  // What the gradient of a slice is; reads outside would crash or show NaN.
+  check(program("x: tensor<2x17xf32>, y: tensor<2x15xf32> -> tensor<2x32xf32>",
+                R"(
+    %0 = tandem.pad %x low [0, 0] high [0, 15] interior [0, 0] with 0.0 : f32 : tensor<2x17xf32> -> tensor<2x32xf32>
+    %1 = tandem.pad %y low [0, 17] high [0, 0] interior [0, 0] with 0.0 : f32 : tensor<2x15xf32> -> tensor<2x32xf32>
+    %2 = tandem.add %0, %1 : tensor<2x32xf32>
+    return %2 : tensor<2x32xf32>)"),
+        {.kernels = 1});
+}
+
+TEST(Views, ReshapesInsideAndOutside) {
+  check(program("x: tensor<4x6xf32>, v: tensor<3xf32> -> tensor<2x2x2x3xf32>, "
+                "tensor<24xf32>",
+                R"(
+    %0 = tandem.exp %x : tensor<4x6xf32>
+    %1 = tandem.reshape %0 to [2, 2, 2, 3] : tensor<4x6xf32> -> tensor<2x2x2x3xf32>
+    %2 = tandem.broadcast %v to [2, 2, 2, 3] along [3] : tensor<3xf32> -> tensor<2x2x2x3xf32>
+    %3 = tandem.mul %1, %2 : tensor<2x2x2x3xf32>
+    %4 = tandem.permute %3 by [0, 2, 1, 3] : tensor<2x2x2x3xf32> -> tensor<2x2x2x3xf32>
+    %5 = tandem.reshape %0 to [24] : tensor<4x6xf32> -> tensor<24xf32>
+    return %4, %5 : tensor<2x2x2x3xf32>, tensor<24xf32>)"));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+std::string softmax(int64_t rows, int64_t columns) {
+  std::string n = std::to_string(rows), m = std::to_string(columns);
+  std::string full = "tensor<" + n + "x" + m + "xf32>",
+              row = "tensor<" + n + "xf32>";
+  std::string to =
+      " to [" + n + ", " + m + "] along [0] : " + row + " -> " + full + "\n";
+  return program("x: " + full + " -> " + full,
+                 "%m = tandem.reduce_max %x over [1] : " + full + " -> " + row +
+                     "\n%mb = tandem.broadcast %m" + to +
+                     "%c = tandem.sub %x, %mb : " + full +
+                     "\n%e = tandem.exp %c : " + full +
+                     "\n%s = tandem.reduce_sum %e over [1] : " + full + " -> " +
+                     row + "\n%sb = tandem.broadcast %s" + to +
+                     "%y = tandem.div %e, %sb : " + full +
+                     "\nreturn %y : " + full);
+}
+
+TEST(Rows, Softmax) {
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{1, 1},
+                               {1, 17},
+                               {17, 33},
+                               {64, 10},
+                               {5, 1000},
+                               {2, 20001}})
+    check(softmax(rows, columns), {.kernels = 1});
+}
+
+TEST(Rows, SoftmaxOfNaNAndInfinity) {
+  Arrays arguments = {reference::Array(llvm::ArrayRef<int64_t>{4, 19})};
+  for (int64_t i = 0; i < 4 * 19; ++i)
+    arguments[0][i] = static_cast<float>(0.1 * static_cast<double>(i % 23));
+  arguments[0][5] = NAN;
+  arguments[0][19 + 3] = -INFINITY;
+  arguments[0][2 * 19 + 7] = INFINITY;
+  arguments[0][3 * 19 + 18] = 88.0;
+  check(softmax(4, 19), {}, &arguments);
+}
+
+TEST(Rows, CrossEntropy) {
+  check(program("x: tensor<33x10xf32>, t: tensor<33xi64> -> tensor<f32>, "
+                "tensor<33x10xf32>",
+                R"(
+    %m = tandem.reduce_max %x over [1] : tensor<33x10xf32> -> tensor<33xf32>
+    %mb = tandem.broadcast %m to [33, 10] along [0] : tensor<33xf32> -> tensor<33x10xf32>
+    %c = tandem.sub %x, %mb : tensor<33x10xf32>
+    %e = tandem.exp %c : tensor<33x10xf32>
+    %s = tandem.reduce_sum %e over [1] : tensor<33x10xf32> -> tensor<33xf32>
+    %l = tandem.log %s : tensor<33xf32>
+    %lb = tandem.broadcast %l to [33, 10] along [0] : tensor<33xf32> -> tensor<33x10xf32>
+    %p = tandem.sub %c, %lb : tensor<33x10xf32>
+    %i = tandem.iota dim 1 : tensor<33x10xi64>
+    %tb = tandem.broadcast %t to [33, 10] along [0] : tensor<33xi64> -> tensor<33x10xi64>
+    %hit = tandem.compare eq %i, %tb : tensor<33x10xi64>
+    %h = tandem.cast %hit : tensor<33x10xi1> to tensor<33x10xf32>
+    %z = tandem.mul %h, %p : tensor<33x10xf32>
+    %r = tandem.reduce_sum %z over [1] : tensor<33x10xf32> -> tensor<33xf32>
+    %n = tandem.neg %r : tensor<33xf32>
+    %loss = tandem.reduce_sum %n over [0] : tensor<33xf32> -> tensor<f32>
+    %sm = tandem.exp %p : tensor<33x10xf32>
+    %d = tandem.sub %sm, %h : tensor<33x10xf32>
+    return %loss, %d : tensor<f32>, tensor<33x10xf32>)"),
+        {.kernels = 2});
+}
+
+const char *layerNorm = R"(
+    %n = tandem.constant dense<0.0208333333> : tensor<4x5xf32>
+    %s = tandem.reduce_sum %x over [2] : tensor<4x5x48xf32> -> tensor<4x5xf32>
+    %mean = tandem.mul %s, %n : tensor<4x5xf32>
+    %mb = tandem.broadcast %mean to [4, 5, 48] along [0, 1] : tensor<4x5xf32> -> tensor<4x5x48xf32>
+    %c = tandem.sub %x, %mb : tensor<4x5x48xf32>
+    %c2 = tandem.mul %c, %c : tensor<4x5x48xf32>
+    %q = tandem.reduce_sum %c2 over [2] : tensor<4x5x48xf32> -> tensor<4x5xf32>
+    %var = tandem.mul %q, %n : tensor<4x5xf32>
+    %eps = tandem.constant dense<1.0e-5> : tensor<4x5xf32>
+    %ve = tandem.add %var, %eps : tensor<4x5xf32>
+    %rstd = tandem.rsqrt %ve : tensor<4x5xf32>
+    %rb = tandem.broadcast %rstd to [4, 5, 48] along [0, 1] : tensor<4x5xf32> -> tensor<4x5x48xf32>
+    %hat = tandem.mul %c, %rb : tensor<4x5x48xf32>
+    %gb = tandem.broadcast %g to [4, 5, 48] along [2] : tensor<48xf32> -> tensor<4x5x48xf32>
+)";
+
+TEST(Rows, LayerNorm) {
+  check(
+      program("x: tensor<4x5x48xf32>, g: tensor<48xf32>, b: tensor<48xf32> -> "
+              "tensor<4x5x48xf32>, tensor<4x5xf32>, tensor<4x5xf32>",
+              std::string(layerNorm) + R"(
+    %bb = tandem.broadcast %b to [4, 5, 48] along [2] : tensor<48xf32> -> tensor<4x5x48xf32>
+    %y = tandem.mul %hat, %gb : tensor<4x5x48xf32>
+    %z = tandem.add %y, %bb : tensor<4x5x48xf32>
+    return %z, %mean, %rstd : tensor<4x5x48xf32>, tensor<4x5xf32>, tensor<4x5xf32>)"),
+      {.kernels = 1});
+}
+
+TEST(Rows, LayerNormBackward) {
+  check(program("x: tensor<4x5x48xf32>, g: tensor<48xf32>, "
+                "dy: tensor<4x5x48xf32> -> "
+                "tensor<4x5x48xf32>, tensor<48xf32>, tensor<48xf32>",
+                std::string(layerNorm) + R"(
+    %dh = tandem.mul %dy, %gb : tensor<4x5x48xf32>
+    %dhh = tandem.mul %dh, %hat : tensor<4x5x48xf32>
+    %s1 = tandem.reduce_sum %dh over [2] : tensor<4x5x48xf32> -> tensor<4x5xf32>
+    %s2 = tandem.reduce_sum %dhh over [2] : tensor<4x5x48xf32> -> tensor<4x5xf32>
+    %m1 = tandem.mul %s1, %n : tensor<4x5xf32>
+    %m2 = tandem.mul %s2, %n : tensor<4x5xf32>
+    %m1b = tandem.broadcast %m1 to [4, 5, 48] along [0, 1] : tensor<4x5xf32> -> tensor<4x5x48xf32>
+    %m2b = tandem.broadcast %m2 to [4, 5, 48] along [0, 1] : tensor<4x5xf32> -> tensor<4x5x48xf32>
+    %t1 = tandem.mul %hat, %m2b : tensor<4x5x48xf32>
+    %t2 = tandem.sub %dh, %m1b : tensor<4x5x48xf32>
+    %t3 = tandem.sub %t2, %t1 : tensor<4x5x48xf32>
+    %dx = tandem.mul %t3, %rb : tensor<4x5x48xf32>
+    %t4 = tandem.mul %dy, %hat : tensor<4x5x48xf32>
+    %dg = tandem.reduce_sum %t4 over [0, 1] : tensor<4x5x48xf32> -> tensor<48xf32>
+    %db = tandem.reduce_sum %dy over [0, 1] : tensor<4x5x48xf32> -> tensor<48xf32>
+    return %dx, %dg, %db : tensor<4x5x48xf32>, tensor<48xf32>, tensor<48xf32>)"),
+        {.tolerance = 1e-5});
+}
+
+TEST(Rows, BatchStatisticsOverChannels) {
+  check(program("x: tensor<3x5x4x7xf32> -> tensor<3x5x4x7xf32>, tensor<5xf32>",
+                R"(
+    %n = tandem.constant dense<0.0119047619> : tensor<5xf32>
+    %s = tandem.reduce_sum %x over [0, 2, 3] : tensor<3x5x4x7xf32> -> tensor<5xf32>
+    %mean = tandem.mul %s, %n : tensor<5xf32>
+    %mb = tandem.broadcast %mean to [3, 5, 4, 7] along [1] : tensor<5xf32> -> tensor<3x5x4x7xf32>
+    %c = tandem.sub %x, %mb : tensor<3x5x4x7xf32>
+    %c2 = tandem.mul %c, %c : tensor<3x5x4x7xf32>
+    %q = tandem.reduce_sum %c2 over [0, 2, 3] : tensor<3x5x4x7xf32> -> tensor<5xf32>
+    %r = tandem.rsqrt %q : tensor<5xf32>
+    %rb = tandem.broadcast %r to [3, 5, 4, 7] along [1] : tensor<5xf32> -> tensor<3x5x4x7xf32>
+    %y = tandem.mul %c, %rb : tensor<3x5x4x7xf32>
+    return %y, %mean : tensor<3x5x4x7xf32>, tensor<5xf32>)"),
+        {.kernels = 1});
+}
+
+TEST(Rows, IntegersAndNarrowTypes) {
+  check(program("x: tensor<7x33xi32>, h: tensor<7x33xbf16> -> tensor<7xi32>, "
+                "tensor<7xi32>, tensor<7xbf16>, tensor<7xbf16>",
+                R"(
+    %0 = tandem.reduce_sum %x over [1] : tensor<7x33xi32> -> tensor<7xi32>
+    %1 = tandem.reduce_min %x over [1] : tensor<7x33xi32> -> tensor<7xi32>
+    %2 = tandem.reduce_sum %h over [1] : tensor<7x33xbf16> -> tensor<7xbf16>
+    %3 = tandem.reduce_max %h over [1] : tensor<7x33xbf16> -> tensor<7xbf16>
+    return %0, %1, %2, %3 : tensor<7xi32>, tensor<7xi32>, tensor<7xbf16>, tensor<7xbf16>)"),
+        {.tolerance = 1e-2});
+}
+
+TEST(Rows, MeanOfMillions) {
+  // All of one sign: a running sum in f32 would be off in the third digit.
+  check(program("x: tensor<2048x2048xf32> -> tensor<f32>",
+                R"(
+    %s = tandem.reduce_sum %x over [0, 1] : tensor<2048x2048xf32> -> tensor<f32>
+    %n = tandem.constant dense<2.38418579e-07> : tensor<f32>
+    %m = tandem.mul %s, %n : tensor<f32>
+    return %m : tensor<f32>)"),
+        {.tolerance = 1e-6, .low = 0.5, .high = 1.5});
+}
+
+TEST(Rows, LongVectorThatDoesNotSplit) {
+  check(program("x: tensor<1000003xf32> -> tensor<f32>",
+                R"(
+    %s = tandem.reduce_sum %x over [0] : tensor<1000003xf32> -> tensor<f32>
+    return %s : tensor<f32>)"),
+        {.tolerance = 1e-6, .low = 0.5, .high = 1.5});
+}
+
+//===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+TEST(Columns, Sums) {
+  for (const char *columns : {"1", "3", "16", "17", "64", "100", "1030"}) {
+    std::string n = columns;
+    std::string full = "tensor<33x" + n + "xf32>",
+                one = "tensor<" + n + "xf32>";
+    check(
+        program("x: " + full + " -> " + one + ", " + one + ", " + full,
+                "%e = tandem.exp %x : " + full +
+                    "\n%s = tandem.reduce_sum %e over [0] : " + full + " -> " +
+                    one + "\n%m = tandem.reduce_max %x over [0] : " + full +
+                    " -> " + one + "\n%r = tandem.sqrt %s : " + one +
+                    "\nreturn %r, %m, %e : " + one + ", " + one + ", " + full));
+  }
+}
+
+TEST(Columns, TallSums) {
+  check(program("x: tensor<65536x10xf32>, y: tensor<5000x40xf32> -> "
+                "tensor<10xf32>, tensor<40xf32>",
+                R"(
+    %0 = tandem.reduce_sum %x over [0] : tensor<65536x10xf32> -> tensor<10xf32>
+    %1 = tandem.reduce_sum %y over [0] : tensor<5000x40xf32> -> tensor<40xf32>
+    return %0, %1 : tensor<10xf32>, tensor<40xf32>)"),
+        {.tolerance = 1e-6, .low = 0.5, .high = 1.5});
+}
+
+TEST(Columns, NormalizedOverOuterDimensions) {
+  check(program("x: tensor<3x4x7x20xf32> -> tensor<3x4x7x20xf32>",
+                R"(
+    %s = tandem.reduce_sum %x over [0, 1, 2] : tensor<3x4x7x20xf32> -> tensor<20xf32>
+    %n = tandem.constant dense<0.0119047619> : tensor<20xf32>
+    %mean = tandem.mul %s, %n : tensor<20xf32>
+    %mb = tandem.broadcast %mean to [3, 4, 7, 20] along [3] : tensor<20xf32> -> tensor<3x4x7x20xf32>
+    %c = tandem.sub %x, %mb : tensor<3x4x7x20xf32>
+    %c2 = tandem.mul %c, %c : tensor<3x4x7x20xf32>
+    %q = tandem.reduce_sum %c2 over [0, 1, 2] : tensor<3x4x7x20xf32> -> tensor<20xf32>
+    %r = tandem.rsqrt %q : tensor<20xf32>
+    %rb = tandem.broadcast %r to [3, 4, 7, 20] along [3] : tensor<20xf32> -> tensor<3x4x7x20xf32>
+    %y = tandem.mul %c, %rb : tensor<3x4x7x20xf32>
+    return %y : tensor<3x4x7x20xf32>)"),
+        {.kernels = 1});
+}
+
+TEST(Columns, MiddleDimension) {
+  check(program("x: tensor<3x19x6xf32> -> tensor<3x6xf32>",
+                R"(
+    %s = tandem.reduce_min %x over [1] : tensor<3x19x6xf32> -> tensor<3x6xf32>
+    return %s : tensor<3x6xf32>)"),
+        {.kernels = 1});
+}
+
+} // namespace

@@ -1,0 +1,271 @@
+//===- Machine.cpp - plans, lowers, compiles and runs a function ----------===//
+#include "tests/lower/Machine.h"
+#include "compiler/Target.h"
+#include "compiler/emit/ObjectCode.h"
+#include "ir/reference/Evaluator.h"
+#include "passes/Passes.h"
+#include "passes/plan/FormKernels.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::test;
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+std::vector<char> test::encode(const reference::Array &array, Type element) {
+  int64_t bytes = elementBytes(element);
+  std::vector<char> data(array.size() * bytes);
+  for (int64_t i = 0; i < array.size(); ++i) {
+    uint64_t bits;
+    if (auto type = dyn_cast<FloatType>(element)) {
+      APFloat value(array[i]);
+      bool lost;
+      value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                    &lost);
+      bits = value.bitcastToAPInt().getZExtValue();
+    } else {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(array[i]));
+    }
+    std::memcpy(data.data() + i * bytes, &bits, bytes);
+  }
+  return data;
+}
+
+reference::Array test::decode(const char *data, RankedTensorType type) {
+  reference::Array array(type);
+  Type element = type.getElementType();
+  int64_t bytes = elementBytes(element);
+  for (int64_t i = 0; i < array.size(); ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, data + i * bytes, bytes);
+    if (auto floatType = dyn_cast<FloatType>(element)) {
+      APFloat value(floatType.getFloatSemantics(),
+                    APInt(floatType.getWidth(), bits));
+      bool lost;
+      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+      array[i] = value.convertToDouble();
+    } else if (element.isInteger(1)) {
+      array[i] = static_cast<double>(bits);
+    } else {
+      array[i] = static_cast<double>(
+          APInt(element.getIntOrFloatBitWidth(), bits).getSExtValue());
+    }
+  }
+  return array;
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+Machine::Machine(const std::string &text, const std::string &targetName) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registry.insert<TandemDialect>();
+  context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+    problem += diagnostic.str() + "\n";
+    return success();
+  });
+  original = parseSourceString<ModuleOp>(text, context.get());
+  auto target = parseTarget(targetName);
+  if (!original || !target) {
+    problem += "no module or no target\n";
+    return;
+  }
+  original.get()->setAttr("tandem.target", targetAttr(*target, context.get()));
+  plannedModule = original->clone();
+  PassManager plan(context.get());
+  plan.addPass(createPlanPrograms());
+  if (failed(plan.run(*plannedModule)))
+    return;
+  loweredModule = plannedModule->clone();
+  PassManager lower(context.get());
+  lower.addPass(createLowerToCpu());
+  if (failed(lower.run(*loweredModule)))
+    return;
+  auto kernels = loweredModule->lookupSymbol<ModuleOp>("cpu");
+  std::vector<std::string> names;
+  for (auto func : kernels.getOps<LLVM::LLVMFuncOp>())
+    if (func->hasAttr(kKernelAttr))
+      names.push_back(func.getName().str());
+  if (names.empty())
+    return;
+  auto object = emitSharedObject(kernels, names, *target, 1);
+  if (!object) {
+    problem += object.status().message();
+    return;
+  }
+  llvm::SmallString<128> path;
+  int descriptor;
+  if (llvm::sys::fs::createTemporaryFile("tandem-kernels", "so", descriptor,
+                                         path)) {
+    problem += "no temporary file\n";
+    return;
+  }
+  file = path.str().str();
+  llvm::raw_fd_ostream(descriptor, /*shouldClose=*/true) << *object;
+  library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    problem += dlerror();
+}
+
+Machine::~Machine() {
+  if (library)
+    dlclose(library);
+  if (!file.empty())
+    unlink(file.c_str());
+}
+
+func::FuncOp Machine::function(ModuleOp module, const std::string &name) {
+  return module.lookupSymbol<func::FuncOp>(name);
+}
+
+llvm::SmallVector<KernelOp> Machine::kernels(const std::string &name) {
+  return llvm::SmallVector<KernelOp>(
+      function(*plannedModule, name).getOps<KernelOp>());
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+Arrays Machine::randomArguments(const std::string &name, unsigned seed,
+                                double low, double high) {
+  std::mt19937 random(seed);
+  Arrays arguments;
+  for (Type type : function(*original, name).getArgumentTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    reference::Array array(tensor);
+    for (double &x : array.data) {
+      double unit = static_cast<double>(random()) / 4294967296.0;
+      x = isa<FloatType>(tensor.getElementType()) ? low + unit * (high - low)
+          : tensor.getElementType().isInteger(1)  ? std::floor(unit * 2)
+                                                  : std::floor(unit * 8);
+    }
+    // Round to the type.
+    auto bytes = encode(array, tensor.getElementType());
+    arguments.push_back(decode(bytes.data(), tensor));
+  }
+  return arguments;
+}
+
+Arrays Machine::reference(const std::string &name, const Arrays &arguments) {
+  auto results =
+      reference::evaluate(function(*original, name), arguments, nullptr);
+  return succeeded(results) ? Arrays(std::move(*results)) : Arrays();
+}
+
+void Machine::launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
+                     int64_t longest) {
+  using Kernel = void (*)(void *const *, int64_t, int64_t, void *);
+  StringRef name = op.getKernel().getLeafReference();
+  auto kernel = reinterpret_cast<Kernel>(dlsym(library, name.str().c_str()));
+  auto func = loweredModule->lookupSymbol<ModuleOp>("cpu")
+                  .lookupSymbol<LLVM::LLVMFuncOp>(name);
+  int64_t scratchBytes = func->getAttrOfType<DictionaryAttr>(kKernelAttr)
+                             .getAs<IntegerAttr>("scratch_bytes")
+                             .getInt();
+  int64_t work = op.getWork();
+  if (longest <= 0)
+    longest = std::max<int64_t>(work, 1);
+  llvm::SmallVector<std::pair<int64_t, int64_t>> ranges;
+  for (int64_t begin = 0; begin < work; begin += longest)
+    ranges.push_back({begin, std::min(begin + longest, work)});
+  std::shuffle(ranges.begin(), ranges.end(), order);
+  for (auto [begin, end] : ranges) {
+    char *scratch = nullptr;
+    size_t size = (scratchBytes + 63) / 64 * 64;
+    if (size) {
+      scratch = static_cast<char *>(std::aligned_alloc(64, size));
+      std::memset(scratch, 0xff, size);
+    }
+    kernel(reinterpret_cast<void *const *>(buffers.data()), begin, end,
+           scratch);
+    std::free(scratch);
+  }
+}
+
+Arrays Machine::run(const std::string &name, const Arrays &arguments,
+                    int64_t longest) {
+  func::FuncOp func = function(*loweredModule, name);
+  std::vector<std::unique_ptr<char, decltype(&std::free)>> owned;
+  // Everything starts as NaN, so that what is not written shows.
+  auto allocate = [&](int64_t bytes) {
+    size_t size = (bytes + 64) / 64 * 64;
+    auto *data = static_cast<char *>(std::aligned_alloc(64, size));
+    std::memset(data, 0xff, size);
+    owned.emplace_back(data, &std::free);
+    return data;
+  };
+  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
+  char *arena = allocate(plan.getAs<IntegerAttr>("arena_bytes").getInt());
+  llvm::SmallVector<char *> results, inputs;
+  for (Type type : func.getResultTypes())
+    results.push_back(allocate(byteSize(cast<RankedTensorType>(type))));
+  DenseMap<Value, char *> buffers;
+  for (auto [argument, array] :
+       llvm::zip_equal(func.getArguments(), arguments)) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    std::vector<char> bytes = encode(array, type.getElementType());
+    char *data = allocate(bytes.size());
+    std::memcpy(data, bytes.data(), bytes.size());
+    buffers[argument] = data;
+    inputs.push_back(data);
+  }
+  for (Operation &op : func.getBody().front()) {
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      reference::Array array[1] = {reference::Array(constant.getType())};
+      constant.evaluate({}, array);
+      std::vector<char> bytes =
+          encode(array[0], constant.getType().getElementType());
+      char *data = allocate(bytes.size());
+      std::memcpy(data, bytes.data(), bytes.size());
+      buffers[constant] = data;
+    }
+    auto launchOp = dyn_cast<LaunchOp>(op);
+    if (!launchOp)
+      continue;
+    llvm::SmallVector<char *> list;
+    for (Value input : launchOp.getInputs())
+      list.push_back(buffers.lookup(throughFreeViews(input)));
+    for (auto [result, attribute] :
+         llvm::zip_equal(launchOp.getResults(), launchOp.getBuffers())) {
+      auto place = cast<BufferAttr>(attribute);
+      char *data = place.getPlace() == BufferPlace::Arena
+                       ? arena + place.getPosition()
+                   : place.getPlace() == BufferPlace::Result
+                       ? results[place.getPosition()]
+                       : inputs[place.getPosition()];
+      buffers[result] = data;
+      list.push_back(data);
+    }
+    launch(launchOp, list, longest);
+  }
+  Arrays out;
+  for (Value value : func.getBody().front().getTerminator()->getOperands())
+    out.push_back(decode(buffers.lookup(throughFreeViews(value)),
+                         cast<RankedTensorType>(value.getType())));
+  return out;
+}

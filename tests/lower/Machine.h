@@ -1,0 +1,71 @@
+//===- Machine.h - plans, lowers, compiles and runs a function ------------===//
+//
+// For tests: takes the text of functions at phase `partition`, plans and lowers
+// them for this processor, and runs a program's launches with ranges split as
+// the caller likes. Numbers go in and come out as doubles.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TESTS_LOWER_MACHINE_H
+#define TANDEM_TESTS_LOWER_MACHINE_H
+
+#include "ir/Ops.h"
+#include "ir/reference/Array.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tandem::test {
+
+using Arrays = llvm::SmallVector<reference::Array>;
+
+/// The raw bytes of an array as elements of `type`, and back.
+std::vector<char> encode(const reference::Array &array, mlir::Type element);
+reference::Array decode(const char *bytes, mlir::RankedTensorType type);
+
+class Machine {
+public:
+  /// Compiles `text`; `error()` says what went wrong. `target` as in the
+  /// option --target.
+  explicit Machine(const std::string &text, const std::string &target = "cpu");
+  ~Machine();
+
+  const std::string &error() const { return problem; }
+
+  /// Random arguments of `name` (rounded to their types): floats in [low,
+  /// high), integers in [0, 8), booleans.
+  Arrays randomArguments(const std::string &name, unsigned seed,
+                         double low = -2.0, double high = 2.0);
+  /// What the reference says.
+  Arrays reference(const std::string &name, const Arrays &arguments);
+  /// What the kernels compute. Ranges are at most `longest` items (0: all in
+  /// one), run in a shuffled order.
+  Arrays run(const std::string &name, const Arrays &arguments,
+             int64_t longest = 0);
+
+  mlir::ModuleOp planned() { return *plannedModule; }
+  mlir::ModuleOp lowered() { return *loweredModule; }
+  /// The planned kernels of a function.
+  llvm::SmallVector<KernelOp> kernels(const std::string &name);
+
+private:
+  mlir::func::FuncOp function(mlir::ModuleOp module, const std::string &name);
+  void launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
+              int64_t longest);
+
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> original, plannedModule, loweredModule;
+  std::string problem, file;
+  void *library = nullptr;
+  std::mt19937 order{1};
+};
+
+} // namespace tandem::test
+
+#endif
