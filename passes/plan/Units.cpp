@@ -57,8 +57,14 @@ bool Units::mustExist(Value value) const {
 }
 
 /// Constants, views that repeat or cut, and cheap functions of one tensor are
-/// repeated where they are used, if they need not exist in memory anyway.
+/// repeated where they are used, if they need not exist in memory anyway. A
+/// tensor that repeats a much smaller one does not count.
 void Units::decideRepeated(Block &body) {
+  constexpr int64_t muchSmaller = 8;
+  DenseSet<Value> small;
+  auto elements = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getNumElements();
+  };
   for (Operation &op : body.without_terminator()) {
     if (isFreeView(&op) || isStored(&op)) {
       repeated.insert(&op);
@@ -66,18 +72,25 @@ void Units::decideRepeated(Block &body) {
     }
     if (isAnchor(&op) || mustExist(op.getResult(0)))
       continue;
+    Value result = op.getResult(0);
     if (isConstant(&op)) {
       repeated.insert(&op);
+      small.insert(result);
     } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
-      if (!view.getIndexMap().isPermutation())
-        repeated.insert(&op);
+      if (view.getIndexMap().isPermutation())
+        continue;
+      repeated.insert(&op);
+      if (elements(op.getOperand(0)) * muchSmaller <= elements(result))
+        small.insert(result);
     } else if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
-      unsigned tensors = llvm::count_if(op.getOperands(), [](Value operand) {
-        Operation *producer = operand.getDefiningOp();
-        return !producer || !isConstant(producer) || isStored(producer);
+      auto large = llvm::count_if(op.getOperands(), [&](Value operand) {
+        return !small.contains(operand);
       });
-      if (tensors <= 1 && !isExpensive(pointwise))
-        repeated.insert(&op);
+      if (large > 1 || isExpensive(pointwise))
+        continue;
+      repeated.insert(&op);
+      if (large == 0)
+        small.insert(result);
     }
   }
 }

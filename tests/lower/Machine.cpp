@@ -177,6 +177,14 @@ Arrays Machine::reference(const std::string &name, const Arrays &arguments) {
   return succeeded(results) ? Arrays(std::move(*results)) : Arrays();
 }
 
+void Machine::round(const std::string &name, Arrays &results) {
+  for (auto [array, type] :
+       llvm::zip_equal(results, function(*original, name).getResultTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    array = decode(encode(array, tensor.getElementType()).data(), tensor);
+  }
+}
+
 void Machine::launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
                      int64_t longest) {
   using Kernel = void (*)(void *const *, int64_t, int64_t, void *);

@@ -44,6 +44,8 @@ public:
                          double low = -2.0, double high = 2.0);
   /// What the reference says.
   Arrays reference(const std::string &name, const Arrays &arguments);
+  /// Rounds results to their types.
+  void round(const std::string &name, Arrays &results);
   /// What the kernels compute. Ranges are at most `longest` items (0: all in
   /// one), run in a shuffled order.
   Arrays run(const std::string &name, const Arrays &arguments,

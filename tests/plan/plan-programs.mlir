@@ -68,11 +68,14 @@ module @updates attributes {tandem.phase = "partition"} {
 // Arguments, constants and one value twice are returned through copies; a
 // reshape of a kernel's result is free.
 // CHECK-LABEL: module @copies
-// CHECK: tandem.constant {tandem.buffer = #tandem.buffer<constant 0>}
-// CHECK: %[[E:.*]] = tandem.kernel "exp"
+// CHECK: %[[E:.*]] = tandem.kernel "exp"(%arg0)
 // CHECK: buffers = [#tandem.buffer<result 1>]
-// CHECK-COUNT-3: tandem.kernel "copy"
-// CHECK: tandem.reshape
+// CHECK: %[[X:.*]] = tandem.kernel "copy"(%arg0)
+// CHECK: %[[R:.*]] = tandem.reshape %[[E]]
+// CHECK: %[[TWICE:.*]] = tandem.kernel "copy"(%[[E]])
+// CHECK: %[[C:.*]] = tandem.constant {tandem.buffer = #tandem.buffer<constant 0>}
+// CHECK: %[[D:.*]] = tandem.kernel "copy"(%[[C]])
+// CHECK: return %[[X]], %[[R]], %[[TWICE]], %[[D]]
 module @copies attributes {tandem.phase = "partition"} {
   func.func @evaluate(%x: tensor<2x2xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<2x2xf32> {tandem.role = #tandem.role<output "a">}, tensor<4xf32> {tandem.role = #tandem.role<output "b">}, tensor<2x2xf32> {tandem.role = #tandem.role<output "c">}, tensor<2xf32> {tandem.role = #tandem.role<output "d">}) {
     %c = tandem.constant dense<[1.0, 2.0]> : tensor<2xf32>
