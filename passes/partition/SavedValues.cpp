@@ -134,7 +134,7 @@ struct Node {
 
 class CutNetwork {
 public:
-  explicit CutNetwork(const JointView &view) : view(view) {}
+  explicit CutNetwork(const JointView &view);
   SavedValues run();
 
 private:
@@ -142,8 +142,10 @@ private:
   /// What it costs to make `value` in the backward as well; kUnlimited if that
   /// may not be.
   int64_t costOfRepeating(OpResult value);
-  /// True if an op of the backward wants `value` in memory: only pointwise ops,
-  /// reductions and views compute their operands as they go.
+  /// True if `value`, made again, has to be in memory: where an op of the
+  /// backward is neither pointwise nor a reduction, and where the forward joins
+  /// it with what follows from it through such an op or a reduction (a residual
+  /// connection).
   bool isReadFromMemory(Value value);
   std::string reasonFor(Value value);
 
@@ -151,37 +153,64 @@ private:
   MaxFlow flow;
   SmallVector<Node> nodes;
   DenseMap<Value, unsigned> outOf;
+  /// The most reductions and memory-bound ops on a path to a value.
+  DenseMap<Value, unsigned> level;
 };
 
 } // namespace
+
+CutNetwork::CutNetwork(const JointView &view) : view(view) {
+  for (Operation &op : view.joint.getOps()) {
+    OpClass opClass = classOf(&op);
+    unsigned most = 0;
+    for (Value operand : op.getOperands())
+      most = std::max(most, level.lookup(operand));
+    if (opClass != OpClass::View && opClass != OpClass::Pointwise)
+      ++most;
+    for (Value result : op.getResults())
+      level[result] = most;
+  }
+}
 
 bool CutNetwork::isReadFromMemory(Value value) {
   SmallVector<Value> work = {value};
   while (!work.empty())
     for (Operation *user : work.pop_back_val().getUsers()) {
-      if (user->getNumResults() == 0 ||
-          !view.isBackwardOnly(user->getResult(0)))
+      if (user->getNumResults() == 0)
         continue;
+      Value result = user->getResult(0);
       OpClass opClass = classOf(user);
       if (opClass == OpClass::View)
-        work.push_back(user->getResult(0));
-      else if (opClass != OpClass::Pointwise && opClass != OpClass::Reduction)
+        work.push_back(result);
+      else if (view.isBackwardOnly(result)
+                   ? opClass != OpClass::Pointwise &&
+                         opClass != OpClass::Reduction
+                   : opClass == OpClass::Pointwise &&
+                         passOf(user) == "forward" &&
+                         level.lookup(result) > level.lookup(value))
         return true;
     }
   return false;
 }
 
 int64_t CutNetwork::costOfRepeating(OpResult value) {
-  int64_t bytes = 0;
+  // What only the backward needs is made once wherever it is made.
+  if (passOf(value.getOwner()) == "backward")
+    return 0;
+  // A pointwise op takes about an eighth of the time of writing and reading its
+  // result (a vector core computes some 16 elements per cycle and op, and moves
+  // some 8 bytes per cycle to memory and back), so that a chain of eight is
+  // worth saving.
+  int64_t cost = 2 * bytesOf(value) * kByte / 8;
   switch (classOf(value.getOwner())) {
   case OpClass::View:
     return 0;
   case OpClass::Reduction:
     for (Value operand : value.getOwner()->getOperands())
-      bytes += bytesOf(operand);
+      cost += bytesOf(operand) * kByte;
     [[fallthrough]];
   case OpClass::Pointwise:
-    return (bytes + (isReadFromMemory(value) ? 2 * bytesOf(value) : 0)) * kByte;
+    return cost + (isReadFromMemory(value) ? 2 * bytesOf(value) * kByte : 0);
   default:
     return MaxFlow::kUnlimited;
   }

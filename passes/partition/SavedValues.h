@@ -50,10 +50,11 @@ SavedValues saveWhatBackwardUses(const JointView &view);
 
 /// The values that cost the least to keep and to compute again: a smallest cut
 /// between what only the forward can compute (contractions, windows, indexed
-/// ops, arguments) and what the backward needs. Counted in bytes: a saved value
-/// is written once and read once, an argument is read; a reduction that is made
-/// again reads its operands again, and what is made again for an op that wants
-/// it in memory is written and read there. Never more bytes saved than by
+/// ops, arguments) and what the backward needs. Counted in bytes moved: a saved
+/// value is written once and read once, an argument is read; a reduction that
+/// is made again reads its operands again, what is made again for an op that
+/// wants it in memory is written and read there, and every op that is made
+/// again costs some bytes' time. Never more bytes saved than by
 /// saveWhatBackwardUses().
 SavedValues saveSmallestCut(const JointView &view);
 
