@@ -185,3 +185,36 @@ module @inference attributes {tandem.phase = "optimize"} {
     return %x : tensor<8xf32>
   }
 }
+
+// -----
+
+// A residual connection: the sum is in memory anyway, since a reduction stands
+// between its first use and its second, and so the smallest cut saves it. What
+// lies between (the tanh) is made again from it.
+// CHECK-LABEL: module @residual
+module @residual attributes {tandem.phase = "optimize"} {
+  // CHECK: func.func @forward(
+  // MINCUT-SAME: saved "add.0"
+  // MINCUT-NOT: saved "tanh.1"
+  // MINCUT: func.func @backward(
+  // MINCUT-NOT: tandem.add
+  // MINCUT: tandem.tanh
+  // CHECK: return
+  func.func @joint(
+      %x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
+      %dy: tensor<64x64xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<64x64xf32> {tandem.role = #tandem.role<grad of "x">}) {
+    %t0 = tandem.tanh %x {tandem.pass = "forward"} : tensor<64x64xf32>
+    %a = tandem.add %x, %t0 {tandem.pass = "forward"} : tensor<64x64xf32>
+    %r = tandem.reduce_sum %a over [1] {tandem.pass = "forward"} : tensor<64x64xf32> -> tensor<64xf32>
+    %b = tandem.broadcast %r to [64, 64] along [0] {tandem.pass = "forward"} : tensor<64xf32> -> tensor<64x64xf32>
+    %t1 = tandem.tanh %b {tandem.pass = "forward"} : tensor<64x64xf32>
+    %y = tandem.add %a, %t1 {tandem.pass = "forward"} : tensor<64x64xf32>
+    %c = tandem.mul %dy, %y {tandem.pass = "backward"} : tensor<64x64xf32>
+    %d = tandem.mul %c, %t1 {tandem.pass = "backward"} : tensor<64x64xf32>
+    %e = tandem.mul %d, %a {tandem.pass = "backward"} : tensor<64x64xf32>
+    return %y, %e : tensor<64x64xf32>, tensor<64x64xf32>
+  }
+  func.func @evaluate() { return }
+}
