@@ -144,7 +144,7 @@ def ReduceMeanOp : CompositeOp<"reduce_mean", [InferTypeOpAdaptor]> {
   let assemblyFormat = "$x `over` $dims attr-dict `:` type($x) `->` type($y)";
 }
 
-def ArgmaxOp : CompositeOp<"argmax", [InferTypeOpAdaptor]> {
+def ArgmaxOp : CompositeOp<"argmax", [InferTypeOpAdaptor, NotDifferentiable]> {
   let summary = "The index of the largest along one dimension, which disappears";
   let description = "The first of equal ones; the first NaN if there is one.";
   let arguments = (ins NumericTensor:$x, I64Attr:$dim);

@@ -34,7 +34,7 @@ class UnaryOp<string mnemonic, string gradient, string scalar, string reference,
   let arguments = (ins type:$x);
   let results = (outs type:$y);
   let assemblyFormat = "$x attr-dict `:` type($y)";
-  let description = "`y = " # reference # "`, element by element."
+  let description = "`y = " # !subst("x[0]", "x", !subst("std::", "", reference)) # "`, element by element."
     # !if(!empty(gradient), "", PullbackBody<[gradient]>.doc);
   let extraClassDefinition = pointwiseMethods
     # PointwiseBody<scalar, reference>.text
@@ -51,7 +51,7 @@ class BinaryOp<string mnemonic, list<string> gradients, string scalar,
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$y);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($y)";
-  let description = "`y = " # reference # "`, element by element."
+  let description = "`y = " # !subst("x[0]", "lhs", !subst("x[1]", "rhs", !subst("std::", "", reference))) # "`, element by element."
     # !if(!empty(gradients), "", PullbackBody<gradients>.doc);
   let extraClassDefinition = pointwiseMethods
     # PointwiseBody<scalar, reference>.text
