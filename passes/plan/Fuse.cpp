@@ -73,6 +73,9 @@ static void fuseIntoConsumers(Units &units) {
   }
 }
 
+/// A reader is tried with this many that follow it.
+static constexpr size_t kReadersTried = 8;
+
 /// Loop kernels of one pass that read the same large tensor read it once.
 static void fuseReaders(Units &units) {
   llvm::MapVector<Value, SmallVector<unsigned>> readers;
@@ -108,7 +111,8 @@ static void fuseReaders(Units &units) {
   }
   for (auto &[value, list] : readers)
     for (size_t i = 0; i + 1 < list.size(); ++i)
-      for (size_t j = i + 1; j < list.size(); ++j) {
+      for (size_t j = i + 1; j < std::min(list.size(), i + 1 + kReadersTried);
+           ++j) {
         unsigned x = list[i], y = list[j];
         // Either may have been merged into a third meanwhile.
         if (units.ops(x).empty() || units.ops(y).empty() ||

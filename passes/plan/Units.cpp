@@ -61,7 +61,10 @@ bool Units::mustExist(Value value) const {
 /// tensor that repeats a much smaller one does not count.
 void Units::decideRepeated(Block &body) {
   constexpr int64_t muchSmaller = 8;
+  // A chain longer than this exists in memory somewhere.
+  constexpr unsigned longestChain = 12;
   DenseSet<Value> small;
+  DenseMap<Value, unsigned> chain;
   auto elements = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getNumElements();
   };
@@ -80,15 +83,20 @@ void Units::decideRepeated(Block &body) {
       if (view.getIndexMap().isPermutation())
         continue;
       repeated.insert(&op);
+      chain[result] = chain.lookup(op.getOperand(0));
       if (elements(op.getOperand(0)) * muchSmaller <= elements(result))
         small.insert(result);
     } else if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
       auto large = llvm::count_if(op.getOperands(), [&](Value operand) {
         return !small.contains(operand);
       });
-      if (large > 1 || isExpensive(pointwise))
+      unsigned length = 1;
+      for (Value operand : op.getOperands())
+        length = std::max(length, chain.lookup(operand) + 1);
+      if (large > 1 || length > longestChain || isExpensive(pointwise))
         continue;
       repeated.insert(&op);
+      chain[result] = length;
       if (large == 0)
         small.insert(result);
     }
@@ -149,13 +157,17 @@ SmallVector<Value> Units::results(unsigned unit) const {
   SmallVector<Value> results;
   // A value is used outside if a use, or one of a repeated op that shows it,
   // is.
+  DenseMap<Value, bool> known;
   std::function<bool(Value)> isUsed = [&](Value value) {
-    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (auto found = known.find(value); found != known.end())
+      return found->second;
+    bool used = llvm::any_of(value.getUsers(), [&](Operation *user) {
       if (repeated.contains(user))
         return isUsed(user->getResult(0));
       auto found = unitOf.find(user);
       return found == unitOf.end() || found->second != unit;
     });
+    return known[value] = used;
   };
   for (Operation *op : members[unit])
     for (Value value : op->getResults())
@@ -167,6 +179,9 @@ SmallVector<Value> Units::results(unsigned unit) const {
 /// True if a path of units leads from `from` to `to` that does not begin with
 /// the step to `to` itself.
 bool Units::reaches(unsigned from, unsigned to) const {
+  // Uses come after what they use, so a path that ends in `to` has only units
+  // that begin before its last op.
+  unsigned last = position(members[to].back());
   SmallVector<unsigned> work;
   DenseSet<unsigned> seen;
   auto push = [&](unsigned unit, bool isFirst) {
@@ -176,7 +191,8 @@ bool Units::reaches(unsigned from, unsigned to) const {
         if (found == unitOf.end())
           continue;
         unsigned next = found->second;
-        if (next == from || (isFirst && next == to))
+        if (next == from || (isFirst && next == to) ||
+            position(members[next].front()) > last)
           continue;
         if (seen.insert(next).second)
           work.push_back(next);

@@ -1,0 +1,66 @@
+// RUN: tandem-opt %s --tandem-plan-programs --tandem-lower-to-cpu --split-input-file | FileCheck %s
+
+// Equal kernels share one function, whatever their places and programs.
+// CHECK-LABEL: module @shared
+// CHECK-SAME: tandem.phase = "lower"
+// CHECK: func.func @forward
+// CHECK: tandem.launch @cpu::@exp_0(%arg0) {buffers = [#tandem.buffer<arena 0>], grain = 1 : i64, work = 1 : i64}
+// CHECK: tandem.launch @cpu::@matmul_0
+// CHECK: tandem.launch @cpu::@matmul_0
+// CHECK: func.func @evaluate
+// CHECK: tandem.launch @cpu::@exp_0
+// CHECK: module @cpu
+// CHECK-COUNT-1: llvm.func internal @exp_0.body(%{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr
+// CHECK-NOT: @exp_1
+// CHECK: llvm.func @exp_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr)
+// CHECK-SAME: tandem.kernel = {bytes = 128 : i64, class = "pointwise", flops = 16 : i64, ops = ["tandem.exp"], scratch_bytes = 0 : i64}
+// CHECK: llvm.call @exp_0.body
+module @shared attributes {tandem.phase = "partition"} {
+  func.func @forward(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.exp %x : tensor<4x4xf32>
+    %1 = tandem.matmul %0, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %2 = tandem.matmul %1, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    return %2 : tensor<4x4xf32>
+  }
+  func.func @evaluate(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.exp %x : tensor<4x4xf32>
+    return %0 : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// A result that overwrites an input has no buffer of its own in the body.
+// CHECK-LABEL: module @inplace
+// CHECK: tandem.launch @cpu::@sub_0(%arg0, %arg1) {buffers = [#tandem.buffer<argument 0>]
+// CHECK: llvm.func internal @sub_0.body(%{{.*}}: !llvm.ptr {{{.*}}}, %{{.*}}: !llvm.ptr {{{.*}}}, %{{.*}}: i64, %{{.*}}: i64,
+module @inplace attributes {tandem.phase = "partition"} {
+  func.func @update(%w: tensor<8xf32> {tandem.role = #tandem.role<param "w">}, %g: tensor<8xf32> {tandem.role = #tandem.role<grad of "w">}) -> (tensor<8xf32> {tandem.role = #tandem.role<update of "w">}) {
+    %0 = tandem.sub %w, %g : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
+
+// -----
+
+// Softmax keeps its exponentials in scratch; sums may be reordered within a
+// row, nothing else may.
+// CHECK-LABEL: module @softmax
+// CHECK: tandem.launch @cpu::@fused_reduce_max_sub_exp_reduce_sum_div_0(%arg0) {{.*}}work = 64 : i64
+// CHECK: llvm.intr.maximum({{.*}}) {fastmathFlags = #llvm.fastmath<nsz, contract, reassoc>}
+// CHECK: llvm.fsub {{.*}} {fastmathFlags = #llvm.fastmath<contract>}
+// CHECK: llvm.fadd {{.*}} {fastmathFlags = #llvm.fastmath<nsz, contract, reassoc>}
+// CHECK: llvm.fdiv {{.*}} {fastmathFlags = #llvm.fastmath<contract>}
+// CHECK: scratch_bytes = 4096
+module @softmax attributes {tandem.phase = "partition"} {
+  func.func @evaluate(%x: tensor<64x1024xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<64x1024xf32> {tandem.role = #tandem.role<output "y">}) {
+    %m = tandem.reduce_max %x over [1] : tensor<64x1024xf32> -> tensor<64xf32>
+    %mb = tandem.broadcast %m to [64, 1024] along [0] : tensor<64xf32> -> tensor<64x1024xf32>
+    %c = tandem.sub %x, %mb : tensor<64x1024xf32>
+    %e = tandem.exp %c : tensor<64x1024xf32>
+    %s = tandem.reduce_sum %e over [1] : tensor<64x1024xf32> -> tensor<64xf32>
+    %sb = tandem.broadcast %s to [64, 1024] along [0] : tensor<64xf32> -> tensor<64x1024xf32>
+    %y = tandem.div %e, %sb : tensor<64x1024xf32>
+    return %y : tensor<64x1024xf32>
+  }
+}
