@@ -14,6 +14,8 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
+#include "mlir/IR/IRMapping.h"
+
 namespace tandem {
 #define GEN_PASS_DEF_FUNCTIONALIZEREFS
 #include "passes/Passes.h.inc"

@@ -5,6 +5,7 @@
 
 #include "ir/Ops.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
