@@ -52,7 +52,8 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   if (extension == ".json")
     return importJsonGraph((*buffer)->getBuffer(), path, context, status);
   if (extension != ".mlir") {
-    status = Status::usage("expected a model in .mlir or .json, but got '" + path + "'");
+    status = Status::usage("expected a model in .mlir or .json, but got '" +
+                           path + "'");
     return {};
   }
   llvm::SourceMgr sources;

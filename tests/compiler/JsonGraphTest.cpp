@@ -64,8 +64,8 @@ TEST(JsonGraph, ImportsWhatItSays) {
         "#tandem.role<input \"x\">", "transpose_rhs",
         "!tandem.ref<f32> {tandem.role = #tandem.role<state \"s\">}",
         "tandem.write"})
-    EXPECT_NE(outcome.module.find(part), std::string::npos)
-        << part << "\n" << outcome.module;
+    EXPECT_NE(outcome.module.find(part), std::string::npos) << part << "\n"
+                                                            << outcome.module;
 }
 
 TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
@@ -80,8 +80,9 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"\"f32\"", "\"f33\"", "/inputs/0: expected a type"},
       {"matmul", "matmull", "/nodes/0: unknown op 'matmull'"},
       {"transpose_rhs", "transposed", "no attribute 'transposed'"},
-      {"[0, 1]", "[0, \"1\"]", "/nodes/1/attributes/dims: expected a list of "
-                               "integers"},
+      {"[0, 1]", "[0, \"1\"]",
+       "/nodes/1/attributes/dims: expected a list of "
+       "integers"},
       {"\"version\": 1", "\"version\": 2", "expected 'version' to be 1"},
       {"\"format\": \"tandem-graph\", ", "", "expected 'format'"},
       {"\"name\": \"w\"", "\"name\": \"x\"", "expected names to be unique"},
