@@ -9,39 +9,116 @@
 using namespace mlir;
 using namespace tandem;
 
-/// Infers the result types of the op that `state` describes.
-static LogicalResult inferTypes(OperationState &state,
-                                RegisteredOperationName name) {
-  if (name.hasTrait<OpTrait::ZeroResults>())
-    return success();
-  auto *infer = name.getInterface<InferTypeOpInterface>();
-  if (!infer)
-    return emitError(state.location)
-           << "'" << name << "' op needs its result type to be given";
-  auto error = [&] {
-    return emitError(state.location) << "'" << name << "' op ";
-  };
-  // Ops keep their attributes in properties; inference wants them there.
-  DictionaryAttr attributes = state.attributes.getDictionary(name.getContext());
-  std::unique_ptr<std::max_align_t[]> memory;
-  OpaqueProperties properties(nullptr);
-  if (int bytes = name.getOpPropertyByteSize()) {
-    memory = std::make_unique<std::max_align_t[]>(
-        (bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
-    properties = OpaqueProperties(memory.get());
-    name.initOpProperties(properties, OpaqueProperties(nullptr));
-    if (failed(name.setOpPropertiesFromAttribute(name, properties, attributes,
-                                                 error))) {
-      name.destroyOpProperties(properties);
+namespace {
+
+/// An op's attributes as properties, the form that inference wants.
+class Properties {
+public:
+  /// Fails, with a diagnostic, if an attribute is not of its kind.
+  static FailureOr<std::unique_ptr<Properties>>
+  of(RegisteredOperationName name, DictionaryAttr attributes, Location loc) {
+    std::unique_ptr<Properties> properties(new Properties(name));
+    auto error = [&] { return emitError(loc) << "'" << name << "' op "; };
+    if (properties->memory && failed(name.setOpPropertiesFromAttribute(
+                                  name, properties->get(), attributes, error)))
       return failure();
+    return properties;
+  }
+  ~Properties() {
+    if (memory)
+      name.destroyOpProperties(get());
+  }
+  OpaqueProperties get() { return OpaqueProperties(memory.get()); }
+
+private:
+  explicit Properties(RegisteredOperationName name) : name(name) {
+    constexpr size_t unit = sizeof(std::max_align_t);
+    if (int bytes = name.getOpPropertyByteSize()) {
+      memory = std::make_unique<std::max_align_t[]>((bytes + unit - 1) / unit);
+      name.initOpProperties(get(), OpaqueProperties(nullptr));
     }
   }
-  LogicalResult result = infer->inferReturnTypes(
-      name.getContext(), state.location, state.operands, attributes, properties,
-      state.regions, state.types);
-  if (properties)
-    name.destroyOpProperties(properties);
-  return result;
+  RegisteredOperationName name;
+  std::unique_ptr<std::max_align_t[]> memory;
+};
+
+} // namespace
+
+/// The fewest and most operands that an op of this name can have.
+template <unsigned... N>
+static std::pair<unsigned, unsigned>
+operandCounts(RegisteredOperationName name,
+              std::integer_sequence<unsigned, N...>) {
+  constexpr unsigned any = ~0u;
+  std::pair<unsigned, unsigned> counts{0, any};
+  if (name.hasTrait<OpTrait::ZeroOperands>())
+    counts = {0, 0};
+  else if (name.hasTrait<OpTrait::OneOperand>())
+    counts = {1, 1};
+  ((name.hasTrait<OpTrait::NOperands<N + 2>::template Impl>()
+        ? (void)(counts = {N + 2, N + 2})
+        : void()),
+   ...);
+  ((name.hasTrait<OpTrait::AtLeastNOperands<N + 1>::template Impl>()
+        ? (void)(counts = {N + 1, any})
+        : void()),
+   ...);
+  return counts;
+}
+
+/// Checks what inference takes for granted: that operands and attributes are
+/// there and are of their kinds. MLIR checks that of whole ops only, so an op
+/// with stand-ins for results is made, verified and erased; what is then said
+/// of the results is not meant.
+static LogicalResult checkParts(OpBuilder &builder, Location loc,
+                                RegisteredOperationName name,
+                                ValueRange operands,
+                                ArrayRef<NamedAttribute> attributes) {
+  auto [fewest, most] =
+      operandCounts(name, std::make_integer_sequence<unsigned, 8>());
+  unsigned given = operands.size();
+  if (given < fewest || given > most) {
+    auto error = emitError(loc) << "'" << name << "' op expected ";
+    if (fewest != most)
+      error << "at least ";
+    return error << fewest << " operands, but got " << given;
+  }
+  unsigned results = name.hasTrait<OpTrait::NResults<2>::Impl>()   ? 2
+                     : name.hasTrait<OpTrait::NResults<3>::Impl>() ? 3
+                                                                   : 1;
+  Type standIn = RankedTensorType::get({}, builder.getF32Type());
+  OperationState state(loc, name.getStringRef(), operands,
+                       SmallVector<Type>(results, standIn), attributes);
+  std::string problem;
+  {
+    ScopedDiagnosticHandler handler(builder.getContext(),
+                                    [&](Diagnostic &diagnostic) {
+                                      if (problem.empty())
+                                        problem = diagnostic.str();
+                                      return success();
+                                    });
+    Operation *op = builder.create(state);
+    (void)verify(op, /*verifyRecursively=*/false);
+    op->erase();
+  }
+  bool ofParts = StringRef(problem).contains("attribute '") ||
+                 StringRef(problem).contains("operand #");
+  if (!ofParts)
+    return success();
+  return emitError(loc) << problem;
+}
+
+/// Infers the result types of an op.
+static LogicalResult inferTypes(RegisteredOperationName name, Location loc,
+                                ValueRange operands, DictionaryAttr attributes,
+                                Properties &properties,
+                                SmallVectorImpl<Type> &types) {
+  auto *infer = name.getInterface<InferTypeOpInterface>();
+  if (!infer)
+    return emitError(loc) << "'" << name
+                          << "' op needs its result type to be given";
+  return infer->inferReturnTypes(name.getContext(), loc, operands, attributes,
+                                 properties.get(), {}, types);
 }
 
 FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
@@ -60,10 +137,17 @@ FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
       return emitError(loc) << "'" << fullName << "' op has no attribute '"
                             << attributeName << "'";
   }
-  OperationState state(loc, fullName, operands, types, attributes);
-  // The verifiers of operands' types come before inference looks at them.
-  if (types.empty() && failed(inferTypes(state, *info)))
+  auto dictionary = builder.getDictionaryAttr(attributes);
+  auto properties = Properties::of(*info, dictionary, loc);
+  if (failed(properties))
     return failure();
+  SmallVector<Type> resultTypes(types.begin(), types.end());
+  if (types.empty() && !info->hasTrait<OpTrait::ZeroResults>() &&
+      (failed(checkParts(builder, loc, *info, operands, attributes)) ||
+       failed(inferTypes(*info, loc, operands, dictionary, **properties,
+                         resultTypes))))
+    return failure();
+  OperationState state(loc, fullName, operands, resultTypes, attributes);
   Operation *op = builder.create(state);
   if (failed(verify(op, /*verifyRecursively=*/false))) {
     op->erase();

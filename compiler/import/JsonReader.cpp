@@ -2,6 +2,7 @@
 #include "compiler/import/JsonReader.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 using namespace tandem;
@@ -12,6 +13,17 @@ static std::string lineAndColumn(std::string_view text, size_t byte) {
   size_t start = text.substr(0, byte).rfind('\n');
   size_t column = start == std::string_view::npos ? byte : byte - start - 1;
   return std::to_string(line) + ":" + std::to_string(column);
+}
+
+/// What a document says may be anything; what is printed fits a line.
+static std::string printable(const std::string &text) {
+  std::string out;
+  for (unsigned char c : text) {
+    char code[5];
+    std::snprintf(code, sizeof code, "\\x%02x", c);
+    out += c >= 0x20 && c < 0x7f ? std::string(1, static_cast<char>(c)) : code;
+  }
+  return out;
 }
 
 Result<Json> tandem::parseJson(std::string_view text) {
@@ -33,21 +45,22 @@ Result<Json> tandem::parseJson(std::string_view text) {
   try {
     Json json = Json::parse(text, watch);
     if (!repeated.empty())
-      return Status::failed(repeated);
+      return Status::failed(printable(repeated));
     return json;
   } catch (const Json::parse_error &error) {
     std::string what = error.what();
     size_t colon = what.find("] ");
     return Status::failed(
         lineAndColumn(text, error.byte) + ": not JSON: " +
-        (colon == std::string::npos ? what : what.substr(colon + 2)));
+        printable(colon == std::string::npos ? what : what.substr(colon + 2)));
   } catch (const std::exception &error) {
-    return Status::failed(std::string("not JSON: ") + error.what());
+    return Status::failed(printable(std::string("not JSON: ") + error.what()));
   }
 }
 
 void JsonPlace::wrong(const std::string &message) const {
-  problems.push_back((pointer.empty() ? "/" : pointer) + ": " + message);
+  problems.push_back(
+      printable((pointer.empty() ? "/" : pointer) + ": " + message));
 }
 
 bool JsonPlace::isObject(const std::vector<std::string_view> &known) const {

@@ -6,7 +6,7 @@
 //
 //   addition-gpt gpt.mlir
 //   tandem compile gpt.mlir -o gpt.tdm
-//       --optimizer=adamw:lr=2e-3,beta2=0.99,weight_decay=0.01
+//       --optimizer=adamw:lr=2e-3,weight_decay=0.01
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/trace/Functions.h"

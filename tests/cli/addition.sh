@@ -6,19 +6,22 @@ bin=$1
 cd "$work" || exit 1
 expect 0 '' "$bin/addition-data" data
 expect 0 '' "$bin/addition-gpt" gpt.mlir
-start=$SECONDS
 expect 0 '' "$bin/tandem" compile gpt.mlir -o gpt.tdm \
-  --optimizer=adamw:lr=2e-3,beta2=0.99,weight_decay=0.01 --time-report
+  --optimizer=adamw:lr=2e-3,weight_decay=0.01 --time-report
 printf '%s\n' "$out"
-echo "compiled in $((SECONDS - start)) s"
+
+# 1,600 steps, then 400 with a tenth of the learning rate: at a constant rate
+# Adam forgets what it knows for a while now and then.
 start=$SECONDS
-expect 0 '' "$bin/tandem" train gpt.tdm \
-  --data tokens=@data/train_tokens.npy --data labels=@data/train_labels.npy \
+data=(--data tokens=@data/train_tokens.npy --data labels=@data/train_labels.npy)
+expect 0 '' "$bin/tandem" train gpt.tdm "${data[@]}" --steps 1600 --seed 0 \
+  --save gpt.safetensors
+expect 0 '' "$bin/tandem" train gpt.tdm "${data[@]}" --steps 400 --lr 2e-4 \
+  --resume gpt.safetensors \
   --eval tokens=@data/eval_tokens.npy --eval labels=@data/eval_labels.npy \
-  --accuracy=logits,labels --epochs 1 --seed 0 --json
-took=$((SECONDS - start))
-printf "%s\n" "$out" | tail -n 3
-echo "trained in $took s"
+  --accuracy=logits,labels --json
+echo "trained in $((SECONDS - start)) s"
+printf '%s\n' "$out" | tail -n 1
 exact=$(grep -oE '"exact_match": ?[0-9.]+' <<<"$out" | tail -n 1 |
   grep -oE '[0-9.]+$')
 awk -v a="${exact:-0}" 'BEGIN { exit !(100 * a >= 95) }' ||
