@@ -16,6 +16,7 @@ static DialectRegistry registry() {
 
 Session::Session(const CompileOptions &options)
     : options_(options), context_(registry()) {
+  context_.printOpOnDiagnostic(false);
   context_.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { print(diagnostic); });
 }
