@@ -81,10 +81,11 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));
-  if (Status status = parseTarget(options.target).status(); !status)
-    wrong.push_back(status.message());
+  Status target = parseTarget(options.target).status();
+  if (target.code() == Code::Usage)
+    wrong.push_back(target.message());
   if (wrong.empty())
-    return Status::success();
+    return target;
   return Status::usage(llvm::join(wrong, "; "));
 }
 

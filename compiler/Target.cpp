@@ -54,6 +54,10 @@ Result<CpuTarget> tandem::parseTarget(const std::string &text) {
   StringRef kind, arch;
   std::tie(kind, arch) = StringRef(text).split(':');
   bool named = StringRef(text).contains(':');
+  if (kind == "cuda")
+    return Status::unsupported("target '" + text +
+                               "' is not supported: this "
+                               "compiler generates code for cpu");
   if (kind != "cpu" || (named && arch.empty()))
     return Status::usage("expected --target to be cpu or cpu:ARCH, but got '" +
                          text + "'");

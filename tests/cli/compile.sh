@@ -47,6 +47,8 @@ expect 2 'expected --stop-after to be one of' \
   "$tandem" compile "$model" --stop-after=jiont
 expect 2 'expected --partition' "$tandem" compile "$model" -o x.tdm --partition=x
 expect 2 'expected --target' "$tandem" compile "$model" -o x.tdm --target=tpu
+expect 3 "target 'cuda:sm_90' is not supported" \
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90
 expect 2 "unknown processor 'i9000'" \
   "$tandem" compile "$model" -o x.tdm --target=cpu:i9000
 expect 2 'exclude each other' \
