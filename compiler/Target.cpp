@@ -27,24 +27,19 @@ static const llvm::Target *hostTarget() {
   return llvm::TargetRegistry::lookupTarget(hostTriple(), error);
 }
 
-/// The features that are on for `arch`, plus, on the host, those that the
-/// processor reports; what it lacks goes.
+/// The instructions that code for `arch` may use; on the host without those
+/// that it does not report. What else LLVM calls a feature (tuning, modes) no
+/// processor reports, and none needs.
 static std::vector<std::string> featuresOf(const std::string &arch, bool host) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       hostTarget()->createMCSubtargetInfo(hostTriple(), arch, ""));
+  llvm::StringMap<bool> reported = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> features;
-  llvm::StringMap<bool> reported;
-  if (host)
-    reported = llvm::sys::getHostCPUFeatures();
   for (const llvm::SubtargetFeatureKV &feature :
        info->getEnabledProcessorFeatures()) {
-    // Tuning hints are no instructions: no processor reports them.
-    StringRef key = feature.Key;
-    if (key.contains("tuning") || key.starts_with("prefer-"))
-      continue;
-    auto it = reported.find(key);
-    if (!host || (it != reported.end() && it->second))
-      features.push_back(key.str());
+    auto it = reported.find(feature.Key);
+    if (it != reported.end() && (!host || it->second))
+      features.push_back(feature.Key);
   }
   llvm::sort(features);
   return features;

@@ -39,6 +39,14 @@ expect 0 'evaluate' "$tandem" inspect g.tdm
 expect 0 '"programs"' "$tandem" inspect a.tdm --json
 expect 0 'saved' "$tandem" inspect "$model"
 
+# For another processor: what it needs is what this one reports, or it says so.
+expect 0 '' "$tandem" compile "$model" -o v3.tdm --target=cpu:x86-64-v3
+if grep -qw avx2 /proc/cpuinfo; then
+  expect 0 'median' "$tandem" bench v3.tdm --program=evaluate --steps=2
+else
+  expect 5 'lacks' "$tandem" bench v3.tdm --program=evaluate --steps=2
+fi
+
 # Wrong use.
 expect 2 'missing argument MODEL' "$tandem" compile
 expect 2 'expected -o' "$tandem" compile "$model"
