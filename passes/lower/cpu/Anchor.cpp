@@ -133,6 +133,24 @@ void AnchorKernel::traceOutputs() {
       indices[op.getResult(0)] = SmallVector<AffineExpr>(indices[*follows]);
     }
   }
+  // What meets these values element by element may be a result too.
+  for (Operation &op : llvm::reverse(kernel.getBody().front())) {
+    if (&op == anchor || op.getNumResults() != 1 ||
+        !indices.count(op.getResult(0)))
+      continue;
+    SmallVector<AffineExpr> index = indices[op.getResult(0)];
+    if (auto view = dyn_cast<ViewOpInterface>(op)) {
+      Place place, source;
+      place.index.assign(index.begin(), index.end());
+      SmallVector<IndexGuard> inside;
+      if ((view.isFree() || view.getIndexMap().isPermutation()) &&
+          throughView(view, place, sizes, source, inside) && inside.empty())
+        indices.try_emplace(op.getOperand(0), ArrayRef(source.index));
+    } else if (isa<PointwiseOpInterface>(op)) {
+      for (Value operand : op.getOperands())
+        indices.try_emplace(operand, index);
+    }
+  }
   for (Value yielded : kernel.getBody().front().getTerminator()->getOperands())
     if (!indices.count(yielded))
       problem = "a result is no reordering of the anchor's";
@@ -230,6 +248,9 @@ FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
           .Case([&](MatmulOp) { return emitMatmul(parts); })
           .Case<Conv2dOp, Conv2dInputGradOp, Conv2dFilterGradOp>(
               [&](auto) { return emitConvolution(parts); })
+          .Case<MaxPool2dOp, MaxPool2dGradOp, MaxPool2dTakeOp, AvgPool2dOp,
+                AvgPool2dGradOp>([&](auto) { return emitWindow(parts); })
+          .Case<TakeOp, TakeGradOp>([&](auto) { return emitIndexed(parts); })
           .Default([&](Operation *op) -> FailureOr<Work> {
             return op->emitError() << "expected '" << op->getName()
                                    << "' to have a lowering for the cpu";

@@ -76,6 +76,11 @@ Value Code::less(Value x, Value y) const {
 Value Code::equal(Value x, Value y) const {
   return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x, y);
 }
+Value Code::below(Value x, int64_t y) const {
+  // Unsigned: what is negative is not below.
+  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, x,
+                                       index(y));
+}
 Value Code::both(Value x, Value y) const {
   return b.createOrFold<arith::AndIOp>(loc, x, y);
 }

@@ -52,6 +52,8 @@ public:
   /// i1
   Value less(Value x, Value y) const;
   Value equal(Value x, Value y) const;
+  /// 0 <= x < y
+  Value below(Value x, int64_t y) const;
   Value both(Value x, Value y) const;
   Value select(Value condition, Value x, Value y) const;
 

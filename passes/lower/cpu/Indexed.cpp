@@ -1,0 +1,174 @@
+//===- Indexed.cpp - rows of tables by index ------------------------------===//
+//
+// take: the item is one index, whose row is copied. take_grad: the item is a
+// block of the table's rows, which collects its rows from all indices in their
+// order, so that no two threads meet and sums have one order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cpu/Anchor.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+
+static ArrayRef<int64_t> shapeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getShape();
+}
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t n = 1;
+  for (int64_t size : sizes)
+    n *= size;
+  return n;
+}
+static SmallVector<AffineExpr> dimensions(MLIRContext *context, unsigned n) {
+  SmallVector<AffineExpr> dims;
+  for (unsigned d = 0; d < n; ++d)
+    dims.push_back(getAffineDimExpr(d, context));
+  return dims;
+}
+
+/// Calls `body` for every index of `shape`, in loops around each other.
+static void forEachIndex(Code &code, ArrayRef<int64_t> shape,
+                         SmallVector<Value> &index,
+                         llvm::function_ref<void()> body) {
+  if (shape.empty())
+    return body();
+  code.loop(code.index(0), code.index(shape[0]), 1, [&](Value i) {
+    index.push_back(i);
+    forEachIndex(code, shape.drop_front(), index, body);
+    index.pop_back();
+  });
+}
+
+/// The index of element `flat` (row-major) of `shape`.
+static SmallVector<Value> split(Code &code, Value flat,
+                                ArrayRef<int64_t> shape) {
+  SmallVector<Value> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    index[d] = d == 0 ? flat : code.rem(flat, shape[d]);
+    flat = code.div(flat, shape[d]);
+  }
+  return index;
+}
+
+static Value toIndex(Code &code, Value integer) {
+  return arith::IndexCastOp::create(code.b, code.loc, code.b.getIndexType(),
+                                    integer);
+}
+
+static Work emitTake(AnchorKernel &kernel, TakeOp op) {
+  Code &code = kernel.code;
+  ArrayRef<int64_t> table = shapeOf(op.getTable());
+  ArrayRef<int64_t> indices = shapeOf(op.getIndices());
+  ArrayRef<int64_t> row = table.drop_front();
+  auto tableDims = dimensions(op.getContext(), table.size());
+  auto indexDims = dimensions(op.getContext(), indices.size());
+  Type element = op.getY().getType().getElementType();
+  Type compute = scalar::computeType(element);
+  // A row of integers that is not there is 0.
+  double outside =
+      isa<FloatType>(compute) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+  kernel.forEachItem([&](Value item) {
+    SmallVector<Value> at = split(code, item, indices);
+    Value number = toIndex(code, kernel.element(1, indexDims, at, indices));
+    Value inside = code.below(number, table[0]);
+    SmallVector<Value> from{code.select(inside, number, code.index(0))};
+    SmallVector<Value> rest;
+    forEachIndex(code, row, rest, [&] {
+      SmallVector<Value> place(from), to(at);
+      llvm::append_range(place, rest);
+      llvm::append_range(to, rest);
+      Value x = kernel.element(0, tableDims, place, table);
+      kernel.finish(to, code.select(inside, x, code.number(compute, outside)));
+    });
+  });
+  Work work;
+  work.items = product(indices);
+  work.grain =
+      grainFor(work.items, 0, 2.0 * product(row) * elementBytes(element));
+  return work;
+}
+
+static Work emitTakeGrad(AnchorKernel &kernel, TakeGradOp op) {
+  Code &code = kernel.code;
+  ArrayRef<int64_t> table = op.getShape();
+  ArrayRef<int64_t> indices = shapeOf(op.getIndices());
+  ArrayRef<int64_t> row = table.drop_front();
+  MLIRContext *context = op.getContext();
+  int64_t rows = table[0], width = product(row), count = product(indices);
+  Type compute = scalar::computeType(op.getY().getType().getElementType());
+
+  // A block fits the second-level cache, and there are blocks for all threads.
+  constexpr int64_t blockBytes = 256 * 1024, enoughBlocks = 16;
+  int64_t rowBytes = width * elementBytes(compute);
+  int64_t block = std::clamp<int64_t>(blockBytes / rowBytes, 1,
+                                      llvm::divideCeil(rows, enoughBlocks));
+  Value sums = kernel.scratch.take(code, {block, width}, compute);
+  Value zero = code.index(0), nothing = code.number(compute, 0);
+
+  // dy and the indices in dimensions (number of the index, column).
+  SmallVector<int64_t> sizes{count, width};
+  auto dims = dimensions(context, 2);
+  auto indexPlace = delinearize(dims[0], indices, sizes);
+  SmallVector<AffineExpr> dyPlace(indexPlace);
+  llvm::append_range(dyPlace, delinearize(dims[1], row, sizes));
+
+  kernel.forEachItem([&](Value item) {
+    Value first = code.mul(item, block);
+    Value size = code.min(code.sub(code.index(rows), first), block);
+    code.loop(zero, size, 1, [&](Value r) {
+      code.loop(zero, code.index(width), 1, [&](Value column) {
+        memref::StoreOp::create(code.b, code.loc, nothing, sums,
+                                ValueRange{r, column});
+      });
+    });
+    code.loop(zero, code.index(count), 1, [&](Value i) {
+      Value number =
+          toIndex(code, kernel.element(1, indexPlace, {i, zero}, sizes));
+      Value r = code.sub(number, first);
+      // Within the block: this many rows from its first on.
+      Value inside = arith::CmpIOp::create(code.b, code.loc,
+                                           arith::CmpIPredicate::ult, r, size);
+      code.when(inside, [&] {
+        code.loop(zero, code.index(width), 1, [&](Value column) {
+          Value dy = kernel.element(0, dyPlace, {i, column}, sizes);
+          Value at[] = {r, column};
+          Value sum = memref::LoadOp::create(code.b, code.loc, sums, at);
+          sum = scalar::add(code.b, code.loc, sum, dy);
+          memref::StoreOp::create(code.b, code.loc, sum, sums, at);
+        });
+      });
+    });
+    code.loop(zero, size, 1, [&](Value r) {
+      SmallVector<Value> index{code.add(first, r)};
+      forEachIndex(code, row, index, [&] {
+        Value column = zero;
+        for (auto [i, length] :
+             llvm::zip_equal(ArrayRef(index).drop_front(), row))
+          column = code.add(code.mul(column, length), i);
+        Value sum = memref::LoadOp::create(code.b, code.loc, sums,
+                                           ValueRange{r, column});
+        kernel.finish(index, sum);
+      });
+    });
+  });
+  Work work;
+  work.items = llvm::divideCeil(rows, block);
+  double share = static_cast<double>(count) / work.items;
+  work.grain = grainFor(work.items, count + share * width,
+                        3.0 * (block + share) * rowBytes);
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+FailureOr<Work> cpu::emitIndexed(AnchorKernel &kernel) {
+  if (auto op = dyn_cast<TakeOp>(kernel.anchor))
+    return emitTake(kernel, op);
+  return emitTakeGrad(kernel, cast<TakeGradOp>(kernel.anchor));
+}

@@ -1,0 +1,156 @@
+//===- ConvolutionTest.cpp - convolutions on the cpu ----------------------===//
+#include "tests/lower/anchor/KernelCheck.h"
+
+using namespace tandem::test;
+
+namespace {
+struct Convolution {
+  int64_t batch, channels, height, width, filters, kh, kw;
+  int64_t stride[2] = {1, 1};
+  int64_t padding[4] = {0, 0, 0, 0}; // top, bottom, left, right
+  int64_t dilation[2] = {1, 1};
+  int64_t groups = 1;
+  std::string element = "f32";
+
+  int64_t outHeight() const {
+    return (height + padding[0] + padding[1] - (kh - 1) * dilation[0] - 1) /
+               stride[0] +
+           1;
+  }
+  int64_t outWidth() const {
+    return (width + padding[2] + padding[3] - (kw - 1) * dilation[1] - 1) /
+               stride[1] +
+           1;
+  }
+};
+} // namespace
+
+static std::string list(std::vector<int64_t> numbers, const char *between) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text += (i ? between : "") + std::to_string(numbers[i]);
+  return text;
+}
+
+/// Checks the convolution and both gradients.
+static void check(const Convolution &c, int vectorBits = 0) {
+  auto tensor = [&](std::vector<int64_t> shape) {
+    return "tensor<" + list(shape, "x") + "x" + c.element + ">";
+  };
+  std::vector<int64_t> xs{c.batch, c.channels, c.height, c.width};
+  std::vector<int64_t> ws{c.filters, c.channels / c.groups, c.kh, c.kw};
+  std::vector<int64_t> ys{c.batch, c.filters, c.outHeight(), c.outWidth()};
+  std::string x = tensor(xs), w = tensor(ws), y = tensor(ys);
+  std::string geometry =
+      " strides [" + list({c.stride[0], c.stride[1]}, ", ") + "] padding [" +
+      list({c.padding[0], c.padding[1], c.padding[2], c.padding[3]}, ", ") +
+      "] dilation [" + list({c.dilation[0], c.dilation[1]}, ", ") +
+      "] groups " + std::to_string(c.groups);
+  auto kernel = [&](std::string op, std::string a, std::string b,
+                    std::string to, std::string result) {
+    return kernelModule({a, b}, {result},
+                        "%y = tandem." + op + " %0, %1" + to + geometry +
+                            " : " + a + ", " + b + " -> " + result +
+                            "\ntandem.yield %y : " + result);
+  };
+  double taps = c.kh * c.kw;
+  checkKernel(kernel("conv2d", x, w, "", y),
+              {c.channels / c.groups * taps, vectorBits});
+  checkKernel(
+      kernel("conv2d_input_grad", y, w, " to [" + list(xs, ", ") + "]", x),
+      {c.filters / c.groups * taps, vectorBits});
+  checkKernel(
+      kernel("conv2d_filter_grad", x, y, " to [" + list(ws, ", ") + "]", w),
+      {static_cast<double>(c.batch * c.outHeight() * c.outWidth()),
+       vectorBits});
+}
+
+TEST(Convolution, Pointwise) {
+  check({2, 20, 5, 7, 13, 1, 1});
+  check({1, 1, 1, 1, 1, 1, 1});
+  check({3, 70, 4, 4, 65, 1, 1});
+}
+
+TEST(Convolution, Same) {
+  check({2, 5, 9, 11, 7, 3, 3, {1, 1}, {1, 1, 1, 1}});
+  check({1, 130, 7, 7, 20, 3, 3, {1, 1}, {1, 1, 1, 1}});
+  check({2, 3, 8, 20, 4, 5, 5, {1, 1}, {2, 2, 2, 2}});
+}
+
+TEST(Convolution, Valid) {
+  check({2, 3, 9, 10, 4, 3, 2});
+  check({1, 2, 5, 5, 3, 5, 5});
+}
+
+TEST(Convolution, Strides) {
+  check({2, 3, 15, 14, 10, 7, 7, {2, 2}, {3, 3, 3, 3}});
+  check({2, 6, 8, 9, 5, 1, 1, {2, 2}});
+  check({1, 4, 12, 13, 6, 3, 2, {3, 2}, {1, 0, 1, 1}});
+  check({1, 4, 6, 6, 3, 2, 2, {4, 4}}); // pixels that no window sees
+}
+
+TEST(Convolution, DilationAndUnevenPadding) {
+  check({2, 3, 11, 12, 4, 3, 3, {1, 1}, {2, 2, 2, 2}, {2, 2}});
+  check({1, 3, 10, 12, 4, 2, 3, {2, 1}, {0, 3, 1, 0}, {1, 3}});
+}
+
+TEST(Convolution, Groups) {
+  check({2, 6, 7, 7, 9, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 3});
+  check({2, 8, 7, 7, 8, 3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, 8}); // depthwise
+  check({1, 12, 5, 5, 6, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+}
+
+TEST(Convolution, ManyBlocksOfK) {
+  check({1, 150, 4, 5, 10, 3, 3, {1, 1}, {1, 1, 1, 1}});
+  check({30, 3, 8, 8, 130, 3, 3, {1, 1}, {1, 1, 1, 1}});
+  check({2, 4, 40, 40, 6, 3, 3, {1, 1}, {1, 1, 1, 1}});
+}
+
+TEST(Convolution, Elements) {
+  for (const char *element : {"f64", "bf16", "f16"})
+    check({2, 5, 7, 6, 6, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, element});
+  check({1, 4, 9, 9, 4, 3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, 2, "bf16"});
+}
+
+TEST(Convolution, NarrowVectors) {
+  for (int bits : {128, 256}) {
+    check({2, 5, 9, 11, 7, 3, 3, {1, 1}, {1, 1, 1, 1}}, bits);
+    check({1, 4, 9, 8, 5, 3, 3, {2, 2}, {1, 1, 1, 1}}, bits);
+  }
+}
+
+TEST(Convolution, Epilogue) {
+  checkKernel(kernelModule({"tensor<2x3x9x10xf32>", "tensor<5x3x3x3xf32>",
+                            "tensor<5xf32>", "tensor<2x5x9x10xf32>"},
+                           {"tensor<2x5x9x10xf32>"}, R"(
+    %y = tandem.conv2d %0, %1 strides [1, 1] padding [1, 1, 1, 1] : tensor<2x3x9x10xf32>, tensor<5x3x3x3xf32> -> tensor<2x5x9x10xf32>
+    %b = tandem.broadcast %2 to [2, 5, 9, 10] along [1] : tensor<5xf32> -> tensor<2x5x9x10xf32>
+    %s = tandem.add %y, %b : tensor<2x5x9x10xf32>
+    %r = tandem.relu %s : tensor<2x5x9x10xf32>
+    %z = tandem.add %r, %3 : tensor<2x5x9x10xf32>
+    tandem.yield %z : tensor<2x5x9x10xf32>)"),
+              {27});
+  checkKernel(kernelModule({"tensor<2x4x6x6xf32>", "tensor<2x5x6x6xf32>",
+                            "tensor<5x4x3x3xf32>"},
+                           {"tensor<5x4x3x3xf32>"}, R"(
+    %y = tandem.conv2d_filter_grad %0, %1 to [5, 4, 3, 3] strides [1, 1] padding [1, 1, 1, 1] : tensor<2x4x6x6xf32>, tensor<2x5x6x6xf32> -> tensor<5x4x3x3xf32>
+    %z = tandem.sub %2, %y : tensor<5x4x3x3xf32>
+    tandem.yield %z : tensor<5x4x3x3xf32>)"),
+              {72});
+}
+
+TEST(Convolution, ViewsBefore) {
+  // Channels last in memory; an image without strides.
+  checkKernel(kernelModule({"tensor<2x8x9x6xf32>", "tensor<5x6x3x3xf32>"},
+                           {"tensor<2x5x8x9xf32>"}, R"(
+    %x = tandem.permute %0 by [0, 3, 1, 2] : tensor<2x8x9x6xf32> -> tensor<2x6x8x9xf32>
+    %y = tandem.conv2d %x, %1 strides [1, 1] padding [1, 1, 1, 1] : tensor<2x6x8x9xf32>, tensor<5x6x3x3xf32> -> tensor<2x5x8x9xf32>
+    tandem.yield %y : tensor<2x5x8x9xf32>)"),
+              {54});
+  checkKernel(kernelModule({"tensor<2x3x6x7xf32>", "tensor<4x3x3x3xf32>"},
+                           {"tensor<2x4x7x7xf32>"}, R"(
+    %x = tandem.pad %0 low [0, 0, 1, 0] high [0, 0, 2, 2] interior [0, 0, 0, 0] with 0.25 : f32 : tensor<2x3x6x7xf32> -> tensor<2x3x9x9xf32>
+    %y = tandem.conv2d %x, %1 : tensor<2x3x9x9xf32>, tensor<4x3x3x3xf32> -> tensor<2x4x7x7xf32>
+    tandem.yield %y : tensor<2x4x7x7xf32>)"),
+              {27});
+}

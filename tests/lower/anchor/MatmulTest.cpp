@@ -1,0 +1,162 @@
+//===- MatmulTest.cpp - matrix products on the cpu ------------------------===//
+#include "tests/lower/anchor/KernelCheck.h"
+
+using namespace tandem::test;
+
+static std::string tensor(std::vector<int64_t> shape, std::string element) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + element + ">";
+}
+
+struct Product {
+  std::vector<int64_t> batch;
+  int64_t M, N, K;
+  bool transposeLhs = false, transposeRhs = false;
+  std::string element = "f32";
+};
+
+/// A kernel of the product alone.
+static std::string product(const Product &p) {
+  auto shape = [&](int64_t rows, int64_t columns, bool transposed) {
+    std::vector<int64_t> sizes = p.batch;
+    sizes.push_back(transposed ? columns : rows);
+    sizes.push_back(transposed ? rows : columns);
+    return tensor(sizes, p.element);
+  };
+  std::string lhs = shape(p.M, p.K, p.transposeLhs);
+  std::string rhs = shape(p.K, p.N, p.transposeRhs);
+  std::string y = shape(p.M, p.N, false);
+  std::string attributes = std::string(p.transposeLhs ? "transpose_lhs" : "") +
+                           (p.transposeLhs && p.transposeRhs ? ", " : "") +
+                           (p.transposeRhs ? "transpose_rhs" : "");
+  return kernelModule({lhs, rhs}, {y},
+                      "%y = tandem.matmul %0, %1 {" + attributes +
+                          "} : " + lhs + ", " + rhs + " -> " + y +
+                          "\ntandem.yield %y : " + y);
+}
+
+static void check(const Product &p, int vectorBits = 0) {
+  checkKernel(product(p), {static_cast<double>(p.K), vectorBits});
+}
+
+static constexpr bool kBoth[] = {false, true};
+
+TEST(Matmul, Shapes) {
+  const int64_t shapes[][3] = {
+      {1, 1, 1},    {1, 17, 3},    {2, 5, 1},    {3, 33, 2},   {4, 16, 4},
+      {7, 7, 7},    {13, 1, 5},    {5, 130, 9},  {64, 64, 64}, {31, 100, 19},
+      {1, 300, 70}, {130, 10, 33}, {97, 65, 50}, {2, 200, 65}};
+  for (auto [M, N, K] : shapes)
+    for (bool tl : kBoth)
+      for (bool tr : kBoth)
+        check({{}, M, N, K, tl, tr});
+}
+
+TEST(Matmul, ManyBlocksOfK) {
+  for (bool tl : kBoth)
+    for (bool tr : kBoth)
+      check({{}, 20, 70, 2051, tl, tr});
+  check({{}, 3, 3, 5000});
+}
+
+TEST(Matmul, ManyBlocksOfRows) {
+  check({{}, 1001, 40, 8});
+  check({{}, 500, 130, 1100, true, true});
+}
+
+TEST(Matmul, Batches) {
+  for (bool tl : kBoth)
+    for (bool tr : kBoth) {
+      check({{3}, 12, 12, 16, tl, tr});
+      check({{2, 3}, 33, 40, 24, tl, tr});
+    }
+  check({{5, 1, 2}, 1, 1, 7});
+}
+
+TEST(Matmul, Elements) {
+  for (const char *element : {"f64", "bf16", "f16"})
+    for (bool tl : kBoth)
+      for (bool tr : kBoth)
+        check({{2}, 21, 39, 35, tl, tr, element});
+  check({{}, 50, 70, 1300, false, true, "bf16"});
+}
+
+TEST(Matmul, NarrowVectors) {
+  for (int bits : {128, 256})
+    for (bool tr : kBoth) {
+      check({{}, 37, 45, 29, false, tr}, bits);
+      check({{}, 9, 11, 13, true, tr, "f64"}, bits);
+    }
+}
+
+TEST(Matmul, Epilogue) {
+  checkKernel(kernelModule({"tensor<45x20xf32>", "tensor<20x70xf32>",
+                            "tensor<70xf32>", "tensor<45x70xf32>"},
+                           {"tensor<45x70xf32>", "tensor<45x70xf32>"}, R"(
+    %y = tandem.matmul %0, %1 : tensor<45x20xf32>, tensor<20x70xf32> -> tensor<45x70xf32>
+    %b = tandem.broadcast %2 to [45, 70] along [1] : tensor<70xf32> -> tensor<45x70xf32>
+    %s = tandem.add %y, %b : tensor<45x70xf32>
+    %t = tandem.tanh %s : tensor<45x70xf32>
+    %z = tandem.mul %t, %3 : tensor<45x70xf32>
+    tandem.yield %z, %s : tensor<45x70xf32>, tensor<45x70xf32>)"),
+              {40});
+}
+
+TEST(Matmul, EpilogueWithAResultOfItsOwn) {
+  checkKernel(kernelModule({"tensor<10x20xf32>", "tensor<20x30xf32>",
+                            "tensor<2x5x30xf32>"},
+                           {"tensor<2x5x30xf32>", "tensor<2x5x30xf32>"}, R"(
+    %e = tandem.exp %2 : tensor<2x5x30xf32>
+    %y = tandem.matmul %0, %1 : tensor<10x20xf32>, tensor<20x30xf32> -> tensor<10x30xf32>
+    %r = tandem.reshape %y to [2, 5, 30] : tensor<10x30xf32> -> tensor<2x5x30xf32>
+    %z = tandem.mul %r, %e : tensor<2x5x30xf32>
+    tandem.yield %z, %e : tensor<2x5x30xf32>, tensor<2x5x30xf32>)"),
+              {40});
+}
+
+TEST(Matmul, EpilogueThroughReshapeAndCast) {
+  checkKernel(kernelModule({"tensor<6x1200xf32>", "tensor<1200x40xf32>",
+                            "tensor<40xf32>", "tensor<2x3x40xf32>"},
+                           {"tensor<2x3x40xbf16>"}, R"(
+    %y = tandem.matmul %0, %1 : tensor<6x1200xf32>, tensor<1200x40xf32> -> tensor<6x40xf32>
+    %r = tandem.reshape %y to [2, 3, 40] : tensor<6x40xf32> -> tensor<2x3x40xf32>
+    %b = tandem.broadcast %2 to [2, 3, 40] along [2] : tensor<40xf32> -> tensor<2x3x40xf32>
+    %s = tandem.add %r, %b : tensor<2x3x40xf32>
+    %z = tandem.add %s, %3 : tensor<2x3x40xf32>
+    %c = tandem.cast %z : tensor<2x3x40xf32> to tensor<2x3x40xbf16>
+    tandem.yield %c : tensor<2x3x40xbf16>)"),
+              {1200});
+}
+
+TEST(Matmul, ViewsAround) {
+  // Heads out of and back into rows, as attention does.
+  checkKernel(kernelModule({"tensor<2x10x3x8xf32>", "tensor<2x10x24xf32>"},
+                           {"tensor<2x10x3x10xf32>"}, R"(
+    %q = tandem.permute %0 by [0, 2, 1, 3] : tensor<2x10x3x8xf32> -> tensor<2x3x10x8xf32>
+    %h = tandem.reshape %1 to [2, 10, 3, 8] : tensor<2x10x24xf32> -> tensor<2x10x3x8xf32>
+    %k = tandem.permute %h by [0, 2, 1, 3] : tensor<2x10x3x8xf32> -> tensor<2x3x10x8xf32>
+    %y = tandem.matmul %q, %k {transpose_rhs} : tensor<2x3x10x8xf32>, tensor<2x3x10x8xf32> -> tensor<2x3x10x10xf32>
+    %z = tandem.permute %y by [0, 2, 1, 3] : tensor<2x3x10x10xf32> -> tensor<2x10x3x10xf32>
+    tandem.yield %z : tensor<2x10x3x10xf32>)"),
+              {8});
+}
+
+TEST(Matmul, ViewsWithoutStrides) {
+  // A pad and a slice before, a transpose after the product.
+  checkKernel(kernelModule({"tensor<9x5xf32>", "tensor<16x30xf32>"},
+                           {"tensor<30x9xf32>"}, R"(
+    %p = tandem.pad %0 low [0, 1] high [0, 2] interior [0, 0] with 1.0 : f32 : tensor<9x5xf32> -> tensor<9x8xf32>
+    %s = tandem.slice %1 from [0, 0] to [16, 30] step [2, 1] : tensor<16x30xf32> -> tensor<8x30xf32>
+    %y = tandem.matmul %p, %s : tensor<9x8xf32>, tensor<8x30xf32> -> tensor<9x30xf32>
+    %z = tandem.permute %y by [1, 0] : tensor<9x30xf32> -> tensor<30x9xf32>
+    tandem.yield %z : tensor<30x9xf32>)"),
+              {8});
+  checkKernel(kernelModule({"tensor<9x5xf32>", "tensor<20x8xf32>"},
+                           {"tensor<20x9xf32>"}, R"(
+    %p = tandem.pad %0 low [0, 1] high [0, 2] interior [0, 0] with 0.5 : f32 : tensor<9x5xf32> -> tensor<9x8xf32>
+    %y = tandem.matmul %1, %p {transpose_rhs} : tensor<20x8xf32>, tensor<9x8xf32> -> tensor<20x9xf32>
+    tandem.yield %y : tensor<20x9xf32>)"),
+              {8});
+}

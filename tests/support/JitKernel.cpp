@@ -1,0 +1,257 @@
+//===- JitKernel.cpp - one kernel, compiled and called --------------------===//
+#include "tests/support/JitKernel.h"
+
+#include "ir/reference/Evaluator.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::test;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t kGuard = 256;
+
+KernelBuffer::KernelBuffer(int64_t bytes, uint8_t fill)
+    : memory(bytes + 64 + kGuard, fill), bytes(bytes) {
+  auto address = reinterpret_cast<uintptr_t>(memory.data());
+  start = memory.data() + (64 - address % 64) % 64;
+  std::memset(start + bytes, 0xCD, kGuard);
+}
+
+bool KernelBuffer::guardIntact() const {
+  for (int64_t i = 0; i < kGuard; ++i)
+    if (start[bytes + i] != 0xCD)
+      return false;
+  return true;
+}
+
+void test::toElements(const std::vector<double> &from, Type type, void *to) {
+  auto *bytes = static_cast<uint8_t *>(to);
+  int64_t size = elementBytes(type);
+  for (size_t i = 0; i < from.size(); ++i) {
+    uint64_t bits;
+    if (auto floatType = dyn_cast<FloatType>(type)) {
+      llvm::APFloat value(from[i]);
+      bool inexact;
+      value.convert(floatType.getFloatSemantics(),
+                    llvm::APFloat::rmNearestTiesToEven, &inexact);
+      bits = value.bitcastToAPInt().getZExtValue();
+    } else {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(from[i]));
+    }
+    std::memcpy(bytes + i * size, &bits, size);
+  }
+}
+
+std::vector<double> test::fromElements(const void *from, Type type,
+                                       int64_t count) {
+  auto *bytes = static_cast<const uint8_t *>(from);
+  int64_t size = elementBytes(type);
+  std::vector<double> result(count);
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes + i * size, size);
+    if (auto floatType = dyn_cast<FloatType>(type)) {
+      llvm::APFloat value(floatType.getFloatSemantics(),
+                          llvm::APInt(floatType.getWidth(), bits));
+      bool inexact;
+      value.convert(llvm::APFloat::IEEEdouble(),
+                    llvm::APFloat::rmNearestTiesToEven, &inexact);
+      result[i] = value.convertToDouble();
+    } else {
+      result[i] =
+          static_cast<double>(llvm::APInt(size * 8, bits).getSExtValue());
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+JitKernel::JitKernel(const std::string &text, int vectorBits) {
+  ScopedDiagnosticHandler handler(&context, [this](Diagnostic &diagnostic) {
+    error += diagnostic.str() + "\n";
+    return success();
+  });
+  context.disableMultithreading();
+  context.loadDialect<TandemDialect, func::FuncDialect>();
+  registerBuiltinDialectTranslation(context);
+  registerLLVMDialectTranslation(context);
+  original = parseSourceString<ModuleOp>(text, &context);
+  if (original)
+    compile(vectorBits);
+}
+
+JitKernel::~JitKernel() = default;
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+void JitKernel::compile(int vectorBits) {
+  auto begin = std::chrono::steady_clock::now();
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  Builder b(&context);
+  static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  if (vectorBits == 0)
+    vectorBits = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
+  original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
+  original.get()->setAttr(kTargetAttr,
+                          b.getDictionaryAttr(b.getNamedAttr(
+                              "vector_bits", b.getI64IntegerAttr(vectorBits))));
+  lowered = cast<ModuleOp>(original.get()->clone());
+  PassManager passes(&context);
+  passes.addPass(createLowerToCpu());
+  if (failed(passes.run(*lowered)))
+    return;
+  LaunchOp launch;
+  lowered->walk([&](LaunchOp op) { launch = op; });
+  if (!launch) {
+    error += "no kernel\n";
+    return;
+  }
+  work = launch.getWork();
+  grain = launch.getGrain();
+  for (Type type : launch->getOperandTypes())
+    inputTypes.push_back(cast<RankedTensorType>(type));
+  for (Type type : launch->getResultTypes())
+    outputTypes.push_back(cast<RankedTensorType>(type));
+  auto target = lowered->lookupSymbol<ModuleOp>("cpu");
+  std::string symbol = launch.getKernel().getLeafReference().str();
+  if (auto attr = target.lookupSymbol(symbol)->getAttrOfType<DictionaryAttr>(
+          kKernelAttr))
+    scratchBytes = attr.getAs<IntegerAttr>("scratch_bytes").getInt();
+  target.walk(
+      [](LLVM::LLVMFuncOp func) { func->removeDiscardableAttr(kKernelAttr); });
+
+  auto llvmContext = std::make_unique<llvm::LLVMContext>();
+  auto module = translateModuleToLLVMIR(target, *llvmContext);
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!module || !builder) {
+    error += "no LLVM module\n";
+    return;
+  }
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  auto machine = llvm::cantFail(builder->createTargetMachine());
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &f : *module)
+    if (!f.isDeclaration()) {
+      f.addFnAttr("target-cpu", machine->getTargetCPU());
+      f.addFnAttr("target-features", machine->getTargetFeatureString());
+      f.addFnAttr("prefer-vector-width", std::to_string(vectorBits));
+    }
+  optimize(*module, *machine);
+  if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
+    std::error_code code;
+    llvm::raw_fd_ostream stream(dump, code);
+    module->print(stream, nullptr);
+  }
+  jit = llvm::cantFail(llvm::orc::LLJITBuilder()
+                           .setJITTargetMachineBuilder(std::move(*builder))
+                           .create());
+  llvm::cantFail(jit->addIRModule(
+      llvm::orc::ThreadSafeModule(std::move(module), std::move(llvmContext))));
+  auto address = jit->lookup(symbol);
+  if (!address) {
+    error += llvm::toString(address.takeError());
+    return;
+  }
+  function = address->toPtr<Function>();
+  compileSeconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+void JitKernel::run(std::vector<void *> &buffers, int64_t piece,
+                    bool backwards) {
+  KernelBuffer scratch(scratchBytes, 0xFF);
+  int64_t pieces = (work + piece - 1) / piece;
+  for (int64_t i = 0; i < pieces; ++i) {
+    int64_t begin = (backwards ? pieces - 1 - i : i) * piece;
+    function(buffers.data(), begin, std::min(begin + piece, work),
+             scratch.data());
+  }
+  if (!scratch.guardIntact())
+    error += "scratch overrun\n";
+}
+
+std::vector<std::vector<uint8_t>>
+JitKernel::outputs(const std::vector<reference::Array> &inputs, int64_t piece,
+                   bool backwards) {
+  std::vector<KernelBuffer> memory;
+  memory.reserve(inputTypes.size() + outputTypes.size());
+  for (size_t i = 0; i < inputTypes.size(); ++i) {
+    memory.emplace_back(byteSize(inputTypes[i]));
+    toElements(inputs[i].data, inputTypes[i].getElementType(),
+               memory.back().data());
+  }
+  for (RankedTensorType type : outputTypes)
+    memory.emplace_back(byteSize(type));
+  std::vector<void *> buffers;
+  for (KernelBuffer &buffer : memory)
+    buffers.push_back(buffer.data());
+  run(buffers, piece, backwards);
+  std::vector<std::vector<uint8_t>> results;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    if (!memory[i].guardIntact())
+      error += "buffer " + std::to_string(i) + " overrun\n";
+    auto *bytes = static_cast<uint8_t *>(memory[i].data());
+    if (i >= inputTypes.size())
+      results.emplace_back(bytes, bytes + memory[i].size());
+  }
+  return results;
+}
+
+std::vector<reference::Array>
+JitKernel::expected(const std::vector<reference::Array> &inputs) {
+  func::FuncOp func;
+  original->walk([&](func::FuncOp op) { func = op; });
+  auto results = reference::evaluate(func, inputs);
+  if (failed(results))
+    return {};
+  return {results->begin(), results->end()};
+}

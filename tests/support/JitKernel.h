@@ -1,0 +1,94 @@
+//===- JitKernel.h - one kernel, compiled and called ----------------------===//
+//
+// Compiles the only tandem.kernel of a function as the compiler does (lowering
+// to LLVM, optimization for the host) and runs it in this process, over any
+// split of its items. Elements go in and out as doubles; in between they have
+// the kernel's types. Buffers have guards behind them that a run must not
+// touch.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TESTS_SUPPORT_JITKERNEL_H
+#define TANDEM_TESTS_SUPPORT_JITKERNEL_H
+
+#include "ir/Ops.h"
+#include "ir/reference/Array.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm::orc {
+class LLJIT;
+}
+
+namespace tandem::test {
+
+/// A buffer of a kernel: 64-byte aligned, with a guard at its end.
+class KernelBuffer {
+public:
+  explicit KernelBuffer(int64_t bytes, uint8_t fill = 0xAB);
+  void *data() { return start; }
+  const void *data() const { return start; }
+  int64_t size() const { return bytes; }
+  bool guardIntact() const;
+
+private:
+  std::vector<uint8_t> memory;
+  uint8_t *start;
+  int64_t bytes;
+};
+
+/// Writes doubles as elements of `type` (rounding), and reads them.
+void toElements(const std::vector<double> &from, mlir::Type type, void *to);
+std::vector<double> fromElements(const void *from, mlir::Type type,
+                                 int64_t count);
+
+class JitKernel {
+public:
+  /// Parses a module with a function whose kernel this is. `vectorBits` of the
+  /// code; 0 for the host's widest.
+  explicit JitKernel(const std::string &text, int vectorBits = 0);
+  ~JitKernel();
+
+  /// False if it could not be compiled; `error` says why.
+  bool ok() const { return function != nullptr; }
+  /// What went wrong so far, also in runs.
+  std::string error;
+
+  int64_t work = 0, grain = 1, scratchBytes = 0;
+  double compileSeconds = 0;
+  std::vector<mlir::RankedTensorType> inputTypes, outputTypes;
+
+  /// Runs [0, work) at once.
+  void runAll(std::vector<void *> &buffers, void *scratch) {
+    function(buffers.data(), 0, work, scratch);
+  }
+  /// Runs [0, work) in pieces of `piece` items, each with fresh scratch, the
+  /// last piece first if `backwards`.
+  void run(std::vector<void *> &buffers, int64_t piece, bool backwards = false);
+  /// The outputs' bytes for these inputs.
+  std::vector<std::vector<uint8_t>>
+  outputs(const std::vector<reference::Array> &inputs, int64_t piece,
+          bool backwards = false);
+  /// The reference's results.
+  std::vector<reference::Array>
+  expected(const std::vector<reference::Array> &inputs);
+
+private:
+  void compile(int vectorBits);
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> original, lowered;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  using Function = void (*)(void *const *, int64_t, int64_t, void *);
+  Function function = nullptr;
+};
+
+} // namespace tandem::test
+
+#endif

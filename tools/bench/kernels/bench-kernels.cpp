@@ -1,0 +1,193 @@
+//===- bench-kernels.cpp - how fast single kernels are --------------------===//
+//
+// Compiles matrix products and convolutions one by one, as the compiler does,
+// and reports the best rate of one thread over some repetitions. A table, or
+// JSON with --json; other arguments select the cases whose names contain one of
+// them.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/support/JitKernel.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+using namespace tandem::test;
+
+namespace {
+struct Case {
+  std::string name, module;
+  double flops;
+};
+} // namespace
+
+static double seconds(const std::function<void()> &body) {
+  auto begin = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+/// The least time of a round, over at least 0.3 s and 5 rounds.
+static double best(const std::function<void()> &body) {
+  double least = 1e30, total = 0;
+  for (int round = 0; round < 5 || (total < 0.3 && round < 10000); ++round) {
+    double time = seconds(body);
+    least = std::min(least, time);
+    total += time;
+  }
+  return least;
+}
+
+static std::string tensor(std::vector<int64_t> shape) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + "f32>";
+}
+
+static std::string module(std::string a, std::string b, std::string y,
+                          std::string op) {
+  return "func.func @f(%a: " + a + ", %b: " + b + ") -> " + y +
+         " {\n %r = tandem.kernel \"k\" (%a, %b) {\n ^bb0(%0: " + a +
+         ", %1: " + b + "):\n %y = " + op + " : " + a + ", " + b + " -> " + y +
+         "\n tandem.yield %y : " + y +
+         "\n } {buffers = [#tandem.buffer<result 0>]} : (" + a + ", " + b +
+         ") -> " + y + "\n return %r : " + y + "\n}\n";
+}
+
+/// `form` is "nn", "nt" or "tn".
+static Case product(int64_t batch, int64_t M, int64_t N, int64_t K,
+                    std::string form) {
+  auto shape = [&](int64_t rows, int64_t columns) {
+    return batch > 1 ? tensor({batch, rows, columns}) : tensor({rows, columns});
+  };
+  bool tl = form[0] == 't', tr = form[1] == 't';
+  std::string name = "matmul-" + form + "-";
+  if (batch > 1)
+    name += std::to_string(batch) + "x";
+  name += std::to_string(M) + "x" + std::to_string(N) + "x" + std::to_string(K);
+  return {
+      name,
+      module(tl ? shape(K, M) : shape(M, K), tr ? shape(N, K) : shape(K, N),
+             shape(M, N),
+             std::string("tandem.matmul %0, %1") + (tl   ? " {transpose_lhs}"
+                                                    : tr ? " {transpose_rhs}"
+                                                         : "")),
+      2.0 * batch * M * N * K};
+}
+
+static std::string list(std::vector<int64_t> numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(numbers[i]);
+  return text + "]";
+}
+
+/// A square convolution, padded to keep the size (up to the stride), and both
+/// gradients.
+static void addConvolution(std::vector<Case> &cases, int64_t batch,
+                           int64_t channels, int64_t size, int64_t filters,
+                           int64_t kernel, int64_t stride) {
+  int64_t pad = kernel / 2, out = (size + 2 * pad - kernel) / stride + 1;
+  std::vector<int64_t> xs{batch, channels, size, size};
+  std::vector<int64_t> ws{filters, channels, kernel, kernel};
+  std::vector<int64_t> ys{batch, filters, out, out};
+  std::string x = tensor(xs), w = tensor(ws), y = tensor(ys);
+  std::string geometry = " strides " + list({stride, stride}) + " padding " +
+                         list({pad, pad, pad, pad});
+  std::string name = "conv2d-" + std::to_string(batch) + "x" +
+                     std::to_string(channels) + "x" + std::to_string(size) +
+                     "-" + std::to_string(filters) + "-k" +
+                     std::to_string(kernel) + "s" + std::to_string(stride);
+  double flops = 2.0 * batch * filters * out * out * channels * kernel * kernel;
+  cases.push_back(
+      {name, module(x, w, y, "tandem.conv2d %0, %1" + geometry), flops});
+  cases.push_back(
+      {name + "-input-grad",
+       module(y, w, x,
+              "tandem.conv2d_input_grad %0, %1 to " + list(xs) + geometry),
+       flops});
+  cases.push_back(
+      {name + "-filter-grad",
+       module(x, y, w,
+              "tandem.conv2d_filter_grad %0, %1 to " + list(ws) + geometry),
+       flops});
+}
+
+static std::vector<Case> allCases() {
+  std::vector<Case> cases;
+  for (const char *form : {"nn", "nt", "tn"}) {
+    cases.push_back(product(1, 512, 512, 512, form));
+    cases.push_back(product(1, 1024, 1024, 1024, form));
+    cases.push_back(product(1, 768, 768, 3072, form));
+  }
+  cases.push_back(product(1, 64, 1024, 1024, "nn"));
+  cases.push_back(product(1, 1024, 64, 1024, "nn"));
+  cases.push_back(product(1, 64, 10, 128, "nt"));
+  cases.push_back(product(1, 1, 1024, 1024, "nt"));
+  for (const char *form : {"nn", "nt", "tn"}) {
+    cases.push_back(product(128, 64, 64, 32, form));
+    cases.push_back(product(512, 12, 12, 32, form));
+    cases.push_back(product(96, 128, 128, 64, form));
+  }
+  addConvolution(cases, 8, 64, 56, 64, 3, 1);
+  addConvolution(cases, 8, 64, 56, 64, 1, 1);
+  addConvolution(cases, 8, 128, 56, 128, 3, 2);
+  addConvolution(cases, 8, 256, 14, 256, 3, 1);
+  addConvolution(cases, 8, 512, 7, 512, 3, 1);
+  addConvolution(cases, 4, 3, 224, 64, 7, 2);
+  return cases;
+}
+
+int main(int argc, char **argv) {
+  bool json = false;
+  std::vector<std::string> wanted;
+  for (int i = 1; i < argc; ++i)
+    if (!std::strcmp(argv[i], "--json"))
+      json = true;
+    else
+      wanted.push_back(argv[i]);
+  if (json)
+    std::printf("{\"kernels\": [");
+  else
+    std::printf("%-44s %9s %8s %10s\n", "kernel", "ms", "GFLOP/s",
+                "compile ms");
+  bool first = true;
+  for (const Case &c : allCases()) {
+    bool selected = wanted.empty();
+    for (const std::string &name : wanted)
+      selected |= c.name.find(name) != std::string::npos;
+    if (!selected)
+      continue;
+    JitKernel kernel(c.module);
+    if (!kernel.ok()) {
+      std::fprintf(stderr, "%s: %s\n", c.name.c_str(), kernel.error.c_str());
+      return 1;
+    }
+    std::vector<KernelBuffer> memory;
+    std::vector<void *> buffers;
+    for (auto &types : {kernel.inputTypes, kernel.outputTypes})
+      for (mlir::RankedTensorType type : types)
+        memory.emplace_back(tandem::byteSize(type), 0x3C); // small numbers
+    for (KernelBuffer &buffer : memory)
+      buffers.push_back(buffer.data());
+    KernelBuffer scratch(kernel.scratchBytes);
+    double time = best([&] { kernel.runAll(buffers, scratch.data()); });
+    double rate = c.flops / time * 1e-9;
+    if (json)
+      std::printf("%s\n {\"name\": \"%s\", \"ms\": %.4f, \"gflops\": %.2f, "
+                  "\"compile_ms\": %.1f}",
+                  first ? "" : ",", c.name.c_str(), time * 1e3, rate,
+                  kernel.compileSeconds * 1e3);
+    else
+      std::printf("%-44s %9.3f %8.1f %10.0f\n", c.name.c_str(), time * 1e3,
+                  rate, kernel.compileSeconds * 1e3);
+    std::fflush(stdout);
+    first = false;
+  }
+  if (json)
+    std::printf("\n]}\n");
+  return 0;
+}
