@@ -1,8 +1,6 @@
 //===- Anchor.cpp - a kernel around one anchor op, taken apart ------------===//
 #include "passes/lower/cpu/Anchor.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
@@ -222,6 +220,27 @@ LogicalResult AnchorKernel::check() {
 // The door
 //===----------------------------------------------------------------------===//
 
+using AnchorEmitter = FailureOr<Work> (*)(AnchorKernel &);
+
+/// The emitter of kernels around `op`; null if there is none.
+static AnchorEmitter emitterOf(OperationName op) {
+  auto isOne = [&](auto... ids) { return ((op.getTypeID() == ids) || ...); };
+  if (isOne(TypeID::get<MatmulOp>()))
+    return emitMatmul;
+  if (isOne(TypeID::get<Conv2dOp>(), TypeID::get<Conv2dInputGradOp>(),
+            TypeID::get<Conv2dFilterGradOp>()))
+    return emitConvolution;
+  if (isOne(TypeID::get<MaxPool2dOp>(), TypeID::get<MaxPool2dGradOp>(),
+            TypeID::get<MaxPool2dTakeOp>(), TypeID::get<AvgPool2dOp>(),
+            TypeID::get<AvgPool2dGradOp>()))
+    return emitWindow;
+  if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>()))
+    return emitIndexed;
+  return nullptr;
+}
+
+bool cpu::hasCpuLowering(OperationName op) { return emitterOf(op) != nullptr; }
+
 FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
                                 KernelBody &body) {
   Operation *anchor = nullptr;
@@ -239,22 +258,15 @@ FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
   if (!anchor)
     return kernel->emitError() << "kernel '" << kernel.getName()
                                << "' has no contraction, window or indexed op";
+  AnchorEmitter emitter = emitterOf(anchor->getName());
+  if (!emitter)
+    return anchor->emitError() << "expected '" << anchor->getName()
+                               << "' to have a lowering for the cpu";
   Code code(b, kernel.getLoc());
   AnchorKernel parts(kernel, anchor, body, code);
   if (failed(parts.check()))
     return failure();
-  FailureOr<Work> work =
-      llvm::TypeSwitch<Operation *, FailureOr<Work>>(anchor)
-          .Case([&](MatmulOp) { return emitMatmul(parts); })
-          .Case<Conv2dOp, Conv2dInputGradOp, Conv2dFilterGradOp>(
-              [&](auto) { return emitConvolution(parts); })
-          .Case<MaxPool2dOp, MaxPool2dGradOp, MaxPool2dTakeOp, AvgPool2dOp,
-                AvgPool2dGradOp>([&](auto) { return emitWindow(parts); })
-          .Case<TakeOp, TakeGradOp>([&](auto) { return emitIndexed(parts); })
-          .Default([&](Operation *op) -> FailureOr<Work> {
-            return op->emitError() << "expected '" << op->getName()
-                                   << "' to have a lowering for the cpu";
-          });
+  FailureOr<Work> work = emitter(parts);
   if (failed(work) || failed(parts.check()))
     return failure();
   return work;

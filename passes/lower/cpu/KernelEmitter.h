@@ -42,6 +42,10 @@ mlir::FailureOr<Work> emitLoops(KernelOp kernel, mlir::OpBuilder &b,
 mlir::FailureOr<Work> emitAnchor(KernelOp kernel, mlir::OpBuilder &b,
                                  KernelBody &body);
 
+/// True if kernels can be made around `op`, a contraction, window or indexed
+/// op.
+bool hasCpuLowering(mlir::OperationName op);
+
 /// The number of items, each costing about `flops` operations and `bytes` of
 /// memory traffic, that keep a core busy for at least 20 microseconds.
 int64_t grainFor(int64_t items, double flopsPerItem, double bytesPerItem);

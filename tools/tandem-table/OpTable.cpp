@@ -1,0 +1,99 @@
+//===- OpTable.cpp - what is known of every op of the dialect -------------===//
+#include "tools/tandem-table/OpTable.h"
+
+#include "ir/Ops.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+#include "tests/gradients/Rows.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace tandem;
+
+/// The class that an op states. Stating it needs no operands, so an op without
+/// any is asked.
+static std::string classOf(OperationName name) {
+  OperationState state(UnknownLoc::get(name.getContext()), name);
+  Operation *op = Operation::create(state);
+  std::string text;
+  if (auto cost = dyn_cast<CostOpInterface>(op))
+    text = stringify(cost.getOpClass()).str();
+  op->destroy();
+  return text;
+}
+
+static OpSupport supportOf(OperationName name, unsigned gradientRows) {
+  OpSupport row;
+  row.name = name.getStringRef().str();
+  row.gradientRows = gradientRows;
+  row.opClass = classOf(name);
+  if (row.opClass.empty())
+    row.opClass = name.hasTrait<OpTrait::IsTerminator>() ||
+                          name.hasTrait<NotDifferentiable>()
+                      ? "program"
+                      : "storage";
+  // Storage and programs stand outside of what is differentiated and lowered.
+  if (row.opClass == "storage") {
+    row.gradient = row.cpu = "functionalized";
+    row.reference = "evaluator";
+    return row;
+  }
+  if (row.opClass == "program") {
+    row.gradient = "none";
+    row.reference = name.getStringRef() == LaunchOp::getOperationName()
+                        ? "before lowering"
+                        : "evaluator";
+    row.cpu = "program";
+    return row;
+  }
+
+  bool composite = name.hasInterface<CompositeOpInterface>();
+  if (name.hasInterface<DifferentiableOpInterface>())
+    row.gradient = "rule";
+  else if (name.hasTrait<NotDifferentiable>())
+    row.gradient = "none";
+  else if (composite)
+    row.gradient = "decomposes";
+
+  bool generic = name.hasInterface<PointwiseOpInterface>() ||
+                 name.hasInterface<ViewOpInterface>() ||
+                 name.hasInterface<ReductionOpInterface>();
+  if (name.hasInterface<ReferenceOpInterface>())
+    row.reference = generic ? "generic" : "own";
+
+  if (composite)
+    row.cpu = "decomposes";
+  else if (generic || row.opClass == "constant")
+    row.cpu = "loops";
+  else if (cpu::hasCpuLowering(name))
+    row.cpu = "anchor";
+  return row;
+}
+
+std::vector<std::string> OpSupport::missing() const {
+  std::vector<std::string> list;
+  if (gradient.empty())
+    list.push_back("a gradient, NotDifferentiable, or a decomposition");
+  if (reference.empty())
+    list.push_back("a reference");
+  if (cpu.empty())
+    list.push_back("a lowering for the cpu");
+  if ((gradient == "rule" || gradient == "decomposes") && gradientRows == 0)
+    list.push_back("a row in tests/gradients");
+  return list;
+}
+
+std::vector<OpSupport> tandem::opTable(MLIRContext &context) {
+  context.loadDialect<TandemDialect>();
+  std::map<std::string, unsigned> rows;
+  for (const test::GradientRow &row : test::gradientRows())
+    ++rows[row.op];
+  std::vector<OpSupport> table;
+  for (RegisteredOperationName name :
+       context.getRegisteredOperationsByDialect("tandem"))
+    table.push_back(supportOf(name, rows[name.getStringRef().str()]));
+  llvm::sort(table, [](const OpSupport &a, const OpSupport &b) {
+    return a.name < b.name;
+  });
+  return table;
+}
