@@ -63,6 +63,7 @@ struct Options {
   double low = -2, high = 2;
   unsigned seed = 1;
   size_t kernels = 0; ///< how many there shall be; 0: not checked
+  std::string target = "cpu";
 };
 
 bool same(double x, double y) {
@@ -87,7 +88,7 @@ void compare(const Arrays &got, const Arrays &expected, double tolerance) {
 
 void check(const std::string &text, const Options &options = {},
            const Arrays *given = nullptr) {
-  Machine machine(text);
+  Machine machine(text, options.target);
   ASSERT_EQ(machine.error(), "") << text;
   if (options.kernels)
     EXPECT_EQ(machine.kernels("evaluate").size(), options.kernels);
@@ -204,6 +205,31 @@ TEST_P(Narrow, CastsAndArithmetic) {
         {.tolerance = 1e-2});
 }
 INSTANTIATE_TEST_SUITE_P(Types, Narrow, testing::Values("f16", "bf16", "f64"));
+
+/// Every f16 there is, on processors with and without instructions for it.
+TEST(Pointwise, EveryHalf) {
+  Arrays arguments = {reference::Array(llvm::ArrayRef<int64_t>{65536})};
+  for (uint32_t i = 0; i < 65536; ++i) {
+    llvm::APFloat half(llvm::APFloat::IEEEhalf(), llvm::APInt(16, i));
+    bool lost;
+    half.convert(llvm::APFloat::IEEEdouble(),
+                 llvm::APFloat::rmNearestTiesToEven, &lost);
+    arguments[0][i] = half.convertToDouble();
+  }
+  for (const char *target : {"cpu", "cpu:x86-64-v2"})
+    check(program("h: tensor<65536xf16> -> tensor<65536xf32>, "
+                  "tensor<65536xf16>, tensor<65536xf64>, tensor<65536xf16>",
+                  R"(
+    %0 = tandem.cast %h : tensor<65536xf16> to tensor<65536xf32>
+    %c = tandem.constant dense<1.00048828125> : tensor<65536xf32>
+    %1 = tandem.mul %0, %c : tensor<65536xf32>
+    %2 = tandem.cast %1 : tensor<65536xf32> to tensor<65536xf16>
+    %3 = tandem.cast %h : tensor<65536xf16> to tensor<65536xf64>
+    %4 = tandem.neg %3 : tensor<65536xf64>
+    %5 = tandem.cast %4 : tensor<65536xf64> to tensor<65536xf16>
+    return %0, %2, %4, %5 : tensor<65536xf32>, tensor<65536xf16>, tensor<65536xf64>, tensor<65536xf16>)"),
+          {.tolerance = 0, .target = target}, &arguments);
+}
 
 TEST(Pointwise, NarrowSpecialNumbers) {
   Arrays arguments = specialFloats(1, 17);
@@ -455,6 +481,52 @@ TEST(Rows, LongVectorThatDoesNotSplit) {
     %s = tandem.reduce_sum %x over [0] : tensor<1000003xf32> -> tensor<f32>
     return %s : tensor<f32>)"),
         {.tolerance = 1e-6, .low = 0.5, .high = 1.5});
+}
+
+//===----------------------------------------------------------------------===//
+// Updates in place
+//===----------------------------------------------------------------------===//
+
+TEST(InPlace, MomentumBehindAMatrixProduct) {
+  // Both updates overwrite their arguments in the kernel of the product.
+  Machine machine(R"(
+module @m attributes {tandem.phase = "partition"} {
+  func.func @step(%x: tensor<33x17xf32> {tandem.role = #tandem.role<input "x">}, %d: tensor<33x70xf32> {tandem.role = #tandem.role<input "d">}, %w: tensor<17x70xf32> {tandem.role = #tandem.role<param "w">}, %m: tensor<17x70xf32> {tandem.role = #tandem.role<state "m">}) -> (tensor<17x70xf32> {tandem.role = #tandem.role<update of "w">}, tensor<17x70xf32> {tandem.role = #tandem.role<update of "m">}) {
+    %g = tandem.matmul %x, %d {transpose_lhs} : tensor<33x17xf32>, tensor<33x70xf32> -> tensor<17x70xf32>
+    %a = tandem.constant dense<0.9> : tensor<17x70xf32>
+    %b = tandem.constant dense<0.01> : tensor<17x70xf32>
+    %0 = tandem.mul %m, %a : tensor<17x70xf32>
+    %1 = tandem.add %0, %g : tensor<17x70xf32>
+    %2 = tandem.mul %1, %b : tensor<17x70xf32>
+    %3 = tandem.sub %w, %2 : tensor<17x70xf32>
+    return %3, %1 : tensor<17x70xf32>, tensor<17x70xf32>
+  }
+})");
+  ASSERT_EQ(machine.error(), "");
+  ASSERT_EQ(machine.kernels("step").size(), 1u);
+  auto pairs =
+      machine.kernels("step")[0]->getAttrOfType<mlir::ArrayAttr>("in_place");
+  ASSERT_TRUE(pairs);
+  EXPECT_EQ(pairs.size(), 2u);
+  Arrays arguments = machine.randomArguments("step", 3);
+  Arrays expected = machine.reference("step", arguments);
+  for (int64_t longest : {0, 1})
+    compare(machine.run("step", arguments, longest), expected, 5e-6);
+}
+
+TEST(InPlace, DyingInputsOfTheArena) {
+  // The middle values overwrite each other; rows overwrite what they normalize.
+  check(program("x: tensor<40x24xf32>, w: tensor<24x24xf32> -> "
+                "tensor<40x24xf32>",
+                R"(
+    %0 = tandem.matmul %x, %w : tensor<40x24xf32>, tensor<24x24xf32> -> tensor<40x24xf32>
+    %s = tandem.reduce_sum %0 over [1] : tensor<40x24xf32> -> tensor<40xf32>
+    %b = tandem.broadcast %s to [40, 24] along [0] : tensor<40xf32> -> tensor<40x24xf32>
+    %1 = tandem.sub %0, %b : tensor<40x24xf32>
+    %2 = tandem.tanh %1 : tensor<40x24xf32>
+    %3 = tandem.matmul %2, %w : tensor<40x24xf32>, tensor<24x24xf32> -> tensor<40x24xf32>
+    return %3 : tensor<40x24xf32>)"),
+        {.tolerance = 2e-5, .kernels = 3});
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/Polynomials.h"
+#include "passes/lower/cpu/FloatCode.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 
@@ -14,57 +14,9 @@
 
 using namespace mlir;
 using namespace tandem;
+using tandem::cpu::FloatCode;
 
 namespace {
-/// Writes arithmetic on f32, element by element where `like` is a vector.
-class Writer {
-public:
-  Writer(OpBuilder &b, Location loc, Type like)
-      : b(b), loc(loc), shape(dyn_cast<VectorType>(like)) {}
-
-  Value number(double value) {
-    return constant(b.getF32FloatAttr(static_cast<float>(value)));
-  }
-  Value integer(int32_t value) { return constant(b.getI32IntegerAttr(value)); }
-  Value fma(Value x, Value y, Value z) {
-    return math::FmaOp::create(b, loc, x, y, z);
-  }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
-  Value round(Value x) { return math::RoundEvenOp::create(b, loc, x); }
-  Value select(arith::CmpFPredicate predicate, Value x, Value y, Value yes,
-               Value no) {
-    Value holds = arith::CmpFOp::create(b, loc, predicate, x, y);
-    return arith::SelectOp::create(b, loc, holds, yes, no);
-  }
-  Value toInteger(Value x) {
-    return arith::FPToSIOp::create(b, loc, typeOf(b.getI32Type()), x);
-  }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
-  Value half(Value x) { return arith::ShRSIOp::create(b, loc, x, integer(1)); }
-  /// 2 to the power of an integer in [-126, 127].
-  Value powerOfTwo(Value exponent) {
-    Value bits =
-        arith::ShLIOp::create(b, loc, add(exponent, integer(127)), integer(23));
-    return arith::BitcastOp::create(b, loc, typeOf(b.getF32Type()), bits);
-  }
-
-private:
-  Type typeOf(Type element) {
-    return shape ? Type(shape.clone(element)) : element;
-  }
-  Value constant(TypedAttr value) {
-    if (shape)
-      value = DenseElementsAttr::get(shape.clone(value.getType()),
-                                     ArrayRef<Attribute>(value));
-    return arith::ConstantOp::create(b, loc, value);
-  }
-
-  OpBuilder &b;
-  Location loc;
-  VectorType shape;
-};
-
 /// exp(x) = 2^k e^r with x = k log(2) + r and |r| <= log(2) / 2.
 struct LowerExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -75,7 +27,7 @@ struct LowerExp : OpRewritePattern<math::ExpOp> {
     if (!getElementTypeOrSelf(x).isF32())
       return failure();
     using P = arith::CmpFPredicate;
-    Writer w(rewriter, op.getLoc(), x.getType());
+    FloatCode w(rewriter, op.getLoc(), x.getType());
     // Bounded, so that it is an integer of 32 bits whatever x is.
     Value k = w.round(w.mul(x, w.number(1.44269504088896341)));
     Value low = w.number(-150.0), high = w.number(130.0);

@@ -1,5 +1,7 @@
 //===- ToLLVM.cpp - from the code of emitters to the LLVM dialect ---------===//
 #include "passes/lower/cpu/ToLLVM.h"
+#include "ir/Dialect.h"
+#include "passes/lower/cpu/HalfConversions.h"
 #include "passes/lower/cpu/Polynomials.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -34,7 +36,7 @@ struct LowerTransposes : PassWrapper<LowerTransposes, OperationPass<ModuleOp>> {
 };
 
 /// Polynomials for functions of f32, whose vectors libm has no names for; and
-/// integer code for bf16, which not every processor converts.
+/// integer code for bf16 and f16 where the processor does not convert them.
 struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandScalars)
   StringRef getName() const override { return "ExpandScalars"; }
@@ -42,9 +44,22 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
     registry.insert<arith::ArithDialect, math::MathDialect>();
   }
 
+  /// What the target around the functions says.
+  bool hasF16c() {
+    for (Operation *op = getOperation(); op; op = op->getParentOp())
+      if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
+        auto features = target.getAs<ArrayAttr>("features");
+        return features &&
+               llvm::is_contained(features,
+                                  StringAttr::get(&getContext(), "f16c"));
+      }
+    return false;
+  }
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     cpu::populatePolynomials(patterns);
+    cpu::populateHalfConversions(patterns, hasF16c());
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -1,0 +1,111 @@
+//===- FloatCode.h - arithmetic on f32 and its bits -----------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_FLOATCODE_H
+#define TANDEM_PASSES_LOWER_CPU_FLOATCODE_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+
+namespace tandem::cpu {
+
+/// Writes arithmetic on f32, element by element where `like` is a vector.
+class FloatCode {
+public:
+  FloatCode(mlir::OpBuilder &b, mlir::Location loc, mlir::Type like)
+      : b(b), loc(loc), shape(llvm::dyn_cast<mlir::VectorType>(like)) {}
+
+  mlir::Value number(double value) {
+    return constant(b.getF32FloatAttr(static_cast<float>(value)));
+  }
+  mlir::Value integer(int32_t value) {
+    return constant(b.getI32IntegerAttr(value));
+  }
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) {
+    return mlir::math::FmaOp::create(b, loc, x, y, z);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MulFOp::create(b, loc, x, y);
+  }
+  mlir::Value round(mlir::Value x) {
+    return mlir::math::RoundEvenOp::create(b, loc, x);
+  }
+  mlir::Value select(mlir::arith::CmpFPredicate predicate, mlir::Value x,
+                     mlir::Value y, mlir::Value yes, mlir::Value no) {
+    mlir::Value holds = mlir::arith::CmpFOp::create(b, loc, predicate, x, y);
+    return mlir::arith::SelectOp::create(b, loc, holds, yes, no);
+  }
+  mlir::Value toInteger(mlir::Value x) {
+    return mlir::arith::FPToSIOp::create(b, loc, typeOf(b.getI32Type()), x);
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, loc, x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return mlir::arith::SubIOp::create(b, loc, x, y);
+  }
+  mlir::Value half(mlir::Value x) {
+    return mlir::arith::ShRSIOp::create(b, loc, x, integer(1));
+  }
+  /// 2 to the power of an integer in [-126, 127].
+  mlir::Value powerOfTwo(mlir::Value exponent) {
+    mlir::Value bits = mlir::arith::ShLIOp::create(
+        b, loc, add(exponent, integer(127)), integer(23));
+    return mlir::arith::BitcastOp::create(b, loc, typeOf(b.getF32Type()), bits);
+  }
+  mlir::Value select(mlir::arith::CmpIPredicate predicate, mlir::Value x,
+                     mlir::Value y, mlir::Value yes, mlir::Value no) {
+    mlir::Value holds = mlir::arith::CmpIOp::create(b, loc, predicate, x, y);
+    return mlir::arith::SelectOp::create(b, loc, holds, yes, no);
+  }
+  mlir::Value addFloat(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddFOp::create(b, loc, x, y);
+  }
+  mlir::Value both(mlir::Value x, int32_t mask) {
+    return mlir::arith::AndIOp::create(b, loc, x, integer(mask));
+  }
+  mlir::Value either(mlir::Value x, mlir::Value y) {
+    return mlir::arith::OrIOp::create(b, loc, x, y);
+  }
+  mlir::Value left(mlir::Value x, int32_t bits) {
+    return mlir::arith::ShLIOp::create(b, loc, x, integer(bits));
+  }
+  mlir::Value right(mlir::Value x, int32_t bits) {
+    return mlir::arith::ShRUIOp::create(b, loc, x, integer(bits));
+  }
+  mlir::Value bitsOf(mlir::Value x) {
+    return mlir::arith::BitcastOp::create(b, loc, typeOf(b.getI32Type()), x);
+  }
+  mlir::Value ofBits(mlir::Value x) {
+    return mlir::arith::BitcastOp::create(b, loc, typeOf(b.getF32Type()), x);
+  }
+  /// The 16 bits of an f16 as an i32, and back.
+  mlir::Value widened(mlir::Value half) {
+    mlir::Value bits =
+        mlir::arith::BitcastOp::create(b, loc, typeOf(b.getI16Type()), half);
+    return mlir::arith::ExtUIOp::create(b, loc, typeOf(b.getI32Type()), bits);
+  }
+  mlir::Value narrowed(mlir::Value bits) {
+    mlir::Value low =
+        mlir::arith::TruncIOp::create(b, loc, typeOf(b.getI16Type()), bits);
+    return mlir::arith::BitcastOp::create(b, loc, typeOf(b.getF16Type()), low);
+  }
+
+private:
+  mlir::Type typeOf(mlir::Type element) {
+    return shape ? mlir::Type(shape.clone(element)) : element;
+  }
+  mlir::Value constant(mlir::TypedAttr value) {
+    if (shape)
+      value = mlir::DenseElementsAttr::get(
+          shape.clone(value.getType()), llvm::ArrayRef<mlir::Attribute>(value));
+    return mlir::arith::ConstantOp::create(b, loc, value);
+  }
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::VectorType shape;
+};
+
+} // namespace tandem::cpu
+
+#endif

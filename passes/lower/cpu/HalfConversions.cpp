@@ -1,0 +1,97 @@
+//===- HalfConversions.cpp - f16 without calls
+//-----------------------------===//
+#include "passes/lower/cpu/HalfConversions.h"
+#include "passes/lower/cpu/FloatCode.h"
+
+using namespace mlir;
+using namespace tandem;
+using tandem::cpu::FloatCode;
+
+static Type withElement(Type like, Type element) {
+  if (auto shape = dyn_cast<VectorType>(like))
+    return shape.clone(element);
+  return element;
+}
+
+namespace {
+/// An extension or truncation between f16 and f64, by way of f32.
+template <typename Op> struct ByWayOfF32 : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType(), to = op.getType();
+    Type a = getElementTypeOrSelf(from), b = getElementTypeOrSelf(to);
+    if (!((a.isF16() && b.isF64()) || (a.isF64() && b.isF16())))
+      return failure();
+    Value middle =
+        Op::create(rewriter, op.getLoc(),
+                   withElement(from, rewriter.getF32Type()), op.getIn());
+    rewriter.replaceOpWithNewOp<Op>(op, to, middle);
+    return success();
+  }
+};
+
+struct ExtendHalf : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getIn().getType()).isF16() ||
+        !getElementTypeOrSelf(op.getType()).isF32())
+      return failure();
+    FloatCode w(rewriter, op.getLoc(), op.getType());
+    Value bits = w.widened(op.getIn());
+    Value sign = w.left(w.both(bits, 0x8000), 16);
+    Value magnitude = w.left(w.both(bits, 0x7fff), 13);
+    // The exponents' biases differ by 112; a product is right for denormals
+    // too.
+    Value finite = w.bitsOf(w.mul(w.ofBits(magnitude), w.number(0x1p112)));
+    Value infinite = w.either(magnitude, w.integer(0x7f800000));
+    Value result = w.select(arith::CmpIPredicate::uge, magnitude,
+                            w.integer(0x0f800000), infinite, finite);
+    rewriter.replaceOp(op, w.ofBits(w.either(result, sign)));
+    return success();
+  }
+};
+
+/// To the nearest f16, halves to even.
+struct TruncateToHalf : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    if (!getElementTypeOrSelf(x.getType()).isF32() ||
+        !getElementTypeOrSelf(op.getType()).isF16())
+      return failure();
+    using P = arith::CmpIPredicate;
+    FloatCode w(rewriter, op.getLoc(), x.getType());
+    Value bits = w.bitsOf(x);
+    Value sign = w.right(w.both(bits, static_cast<int32_t>(0x80000000)), 16);
+    Value magnitude = w.both(bits, 0x7fffffff);
+    // Adding 1/2 shifts a denormal's bits into place, and rounds them.
+    Value small =
+        w.sub(w.bitsOf(w.addFloat(w.ofBits(magnitude), w.number(0.5))),
+              w.integer(0x3f000000));
+    Value odd = w.both(w.right(magnitude, 13), 1);
+    Value normal = w.right(
+        w.add(w.add(magnitude, w.integer((15 - 127) * (1 << 23) + 0xfff)), odd),
+        13);
+    Value result =
+        w.select(P::ult, magnitude, w.integer(113 << 23), small, normal);
+    Value large = w.select(P::ugt, magnitude, w.integer(0x7f800000),
+                           w.integer(0x7e00), w.integer(0x7c00));
+    result = w.select(P::uge, magnitude, w.integer(143 << 23), large, result);
+    rewriter.replaceOp(op, w.narrowed(w.either(result, sign)));
+    return success();
+  }
+};
+} // namespace
+
+void cpu::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<ByWayOfF32<arith::ExtFOp>, ByWayOfF32<arith::TruncFOp>>(context);
+  if (!hasF16c)
+    patterns.add<ExtendHalf, TruncateToHalf>(context);
+}

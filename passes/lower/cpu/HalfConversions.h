@@ -1,0 +1,18 @@
+//===- HalfConversions.h - f16 without calls
+//-------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_HALFCONVERSIONS_H
+#define TANDEM_PASSES_LOWER_CPU_HALFCONVERSIONS_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace tandem::cpu {
+
+/// Patterns for conversions between f16 and wider types that LLVM would make
+/// calls of the compiler's library, which kernels must not need: between f16
+/// and f64 by way of f32, and, unless the processor has instructions for it
+/// (`hasF16c`), between f16 and f32 by integer arithmetic.
+void populateHalfConversions(mlir::RewritePatternSet &patterns, bool hasF16c);
+
+} // namespace tandem::cpu
+
+#endif
