@@ -135,7 +135,7 @@ std::string RoleAttr::str() const {
 // buffer ::= `<` place integer `>`
 Attribute BufferAttr::parse(AsmParser &parser, Type) {
   StringRef keyword;
-  int64_t position;
+  int64_t position = 0;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseKeyword(&keyword))
     return {};
