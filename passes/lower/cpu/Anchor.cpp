@@ -260,8 +260,8 @@ FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
                                << "' has no contraction, window or indexed op";
   AnchorEmitter emitter = emitterOf(anchor->getName());
   if (!emitter)
-    return anchor->emitError() << "expected '" << anchor->getName()
-                               << "' to have a lowering for the cpu";
+    return anchor->emitError() << "unsupported: '" << anchor->getName()
+                               << "' has no code for the cpu";
   Code code(b, kernel.getLoc());
   AnchorKernel parts(kernel, anchor, body, code);
   if (failed(parts.check()))
