@@ -34,8 +34,7 @@ struct ConvolutionProduct {
   unsigned aNumber, bNumber;       ///< which operand is which factor
   SmallVector<AffineExpr> a, b, y; ///< indices of the factors and the result
   WindowPack::Lanes lanes;         ///< what a line of B is
-  int64_t k1Unit = 1;
-  int64_t lineLength; ///< the last dimension of the result
+  int64_t lineLength;              ///< the last dimension of the result
 };
 } // namespace
 
@@ -48,7 +47,7 @@ static Convolution2d convolutionOf(Operation *op) {
 }
 
 static ConvolutionProduct productOf(Operation *op) {
-  ConvolutionProduct p{convolutionOf(op), {}, 0, 0, {}, {}, {}, {}, 1, 1};
+  ConvolutionProduct p{convolutionOf(op), {}, 0, 0, {}, {}, {}, {}, 1};
   const Convolution2d &c = p.conv;
   const Window2d &w = c.window;
   SmallVector<AffineExpr> d;
@@ -56,7 +55,6 @@ static ConvolutionProduct productOf(Operation *op) {
     d.push_back(getAffineDimExpr(i, op->getContext()));
   int64_t channels = c.channelsPerGroup(), filters = c.filtersPerGroup();
   int64_t taps = w.kernel[0] * w.kernel[1];
-  int64_t inputs = w.input[0] * w.input[1];
   int64_t outputs = w.output[0] * w.output[1];
   // Two dimensions of a plane, or of the taps, from one.
   auto split = [](AffineExpr flat, int64_t length, auto... before) {
@@ -64,30 +62,25 @@ static ConvolutionProduct productOf(Operation *op) {
                                    flat % length};
   };
   AffineExpr filter = d[Group] * filters + d[M];
-  if (isa<Conv2dOp>(op)) {
-    p.sizes = {c.batch, c.groups, filters, outputs, 1, channels * taps};
-    p.aNumber = 1;
-    p.a = split(d[K1] % taps, w.kernel[1], filter, d[K1].floorDiv(taps));
-    p.b = split(d[N], w.input[1], d[Image], d[Group] * channels + d[K1]);
-    p.y = split(d[N], w.output[1], d[Image], filter);
-    p.lanes = WindowPack::OutputPixels;
-    p.k1Unit = taps;
-    p.lineLength = w.output[1];
-  } else if (isa<Conv2dInputGradOp>(op)) {
-    p.sizes = {c.batch, c.groups, channels, inputs, filters, taps};
-    AffineExpr k = d[K0];
+  bool isForward = isa<Conv2dOp>(op);
+  if (isForward || isa<Conv2dInputGradOp>(op)) {
+    int64_t rows = isForward ? filters : channels;
+    int64_t planes = isForward ? channels : filters;
+    const auto &grid = isForward ? w.output : w.input;
+    const auto &seen = isForward ? w.input : w.output;
+    p.sizes = {c.batch, c.groups, rows, grid[0] * grid[1], planes, taps};
+    AffineExpr plane = d[K0], tap = d[K1];
     if (taps == 1) { // one loop over k
-      p.sizes[K0] = 1;
-      p.sizes[K1] = filters;
-      k = d[K1];
+      std::swap(p.sizes[K0], p.sizes[K1]);
+      std::swap(plane, tap);
     }
     p.aNumber = 1;
-    p.a = split(taps == 1 ? d[K1] * 0 : d[K1], w.kernel[1],
-                d[Group] * filters + k, d[M]);
-    p.b = split(d[N], w.output[1], d[Image], d[Group] * filters + k);
-    p.y = split(d[N], w.input[1], d[Image], d[Group] * channels + d[M]);
-    p.lanes = WindowPack::InputPixels;
-    p.lineLength = w.input[1];
+    p.a = isForward ? split(tap, w.kernel[1], filter, plane)
+                    : split(tap, w.kernel[1], d[Group] * filters + plane, d[M]);
+    p.b = split(d[N], seen[1], d[Image], d[Group] * planes + plane);
+    p.y = split(d[N], grid[1], d[Image], d[Group] * rows + d[M]);
+    p.lanes = isForward ? WindowPack::OutputPixels : WindowPack::InputPixels;
+    p.lineLength = grid[1];
   } else {
     p.sizes = {1, c.groups, filters, channels * taps, c.batch, outputs};
     p.aNumber = 1;
@@ -115,7 +108,6 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   gemm.N = p.sizes[N];
   gemm.K0 = p.sizes[K0];
   gemm.K1 = p.sizes[K1];
-  gemm.k1Unit = p.k1Unit;
   gemm.lineLength = p.lineLength;
   gemm.type = scalar::computeType(type.getElementType());
 

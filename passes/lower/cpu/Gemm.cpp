@@ -59,8 +59,7 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
   constexpr int64_t panelBytes = 256 * 1024;
   int64_t rowBytes = s.width() * g.type.getIntOrFloatBitWidth() / 8;
   int64_t most = std::min<int64_t>(256, panelBytes / rowBytes);
-  s.k1Block = equalParts(g.K1, std::max(most, g.k1Unit),
-                         g.k1Unit > 1 ? g.k1Unit : std::max(s.lanes, s.unroll));
+  s.k1Block = equalParts(g.K1, most, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
     s.k1Block = std::max<int64_t>(1, g.K1);
   s.k0Block = s.k1Block < g.K1

@@ -64,9 +64,6 @@ struct Gemm {
                      mlir::Value column, mlir::Value sum)>
       finish;
   int64_t lineLength = 0; ///< divides N
-
-  /// Blocks of k1 are multiples of this.
-  int64_t k1Unit = 1;
 };
 
 /// How it is cut.

@@ -38,7 +38,7 @@ bool WindowPack::isSmall() const {
 void WindowPack::bindB(Gemm &gemm) {
   type = gemm.type;
   N = gemm.N;
-  tapIsK1 = lanes == InputPixels && taps > 1;
+  tapIsK1 = taps > 1;
   bool vectors = operand.isAffine() && isSmall();
   gemm.pack = [this, vectors](Code &, const GemmPanel &panel) {
     if (!vectors)
@@ -131,12 +131,9 @@ void WindowPack::forEachPlane(const GemmPanel &panel, Value tap,
     });
     return;
   }
-  // Blocks of k1 are whole planes.
-  code.loop(code.div(panel.k1, taps), code.div(panel.k1End, taps), 1,
-            [&](Value plane) {
-              Value k1 = code.add(code.mul(plane, taps), tap);
-              body(code.add(firstPlane, plane), panel.row(code, panel.k0, k1));
-            });
+  code.loop(panel.k1, panel.k1End, 1, [&](Value plane) {
+    body(code.add(firstPlane, plane), panel.row(code, panel.k0, plane));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,7 +154,7 @@ void WindowPack::packPixels(const GemmPanel &panel) {
     x.push_back(remainder(code, pixel, grid[1]));
   }
   Value tapBegin = tapIsK1 ? panel.k1 : code.index(0);
-  Value tapEnd = tapIsK1 ? panel.k1End : code.index(taps);
+  Value tapEnd = tapIsK1 ? panel.k1End : code.index(1);
   code.loop(tapBegin, tapEnd, 1, [&](Value tap) {
     Value tapY = code.div(tap, window.kernel[1]);
     Value tapX = code.rem(tap, window.kernel[1]);
@@ -247,8 +244,8 @@ void WindowPack::packElements(const GemmPanel &panel) {
       plane = code.div(n, taps);
       tap = code.rem(n, taps);
     } else {
-      plane = tapIsK1 ? k0 : code.div(k1, taps);
-      tap = tapIsK1 ? k1 : code.rem(k1, taps);
+      plane = tapIsK1 ? k0 : k1;
+      tap = tapIsK1 ? k1 : code.index(0);
     }
     Seen y = look(0, code.div(pixel, grid[1]), code.div(tap, window.kernel[1]));
     Seen x = look(1, code.rem(pixel, grid[1]), code.rem(tap, window.kernel[1]));

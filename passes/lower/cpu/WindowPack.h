@@ -20,9 +20,9 @@ class WindowPack {
 public:
   /// What n and k are.
   enum Lanes {
-    OutputPixels, ///< n a pixel of y; k1 (channel, tap) of x
-    InputPixels,  ///< n a pixel of x; (k0, k1) = (filter, tap) of dy
-    Taps,         ///< n (channel, tap); k0 an image of x, k1 a pixel of y
+    OutputPixels, ///< n a pixel of y; k (channel, tap) of x
+    InputPixels,  ///< n a pixel of x; k (filter, tap) of dy
+    Taps,         ///< n (channel, tap); k (image of x, pixel of y)
   };
 
   /// Of operand `number` of the anchor: [images, planes, height, width].
@@ -67,7 +67,7 @@ private:
   Operand operand;
   mlir::Type type; ///< of the sums
   int64_t N = 0;
-  bool tapIsK1 = false; ///< k0 is the plane; otherwise k1 is (plane, tap)
+  bool tapIsK1 = false; ///< else there is one tap, and k1 is the plane
   Value atImage, firstPlane;
 };
 
