@@ -28,6 +28,10 @@ class LLJIT;
 
 namespace tandem::test {
 
+/// The processor time that this thread has used: other programs on the machine
+/// count less in it than in the time of the clock.
+double threadSeconds();
+
 /// A buffer of a kernel: 64-byte aligned, with a guard at its end.
 class KernelBuffer {
 public:

@@ -1,14 +1,13 @@
 //===- bench-kernels.cpp - how fast single kernels are --------------------===//
 //
 // Compiles matrix products and convolutions one by one, as the compiler does,
-// and reports the best rate of one thread over some repetitions. A table, or
-// JSON with --json; other arguments select the cases whose names contain one of
-// them.
+// and reports the best rate of one thread (in the time that it ran) over some
+// repetitions. A table, or JSON with --json; other arguments select the cases
+// whose names contain one of them.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/support/JitKernel.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -22,18 +21,13 @@ struct Case {
 };
 } // namespace
 
-static double seconds(const std::function<void()> &body) {
-  auto begin = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-      .count();
-}
-
 /// The least time of a round, over at least 0.3 s and 5 rounds.
 static double best(const std::function<void()> &body) {
   double least = 1e30, total = 0;
   for (int round = 0; round < 5 || (total < 0.3 && round < 10000); ++round) {
-    double time = seconds(body);
+    double begin = threadSeconds();
+    body();
+    double time = threadSeconds() - begin;
     least = std::min(least, time);
     total += time;
   }
