@@ -122,7 +122,7 @@ void MatmulOp::evaluate(reference::Inputs in, reference::Outputs out) {
   auto &y = out[0];
   int64_t rank = y.rank(), M = y.dim(rank - 2), N = y.dim(rank - 1);
   int64_t K = innerSize(*this);
-  int64_t batches = M * N ? y.size() / (M * N) : 0;
+  int64_t batches = M * N != 0 ? y.size() / (M * N) : 0;
   bool tl = getTransposeLhs(), tr = getTransposeRhs();
   for (int64_t batch = 0; batch < batches; ++batch)
     for (int64_t m = 0; m < M; ++m)

@@ -26,8 +26,9 @@ target_include_directories(tandem-flags INTERFACE
 target_compile_options(tandem-flags INTERFACE -Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
     CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 sees an overlap in `"x" + std::string` (GCC bug 105651).
-  target_compile_options(tandem-flags INTERFACE -Wno-restrict)
+  # g++ 12 sees overlaps and overflows in `"x" + std::string` (GCC bug 105651).
+  target_compile_options(tandem-flags INTERFACE
+    -Wno-restrict -Wno-stringop-overflow)
 endif()
 
 if(TANDEM_SANITIZE)
