@@ -28,6 +28,12 @@ target_link_libraries(tandem-mlir INTERFACE tandem-flags MLIR LLVM)
 add_library(tandem-pch STATIC ${PROJECT_SOURCE_DIR}/ir/Pch.cpp)
 target_link_libraries(tandem-pch PUBLIC tandem-mlir)
 target_precompile_headers(tandem-pch PRIVATE ${PROJECT_SOURCE_DIR}/ir/Pch.h)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # The headers are so large that g++ gives this warning up, with a note in
+  # every file.
+  target_compile_options(tandem-mlir INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-misleading-indentation>)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   # ccache can only keep objects whose header carries no time.
   target_compile_options(tandem-mlir INTERFACE

@@ -63,7 +63,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   if (output)
     gemm.store = [&](Code &code, Value row, int64_t i, Value column, Value sums,
                      Value mask) {
-      SmallVector<Value> index(ArrayRef(at).take_front(rank));
+      SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
       index[m] = row;
       index[n] = column;
       Value position = code.add(output->at(code, index), i * output->stride(m));
@@ -71,7 +71,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
     };
   else
     gemm.finish = [&](Code &, Value row, Value, Value column, Value sum) {
-      SmallVector<Value> index(ArrayRef(at).take_front(rank));
+      SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
       index[m] = row;
       index[n] = column;
       kernel.finish(index, sum);
