@@ -77,7 +77,7 @@ Status tandem::checkOptions(const CompileOptions &options) {
                     ", but got '" + options.stopAfter + "'");
   }
   if (options.inference && !options.optimizer.empty())
-    wrong.push_back("--inference and --optimizer exclude each other");
+    wrong.emplace_back("--inference and --optimizer exclude each other");
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));

@@ -44,5 +44,5 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
   std::chrono::duration<double> spent =
       std::chrono::steady_clock::now() - start;
   times.push_back({"emit", spent.count()});
-  return std::move(writer);
+  return writer;
 }

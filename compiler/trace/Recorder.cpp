@@ -207,7 +207,7 @@ void Recorder::addOutput(const std::string &name, const Tensor &tensor,
 Result<std::string> Recorder::finish() {
   if (!finished && mistakes.empty()) {
     if (outputs.empty())
-      mistakes.push_back("error: expected the program to have an output");
+      mistakes.emplace_back("error: expected the program to have an output");
     SmallVector<Value> results;
     for (auto &[role, ref] : outputs)
       results.push_back(ReadOp::create(builder, ref.getLoc(), ref));

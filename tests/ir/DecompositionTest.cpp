@@ -256,9 +256,10 @@ TEST(Decompositions, EveryCompositeHasARow) {
     all += std::string(row.op).substr(0, std::string(row.op).find(' ')) + "\n";
   for (mlir::RegisteredOperationName op :
        t.context.getRegisteredOperationsByDialect("tandem"))
-    if (op.hasInterface<CompositeOpInterface>())
+    if (op.hasInterface<CompositeOpInterface>()) {
       EXPECT_NE(all.find(op.getStringRef().str() + "\n"), std::string::npos)
           << op.getStringRef().str() << " has no row";
+    }
 }
 
 TEST(Decompositions, ArgmaxOfNaNs) {

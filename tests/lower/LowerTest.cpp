@@ -90,8 +90,9 @@ void check(const std::string &text, const Options &options = {},
            const Arrays *given = nullptr) {
   Machine machine(text, options.target);
   ASSERT_EQ(machine.error(), "") << text;
-  if (options.kernels)
+  if (options.kernels) {
     EXPECT_EQ(machine.kernels("evaluate").size(), options.kernels);
+  }
   Arrays arguments = given ? *given
                            : machine.randomArguments("evaluate", options.seed,
                                                      options.low, options.high);
