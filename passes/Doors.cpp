@@ -14,8 +14,13 @@ LogicalResult tandem::expectPhase(ModuleOp module, StringRef phase) {
   auto stamp = module->getAttrOfType<StringAttr>(kPhaseAttr);
   if (stamp && stamp.getValue() == phase)
     return success();
-  return module.emitError() << "expected phase '" << phase << "' but got "
-                            << (stamp ? "'" + stamp.str() + "'" : "none");
+  InFlightDiagnostic error = module.emitError()
+                             << "expected phase '" << phase << "' but got ";
+  if (stamp)
+    error << "'" << stamp.getValue() << "'";
+  else
+    error << "none";
+  return error;
 }
 
 void tandem::setPhase(ModuleOp module, StringRef phase) {

@@ -61,7 +61,7 @@ public:
       name = op->getName().stripDialect().str() + "." +
              std::to_string(ordinals[op]);
       if (unsigned result = cast<OpResult>(value).getResultNumber())
-        name += "." + std::to_string(result);
+        name += ("." + Twine(result)).str();
     }
     while (!taken.insert(name).second)
       name += ".saved";
