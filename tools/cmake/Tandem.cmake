@@ -28,7 +28,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
     CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees overlaps and overflows in `"x" + std::string` (GCC bug 105651).
   target_compile_options(tandem-flags INTERFACE
-    -Wno-restrict -Wno-stringop-overflow)
+    -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 
 if(TANDEM_SANITIZE)
