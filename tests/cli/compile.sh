@@ -81,6 +81,9 @@ head -c 700 "$model" >bad.mlir
 expect 1 'bad.mlir:[0-9]+:[0-9]+: error: ' "$tandem" compile bad.mlir -o x.tdm
 sed 's/"fc0.w"/"fc1.w"/' "$model" >bad.mlir
 expect 1 'unique' "$tandem" compile bad.mlir -o x.tdm
+# The word in a name of the user's does not make an error another kind.
+sed 's/"fc[01].w"/"unsupported"/' "$model" >bad.mlir
+expect 1 "'param \"unsupported\"' twice" "$tandem" compile bad.mlir -o x.tdm
 printf '{"format": "tandem-graph"' >bad.json
 expect 1 'bad.json:1:[0-9]+: not JSON' "$tandem" compile bad.json -o x.tdm
 : >empty.mlir

@@ -62,7 +62,7 @@ void Session::print(Diagnostic &diagnostic) {
     line(note);
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
     ++errors_;
-    if (StringRef(diagnostic.str()).contains("unsupported"))
+    if (StringRef(diagnostic.str()).starts_with("unsupported"))
       ++unsupported_;
   }
 }
