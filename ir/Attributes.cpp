@@ -74,25 +74,79 @@ void RoleAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+/// The shape of each property's value.
+static LogicalResult
+verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
+                 StringAttr name, DictionaryAttr properties) {
+  auto fail = [&](StringRef property, StringRef expected) {
+    return error() << "expected '" << property << "' of role '"
+                   << stringifyRoleKind(kind) << " " << name << "' to be "
+                   << expected;
+  };
+  for (StringRef property : {"alias", "metadata", "storage"}) {
+    Attribute value = properties.get(property);
+    if (!value)
+      continue;
+    auto alias = dyn_cast<DictionaryAttr>(value);
+    if (!alias || !alias.getAs<ArrayAttr>("views") ||
+        !(alias.getAs<StringAttr>("of") || alias.getAs<StringAttr>("output")))
+      return fail(property, "a dictionary with 'of' or 'output', and 'views'");
+    for (Attribute view : alias.getAs<ArrayAttr>("views")) {
+      auto step = dyn_cast<DictionaryAttr>(view);
+      if (!step || !step.getAs<StringAttr>("op"))
+        return fail(property, "views that are dictionaries with an 'op'");
+    }
+  }
+  if (Attribute pass = properties.get("pass");
+      pass && pass != StringAttr::get(name.getContext(), "backward"))
+    return fail("pass", "\"backward\"");
+  for (StringRef property : {"where", "reason", "part_of"})
+    if (Attribute value = properties.get(property);
+        value && !isa<StringAttr>(value))
+      return fail(property, "a string");
+  if (Attribute value = properties.get("resize")) {
+    auto elements = dyn_cast<IntegerAttr>(value);
+    if (!elements || elements.getInt() < 0)
+      return fail("resize", "an integer of at least 0");
+  }
+  if (Attribute value = properties.get("grad_type")) {
+    auto type = dyn_cast<TypeAttr>(value);
+    if (!type || !isa<FloatType>(type.getValue()))
+      return fail("grad_type", "a floating-point type");
+  }
+  return success();
+}
+
 LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
                                RoleKind kind, StringAttr name,
                                DictionaryAttr properties) {
   if (name.empty())
     return error() << "expected a role's name not to be empty";
+  using K = RoleKind;
+  bool isValue = kind == K::Input || kind == K::Param || kind == K::State;
   auto allowed = [&](StringRef property) {
-    using K = RoleKind;
-    if (property == "requires_grad")
-      return kind == K::Input || kind == K::Param || kind == K::State;
+    if (property == "requires_grad" || property == "metadata" ||
+        property == "storage" || property == "resize" || property == "freed" ||
+        property == "grad_type")
+      return isValue;
     if (property == "init")
       return kind == K::Param || kind == K::State;
     if (property == "high")
       return kind == K::Input;
     if (property == "reason")
       return kind == K::Saved;
-    if (property == "in_place")
+    if (property == "in_place" || property == "visible")
       return kind == K::Update;
-    if (property == "no_grad")
+    if (property == "no_grad" || property == "part_of")
       return kind == K::Output;
+    if (property == "alias")
+      return isValue || kind == K::Output || kind == K::Saved;
+    if (property == "pass")
+      return isValue || kind == K::Update;
+    if (property == "unchecked")
+      return isValue || kind == K::Saved;
+    if (property == "where")
+      return isValue || kind == K::Update || kind == K::Saved;
     return false;
   };
   for (NamedAttribute property : properties)
@@ -100,7 +154,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return error() << "unknown property '" << property.getName().getValue()
                      << "' of role '" << stringifyRoleKind(kind) << " " << name
                      << "'";
-  return success();
+  return verifyProperties(error, kind, name, properties);
 }
 
 RoleAttr RoleAttr::with(StringRef property, Attribute value) const {

@@ -21,10 +21,28 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
   let summary = "What an argument or result of a graph function is for";
   let description = [{
     `#tandem.role<param "w" {requires_grad}>` or, for the kinds that belong to
-    another value, `#tandem.role<grad of "w">`. Links are by name. Properties:
-    `requires_grad` (unit; input, param, state), `init` (dictionary; param,
-    state), `high` (integer input: values are in [0, high)), `reason` (saved),
-    `in_place` (update), `no_grad` (output: gets no cotangent).
+    another value, `#tandem.role<grad of "w">`. Links are by name; the cotangent
+    of an input's new value is that of `"update of x"`, the new value of a
+    cotangent the update of `"cotangent of o"`. Properties:
+
+    - input, param, state: `requires_grad`; `init` (param, state); `high` (integer
+      input: values are in [0, high)); `grad_type` (the gradient's elements);
+      `alias` (what the caller's tensor shares storage with); `freed` (its
+      storage is empty at the call); `metadata`, `storage` (what the handle
+      shows afterwards, of its own or of another storage); `resize` (the
+      elements of its storage afterwards); `pass = "backward"` (the value as the
+      backward finds it).
+    - output: `no_grad` (gets no cotangent), `alias`, `part_of` (the op that made
+      it together with others).
+    - update: `pass = "backward"`, `visible` (gradients flow through a write),
+      `in_place`.
+    - saved: `reason`, `alias` (it is the storage of an output).
+    - `unchecked` (saved values: may be overwritten), `where` (an op and its
+      location, for messages).
+
+    An alias is `{of = "x", views = [...]}`, or with `output` instead of `of`; a
+    view is an op's attributes with its name, `{op = "permute", permutation =
+    array<i64: 1, 0>}`.
   }];
   let parameters = (ins "RoleKind":$kind, "::mlir::StringAttr":$name,
                         "::mlir::DictionaryAttr":$properties);

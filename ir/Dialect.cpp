@@ -25,6 +25,7 @@ void TandemDialect::initialize() {
   addCompositeOps();
   addOptimizerOps();
   addRefOps();
+  addCustomOps();
   addProgramOps();
 }
 
@@ -123,8 +124,28 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
-  if (name == kLossAttr || name == kOptimizerAttr)
+  if (name == kLossAttr || name == kOptimizerAttr || name == kFirstOrderAttr ||
+      name == kPartOfAttr)
     return expectString({});
+  if (name == kMutatedInBackwardAttr) {
+    auto module = dyn_cast<ModuleOp>(op);
+    if (!module || !isa<DenseI64ArrayAttr>(attribute.getValue()))
+      return op->emitOpError()
+             << "expected '" << name << "' to be an array of i64 on a module";
+    return verifyMutatedInBackward(module);
+  }
+  if (name == kAliasesAttr) {
+    if (isa<ArrayAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "expected '" << name << "' to be an array";
+  }
+  if (name == kStreamAttr) {
+    auto stream = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (stream && stream.getInt() >= 0)
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be an integer of at least 0";
+  }
   if (name == kNoGradAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();

@@ -56,6 +56,19 @@ inline constexpr llvm::StringLiteral kTargetAttr = "tandem.target";
 inline constexpr llvm::StringLiteral kPlanAttr = "tandem.plan";
 inline constexpr llvm::StringLiteral kBufferAttr = "tandem.buffer";
 inline constexpr llvm::StringLiteral kKernelAttr = "tandem.kernel";
+/// On an op made from a custom_vjp that refuses a second differentiation: its
+/// name.
+inline constexpr llvm::StringLiteral kFirstOrderAttr = "tandem.first_order";
+/// On the module: positions of the graph's arguments that require grad and that
+/// the backward updates.
+inline constexpr llvm::StringLiteral kMutatedInBackwardAttr =
+    "tandem.mutated_in_backward";
+/// On a program: its outputs that are views of other values.
+inline constexpr llvm::StringLiteral kAliasesAttr = "tandem.aliases";
+/// On an op: the stream that the program placed it on.
+inline constexpr llvm::StringLiteral kStreamAttr = "tandem.stream";
+/// On a view: the op that made it together with others ("split").
+inline constexpr llvm::StringLiteral kPartOfAttr = "tandem.part_of";
 
 /// The most elements that a tensor can have: no sum or product of sizes that
 /// follows from shapes overflows.

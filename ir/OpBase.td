@@ -43,6 +43,7 @@ def Tandem_Dialect : Dialect {
     void addCompositeOps();
     void addOptimizerOps();
     void addRefOps();
+    void addCustomOps();
     void addProgramOps();
     void addAttributesAndTypes();
   }];
@@ -145,6 +146,35 @@ class PointwiseBody<string scalar, string reference> {
     # "  return " # scalar # ";\n}\n"
     # "double $cppClass::referenceScalar(::llvm::ArrayRef<double> x) {\n"
     # "  return " # reference # ";\n}\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+class ViewOp<string mnemonic, TypeConstraint type, list<Trait> traits = []>
+    : Tandem_PureOp<mnemonic, !listconcat(traits, [
+        InferTypeOpAdaptor,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+        DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
+        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
+  let results = (outs type:$y);
+  string viewMethods = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::View; }
+    int64_t $cppClass::getFlops() { return 0; }
+    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
+      ::tandem::reference::evaluateView(*this, in, out);
+    }
+  }];
+  let extraClassDefinition = viewMethods;
+}
+
+/// A view that can be taken of a ref as well.
+class RefViewOp<string mnemonic, list<Trait> traits = []>
+    : ViewOp<mnemonic, TensorOrRef, !listconcat(traits, [DeclareOpInterfaceMethods<RefViewOpInterface>])> {
+  let extraClassDefinition = viewMethods # [{
+    ::mlir::Value $cppClass::getViewSource() { return getX(); }
+  }];
 }
 
 #endif

@@ -35,6 +35,22 @@ public:
   /// Hands over the cotangent of operand `i`; its type is the operand's.
   virtual void set(unsigned i, const Expr &cotangent) = 0;
 
+  // What only a custom_vjp asks for.
+
+  /// The cotangent of result `i`; null if nothing flows into that result.
+  virtual mlir::Value dyOrUndefined(unsigned i) = 0;
+  /// The argument `name` of the graph as the backward finds it, or as an
+  /// earlier rule left it; with a null name a private copy of the primal
+  /// `input`.
+  virtual mlir::Value state(mlir::StringAttr name, mlir::Value input,
+                            mlir::Type type) = 0;
+  /// Overwrites what `state` gives.
+  virtual void update(mlir::StringAttr name, mlir::Value input,
+                      mlir::Value value) = 0;
+  /// Overwrites the cotangent of result `i`, for the caller if it is the
+  /// caller's.
+  virtual void updateCotangent(unsigned i, mlir::Value value) = 0;
+
   Expr expr(mlir::Value value) { return {builder, loc, value}; }
 
   mlir::OpBuilder &builder;

@@ -68,6 +68,13 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
                    role.getKind() == K::State;
     std::string key =
         isValue ? "value" : stringifyRoleKind(role.getKind()).str();
+    // A value may come in, and be updated, once per pass.
+    if (role.has("pass"))
+      key += " in the backward";
+    if (role.getName().getValue().starts_with("update of ") &&
+        role.getKind() != K::Cotangent && role.getKind() != K::Grad)
+      error() << "expected '" << role.str()
+              << "' not to begin with 'update of '";
     key += isArgument ? ">" : "<";
     if (!seen.insert(key + role.getName().str()).second)
       error() << "expected names to be unique, but got '" << role.str()
@@ -97,6 +104,8 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
           << type;
     if (!RoleAttr::belongs(role.getKind()))
       values[role.getName()] = type;
+    if (role.getKind() == K::Cotangent)
+      values[("cotangent of " + role.getName().getValue()).str()] = type;
   }
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(func, i);
@@ -122,6 +131,52 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
     }
   }
   return failure(failed);
+}
+
+SmallVector<int64_t> tandem::mutatedInBackward(ModuleOp module) {
+  auto taking = module.lookupSymbol<func::FuncOp>("joint"), giving = taking;
+  if (!taking) {
+    taking = module.lookupSymbol<func::FuncOp>("forward");
+    giving = module.lookupSymbol<func::FuncOp>("backward");
+  }
+  SmallVector<int64_t> list;
+  if (!taking || !giving)
+    return list;
+  llvm::StringSet<> updated;
+  for (unsigned i = 0, n = giving.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(giving, i);
+        role && role.getKind() == RoleKind::Update && role.has("pass"))
+      updated.insert(role.getName().getValue());
+  for (unsigned i = 0, n = taking.getNumArguments(); i < n; ++i)
+    if (RoleAttr role = roleOfArgument(taking, i);
+        role && role.has("requires_grad") && !role.has("pass") &&
+        updated.contains(role.getName().getValue()))
+      list.push_back(i);
+  return list;
+}
+
+LogicalResult tandem::verifyMutatedInBackward(ModuleOp module) {
+  auto sealed =
+      module->getAttrOfType<DenseI64ArrayAttr>(kMutatedInBackwardAttr);
+  auto phase = module->getAttrOfType<StringAttr>(kPhaseAttr);
+  bool isEarly = phase && (phase == "capture" || phase == "functionalize");
+  if (isEarly && sealed)
+    return module.emitError() << "expected no '" << kMutatedInBackwardAttr
+                              << "' before the joint is built";
+  SmallVector<int64_t> expected = mutatedInBackward(module);
+  if (isEarly || (!sealed && expected.empty()) ||
+      (sealed && sealed.asArrayRef() == ArrayRef<int64_t>(expected)))
+    return success();
+  auto error = module.emitError()
+               << "expected '" << kMutatedInBackwardAttr << "' to be [";
+  llvm::interleaveComma(expected, error);
+  error << "], the arguments that require grad and that the backward updates, "
+           "but got ";
+  if (!sealed)
+    return error << "none";
+  error << "[";
+  llvm::interleaveComma(sealed.asArrayRef(), error);
+  return error << "]";
 }
 
 func::FuncOp tandem::createGraphFunction(OpBuilder &builder, Location loc,

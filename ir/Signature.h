@@ -10,6 +10,7 @@
 #include "ir/Dialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace tandem {
 
@@ -32,6 +33,14 @@ std::optional<unsigned> findValue(mlir::func::FuncOp func,
 /// has one, names are unique, kinds stand where they may, links lead somewhere,
 /// linked types agree. Emits every problem.
 mlir::LogicalResult verifySignature(mlir::func::FuncOp func);
+
+/// The positions, among the arguments of the graph, of those that require grad
+/// and that the backward updates: what the roles of @joint (or of @forward and
+/// @backward) say.
+llvm::SmallVector<int64_t> mutatedInBackward(mlir::ModuleOp module);
+/// Fails unless the module's list `tandem.mutated_in_backward` agrees with the
+/// roles. There is none before the joint is built.
+mlir::LogicalResult verifyMutatedInBackward(mlir::ModuleOp module);
 
 /// One argument or result of a function that is being put together.
 struct Slot {

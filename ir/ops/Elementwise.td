@@ -140,8 +140,55 @@ def CastOp : PointwiseOp<"cast", [SameOperandsAndResultShape, DeclareOpInterface
   let extraClassDefinition = pointwiseMethods # PullbackBody<["p.dy().cast(p.x().type().getElementType())"]>.text;
 }
 
-def DetachOp : UnaryOp<"detach", "", "x[0]", "x[0]", AnyTensor_> {
-  let summary = "The same value, cut from the gradient graph";
+
+//===----------------------------------------------------------------------===//
+// Gradients that may be undefined, and writes that are hidden from them
+//===----------------------------------------------------------------------===//
+
+def PassGradOp : PointwiseOp<"pass_grad", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "The value of one tensor with the gradient of another";
+  let description = [{
+    `y = fresh`, and the whole gradient goes to `old`: what a write in a no-grad
+    region or through `detach` does to a value that gradients flow through.
+  }] # PullbackBody<["p.dy()", ""]>.doc;
+  let arguments = (ins AnyTensor_:$old, AnyTensor_:$fresh);
+  let results = (outs AnyTensor_:$y);
+  let assemblyFormat = "$old `,` $fresh attr-dict `:` type($y)";
+  let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[1]", "x[1]">.text
+    # PullbackBody<["p.dy()", ""]>.text;
+}
+
+def AccumulateOp : BinaryOp<"accumulate", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", FloatTensor> {
+  let summary = "The sum of two gradients, each of which may be undefined";
+}
+
+def OrZeroOp : PointwiseOp<"or_zero", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "A gradient, or zeros where it is undefined";
+  let description = [{
+    `needs` says when the result is defined: a list of lists of cotangents, each
+    of which must have a defined one.
+  }] # PullbackBody<["p.dy()"]>.doc;
+  let arguments = (ins FloatTensor:$x, ArrayAttr:$needs);
+  let results = (outs FloatTensor:$y);
+  let assemblyFormat = "$x `needs` $needs attr-dict `:` type($y)";
+  let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[0]", "x[0]">.text
+    # PullbackBody<["p.dy()"]>.text;
+}
+
+def IfDefinedOp : PointwiseOp<"if_defined", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "One tensor where cotangents are defined, another where not";
+  let description = [{
+    `fresh` where `when` holds (a list of lists of cotangents, each of which must
+    have a defined one), else `old`: what the backward of a custom_vjp writes.
+  }] # PullbackBody<["p.dy()", ""]>.doc;
+  let arguments = (ins AnyTensor_:$fresh, AnyTensor_:$old, ArrayAttr:$when);
+  let results = (outs AnyTensor_:$y);
+  let assemblyFormat = "$fresh `else` $old `when` $when attr-dict `:` type($y)";
+  let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[0]", "x[0]">.text
+    # PullbackBody<["p.dy()", ""]>.text;
 }
 
 #endif

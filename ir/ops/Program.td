@@ -14,6 +14,8 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
   let description = [{
     The region's arguments are the inputs, its yield the results. `buffers` holds
     one place per result, once planned. `stream` is the stream of the launch.
+    `needs` and `choices` as in the artifact's manifest: which cotangents must be
+    defined for the kernel to run, and what runs instead of it where some are not.
 
     ```mlir
     %y = tandem.kernel "fused_add_relu" (%a, %b) {
@@ -25,7 +27,8 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
     ```
   }];
   let arguments = (ins Variadic<AnyTensor_>:$inputs, StrAttr:$name,
-                       OptionalAttr<ArrayAttr>:$buffers, DefaultValuedAttr<I64Attr, "0">:$stream);
+                       OptionalAttr<ArrayAttr>:$buffers, DefaultValuedAttr<I64Attr, "0">:$stream,
+                       OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices);
   let results = (outs Variadic<AnyTensor_>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$name `(` $inputs `)` $body attr-dict `:` functional-type($inputs, $results)";
@@ -35,7 +38,7 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
   }];
 }
 
-def YieldOp : Tandem_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["KernelOp"]>]> {
+def YieldOp : Tandem_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["KernelOp", "CustomVjpOp"]>]> {
   let summary = "Hands a region's values to its op";
   let arguments = (ins Variadic<AnyTensor_>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
@@ -51,7 +54,8 @@ def LaunchOp : Tandem_Op<"launch", [Pure, NotDifferentiable]> {
   }];
   let arguments = (ins SymbolRefAttr:$kernel, Variadic<AnyTensor_>:$inputs,
                        ArrayAttr:$buffers, I64Attr:$work, I64Attr:$grain,
-                       DefaultValuedAttr<I64Attr, "0">:$stream);
+                       DefaultValuedAttr<I64Attr, "0">:$stream,
+                       OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices);
   let results = (outs Variadic<AnyTensor_>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;

@@ -49,3 +49,29 @@ LogicalResult WriteOp::verify() {
                          << " but got " << getValue().getType();
   return success();
 }
+
+LogicalResult TransposeHandleOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  auto ref = dyn_cast<RefType>(adaptor.getX().getType());
+  if (!ref)
+    return emitOptionalError(loc, "expected a ref, but got ",
+                             adaptor.getX().getType());
+  SmallVector<int64_t> shape(ref.getShape());
+  auto rank = static_cast<int64_t>(shape.size());
+  int64_t a = adaptor.getA(), b = adaptor.getB();
+  if (a < 0 || a >= rank || b < 0 || b >= rank)
+    return emitOptionalError(loc, "expected 'dims' to be within [0, ", rank,
+                             "), but got ", a, ", ", b);
+  std::swap(shape[a], shape[b]);
+  types.push_back(RefType::get(context, shape, ref.getElementType()));
+  return success();
+}
+
+LogicalResult SetHandleOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getY().getType());
+  return success();
+}

@@ -39,31 +39,6 @@ def IotaOp : Tandem_PureOp<"iota", [NotDifferentiable,
   }];
 }
 
-class ViewOp<string mnemonic, TypeConstraint type, list<Trait> traits = []>
-    : Tandem_PureOp<mnemonic, !listconcat(traits, [
-        InferTypeOpAdaptor,
-        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
-        DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
-        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
-  let results = (outs type:$y);
-  string viewMethods = [{
-    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::View; }
-    int64_t $cppClass::getFlops() { return 0; }
-    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
-      ::tandem::reference::evaluateView(*this, in, out);
-    }
-  }];
-  let extraClassDefinition = viewMethods;
-}
-
-/// A view that can be taken of a ref as well.
-class RefViewOp<string mnemonic, list<Trait> traits = []>
-    : ViewOp<mnemonic, TensorOrRef, !listconcat(traits, [DeclareOpInterfaceMethods<RefViewOpInterface>])> {
-  let extraClassDefinition = viewMethods # [{
-    ::mlir::Value $cppClass::getViewSource() { return getX(); }
-  }];
-}
-
 def BroadcastOp : RefViewOp<"broadcast", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
   let summary = "Repeats a tensor along new or stretched dimensions";
   let description = [{
@@ -105,6 +80,73 @@ def PadOp : ViewOp<"pad", AnyTensor_, [DeclareOpInterfaceMethods<ViewOpInterface
   let arguments = (ins AnyTensor_:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior, TypedAttrInterface:$value);
   let assemblyFormat = "$x `low` $low `high` $high `interior` $interior `with` $value attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
   let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Views that matter for what shares storage
+//===----------------------------------------------------------------------===//
+
+def DetachOp : Tandem_PureOp<"detach", [InferTypeOpAdaptor, NotDifferentiable,
+    DeclareOpInterfaceMethods<ViewOpInterface, ["isFree"]>,
+    DeclareOpInterfaceMethods<RefViewOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
+    DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
+  let summary = "The same elements, through which nothing is differentiated";
+  let description = [{
+    Of a ref: the same storage. A write through it is hidden from the gradient:
+    it changes the value, and the gradient passes as if it had not.
+  }];
+  let arguments = (ins TensorOrRef:$x);
+  let results = (outs TensorOrRef:$y);
+  let assemblyFormat = "$x attr-dict `:` qualified(type($x))";
+  let extraClassDefinition = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::View; }
+    int64_t $cppClass::getFlops() { return 0; }
+    ::mlir::Value $cppClass::getViewSource() { return getX(); }
+    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
+      ::tandem::reference::evaluateView(*this, in, out);
+    }
+  }];
+}
+
+def AsStridedOp : CompositeOp<"as_strided", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<RefViewOpInterface>]> {
+  let summary = "Any elements of a tensor, by strides";
+  let description = [{
+    `y[i...] = x[offset + sum(i * strides)]`, where `x` is counted row-major. Its
+    elements may overlap: their gradients then add up, and it cannot be written.
+  }];
+  let arguments = (ins TensorOrRef:$x, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides, I64Attr:$offset);
+  let results = (outs TensorOrRef:$y);
+  let assemblyFormat = "$x `sizes` $sizes `strides` $strides `offset` $offset attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
+  let extraClassDeclaration = [{
+    /// The row-major positions in the operand of the result's elements.
+    ::llvm::SmallVector<int64_t> positions();
+  }];
+  let extraClassDefinition = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Composite; }
+    ::mlir::Value $cppClass::getViewSource() { return getX(); }
+  }];
+}
+
+def BitcastOp : Tandem_PureOp<"bitcast", [NotDifferentiable,
+    DeclareOpInterfaceMethods<PointwiseOpInterface>,
+    DeclareOpInterfaceMethods<RefViewOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
+    DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
+  let summary = "The same bytes as elements of another type of the same width";
+  let arguments = (ins TensorOrRef:$x);
+  let results = (outs TensorOrRef:$y);
+  let assemblyFormat = "$x attr-dict `:` qualified(type($x)) `->` qualified(type($y))";
+  let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Pointwise; }
+    int64_t $cppClass::getFlops() { return 0; }
+    ::mlir::Value $cppClass::getViewSource() { return getX(); }
+    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
+      ::tandem::reference::evaluatePointwise(*this, in, out);
+    }
+  }];
 }
 
 #endif

@@ -100,6 +100,19 @@ public:
     }
     engine.accumulate(builder, loc, op->getOperand(i), cotangent);
   }
+  Value dyOrUndefined(unsigned i) final {
+    return engine.cotangents.lookup(op->getResult(i));
+  }
+  Value state(StringAttr, Value, Type) final {
+    op->emitOpError() << "reads a ref in its backward";
+    ok = false;
+    return {};
+  }
+  void update(StringAttr, Value, Value) final { ok = false; }
+  void updateCotangent(unsigned, Value) final {
+    op->emitOpError() << "writes a cotangent in its backward";
+    ok = false;
+  }
   bool ok = true;
 
 protected:

@@ -22,6 +22,16 @@ struct DropDetach : OpRewritePattern<DetachOp> {
   }
 };
 
+/// And the gradient that a hidden write passes on is where it belongs.
+struct DropPassGrad : OpRewritePattern<PassGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PassGradOp op,
+                                PatternRewriter &rewriter) const final {
+    rewriter.replaceOp(op, op.getFresh());
+    return success();
+  }
+};
+
 /// A view of equal elements is a constant, unless it puts others between them.
 struct FoldSplatView : OpInterfaceRewritePattern<ViewOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -46,7 +56,7 @@ void tandem::simplifyOps(func::FuncOp func) {
   for (RegisteredOperationName op :
        context->getRegisteredOperationsByDialect("tandem"))
     op.getCanonicalizationPatterns(patterns, context);
-  patterns.add<DropDetach, FoldSplatView>(context);
+  patterns.add<DropDetach, DropPassGrad, FoldSplatView>(context);
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   eraseDeadOps(func);

@@ -108,7 +108,8 @@ void Former::emit(const Units &units, unsigned unit) {
       KernelOp::create(b, FusedLoc::get(func.getContext(), locations),
                        ValueRange(results).getTypes(), inputs,
                        b.getStringAttr(nameOf(ops, units.anchor(unit))),
-                       /*buffers=*/ArrayAttr(), b.getI64IntegerAttr(0));
+                       /*buffers=*/ArrayAttr(), b.getI64IntegerAttr(0),
+                       /*needs=*/ArrayAttr(), /*choices=*/ArrayAttr());
   Block *body = b.createBlock(&kernel.getBody());
   IRMapping mapping;
   for (Value old : oldInputs)
@@ -126,9 +127,10 @@ void Former::emit(const Units &units, unsigned unit) {
 
 /// A kernel's result with the elements of `value`.
 Value Former::copied(Value value) {
-  auto kernel = KernelOp::create(
-      b, terminator->getLoc(), TypeRange{value.getType()}, ValueRange{value},
-      b.getStringAttr("copy"), ArrayAttr(), b.getI64IntegerAttr(0));
+  auto kernel =
+      KernelOp::create(b, terminator->getLoc(), TypeRange{value.getType()},
+                       ValueRange{value}, b.getStringAttr("copy"), ArrayAttr(),
+                       b.getI64IntegerAttr(0), ArrayAttr(), ArrayAttr());
   Block *body = b.createBlock(&kernel.getBody());
   Value x = body->addArgument(value.getType(), value.getLoc());
   YieldOp::create(b, kernel.getLoc(), x);

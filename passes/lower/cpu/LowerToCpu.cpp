@@ -291,7 +291,8 @@ void LowerToCpu::runOnOperation() {
         kernel.getInputs(), kernel.getBuffersAttr(),
         b.getI64IntegerAttr(one.work.items),
         b.getI64IntegerAttr(std::max<int64_t>(one.work.grain, 1)),
-        b.getI64IntegerAttr(kernel.getStream()));
+        b.getI64IntegerAttr(kernel.getStream()), kernel.getNeedsAttr(),
+        kernel.getChoicesAttr());
     kernel.replaceAllUsesWith(launch.getResults());
     kernel.erase();
   }
