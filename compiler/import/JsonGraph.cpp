@@ -1,7 +1,7 @@
 //===- JsonGraph.cpp - models as JSON graphs ------------------------------===//
 #include "compiler/import/JsonGraph.h"
-#include "compiler/BuildOp.h"
 #include "compiler/import/JsonReader.h"
+#include "ir/BuildOp.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "runtime/artifact/Manifest.h"

@@ -1,6 +1,6 @@
 //===- Recorder.cpp - the module behind a trace ---------------------------===//
 #include "compiler/trace/Recorder.h"
-#include "compiler/BuildOp.h"
+#include "ir/BuildOp.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"

@@ -1,20 +1,17 @@
-//===- FunctionalizeRefs.cpp - storage becomes values ---------------------===//
+//===- FunctionalizeRefs.cpp - storage becomes values, roles say the rest -===//
 //
-// Walks @graph once, in order, and keeps for every storage the value that it
-// holds at that point. A read is that value seen through the ref's views; a
-// write makes a new value: through a view, the view's elements scattered into
-// those of its source, and so on to the base. Every other view of the storage
-// is made again from the new base when it is next read. What a program did to
-// the storage of an argument becomes a result with the role `update`.
+// What a program did to the storage of an argument becomes a result with the
+// role `update`; what it did to the argument's handle becomes properties of the
+// argument's role; outputs that share storage with an argument or with each
+// other say so in theirs.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/functionalize/Functionalizer.h"
 
-#include "ir/Ops.h"
 #include "ir/Signature.h"
-
-#include "mlir/IR/IRMapping.h"
+#include "ir/Where.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_FUNCTIONALIZEREFS
@@ -26,93 +23,55 @@ using namespace tandem;
 
 namespace {
 
-class Functionalizer {
+class GraphFunctionalizer {
 public:
-  explicit Functionalizer(func::FuncOp func)
-      : func(func), block(func.getBody().front()), builder(func.getContext()) {}
+  explicit GraphFunctionalizer(func::FuncOp func)
+      : func(func), block(func.getBody().front()), functionalizer(block),
+        builder(functionalizer.builder) {}
 
   LogicalResult run();
 
 private:
-  /// What a ref showed when its storage was at `version`.
-  struct Seen {
-    Value value;
-    unsigned version;
-  };
-
   /// A ref argument, the value that it came in with, and its role.
   struct Argument {
     Value ref;
     BlockArgument value;
     RoleAttr role;
+    View *view; ///< what it showed at first
+  };
+  struct Result {
+    Value value;
+    RoleAttr role;
+    View *view; ///< null: a value
   };
 
-  void replaceArguments();
-  LogicalResult visit(Operation *op);
-  LogicalResult visitWrite(WriteOp write);
-  /// The ref of the whole storage that `ref` is a view of.
-  Value baseOf(Value ref) const;
-  /// What `ref` shows now, if that is known without new ops.
-  Value known(Value ref) const;
-  /// What `ref` shows now; makes its views again where it must.
-  Value valueOf(Value ref, Location loc);
-  /// Follows gradients: the results of `op` are tracked if an operand is.
-  void track(Operation *op);
-  void finish(func::ReturnOp terminator);
+  LogicalResult replaceArguments();
+  LogicalResult bindAliases();
+  LogicalResult checkAliases();
+  LogicalResult describeHandles();
+  LogicalResult addOutputs();
+  LogicalResult describeSharing();
+  void addUpdates();
+  LogicalResult checkPrivateStates();
+  void finish();
+
+  DictionaryAttr aliasOf(StringRef kind, StringAttr name, const View *base,
+                         const View *view);
+  Argument *argumentOf(const StorageState *storage);
 
   func::FuncOp func;
   Block &block;
-  OpBuilder builder;
-  DenseMap<Value, Seen> seen;
-  /// Counts the writes to each storage, by its base.
-  DenseMap<Value, unsigned> version;
-  /// Values through which gradients flow to an argument that requires one.
-  DenseSet<Value> tracked;
-  SmallVector<Operation *> dead;
+  Functionalizer functionalizer;
+  OpBuilder &builder;
   SmallVector<Argument> arguments;
+  SmallVector<Result> results;
 };
 
 } // namespace
 
-static RefViewOpInterface viewOf(Value ref) {
-  return ref.getDefiningOp<RefViewOpInterface>();
-}
-
-Value Functionalizer::baseOf(Value ref) const {
-  while (auto view = viewOf(ref))
-    ref = view.getViewSource();
-  return ref;
-}
-
-Value Functionalizer::known(Value ref) const {
-  auto it = seen.find(ref);
-  return it != seen.end() && it->second.version == version.lookup(baseOf(ref))
-             ? it->second.value
-             : Value();
-}
-
-Value Functionalizer::valueOf(Value ref, Location loc) {
-  // From the outermost view back to what is known; then forward again.
-  SmallVector<Value> unknown;
-  Value value;
-  for (Value source = ref; !(value = known(source));
-       source = viewOf(source).getViewSource())
-    unknown.push_back(source);
-  unsigned now = version.lookup(baseOf(ref));
-  for (Value view : llvm::reverse(unknown)) {
-    Operation *op = view.getDefiningOp();
-    IRMapping map;
-    map.map(viewOf(view).getViewSource(), value);
-    Operation *copy = builder.clone(*op, map);
-    copy->getResult(0).setType(cast<RefType>(view.getType()).getTensorType());
-    value = copy->getResult(0);
-    seen[view] = {value, now};
-  }
-  return value;
-}
-
 /// Puts a tensor argument behind every ref argument; finish() removes the refs.
-void Functionalizer::replaceArguments() {
+LogicalResult GraphFunctionalizer::replaceArguments() {
+  builder.setInsertionPointToStart(&block);
   for (auto [i, argumentType] : llvm::enumerate(func.getArgumentTypes())) {
     unsigned position = i + arguments.size();
     BlockArgument value = block.getArgument(position);
@@ -121,126 +80,365 @@ void Functionalizer::replaceArguments() {
       Value ref = value;
       value = block.insertArgument(position + 1, type.getTensorType(),
                                    ref.getLoc());
-      seen[ref] = {value, 0};
-      arguments.push_back({ref, value, role});
+      arguments.push_back({ref, value, role, nullptr});
     }
     if (role.has("requires_grad"))
-      tracked.insert(value);
+      functionalizer.addTracked(value);
   }
+  for (Argument &argument : arguments) {
+    if (argument.role.has("alias"))
+      continue;
+    auto type = cast<RankedTensorType>(argument.value.getType());
+    bool isFreed = argument.role.has("freed");
+    StorageState *storage = functionalizer.views.addStorage(
+        type, isFreed ? Value() : argument.value, argument.ref.getLoc());
+    storage->role = argument.role;
+    storage->isFreed = storage->wasFreed = isFreed;
+    argument.view = storage->whole;
+    functionalizer.bind(argument.ref, argument.view);
+  }
+  return bindAliases();
 }
 
-void Functionalizer::track(Operation *op) {
-  if (!op->hasAttr(kNoGradAttr) && !op->hasTrait<NotDifferentiable>() &&
-      llvm::any_of(op->getOperands(),
-                   [&](Value operand) { return tracked.contains(operand); }))
-    for (Value result : op->getResults())
-      if (isDifferentiableType(result.getType()))
-        tracked.insert(result);
-}
-
-LogicalResult Functionalizer::visitWrite(WriteOp write) {
-  Value ref = write.getRef(), value = write.getValue();
-  // Writing back what is there changes nothing.
-  if (known(ref) == value)
-    return success();
-  // Such a write changes the value and leaves the gradient as it was, for
-  // which there is no op.
-  if (write->hasAttr(kNoGradAttr) && tracked.contains(known(baseOf(ref))))
-    return write.emitOpError() << "in a no-grad region overwrites a value that "
-                                  "gradients flow through";
-  SmallVector<std::pair<Value, Value>> written = {{ref, value}};
-  while (auto view = viewOf(ref)) {
-    Value source = view.getViewSource();
-    Value base = valueOf(source, write.getLoc());
-    value = view.scatterInto(builder, write.getLoc(), base, value);
-    if (!value) {
-      auto error = write.emitOpError()
-                   << "writes through '" << view->getName()
-                   << "', whose elements overlap in storage";
-      error.attachNote(view.getLoc()) << "the view is made here";
-      return failure();
+/// Arguments that are declared to be views of another one, or of storage that
+/// is no argument.
+LogicalResult GraphFunctionalizer::bindAliases() {
+  llvm::MapVector<StringAttr, StorageState *> shared;
+  bool ok = true;
+  for (Argument &argument : arguments) {
+    auto alias = argument.role.getProperties().getAs<DictionaryAttr>("alias");
+    if (!alias)
+      continue;
+    Location loc = argument.ref.getLoc();
+    auto of = alias.getAs<StringAttr>("of");
+    auto error = [&] {
+      ok = false;
+      return mlir::emitError(loc) << "'" << argument.role.str() << "' ";
+    };
+    StorageState *storage = of ? shared.lookup(of) : nullptr;
+    bool isOfArgument = of && findValue(func, of.getValue());
+    if (!storage && isOfArgument) {
+      auto base = llvm::find_if(arguments, [&](const Argument &other) {
+        return other.role.getName() == of && other.view &&
+               !other.view->source && !other.role.has("alias");
+      });
+      if (base == arguments.end()) {
+        error() << "is declared to share the storage of '" << of.getValue()
+                << "', so expected that to be a ref of its own";
+        continue;
+      }
+      storage = base->view->storage;
+    } else if (!storage) {
+      auto type = alias.getAs<TypeAttr>("type");
+      if (!of || !type || !isTensorType(type.getValue())) {
+        error() << "is declared to share storage that is no argument, so "
+                   "expected 'of' and the 'type' of that storage";
+        continue;
+      }
+      auto tensor = cast<RankedTensorType>(type.getValue());
+      storage = functionalizer.views.addStorage(
+          tensor, ConstantOp::splat(builder, loc, tensor, 0), loc);
     }
-    ref = source;
-    written.push_back({ref, value});
+    shared[of] = storage;
+    View *view = functionalizer.views.add(storage->whole,
+                                          alias.getAs<ArrayAttr>("views"), loc);
+    if (view && view->type != argument.value.getType()) {
+      error() << "is declared to show " << view->type << " of '"
+              << of.getValue() << "', but is of type "
+              << argument.value.getType();
+      view = nullptr;
+    }
+    if (!view) {
+      ok = false;
+      continue;
+    }
+    argument.view = view;
+    functionalizer.bind(argument.ref, view);
+    // The storage is put together from the arguments that show it.
+    if (storage->role)
+      continue;
+    View *culprit = nullptr;
+    SmallVector<std::pair<View *, Value>> written;
+    Value whole = functionalizer.views.scatter(view, argument.value, loc,
+                                               culprit, written);
+    if (!whole) {
+      error() << "is declared to show elements that overlap each other";
+      continue;
+    }
+    functionalizer.views.overwrite(storage, whole);
+    if (functionalizer.isTracked(argument.value))
+      functionalizer.addTracked(whole);
   }
-  unsigned now = ++version[ref];
-  for (auto [view, elements] : written)
-    seen[view] = {elements, now};
-  return success();
+  // From here on, versions count the program's writes.
+  for (auto [name, storage] : shared)
+    if (!storage->role) {
+      storage->version = 0;
+      storage->whole->version = 0;
+    }
+  return success(ok);
 }
 
-LogicalResult Functionalizer::visit(Operation *op) {
-  auto isRef = [](Value value) { return isa<RefType>(value.getType()); };
-  if (llvm::none_of(op->getOperands(), isRef) &&
-      llvm::none_of(op->getResults(), isRef)) {
-    track(op);
-    return success();
-  }
-  dead.push_back(op);
-  if (isa<RefViewOpInterface>(op))
-    return success();
-  if (auto make = dyn_cast<MakeRefOp>(op)) {
-    seen[make.getRef()] = {make.getValue(), 0};
-    return success();
-  }
-  builder.setInsertionPoint(op);
-  Operation *before = op->getPrevNode();
-  if (auto read = dyn_cast<ReadOp>(op))
-    read.getValue().replaceAllUsesWith(valueOf(read.getRef(), op->getLoc()));
-  else if (!isa<WriteOp>(op))
-    return op->emitOpError() << "uses a ref, but is neither a view, a read nor "
-                                "a write of it";
-  else if (failed(visitWrite(cast<WriteOp>(op))))
-    return failure();
-  // What a write in a no-grad region makes belongs to that region.
-  for (Operation *made = before ? before->getNextNode() : &block.front();
-       made != op; made = made->getNextNode()) {
-    if (isa<WriteOp>(op) && op->hasAttr(kNoGradAttr))
-      made->setAttr(kNoGradAttr, builder.getUnitAttr());
-    track(made);
-  }
-  return success();
-}
-
-/// Outputs first, then the updates in the order of the arguments.
-void Functionalizer::finish(func::ReturnOp terminator) {
-  builder.setInsertionPoint(terminator);
-  SmallVector<Value> results;
-  SmallVector<Attribute> attributes;
-  for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
-    results.push_back(isa<RefType>(value.getType())
-                          ? valueOf(value, terminator.getLoc())
-                          : value);
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(kRoleAttr, roleOfResult(func, i))));
-  }
+/// Bytes that are written as one type and differentiated as another have no
+/// gradient.
+LogicalResult GraphFunctionalizer::checkAliases() {
+  bool ok = true;
   for (const Argument &argument : arguments) {
-    Value now = known(argument.ref);
+    if (!hasBitcast(argument.view) || !argument.view->storage->lastWrite)
+      continue;
+    for (const Argument &other : arguments) {
+      if (other.view->storage != argument.view->storage ||
+          !other.role.has("requires_grad"))
+        continue;
+      auto error = argument.view->storage->lastWrite->emitOpError()
+                   << "writes storage that '" << argument.role.str()
+                   << "' shows as " << argument.view->type.getElementType()
+                   << " and '" << other.role.str() << "', which requires grad, "
+                   << "as " << other.view->type.getElementType();
+      error.attachNote(argument.ref.getLoc()) << "it is declared here";
+      ok = false;
+    }
+  }
+  return success(ok);
+}
+
+GraphFunctionalizer::Argument *
+GraphFunctionalizer::argumentOf(const StorageState *storage) {
+  for (Argument &argument : arguments)
+    if (argument.view->storage == storage && !argument.view->source)
+      return &argument;
+  return nullptr;
+}
+
+DictionaryAttr GraphFunctionalizer::aliasOf(StringRef kind, StringAttr name,
+                                            const View *base,
+                                            const View *view) {
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr(kind, name),
+       builder.getNamedAttr("views", stepsBetween(base, view))});
+}
+
+/// What the program did to the handles of its arguments, and to the size of
+/// their storages.
+LogicalResult GraphFunctionalizer::describeHandles() {
+  bool ok = true;
+  for (Argument &argument : arguments) {
+    const Functionalizer::Handle &handle =
+        functionalizer.handleOf(argument.ref);
+    const StorageState *storage = argument.view->storage;
+    RoleAttr &role = argument.role;
+    if (storage->isFreed != storage->wasFreed && !argument.view->source) {
+      int64_t elements =
+          storage->isFreed ? 0 : storage->whole->type.getNumElements();
+      role = role.with("resize", builder.getI64IntegerAttr(elements));
+    }
+    if (handle.now == handle.before)
+      continue;
+    if (handle.now->storage == handle.before->storage &&
+        isSourceOf(handle.before, handle.now)) {
+      role = role.with(
+          "metadata", aliasOf("of", role.getName(), handle.before, handle.now));
+      continue;
+    }
+    Operation *change = handle.set ? handle.set : handle.transpose;
+    if (role.has("requires_grad") && handle.visibleWrite) {
+      auto error = change->emitOpError()
+                   << "changes the storage of '" << role.str()
+                   << "', which requires grad and is written by "
+                   << whereIs(handle.visibleWrite);
+      error.attachNote(handle.visibleWrite->getLoc()) << "it is written here";
+      ok = false;
+      continue;
+    }
+    Argument *other = nullptr;
+    for (Argument &candidate : arguments)
+      if (&candidate != &argument && candidate.view &&
+          isSourceOf(candidate.view, handle.now) &&
+          (!other || isSourceOf(other->view, candidate.view)))
+        other = &candidate;
+    if (!other) {
+      change->emitOpError()
+          << "gives '" << role.str() << "' storage that no other argument has";
+      ok = false;
+      continue;
+    }
+    role = role.with("storage", aliasOf("of", other->role.getName(),
+                                        other->view, handle.now));
+  }
+  return success(ok);
+}
+
+LogicalResult GraphFunctionalizer::addOutputs() {
+  auto terminator = cast<func::ReturnOp>(block.getTerminator());
+  bool ok = true;
+  for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
+    RoleAttr role = roleOfResult(func, i);
+    View *view = nullptr;
+    Value result = value;
+    if (isa<RefType>(value.getType())) {
+      view = functionalizer.viewOf(value);
+      result = functionalizer.views.read(view);
+      if (!result) {
+        func.emitError() << "'" << role.str() << "' is freed at the end";
+        ok = false;
+      }
+      if (StringAttr whole = partOf(view))
+        role = role.with("part_of", whole);
+    }
+    results.push_back({result, role, view});
+  }
+  return success(ok && succeeded(describeSharing()));
+}
+
+/// Outputs that are refs share the storage of an argument, or of each other.
+LogicalResult GraphFunctionalizer::describeSharing() {
+  bool ok = true;
+  for (Result &result : results) {
+    if (!result.view)
+      continue;
+    // The argument, or else the output, that it is a view of by the fewest
+    // steps.
+    const Argument *argument = nullptr;
+    for (const Argument &candidate : arguments)
+      if (isSourceOf(candidate.view, result.view) &&
+          (!argument || isSourceOf(argument->view, candidate.view)))
+        argument = &candidate;
+    if (argument) {
+      result.role =
+          result.role.with("alias", aliasOf("of", argument->role.getName(),
+                                            argument->view, result.view));
+      continue;
+    }
+    const Result *base = nullptr;
+    for (const Result &candidate : results) {
+      bool isBefore = candidate.view != result.view || &candidate < &result;
+      if (&candidate == &result || !candidate.view || !isBefore ||
+          !isSourceOf(candidate.view, result.view))
+        continue;
+      // The largest: what others are views of is no view itself.
+      if (!base || isSourceOf(candidate.view, base->view))
+        base = base && base->view == candidate.view ? base : &candidate;
+    }
+    if (base) {
+      result.role =
+          result.role.with("alias", aliasOf("output", base->role.getName(),
+                                            base->view, result.view));
+      continue;
+    }
+    for (const Result &other : results) {
+      if (&other >= &result)
+        break;
+      if (!other.view || isSourceOf(result.view, other.view) ||
+          !mayOverlap(other.view, result.view))
+        continue;
+      auto error = func.emitError()
+                   << "outputs '" << other.role.getName().getValue()
+                   << "' and '" << result.role.getName().getValue()
+                   << "' overlap in storage that no output and no argument "
+                      "shows whole; return the tensor that they are views of "
+                      "as well";
+      error.attachNote(result.view->loc)
+          << "'" << result.role.getName().getValue() << "' is made here";
+      ok = false;
+    }
+  }
+  return success(ok);
+}
+
+/// The new values of storages, in the order of the arguments.
+void GraphFunctionalizer::addUpdates() {
+  for (const Argument &argument : arguments) {
+    const StorageState *storage = argument.view->storage;
+    if (!storage->lastWrite || storage->isFreed)
+      continue;
+    // One argument that shows all of it is enough.
+    if (argument.view->source && argumentOf(storage))
+      continue;
+    Value now = functionalizer.views.read(argument.view);
     if (now == argument.value)
       continue;
-    results.push_back(now);
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        kRoleAttr, RoleAttr::get(func.getContext(), RoleKind::Update,
-                                 argument.role.getName().getValue()))));
+    auto role = RoleAttr::get(builder.getContext(), RoleKind::Update,
+                              argument.role.getName().getValue());
+    Operation *write = storage->lastWrite;
+    if (storage->visibleWrite) {
+      role = role.withUnit("visible");
+      write = storage->visibleWrite;
+    }
+    role = role.with("where", builder.getStringAttr(whereIs(write)));
+    results.push_back({now, role, nullptr});
   }
-  terminator->setOperands(results);
-  for (Operation *op : llvm::reverse(dead))
-    op->erase();
+}
+
+/// A private copy is what the storage holds when the forward is over, and
+/// nobody else sees it.
+LogicalResult GraphFunctionalizer::checkPrivateStates() {
+  bool ok = true;
+  for (const Functionalizer::PrivateState &state :
+       functionalizer.privateStates) {
+    CustomVjpOp op = state.op;
+    if (state.storage->version != state.version) {
+      auto error = op.emitOpError()
+                   << "has a backward that uses a ref to an intermediate which "
+                      "the forward writes later; save the value instead";
+      error.attachNote(state.storage->lastWrite->getLoc())
+          << "it is written here";
+      ok = false;
+    }
+    if (!state.isWritten)
+      continue;
+    for (const Result &result : results) {
+      if (!result.view || result.view->storage != state.storage)
+        continue;
+      std::string message =
+          "the backward writes storage that '" + result.role.str() + "' shows";
+      SmallVector<Attribute> rejected;
+      if (op.getRejected())
+        llvm::append_range(rejected, *op.getRejected());
+      rejected.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("message", builder.getStringAttr(message)),
+           builder.getNamedAttr("loc", LocationAttr(op.getLoc()))}));
+      op.setRejectedAttr(builder.getArrayAttr(rejected));
+    }
+  }
+  return success(ok);
+}
+
+void GraphFunctionalizer::finish() {
+  SmallVector<Value> values;
+  SmallVector<Attribute> resultRoles, argumentRoles;
+  auto dictionary = [&](RoleAttr role) {
+    return builder.getDictionaryAttr(builder.getNamedAttr(kRoleAttr, role));
+  };
+  for (const Result &result : results) {
+    values.push_back(result.value);
+    resultRoles.push_back(dictionary(result.role));
+  }
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+    argumentRoles.push_back(dictionary(roleOfArgument(func, i)));
+  for (const Argument &argument : arguments)
+    if (auto i = findValue(func, argument.role.getName()))
+      argumentRoles[*i] = dictionary(argument.role);
+  block.getTerminator()->setOperands(values);
+  functionalizer.eraseRefOps();
   for (const Argument &argument : arguments)
     block.eraseArgument(cast<BlockArgument>(argument.ref).getArgNumber());
   func.setFunctionType(builder.getFunctionType(block.getArgumentTypes(),
-                                               TypeRange(ValueRange(results))));
-  func.setResAttrsAttr(builder.getArrayAttr(attributes));
+                                               TypeRange(ValueRange(values))));
+  func.setArgAttrsAttr(builder.getArrayAttr(argumentRoles));
+  func.setResAttrsAttr(builder.getArrayAttr(resultRoles));
 }
 
-LogicalResult Functionalizer::run() {
-  replaceArguments();
-  bool ok = true;
-  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
-    ok &= succeeded(visit(&op));
+LogicalResult GraphFunctionalizer::run() {
+  if (failed(replaceArguments()) || failed(functionalizer.run()))
+    return failure();
+  // Everything that is wrong at the end is reported at once.
+  bool ok = succeeded(checkAliases());
+  ok &= succeeded(describeHandles());
+  ok &= succeeded(addOutputs());
+  ok &= succeeded(checkPrivateStates());
   if (!ok)
     return failure();
-  finish(cast<func::ReturnOp>(block.getTerminator()));
+  addUpdates();
+  finish();
   return success();
 }
 
@@ -258,7 +456,8 @@ struct FunctionalizeRefs
                             "block";
       return signalPassFailure();
     }
-    if (failed(verifySignature(graph)) || failed(Functionalizer(graph).run()) ||
+    if (failed(verifySignature(graph)) ||
+        failed(GraphFunctionalizer(graph).run()) ||
         failed(leavePhase(module, "functionalize")))
       signalPassFailure();
   }

@@ -149,6 +149,10 @@ const Row kRows[] = {
      "tandem.concat %0, %1, %2 dim 1 : tensor<2x1x2xf32>, tensor<2x4x2xf32>, "
      "tensor<2x2x2xf32> -> tensor<2x7x2xf32>",
      "tensor<2x7x2xf32>"},
+    {"as_strided_overlapping", "%0: tensor<2x6xf32>",
+     "tandem.as_strided %0 sizes [2, 3] strides [2, 3] offset 1 : "
+     "tensor<2x6xf32> -> tensor<2x3xf32>",
+     "tensor<2x3xf32>"},
     {"concat_one", "%0: tensor<3xi1>",
      "tandem.concat %0 dim 0 : tensor<3xi1> -> tensor<3xi1>", "tensor<3xi1>", 1,
      0, 1, 2},

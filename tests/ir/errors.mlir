@@ -1533,7 +1533,7 @@ func.func @f(%v: tensor<3xf32>) {
 // -----
 
 func.func @f(%v: tensor<3xf32>) {
-  // expected-error@+1 {{expects parent op 'tandem.kernel'}}
+  // expected-error@+1 {{expects parent op to be one of 'tandem.kernel, tandem.custom_vjp'}}
   tandem.yield %v : tensor<3xf32>
   return
 }

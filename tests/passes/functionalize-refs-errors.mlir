@@ -32,17 +32,3 @@ module @overlap attributes {tandem.phase = "capture"} {
     return
   }
 }
-
-// -----
-
-module @no_grad attributes {tandem.phase = "capture"} {
-  func.func @graph(
-      %w: tensor<4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
-      %v: tensor<4xf32> {tandem.role = #tandem.role<input "v">}) {
-    %y = tandem.exp %w : tensor<4xf32>
-    %r = tandem.make_ref %y : tensor<4xf32>
-    // expected-error@+1 {{in a no-grad region overwrites a value that gradients flow through}}
-    tandem.write %v into %r {tandem.no_grad} : tensor<4xf32>, !tandem.ref<4xf32>
-    return
-  }
-}

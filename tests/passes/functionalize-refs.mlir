@@ -8,7 +8,7 @@ module @reads attributes {tandem.phase = "capture"} {
   // CHECK: func.func @graph(%[[X:.*]]: tensor<4xf32> {tandem.role = #tandem.role<input "x">},
   // CHECK-SAME: %[[S:.*]]: tensor<4xf32> {tandem.role = #tandem.role<state "s">})
   // CHECK-SAME: -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">},
-  // CHECK-SAME:     tensor<4xf32> {tandem.role = #tandem.role<update of "s">})
+  // CHECK-SAME:     tensor<4xf32> {tandem.role = #tandem.role<update of "s" {{.*}}>})
   func.func @graph(
       %x: !tandem.ref<4xf32> {tandem.role = #tandem.role<input "x">},
       %s: !tandem.ref<4xf32> {tandem.role = #tandem.role<state "s">})
@@ -109,6 +109,24 @@ module @no_grad attributes {tandem.phase = "capture"} {
     // CHECK: tandem.reshape %{{.*}} to [2, 2] {tandem.no_grad}
     %f = tandem.reshape %s to [4] : !tandem.ref<2x2xf32> -> !tandem.ref<4xf32>
     tandem.write %v into %f {tandem.no_grad} : tensor<4xf32>, !tandem.ref<4xf32>
+    return
+  }
+}
+
+// -----
+
+// A hidden write changes the value; the gradient passes as if it had not.
+// CHECK-LABEL: module @hidden
+module @hidden attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %w: !tandem.ref<4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+      %v: tensor<4xf32> {tandem.role = #tandem.role<input "v">}) {
+    // CHECK: %[[W:.*]]: tensor<4xf32> {tandem.role = #tandem.role<param "w"
+    // CHECK-SAME: %[[V:.*]]: tensor<4xf32> {tandem.role = #tandem.role<input "v">}
+    // CHECK-SAME: -> (tensor<4xf32> {tandem.role = #tandem.role<update of "w" {where = "'tandem.write' at {{.*}}"}>})
+    // CHECK-NEXT: %[[NEW:.*]] = tandem.pass_grad %[[W]], %[[V]]
+    // CHECK-NEXT: return %[[NEW]]
+    tandem.write %v into %w {tandem.no_grad} : tensor<4xf32>, !tandem.ref<4xf32>
     return
   }
 }

@@ -1,5 +1,5 @@
 //===- BuildOp.cpp - makes ops from names and attributes ------------------===//
-#include "compiler/BuildOp.h"
+#include "ir/BuildOp.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"

@@ -1,0 +1,241 @@
+//===- Views.cpp - what refs show, as values ------------------------------===//
+#include "passes/functionalize/Views.h"
+
+#include "ir/BuildOp.h"
+#include "ir/Ops.h"
+#include "ir/reference/Array.h"
+
+#include "llvm/ADT/BitVector.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tandem;
+
+static RankedTensorType tensorOf(Type type) {
+  if (auto ref = dyn_cast<RefType>(type))
+    return ref.getTensorType();
+  return cast<RankedTensorType>(type);
+}
+
+StorageState *Views::addStorage(RankedTensorType type, Value value,
+                                Location loc) {
+  StorageState &storage = storages.emplace_back();
+  View &whole = views.emplace_back(loc);
+  whole.storage = &storage;
+  whole.type = type;
+  whole.value = value;
+  storage.whole = &whole;
+  return &storage;
+}
+
+View *Views::intern(View *source, StringAttr op, DictionaryAttr attributes,
+                    RankedTensorType type, Location loc) {
+  for (View *view : source->views)
+    if (view->op == op && view->attributes == attributes && view->type == type)
+      return view;
+  View &view = views.emplace_back(loc);
+  view.storage = source->storage;
+  view.source = source;
+  view.op = op;
+  view.attributes = attributes;
+  view.type = type;
+  view.isHidden = source->isHidden || attributes.contains(kNoGradAttr) ||
+                  op.getValue() == DetachOp::getOperationName();
+  source->views.push_back(&view);
+  return &view;
+}
+
+View *Views::add(View *source, Operation *op) {
+  RankedTensorType type = tensorOf(op->getResult(0).getType());
+  // The same shape again, say, is the same view.
+  if (isa<ReshapeOp>(op) && type == source->type && !op->hasAttr(kNoGradAttr))
+    return source;
+  return intern(source, op->getName().getIdentifier(), op->getAttrDictionary(),
+                type, op->getLoc());
+}
+
+View *Views::addTransposed(View *source, int64_t a, int64_t b, Location loc) {
+  SmallVector<int64_t> permutation(source->type.getRank());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[a], permutation[b]);
+  auto op = builder.getStringAttr(PermuteOp::getOperationName());
+  // One permutation of another is one; none at all is the source itself.
+  if (source->source && source->op == op && source->attributes.size() == 1) {
+    auto before = source->attributes.getAs<DenseI64ArrayAttr>("permutation");
+    SmallVector<int64_t> both;
+    for (int64_t d : permutation)
+      both.push_back(before[d]);
+    permutation = both;
+    source = source->source;
+  }
+  if (llvm::is_sorted(permutation))
+    return source;
+  SmallVector<int64_t> shape;
+  for (int64_t d : permutation)
+    shape.push_back(source->type.getDimSize(d));
+  auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
+      "permutation", builder.getDenseI64ArrayAttr(permutation)));
+  return intern(source, op, attributes, source->type.clone(shape), loc);
+}
+
+View *Views::add(View *source, ArrayAttr steps, Location loc) {
+  for (Attribute attribute : steps) {
+    NamedAttrList attributes(cast<DictionaryAttr>(attribute));
+    auto name = cast<StringAttr>(attributes.erase("op"));
+    SmallVector<Type> types;
+    if (auto element = dyn_cast_or_null<TypeAttr>(attributes.erase("type")))
+      types.push_back(source->type.clone(element.getValue()));
+    // Made of a stand-in, for its type.
+    Value any = UndefinedOp::create(builder, loc, source->type);
+    auto made = buildOp(builder, loc, name, any, attributes, types);
+    View *view = nullptr;
+    if (succeeded(made)) {
+      if (isa<RefViewOpInterface>(*made))
+        view = add(source, *made);
+      else
+        mlir::emitError(loc)
+            << "expected views, but got '" << name.getValue() << "'";
+      (*made)->erase();
+    }
+    any.getDefiningOp()->erase();
+    if (!view)
+      return nullptr;
+    source = view;
+  }
+  return source;
+}
+
+View *Views::rebase(View *view, StorageState *storage) {
+  if (!view->source)
+    return storage->whole;
+  return intern(rebase(view->source, storage), view->op, view->attributes,
+                view->type, view->loc);
+}
+
+Operation *Views::build(const View *view, Value source) {
+  OperationState state(view->loc, view->op.getValue(), source, view->type,
+                       view->attributes.getValue());
+  return builder.create(state);
+}
+
+Value Views::known(const View *view) const {
+  return view->version == view->storage->version ? view->value : Value();
+}
+
+Value Views::read(View *view) {
+  if (view->storage->isFreed)
+    return {};
+  if (Value value = known(view))
+    return value;
+  view->value = build(view, read(view->source))->getResult(0);
+  view->version = view->storage->version;
+  return view->value;
+}
+
+Value Views::scatter(View *view, Value value, Location loc, View *&culprit,
+                     SmallVectorImpl<std::pair<View *, Value>> &written) {
+  written.push_back({view, value});
+  for (; view->source; view = view->source) {
+    Value base = read(view->source);
+    Operation *op = build(view, base);
+    value = cast<RefViewOpInterface>(op).scatterInto(builder, loc, base, value);
+    op->erase();
+    if (!value) {
+      culprit = view;
+      return {};
+    }
+    written.push_back({view->source, value});
+  }
+  return value;
+}
+
+void Views::overwrite(StorageState *storage, Value value) {
+  ++storage->version;
+  storage->whole->value = value;
+  storage->whole->version = storage->version;
+}
+
+//===----------------------------------------------------------------------===//
+// What views have to do with each other
+//===----------------------------------------------------------------------===//
+
+bool tandem::isSourceOf(const View *base, const View *view) {
+  for (; view; view = view->source)
+    if (view == base)
+      return true;
+  return false;
+}
+
+ArrayAttr tandem::stepsBetween(const View *base, const View *view) {
+  SmallVector<Attribute> steps;
+  MLIRContext *context = view->type.getContext();
+  for (; view != base; view = view->source) {
+    // What the op knows of itself, and not what is noted beside it.
+    NamedAttrList step;
+    StringRef name = view->op.getValue();
+    name.consume_front("tandem.");
+    step.set("op", StringAttr::get(context, name));
+    for (NamedAttribute attribute : view->attributes)
+      if (!attribute.getName().getValue().starts_with("tandem."))
+        step.push_back(attribute);
+    if (view->type.getElementType() != view->source->type.getElementType())
+      step.set("type", TypeAttr::get(view->type.getElementType()));
+    steps.push_back(step.getDictionary(context));
+  }
+  std::reverse(steps.begin(), steps.end());
+  return ArrayAttr::get(context, steps);
+}
+
+StringAttr tandem::partOf(const View *view) {
+  for (; view->source; view = view->source)
+    if (auto whole = view->attributes.getAs<StringAttr>(kPartOfAttr))
+      return whole;
+  return {};
+}
+
+bool tandem::hasBitcast(const View *view) {
+  for (; view->source; view = view->source)
+    if (view->op.getValue() == BitcastOp::getOperationName())
+      return true;
+  return false;
+}
+
+/// The positions in the storage of the view's elements, in order.
+static std::vector<double> positionsOf(const View *view) {
+  reference::Array positions(view->type.getShape());
+  if (!view->source) {
+    std::iota(positions.data.begin(), positions.data.end(), 0.0);
+    return positions.data;
+  }
+  reference::Array from(view->source->type.getShape());
+  from.data = positionsOf(view->source);
+  if (view->op.getValue() == BitcastOp::getOperationName())
+    return from.data;
+  // The view's own reference, applied to positions.
+  OpBuilder builder(view->type.getContext());
+  OwningOpRef<Operation *> any(
+      UndefinedOp::create(builder, view->loc, view->source->type));
+  OperationState state(view->loc, view->op.getValue(), (*any)->getResult(0),
+                       view->type, view->attributes.getValue());
+  OwningOpRef<Operation *> op(builder.create(state));
+  const reference::Array *in = &from;
+  cast<ReferenceOpInterface>(*op).evaluate(in, positions);
+  return positions.data;
+}
+
+bool tandem::mayOverlap(const View *a, const View *b) {
+  if (a->storage != b->storage)
+    return false;
+  // Beyond this, looking at every element takes too long.
+  constexpr int64_t limit = 1 << 22;
+  int64_t elements = a->storage->whole->type.getNumElements();
+  if (elements > limit)
+    return true;
+  llvm::BitVector seen(elements);
+  for (double position : positionsOf(a))
+    seen.set(static_cast<unsigned>(position));
+  return llvm::any_of(positionsOf(b), [&](double position) {
+    return seen.test(static_cast<unsigned>(position));
+  });
+}
