@@ -116,7 +116,10 @@ View *Views::rebase(View *view, StorageState *storage) {
 Operation *Views::build(const View *view, Value source) {
   OperationState state(view->loc, view->op.getValue(), source, view->type,
                        view->attributes.getValue());
-  return builder.create(state);
+  Operation *op = builder.create(state);
+  // Said of outputs by their roles.
+  op->removeAttr(kPartOfAttr);
+  return op;
 }
 
 Value Views::known(const View *view) const {
