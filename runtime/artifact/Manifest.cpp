@@ -52,18 +52,106 @@ Json kernelJson(const Kernel &kernel) {
           {"bytes", kernel.bytes},   {"scratch_bytes", kernel.scratchBytes}};
 }
 
+template <typename T, typename Fn>
+Json listJson(const std::vector<T> &list, Fn fn) {
+  Json json = Json::array();
+  for (const T &item : list)
+    json.push_back(fn(item));
+  return json;
+}
+
+Json viewJson(const View &view) {
+  Json json = {{"op", spelling(view.op)}};
+  switch (view.op) {
+  case View::Op::Reshape:
+    json["shape"] = view.shape;
+    break;
+  case View::Op::Permute:
+    json["permutation"] = view.dims;
+    break;
+  case View::Op::Slice:
+    json["starts"] = view.starts;
+    json["limits"] = view.limits;
+    json["strides"] = view.strides;
+    break;
+  case View::Op::Broadcast:
+    json["shape"] = view.shape;
+    json["dims"] = view.dims;
+    break;
+  case View::Op::AsStrided:
+    json["sizes"] = view.shape;
+    json["strides"] = view.strides;
+    json["offset"] = view.offset;
+    break;
+  case View::Op::Bitcast:
+    json["dtype"] = spelling(view.dtype);
+    break;
+  case View::Op::Detach:
+    break;
+  }
+  return json;
+}
+
+void addAlias(Json &json, const Alias &alias) {
+  if (!alias.output.empty())
+    json["output"] = alias.output;
+  else
+    json["of"] = alias.of;
+  if (alias.storage) {
+    json["dtype"] = spelling(alias.storage->dtype);
+    json["shape"] = alias.storage->shape;
+  }
+  json["views"] = listJson(alias.views, viewJson);
+}
+
+Json aliasJson(const Alias &alias) {
+  Json json = Json::object();
+  addAlias(json, alias);
+  return json;
+}
+
+Json outputAliasJson(const OutputAlias &output) {
+  Json json = {{"name", output.name},
+               {"dtype", spelling(output.dtype)},
+               {"shape", output.shape}};
+  addAlias(json, output.alias);
+  if (!output.partOf.empty())
+    json["part_of"] = output.partOf;
+  return json;
+}
+
 Json slotJson(const Slot &slot, bool isArgument) {
   Json json = {{"role", spelling(slot.role)}, {"name", slot.name}};
   bool named = slot.role == Role::Input || slot.role == Role::Param ||
                slot.role == Role::State;
-  if (isArgument && named)
-    return json;
-  json["dtype"] = spelling(slot.dtype);
-  json["shape"] = slot.shape;
-  if (slot.role == Role::Update)
+  if (!isArgument || !named) {
+    json["dtype"] = spelling(slot.dtype);
+    json["shape"] = slot.shape;
+  }
+  if (!isArgument && slot.role == Role::Update)
     json["in_place"] = slot.inPlace;
   if (!isArgument && slot.role == Role::Saved)
     json["reason"] = slot.reason;
+  if (slot.alias)
+    json["alias"] = aliasJson(*slot.alias);
+  if (slot.freed)
+    json["freed"] = true;
+  if (slot.metadata)
+    json["metadata"] = aliasJson(*slot.metadata);
+  if (slot.storage)
+    json["storage"] = aliasJson(*slot.storage);
+  if (slot.resize)
+    json["resize"] = *slot.resize;
+  if (slot.asFound)
+    json["as_found"] = true;
+  if (slot.unchecked)
+    json["unchecked"] = true;
+  if (slot.visible)
+    json["visible"] = true;
+  if (!slot.needs.empty())
+    json["needs"] = slot.needs;
+  if (!slot.where.empty())
+    json["where"] = slot.where;
   return json;
 }
 
@@ -83,31 +171,38 @@ Json bufferJson(const Buffer &buffer) {
   return nullptr;
 }
 
-Json launchJson(const Launch &launch) {
-  return {{"kernel", launch.kernel}, {"buffers", launch.buffers},
-          {"reads", launch.reads},   {"writes", launch.writes},
-          {"work", launch.work},     {"grain", launch.grain},
-          {"stream", launch.stream}};
+Json choiceJson(const Choice &choice) {
+  Json json = {{"when", choice.when}};
+  if (choice.copy)
+    json["copy"] = *choice.copy;
+  return json;
 }
 
-template <typename T, typename Fn>
-Json listJson(const std::vector<T> &list, Fn fn) {
-  Json json = Json::array();
-  for (const T &item : list)
-    json.push_back(fn(item));
+Json launchJson(const Launch &launch) {
+  Json json = {{"kernel", launch.kernel}, {"buffers", launch.buffers},
+               {"reads", launch.reads},   {"writes", launch.writes},
+               {"work", launch.work},     {"grain", launch.grain},
+               {"stream", launch.stream}};
+  if (!launch.needs.empty())
+    json["needs"] = launch.needs;
+  if (!launch.choices.empty())
+    json["choices"] = listJson(launch.choices, choiceJson);
   return json;
 }
 
 Json programJson(const Program &program) {
   auto argument = [](const Slot &slot) { return slotJson(slot, true); };
   auto result = [](const Slot &slot) { return slotJson(slot, false); };
-  return {{"name", program.name},
-          {"arguments", listJson(program.arguments, argument)},
-          {"results", listJson(program.results, result)},
-          {"arena_bytes", program.arenaBytes},
-          {"peak_bytes", program.peakBytes},
-          {"buffers", listJson(program.buffers, bufferJson)},
-          {"launches", listJson(program.launches, launchJson)}};
+  Json json = {{"name", program.name},
+               {"arguments", listJson(program.arguments, argument)},
+               {"results", listJson(program.results, result)}};
+  if (!program.aliases.empty())
+    json["aliases"] = listJson(program.aliases, outputAliasJson);
+  json["arena_bytes"] = program.arenaBytes;
+  json["peak_bytes"] = program.peakBytes;
+  json["buffers"] = listJson(program.buffers, bufferJson);
+  json["launches"] = listJson(program.launches, launchJson);
+  return json;
 }
 
 } // namespace
@@ -160,6 +255,22 @@ const Program *Manifest::findProgram(std::string_view name) const {
     if (program.name == name)
       return &program;
   return nullptr;
+}
+
+std::optional<size_t> updatedArgument(const Program &program,
+                                      std::string_view name) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < program.arguments.size(); ++i) {
+    const Slot &slot = program.arguments[i];
+    bool isIt = slot.role <= Role::State
+                    ? slot.name == name
+                    : slot.role == Role::Cotangent &&
+                          name.starts_with(cotangentOf) &&
+                          name.substr(cotangentOf.size()) == slot.name;
+    if (isIt && (!found || slot.asFound))
+      found = i;
+  }
+  return found;
 }
 
 Result<std::string> toJson(const Manifest &manifest) {

@@ -13,6 +13,7 @@
 
 #include "runtime/artifact/DType.h"
 #include "runtime/artifact/Status.h"
+#include "runtime/artifact/View.h"
 
 #include <cstdint>
 #include <optional>
@@ -26,9 +27,6 @@ namespace tandem::artifact {
 inline constexpr int64_t bufferAlignment = 64;
 /// No tensor, arena or scratch is larger than this.
 inline constexpr int64_t maxBytes = int64_t(1) << 48;
-/// No tensor has more dimensions.
-inline constexpr int maxManifestRank = 16;
-
 enum class Role : uint8_t {
   Input,
   Param,
@@ -97,9 +95,32 @@ struct Kernel {
   bool operator==(const Kernel &) const = default;
 };
 
+/// Which cotangents must be defined: of each group of names at least one.
+/// Empty: always true.
+using Condition = std::vector<std::vector<std::string>>;
+
+/// A type of tensors.
+struct TensorType {
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  bool operator==(const TensorType &) const = default;
+};
+
+/// A view of another value. Exactly one of `of` and `output` is not empty.
+struct Alias {
+  std::string of;     ///< an argument; or a storage that is no argument
+  std::string output; ///< an output of the same program
+  std::vector<View> views;
+  /// Of the storage `of`, where that is no argument.
+  std::optional<TensorType> storage;
+  bool operator==(const Alias &) const = default;
+};
+
 /// An argument or result of a program. `dtype` and `shape` are always filled;
 /// in JSON those of an argument with role input, param or state are left out,
-/// because `values` has them.
+/// because `values` has them. What the call does to the handle of an input
+/// (`metadata`, `storage`) and to the storage that it had at the call
+/// (`resize`), it does when the program has run, the storage first.
 struct Slot {
   Role role = Role::Input;
   std::string name;
@@ -107,7 +128,35 @@ struct Slot {
   std::vector<int64_t> shape;
   bool inPlace = false; ///< updates only: the result is the argument's storage
   std::string reason;   ///< saved results only: why it is saved
+  /// Of an input: it is declared to share memory, as this view. Of a saved
+  /// result: it is the output's storage, in no buffer of its own.
+  std::optional<Alias> alias = std::nullopt;
+  bool freed = false; ///< inputs: its storage has no bytes at the call
+  /// Inputs: the handle shows these views of itself afterwards.
+  std::optional<Alias> metadata = std::nullopt;
+  /// Inputs: the handle shows these views of the argument `of` afterwards.
+  std::optional<Alias> storage = std::nullopt;
+  /// Inputs: the elements of the storage afterwards.
+  std::optional<int64_t> resize = std::nullopt;
+  /// Arguments of a backward: the value as the backward finds it, and not that
+  /// of the forward's call.
+  bool asFound = false;
+  bool unchecked = false; ///< saved, inputs: no version is compared
+  bool visible = false;   ///< updates: a write that is differentiated
+  Condition needs = {};   ///< grads and updates: else it is undefined
+  std::string where = {}; ///< for messages: "'tandem.sin' at m.mlir:7:3"
   bool operator==(const Slot &) const = default;
+};
+
+/// An output that is a view of an argument, or of an output in a buffer.
+struct OutputAlias {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  Alias alias;
+  /// Not empty: one of several pieces of a value, made by the op of this name.
+  std::string partOf;
+  bool operator==(const OutputAlias &) const = default;
 };
 
 /// Where a buffer of a program lies.
@@ -129,25 +178,39 @@ struct Buffer {
   bool operator==(const Buffer &) const = default;
 };
 
+/// What a launch does instead of its kernel, where `when` holds.
+struct Choice {
+  Condition when;
+  /// Nothing: run the kernel. -1: zeros. Else the position in the launch's
+  /// `buffers` of what is copied to the one that it writes.
+  std::optional<int64_t> copy;
+  bool operator==(const Choice &) const = default;
+};
+
 /// One call of a kernel over `work` items.
 struct Launch {
   int64_t kernel = 0;
   std::vector<int64_t> buffers;       ///< indices of the program's buffers
   std::vector<int64_t> reads, writes; ///< positions in `buffers`
   int64_t work = 1, grain = 1, stream = 0;
+  Condition needs = {};             ///< else it does not run
+  std::vector<Choice> choices = {}; ///< the first that holds; none: the kernel
   bool operator==(const Launch &) const = default;
 };
 
 /// A compiled function. "forward" gives what "backward" takes (role saved), and
 /// the inputs, params and states that the backward reads: those have the values
-/// of the forward's call, so the forward must not update them; but one that the
-/// backward updates itself it reads as it is at that time.
+/// of the forward's call, so the forward must not update them, unless the
+/// backward takes them as it finds them. "grad_forward" is a backward that
+/// gives what "grad_backward" takes; it may take inputs and saved values of the
+/// forward, and "grad_backward" may take those that it took.
 struct Program {
   std::string name;
   std::vector<Slot> arguments, results;
   int64_t arenaBytes = 0, peakBytes = 0;
   std::vector<Buffer> buffers;
   std::vector<Launch> launches;
+  std::vector<OutputAlias> aliases; ///< outputs that are no results
   bool operator==(const Program &) const = default;
 };
 
@@ -179,6 +242,17 @@ struct Manifest {
   const Value *findOutput(std::string_view name) const;
   const Program *findProgram(std::string_view name) const;
 };
+
+/// How names speak of what is no value: an update result "cotangent of o" is
+/// the new value of a cotangent, a cotangent "update of x" that of an input's
+/// new value, a cotangent "grad of w" (of grad_backward) that of a gradient.
+inline constexpr std::string_view cotangentOf = "cotangent of ",
+                                  updateOf = "update of ", gradOf = "grad of ";
+
+/// Returns the argument that an update result called `name` is the new value
+/// of: where a backward has two of that name, the one that it takes as found.
+std::optional<size_t> updatedArgument(const Program &program,
+                                      std::string_view name);
 
 /// Returns the deterministic JSON text: one line.
 Result<std::string> toJson(const Manifest &manifest);

@@ -80,6 +80,30 @@ public:
     }
   }
 
+  void integer(const char *key, std::optional<int64_t> &out) {
+    if (find(key, false))
+      integer(key, out.emplace());
+  }
+
+  /// Names in groups, of which each may be empty in form.
+  void condition(const char *key, Condition &out, bool required) {
+    if (!find(key, required))
+      return;
+    each(key, [&](const Json &group, const std::string &at) {
+      std::vector<std::string> &names = out.emplace_back();
+      if (!group.is_array())
+        return wrong(at, "a list", group);
+      int64_t index = 0;
+      for (const Json &item : group) {
+        if (item.is_string())
+          names.push_back(item.get<std::string>());
+        else
+          wrong(child(at, index), "a string", item);
+        ++index;
+      }
+    });
+  }
+
   void integers(const char *key, std::vector<int64_t> &out) {
     each(key, [&](const Json &item, const std::string &at) {
       integer(item, at, out.emplace_back());
@@ -204,8 +228,7 @@ private:
     if (const Json *json = fields.find("init", false))
       init(Fields(*json, child(fields.at(), "init"), problems),
            out.init.emplace());
-    if (fields.find("high", false))
-      fields.integer("high", out.high.emplace());
+    fields.integer("high", out.high);
     fields.finish();
   }
 
@@ -264,6 +287,90 @@ private:
       fields.flag("in_place", out.inPlace);
     if (!isArgument && out.role == Role::Saved)
       fields.text("reason", out.reason, false);
+    alias(fields, "alias", out.alias);
+    fields.flag("freed", out.freed);
+    alias(fields, "metadata", out.metadata);
+    alias(fields, "storage", out.storage);
+    fields.integer("resize", out.resize);
+    fields.flag("as_found", out.asFound);
+    fields.flag("unchecked", out.unchecked);
+    fields.flag("visible", out.visible);
+    fields.condition("needs", out.needs, false);
+    fields.text("where", out.where, false);
+    fields.finish();
+  }
+
+  void view(Fields fields, View &out) {
+    std::string name;
+    fields.text("op", name);
+    std::optional<View::Op> op = parseViewOp(name);
+    if (!op) {
+      if (!name.empty())
+        problems.add(child(fields.at(), "op"), "unknown view '" + name + "'");
+      return;
+    }
+    out.op = *op;
+    switch (*op) {
+    case View::Op::Reshape:
+      fields.integers("shape", out.shape);
+      break;
+    case View::Op::Permute:
+      fields.integers("permutation", out.dims);
+      break;
+    case View::Op::Slice:
+      fields.integers("starts", out.starts);
+      fields.integers("limits", out.limits);
+      fields.integers("strides", out.strides);
+      break;
+    case View::Op::Broadcast:
+      fields.integers("shape", out.shape);
+      fields.integers("dims", out.dims);
+      break;
+    case View::Op::AsStrided:
+      fields.integers("sizes", out.shape);
+      fields.integers("strides", out.strides);
+      fields.integer("offset", out.offset);
+      break;
+    case View::Op::Bitcast:
+      fields.dtype(out.dtype);
+      break;
+    case View::Op::Detach:
+      break;
+    }
+    fields.finish();
+  }
+
+  /// The members of an alias, among others that `fields` may have.
+  void alias(Fields &fields, Alias &out) {
+    fields.text("of", out.of, false);
+    fields.text("output", out.output, false);
+    if (out.of.empty() == out.output.empty())
+      problems.add(fields.at(), "expected one of the fields 'of' and 'output'");
+    fields.each("views", [&](const Json &item, const std::string &at) {
+      view(Fields(item, at, problems), out.views.emplace_back());
+    });
+  }
+
+  void alias(Fields &parent, const char *key, std::optional<Alias> &out) {
+    const Json *json = parent.find(key, false);
+    if (!json)
+      return;
+    Fields fields(*json, child(parent.at(), key), problems);
+    alias(fields, out.emplace());
+    if (fields.find("dtype", false) || fields.find("shape", false)) {
+      TensorType &type = out->storage.emplace();
+      fields.dtype(type.dtype);
+      fields.integers("shape", type.shape);
+    }
+    fields.finish();
+  }
+
+  void outputAlias(Fields fields, OutputAlias &out) {
+    fields.text("name", out.name);
+    fields.dtype(out.dtype);
+    fields.integers("shape", out.shape);
+    alias(fields, out.alias);
+    fields.text("part_of", out.partOf, false);
     fields.finish();
   }
 
@@ -294,6 +401,14 @@ private:
     fields.integer("work", out.work);
     fields.integer("grain", out.grain);
     fields.integer("stream", out.stream);
+    fields.condition("needs", out.needs, false);
+    if (fields.find("choices", false))
+      fields.each("choices", [&](const Json &item, const std::string &at) {
+        Fields choice(item, at, problems);
+        choice.condition("when", out.choices.emplace_back().when, true);
+        choice.integer("copy", out.choices.back().copy);
+        choice.finish();
+      });
     fields.finish();
   }
 
@@ -305,6 +420,10 @@ private:
     fields.each("results", [&](const Json &item, const std::string &at) {
       slot(Fields(item, at, problems), out.results.emplace_back(), false);
     });
+    if (fields.find("aliases", false))
+      fields.each("aliases", [&](const Json &item, const std::string &at) {
+        outputAlias(Fields(item, at, problems), out.aliases.emplace_back());
+      });
     fields.integer("arena_bytes", out.arenaBytes);
     fields.integer("peak_bytes", out.peakBytes);
     fields.each("buffers", [&](const Json &item, const std::string &at) {

@@ -6,8 +6,7 @@
 // values that were checked to be small enough.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/artifact/Manifest.h"
-#include "runtime/artifact/ManifestProblems.h"
+#include "runtime/artifact/ManifestRules.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,15 +20,6 @@ namespace {
 
 /// Also the limit of ThreadPool::run.
 constexpr int64_t maxWork = int64_t(1) << 60;
-
-std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
-  std::string text = std::string(spelling(dtype)) + " [";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
-bool isFloat(DType dtype) { return dtype >= DType::F16; }
 
 /// True for text that a message or a C string can carry.
 bool isName(const std::string &name) {
@@ -56,8 +46,10 @@ Signature signatureOf(const std::string &program) {
   using enum Role;
   if (program == "forward")
     return {{Input, Param, State}, {Output, Saved, Update}};
-  if (program == "backward")
+  if (program == "backward" || program == "grad_backward")
     return {{Cotangent, Saved, Input, Param, State}, {Grad, Update}};
+  if (program == "grad_forward")
+    return {{Cotangent, Saved, Input, Param, State}, {Grad, Saved, Update}};
   if (program == "update")
     return {{Grad, Param, State}, {Update}};
   return {{Input, Param, State}, {Output, Grad, Update}};
@@ -82,8 +74,10 @@ public:
       if (!names.insert(program.name).second)
         problems.add(at + "/name", "'" + program.name + "' is repeated");
       checkProgram(program);
+      checkAliases(manifest, program, at, problems);
+      checkConditions(program, at, problems);
     }
-    checkContext();
+    checkContexts(manifest, problems);
     checkMutations();
     return problems.status();
   }
@@ -110,7 +104,7 @@ private:
         valueByName.emplace(value.name, &value);
       if (!tensorBytes(value.dtype, value.shape))
         problems.add(at + "/shape", "no tensor has the type " +
-                                        shapeText(value.dtype, value.shape));
+                                        typeText(value.dtype, value.shape));
       if (value.requiresGrad &&
           ((value.role != Role::Input && value.role != Role::Param) ||
            !isFloat(value.dtype)))
@@ -195,12 +189,10 @@ private:
 
   void checkProgram(const Program &program) {
     Signature allowed = signatureOf(program.name);
-    arguments.clear();
-    for (const Slot &slot : program.arguments)
-      if (slot.role <= Role::State)
-        arguments.insert(slot.name);
-    checkSlots(program.arguments, allowed.arguments, at + "/arguments", true);
-    checkSlots(program.results, allowed.results, at + "/results", false);
+    checkSlots(program, program.arguments, allowed.arguments, at + "/arguments",
+               true);
+    checkSlots(program, program.results, allowed.results, at + "/results",
+               false);
     inRange(at + "/arena_bytes", program.arenaBytes, 0, maxBytes);
     inRange(at + "/peak_bytes", program.peakBytes, 0, maxBytes);
     checkInPlace(program);
@@ -217,7 +209,8 @@ private:
       const Slot &result = program.results[i];
       std::optional<int64_t> bytes = tensorBytes(result.dtype, result.shape);
       bool written =
-          result.inPlace
+          result.alias ? true // it lies in the output's buffer
+          : result.inPlace
               ? inPlace.count(result.name) &&
                     argumentWritten[inPlace.find(result.name)->second]
               : resultWritten[i];
@@ -228,10 +221,10 @@ private:
     }
   }
 
-  void checkSlots(const std::vector<Slot> &slots,
+  void checkSlots(const Program &program, const std::vector<Slot> &slots,
                   const std::vector<Role> &allowed, const std::string &list,
                   bool isArgument) {
-    std::set<std::pair<Role, std::string>> seen;
+    std::set<std::tuple<Role, std::string, bool>> seen;
     for (size_t i = 0; i < slots.size(); ++i) {
       const Slot &slot = slots[i];
       std::string at = child(list, static_cast<int64_t>(i));
@@ -240,35 +233,33 @@ private:
                                        "' cannot stand here");
       if (!isName(slot.name))
         problems.add(at + "/name", "expected a printable name");
-      if (!seen.insert({slot.role, slot.name}).second)
+      if (!seen.insert({slot.role, slot.name, slot.asFound}).second)
         problems.add(at + "/name", "'" + slot.name + "' is repeated");
       if (!tensorBytes(slot.dtype, slot.shape))
         problems.add(at + "/shape", "no tensor has the type " +
-                                        shapeText(slot.dtype, slot.shape));
+                                        typeText(slot.dtype, slot.shape));
       if (slot.inPlace && (isArgument || slot.role != Role::Update))
         problems.add(at + "/in_place", "expected it on an update only");
       if (slot.role != Role::Saved)
-        checkLink(slot, at);
-      // The runtime has an input's storage only where it is an argument.
+        checkLink(program, slot, at);
+      // The runtime has an input's or cotangent's storage only where it is an
+      // argument.
       auto found = valueByName.find(slot.name);
-      if (slot.role == Role::Update && found != valueByName.end() &&
-          found->second->role == Role::Input && !arguments.count(slot.name))
+      if (slot.role == Role::Update &&
+          (found == valueByName.end() || found->second->role == Role::Input) &&
+          !updatedArgument(program, slot.name))
         problems.add(at, "expected '" + slot.name +
                              "' among the arguments, since it is updated");
     }
   }
 
-  /// A slot other than a saved one speaks of a value; its type is the value's.
-  void checkLink(const Slot &slot, const std::string &at) {
-    bool ofOutput = slot.role == Role::Output || slot.role == Role::Cotangent;
-    const auto &names = ofOutput ? outputByName : valueByName;
-    auto found = names.find(slot.name);
-    bool known = found != names.end();
-    if (known && slot.role <= Role::State)
-      known = found->second->role == slot.role;
-    if (known && slot.role == Role::Grad)
-      known = found->second->role != Role::State;
-    if (!known) {
+  /// A slot other than a saved one speaks of a value; its type is the value's,
+  /// but a gradient may have another floating point type.
+  void checkLink(const Program &program, const Slot &slot,
+                 const std::string &at) {
+    std::optional<TensorType> type = linkedType(program, slot);
+    if (!type) {
+      bool ofOutput = slot.role == Role::Output || slot.role == Role::Cotangent;
       const char *what = ofOutput                    ? "output"
                          : slot.role == Role::Input  ? "input"
                          : slot.role == Role::Param  ? "param"
@@ -279,15 +270,65 @@ private:
                    "there is no " + std::string(what) + " '" + slot.name + "'");
       return;
     }
-    const Value &value = *found->second;
-    if (value.dtype != slot.dtype || value.shape != slot.shape)
+    bool anyFloat = slot.role == Role::Grad && isFloat(slot.dtype);
+    if ((type->dtype != slot.dtype && !anyFloat) || type->shape != slot.shape)
       problems.add(at, "expected '" + slot.name + "' to have the type " +
-                           shapeText(value.dtype, value.shape) + " but got " +
-                           shapeText(slot.dtype, slot.shape));
+                           typeText(type->dtype, type->shape) + " but got " +
+                           typeText(slot.dtype, slot.shape));
     if ((slot.role == Role::Grad || slot.role == Role::Cotangent) &&
-        !isFloat(value.dtype))
+        !isFloat(type->dtype))
       problems.add(at, "expected a floating point type but got '" +
-                           std::string(spelling(value.dtype)) + "'");
+                           std::string(spelling(type->dtype)) + "'");
+  }
+
+  /// The type of what the slot's name speaks of; nothing if there is no such.
+  std::optional<TensorType> linkedType(const Program &program,
+                                       const Slot &slot) const {
+    auto typeOf = [](const auto &names,
+                     std::string_view name) -> std::optional<TensorType> {
+      auto found = names.find(std::string(name));
+      if (found == names.end())
+        return std::nullopt;
+      return TensorType{found->second->dtype, found->second->shape};
+    };
+    std::string_view name = slot.name;
+    auto after = [&](std::string_view prefix) {
+      return name.starts_with(prefix)
+                 ? std::optional(name.substr(prefix.size()))
+                 : std::nullopt;
+    };
+    if (slot.role == Role::Output)
+      return typeOf(outputByName, name);
+    if (slot.role == Role::Cotangent) {
+      if (auto of = after(updateOf))
+        return typeOf(valueByName, *of);
+      if (auto of = after(gradOf); of && program.name == "grad_backward")
+        if (const Program *first = manifest.findProgram("grad_forward"))
+          for (const Slot &result : first->results)
+            if (result.role == Role::Grad && result.name == *of)
+              return TensorType{result.dtype, result.shape};
+      return typeOf(outputByName, name);
+    }
+    if (slot.role == Role::Update || slot.role == Role::Grad)
+      if (auto of = after(cotangentOf)) {
+        const Program *in = slot.role == Role::Update
+                                ? &program
+                                : manifest.findProgram("grad_forward");
+        if (slot.role == Role::Grad && program.name != "grad_backward")
+          in = nullptr;
+        for (size_t i = 0; in && i < in->arguments.size(); ++i)
+          if (const Slot &argument = in->arguments[i];
+              argument.role == Role::Cotangent && argument.name == *of)
+            return TensorType{argument.dtype, argument.shape};
+      }
+    auto found = valueByName.find(slot.name);
+    if (found == valueByName.end())
+      return std::nullopt;
+    Role role = found->second->role;
+    bool fits = slot.role <= Role::State  ? role == slot.role
+                : slot.role == Role::Grad ? role != Role::State
+                                          : true;
+    return fits ? typeOf(valueByName, name) : std::nullopt;
   }
 
   /// Finds the argument that each in-place update writes to.
@@ -297,14 +338,9 @@ private:
       const Slot &result = program.results[r];
       if (!result.inPlace)
         continue;
-      bool found = false;
-      for (size_t a = 0; a < program.arguments.size() && !found; ++a) {
-        const Slot &argument = program.arguments[a];
-        found = argument.role <= Role::State && argument.name == result.name;
-        if (found)
-          inPlace.emplace(result.name, a);
-      }
-      if (!found)
+      if (std::optional<size_t> a = updatedArgument(program, result.name))
+        inPlace.emplace(result.name, *a);
+      else
         problems.add(child(at + "/results", static_cast<int64_t>(r)),
                      "expected '" + result.name +
                          "' among the arguments, since it is updated in place");
@@ -320,13 +356,18 @@ private:
       return;
     }
     if (buffer.place == Buffer::Place::Result) {
-      if (inRange(at + "/index", buffer.index, 0,
-                  static_cast<int64_t>(program.results.size()) - 1) &&
-          program.results[buffer.index].inPlace)
+      if (!inRange(at + "/index", buffer.index, 0,
+                   static_cast<int64_t>(program.results.size()) - 1))
+        return;
+      const Slot &result = program.results[buffer.index];
+      if (result.inPlace)
         problems.add(at + "/index",
-                     "expected the buffer of '" +
-                         program.results[buffer.index].name +
+                     "expected the buffer of '" + result.name +
                          "' to be its argument's, since it is in place");
+      if (result.alias)
+        problems.add(at + "/index", "expected the buffer of '" + result.name +
+                                        "' to be that of '" +
+                                        result.alias->output + "'");
       return;
     }
     int64_t end = buffer.place == Arena ? program.arenaBytes : constantsBytes;
@@ -397,60 +438,26 @@ private:
         index >= program.arguments.size())
       return;
     const Slot &argument = program.arguments[index];
-    auto found = inPlace.find(argument.name);
-    if (argument.role > Role::State || found == inPlace.end() ||
-        found->second != index)
+    // Before a call that keeps the context, the runtime copies what is donated;
+    // but an output's storage is the caller's.
+    bool isDonated = argument.role == Role::Saved && !sharesOutput(argument);
+    bool isUpdated =
+        std::any_of(inPlace.begin(), inPlace.end(),
+                    [&](const auto &entry) { return entry.second == index; });
+    if (!isDonated && !isUpdated)
       problems.add(at, "expected an update in place of '" + argument.name +
                            "', since a launch writes to it");
     argumentWritten[index] = true;
   }
 
-  /// What the backward takes from the forward is what the forward gives.
-  void checkContext() {
-    const Program *forward = manifest.findProgram("forward");
-    const Program *backward = manifest.findProgram("backward");
-    if (!backward)
-      return;
-    std::string list =
-        child("/programs", backward - manifest.programs.data()) + "/arguments";
-    if (!forward) {
-      problems.add("/programs", "expected 'forward' beside 'backward'");
-      return;
-    }
-    for (size_t i = 0; i < backward->arguments.size(); ++i) {
-      const Slot &slot = backward->arguments[i];
-      std::string at = child(list, static_cast<int64_t>(i));
-      auto same = [&](const Slot &other) {
-        return other.name == slot.name && other.role == slot.role;
-      };
-      const auto &given =
-          slot.role == Role::Saved ? forward->results : forward->arguments;
-      auto found = std::find_if(given.begin(), given.end(), same);
-      if (slot.role == Role::Saved || slot.role == Role::Input) {
-        if (found == given.end())
-          problems.add(at, "expected 'forward' to have the " +
-                               std::string(spelling(slot.role)) + " '" +
-                               slot.name + "'");
-        else if (found->dtype != slot.dtype || found->shape != slot.shape)
-          problems.add(at, "expected '" + slot.name + "' to have the type " +
-                               shapeText(found->dtype, found->shape) +
-                               " of 'forward' but got " +
-                               shapeText(slot.dtype, slot.shape));
-      }
-      // The backward speaks of the value at the forward's call, unless it
-      // updates the value itself: then it reads what it finds.
-      if (slot.role <= Role::State && updates(*forward, slot) &&
-          !updates(*backward, slot))
-        problems.add(at, "expected '" + slot.name +
-                             "' to be saved, since 'forward' updates it");
-    }
-  }
-
-  static bool updates(const Program &program, const Slot &slot) {
-    return std::any_of(
-        program.results.begin(), program.results.end(), [&](const Slot &other) {
-          return other.role == Role::Update && other.name == slot.name;
-        });
+  /// True if the saved value lies in an output's storage.
+  bool sharesOutput(const Slot &saved) const {
+    for (const Program &program : manifest.programs)
+      for (const Slot &result : program.results)
+        if (result.role == Role::Saved && result.name == saved.name &&
+            result.alias)
+          return true;
+    return false;
   }
 
   void checkMutations() {
@@ -474,13 +481,18 @@ private:
   ManifestProblems problems;
   std::string at; ///< the program at hand
   std::unordered_map<std::string, const Value *> valueByName, outputByName;
-  /// Of the program at hand: its inputs, params and states; and the argument
-  /// of each in-place update.
-  std::set<std::string> arguments;
+  /// Of the program at hand: the argument of each in-place update.
   std::unordered_map<std::string, size_t> inPlace;
 };
 
 } // namespace
+
+std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
+  std::string text = std::string(spelling(dtype)) + " [";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
 
 Status validate(const Manifest &manifest, int64_t constantsBytes) {
   return Validator(manifest, constantsBytes).run();

@@ -1,0 +1,39 @@
+//===- ManifestRules.h - the rules of a manifest, by concern --------------===//
+//
+// The parts of `validate`. Each adds what is wrong to `problems`; none relies
+// on another having found nothing. Internal to runtime/artifact.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_ARTIFACT_MANIFESTRULES_H
+#define TANDEM_RUNTIME_ARTIFACT_MANIFESTRULES_H
+
+#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/ManifestProblems.h"
+
+namespace tandem::artifact {
+
+/// Returns "f32 [2, 3]".
+std::string typeText(DType dtype, const std::vector<int64_t> &shape);
+
+inline bool isFloat(DType dtype) { return dtype >= DType::F16; }
+
+/// True for a program that takes cotangents.
+bool isBackward(const Program &program);
+
+/// What may stand on a slot of which role; views and their types; outputs that
+/// are no results; handles and storages that change. `at` is the pointer of the
+/// program.
+void checkAliases(const Manifest &manifest, const Program &program,
+                  const std::string &at, ManifestProblems &problems);
+
+/// What runs only where cotangents are defined: names, and that a result that
+/// is there was written.
+void checkConditions(const Program &program, const std::string &at,
+                     ManifestProblems &problems);
+
+/// What a backward takes from its forward is what the forward gives.
+void checkContexts(const Manifest &manifest, ManifestProblems &problems);
+
+} // namespace tandem::artifact
+
+#endif
