@@ -7,6 +7,38 @@
 using namespace mlir;
 using namespace tandem;
 
+//===----------------------------------------------------------------------===//
+// The types of a custom_vjp, of any number
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseOperandTypes(OpAsmParser &parser,
+                                     SmallVectorImpl<Type> &types) {
+  return parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, [&] {
+    return parser.parseType(types.emplace_back());
+  });
+}
+
+static void printOperandTypes(OpAsmPrinter &printer, Operation *,
+                              TypeRange types) {
+  printer << '(' << types << ')';
+}
+
+/// Results stand without parentheses where there are some.
+static ParseResult parseResultTypes(OpAsmParser &parser,
+                                    SmallVectorImpl<Type> &types) {
+  if (succeeded(parser.parseOptionalLParen()))
+    return parser.parseRParen();
+  return parser.parseTypeList(types);
+}
+
+static void printResultTypes(OpAsmPrinter &printer, Operation *,
+                             TypeRange types) {
+  if (types.empty())
+    printer << "()";
+  else
+    printer << types;
+}
+
 #define GET_OP_CLASSES
 #include "ir/ops/Custom.cpp.inc"
 

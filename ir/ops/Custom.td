@@ -56,7 +56,8 @@ def CustomVjpOp : Tandem_Op<"custom_vjp", [IsolatedFromAbove, AttrSizedOperandSe
   let regions = (region SizedRegion<1>:$forward, SizedRegion<1>:$backward);
   let assemblyFormat = [{
     $name `(` $inputs `)` (`refs` `(` $refs^ `)`)? `forward` $forward `backward` $backward
-    attr-dict `:` `(` type($inputs) `)` `,` `(` qualified(type($refs)) `)` `->` type($results)
+    attr-dict `:` custom<OperandTypes>(type($inputs)) `,` custom<OperandTypes>(type($refs))
+    `->` custom<ResultTypes>(type($results))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
