@@ -3,6 +3,7 @@
 #include "ir/ops/Inference.h"
 #include "ir/ops/Scalar.h"
 #include "ir/reference/Array.h"
+#include "ir/reference/Generic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseSet.h"
@@ -171,29 +172,9 @@ Value BitcastOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
   return arith::BitcastOp::create(b, loc, element, x[0]);
 }
 
-/// The bits of a number that an element type holds, as that type has them.
-static APInt bitsOf(Type element, double number) {
-  if (auto type = dyn_cast<FloatType>(element)) {
-    APFloat value(number);
-    bool lost;
-    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                  &lost);
-    return value.bitcastToAPInt();
-  }
-  return APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(number),
-               /*isSigned=*/true, /*implicitTrunc=*/true);
-}
-
 double BitcastOp::referenceScalar(ArrayRef<double> x) {
-  APInt bits = bitsOf(tensorOf(getX().getType()).getElementType(), x[0]);
-  Type element = tensorOf(getType()).getElementType();
-  auto type = dyn_cast<FloatType>(element);
-  if (!type)
-    return static_cast<double>(bits.getSExtValue());
-  APFloat value(type.getFloatSemantics(), bits);
-  bool lost;
-  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
-  return value.convertToDouble();
+  return reference::bitcastElement(tensorOf(getX().getType()).getElementType(),
+                                   tensorOf(getType()).getElementType(), x[0]);
 }
 
 Value BitcastOp::scatterInto(OpBuilder &b, Location loc, Value base,

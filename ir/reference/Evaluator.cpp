@@ -1,16 +1,11 @@
 //===- Evaluator.cpp - runs whole functions in double ---------------------===//
-//
-// Tensors are arrays. A ref is a storage and, for each of its elements, the
-// position in that storage: a view of a ref is then the view's own reference
-// evaluation, applied to positions.
-//
-//===----------------------------------------------------------------------===//
 #include "ir/reference/Evaluator.h"
 
 #include "ir/Ops.h"
+#include "ir/Signature.h"
+#include "ir/reference/Arguments.h"
 
-#include <memory>
-#include <numeric>
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -18,54 +13,55 @@ using namespace tandem::reference;
 
 namespace {
 
-struct RefArray {
-  std::shared_ptr<Array> storage;
-  Array positions;
-
-  Array read() const {
-    Array value(positions.shape);
-    for (int64_t i = 0, n = value.size(); i < n; ++i)
-      value[i] = (*storage)[static_cast<int64_t>(positions[i])];
-    return value;
-  }
-  void write(const Array &value) const {
-    for (int64_t i = 0, n = value.size(); i < n; ++i)
-      (*storage)[static_cast<int64_t>(positions[i])] = value[i];
-  }
-  /// The whole of new storage.
-  static RefArray make(const Array &value) {
-    RefArray ref{std::make_shared<Array>(value), Array(value.shape)};
-    std::iota(ref.positions.data.begin(), ref.positions.data.end(), 0.0);
-    return ref;
-  }
-};
+using Value_ = std::optional<Array>;
 
 /// The values of one block while it is evaluated.
 class Frame {
 public:
+  /// `defined`: the names of the cotangents that are.
+  explicit Frame(const llvm::StringSet<> &defined) : defined(defined) {}
+
   LogicalResult run(Block &block);
-  void bind(Value value, const Array &array) {
-    if (isa<RefType>(value.getType()))
-      refs.try_emplace(value, RefArray::make(array));
-    else
-      tensors.try_emplace(value, array);
+  void bind(Value value, Value_ array) {
+    tensors.insert_or_assign(value, std::move(array));
   }
-  Array get(Value value) const {
+  void bind(Value value, Ref ref) { refs.insert_or_assign(value, ref); }
+  /// A tensor's value, or what a ref shows.
+  Value_ get(Value value) const {
     if (isa<RefType>(value.getType()))
       return refs.find(value)->second.read();
     return tensors.find(value)->second;
   }
+  const Ref &ref(Value value) const { return refs.find(value)->second; }
+  /// What the handle that came in as `argument` shows now.
+  const Ref &handle(BlockArgument argument) const {
+    auto it = handles.find(argument);
+    return it == handles.end() ? ref(argument) : it->second;
+  }
+  bool changesHandles() const { return !handles.empty(); }
 
 private:
   LogicalResult run(Operation *op);
-  LogicalResult runView(Operation *op);
+  LogicalResult runRead(ReadOp op);
+  LogicalResult runWrite(WriteOp op);
+  LogicalResult runTranspose(TransposeHandleOp op);
   LogicalResult runKernel(KernelOp op);
-  LogicalResult runTensors(ReferenceOpInterface op);
+  LogicalResult runCustom(CustomVjpOp op);
+  LogicalResult runIfDefined(IfDefinedOp op);
+  void runOrZero(OrZeroOp op);
+  void runTensors(ReferenceOpInterface op);
+  /// `from` is now known as `to`: the same handle, which shows `ref`.
+  void move(Value from, Value to, Ref ref);
+  bool holds(ArrayAttr condition) const;
   /// Frees the operands that `op` was the last to use.
   void release(Operation *op);
 
-  DenseMap<Value, Array> tensors;
-  DenseMap<Value, RefArray> refs;
+  const llvm::StringSet<> &defined;
+  DenseMap<Value, Value_> tensors;
+  DenseMap<Value, Ref> refs;
+  /// The argument whose handle a ref is, and what changed handles show.
+  DenseMap<Value, BlockArgument> origin;
+  DenseMap<BlockArgument, Ref> handles;
   DenseMap<Value, unsigned> usesLeft;
 };
 
@@ -82,38 +78,100 @@ LogicalResult Frame::run(Block &block) {
 
 LogicalResult Frame::run(Operation *op) {
   if (auto make = dyn_cast<MakeRefOp>(op)) {
-    refs.try_emplace(make.getRef(), RefArray::make(get(make.getValue())));
+    Value_ value = get(make.getValue());
+    if (!value)
+      return op->emitOpError() << "makes storage of an undefined value";
+    bind(make.getRef(), Ref::holding(make.getRef().getType(), *value));
     return success();
   }
-  if (auto read = dyn_cast<ReadOp>(op)) {
-    tensors.try_emplace(read.getValue(), get(read.getRef()));
+  if (auto read = dyn_cast<ReadOp>(op))
+    return runRead(read);
+  if (auto write = dyn_cast<WriteOp>(op))
+    return runWrite(write);
+  if (auto transpose = dyn_cast<TransposeHandleOp>(op))
+    return runTranspose(transpose);
+  if (auto set = dyn_cast<SetHandleOp>(op)) {
+    move(set.getX(), set.getZ(), ref(set.getY()));
     return success();
   }
-  if (auto write = dyn_cast<WriteOp>(op)) {
-    refs.find(write.getRef())
-        ->second.write(tensors.find(write.getValue())->second);
+  if (auto resize = dyn_cast<ResizeOp>(op)) {
+    Memory &storage = *ref(resize.getRef()).storage;
+    uint64_t whole = storage.elements.size();
+    if (resize.getElements() != 0 && resize.getElements() != whole)
+      return op->emitOpError() << "expected 0 or " << whole
+                               << " elements, those of the whole storage, but "
+                                  "got "
+                               << resize.getElements();
+    resize.getElements() == 0 ? storage.free() : storage.allocate();
     return success();
   }
   if (auto kernel = dyn_cast<KernelOp>(op))
     return runKernel(kernel);
-  if (isa<RefViewOpInterface>(op) && isa<RefType>(op->getResult(0).getType()))
-    return runView(op);
-  return runTensors(cast<ReferenceOpInterface>(op));
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    return runCustom(custom);
+  if (auto orZero = dyn_cast<OrZeroOp>(op)) {
+    runOrZero(orZero);
+    return success();
+  }
+  if (auto ifDefined = dyn_cast<IfDefinedOp>(op))
+    return runIfDefined(ifDefined);
+  if (isa<UndefinedOp>(op)) {
+    bind(op->getResult(0), std::nullopt);
+    return success();
+  }
+  if (isa<RefViewOpInterface>(op) && isa<RefType>(op->getResult(0).getType())) {
+    Value source = cast<RefViewOpInterface>(op).getViewSource();
+    bind(op->getResult(0), ref(source).view(op));
+    return success();
+  }
+  runTensors(cast<ReferenceOpInterface>(op));
+  return success();
 }
 
-LogicalResult Frame::runView(Operation *op) {
-  auto type = cast<RefType>(op->getResult(0).getType());
-  const RefArray &source =
-      refs.find(cast<RefViewOpInterface>(op).getViewSource())->second;
-  RefArray view{source.storage, Array(type.getShape())};
-  const Array *in = &source.positions;
-  cast<ReferenceOpInterface>(op).evaluate(in, view.positions);
-  refs.try_emplace(op->getResult(0), std::move(view));
+LogicalResult Frame::runRead(ReadOp op) {
+  Value_ value = ref(op.getRef()).read();
+  if (!value)
+    return op.emitOpError() << "reads storage that is freed, or that nobody "
+                               "filled since it was";
+  bind(op.getValue(), std::move(value));
+  return success();
+}
+
+LogicalResult Frame::runWrite(WriteOp op) {
+  Value_ value = get(op.getValue());
+  if (!value)
+    return op.emitOpError() << "writes an undefined value";
+  if (!ref(op.getRef()).write(*value))
+    return op.emitOpError() << "writes storage that is freed";
+  return success();
+}
+
+void Frame::move(Value from, Value to, Ref ref) {
+  auto it = origin.find(from);
+  BlockArgument argument =
+      it != origin.end() ? it->second : dyn_cast<BlockArgument>(from);
+  if (argument) {
+    origin[to] = argument;
+    handles.insert_or_assign(argument, ref);
+  }
+  bind(to, std::move(ref));
+}
+
+LogicalResult Frame::runTranspose(TransposeHandleOp op) {
+  const Ref &from = ref(op.getX());
+  Ref to{from.storage, Array(op.getY().getType().getShape()), from.element};
+  int64_t i = 0;
+  forEachIndex(to.positions.shape, [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> source(index);
+    std::swap(source[op.getA()], source[op.getB()]);
+    to.positions[i++] = from.positions(source);
+  });
+  move(op.getX(), op.getY(), std::move(to));
   return success();
 }
 
 LogicalResult Frame::runKernel(KernelOp op) {
-  Frame frame;
+  Frame frame(defined);
   Block &body = op.getBody().front();
   for (auto [argument, input] :
        llvm::zip_equal(body.getArguments(), op.getInputs()))
@@ -122,21 +180,75 @@ LogicalResult Frame::runKernel(KernelOp op) {
     return failure();
   for (auto [result, value] :
        llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands()))
-    tensors.try_emplace(result, frame.get(value));
+    bind(result, frame.get(value));
   return success();
 }
 
-LogicalResult Frame::runTensors(ReferenceOpInterface op) {
+/// The forward region, in either form of the op.
+LogicalResult Frame::runCustom(CustomVjpOp op) {
+  Frame frame(defined);
+  Block &body = op.getForward().front();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), op.getInputs()))
+    frame.bind(argument, get(input));
+  for (auto [argument, input] : llvm::zip_equal(
+           body.getArguments().drop_front(op.getInputs().size()), op.getRefs()))
+    frame.bind(argument, ref(input));
+  if (failed(frame.run(body)))
+    return failure();
+  if (frame.changesHandles())
+    return op.emitOpError() << "changes a handle of the program around it";
+  for (auto [result, value] :
+       llvm::zip(op.getResults(), body.getTerminator()->getOperands()))
+    bind(result, frame.get(value));
+  return success();
+}
+
+/// Every group has a defined cotangent.
+bool Frame::holds(ArrayAttr condition) const {
+  return llvm::all_of(condition, [&](Attribute group) {
+    return llvm::any_of(cast<ArrayAttr>(group), [&](Attribute name) {
+      return defined.contains(cast<StringAttr>(name).getValue());
+    });
+  });
+}
+
+void Frame::runOrZero(OrZeroOp op) {
+  Value_ value;
+  if (holds(op.getNeeds())) {
+    value = get(op.getX());
+    if (!value)
+      value = Array(op.getY().getType());
+  }
+  bind(op.getY(), std::move(value));
+}
+
+LogicalResult Frame::runIfDefined(IfDefinedOp op) {
+  Value_ value = get(holds(op.getWhen()) ? op.getFresh() : op.getOld());
+  if (!value)
+    return op.emitOpError() << "has no value for these cotangents";
+  bind(op.getY(), std::move(value));
+  return success();
+}
+
+void Frame::runTensors(ReferenceOpInterface op) {
   SmallVector<const Array *> in;
   for (Value operand : op->getOperands())
-    in.push_back(&tensors.find(operand)->second);
-  SmallVector<Array> out;
-  for (Type type : op->getResultTypes())
-    out.emplace_back(cast<RankedTensorType>(type));
-  op.evaluate(in, out);
-  for (auto [result, array] : llvm::zip_equal(op->getResults(), out))
-    tensors.try_emplace(result, std::move(array));
-  return success();
+    if (const Value_ &value = tensors.find(operand)->second)
+      in.push_back(&*value);
+  if (in.size() == op->getNumOperands()) {
+    SmallVector<Array> out;
+    for (Type type : op->getResultTypes())
+      out.emplace_back(cast<RankedTensorType>(type));
+    op.evaluate(in, out);
+    for (auto [result, array] : llvm::zip_equal(op->getResults(), out))
+      bind(result, std::move(array));
+    return;
+  }
+  Value_ one;
+  if (isa<AccumulateOp>(op) && in.size() == 1)
+    one = *in[0];
+  for (Value result : op->getResults())
+    bind(result, one);
 }
 
 void Frame::release(Operation *op) {
@@ -155,64 +267,134 @@ void Frame::release(Operation *op) {
       tensors.erase(result);
 }
 
-/// Everything in `func` can be evaluated.
-static LogicalResult check(func::FuncOp func, ArrayRef<Array> arguments) {
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// Everything in `func` can be evaluated, and the arguments have their shapes.
+static LogicalResult check(func::FuncOp func, const Call &call) {
   if (func.isExternal())
     return func.emitError()
            << "expected function '" << func.getName() << "' to have a body";
   if (!func.getBody().hasOneBlock())
     return func.emitError()
            << "expected function '" << func.getName() << "' to have one block";
-  if (arguments.size() != func.getNumArguments())
+  if (call.arguments.size() != func.getNumArguments())
     return func.emitError() << "expected " << func.getNumArguments()
-                            << " arguments but got " << arguments.size();
+                            << " arguments but got " << call.arguments.size();
   bool ok = true;
-  for (auto [i, pair] :
-       llvm::enumerate(llvm::zip_equal(func.getArgumentTypes(), arguments))) {
+  for (auto [i, pair] : llvm::enumerate(
+           llvm::zip_equal(func.getArgumentTypes(), call.arguments))) {
     auto [type, array] = pair;
     auto ref = dyn_cast<RefType>(type);
     auto tensor = dyn_cast<RankedTensorType>(type);
     ArrayRef<int64_t> expected = ref      ? ref.getShape()
                                  : tensor ? tensor.getShape()
                                           : ArrayRef<int64_t>();
-    if ((ref || tensor) && expected == ArrayRef<int64_t>(array.shape))
+    if ((ref || tensor) &&
+        (!array || expected == ArrayRef<int64_t>(array->shape)))
       continue;
     auto error = func.emitError() << "expected argument #" << i << " of type "
                                   << type << " but got shape [";
-    llvm::interleaveComma(array.shape, error);
+    llvm::interleaveComma(array->shape, error);
     error << "]";
     ok = false;
   }
   func.getBody().walk([&](Operation *op) {
-    if (isa<ReferenceOpInterface, MakeRefOp, ReadOp, WriteOp, KernelOp>(op) ||
-        op->hasTrait<OpTrait::IsTerminator>())
-      return;
-    op->emitError() << "'" << op->getName() << "' op has no reference";
-    ok = false;
+    auto custom = dyn_cast<CustomVjpOp>(op->getParentOp());
+    if (custom && op->getParentRegion() == &custom.getBackward())
+      return; // the joint's
+    if (!isa<ReferenceOpInterface, MakeRefOp, ReadOp, WriteOp,
+             TransposeHandleOp, SetHandleOp, ResizeOp, KernelOp, CustomVjpOp,
+             UndefinedOp>(op) &&
+        !op->hasTrait<OpTrait::IsTerminator>()) {
+      op->emitError() << "'" << op->getName() << "' op has no reference";
+      ok = false;
+    }
   });
   return success(ok);
+}
+
+SmallVector<int64_t> Handle::strides() const {
+  SmallVector<int64_t> result;
+  int64_t step = positions.size();
+  for (int64_t size : positions.shape) {
+    step /= size;
+    result.push_back(
+        size == 1 ? 0 : static_cast<int64_t>(positions[step] - positions[0]));
+  }
+  return result;
+}
+
+static std::optional<Handle> handleOf(const Ref &ref, Outcome &outcome) {
+  auto it = llvm::find(outcome.storages, ref.storage);
+  Handle handle{static_cast<unsigned>(it - outcome.storages.begin()),
+                ref.positions};
+  if (it == outcome.storages.end())
+    outcome.storages.push_back(ref.storage);
+  return handle;
+}
+
+FailureOr<Outcome> reference::run(func::FuncOp func, const Call &call) {
+  if (failed(check(func, call)))
+    return failure();
+  llvm::StringSet<> defined;
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+    if (RoleAttr role = roleOfArgument(func, i);
+        role && role.getKind() == RoleKind::Cotangent && call.arguments[i])
+      defined.insert(role.getName().getValue());
+  Frame frame(defined);
+  Outcome outcome;
+  Block &body = func.getBody().front();
+  FailureOr<ArgumentRefs> refs = bindRefs(func, call, outcome);
+  if (failed(refs))
+    return failure();
+  for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
+    if ((*refs)[i])
+      frame.bind(argument, *(*refs)[i]);
+    else
+      frame.bind(argument, call.arguments[i]);
+  }
+  if (failed(frame.run(body)))
+    return failure();
+  for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
+    bool isRef = isa<RefType>(argument.getType());
+    const Value_ &given = call.arguments[i];
+    outcome.arguments.push_back(isRef ? frame.handle(argument).read() : given);
+    outcome.argumentHandles.push_back(
+        isRef ? handleOf(frame.handle(argument), outcome) : std::nullopt);
+  }
+  for (Value value : body.getTerminator()->getOperands()) {
+    bool isRef = isa<RefType>(value.getType());
+    outcome.results.push_back(frame.get(value));
+    outcome.resultHandles.push_back(isRef ? handleOf(frame.ref(value), outcome)
+                                          : std::nullopt);
+  }
+  return outcome;
 }
 
 FailureOr<SmallVector<Array>>
 reference::evaluate(func::FuncOp func, ArrayRef<Array> arguments,
                     SmallVectorImpl<Array> *refsAfter) {
-  if (failed(check(func, arguments)))
-    return failure();
-  Frame frame;
-  Block &body = func.getBody().front();
-  for (auto [argument, array] : llvm::zip_equal(body.getArguments(), arguments))
-    frame.bind(argument, array);
-  if (failed(frame.run(body)))
+  Call call;
+  llvm::append_range(call.arguments, arguments);
+  FailureOr<Outcome> outcome = run(func, call);
+  if (failed(outcome))
     return failure();
   SmallVector<Array> results;
-  for (Value value : body.getTerminator()->getOperands())
-    results.push_back(frame.get(value));
+  for (auto [i, value] : llvm::enumerate(outcome->results)) {
+    if (!value)
+      return func.emitError() << "result #" << i << " has no value";
+    results.push_back(std::move(*value));
+  }
   if (refsAfter) {
     refsAfter->clear();
-    for (auto [argument, array] :
-         llvm::zip_equal(body.getArguments(), arguments))
-      refsAfter->push_back(
-          isa<RefType>(argument.getType()) ? frame.get(argument) : array);
+    for (auto [i, value] : llvm::enumerate(outcome->arguments)) {
+      if (!value)
+        return func.emitError()
+               << "argument #" << i << " shows storage that is freed";
+      refsAfter->push_back(std::move(*value));
+    }
   }
   return results;
 }

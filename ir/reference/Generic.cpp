@@ -91,3 +91,29 @@ void reference::evaluateReduction(ReductionOpInterface op, Inputs in,
     sum = op.referenceCombine(sum, (*in[0])[position++]);
   });
 }
+
+/// The bits of a number that an element type holds, as that type has them.
+static APInt bitsOf(Type element, double number) {
+  if (auto type = dyn_cast<FloatType>(element)) {
+    APFloat value(number);
+    bool lost;
+    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                  &lost);
+    return value.bitcastToAPInt();
+  }
+  return APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(number),
+               /*isSigned=*/true, /*implicitTrunc=*/true);
+}
+
+double reference::bitcastElement(Type from, Type to, double number) {
+  if (from == to)
+    return number;
+  APInt bits = bitsOf(from, number);
+  auto type = dyn_cast<FloatType>(to);
+  if (!type)
+    return static_cast<double>(bits.getSExtValue());
+  APFloat value(type.getFloatSemantics(), bits);
+  bool lost;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+  return value.convertToDouble();
+}

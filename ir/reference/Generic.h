@@ -19,6 +19,10 @@ void evaluatePointwise(PointwiseOpInterface op, Inputs in, Outputs out);
 void evaluateView(ViewOpInterface op, Inputs in, Outputs out);
 void evaluateReduction(ReductionOpInterface op, Inputs in, Outputs out);
 
+/// The number that the bits of `number`, an element of type `from`, are as an
+/// element of type `to`, which has the same width.
+double bitcastElement(mlir::Type from, mlir::Type to, double number);
+
 } // namespace tandem::reference
 
 #endif
