@@ -329,6 +329,61 @@ void *tdm_tensor_data(const tdm_tensor *tensor) {
   return tensor ? const_cast<void *>(tensor->tensor.data()) : nullptr;
 }
 
+tdm_status tdm_tensor_view(const tdm_tensor *tensor, int rank,
+                           const int64_t *shape, const int64_t *strides,
+                           int64_t offset, tdm_tensor **view) {
+  return call([&]() -> Status {
+    if (!tensor || !view)
+      return null(tensor ? "place for the tensor" : "tensor");
+    if (Status status = checkType(TDM_F32, rank, shape); !status)
+      return status;
+    if (rank && !strides)
+      return null("strides");
+    auto count = static_cast<size_t>(rank);
+    return give(tensor->tensor.view({shape, count}, {strides, count}, offset),
+                view);
+  });
+}
+
+tdm_status tdm_tensor_detach(const tdm_tensor *tensor, tdm_tensor **detached) {
+  return call([&]() -> Status {
+    if (!tensor || !detached)
+      return null(tensor ? "place for the tensor" : "tensor");
+    return give(tensor->tensor.detach(), detached);
+  });
+}
+
+tdm_status tdm_tensor_resize_storage(tdm_tensor *tensor, int64_t elements) {
+  return call([&]() -> Status {
+    if (!tensor)
+      return null("tensor");
+    return tensor->tensor.resizeStorage(elements);
+  });
+}
+
+uint64_t tdm_tensor_version(const tdm_tensor *tensor) {
+  return tensor ? tensor->tensor.version() : 0;
+}
+
+tdm_status tdm_tensor_set_requires_grad(tdm_tensor *tensor, int requires_grad) {
+  return call([&]() -> Status {
+    return tensor ? tensor->tensor.setRequiresGrad(requires_grad != 0)
+                  : null("tensor");
+  });
+}
+
+int tdm_tensor_requires_grad(const tdm_tensor *tensor) {
+  return tensor && tensor->tensor.requiresGrad();
+}
+
+int tdm_tensor_is_leaf(const tdm_tensor *tensor) {
+  return tensor && tensor->tensor.isLeaf();
+}
+
+const char *tdm_tensor_part_of(const tdm_tensor *tensor) {
+  return tensor ? tensor->tensor.partOf() : nullptr;
+}
+
 void tdm_tensor_mark_written(tdm_tensor *tensor) {
   if (tensor)
     tensor->tensor.markWritten();

@@ -228,7 +228,7 @@ void Call::checkArgument(size_t index) {
 void Call::checkUpdated(size_t index) {
   const Slot &slot = program.arguments[index];
   const Tensor &tensor = *bound.given[index];
-  if (mayOverlapItself(tensor))
+  if (overlapsItself(tensor))
     problem(name(slot, index) +
             ": expected elements that share no memory, "
             "since the program updates it, but got "
@@ -269,7 +269,7 @@ void Call::checkDestinations() {
     else if (!tensor->device().isHost())
       problem(name(slot, r) + ": expected device 'cpu' but got '" +
               toString(tensor->device()) + "'");
-    else if (mayOverlapItself(*tensor))
+    else if (overlapsItself(*tensor))
       problem(name(slot, r) +
               ": expected elements that share no memory but "
               "got strides " +

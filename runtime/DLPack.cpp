@@ -119,14 +119,19 @@ Result<DLManagedTensor *> Tensor::toDLPack() const {
   if (device().kind == DeviceKind::Other)
     return Status::unsupported("cannot export a tensor on '" +
                                toString(device()) + "'");
+  if (!isBacked())
+    return Status::usage("expected a tensor with elements to export but its "
+                         "storage is freed");
   auto *made = new (std::nothrow) Export;
   if (!made)
     return Status::failed("out of memory");
+  // The receiver keeps the address.
+  storage_->fix();
   made->tensor = *this;
   made->shape = shape_;
   made->strides = strides_;
   DLTensor &to = made->managed.dl_tensor;
-  to.data = data_;
+  to.data = const_cast<void *>(data());
   to.device = {static_cast<DLDeviceType>(device().kind), device().index};
   to.ndim = rank();
   to.dtype = toDLPackType(dtype_);

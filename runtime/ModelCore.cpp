@@ -94,6 +94,7 @@ Status ModelCore::createVariables() {
     Result<Tensor> tensor = Tensor::zeros(value.dtype, value.shape, account);
     if (!tensor)
       return std::move(tensor).status().in("'" + value.name + "'");
+    tensor->storage()->fix();
     byName.emplace_back(value.name, static_cast<int>(variables.size()));
     if (tensor->elements())
       byAddress.emplace_back(addressRange(*tensor),

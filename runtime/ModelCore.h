@@ -12,6 +12,7 @@
 
 #include "runtime/CodeObject.h"
 #include "runtime/Model.h"
+#include "runtime/Overlap.h"
 #include "runtime/ThreadPool.h"
 
 #include <algorithm>

@@ -157,12 +157,51 @@ Storage::~Storage() {
     release_();
 }
 
-Tensor Tensor::over(std::shared_ptr<Storage> storage, void *data, DType dtype,
-                    std::span<const int64_t> shape,
+Status Storage::checkResizable() const {
+  if (!owned_)
+    return Status::usage("expected storage that the runtime allocated but got "
+                         "memory of somebody else");
+  if (isFixed_)
+    return Status::usage("expected storage that nobody else relies on but got "
+                         "that of a model or of an exported tensor");
+  return Status::success();
+}
+
+Status Storage::resize(int64_t bytes) {
+  if (Status status = checkResizable(); !status)
+    return status;
+  if (bytes < 0 || bytes > maxTensorBytes)
+    return Status::usage("expected a storage of 0 to 2^48 bytes but got " +
+                         std::to_string(bytes));
+  auto align = static_cast<int64_t>(storageAlignment);
+  int64_t rounded = (bytes + align - 1) / align * align;
+  void *larger = nullptr;
+  if (rounded) {
+    larger = std::aligned_alloc(storageAlignment, rounded);
+    if (!larger)
+      return Status::failed("out of memory: cannot allocate " +
+                            std::to_string(rounded) + " bytes");
+    if (data_)
+      std::memcpy(larger, data_, std::min(bytes_, rounded));
+  }
+  std::free(data_);
+  if (account_) {
+    account_->remove(bytes_);
+    account_->add(rounded);
+  }
+  data_ = larger;
+  bytes_ = rounded;
+  wasResized_ = true;
+  bumpVersion();
+  return Status::success();
+}
+
+Tensor Tensor::over(std::shared_ptr<Storage> storage, int64_t offset,
+                    DType dtype, std::span<const int64_t> shape,
                     std::span<const int64_t> strides, int64_t elements) {
   Tensor tensor;
   tensor.storage_ = std::move(storage);
-  tensor.data_ = data;
+  tensor.offset_ = offset;
   tensor.elements_ = elements;
   tensor.dtype_ = dtype;
   tensor.shape_ = Extents(shape);
@@ -179,15 +218,14 @@ Result<Tensor> Tensor::empty(DType dtype, std::span<const int64_t> shape,
       Storage::allocate(*count * byteSize(dtype), std::move(account));
   if (!storage)
     return storage.status();
-  void *data = (*storage)->data();
-  return over(std::move(*storage), data, dtype, shape, rowMajor(shape), *count);
+  return over(std::move(*storage), 0, dtype, shape, rowMajor(shape), *count);
 }
 
 Result<Tensor> Tensor::zeros(DType dtype, std::span<const int64_t> shape,
                              std::shared_ptr<MemoryAccount> account) {
   Result<Tensor> tensor = empty(dtype, shape, std::move(account));
   if (tensor)
-    std::memset(tensor->data_, 0, tensor->bytes());
+    std::memset(tensor->bytesAt(), 0, tensor->bytes());
   return tensor;
 }
 
@@ -198,7 +236,7 @@ Result<Tensor> Tensor::copyOf(const void *data, DType dtype,
     if (!data)
       return Status::usage("expected data for a tensor of type " +
                            describe(dtype, shape) + " but got null");
-    std::memcpy(tensor->data_, data, tensor->bytes());
+    std::memcpy(tensor->bytesAt(), data, tensor->bytes());
   }
   return tensor;
 }
@@ -232,7 +270,7 @@ Result<Tensor> Tensor::wrapOn(Device device, void *data, DType dtype,
   auto storage =
       Storage::wrap(static_cast<char *>(data) + reach.low,
                     reach.high - reach.low, device, std::move(release));
-  return over(std::move(storage), data, dtype, shape, steps, *count);
+  return over(std::move(storage), -reach.low, dtype, shape, steps, *count);
 }
 
 bool Tensor::isDense() const {
@@ -249,37 +287,89 @@ bool Tensor::isDense() const {
 
 void *Tensor::mutableData() {
   markWritten();
-  return data_;
+  return bytesAt();
+}
+
+bool Tensor::reachesStorage() const {
+  Reach reach;
+  return !elements_ || (reachOf(shape_, strides_, byteSize(dtype_), reach) &&
+                        offset_ + reach.high <= storage_->bytes());
+}
+
+int64_t Tensor::storageElements() const {
+  Reach reach;
+  if (!elements_ || !reachOf(shape_, strides_, byteSize(dtype_), reach))
+    return 0;
+  return (offset_ + reach.high + byteSize(dtype_) - 1) / byteSize(dtype_);
+}
+
+Status Tensor::resizeStorage(int64_t elements) const {
+  if (!defined())
+    return Status::usage("expected a tensor but got none");
+  int64_t bytes;
+  if (elements < 0 ||
+      __builtin_mul_overflow(elements, byteSize(dtype_), &bytes))
+    return Status::usage("expected a storage of 0 to 2^48 bytes but got " +
+                         std::to_string(elements) + " elements");
+  return storage_->resize(bytes);
+}
+
+Status Tensor::setRequiresGrad(bool requiresGrad) {
+  if (!defined())
+    return Status::usage("expected a tensor but got none");
+  if (requiresGrad && dtype_ < DType::F16)
+    return Status::usage("expected a floating point type for a tensor that "
+                         "requires grad but got '" +
+                         std::string(spelling(dtype_)) + "'");
+  if (!isLeaf_)
+    return Status::usage("expected a leaf but got a tensor that a program "
+                         "made; detach it first");
+  requiresGrad_ = requiresGrad;
+  return Status::success();
+}
+
+Tensor Tensor::detach() const {
+  Tensor other = *this;
+  other.setMade(false);
+  return other;
 }
 
 Result<Tensor> Tensor::view(std::span<const int64_t> shape,
                             std::span<const int64_t> strides,
                             int64_t offset) const {
+  int64_t bytes;
+  if (__builtin_mul_overflow(offset, byteSize(dtype_), &bytes))
+    return Status::usage("expected a view within the storage but got offset " +
+                         std::to_string(offset));
+  return viewAs(dtype_, shape, strides, bytes);
+}
+
+Result<Tensor> Tensor::viewAs(DType dtype, std::span<const int64_t> shape,
+                              std::span<const int64_t> strides,
+                              int64_t byteOffset) const {
   if (!defined())
     return Status::usage("expected a tensor to view but got none");
-  Result<int64_t> count = elementCount(dtype_, shape);
+  Result<int64_t> count = elementCount(dtype, shape);
   if (!count)
     return count.status();
   if (strides.size() != shape.size())
     return Status::usage("expected " + std::to_string(shape.size()) +
                          " strides but got " + toString(strides));
-  int64_t size = byteSize(dtype_), from, low, high;
-  int64_t before =
-      static_cast<char *>(data_) - static_cast<char *>(storage_->data());
+  int64_t from, low, high;
   Reach reach;
-  if (!reachOf(shape, strides, size, reach) ||
-      __builtin_mul_overflow(offset, size, &from) ||
-      __builtin_add_overflow(from, before, &from) ||
-      __builtin_add_overflow(from, reach.low, &low) ||
-      __builtin_add_overflow(from, reach.high, &high) || low < 0 ||
-      high > storage_->bytes())
+  bool fits = reachOf(shape, strides, byteSize(dtype), reach) &&
+              !__builtin_add_overflow(offset_, byteOffset, &from) &&
+              !__builtin_add_overflow(from, reach.low, &low) &&
+              !__builtin_add_overflow(from, reach.high, &high) && low >= 0;
+  // What a freed storage will hold is not known; an access asks again.
+  bool isFreed = storage_->wasResized() && storage_->bytes() == 0;
+  if (!fits || high > (isFreed ? maxTensorBytes : storage_->bytes()))
     return Status::usage("expected a view within the storage (" +
                          std::to_string(storage_->bytes()) +
                          " bytes) but got shape " + toString(shape) +
-                         " with strides " + toString(strides) + " at element " +
-                         std::to_string(offset));
-  return over(storage_, static_cast<char *>(storage_->data()) + from, dtype_,
-              shape, strides, *count);
+                         " with strides " + toString(strides) + " at byte " +
+                         std::to_string(byteOffset));
+  return over(storage_, from, dtype, shape, strides, *count);
 }
 
 Result<Tensor> Tensor::slice(int64_t begin, int64_t end) const {
@@ -296,35 +386,6 @@ Result<Tensor> Tensor::slice(int64_t begin, int64_t end) const {
   // An empty slice stays at the first element: past the last row there may be
   // no storage.
   return view(shape, strides_, end == begin ? 0 : begin * strides_[0]);
-}
-
-AddressRange addressRange(const Tensor &tensor) {
-  Reach reach;
-  // A tensor's reach was checked when it was made.
-  if (!tensor.elements() || !reachOf(tensor.shape(), tensor.strides(),
-                                     byteSize(tensor.dtype()), reach))
-    return {};
-  auto first = reinterpret_cast<uintptr_t>(tensor.data());
-  return {first + reach.low, first + reach.high};
-}
-
-bool mayOverlapItself(const Tensor &tensor) {
-  if (tensor.isDense())
-    return false;
-  // By rising stride: each step must clear all that the smaller ones reach.
-  std::array<std::pair<int64_t, int64_t>, maxRank> dims;
-  int count = 0;
-  for (int i = 0; i < tensor.rank(); ++i)
-    if (tensor.shape()[i] > 1)
-      dims[count++] = {std::abs(tensor.strides()[i]), tensor.shape()[i]};
-  std::sort(dims.begin(), dims.begin() + count);
-  int64_t reach = 0;
-  for (int i = 0; i < count; ++i) {
-    if (dims[i].first <= reach)
-      return true;
-    reach += dims[i].first * (dims[i].second - 1);
-  }
-  return false;
 }
 
 } // namespace tandem::runtime

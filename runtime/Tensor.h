@@ -6,6 +6,15 @@
 // whether what it saved is still what it saved. Versions belong to storage, not
 // to views of it.
 //
+// A storage that the runtime allocated can be freed and made anew while handles
+// keep speaking of it: a handle knows its offset in the storage and not an
+// address, and whether its elements are there (`isBacked`).
+//
+// A handle also carries what grad mode needs: whether it requires grad, whether
+// it is a leaf (nothing made it of other tensors), and whether it is one of
+// several pieces of a value. These belong to the handle: a view made here has
+// none of them, as if it were made with gradients disabled.
+//
 // Shapes and strides are in elements. Tensors may be read from several threads;
 // whoever writes one keeps others away meanwhile.
 //
@@ -74,6 +83,17 @@ public:
   Storage &operator=(const Storage &) = delete;
   ~Storage();
 
+  /// Frees the memory (`bytes` 0) or makes it this large, keeping the bytes
+  /// that fit. Only memory that the runtime allocated, and that is neither a
+  /// model's nor exported, can be resized. Bumps the version.
+  Status resize(int64_t bytes);
+  /// Refuses `resize` from now on.
+  void fix() { isFixed_ = true; }
+  /// Why `resize` cannot be, or success; allocates nothing on success.
+  Status checkResizable() const;
+  bool wasResized() const { return wasResized_; }
+
+  /// Null if the storage is freed.
   void *data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
@@ -87,7 +107,7 @@ private:
   int64_t bytes_ = 0;
   Device device_;
   std::atomic<uint64_t> version_{0};
-  bool owned_ = false;
+  bool owned_ = false, isFixed_ = false, wasResized_ = false;
   std::shared_ptr<MemoryAccount> account_;
   std::function<void()> release_;
 };
@@ -161,8 +181,41 @@ public:
   /// True if the elements lie row-major without gaps.
   bool isDense() const;
 
-  /// Returns the address of the first element.
-  const void *data() const { return data_; }
+  /// False if the storage was resized and lacks elements of this tensor.
+  bool isBacked() const {
+    return !storage_ || !storage_->wasResized() || reachesStorage();
+  }
+  /// Returns the number of elements that the storage needs, from its first byte
+  /// on, for this tensor to be backed.
+  int64_t storageElements() const;
+
+  /// Makes the storage hold `elements` elements of this tensor's type; 0 frees
+  /// it. See `Storage::resize`.
+  Status resizeStorage(int64_t elements) const;
+
+  bool requiresGrad() const { return requiresGrad_; }
+  /// True unless a program made it from tensors that require grad.
+  bool isLeaf() const { return isLeaf_; }
+  /// The op that made this tensor together with other pieces of one value, or
+  /// null.
+  const char *partOf() const { return partOf_; }
+  /// Makes this handle a leaf that requires grad, or not; an error for integers
+  /// and for a tensor that a program made.
+  Status setRequiresGrad(bool requiresGrad);
+  /// Returns a handle over the same elements that requires no grad.
+  Tensor detach() const;
+  /// For the executor: the handle of a result. `partOf` must stay.
+  void setMade(bool requiresGrad, const char *partOf = nullptr) {
+    requiresGrad_ = requiresGrad;
+    isLeaf_ = !requiresGrad;
+    partOf_ = partOf;
+  }
+
+  /// Returns the address of the first element; null if the storage is freed.
+  const void *data() const {
+    char *base = storage_ ? static_cast<char *>(storage_->data()) : nullptr;
+    return base ? base + offset_ : nullptr;
+  }
   template <typename T> const T *data() const {
     return static_cast<const T *>(data());
   }
@@ -187,6 +240,11 @@ public:
   Result<Tensor> view(std::span<const int64_t> shape,
                       std::span<const int64_t> strides,
                       int64_t offset = 0) const;
+  /// Returns a view of another type, too: `offset` bytes after this tensor's
+  /// first element. The storage may be freed: the view then is not backed.
+  Result<Tensor> viewAs(DType dtype, std::span<const int64_t> shape,
+                        std::span<const int64_t> strides,
+                        int64_t byteOffset) const;
   /// Returns the view of the rows [begin, end) of the first dimension.
   Result<Tensor> slice(int64_t begin, int64_t end) const;
 
@@ -212,33 +270,25 @@ private:
                                std::span<const int64_t> shape,
                                std::span<const int64_t> strides,
                                std::function<void()> release);
-  static Tensor over(std::shared_ptr<Storage> storage, void *data, DType dtype,
-                     std::span<const int64_t> shape,
+  static Tensor over(std::shared_ptr<Storage> storage, int64_t offset,
+                     DType dtype, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t elements);
+  bool reachesStorage() const;
+  char *bytesAt() const {
+    return const_cast<char *>(static_cast<const char *>(data()));
+  }
 
   std::shared_ptr<Storage> storage_;
-  void *data_ = nullptr;
+  int64_t offset_ = 0; ///< bytes from the storage's first to this one's
   int64_t elements_ = 0;
+  const char *partOf_ = nullptr;
   DType dtype_ = DType::F32;
+  bool requiresGrad_ = false, isLeaf_ = true;
   Extents shape_, strides_;
 };
 
 /// Returns "f32 [2, 3]".
 std::string describe(DType dtype, std::span<const int64_t> shape);
-
-/// The addresses [low, high) between which a tensor's elements lie.
-struct AddressRange {
-  uintptr_t low = 0, high = 0;
-  bool meets(const AddressRange &other) const {
-    return low < other.high && other.low < high;
-  }
-};
-
-/// Returns the addresses of the tensor; empty if it has no elements.
-AddressRange addressRange(const Tensor &tensor);
-
-/// True unless the strides show that no two elements share memory.
-bool mayOverlapItself(const Tensor &tensor);
 
 } // namespace tandem::runtime
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Half.h"
+#include "runtime/Overlap.h"
 #include "runtime/Tensor.h"
 
 #include <cmath>
@@ -147,6 +148,10 @@ Status hostOnly(const Tensor &tensor) {
   if (!tensor.device().isHost())
     return Status::usage("expected a tensor on device 'cpu' but got one on '" +
                          toString(tensor.device()) + "'");
+  if (!tensor.isBacked())
+    return Status::usage(
+        "expected a tensor with elements but its storage has " +
+        std::to_string(tensor.storage()->bytes()) + " bytes");
   return Status::success();
 }
 
@@ -163,15 +168,15 @@ Status Tensor::copyFrom(const Tensor &source) {
     return Status::usage("expected " + describe(dtype_, shape_) + " but got " +
                          describe(source.dtype_, source.shape_));
   markWritten();
-  char *to = static_cast<char *>(data_);
-  const char *from = static_cast<const char *>(source.data_);
+  char *to = bytesAt();
+  const char *from = source.bytesAt();
   int64_t size = byteSize(dtype_);
   if (isDense() && source.isDense()) {
     if (elements_)
       std::memmove(to, from, bytes());
     return Status::success();
   }
-  if (addressRange(*this).meets(addressRange(source)))
+  if (shareMemory(*this, source))
     return Status::usage("cannot copy between overlapping strided views");
   int64_t ta = rank() ? strides_[rank() - 1] : 1;
   int64_t sa = rank() ? source.strides_[rank() - 1] : 1;
@@ -217,8 +222,8 @@ Result<Tensor> Tensor::to(DType dtype) const {
   Result<Tensor> copy = empty(dtype, shape_);
   if (!copy)
     return copy;
-  char *to = static_cast<char *>(copy->data_);
-  const char *from = static_cast<const char *>(data_);
+  char *to = copy->bytesAt();
+  const char *from = bytesAt();
   int64_t toSize = byteSize(dtype), fromSize = byteSize(dtype_);
   int64_t ts = rank() ? copy->strides_[rank() - 1] : 1;
   int64_t fs = rank() ? strides_[rank() - 1] : 1;
@@ -240,7 +245,7 @@ Status Tensor::fill(double value) {
   if (Status status = hostOnly(*this); !status)
     return status;
   markWritten();
-  char *to = static_cast<char *>(data_);
+  char *to = bytesAt();
   int64_t size = byteSize(dtype_);
   int64_t step = rank() ? strides_[rank() - 1] : 1;
   forEachRow(shape_, strides_, strides_,
@@ -252,15 +257,15 @@ Status Tensor::fill(double value) {
 }
 
 double Tensor::at(int64_t index) const {
-  if (!defined() || !device().isHost() || index < 0 || index >= elements_)
+  if (!defined() || !device().isHost() || !isBacked() || index < 0 ||
+      index >= elements_)
     return std::numeric_limits<double>::quiet_NaN();
   int64_t offset = 0;
   for (int i = rank() - 1; i >= 0; --i) {
     offset += index % shape_[i] * strides_[i];
     index /= shape_[i];
   }
-  const char *from =
-      static_cast<const char *>(data_) + offset * byteSize(dtype_);
+  const char *from = bytesAt() + offset * byteSize(dtype_);
   return isInteger(dtype_) ? static_cast<double>(loadInteger(dtype_, from))
                            : loadFloat(dtype_, from);
 }

@@ -164,8 +164,37 @@ TDM_EXPORT int tdm_tensor_rank(const tdm_tensor *tensor);
 TDM_EXPORT const int64_t *tdm_tensor_shape(const tdm_tensor *tensor);
 TDM_EXPORT const int64_t *tdm_tensor_strides(const tdm_tensor *tensor);
 TDM_EXPORT int64_t tdm_tensor_elements(const tdm_tensor *tensor);
-/* Returns the address of the first element. */
+/* Returns the address of the first element; null if the storage is freed. A
+ * resize of the storage ends its use. */
 TDM_EXPORT void *tdm_tensor_data(const tdm_tensor *tensor);
+/* Makes a tensor over the same storage: `offset` elements after this one's
+ * first. It requires no grad. */
+TDM_EXPORT tdm_status tdm_tensor_view(const tdm_tensor *tensor, int rank,
+                                      const int64_t *shape,
+                                      const int64_t *strides, int64_t offset,
+                                      tdm_tensor **view);
+/* Makes a handle of the same elements that requires no grad. */
+TDM_EXPORT tdm_status tdm_tensor_detach(const tdm_tensor *tensor,
+                                        tdm_tensor **detached);
+/* Frees the tensor's storage (0) or makes it hold `elements` elements of the
+ * tensor's type; the elements that fit are kept. All tensors of the storage see
+ * it. Only storage that the runtime allocated, that is no model's and was not
+ * exported, can be resized. */
+TDM_EXPORT tdm_status tdm_tensor_resize_storage(tdm_tensor *tensor,
+                                                int64_t elements);
+/* Returns the number of writes to the tensor's storage so far. */
+TDM_EXPORT uint64_t tdm_tensor_version(const tdm_tensor *tensor);
+
+/* Makes a tensor of floating point numbers a leaf that requires grad (1) or not
+ * (0). What programs make of tensors that require grad requires grad and is no
+ * leaf: that can only be detached. */
+TDM_EXPORT tdm_status tdm_tensor_set_requires_grad(tdm_tensor *tensor,
+                                                   int requires_grad);
+TDM_EXPORT int tdm_tensor_requires_grad(const tdm_tensor *tensor);
+TDM_EXPORT int tdm_tensor_is_leaf(const tdm_tensor *tensor);
+/* Returns the op that made the tensor together with other pieces of one value,
+ * or null. */
+TDM_EXPORT const char *tdm_tensor_part_of(const tdm_tensor *tensor);
 /* Reports that the caller wrote to the tensor's memory: a context that saved it
  * refuses to be used. */
 TDM_EXPORT void tdm_tensor_mark_written(tdm_tensor *tensor);

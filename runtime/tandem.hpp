@@ -71,6 +71,36 @@ public:
   template <typename T> T *data() const {
     return static_cast<T *>(tdm_tensor_data(get()));
   }
+  /// Returns a view of the storage, `offset` elements after the first.
+  Tensor view(const std::vector<int64_t> &shape,
+              const std::vector<int64_t> &strides, int64_t offset = 0) const {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_view(get(), static_cast<int>(shape.size()), shape.data(),
+                          strides.data(), offset, &made));
+    return Tensor(made);
+  }
+  Tensor detach() const {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_detach(get(), &made));
+    return Tensor(made);
+  }
+  std::vector<int64_t> strides() const {
+    int rank = tdm_tensor_rank(get());
+    const int64_t *steps = tdm_tensor_strides(get());
+    return rank > 0 ? std::vector<int64_t>(steps, steps + rank)
+                    : std::vector<int64_t>();
+  }
+  /// Frees the storage (0), or makes it hold that many elements.
+  void resizeStorage(int64_t elements) {
+    check(tdm_tensor_resize_storage(get(), elements));
+  }
+  uint64_t version() const { return tdm_tensor_version(get()); }
+  Tensor &setRequiresGrad(bool requiresGrad = true) {
+    check(tdm_tensor_set_requires_grad(get(), requiresGrad));
+    return *this;
+  }
+  bool requiresGrad() const { return tdm_tensor_requires_grad(get()); }
+  bool isLeaf() const { return tdm_tensor_is_leaf(get()); }
   /// Reports a write through `data`.
   void markWritten() { tdm_tensor_mark_written(get()); }
   tdm_tensor *get() const { return handle.get(); }
