@@ -167,3 +167,30 @@ OpFoldResult MulOp::fold(FoldAdaptor) {
 OpFoldResult DivOp::fold(FoldAdaptor) {
   return isSplat(getRhs(), 1.0) ? getLhs() : Value();
 }
+
+//===----------------------------------------------------------------------===//
+// or_zero, if_defined
+//===----------------------------------------------------------------------===//
+
+/// A condition is a list of groups, each a list of names of cotangents.
+static LogicalResult verifyCondition(Operation *op, StringRef name,
+                                     ArrayAttr condition) {
+  auto isGroup = [](Attribute group) {
+    auto names = dyn_cast<ArrayAttr>(group);
+    return names && !names.empty() &&
+           llvm::all_of(names, llvm::IsaPred<StringAttr>);
+  };
+  if (llvm::all_of(condition, isGroup))
+    return success();
+  return op->emitOpError() << "expected '" << name
+                           << "' to be a list of lists of cotangents, but got "
+                           << condition;
+}
+
+LogicalResult OrZeroOp::verify() {
+  return verifyCondition(*this, "needs", getNeeds());
+}
+
+LogicalResult IfDefinedOp::verify() {
+  return verifyCondition(*this, "when", getWhen());
+}

@@ -173,6 +173,7 @@ def OrZeroOp : PointwiseOp<"or_zero", [SameOperandsAndResultType,
   let arguments = (ins FloatTensor:$x, ArrayAttr:$needs);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "$x `needs` $needs attr-dict `:` type($y)";
+  let hasVerifier = 1;
   let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[0]", "x[0]">.text
     # PullbackBody<["p.dy()"]>.text;
 }
@@ -187,6 +188,7 @@ def IfDefinedOp : PointwiseOp<"if_defined", [SameOperandsAndResultType,
   let arguments = (ins AnyTensor_:$fresh, AnyTensor_:$old, ArrayAttr:$when);
   let results = (outs AnyTensor_:$y);
   let assemblyFormat = "$fresh `else` $old `when` $when attr-dict `:` type($y)";
+  let hasVerifier = 1;
   let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[0]", "x[0]">.text
     # PullbackBody<["p.dy()", ""]>.text;
 }

@@ -1537,3 +1537,19 @@ func.func @f(%v: tensor<3xf32>) {
   tandem.yield %v : tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected 'needs' to be a list of lists of cotangents, but got ["a"]}}
+  %y = tandem.or_zero %v needs ["a"] : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected 'when' to be a list of lists of cotangents, but got [[]]}}
+  %y = tandem.if_defined %v else %v when [[]] : tensor<3xf32>
+  return
+}
