@@ -104,6 +104,9 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
     if (Attribute value = properties.get(property);
         value && !isa<StringAttr>(value))
       return fail(property, "a string");
+  if (Attribute value = properties.get("needs");
+      value && !isa<ArrayAttr>(value))
+    return fail("needs", "a list of lists of cotangents");
   if (Attribute value = properties.get("resize")) {
     auto elements = dyn_cast<IntegerAttr>(value);
     if (!elements || elements.getInt() < 0)
@@ -145,6 +148,8 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return isValue || kind == K::Update;
     if (property == "unchecked")
       return isValue || kind == K::Saved;
+    if (property == "needs")
+      return kind == K::Grad || kind == K::Update;
     if (property == "where")
       return isValue || kind == K::Update || kind == K::Saved;
     return false;

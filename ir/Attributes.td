@@ -36,6 +36,8 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
       it together with others).
     - update: `pass = "backward"`, `visible` (gradients flow through a write),
       `in_place`.
+    - grad, update: `needs` (a list of lists of cotangents, each of which must
+      have a defined one; else there is none).
     - saved: `reason`, `alias` (it is the storage of an output).
     - `unchecked` (saved values: may be overwritten), `where` (an op and its
       location, for messages).

@@ -1,6 +1,9 @@
 //===- CheckPlan.cpp - the door behind plan -------------------------------===//
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/PlanMemory.h"
+#include "passes/plan/Storage.h"
+
+#include "ir/Signature.h"
 
 #include <map>
 
@@ -27,6 +30,19 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
   for (Value value : func.getBody().front().getTerminator()->getOperands())
     last[throughFreeViews(value)] = kernels.size();
 
+  // What is in each argument's storage, and which ones may be overwritten.
+  SmallVector<Value> held(func.getArguments().begin(),
+                          func.getArguments().end());
+  SmallVector<bool> mayWrite = haveOwnStorage(func);
+  llvm::BitVector isUpdated(func.getNumArguments());
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(func, i);
+        role && role.getKind() == RoleKind::Update && role.has("in_place"))
+      if (auto argument = updatedArgument(func, role.getName()))
+        isUpdated.set(*argument);
+  for (unsigned i = 0; i < mayWrite.size(); ++i)
+    mayWrite[i] = mayWrite[i] && (isUpdated[i] || isDonated(func, i));
+
   struct Buffer {
     int64_t end;
     Value value;
@@ -51,6 +67,7 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
       release(dying.begin()->second);
       dying.erase(dying.begin());
     }
+    SmallVector<Value> overwritten;
     if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
       for (Attribute pair : pairs) {
         auto numbers = dyn_cast<DenseI64ArrayAttr>(pair);
@@ -66,11 +83,27 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
         if (last[source] != k)
           error(kernel) << "overwrites input #" << numbers[1]
                         << ", which is read later";
+        overwritten.push_back(source);
         release(source);
       }
     for (auto [result, attribute] :
          llvm::zip_equal(kernel.getResults(), buffers)) {
       auto place = cast<BufferAttr>(attribute);
+      if (place.getPlace() == BufferPlace::Argument) {
+        auto index = static_cast<size_t>(place.getPosition());
+        if (index >= held.size() || !mayWrite[index]) {
+          error(kernel) << "expected to overwrite only what is updated in "
+                           "place or not needed any more, but got "
+                        << place;
+          continue;
+        }
+        auto reader = last.find(held[index]);
+        if (reader != last.end() && reader->second >= k &&
+            !(reader->second == k &&
+              llvm::is_contained(overwritten, held[index])))
+          error(kernel) << "overwrites " << place << ", which is read later";
+        held[index] = result;
+      }
       if (place.getPlace() != BufferPlace::Arena)
         continue;
       int64_t begin = place.getPosition();

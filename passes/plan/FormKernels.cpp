@@ -1,5 +1,6 @@
 //===- FormKernels.cpp - units become kernels -----------------------------===//
 #include "passes/plan/FormKernels.h"
+#include "ir/Signature.h"
 #include "passes/plan/Units.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -31,23 +32,41 @@ static std::string nameOf(ArrayRef<Operation *> ops, Operation *anchor) {
   return (isFused ? "fused_" : "") + llvm::join(names, "_");
 }
 
+/// What is said of an op is now said of its kernel.
+static void removeTags(Operation *op) {
+  for (StringRef tag :
+       {kPassAttr, kNoGradAttr, kStreamAttr, kFirstOrderAttr, kPartOfAttr})
+    op->removeAttr(tag);
+}
+
+/// The output that a result lies in the storage of: a saved value with an
+/// alias.
+static StringAttr outputAlias(func::FuncOp func, unsigned result) {
+  RoleAttr role = roleOfResult(func, result);
+  if (!role || role.getKind() != RoleKind::Saved)
+    return {};
+  auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+  return alias ? alias.getAs<StringAttr>("output") : StringAttr();
+}
+
 namespace {
 /// Writes the kernels of a function behind its old ops.
 class Former {
 public:
-  explicit Former(func::FuncOp func)
-      : func(func), terminator(func.getBody().front().getTerminator()),
-        b(terminator) {}
+  Former(func::FuncOp func, const Needs &needs)
+      : func(func), needs(needs),
+        terminator(func.getBody().front().getTerminator()), b(terminator) {}
 
   LogicalResult form();
 
 private:
   void emit(const Units &units, unsigned unit);
-  Value copied(Value value);
+  Value copied(Value value, unsigned result);
   Value outer(Value value);
-  void returnKernelResults();
+  LogicalResult returnKernelResults();
 
   func::FuncOp func;
+  const Needs &needs;
   Operation *terminator;
   OpBuilder b;
   IRMapping now; ///< old values that exist between kernels, as they are now
@@ -66,7 +85,7 @@ Value Former::outer(Value value) {
   if (!isa<ConstantOp>(op))
     now.map(op->getOperand(0), outer(op->getOperand(0)));
   Operation *copy = b.clone(*op, now);
-  copy->removeAttr(kPassAttr);
+  removeTags(copy);
   now.map(value, copy->getResult(0));
   return copy->getResult(0);
 }
@@ -104,18 +123,18 @@ void Former::emit(const Units &units, unsigned unit) {
     }
   for (Operation *op : units.ops(unit))
     locations.push_back(op->getLoc());
-  auto kernel =
-      KernelOp::create(b, FusedLoc::get(func.getContext(), locations),
-                       ValueRange(results).getTypes(), inputs,
-                       b.getStringAttr(nameOf(ops, units.anchor(unit))),
-                       /*buffers=*/ArrayAttr(), b.getI64IntegerAttr(0),
-                       /*needs=*/ArrayAttr(), /*choices=*/ArrayAttr());
+  auto kernel = KernelOp::create(
+      b, FusedLoc::get(func.getContext(), locations),
+      ValueRange(results).getTypes(), inputs,
+      b.getStringAttr(nameOf(ops, units.anchor(unit))),
+      /*buffers=*/ArrayAttr(), b.getI64IntegerAttr(units.stream(unit)),
+      units.needs(unit), units.choices(unit));
   Block *body = b.createBlock(&kernel.getBody());
   IRMapping mapping;
   for (Value old : oldInputs)
     mapping.map(old, body->addArgument(old.getType(), old.getLoc()));
   for (Operation *op : ops)
-    b.clone(*op, mapping)->removeAttr(kPassAttr);
+    removeTags(b.clone(*op, mapping));
   SmallVector<Value> yielded;
   for (Value result : results)
     yielded.push_back(mapping.lookup(result));
@@ -125,12 +144,15 @@ void Former::emit(const Units &units, unsigned unit) {
     now.map(old, result);
 }
 
-/// A kernel's result with the elements of `value`.
-Value Former::copied(Value value) {
+/// A kernel's result with the elements of `value`, for a result of the
+/// function.
+Value Former::copied(Value value, unsigned result) {
+  auto source = throughFreeViews(value).getDefiningOp<KernelOp>();
   auto kernel =
       KernelOp::create(b, terminator->getLoc(), TypeRange{value.getType()},
                        ValueRange{value}, b.getStringAttr("copy"), ArrayAttr(),
-                       b.getI64IntegerAttr(0), ArrayAttr(), ArrayAttr());
+                       b.getI64IntegerAttr(source ? source.getStream() : 0),
+                       needs.ofResult(result), ArrayAttr());
   Block *body = b.createBlock(&kernel.getBody());
   Value x = body->addArgument(value.getType(), value.getLoc());
   YieldOp::create(b, kernel.getLoc(), x);
@@ -138,29 +160,51 @@ Value Former::copied(Value value) {
   return kernel.getResult(0);
 }
 
-void Former::returnKernelResults() {
+LogicalResult Former::returnKernelResults() {
   DenseSet<Value> returned;
   for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
     Value value = outer(operand.get());
     Value source = throughFreeViews(value);
     bool isResult = source.getDefiningOp<KernelOp>() != nullptr;
-    if (!isResult || !returned.insert(source).second)
-      value = copied(value);
+    if (!outputAlias(func, i) && (!isResult || !returned.insert(source).second))
+      value = copied(value, i);
     operand.set(value);
+    RoleAttr role = roleOfResult(func, i);
+    if (ArrayAttr condition = needs.ofResult(i);
+        condition && role &&
+        (role.getKind() == RoleKind::Grad ||
+         role.getKind() == RoleKind::Update))
+      setRoleOfResult(func, i, role.with("needs", condition));
   }
+  // A saved value that is an output is what the output has become.
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    StringAttr name = outputAlias(func, i);
+    if (!name)
+      continue;
+    auto output = findResult(func, RoleKind::Output, name.getValue());
+    if (!output || func.getResultTypes()[*output] != operand.get().getType())
+      return func.emitError()
+             << "expected '" << roleOfResult(func, i).str()
+             << "' to be the output " << name << " of its type";
+    operand.set(terminator->getOperand(*output));
+  }
+  return success();
 }
 
 LogicalResult Former::form() {
   SmallVector<Operation *> old;
   for (Operation &op : func.getBody().front().without_terminator())
     old.push_back(&op);
-  Units units(func);
+  Units units(func, needs);
   fuse(units);
   b.setInsertionPoint(terminator);
   SmallVector<unsigned> order = units.order();
   for (unsigned unit : order)
     emit(units, unit);
-  returnKernelResults();
+  if (failed(returnKernelResults()))
+    return failure();
   for (Operation *op : llvm::reverse(old)) {
     if (!op->use_empty())
       return op->emitOpError("is still used after kernels were formed");
@@ -171,5 +215,8 @@ LogicalResult Former::form() {
 
 LogicalResult tandem::formKernels(func::FuncOp func) {
   splitReductions(func);
-  return Former(func).form();
+  FailureOr<Needs> needs = Needs::of(func);
+  if (failed(needs))
+    return failure();
+  return Former(func, *needs).form();
 }

@@ -22,13 +22,17 @@ namespace tandem {
 /// Replaces the body of `func` by kernels, free views of their results, and
 /// constants that are not splats. Every function result is afterwards the
 /// result of a kernel or a free view of one, and no two are of one kernel
-/// result.
+/// result, but for saved values that lie in an output's storage: they are the
+/// output. Gradients and updates say under which condition they are defined.
 mlir::LogicalResult formKernels(mlir::func::FuncOp func);
 
 /// Replaces reductions that lower badly by others with the same meaning: over
 /// dimensions of size 1 by reshapes; of very many elements into few results by
 /// two steps, the first of which has enough results to be run in parallel.
 void splitReductions(mlir::func::FuncOp func);
+
+/// The stream that the program placed an op on; 0 if it did not.
+int64_t streamOf(mlir::Operation *op);
 
 /// The value that a chain of free views shows, which has the same buffer.
 mlir::Value throughFreeViews(mlir::Value value);

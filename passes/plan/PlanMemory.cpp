@@ -3,6 +3,7 @@
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/LoopNest.h"
+#include "passes/plan/Storage.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -65,21 +66,32 @@ static bool canOverwrite(KernelOp kernel, unsigned result, unsigned input) {
 }
 
 namespace {
-/// A buffer of the arena: one value, or several that overwrite each other.
+/// One value, or several that overwrite each other: in the arena, or in the
+/// storage of a donated argument.
 struct Life {
-  int64_t bytes, first, last, offset;
+  int64_t bytes, first, last;
+  int64_t offset = -1, argument = -1;
+};
+
+/// A saved value that may be overwritten, and when there is something in it.
+struct Donated {
+  int64_t argument, bytes;
+  SmallVector<std::pair<int64_t, int64_t>, 2> taken;
 };
 
 class Planner {
 public:
-  explicit Planner(func::FuncOp func) : func(func), b(func.getContext()) {}
+  explicit Planner(func::FuncOp func)
+      : func(func), b(func.getContext()), ownStorage(haveOwnStorage(func)) {}
   void plan();
 
 private:
   void findLifetimes();
+  void findDonated();
   void placeResults();
   void placeInArena();
   int64_t assignOffsets();
+  bool placeInDonated(Life &life);
   int64_t liveBytes(bool aligned);
   bool overwrites(unsigned kernel, unsigned result, Value source);
   BufferAttr buffer(BufferPlace place, int64_t position) {
@@ -88,6 +100,7 @@ private:
 
   func::FuncOp func;
   Builder b;
+  SmallVector<bool> ownStorage; ///< of each argument
   SmallVector<KernelOp> kernels;
   /// Sources (arguments, constants, kernel results; never views): the kernels
   /// that read them, rising.
@@ -95,6 +108,7 @@ private:
   DenseMap<Value, BufferAttr> places;
   DenseMap<Value, unsigned> lifeOf;
   std::vector<Life> lives;
+  std::vector<Donated> donated;
   DenseMap<Operation *, SmallVector<Attribute>> inPlace;
 };
 } // namespace
@@ -111,9 +125,26 @@ void Planner::findLifetimes() {
   }
 }
 
+/// Saved values that may be overwritten live from before the first kernel.
+void Planner::findDonated() {
+  for (BlockArgument argument : func.getArguments()) {
+    if (!isDonated(func, argument.getArgNumber()))
+      continue;
+    auto &list = readers[argument];
+    int64_t last = list.empty() ? -1 : list.back();
+    lifeOf[argument] = lives.size();
+    lives.push_back({byteSize(typeOf(argument)), -1, last, -1,
+                     static_cast<int64_t>(argument.getArgNumber())});
+  }
+}
+
 /// The kernel's result overwrites the storage of `source`, if it can: the
-/// kernel reads it once (or not at all) and nobody reads it later.
+/// kernel reads it once (or not at all), nobody reads it later, and no other
+/// argument shows it.
 bool Planner::overwrites(unsigned kernel, unsigned result, Value source) {
+  if (auto argument = dyn_cast<BlockArgument>(source);
+      argument && !ownStorage[argument.getArgNumber()])
+    return false;
   auto &list = readers[source];
   if (!list.empty() && list.back() > kernel)
     return false;
@@ -140,16 +171,20 @@ void Planner::placeResults() {
   for (auto [i, kernel] : llvm::enumerate(kernels))
     number[kernel] = i;
   Operation *terminator = func.getBody().front().getTerminator();
+  DenseSet<unsigned> taken;
   for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
     auto source = cast<OpResult>(throughFreeViews(returned));
     BufferAttr place = buffer(BufferPlace::Result, i);
     RoleAttr role = roleOfResult(func, i);
+    if (role && role.getKind() == RoleKind::Saved && role.has("alias"))
+      continue; // the output that it lies in has the place
     if (role && role.getKind() == RoleKind::Update) {
-      auto argument = findValue(func, role.getName());
-      if (argument &&
+      auto argument = updatedArgument(func, role.getName());
+      if (argument && !taken.contains(*argument) &&
           func.getArgument(*argument).getType() == returned.getType() &&
           overwrites(number[source.getOwner()], source.getResultNumber(),
                      func.getArgument(*argument))) {
+        taken.insert(*argument);
         place = buffer(BufferPlace::Argument, *argument);
         setRoleOfResult(func, i, role.withUnit("in_place"));
       }
@@ -187,7 +222,7 @@ void Planner::placeInArena() {
       if (found)
         continue;
       lifeOf[result] = lives.size();
-      lives.push_back({bytes, static_cast<int64_t>(k), last, -1});
+      lives.push_back({bytes, static_cast<int64_t>(k), last});
     }
   }
 }
@@ -196,11 +231,31 @@ static int64_t aligned(int64_t bytes) {
   return llvm::alignTo(bytes, kBufferAlignment);
 }
 
-/// Largest first, each at the lowest place that is free for its whole life.
+/// Puts a life into the storage of a saved value of its size in which nothing
+/// lives meanwhile, if there is one.
+bool Planner::placeInDonated(Life &life) {
+  for (Donated &saved : donated) {
+    if (saved.bytes != life.bytes ||
+        llvm::any_of(saved.taken, [&](auto &taken) {
+          return taken.first <= life.last && life.first <= taken.second;
+        }))
+      continue;
+    saved.taken.push_back({life.first, life.last});
+    life.argument = saved.argument;
+    return true;
+  }
+  return false;
+}
+
+/// Largest first, each in a saved value that is not needed any more, or at the
+/// lowest place that is free for its whole life.
 int64_t Planner::assignOffsets() {
-  std::vector<unsigned> order(lives.size());
-  for (unsigned i = 0; i < order.size(); ++i)
-    order[i] = i;
+  std::vector<unsigned> order;
+  for (auto [i, life] : llvm::enumerate(lives))
+    if (life.argument < 0)
+      order.push_back(i);
+    else
+      donated.push_back({life.argument, life.bytes, {{life.first, life.last}}});
   llvm::sort(order, [&](unsigned x, unsigned y) {
     if (lives[x].bytes != lives[y].bytes)
       return lives[x].bytes > lives[y].bytes;
@@ -211,6 +266,8 @@ int64_t Planner::assignOffsets() {
   std::vector<unsigned> placed; // by rising offset
   for (unsigned i : order) {
     Life &life = lives[i];
+    if (placeInDonated(life))
+      continue;
     int64_t offset = 0, best = -1, bestGap = 0;
     for (unsigned j : placed) {
       const Life &other = lives[j];
@@ -238,6 +295,8 @@ int64_t Planner::assignOffsets() {
 int64_t Planner::liveBytes(bool isAligned) {
   std::vector<int64_t> change(kernels.size() + 2, 0);
   for (const Life &life : lives) {
+    if (life.argument >= 0)
+      continue;
     int64_t bytes = isAligned ? aligned(life.bytes) : life.bytes;
     change[life.first] += bytes;
     change[life.last + 1] -= bytes;
@@ -252,17 +311,21 @@ int64_t Planner::liveBytes(bool isAligned) {
 
 void Planner::plan() {
   findLifetimes();
+  findDonated();
   placeResults();
   placeInArena();
   int64_t arena = assignOffsets();
   for (KernelOp kernel : kernels) {
     SmallVector<Attribute> buffers;
     for (Value result : kernel.getResults()) {
-      if (auto place = places.find(result); place != places.end())
+      if (auto place = places.find(result); place != places.end()) {
         buffers.push_back(place->second);
-      else
-        buffers.push_back(
-            buffer(BufferPlace::Arena, lives[lifeOf[result]].offset));
+        continue;
+      }
+      const Life &life = lives[lifeOf[result]];
+      buffers.push_back(life.argument < 0
+                            ? buffer(BufferPlace::Arena, life.offset)
+                            : buffer(BufferPlace::Argument, life.argument));
     }
     kernel.setBuffersAttr(b.getArrayAttr(buffers));
     if (auto pairs = inPlace.find(kernel); pairs != inPlace.end())

@@ -19,6 +19,14 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// Gives a new op the tags of the reduction that it is a part of.
+static Value tagged(Operation *op, Operation *reduction) {
+  for (StringRef tag : {kPassAttr, kStreamAttr})
+    if (Attribute value = reduction->getAttr(tag))
+      op->setAttr(tag, value);
+  return op->getResult(0);
+}
+
 /// The same kind of reduction, of another tensor over other dimensions.
 static Value reduceLike(OpBuilder &b, ReductionOpInterface op, Value x,
                         ArrayRef<int64_t> dims) {
@@ -30,9 +38,7 @@ static Value reduceLike(OpBuilder &b, ReductionOpInterface op, Value x,
   state.addOperands(x);
   state.addTypes(typeOf(x).clone(shape));
   state.addAttribute("dims", b.getDenseI64ArrayAttr(dims));
-  if (Attribute pass = op->getAttr(kPassAttr))
-    state.addAttribute(kPassAttr, pass);
-  return b.create(state)->getResult(0);
+  return tagged(b.create(state), op);
 }
 
 /// Without the reduced dimensions of size 1. Null if there are none.
@@ -83,7 +89,7 @@ static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op) {
   Type element = typeOf(x).getElementType();
   bool isNarrow = element.isF16() || element.isBF16();
   if (isNarrow)
-    x = CastOp::create(b, loc, typeOf(x).clone(b.getF32Type()), x);
+    x = tagged(CastOp::create(b, loc, typeOf(x).clone(b.getF32Type()), x), op);
   SmallVector<int64_t> split(shape), first;
   bool isWhole = parts == shape[dim];
   if (!isWhole) {
@@ -97,7 +103,8 @@ static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op) {
   Value partial = reduceLike(b, op, x, first);
   Value result = reduceLike(b, op, partial, {dim});
   if (isNarrow)
-    result = CastOp::create(b, loc, typeOf(result).clone(element), result);
+    result = tagged(
+        CastOp::create(b, loc, typeOf(result).clone(element), result), op);
   return result;
 }
 

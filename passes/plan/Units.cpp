@@ -37,6 +37,11 @@ static bool isConstant(Operation *op) {
   return classOf(op) == OpClass::Constant;
 }
 
+int64_t tandem::streamOf(Operation *op) {
+  auto stream = op->getAttrOfType<IntegerAttr>(kStreamAttr);
+  return stream ? stream.getInt() : 0;
+}
+
 Value tandem::throughFreeViews(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isFreeView(op))
@@ -46,13 +51,26 @@ Value tandem::throughFreeViews(Value value) {
   return value;
 }
 
+int64_t Units::stream(unsigned unit) const {
+  return streamOf(members[unit].front());
+}
+
 /// True if the value must be in memory: it is returned, or an operand of an
-/// anchor.
+/// anchor or of an op with choices.
 bool Units::mustExist(Value value) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isFreeView(user))
       return mustExist(user->getResult(0));
-    return isAnchor(user) || user->hasTrait<OpTrait::IsTerminator>();
+    return isAnchor(user) || conditions.choices(user) ||
+           user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// True if the op computes on a stream where some of its users are not.
+bool Units::crossesStreams(Operation *op) const {
+  return !isConstant(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return isFreeView(user) ? crossesStreams(user)
+                            : streamOf(user) != streamOf(op);
   });
 }
 
@@ -73,7 +91,8 @@ void Units::decideRepeated(Block &body) {
       repeated.insert(&op);
       continue;
     }
-    if (isAnchor(&op) || mustExist(op.getResult(0)))
+    if (isAnchor(&op) || conditions.choices(&op) ||
+        mustExist(op.getResult(0)) || crossesStreams(&op))
       continue;
     Value result = op.getResult(0);
     if (isConstant(&op)) {
@@ -103,7 +122,8 @@ void Units::decideRepeated(Block &body) {
   }
 }
 
-Units::Units(func::FuncOp func) : context(func->getContext()) {
+Units::Units(func::FuncOp func, const Needs &needs)
+    : context(func->getContext()), conditions(needs) {
   Block &body = func.getBody().front();
   unsigned next = 0;
   for (Operation &op : body)
@@ -252,6 +272,9 @@ bool Units::isKernel(unsigned unit) const {
 bool Units::merge(unsigned into, unsigned from) {
   if (into == from || (anchors[into] && anchors[from]) ||
       members[into].size() + members[from].size() > kLargestUnit)
+    return false;
+  if (needs(into) != needs(from) || stream(into) != stream(from) ||
+      choices(into) || choices(from))
     return false;
   // Nothing in front of an anchor joins its kernel.
   if (reaches(into, from) || reaches(from, into))

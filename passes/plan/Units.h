@@ -4,16 +4,20 @@
 
 #include "ir/Ops.h"
 #include "passes/plan/LoopNest.h"
+#include "passes/plan/Needs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace tandem {
 
 /// The units of a function's body. Starts with one unit per op that is not
-/// repeated; merge() joins two where the result can be one kernel.
+/// repeated; merge() joins two where the result can be one kernel. The ops of a
+/// unit are of one stream and run under one condition; an op with choices has a
+/// unit of its own.
 class Units {
 public:
-  explicit Units(mlir::func::FuncOp func);
+  /// `needs` must outlive the units.
+  Units(mlir::func::FuncOp func, const Needs &needs);
 
   /// Joins two units if the result can be one kernel and no cycle arises;
   /// returns whether it did. `into` keeps its number.
@@ -29,6 +33,14 @@ public:
   /// The unit's contraction, window or indexed op; null in a loop kernel.
   mlir::Operation *anchor(unsigned unit) const { return anchors[unit]; }
   unsigned size() const { return members.size(); }
+  /// The stream, the condition and the choices of a unit (Needs.h).
+  int64_t stream(unsigned unit) const;
+  mlir::ArrayAttr needs(unsigned unit) const {
+    return conditions[members[unit].front()];
+  }
+  mlir::ArrayAttr choices(unsigned unit) const {
+    return conditions.choices(members[unit].front());
+  }
 
   /// The ops, not repeated, that use an op's results or give its operands,
   /// through repeated ones; in program order. The terminator counts as a user.
@@ -51,10 +63,12 @@ public:
 private:
   void decideRepeated(mlir::Block &body);
   bool mustExist(mlir::Value value) const;
+  bool crossesStreams(mlir::Operation *op) const;
   bool reaches(unsigned from, unsigned to) const;
   bool isKernel(unsigned unit) const;
 
   mlir::MLIRContext *context;
+  const Needs &conditions;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, unitOf;
   llvm::DenseSet<mlir::Operation *> repeated;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>

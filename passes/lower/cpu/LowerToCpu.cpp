@@ -61,7 +61,16 @@ static std::string keyOf(KernelOp kernel) {
   copy.setName("");
   copy.removeBuffersAttr();
   copy.setStream(0);
-  copy.walk([](Operation *op) { op->removeAttr(kPassAttr); });
+  copy.removeNeedsAttr();
+  copy.removeChoicesAttr();
+  // What a condition decides is no part of the code.
+  auto always = ArrayAttr::get(copy.getContext(), {});
+  copy.walk([&](Operation *op) {
+    if (auto zeros = dyn_cast<OrZeroOp>(op))
+      zeros.setNeedsAttr(always);
+    if (auto choice = dyn_cast<IfDefinedOp>(op))
+      choice.setWhenAttr(always);
+  });
   std::string key;
   llvm::raw_string_ostream stream(key);
   for (Type type : kernel->getOperandTypes())

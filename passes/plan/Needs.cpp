@@ -1,0 +1,187 @@
+//===- Needs.cpp - which cotangents a program's ops wait for --------------===//
+#include "passes/plan/Needs.h"
+
+#include "ir/Signature.h"
+#include "passes/autodiff/Definedness.h"
+#include "passes/plan/FormKernels.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+/// Builds the conditions of a function some of whose cotangents may be
+/// undefined, in the form of Definedness.h.
+class Finder {
+public:
+  explicit Finder(func::FuncOp func)
+      : func(func), b(func.getContext()), defined(func),
+        never(b.getArrayAttr(b.getArrayAttr({}))) {
+    for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+      if (RoleAttr role = roleOfArgument(func, i);
+          role && role.getKind() == RoleKind::Cotangent)
+        cotangents.insert(role.getName().getValue());
+  }
+
+  /// True if every value is defined whenever the program runs.
+  bool isCertain() {
+    return cotangents.size() < 2 || func.getName() == "grad_forward";
+  }
+  LogicalResult check();
+  void findWanted();
+  ArrayAttr choicesOf(Operation *op);
+
+  DenseMap<Operation *, ArrayAttr> wanted;
+  SmallVector<ArrayAttr> results;
+
+private:
+  ArrayAttr simplified(ArrayAttr condition);
+  ArrayAttr either(ArrayAttr x, ArrayAttr y) {
+    return simplified(definedEither(x, y));
+  }
+  ArrayAttr both(ArrayAttr x, ArrayAttr y) {
+    return simplified(definedBoth(x, y));
+  }
+  ArrayAttr conditionOf(IfDefinedOp op) { return either(never, op.getWhen()); }
+  ArrayAttr updated(Value value);
+  ArrayAttr readBy(OpOperand &use);
+
+  func::FuncOp func;
+  Builder b;
+  Definedness defined;
+  ArrayAttr never; ///< one group, in which nothing can be defined
+  llvm::StringSet<> cotangents;
+};
+
+} // namespace
+
+/// Without what holds whenever the program runs: one cotangent is defined.
+ArrayAttr Finder::simplified(ArrayAttr condition) {
+  SmallVector<Attribute> groups;
+  for (auto group : condition.getAsRange<ArrayAttr>())
+    if (group.size() < cotangents.size())
+      groups.push_back(group);
+  return b.getArrayAttr(groups);
+}
+
+LogicalResult Finder::check() {
+  bool failed = false;
+  func.walk([&](Operation *op) {
+    ArrayAttr condition;
+    if (auto zeros = dyn_cast<OrZeroOp>(op))
+      condition = zeros.getNeeds();
+    if (auto choice = dyn_cast<IfDefinedOp>(op))
+      condition = choice.getWhen();
+    if (!condition)
+      return;
+    for (auto group : condition.getAsRange<ArrayAttr>())
+      for (auto name : group.getAsRange<StringAttr>()) {
+        if (cotangents.contains(name.getValue()))
+          continue;
+        failed = true;
+        op->emitOpError() << "expected a condition on the cotangents of '"
+                          << func.getName() << "', but got " << name;
+      }
+  });
+  return failure(failed);
+}
+
+/// When an update that ends in `value` happens: what writes under a condition
+/// changes nothing where it does not hold.
+ArrayAttr Finder::updated(Value value) {
+  value = throughFreeViews(value);
+  if (auto choice = value.getDefiningOp<IfDefinedOp>())
+    return either(conditionOf(choice), updated(choice.getOld()));
+  auto argument = dyn_cast<BlockArgument>(value);
+  bool isOld = argument && defined.of(argument).empty();
+  return isOld ? never : defined.of(value);
+}
+
+/// When somebody wants the value for this use of it.
+ArrayAttr Finder::readBy(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return results[use.getOperandNumber()];
+  auto choice = dyn_cast<IfDefinedOp>(op);
+  if (choice && use.getOperandNumber() == 0)
+    return both(wanted.lookup(op), conditionOf(choice));
+  return wanted.lookup(op);
+}
+
+void Finder::findWanted() {
+  Block &body = func.getBody().front();
+  for (OpOperand &operand : body.getTerminator()->getOpOperands()) {
+    RoleAttr role = roleOfResult(func, operand.getOperandNumber());
+    bool isUpdate = role && role.getKind() == RoleKind::Update;
+    ArrayAttr condition =
+        isUpdate ? updated(operand.get()) : defined.of(operand.get());
+    // The old value said to be new.
+    results.push_back(condition == never ? defined.always() : condition);
+  }
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    ArrayAttr condition = never;
+    for (OpOperand &use : op.getUses())
+      condition = either(condition, readBy(use));
+    if (op.getNumResults())
+      condition = both(condition, defined.of(op.getResult(0)));
+    wanted[&op] = condition;
+  }
+}
+
+ArrayAttr Finder::choicesOf(Operation *op) {
+  ArrayAttr runs = wanted.lookup(op);
+  SmallVector<Attribute> list;
+  auto add = [&](ArrayAttr when, std::optional<int64_t> copy) {
+    SmallVector<NamedAttribute> entry{b.getNamedAttr("when", when)};
+    if (copy)
+      entry.push_back(b.getNamedAttr("copy", b.getI64IntegerAttr(*copy)));
+    list.push_back(b.getDictionaryAttr(entry));
+  };
+  if (auto sum = dyn_cast<AccumulateOp>(op)) {
+    ArrayAttr lhs = defined.of(sum.getLhs()), rhs = defined.of(sum.getRhs());
+    ArrayAttr all = both(lhs, rhs);
+    if (definedImplies(runs, all))
+      return {};
+    add(all, std::nullopt);
+    add(lhs, 0);
+    add(rhs, 1);
+  } else if (auto zeros = dyn_cast<OrZeroOp>(op)) {
+    ArrayAttr x = defined.of(zeros.getX());
+    if (definedImplies(runs, x))
+      return {};
+    add(x, 0);
+    add(defined.always(), -1);
+  } else if (auto choice = dyn_cast<IfDefinedOp>(op)) {
+    ArrayAttr when = conditionOf(choice);
+    if (definedImplies(runs, when))
+      return {};
+    add(when, 0);
+    add(defined.always(), 1);
+  }
+  return list.empty() ? ArrayAttr() : b.getArrayAttr(list);
+}
+
+FailureOr<Needs> Needs::of(func::FuncOp func) {
+  Finder finder(func);
+  Needs needs;
+  needs.results.resize(func.getNumResults());
+  if (finder.isCertain())
+    return needs;
+  if (failed(finder.check()))
+    return failure();
+  finder.findWanted();
+  auto unlessEmpty = [](ArrayAttr condition) {
+    return condition.empty() ? ArrayAttr() : condition;
+  };
+  for (auto &[op, condition] : finder.wanted) {
+    needs.runs[op] = unlessEmpty(condition);
+    if (ArrayAttr choices = finder.choicesOf(op))
+      needs.alternatives[op] = choices;
+  }
+  for (auto [i, condition] : llvm::enumerate(finder.results))
+    needs.results[i] = unlessEmpty(condition);
+  return needs;
+}
