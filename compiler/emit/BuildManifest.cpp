@@ -1,5 +1,6 @@
 //===- BuildManifest.cpp - the manifest of a lowered module ---------------===//
 #include "compiler/emit/BuildManifest.h"
+#include "compiler/emit/ManifestParts.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -7,37 +8,13 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tandem;
 namespace am = tandem::artifact;
 
 namespace {
-
-std::string nameOf(Type element) {
-  if (element.isInteger(1))
-    return "bool";
-  std::string text;
-  llvm::raw_string_ostream(text) << element;
-  return text;
-}
-
-am::DType dtypeOf(RankedTensorType type) {
-  return *am::parseDType(nameOf(type.getElementType()));
-}
-
-am::Role roleOf(RoleKind kind) {
-  return *am::parseRole(stringifyRoleKind(kind));
-}
-
-double number(DictionaryAttr init, StringRef key) {
-  Attribute value = init.get(key);
-  if (auto f = dyn_cast_or_null<FloatAttr>(value))
-    return f.getValueAsDouble();
-  if (auto i = dyn_cast_or_null<IntegerAttr>(value))
-    return static_cast<double>(i.getInt());
-  return 0;
-}
 
 /// The raw bytes of a constant: dense, booleans one byte each.
 std::string bytesOf(ElementsAttr value) {
@@ -67,7 +44,8 @@ public:
 
 private:
   void addValue(RoleAttr role, RankedTensorType type);
-  am::Slot slot(RoleAttr role, Type type);
+  void addValues();
+  Status addSlots(func::FuncOp func, am::Program &program);
   Status addProgram(func::FuncOp func);
   Status addLaunch(LaunchOp launch, am::Program &program);
   Result<int64_t> kernelIndex(LaunchOp launch);
@@ -77,49 +55,36 @@ private:
   ModuleOp module;
   am::ArtifactWriter &writer;
   am::Manifest manifest;
+  llvm::StringSet<> inputs, outputs; ///< the names that `values` has
   llvm::StringMap<int64_t> kernels;
   llvm::MapVector<Attribute, int64_t> constants; ///< value to offset
 };
 
 void ManifestBuilder::addValue(RoleAttr role, RankedTensorType type) {
-  am::Role kind = roleOf(role.getKind());
-  for (const am::Value &value : manifest.values)
-    if (value.role == kind && value.name == role.getName())
-      return;
-  am::Value value;
-  value.role = kind;
-  value.name = role.getName().str();
-  value.dtype = dtypeOf(type);
-  value.shape = type.getShape().vec();
-  value.requiresGrad = role.has("requires_grad");
-  if (auto high = role.getProperties().getAs<IntegerAttr>("high"))
-    value.high = high.getInt();
-  if (auto init = role.getProperties().getAs<DictionaryAttr>("init")) {
-    StringRef how = init.getAs<StringAttr>("kind").getValue();
-    if (how == "constant")
-      value.init = am::Init::constant(number(init, "value"));
-    else if (how == "uniform")
-      value.init = am::Init::uniform(number(init, "low"), number(init, "high"));
-    else if (how == "normal")
-      value.init = am::Init::normal(number(init, "mean"), number(init, "std"));
-    else
-      value.init = am::Init::counter(
-          static_cast<int64_t>(number(init, "stream")), number(init, "scale"));
-  }
-  manifest.values.push_back(std::move(value));
+  auto &known = role.getKind() == RoleKind::Output ? outputs : inputs;
+  if (known.insert(role.getName().getValue()).second)
+    manifest.values.push_back(valueOf(role, type));
 }
 
-am::Slot ManifestBuilder::slot(RoleAttr role, Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  am::Slot slot;
-  slot.role = roleOf(role.getKind());
-  slot.name = role.getName().str();
-  slot.dtype = dtypeOf(tensor);
-  slot.shape = tensor.getShape().vec();
-  slot.inPlace = role.has("in_place");
-  if (auto reason = role.getProperties().getAs<StringAttr>("reason"))
-    slot.reason = reason.str();
-  return slot;
+/// The inputs, params and states of the graph in its order, so that positions
+/// among its arguments are positions here; then what only other programs have;
+/// then the outputs.
+void ManifestBuilder::addValues() {
+  SmallVector<func::FuncOp> programs;
+  for (StringRef name : {"forward", "evaluate"})
+    if (auto func = module.lookupSymbol<func::FuncOp>(name))
+      programs.push_back(func);
+  llvm::append_range(programs, module.getOps<func::FuncOp>());
+  for (func::FuncOp func : programs)
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+      if (RoleAttr role = roleOfArgument(func, i);
+          role.getKind() <= RoleKind::State)
+        addValue(role, cast<RankedTensorType>(type));
+  for (func::FuncOp func : programs)
+    for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+      if (RoleAttr role = roleOfResult(func, i);
+          role.getKind() == RoleKind::Output)
+        addValue(role, cast<RankedTensorType>(type));
 }
 
 int64_t ManifestBuilder::bufferIndex(am::Program &program,
@@ -207,6 +172,8 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   launch.work = static_cast<int64_t>(op.getWork());
   launch.grain = static_cast<int64_t>(op.getGrain());
   launch.stream = static_cast<int64_t>(op.getStream());
+  launch.needs = conditionOf(op.getNeedsAttr());
+  launch.choices = choicesOf(op.getChoicesAttr());
   auto add = [&](Value value, std::vector<int64_t> &positions) {
     auto buffer = bufferOf(value, program);
     if (!buffer)
@@ -225,13 +192,35 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   return Status::success();
 }
 
+Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
+  auto add = [](RoleAttr role, Type type, std::vector<am::Slot> &slots) {
+    auto slot = slotOf(role, cast<RankedTensorType>(type));
+    if (!slot)
+      return std::move(slot).status();
+    slots.push_back(std::move(*slot));
+    return Status::success();
+  };
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+    if (Status s = add(roleOfArgument(func, i), type, program.arguments); !s)
+      return s;
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+    if (Status s = add(roleOfResult(func, i), type, program.results); !s)
+      return s;
+  if (auto aliases = func->getAttrOfType<ArrayAttr>(kAliasesAttr))
+    for (auto entry : aliases.getAsRange<DictionaryAttr>()) {
+      auto output = outputAliasOf(entry);
+      if (!output)
+        return std::move(output).status();
+      program.aliases.push_back(std::move(*output));
+    }
+  return Status::success();
+}
+
 Status ManifestBuilder::addProgram(func::FuncOp func) {
   am::Program program;
   program.name = func.getName().str();
-  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
-    program.arguments.push_back(slot(roleOfArgument(func, i), type));
-  for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
-    program.results.push_back(slot(roleOfResult(func, i), type));
+  if (Status s = addSlots(func, program); !s)
+    return std::move(s).in("program '" + program.name + "'");
   if (auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr)) {
     if (auto bytes = plan.getAs<IntegerAttr>("arena_bytes"))
       program.arenaBytes = bytes.getInt();
@@ -255,20 +244,19 @@ Result<am::Manifest> ManifestBuilder::run() {
   manifest.loss = text(kLossAttr);
   manifest.optimizer = StringRef(text(kOptimizerAttr)).split(':').first.str();
 
-  // Values in a stable order: inputs, params, states, then outputs.
-  for (RoleKind kind :
-       {RoleKind::Input, RoleKind::Param, RoleKind::State, RoleKind::Output})
-    for (auto func : module.getOps<func::FuncOp>()) {
-      for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
-        if (RoleAttr role = roleOfArgument(func, i); role.getKind() == kind)
-          addValue(role, cast<RankedTensorType>(type));
-      for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
-        if (RoleAttr role = roleOfResult(func, i); role.getKind() == kind)
-          addValue(role, cast<RankedTensorType>(type));
-    }
+  addValues();
+  if (auto list =
+          module->getAttrOfType<DenseI64ArrayAttr>(kMutatedInBackwardAttr))
+    manifest.mutatedInBackward = list.asArrayRef().vec();
   for (auto func : module.getOps<func::FuncOp>())
     if (Status s = addProgram(func); !s)
       return s;
+  // Outputs that are views are values too.
+  for (const am::Program &program : manifest.programs)
+    for (const am::OutputAlias &output : program.aliases)
+      if (outputs.insert(output.name).second)
+        manifest.values.push_back(
+            {am::Role::Output, output.name, output.dtype, output.shape});
   return std::move(manifest);
 }
 

@@ -1,0 +1,193 @@
+//===- ManifestParts.cpp - attributes in the manifest's terms -------------===//
+#include "compiler/emit/ManifestParts.h"
+
+using namespace mlir;
+using namespace tandem;
+namespace am = tandem::artifact;
+
+am::DType tandem::dtypeOf(Type element) {
+  if (element.isInteger(1))
+    return am::DType::Bool;
+  std::string text;
+  llvm::raw_string_ostream(text) << element;
+  return *am::parseDType(text);
+}
+
+am::TensorType tandem::typeOf(RankedTensorType type) {
+  return {dtypeOf(type.getElementType()), type.getShape().vec()};
+}
+
+am::Role tandem::roleOf(RoleKind kind) {
+  return *am::parseRole(stringifyRoleKind(kind));
+}
+
+static std::string textOf(DictionaryAttr properties, StringRef key) {
+  auto text = properties.getAs<StringAttr>(key);
+  return text ? text.str() : std::string();
+}
+
+static double number(DictionaryAttr init, StringRef key) {
+  Attribute value = init.get(key);
+  if (auto f = dyn_cast_or_null<FloatAttr>(value))
+    return f.getValueAsDouble();
+  if (auto i = dyn_cast_or_null<IntegerAttr>(value))
+    return static_cast<double>(i.getInt());
+  return 0;
+}
+
+am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
+  am::Value value;
+  value.role = roleOf(role.getKind());
+  value.name = role.getName().str();
+  value.dtype = dtypeOf(type.getElementType());
+  value.shape = type.getShape().vec();
+  value.requiresGrad = role.has("requires_grad");
+  if (auto high = role.getProperties().getAs<IntegerAttr>("high"))
+    value.high = high.getInt();
+  if (auto init = role.getProperties().getAs<DictionaryAttr>("init")) {
+    StringRef how = init.getAs<StringAttr>("kind").getValue();
+    if (how == "constant")
+      value.init = am::Init::constant(number(init, "value"));
+    else if (how == "uniform")
+      value.init = am::Init::uniform(number(init, "low"), number(init, "high"));
+    else if (how == "normal")
+      value.init = am::Init::normal(number(init, "mean"), number(init, "std"));
+    else
+      value.init = am::Init::counter(
+          static_cast<int64_t>(number(init, "stream")), number(init, "scale"));
+  }
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Views and aliases
+//===----------------------------------------------------------------------===//
+
+static Result<am::View> viewOf(DictionaryAttr step) {
+  std::string op = textOf(step, "op");
+  auto list = [&](StringRef key) {
+    auto numbers = step.getAs<DenseI64ArrayAttr>(key);
+    return numbers ? numbers.asArrayRef().vec() : std::vector<int64_t>();
+  };
+  if (op == "reshape")
+    return am::View::reshape(list("shape"));
+  if (op == "permute")
+    return am::View::permute(list("permutation"));
+  if (op == "slice")
+    return am::View::slice(list("starts"), list("limits"), list("strides"));
+  if (op == "broadcast")
+    return am::View::broadcast(list("shape"), list("dims"));
+  if (op == "as_strided") {
+    auto offset = step.getAs<IntegerAttr>("offset");
+    return am::View::asStrided(list("sizes"), list("strides"),
+                               offset ? offset.getInt() : 0);
+  }
+  if (op == "bitcast")
+    if (auto type = step.getAs<TypeAttr>("type"))
+      return am::View::bitcast(dtypeOf(type.getValue()));
+  if (op == "detach")
+    return am::View::detach();
+  std::string text;
+  llvm::raw_string_ostream(text) << step;
+  return Status::failed("expected a view that a manifest can say, but got " +
+                        text);
+}
+
+static Result<am::Alias> aliasOf(DictionaryAttr from) {
+  am::Alias alias;
+  alias.of = textOf(from, "of");
+  alias.output = textOf(from, "output");
+  if (auto views = from.getAs<ArrayAttr>("views"))
+    for (auto step : views.getAsRange<DictionaryAttr>()) {
+      auto view = viewOf(step);
+      if (!view)
+        return view.status();
+      alias.views.push_back(std::move(*view));
+    }
+  return alias;
+}
+
+Result<am::OutputAlias> tandem::outputAliasOf(DictionaryAttr entry) {
+  am::OutputAlias output;
+  output.name = textOf(entry, "name");
+  auto type = entry.getAs<TypeAttr>("type");
+  auto tensor =
+      type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  if (output.name.empty() || !tensor)
+    return Status::failed("expected the entries of '" + kAliasesAttr.str() +
+                          "' to have a 'name' and a 'type'");
+  output.dtype = dtypeOf(tensor.getElementType());
+  output.shape = tensor.getShape().vec();
+  output.partOf = textOf(entry, "part_of");
+  auto alias = aliasOf(entry);
+  if (!alias)
+    return std::move(alias).status().in("output '" + output.name + "'");
+  output.alias = std::move(*alias);
+  return output;
+}
+
+Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
+  DictionaryAttr properties = role.getProperties();
+  am::Slot slot;
+  slot.role = roleOf(role.getKind());
+  slot.name = role.getName().str();
+  slot.dtype = dtypeOf(type.getElementType());
+  slot.shape = type.getShape().vec();
+  slot.inPlace = role.has("in_place");
+  slot.reason = textOf(properties, "reason");
+  slot.freed = role.has("freed");
+  // An update's pass is that of its program; a value's says which one it is.
+  slot.asFound = role.getKind() <= RoleKind::State && role.has("pass");
+  slot.unchecked = role.has("unchecked");
+  slot.visible = role.has("visible");
+  slot.where = textOf(properties, "where");
+  slot.needs = conditionOf(properties.getAs<ArrayAttr>("needs"));
+  if (auto elements = properties.getAs<IntegerAttr>("resize"))
+    slot.resize = elements.getInt();
+
+  // An output's alias is said by its program (`tandem.aliases`).
+  for (auto [key, field] :
+       {std::pair("alias", &slot.alias), std::pair("metadata", &slot.metadata),
+        std::pair("storage", &slot.storage)}) {
+    auto from = properties.getAs<DictionaryAttr>(key);
+    if (!from || role.getKind() == RoleKind::Output)
+      continue;
+    auto alias = aliasOf(from);
+    if (!alias)
+      return std::move(alias).status().in("'" + role.str() + "'");
+    *field = std::move(*alias);
+  }
+  if (auto from = properties.getAs<DictionaryAttr>("alias"))
+    if (auto storage = from.getAs<TypeAttr>("type"); storage && slot.alias)
+      if (auto tensor = dyn_cast<RankedTensorType>(storage.getValue()))
+        slot.alias->storage = typeOf(tensor);
+  return slot;
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+am::Condition tandem::conditionOf(ArrayAttr condition) {
+  am::Condition groups;
+  if (condition)
+    for (auto names : condition.getAsRange<ArrayAttr>()) {
+      groups.emplace_back();
+      for (auto name : names.getAsRange<StringAttr>())
+        groups.back().push_back(name.str());
+    }
+  return groups;
+}
+
+std::vector<am::Choice> tandem::choicesOf(ArrayAttr choices) {
+  std::vector<am::Choice> list;
+  if (choices)
+    for (auto entry : choices.getAsRange<DictionaryAttr>()) {
+      am::Choice choice;
+      choice.when = conditionOf(entry.getAs<ArrayAttr>("when"));
+      if (auto copy = entry.getAs<IntegerAttr>("copy"))
+        choice.copy = copy.getInt();
+      list.push_back(std::move(choice));
+    }
+  return list;
+}

@@ -1,0 +1,35 @@
+//===- ManifestParts.h - attributes in the manifest's terms ---------------===//
+//
+// Types, roles, conditions, views and aliases of the IR as the manifest's
+// structs. Copies: nothing is decided here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_EMIT_MANIFESTPARTS_H
+#define TANDEM_COMPILER_EMIT_MANIFESTPARTS_H
+
+#include "ir/Dialect.h"
+#include "runtime/artifact/Manifest.h"
+
+namespace tandem {
+
+artifact::DType dtypeOf(mlir::Type element);
+artifact::TensorType typeOf(mlir::RankedTensorType type);
+artifact::Role roleOf(RoleKind kind);
+
+/// A value from its role, which is of an input, param, state or output.
+artifact::Value valueOf(RoleAttr role, mlir::RankedTensorType type);
+
+/// An argument or result. Fails at a view that no manifest can say.
+Result<artifact::Slot> slotOf(RoleAttr role, mlir::RankedTensorType type);
+
+/// One entry of `tandem.aliases`.
+Result<artifact::OutputAlias> outputAliasOf(mlir::DictionaryAttr entry);
+
+/// A list of lists of names; empty if null.
+artifact::Condition conditionOf(mlir::ArrayAttr condition);
+/// The entries of a launch's `choices`; empty if null.
+std::vector<artifact::Choice> choicesOf(mlir::ArrayAttr choices);
+
+} // namespace tandem
+
+#endif
