@@ -245,6 +245,34 @@ TEST(Pointwise, NarrowSpecialNumbers) {
         {.tolerance = 1e-2}, &arguments);
 }
 
+/// Bits that are numbers in both types.
+TEST(Pointwise, A12_BitsAsAnotherType) {
+  Arrays arguments = {reference::Array(llvm::ArrayRef<int64_t>{1024})};
+  for (auto [real, integer, top] :
+       {std::tuple("f64", "i64", 52), std::tuple("f32", "i32", 23),
+        std::tuple("f16", "i16", 10), std::tuple("bf16", "i16", 7)}) {
+    // Exponents around that of 1, both signs, and bits down to the last.
+    int64_t one = std::string(real) == "f64"   ? 1023
+                  : std::string(real) == "f16" ? 15
+                                               : 127;
+    for (int64_t i = 0; i < 1024; ++i) {
+      int64_t bits = ((one - 8 + i % 16) << top) + i * 37 % 100;
+      if (std::string(real) == "f64")
+        bits = (one - 8 + i % 16) << top; // a double holds the integer
+      arguments[0][i] = static_cast<double>(bits);
+    }
+    std::string x = std::string("tensor<1024x") + integer + ">",
+                y = std::string("tensor<1024x") + real + ">";
+    check(program("x: " + x + " -> " + y + ", " + x,
+                  "%f = tandem.bitcast %x : " + x + " -> " + y +
+                      "\n%c = tandem.constant dense<2.0> : " + y +
+                      "\n%m = tandem.mul %f, %c : " + y +
+                      "\n%i = tandem.bitcast %m : " + y + " -> " + x +
+                      "\nreturn %f, %i : " + y + ", " + x),
+          {.tolerance = 0, .kernels = 1}, &arguments);
+  }
+}
+
 class Shapes : public testing::TestWithParam<const char *> {};
 TEST_P(Shapes, Pointwise) {
   std::string type = std::string("tensor<") + GetParam() + "f32>";
@@ -299,6 +327,32 @@ TEST(Views, PadOfSlices) {
     %1 = tandem.pad %y low [0, 17] high [0, 0] interior [0, 0] with 0.0 : f32 : tensor<2x15xf32> -> tensor<2x32xf32>
     %2 = tandem.add %0, %1 : tensor<2x32xf32>
     return %2 : tensor<2x32xf32>)"),
+        {.kernels = 1});
+}
+
+/// What as_strided means: rows by constant indices, and their gradients.
+TEST(Views, A16_ElementsByConstantPositions) {
+  check(program("x: tensor<2x3xf32>, g: tensor<4x3xf32> -> tensor<4x3xf32>, "
+                "tensor<2x3xf32>",
+                R"(
+    %i = tandem.constant dense<[0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5]> : tensor<12xi64>
+    %f = tandem.reshape %x to [6] : tensor<2x3xf32> -> tensor<6xf32>
+    %t = tandem.take %f, %i : tensor<6xf32>, tensor<12xi64> -> tensor<12xf32>
+    %y = tandem.reshape %t to [4, 3] : tensor<12xf32> -> tensor<4x3xf32>
+    %h = tandem.reshape %g to [12] : tensor<4x3xf32> -> tensor<12xf32>
+    %d = tandem.take_grad %h, %i to [6] : tensor<12xf32>, tensor<12xi64> -> tensor<6xf32>
+    %dx = tandem.reshape %d to [2, 3] : tensor<6xf32> -> tensor<2x3xf32>
+    return %y, %dx : tensor<4x3xf32>, tensor<2x3xf32>)"),
+        {.kernels = 2});
+}
+
+TEST(Views, DetachIsFree) {
+  check(program("x: tensor<4x6xf32> -> tensor<24xf32>",
+                R"(
+    %0 = tandem.exp %x : tensor<4x6xf32>
+    %1 = tandem.detach %0 : tensor<4x6xf32>
+    %2 = tandem.reshape %1 to [24] : tensor<4x6xf32> -> tensor<24xf32>
+    return %2 : tensor<24xf32>)"),
         {.kernels = 1});
 }
 

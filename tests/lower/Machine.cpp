@@ -2,8 +2,10 @@
 #include "tests/lower/Machine.h"
 #include "compiler/Target.h"
 #include "compiler/emit/ObjectCode.h"
+#include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "passes/Passes.h"
+#include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -216,7 +218,14 @@ void Machine::launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
 }
 
 Arrays Machine::run(const std::string &name, const Arrays &arguments,
-                    int64_t longest) {
+                    int64_t longest, const std::vector<std::string> *defined) {
+  launched = 0;
+  llvm::SmallVector<StringRef> given;
+  if (defined)
+    given.assign(defined->begin(), defined->end());
+  auto holds = [&](ArrayAttr condition) {
+    return !condition || !defined || evaluateDefined(condition, given);
+  };
   func::FuncOp func = function(*loweredModule, name);
   std::vector<std::unique_ptr<char, decltype(&std::free)>> owned;
   // Everything starts as NaN, so that what is not written shows.
@@ -238,7 +247,10 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
     auto type = cast<RankedTensorType>(argument.getType());
     std::vector<char> bytes = encode(array, type.getElementType());
     char *data = allocate(bytes.size());
-    std::memcpy(data, bytes.data(), bytes.size());
+    RoleAttr role = roleOfArgument(func, argument.getArgNumber());
+    if (role.getKind() != RoleKind::Cotangent || !defined ||
+        llvm::is_contained(given, role.getName().getValue()))
+      std::memcpy(data, bytes.data(), bytes.size());
     buffers[argument] = data;
     inputs.push_back(data);
   }
@@ -269,7 +281,27 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
       buffers[result] = data;
       list.push_back(data);
     }
-    launch(launchOp, list, longest);
+    if (!holds(launchOp.getNeedsAttr()))
+      continue;
+    ++launched;
+    std::optional<int64_t> copied;
+    if (ArrayAttr choices = launchOp.getChoicesAttr())
+      for (auto choice : choices.getAsRange<DictionaryAttr>())
+        if (holds(choice.getAs<ArrayAttr>("when"))) {
+          if (auto copy = choice.getAs<IntegerAttr>("copy"))
+            copied = copy.getInt();
+          break;
+        }
+    if (!copied) {
+      launch(launchOp, list, longest);
+      continue;
+    }
+    int64_t bytes =
+        byteSize(cast<RankedTensorType>(launchOp.getResult(0).getType()));
+    if (*copied < 0)
+      std::memset(list.back(), 0, bytes);
+    else
+      std::memmove(list.back(), list[*copied], bytes);
   }
   Arrays out;
   for (Value value : func.getBody().front().getTerminator()->getOperands())

@@ -47,9 +47,14 @@ public:
   /// Rounds results to their types.
   void round(const std::string &name, Arrays &results);
   /// What the kernels compute. Ranges are at most `longest` items (0: all in
-  /// one), run in a shuffled order.
+  /// one), run in a shuffled order. Launches and their choices follow which
+  /// cotangents are among `defined` (null: all); what is not, is NaN, and so
+  /// are results that depend on it.
   Arrays run(const std::string &name, const Arrays &arguments,
-             int64_t longest = 0);
+             int64_t longest = 0,
+             const std::vector<std::string> *defined = nullptr);
+  /// The launches of the last run, copies and zeros included.
+  unsigned launches() const { return launched; }
 
   mlir::ModuleOp planned() { return *plannedModule; }
   mlir::ModuleOp lowered() { return *loweredModule; }
@@ -64,6 +69,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> original, plannedModule, loweredModule;
   std::string problem, file;
+  unsigned launched = 0;
   void *library = nullptr;
   std::mt19937 order{1};
 };
