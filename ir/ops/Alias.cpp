@@ -166,10 +166,17 @@ LogicalResult BitcastOp::verify() {
 }
 
 Value BitcastOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
-  Type element = tensorOf(getType()).getElementType();
-  if (x[0].getType() == element)
+  Type from = tensorOf(getX().getType()).getElementType();
+  Type to = tensorOf(getType()).getElementType();
+  if (from == to)
     return x[0];
-  return arith::BitcastOp::create(b, loc, element, x[0]);
+  // Half floats are computed in f32, but their bits are their own.
+  Value bits = x[0];
+  if (bits.getType() != from)
+    bits = arith::TruncFOp::create(b, loc, from, bits);
+  bits = arith::BitcastOp::create(b, loc, to, bits);
+  Type compute = scalar::computeType(to);
+  return compute == to ? bits : arith::ExtFOp::create(b, loc, compute, bits);
 }
 
 double BitcastOp::referenceScalar(ArrayRef<double> x) {

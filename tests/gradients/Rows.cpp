@@ -71,7 +71,27 @@ void tandem::test::addPointwiseRows(std::vector<GradientRow> &rows) {
   binary(rows, "mul", -2, 2);
   binary(rows, "div", 0.5, 2);
   binary(rows, "pow", 0.5, 2);
+  binary(rows, "accumulate", -2, 2);
   std::string type = tensorOf("2x3");
+  std::string square = "%s = tandem.mul %0, %0 : " + type + "\n";
+  // The value has a part that the gradient does not see.
+  rows.push_back({"tandem.pass_grad",
+                  "pass_grad_2x3",
+                  {{type}, {type, -2, 2, false}},
+                  square + "%f = tandem.add %s, %1 : " + type +
+                      "\n%y = tandem.pass_grad %s, %f : " + type,
+                  {{"%y", type}}});
+  rows.push_back({"tandem.or_zero",
+                  "or_zero_2x3",
+                  {{type}},
+                  square + "%y = tandem.or_zero %s needs [] : " + type,
+                  {{"%y", type}}});
+  rows.push_back(
+      {"tandem.if_defined",
+       "if_defined_2x3",
+       {{type}, {type, -2, 2, false}},
+       square + "%y = tandem.if_defined %s else %1 when [] : " + type,
+       {{"%y", type}}});
   for (std::string op : {"maximum", "minimum"})
     rows.push_back({"tandem." + op,
                     op + "_2x3",
@@ -125,6 +145,11 @@ void tandem::test::addShapeRows(std::vector<GradientRow> &rows) {
   move(rows, "slice", "one", "5", "from [4] to [5] step [1]", "1");
   move(rows, "pad", "all", "2x3",
        "low [1, 0] high [0, 2] interior [1, 0] with 0.5 : f64", "4x5");
+  move(rows, "as_strided", "diagonal", "3x4", "sizes [3] strides [5] offset 0",
+       "3");
+  // Windows: an element is in up to three of them.
+  move(rows, "as_strided", "overlapping", "2x3",
+       "sizes [4, 3] strides [1, 1] offset 0", "4x3");
   move(rows, "reduce_sum", "rows", "3x4", "over [1]", "3");
   move(rows, "reduce_sum", "all", "3x4", "over [0, 1]", "");
   move(rows, "reduce_sum", "one", "1x3", "over [0]", "3");

@@ -22,6 +22,14 @@ static std::string classOf(OperationName name) {
   return text;
 }
 
+/// What the joint replaces: nothing after it differentiates or lowers it.
+static bool isGoneAfterJoint(OperationName name) {
+  StringRef text = name.getStringRef();
+  return text == CustomVjpOp::getOperationName() ||
+         text == GradOp::getOperationName() ||
+         text == UndefinedOp::getOperationName();
+}
+
 static OpSupport supportOf(OperationName name, unsigned gradientRows) {
   OpSupport row;
   row.name = name.getStringRef().str();
@@ -32,6 +40,12 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
                           name.hasTrait<NotDifferentiable>()
                       ? "program"
                       : "storage";
+  if (isGoneAfterJoint(name)) {
+    row.opClass = "composite";
+    row.gradient = row.cpu = "joint";
+    row.reference = "evaluator";
+    return row;
+  }
   // Storage and programs stand outside of what is differentiated and lowered.
   if (row.opClass == "storage") {
     row.gradient = row.cpu = "functionalized";
