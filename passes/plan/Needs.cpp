@@ -156,7 +156,7 @@ ArrayAttr Finder::choicesOf(Operation *op) {
     add(defined.always(), -1);
   } else if (auto choice = dyn_cast<IfDefinedOp>(op)) {
     ArrayAttr when = conditionOf(choice);
-    if (definedImplies(runs, when))
+    if (definedImplies(runs, when) || choice.getFresh() == choice.getOld())
       return {};
     add(when, 0);
     add(defined.always(), 1);

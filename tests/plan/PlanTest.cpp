@@ -235,7 +235,7 @@ protected:
   std::string problem;
 };
 
-TEST_F(PlanTest, RandomProgramsHaveDisjointLives) {
+TEST_F(PlanTest, A17_RandomProgramsHaveDisjointLives) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     auto module = plan(randomProgram(seed, 10 + seed * 2));
     ASSERT_TRUE(module) << problem;
