@@ -1,0 +1,273 @@
+//===- Harness.cpp - programs, compiled once, and assertions --------------===//
+#include "tests/semantics/Harness.h"
+
+#include "ir/Dialect.h"
+#include "tests/semantics/ReferenceMachine.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+#include <cstdio>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+/// A program at the end of the phases that it went through.
+struct Compiled {
+  OwningOpRef<ModuleOp> module;
+  std::string error; ///< "" if there is none
+};
+
+/// Makes contexts and handles rare: one for the process.
+MLIRContext &theContext() {
+  static MLIRContext *context = [] {
+    DialectRegistry registry;
+    registerCompiler(registry);
+    auto *made = new MLIRContext(registry, MLIRContext::Threading::DISABLED);
+    made->loadDialect<TandemDialect>();
+    return made;
+  }();
+  return *context;
+}
+
+/// The artifacts that were written, by program; removed at the end.
+struct ArtifactFiles {
+  ~ArtifactFiles() {
+    for (auto &[key, path] : files)
+      std::remove(path.c_str());
+  }
+  std::map<std::string, std::string> files;
+};
+
+void print(Diagnostic &diagnostic, const char *severity, std::string &text) {
+  llvm::raw_string_ostream out(text);
+  Location loc = diagnostic.getLocation();
+  while (auto named = dyn_cast<NameLoc>(loc))
+    loc = named.getChildLoc();
+  if (auto file = dyn_cast<FileLineColLoc>(loc))
+    out << file.getFilename().getValue() << ':' << file.getLine() << ':'
+        << file.getColumn() << ": ";
+  out << severity << ": " << diagnostic.str() << '\n';
+}
+
+} // namespace
+
+/// The captured program; or "" and its mistakes.
+static std::string capture(const Source &source, bool isTraced,
+                           std::string &mistakes) {
+  if (!isTraced)
+    return source.text;
+  Trace trace("row");
+  source.trace(trace);
+  auto text = trace.finish();
+  if (!text)
+    mistakes = text.status().message();
+  return text ? *text : "";
+}
+
+static Compiled compile(const Source &source, bool isTraced,
+                        const CompileOptions &options) {
+  Compiled result;
+  std::string mistakes;
+  std::string text = capture(source, isTraced, mistakes);
+  if (!mistakes.empty()) {
+    result.error = "capture\n" + mistakes;
+    return result;
+  }
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(&theContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return;
+    print(diagnostic, "error", diagnostics);
+    for (Diagnostic &note : diagnostic.getNotes())
+      print(note, "note", diagnostics);
+  });
+  result.module = parseSourceString<ModuleOp>(text, &theContext(), "row.mlir");
+  if (!result.module) {
+    result.error = "capture\n" + diagnostics;
+    return result;
+  }
+  std::vector<PhaseTime> times;
+  Status status = runPhases(*result.module, options, times);
+  if (!status)
+    result.error = status.message() + "\n" + diagnostics;
+  return result;
+}
+
+/// The file of the artifact, compiled once for each program; or "".
+static std::string artifactOf(const Source &source, bool isTraced,
+                              const CompileOptions &options,
+                              std::string &error) {
+  std::string mistakes;
+  std::string key = capture(source, isTraced, mistakes) + "\n" +
+                    options.partition + "\n" + options.loss + "\n" +
+                    options.optimizer + "\n" + (options.inference ? "i" : "");
+  static ArtifactFiles made;
+  auto &files = made.files;
+  if (auto found = files.find(key); found != files.end())
+    return found->second;
+  Compiled compiled = compile(source, isTraced, options);
+  error = compiled.error;
+  if (!error.empty())
+    return "";
+  std::vector<PhaseTime> times;
+  auto writer = emitArtifact(*compiled.module, options, times);
+  if (!writer) {
+    error = writer.status().message();
+    return "";
+  }
+  std::string path = testing::TempDir() + "row-" + std::to_string(getpid()) +
+                     "-" + std::to_string(files.size()) + ".tdm";
+  if (Status status = writer->write(path); !status) {
+    error = status.message();
+    return "";
+  }
+  files[key] = path;
+  return path;
+}
+
+static CompileOptions withThreads(CompileOptions options) {
+  options.threads = 1;
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// RowTest
+//===----------------------------------------------------------------------===//
+
+void test::PrintTo(const Way &way, std::ostream *out) {
+  *out << (way.isTraced ? "traced" : "text") << " on "
+       << (way.isCompiled ? "compiled code" : "the reference");
+}
+
+std::string test::nameOf(const testing::TestParamInfo<Way> &way) {
+  return std::string(way.param.isTraced ? "Traced" : "Text") +
+         (way.param.isCompiled ? "Compiled" : "Reference");
+}
+
+std::unique_ptr<Machine> RowTest::start(const Source &source,
+                                        const CompileOptions &options) const {
+  if (isCompiled())
+    return compiled(source, options);
+  CompileOptions toCapture = withThreads(options), toJoint = toCapture;
+  toCapture.stopAfter = "capture";
+  toJoint.stopAfter = "joint";
+  Compiled graph = compile(source, isTraced(), toCapture);
+  Compiled joint = compile(source, isTraced(), toJoint);
+  if (!joint.error.empty()) {
+    ADD_FAILURE() << joint.error;
+    return nullptr;
+  }
+  return std::make_unique<ReferenceMachine>(std::move(graph.module),
+                                            std::move(joint.module));
+}
+
+std::unique_ptr<CompiledMachine>
+RowTest::compiled(const Source &source, const CompileOptions &options) const {
+  std::string error;
+  std::string file =
+      artifactOf(source, isTraced(), withThreads(options), error);
+  if (file.empty()) {
+    ADD_FAILURE() << error;
+    return nullptr;
+  }
+  return CompiledMachine::load(file);
+}
+
+std::string RowTest::printed(const Source &source, const std::string &phase,
+                             const CompileOptions &options) const {
+  CompileOptions some = withThreads(options);
+  some.stopAfter = phase;
+  Compiled compiled = compile(source, isTraced(), some);
+  if (!compiled.error.empty()) {
+    ADD_FAILURE() << compiled.error;
+    return "";
+  }
+  (*compiled.module)->removeAttr(kTargetAttr);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  compiled.module->print(out);
+  return text;
+}
+
+std::string RowTest::captured(const Source &source) const {
+  std::string mistakes;
+  std::string text = capture(source, isTraced(), mistakes);
+  return text + mistakes;
+}
+
+std::string RowTest::errorOf(const Source &source,
+                             const CompileOptions &options) const {
+  return compile(source, isTraced(), withThreads(options)).error;
+}
+
+//===----------------------------------------------------------------------===//
+// Assertions
+//===----------------------------------------------------------------------===//
+
+Numbers Machine::output(const std::string &name) const {
+  auto found = outputs.find(name);
+  if (found == outputs.end()) {
+    ADD_FAILURE() << "there is no output '" << name << "'";
+    return {};
+  }
+  return found->second;
+}
+
+std::optional<Numbers> Machine::gradient(const std::string &name) const {
+  auto found = gradients.find(name);
+  if (found == gradients.end())
+    return std::nullopt;
+  return found->second;
+}
+
+bool test::contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+int test::count(const std::string &text, const std::string &part) {
+  int n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at)
+    ++n;
+  return n;
+}
+
+static std::string toString(const Numbers &numbers) {
+  std::string text = "{";
+  for (double number : numbers)
+    text += (text.size() > 1 ? ", " : "") + testing::PrintToString(number);
+  return text + "}";
+}
+
+testing::AssertionResult test::areNear(const char *expression, const char *,
+                                       const std::optional<Numbers> &actual,
+                                       const Numbers &expected) {
+  if (!actual)
+    return testing::AssertionFailure()
+           << expression << " is undefined, expected " << toString(expected);
+  bool ok = actual->size() == expected.size();
+  for (size_t i = 0; ok && i < expected.size(); ++i) {
+    double difference = std::fabs((*actual)[i] - expected[i]);
+    ok = difference <= 1e-5 * (1 + std::fabs(expected[i]));
+  }
+  if (ok)
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << expression << " is " << toString(*actual) << ", expected "
+         << toString(expected);
+}
+
+testing::AssertionResult test::hasPart(const char *, const char *,
+                                       const std::string &text,
+                                       const std::string &part) {
+  if (contains(text, part))
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "expected '" << part << "' in:\n"
+                                     << text;
+}
