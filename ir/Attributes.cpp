@@ -147,7 +147,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
     if (property == "pass")
       return isValue || kind == K::Update;
     if (property == "unchecked")
-      return isValue || kind == K::Saved;
+      return isValue || kind == K::Saved || kind == K::Output;
     if (property == "needs")
       return kind == K::Grad || kind == K::Update;
     if (property == "where")

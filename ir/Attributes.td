@@ -39,8 +39,8 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
     - grad, update: `needs` (a list of lists of cotangents, each of which must
       have a defined one; else there is none).
     - saved: `reason`, `alias` (it is the storage of an output).
-    - `unchecked` (saved values: may be overwritten), `where` (an op and its
-      location, for messages).
+    - `unchecked` (saved values, and what is saved by reference: may be
+      overwritten), `where` (an op and its location, for messages).
 
     An alias is `{of = "x", views = [...]}`, or with `output` instead of `of`; a
     view is an op's attributes with its name, `{op = "permute", permutation =

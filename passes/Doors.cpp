@@ -6,6 +6,7 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -30,6 +31,11 @@ void tandem::setPhase(ModuleOp module, StringRef phase) {
 StringRef tandem::passOf(Operation *op) {
   auto tag = op->getAttrOfType<StringAttr>(kPassAttr);
   return tag ? tag.getValue() : "";
+}
+
+bool tandem::isBackward(RoleAttr role) {
+  return role.getKind() == RoleKind::Cotangent ||
+         role.getKind() == RoleKind::Grad || role.has("pass");
 }
 
 LogicalResult tandem::leavePhase(ModuleOp module, StringRef phase) {
@@ -58,6 +64,7 @@ public:
   void untagged(func::FuncOp func);
   void joint(func::FuncOp func);
   void programs();
+  void saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers);
   void noneOfKind(func::FuncOp func, RoleKind kind);
   void sameArgument(func::FuncOp func, unsigned index, Type expected,
                     StringRef other);
@@ -127,15 +134,31 @@ void Door::noneOfKind(func::FuncOp func, RoleKind kind) {
                   << "'";
 }
 
-/// Cotangents belong to outputs and gradients to arguments that require one,
-/// each of the same type; what is forward depends on nothing backward.
+/// What a cotangent of `func` belongs to: an output, or the update of an input.
+static std::optional<unsigned> findTarget(func::FuncOp func, StringRef name) {
+  if (name.consume_front("update of "))
+    return findResult(func, RoleKind::Update, name);
+  return findResult(func, RoleKind::Output, name);
+}
+
+/// The type of the gradient of argument `index`.
+static Type gradientType(func::FuncOp func, unsigned index) {
+  auto type = cast<RankedTensorType>(func.getArgumentTypes()[index]);
+  auto wanted =
+      roleOfArgument(func, index).getProperties().getAs<TypeAttr>("grad_type");
+  return wanted ? type.clone(wanted.getValue()) : type;
+}
+
+/// Cotangents belong to outputs and updates, and gradients to arguments that
+/// require one, each of the same type; what is forward depends on nothing
+/// backward.
 void Door::joint(func::FuncOp func) {
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
     RoleAttr role = roleOfArgument(func, i);
     if (role.getKind() != RoleKind::Cotangent)
       continue;
-    auto output = findResult(func, RoleKind::Output, role.getName());
-    if (!output || func.getResultTypes()[*output] != func.getArgumentTypes()[i])
+    auto target = findTarget(func, role.getName());
+    if (!target || func.getResultTypes()[*target] != func.getArgumentTypes()[i])
       error(func) << "'" << role.str() << "' without an output of its type";
   }
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i) {
@@ -143,7 +166,7 @@ void Door::joint(func::FuncOp func) {
     if (role.getKind() != RoleKind::Grad)
       continue;
     auto value = findValue(func, role.getName());
-    if (!value || func.getArgumentTypes()[*value] != func.getResultTypes()[i] ||
+    if (!value || gradientType(func, *value) != func.getResultTypes()[i] ||
         !roleOfArgument(func, *value).has("requires_grad"))
       error(func) << "'" << role.str()
                   << "' without an argument of its type that requires grad";
@@ -153,8 +176,7 @@ void Door::joint(func::FuncOp func) {
     return;
   auto backward = [&](Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value))
-      return roleOfArgument(func, argument.getArgNumber()).getKind() ==
-             RoleKind::Cotangent;
+      return isBackward(roleOfArgument(func, argument.getArgNumber()));
     return passOf(value.getDefiningOp()) == "backward";
   };
   for (Operation &op : func.getOps())
@@ -164,7 +186,7 @@ void Door::joint(func::FuncOp func) {
   Operation *terminator = func.getBody().front().getTerminator();
   for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
     if (RoleAttr role = roleOfResult(func, i);
-        role.getKind() != RoleKind::Grad && backward(value))
+        !isBackward(role) && backward(value))
       error(func) << "'" << role.str() << "' depending on the backward";
 }
 
@@ -177,11 +199,41 @@ void Door::sameArgument(func::FuncOp func, unsigned index, Type expected,
                 << expected << " in '" << other << "'";
 }
 
-/// What forward saves is what backward takes; the cotangents and gradients are
-/// backward's alone; values have one type everywhere.
+/// What `giver` saves is what `takers` take, by name and type,
+/// and each saved value is taken.
+void Door::saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers) {
+  llvm::StringMap<Type> values;
+  for (unsigned i = 0, n = giver.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(giver, i);
+        role.getKind() == RoleKind::Saved)
+      values[role.getName()] = giver.getResultTypes()[i];
+  llvm::StringSet<> taken;
+  for (func::FuncOp taker : takers)
+    for (unsigned i = 0, n = taker ? taker.getNumArguments() : 0; i < n; ++i) {
+      RoleAttr role = roleOfArgument(taker, i);
+      if (role.getKind() != RoleKind::Saved)
+        continue;
+      taken.insert(role.getName());
+      auto it = values.find(role.getName());
+      if (it == values.end())
+        error(taker) << "'" << role.str() << "' in '" << taker.getName()
+                     << "' that '" << giver.getName() << "' does not save";
+      else
+        sameArgument(taker, i, it->second, giver.getName());
+    }
+  if (values.size() != taken.size())
+    error(giver) << values.size() << " saved values in '" << giver.getName()
+                 << "' of which " << taken.size() << " are taken";
+}
+
+/// The cotangents and gradients are the backwards' alone; values have one type
+/// everywhere.
 void Door::programs() {
-  auto forward = module.lookupSymbol<func::FuncOp>("forward");
-  auto backward = module.lookupSymbol<func::FuncOp>("backward");
+  auto lookup = [&](StringRef name) {
+    return module.lookupSymbol<func::FuncOp>(name);
+  };
+  func::FuncOp forward = lookup("forward"), backward = lookup("backward");
+  func::FuncOp gradForward = lookup("grad_forward");
   noneOfKind(forward, RoleKind::Cotangent);
   noneOfKind(forward, RoleKind::Grad);
   for (auto func : module.getOps<func::FuncOp>()) {
@@ -195,47 +247,32 @@ void Door::programs() {
         sameArgument(func, i, forward.getArgumentTypes()[*value], "forward");
     }
   }
-  llvm::StringMap<Type> saved;
-  for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i)
-    if (RoleAttr role = roleOfResult(forward, i);
-        role.getKind() == RoleKind::Saved)
-      saved[role.getName()] = forward.getResultTypes()[i];
-  unsigned taken = 0;
-  for (unsigned i = 0, n = backward ? backward.getNumArguments() : 0; i < n;
-       ++i) {
-    RoleAttr role = roleOfArgument(backward, i);
-    if (role.getKind() != RoleKind::Saved)
-      continue;
-    ++taken;
-    auto it = saved.find(role.getName());
-    if (it == saved.end())
-      error(backward) << "'" << role.str() << "' that forward does not save";
-    else
-      sameArgument(backward, i, it->second, "forward");
-  }
-  if (saved.size() != taken)
-    error(forward) << saved.size() << " saved values in 'forward' but " << taken
-                   << " in 'backward'";
+  saved(forward, {backward, gradForward});
+  if (gradForward)
+    saved(gradForward, {lookup("grad_backward")});
 }
 
 LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
   Door door(module, phase);
   bool isJoint = phase == "joint" || phase == "optimize";
+  if (phase != "functionalize" && failed(verifyMutatedInBackward(module)))
+    return failure();
   if (phase == "functionalize")
     door.functions({"graph"}, {});
   else if (isJoint)
-    door.functions({"evaluate"}, {"joint"});
+    door.functions({"evaluate"}, {"joint", "grad_joint"});
   else if (phase == "partition")
-    door.functions({"evaluate"}, {"forward", "backward", "update", "step"});
+    door.functions({"evaluate"}, {"forward", "backward", "update", "step",
+                                  "grad_forward", "grad_backward"});
   else
     return success();
   if (door.failed)
     return failure();
-  for (auto func : module.getOps<func::FuncOp>())
+  for (auto func : module.getOps<func::FuncOp>()) {
     door.valuesOnly(func);
-  if (isJoint)
-    if (auto joint = module.lookupSymbol<func::FuncOp>("joint"))
-      door.joint(joint);
+    if (isJoint && func.getName() != "evaluate")
+      door.joint(func);
+  }
   if (phase == "partition" && module.lookupSymbol("forward"))
     door.programs();
   return door.result();

@@ -9,6 +9,8 @@
 #ifndef TANDEM_PASSES_DOORS_H
 #define TANDEM_PASSES_DOORS_H
 
+#include "ir/Dialect.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -21,6 +23,10 @@ void setPhase(mlir::ModuleOp module, llvm::StringRef phase);
 
 /// The tag of an op of a joint: "forward", "backward", or "" where it has none.
 llvm::StringRef passOf(mlir::Operation *op);
+
+/// True for what the backward alone takes or gives: cotangents, gradients, and
+/// values and updates of the pass backward.
+bool isBackward(RoleAttr role);
 
 /// Checks what a module must satisfy after `phase` (one of functionalize,
 /// joint, optimize, partition; other names have no door here and pass), and

@@ -39,7 +39,9 @@ def BuildJoint : ModulePass<"tandem-build-joint"> {
     result, the gradient, for each argument that requires grad; its ops are
     tagged forward or backward. `@evaluate` is the graph in inference mode,
     without updates. The module's `tandem.loss` names the loss where one output
-    alone has a cotangent.
+    alone has a cotangent. What custom backwards write of arguments are updates
+    of the pass backward; `tandem.mutated_in_backward` lists the arguments among
+    them that require grad.
   }];
   let options = [
     Option<"loss", "loss", "std::string", "", "the output to differentiate; "
@@ -47,6 +49,8 @@ def BuildJoint : ModulePass<"tandem-build-joint"> {
       "named 'loss', else every one that depends on an argument that requires "
       "grad">,
     Option<"inference", "inference", "bool", "false", "keep only '@evaluate'">,
+    Option<"order", "order", "int64_t", "1", "how often the programs can be "
+      "differentiated; 2 adds '@grad_joint', the joint of the joint">,
   ];
 }
 

@@ -8,9 +8,11 @@
 using namespace mlir;
 using namespace tandem;
 
-LogicalResult tandem::decomposeComposites(func::FuncOp func) {
-  Block &block = func.getBody().front();
+static LogicalResult decomposeComposites(Block &block) {
   for (Operation *op = &block.front(); op;) {
+    for (Region &region : op->getRegions())
+      if (failed(decomposeComposites(region.front())))
+        return failure();
     auto composite = dyn_cast<CompositeOpInterface>(op);
     if (!composite) {
       op = op->getNextNode();
@@ -37,9 +39,12 @@ LogicalResult tandem::decomposeComposites(func::FuncOp func) {
   return success();
 }
 
+LogicalResult tandem::decomposeComposites(func::FuncOp func) {
+  return ::decomposeComposites(func.getBody().front());
+}
+
 void tandem::setInference(func::FuncOp func) {
-  for (auto composite : func.getOps<CompositeOpInterface>())
-    composite.setInference();
+  func.walk([](CompositeOpInterface composite) { composite.setInference(); });
 }
 
 void tandem::eraseDeadOps(func::FuncOp func) {

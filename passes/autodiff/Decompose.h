@@ -6,9 +6,9 @@
 
 namespace tandem {
 
-/// Replaces every composite op of `func` by what it means, and what that means,
-/// until none is left. The new ops have the discardable attributes of the old
-/// (its tags) and its location.
+/// Replaces every composite op of `func`, also in regions of its ops, by what
+/// it means, and what that means, until none is left. The new ops have the
+/// discardable attributes of the old (its tags) and its location.
 mlir::LogicalResult decomposeComposites(mlir::func::FuncOp func);
 
 /// Turns every composite op of `func` into its form for inference.

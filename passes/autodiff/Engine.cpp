@@ -8,48 +8,71 @@
 using namespace mlir;
 using namespace tandem;
 
-GradientEngine::GradientEngine(func::FuncOp func, ArrayRef<Value> sources)
-    : func(func), active(sources.begin(), sources.end()) {
-  for (Operation &op : func.getOps()) {
+/// The operands that an op gives gradients to.
+static OperandRange flowOperands(Operation *op) {
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    return op->getOperands().take_front(custom.numDifferentiable());
+  if (isa<PassGradOp, IfDefinedOp>(op))
+    return op->getOperands().take_front(1);
+  return op->getOperands();
+}
+
+/// The results that an op takes cotangents of.
+static ResultRange flowResults(Operation *op) {
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    return op->getResults().take_front(custom.numOutputs());
+  return op->getResults();
+}
+
+GradientEngine::GradientEngine(func::FuncOp func, Operation *end,
+                               ArrayRef<Value> sources)
+    : func(func), end(end), active(sources.begin(), sources.end()) {
+  for (Operation &op :
+       llvm::make_range(end->getBlock()->begin(), end->getIterator())) {
     if (op.hasAttr(kNoGradAttr) || op.hasTrait<NotDifferentiable>() ||
-        llvm::none_of(op.getOperands(),
+        llvm::none_of(flowOperands(&op),
                       [&](Value operand) { return depends(operand); }))
       continue;
-    for (Value result : op.getResults())
+    for (Value result : flowResults(&op))
       if (isDifferentiableType(result.getType()))
         active.insert(result);
   }
 }
 
-BlockArgument GradientEngine::sourceOf(Operation *op) const {
-  while (true)
-    for (Value operand : op->getOperands())
-      if (depends(operand)) {
-        if (auto argument = dyn_cast<BlockArgument>(operand))
-          return argument;
-        op = operand.getDefiningOp();
-        break;
-      }
-}
-
-LogicalResult GradientEngine::prune(ArrayRef<Value> targets) {
+LogicalResult
+GradientEngine::prune(ArrayRef<Value> targets,
+                      llvm::function_ref<std::string(Value)> wanter) {
   DenseSet<Value> useful(targets.begin(), targets.end());
   SmallVector<Operation *> missing;
-  for (Operation &op : llvm::reverse(func.getBody().front())) {
-    auto wanted = [&](Value result) {
-      return depends(result) && useful.contains(result);
-    };
-    if (llvm::none_of(op.getResults(), wanted))
+  auto depended = [&](Value value) { return depends(value); };
+  for (Operation *op = end->getPrevNode(); op; op = op->getPrevNode()) {
+    if (llvm::none_of(flowOperands(op), depended) ||
+        llvm::none_of(flowResults(op), [&](Value result) {
+          return depends(result) && useful.contains(result);
+        }))
       continue;
-    if (!isa<DifferentiableOpInterface>(op))
-      missing.push_back(&op);
-    useful.insert(op.operand_begin(), op.operand_end());
+    if (!isa<DifferentiableOpInterface>(op) || op->hasAttr(kFirstOrderAttr))
+      missing.push_back(op);
+    for (Value operand : flowOperands(op))
+      useful.insert(operand);
   }
+  // A source that `op` depends on.
+  auto sourceOf = [&](Operation *op) {
+    while (true) {
+      Value operand = *llvm::find_if(flowOperands(op), depended);
+      op = operand.getDefiningOp();
+      if (!op || llvm::none_of(flowOperands(op), depended))
+        return operand;
+    }
+  };
   for (Operation *op : llvm::reverse(missing)) {
-    BlockArgument source = sourceOf(op);
-    op->emitError() << "'" << op->getName() << "' op has no gradient, but '"
-                    << roleOfArgument(func, source.getArgNumber()).str()
-                    << "' requires one";
+    std::string who = wanter(sourceOf(op));
+    if (auto name = op->getAttrOfType<StringAttr>(kFirstOrderAttr))
+      op->emitError() << "custom_vjp " << name << " is marked first-order, but "
+                      << who << " requires a second derivative through it";
+    else
+      op->emitError() << "'" << op->getName() << "' op has no gradient, but "
+                      << who << " requires one";
   }
   DenseSet<Value> kept;
   for (Value value : active)
@@ -59,28 +82,67 @@ LogicalResult GradientEngine::prune(ArrayRef<Value> targets) {
   return success(missing.empty());
 }
 
+ArrayAttr GradientEngine::definedness(Value value) {
+  if (!conditions)
+    conditions.emplace(func);
+  return conditions->of(value);
+}
+
 /// Sums are made in the order in which cotangents arrive: by op, last first,
 /// and within an op by operand.
 void GradientEngine::accumulate(OpBuilder &builder, Location loc, Value value,
                                 Value cotangent) {
   Value &sum = cotangents[value];
-  sum =
-      sum ? AddOp::create(builder, loc, sum, cotangent).getResult() : cotangent;
+  if (!sum)
+    sum = cotangent;
+  else if (definedness(sum) == definedness(cotangent))
+    sum = AddOp::create(builder, loc, sum, cotangent);
+  else
+    sum = AccumulateOp::create(builder, loc, sum, cotangent);
 }
 
 void GradientEngine::seed(Value value, Value cotangent) {
-  OpBuilder builder(func.getBody().front().getTerminator());
+  OpBuilder builder(end);
   accumulate(builder, cotangent.getLoc(), value, cotangent);
 }
 
+Value GradientEngine::argumentInBackward(StringAttr name) {
+  auto primal = findValue(func, name);
+  if (!primal)
+    return {};
+  // What the forward leaves of a handle is not for the backward to change.
+  RoleAttr role = roleOfArgument(func, *primal);
+  for (StringRef property : {"metadata", "storage", "resize", "freed"})
+    role = role.without(property);
+  role = role.with("pass", StringAttr::get(func.getContext(), "backward"));
+  BlockArgument argument = func.getArgument(*primal);
+  unsigned index = func.getNumArguments();
+  auto attributes = DictionaryAttr::get(
+      func.getContext(),
+      NamedAttribute(StringAttr::get(func.getContext(), kRoleAttr), role));
+  if (failed(func.insertArgument(index, argument.getType(), attributes,
+                                 argument.getLoc())))
+    return {};
+  return func.getArgument(index);
+}
+
+//===----------------------------------------------------------------------===//
+// One application of a rule
+//===----------------------------------------------------------------------===//
+
 namespace tandem {
 
-/// One application of a rule.
 class EnginePullback : public Pullback {
 public:
   EnginePullback(GradientEngine &engine, OpBuilder &builder, Location loc,
                  Operation *op)
-      : Pullback(builder, loc, op), engine(engine) {}
+      : Pullback(builder, loc, op), engine(engine) {
+    for (Value result : flowResults(op))
+      if (Value cotangent = engine.cotangent(result)) {
+        ArrayAttr condition = engine.definedness(cotangent);
+        runs = runs ? definedEither(runs, condition) : condition;
+      }
+  }
 
   bool has(unsigned i) const final {
     return engine.cotangents.contains(op->getResult(i));
@@ -88,57 +150,130 @@ public:
   bool needs(unsigned i) const final {
     return engine.depends(op->getOperand(i));
   }
-  void set(unsigned i, const Expr &cotangent) final {
-    if (!needs(i))
-      return;
-    if (cotangent.value.getType() != op->getOperand(i).getType()) {
-      op->emitOpError() << "expected the cotangent of operand #" << i
-                        << " to have type " << op->getOperand(i).getType()
-                        << " but got " << cotangent.value.getType();
-      ok = false;
-      return;
-    }
-    engine.accumulate(builder, loc, op->getOperand(i), cotangent);
-  }
+  void set(unsigned i, const Expr &cotangent) final;
   Value dyOrUndefined(unsigned i) final {
     return engine.cotangents.lookup(op->getResult(i));
   }
-  Value state(StringAttr, Value, Type) final {
-    op->emitOpError() << "reads a ref in its backward";
-    ok = false;
-    return {};
-  }
-  void update(StringAttr, Value, Value) final { ok = false; }
-  void updateCotangent(unsigned, Value) final {
-    op->emitOpError() << "writes a cotangent in its backward";
-    ok = false;
-  }
+  Value state(StringAttr name, Value input, Type type) final;
+  void update(StringAttr name, Value input, Value value) final;
+  void updateCotangent(unsigned i, Value value) final;
   bool ok = true;
 
 protected:
-  Value cotangent(unsigned i) final {
-    Value result = op->getResult(i);
-    if (Value value = engine.cotangents.lookup(result))
-      return value;
-    return ConstantOp::splat(builder, loc,
-                             cast<RankedTensorType>(result.getType()), 0.0);
-  }
+  Value cotangent(unsigned i) final;
 
 private:
+  InFlightDiagnostic error() {
+    ok = false;
+    return op->emitOpError();
+  }
+  /// `value` where `condition` holds as well, and else undefined.
+  Value onlyIf(ArrayAttr condition, Value value);
+
   GradientEngine &engine;
+  /// When the op's backward runs: with any of its cotangents.
+  ArrayAttr runs;
 };
 
 } // namespace tandem
 
-LogicalResult GradientEngine::build() {
-  Block &block = func.getBody().front();
-  Operation *terminator = block.getTerminator();
-  OpBuilder builder(terminator);
+Value EnginePullback::onlyIf(ArrayAttr condition, Value value) {
+  ArrayAttr own = engine.definedness(value);
+  ArrayAttr both = definedBoth(own, condition);
+  return both == own ? value
+                     : OrZeroOp::create(builder, loc, value, both).getResult();
+}
+
+Value EnginePullback::cotangent(unsigned i) {
+  Value result = op->getResult(i), value = engine.cotangents.lookup(result);
+  if (!value)
+    return ConstantOp::splat(builder, loc,
+                             cast<RankedTensorType>(result.getType()), 0.0);
+  // Zeros, where only other results have a cotangent.
+  if (engine.definedness(value) == runs)
+    return value;
+  return OrZeroOp::create(builder, loc, value, runs);
+}
+
+void EnginePullback::set(unsigned i, const Expr &cotangent) {
+  if (!needs(i))
+    return;
+  if (cotangent.value.getType() != op->getOperand(i).getType()) {
+    error() << "expected the cotangent of operand #" << i << " to have type "
+            << op->getOperand(i).getType() << " but got "
+            << cotangent.value.getType();
+    return;
+  }
+  engine.accumulate(builder, loc, op->getOperand(i), onlyIf(runs, cotangent));
+}
+
+Value EnginePullback::state(StringAttr name, Value input, Type type) {
+  if (!name)
+    return engine.privateStates.try_emplace(input, input).first->second;
+  if (!engine.allowsEffects) {
+    error() << "reads or writes '" << name.getValue()
+            << "' in its backward, which a gradient inside of the forward "
+               "cannot do";
+    return {};
+  }
+  Value &state = engine.states[name];
+  if (!state)
+    state = engine.argumentInBackward(name);
+  if (!state)
+    error() << "has a backward that reads or writes '" << name.getValue()
+            << "', but there is no such argument";
+  else if (state.getType() != type)
+    error() << "expected '" << name.getValue() << "' to have type "
+            << state.getType() << " in its backward, but got " << type;
+  return ok ? state : Value();
+}
+
+void EnginePullback::update(StringAttr name, Value input, Value value) {
+  Value &state = name ? engine.states[name] : engine.privateStates[input];
+  if (!ok || !state)
+    return;
+  if (value.getType() != state.getType()) {
+    error() << "expected the new value of "
+            << (name ? "'" + name.str() + "'" : "its input") << " to have type "
+            << state.getType() << ", but got " << value.getType();
+    return;
+  }
+  ArrayAttr when = definedBoth(engine.definedness(value), runs);
+  if (!when.empty())
+    value = IfDefinedOp::create(builder, loc, value, state, when);
+  state = value;
+  if (name)
+    engine.written[name] = {value, op};
+}
+
+void EnginePullback::updateCotangent(unsigned i, Value value) {
+  auto argument = dyn_cast_or_null<BlockArgument>(
+      engine.cotangents.lookup(op->getResult(i)));
+  if (!argument || !engine.allowsEffects)
+    return; // a sum, which is nobody else's
+  RoleAttr role = roleOfArgument(engine.func, argument.getArgNumber());
+  if (!role || role.getKind() != RoleKind::Cotangent)
+    return;
+  if (value.getType() != argument.getType()) {
+    error() << "expected the new value of the cotangent of result #" << i
+            << " to have type " << argument.getType() << ", but got "
+            << value.getType();
+    return;
+  }
+  auto name = builder.getStringAttr("cotangent of " + role.getName().str());
+  engine.written[name] = {onlyIf(engine.definedness(argument), value), op};
+}
+
+LogicalResult GradientEngine::build(bool allowsEffects) {
+  this->allowsEffects = allowsEffects;
+  OpBuilder builder(end);
   bool ok = true;
-  // The backward grows in front of the terminator while the walk goes up.
-  for (Operation *op = terminator->getPrevNode(), *next; op; op = next) {
+  // The backward grows in front of `end` while the walk goes up.
+  for (Operation *op = end->getPrevNode(), *next; op; op = next) {
     next = op->getPrevNode();
-    if (llvm::none_of(op->getResults(), [&](Value result) {
+    auto depended = [&](Value value) { return depends(value); };
+    if (llvm::none_of(flowOperands(op), depended) ||
+        llvm::none_of(flowResults(op), [&](Value result) {
           return depends(result) && cotangents.contains(result);
         }))
       continue;

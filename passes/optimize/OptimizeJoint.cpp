@@ -39,8 +39,9 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
       if (failed(simplify(func)))
         return signalPassFailure();
     }
-    if (auto joint = module.lookupSymbol<func::FuncOp>("joint"))
-      tag(joint);
+    for (StringRef name : {"joint", "grad_joint"})
+      if (auto joint = module.lookupSymbol<func::FuncOp>(name))
+        tag(joint);
     if (failed(leavePhase(module, "optimize")))
       signalPassFailure();
   }
@@ -63,7 +64,7 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
     Operation *terminator = joint.getBody().front().getTerminator();
     DenseSet<Value> needed;
     for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-      if (roleOfResult(joint, i).getKind() != RoleKind::Grad)
+      if (!isBackward(roleOfResult(joint, i)))
         needed.insert(value);
     for (Operation &op : llvm::reverse(joint.getBody().front())) {
       if (&op == terminator)

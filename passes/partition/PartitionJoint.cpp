@@ -9,7 +9,7 @@
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/optimize/Simplify.h"
-#include "passes/partition/Programs.h"
+#include "passes/partition/SecondOrder.h"
 #include "passes/partition/Update.h"
 
 #include "ir/Ops.h"
@@ -47,44 +47,63 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     for (auto func : module.getOps<func::FuncOp>())
       for (Operation &op : func.getOps())
         op.removeAttr(kNoGradAttr);
+    auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
+    dropAliasOutputs(evaluate);
+    eraseDeadOps(evaluate);
     if (!joint)
       return success();
     eraseDeadOps(joint);
+    SecondOrder::Choose choose =
+        kind == "default" ? saveWhatBackwardUses : saveSmallestCut;
     JointView view(joint);
     SavedValues saved;
-    func::FuncOp backward;
-    if (!view.gradientResults.empty())
-      saved = kind == "default" ? saveWhatBackwardUses(view)
-                                : saveSmallestCut(view);
-    func::FuncOp forward = buildForward(view, saved);
+    if (!view.backwardResults.empty())
+      saved = choose(view);
+    // What the forward keeps, also for a backward that is differentiated.
+    SavedValues kept = saved;
+    std::optional<SecondOrder> second;
+    auto gradJoint = module.lookupSymbol<func::FuncOp>("grad_joint");
+    if (gradJoint) {
+      eraseDeadOps(gradJoint);
+      second.emplace(view, gradJoint, kept, choose);
+    }
+    SavedNames names(joint, kept);
+    func::FuncOp forward = buildForward(view, kept, names), backward;
     SmallVector<Operation *> repeated;
-    if (!view.gradientResults.empty())
-      backward = buildBackward(view, saved, repeated);
+    if (!view.backwardResults.empty()) {
+      backward = buildBackward(view, saved, names, repeated);
+      copyReaders(forward, backward);
+    }
+    if (second) {
+      second->build(names);
+      copyReaders(forward, module.lookupSymbol<func::FuncOp>("grad_forward"));
+      gradJoint.erase();
+    }
     if (remarks)
       emitRemarks(saved, repeated);
-    if (failed(addUpdate(module, forward, backward)))
+    if (failed(addUpdate(module, joint, forward, backward)))
       return failure();
     joint.erase();
     return success();
   }
 
-  LogicalResult addUpdate(ModuleOp module, func::FuncOp forward,
-                          func::FuncOp backward) {
+  LogicalResult addUpdate(ModuleOp module, func::FuncOp joint,
+                          func::FuncOp forward, func::FuncOp backward) {
     auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
     if (!optimizer)
       return success();
-    if (!backward)
+    if (!backward || !hasParamGradient(forward, backward))
       return forward.emitError()
              << "optimizer '" << optimizer.getValue()
              << "' has nothing to do: no param has a gradient";
     auto loss = module->getAttrOfType<StringAttr>(kLossAttr);
     std::optional<unsigned> output;
     if (loss)
-      output = findResult(forward, RoleKind::Output, loss.getValue());
+      output = findResult(joint, RoleKind::Output, loss.getValue());
     if (!output)
       return forward.emitError() << "optimizer '" << optimizer.getValue()
                                  << "' needs one output as the loss";
-    auto type = cast<RankedTensorType>(forward.getResultTypes()[*output]);
+    auto type = cast<RankedTensorType>(joint.getResultTypes()[*output]);
     if (type.getNumElements() != 1)
       return forward.emitError() << "optimizer '" << optimizer.getValue()
                                  << "' needs a loss of one element, but '"
@@ -98,10 +117,19 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     if (failed(runPipeline(merge, *update)))
       return failure();
     simplifyOps(*update);
-    func::FuncOp step = buildStep(forward, backward, *update);
+    func::FuncOp step = buildStep(forward, backward, *update, loss.getValue());
     // The cotangent of 1 leaves much to fold.
     simplifyOps(step);
     return success();
+  }
+
+  static bool hasParamGradient(func::FuncOp forward, func::FuncOp backward) {
+    for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i)
+      if (RoleAttr role = roleOfResult(backward, i);
+          role.getKind() == RoleKind::Grad &&
+          findArgument(forward, RoleKind::Param, role.getName()))
+        return true;
+    return false;
   }
 
   static void emitRemarks(const SavedValues &saved,

@@ -4,6 +4,7 @@
 #include "passes/Doors.h"
 
 #include "ir/Ops.h"
+#include "ir/Where.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -30,8 +31,10 @@ public:
   IRMapping map;
 };
 
-/// The ops that `wanted` needs and that are not in `map`.
-DenseSet<Operation *> neededOps(ValueRange wanted, const IRMapping &map) {
+} // namespace
+
+DenseSet<Operation *> tandem::neededOps(ValueRange wanted,
+                                        const IRMapping &map) {
   DenseSet<Operation *> needed;
   SmallVector<Value> work(wanted);
   while (!work.empty()) {
@@ -43,51 +46,54 @@ DenseSet<Operation *> neededOps(ValueRange wanted, const IRMapping &map) {
   return needed;
 }
 
-/// Names saved values by the op that made them: the fourth relu of the joint is
-/// "relu.3"; an argument keeps its name.
-class SavedNames {
-public:
-  explicit SavedNames(func::FuncOp joint) : joint(joint) {
-    llvm::StringMap<unsigned> counts;
-    for (Operation &op : joint.getOps())
-      ordinals[&op] = counts[op.getName().stripDialect()]++;
-  }
-  std::string nameOf(Value value) {
-    std::string name;
+SavedNames::SavedNames(func::FuncOp joint, const SavedValues &saved,
+                       StringRef prefix) {
+  llvm::StringMap<unsigned> counts;
+  DenseMap<Operation *, unsigned> ordinals;
+  for (Operation &op : joint.getOps())
+    ordinals[&op] = counts[op.getName().stripDialect()]++;
+  llvm::StringSet<> taken;
+  for (const auto &[value, reason] : saved) {
+    std::string name = prefix.str();
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      name = roleOfArgument(joint, argument.getArgNumber()).getName().str();
+      name += roleOfArgument(joint, argument.getArgNumber()).getName().str();
     } else {
       Operation *op = value.getDefiningOp();
-      name = op->getName().stripDialect().str() + "." +
-             std::to_string(ordinals[op]);
+      name += (op->getName().stripDialect() + "." + Twine(ordinals[op])).str();
       if (unsigned result = cast<OpResult>(value).getResultNumber())
         name += ("." + Twine(result)).str();
     }
     while (!taken.insert(name).second)
       name += ".saved";
-    return name;
+    names[value] = name;
   }
+}
 
-private:
-  func::FuncOp joint;
-  DenseMap<Operation *, unsigned> ordinals;
-  llvm::StringSet<> taken;
-};
-
-} // namespace
-
-static SmallVector<Slot> savedSlots(const JointView &view,
-                                    const SavedValues &saved) {
+SmallVector<Slot> tandem::savedSlots(const JointView &view,
+                                     const SavedValues &saved,
+                                     const SavedNames &names) {
   func::FuncOp joint = view.joint;
-  MLIRContext *context = joint.getContext();
-  SavedNames names(joint);
+  Builder builder(joint.getContext());
+  DenseMap<Value, StringAttr> outputs;
+  Operation *terminator = joint.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+    if (RoleAttr role = roleOfResult(joint, i);
+        role.getKind() == RoleKind::Output && !isAliasOutput(role) &&
+        joint.getName() == "joint")
+      outputs.try_emplace(value, role.getName());
   SmallVector<Slot> slots;
-  for (const auto &[value, reason] : saved)
-    slots.push_back(
-        {value.getType(),
-         RoleAttr::get(context, RoleKind::Saved, names.nameOf(value))
-             .with("reason", StringAttr::get(context, reason)),
-         value.getLoc()});
+  for (const auto &[value, reason] : saved) {
+    RoleAttr role =
+        RoleAttr::get(joint.getContext(), RoleKind::Saved, names.of(value))
+            .with("reason", builder.getStringAttr(reason));
+    if (StringAttr output = outputs.lookup(value))
+      role = role.with(
+          "alias",
+          builder.getDictionaryAttr(
+              {builder.getNamedAttr("output", output),
+               builder.getNamedAttr("views", builder.getArrayAttr({}))}));
+    slots.push_back({value.getType(), role, value.getLoc()});
+  }
   return slots;
 }
 
@@ -100,32 +106,17 @@ static Slot resultSlot(func::FuncOp func, unsigned i) {
   return {func.getResultTypes()[i], roleOfResult(func, i), func.getLoc()};
 }
 
-func::FuncOp tandem::buildForward(const JointView &view,
-                                  const SavedValues &saved) {
-  func::FuncOp joint = view.joint;
-  SmallVector<Slot> arguments, results;
-  for (BlockArgument argument : joint.getArguments())
-    if (Slot slot = argumentSlot(joint, argument);
-        slot.role.getKind() != RoleKind::Cotangent)
-      arguments.push_back(slot);
-  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
-    if (Slot slot = resultSlot(joint, i); slot.role.getKind() != RoleKind::Grad)
-      results.push_back(slot);
-  results.append(savedSlots(view, saved));
-
+func::FuncOp tandem::copyProgram(func::FuncOp joint, StringRef name,
+                                 ArrayRef<Slot> arguments,
+                                 ArrayRef<Value> sources,
+                                 ArrayRef<Slot> results,
+                                 ArrayRef<Value> wanted) {
   OpBuilder builder(joint);
-  func::FuncOp forward = createGraphFunction(builder, joint.getLoc(), "forward",
-                                             arguments, results);
-  builder.setInsertionPointToStart(&forward.getBody().front());
+  func::FuncOp program =
+      createGraphFunction(builder, joint.getLoc(), name, arguments, results);
+  builder.setInsertionPointToStart(&program.getBody().front());
   Copier copier(builder);
-  unsigned next = 0;
-  for (BlockArgument argument : joint.getArguments())
-    if (roleOfArgument(joint, argument.getArgNumber()).getKind() !=
-        RoleKind::Cotangent)
-      copier.map.map(argument, forward.getArgument(next++));
-  SmallVector<Value> wanted(view.forwardResults);
-  for (const auto &[value, reason] : saved)
-    wanted.push_back(value);
+  copier.map.map(sources, program.getArguments());
   DenseSet<Operation *> needed = neededOps(wanted, copier.map);
   for (Operation &op : joint.getOps())
     if (needed.contains(&op))
@@ -134,30 +125,162 @@ func::FuncOp tandem::buildForward(const JointView &view,
   for (Value value : wanted)
     returned.push_back(copier.map.lookup(value));
   func::ReturnOp::create(builder, joint.getLoc(), returned);
+  return program;
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs that are views
+//===----------------------------------------------------------------------===//
+
+/// Lists on `func` the outputs of `source` that are views.
+static void setAliases(func::FuncOp func, func::FuncOp source) {
+  Builder builder(func.getContext());
+  SmallVector<Attribute> list;
+  for (unsigned i = 0, n = source.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(source, i);
+    if (!isAliasOutput(role))
+      continue;
+    NamedAttrList entry(role.getProperties().getAs<DictionaryAttr>("alias"));
+    entry.set("name", role.getName());
+    entry.set("type", TypeAttr::get(source.getResultTypes()[i]));
+    if (Attribute part = role.getProperties().get("part_of"))
+      entry.set("part_of", part);
+    list.push_back(entry.getDictionary(func.getContext()));
+  }
+  if (!list.empty())
+    func->setAttr(kAliasesAttr, builder.getArrayAttr(list));
+}
+
+void tandem::dropAliasOutputs(func::FuncOp func) {
+  setAliases(func, func);
+  llvm::BitVector dropped(func.getNumResults());
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    dropped[i] = isAliasOutput(roleOfResult(func, i));
+  func.getBody().front().getTerminator()->eraseOperands(dropped);
+  (void)func.eraseResults(dropped);
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+func::FuncOp tandem::buildForward(const JointView &view,
+                                  const SavedValues &saved,
+                                  const SavedNames &names) {
+  func::FuncOp joint = view.joint;
+  SmallVector<Slot> arguments, results;
+  SmallVector<Value> sources;
+  for (BlockArgument argument : joint.getArguments())
+    if (Slot slot = argumentSlot(joint, argument); !isBackward(slot.role)) {
+      slot.role = slot.role.without("unchecked");
+      arguments.push_back(slot);
+      sources.push_back(argument);
+    }
+  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
+    if (Slot slot = resultSlot(joint, i);
+        !isBackward(slot.role) && !isAliasOutput(slot.role)) {
+      if (slot.role.getKind() == RoleKind::Output)
+        slot.role = slot.role.without("unchecked");
+      results.push_back(slot);
+    }
+  results.append(savedSlots(view, saved, names));
+
+  SmallVector<Value> wanted(view.forwardResults);
+  for (const auto &[value, reason] : saved)
+    wanted.push_back(value);
+  func::FuncOp forward =
+      copyProgram(joint, "forward", arguments, sources, results, wanted);
+  setAliases(forward, joint);
   return forward;
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+/// The op of the model for which `reader` reads what it reads, and its place.
+static std::string readerIs(Operation *reader) {
+  std::string text = whereIs(reader);
+  auto named = dyn_cast<NameLoc>(reader->getLoc());
+  StringRef name = named ? named.getName().getValue() : "";
+  if (!name.consume_front("grad of "))
+    return text;
+  size_t own = reader->getName().getStringRef().size() + 2;
+  return "'tandem." + name.str() + "'" + text.substr(own);
+}
+
+/// One attribute dictionary per role. Setting roles one by one takes quadratic
+/// time.
+static ArrayAttr rolesAttr(MLIRContext *context, ArrayRef<RoleAttr> roles) {
+  Builder builder(context);
+  SmallVector<Attribute> attributes;
+  for (RoleAttr role : roles)
+    attributes.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr(kRoleAttr, role)));
+  return builder.getArrayAttr(attributes);
+}
+
+void tandem::setReaders(func::FuncOp program, ArrayRef<Value> sources,
+                        const DenseSet<Value> &unchecked) {
+  SmallVector<RoleAttr> roles;
+  for (auto [i, argument] : llvm::enumerate(program.getArguments())) {
+    RoleAttr &role = roles.emplace_back(roleOfArgument(program, i));
+    if (RoleAttr::belongs(role.getKind()) || role.has("pass"))
+      continue;
+    Operation *first = nullptr;
+    for (Operation *user : argument.getUsers())
+      if (!user->hasTrait<OpTrait::IsTerminator>() &&
+          (!first || user->isBeforeInBlock(first)))
+        first = user;
+    role = role.without("unchecked");
+    if (first)
+      role = role.with("where",
+                       StringAttr::get(program.getContext(), readerIs(first)));
+    if (unchecked.contains(sources[i]))
+      role = role.withUnit("unchecked");
+  }
+  if (!roles.empty())
+    program.setArgAttrsAttr(rolesAttr(program.getContext(), roles));
+}
+
+/// What the joint lets custom backwards alone read, and no check guards.
+static DenseSet<Value> uncheckedValues(func::FuncOp joint) {
+  DenseSet<Value> values;
+  for (BlockArgument argument : joint.getArguments())
+    if (roleOfArgument(joint, argument.getArgNumber()).has("unchecked"))
+      values.insert(argument);
+  Operation *terminator = joint.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+    if (roleOfResult(joint, i).has("unchecked"))
+      values.insert(value);
+  return values;
 }
 
 func::FuncOp tandem::buildBackward(const JointView &view,
                                    const SavedValues &saved,
+                                   const SavedNames &names,
                                    SmallVectorImpl<Operation *> &repeated) {
   func::FuncOp joint = view.joint;
   // Which arguments the backward needs follows from what it computes.
   IRMapping given;
   for (const auto &[value, reason] : saved)
     given.map(value, value);
-  DenseSet<Operation *> needed = neededOps(view.gradientResults, given);
-  DenseSet<Value> used(view.gradientResults.begin(),
-                       view.gradientResults.end());
+  DenseSet<Operation *> needed = neededOps(view.backwardResults, given);
+  DenseSet<Value> used(view.backwardResults.begin(),
+                       view.backwardResults.end());
   for (Operation *op : needed)
     used.insert(op->operand_begin(), op->operand_end());
 
-  SmallVector<Slot> arguments, cotangents, results;
-  SmallVector<Value> sources, cotangentSources;
+  SmallVector<Slot> arguments, own, results;
+  SmallVector<Value> sources, ownSources;
   for (BlockArgument argument : joint.getArguments()) {
     Slot slot = argumentSlot(joint, argument);
-    if (slot.role.getKind() == RoleKind::Cotangent) {
-      cotangents.push_back(slot);
-      cotangentSources.push_back(argument);
+    if (isBackward(slot.role)) {
+      if (slot.role.getKind() == RoleKind::Cotangent ||
+          used.contains(argument)) {
+        own.push_back(slot);
+        ownSources.push_back(argument);
+      }
     } else if (used.contains(argument) && !saved.contains(argument)) {
       arguments.push_back(slot);
       sources.push_back(argument);
@@ -165,11 +288,11 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   }
   for (const auto &[value, reason] : saved)
     sources.push_back(value);
-  sources.append(cotangentSources);
-  arguments.append(savedSlots(view, saved));
-  arguments.append(cotangents);
+  sources.append(ownSources);
+  arguments.append(savedSlots(view, saved, names));
+  arguments.append(own);
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
-    if (Slot slot = resultSlot(joint, i); slot.role.getKind() == RoleKind::Grad)
+    if (Slot slot = resultSlot(joint, i); isBackward(slot.role))
       results.push_back(slot);
 
   OpBuilder builder(joint);
@@ -178,122 +301,57 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   builder.setInsertionPointToStart(&backward.getBody().front());
   Copier copier(builder);
   copier.map.map(sources, backward.getArguments());
-  auto before = [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  };
-  for (Operation &op : joint.getOps()) {
-    if (!needed.contains(&op) || passOf(&op) != "backward" ||
-        copier.map.contains(op.getResult(0)))
-      continue;
-    DenseSet<Operation *> set = neededOps(op.getResults(), copier.map);
+  DenseSet<Value> unchecked = uncheckedValues(joint);
+  // Copies `op` and what it needs, in the order of the joint.
+  auto copyChain = [&](ValueRange wanted) {
+    DenseSet<Operation *> set = neededOps(wanted, copier.map);
     SmallVector<Operation *> chain(set.begin(), set.end());
-    llvm::sort(chain, before);
+    llvm::sort(chain, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
     for (Operation *link : chain) {
       copier.copy(link);
-      if (passOf(link) == "forward" && !link->hasTrait<OpTrait::ConstantLike>())
+      if (passOf(link) != "forward")
+        continue;
+      // An op that is computed again wants what the forward saw.
+      for (Value operand : link->getOperands())
+        unchecked.erase(operand);
+      if (!link->hasTrait<OpTrait::ConstantLike>())
         repeated.push_back(link);
     }
-  }
-  // A gradient may be a value that no backward op makes.
-  for (Value value : view.gradientResults)
-    if (!copier.map.contains(value)) {
-      DenseSet<Operation *> set = neededOps(value, copier.map);
-      SmallVector<Operation *> chain(set.begin(), set.end());
-      llvm::sort(chain, before);
-      for (Operation *link : chain)
-        copier.copy(link);
-    }
+  };
+  for (Operation &op : joint.getOps())
+    if (needed.contains(&op) && passOf(&op) == "backward" &&
+        !copier.map.contains(op.getResult(0)))
+      copyChain(op.getResults());
+  // A result may be a value that no backward op makes.
+  for (Value value : view.backwardResults)
+    if (!copier.map.contains(value))
+      copyChain(value);
   SmallVector<Value> returned;
-  for (Value value : view.gradientResults)
+  for (Value value : view.backwardResults)
     returned.push_back(copier.map.lookup(value));
   func::ReturnOp::create(builder, joint.getLoc(), returned);
+  setReaders(backward, sources, unchecked);
   return backward;
 }
 
-//===----------------------------------------------------------------------===//
-// @step
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Inlines programs one after the other; what one returns, the next takes, by
-/// role and name.
-class Inliner {
-public:
-  Inliner(OpBuilder &builder) : builder(builder) {}
-
-  /// Makes `value` known as an argument for the programs to come.
-  void define(RoleKind kind, StringRef name, Value value) {
-    values[key(kind, name)] = value;
+void tandem::copyReaders(func::FuncOp forward, func::FuncOp backward) {
+  llvm::StringMap<RoleAttr> readers;
+  for (unsigned i = 0, n = backward.getNumArguments(); i < n; ++i)
+    if (RoleAttr role = roleOfArgument(backward, i);
+        role.getKind() == RoleKind::Saved)
+      readers[role.getName()] = role;
+  SmallVector<RoleAttr> roles;
+  for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i) {
+    RoleAttr &role = roles.emplace_back(roleOfResult(forward, i));
+    RoleAttr reader = readers.lookup(role.getName());
+    if (role.getKind() != RoleKind::Saved || role.has("where") || !reader)
+      continue;
+    for (StringRef property : {"where", "unchecked"})
+      if (Attribute value = reader.getProperties().get(property))
+        role = role.with(property, value);
   }
-  Value lookup(RoleKind kind, StringRef name) {
-    return values.lookup(key(kind, name));
-  }
-  void inlineBody(func::FuncOp program) {
-    IRMapping map;
-    for (BlockArgument argument : program.getArguments()) {
-      RoleAttr role = roleOfArgument(program, argument.getArgNumber());
-      map.map(argument, lookup(role.getKind(), role.getName()));
-    }
-    Block &body = program.getBody().front();
-    for (Operation &op : body.without_terminator())
-      builder.clone(op, map);
-    for (auto [i, value] :
-         llvm::enumerate(body.getTerminator()->getOperands())) {
-      RoleAttr role = roleOfResult(program, i);
-      define(role.getKind(), role.getName(), map.lookup(value));
-    }
-  }
-
-private:
-  static std::string key(RoleKind kind, StringRef name) {
-    return stringifyRoleKind(kind).str() + " " + name.str();
-  }
-  OpBuilder &builder;
-  llvm::StringMap<Value> values;
-};
-
-} // namespace
-
-func::FuncOp tandem::buildStep(func::FuncOp forward, func::FuncOp backward,
-                               func::FuncOp update) {
-  SmallVector<Slot> arguments, results;
-  for (BlockArgument argument : forward.getArguments())
-    arguments.push_back(argumentSlot(forward, argument));
-  for (BlockArgument argument : update.getArguments()) {
-    Slot slot = argumentSlot(update, argument);
-    if (slot.role.getKind() == RoleKind::State)
-      arguments.push_back(slot);
-  }
-  for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i)
-    if (Slot slot = resultSlot(forward, i);
-        slot.role.getKind() != RoleKind::Saved)
-      results.push_back(slot);
-  for (unsigned i = 0, n = update.getNumResults(); i < n; ++i)
-    results.push_back(resultSlot(update, i));
-
-  OpBuilder builder(update->getContext());
-  builder.setInsertionPointAfter(update);
-  func::FuncOp step = createGraphFunction(builder, forward.getLoc(), "step",
-                                          arguments, results);
-  builder.setInsertionPointToStart(&step.getBody().front());
-  Inliner inliner(builder);
-  for (auto [slot, value] : llvm::zip_equal(arguments, step.getArguments()))
-    inliner.define(slot.role.getKind(), slot.role.getName(), value);
-  inliner.inlineBody(forward);
-  for (BlockArgument argument : backward.getArguments())
-    if (RoleAttr role = roleOfArgument(backward, argument.getArgNumber());
-        role.getKind() == RoleKind::Cotangent)
-      inliner.define(
-          role.getKind(), role.getName(),
-          ConstantOp::splat(builder, argument.getLoc(),
-                            cast<RankedTensorType>(argument.getType()), 1.0));
-  inliner.inlineBody(backward);
-  inliner.inlineBody(update);
-  SmallVector<Value> returned;
-  for (const Slot &slot : results)
-    returned.push_back(
-        inliner.lookup(slot.role.getKind(), slot.role.getName()));
-  func::ReturnOp::create(builder, forward.getLoc(), returned);
-  return step;
+  if (!roles.empty())
+    forward.setResAttrsAttr(rolesAttr(forward.getContext(), roles));
 }

@@ -14,24 +14,48 @@ using namespace tandem;
 // JointView
 //===----------------------------------------------------------------------===//
 
-JointView::JointView(func::FuncOp joint) : joint(joint) {
+bool tandem::isAliasOutput(RoleAttr role) {
+  return role.getKind() == RoleKind::Output && role.has("alias");
+}
+
+/// The storage behind an argument: its own name, or that of the argument or
+/// storage that the caller says it shares.
+static StringRef storageOf(RoleAttr role) {
+  auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+  auto of = alias ? alias.getAs<StringAttr>("of") : StringAttr();
+  return of ? of.getValue() : role.getName().getValue();
+}
+
+JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
+    : joint(joint) {
   Block &block = joint.getBody().front();
-  for (BlockArgument argument : block.getArguments()) {
-    RoleAttr role = roleOfArgument(joint, argument.getArgNumber());
-    if (role.getKind() == RoleKind::Cotangent)
+  llvm::StringSet<> written = lostNames;
+  auto roles = llvm::map_range(block.getArguments(), [&](BlockArgument a) {
+    return std::make_pair(a, roleOfArgument(joint, a.getArgNumber()));
+  });
+  llvm::StringSet<> updated;
+  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(joint, i);
+        role.getKind() == RoleKind::Update)
+      updated.insert(role.getName());
+  for (auto [argument, role] : roles)
+    if (updated.contains(role.getName()) || role.has("resize"))
+      written.insert(storageOf(role));
+  for (auto [argument, role] : roles)
+    if (isBackward(role))
       backwardOnly.insert(argument);
-    else if (findResult(joint, RoleKind::Update, role.getName()))
-      overwritten.insert(argument);
-  }
+    else if (written.contains(storageOf(role)) ||
+             written.contains(role.getName()))
+      lost.insert(argument);
   for (Operation &op : block)
     if (llvm::any_of(op.getOperands(),
                      [&](Value operand) { return isBackwardOnly(operand); }))
       backwardOnly.insert(op.result_begin(), op.result_end());
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
-    if (roleOfResult(joint, i).getKind() == RoleKind::Grad) {
-      gradientResults.push_back(value);
-      gradients.insert(value);
-    } else {
+    if (RoleAttr role = roleOfResult(joint, i); isBackward(role)) {
+      backwardResults.push_back(value);
+      given.insert(value);
+    } else if (!isAliasOutput(role)) {
       forwardResults.push_back(value);
     }
 }
@@ -43,7 +67,7 @@ static OpClass classOf(Operation *op) {
 
 bool JointView::isFree(Value value) const {
   if (isa<BlockArgument>(value))
-    return !isBackwardOnly(value) && !overwritten.contains(value);
+    return !isBackwardOnly(value) && !isLost(value);
   return classOf(value.getDefiningOp()) == OpClass::Constant;
 }
 
@@ -100,7 +124,7 @@ SavedValues tandem::saveWhatBackwardUses(const JointView &view) {
   for (Operation &op : view.joint.getOps())
     if (passOf(&op) == "backward")
       llvm::for_each(op.getOperands(), use);
-  llvm::for_each(view.gradientResults, use);
+  llvm::for_each(view.backwardResults, use);
 
   for (Value value : views) {
     Value smallest = value;
@@ -238,7 +262,7 @@ void CutNetwork::add(Value value) {
     for (Value operand : op->getOperands())
       if (auto it = outOf.find(operand); it != outOf.end())
         flow.addEdge(it->second, in, MaxFlow::kUnlimited);
-  if (view.isGradient(value) ||
+  if (view.isGiven(value) ||
       llvm::any_of(value.getUsers(), [&](Operation *user) {
         return llvm::any_of(user->getResults(), [&](Value result) {
           return view.isBackwardOnly(result);
@@ -252,7 +276,7 @@ void CutNetwork::add(Value value) {
 std::string CutNetwork::reasonFor(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
-    return "the forward overwrites it";
+    return "it is overwritten";
   OpClass opClass = classOf(op);
   switch (opClass) {
   case OpClass::Pointwise:

@@ -1,17 +1,20 @@
 //===- SavedValues.h - what crosses from forward to backward --------------===//
 //
 // Two ways to choose. Neither saves a constant, nor an argument that keeps its
-// value until the backward runs: the backward takes those itself. An argument
-// that the forward overwrites is saved like any other value.
+// value until the backward has run: the backward takes those itself. An
+// argument that either pass overwrites is saved like any other value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PARTITION_SAVEDVALUES_H
 #define TANDEM_PASSES_PARTITION_SAVEDVALUES_H
 
+#include "ir/Dialect.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
@@ -23,25 +26,37 @@ using SavedValues = llvm::MapVector<mlir::Value, std::string>;
 /// What a partition must know of a joint function.
 class JointView {
 public:
-  explicit JointView(mlir::func::FuncOp joint);
+  /// `lost`: names of more arguments that do not keep their value until the
+  /// backward runs.
+  explicit JointView(mlir::func::FuncOp joint,
+                     const llvm::StringSet<> &lost = {});
 
-  /// True if `value` depends on a cotangent: it exists in the backward alone.
+  /// True if `value` depends on a cotangent, or on what the backward finds: it
+  /// exists in the backward alone.
   bool isBackwardOnly(mlir::Value value) const {
     return backwardOnly.contains(value);
   }
   /// True if both programs have `value` without anybody saving it.
   bool isFree(mlir::Value value) const;
-  /// True if `value` is a result with the role grad.
-  bool isGradient(mlir::Value value) const { return gradients.contains(value); }
+  /// True for an argument that does not keep its value until the backward has
+  /// run.
+  bool isLost(mlir::Value value) const { return lost.contains(value); }
+  /// True if the backward gives `value`.
+  bool isGiven(mlir::Value value) const { return given.contains(value); }
 
   mutable mlir::func::FuncOp joint;
-  llvm::SmallVector<mlir::Value> gradientResults;
-  /// Outputs and updates.
+  /// Gradients, and what the backward writes.
+  llvm::SmallVector<mlir::Value> backwardResults;
+  /// Outputs and updates, but for outputs that are views of something else.
   llvm::SmallVector<mlir::Value> forwardResults;
 
 private:
-  llvm::DenseSet<mlir::Value> backwardOnly, overwritten, gradients;
+  llvm::DenseSet<mlir::Value> backwardOnly, lost, given;
 };
+
+/// True if the result with this role is an output that is a view of an argument
+/// or of another output, which the program does not make.
+bool isAliasOutput(RoleAttr role);
 
 /// Every value of a forward op that a backward op uses. Views are made again
 /// where their source is there; where it is not, the smallest value of the

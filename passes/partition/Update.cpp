@@ -87,13 +87,15 @@ void UpdateBuilder::addState(std::string name, RankedTensorType type,
 void UpdateBuilder::collectSlots() {
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(backward, i);
+    if (role.getKind() != RoleKind::Grad)
+      continue;
     auto index = findArgument(forward, RoleKind::Param, role.getName());
     if (!index)
       continue;
     Type type = forward.getArgumentTypes()[*index];
     params.push_back({type, roleOfArgument(forward, *index),
                       forward.getArgument(*index).getLoc()});
-    gradients.push_back({type, role, loc});
+    gradients.push_back({backward.getResultTypes()[i], role, loc});
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));
@@ -114,6 +116,9 @@ Value UpdateBuilder::argument(StringRef name) {
 
 Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
   Value old = argument(param), lr = argument(stateName("lr"));
+  // A gradient may have been asked for in another type.
+  if (gradient.getType() != old.getType())
+    gradient = CastOp::create(builder, loc, old.getType(), gradient);
   auto state = [&](StringRef variable) {
     return argument(stateName(variable, param));
   };

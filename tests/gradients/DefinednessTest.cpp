@@ -3,6 +3,8 @@
 #include "ir/Ops.h"
 #include "tests/support/TestModule.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 #include <gtest/gtest.h>
 
 using namespace mlir;

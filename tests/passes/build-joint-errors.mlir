@@ -39,13 +39,14 @@ module @independent attributes {tandem.phase = "functionalize"} {
 
 // -----
 
-// The graph may not write what it wants the gradient of.
+// M03: the graph may not write a param that it wants the gradient of, so that
+// gradients would flow through the write.
 module @leaf attributes {tandem.phase = "functionalize"} {
-  // expected-error@+2 {{'param "w"' requires grad, but the graph writes it}}
+  // expected-error@+2 {{'param "w"' (argument #0) requires grad, but the graph writes it: 'tandem.write' at m.mlir:3:5}}
   func.func @graph(
       %w: tensor<4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
       -> (tensor<4xf32> {tandem.role = #tandem.role<output "loss">},
-          tensor<4xf32> {tandem.role = #tandem.role<update of "w">}) {
+          tensor<4xf32> {tandem.role = #tandem.role<update of "w" {visible, where = "'tandem.write' at m.mlir:3:5"}>}) {
     %y = tandem.exp %w : tensor<4xf32>
     return %w, %y : tensor<4xf32>, tensor<4xf32>
   }

@@ -75,7 +75,7 @@ module @cut attributes {tandem.phase = "functionalize"} {
     // CHECK: %[[ADD:.*]] = tandem.add {{.*}} {tandem.pass = "forward"}
     // CHECK-NOT: "backward"
     // CHECK: %[[N:.*]] = tandem.neg %[[DB]] {tandem.pass = "backward"}
-    // CHECK-NEXT: %[[G:.*]] = tandem.add %[[N]], %[[DA]] {tandem.pass = "backward"}
+    // CHECK-NEXT: %[[G:.*]] = tandem.accumulate %[[N]], %[[DA]] {tandem.pass = "backward"}
     // CHECK-NEXT: return {{.*}}, %[[G]]
     %d = tandem.detach %w : tensor<4xf32>
     %e = tandem.exp %w {tandem.no_grad} : tensor<4xf32>
@@ -110,7 +110,7 @@ module @nothing attributes {tandem.phase = "functionalize"} {
 // CHECK-LABEL: module @identity
 module @identity attributes {tandem.phase = "functionalize"} {
   // CHECK: func.func @joint(%[[X:[a-z0-9]+]]: {{.*}}, %[[DA:[a-z0-9]+]]: {{.*}}, %[[DB:[a-z0-9]+]]:
-  // CHECK-NEXT: %[[G:.*]] = tandem.add %[[DA]], %[[DB]] {tandem.pass = "backward"}
+  // CHECK-NEXT: %[[G:.*]] = tandem.accumulate %[[DA]], %[[DB]] {tandem.pass = "backward"}
   // CHECK-NEXT: return %[[X]], %[[X]], %[[G]]
   func.func @graph(%x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>})
       -> (tensor<4xf32> {tandem.role = #tandem.role<output "a">},

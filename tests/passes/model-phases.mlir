@@ -7,7 +7,7 @@
 // Stopped after any phase, the printed module is read again and goes on to the
 // same end.
 // RUN: tandem-opt %s -tandem-functionalize-refs -tandem-build-joint -tandem-optimize-joint -tandem-partition-joint > %t.once
-// RUN: tandem-opt %s -tandem-functionalize-refs | tandem-opt -tandem-build-joint | tandem-opt -tandem-optimize-joint | tandem-opt -tandem-partition-joint > %t.stopped
+// RUN: tandem-opt %s -tandem-functionalize-refs -mlir-print-debuginfo | tandem-opt -tandem-build-joint -mlir-print-debuginfo | tandem-opt -tandem-optimize-joint -mlir-print-debuginfo | tandem-opt -tandem-partition-joint > %t.stopped
 // RUN: diff %t.once %t.stopped
 
 // A convolution with batch norm, whose running mean is written in a no-grad
