@@ -78,7 +78,6 @@ TANDEM_UNARY(silu, "silu")
 TANDEM_UNARY(sign, "sign")
 TANDEM_UNARY(floor, "floor")
 TANDEM_UNARY(logicalNot, "logical_not")
-TANDEM_UNARY(detach, "detach")
 #undef TANDEM_UNARY
 
 Tensor tandem::gelu(const Tensor &x, bool tanhApproximation, Where where) {
@@ -95,8 +94,49 @@ Tensor tandem::cast(const Tensor &x, DType dtype, Where where) {
   Type element = x.recorder()->elementType(dtype);
   if (!element)
     return x.recorder()->mistake(where, "unsupported element type");
-  auto type = x.recorder()->typeOf(x).getTensorType().clone(element);
+  if (x.recorder()->typeOf(x).getElementType() == element)
+    return x;
+  Type type = x.recorder()->typeOf(x).getTensorType().clone(element);
   return x.recorder()->record("cast", x, {}, where, type)[0];
+}
+
+Tensor tandem::detach(const Tensor &x, Where where) { return x.detach(where); }
+
+Tensor tandem::dropout(const Tensor &x, double p, bool training, Where where) {
+  if (!x.valid())
+    return x;
+  if (!(p >= 0 && p <= 1))
+    return x.recorder()->mistake(where, "expected 'p' in [0, 1], but got " +
+                                            Twine(std::to_string(p)));
+  if (training && p > 0)
+    return x.recorder()->mistake(where,
+                                 "unsupported: dropout in training draws "
+                                 "random numbers; expected 'p' to be 0");
+  return x;
+}
+
+std::vector<Tensor> tandem::grad(const Tensor &e,
+                                 const std::vector<Tensor> &wrt, Where where) {
+  std::vector<Tensor> operands{e};
+  operands.insert(operands.end(), wrt.begin(), wrt.end());
+  Recorder *recorder = recorderOf(operands);
+  std::vector<Tensor> invalid(wrt.size(), Tensor(recorder, -1));
+  if (!recorder || !recorder->usable(operands, where))
+    return invalid;
+  if (wrt.empty()) {
+    recorder->mistake(where, "expected tensors to differentiate with respect "
+                             "to");
+    return invalid;
+  }
+  if (recorder->inRegion()) {
+    recorder->mistake(where, "unsupported: 'grad' inside of " +
+                                 Twine(recorder->regionName()));
+    return invalid;
+  }
+  SmallVector<Type> types;
+  for (const Tensor &x : wrt)
+    types.push_back(recorder->typeOf(x).getTensorType());
+  return recorder->record("grad", operands, {}, where, types);
 }
 
 Tensor tandem::pow(const Tensor &x, const Operand &y) {
@@ -403,7 +443,7 @@ Tensor tandem::batchNorm(const Tensor &x, const Tensor &scale,
     count *= size;
   count = channels ? count / channels : 0;
   double unbias = count > 1 ? static_cast<double>(count) / (count - 1) : 1.0;
-  NoGradScope noGrad(recorder);
+  NoGradScope noGrad(recorder, where);
   auto number = [&](double value) { return Operand(value, where); };
   auto at = [&](const Tensor &t) { return Operand(t, where); };
   mean.copy_(at(at(mean) * number(1 - momentum)) +

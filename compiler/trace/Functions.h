@@ -34,9 +34,14 @@ Tensor logicalNot(const Tensor &x, Where where = Where::current());
 /// `tanhApproximation`: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 Tensor gelu(const Tensor &x, bool tanhApproximation = false,
             Where where = Where::current());
+/// To the type that `x` has: `x` itself.
 Tensor cast(const Tensor &x, DType dtype, Where where = Where::current());
-/// The same value, through which nothing is differentiated; shares no storage.
+/// x.detach(): the same storage, through which nothing is differentiated.
 Tensor detach(const Tensor &x, Where where = Where::current());
+/// `x` itself where nothing is dropped (p is 0, or not in training); anything
+/// else is random, which programs cannot be.
+Tensor dropout(const Tensor &x, double p = 0.5, bool training = true,
+               Where where = Where::current());
 
 // Two operands, broadcast.
 Tensor pow(const Tensor &x, const Operand &y);
@@ -119,6 +124,11 @@ Tensor logSoftmax(const Tensor &x, int64_t dim, Where where = Where::current());
 Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v,
                  bool causal = false, std::optional<double> scale = {},
                  Where where = Where::current());
+
+/// The gradients of the sum of `e`'s elements with respect to each of `wrt`,
+/// taken inside of the program; they can be differentiated in their turn.
+std::vector<Tensor> grad(const Tensor &e, const std::vector<Tensor> &wrt,
+                         Where where = Where::current());
 
 // Lookups and losses.
 /// Row indices[...] of `table`, for each index.

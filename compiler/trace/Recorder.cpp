@@ -1,5 +1,6 @@
 //===- Recorder.cpp - the module behind a trace ---------------------------===//
 #include "compiler/trace/Recorder.h"
+#include "compiler/ViewChain.h"
 #include "ir/BuildOp.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -50,12 +51,9 @@ std::string Recorder::qualified(const std::string &name) const {
 }
 
 Tensor Recorder::add(Value ref) {
-  values.push_back(ref);
-  return Tensor(this, static_cast<int>(values.size()) - 1);
-}
-
-RefType Recorder::typeOf(const Tensor &tensor) const {
-  return cast<RefType>(values[tensor.id()].getType());
+  int region = regions.empty() ? 0 : regions.back().id;
+  tensors.push_back({ref, cast<RefType>(ref.getType()), region});
+  return Tensor(this, static_cast<int>(tensors.size()) - 1);
 }
 
 Type Recorder::elementType(DType dtype) {
@@ -89,12 +87,13 @@ Tensor Recorder::mistake(Where where, const Twine &message) {
   return Tensor(this, -1);
 }
 
-bool Recorder::usable(ArrayRef<Tensor> tensors, Where where) {
+bool Recorder::usable(ArrayRef<Tensor> operands, Where where) {
   if (finished) {
     mistake(where, "the trace is finished");
     return false;
   }
-  for (const Tensor &tensor : tensors) {
+  int region = regions.empty() ? 0 : regions.back().id;
+  for (const Tensor &tensor : operands) {
     if (!tensor.valid()) {
       // After a mistake everything that follows from it is silent; a default
       // tensor is a mistake of its own.
@@ -106,29 +105,34 @@ bool Recorder::usable(ArrayRef<Tensor> tensors, Where where) {
       mistake(where, "expected tensors of one trace, but got tensors of two");
       return false;
     }
+    int home = tensors[tensor.id()].region;
+    if (home != region) {
+      mistake(where, "expected tensors of " + regionNames[region] +
+                         ", but got one of " + regionNames[home]);
+      return false;
+    }
   }
   return true;
 }
 
 std::vector<Tensor> Recorder::record(StringRef op, ArrayRef<Tensor> operands,
                                      ArrayRef<NamedAttribute> attributes,
-                                     Where where, Type resultType) {
+                                     Where where, ArrayRef<Type> resultTypes) {
   // As many invalid tensors as any op has results.
-  std::vector<Tensor> invalid(4, Tensor(this, -1));
+  std::vector<Tensor> invalid(std::max<size_t>(4, resultTypes.size()),
+                              Tensor(this, -1));
   if (!usable(operands, where))
     return invalid;
   Location loc = location(where, op);
   SmallVector<Operation *> reads;
   SmallVector<Value> read;
   for (const Tensor &operand : operands) {
-    reads.push_back(ReadOp::create(builder, loc, values[operand.id()]));
+    reads.push_back(ReadOp::create(builder, loc, refOf(operand)));
     read.push_back(reads.back()->getResult(0));
   }
   SmallVector<NamedAttribute> all(attributes);
-  if (noGradDepth)
-    all.push_back(builder.getNamedAttr(kNoGradAttr, builder.getUnitAttr()));
-  auto created = buildOp(builder, loc, op, read, all,
-                         resultType ? TypeRange(resultType) : TypeRange());
+  llvm::append_range(all, tags());
+  auto created = buildOp(builder, loc, op, read, all, resultTypes);
   if (failed(created)) {
     for (Operation *unused : llvm::reverse(reads))
       unused->erase();
@@ -141,14 +145,42 @@ std::vector<Tensor> Recorder::record(StringRef op, ArrayRef<Tensor> operands,
 }
 
 Tensor Recorder::recordView(StringRef op, const Tensor &source,
-                            ArrayRef<NamedAttribute> attributes, Where where) {
+                            ArrayRef<NamedAttribute> attributes, Where where,
+                            Type resultType) {
   if (!usable(source, where))
-    return {};
-  auto created = buildOp(builder, location(where, op), op, values[source.id()],
-                         attributes);
+    return Tensor(this, -1);
+  SmallVector<NamedAttribute> all(attributes);
+  llvm::append_range(all, tags());
+  auto created = buildOp(builder, location(where, op), op, refOf(source), all,
+                         resultType ? TypeRange(resultType) : TypeRange());
   if (failed(created))
     return Tensor(this, -1);
   return add((*created)->getResult(0));
+}
+
+void Recorder::recordHandle(StringRef op, const Tensor &target,
+                            ArrayRef<Tensor> others,
+                            ArrayRef<NamedAttribute> attributes, Where where) {
+  std::vector<Tensor> operands{target};
+  operands.insert(operands.end(), others.begin(), others.end());
+  if (!usable(operands, where))
+    return;
+  SmallVector<Value> refs;
+  for (const Tensor &operand : operands)
+    refs.push_back(refOf(operand));
+  SmallVector<NamedAttribute> all(attributes);
+  llvm::append_range(all, tags());
+  auto created = buildOp(builder, location(where, op), op, refs, all);
+  if (failed(created) || (*created)->getNumResults() == 0)
+    return;
+  // The same handle: every copy of the tensor names the new ref.
+  Value now = (*created)->getResult(0);
+  tensors[target.id()].ref = now;
+  tensors[target.id()].type = cast<RefType>(now.getType());
+}
+
+Value Recorder::read(const Tensor &tensor, Location loc) {
+  return ReadOp::create(builder, loc, refOf(tensor));
 }
 
 void Recorder::recordWrite(const Tensor &target, const Tensor &value,
@@ -156,18 +188,102 @@ void Recorder::recordWrite(const Tensor &target, const Tensor &value,
   if (!usable({target, value}, where))
     return;
   Location loc = location(where, "write");
-  Value read = ReadOp::create(builder, loc, values[value.id()]);
+  Operation *source = ReadOp::create(builder, loc, refOf(value));
+  if (failed(buildOp(builder, loc, "write",
+                     {source->getResult(0), refOf(target)}, tags())))
+    source->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Scopes and regions
+//===----------------------------------------------------------------------===//
+
+int Recorder::enterGradMode(bool enabled, Where where) {
+  scopes.push_back({nextScope, enabled, -1, where});
+  return nextScope++;
+}
+
+int Recorder::enterStream(int64_t stream, Where where) {
+  if (stream < 0)
+    mistake(where, "expected a stream of at least 0, but got " + Twine(stream));
+  scopes.push_back(
+      {nextScope, std::nullopt, std::max<int64_t>(stream, 0), where});
+  return nextScope++;
+}
+
+void Recorder::leaveScope(int id) {
+  llvm::erase_if(scopes, [&](const Scope &scope) { return scope.id == id; });
+}
+
+bool Recorder::differentiates() const {
+  for (const Scope &scope : llvm::reverse(scopes))
+    if (scope.grad)
+      return *scope.grad;
+  return true;
+}
+
+SmallVector<NamedAttribute> Recorder::tags() {
   SmallVector<NamedAttribute> attributes;
-  if (noGradDepth)
+  if (!differentiates())
     attributes.push_back(
         builder.getNamedAttr(kNoGradAttr, builder.getUnitAttr()));
-  (void)buildOp(builder, loc, "write", {read, values[target.id()]}, attributes);
+  for (const Scope &scope : llvm::reverse(scopes))
+    if (scope.stream >= 0) {
+      attributes.push_back(builder.getNamedAttr(
+          kStreamAttr, builder.getI64IntegerAttr(scope.stream)));
+      break;
+    }
+  return attributes;
 }
+
+void Recorder::closeScopes() {
+  if (!differentiates())
+    for (const Scope &scope : llvm::reverse(scopes))
+      if (scope.grad) {
+        mistake(scope.where,
+                "the grad mode is still changed at the end of " + regionName());
+        break;
+      }
+  scopes.erase(scopes.begin() + firstScope(), scopes.end());
+}
+
+size_t Recorder::firstScope() const {
+  size_t first = 0;
+  while (inRegion() && first < scopes.size() &&
+         scopes[first].id < regions.back().firstScope)
+    ++first;
+  return first;
+}
+
+RegionScope::RegionScope(Recorder &recorder, Block &block,
+                         const std::string &name)
+    : recorder(recorder), outside(recorder.builder.saveInsertionPoint()) {
+  int id = static_cast<int>(recorder.regionNames.size());
+  recorder.regionNames.push_back(name);
+  // What a region does with gradients is its own.
+  int scope = recorder.enterGradMode(true, Where());
+  recorder.regions.push_back({id, scope});
+  recorder.builder.setInsertionPointToEnd(&block);
+}
+
+RegionScope::~RegionScope() {
+  recorder.scopes.erase(recorder.scopes.begin() + recorder.firstScope(),
+                        recorder.scopes.end());
+  recorder.regions.pop_back();
+  recorder.builder.restoreInsertionPoint(outside);
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
 
 Tensor Recorder::addArgument(RoleAttr role, RankedTensorType type,
                              Where where) {
   if (!usable({}, where))
     return {};
+  if (inRegion())
+    return mistake(where, "expected arguments to be declared outside of " +
+                              regionName());
   if (findValue(func, role.getName()))
     return mistake(where, "expected names to be unique, but got '" +
                               role.getName().getValue() + "' twice");
@@ -193,30 +309,41 @@ void Recorder::addOutput(const std::string &name, const Tensor &tensor,
                          Where where) {
   if (!usable(tensor, where))
     return;
-  for (auto &[role, value] : outputs)
-    if (role.getName() == name) {
+  if (inRegion()) {
+    mistake(where,
+            "expected outputs to be declared outside of " + regionName());
+    return;
+  }
+  for (const Output &output : outputs)
+    if (output.role.getName() == name) {
       mistake(where, "expected names to be unique, but got output '" +
                          Twine(name) + "' twice");
       return;
     }
   auto role = RoleAttr::get(&context, RoleKind::Output, name);
-  // The value at the end of the program, after every write.
-  outputs.push_back({role, values[tensor.id()]});
+  // What the tensor holds at the end of the program, after every write.
+  outputs.push_back({role, tensor});
 }
 
 Result<std::string> Recorder::finish() {
+  if (inRegion())
+    mistakes.push_back("error: expected the trace to be finished outside of " +
+                       regionName());
+  if (!finished)
+    closeScopes();
   if (!finished && mistakes.empty()) {
-    if (outputs.empty())
-      mistakes.emplace_back("error: expected the program to have an output");
-    SmallVector<Value> results;
-    for (auto &[role, ref] : outputs)
-      results.push_back(ReadOp::create(builder, ref.getLoc(), ref));
-    func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
-    func.setType(builder.getFunctionType(func.getArgumentTypes(),
-                                         TypeRange(ValueRange(results))));
+    if (failed(resolveAliases(func)))
+      return finish();
+    SmallVector<Value> refs;
+    for (const Output &output : outputs)
+      refs.push_back(refOf(output.tensor));
+    returnOutputs(builder, func, refs);
     for (auto [i, output] : llvm::enumerate(outputs))
-      setRoleOfResult(func, i, output.first);
+      setRoleOfResult(func, i, output.role);
     demoteRefs(func);
+    if (outputs.empty() && !changesArguments(func))
+      mistakes.emplace_back("error: expected the program to have an output, or "
+                            "to change an argument");
     if (mistakes.empty())
       (void)verify(*module);
   }

@@ -1,5 +1,6 @@
 //===- Tensor.cpp - views, writes and operators of the proxy --------------===//
 #include "compiler/trace/Tensor.h"
+#include "compiler/ViewChain.h"
 #include "compiler/trace/Broadcast.h"
 #include "compiler/trace/Functions.h"
 #include "compiler/trace/Recorder.h"
@@ -141,7 +142,98 @@ Tensor Tensor::unsqueeze(int64_t dim, Where where) const {
 }
 
 Tensor Tensor::expand(Shape to, Where where) const {
-  return broadcastTo(*this, to, where);
+  // A handle of its own even where nothing is repeated.
+  return valid() && shape() == to ? view(to, where)
+                                  : broadcastTo(*this, to, where);
+}
+
+std::vector<Tensor> Tensor::split(Shape sizes, int64_t dim, Where where) const {
+  std::vector<Tensor> pieces(sizes.size(), Tensor(recorder_, -1));
+  if (!valid())
+    return pieces;
+  auto d = wrap(*this, dim, where);
+  if (!d)
+    return pieces;
+  int64_t total = 0, whole = size(*d);
+  bool fits = true;
+  for (int64_t size : sizes) {
+    fits = fits && size > 0 && size <= whole - total;
+    total += fits ? size : 0;
+  }
+  if (!fits || total != whole) {
+    recorder_->mistake(where, "expected sizes of at least 1 that add up to " +
+                                  Twine(whole) + ", the size of dimension " +
+                                  Twine(*d));
+    return pieces;
+  }
+  Builder b = recorder_->attributes();
+  int64_t start = 0;
+  for (auto [piece, size] : llvm::zip_equal(pieces, sizes)) {
+    Shape starts(rank(), 0), limits = shape(), steps(rank(), 1);
+    starts[*d] = start;
+    limits[*d] = start += size;
+    piece = recorder_->recordView(
+        "slice", *this,
+        {ints(b, "starts", starts), ints(b, "limits", limits),
+         ints(b, "strides", steps),
+         b.getNamedAttr(kPartOfAttr, b.getStringAttr("split"))},
+        where);
+  }
+  return pieces;
+}
+
+std::vector<Tensor> Tensor::chunk(int64_t count, int64_t dim,
+                                  Where where) const {
+  Shape sizes;
+  if (valid()) {
+    auto d = wrap(*this, dim, where);
+    if (d && count < 1)
+      recorder_->mistake(where,
+                         "expected at least 1 chunk, but got " + Twine(count));
+    if (d && count >= 1) {
+      int64_t whole = size(*d), each = (whole - 1) / count + 1;
+      for (int64_t start = 0; start < whole; start += each)
+        sizes.push_back(std::min(each, whole - start));
+      return split(sizes, *d, where);
+    }
+  }
+  return std::vector<Tensor>(std::clamp<int64_t>(count, 1, 1 << 16),
+                             Tensor(recorder_, -1));
+}
+
+Tensor Tensor::detach(Where where) const {
+  return valid() ? recorder_->recordView("detach", *this, {}, where) : *this;
+}
+
+Tensor Tensor::asStrided(Shape sizes, Shape strides, int64_t offset,
+                         Where where) const {
+  if (!valid())
+    return *this;
+  Builder b = recorder_->attributes();
+  return recorder_->recordView(
+      "as_strided", *this,
+      {ints(b, "sizes", sizes), ints(b, "strides", strides),
+       b.getNamedAttr("offset", b.getI64IntegerAttr(offset))},
+      where);
+}
+
+Tensor Tensor::bitcast(DType dtype, Where where) const {
+  if (!valid())
+    return *this;
+  Type element = recorder_->elementType(dtype);
+  if (!element)
+    return recorder_->mistake(where, "unsupported element type");
+  return recorder_->recordView(
+      "bitcast", *this, {}, where,
+      viewType("bitcast", recorder_->typeOf(*this), element));
+}
+
+Tensor Tensor::clone(Where where) const {
+  if (!valid())
+    return *this;
+  return recorder_->record("reshape", *this,
+                           ints(recorder_->attributes(), "shape", shape()),
+                           where)[0];
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,21 +249,87 @@ Tensor Tensor::copy_(const Tensor &other, Where where) const {
   return *this;
 }
 
-Tensor Tensor::add_(const Tensor &other, Where where) const {
-  return copy_(Operand(*this, where) + Operand(other, where), where);
-}
-Tensor Tensor::mul_(const Tensor &other, Where where) const {
-  return copy_(Operand(*this, where) * Operand(other, where), where);
-}
-Tensor Tensor::mul_(double number, Where where) const {
-  return copy_(Operand(*this, where) * Operand(number, where), where);
-}
+#define TANDEM_IN_PLACE(NAME, OPERATOR)                                        \
+  Tensor Tensor::NAME(const Tensor &other, Where where) const {                \
+    return copy_(Operand(*this, where) OPERATOR Operand(other, where), where); \
+  }                                                                            \
+  Tensor Tensor::NAME(double number, Where where) const {                      \
+    return copy_(Operand(*this, where) OPERATOR Operand(number, where),        \
+                 where);                                                       \
+  }
+TANDEM_IN_PLACE(add_, +)
+TANDEM_IN_PLACE(sub_, -)
+TANDEM_IN_PLACE(mul_, *)
+TANDEM_IN_PLACE(div_, /)
+#undef TANDEM_IN_PLACE
+
+#define TANDEM_IN_PLACE(NAME, OP)                                              \
+  Tensor Tensor::NAME(Where where) const {                                     \
+    return copy_(unary(OP, *this, where), where);                              \
+  }
+TANDEM_IN_PLACE(neg_, "neg")
+TANDEM_IN_PLACE(exp_, "exp")
+TANDEM_IN_PLACE(sqrt_, "sqrt")
+TANDEM_IN_PLACE(relu_, "relu")
+TANDEM_IN_PLACE(sigmoid_, "sigmoid")
+TANDEM_IN_PLACE(tanh_, "tanh")
+#undef TANDEM_IN_PLACE
+
+Tensor Tensor::zero_(Where where) const { return fill_(0.0, where); }
 Tensor Tensor::fill_(double number, Where where) const {
   if (!valid())
     return *this;
   return copy_(recorder_->addConstant(recorder_->typeOf(*this).getTensorType(),
                                       number, where),
                where);
+}
+
+//===----------------------------------------------------------------------===//
+// Handles
+//===----------------------------------------------------------------------===//
+
+Tensor Tensor::transpose_(int64_t a, int64_t b, Where where) const {
+  if (!valid())
+    return *this;
+  auto first = wrap(*this, a, where), second = wrap(*this, b, where);
+  if (!first || !second)
+    return *this;
+  Builder builder = recorder_->attributes();
+  recorder_->recordHandle(
+      "transpose_", *this, {},
+      {builder.getNamedAttr("a", builder.getI64IntegerAttr(*first)),
+       builder.getNamedAttr("b", builder.getI64IntegerAttr(*second))},
+      where);
+  return *this;
+}
+
+Tensor Tensor::set_(const Tensor &other, Where where) const {
+  if (!valid() || !other.valid())
+    return *this;
+  if (recorder_->usable({*this, other}, where)) {
+    if (dtype() != other.dtype())
+      recorder_->mistake(
+          where, "expected a tensor of type '" + StringRef(spelling(dtype())) +
+                     "', but got '" + StringRef(spelling(other.dtype())) + "'");
+    else
+      recorder_->recordHandle("set_", *this, other, {}, where);
+  }
+  return *this;
+}
+
+Tensor Tensor::resize_(int64_t elements, Where where) const {
+  if (!valid())
+    return *this;
+  if (elements < 0) {
+    recorder_->mistake(where, "expected at least 0 elements, but got " +
+                                  Twine(elements));
+    return *this;
+  }
+  Builder b = recorder_->attributes();
+  recorder_->recordHandle(
+      "resize_", *this, {},
+      b.getNamedAttr("elements", b.getI64IntegerAttr(elements)), where);
+  return *this;
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,3 +341,20 @@ Tensor tandem::operator-(Operand a, Operand b) { return binary("sub", a, b); }
 Tensor tandem::operator*(Operand a, Operand b) { return binary("mul", a, b); }
 Tensor tandem::operator/(Operand a, Operand b) { return binary("div", a, b); }
 Tensor tandem::operator-(Operand a) { return unary("neg", a.tensor, a.where); }
+
+const Tensor &tandem::operator+=(const Tensor &x, Operand y) {
+  x.copy_(Operand(x, y.where) + y, y.where);
+  return x;
+}
+const Tensor &tandem::operator-=(const Tensor &x, Operand y) {
+  x.copy_(Operand(x, y.where) - y, y.where);
+  return x;
+}
+const Tensor &tandem::operator*=(const Tensor &x, Operand y) {
+  x.copy_(Operand(x, y.where) * y, y.where);
+  return x;
+}
+const Tensor &tandem::operator/=(const Tensor &x, Operand y) {
+  x.copy_(Operand(x, y.where) / y, y.where);
+  return x;
+}

@@ -1,5 +1,6 @@
 //===- Trace.cpp - records a program into a captured module ---------------===//
 #include "compiler/trace/Trace.h"
+#include "compiler/ViewChain.h"
 #include "compiler/trace/Recorder.h"
 #include "runtime/artifact/AtomicFile.h"
 
@@ -13,10 +14,17 @@ ModuleScope::ModuleScope(Recorder &recorder, const std::string &name)
 }
 ModuleScope::~ModuleScope() { recorder.path.pop_back(); }
 
-NoGradScope::NoGradScope(Recorder &recorder) : recorder(recorder) {
-  ++recorder.noGradDepth;
-}
-NoGradScope::~NoGradScope() { --recorder.noGradDepth; }
+NoGradScope::NoGradScope(Recorder &recorder, Where where)
+    : recorder(recorder), scope(recorder.enterGradMode(false, where)) {}
+NoGradScope::~NoGradScope() { recorder.leaveScope(scope); }
+
+EnableGradScope::EnableGradScope(Recorder &recorder, Where where)
+    : recorder(recorder), scope(recorder.enterGradMode(true, where)) {}
+EnableGradScope::~EnableGradScope() { recorder.leaveScope(scope); }
+
+StreamScope::StreamScope(Recorder &recorder, int64_t stream, Where where)
+    : recorder(recorder), scope(recorder.enterStream(stream, where)) {}
+StreamScope::~StreamScope() { recorder.leaveScope(scope); }
 
 Trace::Trace(const std::string &name)
     : recorder_(std::make_unique<Recorder>(name)) {}
@@ -25,7 +33,15 @@ Trace::~Trace() = default;
 ModuleScope Trace::module(const std::string &name) {
   return ModuleScope(*recorder_, name);
 }
-NoGradScope Trace::noGrad() { return NoGradScope(*recorder_); }
+NoGradScope Trace::noGrad(Where where) {
+  return NoGradScope(*recorder_, where);
+}
+EnableGradScope Trace::enableGrad(Where where) {
+  return EnableGradScope(*recorder_, where);
+}
+StreamScope Trace::stream(int64_t number, Where where) {
+  return StreamScope(*recorder_, number, where);
+}
 
 /// The tensor type; null after a mistake.
 static RankedTensorType tensorType(Recorder &recorder, const Shape &shape,
@@ -73,44 +89,128 @@ static DictionaryAttr initAttr(Builder b, const Init &init) {
   return {};
 }
 
-Tensor Trace::input(const std::string &name, Shape shape, DType dtype,
-                    InputOptions options, Where where) {
-  Recorder &r = *recorder_;
+/// The role with what the options say.
+static RoleAttr withOptions(Recorder &recorder, RoleAttr role,
+                            const InputOptions &options, Where where) {
+  Builder b = recorder.attributes();
+  if (options.requiresGrad.value_or(role.getKind() == RoleKind::Param))
+    role = role.withUnit("requires_grad");
+  if (options.high && role.getKind() == RoleKind::Input)
+    role = role.with("high", b.getI64IntegerAttr(options.high));
+  if (options.freed)
+    role = role.withUnit("freed");
+  if (options.gradType) {
+    Type type = recorder.elementType(*options.gradType);
+    if (isa_and_nonnull<FloatType>(type))
+      role = role.with("grad_type", TypeAttr::get(type));
+    else
+      recorder.mistake(where, "expected a floating-point type of the gradient, "
+                              "but got '" +
+                                  StringRef(spelling(*options.gradType)) + "'");
+  }
+  return role;
+}
+
+static Tensor addArgument(Recorder &r, RoleKind kind, const std::string &name,
+                          const Shape &shape, DType dtype,
+                          const std::optional<Init> &init,
+                          const InputOptions &options, Where where) {
   auto type = tensorType(r, shape, dtype, where);
   if (!type)
     return {};
   Builder b = r.attributes();
-  auto role = RoleAttr::get(b.getContext(), RoleKind::Input, name);
-  if (options.requiresGrad)
-    role = role.withUnit("requires_grad");
-  if (options.high)
-    role = role.with("high", b.getI64IntegerAttr(options.high));
+  auto role =
+      withOptions(r, RoleAttr::get(b.getContext(), kind, name), options, where);
+  if (init)
+    role = role.with("init", initAttr(b, *init));
   return r.addArgument(role, type, where);
+}
+
+Tensor Trace::input(const std::string &name, Shape shape, DType dtype,
+                    InputOptions options, Where where) {
+  return addArgument(*recorder_, RoleKind::Input, name, shape, dtype, {},
+                     options, where);
 }
 
 Tensor Trace::parameter(const std::string &name, Shape shape, Init init,
-                        DType dtype, Where where) {
-  Recorder &r = *recorder_;
-  auto type = tensorType(r, shape, dtype, where);
-  if (!type)
-    return {};
-  Builder b = r.attributes();
-  auto role = RoleAttr::get(b.getContext(), RoleKind::Param, r.qualified(name))
-                  .withUnit("requires_grad")
-                  .with("init", initAttr(b, init));
-  return r.addArgument(role, type, where);
+                        DType dtype, InputOptions options, Where where) {
+  return addArgument(*recorder_, RoleKind::Param, recorder_->qualified(name),
+                     shape, dtype, init, options, where);
 }
 
 Tensor Trace::state(const std::string &name, Shape shape, Init init,
-                    DType dtype, Where where) {
-  Recorder &r = *recorder_;
-  auto type = tensorType(r, shape, dtype, where);
-  if (!type)
-    return {};
+                    DType dtype, InputOptions options, Where where) {
+  return addArgument(*recorder_, RoleKind::State, recorder_->qualified(name),
+                     shape, dtype, init, options, where);
+}
+
+//===----------------------------------------------------------------------===//
+// Declared aliases
+//===----------------------------------------------------------------------===//
+
+/// Declares the input `name` as `views` of the storage `of`, seen as `type`.
+static Tensor addAlias(Recorder &r, const std::string &name, StringRef of,
+                       RankedTensorType type, bool isArgument,
+                       const AliasViews &views, const InputOptions &options,
+                       Where where) {
   Builder b = r.attributes();
-  auto role = RoleAttr::get(b.getContext(), RoleKind::State, r.qualified(name))
-                  .with("init", initAttr(b, init));
-  return r.addArgument(role, type, where);
+  NamedAttrList alias;
+  RankedTensorType result;
+  {
+    // The views are recorded beside the program, for what they say.
+    Block scratch;
+    RegionScope region(r, scratch, "the alias '" + name + "'");
+    Value base = scratch.addArgument(RefType::of(type), r.location(where));
+    Tensor view = views(r.add(base));
+    r.closeScopes();
+    if (!r.usable(view, where))
+      return {};
+    ArrayAttr chain = viewChain(base, r.refOf(view));
+    if (!chain)
+      return r.mistake(where, "expected '" + Twine(name) +
+                                  "' to be a view of '" + of +
+                                  "', but it is computed");
+    alias.set("views", chain);
+    result = r.typeOf(view).getTensorType();
+  }
+  alias.set("of", b.getStringAttr(of));
+  if (!isArgument)
+    alias.set("type", TypeAttr::get(type));
+  auto role = RoleAttr::get(b.getContext(), RoleKind::Input, name)
+                  .with("alias", alias.getDictionary(b.getContext()));
+  return r.addArgument(withOptions(r, role, options, where), result, where);
+}
+
+Tensor Trace::alias(const std::string &name, const std::string &of,
+                    const AliasViews &views, InputOptions options,
+                    Where where) {
+  Recorder &r = *recorder_;
+  if (!r.usable({}, where))
+    return {};
+  auto index = findValue(r.graph(), of);
+  if (!index)
+    return r.mistake(where, "expected '" + Twine(name) +
+                                "' to alias an argument, but there is no '" +
+                                of +
+                                "' yet; storage that is no argument needs "
+                                "its type");
+  auto type = cast<RefType>(r.graph().getArgument(*index).getType());
+  return addAlias(r, name, of, type.getTensorType(), /*isArgument=*/true, views,
+                  options, where);
+}
+
+Tensor Trace::alias(const std::string &name, const StorageOf &of,
+                    const AliasViews &views, InputOptions options,
+                    Where where) {
+  Recorder &r = *recorder_;
+  auto type = tensorType(r, of.shape, of.dtype, where);
+  if (!type || !r.usable({}, where))
+    return {};
+  if (of.name.empty() || !isTensorType(type))
+    return r.mistake(where, "expected the storage of '" + Twine(name) +
+                                "' to have a name and elements");
+  return addAlias(r, name, of.name, type, /*isArgument=*/false, views, options,
+                  where);
 }
 
 Tensor Trace::constant(Shape shape, double number, DType dtype, Where where) {
@@ -125,7 +225,7 @@ Tensor Trace::iota(Shape shape, int64_t dim, DType dtype, Where where) {
   Builder b = recorder_->attributes();
   return recorder_->record("iota", {},
                            b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
-                           where, type)[0];
+                           where, Type(type))[0];
 }
 
 void Trace::output(const std::string &name, const Tensor &tensor, Where where) {

@@ -16,7 +16,9 @@
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/Status.h"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tandem {
@@ -34,22 +36,69 @@ private:
   trace::Recorder &recorder;
 };
 
-/// While it lives, nothing that is recorded is differentiated.
+/// While it lives, nothing that is recorded is differentiated. A program that
+/// ends while one lives is a mistake.
 class NoGradScope {
 public:
-  explicit NoGradScope(trace::Recorder &recorder);
+  explicit NoGradScope(trace::Recorder &recorder,
+                       Where where = Where::current());
   NoGradScope(const NoGradScope &) = delete;
   ~NoGradScope();
 
 private:
   trace::Recorder &recorder;
+  int scope;
 };
 
-struct InputOptions {
-  bool requiresGrad = false;
-  /// Integers: values are in [0, high); 0 says nothing.
-  int64_t high = 0;
+/// While it lives, what is recorded is differentiated, in a NoGradScope too.
+class EnableGradScope {
+public:
+  explicit EnableGradScope(trace::Recorder &recorder,
+                           Where where = Where::current());
+  EnableGradScope(const EnableGradScope &) = delete;
+  ~EnableGradScope();
+
+private:
+  trace::Recorder &recorder;
+  int scope;
 };
+
+/// While it lives, ops are placed on a stream of the user's.
+class StreamScope {
+public:
+  StreamScope(trace::Recorder &recorder, int64_t stream,
+              Where where = Where::current());
+  StreamScope(const StreamScope &) = delete;
+  ~StreamScope();
+
+private:
+  trace::Recorder &recorder;
+  int scope;
+};
+
+/// What an argument says of itself besides its type.
+struct InputOptions {
+  /// Parameters do if nothing is said, others do not.
+  std::optional<bool> requiresGrad = {};
+  /// Integer inputs: values are in [0, high); 0 says nothing.
+  int64_t high = 0;
+  /// The storage is empty when the program is called: it is resized before
+  /// anything reads it.
+  bool freed = false;
+  /// The element type of the gradient, where it is not the tensor's own.
+  std::optional<DType> gradType = {};
+};
+
+/// Storage that declared aliases are views of: an argument's, by its name; or,
+/// if there is no argument of that name, storage of this type.
+struct StorageOf {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::F32;
+};
+
+/// The views that lead from a storage's tensor to a declared alias.
+using AliasViews = std::function<Tensor(const Tensor &)>;
 
 class Trace {
 public:
@@ -59,20 +108,40 @@ public:
   Tensor input(const std::string &name, Shape shape, DType dtype = DType::F32,
                InputOptions options = {}, Where where = Where::current());
   Tensor parameter(const std::string &name, Shape shape, Init init,
-                   DType dtype = DType::F32, Where where = Where::current());
+                   DType dtype = DType::F32, InputOptions options = {},
+                   Where where = Where::current());
   Tensor state(const std::string &name, Shape shape, Init init,
-               DType dtype = DType::F32, Where where = Where::current());
+               DType dtype = DType::F32, InputOptions options = {},
+               Where where = Where::current());
+  /// An input that shares storage: the caller's tensor is this view of the
+  /// argument `of`, or of storage that several aliases share and that is no
+  /// argument.
+  ///
+  ///   Tensor y = trace.alias("y", "x", [](Tensor x) {
+  ///     return x.slice(0, 0, 2).transpose(0, 1); });
+  Tensor alias(const std::string &name, const std::string &of,
+               const AliasViews &views, InputOptions options = {},
+               Where where = Where::current());
+  Tensor alias(const std::string &name, const StorageOf &of,
+               const AliasViews &views, InputOptions options = {},
+               Where where = Where::current());
   /// A tensor with every element `number`.
   Tensor constant(Shape shape, double number, DType dtype = DType::F32,
                   Where where = Where::current());
   /// Each element is its index along `dim`.
   Tensor iota(Shape shape, int64_t dim, DType dtype = DType::I64,
               Where where = Where::current());
+  /// What the tensor holds when the program ends. An output that is an argument
+  /// or a view of one, or shares storage with another output, is that very
+  /// storage.
   void output(const std::string &name, const Tensor &tensor,
               Where where = Where::current());
 
   [[nodiscard]] ModuleScope module(const std::string &name);
-  [[nodiscard]] NoGradScope noGrad();
+  [[nodiscard]] NoGradScope noGrad(Where where = Where::current());
+  [[nodiscard]] EnableGradScope enableGrad(Where where = Where::current());
+  [[nodiscard]] StreamScope stream(int64_t number,
+                                   Where where = Where::current());
 
   /// Ends the recording and returns the module's text; or every mistake of the
   /// program, a line each: "FILE:LINE:COLUMN: error: ...".

@@ -1,32 +1,7 @@
 //===- TraceTest.cpp - what the tracer records, and how it complains ------===//
-#include "compiler/trace/Functions.h"
-
-#include <gtest/gtest.h>
+#include "tests/compiler/TraceText.h"
 
 using namespace tandem;
-
-static std::string textOf(Trace &trace) {
-  auto text = trace.finish();
-  EXPECT_TRUE(text.ok()) << text.status().message();
-  return text ? *text : "";
-}
-
-static std::string mistakeOf(Trace &trace) {
-  auto text = trace.finish();
-  EXPECT_FALSE(text.ok());
-  return text.status().message();
-}
-
-static bool contains(const std::string &text, const std::string &part) {
-  return text.find(part) != std::string::npos;
-}
-
-static int count(const std::string &text, const std::string &part) {
-  int n = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at)
-    ++n;
-  return n;
-}
 
 TEST(Trace, UnwrittenTensorsAreValues) {
   Trace trace("model");

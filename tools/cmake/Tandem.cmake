@@ -67,7 +67,7 @@ endfunction()
 # share one precompiled header; runtime-side ones have none.
 function(tandem_reuse_pch name)
   set(compilerSide tandem-mlir tandem::ir tandem::reference tandem::passes
-    tandem::compiler tandem::build-op)
+    tandem::compiler tandem::capture)
   foreach(link ${ARGN})
     if(link IN_LIST compilerSide)
       target_precompile_headers(${name} REUSE_FROM tandem-pch)
