@@ -253,7 +253,7 @@ TEST_F(CustomVjp, A15_UndeclaredAliasesAndEffectsAreMistakes) {
 
 TEST_F(CustomVjp, TensorsOfTheOutsideAreAMistakeInside) {
   Tensor outside = sin(x), inside;
-  int line = __LINE__ + 4;
+  int line = __LINE__ + 2;
   Tensor y = custom(
       x, s, [&](Tensor x, Tensor, Saver &) { return x * outside; },
       [](Tensor, Tensor dy, Tensor) { return dy; });
