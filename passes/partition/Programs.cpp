@@ -276,11 +276,10 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   for (BlockArgument argument : joint.getArguments()) {
     Slot slot = argumentSlot(joint, argument);
     if (isBackward(slot.role)) {
-      if (slot.role.getKind() == RoleKind::Cotangent ||
-          used.contains(argument)) {
-        own.push_back(slot);
-        ownSources.push_back(argument);
-      }
+      // What a backward finds and only overwrites is an argument all the same:
+      // the update is of it.
+      own.push_back(slot);
+      ownSources.push_back(argument);
     } else if (used.contains(argument) && !saved.contains(argument)) {
       arguments.push_back(slot);
       sources.push_back(argument);

@@ -177,7 +177,8 @@ void SecondOrder::build(const SavedNames &names) {
     if (isBackward(role))
       continue;
     if (slot.role.getKind() == RoleKind::Cotangent ||
-        (slot.role != role && used.contains(argument))) {
+        (slot.role != role &&
+         (used.contains(argument) || slot.role.has("pass")))) {
       own.push_back(slot);
       ownSources.push_back(argument);
     } else if (used.contains(argument) && !given.contains(argument)) {

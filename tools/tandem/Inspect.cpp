@@ -76,6 +76,58 @@ static void printSaved(const am::Manifest &manifest) {
   std::printf("%-28s %-22s %10s\n", "total", "", bytesText(total).c_str());
 }
 
+static std::string chainText(const am::Alias &alias) {
+  std::string text = "'" + (alias.of.empty() ? alias.output : alias.of) + "'";
+  for (const am::View &view : alias.views)
+    text += ", " + std::string(spelling(view.op));
+  return text;
+}
+
+/// What the programs write, and what shares memory.
+static void printMutations(const am::Manifest &manifest) {
+  bool isFirst = true;
+  auto row = [&](const std::string &program, const std::string &name,
+                 const std::string &change, const std::string &where) {
+    if (isFirst)
+      std::printf("\n%-10s %-24s %-36s %s\n", "in", "value", "change", "by");
+    isFirst = false;
+    std::printf("%-10s %-24s %-36s %s\n", program.c_str(), name.c_str(),
+                change.c_str(), where.c_str());
+  };
+  for (const am::Program &program : manifest.programs) {
+    if (program.name != "forward" && program.name != "backward")
+      continue;
+    for (const am::Slot &slot : program.arguments) {
+      if (slot.alias)
+        row(program.name, slot.name, "is a view of " + chainText(*slot.alias),
+            "declared");
+      if (slot.metadata)
+        row(program.name, slot.name, "metadata: " + chainText(*slot.metadata),
+            slot.where);
+      if (slot.storage)
+        row(program.name, slot.name, "storage: " + chainText(*slot.storage),
+            slot.where);
+      if (slot.resize)
+        row(program.name, slot.name,
+            "size: " + std::to_string(*slot.resize) + " elements", slot.where);
+    }
+    for (const am::Slot &slot : program.results)
+      if (slot.role == am::Role::Update)
+        row(program.name, slot.name,
+            slot.visible ? "data, differentiated" : "data", slot.where);
+    for (const am::OutputAlias &output : program.aliases)
+      row(program.name, output.name, "is a view of " + chainText(output.alias),
+          output.partOf);
+  }
+  if (manifest.mutatedInBackward.empty())
+    return;
+  std::printf("\nrequires grad and is written by the backward, so that "
+              "create_graph is refused:\n");
+  for (int64_t index : manifest.mutatedInBackward)
+    std::printf("  %s (index %lld)\n", manifest.values[index].name.c_str(),
+                static_cast<long long>(index));
+}
+
 static void printKernels(const am::Manifest &manifest) {
   std::vector<int> uses(manifest.kernels.size());
   for (const am::Program &program : manifest.programs)
@@ -139,6 +191,7 @@ Status commands::inspect(std::string_view tool, Words words) {
   printValues(manifest);
   printPrograms(manifest);
   printSaved(manifest);
+  printMutations(manifest);
   printKernels(manifest);
   printSections(*reader);
   return Status::success();
