@@ -55,10 +55,16 @@ void tandem::returnOutputs(OpBuilder &builder, func::FuncOp func,
   DenseMap<Value, int> shared;
   for (Value ref : outputs)
     ++shared[storageOf(ref)];
+  // What a backward writes must not be returned as if it were not.
+  DenseSet<Value> writtenLater;
+  for (auto custom : func.getOps<CustomVjpOp>())
+    for (int64_t position : custom.getBackwardWrites())
+      writtenLater.insert(storageOf(custom.getRefs()[position]));
   SmallVector<Value> results;
   for (Value ref : outputs) {
     Value storage = storageOf(ref);
-    bool aliases = isa<BlockArgument>(storage) || shared[storage] > 1;
+    bool aliases = isa<BlockArgument>(storage) || shared[storage] > 1 ||
+                   writtenLater.contains(storage);
     results.push_back(
         aliases ? ref : ReadOp::create(builder, ref.getLoc(), ref).getValue());
   }
