@@ -181,7 +181,8 @@ RowTest::compiled(const Source &source, const CompileOptions &options) const {
 }
 
 std::string RowTest::printed(const Source &source, const std::string &phase,
-                             const CompileOptions &options) const {
+                             const CompileOptions &options,
+                             bool withPlaces) const {
   CompileOptions some = withThreads(options);
   some.stopAfter = phase;
   Compiled compiled = compile(source, isTraced(), some);
@@ -192,7 +193,8 @@ std::string RowTest::printed(const Source &source, const std::string &phase,
   (*compiled.module)->removeAttr(kTargetAttr);
   std::string text;
   llvm::raw_string_ostream out(text);
-  compiled.module->print(out);
+  compiled.module->print(out,
+                         mlir::OpPrintingFlags().enableDebugInfo(withPlaces));
   return text;
 }
 

@@ -119,7 +119,7 @@ public:
   void setLeaf(const std::string &name) override;
   std::string forward() override;
   std::string backward(const NamedNumbers &cotangents,
-                       const runtime::BackwardOptions &options) override;
+                       const runtime::BackwardOptions &options = {}) override;
   Numbers contents(const std::string &name) override;
   Shape shape(const std::string &name) override;
   Shape strides(const std::string &name) override;
@@ -169,7 +169,8 @@ protected:
   /// The module after `phase`, without its target; "", and the test has failed,
   /// if it does not compile as far as that.
   std::string printed(const Source &source, const std::string &phase,
-                      const CompileOptions &options = {}) const;
+                      const CompileOptions &options = {},
+                      bool withPlaces = false) const;
   /// The captured text or, from the tracer, every mistake.
   std::string captured(const Source &source) const;
   /// What the compiler says of the program: the name of the phase that fails,
