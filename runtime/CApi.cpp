@@ -76,16 +76,49 @@ Status give(Result<Tensor> tensor, tdm_tensor **out) {
   return Status::success();
 }
 
-Status checkList(const tdm_argument *list, size_t count, const char *what) {
+Status checkList(const tdm_argument *list, size_t count, const char *what,
+                 bool mayBeNull = false) {
   if (count && !list)
     return null(what);
   for (size_t i = 0; i < count; ++i)
-    if (!list[i].name || !list[i].tensor)
+    if (!list[i].name || (!list[i].tensor && !mayBeNull))
       return Status::usage(
           std::string(what) + " number " + std::to_string(i) +
           (list[i].name ? " ('" + std::string(list[i].name) + "')" : "") +
           ": expected a name and a tensor but got null");
   return Status::success();
+}
+
+/// Wraps hooks of a C program. Handles given to them end with the hook.
+std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
+  auto made = std::make_shared<SavedHooks>();
+  made->pack = [hooks](std::string_view name,
+                       const Tensor &value) -> Result<std::shared_ptr<void>> {
+    tdm_tensor handle{value};
+    void *packed = nullptr;
+    std::string text(name);
+    if (tdm_status status =
+            hooks.pack(hooks.user, text.c_str(), &handle, &packed))
+      return Status(static_cast<Code>(status),
+                    "it gave status " + std::to_string(status));
+    auto release = [hooks](void *made) {
+      if (hooks.release)
+        hooks.release(hooks.user, made);
+    };
+    return std::shared_ptr<void>(packed, release);
+  };
+  made->unpack =
+      [hooks](std::string_view name,
+              const std::shared_ptr<void> &packed) -> Result<Tensor> {
+    tdm_tensor handle;
+    std::string text(name);
+    if (tdm_status status =
+            hooks.unpack(hooks.user, text.c_str(), packed.get(), &handle))
+      return Status(static_cast<Code>(status),
+                    "it gave status " + std::to_string(status));
+    return handle.tensor;
+  };
+  return made;
 }
 
 /// The lists of a call in the runtime's form; kept for each thread, so that a
@@ -95,15 +128,17 @@ struct Lists {
   std::vector<Destination> outputs;
 
   Status fill(const tdm_argument *in, size_t inCount, const tdm_argument *out,
-              size_t outCount, const char *inName, const char *outName) {
-    if (Status status = checkList(in, inCount, inName); !status)
+              size_t outCount, const char *inName, const char *outName,
+              bool inMayBeNull = false) {
+    if (Status status = checkList(in, inCount, inName, inMayBeNull); !status)
       return status;
     if (Status status = checkList(out, outCount, outName); !status)
       return status;
     inputs.clear();
     outputs.clear();
     for (size_t i = 0; i < inCount; ++i)
-      inputs.push_back({in[i].name, &in[i].tensor->tensor});
+      inputs.emplace_back(in[i].name,
+                          in[i].tensor ? &in[i].tensor->tensor : nullptr);
     for (size_t i = 0; i < outCount; ++i)
       outputs.push_back({out[i].name, &out[i].tensor->tensor});
     return Status::success();
@@ -384,6 +419,15 @@ const char *tdm_tensor_part_of(const tdm_tensor *tensor) {
   return tensor ? tensor->tensor.partOf() : nullptr;
 }
 
+tdm_status tdm_tensor_assign(tdm_tensor *tensor, const tdm_tensor *other) {
+  return call([&]() -> Status {
+    if (!tensor || !other)
+      return null("tensor");
+    tensor->tensor = other->tensor;
+    return Status::success();
+  });
+}
+
 void tdm_tensor_mark_written(tdm_tensor *tensor) {
   if (tensor)
     tensor->tensor.markWritten();
@@ -500,6 +544,16 @@ tdm_status tdm_step(tdm_model *model, const tdm_argument *inputs,
 tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
                        size_t input_count, const tdm_argument *outputs,
                        size_t output_count, tdm_context **context) {
+  return tdm_forward_with_hooks(model, inputs, input_count, outputs,
+                                output_count, nullptr, context);
+}
+
+tdm_status tdm_forward_with_hooks(tdm_model *model, const tdm_argument *inputs,
+                                  size_t input_count,
+                                  const tdm_argument *outputs,
+                                  size_t output_count,
+                                  const tdm_saved_hooks *hooks,
+                                  tdm_context **context) {
   if (!context)
     return tdm_run(model, "forward", inputs, input_count, outputs,
                    output_count);
@@ -510,12 +564,15 @@ tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
                                    "input", "output");
         !status)
       return status;
+    if (hooks && (!hooks->pack || !hooks->unpack))
+      return null("hook");
     std::unique_ptr<tdm_context> made;
     if (!*context)
       made = std::make_unique<tdm_context>();
     else
       (*context)->context = Context(); // its buffers serve this forward
-    Result<Context> kept = model->model.forward(lists.inputs, lists.outputs);
+    Result<Context> kept = model->model.forward(
+        lists.inputs, lists.outputs, hooks ? hooksFrom(*hooks) : nullptr);
     if (!kept)
       return std::move(kept).status();
     if (made)
@@ -525,10 +582,12 @@ tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
   });
 }
 
-tdm_status tdm_backward(tdm_model *model, tdm_context *context,
-                        const tdm_argument *cotangents, size_t cotangent_count,
-                        const tdm_argument *grads, size_t grad_count,
-                        unsigned flags) {
+/// `graph` is null, or where the context of the gradients goes.
+static tdm_status runBackward(tdm_model *model, tdm_context *context,
+                              const tdm_argument *cotangents,
+                              size_t cotangent_count, const tdm_argument *grads,
+                              size_t grad_count, unsigned flags,
+                              tdm_context **graph) {
   return call([&]() -> Status {
     if (!model || !context)
       return null(model ? "context" : "model");
@@ -537,14 +596,46 @@ tdm_status tdm_backward(tdm_model *model, tdm_context *context,
                            "TDM_CREATE_GRAPH only but got " +
                            std::to_string(flags));
     if (Status status = lists.fill(cotangents, cotangent_count, grads,
-                                   grad_count, "cotangent", "gradient");
+                                   grad_count, "cotangent", "gradient", true);
         !status)
       return status;
     BackwardOptions options{(flags & TDM_RETAIN_GRAPH) != 0,
                             (flags & TDM_CREATE_GRAPH) != 0};
-    return model->model.backward(context->context, lists.inputs, lists.outputs,
-                                 options);
+    if (!graph)
+      return model->model.backward(context->context, lists.inputs,
+                                   lists.outputs, options);
+    if (*graph == context)
+      return Status::usage("expected another place for the graph than the "
+                           "context");
+    std::unique_ptr<tdm_context> made;
+    if (!*graph)
+      made = std::make_unique<tdm_context>();
+    Status status = model->model.backward(
+        context->context, lists.inputs, lists.outputs, options,
+        made ? &made->context : &(*graph)->context);
+    if (status && made)
+      *graph = made.release();
+    return status;
   });
+}
+
+tdm_status tdm_backward(tdm_model *model, tdm_context *context,
+                        const tdm_argument *cotangents, size_t cotangent_count,
+                        const tdm_argument *grads, size_t grad_count,
+                        unsigned flags) {
+  return runBackward(model, context, cotangents, cotangent_count, grads,
+                     grad_count, flags, nullptr);
+}
+
+tdm_status tdm_backward_graph(tdm_model *model, tdm_context *context,
+                              const tdm_argument *cotangents,
+                              size_t cotangent_count, const tdm_argument *grads,
+                              size_t grad_count, unsigned flags,
+                              tdm_context **graph) {
+  if (!graph)
+    return call([] { return null("place for the graph"); });
+  return runBackward(model, context, cotangents, cotangent_count, grads,
+                     grad_count, flags, graph);
 }
 
 void tdm_context_free(tdm_context *context) { delete context; }

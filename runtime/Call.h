@@ -1,10 +1,12 @@
 //===- Call.h - one run of a program --------------------------------------===//
 //
 // Internal to the runtime. Checks all arguments of a call against the program's
-// roles, finds a place for every argument and result, runs the launches in
-// order, and writes updates and destinations. A failed check changes nothing;
-// every allocation is made before the first launch, and nothing fails after it.
-// The caller holds the model's mutex.
+// roles (CheckCall, CheckSharing), finds a place for every argument and result
+// (PlaceCall), runs the launches in order, and writes updates, destinations and
+// handles (FinishCall). A failed check changes nothing; every allocation is
+// made before the first launch; only hooks can fail after that. No step
+// allocates once the program's tables and memory have their sizes, but messages
+// do. The caller holds the model's mutex.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CALL_H
@@ -14,44 +16,103 @@
 
 namespace tandem::runtime {
 
+/// What a call of a forward or backward does beside running.
+struct CallMode {
+  /// Receives what a forward saves; null: nothing is kept, grad mode is off.
+  SavedValues *gives = nullptr;
+  /// What a backward reads; null for other programs.
+  const std::shared_ptr<SavedValues> *takes = nullptr;
+  bool retain = false;      ///< `takes` serves another call
+  bool createGraph = false; ///< gradients are enabled during a backward
+};
+
 class Call {
 public:
-  /// `gives` receives what a forward saves (null: nothing is kept); `takes` is
-  /// what a backward reads (null for other programs).
-  Call(ModelCore &core, BoundProgram &bound, SavedValues *gives,
-       const SavedValues *takes)
-      : core(core), bound(bound), program(*bound.program), gives(gives),
-        takes(takes) {}
+  Call(ModelCore &core, BoundProgram &bound, const CallMode &mode = {})
+      : core(core), bound(bound), program(*bound.program), mode(mode),
+        gives(mode.gives), takes(mode.takes ? mode.takes->get() : nullptr) {}
+  ~Call();
 
   Status run(std::span<const Argument> inputs,
              std::span<const Destination> outputs);
 
+  /// True if the call got so far that what it takes may be used up.
+  bool hasStarted() const { return isStarted; }
+  /// True if no cotangent was defined, so that nothing ran.
+  bool isNothing() const { return isIdle; }
+
 private:
-  bool isCallers(const artifact::Slot &slot) const;
+  // Call.cpp
   void matchArguments(std::span<const Argument> inputs);
   void matchDestinations(std::span<const Destination> outputs);
-  void takeContext();
-  void checkArgument(size_t index);
-  void checkUpdated(size_t index);
-  void checkDestinations();
-
-  Status placeArguments();
-  Status placeResults();
-  bool isDirect(const Tensor &wanted) const;
+  bool matchUndefined(const Argument &input);
+  bool matchAbsent(const Destination &output);
+  void findDefined();
   void launch();
+  Action actionOf(size_t launch) const;
+  bool holds(const BoundCondition &condition) const;
+
+  // CheckCall.cpp
+  void checkContext();
+  void checkArgument(size_t index);
+  void checkFreed(size_t index);
+  void checkGradMode();
+  void checkDestinations();
+  void checkDestination(int entry, artifact::DType dtype,
+                        const std::vector<int64_t> &shape);
+
+  // CheckSharing.cpp
+  void checkVariables();
+  void checkGroups();
+  void checkOverlaps();
+  void addRange(const Tensor &tensor, int entry);
+  void checkPair(int first, int second);
+  void findViews();
+  void findHandles();
+
+  // PlaceCall.cpp
+  Status resizeStorages();
+  Status placeArguments();
+  Status placeArgument(size_t index);
+  Status placeResults();
+  Status placeResult(size_t index);
+  bool isDirect(const Tensor &wanted) const;
+  Status unpack(size_t index, const PackedValue &value);
+  Status unpackAll();
+
+  // FinishCall.cpp
   void writeUpdates();
   void writeDestinations();
+  void writeHandles();
+  void keep();
+  void keepSaved();
+  bool wasOverwritten(const Tensor &tensor) const;
+  Status pack();
+  void clearDestinations();
 
+  const Tensor *tensorOf(size_t argument) const;
+  const Tensor &taken(size_t argument) const;
   void problem(const std::string &text);
   std::string name(const artifact::Slot &slot, size_t index) const;
+  std::string argumentName(size_t index) const;
+  std::string entryName(int entry) const;
+  Tensor *entryTensor(int entry) const;
+  bool isGradMode() const { return gives != nullptr; }
 
   ModelCore &core;
   BoundProgram &bound;
   const artifact::Program &program;
+  CallMode mode;
   SavedValues *gives;
   const SavedValues *takes;
   std::string problems;
+  bool allDefined = true; ///< every cotangent (gradient, for an update)
+  bool isIdle = false;
+  bool isStarted = false;
 };
+
+/// True if a kernel can read or write the tensor where it is.
+bool isUsable(const Tensor &tensor);
 
 } // namespace tandem::runtime
 

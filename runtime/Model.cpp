@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Model.h"
 #include "runtime/Call.h"
+#include "runtime/CreateGraph.h"
 #include "runtime/ModelCore.h"
 
 #include <new>
@@ -40,17 +41,46 @@ Status cannotBackward(const std::string &why) {
   return Status::usage("cannot run 'backward': " + why);
 }
 
-/// With gradients enabled, an input that requires grad must not be written.
-Status checkCreateGraph(const artifact::Manifest &manifest) {
-  if (manifest.mutatedInBackward.empty())
-    return Status::success();
-  std::string text;
-  for (int64_t index : manifest.mutatedInBackward)
-    text += (text.empty() ? "" : ", ") + ("'" + manifest.values[index].name) +
-            "' (index " + std::to_string(index) + ")";
-  return cannotBackward("create_graph was asked for, but the backward writes "
-                        "values that require grad: " +
-                        text);
+/// The model's mutex. A hook that calls the model it serves is refused, instead
+/// of waiting for itself.
+class Lock {
+public:
+  explicit Lock(ModelCore &core) : core(core) {
+    if (core.caller.load() == std::this_thread::get_id())
+      return;
+    core.mutex.lock();
+    core.caller = std::this_thread::get_id();
+    isHeld = true;
+  }
+  Lock(const Lock &) = delete;
+  Lock &operator=(const Lock &) = delete;
+  ~Lock() {
+    if (!isHeld)
+      return;
+    core.caller = std::thread::id();
+    core.mutex.unlock();
+  }
+
+  Status status() const {
+    return isHeld ? Status::success()
+                  : Status::usage("a hook cannot call the model that calls it");
+  }
+
+private:
+  ModelCore &core;
+  bool isHeld = false;
+};
+
+Status checkGraph(const ModelCore &core) {
+  const artifact::Manifest &manifest = core.manifest();
+  Status status =
+      checkCreateGraph(manifest.mutatedInBackward,
+                       [&](int64_t index) -> const artifact::Value & {
+                         return manifest.values[index];
+                       });
+  if (!status)
+    return std::move(status).in("cannot run 'backward'");
+  return status;
 }
 
 } // namespace
@@ -121,7 +151,9 @@ Result<Tensor> Model::get(std::string_view name) const {
   if (v < 0)
     return Status::usage("there is no param or state '" + std::string(name) +
                          "'");
-  std::lock_guard lock(core_->mutex);
+  Lock lock(*core_);
+  if (!lock.status())
+    return lock.status();
   const Variable &variable = core_->variables[v];
   if (!variable.isSet)
     return Status::usage("'" + variable.value->name + "' has no value");
@@ -134,7 +166,9 @@ Status Model::set(std::string_view name, const Tensor &tensor) {
     if (v < 0)
       return Status::usage("there is no param or state '" + std::string(name) +
                            "'");
-    std::lock_guard lock(core_->mutex);
+    Lock lock(*core_);
+    if (Status status = lock.status(); !status)
+      return status;
     Variable &variable = core_->variables[v];
     if (Status status = variable.tensor.copyFrom(tensor); !status)
       return std::move(status).in("'" + variable.value->name + "'");
@@ -144,21 +178,25 @@ Status Model::set(std::string_view name, const Tensor &tensor) {
 }
 
 Status Model::initialize(uint64_t seed) {
-  std::lock_guard lock(core_->mutex);
+  Lock lock(*core_);
+  if (!lock.status())
+    return lock.status();
   return core_->initializeVariables(seed);
 }
 
 Status Model::run(std::string_view program, std::span<const Argument> inputs,
                   std::span<const Destination> outputs) {
   return guarded([&]() -> Status {
-    std::lock_guard lock(core_->mutex);
+    Lock lock(*core_);
+    if (Status status = lock.status(); !status)
+      return status;
     BoundProgram *bound = core_->find(program);
     if (!bound)
       return noProgram(*core_, program);
-    if (program == "backward")
-      return Status::usage("cannot run 'backward' by itself: it needs the "
-                           "context of a forward");
-    return Call(*core_, *bound, nullptr, nullptr).run(inputs, outputs);
+    if (bound->source || program == "backward")
+      return Status::usage("cannot run '" + std::string(program) +
+                           "' by itself: it needs the context of a forward");
+    return Call(*core_, *bound).run(inputs, outputs);
   });
 }
 
@@ -172,56 +210,102 @@ Status Model::update(std::span<const Argument> grads) {
 }
 
 Result<Context> Model::forward(std::span<const Argument> inputs,
-                               std::span<const Destination> outputs) {
+                               std::span<const Destination> outputs,
+                               std::shared_ptr<const SavedHooks> hooks) {
   return guarded([&]() -> Result<Context> {
-    std::lock_guard lock(core_->mutex);
+    Lock lock(*core_);
+    if (Status status = lock.status(); !status)
+      return status;
     BoundProgram *bound = core_->find("forward");
     if (!bound)
       return noProgram(*core_, "forward");
-    Result<std::unique_ptr<SavedValues>> saved = core_->takeSaved();
-    if (!saved)
-      return saved.status();
-    Status status =
-        Call(*core_, *bound, saved->get(), nullptr).run(inputs, outputs);
+    if (hooks && (!hooks->pack || !hooks->unpack))
+      return Status::usage("expected both a pack and an unpack hook");
+    std::shared_ptr<SavedValues> saved = core_->takeSaved(*bound);
+    saved->hooks = std::move(hooks);
+    CallMode mode;
+    mode.gives = saved.get();
+    Status status = Call(*core_, *bound, mode).run(inputs, outputs);
     if (!status) {
-      core_->give(std::move(*saved));
+      core_->give(std::move(saved));
       return status;
     }
     std::shared_ptr<ContextState> state = core_->takeContext();
-    state->saved = std::move(*saved);
+    state->saved = std::move(saved);
     return Context(std::move(state));
   });
 }
 
 Status Model::backward(Context &context, std::span<const Argument> cotangents,
                        std::span<const Destination> grads,
-                       const BackwardOptions &options) {
+                       const BackwardOptions &options, Context *graph) {
   return guarded([&]() -> Status {
     // The model's mutex first: of two threads with one context, the second
     // looks at it when the first is done.
-    std::lock_guard lock(core_->mutex);
-    BoundProgram *bound = core_->find("backward");
-    if (!bound)
+    Lock lock(*core_);
+    if (Status status = lock.status(); !status)
+      return status;
+    if (!core_->find("backward"))
       return noProgram(*core_, "backward");
     if (!context.state_)
       return cannotBackward("expected the context of a forward but got an "
                             "empty one");
+    if (graph == &context)
+      return cannotBackward("expected another place for the graph than the "
+                            "context");
     ContextState &state = *context.state_;
     if (state.owner.lock() != core_)
       return cannotBackward("the context belongs to another model");
     std::lock_guard stateLock(state.mutex);
+    if (!state.saved && !state.failure.empty())
+      return cannotBackward("the context was released when an earlier backward "
+                            "failed: " +
+                            state.failure);
     if (!state.saved)
       return cannotBackward("the context was already used; the first backward "
                             "must ask for retain_graph if there is a second");
-    if (options.createGraph)
-      if (Status status = checkCreateGraph(manifest()); !status)
+    bool isSecond = state.saved->program->program->name == "grad_forward";
+    const char *name = isSecond ? "grad_backward"
+                       : graph  ? "grad_forward"
+                                : "backward";
+    BoundProgram *bound = core_->find(name);
+    if (!bound || (isSecond && graph))
+      return Status::unsupported(
+          "cannot run 'backward': the artifact has no derivative of " +
+          std::string(isSecond ? "second derivatives"
+                               : "its gradients; compile it with --order=2"));
+    if (options.createGraph || graph)
+      if (Status status = checkGraph(*core_); !status)
         return status;
-    Status status =
-        Call(*core_, *bound, nullptr, state.saved.get()).run(cotangents, grads);
-    if (status && !options.retainGraph)
-      core_->give(std::move(state.saved));
-    return status;
+    return run(*bound, state, cotangents, grads, options, graph);
   });
+}
+
+/// Runs a backward whose context can be used; both mutexes are held.
+Status Model::run(BoundProgram &bound, ContextState &state,
+                  std::span<const Argument> cotangents,
+                  std::span<const Destination> grads,
+                  const BackwardOptions &options, Context *graph) {
+  std::shared_ptr<SavedValues> saved;
+  if (graph)
+    saved = core_->takeSaved(bound);
+  CallMode mode{saved.get(), &state.saved, options.retainGraph,
+                options.createGraph || graph};
+  Call call(*core_, bound, mode);
+  Status status = call.run(cotangents, grads);
+  bool isUsed = status ? !options.retainGraph : call.hasStarted();
+  if (!status && call.hasStarted())
+    state.failure = status.message();
+  if (status && saved && !call.isNothing()) {
+    saved->base = state.saved;
+    std::shared_ptr<ContextState> made = core_->takeContext();
+    made->saved = std::move(saved);
+    *graph = Context(std::move(made));
+  }
+  core_->give(std::move(saved));
+  if (isUsed)
+    core_->give(std::move(state.saved));
+  return status;
 }
 
 MemoryUse Model::memory() const {

@@ -8,8 +8,16 @@
 //
 // Inputs may have any strides and alignment; what is not dense and 64-byte
 // aligned is copied first. A destination is a tensor that receives a result: an
-// undefined one is set to a new tensor, a defined one is written to. Results
+// undefined one is set to a new tensor, or to a view where the output is an
+// alias of an input or of another output; a defined one is written to. Results
 // without a destination are computed and dropped.
+//
+// Grad mode is whether a context is asked for: then outputs that have gradients
+// require grad and are no leaves, and a visible write to a leaf is refused.
+//
+// A cotangent may be left out, null or undefined. What only it needs does not
+// run, and a gradient that only it feeds comes back undefined: its destination
+// is set to an undefined tensor, and memory that it had is left as it is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_MODEL_H
@@ -19,6 +27,8 @@
 #include "runtime/artifact/ArtifactReader.h"
 #include "runtime/artifact/Manifest.h"
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,10 +41,19 @@ struct Options {
   uint64_t seed = 0; ///< of the initial parameters and states
 };
 
-/// A tensor that goes into a call.
+/// A tensor that goes into a call. A program that changes what the handle shows
+/// (its strides, its storage, whether it requires grad) needs one that is not
+/// const.
 struct Argument {
+  Argument(std::string_view name, const Tensor *tensor)
+      : name(name), tensor(tensor) {}
+  Argument(std::string_view name, Tensor *tensor)
+      : name(name), tensor(tensor), handle(tensor) {}
+  Argument(std::string_view name, std::nullptr_t) : name(name) {}
+
   std::string_view name;
-  const Tensor *tensor;
+  const Tensor *tensor = nullptr;
+  Tensor *handle = nullptr;
 };
 
 /// A tensor that comes out of a call.
@@ -50,6 +69,20 @@ struct BackwardOptions {
   bool createGraph = false;
 };
 
+/// What a forward does with each value that it saves, instead of holding it:
+/// offload it, compress it. Hooks run on the calling thread while the model is
+/// busy: they must not call it. With hooks no versions are compared.
+struct SavedHooks {
+  /// Gets each value after the forward ran; must not write it.
+  std::function<Result<std::shared_ptr<void>>(std::string_view name,
+                                              const Tensor &value)>
+      pack;
+  /// Gives the value back, with its type and shape, before each use.
+  std::function<Result<Tensor>(std::string_view name,
+                               const std::shared_ptr<void> &packed)>
+      unpack;
+};
+
 struct MemoryUse {
   int64_t planned; ///< the largest `peak_bytes` of the programs
   int64_t current; ///< bytes charged to the model now
@@ -57,6 +90,7 @@ struct MemoryUse {
 };
 
 class ModelCore;
+struct BoundProgram;
 struct ContextState;
 
 /// What a forward saved for its backward. Movable; an empty one (default or
@@ -106,19 +140,29 @@ public:
   Status run(std::string_view program, std::span<const Argument> inputs,
              std::span<const Destination> outputs);
 
-  /// Runs "forward" and keeps what "backward" needs.
+  /// Runs "forward" and keeps what "backward" needs. A hook that fails fails
+  /// the call: outputs and updates are written, but there is no context.
   Result<Context> forward(std::span<const Argument> inputs,
-                          std::span<const Destination> outputs);
+                          std::span<const Destination> outputs,
+                          std::shared_ptr<const SavedHooks> hooks = nullptr);
 
-  /// Runs "backward". `cotangents` are named as the outputs they belong to,
-  /// `grads` as the params and inputs. A saved value, input, param or state
-  /// that was written since the forward is an error. A failed check leaves the
-  /// context as it was.
+  /// Runs "backward". `cotangents` are named as the outputs they belong to (or
+  /// "update of x", for what an input was visibly overwritten with), `grads` as
+  /// the params and inputs. A saved value, input, param or state that was
+  /// written since the forward is an error. A failed check leaves the context
+  /// as it was; a failure while running releases it.
+  ///
+  /// With `graph`, runs "grad_forward" under `createGraph`, and sets *graph to
+  /// a context whose backward ("grad_backward") differentiates the gradients:
+  /// its cotangents are named "grad of w", its gradients as params, inputs and
+  /// "cotangent of loss". *graph stays empty if no cotangent is defined.
   Status backward(Context &context, std::span<const Argument> cotangents,
                   std::span<const Destination> grads,
-                  const BackwardOptions &options = {});
+                  const BackwardOptions &options = {},
+                  Context *graph = nullptr);
 
-  /// Runs "update" with one gradient for each param it wants.
+  /// Runs "update" with one gradient for each param it wants. Where one is
+  /// undefined, the param and what the optimizer keeps for it stay as they are.
   Status update(std::span<const Argument> grads);
 
   /// Runs "step": forward, backward and update.
@@ -129,6 +173,10 @@ public:
 
 private:
   explicit Model(std::shared_ptr<ModelCore> core);
+  Status run(BoundProgram &bound, ContextState &state,
+             std::span<const Argument> cotangents,
+             std::span<const Destination> grads, const BackwardOptions &options,
+             Context *graph);
   std::shared_ptr<ModelCore> core_;
 };
 

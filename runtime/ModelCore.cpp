@@ -20,20 +20,11 @@ namespace {
 
 constexpr int maxThreads = 1024;
 
-/// Below this many operations or bytes, which take a few microseconds, waking a
-/// thread costs more than it gains.
-constexpr int64_t smallCost = 64 * 1024;
-
 std::string joined(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
     text += (text.empty() ? "'" : ", '") + name + "'";
   return text;
-}
-
-int64_t rounded(int64_t bytes) {
-  auto align = static_cast<int64_t>(storageAlignment);
-  return (bytes + align - 1) / align * align;
 }
 
 Status grow(std::shared_ptr<Storage> &storage, int64_t bytes,
@@ -130,82 +121,20 @@ Status ModelCore::bindPrograms() {
   if (!missing.empty())
     return Status::failed("the artifact's code object lacks the kernels " +
                           joined(missing));
-  for (const artifact::Program &program : manifest().programs) {
-    programs.emplace_back().program = &program;
-    bind(programs.back(), functions);
-  }
-  pairContexts();
-  return Status::success();
-}
-
-void ModelCore::pairContexts() {
-  BoundProgram *forward = find("forward"), *backward = find("backward");
-  if (!forward || !backward)
-    return;
-  auto indexIn = [](const std::vector<artifact::Slot> &slots,
-                    const artifact::Slot &wanted) {
-    for (size_t i = 0; i < slots.size(); ++i)
-      if (slots[i].role == wanted.role && slots[i].name == wanted.name)
-        return static_cast<int>(i);
-    return -1;
+  auto variableOf = [this](std::string_view name) {
+    return findVariable(name);
   };
-  for (size_t a = 0; a < backward->arguments.size(); ++a) {
-    const artifact::Slot &slot = backward->program->arguments[a];
-    int &partner = backward->arguments[a].partner;
-    if (slot.role == Role::Saved)
-      partner = indexIn(forward->program->results, slot);
-    if (slot.role != Role::Input)
-      continue;
-    partner = indexIn(forward->program->arguments, slot);
-    forward->arguments[partner].partner = static_cast<int>(a);
-  }
-}
-
-void ModelCore::bind(BoundProgram &bound,
-                     const std::vector<KernelFunction> &functions) {
-  const artifact::Program &program = *bound.program;
-  for (const artifact::Slot &slot : program.arguments) {
-    BoundArgument &argument = bound.arguments.emplace_back();
-    if (slot.role == Role::Param || slot.role == Role::State)
-      argument.variable = findVariable(slot.name);
-  }
-  for (const artifact::Slot &slot : program.results) {
-    BoundResult &result = bound.results.emplace_back();
-    if (slot.role != Role::Update)
-      continue;
-    result.variable = findVariable(slot.name);
-    for (size_t a = 0; a < program.arguments.size(); ++a) {
-      const artifact::Slot &argument = program.arguments[a];
-      if (argument.role > Role::State || argument.name != slot.name)
-        continue;
-      result.argument = static_cast<int>(a);
-      bound.arguments[a].isUpdated = true;
-    }
-  }
-  for (const artifact::Launch &launch : program.launches) {
-    const artifact::Kernel &kernel = manifest().kernels[launch.kernel];
-    BoundLaunch &made = bound.launches.emplace_back();
-    made.function = functions[launch.kernel];
-    made.work = launch.work;
-    made.grain = launch.grain;
-    made.firstPointer = bound.pointerBuffer.size();
-    made.isSmall = (kernel.flops > 0 || kernel.bytes > 0) &&
-                   kernel.flops < smallCost && kernel.bytes < smallCost;
-    for (int64_t buffer : launch.buffers)
-      bound.pointerBuffer.push_back(static_cast<int>(buffer));
-    bound.scratchBytes =
-        std::max(bound.scratchBytes, rounded(kernel.scratchBytes));
-  }
-  bound.pointers.resize(bound.pointerBuffer.size());
-  bound.bufferData.resize(program.buffers.size());
-  bound.argumentData.resize(program.arguments.size());
-  bound.given.resize(program.arguments.size());
-  bound.staged.resize(program.arguments.size());
-  bound.resultData.resize(program.results.size());
-  bound.wanted.resize(program.results.size());
-  bound.internal.resize(program.results.size());
-  bound.fresh.resize(program.results.size());
-  bound.ranges.reserve(program.results.size());
+  for (const artifact::Program &program : manifest().programs)
+    bindProgram(programs.emplace_back(), manifest(), program, functions,
+                variableOf);
+  const std::pair<const char *, const char *> pairs[] = {
+      {"forward", "backward"},
+      {"forward", "grad_forward"},
+      {"grad_forward", "grad_backward"}};
+  for (auto [first, second] : pairs)
+    if (BoundProgram *from = find(first), *to = find(second); from && to)
+      bindContext(*from, *to);
+  return Status::success();
 }
 
 BoundProgram *ModelCore::find(std::string_view name) {
@@ -243,41 +172,44 @@ std::shared_ptr<ContextState> ModelCore::takeContext() {
   return context;
 }
 
-Result<std::unique_ptr<SavedValues>> ModelCore::takeSaved() {
+std::shared_ptr<SavedValues> ModelCore::takeSaved(BoundProgram &program) {
   {
     std::lock_guard lock(poolMutex);
-    if (!freeSaved.empty()) {
-      std::unique_ptr<SavedValues> saved = std::move(freeSaved.back());
-      freeSaved.pop_back();
+    if (!program.freeSaved.empty()) {
+      std::shared_ptr<SavedValues> saved = std::move(program.freeSaved.back());
+      program.freeSaved.pop_back();
       return saved;
     }
-    freeSaved.reserve(++savedMade);
+    program.freeSaved.reserve(++program.savedMade);
   }
-  auto saved = std::make_unique<SavedValues>();
-  const artifact::Program &forward = *manifest().findProgram("forward");
-  for (const artifact::Slot &slot : forward.results) {
-    Tensor &tensor = saved->results.emplace_back();
-    if (slot.role != Role::Saved)
-      continue;
-    Result<Tensor> made = Tensor::empty(slot.dtype, slot.shape, account);
-    if (!made)
-      return std::move(made).status().in("'" + slot.name + "'");
-    tensor = std::move(*made);
-  }
-  if (const artifact::Program *backward = manifest().findProgram("backward"))
-    saved->inputs.resize(backward->arguments.size());
-  saved->versions.resize(variables.size());
+  auto saved = std::make_shared<SavedValues>();
+  saved->program = &program;
+  saved->results.resize(program.results.size());
+  saved->kept.resize(program.kept.size());
   return saved;
 }
 
-void ModelCore::give(std::unique_ptr<SavedValues> saved) {
-  for (SavedValues::Input &input : saved->inputs)
-    input.given = Tensor();
-  std::lock_guard lock(poolMutex);
-  freeSaved.push_back(std::move(saved));
+void ModelCore::give(std::shared_ptr<SavedValues> saved) {
+  while (saved) {
+    {
+      // Of two that let go at once, the second must see that it is the last.
+      std::lock_guard lock(poolMutex);
+      if (saved.use_count() > 1)
+        return saved.reset();
+    }
+    // Outside the lock: tensors of the caller may run code when they end.
+    saved->clear();
+    std::shared_ptr<SavedValues> base = std::move(saved->base);
+    {
+      std::lock_guard lock(poolMutex);
+      saved->program->freeSaved.push_back(std::move(saved));
+    }
+    saved = std::move(base);
+  }
 }
 
 void ModelCore::give(std::shared_ptr<ContextState> context) {
+  context->failure.clear();
   std::lock_guard lock(poolMutex);
   freeContexts.push_back(std::move(context));
 }

@@ -211,6 +211,12 @@ public:
     partOf_ = partOf;
   }
 
+  void takeMarks(const Tensor &other) {
+    requiresGrad_ = other.requiresGrad_;
+    isLeaf_ = other.isLeaf_;
+    partOf_ = other.partOf_;
+  }
+
   /// Returns the address of the first element; null if the storage is freed.
   const void *data() const {
     char *base = storage_ ? static_cast<char *>(storage_->data()) : nullptr;

@@ -182,6 +182,9 @@ TDM_EXPORT tdm_status tdm_tensor_detach(const tdm_tensor *tensor,
  * exported, can be resized. */
 TDM_EXPORT tdm_status tdm_tensor_resize_storage(tdm_tensor *tensor,
                                                 int64_t elements);
+/* Makes a handle show what another one shows. */
+TDM_EXPORT tdm_status tdm_tensor_assign(tdm_tensor *tensor,
+                                        const tdm_tensor *other);
 /* Returns the number of writes to the tensor's storage so far. */
 TDM_EXPORT uint64_t tdm_tensor_version(const tdm_tensor *tensor);
 
@@ -228,7 +231,8 @@ TDM_EXPORT tdm_status tdm_load(tdm_model *model, const char *path);
 
 /* A named tensor of a call. As an input, it must have the type and shape of the
  * program's argument, and may have any strides. As an output, it is either an
- * empty handle, which is set to a new tensor, or a tensor of the result's type
+ * empty handle, which is set to a new tensor (or to a view, where the output is
+ * an alias of an input or of another output), or a tensor of the result's type
  * and shape, which is written to. Outputs that are not asked for are dropped.
  */
 typedef struct tdm_argument {
@@ -255,25 +259,60 @@ TDM_EXPORT tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
                                   const tdm_argument *outputs,
                                   size_t output_count, tdm_context **context);
 
+/* What a forward does with each value that it saves, instead of holding it. The
+ * handles end with the call of a hook; hooks must not call the model. */
+typedef struct tdm_saved_hooks {
+  void *user;
+  /* Gets each value after the forward ran; must not write it. */
+  tdm_status (*pack)(void *user, const char *name, const tdm_tensor *value,
+                     void **packed);
+  /* Sets `value`, an empty handle, before each use (tdm_tensor_assign). */
+  tdm_status (*unpack)(void *user, const char *name, void *packed,
+                       tdm_tensor *value);
+  /* Gets each packed value when its context is done with it; may be null. */
+  void (*release)(void *user, void *packed);
+} tdm_saved_hooks;
+
+/* As tdm_forward. `hooks` may be null. */
+TDM_EXPORT tdm_status tdm_forward_with_hooks(
+    tdm_model *model, const tdm_argument *inputs, size_t input_count,
+    const tdm_argument *outputs, size_t output_count,
+    const tdm_saved_hooks *hooks, tdm_context **context);
+
 enum {
   TDM_RETAIN_GRAPH = 1, /* the context can be used again */
   TDM_CREATE_GRAPH = 2  /* grad mode on: refused if the backward writes a value
                            that requires grad */
 };
 
-/* Runs "backward". Cotangents have the names of their outputs, gradients those
- * of their parameters and inputs. A context is used once. It is an error, and
- * no gradient is given, if a value that the backward reads was written since.
- */
+/* Runs "backward". Cotangents have the names of their outputs ("update of x"
+ * for what an input was visibly overwritten with), gradients those of their
+ * parameters and inputs. A context is used once. It is an error, and no
+ * gradient is given, if a value that the backward reads was written since.
+ *
+ * A cotangent may be left out, null or empty: undefined. What only it needs
+ * does not run, and the handle of a gradient that only it feeds is empty
+ * afterwards; memory that it showed is left as it is. */
 TDM_EXPORT tdm_status tdm_backward(tdm_model *model, tdm_context *context,
                                    const tdm_argument *cotangents,
                                    size_t cotangent_count,
                                    const tdm_argument *grads, size_t grad_count,
                                    unsigned flags);
+/* Runs "backward" so that the gradients have gradients: artifacts compiled with
+ * second derivatives only. *graph is null or a context, as for tdm_forward; a
+ * backward of it takes cotangents named "grad of w" and gives gradients of
+ * parameters, inputs and "cotangent of loss". */
+TDM_EXPORT tdm_status tdm_backward_graph(tdm_model *model, tdm_context *context,
+                                         const tdm_argument *cotangents,
+                                         size_t cotangent_count,
+                                         const tdm_argument *grads,
+                                         size_t grad_count, unsigned flags,
+                                         tdm_context **graph);
 TDM_EXPORT void tdm_context_free(tdm_context *context);
 
 /* Runs "update" with the gradients that the optimizer wants, each named as its
- * parameter; changes parameters and states in place. */
+ * parameter; changes parameters and states in place. Where a gradient is empty,
+ * the parameter and what the optimizer keeps for it stay as they are. */
 TDM_EXPORT tdm_status tdm_update(tdm_model *model, const tdm_argument *grads,
                                  size_t grad_count);
 

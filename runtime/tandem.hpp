@@ -178,6 +178,17 @@ public:
     check(tdm_backward(get(), context.get(), in.data(), in.size(), out.data(),
                        out.size(), flags));
   }
+  /// Gradients that have gradients themselves; `graph` serves a backward whose
+  /// cotangents are named "grad of w".
+  void backward(Context &context, Tensors cotangents, Tensors grads,
+                Context &graph, unsigned flags = 0) {
+    fill(cotangents, grads);
+    tdm_context *held = graph.get();
+    check(tdm_backward_graph(get(), context.get(), in.data(), in.size(),
+                             out.data(), out.size(), flags, &held));
+    if (held != graph.get())
+      graph.handle.reset(held);
+  }
   void update(Tensors grads) { run("update", grads, {}); }
 
   tdm_memory memory() const {

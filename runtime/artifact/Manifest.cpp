@@ -150,6 +150,8 @@ Json slotJson(const Slot &slot, bool isArgument) {
     json["visible"] = true;
   if (!slot.needs.empty())
     json["needs"] = slot.needs;
+  if (!slot.partOf.empty())
+    json["part_of"] = slot.partOf;
   if (!slot.where.empty())
     json["where"] = slot.where;
   return json;

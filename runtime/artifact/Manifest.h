@@ -141,10 +141,11 @@ struct Slot {
   /// Arguments of a backward: the value as the backward finds it, and not that
   /// of the forward's call.
   bool asFound = false;
-  bool unchecked = false; ///< saved, inputs: no version is compared
-  bool visible = false;   ///< updates: a write that is differentiated
-  Condition needs = {};   ///< grads and updates: else it is undefined
-  std::string where = {}; ///< for messages: "'tandem.sin' at m.mlir:7:3"
+  bool unchecked = false;  ///< saved, inputs: no version is compared
+  bool visible = false;    ///< updates: a write that is differentiated
+  Condition needs = {};    ///< grads and updates: else it is undefined
+  std::string partOf = {}; ///< outputs: as in OutputAlias
+  std::string where = {};  ///< for messages: "'tandem.sin' at m.mlir:7:3"
   bool operator==(const Slot &) const = default;
 };
 

@@ -46,6 +46,7 @@ private:
          "unchecked", "a value that a backward reads");
     only(false, slot.visible, at, "visible", "an update");
     only(false, !slot.needs.empty(), at, "needs", "a gradient or update");
+    only(false, !slot.partOf.empty(), at, "part_of", "an output");
     if (slot.alias)
       checkDeclared(slot, at + "/alias");
     if (slot.metadata) {
@@ -66,6 +67,17 @@ private:
       if (slot.metadata)
         problems.add(at + "/metadata", "expected it not beside 'storage'");
     }
+    if (slot.freed && slot.resize.value_or(0) == 0)
+      for (size_t b = 0; b < program.buffers.size(); ++b)
+        if (const Buffer &buffer = program.buffers[b];
+            buffer.place == Buffer::Place::Argument &&
+            &slot == &program.arguments[0] + buffer.index)
+          problems.add(child(this->at + "/buffers", static_cast<int64_t>(b)),
+                       "'" + slot.name + "' is freed and has no buffer");
+    if (slot.resize && *slot.resize > 0 && !slot.freed)
+      problems.add(at + "/resize",
+                   "expected 0, since it is not freed, but got " +
+                       std::to_string(*slot.resize));
     if (slot.resize && (*slot.resize < 0 || *slot.resize > maxBytes / 8))
       problems.add(at + "/resize",
                    "expected 0 to " + std::to_string(maxBytes / 8) +
@@ -82,6 +94,8 @@ private:
     only(isSaved, slot.alias.has_value(), at, "alias", "a saved result");
     only(isSaved, slot.unchecked, at, "unchecked", "a saved result");
     only(slot.role == Role::Update, slot.visible, at, "visible", "an update");
+    only(slot.role == Role::Output, !slot.partOf.empty(), at, "part_of",
+         "an output");
     only(isBackward(program) &&
              (slot.role == Role::Update || slot.role == Role::Grad),
          !slot.needs.empty(), at, "needs",

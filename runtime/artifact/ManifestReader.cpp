@@ -296,6 +296,7 @@ private:
     fields.flag("unchecked", out.unchecked);
     fields.flag("visible", out.visible);
     fields.condition("needs", out.needs, false);
+    fields.text("part_of", out.partOf, false);
     fields.text("where", out.where, false);
     fields.finish();
   }

@@ -1,0 +1,373 @@
+//===- BoundProgram.cpp - a program, resolved -----------------------------===//
+//
+// The manifest was validated by its reader: no index is checked again.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/BoundProgram.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+namespace tandem::runtime {
+
+using artifact::Buffer;
+using artifact::Condition;
+using artifact::Role;
+using artifact::Slot;
+
+namespace {
+
+/// Below this many operations or bytes, which take a few microseconds, waking a
+/// thread costs more than it gains.
+constexpr int64_t smallCost = 64 * 1024;
+
+int64_t rounded(int64_t bytes) {
+  auto align = static_cast<int64_t>(storageAlignment);
+  return (bytes + align - 1) / align * align;
+}
+
+/// Returns a copy of `name` that lives as long as the process, or null if it is
+/// empty: handles outlive models.
+const char *interned(const std::string &name) {
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  if (name.empty())
+    return nullptr;
+  std::lock_guard lock(mutex);
+  return names.insert(name).first->c_str();
+}
+
+int find(const std::vector<Slot> &slots, Role role, std::string_view name) {
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (slots[i].role == role && slots[i].name == name)
+      return static_cast<int>(i);
+  return -1;
+}
+
+class Binder {
+public:
+  Binder(BoundProgram &bound, const artifact::Manifest &manifest,
+         const artifact::Program &program)
+      : bound(bound), manifest(manifest), program(program) {}
+
+  void bindArguments(const std::function<int(std::string_view)> &variableOf) {
+    for (const Slot &slot : program.arguments) {
+      BoundArgument &argument = bound.arguments.emplace_back();
+      if (slot.role <= Role::State)
+        argument.value = manifest.findValue(slot.name);
+      if (slot.role == Role::Param || slot.role == Role::State)
+        argument.variable = variableOf(slot.name);
+      argument.isUpdated = slot.resize.has_value();
+      bound.changesHandles |= slot.metadata || slot.storage || slot.resize;
+    }
+    for (size_t a = 0; a < program.arguments.size(); ++a)
+      if (const auto &alias = program.arguments[a].alias)
+        bindGroup(static_cast<int>(a), *alias);
+  }
+
+  void bindResults(const std::function<int(std::string_view)> &variableOf) {
+    for (const Slot &slot : program.results) {
+      BoundResult &result = bound.results.emplace_back();
+      result.needs = bindCondition(slot.needs);
+      result.partOf = interned(slot.partOf);
+      if (slot.role == Role::Output)
+        result.isDifferentiable = hasCotangent(slot.name);
+      if (slot.role == Role::Grad && program.name == "grad_forward")
+        result.isDifferentiable = isDifferentiated(slot.name);
+      if (slot.role == Role::Saved && slot.alias)
+        result.home = find(program.results, Role::Output, slot.alias->output);
+      if (slot.role != Role::Update)
+        continue;
+      result.isDifferentiable =
+          hasCotangent(std::string(artifact::updateOf) + slot.name);
+      result.variable = variableOf(slot.name);
+      if (auto a = artifact::updatedArgument(program, slot.name)) {
+        result.argument = static_cast<int>(*a);
+        BoundArgument &argument = bound.arguments[*a];
+        argument.isUpdated = true;
+        argument.isCopied = slot.inPlace && argument.group >= 0;
+      }
+    }
+    for (const BoundResult &result : bound.results)
+      if (result.home >= 0)
+        bound.results[result.home].isShared = true;
+    for (const artifact::OutputAlias &output : program.aliases) {
+      BoundAlias &alias = bound.aliases.emplace_back();
+      alias.isDifferentiable = hasCotangent(output.name);
+      alias.partOf = interned(output.partOf);
+      if (!output.alias.output.empty())
+        alias.result = find(program.results, Role::Output, output.alias.output);
+      else
+        alias.argument = argumentNamed(output.alias.of);
+    }
+  }
+
+  void bindLaunches(const std::vector<KernelFunction> &functions) {
+    bool hasCases = false;
+    for (const artifact::Launch &launch : program.launches) {
+      const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
+      BoundLaunch &made = bound.launches.emplace_back();
+      made.function = functions[launch.kernel];
+      made.work = launch.work;
+      made.grain = launch.grain;
+      made.firstPointer = bound.pointerBuffer.size();
+      made.isSmall = (kernel.flops > 0 || kernel.bytes > 0) &&
+                     kernel.flops < smallCost && kernel.bytes < smallCost;
+      for (int64_t buffer : launch.buffers)
+        bound.pointerBuffer.push_back(static_cast<int>(buffer));
+      bound.scratchBytes =
+          std::max(bound.scratchBytes, rounded(kernel.scratchBytes));
+      for (int64_t position : launch.writes)
+        if (const Buffer &to = program.buffers[launch.buffers[position]];
+            to.place == Buffer::Place::Argument &&
+            program.arguments[to.index].role == Role::Saved)
+          bound.arguments[to.index].isDonated = true;
+      bindCase(launch);
+      hasCases |= !launch.needs.empty() || !launch.choices.empty();
+    }
+    if (program.name == "update")
+      bindGradients();
+    else
+      markAlwaysRead();
+    hasCases |= program.name == "update";
+    for (const BoundCase &one : bound.cases)
+      bound.allDefined.push_back(one.choices.empty() ? runKernel
+                                                     : one.choices[0].second);
+    bound.actions.resize(bound.launches.size());
+    if (!hasCases)
+      bound.cases.clear();
+  }
+
+private:
+  int argumentNamed(const std::string &name) const {
+    for (size_t a = 0; a < program.arguments.size(); ++a)
+      if (program.arguments[a].role <= Role::State &&
+          program.arguments[a].name == name)
+        return static_cast<int>(a);
+    return -1;
+  }
+
+  void bindGroup(int index, const artifact::Alias &alias) {
+    int base = argumentNamed(alias.of);
+    auto isIt = [&](const BoundGroup &group) {
+      const artifact::Alias &other =
+          *program.arguments[group.arguments[0]].alias;
+      return other.of == alias.of;
+    };
+    auto found = std::find_if(bound.groups.begin(), bound.groups.end(), isIt);
+    if (found == bound.groups.end()) {
+      found = bound.groups.insert(bound.groups.end(), BoundGroup());
+      found->base = base;
+      if (alias.storage)
+        found->storage = *alias.storage;
+      if (base >= 0)
+        bound.arguments[base].group = static_cast<int>(bound.groups.size()) - 1;
+    }
+    found->arguments.push_back(index);
+    bound.arguments[index].group =
+        static_cast<int>(found - bound.groups.begin());
+  }
+
+  /// True if a backward of the model takes a cotangent of that name.
+  bool hasCotangent(const std::string &name) const {
+    for (const char *backward : {"backward", "grad_forward"})
+      if (const artifact::Program *other = manifest.findProgram(backward))
+        if (find(other->arguments, Role::Cotangent, name) >= 0)
+          return true;
+    return false;
+  }
+
+  /// True if grad_backward takes a cotangent of that gradient.
+  bool isDifferentiated(const std::string &name) const {
+    const artifact::Program *second = manifest.findProgram("grad_backward");
+    return second && find(second->arguments, Role::Cotangent,
+                          std::string(artifact::gradOf) + name) >= 0;
+  }
+
+  BoundCondition bindCondition(const Condition &condition) const {
+    BoundCondition made;
+    for (const std::vector<std::string> &group : condition) {
+      std::vector<int> &arguments = made.emplace_back();
+      for (const std::string &name : group)
+        arguments.push_back(find(program.arguments, Role::Cotangent, name));
+    }
+    return made;
+  }
+
+  void bindCase(const artifact::Launch &launch) {
+    BoundCase &made = bound.cases.emplace_back();
+    made.needs = bindCondition(launch.needs);
+    for (const artifact::Choice &choice : launch.choices)
+      made.choices.emplace_back(bindCondition(choice.when),
+                                choice.copy ? static_cast<Action>(*choice.copy)
+                                            : runKernel);
+    if (launch.writes.size() != 1)
+      return;
+    made.written = static_cast<int>(launch.writes[0]);
+    const Buffer &to = program.buffers[launch.buffers[launch.writes[0]]];
+    made.writtenBytes = to.bytes;
+    if (to.place == Buffer::Place::Argument ||
+        to.place == Buffer::Place::Result) {
+      const Slot &slot = to.place == Buffer::Place::Argument
+                             ? program.arguments[to.index]
+                             : program.results[to.index];
+      made.writtenBytes = *artifact::tensorBytes(slot.dtype, slot.shape);
+    }
+  }
+
+  /// An update without some gradients leaves alone what comes of them: a launch
+  /// needs each gradient that what it reads was computed from.
+  void bindGradients() {
+    std::vector<std::set<int>> madeFrom(program.buffers.size());
+    for (size_t b = 0; b < program.buffers.size(); ++b)
+      if (const Buffer &buffer = program.buffers[b];
+          buffer.place == Buffer::Place::Argument &&
+          program.arguments[buffer.index].role == Role::Grad)
+        madeFrom[b] = {static_cast<int>(buffer.index)};
+    for (size_t l = 0; l < program.launches.size(); ++l) {
+      const artifact::Launch &launch = program.launches[l];
+      std::set<int> from;
+      for (int64_t position : launch.reads) {
+        const std::set<int> &of = madeFrom[launch.buffers[position]];
+        from.insert(of.begin(), of.end());
+      }
+      for (int gradient : from)
+        bound.cases[l].needs.push_back({gradient});
+      for (int64_t position : launch.writes) {
+        int64_t buffer = launch.buffers[position];
+        madeFrom[buffer] = from;
+        for (size_t r = 0; r < program.results.size(); ++r)
+          if (isBufferOf(program.buffers[buffer], static_cast<int>(r)))
+            bound.results[r].needs = bound.cases[l].needs;
+      }
+    }
+  }
+
+  bool isBufferOf(const Buffer &buffer, int result) const {
+    if (program.results[result].inPlace)
+      return buffer.place == Buffer::Place::Argument &&
+             buffer.index == bound.results[result].argument;
+    return buffer.place == Buffer::Place::Result && buffer.index == result;
+  }
+
+  /// A cotangent that a launch reads although its needs do not ask for it must
+  /// have a buffer: zeros.
+  void markAlwaysRead() {
+    for (size_t l = 0; l < program.launches.size(); ++l) {
+      const artifact::Launch &launch = program.launches[l];
+      for (int64_t position : launch.reads) {
+        const Buffer &buffer = program.buffers[launch.buffers[position]];
+        if (buffer.place != Buffer::Place::Argument ||
+            program.arguments[buffer.index].role != Role::Cotangent)
+          continue;
+        auto index = static_cast<int>(buffer.index);
+        if (!isGuarded(bound.cases[l], static_cast<Action>(position), index))
+          bound.arguments[index].isAlwaysRead = true;
+      }
+    }
+  }
+
+  static bool asksFor(const BoundCondition &condition, int argument) {
+    return std::any_of(condition.begin(), condition.end(),
+                       [&](const std::vector<int> &group) {
+                         return group.size() == 1 && group[0] == argument;
+                       });
+  }
+
+  static bool isGuarded(const BoundCase &one, Action position, int argument) {
+    if (asksFor(one.needs, argument))
+      return true;
+    bool fallsThrough = true; // to the kernel
+    for (const auto &[when, action] : one.choices) {
+      if ((action == runKernel || action == position) &&
+          !asksFor(when, argument))
+        return false;
+      fallsThrough &= !when.empty();
+    }
+    return !one.choices.empty() && !fallsThrough;
+  }
+
+  BoundProgram &bound;
+  const artifact::Manifest &manifest;
+  const artifact::Program &program;
+};
+
+} // namespace
+
+void bindProgram(BoundProgram &bound, const artifact::Manifest &manifest,
+                 const artifact::Program &program,
+                 const std::vector<KernelFunction> &functions,
+                 const std::function<int(std::string_view)> &variableOf) {
+  bound.program = &program;
+  Binder binder(bound, manifest, program);
+  binder.bindArguments(variableOf);
+  binder.bindResults(variableOf);
+  binder.bindLaunches(functions);
+  size_t arguments = program.arguments.size(), results = program.results.size();
+  for (size_t a = 0; a < arguments; ++a) {
+    Role role = program.arguments[a].role;
+    BoundArgument &argument = bound.arguments[a];
+    // What a context gives is marked by bindContext.
+    argument.isCallers =
+        role == Role::Cotangent || role == Role::Grad || role == Role::Input;
+    bound.updatesCallers |= argument.isCallers && argument.isUpdated;
+  }
+  bound.pointers.resize(bound.pointerBuffer.size());
+  bound.bufferData.resize(program.buffers.size());
+  bound.argumentData.resize(arguments);
+  bound.given.resize(arguments);
+  bound.handles.resize(arguments);
+  bound.isDefined.resize(arguments);
+  bound.newHandles.resize(arguments);
+  bound.unpacked.resize(arguments);
+  bound.staged.resize(arguments);
+  bound.resultData.resize(results);
+  bound.wanted.resize(results);
+  bound.homes.resize(results);
+  bound.internal.resize(results);
+  bound.fresh.resize(results);
+  bound.wantedAliases.resize(program.aliases.size());
+  bound.views.resize(program.aliases.size());
+  bound.ranges.reserve(arguments + results + program.aliases.size());
+}
+
+void bindContext(BoundProgram &first, BoundProgram &second) {
+  second.source = &first;
+  auto keptFor = [&](int argument, int variable) {
+    for (size_t k = 0; k < first.kept.size(); ++k)
+      if (first.kept[k].argument == argument &&
+          first.kept[k].variable == variable)
+        return static_cast<int>(k);
+    first.kept.push_back({argument, variable, false, false, nullptr});
+    if (argument >= 0)
+      first.arguments[argument].kept = static_cast<int>(first.kept.size()) - 1;
+    return static_cast<int>(first.kept.size()) - 1;
+  };
+  for (size_t a = 0; a < second.arguments.size(); ++a) {
+    const Slot &slot = second.program->arguments[a];
+    BoundArgument &argument = second.arguments[a];
+    if (slot.role == Role::Saved)
+      argument.saved = find(first.program->results, Role::Saved, slot.name);
+    if (argument.saved >= 0)
+      continue;
+    bool isTaken = slot.role == Role::Input || slot.role == Role::Saved;
+    if (slot.role == Role::Cotangent)
+      isTaken = first.source &&
+                find(first.program->arguments, Role::Cotangent, slot.name) >= 0;
+    if (!isTaken && argument.variable < 0)
+      continue;
+    argument.isCallers = false;
+    int given = -1;
+    if (argument.variable < 0)
+      given = find(first.program->arguments, slot.role, slot.name);
+    argument.found = keptFor(given, argument.variable);
+    BoundKept &kept = first.kept[argument.found];
+    if (!slot.asFound || !kept.reader)
+      kept.reader = &slot;
+    kept.isRead |= !slot.asFound;
+    kept.isFound |= slot.asFound;
+  }
+}
+
+} // namespace tandem::runtime

@@ -1,0 +1,261 @@
+//===- PlaceCall.cpp - a place for every argument and result --------------===//
+//
+// Kernels want dense, aligned buffers: what is not, or must not be written, is
+// copied. Results go where they will be used: into the caller's tensor, a new
+// one, the context's buffers, or memory that the program keeps. All memory of a
+// call is allocated here.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+namespace tandem::runtime {
+
+using artifact::Role;
+using artifact::Slot;
+
+namespace {
+
+/// Allocates `tensor` with the type of `slot` unless it has it.
+Status ensure(Tensor &tensor, const Slot &slot,
+              const std::shared_ptr<MemoryAccount> &account) {
+  if (tensor.defined())
+    return Status::success();
+  Result<Tensor> made = Tensor::empty(slot.dtype, slot.shape, account);
+  if (!made)
+    return std::move(made).status().in("'" + slot.name + "'");
+  tensor = std::move(*made);
+  return Status::success();
+}
+
+} // namespace
+
+bool isUsable(const Tensor &tensor) {
+  return tensor.isDense() &&
+         reinterpret_cast<uintptr_t>(tensor.data()) % storageAlignment == 0;
+}
+
+/// Gives freed storages their memory. If that fails, none has it.
+Status Call::resizeStorages() {
+  if (!bound.changesHandles)
+    return Status::success();
+  for (size_t a = 0; a < program.arguments.size(); ++a) {
+    const Slot &slot = program.arguments[a];
+    if (slot.resize.value_or(0) == 0)
+      continue;
+    if (Status status = bound.given[a]->resizeStorage(*slot.resize); !status) {
+      for (size_t before = 0; before < a; ++before)
+        if (program.arguments[before].resize.value_or(0) > 0)
+          (void)bound.given[before]->resizeStorage(0).ok();
+      return std::move(status).in(argumentName(a));
+    }
+  }
+  return Status::success();
+}
+
+Status Call::placeArguments() {
+  if (gives) {
+    for (size_t k = 0; k < bound.kept.size(); ++k) {
+      int v = bound.kept[k].variable;
+      if (v < 0)
+        continue;
+      KeptValue &kept = gives->kept[k];
+      kept.given = kept.value = core.variables[v].tensor;
+      kept.version = kept.given.version();
+    }
+  }
+  for (size_t a = 0; a < program.arguments.size(); ++a)
+    if (Status status = placeArgument(a); !status) {
+      for (size_t freed = 0; freed < program.arguments.size(); ++freed)
+        if (program.arguments[freed].resize.value_or(0) > 0)
+          (void)bound.given[freed]->resizeStorage(0).ok();
+      return status;
+    }
+  return Status::success();
+}
+
+Status Call::placeArgument(size_t index) {
+  const Slot &slot = program.arguments[index];
+  const BoundArgument &argument = bound.arguments[index];
+  void *&data = bound.argumentData[index];
+  data = nullptr;
+  const Tensor *source = tensorOf(index);
+  KeptValue *kept =
+      gives && argument.kept >= 0 ? &gives->kept[argument.kept] : nullptr;
+  uint64_t version = source ? source->version() : 0;
+  const Tensor *given = source;
+  if (argument.saved >= 0) {
+    const SavedResult &saved = takes->results[argument.saved];
+    if (saved.isPacked)
+      return Status::success(); // unpackAll
+    source = given = &saved.value();
+    version = saved.shared.defined() ? saved.version : source->version();
+  } else if (argument.found >= 0) {
+    const KeptValue &found = takes->kept[argument.found];
+    if (found.isPacked && !slot.asFound)
+      return Status::success();
+    if (argument.variable < 0 && slot.role == Role::Saved)
+      source = &found.value;
+    given = &found.given;
+    version = found.version;
+  }
+  if (slot.freed && slot.resize.value_or(0) == 0)
+    return Status::success();
+  bool isZeros = !source;
+  if (isZeros && !gives && !argument.isAlwaysRead)
+    return Status::success(); // no launch that runs reads it
+
+  // Where a second derivative runs with zeros for what is undefined, updates
+  // that only the undefined feeds must not show.
+  bool isProtected = false;
+  if (gives && takes && !allDefined && argument.isUpdated)
+    for (const BoundResult &result : bound.results)
+      isProtected |=
+          result.argument == static_cast<int>(index) && !holds(result.needs);
+  bool mustStay =
+      mode.retain || gives || (takes && mode.takes->use_count() > 1);
+  bool isCopied = isZeros || !isUsable(*source) || argument.isCopied ||
+                  isProtected || (argument.isDonated && mustStay);
+  const Tensor *read = source;
+  if (isCopied) {
+    Tensor &copy = kept && !gives->hooks ? kept->own : bound.staged[index];
+    if (Status status = ensure(copy, slot, core.account); !status)
+      return status;
+    if (isZeros)
+      std::memset(copy.mutableData(), 0, copy.bytes());
+    else if (Status status = copy.copyFrom(*source); !status)
+      return status;
+    read = &copy;
+  }
+  data = const_cast<void *>(read->data());
+  if (kept && argument.variable < 0) {
+    kept->given = given ? *given : *read;
+    kept->value = *read;
+    kept->version = given ? version : read->version();
+  }
+  return Status::success();
+}
+
+/// True if a result can be computed in the caller's tensor: where that lies
+/// over an argument, the launches may still read what they would overwrite.
+bool Call::isDirect(const Tensor &wanted) const {
+  if (!isUsable(wanted))
+    return false;
+  AddressRange range = addressRange(wanted);
+  if (takes)
+    for (const SavedResult &saved : takes->results)
+      if (saved.shared.defined() && addressRange(saved.shared).meets(range))
+        return false;
+  return std::none_of(bound.given.begin(), bound.given.end(),
+                      [&](const Tensor *given) {
+                        return given && addressRange(*given).meets(range);
+                      });
+}
+
+Status Call::placeResults() {
+  for (size_t r = 0; r < program.results.size(); ++r) {
+    bound.homes[r] = nullptr;
+    bound.resultData[r] = nullptr;
+    // In place: the argument's. In an output: no buffer refers to it.
+    if (program.results[r].inPlace || bound.results[r].home >= 0)
+      continue;
+    if (Status status = placeResult(r); !status)
+      return status;
+    bound.resultData[r] = const_cast<void *>(bound.homes[r]->data());
+  }
+  return Status::success();
+}
+
+Status Call::placeResult(size_t index) {
+  const Slot &slot = program.results[index];
+  const BoundResult &result = bound.results[index];
+  Tensor *&home = bound.homes[index];
+  Tensor *wanted = bound.wanted[index];
+  bool isKept = gives && !gives->hooks;
+  bool hasView = false;
+  for (size_t i = 0; i < bound.aliases.size(); ++i)
+    hasView |= bound.aliases[i].result == static_cast<int>(index) &&
+               bound.wantedAliases[i];
+  if (slot.role == Role::Saved && isKept)
+    home = &gives->results[index].own;
+  else if (wanted && wanted->defined() && isDirect(*wanted))
+    home = wanted;
+  else if (wanted ? !wanted->defined() : hasView)
+    home = &bound.fresh[index];
+  else if (result.isShared && isKept) {
+    // Nobody else has it: the first value that lies in it brings the buffer.
+    size_t saved = 0;
+    while (bound.results[saved].home != static_cast<int>(index))
+      ++saved;
+    home = &gives->results[saved].own;
+    return ensure(*home, program.results[saved], core.account);
+  } else
+    home = &bound.internal[index];
+  return ensure(*home, slot, core.account);
+}
+
+Status Call::unpackAll() {
+  for (size_t a = 0; a < program.arguments.size(); ++a) {
+    const BoundArgument &argument = bound.arguments[a];
+    const PackedValue *value = nullptr;
+    if (argument.saved >= 0)
+      value = &takes->results[argument.saved];
+    else if (argument.found >= 0 && !program.arguments[a].asFound)
+      value = &takes->kept[argument.found];
+    if (value && value->isPacked)
+      if (Status status = unpack(a, *value); !status)
+        return std::move(status).in("cannot run '" + program.name +
+                                    "': " + argumentName(a));
+  }
+  return Status::success();
+}
+
+/// Calls the hook, and makes what it gives the argument.
+Status Call::unpack(size_t index, const PackedValue &value) {
+  const Slot &slot = program.arguments[index];
+  const BoundArgument &argument = bound.arguments[index];
+  Result<Tensor> made = Status::success();
+  try {
+    made = takes->hooks->unpack(slot.name, value.packed);
+  } catch (const std::exception &error) {
+    return Status::failed(std::string("the unpack hook threw: ") +
+                          error.what());
+  }
+  if (!made)
+    return std::move(made).status().in("the unpack hook failed");
+  if (!made->defined() || made->dtype() != slot.dtype ||
+      !std::equal(made->shape().begin(), made->shape().end(),
+                  slot.shape.begin(), slot.shape.end()))
+    return Status::usage("expected " + describe(slot.dtype, slot.shape) +
+                         " from the unpack hook but got " +
+                         (made->defined()
+                              ? describe(made->dtype(), made->shape())
+                              : "an undefined tensor"));
+  if (!made->device().isHost() || !made->isBacked())
+    return Status::usage("expected a tensor on device 'cpu' with elements from "
+                         "the unpack hook");
+  Tensor &tensor = bound.unpacked[index];
+  tensor = std::move(*made);
+  // What the hook gave is the caller's: it is never donated.
+  if (!isUsable(tensor) || argument.isDonated) {
+    Tensor &copy = bound.staged[index];
+    if (Status status = ensure(copy, slot, core.account); !status)
+      return status;
+    if (Status status = copy.copyFrom(tensor); !status)
+      return status;
+    bound.argumentData[index] = const_cast<void *>(copy.data());
+  } else {
+    bound.argumentData[index] = const_cast<void *>(tensor.data());
+  }
+  if (gives && argument.kept >= 0) {
+    KeptValue &kept = gives->kept[argument.kept];
+    kept.given = kept.value = tensor;
+    kept.version = tensor.version();
+  }
+  return Status::success();
+}
+
+} // namespace tandem::runtime
