@@ -131,8 +131,10 @@ void Call::checkGroups() {
       Layout layout =
           base ? layoutOf(*base)
                : Layout::of(group.storage.dtype, group.storage.shape);
-      std::string whole =
-          base ? argumentName(group.base) : "the storage '" + alias.of + "'";
+      auto whole = [&] {
+        return base ? argumentName(group.base)
+                    : "the storage '" + alias.of + "'";
+      };
       if (Status status = applyViews(alias.views, layout); !status) {
         problem(argumentName(a) + ", declared a view of " + whole() + ": " +
                 status.message());
