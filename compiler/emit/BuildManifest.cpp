@@ -172,8 +172,14 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   launch.work = static_cast<int64_t>(op.getWork());
   launch.grain = static_cast<int64_t>(op.getGrain());
   launch.stream = static_cast<int64_t>(op.getStream());
-  launch.needs = conditionOf(op.getNeedsAttr());
-  launch.choices = choicesOf(op.getChoicesAttr());
+  auto needs = conditionOf(op.getNeedsAttr());
+  if (!needs)
+    return std::move(needs).status();
+  launch.needs = std::move(*needs);
+  auto choices = choicesOf(op.getChoicesAttr());
+  if (!choices)
+    return std::move(choices).status();
+  launch.choices = std::move(*choices);
   auto add = [&](Value value, std::vector<int64_t> &positions) {
     auto buffer = bufferOf(value, program);
     if (!buffer)
@@ -207,7 +213,7 @@ Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
     if (Status s = add(roleOfResult(func, i), type, program.results); !s)
       return s;
   if (auto aliases = func->getAttrOfType<ArrayAttr>(kAliasesAttr))
-    for (auto entry : aliases.getAsRange<DictionaryAttr>()) {
+    for (Attribute entry : aliases) {
       auto output = outputAliasOf(entry);
       if (!output)
         return std::move(output).status();

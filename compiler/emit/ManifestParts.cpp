@@ -21,6 +21,12 @@ am::Role tandem::roleOf(RoleKind kind) {
   return *am::parseRole(stringifyRoleKind(kind));
 }
 
+static Status expected(const char *what, Attribute got) {
+  std::string text;
+  llvm::raw_string_ostream(text) << got;
+  return Status::failed(std::string("expected ") + what + ", but got " + text);
+}
+
 static std::string textOf(DictionaryAttr properties, StringRef key) {
   auto text = properties.getAs<StringAttr>(key);
   return text ? text.str() : std::string();
@@ -63,7 +69,10 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
 // Views and aliases
 //===----------------------------------------------------------------------===//
 
-static Result<am::View> viewOf(DictionaryAttr step) {
+static Result<am::View> viewOf(Attribute attribute) {
+  auto step = dyn_cast<DictionaryAttr>(attribute);
+  if (!step)
+    return expected("a view to be a dictionary", attribute);
   std::string op = textOf(step, "op");
   auto list = [&](StringRef key) {
     auto numbers = step.getAs<DenseI64ArrayAttr>(key);
@@ -87,10 +96,7 @@ static Result<am::View> viewOf(DictionaryAttr step) {
       return am::View::bitcast(dtypeOf(type.getValue()));
   if (op == "detach")
     return am::View::detach();
-  std::string text;
-  llvm::raw_string_ostream(text) << step;
-  return Status::failed("expected a view that a manifest can say, but got " +
-                        text);
+  return expected("a view that a manifest can say", step);
 }
 
 static Result<am::Alias> aliasOf(DictionaryAttr from) {
@@ -98,7 +104,7 @@ static Result<am::Alias> aliasOf(DictionaryAttr from) {
   alias.of = textOf(from, "of");
   alias.output = textOf(from, "output");
   if (auto views = from.getAs<ArrayAttr>("views"))
-    for (auto step : views.getAsRange<DictionaryAttr>()) {
+    for (Attribute step : views) {
       auto view = viewOf(step);
       if (!view)
         return view.status();
@@ -107,7 +113,10 @@ static Result<am::Alias> aliasOf(DictionaryAttr from) {
   return alias;
 }
 
-Result<am::OutputAlias> tandem::outputAliasOf(DictionaryAttr entry) {
+Result<am::OutputAlias> tandem::outputAliasOf(Attribute attribute) {
+  auto entry = dyn_cast<DictionaryAttr>(attribute);
+  if (!entry)
+    return expected("an alias to be a dictionary", attribute);
   am::OutputAlias output;
   output.name = textOf(entry, "name");
   auto type = entry.getAs<TypeAttr>("type");
@@ -141,7 +150,10 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
   slot.unchecked = role.has("unchecked");
   slot.visible = role.has("visible");
   slot.where = textOf(properties, "where");
-  slot.needs = conditionOf(properties.getAs<ArrayAttr>("needs"));
+  auto needs = conditionOf(properties.get("needs"));
+  if (!needs)
+    return std::move(needs).status().in("'" + role.str() + "'");
+  slot.needs = std::move(*needs);
   if (auto elements = properties.getAs<IntegerAttr>("resize"))
     slot.resize = elements.getInt();
 
@@ -168,26 +180,40 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
 // Conditions
 //===----------------------------------------------------------------------===//
 
-am::Condition tandem::conditionOf(ArrayAttr condition) {
+Result<am::Condition> tandem::conditionOf(Attribute condition) {
   am::Condition groups;
-  if (condition)
-    for (auto names : condition.getAsRange<ArrayAttr>()) {
-      groups.emplace_back();
+  if (!condition)
+    return groups;
+  auto list = dyn_cast<ArrayAttr>(condition);
+  bool isRight = list != nullptr;
+  for (Attribute group : list ? list.getValue() : ArrayRef<Attribute>()) {
+    groups.emplace_back();
+    auto names = dyn_cast<ArrayAttr>(group);
+    isRight &= names && llvm::all_of(names, llvm::IsaPred<StringAttr>);
+    if (isRight)
       for (auto name : names.getAsRange<StringAttr>())
         groups.back().push_back(name.str());
-    }
+  }
+  if (!isRight)
+    return expected("a condition to be a list of lists of names", condition);
   return groups;
 }
 
-std::vector<am::Choice> tandem::choicesOf(ArrayAttr choices) {
+Result<std::vector<am::Choice>> tandem::choicesOf(ArrayAttr choices) {
   std::vector<am::Choice> list;
-  if (choices)
-    for (auto entry : choices.getAsRange<DictionaryAttr>()) {
-      am::Choice choice;
-      choice.when = conditionOf(entry.getAs<ArrayAttr>("when"));
-      if (auto copy = entry.getAs<IntegerAttr>("copy"))
-        choice.copy = copy.getInt();
-      list.push_back(std::move(choice));
-    }
+  for (Attribute attribute :
+       choices ? choices.getValue() : ArrayRef<Attribute>()) {
+    auto entry = dyn_cast<DictionaryAttr>(attribute);
+    if (!entry)
+      return expected("a choice to be a dictionary", attribute);
+    auto when = conditionOf(entry.get("when"));
+    if (!when)
+      return std::move(when).status();
+    am::Choice choice;
+    choice.when = std::move(*when);
+    if (auto copy = entry.getAs<IntegerAttr>("copy"))
+      choice.copy = copy.getInt();
+    list.push_back(std::move(choice));
+  }
   return list;
 }

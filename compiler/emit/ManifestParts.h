@@ -1,7 +1,8 @@
 //===- ManifestParts.h - attributes in the manifest's terms ---------------===//
 //
 // Types, roles, conditions, views and aliases of the IR as the manifest's
-// structs. Copies: nothing is decided here.
+// structs. Copies: nothing is decided here. A lowered module may have been
+// edited: what an attribute cannot say is a failure.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_EMIT_MANIFESTPARTS_H
@@ -23,12 +24,12 @@ artifact::Value valueOf(RoleAttr role, mlir::RankedTensorType type);
 Result<artifact::Slot> slotOf(RoleAttr role, mlir::RankedTensorType type);
 
 /// One entry of `tandem.aliases`.
-Result<artifact::OutputAlias> outputAliasOf(mlir::DictionaryAttr entry);
+Result<artifact::OutputAlias> outputAliasOf(mlir::Attribute entry);
 
 /// A list of lists of names; empty if null.
-artifact::Condition conditionOf(mlir::ArrayAttr condition);
+Result<artifact::Condition> conditionOf(mlir::Attribute condition);
 /// The entries of a launch's `choices`; empty if null.
-std::vector<artifact::Choice> choicesOf(mlir::ArrayAttr choices);
+Result<std::vector<artifact::Choice>> choicesOf(mlir::ArrayAttr choices);
 
 } // namespace tandem
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/BuildManifest.h"
+#include "ir/Signature.h"
 #include "tests/lower/Machine.h"
 
 #include <gtest/gtest.h>
@@ -230,6 +231,50 @@ TEST(Manifest, C05_ASavedOutputIsSaid) {
   for (const am::Buffer &buffer : forward.buffers)
     EXPECT_FALSE(buffer == am::Buffer::result(2)) << "a buffer of its own";
   EXPECT_TRUE(slot(forward.results, Role::Saved, "sin.0").unchecked);
+}
+
+TEST(Manifest, WhatCannotBeSaidIsAnError) {
+  using Edit = std::pair<const char *, std::function<void(mlir::ModuleOp)>>;
+  auto ofBackward = [](mlir::ModuleOp module) {
+    return module.lookupSymbol<mlir::func::FuncOp>("backward");
+  };
+  auto number = [](mlir::ModuleOp module) {
+    return mlir::Builder(module.getContext()).getI64ArrayAttr({1});
+  };
+  const Edit edits[] = {
+      {"program 'backward': expected a condition to be a list of lists of "
+       "names, but got [1]",
+       [&](mlir::ModuleOp module) {
+         (*ofBackward(module).getOps<LaunchOp>().begin())
+             .setNeedsAttr(number(module));
+       }},
+      {"program 'backward': expected a choice to be a dictionary, but got 1 : "
+       "i64",
+       [&](mlir::ModuleOp module) {
+         (*ofBackward(module).getOps<LaunchOp>().begin())
+             .setChoicesAttr(number(module));
+       }},
+      {"program 'backward': expected an alias to be a dictionary, but got 1 : "
+       "i64",
+       [&](mlir::ModuleOp module) {
+         ofBackward(module)->setAttr(kAliasesAttr, number(module));
+       }},
+      {"program 'backward': 'grad of \"x\"': expected a condition to be a list "
+       "of lists of names, but got [1]",
+       [&](mlir::ModuleOp module) {
+         mlir::func::FuncOp func = ofBackward(module);
+         setRoleOfResult(func, 0,
+                         roleOfResult(func, 0).with("needs", number(module)));
+       }}};
+  for (const auto &[message, edit] : edits) {
+    Machine machine(kContext);
+    ASSERT_EQ(machine.error(), "");
+    edit(machine.lowered());
+    am::ArtifactWriter writer;
+    auto manifest = buildManifest(machine.lowered(), writer);
+    ASSERT_FALSE(manifest);
+    EXPECT_EQ(manifest.status().message(), message);
+  }
 }
 
 TEST(Manifest, M20_StreamsAreSaid) {
