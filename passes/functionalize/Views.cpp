@@ -136,9 +136,26 @@ Value Views::read(View *view) {
   return view->value;
 }
 
+View *Views::withoutBitcasts(View *view) {
+  if (!view->source)
+    return view;
+  View *source = withoutBitcasts(view->source);
+  if (view->op.getValue() == BitcastOp::getOperationName())
+    return source;
+  return intern(source, view->op, view->attributes,
+                view->type.clone(source->type.getElementType()), view->loc);
+}
+
 Value Views::scatter(View *view, Value value, Location loc, View *&culprit,
                      SmallVectorImpl<std::pair<View *, Value>> &written) {
   written.push_back({view, value});
+  // What is not written keeps its bits, also those that another type of
+  // elements has no number for: they do not pass through that type.
+  if (hasBitcast(view)) {
+    view = withoutBitcasts(view);
+    value = BitcastOp::create(builder, loc, view->type, value);
+    written.push_back({view, value});
+  }
   for (; view->source; view = view->source) {
     Value base = read(view->source);
     Operation *op = build(view, base);

@@ -90,6 +90,8 @@ private:
                mlir::DictionaryAttr attributes, mlir::RankedTensorType type,
                mlir::Location loc);
   mlir::Operation *build(const View *view, mlir::Value source);
+  /// The same elements in the storage's own type.
+  View *withoutBitcasts(View *view);
 
   mlir::OpBuilder &builder;
   std::deque<StorageState> storages;
