@@ -38,6 +38,9 @@ private:
     BlockArgument value;
     RoleAttr role;
     View *view; ///< what it showed at first
+    unsigned index;
+
+    std::string str() const { return nameOfArgument(role, index); }
   };
   struct Result {
     Value value;
@@ -47,6 +50,9 @@ private:
 
   LogicalResult replaceArguments();
   LogicalResult bindAliases();
+  LogicalResult bindShared(StorageState *storage);
+  LogicalResult bindGroup(const StorageState *storage,
+                          ArrayRef<Argument *> group);
   LogicalResult checkAliases();
   LogicalResult describeHandles();
   LogicalResult addOutputs();
@@ -80,7 +86,8 @@ LogicalResult GraphFunctionalizer::replaceArguments() {
       Value ref = value;
       value = block.insertArgument(position + 1, type.getTensorType(),
                                    ref.getLoc());
-      arguments.push_back({ref, value, role, nullptr});
+      arguments.push_back(
+          {ref, value, role, nullptr, static_cast<unsigned>(i)});
     }
     if (role.has("requires_grad"))
       functionalizer.addTracked(value);
@@ -93,6 +100,7 @@ LogicalResult GraphFunctionalizer::replaceArguments() {
     StorageState *storage = functionalizer.views.addStorage(
         type, isFreed ? Value() : argument.value, argument.ref.getLoc());
     storage->role = argument.role;
+    storage->index = argument.index;
     storage->isFreed = storage->wasFreed = isFreed;
     argument.view = storage->whole;
     functionalizer.bind(argument.ref, argument.view);
@@ -113,7 +121,7 @@ LogicalResult GraphFunctionalizer::bindAliases() {
     auto of = alias.getAs<StringAttr>("of");
     auto error = [&] {
       ok = false;
-      return mlir::emitError(loc) << "'" << argument.role.str() << "' ";
+      return mlir::emitError(loc) << argument.str() << " ";
     };
     StorageState *storage = of ? shared.lookup(of) : nullptr;
     bool isOfArgument = of && findValue(func, of.getValue());
@@ -135,9 +143,8 @@ LogicalResult GraphFunctionalizer::bindAliases() {
                    "expected 'of' and the 'type' of that storage";
         continue;
       }
-      auto tensor = cast<RankedTensorType>(type.getValue());
       storage = functionalizer.views.addStorage(
-          tensor, ConstantOp::splat(builder, loc, tensor, 0), loc);
+          cast<RankedTensorType>(type.getValue()), Value(), loc);
     }
     shared[of] = storage;
     View *view = functionalizer.views.add(storage->whole,
@@ -148,34 +155,85 @@ LogicalResult GraphFunctionalizer::bindAliases() {
               << argument.value.getType();
       view = nullptr;
     }
-    if (!view) {
-      ok = false;
-      continue;
-    }
     argument.view = view;
-    functionalizer.bind(argument.ref, view);
-    // The storage is put together from the arguments that show it.
-    if (storage->role)
+    ok &= view != nullptr;
+    if (view && storage->role)
+      functionalizer.bind(argument.ref, view);
+  }
+  if (!ok)
+    return failure();
+  for (auto [name, storage] : shared)
+    if (!storage->role)
+      ok &= succeeded(bindShared(storage));
+  return success(ok);
+}
+
+/// Storage that is no argument. Those who show none of its elements in common
+/// have nothing to do with each other.
+LogicalResult GraphFunctionalizer::bindShared(StorageState *storage) {
+  std::vector<std::vector<Argument *>> groups;
+  for (Argument &argument : arguments) {
+    if (argument.view->storage != storage)
       continue;
+    std::vector<Argument *> group;
+    llvm::erase_if(groups, [&](const std::vector<Argument *> &other) {
+      bool meets = llvm::any_of(other, [&](const Argument *member) {
+        return mayOverlap(member->view, argument.view);
+      });
+      if (meets)
+        llvm::append_range(group, other);
+      return meets;
+    });
+    group.push_back(&argument);
+    groups.push_back(std::move(group));
+  }
+  bool ok = true;
+  for (std::vector<Argument *> &group : groups) {
+    llvm::sort(group, [](const Argument *a, const Argument *b) {
+      return a->index < b->index;
+    });
+    ok &= succeeded(bindGroup(storage, group));
+  }
+  return success(ok);
+}
+
+/// Elements that `group` shows, put together from its arguments.
+LogicalResult GraphFunctionalizer::bindGroup(const StorageState *storage,
+                                             ArrayRef<Argument *> group) {
+  Views &views = functionalizer.views;
+  if (Argument &one = *group.front();
+      group.size() == 1 && !mayOverlapItself(one.view)) {
+    StorageState *own =
+        views.addStorage(one.view->type, one.value, one.ref.getLoc());
+    own->role = one.role;
+    own->index = one.index;
+    one.view = own->whole;
+    functionalizer.bind(one.ref, one.view);
+    return success();
+  }
+  RankedTensorType type = storage->whole->type;
+  Location loc = storage->whole->loc;
+  StorageState *own =
+      views.addStorage(type, ConstantOp::splat(builder, loc, type, 0), loc);
+  for (Argument *argument : group) {
+    argument->view = views.rebase(argument->view, own);
+    functionalizer.bind(argument->ref, argument->view);
     View *culprit = nullptr;
     SmallVector<std::pair<View *, Value>> written;
-    Value whole = functionalizer.views.scatter(view, argument.value, loc,
-                                               culprit, written);
-    if (!whole) {
-      error() << "is declared to show elements that overlap each other";
-      continue;
-    }
-    functionalizer.views.overwrite(storage, whole);
-    if (functionalizer.isTracked(argument.value))
+    Value whole = views.scatter(argument->view, argument->value,
+                                argument->ref.getLoc(), culprit, written);
+    if (!whole)
+      return mlir::emitError(argument->ref.getLoc())
+             << argument->str()
+             << " is declared to show elements that overlap each other";
+    views.overwrite(own, whole);
+    if (functionalizer.isTracked(argument->value))
       functionalizer.addTracked(whole);
   }
   // From here on, versions count the program's writes.
-  for (auto [name, storage] : shared)
-    if (!storage->role) {
-      storage->version = 0;
-      storage->whole->version = 0;
-    }
-  return success(ok);
+  own->version = 0;
+  own->whole->version = 0;
+  return success();
 }
 
 /// Bytes that are written as one type and differentiated as another have no
@@ -190,9 +248,9 @@ LogicalResult GraphFunctionalizer::checkAliases() {
           !other.role.has("requires_grad"))
         continue;
       auto error = argument.view->storage->lastWrite->emitOpError()
-                   << "writes storage that '" << argument.role.str()
-                   << "' shows as " << argument.view->type.getElementType()
-                   << " and '" << other.role.str() << "', which requires grad, "
+                   << "writes storage that " << argument.str() << " shows as "
+                   << argument.view->type.getElementType() << " and "
+                   << other.str() << ", which requires grad, "
                    << "as " << other.view->type.getElementType();
       error.attachNote(argument.ref.getLoc()) << "it is declared here";
       ok = false;
@@ -201,12 +259,16 @@ LogicalResult GraphFunctionalizer::checkAliases() {
   return success(ok);
 }
 
+/// An argument that shows all of the storage: the one that it came in with,
+/// where there is one; or null.
 GraphFunctionalizer::Argument *
 GraphFunctionalizer::argumentOf(const StorageState *storage) {
+  Argument *found = nullptr;
   for (Argument &argument : arguments)
-    if (argument.view->storage == storage && !argument.view->source)
-      return &argument;
-  return nullptr;
+    if (argument.view->storage == storage && !argument.view->source &&
+        (!found || (storage->role && argument.index == storage->index)))
+      found = &argument;
+  return found;
 }
 
 DictionaryAttr GraphFunctionalizer::aliasOf(StringRef kind, StringAttr name,
@@ -226,10 +288,17 @@ LogicalResult GraphFunctionalizer::describeHandles() {
         functionalizer.handleOf(argument.ref);
     const StorageState *storage = argument.view->storage;
     RoleAttr &role = argument.role;
-    if (storage->isFreed != storage->wasFreed && !argument.view->source) {
+    if (storage->isFreed != storage->wasFreed &&
+        argumentOf(storage) == &argument) {
       int64_t elements =
           storage->isFreed ? 0 : storage->whole->type.getNumElements();
       role = role.with("resize", builder.getI64IntegerAttr(elements));
+    }
+    if (storage->isFreed != storage->wasFreed && !argumentOf(storage)) {
+      storage->resize->emitOpError()
+          << "changes the size of storage that " << argument.str()
+          << " shows a part of, and no argument the whole";
+      ok = false;
     }
     if (handle.now == handle.before)
       continue;
@@ -242,8 +311,8 @@ LogicalResult GraphFunctionalizer::describeHandles() {
     Operation *change = handle.set ? handle.set : handle.transpose;
     if (role.has("requires_grad") && handle.visibleWrite) {
       auto error = change->emitOpError()
-                   << "changes the storage of '" << role.str()
-                   << "', which requires grad and is written by "
+                   << "changes the storage of " << argument.str()
+                   << ", which requires grad and is written by "
                    << whereIs(handle.visibleWrite);
       error.attachNote(handle.visibleWrite->getLoc()) << "it is written here";
       ok = false;
@@ -256,8 +325,8 @@ LogicalResult GraphFunctionalizer::describeHandles() {
           (!other || isSourceOf(other->view, candidate.view)))
         other = &candidate;
     if (!other) {
-      change->emitOpError()
-          << "gives '" << role.str() << "' storage that no other argument has";
+      change->emitOpError() << "gives " << argument.str()
+                            << " storage that no other argument has";
       ok = false;
       continue;
     }
@@ -278,7 +347,8 @@ LogicalResult GraphFunctionalizer::addOutputs() {
       view = functionalizer.viewOf(value);
       result = functionalizer.views.read(view);
       if (!result) {
-        func.emitError() << "'" << role.str() << "' is freed at the end";
+        func.emitError() << "'" << role.str() << "' (result #" << i
+                         << ") is freed at the end";
         ok = false;
       }
       if (StringAttr whole = partOf(view))
@@ -351,7 +421,8 @@ void GraphFunctionalizer::addUpdates() {
     if (!storage->lastWrite || storage->isFreed)
       continue;
     // One argument that shows all of it is enough.
-    if (argument.view->source && argumentOf(storage))
+    const Argument *whole = argumentOf(storage);
+    if (whole && whole != &argument)
       continue;
     Value now = functionalizer.views.read(argument.view);
     if (now == argument.value)

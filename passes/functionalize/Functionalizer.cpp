@@ -31,17 +31,12 @@ void Functionalizer::trackBetween(Operation *before, Operation *end,
   }
 }
 
-/// What a message calls the storage.
-static std::string nameOf(const StorageState *storage) {
-  return storage->role ? "'" + storage->role.str() + "'" : "a ref";
-}
-
 LogicalResult Functionalizer::visitRead(ReadOp read) {
   View *view = shown.lookup(read.getRef());
   Value value = views.read(view);
   if (!value) {
     auto error = read.emitOpError()
-                 << "reads " << nameOf(view->storage) << ", which is freed";
+                 << "reads " << view->storage->str() << ", which is freed";
     if (view->storage->resize)
       error.attachNote(view->storage->resize->getLoc()) << "it is freed here";
     return error;
@@ -70,7 +65,7 @@ LogicalResult Functionalizer::visitWrite(WriteOp write) {
   StorageState *storage = view->storage;
   if (storage->isFreed) {
     auto error = write.emitOpError()
-                 << "writes " << nameOf(storage) << ", which is freed";
+                 << "writes " << storage->str() << ", which is freed";
     if (storage->resize)
       error.attachNote(storage->resize->getLoc()) << "it is freed here";
     return error;
@@ -86,9 +81,9 @@ LogicalResult Functionalizer::visitWrite(WriteOp write) {
       views.scatter(view, write.getValue(), write.getLoc(), culprit, written);
   trackBetween(before, write, isHidden);
   if (!whole) {
-    auto error = write.emitOpError()
-                 << "writes through '" << culprit->op.getValue()
-                 << "', whose elements overlap in storage";
+    auto error = write.emitOpError() << "writes " << storage->str()
+                                     << " through '" << culprit->op.getValue()
+                                     << "', whose elements overlap in storage";
     error.attachNote(culprit->loc) << "the view is made here";
     return failure();
   }
@@ -121,7 +116,7 @@ LogicalResult Functionalizer::visitResize(ResizeOp resize) {
   auto elements = static_cast<int64_t>(resize.getElements());
   if (elements != 0 && elements != all)
     return resize.emitOpError()
-           << "expected the storage of " << nameOf(storage) << " to have 0 or "
+           << "expected the storage of " << storage->str() << " to have 0 or "
            << all << " elements, but got " << elements;
   if (elements != 0 && storage->isFreed) {
     // Memory that holds nothing yet: zeros, until it is filled.

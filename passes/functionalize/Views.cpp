@@ -18,6 +18,14 @@ static RankedTensorType tensorOf(Type type) {
   return cast<RankedTensorType>(type);
 }
 
+std::string tandem::nameOfArgument(RoleAttr role, unsigned index) {
+  return "'" + role.str() + "' (argument #" + std::to_string(index) + ")";
+}
+
+std::string StorageState::str() const {
+  return role ? nameOfArgument(role, index) : "a ref";
+}
+
 StorageState *Views::addStorage(RankedTensorType type, Value value,
                                 Location loc) {
   StorageState &storage = storages.emplace_back();
@@ -244,13 +252,27 @@ static std::vector<double> positionsOf(const View *view) {
   return positions.data;
 }
 
+/// With more elements, looking at each of them takes too long.
+static constexpr int64_t kMostElements = 1 << 22;
+
+bool tandem::mayOverlapItself(const View *view) {
+  int64_t elements = view->storage->whole->type.getNumElements();
+  if (elements > kMostElements)
+    return true;
+  llvm::BitVector seen(elements);
+  for (double position : positionsOf(view)) {
+    if (seen.test(static_cast<unsigned>(position)))
+      return true;
+    seen.set(static_cast<unsigned>(position));
+  }
+  return false;
+}
+
 bool tandem::mayOverlap(const View *a, const View *b) {
   if (a->storage != b->storage)
     return false;
-  // Beyond this, looking at every element takes too long.
-  constexpr int64_t limit = 1 << 22;
   int64_t elements = a->storage->whole->type.getNumElements();
-  if (elements > limit)
+  if (elements > kMostElements)
     return true;
   llvm::BitVector seen(elements);
   for (double position : positionsOf(a))

@@ -30,9 +30,17 @@ struct StorageState {
   /// null if there is none.
   mlir::Operation *visibleWrite = nullptr, *lastWrite = nullptr;
   mlir::Operation *resize = nullptr; ///< the last
-  /// What a message calls it: 'input "x"', or null for an intermediate.
+  /// Of the argument that it came in with, and its position; null for an
+  /// intermediate and for storage that is no argument.
   RoleAttr role;
+  unsigned index = 0;
+
+  /// What a message calls it.
+  std::string str() const;
 };
+
+/// "'input "x"' (argument #0)", for messages.
+std::string nameOfArgument(RoleAttr role, unsigned index);
 
 /// A way to see a storage.
 struct View {
@@ -107,6 +115,8 @@ mlir::ArrayAttr stepsBetween(const View *base, const View *view);
 mlir::StringAttr partOf(const View *view);
 /// True if the elements of the views may have one in common.
 bool mayOverlap(const View *a, const View *b);
+/// True if two elements of the view may be one of its storage.
+bool mayOverlapItself(const View *view);
 /// True if a step of `view` changes the type of elements.
 bool hasBitcast(const View *view);
 

@@ -25,9 +25,9 @@ module @overlap attributes {tandem.phase = "capture"} {
       %v: tensor<4x4xf32> {tandem.role = #tandem.role<input "v">}) {
     // expected-note@+1 {{the view is made here}}
     %b = tandem.broadcast %s to [4, 4] along [0, 1] : !tandem.ref<1x4xf32> -> !tandem.ref<4x4xf32>
-    // expected-error@+1 {{writes through 'tandem.broadcast', whose elements overlap in storage}}
+    // expected-error@+1 {{writes 'state "s"' (argument #0) through 'tandem.broadcast', whose elements overlap in storage}}
     tandem.write %v into %b : tensor<4x4xf32>, !tandem.ref<4x4xf32>
-    // expected-error@+1 {{writes through 'tandem.broadcast', whose elements overlap in storage}}
+    // expected-error@+1 {{writes 'state "s"' (argument #0) through 'tandem.broadcast', whose elements overlap in storage}}
     tandem.write %v into %b : tensor<4x4xf32>, !tandem.ref<4x4xf32>
     return
   }
