@@ -153,7 +153,7 @@ Status Checker::compiledGradients() {
   return Status::success();
 }
 
-/// The sum of all outputs that get a cotangent.
+/// The sum of all outputs and new values that get a cotangent.
 Result<double> Checker::lossAt(const std::vector<Array> &at) {
   auto results = reference::evaluate(graph, at);
   if (failed(results))
@@ -161,8 +161,10 @@ Result<double> Checker::lossAt(const std::vector<Array> &at) {
   double loss = 0;
   for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(graph, i);
-    if (role.getKind() == RoleKind::Output &&
-        findArgument(joint, RoleKind::Cotangent, role.getName()))
+    std::string name = role.getName().str();
+    if (role.getKind() == RoleKind::Update)
+      name = "update of " + name;
+    if (findArgument(joint, RoleKind::Cotangent, name))
       for (double x : (*results)[i].data)
         loss += x;
   }
@@ -210,8 +212,19 @@ Result<std::vector<GradientCheck>> Checker::run() {
   if (Status s = compiledGradients(); !s)
     return s;
   std::vector<Array> all = arguments;
+  auto forward = reference::evaluate(graph, arguments);
+  if (failed(forward))
+    return Status::failed("the reference cannot evaluate the graph");
   for (unsigned i = graph.getNumArguments(), n = joint.getNumArguments(); i < n;
        ++i) {
+    RoleAttr role = roleOfArgument(joint, i);
+    if (role.has("pass")) {
+      // What the backward finds is what the forward left.
+      auto update = findResult(graph, RoleKind::Update, role.getName());
+      all.push_back(update ? (*forward)[*update]
+                           : arguments[*findValue(graph, role.getName())]);
+      continue;
+    }
     all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
     llvm::fill(all.back().data, 1.0);
   }
