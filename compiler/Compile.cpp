@@ -78,6 +78,11 @@ Status tandem::checkOptions(const CompileOptions &options) {
   }
   if (options.inference && !options.optimizer.empty())
     wrong.emplace_back("--inference and --optimizer exclude each other");
+  if (options.order != 1 && options.order != 2)
+    wrong.push_back("expected --order to be 1 or 2, but got " +
+                    std::to_string(options.order));
+  if (options.inference && options.order != 1)
+    wrong.emplace_back("--inference and --order exclude each other");
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));
@@ -134,6 +139,11 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   };
   if (Status s = set(kLossAttr, "joint", options.loss, "--loss"); !s)
     return s;
+  if (options.order != 1 &&
+      *phaseNumber(phaseOf(module)) >= *phaseNumber("joint"))
+    return Status::usage("--order has no effect on a module that is past "
+                         "'joint'; this one is at '" +
+                         phaseOf(module).str() + "'");
   if (Status s =
           set(kOptimizerAttr, "partition", options.optimizer, "--optimizer");
       !s)

@@ -13,8 +13,10 @@ std::string functionalize(const CompileOptions &) {
 }
 
 std::string joint(const CompileOptions &options) {
-  return options.inference ? "tandem-build-joint{inference=true}"
-                           : "tandem-build-joint";
+  if (options.inference)
+    return "tandem-build-joint{inference=true}";
+  return options.order == 1 ? "tandem-build-joint"
+                            : "tandem-build-joint{order=2}";
 }
 
 std::string optimize(const CompileOptions &) { return "tandem-optimize-joint"; }

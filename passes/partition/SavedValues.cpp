@@ -276,7 +276,7 @@ void CutNetwork::add(Value value) {
 std::string CutNetwork::reasonFor(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
-    return "it is overwritten";
+    return "it does not keep its value";
   OpClass opClass = classOf(op);
   switch (opClass) {
   case OpClass::Pointwise:

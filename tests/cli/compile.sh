@@ -61,6 +61,12 @@ expect 2 "unknown processor 'i9000'" \
   "$tandem" compile "$model" -o x.tdm --target=cpu:i9000
 expect 2 'exclude each other' \
   "$tandem" compile "$model" -o x.tdm --inference --optimizer=sgd:lr=1
+expect 2 "option '--order' expected an integer from 1 to 2" \
+  "$tandem" compile "$model" -o x.tdm --order=3
+expect 2 '--order exclude each other' \
+  "$tandem" compile "$model" -o x.tdm --inference --order=2
+expect 2 '--order has no effect' \
+  "$tandem" compile dumps/digits_mlp.04.optimize.mlir -o x.tdm --order=2
 expect 2 'past .joint' "$tandem" compile dumps/digits_mlp.04.optimize.mlir \
   -o x.tdm --loss=loss
 expect 1 "no(t an)? output|'lost'" "$tandem" compile "$model" -o x.tdm --loss=lost

@@ -3,13 +3,12 @@
 #include "ir/reference/Evaluator.h"
 #include "passes/partition/MaxFlow.h"
 #include "tests/gradients/GradientCheck.h"
+#include "tests/gradients/Memory.h"
 #include "tests/support/TestModule.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <ctime>
-#include <map>
 
 using namespace mlir;
 using namespace tandem;
@@ -17,50 +16,6 @@ using namespace tandem::test;
 using reference::Array;
 
 namespace {
-
-/// Values by role and name: what one program gives, the next takes.
-class Memory {
-public:
-  Array &at(RoleAttr role) {
-    return values[stringifyRoleKind(role.getKind()).str() + " " +
-                  role.getName().str()];
-  }
-  Array &at(RoleKind kind, MLIRContext *context, StringRef name) {
-    return at(RoleAttr::get(context, kind, name));
-  }
-  /// Numbers for the arguments of `func` that are not there yet.
-  void draw(func::FuncOp func) {
-    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
-      Array &value = at(roleOfArgument(func, i));
-      if (value.size() || value.rank())
-        continue;
-      auto tensor = cast<RankedTensorType>(type);
-      value = Array(tensor);
-      // The same for a value in whichever order values are drawn.
-      uint64_t state = 1;
-      for (char c : roleOfArgument(func, i).str())
-        state = state * 1099511628211u + static_cast<unsigned char>(c);
-      for (double &x : value.data) {
-        state = state * 6364136223846793005ull + 1442695040888963407ull;
-        double unit = static_cast<double>(state >> 11) * 0x1p-53;
-        x = isa<FloatType>(tensor.getElementType()) ? 0.2 + unit
-                                                    : std::floor(4 * unit);
-      }
-    }
-  }
-  void run(func::FuncOp func) {
-    llvm::SmallVector<Array> arguments;
-    for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      arguments.push_back(at(roleOfArgument(func, i)));
-    auto results = reference::evaluate(func, arguments);
-    ASSERT_TRUE(succeeded(results));
-    for (unsigned i = 0; i < func.getNumResults(); ++i)
-      at(roleOfResult(func, i)) = (*results)[i];
-  }
-
-private:
-  std::map<std::string, Array> values;
-};
 
 constexpr const char *kModel = R"(
   module attributes {tandem.phase = "capture", tandem.optimizer = "OPTIMIZER"} {

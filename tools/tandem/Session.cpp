@@ -116,6 +116,8 @@ void CompileFlags::declare(OptionTable &table) {
              "compile an optimizer in: sgd, momentum, adam, adamw");
   table.text("partition", "min-cut|default", options.partition,
              "what the forward saves for the backward (default: min-cut)");
+  table.integer("order", "1|2", order, 1, 2,
+                "how often programs can be differentiated (default: 1)");
   table.text("dump-phases", "DIR", options.dumpPhases,
              "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
   table.flag("remarks", options.remarks,
@@ -127,5 +129,6 @@ void CompileFlags::declare(OptionTable &table) {
 Status CompileFlags::finish(CompileOptions &out) const {
   out = options;
   out.threads = static_cast<int>(threads.value_or(0));
+  out.order = static_cast<int>(order.value_or(1));
   return checkOptions(out);
 }

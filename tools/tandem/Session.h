@@ -55,6 +55,7 @@ struct CompileFlags {
 
   CompileOptions options;
   std::optional<int64_t> threads;
+  std::optional<int64_t> order;
 };
 
 } // namespace tandem::commands
