@@ -155,6 +155,16 @@ SecondOrder::SecondOrder(const JointView &first, func::FuncOp gradJoint,
   given.remove_if([&](const auto &pair) { return !used.contains(pair.first); });
 }
 
+/// True if `program` reads the argument `name` as it was at the forward.
+static bool takesPrimal(func::FuncOp program, StringRef name) {
+  for (unsigned i = 0, n = program.getNumArguments(); i < n; ++i)
+    if (RoleAttr role = roleOfArgument(program, i);
+        role.getName() == name && role.getKind() != RoleKind::Saved &&
+        !isBackward(role))
+      return true;
+  return false;
+}
+
 void SecondOrder::build(const SavedNames &names) {
   func::FuncOp joint = view.joint;
   MLIRContext *context = joint.getContext();
@@ -168,6 +178,12 @@ void SecondOrder::build(const SavedNames &names) {
   DenseSet<Value> used(wanted.begin(), wanted.end());
   for (Operation *op : neededOps(wanted, map))
     used.insert(op->operand_begin(), op->operand_end());
+  SmallVector<Operation *> repeated;
+  func::FuncOp backward;
+  if (!view.backwardResults.empty()) {
+    backward = buildBackward(view, saved, ownNames, repeated);
+    backward.setName("grad_backward");
+  }
 
   SmallVector<Slot> arguments, own, results;
   SmallVector<Value> sources, ownSources;
@@ -181,7 +197,9 @@ void SecondOrder::build(const SavedNames &names) {
          (used.contains(argument) || slot.role.has("pass")))) {
       own.push_back(slot);
       ownSources.push_back(argument);
-    } else if (used.contains(argument) && !given.contains(argument)) {
+    } else if ((used.contains(argument) && !given.contains(argument)) ||
+               (backward && takesPrimal(backward, role.getName()))) {
+      // Also what it only hands on to its backward, by reference.
       arguments.push_back(slot);
       sources.push_back(argument);
     }
@@ -204,10 +222,8 @@ void SecondOrder::build(const SavedNames &names) {
   func::FuncOp forward =
       copyProgram(joint, "grad_forward", arguments, sources, results, wanted);
   setReaders(forward, sources, {});
-  if (view.backwardResults.empty())
+  if (!backward)
     return;
-  SmallVector<Operation *> repeated;
-  func::FuncOp backward = buildBackward(view, saved, ownNames, repeated);
-  backward.setName("grad_backward");
   copyReaders(forward, backward);
+  forward->moveBefore(backward);
 }
