@@ -1,54 +1,44 @@
 //===- JsonGraph.cpp - models as JSON graphs ------------------------------===//
+//
+// The document: arguments, outputs, and what holds of the whole. Nodes are in
+// JsonNodes.cpp and JsonCustom.cpp.
+//
+//===----------------------------------------------------------------------===//
 #include "compiler/import/JsonGraph.h"
-#include "compiler/import/JsonReader.h"
-#include "ir/BuildOp.h"
-#include "ir/Ops.h"
+#include "compiler/DemoteRefs.h"
+#include "compiler/ViewChain.h"
+#include "compiler/import/GraphImporter.h"
 #include "ir/Signature.h"
 #include "runtime/artifact/Manifest.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
-
-#include <map>
 
 using namespace mlir;
 using namespace tandem;
 
-namespace {
-
-/// Builds the module of one document.
-class GraphImporter {
-public:
-  GraphImporter(const std::string &path, MLIRContext &context)
-      : path(path), builder(&context) {}
-
-  OwningOpRef<ModuleOp> run(const Json &json);
-  Problems problems;
-
-private:
-  Location location(const JsonPlace &place, StringRef name = {});
-  RankedTensorType type(const JsonPlace &place);
-  Type elementType(const JsonPlace &place, StringRef name);
-  DictionaryAttr init(const JsonPlace &place);
-  void addValues(const JsonPlace &root, const char *list, RoleKind kind);
-  void define(const JsonPlace &place, const std::string &name, Value value);
-  Value operand(const JsonPlace &place, bool asRef);
-  void addNode(const JsonPlace &node);
-  void addConstant(const JsonPlace &node);
-  Attribute attribute(const JsonPlace &place, StringRef op, StringRef name,
-                      ArrayRef<Value> operands);
-  void addOutputs(const JsonPlace &root);
-
-  std::string path;
-  OpBuilder builder;
-  func::FuncOp func;
-  std::map<std::string, Value> values;
-};
+GraphImporter::Listener::Listener(GraphImporter &importer,
+                                  const JsonPlace &place)
+    : handler(importer.builder.getContext(),
+              [&importer, &place](Diagnostic &diagnostic) {
+                if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+                  return success();
+                std::string pointer;
+                diagnostic.getLocation()->walk([&](Location loc) {
+                  auto file = dyn_cast<FileLineColLoc>(loc);
+                  if (file)
+                    pointer = importer.positions.pointerAt(
+                        {file.getLine(), file.getColumn()});
+                  return file ? WalkResult::interrupt() : WalkResult::advance();
+                });
+                JsonPlace(place.json, pointer.empty() ? place.pointer : pointer,
+                          place.problems)
+                    .wrong(diagnostic.str());
+                return success();
+              }) {}
 
 Location GraphImporter::location(const JsonPlace &place, StringRef name) {
-  // JSON has no lines to point at: the pointer stands in for one.
-  auto file = FileLineColLoc::get(builder.getContext(), path, 0, 0);
+  auto [line, column] = positions.of(place.pointer);
+  auto file = FileLineColLoc::get(builder.getContext(), path, line, column);
   std::string text = name.empty() ? place.pointer : name.str();
   return NameLoc::get(builder.getStringAttr(text), file);
 }
@@ -77,8 +67,11 @@ Type GraphImporter::elementType(const JsonPlace &place, StringRef name) {
 RankedTensorType GraphImporter::type(const JsonPlace &place) {
   Type element = elementType(place, place.text("type"));
   std::vector<int64_t> shape = place.shape("shape");
-  if (!artifact::tensorBytes(artifact::DType::F64, shape)) {
-    place.wrong("the tensor is too large");
+  if (!isTensorShape(shape)) {
+    if (llvm::is_contained(shape, 0))
+      place.wrong("expected sizes of at least 1, but got one of 0");
+    else
+      place.wrong("the tensor is too large");
     return {};
   }
   return element ? RankedTensorType::get(shape, element) : RankedTensorType();
@@ -110,231 +103,156 @@ DictionaryAttr GraphImporter::init(const JsonPlace &place) {
   return list.getDictionary(builder.getContext());
 }
 
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
 void GraphImporter::define(const JsonPlace &place, const std::string &name,
-                           Value value) {
-  if (!name.empty() && !values.emplace(name, value).second)
+                           Value ref) {
+  if (name.empty())
+    return;
+  handles.push_back({ref});
+  if (!names.emplace(name, handles.size() - 1).second)
     place.wrong("expected names to be unique, but got '" + name + "' twice");
+}
+
+GraphImporter::Handle *GraphImporter::handle(const JsonPlace &place) {
+  if (!place.json.is_string()) {
+    place.wrong("expected the name of a value, but got " + place.json.dump());
+    return nullptr;
+  }
+  auto it = names.find(place.json.get<std::string>());
+  if (it == names.end()) {
+    place.wrong("unknown value '" + place.json.get<std::string>() +
+                "'; values are defined before they are used" +
+                (inRegion ? ", in the same region" : ""));
+    return nullptr;
+  }
+  Handle &found = handles[it->second];
+  return found.ref ? &found : nullptr; // its mistake was reported
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and outputs
+//===----------------------------------------------------------------------===//
+
+/// Reads `{"of": ..., "views": [...]}` and, for storage that is no argument,
+/// its type.
+DictionaryAttr GraphImporter::alias(const JsonPlace &place) {
+  if (!place.isObject({"of", "views", "type", "shape"}))
+    return {};
+  NamedAttrList list;
+  list.set("of", builder.getStringAttr(place.text("of")));
+  if (place.has("type") || place.has("shape"))
+    if (RankedTensorType tensor = type(place))
+      list.set("type", TypeAttr::get(tensor));
+  SmallVector<Attribute> chain;
+  for (const JsonPlace &view : place.list("views")) {
+    if (!view.json.is_object()) {
+      view.wrong("expected an object");
+      continue;
+    }
+    NamedAttrList step;
+    step.set("op", builder.getStringAttr(view.text("op")));
+    for (auto &[key, value] : view.json.items()) {
+      if (key == "op")
+        continue;
+      if (key != "type") {
+        if (Attribute a = attribute(view.at(key), view.text("op"), key, {}))
+          step.set(key, a);
+      } else if (Type element = elementType(view, view.text("type"))) {
+        step.set(key, TypeAttr::get(element));
+      }
+    }
+    chain.push_back(step.getDictionary(builder.getContext()));
+  }
+  list.set("views", builder.getArrayAttr(chain));
+  return list.getDictionary(builder.getContext());
+}
+
+RoleAttr GraphImporter::role(const JsonPlace &place, RoleKind kind,
+                             const std::string &name, RankedTensorType tensor) {
+  auto role = RoleAttr::get(builder.getContext(), kind, name);
+  bool grad = place.has("requires_grad") ? place.flag("requires_grad")
+                                         : kind == RoleKind::Param;
+  if (grad && !isDifferentiableType(tensor))
+    place.wrong("'" + name +
+                "' requires grad, so expected floating-point elements");
+  if (grad)
+    role = role.withUnit("requires_grad");
+  if (place.has("high"))
+    role = role.with("high", builder.getI64IntegerAttr(
+                                 place.at("high").integer().value_or(0)));
+  if (place.has("init"))
+    if (DictionaryAttr how = init(place.at("init")))
+      role = role.with("init", how);
+  if (place.flag("freed"))
+    role = role.withUnit("freed");
+  if (place.has("grad_type"))
+    if (Type element = elementType(place, place.text("grad_type"))) {
+      if (isa<FloatType>(element))
+        role = role.with("grad_type", TypeAttr::get(element));
+      else
+        place.at("grad_type").wrong("expected a floating-point type");
+    }
+  if (place.has("alias"))
+    if (DictionaryAttr shared = alias(place.at("alias")))
+      role = role.with("alias", shared);
+  return role;
 }
 
 void GraphImporter::addValues(const JsonPlace &root, const char *list,
                               RoleKind kind) {
+  std::vector<std::string_view> known = {"name",          "type",  "shape",
+                                         "requires_grad", "freed", "grad_type"};
+  if (kind == RoleKind::Input)
+    known.insert(known.end(), {"high", "alias"});
+  else
+    known.push_back("init");
   for (const JsonPlace &place : root.list(list)) {
-    if (!place.isObject(
-            kind == RoleKind::Input
-                ? std::vector<std::string_view>{"name", "type", "shape", "high",
-                                                "requires_grad"}
-                : std::vector<std::string_view>{"name", "type", "shape", "init",
-                                                "requires_grad"}))
+    if (!place.isObject(known))
       continue;
     std::string name = place.text("name");
     RankedTensorType tensor = type(place);
     if (name.empty() || !tensor)
       continue;
-    auto role = RoleAttr::get(builder.getContext(), kind, name);
-    bool grad = place.has("requires_grad") ? place.flag("requires_grad")
-                                           : kind == RoleKind::Param;
-    if (grad && !isDifferentiableType(tensor)) {
-      place.wrong("'" + name +
-                  "' requires grad, so expected floating-point "
-                  "elements");
-      continue;
-    }
-    if (grad)
-      role = role.withUnit("requires_grad");
-    if (place.has("high"))
-      role = role.with("high", builder.getI64IntegerAttr(static_cast<int64_t>(
-                                   place.number("high").value_or(0))));
-    if (place.has("init"))
-      if (DictionaryAttr how = init(place.at("init")))
-        role = role.with("init", how);
     unsigned index = func.getNumArguments();
-    Type argument =
-        kind == RoleKind::State ? Type(RefType::of(tensor)) : Type(tensor);
-    if (succeeded(func.insertArgument(
-            index, argument,
-            builder.getDictionaryAttr(builder.getNamedAttr(kRoleAttr, role)),
-            location(place, name))))
+    auto attributes = builder.getDictionaryAttr(
+        builder.getNamedAttr(kRoleAttr, role(place, kind, name, tensor)));
+    if (succeeded(func.insertArgument(index, RefType::of(tensor), attributes,
+                                      location(place, name))))
       define(place, name, func.getArgument(index));
   }
 }
 
-Value GraphImporter::operand(const JsonPlace &place, bool asRef) {
-  if (!place.json.is_string()) {
-    place.wrong("expected the name of a value, but got " + place.json.dump());
-    return {};
-  }
-  auto it = values.find(place.json.get<std::string>());
-  if (it == values.end()) {
-    place.wrong("unknown value '" + place.json.get<std::string>() +
-                "'; values are defined before they are used");
-    return {};
-  }
-  if (!it->second)
-    return {}; // what defines it is wrong, and was reported
-  bool isRef = isa<RefType>(it->second.getType());
-  if (asRef && !isRef) {
-    place.wrong("expected a state to write to, but '" + it->first +
-                "' is not one");
-    return {};
-  }
-  if (isRef && !asRef)
-    return ReadOp::create(builder, location(place, it->first), it->second);
-  return it->second;
-}
-
-Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
-                                   StringRef name, ArrayRef<Value> operands) {
-  const Json &json = place.json;
-  if (name == "predicate" && json.is_string()) {
-    if (auto predicate = symbolizeComparePredicate(json.get<std::string>()))
-      return ComparePredicateAttr::get(builder.getContext(), *predicate);
-    place.wrong("expected eq, ne, lt, le, gt or ge, but got " + json.dump());
-    return {};
-  }
-  if (op == "pad" && name == "value" && json.is_number() && !operands.empty()) {
-    Type element =
-        cast<RankedTensorType>(operands[0].getType()).getElementType();
-    if (isa<FloatType>(element))
-      return builder.getFloatAttr(element, json.get<double>());
-    return builder.getIntegerAttr(element,
-                                  static_cast<int64_t>(json.get<double>()));
-  }
-  // The one flag that is on unless it is said to be off.
-  if (name == "count_include_pad" && json.is_boolean())
-    return builder.getBoolAttr(json.get<bool>());
-  if (json.is_boolean())
-    return json.get<bool>() ? builder.getUnitAttr() : Attribute();
-  if (json.is_number_integer())
-    return builder.getI64IntegerAttr(json.get<int64_t>());
-  if (json.is_number())
-    return builder.getF64FloatAttr(json.get<double>());
-  if (json.is_string())
-    return builder.getStringAttr(json.get<std::string>());
-  if (json.is_array()) {
-    SmallVector<int64_t> list;
-    for (const Json &element : json) {
-      if (!element.is_number_integer()) {
-        place.wrong("expected a list of integers, but got " + json.dump());
-        return {};
-      }
-      list.push_back(element.get<int64_t>());
-    }
-    return builder.getDenseI64ArrayAttr(list);
-  }
-  place.wrong("expected a number, a string, true, false or a list of integers, "
-              "but got " +
-              json.dump());
-  return {};
-}
-
-void GraphImporter::addConstant(const JsonPlace &node) {
-  RankedTensorType tensor = type(node);
-  std::vector<JsonPlace> outputs = node.list("outputs");
-  if (outputs.size() != 1 || !outputs[0].json.is_string()) {
-    node.wrong("expected one name in 'outputs'");
-    return;
-  }
-  Value result;
-  if (tensor && node.has("value")) {
-    JsonPlace value = node.at("value");
-    bool isFloat = isa<FloatType>(tensor.getElementType());
-    SmallVector<Attribute> elements;
-    auto add = [&](const Json &json) {
-      if (!json.is_number() && !json.is_boolean())
-        return false;
-      double number = json.is_boolean() ? json.get<bool>() : json.get<double>();
-      if (isFloat)
-        elements.push_back(
-            builder.getFloatAttr(tensor.getElementType(), number));
-      else
-        elements.push_back(builder.getIntegerAttr(
-            tensor.getElementType(), static_cast<int64_t>(number)));
-      return true;
-    };
-    bool fine = true;
-    if (value.json.is_array())
-      for (const Json &element : value.json)
-        fine = fine && add(element);
-    else
-      fine = add(value.json);
-    if (!fine ||
-        (value.json.is_array() &&
-         static_cast<int64_t>(elements.size()) != tensor.getNumElements()))
-      value.wrong("expected a number, or a flat list of " +
-                  std::to_string(tensor.getNumElements()) + " numbers");
-    else
-      result = ConstantOp::create(builder, location(node, "constant"),
-                                  DenseElementsAttr::get(tensor, elements));
-  } else if (tensor) {
-    node.wrong("expected a field 'value'");
-  }
-  define(outputs[0], outputs[0].json.get<std::string>(), result);
-}
-
-void GraphImporter::addNode(const JsonPlace &node) {
-  if (!node.isObject({"op", "name", "inputs", "outputs", "attributes", "type",
-                      "shape", "value", "no_grad"}))
-    return;
-  std::string op = node.text("op");
-  if (op == "constant")
-    return addConstant(node);
-
-  size_t before = problems.size();
-  SmallVector<Value> operands;
-  std::vector<JsonPlace> inputs = node.list("inputs");
-  bool complete = true;
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    operands.push_back(operand(input, /*asRef=*/op == "write" && i == 1));
-    complete = complete && operands.back();
-  }
-  SmallVector<NamedAttribute> attributes;
-  if (complete && node.has("attributes")) {
-    JsonPlace list = node.at("attributes");
-    if (!list.json.is_object())
-      list.wrong("expected an object");
-    else
-      for (auto &[key, value] : list.json.items())
-        if (Attribute a = attribute(list.at(key), op, key, operands))
-          attributes.push_back(builder.getNamedAttr(key, a));
-  }
-  if (node.flag("no_grad"))
-    attributes.push_back(
-        builder.getNamedAttr(kNoGradAttr, builder.getUnitAttr()));
-  SmallVector<Type> types;
-  if (complete && node.has("type") && !operands.empty()) {
-    if (Type element = elementType(node, node.text("type")))
-      types.push_back(
-          cast<RankedTensorType>(operands[0].getType()).clone(element));
-  } else if (node.has("type")) {
-    if (RankedTensorType tensor = type(node))
-      types.push_back(tensor);
-  }
-
-  Operation *created = nullptr;
-  if (complete && problems.size() == before && !op.empty()) {
-    std::string name = node.has("name") ? node.text("name") : op;
-    ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic &d) {
-      node.wrong(d.str());
-      return success();
-    });
-    auto result =
-        buildOp(builder, location(node, name), op, operands, attributes, types);
-    created = succeeded(result) ? *result : nullptr;
-  }
-  std::vector<JsonPlace> outputs = node.list("outputs");
-  if (created && outputs.size() > created->getNumResults())
-    node.at("outputs").wrong(
-        "expected at most " + std::to_string(created->getNumResults()) +
-        " names, but got " + std::to_string(outputs.size()));
-  for (auto [i, output] : llvm::enumerate(outputs)) {
-    if (!output.json.is_string()) {
-      output.wrong("expected a name, but got " + output.json.dump());
+/// Every declared alias has the type that its views lead to.
+void GraphImporter::checkAliases(const JsonPlace &root) {
+  Listener listener(*this, root);
+  for (BlockArgument argument : func.getArguments()) {
+    RoleAttr role = roleOfArgument(func, argument.getArgNumber());
+    auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+    if (!alias)
       continue;
-    }
-    bool exists = created && i < created->getNumResults();
-    define(output, output.json.get<std::string>(),
-           exists ? created->getResult(i) : Value());
+    RefType storage;
+    if (auto type = alias.getAs<TypeAttr>("type"))
+      storage = RefType::of(cast<RankedTensorType>(type.getValue()));
+    else if (auto index = findValue(func, alias.getAs<StringAttr>("of")))
+      storage = cast<RefType>(func.getArgument(*index).getType());
+    else
+      continue; // resolveAliases says so
+    Block scratch;
+    OpBuilder beside(builder.getContext());
+    beside.setInsertionPointToEnd(&scratch);
+    auto view = buildViews(beside, argument.getLoc(),
+                           scratch.addArgument(storage, argument.getLoc()),
+                           alias.getAs<ArrayAttr>("views"));
+    if (succeeded(view) && view->getType() != argument.getType())
+      mlir::emitError(argument.getLoc())
+          << "expected '" << role.getName().getValue()
+          << "' to have the type of its views, " << view->getType()
+          << ", but got " << argument.getType();
   }
+  (void)resolveAliases(func);
 }
 
 void GraphImporter::addOutputs(const JsonPlace &root) {
@@ -348,20 +266,20 @@ void GraphImporter::addOutputs(const JsonPlace &root) {
       place.wrong("expected a field 'value'");
       continue;
     }
-    Value value = operand(place.at("value"), /*asRef=*/false);
+    Handle *value = handle(place.at("value"));
     if (!value || name.empty())
       continue;
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Output, name);
     roles.push_back(place.flag("no_grad") ? role.withUnit("no_grad") : role);
-    results.push_back(value);
+    results.push_back(value->ref);
   }
-  if (root.list("outputs").empty())
-    root.wrong("expected at least one output");
-  func::ReturnOp::create(builder, func.getLoc(), results);
-  func.setType(builder.getFunctionType(func.getArgumentTypes(),
-                                       TypeRange(ValueRange(results))));
+  if (root.list("outputs").empty() && !changesArguments(func))
+    root.wrong("expected at least one output, or a change of an argument");
+  returnOutputs(builder, func, results);
   for (auto [i, role] : llvm::enumerate(roles))
     setRoleOfResult(func, i, role);
+  if (problems.empty())
+    demoteRefs(func);
 }
 
 OwningOpRef<ModuleOp> GraphImporter::run(const Json &json) {
@@ -384,21 +302,16 @@ OwningOpRef<ModuleOp> GraphImporter::run(const Json &json) {
   addValues(root, "inputs", RoleKind::Input);
   addValues(root, "params", RoleKind::Param);
   addValues(root, "states", RoleKind::State);
-  for (const JsonPlace &node : root.list("nodes"))
-    addNode(node);
+  checkAliases(root);
+  addNodes(root);
   addOutputs(root);
   if (!problems.empty())
     return {};
-  ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic &d) {
-    root.wrong(d.str());
-    return success();
-  });
+  Listener listener(*this, root);
   if (failed(verify(*module)))
     return {};
   return module;
 }
-
-} // namespace
 
 OwningOpRef<ModuleOp> tandem::importJsonGraph(StringRef text,
                                               const std::string &path,
@@ -410,7 +323,7 @@ OwningOpRef<ModuleOp> tandem::importJsonGraph(StringRef text,
     status = Status(json.status().code(), path + ":" + json.status().message());
     return {};
   }
-  GraphImporter importer(path, context);
+  GraphImporter importer(path, text, context);
   OwningOpRef<ModuleOp> module = importer.run(*json);
   if (module && importer.problems.empty())
     return module;

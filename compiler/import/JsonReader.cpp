@@ -2,6 +2,7 @@
 #include "compiler/import/JsonReader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <set>
 
@@ -153,4 +154,19 @@ std::optional<double> JsonPlace::number(const char *key) const {
     return std::nullopt;
   }
   return place.json.get<double>();
+}
+
+std::optional<int64_t> JsonPlace::integer() const {
+  if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t(INT64_MAX)) {
+    wrong("expected an integer of 64 bits, but got " + json.dump());
+    return std::nullopt;
+  }
+  if (json.is_number_integer())
+    return json.get<int64_t>();
+  double number = json.is_number() ? json.get<double>() : 0.5;
+  if (number != std::trunc(number) || std::abs(number) >= 0x1p63) {
+    wrong("expected an integer, but got " + json.dump());
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(number);
 }

@@ -51,6 +51,8 @@ public:
   /// A list of sizes, of at least 0.
   std::vector<int64_t> shape(const char *key) const;
   std::optional<double> number(const char *key) const;
+  /// This as an integer; reported if it is none, or is too large.
+  std::optional<int64_t> integer() const;
 
   const Json &json;
   std::string pointer;

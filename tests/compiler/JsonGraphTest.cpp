@@ -89,12 +89,16 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"uniform", "gauss", "/params/0/init: expected a 'kind'"},
       {"\"low\": -0.3, ", "", "/params/0/init: expected a field 'low'"},
       {"[\"loss\", \"s\"]", "[\"loss\", \"x\"]",
-       "/nodes/2/inputs/1: expected a state to write to"},
+       "/nodes/2: 'tandem.write' op expected a value of type "
+       "'tensor<4x8xf32>'"},
+      {"\"op\": \"write\", \"inputs\": [\"loss\", \"s\"]",
+       "\"op\": \"read\", \"inputs\": [\"s\"]", "/nodes/2: unknown op 'read'"},
+      {"[3, 8]", "[3, 0]", "/params/0: expected sizes of at least 1"},
       {"\"value\": \"loss\"", "\"value\": 3",
        "/outputs/0/value: expected the name of a value"},
       {"\"nodes\"", "\"knots\"", "/knots: unknown field 'knots'"},
       {"\"outputs\": [{\"name\": \"loss\", \"value\": \"loss\"}]",
-       "\"outputs\": []", "expected at least one output"},
+       "\"outputs\": [3]", "/outputs/0: expected an object"},
       {"\"shape\": [4, 8]}", "\"shape\": [4, 8], \"shape\": [4, 8]}",
        "key 'shape' is there twice"},
       {"[4, 8]", "[4, 8", "not JSON"},
@@ -129,15 +133,250 @@ TEST(JsonGraph, NothingIsTooStrange) {
   EXPECT_EQ(import(deep).module, "");
 }
 
-TEST(JsonGraph, TheExampleOfTheDocumentationIsRight) {
+namespace {
+
+/// A graph of these nodes over x: f32[2, 3], y: f32[3, 2], a state s: f32[2,
+/// 3].
+std::string
+graphOf(const std::string &nodes,
+        const std::string &outputs = R"({"name": "o", "value": "o"})",
+        const std::string &inputs = "") {
+  return R"({"format": "tandem-graph", "version": 1, "name": "g",
+ "inputs": [{"name": "x", "type": "f32", "shape": [2, 3]},
+            {"name": "y", "type": "f32", "shape": [3, 2]})" +
+         inputs + R"(],
+ "states": [{"name": "s", "type": "f32", "shape": [2, 3]}],
+ "nodes": [)" +
+         nodes + "],\n \"outputs\": [" + outputs + "]}";
+}
+
+void expectParts(const std::string &text,
+                 const std::vector<std::string> &parts) {
+  Outcome outcome = import(text);
+  EXPECT_EQ(outcome.message, "");
+  for (const std::string &part : parts)
+    EXPECT_NE(outcome.module.find(part), std::string::npos) << part << "\n"
+                                                            << outcome.module;
+}
+
+} // namespace
+
+TEST(JsonGraph, M01_M16_InputsAreWrittenAndNothingIsReturned) {
+  expectParts(graphOf(R"({"op": "sin", "inputs": ["x"], "outputs": ["o"]},
+                         {"op": "write", "inputs": ["o", "x"]})",
+                      ""),
+              {"%arg0: !tandem.ref<2x3xf32>", "tandem.write", "return\n",
+               "%arg1: tensor<3x2xf32>"});
+  expectProblem(
+      graphOf(R"({"op": "sin", "inputs": ["x"], "outputs": ["o"]})", ""),
+      "/: expected at least one output, or a change");
+}
+
+TEST(JsonGraph, M07_WritesThroughViewsReachTheBase) {
+  expectParts(graphOf(R"({"op": "permute", "inputs": ["x"], "outputs": ["t"],
+                  "attributes": {"permutation": [1, 0]}},
+                 {"op": "detach", "inputs": ["t"], "outputs": ["d"]},
+                 {"op": "write", "inputs": ["y", "d"]},
+                 {"op": "cos", "inputs": ["x"], "outputs": ["o"]})"),
+              {"tandem.permute %arg0 by [1, 0] : !tandem.ref<2x3xf32>",
+               "tandem.detach", "tandem.write %arg1 into"});
+}
+
+TEST(JsonGraph, M08_M11_M14_HandlesChange) {
+  expectParts(graphOf(R"({"op": "reshape", "inputs": ["x"], "outputs": ["v"],
+                  "attributes": {"shape": [6]}},
+                 {"op": "transpose_", "inputs": ["x"],
+                  "attributes": {"a": 0, "b": 1}},
+                 {"op": "set_", "inputs": ["v", "x"], "no_grad": true},
+                 {"op": "resize_", "inputs": ["y"],
+                  "attributes": {"elements": 0}},
+                 {"op": "cos", "inputs": ["v"], "outputs": ["o"]})"),
+              {"tandem.transpose_ %arg0 dims 0, 1",
+               "{tandem.no_grad} : !tandem.ref<6xf32>, !tandem.ref<3x2xf32>",
+               "tandem.resize_ %arg1 to 0"});
+}
+
+TEST(JsonGraph, M19_ACastToItsTypeIsTheArgument) {
+  expectParts(graphOf(R"({"op": "cast", "inputs": ["x"], "outputs": ["same"],
+                          "type": "f32"},
+                         {"op": "write", "inputs": ["s", "same"]})",
+                      ""),
+              {"tandem.write %arg2 into %arg0"});
+}
+
+TEST(JsonGraph, J07_M20_RegionsAndNodesSayTheirModes) {
+  expectParts(graphOf(R"({"op": "no_grad", "stream": 2, "nodes": [
+                   {"op": "sin", "inputs": ["x"], "outputs": ["a"]},
+                   {"op": "cos", "inputs": ["x"], "outputs": ["b"],
+                    "enable_grad": true},
+                   {"op": "enable_grad", "nodes": [
+                     {"op": "exp", "inputs": ["x"], "outputs": ["c"],
+                      "stream": 3}]},
+                   {"op": "abs", "inputs": ["a"], "outputs": ["d"]}]},
+                 {"op": "neg", "inputs": ["d"], "outputs": ["o"]})"),
+              {"tandem.sin %arg0 {tandem.no_grad, tandem.stream = 2 : i64}",
+               "tandem.cos %arg0 {tandem.stream = 2 : i64}",
+               "tandem.exp %arg0 {tandem.stream = 3 : i64}",
+               "{tandem.no_grad, tandem.stream = 2 : i64}", "tandem.neg %3 :"});
+}
+
+TEST(JsonGraph, A01_A02_OutputsThatAliasAreStorage) {
+  expectParts(graphOf(R"({"op": "sin", "inputs": ["x"], "outputs": ["h"]},
+                         {"op": "reshape", "inputs": ["h"], "outputs": ["v"],
+                          "attributes": {"shape": [6]}})",
+                      R"({"name": "x", "value": "x"},
+                         {"name": "h", "value": "h"},
+                         {"name": "v", "value": "v"})"),
+              {"!tandem.ref<2x3xf32>, !tandem.ref<2x3xf32>, "
+               "!tandem.ref<6xf32>\n"});
+}
+
+TEST(JsonGraph, A07_A08_AliasesAreDeclared) {
+  const char *nodes = R"({"op": "sin", "inputs": ["t"], "outputs": ["o"]})";
+  auto with = [&](const std::string &alias) {
+    return graphOf(nodes, R"({"name": "o", "value": "o"})",
+                   R"(, {"name": "t", "type": "f32", "shape": [3, 2],
+                         "alias": )" +
+                       alias + "}");
+  };
+  const char *permuted = R"("views": [{"op": "permute",
+                                       "permutation": [1, 0]}])";
+  expectParts(with(R"({"of": "x", )" + std::string(permuted) + "}"),
+              {"alias = {of = \"x\", views = [{op = \"permute\", permutation "
+               "= array<i64: 1, 0>}]}"});
+  expectParts(with(R"({"of": "b", "type": "f32", "shape": [2, 3], )" +
+                   std::string(permuted) + "}"),
+              {"alias = {of = \"b\", type = tensor<2x3xf32>"});
+  expectParts(with(R"({"of": "b", "type": "i32", "shape": [3, 2],
+                       "views": [{"op": "bitcast", "type": "f32"}]})"),
+              {"{op = \"bitcast\", type = f32}"});
+  struct Row {
+    const char *alias, *problem;
+  };
+  for (const Row &row : std::initializer_list<Row>{
+           {R"({"of": "b", "views": []})",
+            "/inputs/2: expected 't' to alias an argument or storage of a "
+            "known type, but there is no 'b'"},
+           {R"({"of": "x", "views": []})",
+            "/inputs/2: expected 't' to have the type of its views, "
+            "'!tandem.ref<2x3xf32>'"},
+           {R"({"of": "x", "views": [{"op": "sin"}]})", "/inputs/2"},
+           {R"({"of": "t", "views": []})", "it aliases itself"},
+           {R"({"views": []})", "/inputs/2/alias: expected a field 'of'"},
+           {R"({"of": "x", "views": [3]})",
+            "/inputs/2/alias/views/0: expected an object"}})
+    expectProblem(with(row.alias), row.problem);
+}
+
+TEST(JsonGraph, J16_GradientsInsideOfTheProgram) {
+  expectParts(graphOf(R"({"op": "sin", "inputs": ["x"], "outputs": ["e"]},
+                         {"op": "grad", "inputs": ["e", "x"],
+                          "outputs": ["o"]})"),
+              {"tandem.grad %0 wrt(%arg0)"});
+  expectProblem(graphOf(R"({"op": "grad", "inputs": [], "outputs": ["o"]})"),
+                "/nodes/0");
+}
+
+namespace {
+
+/// A custom_vjp of x and s, with nodes in its regions.
+std::string customOf(const std::string &forward, const std::string &backward,
+                     const std::string &rest = "") {
+  return graphOf(R"({"op": "custom_vjp", "name": "f", "inputs": ["x"],
+      "refs": ["s"], "outputs": ["o"], )" +
+                 rest + R"("forward": {"inputs": ["a"], "refs": ["r"],
+        "nodes": [{"op": "sin", "inputs": ["a"], "outputs": ["b"]})" +
+                 forward + R"(],
+        "outputs": ["b"], "saved": ["a", {"value": "b", "unchecked": true}]},
+      "backward": {"saved": ["a", "b"], "cotangents": ["dy"], "refs": ["r"],
+        "nodes": [)" +
+                 backward + R"(],
+        "gradients": ["dy"]}})");
+}
+
+} // namespace
+
+TEST(JsonGraph, B01_C09_CustomVjpDeclaresWhatItWrites) {
+  expectParts(
+      customOf("", R"({"op": "write", "inputs": ["a", "r"]})",
+               R"("first_order": true, "undefined_cotangents": true, )"),
+      {"tandem.custom_vjp \"f\"(%arg0) refs(%arg2)",
+       "backward_writes = array<i64: 0>", "first_order",
+       "unchecked = array<i64: 1>", "undefined_cotangents"});
+  expectParts(customOf(R"(, {"op": "write", "inputs": ["b", "r"]})",
+                       R"({"op": "write", "inputs": ["a", "dy"]})"),
+              {", writes = array<i64: 0>", "%arg5: !tandem.ref<2x3xf32>"});
+  std::string none = replaced(customOf("", ""), R"("gradients": ["dy"])",
+                              R"("gradients": [null])");
+  expectParts(none, {"tandem.undefined : tensor<2x3xf32>"});
+}
+
+TEST(JsonGraph, A15_EffectsOutsideOfACustomVjpAreMistakes) {
+  struct Row {
+    const char *forward, *backward, *problem;
+  };
+  for (const Row &row : std::initializer_list<Row>{
+           {R"(, {"op": "write", "inputs": ["b", "a"]})", "",
+            "/nodes/0/forward/nodes/1: writes input #0 of custom_vjp \"f\", "
+            "which is a value"},
+           {"", R"({"op": "write", "inputs": ["b", "a"]})",
+            "/nodes/0/backward/nodes/0: writes input #0 of custom_vjp \"f\", "
+            "as "
+            "the forward saved it"},
+           {R"(, {"op": "cos", "inputs": ["x"], "outputs": ["c"]})", "",
+            "/nodes/0/forward/nodes/1/inputs/0: unknown value 'x'; values are "
+            "defined before they are used, in the same region"},
+           {"", R"({"op": "cos", "inputs": ["r"], "outputs": ["dy"]})",
+            "expected names to be unique, but got 'dy' twice"},
+           {R"(, {"op": "custom_vjp", "inputs": []})", "",
+            "/nodes/0/forward/nodes/1: expected a custom_vjp not to stand"},
+           {"", R"({"op": "grad", "inputs": ["a", "a"]})",
+            "/nodes/0/backward/nodes/0: unsupported: 'grad'"}})
+    expectProblem(customOf(row.forward, row.backward), row.problem);
+  std::string text = customOf("", "");
+  expectProblem(replaced(text, R"("outputs": ["b"], "saved")",
+                         R"("outputs": ["r"], "saved")"),
+                "/nodes/0: result #0 of custom_vjp \"f\" shares storage with "
+                "ref #0");
+  expectProblem(replaced(text, R"("cotangents": ["dy"])",
+                         R"("cotangents": ["dy", "dz"])"),
+                "/nodes/0/backward: expected 1 names in 'cotangents', but got "
+                "2");
+  expectProblem(replaced(text, R"("saved": ["a", "b"])", R"("saved": ["a"])"),
+                "/nodes/0/backward: expected 2 names in 'saved', but got 1");
+  expectProblem(replaced(text, R"("backward")", R"("backwards")"),
+                "/nodes/0/backwards: unknown field");
+}
+
+TEST(JsonGraph, NodesAreAtTheirLines) {
+  mlir::MLIRContext context;
+  Status status;
+  auto module = importJsonGraph(kGraph, "tiny.json", context, status);
+  ASSERT_TRUE(module);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module->print(out, mlir::OpPrintingFlags().enableDebugInfo());
+  for (const char *part :
+       {"= loc(\"tiny.json\":8:3)", "loc(\"matmul\"(", "loc(\"write\"("})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(JsonGraph, TheExamplesOfTheDocumentationAreRight) {
   std::ifstream file(TANDEM_SOURCE_DIR "/docs/JSON_GRAPH.md");
   std::stringstream page;
   page << file.rdbuf();
   std::string text = page.str();
-  size_t begin = text.find("```json\n");
-  ASSERT_NE(begin, std::string::npos);
-  begin += 8;
-  Outcome outcome = import(text.substr(begin, text.find("```", begin) - begin));
-  EXPECT_EQ(outcome.message, "");
-  EXPECT_NE(outcome.module.find("tandem.cross_entropy"), std::string::npos);
+  const char *parts[] = {"tandem.cross_entropy", "tandem.set_",
+                         "alias = {of = \"buffer\"", "tandem.custom_vjp"};
+  size_t end = 0;
+  for (const char *part : parts) {
+    size_t begin = text.find("```json\n", end);
+    ASSERT_NE(begin, std::string::npos);
+    begin += 8;
+    end = text.find("```", begin);
+    Outcome outcome = import(text.substr(begin, end - begin));
+    EXPECT_EQ(outcome.message, "");
+    EXPECT_NE(outcome.module.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(text.find("```json\n", end), std::string::npos);
 }

@@ -1,0 +1,317 @@
+//===- JsonNodes.cpp - the nodes of JSON graphs ---------------------------===//
+#include "compiler/DemoteRefs.h"
+#include "compiler/ViewChain.h"
+#include "compiler/import/GraphImporter.h"
+#include "ir/BuildOp.h"
+
+using namespace mlir;
+using namespace tandem;
+
+//===----------------------------------------------------------------------===//
+// Grad mode and stream
+//===----------------------------------------------------------------------===//
+
+/// What a node says of itself and of the nodes in it; ends with it.
+class GraphImporter::Mode {
+public:
+  Mode(GraphImporter &importer, const JsonPlace &node)
+      : importer(importer), differentiates(importer.differentiates),
+        stream(importer.stream) {
+    bool off = node.flag("no_grad"), on = node.flag("enable_grad");
+    if (off && on)
+      node.wrong("expected one of 'no_grad' and 'enable_grad'");
+    if (off || on)
+      importer.differentiates = on;
+    if (!node.has("stream"))
+      return;
+    JsonPlace place = node.at("stream");
+    if (place.json.is_number_integer() && place.json.get<int64_t>() >= 0)
+      importer.stream = place.json.get<int64_t>();
+    else
+      place.wrong("expected a stream of at least 0, but got " +
+                  place.json.dump());
+  }
+  Mode(const Mode &) = delete;
+  ~Mode() {
+    importer.differentiates = differentiates;
+    importer.stream = stream;
+  }
+
+private:
+  GraphImporter &importer;
+  bool differentiates;
+  int64_t stream;
+};
+
+GraphImporter::Attributes GraphImporter::tags() {
+  Attributes list;
+  if (!differentiates)
+    list.push_back(builder.getNamedAttr(kNoGradAttr, builder.getUnitAttr()));
+  if (stream >= 0)
+    list.push_back(
+        builder.getNamedAttr(kStreamAttr, builder.getI64IntegerAttr(stream)));
+  return list;
+}
+
+void GraphImporter::addNodes(const JsonPlace &parent) {
+  for (const JsonPlace &node : parent.list("nodes"))
+    addNode(node);
+}
+
+void GraphImporter::addNode(const JsonPlace &node) {
+  // Ops that other phases make.
+  static constexpr StringRef others[] = {
+      "read",      "make_ref",  "yield",   "kernel",     "launch",
+      "undefined", "pass_grad", "or_zero", "accumulate", "if_defined"};
+  std::string op = node.json.is_object() ? node.text("op") : "";
+  if (op == "no_grad" || op == "enable_grad") {
+    if (!node.isObject({"op", "nodes", "stream"}))
+      return;
+    Mode mode(*this, node);
+    differentiates = op == "enable_grad";
+    return addNodes(node);
+  }
+  if (op == "custom_vjp") {
+    if (!node.isObject({"op", "name", "inputs", "refs", "outputs", "forward",
+                        "backward", "undefined_cotangents", "first_order",
+                        "no_grad", "enable_grad", "stream"}))
+      return;
+    Mode mode(*this, node);
+    return addCustomVjp(node);
+  }
+  if (!node.isObject({"op", "name", "inputs", "outputs", "attributes", "type",
+                      "shape", "value", "no_grad", "enable_grad", "stream"}))
+    return;
+  Mode mode(*this, node);
+  if (op == "constant")
+    return addConstant(node);
+  if (llvm::is_contained(others, op))
+    return node.wrong("unknown op '" + op + "'");
+  if (inRegion && op == "grad")
+    return node.wrong("unsupported: 'grad' inside of a custom_vjp");
+  if (!op.empty())
+    addOp(node, op);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
+                                   StringRef name, ValueRange operands) {
+  const Json &json = place.json;
+  if (name == "predicate" && json.is_string()) {
+    if (auto predicate = symbolizeComparePredicate(json.get<std::string>()))
+      return ComparePredicateAttr::get(builder.getContext(), *predicate);
+    place.wrong("expected eq, ne, lt, le, gt or ge, but got " + json.dump());
+    return {};
+  }
+  if (op == "pad" && name == "value" && json.is_number() && !operands.empty() &&
+      isa<RankedTensorType>(operands[0].getType())) {
+    Type element =
+        cast<RankedTensorType>(operands[0].getType()).getElementType();
+    if (isa<FloatType>(element))
+      return builder.getFloatAttr(element, json.get<double>());
+    return builder.getIntegerAttr(element, place.integer().value_or(0));
+  }
+  // The one flag that is on unless it is said to be off.
+  if (name == "count_include_pad" && json.is_boolean())
+    return builder.getBoolAttr(json.get<bool>());
+  if (json.is_boolean())
+    return json.get<bool>() ? builder.getUnitAttr() : Attribute();
+  if (json.is_number_integer())
+    return builder.getI64IntegerAttr(json.get<int64_t>());
+  if (json.is_number())
+    return builder.getF64FloatAttr(json.get<double>());
+  if (json.is_string())
+    return builder.getStringAttr(json.get<std::string>());
+  if (json.is_array()) {
+    SmallVector<int64_t> list;
+    for (const Json &element : json) {
+      if (!element.is_number_integer()) {
+        place.wrong("expected a list of integers, but got " + json.dump());
+        return {};
+      }
+      list.push_back(element.get<int64_t>());
+    }
+    return builder.getDenseI64ArrayAttr(list);
+  }
+  place.wrong("expected a number, a string, true, false or a list of integers, "
+              "but got " +
+              json.dump());
+  return {};
+}
+
+void GraphImporter::addConstant(const JsonPlace &node) {
+  RankedTensorType tensor = type(node);
+  std::vector<JsonPlace> outputs = node.list("outputs");
+  if (outputs.size() != 1 || !outputs[0].json.is_string()) {
+    node.wrong("expected one name in 'outputs'");
+    return;
+  }
+  Value result;
+  if (tensor && node.has("value")) {
+    JsonPlace value = node.at("value");
+    bool isFloat = isa<FloatType>(tensor.getElementType());
+    SmallVector<Attribute> elements;
+    auto add = [&](const Json &json) {
+      if (!json.is_number() && !json.is_boolean())
+        return false;
+      JsonPlace element(json, value.pointer, problems);
+      if (isFloat && json.is_number())
+        elements.push_back(
+            builder.getFloatAttr(tensor.getElementType(), json.get<double>()));
+      else if (isFloat)
+        elements.push_back(
+            builder.getFloatAttr(tensor.getElementType(), json.get<bool>()));
+      else
+        elements.push_back(builder.getIntegerAttr(
+            tensor.getElementType(), json.is_boolean()
+                                         ? json.get<bool>()
+                                         : element.integer().value_or(0)));
+      return true;
+    };
+    bool fine = true;
+    if (value.json.is_array())
+      for (const Json &element : value.json)
+        fine = fine && add(element);
+    else
+      fine = add(value.json);
+    if (!fine ||
+        (value.json.is_array() &&
+         static_cast<int64_t>(elements.size()) != tensor.getNumElements()))
+      value.wrong("expected a number, or a flat list of " +
+                  std::to_string(tensor.getNumElements()) + " numbers");
+    else
+      result = MakeRefOp::create(
+          builder, location(node, "constant"),
+          ConstantOp::create(builder, location(node, "constant"),
+                             DenseElementsAttr::get(tensor, elements)));
+  } else if (tensor) {
+    node.wrong("expected a field 'value'");
+  }
+  define(outputs[0], outputs[0].json.get<std::string>(), result);
+}
+
+GraphImporter::Attributes GraphImporter::attributes(const JsonPlace &node,
+                                                    StringRef op,
+                                                    ValueRange operands) {
+  Attributes attributes = tags();
+  if (!node.has("attributes"))
+    return attributes;
+  JsonPlace list = node.at("attributes");
+  if (!list.json.is_object())
+    list.wrong("expected an object");
+  else
+    for (auto &[key, value] : list.json.items())
+      if (Attribute a = attribute(list.at(key), op, key, operands)) {
+        if (StringRef(key).starts_with("tandem."))
+          list.at(key).wrong("unknown attribute '" + key + "'");
+        attributes.push_back(builder.getNamedAttr(key, a));
+      }
+  return attributes;
+}
+
+/// The types of results where they do not follow from the operands.
+bool GraphImporter::resultTypes(const JsonPlace &node, const std::string &op,
+                                ValueRange operands,
+                                SmallVectorImpl<Type> &types) {
+  if (op == "grad")
+    for (Value wrt : operands.drop_front(operands.empty() ? 0 : 1))
+      types.push_back(wrt.getType());
+  if (!node.has("type"))
+    return true;
+  if (operands.empty()) {
+    types.push_back(type(node));
+    return bool(types.back());
+  }
+  Type element = elementType(node, node.text("type"));
+  if (!element)
+    return false;
+  Type view = viewType(op, operands[0].getType(), element);
+  auto tensor = dyn_cast<RankedTensorType>(operands[0].getType());
+  types.push_back(view || !tensor ? view : Type(tensor.clone(element)));
+  if (!types.back())
+    node.wrong("expected no 'type': it follows from the operands");
+  return bool(types.back());
+}
+
+Operation *GraphImporter::build(const JsonPlace &node, const std::string &op,
+                                ValueRange operands, const Attributes &list,
+                                ArrayRef<Type> types) {
+  Listener listener(*this, node);
+  std::string name = node.has("name") ? node.text("name") : op;
+  auto made = buildOp(builder, location(node, name), op, operands, list, types);
+  return succeeded(made) ? *made : nullptr;
+}
+
+void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
+  auto info =
+      RegisteredOperationName::lookup("tandem." + op, builder.getContext());
+  bool isView = info && info->hasInterface<RefViewOpInterface>();
+  bool isHandle = op == "transpose_" || op == "set_" || op == "resize_";
+  Location loc = location(node, op);
+  std::vector<JsonPlace> inputs = node.list("inputs");
+  size_t before = problems.size();
+  SmallVector<Value> operands;
+  bool complete = true;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    Handle *value = handle(input);
+    complete = complete && value;
+    if (!value)
+      continue;
+    bool asRef = isView || isHandle || (op == "write" && i == 1);
+    operands.push_back(
+        asRef ? value->ref
+              : ReadOp::create(builder, loc, value->ref).getValue());
+  }
+  Operation *made = nullptr;
+  SmallVector<Type> types;
+  if (complete) {
+    Attributes list = attributes(node, op, operands);
+    if (resultTypes(node, op, operands, types) && problems.size() == before) {
+      // A cast to the same type hands back its argument.
+      if (op == "cast" && operands.size() == 1 && types.size() == 1 &&
+          operands[0].getType() == types[0] && list == tags()) {
+        size_t same = names.at(inputs[0].json.get<std::string>());
+        for (const JsonPlace &output : node.list("outputs"))
+          if (output.json.is_string() &&
+              !names.emplace(output.json.get<std::string>(), same).second)
+            output.wrong("expected names to be unique, but got '" +
+                         output.json.get<std::string>() + "' twice");
+        return;
+      }
+      made = build(node, op, operands, list, types);
+    }
+  }
+  if (!made)
+    return defineResults(node, {}, /*known=*/false);
+  if (isHandle) {
+    if (made->getNumResults() == 1)
+      handle(inputs[0])->ref = made->getResult(0);
+    return defineResults(node, {});
+  }
+  if (isView)
+    return defineResults(node, made->getResults());
+  SmallVector<Value> refs;
+  for (Value result : made->getResults())
+    refs.push_back(MakeRefOp::create(builder, loc, result));
+  defineResults(node, refs);
+}
+
+void GraphImporter::defineResults(const JsonPlace &node, ValueRange results,
+                                  bool known) {
+  std::vector<JsonPlace> outputs = node.list("outputs");
+  if (known && outputs.size() > results.size())
+    node.at("outputs").wrong(
+        "expected at most " + std::to_string(results.size()) +
+        " names, but got " + std::to_string(outputs.size()));
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    if (!output.json.is_string()) {
+      output.wrong("expected a name, but got " + output.json.dump());
+      continue;
+    }
+    define(output, output.json.get<std::string>(),
+           i < results.size() ? results[i] : Value());
+  }
+}
