@@ -112,3 +112,36 @@ KERNEL(times_constant) {
   for (int64_t i = begin; i < end; ++i)
     to[i] = x[i] * c[i % 4];
 }
+
+/* Elementwise, any number of items; may be in place. */
+KERNEL(add) {
+  UNUSED_SCRATCH;
+  const float *x = b[0], *y = b[1];
+  float *to = b[2];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = x[i] + y[i];
+}
+
+KERNEL(mul) {
+  UNUSED_SCRATCH;
+  const float *x = b[0], *y = b[1];
+  float *to = b[2];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = x[i] * y[i];
+}
+
+KERNEL(twice) {
+  UNUSED_SCRATCH;
+  const float *x = b[0];
+  float *to = b[1];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = 2 * x[i];
+}
+
+KERNEL(copy) {
+  UNUSED_SCRATCH;
+  const float *x = b[0];
+  float *to = b[1];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = x[i];
+}
