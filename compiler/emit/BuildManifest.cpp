@@ -260,9 +260,13 @@ Result<am::Manifest> ManifestBuilder::run() {
   // Outputs that are views are values too.
   for (const am::Program &program : manifest.programs)
     for (const am::OutputAlias &output : program.aliases)
-      if (outputs.insert(output.name).second)
-        manifest.values.push_back(
-            {am::Role::Output, output.name, output.dtype, output.shape});
+      if (outputs.insert(output.name).second) {
+        am::Value &value = manifest.values.emplace_back();
+        value.role = am::Role::Output;
+        value.name = output.name;
+        value.dtype = output.dtype;
+        value.shape = output.shape;
+      }
   return std::move(manifest);
 }
 

@@ -36,10 +36,13 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
   auto kernels = module.lookupSymbol<ModuleOp>("cpu");
   if (!kernels)
     return Status::failed("the lowered module has no kernels for 'cpu'");
-  auto object = emitSharedObject(kernels, exported, *target, options.threads);
-  if (!object)
-    return object.status();
-  writer.setObject(std::move(*object));
+  // A program that only changes handles has no code.
+  if (!exported.empty()) {
+    auto object = emitSharedObject(kernels, exported, *target, options.threads);
+    if (!object)
+      return object.status();
+    writer.setObject(std::move(*object));
+  }
   writer.setManifest(std::move(*manifest));
   std::chrono::duration<double> spent =
       std::chrono::steady_clock::now() - start;
