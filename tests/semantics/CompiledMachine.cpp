@@ -198,7 +198,10 @@ static Shape toShape(std::span<const int64_t> extents) {
 }
 
 Numbers CompiledMachine::contents(const std::string &name) {
-  return numbersOf(handle(name));
+  // A cotangent has the name of its output.
+  auto cotangent = cotangentTensors.find(name);
+  return numbersOf(cotangent != cotangentTensors.end() ? cotangent->second
+                                                       : handle(name));
 }
 Shape CompiledMachine::shape(const std::string &name) {
   return toShape(handle(name).shape());
