@@ -74,19 +74,12 @@ SmallVector<Slot> tandem::savedSlots(const JointView &view,
                                      const SavedNames &names) {
   func::FuncOp joint = view.joint;
   Builder builder(joint.getContext());
-  DenseMap<Value, StringAttr> outputs;
-  Operation *terminator = joint.getBody().front().getTerminator();
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-    if (RoleAttr role = roleOfResult(joint, i);
-        role.getKind() == RoleKind::Output && !isAliasOutput(role) &&
-        joint.getName() == "joint")
-      outputs.try_emplace(value, role.getName());
   SmallVector<Slot> slots;
   for (const auto &[value, reason] : saved) {
     RoleAttr role =
         RoleAttr::get(joint.getContext(), RoleKind::Saved, names.of(value))
             .with("reason", builder.getStringAttr(reason));
-    if (StringAttr output = outputs.lookup(value))
+    if (StringAttr output = view.outputOf(value))
       role = role.with(
           "alias",
           builder.getDictionaryAttr(

@@ -57,6 +57,9 @@ JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
       given.insert(value);
     } else if (!isAliasOutput(role)) {
       forwardResults.push_back(value);
+      // A gradient that is an output of @grad_joint is its receiver's to write.
+      if (role.getKind() == RoleKind::Output && joint.getName() == "joint")
+        outputs.try_emplace(value, role.getName());
     }
 }
 
@@ -252,8 +255,9 @@ void CutNetwork::add(Value value) {
   int64_t extra = 0;
   if (op)
     extra = (passOf(op) == "backward") + (classOf(op) == OpClass::View);
-  flow.addEdge(in, out,
-               bytesOf(value) * (view.isFree(value) ? 1 : 2) * kByte + extra);
+  // What is in memory in any case is only read.
+  bool isKept = view.isFree(value) || view.outputOf(value);
+  flow.addEdge(in, out, bytesOf(value) * (isKept ? 1 : 2) * kByte + extra);
   int64_t cost =
       op ? costOfRepeating(cast<OpResult>(value)) : MaxFlow::kUnlimited;
   if (cost > 0)

@@ -44,6 +44,12 @@ public:
   /// True if the backward gives `value`.
   bool isGiven(mlir::Value value) const { return given.contains(value); }
 
+  /// The output that the forward gives `value` as, whose storage a saved value
+  /// can share; null if there is none.
+  mlir::StringAttr outputOf(mlir::Value value) const {
+    return outputs.lookup(value);
+  }
+
   mutable mlir::func::FuncOp joint;
   /// Gradients, and what the backward writes.
   llvm::SmallVector<mlir::Value> backwardResults;
@@ -52,6 +58,7 @@ public:
 
 private:
   llvm::DenseSet<mlir::Value> backwardOnly, lost, given;
+  llvm::DenseMap<mlir::Value, mlir::StringAttr> outputs;
 };
 
 /// True if the result with this role is an output that is a view of an argument
@@ -66,10 +73,10 @@ SavedValues saveWhatBackwardUses(const JointView &view);
 /// The values that cost the least to keep and to compute again: a smallest cut
 /// between what only the forward can compute (contractions, windows, indexed
 /// ops, arguments) and what the backward needs. Counted in bytes moved: a saved
-/// value is written once and read once, an argument is read; a reduction that
-/// is made again reads its operands again, what is made again for an op that
-/// wants it in memory is written and read there, and every op that is made
-/// again costs some bytes' time. Never more bytes saved than by
+/// value is written once and read once, an argument or output is read; a
+/// reduction that is made again reads its operands again, what is made again
+/// for an op that wants it in memory is written and read there, and every op
+/// that is made again costs some bytes' time. Never more bytes saved than by
 /// saveWhatBackwardUses().
 SavedValues saveSmallestCut(const JointView &view);
 
