@@ -86,7 +86,8 @@ public:
         result.argument = static_cast<int>(*a);
         BoundArgument &argument = bound.arguments[*a];
         argument.isUpdated = true;
-        argument.isCopied = slot.inPlace && argument.group >= 0;
+        argument.isCopied =
+            slot.inPlace && (argument.group >= 0 || hasTwin(*a));
       }
     }
     for (const BoundResult &result : bound.results)
@@ -146,6 +147,16 @@ private:
           program.arguments[a].name == name)
         return static_cast<int>(a);
     return -1;
+  }
+
+  /// True if a backward has a value both as the forward and as it found it.
+  bool hasTwin(size_t index) const {
+    const Slot &slot = program.arguments[index];
+    return std::count_if(program.arguments.begin(), program.arguments.end(),
+                         [&](const Slot &other) {
+                           return other.role == slot.role &&
+                                  other.name == slot.name;
+                         }) > 1;
   }
 
   void bindGroup(int index, const artifact::Alias &alias) {
@@ -329,6 +340,7 @@ void bindProgram(BoundProgram &bound, const artifact::Manifest &manifest,
   bound.fresh.resize(results);
   bound.wantedAliases.resize(program.aliases.size());
   bound.views.resize(program.aliases.size());
+  bound.isShown.resize(program.aliases.size());
   bound.ranges.reserve(arguments + results + program.aliases.size());
 }
 

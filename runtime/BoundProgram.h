@@ -53,7 +53,8 @@ struct BoundArgument {
   bool isUpdated =
       false; ///< an update overwrites it, or its storage is resized
   bool isDonated = false; ///< a saved value that a launch overwrites
-  /// Updated in place, and declared to share memory: the program sees a copy.
+  /// Updated in place, and another argument may share its memory: the program
+  /// sees a copy.
   bool isCopied = false;
   /// A cotangent that some launch reads whether it is defined or not.
   bool isAlwaysRead = false;
@@ -124,6 +125,7 @@ struct BoundProgram {
   std::vector<Tensor> fresh;         ///< new tensors for undefined destinations
   std::vector<Tensor *> wantedAliases;
   std::vector<Tensor> views;      ///< for each alias, what it shows
+  std::vector<char> isShown;      ///< its destination shows just that already
   std::vector<Tensor> newHandles; ///< for each argument, if it changes
   std::vector<Tensor> unpacked;   ///< for each argument that hooks packed
   std::vector<std::pair<AddressRange, int>> ranges;

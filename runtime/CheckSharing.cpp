@@ -178,6 +178,9 @@ void Call::checkOverlaps() {
             static_cast<int>(program.results.size() + program.aliases.size());
   for (int e = arguments; e < end; ++e) {
     const Tensor *tensor = entryTensor(e);
+    int alias = e - arguments - static_cast<int>(program.results.size());
+    if (alias >= 0 && bound.isShown[alias])
+      continue; // nothing is written there
     if (tensor && tensor->defined()) {
       addRange(*tensor, e);
     } else if (tensor) {
@@ -207,7 +210,10 @@ void Call::checkPair(int first, int second) {
   bool firstIsArgument = first < arguments,
        secondIsArgument = second < arguments;
   if (firstIsArgument && secondIsArgument) {
-    if (!isUpdated(first) && !isUpdated(second))
+    const Slot &one = program.arguments[first];
+    const Slot &other = program.arguments[second];
+    bool isTwin = one.role == other.role && one.name == other.name;
+    if ((!isUpdated(first) && !isUpdated(second)) || isTwin)
       return;
     int group = bound.arguments[first].group;
     if (group >= 0 && group == bound.arguments[second].group)
@@ -237,6 +243,7 @@ void Call::checkPair(int first, int second) {
 /// every view is.
 void Call::findViews() {
   for (size_t i = 0; i < program.aliases.size(); ++i) {
+    bound.isShown[i] = false;
     Tensor *wanted = bound.wantedAliases[i];
     const BoundAlias &alias = bound.aliases[i];
     const Tensor *base = alias.argument >= 0 ? tensorOf(alias.argument)
@@ -264,10 +271,13 @@ void Call::findViews() {
     }
     // A destination may be the view itself; else the copy must not run over
     // what it reads.
-    if (wanted->defined() && wanted->isBacked() &&
-        !lies(*wanted, static_cast<const char *>(view->data()), layout) &&
-        shareMemory(*wanted, *view))
-      problem(called() + ", shares memory with it in other places");
+    if (wanted->defined() && wanted->isBacked()) {
+      bound.isShown[i] =
+          wanted->storage() == view->storage() &&
+          lies(*wanted, static_cast<const char *>(view->data()), layout);
+      if (!bound.isShown[i] && shareMemory(*wanted, *view))
+        problem(called() + ", shares memory with it in other places");
+    }
     bound.views[i] = std::move(*view);
   }
 }

@@ -121,7 +121,7 @@ void Call::writeDestinations() {
     const Tensor &view = bound.views[i];
     if (!wanted->defined())
       *wanted = view;
-    else if (wanted->data() != view.data() || !wanted->elements())
+    else if (!bound.isShown[i])
       (void)wanted->copyFrom(view).ok();
     const BoundAlias &alias = bound.aliases[i];
     wanted->setMade(isGradMode() && alias.isDifferentiable, alias.partOf);
