@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/DemoteRefs.h"
+#include "ir/BuildOp.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -40,6 +41,36 @@ SmallVector<Value> tandem::changedRefs(Operation *op) {
       for (int64_t position : list)
         refs.push_back(custom.getRefs()[position]);
   return refs;
+}
+
+FailureOr<Value> tandem::changeHandle(OpBuilder &builder, Location loc,
+                                      StringRef op, ValueRange operands,
+                                      ArrayRef<NamedAttribute> attributes) {
+  auto made = buildOp(builder, loc, op, operands, attributes);
+  if (failed(made))
+    return failure();
+  Operation *change = *made;
+  if (change->getNumResults() == 0)
+    return operands[0];
+  bool isView =
+      isa_and_nonnull<RefViewOpInterface>(operands[0].getDefiningOp());
+  if (!isView)
+    return change->getResult(0);
+  Operation *view;
+  auto type = cast<RefType>(change->getResult(0).getType());
+  if (auto transpose = dyn_cast<TransposeHandleOp>(change)) {
+    auto permutation = llvm::to_vector(
+        llvm::seq<int64_t>(0, static_cast<int64_t>(type.getShape().size())));
+    std::swap(permutation[transpose.getA()], permutation[transpose.getB()]);
+    view = PermuteOp::create(builder, loc, operands[0], permutation);
+  } else {
+    view = ReshapeOp::create(builder, loc, cast<SetHandleOp>(change).getY(),
+                             type.getShape());
+  }
+  for (NamedAttribute attribute : change->getDiscardableAttrs())
+    view->setAttr(attribute.getName(), attribute.getValue());
+  change->erase();
+  return view->getResult(0);
 }
 
 bool tandem::changesArguments(func::FuncOp func) {

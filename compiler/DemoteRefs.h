@@ -30,6 +30,14 @@ void demoteRefs(mlir::Block &block,
 /// declared to alias it does.
 void demoteRefs(mlir::func::FuncOp func);
 
+/// Records `transpose_`, `set_` or `resize_` on `operands` and returns the ref
+/// that the handle is then. A view of a ref is a handle that nobody outside
+/// sees: what changes is which view it is.
+mlir::FailureOr<mlir::Value>
+changeHandle(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef op,
+             mlir::ValueRange operands,
+             llvm::ArrayRef<mlir::NamedAttribute> attributes);
+
 /// True if an op of `func` changes an argument: its data, or what its handle
 /// shows.
 bool changesArguments(mlir::func::FuncOp func);

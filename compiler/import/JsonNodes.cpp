@@ -250,7 +250,7 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
       RegisteredOperationName::lookup("tandem." + op, builder.getContext());
   bool isView = info && info->hasInterface<RefViewOpInterface>();
   bool isHandle = op == "transpose_" || op == "set_" || op == "resize_";
-  Location loc = location(node, op);
+  Location loc = location(node, node.has("name") ? node.text("name") : op);
   std::vector<JsonPlace> inputs = node.list("inputs");
   size_t before = problems.size();
   SmallVector<Value> operands;
@@ -281,16 +281,18 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
                          output.json.get<std::string>() + "' twice");
         return;
       }
+      if (isHandle) {
+        Listener listener(*this, node);
+        auto now = changeHandle(builder, loc, op, operands, list);
+        if (succeeded(now))
+          handle(inputs[0])->ref = *now;
+        return defineResults(node, {}, succeeded(now));
+      }
       made = build(node, op, operands, list, types);
     }
   }
   if (!made)
     return defineResults(node, {}, /*known=*/false);
-  if (isHandle) {
-    if (made->getNumResults() == 1)
-      handle(inputs[0])->ref = made->getResult(0);
-    return defineResults(node, {});
-  }
   if (isView)
     return defineResults(node, made->getResults());
   SmallVector<Value> refs;

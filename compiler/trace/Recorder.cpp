@@ -170,13 +170,12 @@ void Recorder::recordHandle(StringRef op, const Tensor &target,
     refs.push_back(refOf(operand));
   SmallVector<NamedAttribute> all(attributes);
   llvm::append_range(all, tags());
-  auto created = buildOp(builder, location(where, op), op, refs, all);
-  if (failed(created) || (*created)->getNumResults() == 0)
+  auto now = changeHandle(builder, location(where, op), op, refs, all);
+  if (failed(now))
     return;
   // The same handle: every copy of the tensor names the new ref.
-  Value now = (*created)->getResult(0);
-  tensors[target.id()].ref = now;
-  tensors[target.id()].type = cast<RefType>(now.getType());
+  tensors[target.id()].ref = *now;
+  tensors[target.id()].type = cast<RefType>(now->getType());
 }
 
 Value Recorder::read(const Tensor &tensor, Location loc) {

@@ -166,6 +166,30 @@ TEST(TraceMutation, M09_ViewsTakenBeforeKeepTheirShape) {
       << text;
 }
 
+TEST(TraceMutation, M09_HandlesThatAreViewsBecomeOtherViews) {
+  Trace trace("m");
+  Tensor x = trace.input("x", {2, 3}), y = trace.input("y", {4});
+  Tensor v = x.detach(), w = x.view({6});
+  {
+    NoGradScope off = trace.noGrad();
+    v.transpose_(0, 1);
+    w.set_(y);
+  }
+  EXPECT_EQ(v.shape(), (Shape{3, 2}));
+  w.transpose_(0, 0); // of w alone, not of y
+  w.fill_(1.0);
+  v.fill_(2.0);
+  std::string text = textOf(trace);
+  EXPECT_FALSE(contains(text, "tandem.transpose_")) << text;
+  EXPECT_FALSE(contains(text, "tandem.set_")) << text;
+  EXPECT_TRUE(contains(linesWith(text, "tandem.reshape %arg1"),
+                       "{tandem.no_grad} : !tandem.ref<4xf32>"))
+      << text;
+  EXPECT_TRUE(contains(linesWith(text, "tandem.permute"),
+                       "!tandem.ref<2x3xf32> -> !tandem.ref<3x2xf32>"))
+      << text;
+}
+
 TEST(TraceMutation, M11_SetMakesAHandleShowOtherStorage) {
   Trace trace("m");
   Tensor x = trace.input("x", {4}), y = trace.input("y", {2, 2});
