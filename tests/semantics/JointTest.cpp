@@ -535,3 +535,32 @@ TEST_P(Joint, J22_TheTypeOfAGradient) {
                        }}),
               "'input \"x\"' requires grad");
 }
+
+TEST_P(Joint, J13_AnOpWithoutAGradient) {
+  // On the way to a gradient that is wanted, and elsewhere.
+  for (bool isOnTheWay : {true, false}) {
+    std::string from = isOnTheWay ? "%x" : "%c";
+    std::string text =
+        graph(kX + ", " + argument("%c", "input \"c\""), output("o"),
+              "%h = tandem.cast " + from +
+                  R"( : tensor<2xf32> to tensor<2xf16>
+    %b = tandem.bitcast %h : tensor<2xf16> -> tensor<2xbf16>
+    %f = tandem.cast %b : tensor<2xbf16> to tensor<2xf32>
+    %o = tandem.mul %f, %x : tensor<2xf32>
+    return %o : tensor<2xf32>)");
+    std::string error =
+        errorOf({text.c_str(), [isOnTheWay](Trace &t) {
+                   Tensor x = input(t);
+                   Tensor c = t.input("c", {2});
+                   Tensor h = cast(isOnTheWay ? x : c, DType::F16);
+                   t.output("o", cast(h.bitcast(DType::BF16), DType::F32) * x);
+                 }});
+    if (!isOnTheWay) {
+      EXPECT_EQ(error, "");
+      continue;
+    }
+    EXPECT_PART(error, "joint");
+    EXPECT_PART(error, "'tandem.bitcast' op has no gradient");
+    EXPECT_PART(error, "'input \"x\"'");
+  }
+}
