@@ -194,9 +194,11 @@ LogicalResult Functionalizer::visit(Operation *op) {
     return success();
   }
   if (auto make = dyn_cast<MakeRefOp>(op)) {
-    StorageState *storage =
-        views.addStorage(cast<RankedTensorType>(make.getValue().getType()),
-                         make.getValue(), op->getLoc());
+    Value value = make.getValue();
+    if (make->hasAttr(kNoGradAttr) && tracked.contains(value))
+      value = DetachOp::create(builder, op->getLoc(), value);
+    StorageState *storage = views.addStorage(
+        cast<RankedTensorType>(value.getType()), value, op->getLoc());
     bind(make.getRef(), storage->whole);
     return success();
   }

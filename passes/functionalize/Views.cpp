@@ -154,6 +154,36 @@ View *Views::withoutBitcasts(View *view) {
                 view->type.clone(source->type.getElementType()), view->loc);
 }
 
+static std::vector<double> positionsOf(const View *view);
+
+/// The value of a whole storage, `base`, with the elements of `view` in it;
+/// null if two of these are one in storage, or if their type is another.
+static Value scatterByPosition(OpBuilder &b, Location loc, const View *view,
+                               Value elements, Value base) {
+  auto type = cast<RankedTensorType>(base.getType());
+  if (type.getElementType() != view->type.getElementType())
+    return {};
+  SmallVector<int64_t> from(type.getNumElements());
+  std::iota(from.begin(), from.end(), 0);
+  for (auto [i, position] : llvm::enumerate(positionsOf(view))) {
+    auto &source = from[static_cast<size_t>(position)];
+    if (source >= type.getNumElements())
+      return {};
+    source = type.getNumElements() + static_cast<int64_t>(i);
+  }
+  auto flat = [&](Value value) -> Value {
+    int64_t size = cast<RankedTensorType>(value.getType()).getNumElements();
+    return ReshapeOp::create(b, loc, value, ArrayRef<int64_t>{size});
+  };
+  Value both =
+      ConcatOp::create(b, loc, ValueRange{flat(base), flat(elements)}, 0);
+  auto indexType = RankedTensorType::get(type.getNumElements(), b.getI64Type());
+  Value indices = ConstantOp::create(
+      b, loc, DenseIntElementsAttr::get(indexType, ArrayRef<int64_t>(from)));
+  return ReshapeOp::create(b, loc, TakeOp::create(b, loc, both, indices),
+                           type.getShape());
+}
+
 Value Views::scatter(View *view, Value value, Location loc, View *&culprit,
                      SmallVectorImpl<std::pair<View *, Value>> &written) {
   written.push_back({view, value});
@@ -170,8 +200,15 @@ Value Views::scatter(View *view, Value value, Location loc, View *&culprit,
     value = cast<RefViewOpInterface>(op).scatterInto(builder, loc, base, value);
     op->erase();
     if (!value) {
+      // Its elements overlap, but those that are written need not.
       culprit = view;
-      return {};
+      auto [shown, elements] = written.front();
+      written.resize(1);
+      value = scatterByPosition(builder, loc, shown, elements,
+                                read(view->storage->whole));
+      if (value)
+        written.push_back({view->storage->whole, value});
+      return value;
     }
     written.push_back({view->source, value});
   }

@@ -130,3 +130,38 @@ module @hidden attributes {tandem.phase = "capture"} {
     return
   }
 }
+
+// -----
+
+// A view of repeated elements cannot be written, but one that shows each of
+// them once can: the elements go to their positions in the storage.
+// CHECK-LABEL: module @part_of_overlap
+module @part_of_overlap attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x">},
+      %v: tensor<1x2xf32> {tandem.role = #tandem.role<input "v">}) {
+    // CHECK: %[[BOTH:.*]] = tandem.concat
+    // CHECK: %[[FROM:.*]] = tandem.constant dense<[2, 3]> : tensor<2xi64>
+    // CHECK: %[[NEW:.*]] = tandem.take %[[BOTH]], %[[FROM]]
+    // CHECK: %[[X:.*]] = tandem.reshape %[[NEW]] to [2]
+    // CHECK: return %[[X]]
+    %both = tandem.broadcast %x to [2, 2] along [1] : !tandem.ref<2xf32> -> !tandem.ref<2x2xf32>
+    %row = tandem.slice %both from [0, 0] to [1, 2] step [1, 1] : !tandem.ref<2x2xf32> -> !tandem.ref<1x2xf32>
+    tandem.write %v into %row : tensor<1x2xf32>, !tandem.ref<1x2xf32>
+    return
+  }
+}
+
+// -----
+
+// J02: storage that is made in a no-grad region starts without a gradient.
+// CHECK-LABEL: module @made_in_no_grad
+module @made_in_no_grad attributes {tandem.phase = "capture"} {
+  func.func @graph(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (!tandem.ref<2xf32> {tandem.role = #tandem.role<output "o">}) {
+    // CHECK: %[[O:.*]] = tandem.detach
+    // CHECK: return %[[O]]
+    %r = tandem.make_ref %w {tandem.no_grad} : tensor<2xf32>
+    return %r : !tandem.ref<2xf32>
+  }
+}
