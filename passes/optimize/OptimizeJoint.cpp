@@ -9,6 +9,7 @@
 #include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
+#include "passes/autodiff/Definedness.h"
 #include "passes/optimize/Simplify.h"
 
 #include "ir/Ops.h"
@@ -49,6 +50,7 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
   /// Folding can make ops equal and merging can make them foldable; the second
   /// round finds the rest.
   LogicalResult simplify(func::FuncOp func) {
+    SmallVector<ArrayAttr> conditions = conditionsOf(func);
     OpPassManager merge(func::FuncOp::getOperationName());
     merge.addPass(createCSEPass());
     for (int round = 0; round < 2; ++round) {
@@ -56,8 +58,30 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
       if (failed(runPipeline(merge, func)))
         return failure();
     }
+    keepConditions(func, conditions);
     eraseDeadOps(func);
     return success();
+  }
+
+  /// When each result is defined.
+  SmallVector<ArrayAttr> conditionsOf(func::FuncOp func) {
+    Definedness definedness(func);
+    SmallVector<ArrayAttr> conditions;
+    for (Value value : func.getBody().front().getTerminator()->getOperands())
+      conditions.push_back(definedness.of(value));
+    return conditions;
+  }
+
+  /// A gradient that folds to a constant is undefined where it was before.
+  void keepConditions(func::FuncOp func, ArrayRef<ArrayAttr> before) {
+    Operation *terminator = func.getBody().front().getTerminator();
+    OpBuilder builder(terminator);
+    for (auto [i, after] : llvm::enumerate(conditionsOf(func)))
+      if (after != before[i] &&
+          isDifferentiableType(terminator->getOperand(i).getType()))
+        terminator->setOperand(
+            i, OrZeroOp::create(builder, terminator->getOperand(i).getLoc(),
+                                terminator->getOperand(i), before[i]));
   }
 
   void tag(func::FuncOp joint) {

@@ -71,3 +71,30 @@ module @no_grad attributes {tandem.phase = "joint"} {
     return %y, %z : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// J04: a gradient that folds to zeros stays undefined where it was.
+// CHECK-LABEL: module @undefined
+module @undefined attributes {tandem.phase = "joint"} {
+  func.func @joint(
+      %x: tensor<2xf32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
+      %a: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "a">},
+      %b: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "b">})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<2xf32> {tandem.role = #tandem.role<output "b">},
+          tensor<2xf32> {tandem.role = #tandem.role<grad of "x">}) {
+    // CHECK: %[[ZERO:.*]] = tandem.constant {{.*}} dense<0.000000e+00>
+    // CHECK: %[[G:.*]] = tandem.or_zero %[[ZERO]] needs {{\[\[}}"b"]]
+    // CHECK: return {{.*}}, %[[G]]
+    %never = tandem.constant {tandem.pass = "backward"} dense<false> : tensor<2xi1>
+    %zero = tandem.constant {tandem.pass = "backward"} dense<0.0> : tensor<2xf32>
+    %g = tandem.select %never, %b, %zero {tandem.pass = "backward"} : tensor<2xi1>, tensor<2xf32>
+    return %x, %x, %g : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  }
+  func.func @evaluate(%x: tensor<2xf32> {tandem.role = #tandem.role<param "x" {requires_grad}>})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<2xf32> {tandem.role = #tandem.role<output "b">}) {
+    return %x, %x : tensor<2xf32>, tensor<2xf32>
+  }
+}
