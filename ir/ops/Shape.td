@@ -129,7 +129,7 @@ def AsStridedOp : CompositeOp<"as_strided", [InferTypeOpAdaptor,
   }];
 }
 
-def BitcastOp : Tandem_PureOp<"bitcast", [RefusesGradient,
+def BitcastOp : Tandem_PureOp<"bitcast", [NotDifferentiable,
     DeclareOpInterfaceMethods<PointwiseOpInterface>,
     DeclareOpInterfaceMethods<RefViewOpInterface>,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,

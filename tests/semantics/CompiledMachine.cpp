@@ -85,8 +85,6 @@ void CompiledMachine::set(const std::string &name, const Numbers &numbers) {
   }
   Status status = model.set(name, tensor);
   EXPECT_TRUE(status.ok()) << status.message();
-  if (auto stored = model.get(name))
-    tensors[name] = *stored;
 }
 
 void CompiledMachine::setStorage(const std::string &name,
@@ -145,8 +143,6 @@ std::string CompiledMachine::forward() {
   for (const artifact::Slot &slot : program->results)
     if (slot.role == Role::Output)
       destinations.push_back({slot.name, &results[slot.name]});
-  for (const artifact::OutputAlias &alias : program->aliases)
-    destinations.push_back({alias.name, &results[alias.name]});
   auto made = model.forward(inputsOf(*program, tensors), destinations);
   if (!made)
     return made.status().message();

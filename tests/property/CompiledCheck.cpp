@@ -1,0 +1,196 @@
+//===- CompiledCheck.cpp - compiled code, against the oracle --------------===//
+#include "tests/property/Check.h"
+
+#include "ir/Signature.h"
+#include "tests/semantics/Harness.h"
+
+#include <cmath>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::property;
+
+/// The machine and the reference round alike, but for the functions of libm.
+static constexpr double kTolerance = 1e-8;
+
+namespace {
+
+/// One program in the runtime.
+class Call {
+public:
+  Call(const Recipe &recipe, func::FuncOp captured)
+      : recipe(recipe), values(valuesOf(recipe, captured)),
+        oracle(captured, values) {
+    for (unsigned i = 0; i < values.size(); ++i)
+      names.push_back(roleOfArgument(captured, i).getName().str());
+  }
+
+  /// What is wrong, or "".
+  std::string run(test::CompiledMachine &machine);
+
+private:
+  std::string same(const std::string &what, const Array &expected,
+                   const std::vector<double> &got) const;
+  std::string compareForward(test::CompiledMachine &machine);
+  std::string compareBackward(test::CompiledMachine &machine);
+
+  const Recipe &recipe;
+  std::vector<Array> values;
+  Oracle oracle;
+  std::vector<std::string> names;
+};
+
+} // namespace
+
+std::string Call::same(const std::string &what, const Array &expected,
+                       const std::vector<double> &got) const {
+  bool isSame = expected.data.size() == got.size();
+  for (int64_t i = 0; isSame && i < expected.size(); ++i)
+    isSame = std::abs(expected[i] - got[i]) <=
+             kTolerance * (1 + std::abs(expected[i]) + oracle.largest);
+  if (isSame)
+    return "";
+  std::string text = what + "\nexpected ";
+  for (double x : expected.data)
+    text += std::to_string(x) + " ";
+  text += "\ngot      ";
+  for (double x : got)
+    text += std::to_string(x) + " ";
+  return text;
+}
+
+std::string Call::compareForward(test::CompiledMachine &machine) {
+  for (auto [i, output] : llvm::enumerate(oracle.outputs)) {
+    std::string name = "o" + std::to_string(i);
+    if (std::string problem = same("run: an output has another value\n" + name,
+                                   output.value, machine.outputs[name]);
+        !problem.empty())
+      return problem;
+    for (unsigned k = 0; k < names.size() && output.ref; ++k)
+      if (output.ref->storage == oracle.atEnd[k].storage &&
+          !machine.share(name, names[k]))
+        return "run: an output does not share the storage of an argument\n" +
+               name + ", " + names[k];
+    for (size_t k = 0; k < i && output.ref; ++k) {
+      const auto &other = oracle.outputs[k].ref;
+      if (other && other->storage == output.ref->storage &&
+          other->positions.data == output.ref->positions.data &&
+          !machine.share(name, "o" + std::to_string(k)))
+        return "run: outputs do not share their storage\n" + name;
+    }
+  }
+  return "";
+}
+
+/// What the handles of the arguments show; params and states are the model's.
+static Array shown(const Oracle &oracle, unsigned i) {
+  Array result(oracle.atEnd[i].positions.shape);
+  Numbers now = oracle.show(oracle.atEnd[i]);
+  for (int64_t k = 0; k < result.size(); ++k)
+    result[k] = now.data[k].value;
+  return result;
+}
+
+std::string Call::compareBackward(test::CompiledMachine &machine) {
+  for (unsigned i = 0; i < names.size(); ++i) {
+    auto it = machine.gradients.find(names[i]);
+    bool isDefined = it != machine.gradients.end();
+    if (!isDefined && oracle.isReached(i))
+      return "run: a gradient is undefined\n" + names[i];
+    if (isDefined && !(oracle.defined >> i & 1))
+      return "run: a gradient is defined that no cotangent reaches\n" +
+             names[i];
+    if (isDefined)
+      if (std::string problem =
+              same("run: a gradient has another value\n" + names[i],
+                   oracle.gradient(i), it->second);
+          !problem.empty())
+        return problem;
+  }
+  return "";
+}
+
+std::string Call::run(test::CompiledMachine &machine) {
+  for (unsigned i = 0; i < names.size(); ++i) {
+    machine.set(names[i], values[i].data);
+    // Params and states are the model's.
+    if (auto tensor = machine.model.get(names[i]))
+      machine.tensors[names[i]] = *tensor;
+  }
+  if (std::string error = machine.forward(); !error.empty())
+    return "run: the forward fails\n" + error;
+  auto compareContents = [&](const std::string &when) -> std::string {
+    for (unsigned i = 0; i < names.size(); ++i)
+      if (std::string problem =
+              same("run: a handle shows something else after the " + when +
+                       "\n" + names[i],
+                   shown(oracle, i), machine.contents(names[i]));
+          !problem.empty())
+        return problem;
+    return "";
+  };
+  for (std::string problem :
+       {compareContents("forward"), compareForward(machine)})
+    if (!problem.empty())
+      return problem;
+  const artifact::Program *backward =
+      machine.model.manifest().findProgram("backward");
+  if (!backward)
+    return "";
+  std::map<std::string, Array> cotangents;
+  test::NamedNumbers given;
+  for (const artifact::Slot &slot : backward->arguments)
+    if (slot.role == artifact::Role::Cotangent)
+      cotangents[slot.name] = cotangentOf(recipe, slot.name, slot.shape);
+  dropSome(recipe, cotangents);
+  for (auto &[name, value] : cotangents)
+    given[name] = value.data;
+  oracle.backward(cotangents);
+  if (oracle.isAmbiguous)
+    return "";
+  if (std::string error = machine.backward(given, {}); !error.empty())
+    return "run: the backward fails\n" + error;
+  for (std::string problem :
+       {compareContents("backward"), compareBackward(machine)})
+    if (!problem.empty())
+      return problem;
+  return "";
+}
+
+Verdict property::checkCompiled(const Recipe &recipe, MLIRContext &context) {
+  Verdict verdict = check(recipe, context);
+  if (verdict.kind != Verdict::Agrees)
+    return verdict;
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    diagnostics += diagnostic.str() + "\n";
+    return success();
+  });
+  auto captured = build(recipe, context);
+  auto module = cast<ModuleOp>(captured.get()->clone());
+  OwningOpRef<ModuleOp> owner(module);
+  CompileOptions options;
+  options.threads = 1;
+  std::vector<PhaseTime> times;
+  auto fail = [&](const std::string &problem) {
+    return Verdict{Verdict::Fails, problem.substr(0, problem.find('\n')),
+                   problem + "\n" + diagnostics};
+  };
+  if (Status status = runPhases(module, options, times); !status)
+    return fail("it cannot be compiled\n" + status.message());
+  auto writer = emitArtifact(module, options, times);
+  if (!writer)
+    return fail("it cannot be emitted\n" + writer.status().message());
+  std::string path =
+      testing::TempDir() + "property-" + std::to_string(getpid()) + ".tdm";
+  if (Status status = writer->write(path); !status)
+    return fail("its artifact cannot be written\n" + status.message());
+  auto machine = test::CompiledMachine::load(path);
+  std::remove(path.c_str());
+  if (!machine)
+    return fail("its artifact cannot be loaded");
+  std::string problem =
+      Call(recipe, captured->lookupSymbol<func::FuncOp>("graph")).run(*machine);
+  return problem.empty() ? Verdict{} : fail(problem);
+}
