@@ -33,14 +33,17 @@ JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
   auto roles = llvm::map_range(block.getArguments(), [&](BlockArgument a) {
     return std::make_pair(a, roleOfArgument(joint, a.getArgNumber()));
   });
-  llvm::StringSet<> updated;
+  // Arguments that show parts of another one have no updates of their own;
+  // those that show parts of storage that is no argument have.
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
     if (RoleAttr role = roleOfResult(joint, i);
         role.getKind() == RoleKind::Update)
-      updated.insert(role.getName());
+      written.insert(role.getName());
   for (auto [argument, role] : roles)
-    if (updated.contains(role.getName()) || role.has("resize"))
+    if (role.has("resize")) {
+      written.insert(role.getName());
       written.insert(storageOf(role));
+    }
   for (auto [argument, role] : roles)
     if (isBackward(role))
       backwardOnly.insert(argument);

@@ -150,3 +150,31 @@ module @freed attributes {tandem.phase = "functionalize"} {
     return %o : tensor<4xf32>
   }
 }
+
+// -----
+
+// A08, A09: who shows part of a written argument does not keep its value; who
+// shows another part of the storage that both are declared to share does.
+// CHECK-LABEL: module @parts
+module @parts attributes {tandem.phase = "functionalize"} {
+  // CHECK: func.func @forward(
+  // CHECK-SAME: saved "part"
+  // CHECK-NOT: saved
+  // CHECK: func.func @backward(%{{[a-z0-9]+}}: tensor<2xf32> {tandem.role = #tandem.role<input "other"
+  // CHECK: func.func @evaluate
+  func.func @graph(
+      %x: tensor<4xf32> {tandem.role = #tandem.role<input "x">},
+      %part: tensor<2xf32> {tandem.role = #tandem.role<input "part" {alias = {of = "x", views = [{op = "slice", starts = array<i64: 0>, limits = array<i64: 2>, strides = array<i64: 1>}]}}>},
+      %other: tensor<2xf32> {tandem.role = #tandem.role<input "other" {alias = {of = "base", type = tensor<4xf32>, views = [{op = "slice", starts = array<i64: 0>, limits = array<i64: 2>, strides = array<i64: 1>}]}}>},
+      %half: tensor<2xf32> {tandem.role = #tandem.role<input "half" {alias = {of = "base", type = tensor<4xf32>, views = [{op = "slice", starts = array<i64: 2>, limits = array<i64: 4>, strides = array<i64: 1>}]}}>},
+      %w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">},
+          tensor<4xf32> {tandem.role = #tandem.role<update of "x">},
+          tensor<2xf32> {tandem.role = #tandem.role<update of "half">}) {
+    %n = tandem.exp %x : tensor<4xf32>
+    %m = tandem.exp %half : tensor<2xf32>
+    %0 = tandem.mul %w, %part : tensor<2xf32>
+    %o = tandem.mul %0, %other : tensor<2xf32>
+    return %o, %n, %m : tensor<2xf32>, tensor<4xf32>, tensor<2xf32>
+  }
+}
