@@ -50,6 +50,21 @@ struct FoldSplatView : OpInterfaceRewritePattern<ViewOpInterface> {
 
 } // namespace
 
+/// Constants that folding made or moved have no place in the model; they get
+/// that of their first use.
+static void placeConstants(func::FuncOp func) {
+  for (Operation &op : llvm::reverse(func.getBody().front())) {
+    if (!isa<UnknownLoc>(op.getLoc()))
+      continue;
+    Operation *first = nullptr;
+    for (Operation *user : op.getUsers())
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    if (first)
+      op.setLoc(first->getLoc());
+  }
+}
+
 void tandem::simplifyOps(func::FuncOp func) {
   MLIRContext *context = func.getContext();
   RewritePatternSet patterns(context);
@@ -64,4 +79,5 @@ void tandem::simplifyOps(func::FuncOp func) {
   // about the meaning.
   (void)applyPatternsGreedily(func, std::move(patterns), config);
   eraseDeadOps(func);
+  placeConstants(func);
 }
