@@ -206,9 +206,14 @@ Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
     slots.push_back(std::move(*slot));
     return Status::success();
   };
-  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
-    if (Status s = add(roleOfArgument(func, i), type, program.arguments); !s)
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    RoleAttr role = roleOfArgument(func, i);
+    // Whose storage a saved value is, is said where it is saved.
+    if (role.getKind() == RoleKind::Saved)
+      role = role.without("alias");
+    if (Status s = add(role, type, program.arguments); !s)
       return s;
+  }
   for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
     if (Status s = add(roleOfResult(func, i), type, program.results); !s)
       return s;
