@@ -280,9 +280,14 @@ LogicalResult GradientEngine::build(bool allowsEffects) {
     StringRef name = op->getName().stripDialect();
     Location loc =
         NameLoc::get(builder.getStringAttr("grad of " + name), op->getLoc());
+    Operation *last = end->getPrevNode();
     EnginePullback pullback(*this, builder, loc, op);
     ok &= succeeded(cast<DifferentiableOpInterface>(op).pullback(pullback)) &&
           pullback.ok;
+    // A backward runs where its forward does.
+    if (Attribute stream = op->getAttr(kStreamAttr))
+      while ((last = last->getNextNode()) != end)
+        last->setAttr(kStreamAttr, stream);
   }
   return success(ok);
 }

@@ -17,7 +17,8 @@ using namespace tandem;
 
 /// 'input "x"' or 'value #1', for messages.
 static std::string nameOf(func::FuncOp func, GradOp op, unsigned i) {
-  if (auto argument = dyn_cast<BlockArgument>(op.getWrt()[i]))
+  auto argument = dyn_cast<BlockArgument>(op.getWrt()[i]);
+  if (argument && argument.getOwner() == &func.getBody().front())
     if (RoleAttr role = roleOfArgument(func, argument.getArgNumber()))
       return "'" + role.str() + "'";
   return "value #" + std::to_string(i);
@@ -65,7 +66,8 @@ static LogicalResult expand(func::FuncOp func, GradOp op) {
 
 LogicalResult tandem::expandGrads(func::FuncOp func) {
   // In order: a gradient of a gradient finds the inner one done.
-  SmallVector<GradOp> grads(func.getOps<GradOp>());
+  SmallVector<GradOp> grads;
+  func.walk([&](GradOp op) { grads.push_back(op); });
   if (grads.empty())
     return success();
   for (GradOp op : grads)
