@@ -164,6 +164,56 @@ TEST(Update, OneStep) {
   EXPECT_NEAR(step("adamw:lr=0.1,weight_decay=0.5"), 0.95 - 0.1, 1e-6);
 }
 
+// A step with writes of both passes: the backward finds what the forward wrote
+// of s, and reads w as it was; the update finds what the backward wrote of w.
+TEST_P(Programs, B01_B05_StepPassesWritesOn) {
+  TestModule t(R"(
+    module attributes {tandem.phase = "functionalize", tandem.optimizer = "sgd:lr=0.5"} {
+      func.func @graph(
+          %w: tensor<f64> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+          %s: tensor<f64> {tandem.role = #tandem.role<state "s">})
+          -> (tensor<f64> {tandem.role = #tandem.role<output "loss">},
+              tensor<f64> {tandem.role = #tandem.role<update of "s">}) {
+        %y = tandem.custom_vjp "f" (%w) forward {
+        ^bb0(%a: tensor<f64>):
+          %b = tandem.mul %a, %a : tensor<f64>
+          tandem.yield %b : tensor<f64>
+        } backward {
+        ^bb0(%dy: tensor<f64>, %w2: tensor<f64>, %s2: tensor<f64>):
+          %ten = tandem.constant dense<10.0> : tensor<f64>
+          %0 = tandem.mul %w2, %ten : tensor<f64>
+          %1 = tandem.mul %s2, %ten : tensor<f64>
+          tandem.yield %dy, %0, %1 : tensor<f64>, tensor<f64>, tensor<f64>
+        } {outputs = 1, saved = 0, differentiable = 1, states = [{name = "w", written}, {name = "s", written}]}
+          : (tensor<f64>), () -> tensor<f64>
+        %e = tandem.mul %y, %w : tensor<f64>
+        %one = tandem.constant dense<1.0> : tensor<f64>
+        %n = tandem.add %s, %one : tensor<f64>
+        return %e, %n : tensor<f64>, tensor<f64>
+      }
+    })");
+  ASSERT_TRUE(t.module) << t.diagnostics;
+  ASSERT_TRUE(runPasses(*t.module, "tandem-build-joint,tandem-optimize-joint,"
+                                   "tandem-partition-joint{kind=" +
+                                       std::string(GetParam()) + "}"))
+      << t.diagnostics;
+  auto step = t.function("step");
+  Memory memory;
+  memory.at(RoleKind::Param, &t.context, "w") = array({}, {3});
+  memory.at(RoleKind::State, &t.context, "s") = array({}, {4});
+  memory.at(RoleKind::State, &t.context, "sgd.lr") = array({}, {0.5});
+  memory.run(step);
+  // g(w) = y + dy with dy = w, as the op's own backward passes it on: 9 + 3.
+  EXPECT_EQ(memory.at(RoleKind::Update, &t.context, "w")[0], 30 - 0.5 * 12);
+  EXPECT_EQ(memory.at(RoleKind::Update, &t.context, "s")[0], 50);
+  EXPECT_EQ(step.getNumResults(), 3u);
+  for (unsigned i = 0; i < 3; ++i)
+    EXPECT_FALSE(roleOfResult(step, i).has("pass"));
+  // w is what the forward saw in the backward, too.
+  auto backward = t.function("backward");
+  EXPECT_TRUE(findArgument(backward, RoleKind::Saved, "w"));
+}
+
 //===----------------------------------------------------------------------===//
 // The cut, and long graphs
 //===----------------------------------------------------------------------===//
