@@ -189,6 +189,41 @@ TEST_P(SecondOrder, J14_J15_EqualsDifferences) {
   }
 }
 
+// The backward keeps cos(x) alone; its gradient needs x, which the forward
+// overwrites: the forward saves it for grad_forward.
+TEST_P(SecondOrder, J14_WhatOnlyTheSecondNeeds) {
+  TestModule t(R"(
+    module attributes {tandem.phase = "functionalize", tandem.loss = "y"} {
+      func.func @graph(
+          %x: tensor<f64> {tandem.role = #tandem.role<input "x" {requires_grad}>})
+          -> (tensor<f64> {tandem.role = #tandem.role<output "y">},
+              tensor<f64> {tandem.role = #tandem.role<output "c">},
+              tensor<f64> {tandem.role = #tandem.role<update of "x">}) {
+        %y = tandem.sin %x : tensor<f64>
+        %c = tandem.cos %x : tensor<f64>
+        %n = tandem.pass_grad %x, %c : tensor<f64>
+        return %y, %c, %n : tensor<f64>, tensor<f64>, tensor<f64>
+      }
+    })");
+  ASSERT_TRUE(t.module) << t.diagnostics;
+  ASSERT_TRUE(runPasses(*t.module, pipeline(GetParam()))) << t.diagnostics;
+  EXPECT_FALSE(findArgument(t.function("backward"), RoleKind::Saved, "x"));
+  EXPECT_TRUE(findArgument(t.function("grad_forward"), RoleKind::Saved, "x"));
+  Memory memory;
+  memory.at(RoleKind::Input, &t.context, "x") = array({}, {0.7});
+  memory.at(RoleKind::Cotangent, &t.context, "y") = array({}, {2});
+  memory.at(RoleKind::Cotangent, &t.context, "grad of x") = array({}, {1});
+  memory.run(t.function("forward"));
+  memory.at(RoleKind::Input, &t.context, "x") = array({}, {100});
+  memory.run(t.function("backward"));
+  auto grad = RoleAttr::get(&t.context, RoleKind::Grad, "x");
+  EXPECT_NEAR(memory.at(grad)[0], 2 * std::cos(0.7), 1e-15);
+  memory.run(t.function("grad_forward"));
+  EXPECT_NEAR(memory.at(grad)[0], 2 * std::cos(0.7), 1e-15);
+  memory.run(t.function("grad_backward"));
+  EXPECT_NEAR(memory.at(grad)[0], -2 * std::sin(0.7), 1e-15);
+}
+
 // x^3: 3x^2, 6x, and 6 by gradients inside of the program.
 TEST_P(SecondOrder, J14_J16_Cube) {
   TestModule t(R"(
