@@ -57,6 +57,8 @@ private:
   LogicalResult describeHandles();
   LogicalResult addOutputs();
   LogicalResult describeSharing();
+  LogicalResult checkStrides(const Result &result, const View *base,
+                             const std::string &name);
   void addUpdates();
   LogicalResult checkPrivateStates();
   void finish();
@@ -300,15 +302,28 @@ LogicalResult GraphFunctionalizer::describeHandles() {
           << " shows a part of, and no argument the whole";
       ok = false;
     }
+    bool isInput = role.getKind() == RoleKind::Input;
+    if (!isInput && role.has("resize")) {
+      storage->resize->emitOpError()
+          << "changes the size of the storage of " << argument.str()
+          << ", which is the model's; expected that of an input";
+      ok = false;
+    }
     if (handle.now == handle.before)
       continue;
+    Operation *change = handle.set ? handle.set : handle.transpose;
+    if (!isInput) {
+      change->emitOpError() << "changes the handle of " << argument.str()
+                            << ", which is the model's; expected an input";
+      ok = false;
+      continue;
+    }
     if (handle.now->storage == handle.before->storage &&
         isSourceOf(handle.before, handle.now)) {
       role = role.with(
           "metadata", aliasOf("of", role.getName(), handle.before, handle.now));
       continue;
     }
-    Operation *change = handle.set ? handle.set : handle.transpose;
     if (role.has("requires_grad") && handle.visibleWrite) {
       auto error = change->emitOpError()
                    << "changes the storage of " << argument.str()
@@ -327,6 +342,13 @@ LogicalResult GraphFunctionalizer::describeHandles() {
     if (!other) {
       change->emitOpError() << "gives " << argument.str()
                             << " storage that no other argument has";
+      ok = false;
+      continue;
+    }
+    if (!stridesBetween(other->view, handle.now)) {
+      change->emitOpError()
+          << "gives " << argument.str() << " a view of " << other->str()
+          << " whose elements are not at equal distances in storage";
       ok = false;
       continue;
     }
@@ -359,6 +381,20 @@ LogicalResult GraphFunctionalizer::addOutputs() {
   return success(ok && succeeded(describeSharing()));
 }
 
+/// An output that shares storage is a handle: shape and strides.
+LogicalResult GraphFunctionalizer::checkStrides(const Result &result,
+                                                const View *base,
+                                                const std::string &name) {
+  if (stridesBetween(base, result.view))
+    return success();
+  auto error = func.emitError()
+               << "'" << result.role.str() << "' is a view of " << name
+               << " whose elements are not at equal distances in storage; "
+                  "return a copy";
+  error.attachNote(result.view->loc) << "the view is made here";
+  return failure();
+}
+
 /// Outputs that are refs share the storage of an argument, or of each other.
 LogicalResult GraphFunctionalizer::describeSharing() {
   bool ok = true;
@@ -376,6 +412,7 @@ LogicalResult GraphFunctionalizer::describeSharing() {
       result.role =
           result.role.with("alias", aliasOf("of", argument->role.getName(),
                                             argument->view, result.view));
+      ok &= succeeded(checkStrides(result, argument->view, argument->str()));
       continue;
     }
     const Result *base = nullptr;
@@ -392,6 +429,8 @@ LogicalResult GraphFunctionalizer::describeSharing() {
       result.role =
           result.role.with("alias", aliasOf("output", base->role.getName(),
                                             base->view, result.view));
+      ok &= succeeded(
+          checkStrides(result, base->view, "'" + base->role.str() + "'"));
       continue;
     }
     for (const Result &other : results) {

@@ -252,6 +252,86 @@ ArrayAttr tandem::stepsBetween(const View *base, const View *view) {
   return ArrayAttr::get(context, steps);
 }
 
+/// The strides with which `to` shows the row-major elements of `from`; nothing
+/// if there are none. Dimensions of `from` that are one run of memory are taken
+/// together, last first, and each run is divided among dimensions of `to`.
+static std::optional<SmallVector<int64_t>>
+reshapeStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> strides,
+               ArrayRef<int64_t> to) {
+  SmallVector<int64_t> result(to.size(), 0);
+  size_t next = to.size();
+  int64_t run = 1, base = 0;
+  for (size_t d = from.size(); d-- > 0;) {
+    if (from[d] == 1)
+      continue;
+    if (run == 1)
+      base = strides[d];
+    run *= from[d];
+    size_t before = d;
+    while (before > 0 && from[before - 1] == 1)
+      --before;
+    if (before > 0 && strides[before - 1] == run * base)
+      continue;
+    int64_t given = 1;
+    while (next > 0 && given < run) {
+      result[--next] = given * base;
+      given *= to[next];
+    }
+    if (given != run)
+      return std::nullopt;
+    run = 1;
+  }
+  return result;
+}
+
+std::optional<SmallVector<int64_t>> tandem::stridesBetween(const View *base,
+                                                           const View *view) {
+  SmallVector<int64_t> result;
+  if (view == base) {
+    int64_t step = 1;
+    for (int64_t size : llvm::reverse(view->type.getShape())) {
+      result.push_back(step);
+      step *= size;
+    }
+    std::reverse(result.begin(), result.end());
+    return result;
+  }
+  auto strides = stridesBetween(base, view->source);
+  if (!strides)
+    return std::nullopt;
+  ArrayRef<int64_t> from = view->source->type.getShape();
+  auto list = [&](StringRef name) {
+    return view->attributes.getAs<DenseI64ArrayAttr>(name).asArrayRef();
+  };
+  StringRef op = view->op.getValue();
+  if (op == ReshapeOp::getOperationName())
+    return reshapeStrides(from, *strides, view->type.getShape());
+  if (op == AsStridedOp::getOperationName()) {
+    auto flat =
+        reshapeStrides(from, *strides, view->source->type.getNumElements());
+    if (!flat)
+      return std::nullopt;
+    for (int64_t stride : list("strides"))
+      result.push_back(stride * flat->front());
+    return result;
+  }
+  if (op == PermuteOp::getOperationName()) {
+    for (int64_t d : list("permutation"))
+      result.push_back((*strides)[d]);
+    return result;
+  }
+  if (op == BroadcastOp::getOperationName()) {
+    result.assign(view->type.getRank(), 0);
+    for (auto [i, d] : llvm::enumerate(list("dims")))
+      result[d] = from[i] == view->type.getDimSize(d) ? (*strides)[i] : 0;
+    return result;
+  }
+  if (op == SliceOp::getOperationName())
+    for (auto [stride, step] : llvm::zip_equal(*strides, list("strides")))
+      stride *= step;
+  return strides;
+}
+
 StringAttr tandem::partOf(const View *view) {
   for (; view->source; view = view->source)
     if (auto whole = view->attributes.getAs<StringAttr>(kPartOfAttr))

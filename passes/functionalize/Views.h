@@ -15,6 +15,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 
 namespace tandem {
 
@@ -111,6 +112,10 @@ bool isSourceOf(const View *base, const View *view);
 /// The steps from `base` to `view`, for a role: dictionaries with `op` and its
 /// attributes.
 mlir::ArrayAttr stepsBetween(const View *base, const View *view);
+/// The distances in memory between neighbours of `view` along each dimension,
+/// if `base`, of which it is a view, is dense; nothing if they are not equal.
+std::optional<llvm::SmallVector<int64_t>> stridesBetween(const View *base,
+                                                         const View *view);
 /// The op that made `view` together with others ("split"); null if none did.
 mlir::StringAttr partOf(const View *view);
 /// True if the elements of the views may have one in common.

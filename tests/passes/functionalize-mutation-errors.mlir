@@ -122,3 +122,47 @@ module @a12 attributes {tandem.phase = "capture"} {
     return
   }
 }
+
+// -----
+
+// A01: what is handed back has strides.
+module @a01_no_strides attributes {tandem.phase = "capture"} {
+  // expected-error@+1 {{'output "o"' is a view of 'input "x"' (argument #0) whose elements are not at equal distances in storage; return a copy}}
+  func.func @graph(%x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x">})
+      -> (!tandem.ref<4xf32> {tandem.role = #tandem.role<output "o">}) {
+    %both = tandem.broadcast %x to [2, 2] along [1] : !tandem.ref<2xf32> -> !tandem.ref<2x2xf32>
+    // expected-note@+1 {{the view is made here}}
+    %flat = tandem.reshape %both to [4] : !tandem.ref<2x2xf32> -> !tandem.ref<4xf32>
+    return %flat : !tandem.ref<4xf32>
+  }
+}
+
+// -----
+
+// M11: so does what a handle shows.
+module @m11_no_strides attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %x: !tandem.ref<6xf32> {tandem.role = #tandem.role<input "x">},
+      %y: !tandem.ref<2x3xf32> {tandem.role = #tandem.role<input "y">}) {
+    %t = tandem.permute %y by [1, 0] : !tandem.ref<2x3xf32> -> !tandem.ref<3x2xf32>
+    %flat = tandem.reshape %t to [6] : !tandem.ref<3x2xf32> -> !tandem.ref<6xf32>
+    // expected-error@+1 {{'tandem.set_' op gives 'input "x"' (argument #0) a view of 'input "y"' (argument #1) whose elements are not at equal distances in storage}}
+    %z = tandem.set_ %x to %flat {tandem.no_grad} : !tandem.ref<6xf32>, !tandem.ref<6xf32>
+    return
+  }
+}
+
+// -----
+
+// M08, M14: the handles of params and states are the model's.
+module @handles_of_the_model attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %w: !tandem.ref<2x3xf32> {tandem.role = #tandem.role<param "w">},
+      %s: !tandem.ref<2xf32> {tandem.role = #tandem.role<state "s">}) {
+    // expected-error@+1 {{'tandem.transpose_' op changes the handle of 'param "w"' (argument #0), which is the model's; expected an input}}
+    %t = tandem.transpose_ %w dims 0, 1 : !tandem.ref<2x3xf32> -> !tandem.ref<3x2xf32>
+    // expected-error@+1 {{'tandem.resize_' op changes the size of the storage of 'state "s"' (argument #1), which is the model's; expected that of an input}}
+    tandem.resize_ %s to 0 : !tandem.ref<2xf32>
+    return
+  }
+}
