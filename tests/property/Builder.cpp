@@ -22,7 +22,8 @@ ProgramBuilder::ProgramBuilder(func::FuncOp func)
     RoleAttr role = roleOfArgument(func, index);
     isLeafParam.push_back(role.getKind() == RoleKind::Param &&
                           role.has("requires_grad"));
-    refs.push_back({argument, index, false, false, true});
+    isInput.push_back(role.getKind() == RoleKind::Input);
+    refs.push_back({argument, index, index, false, false, true});
   }
 }
 
@@ -44,7 +45,7 @@ void ProgramBuilder::add(const Step &step) {
     return write(choice);
   case Action::NewStorage: {
     Value value = make<MakeRefOp>(tensor(choice[0]));
-    refs.push_back({value, -1, isNoGrad, false, true});
+    refs.push_back({value, -1, -1, false, false, true});
     return;
   }
   case Action::ToggleNoGrad:
@@ -172,7 +173,8 @@ void ProgramBuilder::write(const Choice &choice) {
 void ProgramBuilder::transpose(const Choice &choice) {
   std::vector<Ref *> handles;
   for (Ref &ref : refs)
-    if (ref.isHandle && tensorType(ref.value).getRank() > 1)
+    if (ref.isHandle && tensorType(ref.value).getRank() > 1 &&
+        (ref.handle < 0 || isInput[ref.handle] || choice[3] % 8 == 7))
       handles.push_back(&ref);
   if (handles.empty())
     return;
@@ -187,7 +189,8 @@ void ProgramBuilder::set(const Choice &choice) {
   std::vector<Ref *> handles;
   std::vector<Ref> shown;
   for (Ref &ref : refs) {
-    if (ref.isHandle && isa<BlockArgument>(ref.value))
+    if (ref.isHandle && ref.handle >= 0 &&
+        (isInput[ref.handle] || choice[3] % 8 == 7))
       handles.push_back(&ref);
     if (ref.root >= 0 && !ref.isHidden && !ref.overlaps)
       shown.push_back(ref);

@@ -27,6 +27,7 @@ private:
   struct Ref {
     mlir::Value value;
     int root;      ///< the argument whose storage it shows; -1: made here
+    int handle;    ///< the argument whose handle it is, where it is one
     bool isHidden; ///< through a detach, or made in a no-grad region
     bool overlaps; ///< its elements, in storage
     bool isHandle;
@@ -64,7 +65,7 @@ private:
   std::vector<Ref> refs;
   std::vector<mlir::Value> tensors;
   std::vector<mlir::Value> outputs;
-  std::vector<bool> isLeafParam; ///< by argument
+  std::vector<bool> isLeafParam, isInput; ///< by argument
   bool isNoGrad = false;
 };
 

@@ -69,6 +69,10 @@ static std::string nameOf(Mistake mistake) {
     return "a param that is written visibly";
   case Mistake::SetAndWrite:
     return "set_ and a visible write";
+  case Mistake::NoStrides:
+    return "an output without strides";
+  case Mistake::ModelHandle:
+    return "a change of a handle of the model";
   case Mistake::OutputOverlap:
     return "outputs that overlap";
   }
@@ -79,6 +83,10 @@ static std::string nameOf(Mistake mistake) {
 static std::optional<Mistake> classify(StringRef diagnostics) {
   if (diagnostics.contains("whose elements overlap in storage"))
     return Mistake::Overlap;
+  if (diagnostics.contains("not at equal distances"))
+    return Mistake::NoStrides;
+  if (diagnostics.contains("which is the model's"))
+    return Mistake::ModelHandle;
   if (diagnostics.contains("which requires grad and is written by"))
     return Mistake::SetAndWrite;
   if (diagnostics.contains("overlap in storage that no output"))

@@ -70,9 +70,15 @@ Oracle::Oracle(func::FuncOp func, const std::vector<Array> &arguments)
     outputs.push_back(output);
   }
   findOutputOverlaps();
+  findStrides();
   for (unsigned i : leafWritten)
     (isSameLeaf(i) ? allowed : required).insert(Mistake::LeafWritten);
   for (unsigned i = 0; i < arguments.size(); ++i) {
+    bool isMoved = atEnd[i].storage != atCall[i].storage ||
+                   atEnd[i].positions.shape != atCall[i].positions.shape ||
+                   atEnd[i].positions.data != atCall[i].positions.data;
+    if (roleOfArgument(func, i).getKind() != RoleKind::Input)
+      (isMoved ? required : allowed).insert(Mistake::ModelHandle);
     if (atEnd[i].storage == atCall[i].storage || handleWrites[i].empty() ||
         !roleOfArgument(func, i).has("requires_grad"))
       continue;
@@ -89,6 +95,39 @@ void Oracle::findOutputOverlaps() {
       if (&a < &b && a.ref && b.ref && a.ref->storage == b.ref->storage &&
           a.ref->storage >= static_cast<int>(atCall.size()))
         allowed.insert(Mistake::OutputOverlap);
+}
+
+/// True if the elements are at equal distances along each dimension.
+static bool hasStrides(const Array &positions) {
+  bool result = true;
+  reference::forEachIndex(positions.shape, [&](ArrayRef<int64_t> index) {
+    double position = positions[0];
+    for (size_t d = 0; d < index.size(); ++d) {
+      SmallVector<int64_t> unit(index.size(), 0);
+      if (index[d] == 0)
+        continue;
+      unit[d] = 1;
+      position +=
+          static_cast<double>(index[d]) * (positions(unit) - positions[0]);
+    }
+    result &= position == positions(index);
+  });
+  return result;
+}
+
+/// What a call hands back has strides. On the way to it there may be something
+/// that has none.
+void Oracle::findStrides() {
+  auto look = [&](const RealRef &ref) {
+    bool isArgument = ref.storage < static_cast<int>(atCall.size());
+    bool isDue = isArgument && !hasStrides(ref.positions);
+    (isDue ? required : allowed).insert(Mistake::NoStrides);
+  };
+  for (const Output &output : outputs)
+    if (output.ref)
+      look(*output.ref);
+  for (const RealRef &ref : atEnd)
+    look(ref);
 }
 
 void Oracle::run(Block &block, bool isPlain) {

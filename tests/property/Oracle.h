@@ -32,6 +32,8 @@ enum class Mistake {
   Overlap,      ///< a write through a view whose elements overlap
   LeafWritten,  ///< a param that requires grad is written visibly
   SetAndWrite,  ///< set_ and a visible write of what requires grad
+  NoStrides,    ///< an output or handle that no strides can show
+  ModelHandle,  ///< the handle of a param or state changes
   OutputOverlap ///< outputs overlap in storage that nothing shows whole
 };
 
@@ -129,6 +131,7 @@ private:
   void runCustomBackward(Custom &custom);
   void makeView(mlir::Operation *op, bool isHidden);
   void findOutputOverlaps();
+  void findStrides();
 
   Numbers read(const RealRef &ref, bool isHidden) const;
   std::optional<Number> elementwise(mlir::Operation *op,

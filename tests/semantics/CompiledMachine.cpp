@@ -143,6 +143,8 @@ std::string CompiledMachine::forward() {
   for (const artifact::Slot &slot : program->results)
     if (slot.role == Role::Output)
       destinations.push_back({slot.name, &results[slot.name]});
+  for (const artifact::OutputAlias &alias : program->aliases)
+    destinations.push_back({alias.name, &results[alias.name]});
   auto made = model.forward(inputsOf(*program, tensors), destinations);
   if (!made)
     return made.status().message();
