@@ -444,6 +444,10 @@ static Status checkCopy(const tdm_tensor *tensor, const void *data,
                              ? "expected a tensor on device 'cpu' but got '" +
                                    toString(own.device()) + "'"
                              : "expected a tensor but got an empty handle");
+  if (!own.isBacked())
+    return Status::usage(
+        "expected a tensor with elements but its storage has " +
+        std::to_string(own.storage()->bytes()) + " bytes");
   if (bytes != static_cast<size_t>(own.bytes()))
     return Status::usage("expected " + std::to_string(own.bytes()) +
                          " bytes for " + describe(own.dtype(), own.shape()) +

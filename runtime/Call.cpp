@@ -163,7 +163,7 @@ bool Call::matchUndefined(const Argument &input) {
     const artifact::Value *value = core.manifest().findValue(input.name);
     return isUndefined && value && value->requiresGrad;
   }
-  if (!takes || !core.manifest().findOutput(input.name))
+  if (!takes || bound.source->source || !core.manifest().findOutput(input.name))
     return false;
   if (!isUndefined)
     problem("output '" + std::string(input.name) +

@@ -3,10 +3,10 @@
 // Counts every allocation of the program: operator new is replaced here, and
 // the linker sends malloc and its relatives through the wrappers below. After
 // the first call, training by steps, training by forward, backward and update,
-// and evaluation with strided inputs make none.
+// evaluation with strided inputs, and a program that mutates make none.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/runtime/TestModel.h"
+#include "tests/runtime/Maker.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -104,6 +104,72 @@ TEST_F(Allocation, DroppedContextsAndStridedInputsAllocateNothing) {
   pred = *strided.view(std::vector<int64_t>{8}, std::vector<int64_t>{2});
   EXPECT_EQ(
       countAfterFirst([&] { return model.forward(inputs, outputs).ok(); }), 0);
+}
+
+/// Views of inputs and outputs, saved outputs, undefined cotangents, donation,
+/// changed handles: all of one model.
+Maker mutating() {
+  Maker m;
+  artifact::Slot *slot = nullptr;
+  m.value(Role::Input, "x", {2, 3});
+  m.value(Role::Input, "y", {6}).requiresGrad = true;
+  m.value(Role::Output, "o", {6});
+  m.value(Role::Output, "q", {6});
+  m.value(Role::Output, "t", {3, 2});
+  m.value(Role::Output, "rows", {3, 2});
+  m.program("forward");
+  int64_t inX = m.argument(Role::Input, "x", {2, 3}, &slot);
+  slot->metadata = aliasOf("x", {View::permute({1, 0}), View::permute({1, 0})});
+  int64_t inY = m.argument(Role::Input, "y", {6});
+  int64_t o = m.result(Role::Output, "o", {6});
+  int64_t q = m.result(Role::Output, "q", {6});
+  int64_t p = m.result(Role::Saved, "p", {6});
+  m.result(Role::Saved, "o.0", {6}, &slot);
+  m.manifest.programs.back().buffers.pop_back();
+  slot->alias = aliasOfOutput("o");
+  m.update("x", {2, 3});
+  m.launch("mul", {inX, inY}, o, 6);
+  m.launch("mul", {inY, inY}, q, 6);
+  m.launch("copy", {inX}, p, 6);
+  m.launch("increment", {inX}, inX, 6);
+  m.alias("t", {3, 2}, aliasOf("x", {View::permute({1, 0})}));
+  m.alias("rows", {3, 2}, aliasOfOutput("o", {View::reshape({3, 2})}));
+  m.program("backward");
+  int64_t co = m.argument(Role::Cotangent, "o", {6});
+  int64_t cq = m.argument(Role::Cotangent, "q", {6});
+  p = m.argument(Role::Saved, "p", {6});
+  int64_t was = m.argument(Role::Saved, "o.0", {6});
+  int64_t g = m.result(Role::Grad, "y", {6});
+  int64_t part = m.arena(24);
+  m.launch("add", {p, was}, p, 6).needs = {{"o"}};
+  m.launch("mul", {p, co}, part, 6).needs = {{"o"}};
+  artifact::Launch &sum = m.launch("add", {part, cq}, g, 6);
+  sum.choices.resize(3);
+  sum.choices[0].when = {{"o"}, {"q"}};
+  sum.choices[1].when = {{"o"}};
+  sum.choices[1].copy = 0;
+  sum.choices[2].when = {{"q"}};
+  sum.choices[2].copy = 1;
+  m.manifest.programs.back().results[0].needs = {{"o", "q"}};
+  return m;
+}
+
+TEST_F(Allocation, C04_MutationAllocatesNothing) {
+  Model mutates = mutating().load();
+  Tensor a = filled({2, 3}), b = filled({6}), ct = filled({6});
+  Tensor o, q, t, rows, g;
+  std::vector<Argument> in = {{"x", &a}, {"y", &b}};
+  std::vector<Destination> out = {
+      {"o", &o}, {"q", &q}, {"t", &t}, {"rows", &rows}};
+  std::vector<Argument> one = {{"o", &ct}}, other = {{"q", &ct}};
+  std::vector<Destination> to = {{"y", &g}};
+  EXPECT_EQ(countAfterFirst([&] {
+              Result<Context> context = mutates.forward(in, out);
+              return context &&
+                     mutates.backward(*context, one, to, {true, false}) &&
+                     mutates.backward(*context, other, to);
+            }),
+            0);
 }
 
 } // namespace

@@ -171,6 +171,138 @@ static void test_dlpack(void) {
   tdm_tensor_free(back);
 }
 
+/* Handles of one storage, and what grad mode knows of a handle. */
+static void test_storage(void) {
+  const int64_t shape[] = {2, 3}, turned[] = {3, 2}, steps[] = {1, 3};
+  tdm_tensor *x = NULL, *view = NULL, *detached = NULL;
+  CHECK(tdm_tensor_zeros(TDM_F32, 2, shape, &x) == TDM_OK);
+  CHECK(tdm_tensor_view(x, 2, turned, steps, 0, &view) == TDM_OK);
+  CHECK_FAILS(tdm_tensor_view(x, 2, turned, NULL, 0, &detached), TDM_USAGE,
+              "strides");
+  CHECK_FAILS(tdm_tensor_view(x, 2, turned, steps, 99, &detached), TDM_USAGE,
+              "within the storage");
+  ((float *)tdm_tensor_data(x))[1] = 7;
+  CHECK(((float *)tdm_tensor_data(view))[1] == 7);
+  CHECK(tdm_tensor_version(view) == tdm_tensor_version(x));
+  tdm_tensor_mark_written(view);
+  CHECK(tdm_tensor_version(x) == 1);
+  CHECK(!tdm_tensor_requires_grad(x) && tdm_tensor_is_leaf(x));
+  CHECK(tdm_tensor_set_requires_grad(x, 1) == TDM_OK);
+  CHECK(tdm_tensor_requires_grad(x) && !tdm_tensor_requires_grad(view));
+  CHECK(tdm_tensor_detach(x, &detached) == TDM_OK);
+  CHECK(!tdm_tensor_requires_grad(detached));
+  CHECK(tdm_tensor_data(detached) == tdm_tensor_data(x));
+  CHECK(tdm_tensor_part_of(x) == NULL);
+  CHECK(tdm_tensor_resize_storage(view, 0) == TDM_OK);
+  CHECK(tdm_tensor_data(x) == NULL && tdm_tensor_rank(x) == 2);
+  float values[6];
+  CHECK_FAILS(tdm_tensor_read(x, values, sizeof values), TDM_USAGE, "0 bytes");
+  CHECK_FAILS(tdm_tensor_write(x, values, sizeof values), TDM_USAGE, "0 bytes");
+  CHECK(tdm_tensor_resize_storage(view, 6) == TDM_OK);
+  CHECK(tdm_tensor_data(x) != NULL);
+  CHECK_FAILS(tdm_tensor_resize_storage(NULL, 6), TDM_USAGE, "tensor");
+  CHECK(tdm_tensor_assign(detached, view) == TDM_OK);
+  CHECK(tdm_tensor_shape(detached)[0] == 3);
+  CHECK_FAILS(tdm_tensor_set_requires_grad(NULL, 1), TDM_USAGE, "tensor");
+  CHECK(!tdm_tensor_requires_grad(NULL) && !tdm_tensor_is_leaf(NULL));
+  CHECK(tdm_tensor_version(NULL) == 0 && tdm_tensor_part_of(NULL) == NULL);
+  tdm_tensor_free(x);
+  tdm_tensor_free(view);
+  tdm_tensor_free(detached);
+}
+
+/* C12: saved values go through these. */
+struct packs {
+  int packed, unpacked, released, fails;
+};
+
+static tdm_status pack(void *user, const char *name, const tdm_tensor *value,
+                       void **packed) {
+  tdm_tensor *kept = NULL;
+  if (strcmp(name, "r") != 0 && strcmp(name, "x") != 0)
+    return TDM_FAILED;
+  ++((struct packs *)user)->packed;
+  if (tdm_tensor_detach(value, &kept) != TDM_OK)
+    return TDM_FAILED;
+  *packed = kept;
+  return TDM_OK;
+}
+
+static tdm_status unpack(void *user, const char *name, void *packed,
+                         tdm_tensor *value) {
+  struct packs *packs = user;
+  (void)name;
+  ++packs->unpacked;
+  return packs->fails ? TDM_FAILED : tdm_tensor_assign(value, packed);
+}
+
+static void release(void *user, void *packed) {
+  ++((struct packs *)user)->released;
+  tdm_tensor_free(packed);
+}
+
+static void test_contexts(tdm_model *model) {
+  tdm_tensor *x = NULL, *y = NULL, *one = NULL, *g = NULL;
+  float one_value = 1, plain[3], hooked[3];
+  CHECK(tdm_tensor_wrap(xs, TDM_F32, 2, x_shape, NULL, &x) == TDM_OK);
+  CHECK(tdm_tensor_wrap(ys, TDM_F32, 1, y_shape, NULL, &y) == TDM_OK);
+  CHECK(tdm_tensor_zeros(TDM_F32, 0, NULL, &one) == TDM_OK);
+  CHECK(tdm_tensor_write(one, &one_value, sizeof one_value) == TDM_OK);
+  CHECK(tdm_tensor_empty(&g) == TDM_OK);
+  tdm_argument in[] = {{"x", x}, {"y", y}}, ct[] = {{"loss", one}};
+  tdm_argument none[] = {{"loss", NULL}}, grads[] = {{"w", g}};
+  tdm_context *context = NULL, *graph = NULL;
+
+  /* J04: nothing is defined, so no gradient is. */
+  CHECK(tdm_forward(model, in, 2, NULL, 0, &context) == TDM_OK);
+  CHECK(tdm_backward(model, context, ct, 1, grads, 1, TDM_RETAIN_GRAPH) ==
+        TDM_OK);
+  CHECK(tdm_tensor_read(g, plain, sizeof plain) == TDM_OK);
+  CHECK(!tdm_tensor_requires_grad(g));
+  CHECK(tdm_backward(model, context, none, 1, grads, 1, TDM_RETAIN_GRAPH) ==
+        TDM_OK);
+  CHECK(tdm_tensor_rank(g) == -1);
+  CHECK(tdm_backward(model, context, NULL, 0, grads, 1, TDM_RETAIN_GRAPH) ==
+        TDM_OK);
+  CHECK_FAILS(tdm_backward_graph(model, context, ct, 1, grads, 1, 0, &graph),
+              TDM_UNSUPPORTED, "--order=2");
+  CHECK_FAILS(tdm_backward_graph(model, context, ct, 1, grads, 1, 0, NULL),
+              TDM_USAGE, "graph");
+  CHECK(graph == NULL);
+
+  struct packs packs = {0, 0, 0, 0};
+  tdm_saved_hooks hooks = {&packs, pack, unpack, release};
+  tdm_saved_hooks half = {&packs, pack, NULL, NULL};
+  CHECK_FAILS(tdm_forward_with_hooks(model, in, 2, NULL, 0, &half, &context),
+              TDM_USAGE, "hook");
+  CHECK(tdm_forward_with_hooks(model, in, 2, NULL, 0, &hooks, &context) ==
+        TDM_OK);
+  CHECK(packs.packed == 2 && packs.unpacked == 0);
+  CHECK(tdm_backward(model, context, ct, 1, grads, 1, 0) == TDM_OK);
+  CHECK(packs.unpacked == 2 && packs.released == 2);
+  CHECK(tdm_tensor_read(g, hooked, sizeof hooked) == TDM_OK);
+  CHECK(memcmp(plain, hooked, sizeof plain) == 0);
+  packs.fails = 1;
+  CHECK(tdm_forward_with_hooks(model, in, 2, NULL, 0, &hooks, &context) ==
+        TDM_OK);
+  CHECK_FAILS(tdm_backward(model, context, ct, 1, grads, 1, TDM_RETAIN_GRAPH),
+              TDM_FAILED, "the unpack hook failed");
+  CHECK_FAILS(tdm_backward(model, context, ct, 1, grads, 1, 0), TDM_USAGE,
+              "an earlier backward failed");
+  CHECK(packs.released == 4);
+
+  /* J18: the artifact has no gradient of x. */
+  CHECK(tdm_tensor_set_requires_grad(x, 1) == TDM_OK);
+  CHECK_FAILS(tdm_forward(model, in, 2, NULL, 0, &context), TDM_USAGE,
+              "input 'x' (index 0) requires grad");
+  CHECK(tdm_forward(model, in, 2, NULL, 0, NULL) == TDM_OK);
+  tdm_context_free(context);
+  tdm_tensor_free(x);
+  tdm_tensor_free(y);
+  tdm_tensor_free(one);
+  tdm_tensor_free(g);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3)
     return 2;
@@ -186,6 +318,8 @@ int main(int argc, char **argv) {
   test_training(a, b);
   test_parameters(a, argv[2]);
   test_dlpack();
+  test_storage();
+  test_contexts(a);
   tdm_memory memory;
   CHECK(tdm_memory_use(a, &memory) == TDM_OK);
   CHECK(memory.planned_bytes == 512 && memory.peak_bytes > 0);

@@ -37,6 +37,13 @@ int main(int argc, char **argv) {
       std::fprintf(stderr, "loss %g, bias %g\n", *loss.data<float>(), bias);
       return 1;
     }
+    tdm::Tensor view = x.view({3, 8}, {1, 3}), copy = x.detach();
+    uint64_t version = x.version();
+    view.markWritten();
+    if (copy.version() != version + 1 || view.strides()[1] != 3 ||
+        !copy.setRequiresGrad().requiresGrad() || !copy.isLeaf() ||
+        !loss.requiresGrad() || loss.isLeaf())
+      return 1;
     model.step({{"x", y}}, {});
   } catch (const tdm::Error &error) {
     // The last step is wrong in three ways, and says so.
