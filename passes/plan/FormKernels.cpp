@@ -4,6 +4,7 @@
 #include "passes/plan/Units.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tandem;

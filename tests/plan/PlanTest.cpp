@@ -197,11 +197,12 @@ unsigned checkAllPairs(func::FuncOp func) {
   for (size_t i = 0; i < lives.size(); ++i)
     for (size_t j = i + 1; j < lives.size(); ++j) {
       const Life &x = lives[i], &y = lives[j];
-      if (x & y)
-        EXPECT_TRUE(x.overwrittenBy == y.first || y.overwrittenBy == x.first)
-            << "[" << x.begin << ", " << x.end << ") in kernels " << x.first
-            << ".." << x.last << " and [" << y.begin << ", " << y.end
-            << ") in kernels " << y.first << ".." << y.last;
+      if (!(x & y))
+        continue;
+      EXPECT_TRUE(x.overwrittenBy == y.first || y.overwrittenBy == x.first)
+          << "[" << x.begin << ", " << x.end << ") in kernels " << x.first
+          << ".." << x.last << " and [" << y.begin << ", " << y.end
+          << ") in kernels " << y.first << ".." << y.last;
     }
   return inSaved;
 }
