@@ -63,6 +63,7 @@ public:
   void tagged(func::FuncOp func);
   void untagged(func::FuncOp func);
   void joint(func::FuncOp func);
+  void gradJoint(func::FuncOp func);
   void programs();
   void saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers);
   void noneOfKind(func::FuncOp func, RoleKind kind);
@@ -190,6 +191,30 @@ void Door::joint(func::FuncOp func) {
       error(func) << "'" << role.str() << "' depending on the backward";
 }
 
+/// The second joint takes what the first one takes.
+void Door::gradJoint(func::FuncOp func) {
+  auto joint = module.lookupSymbol<func::FuncOp>("joint");
+  if (!joint) {
+    error(func) << "'grad_joint' without a 'joint'";
+    return;
+  }
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(func, i);
+    StringRef name = role.getName();
+    if (isBackward(role))
+      continue;
+    auto same = name.consume_front("cotangent of ")
+                    ? findArgument(joint, RoleKind::Cotangent, name)
+                    : (name.consume_front("backward of "),
+                       findArgument(joint, role.getKind(), name));
+    if (same)
+      sameArgument(func, i, joint.getArgumentTypes()[*same], "joint");
+    else
+      error(func) << "'" << role.str()
+                  << "' in 'grad_joint', which is nothing of 'joint'";
+  }
+}
+
 void Door::sameArgument(func::FuncOp func, unsigned index, Type expected,
                         StringRef other) {
   Type type = func.getArgumentTypes()[index];
@@ -272,6 +297,8 @@ LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
     door.valuesOnly(func);
     if (isJoint && func.getName() != "evaluate")
       door.joint(func);
+    if (isJoint && func.getName() == "grad_joint")
+      door.gradJoint(func);
   }
   if (phase == "partition" && module.lookupSymbol("forward"))
     door.programs();

@@ -117,6 +117,48 @@ static LogicalResult verifyPositions(CustomVjpOp op, StringRef what,
   return success();
 }
 
+/// The states, rejections and the backward's arguments of the functional form.
+static LogicalResult verifyFunctional(CustomVjpOp op, Block &backward) {
+  int64_t inputs = op.getInputs().size(), outputs = op.numOutputs();
+  int64_t saved = op.numSaved(), states = 0;
+  if (auto list = op.getStates())
+    for (Attribute attribute : *list) {
+      ++states;
+      auto state = dyn_cast<DictionaryAttr>(attribute);
+      auto name = state ? state.getAs<StringAttr>("name") : StringAttr();
+      auto input = state ? state.getAs<IntegerAttr>("input") : IntegerAttr();
+      bool isInput = input && input.getInt() >= 0 && input.getInt() < inputs;
+      if (!name == !input || (input && !isInput))
+        return op.emitOpError()
+               << "expected a state to have a 'name' or the position of an "
+                  "'input' within [0, "
+               << inputs << "), but got " << attribute;
+    }
+  if (auto list = op.getRejected())
+    for (Attribute attribute : *list) {
+      auto entry = dyn_cast<DictionaryAttr>(attribute);
+      if (!entry || !entry.getAs<StringAttr>("message"))
+        return op.emitOpError() << "expected what is rejected to have a "
+                                   "'message', but got "
+                                << attribute;
+    }
+  if (failed(verifyPositions(op, "cotangent_writes", op.getCotangentWrites(),
+                             outputs)) ||
+      failed(verifyPositions(op, "unchecked", op.getUnchecked(), saved)))
+    return failure();
+  if (backward.getNumArguments() != saved + outputs + states)
+    return op.emitOpError()
+           << "expected the backward to have " << saved + outputs + states
+           << " arguments (saved values, cotangents, states), but got "
+           << backward.getNumArguments();
+  TypeRange results = op.getResultTypes();
+  SmallVector<Type> expected(results.take_back(saved));
+  llvm::append_range(expected, results.take_front(outputs));
+  return expectTypes(
+      op, "the backward's saved values and cotangents", expected,
+      TypeRange(backward.getArgumentTypes()).take_front(saved + outputs));
+}
+
 LogicalResult CustomVjpOp::verify() {
   Block &forward = getForward().front(), &backward = getBackward().front();
   for (Block *block : {&forward, &backward})
@@ -132,12 +174,15 @@ LogicalResult CustomVjpOp::verify() {
     int64_t outputs = *getOutputs(), saved = getSaved().value_or(-1);
     if (!getRefs().empty() || outputs < 0 || saved < 0 ||
         outputs + saved > getNumResults() || !getDifferentiable() ||
-        *getDifferentiable() > getInputs().size())
+        *getDifferentiable() < 0 ||
+        *getDifferentiable() > static_cast<int64_t>(getInputs().size()))
       return emitOpError() << "expected the functional form to have 'outputs', "
                               "'saved' and 'differentiable' within bounds and "
                               "no refs";
-    return expectTypes(*this, "what the forward yields", getResultTypes(),
-                       made->getOperandTypes());
+    if (failed(expectTypes(*this, "what the forward yields", getResultTypes(),
+                           made->getOperandTypes())))
+      return failure();
+    return verifyFunctional(*this, backward);
   }
   if (made->getNumOperands() < getNumResults())
     return emitOpError() << "expected the forward to yield at least "

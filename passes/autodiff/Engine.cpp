@@ -110,9 +110,9 @@ Value GradientEngine::argumentInBackward(StringAttr name) {
   auto primal = findValue(func, name);
   if (!primal)
     return {};
-  // What the forward leaves of a handle is not for the backward to change.
+  // Handles are the forward's to check and to change.
   RoleAttr role = roleOfArgument(func, *primal);
-  for (StringRef property : {"metadata", "storage", "resize", "freed"})
+  for (StringRef property : {"alias", "metadata", "storage", "resize", "freed"})
     role = role.without(property);
   role = role.with("pass", StringAttr::get(func.getContext(), "backward"));
   BlockArgument argument = func.getArgument(*primal);
@@ -208,8 +208,13 @@ void EnginePullback::set(unsigned i, const Expr &cotangent) {
 }
 
 Value EnginePullback::state(StringAttr name, Value input, Type type) {
-  if (!name)
-    return engine.privateStates.try_emplace(input, input).first->second;
+  if (!name) {
+    Value &copy = engine.privateStates.try_emplace(input, input).first->second;
+    if (copy.getType() != type)
+      error() << "expected its copy of an input to have type " << copy.getType()
+              << ", but got " << type;
+    return ok ? copy : Value();
+  }
   if (!engine.allowsEffects) {
     error() << "reads or writes '" << name.getValue()
             << "' in its backward, which a gradient inside of the forward "

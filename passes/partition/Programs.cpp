@@ -225,6 +225,11 @@ void tandem::setReaders(func::FuncOp program, ArrayRef<Value> sources,
       if (!user->hasTrait<OpTrait::IsTerminator>() &&
           (!first || user->isBeforeInBlock(first)))
         first = user;
+    // Handles are the forward's to check and to change.
+    if (role.getKind() != RoleKind::Saved)
+      for (StringRef property :
+           {"alias", "metadata", "storage", "resize", "freed"})
+        role = role.without(property);
     role = role.without("unchecked");
     if (first)
       role = role.with("where",

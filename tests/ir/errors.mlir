@@ -1553,3 +1553,115 @@ func.func @f(%v: tensor<3xf32>) {
   %y = tandem.if_defined %v else %v when [[]] : tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected a state to have a 'name' or the position of an 'input' within [0, 1), but got {input = 1 : i64}}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xf32>, %d: tensor<3xf32>, %e: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1, states = [{input = 1}]} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected a state to have a 'name' or the position of an 'input' within [0, 1), but got {written}}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xf32>, %d: tensor<3xf32>, %e: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1, states = [{written}]} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected what is rejected to have a 'message', but got 1 : i64}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xf32>, %d: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1, rejected = [1]} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected 'cotangent_writes' to be within [0, 1), but got 1}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xf32>, %d: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1, cotangent_writes = array<i64: 1>} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected 'unchecked' to be within [0, 1), but got 1}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xf32>, %d: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1, unchecked = array<i64: 1>} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected the backward to have 2 arguments (saved values, cotangents, states), but got 1}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%d: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected the backward's saved values and cotangents to have types ('tensor<3xf32>', 'tensor<3xf32>'), but got ('tensor<3xi32>', 'tensor<3xf32>')}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xi32>, %d: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = 1} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<3xf32>) {
+  // expected-error@+1 {{expected the functional form to have 'outputs', 'saved' and 'differentiable' within bounds and no refs}}
+  %y, %s = tandem.custom_vjp "f" (%v) forward {
+  ^bb0(%a: tensor<3xf32>):
+    tandem.yield %a, %a : tensor<3xf32>, tensor<3xf32>
+  } backward {
+  ^bb0(%x: tensor<3xf32>, %d: tensor<3xf32>):
+    tandem.yield %d : tensor<3xf32>
+  } {outputs = 1, saved = 1, differentiable = -1} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
+  return
+}

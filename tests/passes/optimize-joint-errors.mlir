@@ -38,3 +38,16 @@ module @untrue attributes {tandem.phase = "joint"} {
   }
   func.func @evaluate() { return }
 }
+
+// -----
+
+// What is edited in the second joint must still belong to the first.
+module @second attributes {tandem.phase = "joint"} {
+  func.func @joint(%x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>}) { return }
+  // expected-error@+2 {{phase 'joint' left 'input "z"' in 'grad_joint', which is nothing of 'joint'}}
+  // expected-error@+1 {{phase 'joint' left 'input "cotangent of y"' in 'grad_joint', which is nothing of 'joint'}}
+  func.func @grad_joint(
+      %z: tensor<4xf32> {tandem.role = #tandem.role<input "z">},
+      %dy: tensor<4xf32> {tandem.role = #tandem.role<input "cotangent of y">}) { return }
+  func.func @evaluate() { return }
+}
