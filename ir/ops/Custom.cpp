@@ -119,15 +119,16 @@ static LogicalResult verifyPositions(CustomVjpOp op, StringRef what,
 
 /// The states, rejections and the backward's arguments of the functional form.
 static LogicalResult verifyFunctional(CustomVjpOp op, Block &backward) {
-  int64_t inputs = op.getInputs().size(), outputs = op.numOutputs();
-  int64_t saved = op.numSaved(), states = 0;
+  unsigned inputs = op.getInputs().size(), outputs = op.numOutputs();
+  unsigned saved = op.numSaved(), states = 0;
   if (auto list = op.getStates())
     for (Attribute attribute : *list) {
       ++states;
       auto state = dyn_cast<DictionaryAttr>(attribute);
       auto name = state ? state.getAs<StringAttr>("name") : StringAttr();
       auto input = state ? state.getAs<IntegerAttr>("input") : IntegerAttr();
-      bool isInput = input && input.getInt() >= 0 && input.getInt() < inputs;
+      bool isInput = input && input.getInt() >= 0 &&
+                     input.getInt() < static_cast<int64_t>(inputs);
       if (!name == !input || (input && !isInput))
         return op.emitOpError()
                << "expected a state to have a 'name' or the position of an "
@@ -174,8 +175,7 @@ LogicalResult CustomVjpOp::verify() {
     int64_t outputs = *getOutputs(), saved = getSaved().value_or(-1);
     if (!getRefs().empty() || outputs < 0 || saved < 0 ||
         outputs + saved > getNumResults() || !getDifferentiable() ||
-        *getDifferentiable() < 0 ||
-        *getDifferentiable() > static_cast<int64_t>(getInputs().size()))
+        *getDifferentiable() > getInputs().size())
       return emitOpError() << "expected the functional form to have 'outputs', "
                               "'saved' and 'differentiable' within bounds and "
                               "no refs";

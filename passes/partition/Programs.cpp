@@ -279,9 +279,6 @@ func::FuncOp tandem::buildBackward(const JointView &view,
       own.push_back(slot);
       ownSources.push_back(argument);
     } else if (used.contains(argument) && !saved.contains(argument)) {
-      // What becomes of its handle, the forward has seen to.
-      for (StringRef property : {"metadata", "storage", "resize"})
-        slot.role = slot.role.without(property);
       arguments.push_back(slot);
       sources.push_back(argument);
     }
