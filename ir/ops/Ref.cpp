@@ -69,9 +69,17 @@ LogicalResult TransposeHandleOp::inferReturnTypes(
 }
 
 LogicalResult SetHandleOp::inferReturnTypes(MLIRContext *,
-                                            std::optional<Location>,
+                                            std::optional<Location> loc,
                                             Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
-  types.push_back(adaptor.getY().getType());
+  auto x = dyn_cast<RefType>(adaptor.getX().getType());
+  auto y = dyn_cast<RefType>(adaptor.getY().getType());
+  if (!x || !y || x.getElementType() != y.getElementType())
+    return emitOptionalError(loc,
+                             "expected two refs of one element type, but "
+                             "got ",
+                             adaptor.getX().getType(), " and ",
+                             adaptor.getY().getType());
+  types.push_back(y);
   return success();
 }

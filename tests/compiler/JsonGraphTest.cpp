@@ -197,6 +197,13 @@ TEST(JsonGraph, M08_M11_M14_HandlesChange) {
                "tandem.reshape %1 to [3, 2]", "tandem.resize_ %arg1 to 0"});
 }
 
+TEST(JsonGraph, M11_SetKeepsElementTypes) {
+  expectProblem(graphOf(R"({"op": "set_", "inputs": ["x", "i"]})", "",
+                        R"(, {"name": "i", "type": "i32", "shape": [2, 3]})"),
+                "/nodes/0: expected two refs of one element type, but got "
+                "'!tandem.ref<2x3xf32>' and '!tandem.ref<2x3xi32>'");
+}
+
 TEST(JsonGraph, M19_ACastToItsTypeIsTheArgument) {
   expectParts(graphOf(R"({"op": "cast", "inputs": ["x"], "outputs": ["same"],
                           "type": "f32"},
