@@ -22,9 +22,15 @@ example main-gradients
 expect 0 'the main gradient is complete' "$bin/main-gradients" main-gradients.tdm
 printf '%s\n' "$out"
 # Gradients that flow through a write are those of central differences.
-awk '/^```mlir$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$3/MUTATION.md" |
-  awk '/^module @visible/ { inside = 1 } inside { print } /^}$/ { inside = 0 }' >visible.mlir
+example_of() {
+  awk -v name="^module @$1 " '$0 ~ name { inside = 1 } inside { print } /^}$/ { inside = 0 }' "$2/MUTATION.md"
+}
+example_of visible "$3" >visible.mlir
 expect 0 '1 gradients checked' "$bin/tandem" check visible.mlir
+# And so are those of a gradient that the forward takes.
+example_of penalty "$3" |
+  sed 's/{requires_grad}/{requires_grad, init = {kind = "uniform", low = -1.0, high = 1.0}}/' >penalty.mlir
+expect 0 '1 gradients checked' "$bin/tandem" check penalty.mlir
 expect 0 'data, differentiated' "$bin/tandem" inspect visible.mlir
 expect 2 'usage' "$bin/mutation-models" nothing
 expect 1 'nowhere' "$bin/main-gradients" nowhere.tdm

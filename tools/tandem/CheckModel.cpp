@@ -1,5 +1,6 @@
 //===- CheckModel.cpp - the gradients of a model, three ways --------------===//
 #include "tools/tandem/CheckModel.h"
+#include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "runtime/Initialize.h"
@@ -58,7 +59,8 @@ public:
 private:
   Status drawArguments();
   Status compiledGradients();
-  Result<double> lossAt(const std::vector<Array> &arguments);
+  FailureOr<SmallVector<Array>> forwardAt(const std::vector<Array> &at);
+  Result<double> lossAt(const std::vector<Array> &at);
   Status numericGradient(unsigned argument, const Array &gradient,
                          GradientCheck &check, double scale);
 
@@ -153,9 +155,23 @@ Status Checker::compiledGradients() {
   return Status::success();
 }
 
+/// What @graph gives for these arguments. A gradient inside of the forward has
+/// no reference until it is built, so that such a graph runs as the joint.
+FailureOr<SmallVector<Array>> Checker::forwardAt(const std::vector<Array> &at) {
+  if (graph.getOps<GradOp>().empty())
+    return reference::evaluate(graph, at);
+  std::vector<Array> all = at;
+  for (unsigned i = at.size(), n = joint.getNumArguments(); i < n; ++i)
+    all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
+  auto results = reference::evaluate(joint, all);
+  if (succeeded(results))
+    results->resize(graph.getNumResults());
+  return results;
+}
+
 /// The sum of all outputs and new values that get a cotangent.
 Result<double> Checker::lossAt(const std::vector<Array> &at) {
-  auto results = reference::evaluate(graph, at);
+  auto results = forwardAt(at);
   if (failed(results))
     return Status::failed("the reference cannot evaluate the graph");
   double loss = 0;
@@ -212,7 +228,7 @@ Result<std::vector<GradientCheck>> Checker::run() {
   if (Status s = compiledGradients(); !s)
     return s;
   std::vector<Array> all = arguments;
-  auto forward = reference::evaluate(graph, arguments);
+  auto forward = forwardAt(arguments);
   if (failed(forward))
     return Status::failed("the reference cannot evaluate the graph");
   for (unsigned i = graph.getNumArguments(), n = joint.getNumArguments(); i < n;
