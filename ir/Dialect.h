@@ -45,6 +45,11 @@ template <typename ConcreteType>
 class NotDifferentiable
     : public mlir::OpTrait::TraitBase<ConcreteType, NotDifferentiable> {};
 
+/// No gradient may have to pass an op (see OpBase.td).
+template <typename ConcreteType>
+class RefusesGradient
+    : public mlir::OpTrait::TraitBase<ConcreteType, RefusesGradient> {};
+
 /// Names of the discardable attributes that the dialect knows.
 inline constexpr llvm::StringLiteral kPhaseAttr = "tandem.phase";
 inline constexpr llvm::StringLiteral kRoleAttr = "tandem.role";

@@ -105,6 +105,12 @@ def NotDifferentiable : NativeOpTrait<"NotDifferentiable"> {
   let cppNamespace = "::tandem";
 }
 
+/// The op has no gradient, and it is an error if one has to pass it: what it
+/// makes of numbers is not a function that could be differentiated.
+def RefusesGradient : NativeOpTrait<"RefusesGradient"> {
+  let cppNamespace = "::tandem";
+}
+
 class Tandem_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tandem_Dialect, mnemonic, traits>;
 

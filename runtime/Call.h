@@ -95,6 +95,7 @@ private:
   void problem(const std::string &text);
   std::string name(const artifact::Slot &slot, size_t index) const;
   std::string argumentName(size_t index) const;
+  std::string writerOf(const std::string &name) const;
   std::string entryName(int entry) const;
   Tensor *entryTensor(int entry) const;
   bool isGradMode() const { return gives != nullptr; }

@@ -69,6 +69,16 @@ Tensor *Call::entryTensor(int entry) const {
              : bound.wantedAliases[index - program.results.size()];
 }
 
+/// The op that writes the value of that name, and where it stands; or "the
+/// program", if the artifact does not say.
+std::string Call::writerOf(const std::string &name) const {
+  for (const Slot &slot : program.results)
+    if (slot.role == artifact::Role::Update && slot.name == name &&
+        !slot.where.empty())
+      return slot.where;
+  return "the program";
+}
+
 /// The store's tensors: an argument may be one that is only read.
 void Call::checkVariables() {
   auto overlapping = [&](const Tensor &tensor, auto counts) {
@@ -89,18 +99,20 @@ void Call::checkVariables() {
     if (!bound.arguments[a].isUpdated) {
       if (int v = overlapping(*tensor, isUpdated); v >= 0)
         problem(argumentName(a) + " shares memory with '" +
-                core.variables[v].value->name + "', which the program updates");
+                core.variables[v].value->name + "', which " +
+                writerOf(core.variables[v].value->name) + " updates");
       continue;
     }
     if (overlapsItself(*tensor))
       problem(argumentName(a) +
-              ": expected elements that share no memory, since the program "
-              "updates it, but got strides " +
-              toString(tensor->strides()));
+              ": expected elements that share no memory, since " +
+              writerOf(program.arguments[a].name) +
+              " updates it, but got strides " + toString(tensor->strides()));
     if (int v = overlapping(*tensor, any); v >= 0)
-      problem(argumentName(a) +
-              ", which the program updates, shares memory with '" +
-              core.variables[v].value->name + "'");
+      problem(argumentName(a) + ", which " +
+              writerOf(program.arguments[a].name) +
+              " updates, shares memory with '" + core.variables[v].value->name +
+              "'");
   }
   size_t begin = program.arguments.size();
   size_t end = begin + program.results.size() + program.aliases.size();
@@ -230,12 +242,12 @@ void Call::checkPair(int first, int second) {
   if (isUpdated(second) && !isUpdated(first) && second < arguments &&
       first < arguments)
     std::swap(first, second);
-  problem(entryName(first) +
-          (isUpdated(first) ? ", which the program updates," : "") +
+  auto updated = [&](int entry) {
+    return ", which " + writerOf(program.arguments[entry].name) + " updates";
+  };
+  problem(entryName(first) + (isUpdated(first) ? updated(first) + "," : "") +
           " shares memory with " + entryName(second) +
-          (isUpdated(second) && !isUpdated(first)
-               ? ", which the program updates"
-               : ""));
+          (isUpdated(second) && !isUpdated(first) ? updated(second) : ""));
 }
 
 /// Outputs that are views of arguments, over the strides of this call. Views of

@@ -230,6 +230,11 @@ Result<Context> Model::forward(std::span<const Argument> inputs,
       core_->give(std::move(saved));
       return status;
     }
+    // Nothing could be done with a context.
+    if (!core_->find("backward")) {
+      core_->give(std::move(saved));
+      return Context();
+    }
     std::shared_ptr<ContextState> state = core_->takeContext();
     state->saved = std::move(saved);
     return Context(std::move(state));

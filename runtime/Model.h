@@ -140,7 +140,8 @@ public:
   Status run(std::string_view program, std::span<const Argument> inputs,
              std::span<const Destination> outputs);
 
-  /// Runs "forward" and keeps what "backward" needs. A hook that fails fails
+  /// Runs "forward" and keeps what "backward" needs; the context is empty where
+  /// there is no "backward". A hook that fails fails
   /// the call: outputs and updates are written, but there is no context.
   Result<Context> forward(std::span<const Argument> inputs,
                           std::span<const Destination> outputs,

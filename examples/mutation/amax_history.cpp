@@ -43,7 +43,8 @@ static int run(const char *path) {
       x.data<float>()[i] = normal(random);
     // Gradients that grow, so that the history has something to follow.
     for (int i = 0; i < kBatch * kOut; ++i)
-      dy.data<float>()[i] = (0.1f + 0.02f * static_cast<float>(step)) * normal(random);
+      dy.data<float>()[i] =
+          (0.1f + 0.02f * static_cast<float>(step)) * normal(random);
     model.forward(context, {{"x", x}}, {{"y", y}});
     float before = history.data<float>()[2 * kHistory];
     model.backward(context, {{"y", dy}}, {{"w", dw}});

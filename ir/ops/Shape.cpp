@@ -155,20 +155,24 @@ LogicalResult BroadcastOp::pullback(Pullback &p) {
   return success();
 }
 
-Value BroadcastOp::scatterInto(OpBuilder &, Location, Value, Value) {
-  return {}; // internal overlap: a write has no meaning
-}
-
-//===----------------------------------------------------------------------===//
-// reshape
-//===----------------------------------------------------------------------===//
-
 static int64_t product(ArrayRef<int64_t> shape) {
   int64_t n = 1;
   for (int64_t dim : shape)
     n *= dim;
   return n;
 }
+
+Value BroadcastOp::scatterInto(OpBuilder &b, Location loc, Value base,
+                               Value update) {
+  ArrayRef<int64_t> from = shapeOf(base);
+  if (product(from) != product(getShape()))
+    return {}; // internal overlap: a write has no meaning
+  return ReshapeOp::create(b, loc, update, from);
+}
+
+//===----------------------------------------------------------------------===//
+// reshape
+//===----------------------------------------------------------------------===//
 
 LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, Loc loc,
                                           Adaptor adaptor, Types &types) {

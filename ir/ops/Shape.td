@@ -129,7 +129,7 @@ def AsStridedOp : CompositeOp<"as_strided", [InferTypeOpAdaptor,
   }];
 }
 
-def BitcastOp : Tandem_PureOp<"bitcast", [NotDifferentiable,
+def BitcastOp : Tandem_PureOp<"bitcast", [RefusesGradient,
     DeclareOpInterfaceMethods<PointwiseOpInterface>,
     DeclareOpInterfaceMethods<RefViewOpInterface>,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,

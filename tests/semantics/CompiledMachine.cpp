@@ -85,6 +85,8 @@ void CompiledMachine::set(const std::string &name, const Numbers &numbers) {
   }
   Status status = model.set(name, tensor);
   EXPECT_TRUE(status.ok()) << status.message();
+  if (auto stored = model.get(name))
+    tensors[name] = *stored;
 }
 
 void CompiledMachine::setStorage(const std::string &name,

@@ -1,77 +1,15 @@
-//===- JointTest.cpp - the joint graph: rows J01 to J22 -------------------===//
-#include "compiler/trace/CustomVjp.h"
-#include "tests/semantics/Harness.h"
+//===- JointTest.cpp - the joint graph: rows J01 to J09, J16 to J22 -------===//
+#include "tests/semantics/JointPrograms.h"
 
 #include <cmath>
 
 using namespace tandem;
 using namespace tandem::test;
+using namespace tandem::test::joint;
 
 namespace {
-
 class Joint : public RowTest {};
 class JointCalls : public RowTest {};
-
-const char *kTwo = "tensor<2xf32>";
-
-std::string role(const std::string &text) {
-  return " {tandem.role = #tandem.role<" + text + ">}";
-}
-std::string argument(const std::string &name, const std::string &text,
-                     const std::string &type = kTwo) {
-  return name + ": " + type + role(text);
-}
-std::string output(const std::string &name, const std::string &type = kTwo) {
-  return type + role("output \"" + name + "\"");
-}
-/// A program of two-element tensors; `body` ends with what is returned.
-std::string graph(const std::string &arguments, const std::string &results,
-                  const std::string &body) {
-  return R"(module attributes {tandem.phase = "capture"} { func.func @graph()" +
-         arguments + ") -> (" + results + ") {\n" + body + "}}";
-}
-const std::string kX = argument("%x", "input \"x\" {requires_grad}");
-const std::string kW =
-    argument("%w", "param \"w\" {requires_grad, init = {kind = \"constant\", "
-                   "value = 1.0}}");
-
-Tensor input(Trace &t, const std::string &name = "x") {
-  return t.input(name, {2}, DType::F32, {.requiresGrad = true});
-}
-Tensor param(Trace &t, const std::string &name = "w") {
-  return t.parameter(name, {2}, Init::constant(1));
-}
-
-/// A custom op of one input and one result whose two regions are functions.
-Tensor custom(const Tensor &x, std::function<Tensor(const Tensor &)> forward,
-              std::function<Tensor(const Tensor &dy, const Tensor &x)> backward,
-              CustomVjpOptions options = {}) {
-  return customVjp(
-      "f", {x}, {},
-      [forward](const Tensors &in, const Tensors &, Saver &saver) -> Tensors {
-        saver.save(in[0]);
-        return {forward(in[0])};
-      },
-      [backward](const Tensors &saved, const Tensors &dy, const Tensors &)
-          -> Tensors { return {backward(dy[0], saved[0])}; },
-      options)[0];
-}
-std::string custom(const std::string &result, const std::string &x,
-                   const std::string &forward, const std::string &backward,
-                   const std::string &attributes = "") {
-  return result + " = tandem.custom_vjp \"f\" (" + x + R"() forward {
-      ^bb0(%a: tensor<2xf32>):
-        )" +
-         forward +
-         R"(
-        tandem.yield %y, %a : tensor<2xf32>, tensor<2xf32>
-    } backward {
-      ^bb0(%a: tensor<2xf32>, %dy: tensor<2xf32>):
-        )" +
-         backward + "\n} " + attributes +
-         " : (tensor<2xf32>), () -> tensor<2xf32>\n";
-}
-
 } // namespace
 
 TANDEM_FOUR_WAYS(Joint);
@@ -408,291 +346,6 @@ TEST_P(Joint, J09_UsesAddUpAndBroadcastsAreSummed) {
   EXPECT_EQ(printed(source, "joint"), printed(source, "joint"));
 }
 
-//===----------------------------------------------------------------------===//
-// custom_vjp
-//===----------------------------------------------------------------------===//
-
-TEST_P(Joint, J10_ItsBackwardIsUsed) {
-  static const std::string text =
-      graph(kX, output("o"),
-            custom("%o", "%x", "%y = tandem.sin %a : tensor<2xf32>", R"(
-        %seven = tandem.constant dense<7.0> : tensor<2xf32>
-        %dx = tandem.mul %dy, %seven : tensor<2xf32>
-        tandem.yield %dx : tensor<2xf32>)") +
-                "return %o : tensor<2xf32>");
-  auto m = start({text.c_str(), [](Trace &t) {
-                    t.output("o", custom(
-                                      input(t),
-                                      [](const Tensor &x) { return sin(x); },
-                                      [](const Tensor &dy, const Tensor &) {
-                                        return dy * 7.0;
-                                      }));
-                  }});
-  ASSERT_TRUE(m);
-  m->set("x", {0, 1});
-  ASSERT_EQ(m->forward(), "");
-  EXPECT_NUMBERS(m->output("o"), {0, 0.841471});
-  ASSERT_EQ(m->backward({{"o", {1, 10}}}), "");
-  EXPECT_NUMBERS(m->gradient("x"), {7, 70});
-}
-
-TEST_P(Joint, J11_WrongGradientsAreErrors) {
-  struct {
-    const char *backward;
-    std::function<Tensors(const Tensor &dy)> traced;
-    const char *expected, *got;
-  } cases[] = {
-      {"tandem.yield %dy, %dy : tensor<2xf32>, tensor<2xf32>",
-       [](const Tensor &dy) {
-         return Tensors{dy, dy};
-       },
-       "1", "2"},
-      {"%s = tandem.reshape %dy to [1, 2] : tensor<2xf32> -> tensor<1x2xf32>\n"
-       "tandem.yield %s : tensor<1x2xf32>",
-       [](const Tensor &dy) {
-         return Tensors{dy.view({1, 2})};
-       },
-       "tensor<2xf32>", "tensor<1x2xf32>"},
-      {"%h = tandem.cast %dy : tensor<2xf32> to tensor<2xf64>\n"
-       "tandem.yield %h : tensor<2xf64>",
-       [](const Tensor &dy) { return Tensors{cast(dy, DType::F64)}; },
-       "tensor<2xf32>", "tensor<2xf64>"},
-  };
-  for (auto &one : cases) {
-    std::string text = graph(
-        kX, output("o"),
-        custom("%o", "%x", "%y = tandem.sin %a : tensor<2xf32>", one.backward) +
-            "return %o : tensor<2xf32>");
-    auto traced = one.traced;
-    std::string error = errorOf(
-        {text.c_str(), [traced](Trace &t) {
-           t.output("o", customVjp(
-                             "f", {input(t)}, {},
-                             [](const Tensors &in, const Tensors &,
-                                Saver &) -> Tensors { return {sin(in[0])}; },
-                             [traced](const Tensors &, const Tensors &dy,
-                                      const Tensors &) {
-                               return traced(dy[0]);
-                             })[0]);
-         }});
-    EXPECT_PART(error, "expected");
-    EXPECT_PART(error, one.expected);
-    EXPECT_PART(error, one.got);
-  }
-}
-
-TEST_P(Joint, J11_NoneContributesNothing) {
-  static const std::string text =
-      graph(kX, output("o"),
-            custom("%c", "%x", "%y = tandem.sin %a : tensor<2xf32>", R"(
-        %none = tandem.undefined : tensor<2xf32>
-        tandem.yield %none : tensor<2xf32>)") +
-                "%o = tandem.mul %c, %x : tensor<2xf32>\n"
-                "return %o : tensor<2xf32>");
-  auto m =
-      start({text.c_str(), [](Trace &t) {
-               Tensor x = input(t);
-               Tensor c = custom(
-                   x, [](const Tensor &x) { return sin(x); },
-                   [](const Tensor &, const Tensor &) { return Tensor(); });
-               t.output("o", c * x);
-             }});
-  ASSERT_TRUE(m);
-  m->set("x", {0, 1});
-  ASSERT_EQ(m->forward(), "");
-  ASSERT_EQ(m->backward({{"o", {1, 10}}}), "");
-  EXPECT_NUMBERS(m->gradient("x"), {0, 8.41471});
-}
-
-namespace {
-
-/// Two results; the gradient is 2 of the first's cotangent and 3 of the
-/// second's. With `asks`, an undefined one leaves its term out.
-Source twoResults(bool asks) {
-  static std::string texts[2];
-  texts[asks] = graph(
-      kX, output("p") + ", " + output("q"),
-      R"(%p, %q = tandem.custom_vjp "pair" (%x) forward {
-      ^bb0(%a: tensor<2xf32>):
-        %e = tandem.exp %a : tensor<2xf32>
-        tandem.yield %a, %e : tensor<2xf32>, tensor<2xf32>
-    } backward {
-      ^bb0(%dp: tensor<2xf32>, %dq: tensor<2xf32>):
-        %three = tandem.constant dense<3.0> : tensor<2xf32>
-        %l = tandem.add %dp, %dp : tensor<2xf32>
-        %r = tandem.mul %dq, %three : tensor<2xf32>
-        %dx = tandem.)" +
-          std::string(asks ? "accumulate" : "add") + R"( %l, %r : tensor<2xf32>
-        tandem.yield %dx : tensor<2xf32>
-    })" + (asks ? " {undefined_cotangents}" : "") +
-          R"( : (tensor<2xf32>), () -> tensor<2xf32>, tensor<2xf32>
-    return %p, %q : tensor<2xf32>, tensor<2xf32>)");
-  return {texts[asks].c_str(), [](Trace &t) {
-            Tensors pair = customVjp(
-                "pair", {input(t)}, {},
-                [](const Tensors &in, const Tensors &, Saver &) -> Tensors {
-                  return {in[0], exp(in[0])};
-                },
-                [](const Tensors &, const Tensors &dy, const Tensors &)
-                    -> Tensors { return {dy[0] * 2.0 + dy[1] * 3.0}; });
-            t.output("p", pair[0]);
-            t.output("q", pair[1]);
-          }};
-}
-
-} // namespace
-
-TEST_P(Joint, J12_AnUndefinedCotangentArrivesAsZeros) {
-  for (bool asks : {false, true}) {
-    // The tracer's + is not the sum of gradients that may be undefined.
-    if (asks && isTraced())
-      continue;
-    auto m = start(twoResults(asks));
-    ASSERT_TRUE(m);
-    m->set("x", {0, 1});
-    ASSERT_EQ(m->forward(), "");
-    ASSERT_EQ(m->backward({{"p", {1, 10}}}, {.retainGraph = true}), "");
-    EXPECT_NUMBERS(m->gradient("x"), {2, 20});
-    ASSERT_EQ(m->backward({{"q", {1, 10}}}, {.retainGraph = true}), "");
-    EXPECT_NUMBERS(m->gradient("x"), {3, 30});
-    ASSERT_EQ(
-        m->backward({{"p", {1, 10}}, {"q", {1, 1}}}, {.retainGraph = true}),
-        "");
-    EXPECT_NUMBERS(m->gradient("x"), {5, 23});
-    ASSERT_EQ(m->backward({}), "");
-    EXPECT_EQ(m->gradient("x"), std::nullopt);
-  }
-  // Zeros are made of the type alone: no tensor is saved for them.
-  std::string text = printed(twoResults(false), "partition");
-  EXPECT_FALSE(contains(text, "#tandem.role<saved")) << text;
-}
-
-//===----------------------------------------------------------------------===//
-// Second order
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-Source cube() {
-  static const std::string text = graph(kX, output("o"), R"(
-    %q = tandem.mul %x, %x : tensor<2xf32>
-    %o = tandem.mul %q, %x : tensor<2xf32>
-    return %o : tensor<2xf32>)");
-  return {text.c_str(), [](Trace &t) {
-            Tensor x = input(t);
-            t.output("o", x * x * x);
-          }};
-}
-
-CompileOptions secondOrder() {
-  CompileOptions options;
-  options.order = 2;
-  return options;
-}
-
-} // namespace
-
-TEST_P(JointCalls, J14_TheSecondDerivativeOfACube) {
-  auto m = compiled(cube(), secondOrder());
-  ASSERT_TRUE(m);
-  m->set("x", {2, -3});
-  ASSERT_EQ(m->forward(), "");
-  runtime::Tensor ct = tensorOf(DType::F32, {2}, {1, 1}), dx;
-  runtime::Argument cotangents[] = {{"o", &ct}};
-  runtime::Destination grads[] = {{"x", &dx}};
-  runtime::Context graph;
-  Status status = m->model.backward(m->context, cotangents, grads,
-                                    {.createGraph = true}, &graph);
-  ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_NUMBERS(numbersOf(dx), {12, 27});
-  runtime::Tensor above = tensorOf(DType::F32, {2}, {1, 10}), ddx, dct;
-  runtime::Argument second[] = {{"grad of x", &above}};
-  runtime::Destination results[] = {{"x", &ddx}, {"cotangent of o", &dct}};
-  status = m->model.backward(graph, second, results);
-  ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_NUMBERS(numbersOf(ddx), {12, -180});
-  EXPECT_NUMBERS(numbersOf(dct), {12, 270});
-}
-
-TEST_P(Joint, J15_SecondOrderThroughACustomVjp) {
-  auto source = [](bool isFirstOrder) {
-    static std::string texts[2];
-    texts[isFirstOrder] =
-        graph(kX, output("o"),
-              custom("%o", "%x", "%y = tandem.mul %a, %a : tensor<2xf32>", R"(
-        %two = tandem.add %a, %a : tensor<2xf32>
-        %dx = tandem.mul %dy, %two : tensor<2xf32>
-        tandem.yield %dx : tensor<2xf32>)",
-                     isFirstOrder ? "{first_order}" : "") +
-                  "return %o : tensor<2xf32>");
-    return Source{texts[isFirstOrder].c_str(), [isFirstOrder](Trace &t) {
-                    t.output("o", custom(
-                                      input(t),
-                                      [](const Tensor &x) { return x * x; },
-                                      [](const Tensor &dy, const Tensor &x) {
-                                        return dy * (x + x);
-                                      },
-                                      {.firstOrder = isFirstOrder}));
-                  }};
-  };
-  EXPECT_EQ(errorOf(source(false), secondOrder()), "");
-  EXPECT_EQ(errorOf(source(true)), "");
-  std::string error = errorOf(source(true), secondOrder());
-  EXPECT_PART(error, "joint");
-  EXPECT_PART(error, "\"f\"");
-  if (!isCompiled())
-    return;
-  auto m = compiled(source(false), secondOrder());
-  ASSERT_TRUE(m);
-  m->set("x", {2, -3});
-  ASSERT_EQ(m->forward(), "");
-  runtime::Tensor ct = tensorOf(DType::F32, {2}, {1, 1}), dx;
-  runtime::Argument cotangents[] = {{"o", &ct}};
-  runtime::Destination grads[] = {{"x", &dx}};
-  runtime::Context graph;
-  Status status = m->model.backward(m->context, cotangents, grads,
-                                    {.createGraph = true}, &graph);
-  ASSERT_TRUE(status.ok()) << status.message();
-  runtime::Tensor above = tensorOf(DType::F32, {2}, {1, 10}), ddx;
-  runtime::Argument second[] = {{"grad of x", &above}};
-  runtime::Destination results[] = {{"x", &ddx}};
-  ASSERT_TRUE(m->model.backward(graph, second, results).ok());
-  EXPECT_NUMBERS(numbersOf(ddx), {2, 20});
-}
-
-TEST_P(Joint, J15_OneThatWritesAnInputThatRequiresGrad) {
-  static const std::string text =
-      graph(argument("%x", "input \"x\" {requires_grad}", "!tandem.ref<2xf32>"),
-            output("o"), R"(
-    %v = tandem.read %x : !tandem.ref<2xf32>
-    %o = tandem.custom_vjp "clear" (%v) refs(%x) forward {
-      ^bb0(%a: tensor<2xf32>, %r: !tandem.ref<2xf32>):
-        tandem.yield %a : tensor<2xf32>
-    } backward {
-      ^bb0(%dy: tensor<2xf32>, %r: !tandem.ref<2xf32>):
-        tandem.write %dy into %r : tensor<2xf32>, !tandem.ref<2xf32>
-        tandem.yield %dy : tensor<2xf32>
-    } {backward_writes = array<i64: 0>} : (tensor<2xf32>), (!tandem.ref<2xf32>) -> tensor<2xf32>
-    return %o : tensor<2xf32>)");
-  std::string error =
-      errorOf({text.c_str(),
-               [](Trace &t) {
-                 Tensor x = input(t);
-                 t.output("o", customVjp(
-                                   "clear", {x}, {x},
-                                   [](const Tensors &in, const Tensors &,
-                                      Saver &) -> Tensors { return {in[0]}; },
-                                   [](const Tensors &, const Tensors &dy,
-                                      const Tensors &refs) -> Tensors {
-                                     refs[0].copy_(dy[0]);
-                                     return {dy[0]};
-                                   })[0]);
-               }},
-              secondOrder());
-  EXPECT_PART(error, "joint");
-  EXPECT_PART(error, "\"x\"");
-}
-
 TEST_P(Joint, J16_AGradientInsideOfTheForward) {
   static const std::string text =
       graph(argument("%x", "input \"x\"") + ", " + kW, output("o"), R"(
@@ -881,4 +534,33 @@ TEST_P(Joint, J22_TheTypeOfAGradient) {
                                                {.requiresGrad = true}));
                        }}),
               "'input \"x\"' requires grad");
+}
+
+TEST_P(Joint, J13_AnOpWithoutAGradient) {
+  // On the way to a gradient that is wanted, and elsewhere.
+  for (bool isOnTheWay : {true, false}) {
+    std::string from = isOnTheWay ? "%x" : "%c";
+    std::string text =
+        graph(kX + ", " + argument("%c", "input \"c\""), output("o"),
+              "%h = tandem.cast " + from +
+                  R"( : tensor<2xf32> to tensor<2xf16>
+    %b = tandem.bitcast %h : tensor<2xf16> -> tensor<2xbf16>
+    %f = tandem.cast %b : tensor<2xbf16> to tensor<2xf32>
+    %o = tandem.mul %f, %x : tensor<2xf32>
+    return %o : tensor<2xf32>)");
+    std::string error =
+        errorOf({text.c_str(), [isOnTheWay](Trace &t) {
+                   Tensor x = input(t);
+                   Tensor c = t.input("c", {2});
+                   Tensor h = cast(isOnTheWay ? x : c, DType::F16);
+                   t.output("o", cast(h.bitcast(DType::BF16), DType::F32) * x);
+                 }});
+    if (!isOnTheWay) {
+      EXPECT_EQ(error, "");
+      continue;
+    }
+    EXPECT_PART(error, "joint");
+    EXPECT_PART(error, "'tandem.bitcast' op has no gradient");
+    EXPECT_PART(error, "'input \"x\"'");
+  }
 }

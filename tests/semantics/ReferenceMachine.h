@@ -51,6 +51,7 @@ private:
   /// forward, and the forward left in them. Nothing: freed.
   std::map<std::string, Value> now, atCall, afterForward;
   std::map<std::string, Numbers> storages;
+  std::map<std::string, Shape> outputShapes;
   std::set<std::string> aliases; ///< arguments set by setView
   std::map<std::string, reference::Handle> handles; ///< after the last forward
 };

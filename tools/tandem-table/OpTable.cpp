@@ -66,6 +66,8 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
     row.gradient = "rule";
   else if (name.hasTrait<NotDifferentiable>())
     row.gradient = "none";
+  else if (name.hasTrait<RefusesGradient>())
+    row.gradient = "refused";
   else if (composite)
     row.gradient = "decomposes";
 
@@ -87,7 +89,8 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
 std::vector<std::string> OpSupport::missing() const {
   std::vector<std::string> list;
   if (gradient.empty())
-    list.push_back("a gradient, NotDifferentiable, or a decomposition");
+    list.push_back("a gradient, NotDifferentiable, RefusesGradient, or a "
+                   "decomposition");
   if (reference.empty())
     list.push_back("a reference");
   if (cpu.empty())

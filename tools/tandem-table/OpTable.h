@@ -18,7 +18,7 @@ namespace tandem {
 struct OpSupport {
   std::string name;          ///< "tandem.add"
   std::string opClass;       ///< "pointwise", ..., "storage", "program"
-  std::string gradient;      ///< "rule", "none", "decomposes", "functionalized"
+  std::string gradient;      ///< "rule", "none", "refused", "decomposes", ...
   std::string reference;     ///< "yes", "generic", "evaluator"
   std::string cpu;           ///< "loops", "anchor", "decomposes", ...
   unsigned gradientRows = 0; ///< of tests/gradients

@@ -13,7 +13,7 @@ static const char kHead[] =
 | column | |
 |---|---|
 | class | what engines decide by |
-| gradient | `rule`: in its record; `decomposes`: that of the ops that it means; `none`; `functionalized`: gone before; `joint`: gone after |
+| gradient | `rule`: in its record; `decomposes`: that of the ops that it means; `none`: cut; `refused`: an error on the way to a gradient; `functionalized`: gone before; `joint`: gone after |
 | reference | evaluation in double: `generic` follows from the op's interfaces, `own` is written for it; `evaluator`: part of whole-function evaluation |
 | cpu | `loops`: in kernels of loop nests; `anchor`: a kernel around it; `decomposes`: as other ops; `functionalized`, `joint`: gone before |
 | rows | gradient checks in `tests/gradients` |
