@@ -208,15 +208,16 @@ TEST_P(Writes, M18_TheBackwardUsesTheForwardsStatistics) {
     module attributes {tandem.phase = "capture"} {
       func.func @graph(%x: tensor<2xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
                        %s: !tandem.ref<2xf32> {tandem.role = #tandem.role<state "s">},
-                       %n: !tandem.ref<i64> {tandem.role = #tandem.role<state "n">})
+                       %n: !tandem.ref<2xi64> {tandem.role = #tandem.role<input "n">})
           -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">}) {
         %0 = tandem.read %s : !tandem.ref<2xf32>
         %o = tandem.mul %x, %0 : tensor<2xf32>
         %1 = tandem.add %0, %x {tandem.no_grad} : tensor<2xf32>
         tandem.write %1 into %s {tandem.no_grad} : tensor<2xf32>, !tandem.ref<2xf32>
-        %2 = tandem.read %n : !tandem.ref<i64>
-        %3 = tandem.add %2, %2 : tensor<i64>
-        tandem.write %3 into %n : tensor<i64>, !tandem.ref<i64>
+        %2 = tandem.read %n : !tandem.ref<2xi64>
+        %c = tandem.cast %x : tensor<2xf32> to tensor<2xi64>
+        %3 = tandem.add %2, %c : tensor<2xi64>
+        tandem.write %3 into %n : tensor<2xi64>, !tandem.ref<2xi64>
         return %o : tensor<2xf32>
       }
     })",
@@ -224,25 +225,26 @@ TEST_P(Writes, M18_TheBackwardUsesTheForwardsStatistics) {
                   Tensor x =
                       t.input("x", {2}, DType::F32, {.requiresGrad = true});
                   Tensor s = t.state("s", {2}, Init::constant(0));
-                  Tensor n = t.state("n", {}, Init::constant(1), DType::I64);
+                  Tensor n = t.input("n", {2}, DType::I64);
                   t.output("o", x * s);
                   {
                     NoGradScope scope = t.noGrad();
                     s.add_(x);
                   }
-                  n.add_(n);
+                  n.add_(cast(x, DType::I64));
                 }};
-  // The integer is written where gradients are on, and still has no cotangent.
+  // The integers depend on x and are written where gradients are on, and still
+  // have no cotangent.
   std::string text = printed(source, "joint");
   EXPECT_EQ(count(text, "role<cotangent"), 1) << text;
   auto m = start(source);
   ASSERT_TRUE(m);
   m->set("x", {1, 2});
   m->set("s", {10, 20});
-  m->set("n", {3});
+  m->set("n", {3, 4});
   ASSERT_EQ(m->forward(), "");
   EXPECT_NUMBERS(m->contents("s"), {11, 22});
-  EXPECT_NUMBERS(m->contents("n"), {6});
+  EXPECT_NUMBERS(m->contents("n"), {4, 6});
   ASSERT_EQ(m->backward({{"o", {1, 1}}}), "");
   EXPECT_NUMBERS(m->gradient("x"), {10, 20});
   EXPECT_NUMBERS(m->contents("s"), {11, 22});

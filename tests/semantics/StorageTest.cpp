@@ -19,24 +19,28 @@ TEST_P(Storages, M07_WriteThroughAViewOfViews) {
       func.func @graph(%x: !tandem.ref<2x6xf32> {tandem.role = #tandem.role<input "x">},
                        %v: tensor<2x2xf32> {tandem.role = #tandem.role<input "v">})
           -> (tensor<4x3xf32> {tandem.role = #tandem.role<output "p">},
-              tensor<12xf32> {tandem.role = #tandem.role<output "f">}) {
+              tensor<12xf32> {tandem.role = #tandem.role<output "before">},
+              tensor<12xf32> {tandem.role = #tandem.role<output "after">}) {
+        %f = tandem.reshape %x to [12] : !tandem.ref<2x6xf32> -> !tandem.ref<12xf32>
+        %before = tandem.read %f : !tandem.ref<12xf32>
         %r = tandem.reshape %x to [3, 4] : !tandem.ref<2x6xf32> -> !tandem.ref<3x4xf32>
         %p = tandem.permute %r by [1, 0] : !tandem.ref<3x4xf32> -> !tandem.ref<4x3xf32>
         %s = tandem.slice %p from [1, 0] to [3, 2] step [1, 1] : !tandem.ref<4x3xf32> -> !tandem.ref<2x2xf32>
         tandem.write %v into %s : tensor<2x2xf32>, !tandem.ref<2x2xf32>
         %0 = tandem.read %p : !tandem.ref<4x3xf32>
-        %f = tandem.reshape %x to [12] : !tandem.ref<2x6xf32> -> !tandem.ref<12xf32>
-        %1 = tandem.read %f : !tandem.ref<12xf32>
-        return %0, %1 : tensor<4x3xf32>, tensor<12xf32>
+        %after = tandem.read %f : !tandem.ref<12xf32>
+        return %0, %before, %after : tensor<4x3xf32>, tensor<12xf32>, tensor<12xf32>
       }
     })",
                 [](Trace &t) {
                   Tensor x = t.input("x", {2, 6});
                   Tensor v = t.input("v", {2, 2});
+                  Tensor f = x.view({12});
+                  t.output("before", f.clone());
                   Tensor p = x.view({3, 4}).permute({1, 0});
                   p.slice(0, 1, 3).slice(1, 0, 2).copy_(v);
                   t.output("p", p.clone());
-                  t.output("f", x.view({12}).clone());
+                  t.output("after", f.clone());
                 }};
   auto m = start(source);
   ASSERT_TRUE(m);
@@ -45,7 +49,9 @@ TEST_P(Storages, M07_WriteThroughAViewOfViews) {
   ASSERT_EQ(m->forward(), "");
   Numbers after = {0, 10, 30, 3, 4, 20, 40, 7, 8, 9, 10, 11};
   EXPECT_NUMBERS(m->contents("x"), (after));
-  EXPECT_NUMBERS(m->output("f"), (after));
+  // An alias that was read before the write sees it, too.
+  EXPECT_NUMBERS(m->output("before"), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  EXPECT_NUMBERS(m->output("after"), (after));
   EXPECT_NUMBERS(m->output("p"), {0, 4, 8, 10, 20, 9, 30, 40, 10, 3, 7, 11});
 }
 
