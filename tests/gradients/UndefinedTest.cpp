@@ -155,6 +155,62 @@ TEST(Undefined, J04_J05_B17_AllMasks) {
   }
 }
 
+// An op that asks for undefined cotangents: what depends on one that is not
+// there is left out, of its gradient and of what it writes.
+TEST(Undefined, J12_B17_OpsThatAsk) {
+  TestModule t(R"(
+    module attributes {tandem.phase = "functionalize"} {
+      func.func @graph(
+          %x: tensor<f64> {tandem.role = #tandem.role<input "x" {requires_grad}>},
+          %s: tensor<f64> {tandem.role = #tandem.role<state "s">},
+          %r: tensor<f64> {tandem.role = #tandem.role<state "r">})
+          -> (tensor<f64> {tandem.role = #tandem.role<output "p">},
+              tensor<f64> {tandem.role = #tandem.role<output "q">}) {
+        %p, %q = tandem.custom_vjp "two" (%x) forward {
+        ^bb0(%a: tensor<f64>):
+          tandem.yield %a, %a : tensor<f64>, tensor<f64>
+        } backward {
+        ^bb0(%dp: tensor<f64>, %dq: tensor<f64>, %s2: tensor<f64>, %r2: tensor<f64>):
+          %0 = tandem.accumulate %dp, %dq : tensor<f64>
+          %1 = tandem.add %s2, %dp : tensor<f64>
+          %2 = tandem.add %r2, %0 : tensor<f64>
+          tandem.yield %0, %1, %2 : tensor<f64>, tensor<f64>, tensor<f64>
+        } {undefined_cotangents, outputs = 2, saved = 0, differentiable = 1,
+           states = [{name = "s", written}, {name = "r", written}]}
+          : (tensor<f64>), () -> tensor<f64>, tensor<f64>
+        return %p, %q : tensor<f64>, tensor<f64>
+      }
+    })");
+  ASSERT_TRUE(t.module) << t.diagnostics;
+  ASSERT_TRUE(runPasses(*t.module, kToPartition)) << t.diagnostics;
+  struct Case {
+    std::vector<llvm::StringRef> defined;
+    double gradient, s, r;
+  };
+  for (const Case &one : {Case{{"p"}, 3, 103, 203}, Case{{"q"}, 5, 100, 205},
+                          Case{{"p", "q"}, 8, 103, 208}}) {
+    OwningOpRef<func::FuncOp> backward = t.function("backward").clone();
+    specializeCotangents(*backward, one.defined);
+    Memory memory;
+    memory.at(RoleKind::Cotangent, &t.context, "p") = array({}, {3});
+    memory.at(RoleKind::Cotangent, &t.context, "q") = array({}, {5});
+    memory.at(RoleKind::State, &t.context, "s") = array({}, {100});
+    memory.at(RoleKind::State, &t.context, "r") = array({}, {200});
+    memory.draw(*backward);
+    memory.run(*backward);
+    std::map<std::string, double> got;
+    for (unsigned i = 0; i < backward->getNumResults(); ++i) {
+      RoleAttr role = roleOfResult(*backward, i);
+      got[role.str()] = memory.at(role)[0];
+    }
+    EXPECT_EQ(got,
+              (std::map<std::string, double>{{"grad of \"x\"", one.gradient},
+                                             {"update of \"s\"", one.s},
+                                             {"update of \"r\"", one.r}}))
+        << one.defined.front().str();
+  }
+}
+
 // The step differentiates the loss alone: what only other cotangents feed is
 // not computed, and a param that then has no gradient keeps its value and its
 // optimizer state.
