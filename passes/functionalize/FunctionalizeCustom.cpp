@@ -206,6 +206,11 @@ FailureOr<FunctionalCustom> tandem::functionalizeCustom(CustomVjpOp op,
     Value value = backward.newValue(inner.inner);
     StorageState *storage = inner.outer;
     unsigned input = operands.size();
+    if (storage->isShared) {
+      op.emitOpError() << "has a backward that uses storage which inputs share "
+                          "and of which no argument is the whole";
+      return failure();
+    }
     if (!storage->role) {
       Value copy = outer.views.read(storage->whole);
       if (!copy) {

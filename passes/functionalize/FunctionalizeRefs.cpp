@@ -217,6 +217,7 @@ LogicalResult GraphFunctionalizer::bindGroup(const StorageState *storage,
   Location loc = storage->whole->loc;
   StorageState *own =
       views.addStorage(type, ConstantOp::splat(builder, loc, type, 0), loc);
+  own->isShared = true;
   for (Argument *argument : group) {
     argument->view = views.rebase(argument->view, own);
     functionalizer.bind(argument->ref, argument->view);
@@ -232,9 +233,6 @@ LogicalResult GraphFunctionalizer::bindGroup(const StorageState *storage,
     if (functionalizer.isTracked(argument->value))
       functionalizer.addTracked(whole);
   }
-  // From here on, versions count the program's writes.
-  own->version = 0;
-  own->whole->version = 0;
   return success();
 }
 

@@ -8,6 +8,7 @@ void Functionalizer::bind(Value ref, View *view) {
   handleIndex[ref] = handles.size();
   handles.push_back({view, view});
   shown[ref] = view;
+  view->isHandle = true;
 }
 
 void Functionalizer::track(Operation *op) {

@@ -69,7 +69,8 @@ View *Views::addTransposed(View *source, int64_t a, int64_t b, Location loc) {
   std::swap(permutation[a], permutation[b]);
   auto op = builder.getStringAttr(PermuteOp::getOperationName());
   // One permutation of another is one; none at all is the source itself.
-  if (source->source && source->op == op && source->attributes.size() == 1) {
+  if (source->source && !source->isHandle && source->op == op &&
+      source->attributes.size() == 1) {
     auto before = source->attributes.getAs<DenseI64ArrayAttr>("permutation");
     SmallVector<int64_t> both;
     for (int64_t d : permutation)

@@ -26,6 +26,7 @@ struct StorageState {
   View *whole = nullptr;
   unsigned version = 0;  ///< counts the writes
   bool isFreed = false;  ///< it has no elements now
+  bool isShared = false;   ///< by inputs, none of which is the whole
   bool wasFreed = false; ///< it had none at the beginning
   /// The first write that gradients flow through, and the last one of any kind;
   /// null if there is none.
@@ -54,6 +55,8 @@ struct View {
   mlir::RankedTensorType type;
   /// Nothing is differentiated through it, and writes through it are hidden.
   bool isHidden = false;
+  /// What a handle shows at first: later views say what they are by it.
+  bool isHandle = false;
   mlir::Value value;    ///< what it showed at `version`
   unsigned version = 0; ///< of the storage
   std::vector<View *> views;

@@ -166,3 +166,25 @@ module @handles_of_the_model attributes {tandem.phase = "capture"} {
     return
   }
 }
+
+// -----
+
+// B13: a backward cannot use storage that no argument shows whole.
+module @b13_shared attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %v: tensor<2xf32> {tandem.role = #tandem.role<input "v" {requires_grad}>},
+      %x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x" {alias = {of = "s", type = tensor<3xf32>, views = [{op = "slice", starts = array<i64: 0>, limits = array<i64: 2>, strides = array<i64: 1>}]}}>},
+      %y: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "y" {alias = {of = "s", type = tensor<3xf32>, views = [{op = "slice", starts = array<i64: 1>, limits = array<i64: 3>, strides = array<i64: 1>}]}}>})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">}) {
+    // expected-error@+1 {{has a backward that uses storage which inputs share and of which no argument is the whole}}
+    %o = tandem.custom_vjp "f" (%v) refs(%x) forward {
+      ^bb0(%a: tensor<2xf32>, %r: !tandem.ref<2xf32>):
+        tandem.yield %a : tensor<2xf32>
+    } backward {
+      ^bb0(%dy: tensor<2xf32>, %r: !tandem.ref<2xf32>):
+        tandem.write %dy into %r : tensor<2xf32>, !tandem.ref<2xf32>
+        tandem.yield %dy : tensor<2xf32>
+    } {backward_writes = array<i64: 0>} : (tensor<2xf32>), (!tandem.ref<2xf32>) -> tensor<2xf32>
+    return %o : tensor<2xf32>
+  }
+}

@@ -333,3 +333,36 @@ module @a12 attributes {tandem.phase = "capture"} {
     return %0 : tensor<3xf32>
   }
 }
+
+// -----
+
+// A08: a slice of a slice of storage that inputs share shows what they hold.
+// CHECK-LABEL: module @a08_slice_of_slice
+module @a08_slice_of_slice attributes {tandem.phase = "capture"} {
+  // CHECK: %[[X:[^ ]*]]: tensor<1xf32> {tandem.role = #tandem.role<input "x"
+  // CHECK-SAME: %[[Y:[^ ]*]]: tensor<4xf32> {tandem.role = #tandem.role<input "y"
+  // CHECK: %[[PART:[^ ]*]] = tandem.slice %[[Y]] from [2] to [4] step [1]
+  // CHECK-NEXT: %[[ONE:[^ ]*]] = tandem.slice %[[PART]] from [1] to [2] step [1]
+  // CHECK-NEXT: return %[[ONE]]
+  func.func @graph(
+      %x: !tandem.ref<1xf32> {tandem.role = #tandem.role<input "x" {alias = {of = "s", type = tensor<4xf32>, views = [{op = "slice", starts = array<i64: 2>, limits = array<i64: 4>, strides = array<i64: 1>}, {op = "slice", starts = array<i64: 1>, limits = array<i64: 2>, strides = array<i64: 1>}]}}>},
+      %y: !tandem.ref<4xf32> {tandem.role = #tandem.role<input "y" {alias = {of = "s", type = tensor<4xf32>, views = []}}>})
+      -> (tensor<1xf32> {tandem.role = #tandem.role<output "o">}) {
+    %0 = tandem.read %x : !tandem.ref<1xf32>
+    return %0 : tensor<1xf32>
+  }
+}
+
+// -----
+
+// M08: what a permuted alias shows after transpose_ is said by what it showed.
+// CHECK-LABEL: module @m08_permuted_alias
+// CHECK: metadata = {of = "x", views = [{op = "permute", permutation = array<i64: 1, 0>}]}
+module @m08_permuted_alias attributes {tandem.phase = "capture"} {
+  func.func @graph(
+      %x: !tandem.ref<3x2xf32> {tandem.role = #tandem.role<input "x" {alias = {of = "b", views = [{op = "permute", permutation = array<i64: 1, 0>}]}}>},
+      %b: !tandem.ref<2x3xf32> {tandem.role = #tandem.role<input "b">}) {
+    %t = tandem.transpose_ %x dims 0, 1 : !tandem.ref<3x2xf32> -> !tandem.ref<2x3xf32>
+    return
+  }
+}
