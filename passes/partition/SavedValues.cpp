@@ -34,7 +34,8 @@ JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
     return std::make_pair(a, roleOfArgument(joint, a.getArgNumber()));
   });
   // Arguments that show parts of another one have no updates of their own;
-  // those that show parts of storage that is no argument have.
+  // those that show parts of storage that is no argument have, unless one of
+  // them shows all of it.
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
     if (RoleAttr role = roleOfResult(joint, i);
         role.getKind() == RoleKind::Update)
@@ -44,6 +45,11 @@ JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
       written.insert(role.getName());
       written.insert(storageOf(role));
     }
+  for (auto [argument, role] : roles)
+    if (auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+        alias && alias.getAs<ArrayAttr>("views").empty() &&
+        written.contains(role.getName()))
+      written.insert(storageOf(role));
   for (auto [argument, role] : roles)
     if (isBackward(role))
       backwardOnly.insert(argument);

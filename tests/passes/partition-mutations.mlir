@@ -179,3 +179,23 @@ module @parts attributes {tandem.phase = "functionalize"} {
     return %o, %n, %m : tensor<2xf32>, tensor<4xf32>, tensor<2xf32>
   }
 }
+
+// -----
+
+// C08: the update of an input that shows all of a storage is one of every input
+// that shares it.
+// CHECK-LABEL: module @whole
+module @whole attributes {tandem.phase = "functionalize"} {
+  // CHECK: saved "part"
+  // CHECK: func.func @backward(%{{[a-z0-9]+}}: tensor<2xf32> {tandem.role = #tandem.role<saved "part"
+  func.func @graph(
+      %all: tensor<4xf32> {tandem.role = #tandem.role<input "all" {alias = {of = "base", type = tensor<4xf32>, views = []}}>},
+      %part: tensor<2xf32> {tandem.role = #tandem.role<input "part" {alias = {of = "base", type = tensor<4xf32>, views = [{op = "slice", starts = array<i64: 0>, limits = array<i64: 2>, strides = array<i64: 1>}]}}>},
+      %w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">},
+          tensor<4xf32> {tandem.role = #tandem.role<update of "all">}) {
+    %n = tandem.exp %all : tensor<4xf32>
+    %o = tandem.mul %w, %part : tensor<2xf32>
+    return %o, %n : tensor<2xf32>, tensor<4xf32>
+  }
+}
