@@ -6,6 +6,7 @@
 #include "compiler/Compile.h"
 #include "compiler/Phases.h"
 #include "ir/Signature.h"
+#include "ir/reference/Arguments.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -30,11 +31,29 @@ static Array draw(uint64_t seed, StringRef name, ArrayRef<int64_t> shape) {
 }
 
 std::vector<Array> property::valuesOf(const Recipe &recipe, func::FuncOp func) {
+  reference::Call call;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    RoleAttr role = roleOfArgument(func, i);
+    auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+    auto type = cast<RefType>(func.getArgumentTypes()[i]);
+    call.arguments.push_back(
+        alias ? std::nullopt
+              : std::optional(
+                    draw(recipe.seed, role.getName(), type.getShape())));
+    // Storage that is no argument.
+    if (auto shared = alias ? alias.getAs<TypeAttr>("type") : TypeAttr()) {
+      StringRef name = alias.getAs<StringAttr>("of");
+      call.storages[name.str()] =
+          draw(recipe.seed, name,
+               cast<RankedTensorType>(shared.getValue()).getShape());
+    }
+  }
+  reference::Outcome outcome;
+  auto refs = reference::bindRefs(func, call, outcome);
   std::vector<Array> values;
-  for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    values.push_back(
-        draw(recipe.seed, roleOfArgument(func, i).getName(),
-             cast<RefType>(func.getArgumentTypes()[i]).getShape()));
+  if (succeeded(refs))
+    for (auto &ref : *refs)
+      values.push_back(*ref->read());
   return values;
 }
 
@@ -69,6 +88,8 @@ static std::string nameOf(Mistake mistake) {
     return "a param that is written visibly";
   case Mistake::SetAndWrite:
     return "set_ and a visible write";
+  case Mistake::SharedState:
+    return "a backward on storage that inputs share";
   case Mistake::NoStrides:
     return "an output without strides";
   case Mistake::ModelHandle:
@@ -83,6 +104,8 @@ static std::string nameOf(Mistake mistake) {
 static std::optional<Mistake> classify(StringRef diagnostics) {
   if (diagnostics.contains("whose elements overlap in storage"))
     return Mistake::Overlap;
+  if (diagnostics.contains("uses storage which inputs share"))
+    return Mistake::SharedState;
   if (diagnostics.contains("not at equal distances"))
     return Mistake::NoStrides;
   if (diagnostics.contains("which is the model's"))

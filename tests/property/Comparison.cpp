@@ -4,6 +4,7 @@
 #include "ir/Signature.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace tandem;
@@ -70,18 +71,6 @@ std::string Comparison::evaluate(func::FuncOp func, Values &results) {
   return "";
 }
 
-void Comparison::applyUpdates(const Values &results, bool isBackward) {
-  for (const std::string &name : names)
-    if (auto it = results.find(isBackward ? "update backward " + name
-                                          : "update " + name);
-        it != results.end() && it->second)
-      storages[name] = *it->second;
-}
-
-//===----------------------------------------------------------------------===//
-// What shares storage
-//===----------------------------------------------------------------------===//
-
 /// The positions that the steps of an alias show of `base`.
 static Array positionsOf(const Array &base, DictionaryAttr alias) {
   MLIRContext *context = alias.getContext();
@@ -90,6 +79,40 @@ static Array positionsOf(const Array &base, DictionaryAttr alias) {
       ref.view(alias.getAs<ArrayAttr>("views"), UnknownLoc::get(context));
   return succeeded(view) ? view->positions : Array(ArrayRef<int64_t>{0});
 }
+
+/// The positions of the elements of a dense tensor.
+static Array whole(ArrayRef<int64_t> shape) {
+  Array positions(shape);
+  std::iota(positions.data.begin(), positions.data.end(), 0.0);
+  return positions;
+}
+
+void Comparison::applyUpdates(const Values &results, bool isBackward) {
+  std::set<unsigned> updated;
+  for (unsigned i = 0; i < names.size(); ++i)
+    if (auto it = results.find(isBackward ? "update backward " + names[i]
+                                          : "update " + names[i]);
+        it != results.end() && it->second) {
+      storages[names[i]] = *it->second;
+      updated.insert(i);
+    }
+  // Arguments that share storage all see it.
+  std::map<int, std::map<double, double>> memory;
+  for (bool isNew : {false, true})
+    for (unsigned i = 0; i < names.size(); ++i)
+      if (updated.count(i) == isNew)
+        for (auto [position, x] : llvm::zip_equal(
+                 oracle.atCall[i].positions.data, storages[names[i]].data))
+          memory[oracle.atCall[i].storage][position] = x;
+  for (unsigned i = 0; i < names.size(); ++i)
+    for (auto [position, x] : llvm::zip_equal(oracle.atCall[i].positions.data,
+                                              storages[names[i]].data))
+      x = memory[oracle.atCall[i].storage][position];
+}
+
+//===----------------------------------------------------------------------===//
+// What shares storage
+//===----------------------------------------------------------------------===//
 
 /// What the roles say that the handles of the arguments show at the end.
 std::string Comparison::handles(func::FuncOp func) {
@@ -116,9 +139,8 @@ std::string Comparison::sharingOf(const Oracle::Output &output, RoleAttr role) {
   std::string which = "\n'" + role.str() + "'";
   if (!output.ref)
     return alias ? "a value is an alias" + which : "";
-  auto storage = static_cast<unsigned>(output.ref->storage);
   if (!alias)
-    return storage < names.size()
+    return output.ref->storage < oracle.numArgumentStorages
                ? "an alias of an argument is not declared" + which
                : "";
   Array base;
@@ -210,10 +232,7 @@ std::string Comparison::forward(func::FuncOp func, const Values &results,
       base = storages[of.str()];
     else
       base = outputs[alias.getAs<StringAttr>("output").str()];
-    Array positions(base.shape);
-    for (int64_t i = 0; i < positions.size(); ++i)
-      positions[i] = static_cast<double>(i);
-    positions = positionsOf(positions, alias);
+    Array positions = positionsOf(whole(base.shape), alias);
     Array value(positions.shape);
     for (int64_t i = 0; i < value.size(); ++i)
       value[i] = base[static_cast<int64_t>(positions[i])];
@@ -270,7 +289,8 @@ Comparison::cotangents(func::FuncOp joint,
         llvm::any_of(now.data, [](Number x) { return x.node >= 0; });
     bool isVisible =
         oracle.isVisiblyWritten(i) && roles[i].getKind() == RoleKind::Input;
-    if (isVisible && isDifferentiable && !oracle.isSameLeaf(i) && !takes(name))
+    if (isVisible && isDifferentiable && !roles[i].has("alias") &&
+        !oracle.isSameLeaf(i) && !takes(name))
       return "a visible write of an input has no cotangent\n'" + name + "'";
     if ((!now.depends || !oracle.isVisiblyWritten(i)) && takes(name))
       return "an update that needs none has a cotangent\n'" + name + "'";

@@ -2,6 +2,7 @@
 #include "tests/property/Check.h"
 
 #include "ir/Signature.h"
+#include "ir/reference/Evaluator.h"
 #include "tests/semantics/Harness.h"
 
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 class Call {
 public:
   Call(const Recipe &recipe, func::FuncOp captured)
-      : recipe(recipe), values(valuesOf(recipe, captured)),
+      : recipe(recipe), captured(captured), values(valuesOf(recipe, captured)),
         oracle(captured, values) {
     for (unsigned i = 0; i < values.size(); ++i)
       names.push_back(roleOfArgument(captured, i).getName().str());
@@ -35,7 +36,11 @@ private:
   std::string compareForward(test::CompiledMachine &machine);
   std::string compareBackward(test::CompiledMachine &machine);
 
+  bool isAlias(unsigned i) { return roleOfArgument(captured, i).has("alias"); }
+  void showAliases(test::CompiledMachine &machine);
+
   const Recipe &recipe;
+  func::FuncOp captured;
   std::vector<Array> values;
   Oracle oracle;
   std::vector<std::string> names;
@@ -111,13 +116,35 @@ std::string Call::compareBackward(test::CompiledMachine &machine) {
   return "";
 }
 
+/// Makes the declared aliases views of what they share.
+void Call::showAliases(test::CompiledMachine &machine) {
+  for (unsigned i = 0; i < names.size(); ++i) {
+    if (!isAlias(i))
+      continue;
+    auto alias = roleOfArgument(captured, i)
+                     .getProperties()
+                     .getAs<DictionaryAttr>("alias");
+    std::string of = alias.getAs<StringAttr>("of").str();
+    if (alias.contains("type") && !machine.tensors.count(of))
+      machine.setStorage(of, oracle.storageOf(i), DType::F64);
+    reference::Handle handle{0, oracle.atCall[i].positions};
+    auto strides = handle.strides();
+    machine.setView(names[i], of, {handle.positions.shape},
+                    {strides.begin(), strides.end()},
+                    static_cast<int64_t>(handle.positions[0]));
+  }
+}
+
 std::string Call::run(test::CompiledMachine &machine) {
   for (unsigned i = 0; i < names.size(); ++i) {
+    if (isAlias(i))
+      continue;
     machine.set(names[i], values[i].data);
     // Params and states are the model's.
     if (auto tensor = machine.model.get(names[i]))
       machine.tensors[names[i]] = *tensor;
   }
+  showAliases(machine);
   if (std::string error = machine.forward(); !error.empty())
     return "run: the forward fails\n" + error;
   auto compareContents = [&](const std::string &when) -> std::string {

@@ -2,6 +2,7 @@
 #include "tests/property/Oracle.h"
 
 #include "ir/Signature.h"
+#include "ir/reference/Arguments.h"
 
 #include <cmath>
 #include <numeric>
@@ -22,6 +23,45 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+/// Which storages there are. Of inputs that show one element the last is its
+/// leaf; but where another argument is the storage, that one is.
+void Oracle::bindArguments(const std::vector<Array> &arguments) {
+  reference::Call call;
+  call.arguments.assign(arguments.begin(), arguments.end());
+  reference::Outcome outcome;
+  auto bound = reference::bindRefs(func, call, outcome);
+  if (failed(bound))
+    llvm::report_fatal_error("the arguments of a program disagree");
+  for (const auto &memory : outcome.storages) {
+    storages.emplace_back();
+    held.push_back(memory->elements);
+    for (double x : memory->elements)
+      storages.back().data.push_back({x, -1});
+  }
+  numArgumentStorages = static_cast<int>(storages.size());
+  for (auto [i, ref] : llvm::enumerate(*bound)) {
+    RoleAttr role = roleOfArgument(func, i);
+    auto index = static_cast<int>(llvm::find(outcome.storages, ref->storage) -
+                                  outcome.storages.begin());
+    RealRef real{index, ref->positions, false, static_cast<int>(i)};
+    atCall.push_back(real);
+    refs.insert({func.getArgument(i), real});
+    leaves.push_back(-1);
+    bool isOfArgument = role.has("alias") &&
+                        ref->storage->name != role.getName() &&
+                        findValue(func, ref->storage->name);
+    if (!role.has("requires_grad") || isOfArgument)
+      continue;
+    storages[index].depends |= uint64_t(1) << i;
+    for (double position : real.positions.data) {
+      int node = tape.leaf();
+      if (leaves.back() < 0)
+        leaves.back() = node;
+      storages[index].data[static_cast<size_t>(position)].node = node;
+    }
+  }
+}
+
 Array Numbers::values() const {
   Array result(shape);
   for (auto [to, from] : llvm::zip_equal(result.data, data))
@@ -35,22 +75,7 @@ bool Oracle::Output::isDifferentiable() const {
 
 Oracle::Oracle(func::FuncOp func, const std::vector<Array> &arguments)
     : func(func) {
-  for (auto [i, value] : llvm::enumerate(arguments)) {
-    bool isLeaf = roleOfArgument(func, i).has("requires_grad");
-    leaves.push_back(-1);
-    RealStorage storage;
-    for (double x : value.data) {
-      int node = isLeaf ? tape.leaf() : -1;
-      if (leaves.back() < 0)
-        leaves.back() = node;
-      storage.data.push_back({x, node});
-    }
-    storage.depends = isLeaf ? uint64_t(1) << i : 0;
-    storages.push_back(storage);
-    atCall.push_back(
-        {static_cast<int>(i), iota(value.shape), false, static_cast<int>(i)});
-    refs.insert({func.getArgument(i), atCall.back()});
-  }
+  bindArguments(arguments);
   atEnd = atCall;
   handleWrites.resize(arguments.size());
   Block &body = func.getBody().front();
@@ -79,9 +104,15 @@ Oracle::Oracle(func::FuncOp func, const std::vector<Array> &arguments)
                    atEnd[i].positions.data != atCall[i].positions.data;
     if (roleOfArgument(func, i).getKind() != RoleKind::Input)
       (isMoved ? required : allowed).insert(Mistake::ModelHandle);
-    if (atEnd[i].storage == atCall[i].storage || handleWrites[i].empty() ||
+    if (handleWrites[i].empty() ||
         !roleOfArgument(func, i).has("requires_grad"))
       continue;
+    if (atEnd[i].storage == atCall[i].storage) {
+      // Another part of the storage that inputs share.
+      if (isMoved)
+        allowed.insert(Mistake::SetAndWrite);
+      continue;
+    }
     bool isCertain = handleWrites[i].count(false);
     (isCertain ? required : allowed).insert(Mistake::SetAndWrite);
   }
@@ -93,7 +124,7 @@ void Oracle::findOutputOverlaps() {
   for (const Output &a : outputs)
     for (const Output &b : outputs)
       if (&a < &b && a.ref && b.ref && a.ref->storage == b.ref->storage &&
-          a.ref->storage >= static_cast<int>(atCall.size()))
+          a.ref->storage >= numArgumentStorages)
         allowed.insert(Mistake::OutputOverlap);
 }
 
@@ -118,8 +149,14 @@ static bool hasStrides(const Array &positions) {
 /// What a call hands back has strides. On the way to it there may be something
 /// that has none.
 void Oracle::findStrides() {
+  // The strides of declared aliases are those of the call.
+  std::set<int> shared;
+  for (unsigned i = 0; i < atCall.size(); ++i)
+    if (roleOfArgument(func, i).has("alias"))
+      shared.insert(atCall[i].storage);
   auto look = [&](const RealRef &ref) {
-    bool isArgument = ref.storage < static_cast<int>(atCall.size());
+    bool isArgument =
+        ref.storage < numArgumentStorages && !shared.count(ref.storage);
     bool isDue = isArgument && !hasStrides(ref.positions);
     (isDue ? required : allowed).insert(Mistake::NoStrides);
   };
@@ -152,8 +189,11 @@ void Oracle::write(WriteOp op, bool isHidden) {
   RealStorage &storage = storages[ref.storage];
   std::set<double> positions(ref.positions.data.begin(),
                              ref.positions.data.end());
-  // Writing back what was just read changes nothing, whatever it goes through.
-  bool mayCancel = op.getValue().getDefiningOp<ReadOp>() != nullptr;
+  // Writing what is there, as it was read or as it was written before, changes
+  // nothing, whatever it goes through.
+  bool mayCancel =
+      op.getValue().getDefiningOp<ReadOp>() != nullptr ||
+      llvm::count_if(op.getValue().getUsers(), llvm::IsaPred<WriteOp>) > 1;
   auto mistake = [&](Mistake kind) {
     (mayCancel ? allowed : required).insert(kind);
   };

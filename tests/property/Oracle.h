@@ -32,6 +32,7 @@ enum class Mistake {
   Overlap,      ///< a write through a view whose elements overlap
   LeafWritten,  ///< a param that requires grad is written visibly
   SetAndWrite,  ///< set_ and a visible write of what requires grad
+  SharedState,  ///< a backward uses storage that inputs share, none the whole
   NoStrides,    ///< an output or handle that no strides can show
   ModelHandle,  ///< the handle of a param or state changes
   OutputOverlap ///< outputs overlap in storage that nothing shows whole
@@ -86,8 +87,13 @@ public:
   };
   std::vector<Output> outputs;
   std::vector<RealRef> atCall, atEnd; ///< what the arguments' handles show
+  int numArgumentStorages = 0;        ///< storages below are of arguments
   /// What the storage of argument `i` holds now, in the layout of the call.
   Numbers contents(unsigned i) const;
+  /// What all of the storage of argument `i` held at the call.
+  const std::vector<double> &storageOf(unsigned i) const {
+    return held[atCall[i].storage];
+  }
   /// What a ref shows now.
   Numbers show(const RealRef &ref) const { return read(ref, false); }
   /// Something wrote the storage of argument `i`, perhaps visibly.
@@ -123,6 +129,7 @@ private:
     bool isCertain; ///< single elements of its inputs lead to an argument
   };
 
+  void bindArguments(const std::vector<Array> &arguments);
   void run(mlir::Block &block, bool isPlain);
   void run(mlir::Operation *op, bool isPlain);
   bool runTensorOp(mlir::Operation *op, bool isHidden);
@@ -140,6 +147,7 @@ private:
   mlir::func::FuncOp func;
   Tape tape;
   std::vector<RealStorage> storages;
+  std::vector<std::vector<double>> held; ///< by storages at the call
   std::vector<Custom> customs;
   llvm::DenseMap<mlir::Value, Numbers> tensors;
   llvm::DenseMap<mlir::Value, RealRef> refs;

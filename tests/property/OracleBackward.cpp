@@ -31,6 +31,13 @@ void Oracle::runCustom(CustomVjpOp op, bool isPlain) {
   for (Value ref : op.getRefs()) {
     custom.refs.push_back(refs.find(ref)->second);
     refs.insert_or_assign(block.getArgument(next++), custom.refs.back());
+    for (unsigned i = 0; i < atCall.size(); ++i)
+      if (auto alias =
+              roleOfArgument(func, i).getProperties().getAs<DictionaryAttr>(
+                  "alias");
+          alias && alias.contains("type") &&
+          atCall[i].storage == custom.refs.back().storage)
+        allowed.insert(Mistake::SharedState);
   }
   run(block, /*isPlain=*/true);
   Operation *yield = block.getTerminator();
@@ -85,7 +92,8 @@ void Oracle::runCustomBackward(Custom &custom) {
   for (int64_t position : custom.op.getBackwardWrites())
     for (unsigned i = 0; i < atCall.size(); ++i)
       if (atCall[i].storage == custom.refs[position].storage &&
-          roleOfArgument(func, i).has("requires_grad"))
+          roleOfArgument(func, i).has("requires_grad") &&
+          !roleOfArgument(func, i).has("alias"))
         writtenInBackward.insert(i);
   for (auto [input, gradient] :
        llvm::zip_equal(custom.inputs, block.getTerminator()->getOperands())) {

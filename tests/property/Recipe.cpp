@@ -13,8 +13,8 @@ Recipe tandem::property::generate(uint64_t seed, unsigned longest) {
   auto below = [&](uint64_t n) { return static_cast<uint32_t>(random() % n); };
   Recipe recipe{seed, {}, {}};
   for (uint32_t i = 0, n = 1 + below(4); i < n; ++i)
-    recipe.arguments.push_back(
-        {static_cast<Kind>(below(3)), below(3) != 0, below(16)});
+    recipe.arguments.push_back({static_cast<Kind>(below(3)), below(3) != 0,
+                                below(16), below(4) ? 0 : 1 + below(1 << 16)});
   unsigned total = 0;
   for (unsigned weight : kWeights)
     total += weight;
@@ -63,6 +63,11 @@ tandem::property::shrink(Recipe recipe,
       Recipe candidate = recipe;
       if (candidate.arguments[i].requiresGrad) {
         candidate.arguments[i].requiresGrad = false;
+        tried(candidate);
+      }
+      candidate = recipe;
+      if (candidate.arguments[i].alias) {
+        candidate.arguments[i].alias = 0;
         tried(candidate);
       }
       candidate = recipe;

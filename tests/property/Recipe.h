@@ -45,6 +45,8 @@ struct Argument {
   Kind kind;
   bool requiresGrad;
   uint32_t shape; ///< in the list of shapes
+  /// Of an input: what storage it is declared to share; 0: none.
+  uint32_t alias = 0;
 };
 
 struct Recipe {
