@@ -275,6 +275,21 @@ std::optional<size_t> updatedArgument(const Program &program,
   return found;
 }
 
+std::vector<Slot> outputsOf(const Program &program) {
+  std::vector<Slot> outputs;
+  for (const Slot &slot : program.results)
+    if (slot.role == Role::Output)
+      outputs.push_back(slot);
+  for (const OutputAlias &alias : program.aliases) {
+    Slot &slot = outputs.emplace_back();
+    slot.role = Role::Output;
+    slot.name = alias.name;
+    slot.dtype = alias.dtype;
+    slot.shape = alias.shape;
+  }
+  return outputs;
+}
+
 Result<std::string> toJson(const Manifest &manifest) {
   Json json = {{"format", 1},
                {"model", manifest.model},

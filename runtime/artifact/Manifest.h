@@ -255,6 +255,10 @@ inline constexpr std::string_view cotangentOf = "cotangent of ",
 std::optional<size_t> updatedArgument(const Program &program,
                                       std::string_view name);
 
+/// Returns all outputs of a program: first those among its results, then those
+/// that are aliases.
+std::vector<Slot> outputsOf(const Program &program);
+
 /// Returns the deterministic JSON text: one line.
 Result<std::string> toJson(const Manifest &manifest);
 

@@ -10,7 +10,6 @@
 
 namespace tandem::commands {
 
-using artifact::Role;
 using artifact::Slot;
 using runtime::Tensor;
 
@@ -103,9 +102,7 @@ Result<Evaluation> evaluate(runtime::Model &model,
   std::deque<NamedTensor> scalars; // destinations point into it
   Tensor logits;
   std::vector<runtime::Destination> destinations;
-  for (const Slot &slot : program.results) {
-    if (slot.role != Role::Output)
-      continue;
+  for (const Slot &slot : artifact::outputsOf(program)) {
     bool isLogits = accuracy && slot.name == accuracy->logits();
     if (!isLogits && !slot.shape.empty())
       continue;

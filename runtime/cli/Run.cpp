@@ -19,7 +19,6 @@
 namespace tandem::commands {
 namespace {
 
-using artifact::Role;
 using runtime::Tensor;
 
 constexpr std::string_view description =
@@ -79,9 +78,7 @@ parseOutputs(const std::vector<std::string> &texts,
     }
     std::string known;
     bool found = false;
-    for (const artifact::Slot &slot : program.results) {
-      if (slot.role != Role::Output)
-        continue;
+    for (const artifact::Slot &slot : artifact::outputsOf(program)) {
       found |= slot.name == argument->name;
       known += (known.empty() ? "'" : ", '") + slot.name + "'";
     }
@@ -139,18 +136,24 @@ Status run(std::string_view tool, Words words) {
     return std::move(inputs).status();
 
   std::vector<runtime::Argument> arguments;
-  for (const NamedTensor &input : *inputs)
+  for (NamedTensor &input : *inputs)
     arguments.push_back({input.name, &input.tensor});
   std::deque<NamedTensor> outputs; // destinations point into it
   std::vector<runtime::Destination> destinations;
-  for (const artifact::Slot &slot : program.results)
-    if (slot.role == Role::Output) {
-      NamedTensor &output = outputs.emplace_back(NamedTensor{slot.name, {}});
-      destinations.push_back({output.name, &output.tensor});
-    }
+  for (const artifact::Slot &slot : artifact::outputsOf(program)) {
+    NamedTensor &output = outputs.emplace_back(NamedTensor{slot.name, {}});
+    destinations.push_back({output.name, &output.tensor});
+  }
   if (Status status = model->run(program.name, arguments, destinations);
       !status)
     return status;
+  // A view of an input may have any strides; files and summaries have none.
+  for (NamedTensor &output : outputs) {
+    auto dense = output.tensor.dense();
+    if (!dense)
+      return std::move(dense).status().in("'" + output.name + "'");
+    output.tensor = *std::move(dense);
+  }
 
   std::vector<io::OutputFile> writes;
   for (const io::Argument &file : *files)
