@@ -149,6 +149,7 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
   slot.asFound = role.getKind() <= RoleKind::State && role.has("pass");
   slot.unchecked = role.has("unchecked");
   slot.visible = role.has("visible");
+  slot.partOf = textOf(properties, "part_of");
   slot.where = textOf(properties, "where");
   auto needs = conditionOf(properties.get("needs"));
   if (!needs)
