@@ -102,7 +102,9 @@ Result<Evaluation> evaluate(runtime::Model &model,
   std::deque<NamedTensor> scalars; // destinations point into it
   Tensor logits;
   std::vector<runtime::Destination> destinations;
-  for (const Slot &slot : artifact::outputsOf(program)) {
+  // Destinations refer to the names.
+  const std::vector<Slot> outputs = artifact::outputsOf(program);
+  for (const Slot &slot : outputs) {
     bool isLogits = accuracy && slot.name == accuracy->logits();
     if (!isLogits && !slot.shape.empty())
       continue;
