@@ -338,8 +338,9 @@ TEST_P(Aliases, A14_CustomVjpReturnsItsArgument) {
   m->set("x", {1, 2});
   ASSERT_EQ(m->forward(), "");
   EXPECT_NUMBERS(m->output("o"), {1, 2});
-  if (auto *code = dynamic_cast<CompiledMachine *>(m.get()))
+  if (auto *code = dynamic_cast<CompiledMachine *>(m.get())) {
     EXPECT_NE(code->outputTensors["o"].storage(), code->tensors["x"].storage());
+  }
   ASSERT_EQ(m->backward({{"o", {1, 10}}}), "");
   EXPECT_NUMBERS(m->gradient("x"), {3, 30});
 }

@@ -164,20 +164,21 @@ std::string ReferenceMachine::backward(const NamedNumbers &cotangents,
     RoleAttr role = roleOfResult(joint, i);
     std::string name = role.getName().str();
     const Value &forwards = afterForward[name];
-    if (role.getKind() == RoleKind::Grad && result)
+    if (role.getKind() == RoleKind::Grad && result) {
       gradients[name] = result->data;
-    else if (role.getKind() == RoleKind::Output && result)
+    } else if (role.getKind() == RoleKind::Output && result) {
       EXPECT_TRUE(areNear("it", "", result->data, outputs[name]))
           << "the joint's " << role.str();
-    else if (role.getKind() != RoleKind::Update || !result)
+    } else if (role.getKind() != RoleKind::Update || !result) {
       continue;
-    else if (StringRef(name).consume_front("cotangent of "))
-      now[name.substr(StringRef("cotangent of ").size())] = result;
-    else if (role.has("pass"))
+    } else if (StringRef of = name; of.consume_front("cotangent of ")) {
+      now[of.str()] = result;
+    } else if (role.has("pass")) {
       now[name] = result;
-    else if (forwards && forwards->shape == result->shape)
+    } else if (forwards && forwards->shape == result->shape) {
       EXPECT_TRUE(areNear("it", "", result->data, forwards->data))
           << "the joint's " << role.str();
+    }
   }
   return "";
 }
