@@ -139,9 +139,10 @@ TEST(Undefined, J04_J05_B17_AllMasks) {
             sum[k] += it->second[k];
       for (int64_t k = 0; k < 4; ++k) {
         EXPECT_NEAR(filled.at(role)[k], sum[k], 1e-12) << mask << " " << value;
-        if (reached)
+        if (reached) {
           EXPECT_EQ(got.at(role)[k], filled.at(role)[k])
               << mask << " " << value;
+        }
       }
     }
     RoleAttr update = roleOfResult(*all, all->getNumResults() - 1);

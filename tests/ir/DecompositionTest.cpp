@@ -209,9 +209,9 @@ std::string functionText(const Row &row) {
 void expectNear(const Array &actual, const Array &expected, double tolerance) {
   ASSERT_EQ(actual.shape, expected.shape);
   for (int64_t i = 0; i < actual.size(); ++i) {
-    if (std::isnan(expected[i]))
+    if (std::isnan(expected[i])) {
       EXPECT_TRUE(std::isnan(actual[i])) << "element " << i;
-    else
+    } else
       EXPECT_NEAR(actual[i], expected[i],
                   tolerance * std::max(1.0, std::abs(expected[i])))
           << "element " << i;

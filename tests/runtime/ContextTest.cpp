@@ -213,14 +213,16 @@ TEST_F(Contexts, C04_MemoryComesBack) {
     Context context = forward(model);
     if (i % 3 == 0)
       o = rows = Tensor();
-    if (i % 2 == 0)
+    if (i % 2 == 0) {
       ASSERT_TRUE(backward(context).ok());
+    }
     if (i % 5 == 0)
       o = q = rows = g = Tensor();
     if (i == 30)
       steady = model.memory().current;
-    if (i % 30 == 0 && i)
+    if (i % 30 == 0 && i) {
       ASSERT_EQ(model.memory().current, steady) << i;
+    }
   }
   // A used context refers to nothing of the caller.
   Context context = forward(model);

@@ -160,12 +160,14 @@ TEST_F(SecondOrder, C04_StridedValuesAndMemory) {
     Context context = forward();
     Context graph = graphOf(context);
     Context other = forward(); // would use the first one's copies again
-    if (i % 3)
+    if (i % 3) {
       ASSERT_TRUE(model.backward(graph, second, all).ok());
+    }
     if (i == 10)
       steady = model.memory().current;
-    if (i > 10)
+    if (i > 10) {
       ASSERT_EQ(model.memory().current, steady);
+    }
   }
   EXPECT_EQ(valuesOf(gw), Values({0, 4, 8, 12}));
   EXPECT_EQ(wide.storage().use_count(), 2);

@@ -142,8 +142,9 @@ TEST_F(Undefined, J05_AllMasksAreAsWithZeros) {
     EXPECT_EQ(g[1].defined(), b || c) << mask;
     EXPECT_EQ(g[2].defined(), mask != 0) << mask;
     for (int i = 0; i < 3; ++i)
-      if (g[i].defined())
+      if (g[i].defined()) {
         EXPECT_EQ(valuesOf(g[i]), valuesOf(full[i])) << mask << " " << i;
+      }
     // B17, B16: writes that an undefined cotangent alone would have caused.
     EXPECT_EQ(runs(), before + b);
     EXPECT_EQ(model.get("runs")->version(), runsVersion + b);
