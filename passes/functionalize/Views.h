@@ -26,7 +26,7 @@ struct StorageState {
   View *whole = nullptr;
   unsigned version = 0;  ///< counts the writes
   bool isFreed = false;  ///< it has no elements now
-  bool isShared = false;   ///< by inputs, none of which is the whole
+  bool isShared = false; ///< by inputs, none of which is the whole
   bool wasFreed = false; ///< it had none at the beginning
   /// The first write that gradients flow through, and the last one of any kind;
   /// null if there is none.
