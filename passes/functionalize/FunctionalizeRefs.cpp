@@ -318,6 +318,14 @@ LogicalResult GraphFunctionalizer::describeHandles() {
     }
     if (handle.now->storage == handle.before->storage &&
         isSourceOf(handle.before, handle.now)) {
+      if (!stridesBetween(handle.before, handle.now)) {
+        change->emitOpError()
+            << "gives " << argument.str()
+            << " a view of itself whose elements are not at equal distances "
+               "in storage";
+        ok = false;
+        continue;
+      }
       role = role.with(
           "metadata", aliasOf("of", role.getName(), handle.before, handle.now));
       continue;

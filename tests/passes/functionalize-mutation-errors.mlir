@@ -188,3 +188,16 @@ module @b13_shared attributes {tandem.phase = "capture"} {
     return %o : tensor<2xf32>
   }
 }
+
+// -----
+
+// M09: a handle has a shape and strides; what has none cannot be handed back.
+module @m09_no_strides attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: !tandem.ref<3x4xf64> {tandem.role = #tandem.role<input "x">}) {
+    %t = tandem.transpose_ %x dims 0, 1 : !tandem.ref<3x4xf64> -> !tandem.ref<4x3xf64>
+    %r = tandem.reshape %t to [12] : !tandem.ref<4x3xf64> -> !tandem.ref<12xf64>
+    // expected-error@+1 {{gives 'input "x"' (argument #0) a view of itself whose elements are not at equal distances in storage}}
+    %s = tandem.set_ %t to %r : !tandem.ref<4x3xf64>, !tandem.ref<12xf64>
+    return
+  }
+}
