@@ -231,13 +231,23 @@ TEST_F(Contexts, C04_MemoryComesBack) {
   EXPECT_EQ(x.storage().use_count(), 1);
   rows = Tensor();
   EXPECT_EQ(o.storage().use_count(), 1);
-  EXPECT_EQ(one.storage().use_count(), 1) << "C14";
+}
+
+TEST_F(Contexts, C14_CotangentsAndGradientsAreTheCallers) {
+  Context context = forward(model);
+  ASSERT_TRUE(backward(context).ok());
+  EXPECT_EQ(one.storage().use_count(), 1) << "the cotangent is not held";
+  EXPECT_EQ(g.storage().use_count(), 1) << "nor is the gradient";
+  // Later steps compute another gradient, elsewhere.
   Tensor gradient = g;
   g = Tensor();
   Values before = valuesOf(gradient);
+  static_cast<float *>(x.mutableData())[0] += 1;
   Context next = forward(model);
   ASSERT_TRUE(backward(next).ok());
-  EXPECT_EQ(valuesOf(gradient), before) << "C14: later steps do not touch it";
+  EXPECT_NE(valuesOf(g), before);
+  EXPECT_NE(g.storage(), gradient.storage());
+  EXPECT_EQ(valuesOf(gradient), before);
 }
 
 TEST_F(Contexts, A17_OutputsOutliveContextAndNextForward) {
