@@ -139,27 +139,7 @@ TEST_P(AliasCalls, A07_UndeclaredDuplicate) {
 }
 
 TEST_P(AliasCalls, A07_DeclaredAliasCalledWithTwoTensors) {
-  Source source{R"(
-    module attributes {tandem.phase = "capture"} {
-      func.func @graph(%x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x">},
-                       %y: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "y" {alias = {of = "x", views = []}}>})
-          -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">}) {
-        %0 = tandem.read %x : !tandem.ref<2xf32>
-        %1 = tandem.add %0, %0 : tensor<2xf32>
-        tandem.write %1 into %x : tensor<2xf32>, !tandem.ref<2xf32>
-        %2 = tandem.read %y : !tandem.ref<2xf32>
-        %o = tandem.mul %2, %2 : tensor<2xf32>
-        return %o : tensor<2xf32>
-      }
-    })",
-                [](Trace &t) {
-                  Tensor x = t.input("x", {2});
-                  Tensor y = t.alias("y", "x",
-                                     [](const Tensor &base) { return base; });
-                  x.add_(x);
-                  t.output("o", y * y);
-                }};
-  auto m = compiled(source);
+  auto m = compiled(declaredAliasOfAWrittenInput());
   ASSERT_TRUE(m);
   m->set("x", {1, 2});
   m->set("y", {1, 2});

@@ -70,6 +70,30 @@ inline Numbers upTo(int64_t n) {
   return numbers;
 }
 
+/// A07: x is written, and y is declared to be the same memory.
+inline Source declaredAliasOfAWrittenInput() {
+  return {R"(
+    module attributes {tandem.phase = "capture"} {
+      func.func @graph(%x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x">},
+                       %y: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "y" {alias = {of = "x", views = []}}>})
+          -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">}) {
+        %0 = tandem.read %x : !tandem.ref<2xf32>
+        %1 = tandem.add %0, %0 : tensor<2xf32>
+        tandem.write %1 into %x : tensor<2xf32>, !tandem.ref<2xf32>
+        %2 = tandem.read %y : !tandem.ref<2xf32>
+        %o = tandem.mul %2, %2 : tensor<2xf32>
+        return %o : tensor<2xf32>
+      }
+    })",
+          [](Trace &t) {
+            Tensor x = t.input("x", {2});
+            Tensor y =
+                t.alias("y", "x", [](const Tensor &base) { return base; });
+            x.add_(x);
+            t.output("o", y * y);
+          }};
+}
+
 } // namespace tandem::test::calls
 
 #endif

@@ -1,5 +1,5 @@
 //===- OverlapTest.cpp - inputs that share storage: rows A07 to A12 -------===//
-#include "tests/semantics/Harness.h"
+#include "tests/semantics/CallPrograms.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -10,27 +10,7 @@ class Overlaps : public RowTest {};
 TANDEM_FOUR_WAYS(Overlaps);
 
 TEST_P(Overlaps, A07_DeclaredAliasOfAWrittenInput) {
-  Source source{R"(
-    module attributes {tandem.phase = "capture"} {
-      func.func @graph(%x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x">},
-                       %y: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "y" {alias = {of = "x", views = []}}>})
-          -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">}) {
-        %0 = tandem.read %x : !tandem.ref<2xf32>
-        %1 = tandem.add %0, %0 : tensor<2xf32>
-        tandem.write %1 into %x : tensor<2xf32>, !tandem.ref<2xf32>
-        %2 = tandem.read %y : !tandem.ref<2xf32>
-        %o = tandem.mul %2, %2 : tensor<2xf32>
-        return %o : tensor<2xf32>
-      }
-    })",
-                [](Trace &t) {
-                  Tensor x = t.input("x", {2});
-                  Tensor y = t.alias("y", "x",
-                                     [](const Tensor &base) { return base; });
-                  x.add_(x);
-                  t.output("o", y * y);
-                }};
-  auto m = start(source);
+  auto m = start(calls::declaredAliasOfAWrittenInput());
   ASSERT_TRUE(m);
   m->set("x", {1, 2});
   m->setView("y", "x", {2}, {1}, 0);
