@@ -20,10 +20,6 @@ SmallVector<Value> CustomRegions::refsOf(Block &block) const {
   return llvm::to_vector_of<Value>(block.getArguments().take_back(refs.size()));
 }
 
-static Type tensorOf(Value ref) {
-  return cast<RefType>(ref.getType()).getTensorType();
-}
-
 void CustomRegions::beginForward(OpBuilder &builder,
                                  SmallVectorImpl<Value> &values) {
   Block &block = forwardBlock();
@@ -138,7 +134,7 @@ bool CustomRegions::endForward(OpBuilder &builder, ArrayRef<Value> outputs,
   SmallVector<Value> yielded;
   for (Value ref : outputs) {
     yielded.push_back(ReadOp::create(builder, loc, ref));
-    results.push_back(tensorOf(ref));
+    results.push_back(tensorTypeOf(ref.getType()));
   }
   llvm::append_range(yielded, kept);
   Operation *yield = YieldOp::create(builder, loc, yielded);

@@ -86,6 +86,12 @@ bool tandem::isTensorType(Type type) {
          isTensorShape(tensor.getShape());
 }
 
+RankedTensorType tandem::tensorTypeOf(Type type) {
+  if (auto ref = dyn_cast<RefType>(type))
+    return ref.getTensorType();
+  return dyn_cast<RankedTensorType>(type);
+}
+
 int64_t tandem::elementBytes(Type elementType) {
   return (elementType.getIntOrFloatBitWidth() + 7) / 8;
 }

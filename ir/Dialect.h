@@ -86,6 +86,10 @@ bool isElementType(mlir::Type type);
 /// above, no encoding.
 bool isTensorType(mlir::Type type);
 
+/// The tensor type of a tensor, or of the value that a ref shows; null for any
+/// other type.
+mlir::RankedTensorType tensorTypeOf(mlir::Type type);
+
 /// The bytes of a tensor in memory: dense, booleans one byte.
 int64_t byteSize(mlir::RankedTensorType type);
 /// The bytes of one element.

@@ -18,12 +18,6 @@ static Type withShape(Type type, ArrayRef<int64_t> shape) {
   return cast<RankedTensorType>(type).clone(shape);
 }
 
-static RankedTensorType tensorOf(Type type) {
-  if (auto ref = dyn_cast<RefType>(type))
-    return ref.getTensorType();
-  return cast<RankedTensorType>(type);
-}
-
 //===----------------------------------------------------------------------===//
 // detach
 //===----------------------------------------------------------------------===//
@@ -36,7 +30,7 @@ LogicalResult DetachOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 }
 
 AffineMap DetachOp::getIndexMap() {
-  return AffineMap::getMultiDimIdentityMap(tensorOf(getType()).getRank(),
+  return AffineMap::getMultiDimIdentityMap(tensorTypeOf(getType()).getRank(),
                                            getContext());
 }
 
@@ -153,7 +147,7 @@ LogicalResult BitcastOp::verify() {
   if (isa<RefType>(from) != isa<RefType>(to))
     return emitOpError() << "expected two tensors or two refs, but got " << from
                          << " and " << to;
-  RankedTensorType x = tensorOf(from), y = tensorOf(to);
+  RankedTensorType x = tensorTypeOf(from), y = tensorTypeOf(to);
   auto width = [](RankedTensorType type) {
     return type.getElementType().getIntOrFloatBitWidth();
   };
@@ -166,8 +160,8 @@ LogicalResult BitcastOp::verify() {
 }
 
 Value BitcastOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
-  Type from = tensorOf(getX().getType()).getElementType();
-  Type to = tensorOf(getType()).getElementType();
+  Type from = tensorTypeOf(getX().getType()).getElementType();
+  Type to = tensorTypeOf(getType()).getElementType();
   if (from == to)
     return x[0];
   // Half floats are computed in f32, but their bits are their own.
@@ -180,8 +174,9 @@ Value BitcastOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
 }
 
 double BitcastOp::referenceScalar(ArrayRef<double> x) {
-  return reference::bitcastElement(tensorOf(getX().getType()).getElementType(),
-                                   tensorOf(getType()).getElementType(), x[0]);
+  return reference::bitcastElement(
+      tensorTypeOf(getX().getType()).getElementType(),
+      tensorTypeOf(getType()).getElementType(), x[0]);
 }
 
 Value BitcastOp::scatterInto(OpBuilder &b, Location loc, Value base,

@@ -12,12 +12,6 @@
 using namespace mlir;
 using namespace tandem;
 
-static RankedTensorType tensorOf(Type type) {
-  if (auto ref = dyn_cast<RefType>(type))
-    return ref.getTensorType();
-  return cast<RankedTensorType>(type);
-}
-
 std::string tandem::nameOfArgument(RoleAttr role, unsigned index) {
   return "'" + role.str() + "' (argument #" + std::to_string(index) + ")";
 }
@@ -55,7 +49,7 @@ View *Views::intern(View *source, StringAttr op, DictionaryAttr attributes,
 }
 
 View *Views::add(View *source, Operation *op) {
-  RankedTensorType type = tensorOf(op->getResult(0).getType());
+  RankedTensorType type = tensorTypeOf(op->getResult(0).getType());
   // The same shape again, say, is the same view.
   if (isa<ReshapeOp>(op) && type == source->type && !op->hasAttr(kNoGradAttr))
     return source;
