@@ -17,7 +17,14 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
       those of the results (`p.dy(i)`), the operands (`p.in(i)`) and the results
       (`p.out(i)`), and hands them over with `p.set(i, value)`. Accumulation
       and pruning are the engine's.}],
-    "::llvm::LogicalResult", "pullback", (ins "::tandem::Pullback &":$p)>];
+    "::llvm::LogicalResult", "pullback", (ins "::tandem::Pullback &":$p)>,
+    InterfaceMethod<[{How many operands, from the first, gradients can flow to;
+      the others are not differentiated with respect to.}],
+      "unsigned", "numGradientOperands", (ins), [{}],
+      [{ return $_op->getNumOperands(); }]>,
+    InterfaceMethod<[{How many results, from the first, take cotangents.}],
+      "unsigned", "numGradientResults", (ins), [{}],
+      [{ return $_op->getNumResults(); }]>];
 }
 
 def CostOpInterface : OpInterface<"CostOpInterface"> {

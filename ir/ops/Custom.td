@@ -7,7 +7,7 @@ include "ir/Attributes.td"
 
 def CustomVjpOp : Tandem_Op<"custom_vjp", [IsolatedFromAbove, AttrSizedOperandSegments,
     RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface, ["numGradientOperands", "numGradientResults"]>,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
   let summary = "A piece of a program with a backward of its own";
   let description = [{
@@ -79,6 +79,8 @@ def CustomVjpOp : Tandem_Op<"custom_vjp", [IsolatedFromAbove, AttrSizedOperandSe
   let extraClassDefinition = [{
     ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Composite; }
     int64_t $cppClass::getFlops() { return 0; }
+    unsigned $cppClass::numGradientOperands() { return numDifferentiable(); }
+    unsigned $cppClass::numGradientResults() { return numOutputs(); }
   }];
 }
 

@@ -146,7 +146,7 @@ def CastOp : PointwiseOp<"cast", [SameOperandsAndResultShape, DeclareOpInterface
 //===----------------------------------------------------------------------===//
 
 def PassGradOp : PointwiseOp<"pass_grad", [SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+    DeclareOpInterfaceMethods<DifferentiableOpInterface, ["numGradientOperands"]>]> {
   let summary = "The value of one tensor with the gradient of another";
   let description = [{
     `y = fresh`, and the whole gradient goes to `old`: what a write in a no-grad
@@ -156,7 +156,8 @@ def PassGradOp : PointwiseOp<"pass_grad", [SameOperandsAndResultType,
   let results = (outs AnyTensor_:$y);
   let assemblyFormat = "$old `,` $fresh attr-dict `:` type($y)";
   let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[1]", "x[1]">.text
-    # PullbackBody<["p.dy()", ""]>.text;
+    # PullbackBody<["p.dy()", ""]>.text
+    # "unsigned $cppClass::numGradientOperands() { return 1; }\n";
 }
 
 def AccumulateOp : BinaryOp<"accumulate", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", FloatTensor> {
@@ -179,7 +180,7 @@ def OrZeroOp : PointwiseOp<"or_zero", [SameOperandsAndResultType,
 }
 
 def IfDefinedOp : PointwiseOp<"if_defined", [SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+    DeclareOpInterfaceMethods<DifferentiableOpInterface, ["numGradientOperands"]>]> {
   let summary = "One tensor where cotangents are defined, another where not";
   let description = [{
     `fresh` where `when` holds (a list of lists of cotangents, each of which must
@@ -190,7 +191,8 @@ def IfDefinedOp : PointwiseOp<"if_defined", [SameOperandsAndResultType,
   let assemblyFormat = "$fresh `else` $old `when` $when attr-dict `:` type($y)";
   let hasVerifier = 1;
   let extraClassDefinition = pointwiseMethods # PointwiseBody<"x[0]", "x[0]">.text
-    # PullbackBody<["p.dy()", ""]>.text;
+    # PullbackBody<["p.dy()", ""]>.text
+    # "unsigned $cppClass::numGradientOperands() { return 1; }\n";
 }
 
 #endif

@@ -8,20 +8,19 @@
 using namespace mlir;
 using namespace tandem;
 
-/// The operands that an op gives gradients to.
+/// The operands that an op gives gradients to. An op that has no gradient is
+/// taken to want one everywhere.
 static OperandRange flowOperands(Operation *op) {
-  if (auto custom = dyn_cast<CustomVjpOp>(op))
-    return op->getOperands().take_front(custom.numDifferentiable());
-  if (isa<PassGradOp, IfDefinedOp>(op))
-    return op->getOperands().take_front(1);
-  return op->getOperands();
+  auto rule = dyn_cast<DifferentiableOpInterface>(op);
+  return rule ? op->getOperands().take_front(rule.numGradientOperands())
+              : op->getOperands();
 }
 
 /// The results that an op takes cotangents of.
 static ResultRange flowResults(Operation *op) {
-  if (auto custom = dyn_cast<CustomVjpOp>(op))
-    return op->getResults().take_front(custom.numOutputs());
-  return op->getResults();
+  auto rule = dyn_cast<DifferentiableOpInterface>(op);
+  return rule ? op->getResults().take_front(rule.numGradientResults())
+              : op->getResults();
 }
 
 GradientEngine::GradientEngine(func::FuncOp func, Operation *end,
