@@ -260,7 +260,7 @@ Action Call::actionOf(size_t launch) const {
 
 void Call::launch() {
   auto *arena = static_cast<char *>(core.arenaData());
-  auto constants = core.reader.section("constants");
+  auto constants = core.reader.constants();
   for (size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer &buffer = program.buffers[b];
     switch (buffer.place) {

@@ -159,6 +159,9 @@ Result<int64_t> ManifestBuilder::kernelIndex(LaunchOp launch) {
   kernel.flops = integer("flops");
   kernel.bytes = integer("bytes");
   kernel.scratchBytes = integer("scratch_bytes");
+  kernel.sharedBytes = integer("shared_bytes");
+  if (auto block = about.getAs<DenseI64ArrayAttr>("block"))
+    kernel.block = block.asArrayRef().vec();
   manifest.kernels.push_back(std::move(kernel));
   return it->second;
 }
@@ -172,6 +175,8 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   launch.work = static_cast<int64_t>(op.getWork());
   launch.grain = static_cast<int64_t>(op.getGrain());
   launch.stream = static_cast<int64_t>(op.getStream());
+  if (std::optional<ArrayRef<int64_t>> grid = op.getGrid())
+    launch.grid = grid->vec();
   auto needs = conditionOf(op.getNeedsAttr());
   if (!needs)
     return std::move(needs).status();

@@ -59,5 +59,13 @@ LogicalResult LaunchOp::verify() {
     return emitOpError() << "expected 'work' of at least 0 and 'grain' of at "
                             "least 1, but got "
                          << work << " and " << grain;
+  if (std::optional<ArrayRef<int64_t>> grid = getGrid()) {
+    int64_t blocks = 1;
+    for (int64_t size : *grid)
+      blocks *= size;
+    if (grid->size() != 3 || blocks != work)
+      return emitOpError() << "expected 'grid' to have 3 sizes and 'work' ("
+                           << work << ") blocks in all";
+  }
   return verifyBuffers(*this, getBuffersAttr());
 }

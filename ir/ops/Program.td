@@ -50,12 +50,14 @@ def LaunchOp : Tandem_Op<"launch", [Pure, NotDifferentiable]> {
     `kernel` names an LLVM function with the kernel ABI (docs/ARCHITECTURE.md,
     section 3) in the module of the target, e.g. `@cpu::@fused_add_relu`. Its
     buffers are the inputs, then the results, in order; `buffers` has one place
-    per result. `work`, `grain` as in the ABI.
+    per result. `work`, `grain` as in the ABI. For `cuda`, `grid` has the blocks
+    of the launch, `work` in all, and `grain` is 1.
   }];
   let arguments = (ins SymbolRefAttr:$kernel, Variadic<AnyTensor_>:$inputs,
                        ArrayAttr:$buffers, I64Attr:$work, I64Attr:$grain,
                        DefaultValuedAttr<I64Attr, "0">:$stream,
-                       OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices);
+                       OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices,
+                       OptionalAttr<DenseI64ArrayAttr>:$grid);
   let results = (outs Variadic<AnyTensor_>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;

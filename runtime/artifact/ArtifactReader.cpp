@@ -88,6 +88,19 @@ ArtifactReader::section(std::string_view name) const {
   return {};
 }
 
+bool ArtifactReader::choose(std::string_view kind) {
+  for (size_t i = 0; i < contents->manifests.size(); ++i)
+    if (contents->manifests[i].target.kind == kind) {
+      chosen = i;
+      return true;
+    }
+  return false;
+}
+
+std::span<const std::byte> ArtifactReader::constants() const {
+  return section(chosen ? "constants." + manifest().target.kind : "constants");
+}
+
 Result<ArtifactReader>
 ArtifactReader::parse(std::shared_ptr<Contents> contents) {
   std::span<const std::byte> file = contents->file;
@@ -126,18 +139,35 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
 
   ArtifactReader reader;
   reader.contents = contents;
-  auto json = reader.section("manifest");
-  if (json.empty())
+  for (const Section &section : contents->sections) {
+    bool isFirst = section.name == "manifest";
+    if (!isFirst && !section.name.starts_with("manifest."))
+      continue;
+    auto invalid = [&](Status status) {
+      return std::move(status).in(
+          isFirst ? "invalid manifest"
+                  : "invalid manifest in section '" + section.name + "'");
+    };
+    Result<Manifest> manifest =
+        fromJson({reinterpret_cast<const char *>(section.bytes.data()),
+                  section.bytes.size()});
+    if (!manifest)
+      return invalid(std::move(manifest).status());
+    std::string suffix = section.name.substr(std::strlen("manifest"));
+    Status valid =
+        validate(*manifest, static_cast<int64_t>(
+                                reader.section("constants" + suffix).size()));
+    if (!valid)
+      return invalid(std::move(valid));
+    if (!isFirst && suffix.substr(1) != manifest->target.kind)
+      return damaged("section '" + section.name + "' is of the target '" +
+                     manifest->target.kind + "'");
+    if (isFirst != contents->manifests.empty())
+      return damaged("there is no section 'manifest' before the others");
+    contents->manifests.push_back(std::move(*manifest));
+  }
+  if (contents->manifests.empty())
     return damaged("there is no section 'manifest'");
-  Result<Manifest> manifest =
-      fromJson({reinterpret_cast<const char *>(json.data()), json.size()});
-  if (!manifest)
-    return std::move(manifest).status().in("invalid manifest");
-  Status valid = validate(
-      *manifest, static_cast<int64_t>(reader.section("constants").size()));
-  if (!valid)
-    return std::move(valid).in("invalid manifest");
-  contents->manifest = std::move(*manifest);
   return reader;
 }
 

@@ -32,7 +32,14 @@ public:
   /// Reads an artifact that is already in memory (copied).
   static Result<ArtifactReader> fromMemory(std::span<const std::byte> bytes);
 
-  const Manifest &manifest() const { return contents->manifest; }
+  /// Returns the manifest of the chosen target: at first, that of the first.
+  const Manifest &manifest() const { return contents->manifests[chosen]; }
+  /// Returns the manifests of all targets.
+  std::span<const Manifest> manifests() const { return contents->manifests; }
+  /// Chooses the target of this kind ("cpu", "cuda"); false if there is none.
+  bool choose(std::string_view kind);
+  /// Returns the constants of the chosen target.
+  std::span<const std::byte> constants() const;
   const std::vector<Section> &sections() const { return contents->sections; }
   /// Returns the section's bytes; none if there is no such section.
   std::span<const std::byte> section(std::string_view name) const;
@@ -44,11 +51,12 @@ private:
     std::span<const std::byte> file;
     std::shared_ptr<const void> memory; ///< keeps `file` alive
     std::vector<Section> sections;
-    Manifest manifest;
+    std::vector<Manifest> manifests; ///< at least one
   };
   static Result<ArtifactReader> parse(std::shared_ptr<Contents> contents);
 
   std::shared_ptr<const Contents> contents;
+  size_t chosen = 0;
 };
 
 } // namespace tandem::artifact

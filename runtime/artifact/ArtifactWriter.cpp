@@ -1,7 +1,7 @@
 //===- ArtifactWriter.cpp - makes a .tdm file -----------------------------===//
 //
-// Lays the sections out in the order manifest, object.cpu, constants; a section
-// without bytes is left out.
+// Lays the sections out in the order manifest, code, constants, and the same
+// of each further target; a section without bytes is left out.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ArtifactWriter.h"
@@ -21,28 +21,47 @@ int64_t ArtifactWriter::addConstant(std::span<const std::byte> bytes) {
   return offset;
 }
 
+namespace {
+
+struct Part {
+  std::string name, bytes;
+};
+
+} // namespace
+
 Result<std::string> ArtifactWriter::bytes() const {
-  Status valid = validate(manifest, static_cast<int64_t>(constants.size()));
-  if (!valid)
-    return std::move(valid).in("invalid manifest");
-  Result<std::string> json = toJson(manifest);
-  if (!json)
-    return json.status();
-  struct Part {
-    const char *name;
-    const std::string &bytes;
+  std::vector<Part> parts;
+  auto addTarget = [&](const ArtifactWriter &one, const std::string &suffix) {
+    Status valid =
+        validate(one.manifest, static_cast<int64_t>(one.constants.size()));
+    if (!valid)
+      return std::move(valid).in("invalid manifest");
+    Result<std::string> json = toJson(one.manifest);
+    if (!json)
+      return json.status();
+    parts.push_back({"manifest" + suffix, *std::move(json)});
+    for (const auto &[name, bytes] : one.code)
+      parts.push_back({name, bytes});
+    parts.push_back({"constants" + suffix, one.constants});
+    return Status::success();
   };
-  std::vector<Part> parts = {{"manifest", *json}};
-  if (!object.empty())
-    parts.push_back({"object.cpu", object});
-  if (!constants.empty())
-    parts.push_back({"constants", constants});
+  if (Status status = addTarget(*this, ""); !status)
+    return status;
+  for (const ArtifactWriter &other : joined)
+    if (Status status = addTarget(other, "." + other.manifest.target.kind);
+        !status)
+      return status;
+  std::erase_if(parts, [](const Part &part) { return part.bytes.empty(); });
+  for (const Part &part : parts)
+    if (part.name.size() >= sizeof(SectionEntry::name))
+      return Status::failed("the name of section '" + part.name +
+                            "' is too long");
 
   std::vector<SectionEntry> table;
   uint64_t end = sizeof(ArtifactHeader) + parts.size() * sizeof(SectionEntry);
   for (const Part &part : parts) {
     SectionEntry entry{};
-    std::strncpy(entry.name, part.name, sizeof(entry.name) - 1);
+    std::memcpy(entry.name, part.name.data(), part.name.size());
     entry.offset = alignSection(end);
     entry.bytes = part.bytes.size();
     entry.crc = checksum(part.bytes.data(), part.bytes.size());

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tandem::artifact {
 
@@ -24,8 +26,16 @@ public:
   /// returns its offset in the constants section.
   int64_t addConstant(std::span<const std::byte> bytes);
   /// Sets the code object: an ELF shared object.
-  void setObject(std::string elf) { object = std::move(elf); }
+  void setObject(std::string elf) { addCode("object.cpu", std::move(elf)); }
+  /// Adds a section with code: "ptx", "cubin", ... Not with the name of
+  /// another, and at most 15 characters long.
+  void addCode(std::string section, std::string bytes) {
+    code.emplace_back(std::move(section), std::move(bytes));
+  }
   void setManifest(Manifest m) { manifest = std::move(m); }
+  /// Adds the artifact of the same model for another kind of target: its
+  /// manifest is the section "manifest.KIND", its constants "constants.KIND".
+  void join(ArtifactWriter other) { joined.push_back(std::move(other)); }
 
   /// Returns the bytes of the file.
   Result<std::string> bytes() const;
@@ -34,8 +44,9 @@ public:
 
 private:
   Manifest manifest;
-  std::string object;
+  std::vector<std::pair<std::string, std::string>> code; ///< name, bytes
   std::string constants;
+  std::vector<ArtifactWriter> joined;
 };
 
 } // namespace tandem::artifact

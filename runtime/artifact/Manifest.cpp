@@ -47,9 +47,15 @@ Json valueJson(const Value &value) {
 }
 
 Json kernelJson(const Kernel &kernel) {
-  return {{"symbol", kernel.symbol}, {"class", kernel.kind},
-          {"ops", kernel.ops},       {"flops", kernel.flops},
-          {"bytes", kernel.bytes},   {"scratch_bytes", kernel.scratchBytes}};
+  Json json = {
+      {"symbol", kernel.symbol}, {"class", kernel.kind},
+      {"ops", kernel.ops},       {"flops", kernel.flops},
+      {"bytes", kernel.bytes},   {"scratch_bytes", kernel.scratchBytes}};
+  if (!kernel.block.empty())
+    json["block"] = kernel.block;
+  if (kernel.sharedBytes)
+    json["shared_bytes"] = kernel.sharedBytes;
+  return json;
 }
 
 template <typename T, typename Fn>
@@ -189,6 +195,8 @@ Json launchJson(const Launch &launch) {
     json["needs"] = launch.needs;
   if (!launch.choices.empty())
     json["choices"] = listJson(launch.choices, choiceJson);
+  if (!launch.grid.empty())
+    json["grid"] = launch.grid;
   return json;
 }
 

@@ -91,7 +91,14 @@ struct Kernel {
   std::string kind;             ///< JSON "class": "pointwise", "reduction", ...
   std::vector<std::string> ops; ///< what was fused into it, in order
   int64_t flops = 0, bytes = 0; ///< of one launch over all its work
-  int64_t scratchBytes = 0;     ///< private to each thread
+  /// Private to each thread (cpu), or to each launch (cuda: passed as the
+  /// kernel's last parameter; all zeros before and after every launch).
+  int64_t scratchBytes = 0;
+  /// cuda: the threads of a block, [x, y, z]; cpu: empty.
+  std::vector<int64_t> block = {};
+  /// cuda: bytes of shared memory given at the launch, beside what the kernel
+  /// declares itself.
+  int64_t sharedBytes = 0;
   bool operator==(const Kernel &) const = default;
 };
 
@@ -188,7 +195,7 @@ struct Choice {
   bool operator==(const Choice &) const = default;
 };
 
-/// One call of a kernel over `work` items.
+/// One call of a kernel over `work` items (cuda: `grid` blocks).
 struct Launch {
   int64_t kernel = 0;
   std::vector<int64_t> buffers;       ///< indices of the program's buffers
@@ -196,6 +203,8 @@ struct Launch {
   int64_t work = 1, grain = 1, stream = 0;
   Condition needs = {};             ///< else it does not run
   std::vector<Choice> choices = {}; ///< the first that holds; none: the kernel
+  /// cuda: the blocks, [x, y, z], `work` in all; cpu: empty.
+  std::vector<int64_t> grid = {};
   bool operator==(const Launch &) const = default;
 };
 

@@ -264,6 +264,10 @@ private:
     fields.integer("flops", out.flops);
     fields.integer("bytes", out.bytes);
     fields.integer("scratch_bytes", out.scratchBytes);
+    if (fields.find("block", false))
+      fields.integers("block", out.block);
+    if (fields.find("shared_bytes", false))
+      fields.integer("shared_bytes", out.sharedBytes);
     fields.finish();
   }
 
@@ -410,6 +414,8 @@ private:
         choice.integer("copy", out.choices.back().copy);
         choice.finish();
       });
+    if (fields.find("grid", false))
+      fields.integers("grid", out.grid);
     fields.finish();
   }
 

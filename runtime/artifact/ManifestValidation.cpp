@@ -9,6 +9,7 @@
 #include "runtime/artifact/ManifestRules.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -20,6 +21,8 @@ namespace {
 
 /// Also the limit of ThreadPool::run.
 constexpr int64_t maxWork = int64_t(1) << 60;
+/// What a block can have on any GPU so far (sm_90, sm_100: 227 KiB).
+constexpr int64_t maxSharedBytes = 227 * 1024;
 
 /// True for text that a message or a C string can carry.
 bool isName(const std::string &name) {
@@ -170,7 +173,34 @@ private:
       inRange(at + "/flops", kernel.flops, 0, maxWork);
       inRange(at + "/bytes", kernel.bytes, 0, maxWork);
       inRange(at + "/scratch_bytes", kernel.scratchBytes, 0, maxBytes);
+      checkExtents(at + "/block", kernel.block, {1024, 1024, 64}, 1024);
+      inRange(at + "/shared_bytes", kernel.sharedBytes, 0,
+              isCuda() ? maxSharedBytes : 0);
     }
+  }
+
+  bool isCuda() const { return manifest.target.kind == "cuda"; }
+
+  /// The sizes of a block or grid: for cuda alone.
+  void checkExtents(const std::string &at, const std::vector<int64_t> &sizes,
+                    std::array<int64_t, 3> limits, int64_t most) {
+    size_t expected = isCuda() ? 3 : 0;
+    if (sizes.size() != expected) {
+      problems.add(at, "expected " + std::to_string(expected) +
+                           " sizes for the target '" + manifest.target.kind +
+                           "' but got " + std::to_string(sizes.size()));
+      return;
+    }
+    int64_t all = 1;
+    bool inside = true;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      inside &= inRange(child(at, static_cast<int64_t>(i)), sizes[i], 1,
+                        limits[i]);
+      all *= inside ? sizes[i] : 1;
+    }
+    if (inside && isCuda() && all > most)
+      problems.add(at, "expected at most " + std::to_string(most) +
+                           " in all but got " + std::to_string(all));
   }
 
   bool inRange(const std::string &pointer, int64_t value, int64_t low,
@@ -391,6 +421,8 @@ private:
             static_cast<int64_t>(manifest.kernels.size()) - 1);
     inRange(at + "/work", launch.work, 0, maxWork);
     inRange(at + "/grain", launch.grain, 1, maxWork);
+    checkExtents(at + "/grid", launch.grid,
+                 {int64_t(0x7fffffff), 65535, 65535}, maxWork);
     inRange(at + "/stream", launch.stream, 0, 1 << 16);
     bool inBounds = true;
     for (size_t i = 0; i < launch.buffers.size(); ++i)

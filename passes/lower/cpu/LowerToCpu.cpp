@@ -301,7 +301,7 @@ void LowerToCpu::runOnOperation() {
         b.getI64IntegerAttr(one.work.items),
         b.getI64IntegerAttr(std::max<int64_t>(one.work.grain, 1)),
         b.getI64IntegerAttr(kernel.getStream()), kernel.getNeedsAttr(),
-        kernel.getChoicesAttr());
+        kernel.getChoicesAttr(), /*grid=*/DenseI64ArrayAttr());
     kernel.replaceAllUsesWith(launch.getResults());
     kernel.erase();
   }
