@@ -1,0 +1,155 @@
+//===- Backend.h - what a device does for the runtime ---------------------===//
+//
+// The door between the runtime and a device with memory and queues of its own.
+// The host needs none: a Model on the host runs its kernels itself. A device's
+// layer (cuda/) registers how its devices are opened; the runtime sees nothing
+// else of it.
+//
+// All work is queued on streams and nothing waits for it, unless said so. What
+// is queued on one stream runs in order; streams wait for each other by `wait`
+// alone. Nothing is done on a device's default stream unless it was asked for.
+//
+// Functions may be called from any thread. Errors carry the driver's name for
+// the cause. After `isLost`, every function fails, and memory can still be
+// released.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_BACKEND_H
+#define TANDEM_RUNTIME_BACKEND_H
+
+#include "runtime/BoundProgram.h"
+#include "runtime/Tensor.h"
+#include "runtime/artifact/ArtifactReader.h"
+
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tandem::runtime {
+
+/// A queue of a device's work (a CUstream), or null: the default stream.
+using Stream = void *;
+
+/// Returns the stream of `device` that this thread's calls relate to: the
+/// default stream unless a StreamScope says otherwise.
+Stream currentStream(Device device);
+
+/// Makes `stream` the current one of `device` on this thread until it ends.
+class StreamScope {
+public:
+  StreamScope(Device device, Stream stream);
+  ~StreamScope();
+  StreamScope(const StreamScope &) = delete;
+  StreamScope &operator=(const StreamScope &) = delete;
+
+private:
+  Device device;
+  Stream before;
+};
+
+/// A copy between strided elements. Sizes in elements, strides in bytes.
+struct StridedCopy {
+  void *to = nullptr;
+  const void *from = nullptr;
+  std::span<const int64_t> sizes, toStrides, fromStrides;
+  int64_t elementBytes = 0;
+};
+
+/// One run of a program.
+struct ProgramRun {
+  size_t program = 0; ///< index in the manifest's programs
+  /// The address of each of the program's buffers. Those that no launch of this
+  /// run uses may be null.
+  std::span<void *const> buffers;
+  /// What each launch does (BoundProgram.h).
+  std::span<const Action> actions;
+  /// The program's stream 0. Its other streams wait for this one at the
+  /// beginning, and this one for them at the end.
+  Stream stream = nullptr;
+  /// May be recorded as a graph once and replayed while nothing changes.
+  bool useGraph = false;
+};
+
+/// An artifact's code on a device.
+class DeviceCode {
+public:
+  virtual ~DeviceCode() = default;
+  /// Queues the launches. Nothing of it was queued if it fails in its checks;
+  /// else the status names the launch. Allocates nothing the second time.
+  virtual Status run(const ProgramRun &run) = 0;
+};
+
+/// One device.
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  virtual Device device() const = 0;
+  /// Returns "NVIDIA H200, sm_90, driver 13.0".
+  virtual std::string description() const = 0;
+  virtual bool isLost() const = 0;
+
+  /// Allocates bytes for use on `stream`, aligned to 256; asks nothing of the
+  /// device where freed bytes fit. Out of memory: the message has what was
+  /// asked for and what is free.
+  virtual Result<void *> allocate(int64_t bytes, Stream stream) = 0;
+  /// Gives memory back that was allocated for `stream`. It is not used anew
+  /// before what is queued on `stream` and on each of `others` has run.
+  virtual void release(void *data, Stream stream,
+                       std::span<const Stream> others) = 0;
+  /// Allocates host memory that the device can copy from and to directly.
+  virtual Result<void *> allocatePinned(int64_t bytes) = 0;
+  virtual void releasePinned(void *data) = 0;
+
+  /// Copies bytes between the device's, the host's, and another device's
+  /// memory. Host memory that is not pinned was read, or is written, on return.
+  virtual Status copy(void *to, const void *from, int64_t bytes,
+                      Stream stream) = 0;
+  /// The same of strided elements, both on this device.
+  virtual Status copyStrided(const StridedCopy &copy, Stream stream) = 0;
+  virtual Status zero(void *to, int64_t bytes, Stream stream) = 0;
+  /// to[i] = x[i] + y[i]; of floating-point elements, in f32 at least. `to` may
+  /// be x or y.
+  virtual Status add(artifact::DType dtype, void *to, const void *x,
+                     const void *y, int64_t elements, Stream stream) = 0;
+  /// Sets floating-point elements to a number.
+  virtual Status fill(artifact::DType dtype, void *to, double value,
+                      int64_t elements, Stream stream) = 0;
+
+  /// True if `pointer` is memory that this device's kernels can use; used to
+  /// refuse host pointers that are passed as the device's.
+  virtual bool owns(const void *pointer) const = 0;
+
+  /// Makes all later work of `waiter` wait for all work of `producer` so far.
+  /// Does nothing if they are the same.
+  virtual Status wait(Stream waiter, Stream producer) = 0;
+  /// Returns when all work of `stream` has run, or why it failed.
+  virtual Status synchronize(Stream stream) = 0;
+  /// True while `stream` records a graph: then nothing may be waited for on the
+  /// host, and nothing allocated.
+  virtual bool isCapturing(Stream stream) const = 0;
+  /// Returns one of the device's own streams, the same for the same number.
+  virtual Result<Stream> side(int number) = 0;
+
+  /// Loads the code of the reader's chosen target.
+  virtual Result<std::unique_ptr<DeviceCode>>
+  load(const artifact::ArtifactReader &reader) = 0;
+};
+
+/// Opens device number `index`; the registry keeps it open.
+using BackendFactory = Result<std::shared_ptr<Backend>> (*)(int index);
+
+/// Says how devices of `kind` are opened. Called once, before any use.
+void registerBackend(DeviceKind kind, BackendFactory factory);
+
+/// Returns the device's backend, opened at the first call. NoDevice, with the
+/// cause, where this program has no layer for it, or no driver, or no such
+/// device. Null for the host.
+Result<Backend *> backendOf(Device device);
+
+/// Returns the device named "cpu", "cuda", "cuda:1", "cuda-emu", ...
+Result<Device> parseDevice(std::string_view name);
+
+} // namespace tandem::runtime
+
+#endif
