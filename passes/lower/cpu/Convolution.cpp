@@ -13,8 +13,9 @@
 // single pixels side by side: then it is a matrix in place.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/GemmOperand.h"
+#include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/WindowPack.h"
 
 #include "ir/ops/Convolution.h"
@@ -23,6 +24,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 namespace {
 enum Dim : unsigned { Image, Group, M, N, K0, K1, Dims };

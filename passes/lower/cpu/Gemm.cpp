@@ -6,6 +6,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 using llvm::alignTo;
 using llvm::divideCeil;
 

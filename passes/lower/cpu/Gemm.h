@@ -13,12 +13,14 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_GEMM_H
 #define TANDEM_PASSES_LOWER_CPU_GEMM_H
 
-#include "passes/lower/cpu/AnchorCode.h"
+#include "passes/lower/common/AnchorCode.h"
 
 #include <functional>
 #include <optional>
 
 namespace tandem::cpu {
+
+using namespace lower;
 
 /// The part of B that is packed at one time.
 struct GemmPanel {

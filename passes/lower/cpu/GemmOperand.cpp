@@ -6,6 +6,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 GemmOperand::GemmOperand(AnchorKernel &kernel, unsigned number,
                          ArrayRef<AffineExpr> index, ArrayRef<int64_t> sizes,

@@ -9,10 +9,12 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_GEMMOPERAND_H
 #define TANDEM_PASSES_LOWER_CPU_GEMMOPERAND_H
 
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/Gemm.h"
 
 namespace tandem::cpu {
+
+using namespace lower;
 
 class GemmOperand {
 public:

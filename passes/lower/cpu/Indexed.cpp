@@ -5,7 +5,8 @@
 // order, so that no two threads meet and sums have one order.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -16,6 +17,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 static ArrayRef<int64_t> shapeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getShape();

@@ -11,36 +11,22 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_KERNELEMITTER_H
 #define TANDEM_PASSES_LOWER_CPU_KERNELEMITTER_H
 
-#include "ir/Ops.h"
+#include "passes/lower/common/Anchor.h"
 
 namespace tandem::cpu {
 
-/// What the body of a kernel function has to work with.
-struct KernelBody {
-  /// One memref per input and per result of the kernel: static shape,
-  /// row-major, 64-byte aligned; booleans are i8. A result that overwrites an
-  /// input is the input's memref; no two others overlap.
-  llvm::SmallVector<mlir::Value> inputs, outputs;
-  /// The items to run: `index` values with 0 <= begin <= end <= Work::items.
-  mlir::Value begin, end;
-  /// memref<?xi8> of at least Work::scratchBytes, 64-byte aligned, private to
-  /// the calling thread.
-  mlir::Value scratch;
-};
-
-/// How a kernel can be split.
-struct Work {
-  /// Independent items; the result must not depend on how they are split.
-  int64_t items = 1;
-  /// The least number of items that are worth a thread.
-  int64_t grain = 1;
-  int64_t scratchBytes = 0;
-};
+using namespace lower;
 
 mlir::FailureOr<Work> emitLoops(KernelOp kernel, mlir::OpBuilder &b,
                                 KernelBody &body);
 mlir::FailureOr<Work> emitAnchor(KernelOp kernel, mlir::OpBuilder &b,
                                  KernelBody &body);
+
+/// The emitters, by op.
+mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitConvolution(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitIndexed(AnchorKernel &kernel);
 
 /// True if kernels can be made around `op`, a contraction, window or indexed
 /// op.

@@ -16,7 +16,7 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
 #define TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
 
-#include "passes/lower/cpu/ElementEmitter.h"
+#include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/plan/LoopNest.h"
 

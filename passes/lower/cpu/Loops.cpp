@@ -12,6 +12,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 /// Elements of a pointwise item: some microseconds of work, and small enough
 /// for the first-level cache.

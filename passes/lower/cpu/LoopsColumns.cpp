@@ -10,6 +10,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 /// The longest sum of a column that is not made of partial sums.
 static constexpr int64_t kPartialLength = 256;

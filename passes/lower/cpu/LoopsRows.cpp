@@ -10,6 +10,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 /// The longest sum that is not made of partial sums: vectorized, each lane adds
 /// some dozens of numbers.

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ToLLVM.h"
 
@@ -31,71 +32,12 @@ namespace tandem {
 
 using namespace mlir;
 using namespace tandem;
-
-static constexpr StringLiteral kInPlaceAttr = "in_place";
-
-static OpClass classOf(Operation &op) {
-  if (auto cost = dyn_cast<CostOpInterface>(op))
-    return cost.getOpClass();
-  return OpClass::Program;
-}
-
-/// The class of a kernel is that of its anchor, or of its reductions, or
-/// pointwise.
-static OpClass classOf(KernelOp kernel) {
-  OpClass result = OpClass::Pointwise;
-  for (Operation &op : kernel.getBody().front()) {
-    OpClass opClass = classOf(op);
-    if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
-        opClass == OpClass::Indexed)
-      return opClass;
-    if (opClass == OpClass::Reduction)
-      result = opClass;
-  }
-  return result;
-}
-
-/// What two kernels have in common exactly if one function serves both.
-static std::string keyOf(KernelOp kernel) {
-  KernelOp copy = kernel.clone();
-  copy.setName("");
-  copy.removeBuffersAttr();
-  copy.setStream(0);
-  copy.removeNeedsAttr();
-  copy.removeChoicesAttr();
-  // What a condition decides is no part of the code.
-  auto always = ArrayAttr::get(copy.getContext(), {});
-  copy.walk([&](Operation *op) {
-    if (auto zeros = dyn_cast<OrZeroOp>(op))
-      zeros.setNeedsAttr(always);
-    if (auto choice = dyn_cast<IfDefinedOp>(op))
-      choice.setWhenAttr(always);
-  });
-  std::string key;
-  llvm::raw_string_ostream stream(key);
-  for (Type type : kernel->getOperandTypes())
-    stream << type << ' ';
-  copy->setOperands({});
-  copy->print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
-  copy->destroy();
-  return key;
-}
-
-/// Which input each result overwrites; -1 for none.
-static SmallVector<int64_t> inPlaceInputs(KernelOp kernel) {
-  SmallVector<int64_t> inputs(kernel.getNumResults(), -1);
-  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
-    for (Attribute pair : pairs) {
-      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(pair).asArrayRef();
-      inputs[numbers[0]] = numbers[1];
-    }
-  return inputs;
-}
+using namespace tandem::lower;
 
 namespace {
 struct Lowered {
   SymbolRefAttr symbol;
-  cpu::Work work;
+  Work work;
 };
 
 class LowerToCpu : public tandem::impl::LowerToCpuBase<LowerToCpu> {
@@ -104,8 +46,8 @@ public:
 
 private:
   FailureOr<Lowered> lower(KernelOp kernel);
-  FailureOr<cpu::Work> emitBody(KernelOp kernel, StringRef name);
-  void emitWrapper(KernelOp kernel, StringRef name, const cpu::Work &work);
+  FailureOr<Work> emitBody(KernelOp kernel, StringRef name);
+  void emitWrapper(KernelOp kernel, StringRef name, const Work &work);
 
   ModuleOp target;
   llvm::StringMap<Lowered> byKey;
@@ -113,18 +55,9 @@ private:
 };
 } // namespace
 
-/// A tensor as a memref.
-static MemRefType memrefOf(Type tensor) {
-  auto type = cast<RankedTensorType>(tensor);
-  Type element = type.getElementType();
-  if (element.isInteger(1))
-    element = IntegerType::get(element.getContext(), 8);
-  return MemRefType::get(type.getShape(), element);
-}
-
 static std::string bodyName(StringRef name) { return (name + ".body").str(); }
 
-FailureOr<cpu::Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
+FailureOr<Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
   Location loc = kernel.getLoc();
   OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
   SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
@@ -153,7 +86,7 @@ FailureOr<cpu::Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
   b.setInsertionPointToStart(entry);
   auto end = func::ReturnOp::create(b, loc);
   b.setInsertionPoint(end);
-  cpu::KernelBody body;
+  KernelBody body;
   unsigned inputs = kernel->getNumOperands(), next = inputs;
   for (unsigned i = 0; i < inputs; ++i)
     body.inputs.push_back(entry->getArgument(i));
@@ -166,10 +99,9 @@ FailureOr<cpu::Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
   body.scratch = memref::CastOp::create(
       b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), scratch);
 
-  OpClass opClass = classOf(kernel);
-  bool isLoops = opClass == OpClass::Pointwise || opClass == OpClass::Reduction;
-  FailureOr<cpu::Work> work = isLoops ? cpu::emitLoops(kernel, b, body)
-                                      : cpu::emitAnchor(kernel, b, body);
+  FailureOr<Work> work = isLoopKernel(kernel)
+                             ? cpu::emitLoops(kernel, b, body)
+                             : cpu::emitAnchor(kernel, b, body);
   if (failed(work))
     return failure();
   // Only now is the scratch's size known.
@@ -183,7 +115,7 @@ FailureOr<cpu::Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
 
 /// The function with the kernel ABI around an already lowered body.
 void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
-                             const cpu::Work &work) {
+                             const Work &work) {
   Location loc = kernel.getLoc();
   MLIRContext *context = &getContext();
   auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(bodyName(name));
@@ -196,24 +128,10 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
       LLVM::LLVMVoidType::get(context),
       {pointer, b.getI64Type(), b.getI64Type(), pointer});
   auto func = LLVM::LLVMFuncOp::create(b, loc, name, type);
-  SmallVector<Attribute> ops;
-  double bytes = 0;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    ops.push_back(b.getStringAttr(op.getName().getStringRef()));
-  for (Type t : kernel->getOperandTypes())
-    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
-  for (Type t : kernel->getResultTypes())
-    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
-  func->setAttr(
-      kKernelAttr,
-      b.getDictionaryAttr(
-          {b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
-           b.getNamedAttr("ops", b.getArrayAttr(ops)),
-           b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
-           b.getNamedAttr("bytes",
-                          b.getI64IntegerAttr(static_cast<int64_t>(bytes))),
-           b.getNamedAttr("scratch_bytes",
-                          b.getI64IntegerAttr(work.scratchBytes))}));
+  func->setAttr(kKernelAttr,
+                describeKernel(kernel, b.getNamedAttr("scratch_bytes",
+                                                      b.getI64IntegerAttr(
+                                                          work.scratchBytes))));
 
   Block *entry = func.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
@@ -243,7 +161,7 @@ FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
     return known->second;
   std::string name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  FailureOr<cpu::Work> work = emitBody(kernel, name);
+  FailureOr<Work> work = emitBody(kernel, name);
   if (failed(work))
     return failure();
   auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),
@@ -259,16 +177,8 @@ void LowerToCpu::runOnOperation() {
     return signalPassFailure();
   byKey.clear();
   namesUsed.clear();
-  SmallVector<KernelOp> kernels;
-  for (auto func : module.getOps<func::FuncOp>())
-    func.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
-  bool broken = false;
-  for (KernelOp kernel : kernels)
-    if (!kernel.getBuffersAttr()) {
-      kernel.emitOpError() << "expected 'buffers': plan comes before lower";
-      broken = true;
-    }
-  if (broken)
+  FailureOr<SmallVector<KernelOp>> kernels = plannedKernels(module);
+  if (failed(kernels))
     return signalPassFailure();
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   target = ModuleOp::create(b, module.getLoc(), "cpu");
@@ -276,7 +186,8 @@ void LowerToCpu::runOnOperation() {
   SmallVector<Lowered> lowered;
   SmallVector<std::pair<KernelOp, Lowered>> distinct;
   llvm::DenseSet<SymbolRefAttr> seen;
-  for (KernelOp kernel : kernels) {
+  bool broken = false;
+  for (KernelOp kernel : *kernels) {
     FailureOr<Lowered> one = lower(kernel);
     broken |= failed(one);
     lowered.push_back(failed(one) ? Lowered() : *one);
@@ -293,18 +204,9 @@ void LowerToCpu::runOnOperation() {
   for (auto &[kernel, one] : distinct)
     emitWrapper(kernel, one.symbol.getLeafReference(), one.work);
 
-  for (auto [kernel, one] : llvm::zip_equal(kernels, lowered)) {
-    b.setInsertionPoint(kernel);
-    auto launch = LaunchOp::create(
-        b, kernel.getLoc(), kernel.getResultTypes(), one.symbol,
-        kernel.getInputs(), kernel.getBuffersAttr(),
-        b.getI64IntegerAttr(one.work.items),
-        b.getI64IntegerAttr(std::max<int64_t>(one.work.grain, 1)),
-        b.getI64IntegerAttr(kernel.getStream()), kernel.getNeedsAttr(),
-        kernel.getChoicesAttr(), /*grid=*/DenseI64ArrayAttr());
-    kernel.replaceAllUsesWith(launch.getResults());
-    kernel.erase();
-  }
+  for (auto [kernel, one] : llvm::zip_equal(*kernels, lowered))
+    replaceByLaunch(kernel, one.symbol, one.work.items,
+                    std::max<int64_t>(one.work.grain, 1), /*grid=*/{});
   if (failed(leavePhase(module, "lower")))
     signalPassFailure();
 }

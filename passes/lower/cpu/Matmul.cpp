@@ -4,15 +4,17 @@
 // after them.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/GemmOperand.h"
+#include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   auto op = cast<MatmulOp>(kernel.anchor);

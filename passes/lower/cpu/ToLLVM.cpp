@@ -1,8 +1,8 @@
 //===- ToLLVM.cpp - from the code of emitters to the LLVM dialect ---------===//
 #include "passes/lower/cpu/ToLLVM.h"
 #include "ir/Dialect.h"
-#include "passes/lower/cpu/HalfConversions.h"
-#include "passes/lower/cpu/Polynomials.h"
+#include "passes/lower/common/HalfConversions.h"
+#include "passes/lower/common/Polynomials.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
@@ -58,8 +58,8 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    cpu::populatePolynomials(patterns);
-    cpu::populateHalfConversions(patterns, hasF16c());
+    lower::populatePolynomials(patterns);
+    lower::populateHalfConversions(patterns, hasF16c());
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

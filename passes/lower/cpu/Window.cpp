@@ -6,7 +6,8 @@
 // see the input at this tap, so that it has no condition and can be a vector's.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
 #include "ir/ops/Window.h"
@@ -16,6 +17,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 namespace {
 /// The emission of one pooling op.

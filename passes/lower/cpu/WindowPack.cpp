@@ -6,6 +6,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
+using namespace tandem::lower;
 
 WindowPack::WindowPack(AnchorKernel &kernel, unsigned number,
                        const Convolution2d &conv, Lanes lanes)

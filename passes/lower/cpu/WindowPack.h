@@ -9,12 +9,14 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_WINDOWPACK_H
 #define TANDEM_PASSES_LOWER_CPU_WINDOWPACK_H
 
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/Gemm.h"
 
 #include "ir/ops/Convolution.h"
 
 namespace tandem::cpu {
+
+using namespace lower;
 
 class WindowPack {
 public:

@@ -6,14 +6,14 @@
 // an operand are, Epilogue what becomes of an element of the result.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_ANCHOR_H
-#define TANDEM_PASSES_LOWER_CPU_ANCHOR_H
+#ifndef TANDEM_PASSES_LOWER_COMMON_ANCHOR_H
+#define TANDEM_PASSES_LOWER_COMMON_ANCHOR_H
 
-#include "passes/lower/cpu/AnchorCode.h"
-#include "passes/lower/cpu/ElementEmitter.h"
-#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/common/AnchorCode.h"
+#include "passes/lower/common/ElementEmitter.h"
+#include "passes/lower/common/KernelBody.h"
 
-namespace tandem::cpu {
+namespace tandem::lower {
 
 /// A tensor whose elements are at an affine position of some dimensions.
 struct Operand {
@@ -80,12 +80,10 @@ private:
   std::string problem;
 };
 
-/// The emitters, by op.
-mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
-mlir::FailureOr<Work> emitConvolution(AnchorKernel &kernel);
-mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
-mlir::FailureOr<Work> emitIndexed(AnchorKernel &kernel);
+/// The kernel's one contraction, window or indexed op. Null, with an error, if
+/// it has none or several.
+mlir::Operation *findAnchor(KernelOp kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower
 
 #endif

@@ -1,5 +1,5 @@
 //===- ElementEmitter.cpp - scalar code of one element of a value ---------===//
-#include "passes/lower/cpu/ElementEmitter.h"
+#include "passes/lower/common/ElementEmitter.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower;
 
 static RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
@@ -23,7 +23,7 @@ static Value indexConstant(OpBuilder &b, Location loc, int64_t value) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value cpu::flatten(OpBuilder &b, Location loc, Value memref) {
+Value lower::flatten(OpBuilder &b, Location loc, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   if (type.getRank() == 1)
     return memref;
@@ -34,8 +34,8 @@ Value cpu::flatten(OpBuilder &b, Location loc, Value memref) {
                                            ArrayRef<int64_t>{1});
 }
 
-Value cpu::loadElement(OpBuilder &b, Location loc, Type element, Value memref,
-                       Value position) {
+Value lower::loadElement(OpBuilder &b, Location loc, Type element, Value memref,
+                         Value position) {
   Value x = memref::LoadOp::create(b, loc, memref, position);
   if (element.isInteger(1)) {
     Value zero = scalar::constant(b, loc, x.getType(), 0.0);
@@ -45,8 +45,8 @@ Value cpu::loadElement(OpBuilder &b, Location loc, Type element, Value memref,
   return compute == element ? x : arith::ExtFOp::create(b, loc, compute, x);
 }
 
-void cpu::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
-                       Value memref, Value position) {
+void lower::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
+                         Value memref, Value position) {
   if (element.isInteger(1))
     scalar = arith::ExtUIOp::create(b, loc, b.getI8Type(), scalar);
   else if (scalar.getType() != element)

@@ -10,15 +10,15 @@
 // are conditional. Elements are computed unconditionally; they have no effects.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_ELEMENTEMITTER_H
-#define TANDEM_PASSES_LOWER_CPU_ELEMENTEMITTER_H
+#ifndef TANDEM_PASSES_LOWER_COMMON_ELEMENTEMITTER_H
+#define TANDEM_PASSES_LOWER_COMMON_ELEMENTEMITTER_H
 
 #include "ir/Ops.h"
 #include "passes/plan/IndexMath.h"
 
 #include <functional>
 
-namespace tandem::cpu {
+namespace tandem::lower {
 
 class ElementEmitter {
 public:
@@ -81,6 +81,6 @@ mlir::Value loadElement(mlir::OpBuilder &b, mlir::Location loc,
 void storeElement(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
                   mlir::Value scalar, mlir::Value memref, mlir::Value position);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower
 
 #endif

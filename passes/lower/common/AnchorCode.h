@@ -5,8 +5,8 @@
 // Values are of type `index` unless said otherwise.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_ANCHORCODE_H
-#define TANDEM_PASSES_LOWER_CPU_ANCHORCODE_H
+#ifndef TANDEM_PASSES_LOWER_COMMON_ANCHORCODE_H
+#define TANDEM_PASSES_LOWER_COMMON_ANCHORCODE_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -14,7 +14,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 
-namespace tandem::cpu {
+namespace tandem::lower {
 
 /// The registers that a target has: their width and how many there are.
 struct VectorTarget {
@@ -109,6 +109,6 @@ private:
   int64_t used = 0;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower
 
 #endif

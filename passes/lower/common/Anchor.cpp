@@ -1,9 +1,9 @@
 //===- Anchor.cpp - a kernel around one anchor op, taken apart ------------===//
-#include "passes/lower/cpu/Anchor.h"
+#include "passes/lower/common/Anchor.h"
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower;
 
 static RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
@@ -216,58 +216,23 @@ LogicalResult AnchorKernel::check() {
                              << "' cannot be lowered: " << problem;
 }
 
-//===----------------------------------------------------------------------===//
-// The door
-//===----------------------------------------------------------------------===//
-
-using AnchorEmitter = FailureOr<Work> (*)(AnchorKernel &);
-
-/// The emitter of kernels around `op`; null if there is none.
-static AnchorEmitter emitterOf(OperationName op) {
-  auto isOne = [&](auto... ids) { return ((op.getTypeID() == ids) || ...); };
-  if (isOne(TypeID::get<MatmulOp>()))
-    return emitMatmul;
-  if (isOne(TypeID::get<Conv2dOp>(), TypeID::get<Conv2dInputGradOp>(),
-            TypeID::get<Conv2dFilterGradOp>()))
-    return emitConvolution;
-  if (isOne(TypeID::get<MaxPool2dOp>(), TypeID::get<MaxPool2dGradOp>(),
-            TypeID::get<MaxPool2dTakeOp>(), TypeID::get<AvgPool2dOp>(),
-            TypeID::get<AvgPool2dGradOp>()))
-    return emitWindow;
-  if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>()))
-    return emitIndexed;
-  return nullptr;
-}
-
-bool cpu::hasCpuLowering(OperationName op) { return emitterOf(op) != nullptr; }
-
-FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
-                                KernelBody &body) {
+Operation *lower::findAnchor(KernelOp kernel) {
   Operation *anchor = nullptr;
   for (Operation &op : kernel.getBody().front())
     if (auto cost = dyn_cast<CostOpInterface>(op))
       if (llvm::is_contained(
               {OpClass::Contraction, OpClass::Window, OpClass::Indexed},
               cost.getOpClass())) {
-        if (anchor)
-          return kernel->emitError()
-                 << "kernel '" << kernel.getName()
-                 << "' has more than one contraction, window or indexed op";
+        if (anchor) {
+          kernel->emitError()
+              << "kernel '" << kernel.getName()
+              << "' has more than one contraction, window or indexed op";
+          return nullptr;
+        }
         anchor = &op;
       }
   if (!anchor)
-    return kernel->emitError() << "kernel '" << kernel.getName()
-                               << "' has no contraction, window or indexed op";
-  AnchorEmitter emitter = emitterOf(anchor->getName());
-  if (!emitter)
-    return anchor->emitError() << "unsupported: '" << anchor->getName()
-                               << "' has no code for the cpu";
-  Code code(b, kernel.getLoc());
-  AnchorKernel parts(kernel, anchor, body, code);
-  if (failed(parts.check()))
-    return failure();
-  FailureOr<Work> work = emitter(parts);
-  if (failed(work) || failed(parts.check()))
-    return failure();
-  return work;
+    kernel->emitError() << "kernel '" << kernel.getName()
+                        << "' has no contraction, window or indexed op";
+  return anchor;
 }

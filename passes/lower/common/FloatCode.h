@@ -1,12 +1,12 @@
 //===- FloatCode.h - arithmetic on f32 and its bits -----------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_FLOATCODE_H
-#define TANDEM_PASSES_LOWER_CPU_FLOATCODE_H
+#ifndef TANDEM_PASSES_LOWER_COMMON_FLOATCODE_H
+#define TANDEM_PASSES_LOWER_COMMON_FLOATCODE_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 
-namespace tandem::cpu {
+namespace tandem::lower {
 
 /// Writes arithmetic on f32, element by element where `like` is a vector.
 class FloatCode {
@@ -106,6 +106,6 @@ private:
   mlir::VectorType shape;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower
 
 #endif

@@ -1,11 +1,11 @@
 //===- HalfConversions.cpp - f16 without calls
 //-----------------------------===//
-#include "passes/lower/cpu/HalfConversions.h"
-#include "passes/lower/cpu/FloatCode.h"
+#include "passes/lower/common/HalfConversions.h"
+#include "passes/lower/common/FloatCode.h"
 
 using namespace mlir;
 using namespace tandem;
-using tandem::cpu::FloatCode;
+using tandem::lower::FloatCode;
 
 static Type withElement(Type like, Type element) {
   if (auto shape = dyn_cast<VectorType>(like))
@@ -89,7 +89,7 @@ struct TruncateToHalf : OpRewritePattern<arith::TruncFOp> {
 };
 } // namespace
 
-void cpu::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
+void lower::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
   MLIRContext *context = patterns.getContext();
   patterns.add<ByWayOfF32<arith::ExtFOp>, ByWayOfF32<arith::TruncFOp>>(context);
   if (!hasF16c)

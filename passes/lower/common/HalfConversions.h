@@ -1,11 +1,11 @@
 //===- HalfConversions.h - f16 without calls
 //-------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_HALFCONVERSIONS_H
-#define TANDEM_PASSES_LOWER_CPU_HALFCONVERSIONS_H
+#ifndef TANDEM_PASSES_LOWER_COMMON_HALFCONVERSIONS_H
+#define TANDEM_PASSES_LOWER_COMMON_HALFCONVERSIONS_H
 
 #include "mlir/IR/PatternMatch.h"
 
-namespace tandem::cpu {
+namespace tandem::lower {
 
 /// Patterns for conversions between f16 and wider types that LLVM would make
 /// calls of the compiler's library, which kernels must not need: between f16
@@ -13,6 +13,6 @@ namespace tandem::cpu {
 /// (`hasF16c`), between f16 and f32 by integer arithmetic.
 void populateHalfConversions(mlir::RewritePatternSet &patterns, bool hasF16c);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower
 
 #endif

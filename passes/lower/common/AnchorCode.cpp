@@ -1,5 +1,5 @@
 //===- AnchorCode.cpp - index arithmetic, loops and vectors as formulas ---===//
-#include "passes/lower/cpu/AnchorCode.h"
+#include "passes/lower/common/AnchorCode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -8,7 +8,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower;
 
 //===----------------------------------------------------------------------===//
 // The target

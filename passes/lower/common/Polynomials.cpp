@@ -4,8 +4,8 @@
 // reaches 0. Accuracy: 1.3 units in the last place, denormals included.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cpu/Polynomials.h"
-#include "passes/lower/cpu/FloatCode.h"
+#include "passes/lower/common/Polynomials.h"
+#include "passes/lower/common/FloatCode.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using tandem::cpu::FloatCode;
+using tandem::lower::FloatCode;
 
 namespace {
 /// exp(x) = 2^k e^r with x = k log(2) + r and |r| <= log(2) / 2.
@@ -52,7 +52,7 @@ struct LowerExp : OpRewritePattern<math::ExpOp> {
 };
 } // namespace
 
-void cpu::populatePolynomials(RewritePatternSet &patterns) {
+void lower::populatePolynomials(RewritePatternSet &patterns) {
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(ArrayRef<StringRef>{"math.log", "math.log1p",
                                                   "math.tanh", "math.erf",

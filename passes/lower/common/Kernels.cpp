@@ -1,0 +1,124 @@
+//===- Kernels.cpp - what lowering kernels to any target has in common ----===//
+#include "passes/lower/common/Kernels.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::lower;
+
+static constexpr StringLiteral kInPlaceAttr = "in_place";
+
+static OpClass classOfOp(Operation &op) {
+  if (auto cost = dyn_cast<CostOpInterface>(op))
+    return cost.getOpClass();
+  return OpClass::Program;
+}
+
+OpClass lower::classOf(KernelOp kernel) {
+  OpClass result = OpClass::Pointwise;
+  for (Operation &op : kernel.getBody().front()) {
+    OpClass opClass = classOfOp(op);
+    if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
+        opClass == OpClass::Indexed)
+      return opClass;
+    if (opClass == OpClass::Reduction)
+      result = opClass;
+  }
+  return result;
+}
+
+std::string lower::keyOf(KernelOp kernel) {
+  KernelOp copy = kernel.clone();
+  copy.setName("");
+  copy.removeBuffersAttr();
+  copy.setStream(0);
+  copy.removeNeedsAttr();
+  copy.removeChoicesAttr();
+  // What a condition decides is no part of the code.
+  auto always = ArrayAttr::get(copy.getContext(), {});
+  copy.walk([&](Operation *op) {
+    if (auto zeros = dyn_cast<OrZeroOp>(op))
+      zeros.setNeedsAttr(always);
+    if (auto choice = dyn_cast<IfDefinedOp>(op))
+      choice.setWhenAttr(always);
+  });
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  for (Type type : kernel->getOperandTypes())
+    stream << type << ' ';
+  copy->setOperands({});
+  copy->print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  copy->destroy();
+  return key;
+}
+
+SmallVector<int64_t> lower::inPlaceInputs(KernelOp kernel) {
+  SmallVector<int64_t> inputs(kernel.getNumResults(), -1);
+  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
+    for (Attribute pair : pairs) {
+      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(pair).asArrayRef();
+      inputs[numbers[0]] = numbers[1];
+    }
+  return inputs;
+}
+
+MemRefType lower::memrefOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  Type element = type.getElementType();
+  if (element.isInteger(1))
+    element = IntegerType::get(element.getContext(), 8);
+  return MemRefType::get(type.getShape(), element);
+}
+
+bool lower::isLoopKernel(KernelOp kernel) {
+  OpClass opClass = classOf(kernel);
+  return opClass == OpClass::Pointwise || opClass == OpClass::Reduction;
+}
+
+DictionaryAttr lower::describeKernel(KernelOp kernel,
+                                     ArrayRef<NamedAttribute> ofTarget) {
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> ops;
+  double bytes = 0;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    ops.push_back(b.getStringAttr(op.getName().getStringRef()));
+  for (Type t : kernel->getOperandTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
+  for (Type t : kernel->getResultTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
+  SmallVector<NamedAttribute> attrs = {
+      b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
+      b.getNamedAttr("ops", b.getArrayAttr(ops)),
+      b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
+      b.getNamedAttr("bytes",
+                     b.getI64IntegerAttr(static_cast<int64_t>(bytes)))};
+  llvm::append_range(attrs, ofTarget);
+  return b.getDictionaryAttr(attrs);
+}
+
+FailureOr<SmallVector<KernelOp>> lower::plannedKernels(ModuleOp module) {
+  SmallVector<KernelOp> kernels;
+  for (auto func : module.getOps<func::FuncOp>())
+    func.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+  bool broken = false;
+  for (KernelOp kernel : kernels)
+    if (!kernel.getBuffersAttr()) {
+      kernel.emitOpError() << "expected 'buffers': plan comes before lower";
+      broken = true;
+    }
+  if (broken)
+    return failure();
+  return kernels;
+}
+
+void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,
+                            int64_t work, int64_t grain,
+                            DenseI64ArrayAttr grid) {
+  OpBuilder b(kernel);
+  auto launch = LaunchOp::create(
+      b, kernel.getLoc(), kernel.getResultTypes(), function, kernel.getInputs(),
+      kernel.getBuffersAttr(), b.getI64IntegerAttr(work),
+      b.getI64IntegerAttr(grain), b.getI64IntegerAttr(kernel.getStream()),
+      kernel.getNeedsAttr(), kernel.getChoicesAttr(), grid);
+  kernel.replaceAllUsesWith(launch.getResults());
+  kernel.erase();
+}

@@ -1,0 +1,42 @@
+//===- Kernels.h - what lowering kernels to any target has in common ------===//
+#ifndef TANDEM_PASSES_LOWER_COMMON_KERNELS_H
+#define TANDEM_PASSES_LOWER_COMMON_KERNELS_H
+
+#include "ir/Ops.h"
+
+#include <string>
+
+namespace tandem::lower {
+
+/// The class of a kernel is that of its anchor, or of its reductions, or
+/// pointwise.
+OpClass classOf(KernelOp kernel);
+/// True if the kernel has loop ops alone; else it has an anchor.
+bool isLoopKernel(KernelOp kernel);
+
+/// What two kernels have in common exactly if one function serves both: equal
+/// regions, locations, names and places aside.
+std::string keyOf(KernelOp kernel);
+
+/// Which input each result overwrites; -1 for none.
+llvm::SmallVector<int64_t> inPlaceInputs(KernelOp kernel);
+
+/// A tensor as a memref: row-major, booleans i8.
+mlir::MemRefType memrefOf(mlir::Type tensor);
+
+/// The attribute `tandem.kernel` of the kernel's function: class, ops, flops,
+/// bytes, and what else the target says.
+mlir::DictionaryAttr
+describeKernel(KernelOp kernel, llvm::ArrayRef<mlir::NamedAttribute> ofTarget);
+
+/// All kernels of the module's programs, in order. Fails, with errors, at those
+/// that were not planned.
+mlir::FailureOr<llvm::SmallVector<KernelOp>> plannedKernels(mlir::ModuleOp);
+
+/// Puts a launch of `function` in the kernel's place. `grid` may be null.
+void replaceByLaunch(KernelOp kernel, mlir::SymbolRefAttr function,
+                     int64_t work, int64_t grain, mlir::DenseI64ArrayAttr grid);
+
+} // namespace tandem::lower
+
+#endif
