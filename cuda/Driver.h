@@ -1,0 +1,55 @@
+//===- Driver.h - the CUDA driver, opened at run time ---------------------===//
+//
+// Opens the driver's library (or one that stands in for it) and looks up every
+// function that the device layer uses. What is not right is said here, once:
+// no library, a driver that is too old, one that does not start, no device.
+// The library stays open for the rest of the process: its threads and the
+// memory it manages cannot be unloaded safely.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_DRIVER_H
+#define TANDEM_CUDA_DRIVER_H
+
+#include "cuda/DriverApi.h"
+#include "runtime/artifact/Status.h"
+
+#include <string>
+
+namespace tandem::cuda {
+
+class Driver {
+public:
+  /// Opens `library` ("libcuda.so.1", or a path) and starts the driver.
+  /// NoDevice, with the cause, if it cannot be used.
+  static Result<Driver> open(const std::string &library);
+
+  /// The functions; none is null.
+  const driver::Functions *operator->() const { return &table; }
+
+  /// Returns the version as 1000 * major + 10 * minor.
+  int version() const { return found; }
+  /// Returns "13.0".
+  std::string versionText() const { return text(found); }
+  /// Returns the number of devices, at least one.
+  int devices() const { return count; }
+
+  /// Returns the status of `call` ("cuLaunchKernel"), which returned `result`:
+  /// "cuLaunchKernel failed: CUDA_ERROR_... (the driver's words)".
+  Status check(driver::CUresult result, const char *call) const;
+  /// Returns "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)".
+  std::string describe(driver::CUresult result) const;
+
+  static std::string text(int version);
+
+private:
+  driver::Functions table;
+  int found = 0, count = 0;
+};
+
+/// True if the device cannot be used any more after such an error: every later
+/// call of its context fails.
+bool isFatal(driver::CUresult result);
+
+} // namespace tandem::cuda
+
+#endif
