@@ -126,4 +126,21 @@ def LowerToCpu : Pass<"tandem-lower-to-cpu", "::mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def LowerToCuda : Pass<"tandem-lower-to-cuda", "::mlir::ModuleOp"> {
+  let summary = "Makes a CUDA kernel of each distinct kernel, and launches";
+  let description = [{
+    The kernels stand in `gpu.module @cuda`, in the LLVM and NVVM dialects, and
+    have the ABI of docs/ARCHITECTURE.md, section 3. The module's
+    `tandem.target` names the architecture.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::index::IndexDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif

@@ -1,0 +1,38 @@
+//===- Anchors.cpp - which CUDA emitter is for which anchor ---------------===//
+#include "passes/lower/cuda/KernelEmitter.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+using AnchorEmitter = FailureOr<LaunchShape> (*)(AnchorKernel &, ThreadCode &);
+
+/// The emitter of kernels around `op`; null if there is none.
+static AnchorEmitter emitterOf(OperationName op) {
+  auto isOne = [&](auto... ids) { return ((op.getTypeID() == ids) || ...); };
+  if (isOne(TypeID::get<MatmulOp>()))
+    return emitMatmul;
+  return nullptr;
+}
+
+bool cuda_lower::hasCudaLowering(OperationName op) {
+  return emitterOf(op) != nullptr;
+}
+
+FailureOr<LaunchShape> cuda_lower::emitAnchor(KernelOp kernel, ThreadCode &code,
+                                              KernelBody &body) {
+  Operation *anchor = findAnchor(kernel);
+  if (!anchor)
+    return failure();
+  AnchorEmitter emitter = emitterOf(anchor->getName());
+  if (!emitter)
+    return anchor->emitError()
+           << "unsupported: '" << anchor->getName() << "' has no code for cuda";
+  AnchorKernel parts(kernel, anchor, body, code);
+  if (failed(parts.check()))
+    return failure();
+  FailureOr<LaunchShape> shape = emitter(parts, code);
+  if (failed(shape) || failed(parts.check()))
+    return failure();
+  return shape;
+}

@@ -1,0 +1,52 @@
+//===- KernelEmitter.h - the door between kernels and CUDA's emitters -----===//
+//
+// LowerToCuda makes a gpu.func around each distinct tandem.kernel and asks one
+// of these functions for its body: emitLoops for kernels of loop ops alone,
+// emitAnchor for those with one contraction, window or indexed op. An emitter
+// writes what each thread does, in ops of arith, math, index, scf, vector,
+// memref, gpu, nvgpu and nvvm that the pipeline of ToNVVM.cpp lowers, and says
+// how many threads there are.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_KERNELEMITTER_H
+#define TANDEM_PASSES_LOWER_CUDA_KERNELEMITTER_H
+
+#include "passes/lower/common/Anchor.h"
+#include "passes/lower/cuda/ThreadCode.h"
+
+#include <array>
+
+namespace tandem::cuda_lower {
+
+using namespace lower;
+
+/// The threads of a launch.
+struct LaunchShape {
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  /// All zeros before and after the kernel.
+  int64_t scratchBytes = 0;
+
+  /// As many blocks of `threads` as `items` need, one thread an item.
+  static LaunchShape over(int64_t items, int64_t threads = 256);
+};
+
+mlir::FailureOr<LaunchShape> emitLoops(KernelOp kernel, ThreadCode &code,
+                                       KernelBody &body);
+mlir::FailureOr<LaunchShape> emitAnchor(KernelOp kernel, ThreadCode &code,
+                                        KernelBody &body);
+
+/// The emitters of anchors, by op.
+mlir::FailureOr<LaunchShape> emitMatmul(AnchorKernel &kernel, ThreadCode &code);
+mlir::FailureOr<LaunchShape> emitConvolution(AnchorKernel &kernel,
+                                             ThreadCode &code);
+mlir::FailureOr<LaunchShape> emitWindow(AnchorKernel &kernel, ThreadCode &code);
+mlir::FailureOr<LaunchShape> emitIndexed(AnchorKernel &kernel,
+                                         ThreadCode &code);
+
+/// True if kernels can be made around `op`, a contraction, window or indexed
+/// op.
+bool hasCudaLowering(mlir::OperationName op);
+
+} // namespace tandem::cuda_lower
+
+#endif

@@ -1,0 +1,90 @@
+//===- LoopEmitter.h - CUDA code of loop kernels --------------------------===//
+//
+// One kernel of loop ops, in one of three forms:
+// - pointwise: no reductions; a thread computes neighbouring elements, as many
+//   as 16 bytes hold, so that loads and stores are whole vectors;
+// - rows: the innermost index is reduced; a warp or a block has one kept index,
+//   and its threads share the reduced ones. Where a thread's share is small it
+//   stays in registers from level to level: memory is read once;
+// - columns: the innermost index is kept; neighbouring threads have
+//   neighbouring columns, and the rows of threads share the reduced indices.
+//
+// The order of all arithmetic depends on the kernel alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_LOOPEMITTER_H
+#define TANDEM_PASSES_LOWER_CUDA_LOOPEMITTER_H
+
+#include "passes/lower/common/ElementEmitter.h"
+#include "passes/lower/cuda/KernelEmitter.h"
+#include "passes/plan/LoopNest.h"
+
+#include <deque>
+
+namespace tandem::cuda_lower {
+
+class LoopEmitter {
+public:
+  LoopEmitter(KernelOp kernel, LoopNest nest, ThreadCode &code,
+              KernelBody &body);
+
+  LaunchShape emitPointwise();
+  LaunchShape emitRows();
+  LaunchShape emitColumns();
+
+private:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<mlir::Value>;
+  using Which = llvm::function_ref<bool(const LoopNest::Root &)>;
+
+  /// Where one element's code stands: its indices, and what was computed of it.
+  /// Code of several elements can be beside each other.
+  struct Slot {
+    lower::ElementEmitter elements;
+    Values index;
+  };
+  Slot &addSlot();
+  /// Binds a reduction's result for all slots, those to come too.
+  void bindTotal(const LoopNest::Reduction &reduction, Value total);
+  void setIndices(Slot &slot, llvm::ArrayRef<unsigned> dims, Value position);
+
+  llvm::SmallVector<unsigned> dims(bool reduced);
+  int64_t sizeOf(llvm::ArrayRef<unsigned> dims);
+  /// Elements that 16 bytes of the largest type that is read or written hold.
+  int64_t vectorLength();
+
+  /// The elements of the roots; all are computed before any is stored.
+  void storeRoots(llvm::ArrayRef<Slot *> slots, Which which, Value guard);
+  Value neutral(const LoopNest::Reduction &reduction);
+  Value combine(const LoopNest::Reduction &reduction, Value x, Value y);
+  llvm::SmallVector<const LoopNest::Reduction *> reductionsAt(unsigned level);
+  bool hasFullRootAt(unsigned level);
+
+  // Rows.
+  struct RowShape {
+    int64_t threads; ///< of a row: a power of two up to 32, or warps
+    int64_t rows;    ///< of a block
+    int64_t vector;  ///< neighbours that a thread takes at once
+    int64_t chunks;  ///< how often it takes some
+    bool keeps;      ///< in registers from level to level
+  };
+  RowShape rowShape();
+  void emitKeptRow(const RowShape &shape, llvm::ArrayRef<unsigned> kept,
+                   Value row, Value isRow);
+  void emitLongRow(const RowShape &shape, llvm::ArrayRef<unsigned> kept,
+                   Value row, Value isRow);
+  Values reduceRow(const RowShape &shape,
+                   llvm::ArrayRef<const LoopNest::Reduction *> reductions,
+                   Values sums);
+
+  KernelOp kernel;
+  LoopNest nest;
+  ThreadCode &code;
+  KernelBody &body;
+  std::deque<Slot> slots;
+  llvm::SmallVector<std::pair<Value, Value>> totals;
+};
+
+} // namespace tandem::cuda_lower
+
+#endif

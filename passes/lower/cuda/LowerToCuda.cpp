@@ -1,0 +1,179 @@
+//===- LowerToCuda.cpp - kernels become CUDA kernels, programs launches ---===//
+//
+// One kernel function per distinct kernel, in `gpu.module @cuda`, with the ABI
+// of docs/ARCHITECTURE.md, section 3: a pointer for each buffer of the launch.
+// A result that overwrites an input comes with a pointer of its own, which is
+// not used: the code knows that both are one.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Doors.h"
+#include "passes/Passes.h"
+#include "passes/lower/common/Kernels.h"
+#include "passes/lower/cuda/KernelEmitter.h"
+#include "passes/lower/cuda/ToNVVM.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_LOWERTOCUDA
+#include "passes/Passes.h.inc"
+} // namespace tandem
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::lower;
+using cuda_lower::LaunchShape;
+
+namespace {
+struct Lowered {
+  std::string name;
+  LaunchShape shape;
+  int64_t sharedBytes = 0;
+};
+
+class LowerToCuda : public tandem::impl::LowerToCudaBase<LowerToCuda> {
+public:
+  void runOnOperation() override;
+
+private:
+  FailureOr<Lowered> lower(KernelOp kernel);
+  LogicalResult emitFunction(KernelOp kernel, Lowered &lowered);
+
+  gpu::GPUModuleOp target;
+  llvm::StringMap<Lowered> byKey;
+  llvm::StringMap<int> namesUsed;
+};
+} // namespace
+
+LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
+  Location loc = kernel.getLoc();
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
+  SmallVector<Type> types;
+  for (Type type : kernel->getOperandTypes())
+    types.push_back(memrefOf(type));
+  for (Type type : kernel->getResultTypes())
+    types.push_back(memrefOf(type));
+  auto func = gpu::GPUFuncOp::create(b, loc, lowered.name,
+                                     b.getFunctionType(types, {}));
+  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  unsigned inputs = kernel->getNumOperands();
+  for (unsigned i = 0; i < types.size(); ++i) {
+    bool isWritten =
+        i >= inputs || llvm::is_contained(overwrites, static_cast<int64_t>(i));
+    func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                    b.getI64IntegerAttr(64));
+    // What is overwritten in place is no longer read through its own pointer.
+    func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                    b.getUnitAttr());
+    if (!isWritten)
+      func.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                      b.getUnitAttr());
+  }
+  Block &entry = func.getBody().front();
+  b.setInsertionPointToEnd(&entry);
+  auto end = gpu::ReturnOp::create(b, loc);
+  b.setInsertionPoint(end);
+
+  KernelBody body;
+  for (unsigned i = 0; i < inputs; ++i)
+    body.inputs.push_back(entry.getArgument(i));
+  for (auto [i, input] : llvm::enumerate(overwrites))
+    body.outputs.push_back(entry.getArgument(
+        input < 0 ? inputs + i : static_cast<unsigned>(input)));
+  cuda_lower::ThreadCode code(b, loc, cuda_lower::CudaTarget::of(kernel));
+  FailureOr<LaunchShape> shape =
+      isLoopKernel(kernel) ? cuda_lower::emitLoops(kernel, code, body)
+                           : cuda_lower::emitAnchor(kernel, code, body);
+  if (failed(shape))
+    return failure();
+  lowered.shape = *shape;
+  lowered.sharedBytes = code.sharedBytes();
+  if (lowered.sharedBytes > code.target.sharedBytes())
+    return kernel->emitError()
+           << "kernel '" << kernel.getName() << "' needs "
+           << lowered.sharedBytes << " bytes of shared memory, but 'sm_"
+           << code.target.sm << "' has " << code.target.sharedBytes();
+  auto threads = llvm::map_to_vector<3>(
+      shape->block, [](int64_t n) { return static_cast<int32_t>(n); });
+  func.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(threads));
+  return success();
+}
+
+FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
+  std::string key = keyOf(kernel);
+  if (auto known = byKey.find(key); known != byKey.end())
+    return known->second;
+  Lowered lowered;
+  lowered.name =
+      (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
+  if (failed(emitFunction(kernel, lowered)))
+    return failure();
+  byKey[key] = lowered;
+  return lowered;
+}
+
+void LowerToCuda::runOnOperation() {
+  ModuleOp module = getOperation();
+  if (failed(expectPhase(module, "plan")))
+    return signalPassFailure();
+  byKey.clear();
+  namesUsed.clear();
+  FailureOr<SmallVector<KernelOp>> kernels = plannedKernels(module);
+  if (failed(kernels))
+    return signalPassFailure();
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  target = gpu::GPUModuleOp::create(b, module.getLoc(), "cuda");
+
+  SmallVector<Lowered> lowered;
+  llvm::StringMap<DictionaryAttr> about;
+  bool broken = false;
+  for (KernelOp kernel : *kernels) {
+    FailureOr<Lowered> one = lower(kernel);
+    broken |= failed(one);
+    lowered.push_back(failed(one) ? Lowered() : *one);
+    if (failed(one) || about.count(one->name))
+      continue;
+    about[one->name] = describeKernel(
+        kernel,
+        {b.getNamedAttr("scratch_bytes",
+                        b.getI64IntegerAttr(one->shape.scratchBytes)),
+         b.getNamedAttr("block", b.getDenseI64ArrayAttr(one->shape.block)),
+         b.getNamedAttr("shared_bytes",
+                        b.getI64IntegerAttr(one->sharedBytes))});
+  }
+  if (broken)
+    return signalPassFailure();
+
+  OpPassManager pipeline(ModuleOp::getOperationName());
+  cuda_lower::buildToNVVM(pipeline);
+  if (failed(runPipeline(pipeline, module)))
+    return signalPassFailure();
+  for (auto func : target.getOps<LLVM::LLVMFuncOp>())
+    if (auto it = about.find(func.getSymName()); it != about.end())
+      func->setAttr(kKernelAttr, it->second);
+
+  for (auto [kernel, one] : llvm::zip_equal(*kernels, lowered)) {
+    auto symbol =
+        SymbolRefAttr::get(&getContext(), target.getName(),
+                           FlatSymbolRefAttr::get(&getContext(), one.name));
+    const auto &grid = one.shape.grid;
+    replaceByLaunch(kernel, symbol, grid[0] * grid[1] * grid[2], 1,
+                    b.getDenseI64ArrayAttr(grid));
+  }
+  if (failed(leavePhase(module, "lower")))
+    signalPassFailure();
+}

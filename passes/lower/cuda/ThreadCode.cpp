@@ -1,0 +1,169 @@
+//===- ThreadCode.cpp - the code of one CUDA thread as formulas -----------===//
+#include "passes/lower/cuda/ThreadCode.h"
+
+#include "ir/Dialect.h"
+#include "ir/ops/Scalar.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+CudaTarget CudaTarget::of(Operation *op) {
+  CudaTarget target;
+  for (; op; op = op->getParentOp())
+    if (auto attr = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
+      auto arch = attr.getAs<StringAttr>("arch");
+      StringRef name = arch ? arch.getValue() : "";
+      if (name.consume_front("sm_")) {
+        target.isExact = name.consume_back("a");
+        (void)name.getAsInteger(10, target.sm);
+      }
+      break;
+    }
+  return target;
+}
+
+int64_t CudaTarget::sharedBytes() const {
+  // CUDA C++ Programming Guide, "Technical Specifications per Compute
+  // Capability": the maximum for a block, which is 1 KiB below the SM's.
+  switch (sm) {
+  case 80:
+  case 87:
+    return 163 * 1024;
+  case 86:
+  case 89:
+  case 120:
+    return 99 * 1024;
+  default:
+    return sm >= 90 ? 227 * 1024 : 48 * 1024;
+  }
+}
+
+ThreadCode::Value ThreadCode::atEntry(llvm::function_ref<Value()> make) {
+  OpBuilder::InsertionGuard guard(b);
+  Operation *at = b.getInsertionBlock()->getParentOp();
+  while (!isa<gpu::GPUFuncOp>(at))
+    at = at->getParentOp();
+  b.setInsertionPointToStart(&cast<gpu::GPUFuncOp>(at).getBody().front());
+  return make();
+}
+
+ThreadCode::Value ThreadCode::thread() {
+  if (!ids[3])
+    ids[3] = atEntry([&]() -> Value {
+      return gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+    });
+  return ids[3];
+}
+
+ThreadCode::Value ThreadCode::block(int dim) {
+  constexpr gpu::Dimension dims[] = {gpu::Dimension::x, gpu::Dimension::y,
+                                     gpu::Dimension::z};
+  if (!ids[dim])
+    ids[dim] = atEntry(
+        [&]() -> Value { return gpu::BlockIdOp::create(b, loc, dims[dim]); });
+  return ids[dim];
+}
+
+ThreadCode::Value ThreadCode::warp() { return div(thread(), warpSize); }
+ThreadCode::Value ThreadCode::lane() { return rem(thread(), warpSize); }
+
+void ThreadCode::barrier() { gpu::BarrierOp::create(b, loc); }
+
+ThreadCode::Value ThreadCode::shuffleXor(Value x, int64_t mask) {
+  Type type = x.getType(), i32 = b.getI32Type();
+  auto exchange = [&](Value word) -> Value {
+    return gpu::ShuffleOp::create(b, loc, word, static_cast<int32_t>(mask),
+                                  warpSize, gpu::ShuffleMode::XOR)
+        .getShuffleResult();
+  };
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (type.isF32() || type.isInteger(32))
+    return exchange(x);
+  if (bits == 64) {
+    // Its two words.
+    Type words = VectorType::get({2}, i32), one = VectorType::get({1}, type);
+    Value pair = vector::BitCastOp::create(
+        b, loc, words, vector::BroadcastOp::create(b, loc, one, x));
+    Value low = exchange(vector::ExtractOp::create(b, loc, pair, int64_t(0)));
+    Value high = exchange(vector::ExtractOp::create(b, loc, pair, int64_t(1)));
+    pair = vector::FromElementsOp::create(b, loc, cast<VectorType>(words),
+                                          ValueRange{low, high});
+    return vector::ExtractOp::create(
+        b, loc, vector::BitCastOp::create(b, loc, one, pair), int64_t(0));
+  }
+  Value integer = x;
+  Type narrow = b.getIntegerType(bits);
+  if (type != narrow)
+    integer = arith::BitcastOp::create(b, loc, narrow, x);
+  integer = exchange(arith::ExtUIOp::create(b, loc, i32, integer));
+  integer = arith::TruncIOp::create(b, loc, narrow, integer);
+  if (type != narrow)
+    integer = arith::BitcastOp::create(b, loc, type, integer);
+  return integer;
+}
+
+ThreadCode::Value ThreadCode::reduceLanes(Value x, int64_t lanes,
+                                          Combine combine) {
+  for (int64_t mask = lanes / 2; mask > 0; mask /= 2)
+    x = combine(x, shuffleXor(x, mask));
+  return x;
+}
+
+ThreadCode::Values ThreadCode::reduceBlock(
+    ValueRange x, int64_t threads,
+    llvm::function_ref<Value(size_t, Value, Value)> combine) {
+  Values results;
+  for (auto [i, value] : llvm::enumerate(x))
+    results.push_back(
+        reduceLanes(value, warpSize,
+                    [&, i = i](Value x, Value y) { return combine(i, x, y); }));
+  int64_t warps = threads / warpSize;
+  if (warps == 1)
+    return results;
+  Values parts;
+  auto stored = [&](Type type) -> Type { // i1 has no place in memory
+    return type.isInteger(1) ? b.getI8Type() : type;
+  };
+  for (Value value : results)
+    parts.push_back(shared({warps}, stored(value.getType())));
+  when(equal(lane(), index(0)), [&] {
+    for (auto [value, part] : llvm::zip_equal(results, parts)) {
+      Value x = value;
+      if (x.getType().isInteger(1))
+        x = arith::ExtUIOp::create(b, loc, b.getI8Type(), x);
+      memref::StoreOp::create(b, loc, x, part, warp());
+    }
+  });
+  barrier();
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Value total;
+    for (int64_t w = 0; w < warps; ++w) {
+      Value x = memref::LoadOp::create(b, loc, part, index(w));
+      if (results[i].getType().isInteger(1))
+        x = arith::TruncIOp::create(b, loc, b.getI1Type(), x);
+      total = total ? combine(i, total, x) : x;
+    }
+    results[i] = total;
+  }
+  return results;
+}
+
+ThreadCode::Value ThreadCode::shared(ArrayRef<int64_t> shape, Type element) {
+  auto space =
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  if (!memory)
+    memory = atEntry([&]() -> Value {
+      auto bytes = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
+                                   MemRefLayoutAttrInterface(), space);
+      return gpu::DynamicSharedMemoryOp::create(b, loc, bytes);
+    });
+  auto type =
+      MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space);
+  int64_t at = used;
+  int64_t bytes = type.getNumElements() * elementBytes(element);
+  used += (bytes + 127) / 128 * 128;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(memory);
+  return memref::ViewOp::create(b, loc, type, memory, index(at), ValueRange{});
+}

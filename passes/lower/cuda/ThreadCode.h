@@ -1,0 +1,77 @@
+//===- ThreadCode.h - the code of one CUDA thread as formulas -------------===//
+//
+// What CUDA's emitters write their code with: index arithmetic and loops
+// (Code), and beside them where the thread stands, shared memory, barriers and
+// the exchange of values in a warp. Blocks have one dimension, x.
+//
+// Barriers and exchanges are for all threads of a block, or of a warp: never
+// under a condition that only some of them meet.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_THREADCODE_H
+#define TANDEM_PASSES_LOWER_CUDA_THREADCODE_H
+
+#include "passes/lower/common/AnchorCode.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace tandem::cuda_lower {
+
+inline constexpr int64_t warpSize = 32;
+
+/// What the GPU that code is made for can do.
+struct CudaTarget {
+  int64_t sm = 90;      ///< sm_90: 90
+  bool isExact = false; ///< sm_90a: what only this architecture has
+  /// That of the module around `op`: its attribute `tandem.target`.
+  static CudaTarget of(mlir::Operation *op);
+  /// The most shared memory that a block can ask for.
+  int64_t sharedBytes() const;
+};
+
+class ThreadCode : public lower::Code {
+public:
+  using Combine = llvm::function_ref<Value(Value x, Value y)>;
+
+  ThreadCode(mlir::OpBuilder &b, mlir::Location loc, const CudaTarget &target)
+      : Code(b, loc), target(target) {}
+
+  CudaTarget target;
+
+  /// This thread in its block, and this block in the grid; `index` values.
+  Value thread();
+  Value block(int dim = 0);
+  /// thread() / 32 and thread() % 32
+  Value warp();
+  Value lane();
+
+  void barrier();
+  /// The value that the thread with lane ^ mask has; of numbers of any compute
+  /// type.
+  Value shuffleXor(Value x, int64_t mask);
+  /// Combines the values of each `lanes` neighbouring lanes, a power of two up
+  /// to 32; all of them get the result. The order is a tree: the same for all.
+  Value reduceLanes(Value x, int64_t lanes, Combine combine);
+  /// Combines the values of all `threads` of the block, a multiple of 32; all
+  /// get the results. `x[i]` is combined by `combine(i, ...)`. Shared memory
+  /// for it is taken once for each place in the code.
+  Values
+  reduceBlock(mlir::ValueRange x, int64_t threads,
+              llvm::function_ref<Value(size_t i, Value x, Value y)> combine);
+
+  /// A memref of `shape` in shared memory, 128-byte aligned.
+  Value shared(llvm::ArrayRef<int64_t> shape, mlir::Type element);
+  /// The bytes of shared memory taken so far.
+  int64_t sharedBytes() const { return used; }
+
+private:
+  /// Made once, at the start of the kernel.
+  Value atEntry(llvm::function_ref<Value()> make);
+
+  Value ids[4], memory;
+  int64_t used = 0;
+};
+
+} // namespace tandem::cuda_lower
+
+#endif
