@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -37,6 +38,7 @@ void tandem::registerCompiler(DialectRegistry &registry) {
   registerAllExtensions(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
   registry.insert<TandemDialect>();
 }
 
@@ -64,6 +66,10 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   return module;
 }
 
+static Result<std::vector<Target>> targetsOf(const CompileOptions &options) {
+  return parseTargets(options.target.empty() ? "cpu" : options.target);
+}
+
 Status tandem::checkOptions(const CompileOptions &options) {
   std::vector<std::string> wrong;
   if (options.partition != "min-cut" && options.partition != "default")
@@ -86,23 +92,29 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));
-  Status target = parseTarget(options.target).status();
+  Status target = targetsOf(options).status();
   if (target.code() == Code::Usage)
     wrong.push_back(target.message());
+  if (options.cubin != "auto" && options.cubin != "yes" &&
+      options.cubin != "no")
+    wrong.push_back("expected --cubin to be auto, yes or no, but got '" +
+                    options.cubin + "'");
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
 }
 
-/// Writes the module of a phase to `folder`/<model>.<nn>.<phase>.mlir.
-static Status dump(ModuleOp module, const std::string &folder,
-                   StringRef phase) {
+/// Writes the module of a phase to `folder`/<model>.<nn>.<phase>.mlir, where
+/// there are several targets to <phase>.<kind>.mlir.
+static Status dump(ModuleOp module, const std::string &folder, StringRef phase,
+                   StringRef kind) {
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return Status::failed("cannot make '" + folder + "': " + error.message());
   std::string name;
   llvm::raw_string_ostream(name)
       << module.getName().value_or("model") << '.'
-      << llvm::format("%02d", *phaseNumber(phase)) << '.' << phase << ".mlir";
+      << llvm::format("%02d", *phaseNumber(phase)) << '.' << phase
+      << (kind.empty() ? "" : ".") << kind << ".mlir";
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
   std::error_code error;
@@ -148,16 +160,38 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
           set(kOptimizerAttr, "partition", options.optimizer, "--optimizer");
       !s)
     return s;
-  auto target = parseTarget(options.target);
-  if (!target)
-    return target.status();
-  if (*phaseNumber(phaseOf(module)) < *phaseNumber("lower"))
-    module->setAttr(kTargetAttr, targetAttr(*target, module.getContext()));
   return Status::success();
 }
 
-Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
-                         std::vector<PhaseTime> &times) {
+/// Puts the target into a module that is about to be planned or lowered. One
+/// that has been planned stays with its kind, one that has been lowered with
+/// its target.
+static Status stampTarget(ModuleOp module, const CompileOptions &options) {
+  StringRef phase = phaseOf(module);
+  auto has = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
+  bool isLowered = phase == "lower";
+  bool isPlanned = isOfOneTarget(phase) && has;
+  if (options.target.empty() && (isPlanned || isLowered))
+    return Status::success();
+  auto targets = targetsOf(options);
+  if (!targets)
+    return targets.status();
+  auto wanted = targetAttr(targets->front(), module.getContext());
+  bool isOther = isLowered ? has != wanted
+                           : isPlanned && has.get("kind") != wanted.get("kind");
+  if (targets->size() != 1 || isOther)
+    return Status::usage("--target=" + options.target +
+                         " comes too late for a module at '" + phase.str() +
+                         "'" + (isPlanned ? ", which is for one target" : ""));
+  if (!isLowered)
+    module->setAttr(kTargetAttr, wanted);
+  return Status::success();
+}
+
+/// Runs the phases. `kind` is not empty if the module is one of several, for as
+/// many targets, that were one until its phase.
+static Status run(ModuleOp module, const CompileOptions &options,
+                  std::vector<PhaseTime> &times, StringRef kind) {
   if (Status s = stamp(module, options); !s)
     return s;
   int done = *phaseNumber(phaseOf(module));
@@ -166,19 +200,35 @@ Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
   if (done > last)
     return Status::usage("cannot stop after '" + options.stopAfter +
                          "': the module is at '" + phaseOf(module).str() + "'");
+  if (isOfOneTarget(phaseOf(module)))
+    if (Status s = stampTarget(module, options); !s)
+      return s;
   auto dumpPhase = [&](StringRef phase) {
-    return options.dumpPhases.empty() ? Status::success()
-                                      : dump(module, options.dumpPhases, phase);
+    return options.dumpPhases.empty()
+               ? Status::success()
+               : dump(module, options.dumpPhases, phase, kind);
   };
-  if (Status s = dumpPhase(phaseOf(module)); !s)
-    return s;
+  if (kind.empty())
+    if (Status s = dumpPhase(phaseOf(module)); !s)
+      return s;
   for (const Phase &phase : phases()) {
     int number = *phaseNumber(phase.name);
     if (number <= done || number > last)
       continue;
+    StringRef targetKind;
+    if (phase.name == "plan")
+      if (Status s = stampTarget(module, options); !s)
+        return s;
+    if (isOfOneTarget(phase.name)) {
+      auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
+      auto known = targetFromAttr(target);
+      if (!known)
+        return known.status();
+      targetKind = kindOf(*known);
+    }
     auto start = std::chrono::steady_clock::now();
     PassManager manager(module.getContext());
-    std::string pipeline = phase.pipeline(options), message;
+    std::string pipeline = phase.pipeline(options, targetKind), message;
     llvm::raw_string_ostream stream(message);
     if (failed(parsePassPipeline(pipeline, manager, stream)))
       return Status::failed("phase '" + phase.name.str() +
@@ -191,9 +241,50 @@ Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
                             "'");
     std::chrono::duration<double> spent =
         std::chrono::steady_clock::now() - start;
-    times.push_back({phase.name.str(), spent.count()});
+    times.push_back(
+        {(phase.name + (kind.empty() ? "" : ".") + kind).str(), spent.count()});
     if (Status s = dumpPhase(phase.name); !s)
       return s;
   }
   return Status::success();
+}
+
+Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
+                         std::vector<PhaseTime> &times) {
+  return run(module, options, times, /*kind=*/"");
+}
+
+Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
+                                   const CompileOptions &options,
+                                   std::vector<PhaseTime> &times) {
+  auto targets = targetsOf(options);
+  if (!targets)
+    return targets.status();
+  bool isEarly =
+      !options.stopAfter.empty() && !isOfOneTarget(options.stopAfter);
+  Modules modules;
+  if (targets->size() == 1 || isEarly || isOfOneTarget(phaseOf(*module))) {
+    if (Status s = runPhases(*module, options, times); !s)
+      return s;
+    modules.push_back(std::move(module));
+    return modules;
+  }
+  CompileOptions part = options;
+  part.stopAfter = "partition";
+  if (Status s = runPhases(*module, part, times); !s)
+    return s;
+  // What the options say of earlier phases has been done.
+  part = options;
+  part.loss = part.optimizer = "";
+  part.order = 1;
+  SmallVector<StringRef> names;
+  StringRef(options.target).split(names, '+');
+  for (auto [name, target] : llvm::zip_equal(names, *targets)) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    part.target = name.str();
+    if (Status s = run(*copy, part, times, kindOf(target)); !s)
+      return s;
+    modules.push_back(std::move(copy));
+  }
+  return modules;
 }

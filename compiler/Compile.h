@@ -21,16 +21,19 @@
 namespace tandem {
 
 struct CompileOptions {
-  std::string target = "cpu"; ///< `cpu` or `cpu:ARCH` (an LLVM processor name)
-  bool inference = false;     ///< the program `evaluate` alone
-  std::string loss;           ///< the output to differentiate; empty: "loss"
-  std::string optimizer;      ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  /// As `parseTargets` reads them; empty: the module's own, else `cpu`.
+  std::string target;
+  bool inference = false; ///< the program `evaluate` alone
+  std::string loss;       ///< the output to differentiate; empty: "loss"
+  std::string optimizer;  ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
   std::string partition = "min-cut"; ///< `min-cut` or `default`
   int order = 1;                     ///< 2: gradients can be differentiated
   std::string stopAfter;             ///< a phase; empty: all
   std::string dumpPhases;            ///< a folder for the module of each phase
   bool remarks = false;              ///< decisions as remarks
   int threads = 0;                   ///< 0: one for each processor
+  std::string cubin = "auto";        ///< for cuda: `auto`, `yes` or `no`
+  bool emulation = false;            ///< for cuda: the emulator's image too
 };
 
 /// The time that a phase took.
@@ -51,15 +54,27 @@ readModel(const std::string &path, mlir::MLIRContext &context, Status &status);
 /// everything that is wrong.
 Status checkOptions(const CompileOptions &options);
 
-/// Runs the phases from the module's stamp to `options.stopAfter` (or `lower`).
-/// `times` gets what each took.
+using Modules = std::vector<mlir::OwningOpRef<mlir::ModuleOp>>;
+
+/// Runs the phases from the module's stamp to `options.stopAfter` (or `lower`),
+/// for one target. `times` gets what each took.
 Status runPhases(mlir::ModuleOp module, const CompileOptions &options,
                  std::vector<PhaseTime> &times);
 
-/// Emits the artifact of a lowered module.
+/// The same for each target: returns one module a target, in their order. What
+/// comes before `plan` runs once; where the phases stop there is one module.
+Result<Modules> runTargets(mlir::OwningOpRef<mlir::ModuleOp> module,
+                           const CompileOptions &options,
+                           std::vector<PhaseTime> &times);
+
+/// Emits the artifact of a module that was lowered for one target.
 Result<artifact::ArtifactWriter> emitArtifact(mlir::ModuleOp module,
                                               const CompileOptions &options,
                                               std::vector<PhaseTime> &times);
+/// Emits one artifact of several modules, the first target's first.
+Result<artifact::ArtifactWriter> emitTargets(const Modules &modules,
+                                             const CompileOptions &options,
+                                             std::vector<PhaseTime> &times);
 
 } // namespace tandem
 

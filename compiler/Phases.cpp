@@ -8,30 +8,34 @@ using namespace tandem;
 
 namespace {
 
-std::string functionalize(const CompileOptions &) {
+std::string functionalize(const CompileOptions &, StringRef) {
   return "tandem-functionalize-refs";
 }
 
-std::string joint(const CompileOptions &options) {
+std::string joint(const CompileOptions &options, StringRef) {
   if (options.inference)
     return "tandem-build-joint{inference=true}";
   return options.order == 1 ? "tandem-build-joint"
                             : "tandem-build-joint{order=2}";
 }
 
-std::string optimize(const CompileOptions &) { return "tandem-optimize-joint"; }
+std::string optimize(const CompileOptions &, StringRef) {
+  return "tandem-optimize-joint";
+}
 
-std::string partition(const CompileOptions &options) {
+std::string partition(const CompileOptions &options, StringRef) {
   std::string remarks = options.remarks ? " remarks=true" : "";
   return "tandem-partition-joint{kind=" + options.partition + remarks + "}";
 }
 
-std::string plan(const CompileOptions &options) {
+std::string plan(const CompileOptions &options, StringRef) {
   return options.remarks ? "tandem-plan-programs{remarks=true}"
                          : "tandem-plan-programs";
 }
 
-std::string lower(const CompileOptions &) { return "tandem-lower-to-cpu"; }
+std::string lower(const CompileOptions &, StringRef kind) {
+  return ("tandem-lower-to-" + kind).str();
+}
 
 constexpr Phase table[] = {
     {"functionalize", "refs become values, mutations become results",
@@ -54,6 +58,10 @@ std::optional<int> tandem::phaseNumber(StringRef name) {
     if (phase.name == name)
       return static_cast<int>(i) + 2;
   return std::nullopt;
+}
+
+bool tandem::isOfOneTarget(StringRef phase) {
+  return *phaseNumber(phase) >= *phaseNumber("plan");
 }
 
 StringRef tandem::phaseOf(ModuleOp module) {

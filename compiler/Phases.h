@@ -23,8 +23,9 @@ struct Phase {
   llvm::StringLiteral name;
   /// What the phase is for, one line.
   llvm::StringLiteral summary;
-  /// Returns the passes as a pipeline of the module.
-  std::string (*pipeline)(const CompileOptions &options);
+  /// Returns the passes as a pipeline of the module; `kind` is its target's
+  /// ("cpu", "cuda"), or empty before `plan`.
+  std::string (*pipeline)(const CompileOptions &options, llvm::StringRef kind);
 };
 
 /// Returns the phases after capture, in order.
@@ -33,6 +34,10 @@ llvm::ArrayRef<Phase> phases();
 /// Returns the position of the phase `name` in the whole chain (capture is 1),
 /// or nothing.
 std::optional<int> phaseNumber(llvm::StringRef name);
+
+/// Returns true if the phase is one that knows the target: `plan` and what
+/// follows.
+bool isOfOneTarget(llvm::StringRef phase);
 
 /// Returns the phase that is stamped on the module; "capture" if none is.
 llvm::StringRef phaseOf(mlir::ModuleOp module);

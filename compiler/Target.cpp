@@ -12,6 +12,26 @@
 using namespace mlir;
 using namespace tandem;
 
+namespace {
+/// An architecture, and the oldest version of PTX that knows it, but none that
+/// is older than what the kernels use.
+struct CudaArch {
+  StringLiteral name;
+  unsigned ptxVersion;
+};
+} // namespace
+
+static constexpr CudaArch cudaArchs[] = {
+    {"sm_80", 80}, {"sm_86", 80},  {"sm_89", 80},
+    {"sm_90", 80}, {"sm_90a", 80}, {"sm_100", 86},
+};
+
+static const CudaArch *findCudaArch(StringRef name) {
+  const CudaArch *found = llvm::find_if(
+      cudaArchs, [&](const CudaArch &arch) { return arch.name == name; });
+  return found == std::end(cudaArchs) ? nullptr : found;
+}
+
 static llvm::Triple hostTriple() {
   return llvm::Triple(llvm::sys::getProcessTriple());
 }
@@ -45,28 +65,18 @@ static std::vector<std::string> featuresOf(const std::string &arch, bool host) {
   return features;
 }
 
-Result<CpuTarget> tandem::parseTarget(const std::string &text) {
-  StringRef kind, arch;
-  std::tie(kind, arch) = StringRef(text).split(':');
-  bool named = StringRef(text).contains(':');
-  if (kind == "cuda")
-    return Status::unsupported("target '" + text +
-                               "' is not supported: this "
-                               "compiler generates code for cpu");
-  if (kind != "cpu" || (named && arch.empty()))
-    return Status::usage("expected --target to be cpu or cpu:ARCH, but got '" +
-                         text + "'");
+static Result<CpuTarget> cpuTarget(StringRef arch) {
   if (!hostTarget())
     return Status::unsupported("LLVM has no code generator for '" +
                                hostTriple().str() + "'");
   CpuTarget target;
-  target.arch = named ? arch.str() : llvm::sys::getHostCPUName().str();
+  target.arch = arch.empty() ? llvm::sys::getHostCPUName().str() : arch.str();
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       hostTarget()->createMCSubtargetInfo(hostTriple(), "", ""));
   if (!info->isCPUStringValid(target.arch))
     return Status::usage("unknown processor '" + target.arch + "' for '" +
                          hostTriple().getArchName().str() + "'");
-  target.features = featuresOf(target.arch, !named);
+  target.features = featuresOf(target.arch, arch.empty());
   auto has = [&](const char *feature) {
     return llvm::is_contained(target.features, feature);
   };
@@ -74,23 +84,96 @@ Result<CpuTarget> tandem::parseTarget(const std::string &text) {
   return target;
 }
 
-DictionaryAttr tandem::targetAttr(const CpuTarget &target,
-                                  MLIRContext *context) {
-  Builder b(context);
-  SmallVector<StringRef> features(target.features.begin(),
-                                  target.features.end());
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("kind", b.getStringAttr("cpu")),
-       b.getNamedAttr("arch", b.getStringAttr(target.arch)),
-       b.getNamedAttr("features", b.getStrArrayAttr(features)),
-       b.getNamedAttr("vector_bits", b.getI64IntegerAttr(target.vectorBits))});
+static Result<CudaTarget> cudaTarget(StringRef arch) {
+  if (arch.empty())
+    arch = "sm_90";
+  if (findCudaArch(arch))
+    return CudaTarget{arch.str()};
+  std::string known;
+  for (const CudaArch &one : cudaArchs)
+    known += (known.empty() ? "" : ", ") + one.name.str();
+  return Status::usage("expected the architecture for 'cuda' to be one of " +
+                       known + ", but got '" + arch.str() + "'");
 }
 
-Result<CpuTarget> tandem::targetFromAttr(DictionaryAttr attr) {
-  auto wrong = Status::failed("expected 'tandem.target' to have 'kind', "
+/// One target of a list.
+static Result<Target> parseOne(StringRef text) {
+  auto [kind, arch] = text.split(':');
+  bool lacksArch = text.contains(':') && arch.empty();
+  if (lacksArch || (kind != "cpu" && kind != "cuda"))
+    return Status::usage("expected --target to be cpu, cpu:ARCH, cuda, "
+                         "cuda:ARCH or several of these joined by '+', but "
+                         "got '" +
+                         text.str() + "'");
+  if (kind == "cuda") {
+    auto target = cudaTarget(arch);
+    return target ? Result<Target>(std::move(*target)) : target.status();
+  }
+  auto target = cpuTarget(arch);
+  return target ? Result<Target>(std::move(*target)) : target.status();
+}
+
+StringRef tandem::kindOf(const Target &target) {
+  return std::holds_alternative<CpuTarget>(target) ? "cpu" : "cuda";
+}
+
+Result<std::vector<Target>> tandem::parseTargets(const std::string &text) {
+  std::vector<Target> targets;
+  std::vector<std::string> wrong;
+  Status unsupported;
+  SmallVector<StringRef> parts;
+  StringRef(text).split(parts, '+');
+  for (StringRef part : parts) {
+    auto target = parseOne(part);
+    if (!target && target.status().code() == Code::Unsupported) {
+      unsupported = target.status();
+    } else if (!target) {
+      wrong.push_back(target.status().message());
+    } else {
+      bool isSecond = llvm::any_of(targets, [&](const Target &other) {
+        return kindOf(other) == kindOf(*target);
+      });
+      if (isSecond)
+        wrong.push_back("expected --target to name one target of the kind '" +
+                        kindOf(*target).str() + "', but got '" + text + "'");
+      targets.push_back(std::move(*target));
+    }
+  }
+  if (!wrong.empty())
+    return Status::usage(llvm::join(wrong, "; "));
+  if (!unsupported)
+    return unsupported;
+  return targets;
+}
+
+Result<CpuTarget> tandem::parseCpuTarget(const std::string &text) {
+  auto targets = parseTargets(text);
+  if (!targets)
+    return targets.status();
+  if (auto *cpu = std::get_if<CpuTarget>(&targets->front());
+      cpu && targets->size() == 1)
+    return *cpu;
+  return Status::usage("expected a processor, but got '" + text + "'");
+}
+
+DictionaryAttr tandem::targetAttr(const Target &target, MLIRContext *context) {
+  Builder b(context);
+  if (auto *cuda = std::get_if<CudaTarget>(&target))
+    return b.getDictionaryAttr(
+        {b.getNamedAttr("kind", b.getStringAttr("cuda")),
+         b.getNamedAttr("arch", b.getStringAttr(cuda->arch))});
+  const auto &cpu = std::get<CpuTarget>(target);
+  SmallVector<StringRef> features(cpu.features.begin(), cpu.features.end());
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("kind", b.getStringAttr("cpu")),
+       b.getNamedAttr("arch", b.getStringAttr(cpu.arch)),
+       b.getNamedAttr("features", b.getStrArrayAttr(features)),
+       b.getNamedAttr("vector_bits", b.getI64IntegerAttr(cpu.vectorBits))});
+}
+
+static Result<CpuTarget> cpuFromAttr(DictionaryAttr attr) {
+  auto wrong = Status::failed("expected 'tandem.target' of a cpu to have "
                               "'arch', 'features' and 'vector_bits'");
-  if (!attr)
-    return wrong;
   auto arch = attr.getAs<StringAttr>("arch");
   auto features = attr.getAs<ArrayAttr>("features");
   auto bits = attr.getAs<IntegerAttr>("vector_bits");
@@ -106,6 +189,24 @@ Result<CpuTarget> tandem::targetFromAttr(DictionaryAttr attr) {
   return target;
 }
 
+Result<Target> tandem::targetFromAttr(DictionaryAttr attr) {
+  auto kind = attr ? attr.getAs<StringAttr>("kind") : StringAttr();
+  if (kind && kind == "cpu") {
+    auto target = cpuFromAttr(attr);
+    return target ? Result<Target>(std::move(*target)) : target.status();
+  }
+  if (!kind || kind != "cuda")
+    return Status::failed("expected 'tandem.target' to have the 'kind' "
+                          "\"cpu\" or \"cuda\"");
+  auto arch = attr.getAs<StringAttr>("arch");
+  if (!arch)
+    return Status::failed("expected 'tandem.target' of the kind 'cuda' to "
+                          "have 'arch'");
+  auto target = cudaTarget(arch);
+  return target ? Result<Target>(std::move(*target))
+                : std::move(target).status().in("'tandem.target'");
+}
+
 std::unique_ptr<llvm::TargetMachine>
 tandem::createMachine(const CpuTarget &target) {
   std::string features;
@@ -116,4 +217,30 @@ tandem::createMachine(const CpuTarget &target) {
   return std::unique_ptr<llvm::TargetMachine>(hostTarget()->createTargetMachine(
       hostTriple(), target.arch, features, options, llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+static const llvm::Target *nvptxTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string error;
+  return llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"),
+                                            error);
+}
+
+std::unique_ptr<llvm::TargetMachine>
+tandem::createMachine(const CudaTarget &target, unsigned ptxVersion) {
+  const CudaArch *arch = findCudaArch(target.arch);
+  ptxVersion = std::max(ptxVersion, arch->ptxVersion);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  return std::unique_ptr<llvm::TargetMachine>(
+      nvptxTarget()->createTargetMachine(
+          llvm::Triple("nvptx64-nvidia-cuda"), target.arch,
+          "+ptx" + std::to_string(ptxVersion), options, std::nullopt,
+          std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }

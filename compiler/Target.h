@@ -1,8 +1,9 @@
 //===- Target.h - what code is made for -----------------------------------===//
 //
-// A target as the options name it (`cpu`, `cpu:znver4`, `cpu:x86-64-v3`), with
-// the features that LLVM knows for it. On the module it is the dictionary
-// `tandem.target = {kind, arch, features, vector_bits}`.
+// Targets as the options name them: `cpu`, `cpu:x86-64-v3`, `cuda:sm_90`, and
+// several joined by '+', one of each kind. On a module a target is the
+// dictionary `tandem.target = {kind, arch}`, for cpu also with `features` and
+// `vector_bits`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_TARGET_H
@@ -15,6 +16,7 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace tandem {
@@ -25,16 +27,35 @@ struct CpuTarget {
   int vectorBits = 128;              ///< of the widest registers
 };
 
-/// Returns the target named `text`; the host's processor for plain `cpu`.
-Result<CpuTarget> parseTarget(const std::string &text);
+struct CudaTarget {
+  std::string arch; ///< "sm_90"
+};
 
-mlir::DictionaryAttr targetAttr(const CpuTarget &target,
+using Target = std::variant<CpuTarget, CudaTarget>;
+
+/// Returns "cpu" or "cuda".
+llvm::StringRef kindOf(const Target &target);
+
+/// Returns the targets that `text` names, in its order: for plain `cpu` the
+/// host's processor, for plain `cuda` sm_90. The message of a failure lists
+/// everything that is wrong.
+Result<std::vector<Target>> parseTargets(const std::string &text);
+/// The same for a text that names one processor.
+Result<CpuTarget> parseCpuTarget(const std::string &text);
+
+mlir::DictionaryAttr targetAttr(const Target &target,
                                 mlir::MLIRContext *context);
-Result<CpuTarget> targetFromAttr(mlir::DictionaryAttr attr);
+Result<Target> targetFromAttr(mlir::DictionaryAttr attr);
 
 /// Returns LLVM's machine for the target: position-independent code, multiply
 /// and add fused.
 std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target);
+
+/// The same for PTX of at least the version that the architecture needs; e.g.
+/// 81 for 8.1. Division and square roots are rounded correctly, and denormals
+/// kept.
+std::unique_ptr<llvm::TargetMachine> createMachine(const CudaTarget &target,
+                                                   unsigned ptxVersion = 0);
 
 } // namespace tandem
 

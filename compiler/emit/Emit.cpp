@@ -1,8 +1,9 @@
-//===- Emit.cpp - from a lowered module to an artifact --------------------===//
+//===- Emit.cpp - from lowered modules to an artifact ---------------------===//
 #include "compiler/Compile.h"
 #include "compiler/Phases.h"
 #include "compiler/Target.h"
 #include "compiler/emit/BuildManifest.h"
+#include "compiler/emit/DeviceCode.h"
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Dialect.h"
 
@@ -12,6 +13,48 @@
 
 using namespace mlir;
 using namespace tandem;
+
+using Names = std::vector<std::string>;
+
+static Status addCode(ModuleOp module, const CpuTarget &target,
+                      const Names &exported, const CompileOptions &options,
+                      artifact::ArtifactWriter &writer) {
+  auto kernels = module.lookupSymbol<ModuleOp>("cpu");
+  if (!kernels)
+    return Status::failed("the lowered module has no kernels for 'cpu'");
+  // A program that only changes handles has no code.
+  if (exported.empty())
+    return Status::success();
+  auto object = emitSharedObject(kernels, exported, target, options.threads);
+  if (!object)
+    return object.status();
+  writer.setObject(std::move(*object));
+  return Status::success();
+}
+
+static Status addCode(ModuleOp module, const CudaTarget &target,
+                      const Names &exported, const CompileOptions &options,
+                      artifact::ArtifactWriter &writer) {
+  auto kernels = module.lookupSymbol<gpu::GPUModuleOp>("cuda");
+  if (!kernels)
+    return Status::failed("the lowered module has no kernels for 'cuda'");
+  if (exported.empty())
+    return Status::success();
+  auto code = emitDeviceCode(kernels, exported, target, options.emulation,
+                             options.threads);
+  if (!code)
+    return code.status();
+  // The driver takes it as a C string.
+  writer.addCode("ptx", code->ptx + '\0');
+  return Status::success();
+}
+
+static artifact::Target manifestTarget(const Target &target) {
+  if (auto *cuda = std::get_if<CudaTarget>(&target))
+    return {"cuda", cuda->arch, {}};
+  const auto &cpu = std::get<CpuTarget>(target);
+  return {"cpu", cpu.arch, cpu.features};
+}
 
 Result<artifact::ArtifactWriter>
 tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
@@ -28,24 +71,39 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
       targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
   if (!target)
     return target.status();
-  manifest->target = {"cpu", target->arch, target->features};
+  manifest->target = manifestTarget(*target);
 
-  std::vector<std::string> exported;
+  Names exported;
   for (const artifact::Kernel &kernel : manifest->kernels)
     exported.push_back(kernel.symbol);
-  auto kernels = module.lookupSymbol<ModuleOp>("cpu");
-  if (!kernels)
-    return Status::failed("the lowered module has no kernels for 'cpu'");
-  // A program that only changes handles has no code.
-  if (!exported.empty()) {
-    auto object = emitSharedObject(kernels, exported, *target, options.threads);
-    if (!object)
-      return object.status();
-    writer.setObject(std::move(*object));
-  }
+  Status status = std::visit(
+      [&](const auto &one) {
+        return addCode(module, one, exported, options, writer);
+      },
+      *target);
+  if (!status)
+    return status;
   writer.setManifest(std::move(*manifest));
   std::chrono::duration<double> spent =
       std::chrono::steady_clock::now() - start;
   times.push_back({"emit", spent.count()});
   return writer;
+}
+
+Result<artifact::ArtifactWriter>
+tandem::emitTargets(const Modules &modules, const CompileOptions &options,
+                    std::vector<PhaseTime> &times) {
+  std::optional<artifact::ArtifactWriter> whole;
+  for (const auto &module : modules) {
+    auto writer = emitArtifact(*module, options, times);
+    if (!writer)
+      return writer;
+    if (whole)
+      whole->join(std::move(*writer));
+    else
+      whole = std::move(*writer);
+  }
+  if (!whole)
+    return Status::failed("expected a module for each target, but got none");
+  return std::move(*whole);
 }

@@ -55,8 +55,12 @@ expect 2 'expected --stop-after to be one of' \
   "$tandem" compile "$model" --stop-after=jiont
 expect 2 'expected --partition' "$tandem" compile "$model" -o x.tdm --partition=x
 expect 2 'expected --target' "$tandem" compile "$model" -o x.tdm --target=tpu
-expect 3 "target 'cuda:sm_90' is not supported" \
-  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90
+expect 2 'for .cuda. to be one of sm_80, .* but got .sm_1.; unknown processor' \
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_1+cpu:i9000
+expect 2 "one target of the kind 'cuda'" \
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90+cpu+cuda:sm_80
+expect 2 'expected --target to be cpu' \
+  "$tandem" compile "$model" -o x.tdm --target=cpu+
 expect 2 "unknown processor 'i9000'" \
   "$tandem" compile "$model" -o x.tdm --target=cpu:i9000
 expect 2 'exclude each other' \

@@ -91,7 +91,7 @@ Machine::Machine(const std::string &text, const std::string &targetName) {
     return success();
   });
   original = parseSourceString<ModuleOp>(text, context.get());
-  auto target = parseTarget(targetName);
+  auto target = parseCpuTarget(targetName);
   if (!original || !target) {
     problem += "no module or no target\n";
     return;

@@ -22,14 +22,19 @@ static void printTimes(const std::vector<PhaseTime> &times) {
   std::fprintf(stderr, "%-14s %9.3f\n", "total", total);
 }
 
-/// The module as text, with locations, on stdout or in `path`.
-static Status writeModule(ModuleOp module, const std::string &path) {
+/// The modules as text, with locations, on stdout or in `path`. Those of
+/// several targets are parted as mlir-opt's --split-input-file expects.
+static Status writeModules(const Modules &modules, const std::string &path) {
   std::error_code error;
   llvm::raw_fd_ostream out(path.empty() ? "-" : path, error);
   if (error)
     return Status::failed("cannot write '" + path + "': " + error.message());
-  module.print(out, OpPrintingFlags().enableDebugInfo());
-  out << '\n';
+  for (const auto &module : modules) {
+    if (&module != &modules.front())
+      out << "// -----\n";
+    module.get().print(out, OpPrintingFlags().enableDebugInfo());
+    out << '\n';
+  }
   out.flush();
   error = out.error();
   out.clear_error();
@@ -69,8 +74,8 @@ Status commands::compile(std::string_view tool, Words words) {
   Session session(options);
   Status status;
   if (!options.stopAfter.empty()) {
-    auto module = session.phases(model);
-    status = module ? writeModule(*module, output) : session.status();
+    Modules modules = session.phases(model);
+    status = modules.empty() ? session.status() : writeModules(modules, output);
   } else {
     auto writer = session.artifact(model);
     status = writer ? writer->write(output) : writer.status();

@@ -73,25 +73,27 @@ Status Session::status() const {
   return Status::unsupported(status_.message());
 }
 
-OwningOpRef<ModuleOp> Session::phases(const std::string &path) {
+Modules Session::phases(const std::string &path) {
   auto module = readModel(path, context_, status_);
   if (!module)
     return {};
-  status_ = runPhases(*module, options_, times_);
-  if (!status_) {
-    status_ = std::move(status_).in(path);
+  auto modules = runTargets(std::move(module), options_, times_);
+  if (!modules) {
+    status_ = std::move(modules).status().in(path);
     return {};
   }
-  return module;
+  return std::move(*modules);
 }
 
 Result<artifact::ArtifactWriter> Session::artifact(const std::string &path) {
-  auto module = phases(path);
-  if (!module)
+  Modules modules = phases(path);
+  if (modules.empty())
     return status();
-  auto writer = emitArtifact(*module, options_, times_);
-  if (!writer)
-    return std::move(writer).status().in(path);
+  auto writer = emitTargets(modules, options_, times_);
+  if (!writer) {
+    status_ = std::move(writer).status().in(path);
+    return status();
+  }
   return writer;
 }
 
@@ -106,8 +108,9 @@ Result<artifact::ArtifactReader> Session::loaded(const std::string &path) {
 }
 
 void CompileFlags::declare(OptionTable &table) {
-  table.text("target", "cpu[:ARCH]", options.target,
-             "what to compile for (default: this machine's processor)");
+  table.text("target", "KIND[:ARCH][+...]", options.target,
+             "what to compile for: cpu, cuda, or both (cpu+cuda:sm_90)\n"
+             "(default: this machine's processor)");
   table.flag("inference", options.inference,
              "no gradients: the program `evaluate` alone");
   table.text("loss", "NAME", options.loss,
@@ -122,6 +125,11 @@ void CompileFlags::declare(OptionTable &table) {
              "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
   table.flag("remarks", options.remarks,
              "say what is saved, recomputed and fused, and why");
+  table.text("cubin", "auto|yes|no", options.cubin,
+             "for cuda: assemble the PTX too, with nvJitLink or ptxas\n"
+             "(default, auto: where one is found)");
+  table.flag("emulation", options.emulation,
+             "for cuda: an image of the kernels for the device cuda-emu too");
   table.integer("threads", "N", threads, 1, 1024,
                 "threads to compile with (default: all processors)");
 }

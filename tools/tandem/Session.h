@@ -26,8 +26,9 @@ public:
   mlir::MLIRContext &context() { return context_; }
   std::vector<PhaseTime> &times() { return times_; }
 
-  /// Reads a model and runs its phases; null if that failed (then `status()`).
-  mlir::OwningOpRef<mlir::ModuleOp> phases(const std::string &path);
+  /// Reads a model and runs its phases: a module for each target, or one if
+  /// they stop before targets part; none if that failed (then `status()`).
+  Modules phases(const std::string &path);
   /// The same, then the artifact.
   Result<artifact::ArtifactWriter> artifact(const std::string &path);
   /// The same, in memory and ready to load.

@@ -1,0 +1,90 @@
+//===- Chunks.cpp - kernels in pieces that are compiled apart -------------===//
+#include "compiler/emit/Chunks.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace mlir;
+using namespace tandem;
+
+/// Kernels in one chunk: enough to share LLVM's start-up, few enough that two
+/// threads have work to share.
+static constexpr size_t kChunk = 4;
+
+/// Adds `op` and every symbol that it uses, directly or not.
+static void collect(Operation *op, SymbolTable &symbols,
+                    llvm::SetVector<Operation *> &needed) {
+  if (!needed.insert(op))
+    return;
+  auto uses = SymbolTable::getSymbolUses(op);
+  if (!uses)
+    return;
+  for (SymbolTable::SymbolUse use : *uses)
+    if (Operation *used = symbols.lookup(use.getSymbolRef().getRootReference()))
+      collect(used, symbols, needed);
+}
+
+/// Copies the functions `names` and what they use into a module of their own.
+static Chunk extract(Operation *kernels, SymbolTable &symbols,
+                     ArrayRef<std::string> names) {
+  llvm::SetVector<Operation *> needed;
+  for (const std::string &name : names)
+    collect(symbols.lookup(name), symbols, needed);
+  Chunk chunk = ModuleOp::create(kernels->getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(chunk->getBody());
+  for (Operation &op : kernels->getRegion(0).front()) {
+    if (!needed.contains(&op))
+      continue;
+    Operation *copy = b.clone(op);
+    auto symbol = dyn_cast<SymbolOpInterface>(copy);
+    bool exported = symbol && llvm::is_contained(names, symbol.getName());
+    for (NamedAttribute attr : llvm::to_vector(copy->getDiscardableAttrs()))
+      if (attr.getName().getValue().starts_with("tandem."))
+        copy->removeDiscardableAttr(attr.getName());
+    if (auto func = dyn_cast<LLVM::LLVMFuncOp>(copy)) {
+      if (!func.isExternal())
+        func.setLinkage(exported ? LLVM::Linkage::External
+                                 : LLVM::Linkage::Internal);
+    } else if (auto global = dyn_cast<LLVM::GlobalOp>(copy)) {
+      global.setLinkage(LLVM::Linkage::Internal);
+    }
+  }
+  return chunk;
+}
+
+std::vector<Chunk> tandem::chunksOf(Operation *kernels,
+                                    ArrayRef<std::string> exported) {
+  SymbolTable symbols(kernels);
+  std::vector<Chunk> chunks;
+  for (; !exported.empty();
+       exported = exported.drop_front(std::min(kChunk, exported.size())))
+    chunks.push_back(extract(kernels, symbols, exported.take_front(kChunk)));
+  return chunks;
+}
+
+Status tandem::forEachIndex(size_t count, int threads,
+                            const std::function<Status(size_t)> &work) {
+  std::vector<Status> statuses(count);
+  std::atomic<size_t> next = 0;
+  auto some = [&] {
+    for (size_t i; (i = next++) < count;)
+      statuses[i] = work(i);
+  };
+  if (threads <= 0)
+    threads = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> workers;
+  for (int i = 1; i < threads && i < static_cast<int>(count); ++i)
+    workers.emplace_back(some);
+  some();
+  for (std::thread &worker : workers)
+    worker.join();
+  for (Status &status : statuses)
+    if (!status)
+      return status;
+  return Status::success();
+}

@@ -1,0 +1,191 @@
+//===- DeviceCode.cpp - from kernels to PTX -------------------------------===//
+#include "compiler/emit/DeviceCode.h"
+#include "compiler/emit/Chunks.h"
+#include "compiler/emit/DeviceChecks.h"
+#include "ir/Dialect.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+/// Keeps what LLVM would print before it ends the process.
+class Listener : public llvm::DiagnosticHandler {
+public:
+  explicit Listener(std::string &errors) : errors(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream stream(errors);
+      stream << (errors.empty() ? "" : "; ");
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+    }
+    return true;
+  }
+
+private:
+  std::string &errors;
+};
+} // namespace
+
+/// Says how many threads a block has, so that ptxas gives no kernel more
+/// registers than a block of that size can have.
+static void setBlocks(ModuleOp chunk, gpu::GPUModuleOp kernels) {
+  for (auto function : chunk.getOps<LLVM::LLVMFuncOp>()) {
+    auto original = kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getName());
+    auto about = original->getAttrOfType<DictionaryAttr>(kKernelAttr);
+    auto block =
+        about ? about.getAs<DenseI64ArrayAttr>("block") : DenseI64ArrayAttr();
+    if (!block)
+      continue;
+    SmallVector<int32_t> sizes(block.asArrayRef());
+    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                      DenseI32ArrayAttr::get(chunk.getContext(), sizes));
+  }
+}
+
+/// Shared variables as the hardware and PTX want them, and names that differ
+/// from those of other chunks.
+static void prepare(llvm::Module &module, size_t chunk) {
+  const llvm::DataLayout &layout = module.getDataLayout();
+  std::string suffix = "$" + std::to_string(chunk);
+  for (llvm::GlobalVariable &variable : module.globals()) {
+    if (variable.getAddressSpace() == 3) {
+      // Asynchronous copies and ldmatrix move 16 bytes; of internal variables
+      // only the element's alignment would be kept.
+      bool isDynamic = layout.getTypeAllocSize(variable.getValueType()) == 0;
+      llvm::Align least(isDynamic ? 128 : 16);
+      variable.setAlignment(std::max(least, variable.getAlign().valueOrOne()));
+      // What is given at the launch: as an internal variable it would be one of
+      // a byte with an address of its own.
+      if (isDynamic) {
+        variable.setInitializer(nullptr);
+        variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
+        continue;
+      }
+    }
+    variable.setName(variable.getName() + suffix);
+  }
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    if (function.hasLocalLinkage())
+      function.setName(function.getName() + suffix);
+  }
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false; // a thread's registers are scalars
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+static Status compileChunk(ModuleOp chunk, size_t index,
+                           const CudaTarget &target, unsigned ptxVersion,
+                           std::string &ptx, std::string *bitcode) {
+  llvm::LLVMContext context;
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<Listener>(errors));
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(chunk, context, "tandem");
+  if (!module)
+    return Status::failed("kernels could not be translated to LLVM IR");
+  auto machine = createMachine(target, ptxVersion);
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  prepare(*module, index);
+  optimize(*module, *machine);
+  if (Status s = checkOptimized(*module); !s)
+    return s;
+  if (bitcode) {
+    llvm::raw_string_ostream stream(*bitcode);
+    llvm::WriteBitcodeToFile(*module, stream);
+  }
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager codegen;
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return Status::unsupported("LLVM cannot emit PTX");
+  codegen.run(*module);
+  if (!errors.empty())
+    return Status::failed("kernels could not be translated to PTX: " + errors);
+  ptx = text.str().str();
+  return Status::success();
+}
+
+/// One text: the header once, and once what all share.
+static std::string join(const std::vector<std::string> &texts) {
+  constexpr StringLiteral lastOfHeader = ".address_size 64\n";
+  std::string joined;
+  llvm::StringSet<> externals;
+  for (StringRef text : texts) {
+    auto [header, body] = text.split(lastOfHeader);
+    if (joined.empty())
+      joined = (header + lastOfHeader).str();
+    while (!body.empty()) {
+      StringRef line;
+      std::tie(line, body) = body.split('\n');
+      if (!line.starts_with(".extern") || externals.insert(line).second)
+        joined += (line + "\n").str();
+    }
+  }
+  return joined;
+}
+
+/// The version of PTX that the kernels need beside what the architecture needs.
+static unsigned ptxVersionFor(gpu::GPUModuleOp kernels) {
+  // Until 8.1 parameters had 4352 bytes.
+  bool hasMany =
+      llvm::any_of(kernels.getOps<LLVM::LLVMFuncOp>(), [](LLVM::LLVMFuncOp f) {
+        return f.getNumArguments() * 8 > 4352;
+      });
+  return hasMany ? 81 : 0;
+}
+
+Result<KernelCode> tandem::emitDeviceCode(
+    gpu::GPUModuleOp kernels, const std::vector<std::string> &exported,
+    const CudaTarget &target, bool keepBitcode, int threads) {
+  if (Status s = checkKernels(kernels, exported); !s)
+    return s;
+  std::vector<Chunk> chunks = chunksOf(kernels, exported);
+  for (Chunk &chunk : chunks)
+    setBlocks(*chunk, kernels);
+  unsigned version = ptxVersionFor(kernels);
+  std::vector<std::string> texts(chunks.size());
+  KernelCode code;
+  code.bitcode.resize(keepBitcode ? chunks.size() : 0);
+  Status status = forEachIndex(chunks.size(), threads, [&](size_t i) {
+    return compileChunk(*chunks[i], i, target, version, texts[i],
+                        keepBitcode ? &code.bitcode[i] : nullptr);
+  });
+  if (!status)
+    return status;
+  code.ptx = join(texts);
+  return code;
+}

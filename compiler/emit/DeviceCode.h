@@ -1,0 +1,36 @@
+//===- DeviceCode.h - from kernels to PTX ---------------------------------===//
+//
+// Optimizes and translates the kernels of `gpu.module @cuda` (LLVM functions
+// with `nvvm.kernel`; docs/ARCHITECTURE.md, section 3) in process. Nothing of a
+// CUDA toolkit is used, libdevice neither: the text is the same everywhere.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_EMIT_DEVICECODE_H
+#define TANDEM_COMPILER_EMIT_DEVICECODE_H
+
+#include "compiler/Target.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+struct KernelCode {
+  std::string ptx; ///< one text
+  /// The optimized modules that the text was made of, as bitcode.
+  std::vector<std::string> bitcode;
+};
+
+/// Returns the code of the functions `exported`. They are compiled in chunks,
+/// `threads` at a time; the result does not depend on `threads`. What a GPU
+/// cannot do is an Unsupported status, and a diagnostic at the op's place.
+Result<KernelCode> emitDeviceCode(mlir::gpu::GPUModuleOp kernels,
+                                  const std::vector<std::string> &exported,
+                                  const CudaTarget &target, bool keepBitcode,
+                                  int threads);
+
+} // namespace tandem
+
+#endif
