@@ -17,7 +17,8 @@
 #ifndef TANDEM_RUNTIME_BACKEND_H
 #define TANDEM_RUNTIME_BACKEND_H
 
-#include "runtime/BoundProgram.h"
+#include "runtime/Action.h"
+#include "runtime/Device.h"
 #include "runtime/Tensor.h"
 #include "runtime/artifact/ArtifactReader.h"
 
@@ -27,25 +28,8 @@
 
 namespace tandem::runtime {
 
-/// A queue of a device's work (a CUstream), or null: the default stream.
-using Stream = void *;
-
-/// Returns the stream of `device` that this thread's calls relate to: the
-/// default stream unless a StreamScope says otherwise.
-Stream currentStream(Device device);
-
-/// Makes `stream` the current one of `device` on this thread until it ends.
-class StreamScope {
-public:
-  StreamScope(Device device, Stream stream);
-  ~StreamScope();
-  StreamScope(const StreamScope &) = delete;
-  StreamScope &operator=(const StreamScope &) = delete;
-
-private:
-  Device device;
-  Stream before;
-};
+/// A point in a stream's work that the host can wait for (a CUevent).
+using Fence = void *;
 
 /// A copy between strided elements. Sizes in elements, strides in bytes.
 struct StridedCopy {
@@ -61,7 +45,7 @@ struct ProgramRun {
   /// The address of each of the program's buffers. Those that no launch of this
   /// run uses may be null.
   std::span<void *const> buffers;
-  /// What each launch does (BoundProgram.h).
+  /// What each launch does (Action.h).
   std::span<const Action> actions;
   /// The program's stream 0. Its other streams wait for this one at the
   /// beginning, and this one for them at the end.
@@ -89,9 +73,9 @@ public:
   virtual std::string description() const = 0;
   virtual bool isLost() const = 0;
 
-  /// Allocates bytes for use on `stream`, aligned to 256; asks nothing of the
-  /// device where freed bytes fit. Out of memory: the message has what was
-  /// asked for and what is free.
+  /// Allocates bytes (more than 0) for use on `stream`, aligned to 256; asks
+  /// nothing of the device where freed bytes fit. Out of memory: the message
+  /// has what was asked for and what is free.
   virtual Result<void *> allocate(int64_t bytes, Stream stream) = 0;
   /// Gives memory back that was allocated for `stream`. It is not used anew
   /// before what is queued on `stream` and on each of `others` has run.
@@ -123,6 +107,13 @@ public:
   /// Makes all later work of `waiter` wait for all work of `producer` so far.
   /// Does nothing if they are the same.
   virtual Status wait(Stream waiter, Stream producer) = 0;
+  /// Moves `fence` to the point after all work of `stream` so far. A null one
+  /// is made.
+  virtual Status record(Fence &fence, Stream stream) = 0;
+  /// Returns when the work before the point has run, or why it failed. Nothing
+  /// is before a null one.
+  virtual Status await(Fence fence) = 0;
+  virtual void releaseFence(Fence fence) = 0;
   /// Returns when all work of `stream` has run, or why it failed.
   virtual Status synchronize(Stream stream) = 0;
   /// True while `stream` records a graph: then nothing may be waited for on the
@@ -139,16 +130,14 @@ public:
 /// Opens device number `index`; the registry keeps it open.
 using BackendFactory = Result<std::shared_ptr<Backend>> (*)(int index);
 
-/// Says how devices of `kind` are opened. Called once, before any use.
+/// Says how devices of `kind` are opened. Called before any use of them; must
+/// not ask for backends itself.
 void registerBackend(DeviceKind kind, BackendFactory factory);
 
 /// Returns the device's backend, opened at the first call. NoDevice, with the
 /// cause, where this program has no layer for it, or no driver, or no such
 /// device. Null for the host.
 Result<Backend *> backendOf(Device device);
-
-/// Returns the device named "cpu", "cuda", "cuda:1", "cuda-emu", ...
-Result<Device> parseDevice(std::string_view name);
 
 } // namespace tandem::runtime
 

@@ -123,7 +123,7 @@ public:
         if (const Buffer &to = program.buffers[launch.buffers[position]];
             to.place == Buffer::Place::Argument &&
             program.arguments[to.index].role == Role::Saved)
-          bound.arguments[to.index].isDonated = true;
+          bound.arguments[to.index].isDonated = bound.hasDonated = true;
       bindCase(launch);
       hasCases |= !launch.needs.empty() || !launch.choices.empty();
     }
@@ -333,6 +333,7 @@ void bindProgram(BoundProgram &bound, const artifact::Manifest &manifest,
   bound.newHandles.resize(arguments);
   bound.unpacked.resize(arguments);
   bound.staged.resize(arguments);
+  bound.copies.reserve(arguments);
   bound.resultData.resize(results);
   bound.wanted.resize(results);
   bound.homes.resize(results);

@@ -10,8 +10,10 @@
 #ifndef TANDEM_RUNTIME_BOUNDPROGRAM_H
 #define TANDEM_RUNTIME_BOUNDPROGRAM_H
 
+#include "runtime/Action.h"
 #include "runtime/CodeObject.h"
 #include "runtime/Overlap.h"
+#include "runtime/Place.h"
 #include "runtime/Tensor.h"
 #include "runtime/artifact/Manifest.h"
 
@@ -21,12 +23,8 @@
 
 namespace tandem::runtime {
 
+struct KeptValue;
 struct SavedValues;
-
-/// What a launch does in a call: not negative is the position of the buffer
-/// that is copied to the one that it writes.
-using Action = int32_t;
-inline constexpr Action writeZeros = -1, runKernel = -2, skipLaunch = -3;
 
 /// Groups of arguments: of each, at least one must be defined.
 using BoundCondition = std::vector<std::vector<int>>;
@@ -98,8 +96,17 @@ struct BoundGroup {
   std::vector<int> arguments;
 };
 
+/// An argument that the program sees a copy of.
+struct ArgumentCopy {
+  size_t argument;
+  Tensor *to;
+  const Tensor *from;         ///< null: zeros
+  KeptValue *stamp = nullptr; ///< gets the version of the copy
+};
+
 struct BoundProgram {
   const artifact::Program *program = nullptr;
+  size_t index = 0;               ///< of the program in the manifest
   BoundProgram *source = nullptr; ///< a backward: its forward
   std::vector<BoundArgument> arguments;
   std::vector<BoundResult> results;
@@ -113,6 +120,7 @@ struct BoundProgram {
   int64_t scratchBytes = 0;       ///< of one thread
   bool updatesCallers = false;    ///< some argument of the caller is updated
   bool changesHandles = false;    ///< metadata, storage or resize
+  bool hasDonated = false;        ///< some argument is donated
 
   // Filled in by each call.
   std::vector<void *> pointers, argumentData, resultData, bufferData;
@@ -131,9 +139,14 @@ struct BoundProgram {
   std::vector<std::pair<AddressRange, int>> ranges;
   std::vector<std::pair<Tensor *, std::string_view>> absent;
 
+  /// Arguments that the program sees copies of, in this call.
+  std::vector<ArgumentCopy> copies;
+
   // Memory that the program keeps once it was needed.
-  std::vector<Tensor> staged;   ///< dense copies of arguments
-  std::vector<Tensor> internal; ///< results that nobody's tensor receives
+  std::vector<Tensor> staged;      ///< dense copies of arguments
+  std::vector<Tensor> internal;    ///< results that nobody's tensor receives
+  std::vector<Upload> uploads;     ///< of a device: for each argument
+  std::vector<Download> downloads; ///< and for each result
   std::vector<std::shared_ptr<SavedValues>> freeSaved; ///< of its contexts
   size_t savedMade = 0;
 };

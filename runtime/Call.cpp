@@ -91,6 +91,7 @@ Status Call::run(std::span<const Argument> inputs,
   checkDestinations();
   // What follows looks at strides and addresses of what fits so far.
   if (problems.empty()) {
+    checkCapture();
     checkVariables();
     checkGroups();
     findViews();
@@ -103,21 +104,42 @@ Status Call::run(std::span<const Argument> inputs,
     clearDestinations();
     return Status::success();
   }
+  return place.isHost() ? perform() : performOnDevice();
+}
+
+/// What comes after the checks.
+Status Call::perform() {
   if (Status status = core.reserve(bound); !status)
     return status;
   if (Status status = placeResults(); !status)
     return status;
   if (Status status = resizeStorages(); !status)
     return status;
-  if (Status status = placeArguments(); !status)
+  Status status = placeArguments();
+  if (status && !place.isHost())
+    status = startStreams();
+  if (status)
+    status = copyArguments();
+  if (!status) {
+    freeResized();
     return status;
-  isStarted = true;
+  }
+  // A launch that fails on a device may leave a context that can be used.
+  isStarted = place.isHost() || bound.hasDonated || (takes && takes->hooks);
   if (takes && takes->hooks)
     if (Status status = unpackAll(); !status)
       return status;
-  launch();
+  resolveBuffers();
+  const Action *actions = chooseActions();
+  if (place.isHost())
+    launch(actions);
+  else if (Status status = launchOnDevice(actions); !status)
+    return status;
+  isStarted = true;
   writeUpdates();
   writeDestinations();
+  if (!failure)
+    return failure;
   keep();
   writeHandles();
   return gives && gives->hooks ? pack() : Status::success();
@@ -258,9 +280,10 @@ Action Call::actionOf(size_t launch) const {
   return runKernel;
 }
 
-void Call::launch() {
+void Call::resolveBuffers() {
   auto *arena = static_cast<char *>(core.arenaData());
-  auto constants = core.reader.constants();
+  // Validated: no launch writes to a constant.
+  auto *constants = const_cast<std::byte *>(core.constantsData());
   for (size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer &buffer = program.buffers[b];
     switch (buffer.place) {
@@ -274,21 +297,25 @@ void Call::launch() {
       bound.bufferData[b] = arena ? arena + buffer.offset : nullptr;
       break;
     case Buffer::Place::Constant:
-      // Validated: no launch writes to a constant.
-      bound.bufferData[b] =
-          const_cast<std::byte *>(constants.data()) + buffer.offset;
+      bound.bufferData[b] = constants ? constants + buffer.offset : nullptr;
       break;
     }
   }
+}
+
+/// Returns what each launch does in this call.
+const Action *Call::chooseActions() {
+  // A second derivative has zeros for what is undefined: see placeArgument.
+  if (allDefined || gives || bound.cases.empty())
+    return bound.allDefined.data();
+  for (size_t i = 0; i < bound.launches.size(); ++i)
+    bound.actions[i] = actionOf(i);
+  return bound.actions.data();
+}
+
+void Call::launch(const Action *actions) {
   for (size_t i = 0; i < bound.pointers.size(); ++i)
     bound.pointers[i] = bound.bufferData[bound.pointerBuffer[i]];
-  const Action *actions = bound.allDefined.data();
-  // A second derivative has zeros for what is undefined: see placeArgument.
-  if (!allDefined && !gives && !bound.cases.empty()) {
-    for (size_t i = 0; i < bound.launches.size(); ++i)
-      bound.actions[i] = actionOf(i);
-    actions = bound.actions.data();
-  }
   Job job{nullptr, nullptr, static_cast<char *>(core.scratchData()),
           bound.scratchBytes};
   if (!bound.scratchBytes)

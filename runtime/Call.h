@@ -4,9 +4,9 @@
 // roles (CheckCall, CheckSharing), finds a place for every argument and result
 // (PlaceCall), runs the launches in order, and writes updates, destinations and
 // handles (FinishCall). A failed check changes nothing; every allocation is
-// made before the first launch; only hooks can fail after that. No step
-// allocates once the program's tables and memory have their sizes, but messages
-// do. The caller holds the model's mutex.
+// made before the first launch; only hooks can fail after that, and devices
+// (DeviceCall). No step allocates once the program's tables and memory have
+// their sizes, but messages do. The caller holds the model's mutex.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CALL_H
@@ -29,8 +29,9 @@ struct CallMode {
 class Call {
 public:
   Call(ModelCore &core, BoundProgram &bound, const CallMode &mode = {})
-      : core(core), bound(bound), program(*bound.program), mode(mode),
-        gives(mode.gives), takes(mode.takes ? mode.takes->get() : nullptr) {}
+      : core(core), place(core.place), bound(bound), program(*bound.program),
+        mode(mode), gives(mode.gives),
+        takes(mode.takes ? mode.takes->get() : nullptr) {}
   ~Call();
 
   Status run(std::span<const Argument> inputs,
@@ -48,9 +49,25 @@ private:
   bool matchUndefined(const Argument &input);
   bool matchAbsent(const Destination &output);
   void findDefined();
-  void launch();
+  Status perform();
+  void resolveBuffers();
+  const Action *chooseActions();
+  void launch(const Action *actions);
   Action actionOf(size_t launch) const;
   bool holds(const BoundCondition &condition) const;
+
+  // DeviceCall.cpp
+  Status performOnDevice();
+  void checkCapture();
+  Status startStreams();
+  Status launchOnDevice(const Action *actions);
+  void write(size_t result, Tensor &target, const Tensor &source);
+  Status fetch();
+  void noteUsers();
+  void note(Status status) {
+    if (failure)
+      failure = std::move(status);
+  }
 
   // CheckCall.cpp
   void checkContext();
@@ -74,8 +91,11 @@ private:
   Status resizeStorages();
   Status placeArguments();
   Status placeArgument(size_t index);
+  Status copyArguments();
+  void freeResized();
   Status placeResults();
   Status placeResult(size_t index);
+  Status placeDownload(size_t index);
   bool isDirect(const Tensor &wanted) const;
   Status unpack(size_t index, const PackedValue &value);
   Status unpackAll();
@@ -101,6 +121,7 @@ private:
   bool isGradMode() const { return gives != nullptr; }
 
   ModelCore &core;
+  const Place &place;
   BoundProgram &bound;
   const artifact::Program &program;
   CallMode mode;
@@ -110,10 +131,13 @@ private:
   bool allDefined = true; ///< every cotangent (gradient, for an update)
   bool isIdle = false;
   bool isStarted = false;
-};
 
-/// True if a kernel can read or write the tensor where it is.
-bool isUsable(const Tensor &tensor);
+  // Of a call on a device.
+  Stream stream = nullptr; ///< that the program runs on
+  Stream caller = nullptr; ///< that was current when the call was made
+  bool hasEntered = false; ///< `caller` has to wait for `stream` at the end
+  Status failure;          ///< the first of what was queued after the launches
+};
 
 } // namespace tandem::runtime
 

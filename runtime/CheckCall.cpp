@@ -93,10 +93,10 @@ void Call::checkArgument(size_t index) {
   if (!expected.empty())
     problem(name(slot, index) + ": expected " +
             describe(slot.dtype, slot.shape) + " " + expected);
-  if (!tensor->device().isHost())
-    problem(name(slot, index) + ": expected device 'cpu' but got '" +
-            toString(tensor->device()) + "'");
-  if (!expected.empty() || !tensor->device().isHost())
+  if (!place.reaches(*tensor))
+    problem(name(slot, index) + ": expected device " + place.names() +
+            " but got '" + toString(tensor->device()) + "'");
+  if (!expected.empty() || !place.reaches(*tensor))
     return;
   if (slot.freed || slot.resize)
     checkFreed(index);
@@ -187,9 +187,9 @@ void Call::checkDestination(int entry, artifact::DType dtype,
   if (!hasType(*tensor, dtype, shape))
     problem(entryName(entry) + ": expected " + describe(dtype, shape) +
             " but got " + describe(tensor->dtype(), tensor->shape()));
-  else if (!tensor->device().isHost())
-    problem(entryName(entry) + ": expected device 'cpu' but got '" +
-            toString(tensor->device()) + "'");
+  else if (!place.reaches(*tensor))
+    problem(entryName(entry) + ": expected device " + place.names() +
+            " but got '" + toString(tensor->device()) + "'");
   else if (!tensor->isBacked())
     problem(entryName(entry) + ": " + noElements(*tensor));
   else if (overlapsItself(*tensor))

@@ -1,12 +1,13 @@
 //===- DLPack.cpp - tensors from and to other libraries -------------------===//
 //
 // Import and export of DLManagedTensor (runtime/dlpack.h) without copying. An
-// imported tensor of another device is kept as it is, so that the call it is
-// given to can name the argument; its memory is never touched.
+// imported tensor of a device that this program cannot open is kept as it is,
+// so that the call it is given to can name the argument; its memory is never
+// touched.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/dlpack.h"
-#include "runtime/Tensor.h"
+#include "runtime/Backend.h"
 
 #include <new>
 
@@ -70,6 +71,8 @@ Device fromDLPackDevice(DLDevice device) {
   case kDLCUDA:
   case kDLCUDAManaged:
     return {DeviceKind::Cuda, device.device_id};
+  case kDLExtDev:
+    return {DeviceKind::CudaEmu, device.device_id};
   default:
     return {DeviceKind::Other, device.device_id};
   }
@@ -113,6 +116,20 @@ Result<Tensor> Tensor::fromDLPack(DLManagedTensor *managed) {
                 });
 }
 
+Result<DLManagedTensor *> Tensor::toDLPack(Stream consumer) const {
+  Result<DLManagedTensor *> made = toDLPack();
+  Backend *backend = storage_ ? storage_->backend() : nullptr;
+  if (!made || !backend)
+    return made;
+  useOn(consumer);
+  if (Status status = backend->wait(consumer, currentStream(device()));
+      !status) {
+    (*made)->deleter(*made);
+    return status;
+  }
+  return made;
+}
+
 Result<DLManagedTensor *> Tensor::toDLPack() const {
   if (!defined())
     return Status::usage("expected a tensor to export but got none");
@@ -127,6 +144,7 @@ Result<DLManagedTensor *> Tensor::toDLPack() const {
     return Status::failed("out of memory");
   // The receiver keeps the address.
   storage_->fix();
+  useOn(currentStream(device()));
   made->tensor = *this;
   made->shape = shape_;
   made->strides = strides_;

@@ -9,7 +9,6 @@
 #include "runtime/Call.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 namespace tandem::runtime {
@@ -40,9 +39,7 @@ void Call::writeUpdates() {
                                     : bound.resultData[r];
     if (result.variable >= 0) {
       Tensor &target = core.variables[result.variable].tensor;
-      void *to = target.mutableData();
-      if (to != data && target.bytes())
-        std::memcpy(to, data, target.bytes());
+      note(place.copy(target.mutableData(), data, target.bytes()));
       core.variables[result.variable].isSet = true;
       continue;
     }
@@ -60,8 +57,7 @@ void Call::writeUpdates() {
                    ? &gives->kept[argument.kept].own
                    : &bound.staged[result.argument];
     }
-    // Types, devices and overlaps were checked: the copy cannot fail.
-    (void)target.copyFrom(*source).ok();
+    write(r, target, *source);
   }
 }
 
@@ -110,10 +106,12 @@ void Call::writeDestinations() {
     else if (bound.homes[r] == wanted)
       wanted->markWritten();
     else
-      (void)wanted->copyFrom(seenAs(*bound.homes[r], slot.dtype, slot.shape))
-          .ok();
+      write(r, *wanted, seenAs(*bound.homes[r], slot.dtype, slot.shape));
     wanted->setMade(isGradMode() && result.isDifferentiable, result.partOf);
   }
+  // Views of what is on the host show it from here on.
+  if (!place.isHost())
+    note(fetch());
   for (size_t i = 0; i < program.aliases.size(); ++i) {
     Tensor *wanted = bound.wantedAliases[i];
     if (!wanted)
@@ -122,7 +120,7 @@ void Call::writeDestinations() {
     if (!wanted->defined())
       *wanted = view;
     else if (!bound.isShown[i])
-      (void)wanted->copyFrom(view).ok();
+      note(wanted->copyFrom(view));
     const BoundAlias &alias = bound.aliases[i];
     wanted->setMade(isGradMode() && alias.isDifferentiable, alias.partOf);
   }

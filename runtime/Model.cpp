@@ -140,6 +140,7 @@ Result<Model> Model::load(artifact::ArtifactReader reader,
 
 const artifact::Manifest &Model::manifest() const { return core_->manifest(); }
 const artifact::ArtifactReader &Model::reader() const { return core_->reader; }
+Device Model::device() const { return core_->place.device(); }
 int Model::threads() const { return core_->pool->threads(); }
 
 bool Model::hasProgram(std::string_view name) const {
@@ -157,6 +158,8 @@ Result<Tensor> Model::get(std::string_view name) const {
   const Variable &variable = core_->variables[v];
   if (!variable.isSet)
     return Status::usage("'" + variable.value->name + "' has no value");
+  if (Status status = core_->followCurrent(); !status)
+    return status;
   return variable.tensor;
 }
 
@@ -170,6 +173,8 @@ Status Model::set(std::string_view name, const Tensor &tensor) {
     if (Status status = lock.status(); !status)
       return status;
     Variable &variable = core_->variables[v];
+    if (Status status = core_->followCurrent(); !status)
+      return status;
     if (Status status = variable.tensor.copyFrom(tensor); !status)
       return std::move(status).in("'" + variable.value->name + "'");
     variable.isSet = true;
@@ -181,6 +186,8 @@ Status Model::initialize(uint64_t seed) {
   Lock lock(*core_);
   if (!lock.status())
     return lock.status();
+  if (Status status = core_->followCurrent(); !status)
+    return status;
   return core_->initializeVariables(seed);
 }
 

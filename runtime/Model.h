@@ -12,6 +12,13 @@
 // alias of an input or of another output; a defined one is written to. Results
 // without a destination are computed and dropped.
 //
+// A model lives on the host or on a device. What it is given may be there or on
+// the host; new tensors are there. On a device, calls queue their work on the
+// current stream, and return when results that go to the host are there; a
+// backward runs on the stream of its forward, and the current stream waits for
+// it. Calls of one model on several streams run one after the other. While the
+// stream is captured, nothing may be on the host or be allocated.
+//
 // Grad mode is whether a context is asked for: then outputs that have gradients
 // require grad and are no leaves, and a visible write to a leaf is refused.
 //
@@ -30,6 +37,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +47,10 @@ namespace tandem::runtime {
 struct Options {
   int threads = 0;   ///< 0: one for each processor this process may use
   uint64_t seed = 0; ///< of the initial parameters and states
+  /// Where the model lives and runs. None: the host if the artifact has code
+  /// for it, else device 0 of the artifact's first target.
+  std::optional<Device> device = {};
+  bool useGraphs = true; ///< a device may record programs and replay them
 };
 
 /// A tensor that goes into a call. A program that changes what the handle shows
@@ -122,6 +134,7 @@ public:
   const artifact::Manifest &manifest() const;
   const artifact::ArtifactReader &reader() const;
   int threads() const;
+  Device device() const;
   bool hasProgram(std::string_view name) const;
 
   /// Returns the parameter or state `name`; the tensor shares its storage.

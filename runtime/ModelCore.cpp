@@ -1,6 +1,6 @@
 //===- ModelCore.cpp - what a Model is made of ----------------------------===//
 //
-// Loading: the target is checked, the code loaded, variables allocated and
+// Loading: the target is chosen, the code loaded, variables allocated and
 // initialised, and each program's launches resolved to functions and to places
 // in flat tables. The manifest was validated by the reader: no index is checked
 // again.
@@ -28,11 +28,11 @@ std::string joined(const std::vector<std::string> &names) {
 }
 
 Status grow(std::shared_ptr<Storage> &storage, int64_t bytes,
-            const std::shared_ptr<MemoryAccount> &account) {
+            const std::shared_ptr<MemoryAccount> &account, Device device = {}) {
   if (bytes == 0 || (storage && storage->bytes() >= bytes))
     return Status::success();
   storage.reset();
-  auto larger = Storage::allocate(bytes, account);
+  auto larger = Storage::allocate(bytes, account, device);
   if (!larger)
     return larger.status();
   storage = std::move(*larger);
@@ -47,30 +47,62 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
     return Status::usage("expected 0 to " + std::to_string(maxThreads) +
                          " threads but got " + std::to_string(options.threads));
   std::shared_ptr<ModelCore> core(new ModelCore(std::move(reader)));
-  if (Status status = core->checkTarget(); !status)
+  core->useGraphs = options.useGraphs;
+  if (Status status = core->chooseTarget(options); !status)
     return status;
-  if (!core->manifest().kernels.empty()) {
-    auto code = CodeObject::load(core->reader.section("object.cpu"));
-    if (!code)
-      return code.status();
-    core->code = std::move(*code);
-  }
+  if (Status status = core->loadCode(); !status)
+    return status;
   if (Status status = core->createVariables(); !status)
     return status;
   if (Status status = core->bindPrograms(); !status)
     return status;
+  if (!core->place.isHost())
+    if (Status status = core->reserveOnDevice(); !status)
+      return status;
   if (Status status = core->initializeVariables(options.seed); !status)
     return status;
-  core->pool = std::make_unique<ThreadPool>(
-      options.threads ? options.threads : availableThreads());
+  // What was uploaded is there for calls on any stream.
+  if (Backend *backend = core->place.backend())
+    if (Status status =
+            backend->synchronize(currentStream(core->place.device()));
+        !status)
+      return status;
+  int threads = options.threads ? options.threads : availableThreads();
+  core->pool = std::make_unique<ThreadPool>(core->place.isHost() ? threads : 1);
   return core;
 }
 
-Status ModelCore::checkTarget() const {
+ModelCore::~ModelCore() {
+  if (fetched)
+    place.backend()->releaseFence(fetched);
+}
+
+/// Finds the device, and the artifact's code for it.
+Status ModelCore::chooseTarget(const Options &options) {
+  Device device;
+  if (options.device)
+    device = *options.device;
+  else if (!reader.choose("cpu") && manifest().target.kind == "cuda")
+    device.kind = DeviceKind::Cuda;
+  if (!reader.choose(targetOf(device.kind))) {
+    std::vector<std::string> targets;
+    for (const artifact::Manifest &manifest : reader.manifests())
+      targets.push_back(manifest.target.kind +
+                        (manifest.target.arch.empty() ? "" : ":") +
+                        manifest.target.arch);
+    return Status::noDevice("the artifact has no code for device '" +
+                            toString(device) + "'; it has the targets " +
+                            joined(targets));
+  }
+  Result<Place> found = Place::at(device);
+  if (!found)
+    return std::move(found).status();
+  place = *found;
+  return place.isHost() ? checkFeatures() : Status::success();
+}
+
+Status ModelCore::checkFeatures() const {
   const artifact::Target &target = manifest().target;
-  if (target.kind != "cpu")
-    return Status::noDevice("the artifact is for target '" + target.kind +
-                            "' but this runtime has the target 'cpu' only");
   std::vector<std::string> missing = missingCpuFeatures(target.features);
   if (!missing.empty())
     return Status::noDevice("the artifact's code is for '" + target.arch +
@@ -78,11 +110,29 @@ Status ModelCore::checkTarget() const {
   return Status::success();
 }
 
+Status ModelCore::loadCode() {
+  if (Backend *backend = place.backend()) {
+    auto loaded = backend->load(reader);
+    if (!loaded)
+      return std::move(loaded).status();
+    deviceCode = std::move(*loaded);
+    return Status::success();
+  }
+  if (manifest().kernels.empty())
+    return Status::success();
+  auto loaded = CodeObject::load(reader.section("object.cpu"));
+  if (!loaded)
+    return loaded.status();
+  code = std::move(*loaded);
+  return Status::success();
+}
+
 Status ModelCore::createVariables() {
   for (const artifact::Value &value : manifest().values) {
     if (value.role != Role::Param && value.role != Role::State)
       continue;
-    Result<Tensor> tensor = Tensor::zeros(value.dtype, value.shape, account);
+    Result<Tensor> tensor =
+        Tensor::zeros(value.dtype, value.shape, place.device(), account);
     if (!tensor)
       return std::move(tensor).status().in("'" + value.name + "'");
     tensor->storage()->fix();
@@ -103,8 +153,18 @@ Status ModelCore::initializeVariables(uint64_t seed) {
   for (Variable &variable : variables) {
     if (!variable.value->init)
       continue;
-    initialize(variable.tensor, *variable.value->init, seed,
-               variable.value->name);
+    // On the host, so that every device gets the same bits.
+    Tensor host = variable.tensor;
+    if (!place.isHost()) {
+      Result<Tensor> made = Tensor::empty(host.dtype(), host.shape());
+      if (!made)
+        return std::move(made).status();
+      host = std::move(*made);
+    }
+    initialize(host, *variable.value->init, seed, variable.value->name);
+    if (!place.isHost())
+      if (Status status = variable.tensor.copyFrom(host); !status)
+        return std::move(status).in("'" + variable.value->name + "'");
     variable.isSet = true;
   }
   return Status::success();
@@ -114,8 +174,9 @@ Status ModelCore::bindPrograms() {
   std::vector<KernelFunction> functions;
   std::vector<std::string> missing;
   for (const artifact::Kernel &kernel : manifest().kernels) {
-    functions.push_back(code.find(kernel.symbol.c_str()));
-    if (!functions.back())
+    functions.push_back(place.isHost() ? code.find(kernel.symbol.c_str())
+                                       : nullptr);
+    if (!functions.back() && place.isHost())
       missing.push_back(kernel.symbol);
   }
   if (!missing.empty())
@@ -124,9 +185,15 @@ Status ModelCore::bindPrograms() {
   auto variableOf = [this](std::string_view name) {
     return findVariable(name);
   };
-  for (const artifact::Program &program : manifest().programs)
-    bindProgram(programs.emplace_back(), manifest(), program, functions,
-                variableOf);
+  for (const artifact::Program &program : manifest().programs) {
+    BoundProgram &bound = programs.emplace_back();
+    bound.index = programs.size() - 1;
+    bindProgram(bound, manifest(), program, functions, variableOf);
+    if (!place.isHost()) {
+      bound.uploads.resize(program.arguments.size());
+      bound.downloads.resize(program.results.size());
+    }
+  }
   const std::pair<const char *, const char *> pairs[] = {
       {"forward", "backward"},
       {"forward", "grad_forward"},
@@ -152,7 +219,72 @@ int ModelCore::findVariable(std::string_view name) const {
   return found != byName.end() && found->first == name ? found->second : -1;
 }
 
+/// Allocates what calls need beside their tensors, and uploads the constants.
+Status ModelCore::reserveOnDevice() {
+  int64_t arenaBytes = 0, planned = 0;
+  for (const artifact::Program &program : manifest().programs) {
+    arenaBytes = std::max(arenaBytes, program.arenaBytes);
+    planned = std::max(planned, program.peakBytes);
+  }
+  std::span<const std::byte> bytes = reader.constants();
+  Status status = grow(arena, arenaBytes, account, place.device());
+  if (status)
+    status = grow(constants, static_cast<int64_t>(bytes.size()), account,
+                  place.device());
+  if (!status)
+    return std::move(status).in("cannot load the model, which plans " +
+                                std::to_string(planned) + " bytes, on '" +
+                                toString(place.device()) + "'");
+  return constants ? place.copy(constants->data(), bytes.data(),
+                                static_cast<int64_t>(bytes.size()))
+                   : Status::success();
+}
+
+const std::byte *ModelCore::constantsData() const {
+  return place.isHost() ? reader.constants().data()
+         : constants    ? static_cast<const std::byte *>(constants->data())
+                        : nullptr;
+}
+
+Status ModelCore::follow(Stream stream, Stream caller) {
+  Backend &backend = *place.backend();
+  if (stream != caller)
+    if (Status status = backend.wait(stream, caller); !status)
+      return status;
+  if (lastStream == stream)
+    return Status::success();
+  // What is captured and what runs now cannot wait for each other: whoever
+  // replays the capture orders it.
+  if (lastStream && *lastStream != caller &&
+      backend.isCapturing(stream) == backend.isCapturing(*lastStream))
+    if (Status status = backend.wait(stream, *lastStream); !status)
+      return status;
+  lastStream = stream;
+  for (Variable &variable : variables)
+    variable.tensor.useOn(stream);
+  for (Storage *storage : {arena.get(), constants.get()})
+    if (storage)
+      storage->useOn(stream);
+  return Status::success();
+}
+
+Status ModelCore::leave(Stream stream, Stream caller) {
+  if (stream == caller)
+    return Status::success();
+  lastStream = caller;
+  return place.backend()->wait(caller, stream);
+}
+
+Status ModelCore::followCurrent() {
+  if (place.isHost())
+    return Status::success();
+  Stream stream = currentStream(place.device());
+  return follow(stream, stream);
+}
+
 Status ModelCore::reserve(const BoundProgram &program) {
+  if (!place.isHost())
+    return Status::success();
   if (Status status = grow(arena, program.program->arenaBytes, account);
       !status)
     return status;

@@ -38,6 +38,8 @@ public:
   static Result<std::shared_ptr<ModelCore>>
   create(artifact::ArtifactReader reader, const Options &options);
 
+  ~ModelCore();
+
   const artifact::Manifest &manifest() const { return reader.manifest(); }
   Status initializeVariables(uint64_t seed);
   BoundProgram *find(std::string_view program);
@@ -57,10 +59,21 @@ public:
     return -1;
   }
 
-  /// Makes the arena and the scratch memory large enough for `program`.
+  /// Makes the arena and the scratch memory large enough for `program`. On a
+  /// device the arena is, since loading.
   Status reserve(const BoundProgram &program);
   void *arenaData() const { return arena ? arena->data() : nullptr; }
   void *scratchData() const { return scratch ? scratch->data() : nullptr; }
+  /// Returns the constants, where the model lives.
+  const std::byte *constantsData() const;
+
+  /// Makes `stream` wait for the last call, whose memory the next one uses, and
+  /// for `caller`, the stream that was current when it was asked for.
+  Status follow(Stream stream, Stream caller);
+  /// Makes `caller` wait for the call that `follow` began.
+  Status leave(Stream stream, Stream caller);
+  /// The same for what the model's variables are used for outside of calls.
+  Status followCurrent();
 
   std::shared_ptr<ContextState> takeContext();
   std::shared_ptr<SavedValues> takeSaved(BoundProgram &program);
@@ -68,7 +81,11 @@ public:
   void give(std::shared_ptr<ContextState> context);
 
   artifact::ArtifactReader reader;
-  CodeObject code;
+  Place place;
+  bool useGraphs = false;
+  CodeObject code;                        ///< on the host
+  std::unique_ptr<DeviceCode> deviceCode; ///< on a device
+  Fence fetched = nullptr; ///< when the last call's results were on the host
   std::unique_ptr<ThreadPool> pool;
   std::shared_ptr<MemoryAccount> account = std::make_shared<MemoryAccount>();
   std::vector<Variable> variables;
@@ -79,11 +96,17 @@ public:
 private:
   explicit ModelCore(artifact::ArtifactReader reader)
       : reader(std::move(reader)) {}
-  Status checkTarget() const;
+  Status chooseTarget(const Options &options);
+  Status checkFeatures() const;
+  Status loadCode();
   Status createVariables();
   Status bindPrograms();
+  Status reserveOnDevice();
 
-  std::shared_ptr<Storage> arena, scratch;
+  std::shared_ptr<Storage> arena, scratch, constants;
+  /// The stream that all of the device's work of this model is ordered before;
+  /// none before the first call.
+  std::optional<Stream> lastStream;
   std::vector<std::pair<std::string_view, int>> byName; ///< sorted
   /// The variables that have bytes, sorted by address.
   std::vector<std::pair<AddressRange, int>> byAddress;

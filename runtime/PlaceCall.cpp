@@ -9,7 +9,6 @@
 #include "runtime/Call.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 namespace tandem::runtime {
@@ -20,11 +19,11 @@ using artifact::Slot;
 namespace {
 
 /// Allocates `tensor` with the type of `slot` unless it has it.
-Status ensure(Tensor &tensor, const Slot &slot,
-              const std::shared_ptr<MemoryAccount> &account) {
+Status ensure(Tensor &tensor, const Slot &slot, const ModelCore &core) {
   if (tensor.defined())
     return Status::success();
-  Result<Tensor> made = Tensor::empty(slot.dtype, slot.shape, account);
+  Result<Tensor> made =
+      Tensor::empty(slot.dtype, slot.shape, core.place.device(), core.account);
   if (!made)
     return std::move(made).status().in("'" + slot.name + "'");
   tensor = std::move(*made);
@@ -32,11 +31,6 @@ Status ensure(Tensor &tensor, const Slot &slot,
 }
 
 } // namespace
-
-bool isUsable(const Tensor &tensor) {
-  return tensor.isDense() &&
-         reinterpret_cast<uintptr_t>(tensor.data()) % storageAlignment == 0;
-}
 
 /// Gives freed storages their memory. If that fails, none has it.
 Status Call::resizeStorages() {
@@ -57,6 +51,7 @@ Status Call::resizeStorages() {
 }
 
 Status Call::placeArguments() {
+  bound.copies.clear();
   if (gives) {
     for (size_t k = 0; k < bound.kept.size(); ++k) {
       int v = bound.kept[k].variable;
@@ -68,12 +63,33 @@ Status Call::placeArguments() {
     }
   }
   for (size_t a = 0; a < program.arguments.size(); ++a)
-    if (Status status = placeArgument(a); !status) {
-      for (size_t freed = 0; freed < program.arguments.size(); ++freed)
-        if (program.arguments[freed].resize.value_or(0) > 0)
-          (void)bound.given[freed]->resizeStorage(0).ok();
+    if (Status status = placeArgument(a); !status)
       return status;
-    }
+  return Status::success();
+}
+
+/// Undoes resizeStorages.
+void Call::freeResized() {
+  for (size_t a = 0; bound.changesHandles && a < program.arguments.size(); ++a)
+    if (program.arguments[a].resize.value_or(0) > 0)
+      (void)bound.given[a]->resizeStorage(0).ok();
+}
+
+/// Makes the copies that arguments were given a place for.
+Status Call::copyArguments() {
+  for (const ArgumentCopy &copy : bound.copies) {
+    Status status;
+    if (!copy.from)
+      status = copy.to->zero();
+    else if (copy.from->device() == place.device())
+      status = copy.to->copyFrom(*copy.from);
+    else
+      status = bound.uploads[copy.argument].copy(*copy.to, *copy.from);
+    if (!status)
+      return std::move(status).in(argumentName(copy.argument));
+    if (copy.stamp)
+      copy.stamp->version = copy.to->version();
+  }
   return Status::success();
 }
 
@@ -117,24 +133,28 @@ Status Call::placeArgument(size_t index) {
           result.argument == static_cast<int>(index) && !holds(result.needs);
   bool mustStay =
       mode.retain || gives || (takes && mode.takes->use_count() > 1);
-  bool isCopied = isZeros || !isUsable(*source) || argument.isCopied ||
+  bool isCopied = isZeros || !place.isUsable(*source) || argument.isCopied ||
                   isProtected || (argument.isDonated && mustStay);
   const Tensor *read = source;
   if (isCopied) {
     Tensor &copy = kept && !gives->hooks ? kept->own : bound.staged[index];
-    if (Status status = ensure(copy, slot, core.account); !status)
+    if (Status status = ensure(copy, slot, core); !status)
       return status;
-    if (isZeros)
-      std::memset(copy.mutableData(), 0, copy.bytes());
-    else if (Status status = copy.copyFrom(*source); !status)
-      return status;
+    if (source && source->device() != place.device())
+      if (Status status =
+              bound.uploads[index].reserve(*place.backend(), copy.bytes());
+          !status)
+        return std::move(status).in(argumentName(index));
+    bound.copies.push_back({index, &copy, source});
     read = &copy;
   }
   data = const_cast<void *>(read->data());
   if (kept && argument.variable < 0) {
     kept->given = given ? *given : *read;
     kept->value = *read;
-    kept->version = given ? version : read->version();
+    kept->version = version;
+    if (!given)
+      bound.copies.back().stamp = kept; // zeros
   }
   return Status::success();
 }
@@ -142,7 +162,7 @@ Status Call::placeArgument(size_t index) {
 /// True if a result can be computed in the caller's tensor: where that lies
 /// over an argument, the launches may still read what they would overwrite.
 bool Call::isDirect(const Tensor &wanted) const {
-  if (!isUsable(wanted))
+  if (!place.isUsable(wanted))
     return false;
   AddressRange range = addressRange(wanted);
   if (takes)
@@ -159,6 +179,8 @@ Status Call::placeResults() {
   for (size_t r = 0; r < program.results.size(); ++r) {
     bound.homes[r] = nullptr;
     bound.resultData[r] = nullptr;
+    if (Status status = placeDownload(r); !status)
+      return status;
     // In place: the argument's. In an output: no buffer refers to it.
     if (program.results[r].inPlace || bound.results[r].home >= 0)
       continue;
@@ -167,6 +189,19 @@ Status Call::placeResults() {
     bound.resultData[r] = const_cast<void *>(bound.homes[r]->data());
   }
   return Status::success();
+}
+
+/// Reserves the way to the host for a result that goes there from a device.
+Status Call::placeDownload(size_t index) {
+  const Slot &slot = program.results[index];
+  const Tensor *target = bound.wanted[index];
+  if (slot.role == Role::Update && bound.results[index].argument >= 0)
+    target = tensorOf(bound.results[index].argument);
+  if (!target || !target->defined() || target->device() == place.device())
+    return Status::success();
+  return bound.downloads[index]
+      .reserve(*place.backend(), target->bytes())
+      .in(name(slot, index));
 }
 
 Status Call::placeResult(size_t index) {
@@ -191,10 +226,10 @@ Status Call::placeResult(size_t index) {
     while (bound.results[saved].home != static_cast<int>(index))
       ++saved;
     home = &gives->results[saved].own;
-    return ensure(*home, program.results[saved], core.account);
+    return ensure(*home, program.results[saved], core);
   } else
     home = &bound.internal[index];
-  return ensure(*home, slot, core.account);
+  return ensure(*home, slot, core);
 }
 
 Status Call::unpackAll() {
@@ -234,15 +269,15 @@ Status Call::unpack(size_t index, const PackedValue &value) {
                          (made->defined()
                               ? describe(made->dtype(), made->shape())
                               : "an undefined tensor"));
-  if (!made->device().isHost() || !made->isBacked())
-    return Status::usage("expected a tensor on device 'cpu' with elements from "
-                         "the unpack hook");
+  if (!place.reaches(*made) || !made->isBacked())
+    return Status::usage("expected a tensor on device " + place.names() +
+                         " with elements from the unpack hook");
   Tensor &tensor = bound.unpacked[index];
   tensor = std::move(*made);
   // What the hook gave is the caller's: it is never donated.
-  if (!isUsable(tensor) || argument.isDonated) {
+  if (!place.isUsable(tensor) || argument.isDonated) {
     Tensor &copy = bound.staged[index];
-    if (Status status = ensure(copy, slot, core.account); !status)
+    if (Status status = ensure(copy, slot, core); !status)
       return status;
     if (Status status = copy.copyFrom(tensor); !status)
       return status;

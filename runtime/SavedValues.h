@@ -40,6 +40,7 @@ struct KeptValue : PackedValue {
 
 struct SavedValues {
   BoundProgram *program = nullptr;
+  Stream stream = nullptr;          ///< of a device: that the program ran on
   std::vector<SavedResult> results; ///< for each result of the program
   std::vector<KeptValue> kept;      ///< for each of `program->kept`
   std::shared_ptr<const SavedHooks> hooks;

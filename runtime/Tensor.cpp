@@ -1,12 +1,13 @@
-//===- Tensor.cpp - n-dimensional arrays and their storage ----------------===//
+//===- Tensor.cpp - n-dimensional arrays ----------------------------------===//
 //
-// Storage, shapes and views. A tensor that was made here lies within its
+// Shapes and views. A tensor that was made here lies within its
 // storage: `view` and `wrap` check that once, with overflow, so that nothing
-// later does. Element access and conversion are in TensorElements.cpp, DLPack
-// in DLPack.cpp.
+// later does. Copies are in TensorCopies.cpp, element access and conversion in
+// TensorElements.cpp, DLPack in DLPack.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Tensor.h"
+#include "runtime/Backend.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,8 +16,6 @@
 namespace tandem::runtime {
 
 namespace {
-
-constexpr int64_t maxTensorBytes = int64_t(1) << 48;
 
 /// The distance in bytes from a tensor's first element to the lowest byte and
 /// past the highest byte of its elements; false on overflow.
@@ -57,21 +56,18 @@ Extents rowMajor(std::span<const int64_t> shape) {
   return strides;
 }
 
+/// Checks that the device knows the memory. Of a device that this program
+/// cannot open nothing is known; the call that gets the tensor says so.
+Status checkOwned(Device device, const char *data, int64_t bytes) {
+  Result<Backend *> backend = backendOf(device);
+  if (!backend || !*backend || bytes == 0 ||
+      ((*backend)->owns(data) && (*backend)->owns(data + bytes - 1)))
+    return Status::success();
+  return Status::usage("expected memory of '" + toString(device) +
+                       "' but got a pointer that this device does not know");
+}
+
 } // namespace
-
-void MemoryAccount::add(int64_t bytes) {
-  int64_t now = current.fetch_add(bytes) + bytes;
-  int64_t highest = peak.load();
-  while (now > highest && !peak.compare_exchange_weak(highest, now)) {
-  }
-}
-
-std::string toString(Device device) {
-  if (device.kind == DeviceKind::Cpu)
-    return "cpu";
-  std::string name = device.kind == DeviceKind::Cuda ? "cuda" : "device";
-  return name + ":" + std::to_string(device.index);
-}
 
 Extents::Extents(std::span<const int64_t> values) {
   for (int64_t value : values) {
@@ -116,86 +112,6 @@ Result<int64_t> elementCount(DType dtype, std::span<const int64_t> shape) {
   return empty ? 0 : count;
 }
 
-Result<std::shared_ptr<Storage>>
-Storage::allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account) {
-  auto align = static_cast<int64_t>(storageAlignment);
-  if (bytes < 0 || bytes > maxTensorBytes)
-    return Status::failed("cannot allocate " + std::to_string(bytes) +
-                          " bytes");
-  // At least one line, so that no storage has a null or shared address.
-  int64_t rounded = bytes == 0 ? align : (bytes + align - 1) / align * align;
-  void *data = std::aligned_alloc(storageAlignment, rounded);
-  if (!data)
-    return Status::failed("out of memory: cannot allocate " +
-                          std::to_string(rounded) + " bytes");
-  std::shared_ptr<Storage> storage(new Storage);
-  storage->data_ = data;
-  storage->bytes_ = rounded;
-  storage->owned_ = true;
-  storage->account_ = std::move(account);
-  if (storage->account_)
-    storage->account_->add(rounded);
-  return storage;
-}
-
-std::shared_ptr<Storage> Storage::wrap(void *data, int64_t bytes, Device device,
-                                       std::function<void()> release) {
-  std::shared_ptr<Storage> storage(new Storage);
-  storage->data_ = data;
-  storage->bytes_ = bytes;
-  storage->device_ = device;
-  storage->release_ = std::move(release);
-  return storage;
-}
-
-Storage::~Storage() {
-  if (owned_)
-    std::free(data_);
-  if (account_)
-    account_->remove(bytes_);
-  if (release_)
-    release_();
-}
-
-Status Storage::checkResizable() const {
-  if (!owned_)
-    return Status::usage("expected storage that the runtime allocated but got "
-                         "memory of somebody else");
-  if (isFixed_)
-    return Status::usage("expected storage that nobody else relies on but got "
-                         "that of a model or of an exported tensor");
-  return Status::success();
-}
-
-Status Storage::resize(int64_t bytes) {
-  if (Status status = checkResizable(); !status)
-    return status;
-  if (bytes < 0 || bytes > maxTensorBytes)
-    return Status::usage("expected a storage of 0 to 2^48 bytes but got " +
-                         std::to_string(bytes));
-  auto align = static_cast<int64_t>(storageAlignment);
-  int64_t rounded = (bytes + align - 1) / align * align;
-  void *larger = nullptr;
-  if (rounded) {
-    larger = std::aligned_alloc(storageAlignment, rounded);
-    if (!larger)
-      return Status::failed("out of memory: cannot allocate " +
-                            std::to_string(rounded) + " bytes");
-    if (data_)
-      std::memcpy(larger, data_, std::min(bytes_, rounded));
-  }
-  std::free(data_);
-  if (account_) {
-    account_->remove(bytes_);
-    account_->add(rounded);
-  }
-  data_ = larger;
-  bytes_ = rounded;
-  wasResized_ = true;
-  bumpVersion();
-  return Status::success();
-}
-
 Tensor Tensor::over(std::shared_ptr<Storage> storage, int64_t offset,
                     DType dtype, std::span<const int64_t> shape,
                     std::span<const int64_t> strides, int64_t elements) {
@@ -210,22 +126,28 @@ Tensor Tensor::over(std::shared_ptr<Storage> storage, int64_t offset,
 }
 
 Result<Tensor> Tensor::empty(DType dtype, std::span<const int64_t> shape,
+                             Device device,
                              std::shared_ptr<MemoryAccount> account) {
   Result<int64_t> count = elementCount(dtype, shape);
   if (!count)
     return count.status();
   auto storage =
-      Storage::allocate(*count * byteSize(dtype), std::move(account));
+      Storage::allocate(*count * byteSize(dtype), std::move(account), device);
   if (!storage)
     return storage.status();
   return over(std::move(*storage), 0, dtype, shape, rowMajor(shape), *count);
 }
 
 Result<Tensor> Tensor::zeros(DType dtype, std::span<const int64_t> shape,
+                             Device device,
                              std::shared_ptr<MemoryAccount> account) {
-  Result<Tensor> tensor = empty(dtype, shape, std::move(account));
-  if (tensor)
+  Result<Tensor> tensor = empty(dtype, shape, device, std::move(account));
+  if (!tensor)
+    return tensor;
+  if (device.isHost())
     std::memset(tensor->bytesAt(), 0, tensor->bytes());
+  else if (Status status = tensor->zero(); !status)
+    return status;
   return tensor;
 }
 
@@ -267,6 +189,10 @@ Result<Tensor> Tensor::wrapOn(Device device, void *data, DType dtype,
       reach.high - reach.low > maxTensorBytes)
     return Status::usage("expected a tensor within 2^48 bytes but got shape " +
                          toString(shape) + " with strides " + toString(steps));
+  if (Status status = checkOwned(device, static_cast<char *>(data) + reach.low,
+                                 *count ? reach.high - reach.low : 0);
+      !status)
+    return status;
   auto storage =
       Storage::wrap(static_cast<char *>(data) + reach.low,
                     reach.high - reach.low, device, std::move(release));

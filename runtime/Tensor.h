@@ -22,11 +22,11 @@
 #ifndef TANDEM_RUNTIME_TENSOR_H
 #define TANDEM_RUNTIME_TENSOR_H
 
+#include "runtime/Storage.h"
 #include "runtime/artifact/DType.h"
 #include "runtime/artifact/Status.h"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,75 +42,6 @@ using artifact::DType;
 
 /// The largest rank of a tensor.
 inline constexpr int maxRank = 16;
-
-/// The alignment in bytes of every storage that the runtime allocates.
-inline constexpr size_t storageAlignment = 64;
-
-/// Counts the bytes of the storages charged to it; thread-safe.
-struct MemoryAccount {
-  std::atomic<int64_t> current{0};
-  std::atomic<int64_t> peak{0};
-
-  void add(int64_t bytes);
-  void remove(int64_t bytes) { current -= bytes; }
-};
-
-/// Where a storage lies; the numbers are DLPack's.
-enum class DeviceKind : int32_t { Cpu = 1, Cuda = 2, Other = 0 };
-struct Device {
-  DeviceKind kind = DeviceKind::Cpu;
-  int32_t index = 0;
-
-  bool isHost() const { return kind == DeviceKind::Cpu; }
-};
-
-/// Returns "cpu", "cuda:1", or "device".
-std::string toString(Device device);
-
-/// A block of memory with a write counter.
-class Storage {
-public:
-  /// Allocates `bytes` uninitialised bytes on the host, aligned to
-  /// `storageAlignment`, charged to `account` (may be null).
-  static Result<std::shared_ptr<Storage>>
-  allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account = nullptr);
-
-  /// Wraps memory of somebody else; `release` runs when the last user is gone.
-  static std::shared_ptr<Storage> wrap(void *data, int64_t bytes, Device device,
-                                       std::function<void()> release);
-
-  Storage(const Storage &) = delete;
-  Storage &operator=(const Storage &) = delete;
-  ~Storage();
-
-  /// Frees the memory (`bytes` 0) or makes it this large, keeping the bytes
-  /// that fit. Only memory that the runtime allocated, and that is neither a
-  /// model's nor exported, can be resized. Bumps the version.
-  Status resize(int64_t bytes);
-  /// Refuses `resize` from now on.
-  void fix() { isFixed_ = true; }
-  /// Why `resize` cannot be, or success; allocates nothing on success.
-  Status checkResizable() const;
-  bool wasResized() const { return wasResized_; }
-
-  /// Null if the storage is freed.
-  void *data() const { return data_; }
-  int64_t bytes() const { return bytes_; }
-  Device device() const { return device_; }
-  uint64_t version() const { return version_.load(std::memory_order_acquire); }
-  void bumpVersion() { version_.fetch_add(1, std::memory_order_acq_rel); }
-
-private:
-  Storage() = default;
-
-  void *data_ = nullptr;
-  int64_t bytes_ = 0;
-  Device device_;
-  std::atomic<uint64_t> version_{0};
-  bool owned_ = false, isFixed_ = false, wasResized_ = false;
-  std::shared_ptr<MemoryAccount> account_;
-  std::function<void()> release_;
-};
 
 /// A short list of sizes or strides, held in place.
 class Extents {
@@ -143,11 +74,24 @@ class Tensor {
 public:
   Tensor() = default;
 
-  /// Returns a new row-major tensor with arbitrary contents.
+  /// Returns a new row-major tensor with arbitrary contents, on the host.
+  static Result<Tensor>
+  empty(DType dtype, std::span<const int64_t> shape,
+        std::shared_ptr<MemoryAccount> account = nullptr) {
+    return empty(dtype, shape, Device{}, std::move(account));
+  }
+  /// The same on `device`, for use on its current stream.
   static Result<Tensor> empty(DType dtype, std::span<const int64_t> shape,
+                              Device device,
                               std::shared_ptr<MemoryAccount> account = nullptr);
   /// Returns a new row-major tensor of zeros.
+  static Result<Tensor>
+  zeros(DType dtype, std::span<const int64_t> shape,
+        std::shared_ptr<MemoryAccount> account = nullptr) {
+    return zeros(dtype, shape, Device{}, std::move(account));
+  }
   static Result<Tensor> zeros(DType dtype, std::span<const int64_t> shape,
+                              Device device,
                               std::shared_ptr<MemoryAccount> account = nullptr);
   /// Returns a new row-major tensor with the `byteSize(dtype) * elements` bytes
   /// at `data`.
@@ -160,13 +104,24 @@ public:
                              std::span<const int64_t> shape,
                              std::span<const int64_t> strides = {},
                              std::function<void()> release = {});
+  /// The same over memory of `device`, for use on its current stream. Memory
+  /// that the device does not know is refused.
+  static Result<Tensor> wrapOn(Device device, void *data, DType dtype,
+                               std::span<const int64_t> shape,
+                               std::span<const int64_t> strides = {},
+                               std::function<void()> release = {});
 
   /// Takes over a DLPack tensor (v0.6 ABI) without copying: its deleter runs
   /// when the last tensor that shares it is gone. On error the caller keeps it.
+  /// Of a device: for use on its current stream, which its producer was told.
   static Result<Tensor> fromDLPack(DLManagedTensor *managed);
   /// Exports this tensor without copying; the receiver calls the deleter.
-  /// Writes through it are seen by contexts only after `markWritten`.
+  /// Writes through it are seen by contexts only after `markWritten`. Of a
+  /// device: for use on its current stream.
   Result<DLManagedTensor *> toDLPack() const;
+  /// The same for use on `consumer`, a stream of the tensor's device: that
+  /// waits for the current one.
+  Result<DLManagedTensor *> toDLPack(Stream consumer) const;
 
   bool defined() const { return storage_ != nullptr; }
   DType dtype() const { return dtype_; }
@@ -261,21 +216,37 @@ public:
   /// type cannot hold is clamped to its ends, NaN becomes 0; a bool is whether
   /// the value is not 0.
   Result<Tensor> to(DType dtype) const;
+  /// Returns a dense copy on `device`.
+  Result<Tensor> copyTo(Device device) const;
+  /// Returns this tensor if it is on the host, else a copy that is.
+  Result<Tensor> onHost() const;
   /// Overwrites the elements with those of `source`: same shape and type, any
-  /// strides. Allocates nothing.
+  /// strides, any device. On one device it is queued on the current stream and
+  /// allocates nothing (but where dense elements overlap); what is read or
+  /// written on the host is done on return.
   Status copyFrom(const Tensor &source);
   /// Overwrites every element with `value`, converted as by `to`.
   Status fill(double value);
+  /// Overwrites every element with 0.
+  Status zero();
 
   /// Returns element number `index` in row-major order as a double (NaN if
-  /// there is no such element on the host).
+  /// there is no such element). Of a device it is fetched, one by one.
   double at(int64_t index) const;
 
+  /// Notes that work queued on a stream of its device uses the tensor, beside
+  /// what the runtime itself queues: its memory is not used anew before that.
+  void useOn(Stream stream) const {
+    if (storage_)
+      storage_->useOn(stream);
+  }
+
 private:
-  static Result<Tensor> wrapOn(Device device, void *data, DType dtype,
-                               std::span<const int64_t> shape,
-                               std::span<const int64_t> strides,
-                               std::function<void()> release);
+  Status checkElements() const;
+  Status copyOnDevice(const Tensor &source);
+  Status copyAcross(const Tensor &source);
+  Status fillOnDevice(double value);
+  bool readOnDevice(char *to, const char *from) const;
   static Tensor over(std::shared_ptr<Storage> storage, int64_t offset,
                      DType dtype, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t elements);

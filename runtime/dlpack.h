@@ -20,6 +20,7 @@ typedef enum {
   kDLCPU = 1,
   kDLCUDA = 2,
   kDLCUDAHost = 3,
+  kDLExtDev = 12,
   kDLCUDAManaged = 13
 } DLDeviceType;
 

@@ -27,9 +27,14 @@ public:
   int64_t addConstant(std::span<const std::byte> bytes);
   /// Sets the code object: an ELF shared object.
   void setObject(std::string elf) { addCode("object.cpu", std::move(elf)); }
-  /// Adds a section with code: "ptx", "cubin", ... Not with the name of
-  /// another, and at most 15 characters long.
+  /// Sets a section with code: "ptx", "cubin", ... of a name that is at most 15
+  /// characters long.
   void addCode(std::string section, std::string bytes) {
+    for (auto &[name, old] : code)
+      if (name == section) {
+        old = std::move(bytes);
+        return;
+      }
     code.emplace_back(std::move(section), std::move(bytes));
   }
   void setManifest(Manifest m) { manifest = std::move(m); }

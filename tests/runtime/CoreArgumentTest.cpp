@@ -172,13 +172,26 @@ TEST_F(Arguments, SetChecksNameTypeAndShape) {
 }
 
 TEST(Load, TargetsThatCannotRunHere) {
-  auto codeOf = [](auto change) {
+  auto codeOf = [](auto change, std::optional<Device> device = {}) {
     artifact::Manifest m = regression();
     change(m);
-    return Model::load(readerFor(m)).status();
+    Options options;
+    options.device = device;
+    return Model::load(readerFor(m), options).status();
   };
-  Status kind = codeOf([](auto &m) { m.target.kind = "cuda"; });
+  auto asItIs = [](auto &) {};
+  Status layer = codeOf([](auto &m) { m = forDevice(m); });
+  EXPECT_EQ(layer.code(), Code::NoDevice);
+  EXPECT_EQ(layer.message(), "device 'cuda:0': this program has no layer for "
+                             "such devices");
+  Status kind = codeOf([](auto &m) { m = forDevice(m); }, Device{});
   EXPECT_EQ(kind.code(), Code::NoDevice);
+  EXPECT_EQ(kind.message(), "the artifact has no code for device 'cpu'; it has "
+                            "the targets 'cuda:sm_90'");
+  Status device = codeOf(asItIs, Device{DeviceKind::Cuda, 1});
+  EXPECT_EQ(device.code(), Code::NoDevice);
+  EXPECT_EQ(device.message(), "the artifact has no code for device 'cuda:1'; "
+                              "it has the targets 'cpu'");
   Status feature = codeOf([](auto &m) {
     m.target.arch = "future";
     m.target.features = {"sse2", "time-travel"};

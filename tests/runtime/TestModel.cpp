@@ -215,6 +215,18 @@ Manifest wide(int64_t count, int64_t grain) {
   return m;
 }
 
+Manifest forDevice(Manifest manifest) {
+  manifest.target = {"cuda", "sm_90", {}};
+  for (Kernel &kernel : manifest.kernels)
+    kernel.block = {1, 1, 1};
+  for (Program &program : manifest.programs)
+    for (Launch &launch : program.launches) {
+      launch.grid = {launch.work, 1, 1};
+      launch.grain = 1;
+    }
+  return manifest;
+}
+
 ArtifactWriter writerFor(const Manifest &manifest) {
   ArtifactWriter writer;
   std::vector<float> one = {1}, four = {1, 2, 3, 4};

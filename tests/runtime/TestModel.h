@@ -27,6 +27,10 @@ artifact::Manifest regression();
 /// scaled [count] = x times a constant of four numbers at offset 64.
 artifact::Manifest wide(int64_t count, int64_t grain);
 
+/// Returns the manifest for the target "cuda": blocks of one thread, a grid of
+/// as many as there is work.
+artifact::Manifest forDevice(artifact::Manifest manifest);
+
 /// Returns the manifest as an artifact with the test kernels and, in the
 /// constants section, the number 1 at offset 0 and 1, 2, 3, 4 at 64.
 artifact::ArtifactWriter writerFor(const artifact::Manifest &manifest);
