@@ -163,33 +163,31 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
-/// Puts the target into a module that is about to be planned or lowered. One
-/// that has been planned stays with its kind, one that has been lowered with
-/// its target.
+/// Puts the target into the module. One that is past `capture` stays with its
+/// kind of target, one that has been lowered with its target.
 static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   StringRef phase = phaseOf(module);
   auto has = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
   bool isLowered = phase == "lower";
-  bool isPlanned = isOfOneTarget(phase) && has;
-  if (options.target.empty() && (isPlanned || isLowered))
+  if (options.target.empty() && (has || isLowered))
     return Status::success();
   auto targets = targetsOf(options);
   if (!targets)
     return targets.status();
   auto wanted = targetAttr(targets->front(), module.getContext());
-  bool isOther = isLowered ? has != wanted
-                           : isPlanned && has.get("kind") != wanted.get("kind");
-  if (targets->size() != 1 || isOther)
+  bool isOther =
+      has && phase != "capture" && has.get("kind") != wanted.get("kind");
+  if (targets->size() != 1 || isOther || (isLowered && has != wanted))
     return Status::usage("--target=" + options.target +
                          " comes too late for a module at '" + phase.str() +
-                         "'" + (isPlanned ? ", which is for one target" : ""));
+                         "': expected it to be what that was made for");
   if (!isLowered)
     module->setAttr(kTargetAttr, wanted);
   return Status::success();
 }
 
 /// Runs the phases. `kind` is not empty if the module is one of several, for as
-/// many targets, that were one until its phase.
+/// many targets, that were one until now.
 static Status run(ModuleOp module, const CompileOptions &options,
                   std::vector<PhaseTime> &times, StringRef kind) {
   if (Status s = stamp(module, options); !s)
@@ -200,9 +198,6 @@ static Status run(ModuleOp module, const CompileOptions &options,
   if (done > last)
     return Status::usage("cannot stop after '" + options.stopAfter +
                          "': the module is at '" + phaseOf(module).str() + "'");
-  if (isOfOneTarget(phaseOf(module)))
-    if (Status s = stampTarget(module, options); !s)
-      return s;
   auto dumpPhase = [&](StringRef phase) {
     return options.dumpPhases.empty()
                ? Status::success()
@@ -211,24 +206,21 @@ static Status run(ModuleOp module, const CompileOptions &options,
   if (kind.empty())
     if (Status s = dumpPhase(phaseOf(module)); !s)
       return s;
+  if (last == 1)
+    return Status::success();
+  if (Status s = stampTarget(module, options); !s)
+    return s;
+  auto target =
+      targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
+  if (!target)
+    return target.status();
   for (const Phase &phase : phases()) {
     int number = *phaseNumber(phase.name);
     if (number <= done || number > last)
       continue;
-    StringRef targetKind;
-    if (phase.name == "plan")
-      if (Status s = stampTarget(module, options); !s)
-        return s;
-    if (isOfOneTarget(phase.name)) {
-      auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
-      auto known = targetFromAttr(target);
-      if (!known)
-        return known.status();
-      targetKind = kindOf(*known);
-    }
     auto start = std::chrono::steady_clock::now();
     PassManager manager(module.getContext());
-    std::string pipeline = phase.pipeline(options, targetKind), message;
+    std::string pipeline = phase.pipeline(options, kindOf(*target)), message;
     llvm::raw_string_ostream stream(message);
     if (failed(parsePassPipeline(pipeline, manager, stream)))
       return Status::failed("phase '" + phase.name.str() +
@@ -260,23 +252,19 @@ Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
   auto targets = targetsOf(options);
   if (!targets)
     return targets.status();
-  bool isEarly =
-      !options.stopAfter.empty() && !isOfOneTarget(options.stopAfter);
   Modules modules;
-  if (targets->size() == 1 || isEarly || isOfOneTarget(phaseOf(*module))) {
+  if (targets->size() == 1 || phaseOf(*module) != "capture" ||
+      options.stopAfter == "capture") {
     if (Status s = runPhases(*module, options, times); !s)
       return s;
     modules.push_back(std::move(module));
     return modules;
   }
   CompileOptions part = options;
-  part.stopAfter = "partition";
+  part.stopAfter = "capture";
   if (Status s = runPhases(*module, part, times); !s)
     return s;
-  // What the options say of earlier phases has been done.
-  part = options;
-  part.loss = part.optimizer = "";
-  part.order = 1;
+  part.stopAfter = options.stopAfter;
   SmallVector<StringRef> names;
   StringRef(options.target).split(names, '+');
   for (auto [name, target] : llvm::zip_equal(names, *targets)) {

@@ -61,8 +61,8 @@ using Modules = std::vector<mlir::OwningOpRef<mlir::ModuleOp>>;
 Status runPhases(mlir::ModuleOp module, const CompileOptions &options,
                  std::vector<PhaseTime> &times);
 
-/// The same for each target: returns one module a target, in their order. What
-/// comes before `plan` runs once; where the phases stop there is one module.
+/// The same for each target: returns one module a target, in their order; one
+/// module if the phases stop at `capture`, after which targets part.
 Result<Modules> runTargets(mlir::OwningOpRef<mlir::ModuleOp> module,
                            const CompileOptions &options,
                            std::vector<PhaseTime> &times);

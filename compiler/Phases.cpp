@@ -60,10 +60,6 @@ std::optional<int> tandem::phaseNumber(StringRef name) {
   return std::nullopt;
 }
 
-bool tandem::isOfOneTarget(StringRef phase) {
-  return *phaseNumber(phase) >= *phaseNumber("plan");
-}
-
 StringRef tandem::phaseOf(ModuleOp module) {
   auto phase = module->getAttrOfType<StringAttr>(kPhaseAttr);
   return phase ? phase.getValue() : StringRef("capture");

@@ -24,7 +24,7 @@ struct Phase {
   /// What the phase is for, one line.
   llvm::StringLiteral summary;
   /// Returns the passes as a pipeline of the module; `kind` is its target's
-  /// ("cpu", "cuda"), or empty before `plan`.
+  /// ("cpu", "cuda").
   std::string (*pipeline)(const CompileOptions &options, llvm::StringRef kind);
 };
 
@@ -34,10 +34,6 @@ llvm::ArrayRef<Phase> phases();
 /// Returns the position of the phase `name` in the whole chain (capture is 1),
 /// or nothing.
 std::optional<int> phaseNumber(llvm::StringRef name);
-
-/// Returns true if the phase is one that knows the target: `plan` and what
-/// follows.
-bool isOfOneTarget(llvm::StringRef phase);
 
 /// Returns the phase that is stamped on the module; "capture" if none is.
 llvm::StringRef phaseOf(mlir::ModuleOp module);

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -51,6 +50,8 @@ static void setBlocks(ModuleOp chunk, gpu::GPUModuleOp kernels) {
     if (!block)
       continue;
     SmallVector<int32_t> sizes(block.asArrayRef());
+    // PTX takes one of the two.
+    function->removeAttr(NVVM::NVVMDialect::getMaxntidAttrName());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       DenseI32ArrayAttr::get(chunk.getContext(), sizes));
   }
@@ -73,7 +74,6 @@ static void prepare(llvm::Module &module, size_t chunk) {
       if (isDynamic) {
         variable.setInitializer(nullptr);
         variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
-        continue;
       }
     }
     variable.setName(variable.getName() + suffix);
@@ -139,21 +139,15 @@ static Status compileChunk(ModuleOp chunk, size_t index,
   return Status::success();
 }
 
-/// One text: the header once, and once what all share.
+/// One text, with the header once.
 static std::string join(const std::vector<std::string> &texts) {
   constexpr StringLiteral lastOfHeader = ".address_size 64\n";
   std::string joined;
-  llvm::StringSet<> externals;
   for (StringRef text : texts) {
     auto [header, body] = text.split(lastOfHeader);
     if (joined.empty())
       joined = (header + lastOfHeader).str();
-    while (!body.empty()) {
-      StringRef line;
-      std::tie(line, body) = body.split('\n');
-      if (!line.starts_with(".extern") || externals.insert(line).second)
-        joined += (line + "\n").str();
-    }
+    joined += body;
   }
   return joined;
 }

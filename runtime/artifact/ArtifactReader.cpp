@@ -144,9 +144,9 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
     if (!isFirst && !section.name.starts_with("manifest."))
       continue;
     auto invalid = [&](Status status) {
-      return std::move(status).in(
-          isFirst ? "invalid manifest"
-                  : "invalid manifest in section '" + section.name + "'");
+      return std::move(status).in(isFirst ? "invalid manifest"
+                                          : "invalid manifest in section '" +
+                                                section.name + "'");
     };
     Result<Manifest> manifest =
         fromJson({reinterpret_cast<const char *>(section.bytes.data()),
@@ -154,9 +154,9 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
     if (!manifest)
       return invalid(std::move(manifest).status());
     std::string suffix = section.name.substr(std::strlen("manifest"));
-    Status valid =
-        validate(*manifest, static_cast<int64_t>(
-                                reader.section("constants" + suffix).size()));
+    Status valid = validate(
+        *manifest,
+        static_cast<int64_t>(reader.section("constants" + suffix).size()));
     if (!valid)
       return invalid(std::move(valid));
     if (!isFirst && suffix.substr(1) != manifest->target.kind)
@@ -164,6 +164,10 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
                      manifest->target.kind + "'");
     if (isFirst != contents->manifests.empty())
       return damaged("there is no section 'manifest' before the others");
+    if (!isFirst)
+      if (Status same = checkSameModel(contents->manifests[0], *manifest);
+          !same)
+        return damaged("section '" + section.name + "': " + same.message());
     contents->manifests.push_back(std::move(*manifest));
   }
   if (contents->manifests.empty())

@@ -47,10 +47,13 @@ Result<std::string> ArtifactWriter::bytes() const {
   };
   if (Status status = addTarget(*this, ""); !status)
     return status;
-  for (const ArtifactWriter &other : joined)
+  for (const ArtifactWriter &other : joined) {
+    if (Status same = checkSameModel(manifest, other.manifest); !same)
+      return same;
     if (Status status = addTarget(other, "." + other.manifest.target.kind);
         !status)
       return status;
+  }
   std::erase_if(parts, [](const Part &part) { return part.bytes.empty(); });
   for (const Part &part : parts)
     if (part.name.size() >= sizeof(SectionEntry::name))

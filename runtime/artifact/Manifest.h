@@ -278,6 +278,10 @@ Result<Manifest> fromJson(std::string_view text);
 /// the message lists all problems, each with its JSON pointer.
 Status validate(const Manifest &manifest, int64_t constantsBytes);
 
+/// Checks that two manifests are of one model, for two targets: they have the
+/// same values. The message lists what differs.
+Status checkSameModel(const Manifest &one, const Manifest &other);
+
 } // namespace tandem::artifact
 
 #endif

@@ -194,8 +194,8 @@ private:
     int64_t all = 1;
     bool inside = true;
     for (size_t i = 0; i < sizes.size(); ++i) {
-      inside &= inRange(child(at, static_cast<int64_t>(i)), sizes[i], 1,
-                        limits[i]);
+      inside &=
+          inRange(child(at, static_cast<int64_t>(i)), sizes[i], 1, limits[i]);
       all *= inside ? sizes[i] : 1;
     }
     if (inside && isCuda() && all > most)
@@ -421,8 +421,8 @@ private:
             static_cast<int64_t>(manifest.kernels.size()) - 1);
     inRange(at + "/work", launch.work, 0, maxWork);
     inRange(at + "/grain", launch.grain, 1, maxWork);
-    checkExtents(at + "/grid", launch.grid,
-                 {int64_t(0x7fffffff), 65535, 65535}, maxWork);
+    checkExtents(at + "/grid", launch.grid, {int64_t(0x7fffffff), 65535, 65535},
+                 maxWork);
     inRange(at + "/stream", launch.stream, 0, 1 << 16);
     bool inBounds = true;
     for (size_t i = 0; i < launch.buffers.size(); ++i)
@@ -528,6 +528,40 @@ std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
 
 Status validate(const Manifest &manifest, int64_t constantsBytes) {
   return Validator(manifest, constantsBytes).run();
+}
+
+Status checkSameModel(const Manifest &one, const Manifest &other) {
+  std::string wrong;
+  auto differs = [&](const std::string &what) {
+    wrong += (wrong.empty() ? "" : "; ") + what;
+  };
+  auto find = [](const Manifest &manifest, const Value &value) {
+    return value.role == Role::Output ? manifest.findOutput(value.name)
+                                      : manifest.findValue(value.name);
+  };
+  auto compare = [&](const Manifest &a, const Manifest &b, bool isSecond) {
+    for (const Value &value : a.values) {
+      std::string name =
+          std::string(spelling(value.role)) + " '" + value.name + "'";
+      const Value *same = find(b, value);
+      if (!same)
+        differs(name + " is in the manifest for '" + a.target.kind + "' alone");
+      else if (!isSecond && !(*same == value))
+        differs(name + " is not the same in both");
+    }
+  };
+  compare(one, other, false);
+  compare(other, one, true);
+  if (one.loss != other.loss)
+    differs("expected one loss, but got '" + one.loss + "' and '" + other.loss +
+            "'");
+  if (one.optimizer != other.optimizer)
+    differs("expected one optimizer, but got '" + one.optimizer + "' and '" +
+            other.optimizer + "'");
+  if (wrong.empty())
+    return Status::success();
+  return Status::failed("the manifests for '" + one.target.kind + "' and '" +
+                        other.target.kind + "' differ: " + wrong);
 }
 
 } // namespace tandem::artifact

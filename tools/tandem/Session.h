@@ -27,7 +27,7 @@ public:
   std::vector<PhaseTime> &times() { return times_; }
 
   /// Reads a model and runs its phases: a module for each target, or one if
-  /// they stop before targets part; none if that failed (then `status()`).
+  /// they stop at `capture`; none if that failed (then `status()`).
   Modules phases(const std::string &path);
   /// The same, then the artifact.
   Result<artifact::ArtifactWriter> artifact(const std::string &path);
