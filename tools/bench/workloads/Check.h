@@ -3,6 +3,7 @@
 #define TANDEM_TOOLS_BENCH_WORKLOADS_CHECK_H
 
 #include "runtime/Tensor.h"
+#include "runtime/cli/Options.h"
 #include "tools/bench/workloads/Workloads.h"
 
 #include <optional>
@@ -20,6 +21,12 @@ Result<runtime::Tensor> makeBatch(const DataSpec &spec, int b, DType dtype);
 Status check(const Workload &workload, const std::string &artifact,
              const std::string &expectedFolder, std::optional<double> tolerance,
              int threads);
+
+/// The command `check NAME X.tdm --expected=DIR`.
+Status checkCommand(std::string_view tool, commands::Words words);
+
+/// The workload `name`, or an error with the list of those there are.
+Result<const Workload *> named(const std::string &name);
 
 } // namespace tandem::workloads
 

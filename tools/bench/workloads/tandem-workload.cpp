@@ -8,23 +8,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cli/Commands.h"
 #include "tools/bench/workloads/Check.h"
-#include "tools/bench/workloads/Workloads.h"
+#include "tools/bench/workloads/Models.h"
 
 #include <cstdio>
 
 using namespace tandem;
 using namespace tandem::commands;
-
-/// The workload `name`, or the list of those there are.
-static Result<const workloads::Workload *> named(const std::string &name) {
-  if (const workloads::Workload *workload = workloads::find(name))
-    return workload;
-  std::string known;
-  for (const workloads::Workload &workload : workloads::all())
-    known += (known.empty() ? "" : ", ") + workload.name;
-  return Status::usage("expected a workload (" + known + "), but got '" + name +
-                       "'");
-}
 
 static Status list(std::string_view, Words) {
   for (const workloads::Workload &workload : workloads::all())
@@ -38,7 +27,7 @@ static Status optimizer(std::string_view, Words words) {
   table.positional("NAME", name, "the workload");
   if (Status s = table.parse(words); !s)
     return s;
-  auto workload = named(name);
+  auto workload = workloads::named(name);
   if (workload)
     std::printf("%s\n", (*workload)->optimizer.c_str());
   return std::move(workload).status();
@@ -56,7 +45,7 @@ static Status write(std::string_view tool, Words words) {
     std::fputs(table.help(tool).c_str(), stdout);
     return Status::success();
   }
-  auto workload = named(name);
+  auto workload = workloads::named(name);
   if (!workload)
     return workload.status();
   if (output.empty())
@@ -65,35 +54,8 @@ static Status write(std::string_view tool, Words words) {
     return Status::usage("expected --type to be f32 or f64, but got '" + type +
                          "'");
   Trace trace(name);
-  (*workload)->trace(trace, *artifact::parseDType(type));
+  workloads::trace(**workload, trace, *artifact::parseDType(type));
   return trace.save(output);
-}
-
-static Status check(std::string_view tool, Words words) {
-  OptionTable table("check NAME X.tdm --expected=DIR",
-                    "Trains three steps and compares the losses, and the "
-                    "gradient norms of the first, with the expected ones.");
-  std::string name, path, expected;
-  std::optional<int64_t> threads;
-  std::optional<double> tolerance;
-  table.positional("NAME", name, "the workload");
-  table.positional("X.tdm", path, "its artifact");
-  table.text("expected", "DIR", expected, "the folder of expected numbers");
-  table.number("tolerance", "X", tolerance,
-               "largest relative difference (default: 1e-4 for f32 models,\n"
-               "1e-6 for f64 ones, which are compared with the f64 numbers)");
-  table.integer("threads", "N", threads, 1, 1024, "threads");
-  if (Status s = table.parse(words); !s)
-    return s;
-  if (table.helpAsked()) {
-    std::fputs(table.help(tool).c_str(), stdout);
-    return Status::success();
-  }
-  auto workload = named(name);
-  if (!workload)
-    return workload.status();
-  return workloads::check(**workload, path, expected, tolerance,
-                          static_cast<int>(threads.value_or(0)));
 }
 
 int main(int argc, char **argv) {
@@ -101,6 +63,7 @@ int main(int argc, char **argv) {
       {"list", "list the workloads", list},
       {"optimizer", "print a workload's optimizer", optimizer},
       {"write", "write a workload's model", write},
-      {"check", "compare an artifact with expected numbers", check}};
+      {"check", "compare an artifact with expected numbers",
+       workloads::checkCommand}};
   return runTool("tandem-workload", commands, argc, argv);
 }

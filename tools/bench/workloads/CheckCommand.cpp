@@ -1,0 +1,44 @@
+//===- CheckCommand.cpp - the command `check` of the workloads ------------===//
+#include "tools/bench/workloads/Check.h"
+
+#include <cstdio>
+
+using namespace tandem;
+
+Result<const workloads::Workload *> workloads::named(const std::string &name) {
+  if (const Workload *workload = find(name))
+    return workload;
+  std::string known;
+  for (const Workload &workload : all())
+    known += (known.empty() ? "" : ", ") + workload.name;
+  return Status::usage("expected a workload (" + known + "), but got '" + name +
+                       "'");
+}
+
+Status workloads::checkCommand(std::string_view tool, commands::Words words) {
+  commands::OptionTable table(
+      "check NAME X.tdm --expected=DIR",
+      "Trains three steps and compares the losses, and the "
+      "gradient norms of the first, with the expected ones.");
+  std::string name, path, expected;
+  std::optional<int64_t> threads;
+  std::optional<double> tolerance;
+  table.positional("NAME", name, "the workload");
+  table.positional("X.tdm", path, "its artifact");
+  table.text("expected", "DIR", expected, "the folder of expected numbers");
+  table.number("tolerance", "X", tolerance,
+               "largest relative difference (default: 1e-4 for f32 models,\n"
+               "1e-6 for f64 ones, which are compared with the f64 numbers)");
+  table.integer("threads", "N", threads, 1, 1024, "threads");
+  if (Status s = table.parse(words); !s)
+    return s;
+  if (table.helpAsked()) {
+    std::fputs(table.help(tool).c_str(), stdout);
+    return Status::success();
+  }
+  auto workload = workloads::named(name);
+  if (!workload)
+    return workload.status();
+  return workloads::check(**workload, path, expected, tolerance,
+                          static_cast<int>(threads.value_or(0)));
+}

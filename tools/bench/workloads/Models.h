@@ -1,0 +1,15 @@
+//===- Models.h - the benchmark models, as traced programs ----------------===//
+#ifndef TANDEM_TOOLS_BENCH_WORKLOADS_MODELS_H
+#define TANDEM_TOOLS_BENCH_WORKLOADS_MODELS_H
+
+#include "compiler/trace/Trace.h"
+#include "tools/bench/workloads/Workloads.h"
+
+namespace tandem::workloads {
+
+/// Records the workload's model with floating-point elements of type `dtype`.
+void trace(const Workload &workload, Trace &trace, DType dtype);
+
+} // namespace tandem::workloads
+
+#endif

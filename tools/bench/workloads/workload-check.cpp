@@ -1,0 +1,16 @@
+//===- workload-check.cpp - checks artifacts of the benchmark models ------===//
+//
+// What of tandem-workload needs no compiler, for machines that have none.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/cli/Commands.h"
+#include "tools/bench/workloads/Check.h"
+
+using namespace tandem;
+
+int main(int argc, char **argv) {
+  const commands::Command list[] = {
+      {"check", "compare an artifact with expected numbers",
+       workloads::checkCommand}};
+  return commands::runTool("workload-check", list, argc, argv);
+}
