@@ -110,6 +110,9 @@ public:
   /// Moves `fence` to the point after all work of `stream` so far. A null one
   /// is made.
   virtual Status record(Fence &fence, Stream stream) = 0;
+  /// Makes all later work of `waiter` wait for the point. Nothing is before a
+  /// null one.
+  virtual Status waitFor(Stream waiter, Fence fence) = 0;
   /// Returns when the work before the point has run, or why it failed. Nothing
   /// is before a null one.
   virtual Status await(Fence fence) = 0;

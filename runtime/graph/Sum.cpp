@@ -1,0 +1,135 @@
+//===- Sum.cpp - sums of gradients, in the order of streams ---------------===//
+#include "runtime/graph/Sum.h"
+#include "runtime/Half.h"
+
+#include <algorithm>
+
+namespace tandem::graph {
+
+using artifact::DType;
+
+namespace {
+
+template <typename T>
+void addElements(void *to, const void *x, const void *y, int64_t count) {
+  auto *sum = static_cast<T *>(to);
+  const auto *a = static_cast<const T *>(x), *b = static_cast<const T *>(y);
+  for (int64_t i = 0; i < count; ++i)
+    sum[i] = a[i] + b[i];
+}
+
+template <float (*widen)(uint16_t), uint16_t (*narrow)(float)>
+void addHalves(void *to, const void *x, const void *y, int64_t count) {
+  auto *sum = static_cast<uint16_t *>(to);
+  const auto *a = static_cast<const uint16_t *>(x),
+             *b = static_cast<const uint16_t *>(y);
+  for (int64_t i = 0; i < count; ++i)
+    sum[i] = narrow(widen(a[i]) + widen(b[i]));
+}
+
+Status addOnHost(DType dtype, void *to, const void *x, const void *y,
+                 int64_t count) {
+  switch (dtype) {
+  case DType::F32:
+    addElements<float>(to, x, y, count);
+    return Status::success();
+  case DType::F64:
+    addElements<double>(to, x, y, count);
+    return Status::success();
+  case DType::F16:
+    addHalves<runtime::floatFromF16, runtime::f16FromFloat>(to, x, y, count);
+    return Status::success();
+  case DType::BF16:
+    addHalves<runtime::floatFromBF16, runtime::bf16FromFloat>(to, x, y, count);
+    return Status::success();
+  default:
+    return Status::usage("gradients of type '" + std::string(spelling(dtype)) +
+                         "' cannot be added");
+  }
+}
+
+} // namespace
+
+Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
+  if (x.dtype() != y.dtype() || x.device() != y.device() ||
+      !std::equal(x.shape().begin(), x.shape().end(), y.shape().begin(),
+                  y.shape().end()))
+    return Status::usage("expected a gradient of " +
+                         describe(x.dtype(), x.shape()) + " on '" +
+                         runtime::toString(x.device()) + "' but got " +
+                         describe(y.dtype(), y.shape()) + " on '" +
+                         runtime::toString(y.device()) + "'");
+  Result<Tensor> a = x.dense(), b = y.dense();
+  if (!a)
+    return a.status();
+  if (!b)
+    return b.status();
+  bool isInPlace = sum.defined() && sum.isDense();
+  if (!isInPlace) {
+    Result<Tensor> made = Tensor::empty(x.dtype(), x.shape(), x.device());
+    if (!made)
+      return made.status();
+    sum = std::move(*made);
+  }
+  if (x.elements() == 0)
+    return Status::success();
+  if (x.device().isHost())
+    return addOnHost(x.dtype(), sum.mutableData(), a->data(), b->data(),
+                     x.elements());
+  Result<runtime::Backend *> backend = runtime::backendOf(x.device());
+  if (!backend)
+    return backend.status();
+  Stream stream = runtime::currentStream(x.device());
+  for (const Tensor &used : {sum, *a, *b})
+    used.storage()->useOn(stream);
+  return (*backend)->add(x.dtype(), sum.mutableData(), a->data(), b->data(),
+                         x.elements(), stream);
+}
+
+Sum::~Sum() {
+  for (Part &part : parts)
+    if (part.made)
+      part.gradient.storage()->backend()->releaseFence(part.made);
+}
+
+Status Sum::add(Tensor gradient, Stream producer, Stream consumer) {
+  Part &part = parts.emplace_back();
+  part.gradient = std::move(gradient);
+  runtime::Backend *backend = part.gradient.storage()->backend();
+  if (!backend || producer == consumer)
+    return Status::success();
+  part.gradient.storage()->useOn(consumer);
+  return backend->record(part.made, producer);
+}
+
+Result<Tensor> Sum::take(Stream consumer) {
+  Tensor sum;
+  bool isOwn = false;
+  for (Part &part : parts) {
+    if (part.made)
+      if (Status status =
+              part.gradient.storage()->backend()->wait(consumer, part.made);
+          !status)
+        return status;
+    if (!sum.defined()) {
+      sum = part.gradient;
+      continue;
+    }
+    // What came may be somebody else's: the first sum goes to a new tensor.
+    Tensor before = sum;
+    if (!isOwn)
+      sum = Tensor();
+    isOwn = true;
+    if (Status status = addTensors(sum, before, part.gradient); !status)
+      return status;
+  }
+  for (Part &part : parts) {
+    if (part.made)
+      part.gradient.storage()->backend()->releaseFence(part.made);
+    part.made = nullptr;
+  }
+  parts.clear();
+  return sum;
+}
+
+} // namespace tandem::graph
