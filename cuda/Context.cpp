@@ -1,0 +1,122 @@
+//===- Context.cpp - one device, as the driver knows it -------------------===//
+//
+// See Context.h.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/Context.h"
+
+namespace tandem::cuda {
+
+using namespace driver;
+using runtime::Device;
+
+Context::Scope::Scope(const Context &context) : context(context) {
+  const Functions &call = context.call();
+  result = call.ctxGetCurrent(&before);
+  if (result || before == context.context)
+    return;
+  result = call.ctxSetCurrent(context.context);
+  isChanged = result == CUDA_SUCCESS;
+}
+
+Context::Scope::~Scope() {
+  if (isChanged)
+    context.call().ctxSetCurrent(before);
+}
+
+Status Context::Scope::status() const {
+  if (context.isLost())
+    return context.lostStatus();
+  return context.check(result, "cuCtxSetCurrent");
+}
+
+Context::Relaxed::Relaxed(const Context &context) : context(context) {
+  context.call().threadExchangeStreamCaptureMode(&mode);
+}
+
+Context::Relaxed::~Relaxed() {
+  context.call().threadExchangeStreamCaptureMode(&mode);
+}
+
+Result<std::unique_ptr<Context>>
+Context::open(std::shared_ptr<const Driver> driver, Device device) {
+  std::string called = "'" + toString(device) + "'";
+  if (device.index < 0 || device.index >= driver->devices())
+    return Status::noDevice("no device " + called +
+                            ": expected a number below " +
+                            std::to_string(driver->devices()));
+  std::unique_ptr<Context> opened(new Context);
+  opened->driver_ = std::move(driver);
+  opened->device_ = device;
+  const Functions &call = opened->call();
+  auto fail = [&](CUresult result, const char *name) {
+    return Status::noDevice("cannot use device " + called + ": " + name +
+                            " failed: " + opened->driver().describe(result));
+  };
+
+  if (CUresult result = call.deviceGet(&opened->number, device.index))
+    return fail(result, "cuDeviceGet");
+  char name[256] = {};
+  if (CUresult result =
+          call.deviceGetName(name, sizeof(name) - 1, opened->number))
+    return fail(result, "cuDeviceGetName");
+  opened->name_ = name;
+  int pools = 0, unified = 0;
+  const std::pair<CUdevice_attribute, int *> attributes[] = {
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &opened->major},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &opened->minor},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &opened->multiprocessors_},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+       &opened->maxSharedBytes_},
+      {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, &pools},
+      {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, &unified}};
+  for (auto [attribute, value] : attributes)
+    if (CUresult result =
+            call.deviceGetAttribute(value, attribute, opened->number))
+      return fail(result, "cuDeviceGetAttribute");
+  opened->hasPools_ = pools != 0;
+  // The builtin kernels need sm_80, and so does what the compiler emits.
+  if (opened->capability() < 80 || !unified)
+    return Status::noDevice("cannot use device " + called + " (" +
+                            opened->name_ + "): expected sm_80 or later " +
+                            "with unified addressing but got " +
+                            opened->arch() + (unified ? "" : " without it"));
+  if (CUresult result =
+          call.devicePrimaryCtxRetain(&opened->context, opened->number))
+    return fail(result, "cuDevicePrimaryCtxRetain");
+  return Result<std::unique_ptr<Context>>(std::move(opened));
+}
+
+Context::~Context() {
+  if (context)
+    call().devicePrimaryCtxRelease(number);
+}
+
+Status Context::check(CUresult result, const char *call) const {
+  if (result == CUDA_SUCCESS)
+    return Status::success();
+  Status status = driver_->check(result, call);
+  if (isFatal(result)) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!lost.load(std::memory_order_relaxed))
+      cause = status.message();
+    lost.store(true, std::memory_order_release);
+  }
+  return status;
+}
+
+Status Context::lostStatus() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return Status::noDevice("device '" + toString(device_) +
+                          "' is lost: " + cause);
+}
+
+bool Context::isCapturing(CUstream stream) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = call().streamIsCapturing(stream, &status);
+  // The default stream, while another that it must wait for is captured.
+  return result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
+         (!result && status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+} // namespace tandem::cuda

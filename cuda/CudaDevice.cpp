@@ -1,0 +1,296 @@
+//===- CudaDevice.cpp - a GPU for the runtime -----------------------------===//
+//
+// Opening, memory, streams and events; CudaCopies.cpp has what moves bytes.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/CudaDevice.h"
+
+#include "cuda/BuiltinKernels.h"
+#include "cuda/CudaCode.h"
+#include "cuda/Module.h"
+
+namespace tandem::cuda {
+
+using namespace driver;
+using Fence = void *;
+using runtime::Stream;
+
+namespace {
+
+CUstream cu(Stream stream) { return static_cast<CUstream>(stream); }
+
+} // namespace
+
+Result<std::shared_ptr<runtime::Backend>>
+CudaDevice::open(std::shared_ptr<const Driver> driver, runtime::Device device) {
+  Result<std::unique_ptr<Context>> context =
+      Context::open(std::move(driver), device);
+  if (!context)
+    return std::move(context).status();
+  std::shared_ptr<CudaDevice> opened(new CudaDevice);
+  opened->context = std::move(*context);
+  const Context &its = *opened->context;
+  Context::Scope scope(its);
+  opened->events = std::make_unique<EventPool>(its);
+  opened->streams = std::make_unique<SideStreams>(its);
+  opened->memory = std::make_unique<MemoryCache>(its, *opened->events);
+  opened->staging = std::make_unique<Staging>(its, *opened->events);
+  Status status = scope.status();
+  if (status.ok())
+    status = opened->memory->open();
+  if (status.ok())
+    status = opened->loadBuiltins();
+  if (!status)
+    return Status::noDevice("cannot use device '" + toString(device) +
+                            "': " + status.message());
+  return std::shared_ptr<runtime::Backend>(std::move(opened));
+}
+
+CudaDevice::~CudaDevice() {
+  if (!builtins)
+    return;
+  Context::Scope scope(*context);
+  context->call().moduleUnload(builtins);
+}
+
+Status CudaDevice::loadBuiltins() {
+  Result<CUmodule> module =
+      loadModule(*context, builtinKernels().c_str(), "the built-in kernels");
+  if (!module)
+    return std::move(module).status();
+  builtins = *module;
+  for (const char *name :
+       {"tandem_add_f64", "tandem_add_f32", "tandem_add_f16", "tandem_add_bf16",
+        "tandem_fill_b64", "tandem_copy_b8", "tandem_copy_b16",
+        "tandem_copy_b32", "tandem_copy_b64"}) {
+    CUfunction function = nullptr;
+    if (Status status = context->check(
+            context->call().moduleGetFunction(&function, builtins, name),
+            "cuModuleGetFunction");
+        !status)
+      return std::move(status).in(name);
+    builtinFunctions.emplace(name, function);
+  }
+  return Status::success();
+}
+
+std::string CudaDevice::description() const {
+  return context->name() + ", " + context->arch() + ", driver " +
+         context->driver().versionText();
+}
+
+Result<void *> CudaDevice::allocate(int64_t bytes, Stream stream) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  if (context->isCapturing(cu(stream)))
+    return forbid("to allocate memory", cu(stream));
+  return memory->allocate(bytes, cu(stream));
+}
+
+void CudaDevice::release(void *data, Stream stream,
+                         std::span<const Stream> others) {
+  Context::Scope scope(*context);
+  memory->release(data, cu(stream), others);
+}
+
+Result<void *> CudaDevice::allocatePinned(int64_t bytes) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  Context::Relaxed relaxed(*context);
+  void *data = nullptr;
+  if (Status status = context->check(
+          context->call().memHostAlloc(&data, static_cast<size_t>(bytes),
+                                       CU_MEMHOSTALLOC_PORTABLE),
+          "cuMemHostAlloc");
+      !status)
+    return std::move(status).in("cannot allocate " + std::to_string(bytes) +
+                                " bytes of pinned host memory");
+  return data;
+}
+
+void CudaDevice::releasePinned(void *data) {
+  Context::Scope scope(*context);
+  context->call().memFreeHost(data);
+}
+
+CudaDevice::Place CudaDevice::placeOf(const void *pointer) const {
+  if (memory->owns(pointer))
+    return Place::Device;
+  auto address = reinterpret_cast<CUdeviceptr>(pointer);
+  unsigned type = 0;
+  if (context->call().pointerGetAttribute(
+          &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address))
+    return Place::Pageable;
+  if (type == CU_MEMORYTYPE_DEVICE)
+    return Place::Device;
+  return type == CU_MEMORYTYPE_HOST ? Place::Pinned : Place::Pageable;
+}
+
+bool CudaDevice::owns(const void *pointer) const {
+  if (memory->owns(pointer))
+    return true;
+  Context::Scope scope(*context);
+  auto address = reinterpret_cast<CUdeviceptr>(pointer);
+  unsigned type = 0, managed = 0;
+  int ordinal = -1;
+  const Functions &call = context->call();
+  if (call.pointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                               address))
+    return false;
+  if (!call.pointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                address) &&
+      managed)
+    return true;
+  return type == CU_MEMORYTYPE_DEVICE &&
+         !call.pointerGetAttribute(
+             &ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) &&
+         ordinal == context->device().index;
+}
+
+Status CudaDevice::wait(Stream waiter, Stream producer) {
+  if (waiter == producer)
+    return Status::success();
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  return events->wait(cu(waiter), cu(producer));
+}
+
+Status CudaDevice::waitFor(Stream waiter, Fence fence) {
+  if (!fence)
+    return Status::success();
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  return context->check(context->call().streamWaitEvent(
+                            cu(waiter), static_cast<CUevent>(fence), 0),
+                        "cuStreamWaitEvent");
+}
+
+Status CudaDevice::record(Fence &fence, Stream stream) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  if (!fence) {
+    Result<CUevent> event = events->take();
+    if (!event)
+      return std::move(event).status();
+    fence = *event;
+  }
+  return context->check(
+      context->call().eventRecord(static_cast<CUevent>(fence), cu(stream)),
+      "cuEventRecord");
+}
+
+Status CudaDevice::await(Fence fence) {
+  if (!fence)
+    return Status::success();
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  return context->check(
+      context->call().eventSynchronize(static_cast<CUevent>(fence)),
+      "cuEventSynchronize");
+}
+
+void CudaDevice::releaseFence(Fence fence) {
+  if (fence)
+    events->give(static_cast<CUevent>(fence));
+}
+
+Status CudaDevice::synchronize(Stream stream) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  if (context->isCapturing(cu(stream)))
+    return forbid("to wait on the host", cu(stream));
+  return context->check(context->call().streamSynchronize(cu(stream)),
+                        "cuStreamSynchronize");
+}
+
+bool CudaDevice::isCapturing(Stream stream) const {
+  Context::Scope scope(*context);
+  return context->isCapturing(cu(stream));
+}
+
+Result<Stream> CudaDevice::side(int number) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  Result<CUstream> stream = streams->at(number);
+  if (!stream)
+    return std::move(stream).status();
+  return static_cast<Stream>(*stream);
+}
+
+/// The driver refuses to synchronize a stream that captures, and the capture is
+/// invalid from then on: nobody replays a graph that lacks what failed.
+Status CudaDevice::forbid(const char *what, CUstream stream) {
+  CUresult result = context->call().streamSynchronize(stream);
+  return Status::usage("device '" + toString(device()) +
+                       "': a stream that records a graph must not be asked " +
+                       what + " (" + context->driver().describe(result) + ")");
+}
+
+Result<std::unique_ptr<runtime::DeviceCode>>
+CudaDevice::load(const artifact::ArtifactReader &reader) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  return CudaCode::load(
+      {*context, *events, *streams, *memory, *staging, profile}, reader);
+}
+
+Status CudaDevice::startProfile() {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  Result<CUstream> stream = streams->at(0);
+  if (!stream)
+    return std::move(stream).status();
+  auto made = std::make_shared<Profile>(*context);
+  if (Status status = made->start(*stream); !status)
+    return status;
+  profile.exchange(std::move(made));
+  return Status::success();
+}
+
+Result<std::string> CudaDevice::stopProfile() {
+  Context::Scope scope(*context);
+  std::shared_ptr<Profile> made = profile.exchange(nullptr);
+  if (!made)
+    return Status::usage("no profile of device '" + toString(device()) +
+                         "' was started");
+  if (Status status = scope.status(); !status)
+    return status;
+  return made->stop();
+}
+
+namespace {
+
+struct OpenPhase {
+  std::string name;
+  std::chrono::steady_clock::time_point since;
+};
+/// Of this thread, the innermost last.
+thread_local std::vector<OpenPhase> phases;
+
+} // namespace
+
+void CudaDevice::beginPhase(const char *name) {
+  phases.push_back({name, std::chrono::steady_clock::now()});
+  pushRange(name);
+}
+
+void CudaDevice::endPhase() {
+  if (phases.empty())
+    return;
+  popRange();
+  if (std::shared_ptr<Profile> current = profile.get())
+    current->addPhase(std::move(phases.back().name), phases.back().since);
+  phases.pop_back();
+}
+
+} // namespace tandem::cuda

@@ -1,0 +1,88 @@
+//===- CudaDevice.h - a GPU for the runtime -------------------------------===//
+//
+// Implements runtime/Backend.h over the driver: memory, copies, the layer's own
+// kernels, waits between streams, and loading of code. Errors carry the
+// driver's name and words. What would disturb the capture of a graph (to
+// allocate, to wait on the host) is refused while its stream captures, and ends
+// the capture as the driver does: it cannot be made into a graph any more.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_CUDADEVICE_H
+#define TANDEM_CUDA_CUDADEVICE_H
+
+#include "cuda/MemoryCache.h"
+#include "cuda/Profile.h"
+#include "cuda/Staging.h"
+
+namespace tandem::cuda {
+
+class CudaDevice final : public runtime::Backend {
+public:
+  static Result<std::shared_ptr<runtime::Backend>>
+  open(std::shared_ptr<const Driver> driver, runtime::Device device);
+  ~CudaDevice() override;
+
+  runtime::Device device() const override { return context->device(); }
+  std::string description() const override;
+  bool isLost() const override { return context->isLost(); }
+
+  Result<void *> allocate(int64_t bytes, runtime::Stream stream) override;
+  void release(void *data, runtime::Stream stream,
+               std::span<const runtime::Stream> others) override;
+  Result<void *> allocatePinned(int64_t bytes) override;
+  void releasePinned(void *data) override;
+
+  Status copy(void *to, const void *from, int64_t bytes,
+              runtime::Stream stream) override;
+  Status copyStrided(const runtime::StridedCopy &copy,
+                     runtime::Stream stream) override;
+  Status zero(void *to, int64_t bytes, runtime::Stream stream) override;
+  Status add(artifact::DType dtype, void *to, const void *x, const void *y,
+             int64_t elements, runtime::Stream stream) override;
+  Status fill(artifact::DType dtype, void *to, double value, int64_t elements,
+              runtime::Stream stream) override;
+
+  bool owns(const void *pointer) const override;
+
+  Status wait(runtime::Stream waiter, runtime::Stream producer) override;
+  Status waitFor(runtime::Stream waiter, void *fence);
+  Status record(void *&fence, runtime::Stream stream);
+  Status await(void *fence);
+  void releaseFence(void *fence);
+  Status synchronize(runtime::Stream stream) override;
+  bool isCapturing(runtime::Stream stream) const override;
+  Result<runtime::Stream> side(int number) override;
+
+  Result<std::unique_ptr<runtime::DeviceCode>>
+  load(const artifact::ArtifactReader &reader) override;
+
+  Status startProfile();
+  Result<std::string> stopProfile();
+  void beginPhase(const char *name);
+  void endPhase();
+
+  MemoryCache::Usage memoryUsage() const { return memory->usage(); }
+
+private:
+  CudaDevice() = default;
+  enum class Place { Device, Pinned, Pageable };
+  Place placeOf(const void *pointer) const;
+  Status loadBuiltins();
+  Status launch(const char *kernel, int64_t threads, void **parameters,
+                driver::CUstream stream);
+  Status forbid(const char *what, driver::CUstream stream);
+
+  // In the order of their making: each uses those before it.
+  std::unique_ptr<Context> context;
+  std::unique_ptr<EventPool> events;
+  std::unique_ptr<SideStreams> streams;
+  std::unique_ptr<MemoryCache> memory;
+  std::unique_ptr<Staging> staging;
+  CurrentProfile profile;
+  driver::CUmodule builtins = nullptr;
+  std::map<std::string, driver::CUfunction, std::less<>> builtinFunctions;
+};
+
+} // namespace tandem::cuda
+
+#endif

@@ -1,0 +1,242 @@
+//===- LoadCode.cpp - loads an artifact's code on a GPU -------------------===//
+//
+// Which code fits: a cubin runs on devices of its major compute capability from
+// its minor one on, PTX is compiled for any later device; code for "sm_90a" and
+// the like runs on that one alone. The emulator's devices run the section
+// "emulation.cuda".
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/CudaCode.h"
+#include "cuda/Module.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace tandem::cuda {
+
+using namespace driver;
+using artifact::ArtifactReader;
+using artifact::Kernel;
+using runtime::DeviceKind;
+
+namespace {
+
+/// What "sm_90a" says.
+struct Arch {
+  int capability = 0; ///< 90
+  bool isExact = false;
+};
+
+Arch parseArch(const std::string &text) {
+  Arch arch;
+  size_t at = text.rfind("sm_", 0) == 0 ? 3 : text.size();
+  for (; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
+       ++at)
+    arch.capability = std::min(arch.capability * 10 + (text[at] - '0'), 10000);
+  arch.isExact = at < text.size();
+  return arch;
+}
+
+bool fitsPtx(Arch arch, int device) {
+  return arch.isExact ? device == arch.capability : device >= arch.capability;
+}
+
+bool fitsCubin(Arch arch, int device) {
+  return fitsPtx(arch, device) && device / 10 == arch.capability / 10;
+}
+
+/// Kernels may have this much shared memory without asking.
+constexpr int64_t plainSharedBytes = 48 * 1024;
+
+} // namespace
+
+CudaCode::CudaCode(DeviceParts device, ArtifactReader its)
+    : device(device), context(device.context), reader(std::move(its)),
+      manifest(reader.manifest()), tags(manifest) {
+  for (const artifact::Program &program : manifest.programs) {
+    Program one;
+    one.program = &program;
+    programs.push_back(std::move(one));
+  }
+  // A block's share of a GPU's memory and arithmetic, and the cost of an event,
+  // in round numbers: they only decide what is worth a stream of its own.
+  concurrency = {context.multiprocessors(), 25e9, 300e9, 10e-6, 3};
+  for (const Kernel &kernel : manifest.kernels)
+    scratchBytes = std::max(scratchBytes, kernel.scratchBytes);
+}
+
+Result<std::unique_ptr<runtime::DeviceCode>>
+CudaCode::load(DeviceParts device, const ArtifactReader &reader) {
+  std::unique_ptr<CudaCode> code(new CudaCode(device, reader));
+  Result<CUstream> home = device.streams.at(0);
+  Status status = home.status();
+  if (status.ok()) {
+    code->home = *home;
+    status = code->loadModules();
+  }
+  if (status.ok())
+    status = code->loadKernels();
+  if (status.ok())
+    status = code->loadConstants();
+  if (status.ok())
+    status = code->reserve();
+  if (!status)
+    return std::move(status).in("cannot load '" + code->manifest.model +
+                                "' on device '" +
+                                toString(device.context.device()) + "'");
+  return std::unique_ptr<runtime::DeviceCode>(std::move(code));
+}
+
+CudaCode::~CudaCode() {
+  Context::Scope scope(context);
+  programs.clear();
+  // Nothing may run that uses what is given back.
+  context.call().ctxSynchronize();
+  for (auto &[key, memory] : scratch)
+    device.memory.release(memory, key.first == ofCaptures ? home : key.first,
+                          {});
+  if (constants)
+    device.memory.release(constants, home, {});
+  for (CUmodule module : modules)
+    context.call().moduleUnload(module);
+}
+
+Status CudaCode::loadModules() {
+  const artifact::Target &target = manifest.target;
+  if (target.kind != "cuda")
+    return Status::unsupported("expected code for 'cuda' but got code for '" +
+                               target.kind + "'");
+  auto bytesOf = [&](const char *name) { return reader.section(name); };
+  auto load = [&](std::span<const std::byte> image, const char *called) {
+    Result<CUmodule> module = loadModule(context, image.data(), called);
+    if (!module)
+      return std::move(module).status();
+    modules.push_back(*module);
+    return Status::success();
+  };
+  if (context.device().kind == DeviceKind::CudaEmu) {
+    if (auto image = bytesOf("emulation.cuda"); !image.empty())
+      return load(image, "the emulation image");
+    return Status::noDevice("the artifact has no image for the emulator: "
+                            "expected the section 'emulation.cuda'");
+  }
+  Arch arch = parseArch(target.arch);
+  int found = context.capability();
+  Status refused;
+  if (auto cubin = bytesOf("cubin"); !cubin.empty() && fitsCubin(arch, found)) {
+    refused = load(cubin, "the cubin");
+    if (refused.ok() || context.isLost())
+      return refused;
+  }
+  auto ptx = bytesOf("ptx");
+  if (!ptx.empty() && fitsPtx(arch, found)) {
+    if (ptx.back() != std::byte(0))
+      return Status::failed("the artifact's PTX does not end with a zero");
+    return load(ptx, "the PTX");
+  }
+  if (!refused)
+    return refused;
+  return Status::noDevice("expected a device for '" + target.arch +
+                          "' code but got " + context.name() + ", " +
+                          context.arch());
+}
+
+Status CudaCode::loadKernels() {
+  const Functions &call = context.call();
+  std::string problems;
+  for (const Kernel &kernel : manifest.kernels) {
+    LoadedKernel loaded;
+    auto problem = [&](const std::string &text) {
+      problems += (problems.empty() ? "" : "; ") +
+                  ("kernel '" + kernel.symbol) + "': " + text;
+    };
+    int64_t threads = 1;
+    for (size_t d = 0; d < kernel.block.size() && d < 3; ++d) {
+      loaded.block[d] = static_cast<unsigned>(kernel.block[d]);
+      threads *= kernel.block[d];
+    }
+    loaded.sharedBytes = static_cast<unsigned>(kernel.sharedBytes);
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    for (CUmodule module : modules)
+      if (result == CUDA_ERROR_NOT_FOUND)
+        result = call.moduleGetFunction(&loaded.function, module,
+                                        kernel.symbol.c_str());
+    int own = 0, most = 0;
+    if (!result)
+      result = call.funcGetAttribute(&own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                     loaded.function);
+    if (!result)
+      result = call.funcGetAttribute(
+          &most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, loaded.function);
+    if (result) {
+      problem(context.check(result, "cuModuleGetFunction").message());
+      if (context.isLost())
+        break;
+      continue;
+    }
+    if (threads > most)
+      problem("expected at most " + std::to_string(most) +
+              " threads of a block but got " + std::to_string(threads));
+    if (int64_t all = own + kernel.sharedBytes; all > context.maxSharedBytes())
+      problem("expected at most " + std::to_string(context.maxSharedBytes()) +
+              " bytes of shared memory but got " + std::to_string(all));
+    else if (all > plainSharedBytes && kernel.sharedBytes > 0)
+      if (CUresult set = call.funcSetAttribute(
+              loaded.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+              static_cast<int>(kernel.sharedBytes)))
+        problem(context.check(set, "cuFuncSetAttribute").message());
+    kernels.push_back(loaded);
+  }
+  return problems.empty() ? Status::success() : Status::failed(problems);
+}
+
+Status CudaCode::loadConstants() {
+  auto bytes = reader.constants();
+  if (bytes.empty())
+    return Status::success();
+  auto size = static_cast<int64_t>(bytes.size());
+  Result<void *> memory = allocate(size, home, "constants");
+  if (!memory)
+    return std::move(memory).status();
+  constants = static_cast<char *>(*memory);
+  if (Status status =
+          device.staging.upload(constants, bytes.data(), size, home);
+      !status)
+    return status;
+  // Every other stream finds them there.
+  return context.check(context.call().streamSynchronize(home),
+                       "cuStreamSynchronize");
+}
+
+/// Makes what runs must not make while a graph is captured.
+Status CudaCode::reserve() {
+  size_t awaited = 0;
+  for (const artifact::Program &program : manifest.programs)
+    awaited = std::max(awaited, program.launches.size());
+  int count = tags.streams();
+  if (int all = count + concurrency.extraStreams; all > 1) {
+    if (Result<CUstream> last = device.streams.at(all - 2); !last)
+      return std::move(last).status();
+    if (Status status = device.events.reserve(awaited + 1); !status)
+      return status;
+  }
+  if (scratchBytes == 0)
+    return Status::success();
+  for (int number = 0; number < count; ++number) {
+    Result<void *> memory = allocate(scratchBytes, home, "scratch memory");
+    if (!memory)
+      return std::move(memory).status();
+    scratch.emplace(std::pair(ofCaptures, number), *memory);
+    if (Status status =
+            context.check(context.call().memsetD8Async(
+                              reinterpret_cast<CUdeviceptr>(*memory), 0,
+                              static_cast<size_t>(scratchBytes), home),
+                          "cuMemsetD8Async");
+        !status)
+      return status;
+  }
+  return context.check(context.call().streamSynchronize(home),
+                       "cuStreamSynchronize");
+}
+
+} // namespace tandem::cuda

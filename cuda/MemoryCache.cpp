@@ -1,0 +1,230 @@
+//===- MemoryCache.cpp - the device's memory, kept for the next use -------===//
+//
+// Sizes are rounded so that different requests of about the same size share
+// blocks: below 1 MiB to eighths of a power of two, above to whole MiB. A block
+// serves requests down to 8/9 of its size.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/MemoryCache.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tandem::cuda {
+
+using namespace driver;
+
+namespace {
+
+constexpr int64_t smallest = 512, large = int64_t(1) << 20;
+
+} // namespace
+
+int64_t MemoryCache::rounded(int64_t bytes) {
+  int64_t step = large;
+  if (bytes < large)
+    step = std::max<int64_t>(
+        smallest,
+        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))) / 16);
+  return (bytes + step - 1) / step * step;
+}
+
+Status MemoryCache::open() {
+  if (!context.hasPools())
+    return Status::success();
+  CUmemPoolProps properties = {};
+  properties.allocType = 1;
+  properties.location.type = 1;
+  properties.location.id = context.device().index;
+  if (Status status = context.check(
+          context.call().memPoolCreate(&pool, &properties), "cuMemPoolCreate");
+      !status)
+    return status;
+  // The driver keeps what it has: to synchronize must not give memory away.
+  uint64_t everything = UINT64_MAX;
+  return context.check(
+      context.call().memPoolSetAttribute(
+          pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything),
+      "cuMemPoolSetAttribute");
+}
+
+MemoryCache::~MemoryCache() {
+  Context::Scope scope(context);
+  giveBackAll();
+  for (Block &block : retired)
+    giveBack(block);
+  if (pool)
+    context.call().memPoolDestroy(pool);
+}
+
+Result<void *> MemoryCache::allocate(int64_t bytes, CUstream stream) {
+  int64_t wanted = rounded(bytes);
+  std::lock_guard<std::mutex> lock(mutex);
+  void *data = nullptr;
+  if (auto it = kept.find(stream); it != kept.end())
+    data = takeFree(it->second, wanted, false, stream);
+  if (!data) {
+    Result<void *> made = fromDriver(wanted, stream);
+    if (!made)
+      return made;
+    data = *made;
+  }
+  return data;
+}
+
+/// Takes the smallest block that is large enough and whose other users are done
+/// or, if it may wait, that `stream` then waits for.
+void *MemoryCache::takeFree(Blocks &blocks, int64_t bytes, bool mayWait,
+                            CUstream stream) {
+  Block *best = nullptr;
+  for (Block &block : blocks)
+    if (block.bytes >= bytes && block.bytes - bytes <= bytes / 8 &&
+        (!best || block.bytes < best->bytes) && (mayWait || isDone(block)))
+      best = &block;
+  if (!best)
+    return nullptr;
+  for (CUevent user : best->users) {
+    CUresult result = context.call().streamWaitEvent(stream, user, 0);
+    if (!context.check(result, "cuStreamWaitEvent"))
+      return nullptr;
+  }
+  for (CUevent user : best->users)
+    events.give(user);
+  void *data = best->data;
+  used.emplace(reinterpret_cast<uintptr_t>(data), best->bytes);
+  usedBytes += best->bytes;
+  keptBytes -= best->bytes;
+  std::swap(*best, blocks.back());
+  blocks.pop_back();
+  return data;
+}
+
+bool MemoryCache::isDone(Block &block) {
+  Context::Relaxed relaxed(context);
+  while (!block.users.empty()) {
+    CUresult result = context.call().eventQuery(block.users.back());
+    if (result != CUDA_ERROR_NOT_READY &&
+        !context.check(result, "cuEventQuery"))
+      return false;
+    if (result)
+      return false;
+    events.give(block.users.back());
+    block.users.pop_back();
+  }
+  return true;
+}
+
+CUresult MemoryCache::ask(void *&data, int64_t bytes, CUstream stream) {
+  Context::Relaxed relaxed(context);
+  CUdeviceptr pointer = 0;
+  CUresult result =
+      pool ? context.call().memAllocFromPoolAsync(&pointer, bytes, pool, stream)
+           : context.call().memAlloc(&pointer, bytes);
+  data = reinterpret_cast<void *>(pointer);
+  return result;
+}
+
+Result<void *> MemoryCache::fromDriver(int64_t bytes, CUstream stream) {
+  const char *name = pool ? "cuMemAllocFromPoolAsync" : "cuMemAlloc";
+  void *data = nullptr;
+  CUresult result = ask(data, bytes, stream);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    if (auto it = kept.find(stream); it != kept.end())
+      if (void *waited = takeFree(it->second, bytes, true, stream))
+        return waited;
+    giveBackAll();
+    result = ask(data, bytes, stream);
+  }
+  if (Status status = context.check(result, name); !status)
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? outOfMemory(bytes, status)
+                                              : status;
+  used.emplace(reinterpret_cast<uintptr_t>(data), bytes);
+  usedBytes += bytes;
+  return data;
+}
+
+/// Gives what is kept back to the driver, when everything that the device has
+/// to do is done: then the driver can use it for any stream.
+void MemoryCache::giveBackAll() {
+  Context::Relaxed relaxed(context);
+  if (!context.check(context.call().ctxSynchronize(), "cuCtxSynchronize"))
+    return;
+  for (auto &[stream, blocks] : kept) {
+    for (Block &block : blocks)
+      giveBack(block);
+    blocks.clear();
+  }
+  if (pool)
+    context.call().memPoolTrimTo(pool, 0);
+}
+
+/// Needs no order: nothing that uses the block is queued.
+void MemoryCache::giveBack(Block &block) {
+  for (CUevent user : block.users)
+    events.give(user);
+  context.call().memFree(reinterpret_cast<CUdeviceptr>(block.data));
+  keptBytes -= block.bytes;
+}
+
+void MemoryCache::release(void *data, CUstream stream,
+                          std::span<const runtime::Stream> others) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto it = used.find(reinterpret_cast<uintptr_t>(data));
+  if (it == used.end())
+    return;
+  Block block{data, it->second, {}};
+  usedBytes -= it->second;
+  keptBytes += it->second;
+  used.erase(it);
+  bool isCaptured = context.isCapturing(stream);
+  for (runtime::Stream other : others) {
+    auto user = static_cast<CUstream>(other);
+    if (user == stream)
+      continue;
+    isCaptured |= context.isCapturing(user);
+    if (isCaptured)
+      break;
+    Result<CUevent> event = events.record(user);
+    // Without an event nobody knows when that stream is done.
+    if (!event) {
+      isCaptured = true;
+      break;
+    }
+    block.users.push_back(*event);
+  }
+  if (isCaptured)
+    retired.push_back(std::move(block));
+  else
+    kept[stream].push_back(std::move(block));
+}
+
+bool MemoryCache::owns(const void *pointer) const {
+  auto value = reinterpret_cast<uintptr_t>(pointer);
+  std::lock_guard<std::mutex> lock(mutex);
+  auto it = used.upper_bound(value);
+  if (it == used.begin())
+    return false;
+  --it;
+  return value - it->first < static_cast<uint64_t>(it->second);
+}
+
+MemoryCache::Usage MemoryCache::usage() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return {usedBytes, keptBytes};
+}
+
+Status MemoryCache::outOfMemory(int64_t bytes, const Status &cause) const {
+  size_t free = 0, total = 0;
+  std::string found;
+  if (!context.call().memGetInfo(&free, &total))
+    found = ", " + std::to_string(free) + " of " + std::to_string(total) +
+            " are free";
+  return Status::failed("out of memory on device '" +
+                        toString(context.device()) + "': expected " +
+                        std::to_string(bytes) + " bytes beside the " +
+                        std::to_string(usedBytes) + " in use, but" +
+                        (found.empty() ? " got none" : found.substr(1)) + " (" +
+                        cause.message() + ")");
+}
+
+} // namespace tandem::cuda

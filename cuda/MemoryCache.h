@@ -1,0 +1,79 @@
+//===- MemoryCache.h - the device's memory, kept for the next use ---------===//
+//
+// Allocations come from a stream-ordered pool of the driver (or, where it has
+// none, from cuMemAlloc) and are kept when they are given back: a step that was
+// made once asks the driver for nothing. What was given back for a stream can
+// be had again for that stream: what is queued there later runs later. Bytes
+// that other streams used as well wait for events on those.
+//
+// Order of choice, for a stream: a block of its own that nobody else uses; a
+// new one; and when the device has no more, a block of its own after waiting,
+// on the stream, for its other users; what all streams keep, given back to the
+// driver.
+//
+// Safe to use from several threads. Its functions need a Scope around them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_MEMORYCACHE_H
+#define TANDEM_CUDA_MEMORYCACHE_H
+
+#include "cuda/Events.h"
+
+#include <map>
+#include <span>
+
+namespace tandem::cuda {
+
+class MemoryCache {
+public:
+  MemoryCache(const Context &context, EventPool &events)
+      : context(context), events(events) {}
+  ~MemoryCache();
+
+  /// Makes the pool.
+  Status open();
+  /// `bytes` is more than 0.
+  Result<void *> allocate(int64_t bytes, driver::CUstream stream);
+  void release(void *data, driver::CUstream stream,
+               std::span<const runtime::Stream> others);
+  /// True if `pointer` lies in an allocation that was not given back.
+  bool owns(const void *pointer) const;
+
+  struct Usage {
+    int64_t used = 0, kept = 0; ///< bytes given out; bytes kept for later
+  };
+  Usage usage() const;
+
+private:
+  struct Block {
+    void *data = nullptr;
+    int64_t bytes = 0;
+    /// Events on other streams that used it.
+    std::vector<driver::CUevent> users;
+  };
+  using Blocks = std::vector<Block>;
+
+  static int64_t rounded(int64_t bytes);
+  void *takeFree(Blocks &blocks, int64_t bytes, bool mayWait,
+                 driver::CUstream stream);
+  bool isDone(Block &block);
+  Result<void *> fromDriver(int64_t bytes, driver::CUstream stream);
+  driver::CUresult ask(void *&data, int64_t bytes, driver::CUstream stream);
+  void giveBack(Block &block);
+  void giveBackAll();
+  Status outOfMemory(int64_t bytes, const Status &cause) const;
+
+  const Context &context;
+  EventPool &events;
+  driver::CUmemoryPool pool = nullptr;
+  mutable std::mutex mutex;
+  std::map<driver::CUstream, Blocks> kept;
+  std::map<uintptr_t, int64_t> used; ///< address, bytes
+  /// Given back while a graph that uses them was captured: it may be replayed.
+  Blocks retired;
+  int64_t usedBytes = 0, keptBytes = 0;
+};
+
+} // namespace tandem::cuda
+
+#endif

@@ -1,0 +1,177 @@
+//===- Plan.cpp - a program, queued on streams ----------------------------===//
+//
+// PlanGraph.cpp has the graph.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/Plan.h"
+
+#include "cuda/Profile.h"
+
+#include <algorithm>
+
+namespace tandem::cuda {
+
+using namespace driver;
+using artifact::Launch;
+
+namespace {
+
+/// Where scratch memory of a stream stands in `bufferOf`.
+int scratchOf(int stream) { return -1 - stream; }
+
+} // namespace
+
+Plan::Plan(const Context &context, const artifact::Manifest &manifest,
+           const artifact::Program &program, CommandList commands,
+           std::span<const LoadedKernel> kernels)
+    : context(context), manifest(manifest), program(program),
+      list(std::move(commands)) {
+  for (const Command &command : list.commands()) {
+    const Launch &launch = program.launches[command.launch];
+    Bound one;
+    one.first = bufferOf.size();
+    if (command.kind == Command::Kind::Kernel) {
+      one.kernel = &kernels[launch.kernel];
+      for (size_t d = 0; d < launch.grid.size() && d < 3; ++d)
+        one.grid[d] = static_cast<unsigned>(launch.grid[d]);
+      for (int64_t buffer : launch.buffers)
+        bufferOf.push_back(static_cast<int>(buffer));
+      if (command.usesScratch)
+        bufferOf.push_back(scratchOf(command.stream));
+    } else {
+      bufferOf.push_back(command.writes.front());
+      if (command.kind == Command::Kind::Copy)
+        bufferOf.push_back(command.reads.front());
+      one.bytes = bytesOf(program, program.buffers[command.writes.front()]);
+    }
+    one.count = bufferOf.size() - one.first;
+    bound.push_back(one);
+  }
+  values.resize(bufferOf.size());
+  for (void *&value : values)
+    parameters.push_back(&value);
+  done.resize(bound.size());
+}
+
+Plan::~Plan() { dropGraph(); }
+
+const std::string &Plan::symbolOf(const Command &command) const {
+  return manifest.kernels[program.launches[command.launch].kernel].symbol;
+}
+
+Status Plan::failed(Status status, size_t index) const {
+  const Command &command = list.commands()[index];
+  return std::move(status).in("launch " + std::to_string(command.launch) +
+                              " ('" + symbolOf(command) + "') of program '" +
+                              program.name + "'");
+}
+
+Status Plan::place(std::span<void *const> buffers,
+                   const std::function<Result<void *>(int)> &scratch) {
+  for (size_t v = 0; v < values.size(); ++v) {
+    if (bufferOf[v] >= 0) {
+      values[v] = buffers[bufferOf[v]];
+      const artifact::Buffer &buffer = program.buffers[bufferOf[v]];
+      if (!values[v] && bytesOf(program, buffer) > 0)
+        return Status::usage("program '" + program.name +
+                             "': expected an address of buffer " +
+                             std::to_string(bufferOf[v]) + " but got null");
+    } else {
+      Result<void *> memory = scratch(-1 - bufferOf[v]);
+      if (!memory)
+        return std::move(memory).status();
+      values[v] = *memory;
+    }
+  }
+  return Status::success();
+}
+
+Status Plan::queueOne(size_t command, CUstream stream) {
+  const Bound &one = bound[command];
+  const Functions &call = context.call();
+  if (one.kernel)
+    return context.check(
+        call.launchKernel(one.kernel->function, one.grid[0], one.grid[1],
+                          one.grid[2], one.kernel->block[0],
+                          one.kernel->block[1], one.kernel->block[2],
+                          one.kernel->sharedBytes, stream,
+                          parameters.data() + one.first, nullptr),
+        "cuLaunchKernel");
+  if (one.count == 2)
+    return context.check(call.memcpyDtoDAsync(at(one.first), at(one.first + 1),
+                                              static_cast<size_t>(one.bytes),
+                                              stream),
+                         "cuMemcpyDtoDAsync");
+  return context.check(call.memsetD8Async(at(one.first), 0,
+                                          static_cast<size_t>(one.bytes),
+                                          stream),
+                       "cuMemsetD8Async");
+}
+
+Status Plan::queueTimed(size_t index, CUstream stream, Profile &profile) {
+  const Command &command = list.commands()[index];
+  Result<CUevent> from = profile.begin(stream);
+  if (!from)
+    return std::move(from).status();
+  Status status = queueOne(index, stream);
+  std::string name = command.kind == Command::Kind::Copy   ? "copy"
+                     : command.kind == Command::Kind::Zero ? "zero"
+                                                           : symbolOf(command);
+  Status ended = profile.end(*from, stream, command.stream, std::move(name));
+  return status.ok() ? ended : status;
+}
+
+Status Plan::queue(std::span<const CUstream> streams, EventPool &events,
+                   Profile *profile) {
+  const std::vector<Command> &commands = list.commands();
+  const Functions &call = context.call();
+  auto waitFor = [&](int stream, CUevent event) {
+    return context.check(call.streamWaitEvent(streams[stream], event, 0),
+                         "cuStreamWaitEvent");
+  };
+  Status status;
+  CUevent entry = nullptr;
+  if (list.streams().size() > 1) {
+    Result<CUevent> recorded = events.record(streams[0]);
+    if (!recorded)
+      return std::move(recorded).status();
+    entry = *recorded;
+  }
+  size_t count = 0;
+  for (; status.ok() && count < commands.size(); ++count) {
+    const Command &command = commands[count];
+    CUstream stream = streams[command.stream];
+    if (command.waitsForEntry)
+      status = waitFor(command.stream, entry);
+    for (size_t w = 0; status.ok() && w < command.waits.size(); ++w)
+      status = waitFor(command.stream, done[command.waits[w]]);
+    if (status.ok())
+      status = profile ? queueTimed(count, stream, *profile)
+                       : queueOne(count, stream);
+    if (status.ok() && command.isAwaited) {
+      Result<CUevent> event = events.record(stream);
+      if (event)
+        done[count] = *event;
+      else
+        status = std::move(event).status();
+    }
+    if (!status)
+      status = failed(std::move(status), count);
+  }
+  if (status.ok()) {
+    for (size_t e = 0; status.ok() && e < list.exits().size(); ++e)
+      status = waitFor(0, done[list.exits()[e]]);
+  } else {
+    // Whatever was queued: the caller's stream is behind it.
+    for (int stream : list.streams())
+      (void)events.wait(streams[0], streams[stream]).ok();
+  }
+  for (CUevent &event : done)
+    if (event)
+      events.give(std::exchange(event, nullptr));
+  if (entry)
+    events.give(entry);
+  return status;
+}
+
+} // namespace tandem::cuda

@@ -1,0 +1,97 @@
+//===- Plan.h - a program, ready to be queued -----------------------------===//
+//
+// A command list with everything that the driver wants to know: functions,
+// grids, and the values of all parameters, which are addresses. A plan holds
+// for one set of actions and one way in which buffers share bytes; where the
+// buffers lie is filled in before each run (`place`).
+//
+// The same plan is queued on streams, with waits by events, or made into a
+// graph whose nodes are the commands; both have the order of the list.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_PLAN_H
+#define TANDEM_CUDA_PLAN_H
+
+#include "cuda/CommandList.h"
+#include "cuda/Events.h"
+
+#include <functional>
+
+namespace tandem::cuda {
+
+class Profile;
+
+/// A kernel that was loaded, and how it is launched.
+struct LoadedKernel {
+  driver::CUfunction function = nullptr;
+  unsigned block[3] = {1, 1, 1};
+  unsigned sharedBytes = 0;
+};
+
+class Plan {
+public:
+  Plan(const Context &context, const artifact::Manifest &manifest,
+       const artifact::Program &program, CommandList list,
+       std::span<const LoadedKernel> kernels);
+  Plan(const Plan &) = delete;
+  Plan &operator=(const Plan &) = delete;
+  ~Plan();
+
+  const CommandList &commands() const { return list; }
+
+  /// Says where the buffers lie, and for each stream its scratch memory.
+  /// Usage error for a buffer that is used but has no address.
+  Status place(std::span<void *const> buffers,
+               const std::function<Result<void *>(int stream)> &scratch);
+
+  /// Queues the commands; `streams[n]` is stream n. What was queued is joined
+  /// into stream 0 in any case. With a profile, each command is timed.
+  Status queue(std::span<const driver::CUstream> streams, EventPool &events,
+               Profile *profile);
+
+  /// Launches the commands as a graph on `stream`; makes or updates it first if
+  /// that is needed.
+  Status launchGraph(driver::CUstream stream);
+
+private:
+  struct Bound {
+    const LoadedKernel *kernel = nullptr; ///< null: a copy or zeros
+    unsigned grid[3] = {1, 1, 1};
+    /// In `values`: the kernel's parameters; or where to, and from where.
+    size_t first = 0, count = 0;
+    int64_t bytes = 0; ///< of a copy or zeros
+  };
+
+  Status queueOne(size_t command, driver::CUstream stream);
+  Status queueTimed(size_t command, driver::CUstream stream, Profile &profile);
+  const std::string &symbolOf(const Command &command) const;
+  Status failed(Status status, size_t command) const;
+  driver::CUDA_KERNEL_NODE_PARAMS kernelNode(const Bound &bound);
+  driver::CUDA_MEMCPY3D copyNode(const Bound &bound) const;
+  driver::CUDA_MEMSET_NODE_PARAMS zeroNode(const Bound &bound) const;
+  Status makeGraph();
+  Status updateGraph();
+  void dropGraph();
+  driver::CUdeviceptr at(size_t value) const {
+    return reinterpret_cast<driver::CUdeviceptr>(values[value]);
+  }
+
+  const Context &context;
+  const artifact::Manifest &manifest;
+  const artifact::Program &program;
+  CommandList list;
+  std::vector<Bound> bound;          ///< for each command
+  std::vector<void *> values;        ///< of all parameters
+  std::vector<void *> parameters;    ///< the address of each value
+  std::vector<int> bufferOf;         ///< for each value; negative: scratch
+  std::vector<driver::CUevent> done; ///< for each command that is awaited
+
+  driver::CUgraph graph = nullptr;
+  driver::CUgraphExec exec = nullptr;
+  std::vector<driver::CUgraphNode> nodes; ///< for each command
+  std::vector<void *> graphValues;        ///< those that the graph has
+};
+
+} // namespace tandem::cuda
+
+#endif

@@ -1,0 +1,150 @@
+//===- PlanGraph.cpp - a program as a graph -------------------------------===//
+//
+// The commands become nodes, one by one, with the edges of the list; what is
+// not ordered by it may run at once. The graph is instantiated once. Where
+// addresses have changed since, the nodes that have them get new parameters: a
+// launch that is still running keeps those that it was launched with.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/Plan.h"
+
+#include <algorithm>
+
+namespace tandem::cuda {
+
+using namespace driver;
+
+CUDA_KERNEL_NODE_PARAMS Plan::kernelNode(const Bound &one) {
+  CUDA_KERNEL_NODE_PARAMS node = {};
+  node.func = one.kernel->function;
+  node.gridDimX = one.grid[0];
+  node.gridDimY = one.grid[1];
+  node.gridDimZ = one.grid[2];
+  node.blockDimX = one.kernel->block[0];
+  node.blockDimY = one.kernel->block[1];
+  node.blockDimZ = one.kernel->block[2];
+  node.sharedMemBytes = one.kernel->sharedBytes;
+  node.kernelParams = parameters.data() + one.first;
+  return node;
+}
+
+CUDA_MEMCPY3D Plan::copyNode(const Bound &one) const {
+  CUDA_MEMCPY3D node = {};
+  node.srcMemoryType = node.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  node.dstDevice = at(one.first);
+  node.srcDevice = at(one.first + 1);
+  node.WidthInBytes = static_cast<size_t>(one.bytes);
+  node.Height = node.Depth = 1;
+  return node;
+}
+
+CUDA_MEMSET_NODE_PARAMS Plan::zeroNode(const Bound &one) const {
+  CUDA_MEMSET_NODE_PARAMS node = {};
+  node.dst = at(one.first);
+  // Words where they fit: they are faster.
+  node.elementSize = (at(one.first) | one.bytes) % 4 == 0 ? 4 : 1;
+  node.width = static_cast<size_t>(one.bytes) / node.elementSize;
+  node.height = 1;
+  return node;
+}
+
+Status Plan::makeGraph() {
+  const Functions &call = context.call();
+  Status status = context.check(call.graphCreate(&graph, 0), "cuGraphCreate");
+  const std::vector<Command> &commands = list.commands();
+  nodes.assign(commands.size(), nullptr);
+  std::vector<CUgraphNode> after;
+  for (size_t c = 0; status.ok() && c < commands.size(); ++c) {
+    after.clear();
+    for (int other : commands[c].after)
+      after.push_back(nodes[other]);
+    const Bound &one = bound[c];
+    if (one.kernel) {
+      CUDA_KERNEL_NODE_PARAMS node = kernelNode(one);
+      status =
+          context.check(call.graphAddKernelNode(&nodes[c], graph, after.data(),
+                                                after.size(), &node),
+                        "cuGraphAddKernelNode");
+    } else if (one.count == 2) {
+      CUDA_MEMCPY3D node = copyNode(one);
+      status = context.check(call.graphAddMemcpyNode(&nodes[c], graph,
+                                                     after.data(), after.size(),
+                                                     &node, context.handle()),
+                             "cuGraphAddMemcpyNode");
+    } else {
+      CUDA_MEMSET_NODE_PARAMS node = zeroNode(one);
+      status = context.check(call.graphAddMemsetNode(&nodes[c], graph,
+                                                     after.data(), after.size(),
+                                                     &node, context.handle()),
+                             "cuGraphAddMemsetNode");
+    }
+    if (!status)
+      status = failed(std::move(status), c);
+  }
+  if (status.ok())
+    status = context.check(call.graphInstantiate(&exec, graph, 0),
+                           "cuGraphInstantiate");
+  if (status.ok())
+    graphValues = values;
+  else
+    dropGraph();
+  return status;
+}
+
+Status Plan::updateGraph() {
+  const Functions &call = context.call();
+  for (size_t c = 0; c < bound.size(); ++c) {
+    const Bound &one = bound[c];
+    auto begin = values.begin() + static_cast<ptrdiff_t>(one.first);
+    auto old = graphValues.begin() + static_cast<ptrdiff_t>(one.first);
+    auto count = static_cast<ptrdiff_t>(one.count);
+    if (std::equal(begin, begin + count, old))
+      continue;
+    CUresult result = CUDA_SUCCESS;
+    const char *name = "cuGraphExecKernelNodeSetParams";
+    if (one.kernel) {
+      CUDA_KERNEL_NODE_PARAMS node = kernelNode(one);
+      result = call.graphExecKernelNodeSetParams(exec, nodes[c], &node);
+    } else if (one.count == 2) {
+      CUDA_MEMCPY3D node = copyNode(one);
+      name = "cuGraphExecMemcpyNodeSetParams";
+      result = call.graphExecMemcpyNodeSetParams(exec, nodes[c], &node,
+                                                 context.handle());
+    } else {
+      CUDA_MEMSET_NODE_PARAMS node = zeroNode(one);
+      name = "cuGraphExecMemsetNodeSetParams";
+      result = call.graphExecMemsetNodeSetParams(exec, nodes[c], &node,
+                                                 context.handle());
+    }
+    if (Status status = context.check(result, name); !status)
+      return status;
+    std::copy_n(begin, count, old);
+  }
+  return Status::success();
+}
+
+void Plan::dropGraph() {
+  if (exec)
+    context.call().graphExecDestroy(exec);
+  if (graph)
+    context.call().graphDestroy(graph);
+  exec = nullptr;
+  graph = nullptr;
+}
+
+Status Plan::launchGraph(CUstream stream) {
+  // What the driver cannot update is made anew.
+  if (exec && !updateGraph()) {
+    if (context.isLost())
+      return context.lostStatus();
+    dropGraph();
+  }
+  if (!exec)
+    if (Status status = makeGraph(); !status)
+      return status;
+  return context
+      .check(context.call().graphLaunch(exec, stream), "cuGraphLaunch")
+      .in("program '" + program.name + "'");
+}
+
+} // namespace tandem::cuda

@@ -1,0 +1,79 @@
+//===- Register.cpp - makes GPUs known to the runtime ---------------------===//
+//
+// A driver is opened at the first device of its kind. One that could not be
+// opened is tried again at the next: the cause may be gone by then.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/Register.h"
+
+#include "cuda/CudaDevice.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace tandem::cuda {
+
+using runtime::Backend;
+using runtime::Device;
+using runtime::DeviceKind;
+
+namespace {
+
+std::string emulatorPath() {
+  if (const char *set = std::getenv("TANDEM_CUDA_EMULATOR"); set && *set)
+    return set;
+  const std::string name = "libtandem-cuda-emulator.so";
+  std::error_code error;
+  std::filesystem::path self =
+      std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error)
+    for (const char *folder : {".", "../lib"})
+      if (std::filesystem::path path = self.parent_path() / folder / name;
+          std::filesystem::exists(path, error))
+        return path.lexically_normal().string();
+  return name;
+}
+
+/// The driver of one kind of devices, opened once.
+struct SharedDriver {
+  std::mutex mutex;
+  std::shared_ptr<const Driver> driver;
+
+  Result<std::shared_ptr<const Driver>> get(const std::string &library) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (driver)
+      return driver;
+    Result<Driver> opened = Driver::open(library);
+    if (!opened)
+      return std::move(opened).status();
+    driver = std::make_shared<const Driver>(*opened);
+    return driver;
+  }
+};
+
+Result<std::shared_ptr<Backend>>
+openOn(SharedDriver &shared, const std::string &library, Device device) {
+  Result<std::shared_ptr<const Driver>> driver = shared.get(library);
+  if (!driver)
+    return std::move(driver).status();
+  return CudaDevice::open(*driver, device);
+}
+
+Result<std::shared_ptr<Backend>> openCuda(int index) {
+  static SharedDriver shared;
+  return openOn(shared, "libcuda.so.1", {DeviceKind::Cuda, index});
+}
+
+Result<std::shared_ptr<Backend>> openEmulator(int index) {
+  static SharedDriver shared;
+  return openOn(shared, emulatorPath(), {DeviceKind::CudaEmu, index});
+}
+
+} // namespace
+
+void registerDevices() {
+  runtime::registerBackend(DeviceKind::Cuda, openCuda);
+  runtime::registerBackend(DeviceKind::CudaEmu, openEmulator);
+}
+
+} // namespace tandem::cuda
