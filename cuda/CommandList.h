@@ -13,7 +13,7 @@
 #ifndef TANDEM_CUDA_COMMANDLIST_H
 #define TANDEM_CUDA_COMMANDLIST_H
 
-#include "runtime/BoundProgram.h"
+#include "runtime/Action.h"
 #include "runtime/artifact/Manifest.h"
 
 #include <span>

@@ -12,7 +12,7 @@
 namespace tandem::cuda {
 
 using namespace driver;
-using Fence = void *;
+using runtime::Fence;
 using runtime::Stream;
 
 namespace {

@@ -45,10 +45,10 @@ public:
   bool owns(const void *pointer) const override;
 
   Status wait(runtime::Stream waiter, runtime::Stream producer) override;
-  Status waitFor(runtime::Stream waiter, void *fence);
-  Status record(void *&fence, runtime::Stream stream);
-  Status await(void *fence);
-  void releaseFence(void *fence);
+  Status waitFor(runtime::Stream waiter, runtime::Fence fence) override;
+  Status record(runtime::Fence &fence, runtime::Stream stream) override;
+  Status await(runtime::Fence fence) override;
+  void releaseFence(runtime::Fence fence) override;
   Status synchronize(runtime::Stream stream) override;
   bool isCapturing(runtime::Stream stream) const override;
   Result<runtime::Stream> side(int number) override;
@@ -56,10 +56,10 @@ public:
   Result<std::unique_ptr<runtime::DeviceCode>>
   load(const artifact::ArtifactReader &reader) override;
 
-  Status startProfile();
-  Result<std::string> stopProfile();
-  void beginPhase(const char *name);
-  void endPhase();
+  Status startProfile() override;
+  Result<std::string> stopProfile() override;
+  void beginPhase(const char *name) override;
+  void endPhase() override;
 
   MemoryCache::Usage memoryUsage() const { return memory->usage(); }
 

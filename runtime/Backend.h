@@ -125,6 +125,19 @@ public:
   /// Returns one of the device's own streams, the same for the same number.
   virtual Result<Stream> side(int number) = 0;
 
+  /// Notes what runs from now on, and when. Graphs are not used meanwhile.
+  virtual Status startProfile() {
+    return Status::unsupported("device '" + toString(device()) +
+                               "' has no profile");
+  }
+  /// Waits for the device; returns the trace: JSON for chrome://tracing and
+  /// Perfetto.
+  virtual Result<std::string> stopProfile() { return startProfile(); }
+  /// Begins and ends a phase of this thread's work ("forward", "step 3"), for
+  /// the trace and for other tools that look on.
+  virtual void beginPhase(const char *name) { (void)name; }
+  virtual void endPhase() {}
+
   /// Loads the code of the reader's chosen target.
   virtual Result<std::unique_ptr<DeviceCode>>
   load(const artifact::ArtifactReader &reader) = 0;
