@@ -99,8 +99,11 @@ static Status compareGradients(Model &model, std::span<const Argument> inputs,
     bool found = false;
     for (size_t i = 0; i < grads.size(); ++i)
       if (backward->results[i].name == name) {
+        auto host = grads[i].onHost();
+        if (!host)
+          return host.status();
         comparison.compare("gradient of '" + name + "'", norm.get<double>(),
-                           normOf(grads[i]));
+                           normOf(*host));
         found = true;
       }
     if (!found)
@@ -111,13 +114,16 @@ static Status compareGradients(Model &model, std::span<const Argument> inputs,
 
 Status workloads::check(const Workload &workload, const std::string &artifact,
                         const std::string &expectedFolder,
-                        std::optional<double> tolerance, int threads) {
+                        std::optional<double> tolerance,
+                        const runtime::Options &options) {
   std::string path = expectedFolder + "/" + workload.name + ".json";
   std::ifstream file(path);
   nlohmann::json expected = nlohmann::json::parse(file, nullptr, false);
   if (!file || expected.is_discarded())
     return Status::failed("cannot read '" + path + "'");
-  auto model = Model::load(artifact, {.threads = threads, .seed = kSeed});
+  runtime::Options seeded = options;
+  seeded.seed = kSeed;
+  auto model = Model::load(artifact, seeded);
   if (!model)
     return model.status();
 

@@ -2,7 +2,7 @@
 #ifndef TANDEM_TOOLS_BENCH_WORKLOADS_CHECK_H
 #define TANDEM_TOOLS_BENCH_WORKLOADS_CHECK_H
 
-#include "runtime/Tensor.h"
+#include "runtime/Model.h"
 #include "runtime/cli/Options.h"
 #include "tools/bench/workloads/Workloads.h"
 
@@ -20,7 +20,7 @@ Result<runtime::Tensor> makeBatch(const DataSpec &spec, int b, DType dtype);
 /// compared with numbers that were computed in f64).
 Status check(const Workload &workload, const std::string &artifact,
              const std::string &expectedFolder, std::optional<double> tolerance,
-             int threads);
+             const runtime::Options &options);
 
 /// The command `check NAME X.tdm --expected=DIR`.
 Status checkCommand(std::string_view tool, commands::Words words);

@@ -20,7 +20,7 @@ Status workloads::checkCommand(std::string_view tool, commands::Words words) {
       "check NAME X.tdm --expected=DIR",
       "Trains three steps and compares the losses, and the "
       "gradient norms of the first, with the expected ones.");
-  std::string name, path, expected;
+  std::string name, path, expected, device;
   std::optional<int64_t> threads;
   std::optional<double> tolerance;
   table.positional("NAME", name, "the workload");
@@ -29,6 +29,9 @@ Status workloads::checkCommand(std::string_view tool, commands::Words words) {
   table.number("tolerance", "X", tolerance,
                "largest relative difference (default: 1e-4 for f32 models,\n"
                "1e-6 for f64 ones, which are compared with the f64 numbers)");
+  table.text("device", "DEVICE", device,
+             "where it runs: cpu, cuda, cuda:1, "
+             "cuda-emu (default: the artifact's)");
   table.integer("threads", "N", threads, 1, 1024, "threads");
   if (Status s = table.parse(words); !s)
     return s;
@@ -39,6 +42,13 @@ Status workloads::checkCommand(std::string_view tool, commands::Words words) {
   auto workload = workloads::named(name);
   if (!workload)
     return workload.status();
-  return workloads::check(**workload, path, expected, tolerance,
-                          static_cast<int>(threads.value_or(0)));
+  runtime::Options options;
+  options.threads = static_cast<int>(threads.value_or(0));
+  if (!device.empty()) {
+    auto known = runtime::parseDevice(device);
+    if (!known)
+      return known.status();
+    options.device = *known;
+  }
+  return workloads::check(**workload, path, expected, tolerance, options);
 }
