@@ -155,7 +155,7 @@ inline runtime::Tensor filled(Sizes shape, double first = 0, double step = 1) {
   runtime::Tensor made = *runtime::Tensor::zeros(artifact::DType::F32, shape);
   for (int64_t i = 0; i < made.elements(); ++i)
     made.mutableData<float>()[i] = static_cast<float>(first + step * double(i));
-  return made;
+  return tensorDevice().isHost() ? made : *made.copyTo(tensorDevice());
 }
 
 } // namespace tandem::test

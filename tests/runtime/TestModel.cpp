@@ -245,15 +245,30 @@ ArtifactReader readerFor(const Manifest &manifest) {
   return *reader;
 }
 
+runtime::Device &testDevice() {
+  static runtime::Device device;
+  return device;
+}
+
+runtime::Device &tensorDevice() {
+  static runtime::Device device;
+  return device;
+}
+
 Model modelFor(const Manifest &manifest, const runtime::Options &options) {
-  Result<Model> model = Model::load(readerFor(manifest), options);
+  bool isHost = testDevice().isHost();
+  runtime::Options given = options;
+  given.device = testDevice();
+  Result<Model> model =
+      Model::load(readerFor(isHost ? manifest : forDevice(manifest)), given);
   EXPECT_TRUE(model) << model.status().message();
   return *model;
 }
 
 Tensor tensorOf(const std::vector<float> &values,
                 const std::vector<int64_t> &shape) {
-  return *Tensor::copyOf(values.data(), DType::F32, shape);
+  return *Tensor::copyOf(values.data(), DType::F32, shape)
+              ->copyTo(tensorDevice());
 }
 
 std::vector<float> valuesOf(const Tensor &tensor) {

@@ -35,8 +35,14 @@ artifact::Manifest forDevice(artifact::Manifest manifest);
 /// constants section, the number 1 at offset 0 and 1, 2, 3, 4 at 64.
 artifact::ArtifactWriter writerFor(const artifact::Manifest &manifest);
 artifact::ArtifactReader readerFor(const artifact::Manifest &manifest);
+/// Loads the manifest on `testDevice()`.
 runtime::Model modelFor(const artifact::Manifest &manifest,
                         const runtime::Options &options = {2, 0});
+
+/// Where models live: the host, unless a test program says otherwise.
+runtime::Device &testDevice();
+/// Where the tensors of `tensorOf` and `filled` are: the host, unless ...
+runtime::Device &tensorDevice();
 
 runtime::Tensor tensorOf(const std::vector<float> &values,
                          const std::vector<int64_t> &shape);
