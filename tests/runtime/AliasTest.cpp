@@ -51,9 +51,9 @@ TEST(Alias, A01_OutputIsAViewOfThisCallsInput) {
   EXPECT_EQ(t.storage(), x.storage());
   EXPECT_EQ(flat.storage(), x.storage());
   EXPECT_EQ(valuesOf(t), Values({0, 3, 1, 4, 2, 5}));
-  x.mutableData<float>()[3] = 30;
+  setAt(x, 3, 30);
   EXPECT_EQ(t.at(1), 30);
-  flat.mutableData<float>()[0] = 9;
+  setAt(flat, 0, 9);
   EXPECT_EQ(x.at(0), 9);
   EXPECT_STREQ(t.partOf(), "split");
   // Over the strides of another call.
@@ -68,12 +68,13 @@ TEST(Alias, A01_StridesThatDoNotAllowTheView) {
   Model model = views(true).load();
   Tensor columns = filled({3, 2}), flat;
   Tensor x = *columns.view(Sizes{2, 3}, Sizes{1, 2});
+  uint64_t version = x.version();
   expectMessage(run(model, x, {{"flat", &flat}}),
                 "output 'flat' (index 3), a view of input 'x' (index 0): "
                 "'reshape': expected strides that let shape [2, 3] be seen as "
                 "[6] without a copy, but got strides [1, 2]");
   EXPECT_FALSE(flat.defined());
-  EXPECT_EQ(x.version(), 6u) << "found before anything ran";
+  EXPECT_EQ(x.version(), version) << "found before anything ran";
   EXPECT_TRUE(run(model, x, {}).ok()) << "nobody asks for it";
 }
 

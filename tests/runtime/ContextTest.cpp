@@ -125,12 +125,12 @@ TEST_F(Contexts, C06_WritesThroughViewsAndBases) {
 }
 
 TEST_F(Contexts, C05_OutputsInPlacesOfTheCaller) {
-  // Dense and aligned: the saved value lies there. With gaps, or not asked for:
-  // it is private, and writes do not matter.
+  // Dense, aligned and where the model is: the saved value lies there. With
+  // gaps, or not asked for: it is private, and writes do not matter.
   o = filled({4});
   Context direct = forward(model);
   ASSERT_TRUE(o.fill(0).ok());
-  EXPECT_FALSE(backward(direct).ok());
+  EXPECT_EQ(backward(direct).ok(), o.device() != testDevice());
   Tensor gaps = filled({8});
   o = *gaps.view(Sizes{4}, Sizes{2});
   Context copied = forward(model);
@@ -165,7 +165,8 @@ TEST_F(Contexts, C05_AGradientOverASavedOutput) {
 TEST_F(Contexts, C09_DLPackAndUnchecked) {
   Context context = forward(model);
   DLManagedTensor *exported = *o.toDLPack();
-  static_cast<float *>(exported->dl_tensor.data)[0] = 5;
+  if (o.device().isHost()) // behind the runtime's back
+    static_cast<float *>(exported->dl_tensor.data)[0] = 5;
   ASSERT_TRUE(backward(context, retain).ok()) << "not reported yet";
   o.markWritten();
   EXPECT_FALSE(backward(context).ok());
@@ -242,7 +243,7 @@ TEST_F(Contexts, C14_CotangentsAndGradientsAreTheCallers) {
   Tensor gradient = g;
   g = Tensor();
   Values before = valuesOf(gradient);
-  static_cast<float *>(x.mutableData())[0] += 1;
+  setAt(x, 0, 1);
   Context next = forward(model);
   ASSERT_TRUE(backward(next).ok());
   EXPECT_NE(valuesOf(g), before);
@@ -368,7 +369,8 @@ TEST_F(Contexts, C12_PackedValuesMayBeCopies) {
     return view;
   };
   Context context = forward(model, hooksOf(log));
-  EXPECT_EQ(x.storage().use_count(), 2) << "only the hook's handle";
+  // The hook's handle is of what the forward read.
+  EXPECT_EQ(x.storage().use_count(), x.device() == testDevice() ? 2 : 1);
   ASSERT_TRUE(backward(context).ok());
   EXPECT_EQ(valuesOf(g), plain);
   EXPECT_EQ(x.storage().use_count(), 1);

@@ -99,7 +99,7 @@ TEST(Handles, M11_M12_SetShowsTheOtherStorage) {
   EXPECT_EQ(valuesOf(x), Values({3, 4, 5, 6}));
   EXPECT_EQ(valuesOf(before), Values({2, 2, 2, 2})) << "the old storage";
   EXPECT_EQ(valuesOf(y), Values({1, 2, 3, 4, 5, 6, 7, 8}));
-  x.mutableData<float>()[0] = 30;
+  setAt(x, 0, 30);
   EXPECT_EQ(y.at(2), 30);
   // Called again, x and y overlap.
   expectMessage(evaluate(model, {{"x", &x}, {"y", &y}}), "shares memory with");

@@ -1,22 +1,19 @@
-//===- OnDevice.cpp - runs a test program's models on a device ------------===//
+//===- OnDevice.cpp - puts a test program's models on a device ------------===//
 //
-// Linked into a test program, it puts all models, and their tensors unless
-// TANDEM_TEST_TENSORS is "host", on the fake device.
+// Linked into a test program, it puts all models on the fake device, and their
+// tensors too unless TANDEM_TEST_HOST_TENSORS is defined.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/TestModel.h"
 
-#include <cstdlib>
-#include <string>
-
 namespace tandem::test {
 
 static const bool isSet = [] {
   testDevice() = FakeDevice::at(0).device();
-  const char *tensors = std::getenv("TANDEM_TEST_TENSORS");
-  if (!tensors || std::string(tensors) != "host")
-    tensorDevice() = testDevice();
+#ifndef TANDEM_TEST_HOST_TENSORS
+  tensorDevice() = testDevice();
+#endif
   return true;
 }();
 

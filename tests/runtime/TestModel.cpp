@@ -278,6 +278,11 @@ std::vector<float> valuesOf(const Tensor &tensor) {
   return values;
 }
 
+void setAt(const Tensor &tensor, int64_t index, float value) {
+  std::vector<int64_t> none;
+  EXPECT_TRUE(tensor.view(none, none, index)->fill(value).ok());
+}
+
 Tensor sampleX() {
   std::vector<float> x;
   for (int i = 0; i < 24; ++i)

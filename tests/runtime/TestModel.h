@@ -47,6 +47,8 @@ runtime::Device &tensorDevice();
 runtime::Tensor tensorOf(const std::vector<float> &values,
                          const std::vector<int64_t> &shape);
 std::vector<float> valuesOf(const runtime::Tensor &tensor);
+/// Writes element number `index` of a dense tensor, wherever it is.
+void setAt(const runtime::Tensor &tensor, int64_t index, float value);
 
 /// The regression's data: x and y = 1*x0 - 2*x1 + 3*x2 + 0.5.
 runtime::Tensor sampleX();
