@@ -1,0 +1,123 @@
+//===- Execution.cpp - one operation while it runs ------------------------===//
+#include "cuda/emulator/Execution.h"
+
+#include "cuda/emulator/Machine.h"
+
+using namespace tandem::emulator;
+
+void Ranges::add(uintptr_t begin, uintptr_t end) {
+  if (begin >= end)
+    return;
+  for (size_t i : recent)
+    if (i < ranges.size() && begin <= ranges[i].second &&
+        end >= ranges[i].first) {
+      ranges[i].first = std::min(ranges[i].first, begin);
+      ranges[i].second = std::max(ranges[i].second, end);
+      return;
+    }
+  if (ranges.size() >= limit) {
+    compact();
+    limit = std::max(limit, 2 * ranges.size());
+  }
+  recent[next++ % recent.size()] = ranges.size();
+  ranges.emplace_back(begin, end);
+}
+
+void Ranges::compact() {
+  std::sort(ranges.begin(), ranges.end());
+  size_t kept = 0;
+  for (const Range &range : ranges) {
+    if (kept && range.first <= ranges[kept - 1].second)
+      ranges[kept - 1].second = std::max(ranges[kept - 1].second, range.second);
+    else
+      ranges[kept++] = range;
+  }
+  ranges.resize(kept);
+  recent.fill(0);
+}
+
+const std::vector<Ranges::Range> &Ranges::sorted() {
+  compact();
+  return ranges;
+}
+
+bool Execution::use(uintptr_t begin, size_t bytes, bool isWrite) {
+  if (!bytes)
+    return true;
+  const Allocation *in = machine.memory.find(begin);
+  if (machine.isClosing && in && in->place == Place::Registered)
+    return false;
+  if (!in || !in->contains(begin, bytes)) {
+    std::string text = std::string(isWrite ? "writes " : "reads ") +
+                       std::to_string(bytes) + " bytes of " +
+                       machine.memory.describe(begin);
+    if (in)
+      text += ", past its end (" + std::to_string(in->bytes) + " bytes)";
+    if (const Allocation *dead = machine.memory.findDead(begin);
+        !in && dead && dead->freedBy)
+      text += ", freed by " + dead->freedBy->text();
+    error(text);
+    return false;
+  }
+  (isWrite ? writes : reads).add(begin, begin + bytes);
+  return true;
+}
+
+void Execution::claim(uintptr_t begin, size_t bytes) {
+  writes.add(begin, begin + bytes);
+}
+
+MemoryRange Execution::allocation(const void *p) {
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  const Allocation *in = machine.memory.find(at);
+  const Device *device = operation.device;
+  auto isPeer = [&] {
+    const auto &peers = device->peers;
+    return std::find(peers.begin(), peers.end(), in->device) != peers.end();
+  };
+  if (!in) {
+    std::string text = "uses " + machine.memory.describe(at);
+    if (const Allocation *dead = machine.memory.findDead(at);
+        dead && dead->freedBy)
+      text += ", freed by " + dead->freedBy->text();
+    error(text);
+    return {};
+  }
+  if (in->place == Place::Device && in->device != device && !isPeer()) {
+    error("uses " + machine.memory.describe(at) +
+          " of another device without access to it");
+    return {};
+  }
+  return {reinterpret_cast<const void *>(in->begin),
+          reinterpret_cast<const void *>(in->end())};
+}
+
+void Execution::access(const void *p, size_t bytes, bool isWrite,
+                       bool isAtomic) {
+  const auto begin = reinterpret_cast<uintptr_t>(p);
+  (isWrite || isAtomic ? writes : reads).add(begin, begin + bytes);
+}
+
+void Execution::error(const std::string &text) {
+  machine.report.error(operation.origin->text() + " " + text);
+}
+
+void Execution::fail(driver::CUresult result) {
+  if (!operation.device->error)
+    operation.device->error = result;
+}
+
+void Execution::finish() {
+  const Shadow::Actor actor{operation.clock, operation.lane, operation.tick,
+                            operation.origin};
+  auto race = [&](bool isWrite) {
+    return [this, isWrite](const Origin &earlier, uintptr_t at, bool wrote) {
+      machine.report.race(*operation.origin, isWrite, earlier, wrote,
+                          machine.memory.describe(at));
+    };
+  };
+  for (auto [begin, end] : reads.sorted())
+    machine.shadow.read(begin, end, actor, race(false));
+  for (auto [begin, end] : writes.sorted())
+    machine.shadow.write(begin, end, actor, race(true));
+}

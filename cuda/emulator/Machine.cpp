@@ -1,0 +1,82 @@
+//===- Machine.cpp - the emulated computer --------------------------------===//
+#include "cuda/emulator/Machine.h"
+
+#include "cuda/emulator/Graphs.h"
+#include "cuda/emulator/Modules.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace tandem::emulator;
+
+namespace {
+/// Reads a number from the environment; `otherwise` where there is none.
+uint64_t number(const char *variable, uint64_t otherwise) {
+  const char *text = std::getenv(variable);
+  if (!text)
+    return otherwise;
+  const std::string_view view(text);
+  uint64_t value = 0;
+  auto [end, error] =
+      std::from_chars(view.data(), view.data() + view.size(), value);
+  if (error == std::errc() && end == view.data() + view.size())
+    return value;
+  std::fprintf(stderr, "cuda emulator: expected a number in %s but got '%s'\n",
+               variable, text);
+  return otherwise;
+}
+} // namespace
+
+Machine::Machine() : scheduler([this](Operation &o) { run(o); }) {
+  newLane(); // the host's
+  readEnvironment();
+}
+
+void Machine::readEnvironment() {
+  traits = DeviceTraits();
+  traits.count = static_cast<int>(
+      std::min<uint64_t>(number("TANDEM_EMULATOR_DEVICES", 1), 16));
+  traits.memory = number("TANDEM_EMULATOR_MEMORY", traits.memory);
+  scheduler.setPolicy("eager");
+  failures.clear();
+  const char *policy = std::getenv("TANDEM_EMULATOR_POLICY");
+  if (policy && !scheduler.setPolicy(policy))
+    std::fprintf(stderr,
+                 "cuda emulator: expected 'eager', 'lazy', 'others-first' or "
+                 "'random:SEED' in TANDEM_EMULATOR_POLICY but got '%s'\n",
+                 policy);
+  const char *failure = std::getenv("TANDEM_EMULATOR_FAIL");
+  if (failure && !failures.add(failure))
+    std::fprintf(stderr,
+                 "cuda emulator: expected a list of 'alloc:N', 'refuse:N', "
+                 "'launch:N', 'lost:N', 'module:N', 'driver:V' or 'init:CODE' "
+                 "in TANDEM_EMULATOR_FAIL but got '%s'\n",
+                 failure);
+}
+
+/// What nobody has asked for is said at the end.
+Machine::~Machine() {
+  isClosing = true;
+  scheduler.drain();
+  for (size_t i = 0; const char *text = report.errorText(i); ++i)
+    std::fprintf(stderr, "cuda emulator: %s\n", text);
+  if (report.errorCount())
+    std::fprintf(stderr, "cuda emulator: errors: %llu\n",
+                 static_cast<unsigned long long>(report.errorCount()));
+}
+
+ThreadState &Machine::thread() {
+  thread_local ThreadState state;
+  return state;
+}
+
+Device *Machine::current() {
+  const auto &contexts = thread().contexts;
+  return contexts.empty() ? nullptr : contexts.back();
+}
+
+Machine &tandem::emulator::machine() {
+  static Machine instance;
+  return instance;
+}

@@ -1,0 +1,149 @@
+//===- Machine.h - the emulated computer ----------------------------------===//
+//
+// All state of the emulator: devices, their streams and memory, events, what is
+// queued, what was found. The driver's functions (Entry*.cpp) hold its lock.
+//
+// The host is one lane for all threads: a thread that learns from another one
+// that work has finished is taken to know it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_EMULATOR_MACHINE_H
+#define TANDEM_CUDA_EMULATOR_MACHINE_H
+
+#include "cuda/emulator/Failures.h"
+#include "cuda/emulator/Handles.h"
+#include "cuda/emulator/Memory.h"
+#include "cuda/emulator/Report.h"
+#include "cuda/emulator/Scheduler.h"
+#include "cuda/emulator/Shadow.h"
+#include "cuda/emulator/Streams.h"
+
+#include <mutex>
+#include <span>
+#include <unordered_set>
+
+namespace tandem::emulator {
+
+struct Module;
+struct Function;
+struct Graph;
+struct GraphExec;
+struct Node;
+
+/// What a CUcontext points to: a device's primary context is the device.
+struct Device {
+  int ordinal = 0;
+  unsigned retained = 0; ///< how often the primary context is
+  driver::CUresult error = driver::CUDA_SUCCESS; ///< what broke the context
+  size_t used = 0;                               ///< bytes of its memory
+  Stream *legacy = nullptr;                      ///< the default stream
+  Pool defaultPool;
+  std::vector<const Device *> peers; ///< whose memory its kernels may use
+  /// The last operations of streams that were destroyed, if not known to be
+  /// done, and whether the stream was a blocking one.
+  std::vector<std::pair<OperationPtr, bool>> orphans;
+};
+
+/// What a device of this machine is like.
+struct DeviceTraits {
+  int count = 1;
+  int major = 9, minor = 0;
+  size_t memory = size_t(16) << 30;
+  int version = 13000; ///< of the driver
+};
+
+/// What the driver knows about a thread.
+struct ThreadState {
+  std::vector<Device *> contexts; ///< the last one is current
+  driver::CUstreamCaptureMode captureMode =
+      driver::CU_STREAM_CAPTURE_MODE_GLOBAL;
+  bool inHostFunction = false;
+};
+
+class Machine {
+public:
+  Machine();
+  ~Machine();
+
+  static ThreadState &thread();
+  /// Returns the current context's device, or null.
+  static Device *current();
+
+  // Streams.cpp
+  Stream &createStream(Device &device, unsigned flags, bool isLegacy);
+  /// Returns the stream of a handle (the current device's default one of null),
+  /// or null if there is none.
+  Stream *stream(driver::CUstream handle);
+  /// Queues a command on a stream, or adds it to what the stream captures.
+  driver::CUresult push(Stream &stream, Command command,
+                        std::span<const OperationPtr> also = {});
+  /// Queues a command that is no part of a capture.
+  OperationPtr submit(Stream &stream, Command command,
+                      std::span<const OperationPtr> also = {});
+  /// Queues an operation of a lane of its own: it waits for `waitsFor` alone.
+  OperationPtr submitOn(Stream &stream, Lane lane, Command command,
+                        std::vector<OperationPtr> waitsFor);
+  Lane newLane();
+  /// The host waits; returns the device's state then.
+  driver::CUresult await(const OperationPtr &operation, Device &device);
+  /// The host waits for all streams of a device.
+  driver::CUresult awaitDevice(Device &device);
+  /// The host knows that the operation is done.
+  void observe(const Operation &operation);
+
+  // Memory (Allocations.cpp)
+  driver::CUresult allocate(Device &device, size_t bytes, Place place,
+                            Pool *pool, Allocation *&result);
+  void release(Allocation &allocation);
+  /// Says that the host uses memory now; `writes` is the word for a write.
+  void hostAccess(uintptr_t begin, size_t bytes, bool isWrite,
+                  const char *writes = "writes");
+
+  // Capture.cpp
+  driver::CUresult captureUnsafe();
+  driver::CUresult captureImplicit(const Stream &legacy);
+
+  /// Sets policy, failures and devices as the environment says.
+  void readEnvironment();
+
+  /// Runs an operation: the scheduler's.
+  void run(Operation &operation);
+
+  std::recursive_mutex lock;
+  bool started = false;
+  bool isClosing = false; ///< the process ends: its functions and memory may
+                          ///< be gone
+  DeviceTraits traits;
+  std::vector<std::unique_ptr<Device>> devices;
+
+  Report report;
+  Failures failures;
+  Memory memory;
+  Shadow shadow;
+  Scheduler scheduler;
+
+  std::vector<std::unique_ptr<Stream>> streams; ///< live, by creation
+  Handles<Event> events;
+  std::unordered_set<const void *> nodes; ///< of all graphs
+  Handles<Pool> pools;
+  Handles<Module> modules;
+  Handles<Function> functions;
+  Handles<Graph> graphs;
+  Handles<GraphExec> execs;
+  std::vector<std::shared_ptr<Capture>> captures; ///< those that go on
+
+  Clock hostClock;
+  uint64_t hostTime = 0, endTime = 0;
+  unsigned streamCount = 0, eventCount = 0;
+
+private:
+  uint64_t orders = 0;
+  std::vector<Tick> lanes;
+};
+
+/// Returns the one machine of this process.
+Machine &machine();
+
+} // namespace tandem::emulator
+
+#endif
