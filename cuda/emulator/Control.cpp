@@ -25,14 +25,10 @@ Stream *streamOf(Locked &m, void *handle) {
 
 void tandemEmulatorReset() {
   Locked m;
-  m->scheduler.drain();
+  m->restart();
   m->readEnvironment();
   m->report.clear();
   m->report.setLogging(false);
-  for (const auto &device : m->devices)
-    device->error = CUDA_SUCCESS;
-  for (const auto &stream : m->streams)
-    stream->delay = 0;
 }
 
 int tandemEmulatorSetPolicy(const char *policy) {
@@ -110,6 +106,11 @@ uint64_t tandemEmulatorErrorCount() {
 const char *tandemEmulatorError(size_t index) {
   Locked m;
   return m->report.errorText(index);
+}
+
+void tandemEmulatorClearErrors() {
+  Locked m;
+  m->report.clearErrors();
 }
 
 const char *tandemEmulatorFirstError() {

@@ -3,7 +3,8 @@
 // The driver emulator (libtandem-cuda-emulator.so) stands in for libcuda.so.1.
 // Beside the driver's functions it exports these, for the tests of what uses
 // it. They may be called at any time from any thread, before cuInit as well;
-// texts are valid until the next tandemEmulatorReset or ClearLog.
+// texts are valid until the next tandemEmulatorReset, ClearErrors or
+// ClearLog.
 //
 // Nothing runs before something needs it, except under the policy "eager".
 // Whatever the policy, operations that touch the same memory, one of them
@@ -49,15 +50,16 @@ typedef struct TandemEmulatorCounts {
 } TandemEmulatorCounts;
 
 /// Puts everything back to how the process found it, the environment's settings
-/// included: errors, log, counts, failures to come, lost devices, delays.
-/// Streams, events, memory, modules and graphs stay; what was queued on a
-/// device that is lost is dropped.
+/// included: errors, log, counts, failures to come, lost devices, delays. What
+/// is queued runs first, and counts as waited for. Streams, events, memory,
+/// modules and graphs stay; where there are none, numbers and virtual time
+/// begin anew.
 TANDEM_EMULATOR_API void tandemEmulatorReset(void);
 
 /// Sets when queued work runs. "eager": at once. "lazy": only what is awaited
 /// and what it waits for. "others-first": before that, all that can run on
-/// other streams. "random:SEED": any order that the waits allow. Returns 0, or 1
-/// for another text.
+/// other streams. "random:SEED": any order that the waits allow. Returns 0, or
+/// 1 for another text.
 TANDEM_EMULATOR_API int tandemEmulatorSetPolicy(const char *policy);
 
 /// Asks for a failure, counted from now on (n from 1): "alloc:N", the n-th
@@ -92,6 +94,8 @@ TANDEM_EMULATOR_API void tandemEmulatorDrain(void);
 TANDEM_EMULATOR_API uint64_t tandemEmulatorErrorCount(void);
 /// Returns error number `index` (from 0), or null; does not drain.
 TANDEM_EMULATOR_API const char *tandemEmulatorError(size_t index);
+/// Forgets the errors.
+TANDEM_EMULATOR_API void tandemEmulatorClearErrors(void);
 /// Drains, and returns the first error since the last reset, or null. A layer
 /// above calls it after it has waited for the device.
 TANDEM_EMULATOR_API const char *tandemEmulatorFirstError(void);
@@ -101,9 +105,9 @@ TANDEM_EMULATOR_API void tandemEmulatorHostAccess(const void *data,
                                                   size_t bytes, int isWrite);
 
 /// The log of calls, off at first. Lines such as "s1: kernel 'add'", "s2: wait
-/// e3 of s1", "host: synchronize s1", "default: copy to host, 64 bytes"; streams
-/// and events are named in the order of their creation, of a second device
-/// "default@1" and "s4@1".
+/// e3 of s1", "host: synchronize s1", "default: copy to host, 64 bytes";
+/// streams and events are named in the order of their creation, of a second
+/// device "default@1" and "s4@1".
 TANDEM_EMULATOR_API void tandemEmulatorSetLogging(int on);
 TANDEM_EMULATOR_API size_t tandemEmulatorLogSize(void);
 TANDEM_EMULATOR_API const char *tandemEmulatorLogLine(size_t index);

@@ -141,13 +141,12 @@ CUresult tandem::emulator::shapeOf(const CUDA_MEMCPY3D &copy, CopyShape &shape,
   shape.depth = copy.Depth;
   shape.toPitch = copy.dstPitch;
   shape.fromPitch = copy.srcPitch;
-  const bool ok =
-      side(copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstXInBytes,
-           copy.dstY, copy.dstZ, shape.toPitch, copy.dstHeight, shape.toSlice,
-           shape.to, to) &&
-      side(copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcXInBytes,
-           copy.srcY, copy.srcZ, shape.fromPitch, copy.srcHeight,
-           shape.fromSlice, shape.from, from);
+  const bool ok = side(copy.dstMemoryType, copy.dstHost, copy.dstDevice,
+                       copy.dstXInBytes, copy.dstY, copy.dstZ, shape.toPitch,
+                       copy.dstHeight, shape.toSlice, shape.to, to) &&
+                  side(copy.srcMemoryType, copy.srcHost, copy.srcDevice,
+                       copy.srcXInBytes, copy.srcY, copy.srcZ, shape.fromPitch,
+                       copy.srcHeight, shape.fromSlice, shape.from, from);
   return ok ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -52,8 +52,8 @@ CUresult cuDriverGetVersion(int *version) {
   std::lock_guard<std::recursive_mutex> guard(m.lock);
   if (!version)
     return CUDA_ERROR_INVALID_VALUE;
-  *version = m.failures.driverVersion ? m.failures.driverVersion
-                                      : m.traits.version;
+  *version =
+      m.failures.driverVersion ? m.failures.driverVersion : m.traits.version;
   return CUDA_SUCCESS;
 }
 

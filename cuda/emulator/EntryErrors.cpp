@@ -9,7 +9,8 @@ struct ErrorName {
   const char *name, *text;
 };
 
-#define ERROR(name, text) {CUDA_##name, "CUDA_" #name, text}
+#define ERROR(name, text)                                                      \
+  { CUDA_##name, "CUDA_" #name, text }
 // Texts are the driver's.
 constexpr ErrorName errors[] = {
     ERROR(SUCCESS, "no error"),
@@ -42,10 +43,8 @@ constexpr ErrorName errors[] = {
     ERROR(ERROR_LAUNCH_OUT_OF_RESOURCES,
           "too many resources requested for launch"),
     ERROR(ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
-    ERROR(ERROR_PEER_ACCESS_ALREADY_ENABLED,
-          "peer access is already enabled"),
-    ERROR(ERROR_PEER_ACCESS_NOT_ENABLED,
-          "peer access has not been enabled"),
+    ERROR(ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
+    ERROR(ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
     ERROR(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
     ERROR(ERROR_HOST_MEMORY_ALREADY_REGISTERED,
           "part or all of the requested memory range is already mapped"),
@@ -66,8 +65,7 @@ constexpr ErrorName errors[] = {
           "operation would result in a merge of separate capture sequences"),
     ERROR(ERROR_STREAM_CAPTURE_UNMATCHED,
           "capture was not ended in the same stream as it began"),
-    ERROR(ERROR_STREAM_CAPTURE_UNJOINED,
-          "capturing stream has unjoined work"),
+    ERROR(ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
     ERROR(ERROR_STREAM_CAPTURE_ISOLATION,
           "dependency created on uncaptured work in another stream"),
     ERROR(ERROR_STREAM_CAPTURE_IMPLICIT,

@@ -144,8 +144,8 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
   return withDriver([&](Machine &m) {
     if (!graph || flags)
       return CUDA_ERROR_INVALID_VALUE;
-    *graph = reinterpret_cast<CUgraph>(
-        &m.graphs.add(std::make_unique<Graph>(m)));
+    *graph =
+        reinterpret_cast<CUgraph>(&m.graphs.add(std::make_unique<Graph>(m)));
     return CUDA_SUCCESS;
   });
 }
@@ -205,7 +205,8 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph handle,
     if (!inner)
       return CUDA_ERROR_INVALID_VALUE;
     std::unique_ptr<Graph> copy = inner->clone();
-    if (CUresult result = cuGraphAddEmptyNode(node, handle, dependencies, count))
+    if (CUresult result =
+            cuGraphAddEmptyNode(node, handle, dependencies, count))
       return result;
     Node &made = *reinterpret_cast<Node *>(*node);
     made.type = CU_GRAPH_NODE_TYPE_GRAPH;
@@ -241,9 +242,9 @@ CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
       return CUDA_ERROR_INVALID_VALUE;
     if (nodes) {
       for (size_t i = 0; i < *count; ++i)
-        nodes[i] = i < graph->nodes.size() ? reinterpret_cast<CUgraphNode>(
-                                                 graph->nodes[i].get())
-                                           : nullptr;
+        nodes[i] = i < graph->nodes.size()
+                       ? reinterpret_cast<CUgraphNode>(graph->nodes[i].get())
+                       : nullptr;
       *count = std::min(*count, graph->nodes.size());
     } else {
       *count = graph->nodes.size();
@@ -302,9 +303,8 @@ cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                  fillMaker(parameters, context));
 }
 
-CUresult
-cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                             const CUDA_HOST_NODE_PARAMS *parameters) {
+CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                      const CUDA_HOST_NODE_PARAMS *parameters) {
   return setNode(exec, node, CU_GRAPH_NODE_TYPE_HOST, hostMaker(parameters));
 }
 
@@ -319,8 +319,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph handle,
     *info = {};
     auto refuse = [&](CUgraphExecUpdateResult why, const Node *node) {
       info->result = why;
-      info->errorNode =
-          reinterpret_cast<CUgraphNode>(const_cast<Node *>(node));
+      info->errorNode = reinterpret_cast<CUgraphNode>(const_cast<Node *>(node));
       return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     };
     if (steps.size() != old->steps.size())

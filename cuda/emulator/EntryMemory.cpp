@@ -155,8 +155,7 @@ CUresult cuMemFreeHost(void *pointer) {
   });
 }
 
-CUresult cuMemHostRegister_v2(void *pointer, size_t bytes,
-                              unsigned /*flags*/) {
+CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned /*flags*/) {
   return withDevice([&](Machine &m, Device &device) {
     const auto at = reinterpret_cast<uintptr_t>(pointer);
     if (!at || !bytes)
@@ -227,8 +226,8 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
       return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     ++m.report.counts.frees;
-    const std::string what = "free of memory " +
-                             std::to_string(allocation->number);
+    const std::string what =
+        "free of memory " + std::to_string(allocation->number);
     if (CUresult error = on->device->error) {
       // Nothing uses it any more.
       m.scheduler.drain();
@@ -255,8 +254,8 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
       return CUDA_ERROR_INVALID_VALUE;
     if (device < 0 || size_t(device) >= m.devices.size())
       return CUDA_ERROR_INVALID_DEVICE;
-    *pool = reinterpret_cast<CUmemoryPool>(
-        &m.devices[size_t(device)]->defaultPool);
+    *pool =
+        reinterpret_cast<CUmemoryPool>(&m.devices[size_t(device)]->defaultPool);
     return CUDA_SUCCESS;
   });
 }

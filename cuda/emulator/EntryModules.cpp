@@ -55,8 +55,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     giveLog(log, /*isError=*/!loaded, count, options, values);
     giveLog("", /*isError=*/loaded != nullptr, count, options, values);
     if (loaded)
-      *module =
-          reinterpret_cast<CUmodule>(&m.modules.add(std::move(loaded)));
+      *module = reinterpret_cast<CUmodule>(&m.modules.add(std::move(loaded)));
     return result;
   });
 }
@@ -195,12 +194,13 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
       return CUDA_ERROR_INVALID_HANDLE;
     if (!minGridSize || !blockSize || limit < 0)
       return CUDA_ERROR_INVALID_VALUE;
-    int most = limit ? std::min(limit, int(kThreadsPerBlock))
-                     : int(kThreadsPerBlock);
+    int most =
+        limit ? std::min(limit, int(kThreadsPerBlock)) : int(kThreadsPerBlock);
     int best = 0, bestBlocks = 0;
     for (int size = most / 32 * 32; size > 0; size -= 32) {
-      const int blocks = blocksAtOnce(
-          *function, size, dynamicBytesOf ? dynamicBytesOf(size) : dynamicBytes);
+      const int blocks =
+          blocksAtOnce(*function, size,
+                       dynamicBytesOf ? dynamicBytesOf(size) : dynamicBytes);
       if (blocks * size > bestBlocks * best) {
         best = size;
         bestBlocks = blocks;
@@ -223,11 +223,9 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
     if (extra)
       return CUDA_ERROR_NOT_SUPPORTED;
     Command command;
-    const LaunchShape shape{{gridX, gridY, gridZ},
-                            {blockX, blockY, blockZ},
-                            sharedBytes};
-    if (CUresult result =
-            makeLaunch(m, *function, shape, parameters, command))
+    const LaunchShape shape{
+        {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes};
+    if (CUresult result = makeLaunch(m, *function, shape, parameters, command))
       return result;
     return m.push(on, std::move(command));
   });

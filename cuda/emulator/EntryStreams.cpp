@@ -252,8 +252,8 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to) {
       return CUDA_ERROR_INVALID_HANDLE;
     if (!first->operation->done || !last->operation->done)
       return CUDA_ERROR_NOT_READY;
-    const auto nanoseconds = static_cast<int64_t>(last->operation->end -
-                                                  first->operation->end);
+    const auto nanoseconds =
+        static_cast<int64_t>(last->operation->end - first->operation->end);
     *milliseconds = static_cast<float>(double(nanoseconds) * 1e-6);
     return CUDA_SUCCESS;
   });

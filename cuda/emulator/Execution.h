@@ -31,7 +31,7 @@ private:
   void compact();
 
   std::vector<Range> ranges;
-  size_t limit = 1 << 16;              ///< of `ranges`, before it is compacted
+  size_t limit = 1 << 16;            ///< of `ranges`, before it is compacted
   std::array<size_t, 8> recent = {}; ///< where new pieces often belong
   unsigned next = 0;
 };

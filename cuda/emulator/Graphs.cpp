@@ -181,8 +181,8 @@ CUresult tandem::emulator::launchGraph(Machine &machine, GraphExec &exec,
     std::vector<OperationPtr> waitsFor{first};
     for (size_t other : step.waitsFor)
       waitsFor.push_back(operations[other]);
-    operations.push_back(machine.submitOn(stream, step.lane, step.command,
-                                          std::move(waitsFor)));
+    operations.push_back(
+        machine.submitOn(stream, step.lane, step.command, std::move(waitsFor)));
     if (step.isLast)
       ends.push_back(operations.back());
   }

@@ -2,9 +2,9 @@
 //
 // A graph holds commands and the edges between them, made node by node or by a
 // capture. An executable graph is its flat form: child graphs are expanded, and
-// steps stand in an order that the edges allow. Each step is ordered after those
-// it depends on and nothing else; one launch of an executable graph comes after
-// its last one.
+// steps stand in an order that the edges allow. Each step is ordered after
+// those it depends on and nothing else; one launch of an executable graph comes
+// after its last one.
 //
 // Steps share a lane where each depends on the one before (Clock.h): lanes are
 // made once, when the graph is instantiated.
@@ -41,7 +41,8 @@ struct Graph {
   Graph &operator=(const Graph &) = delete;
 
   /// Adds a node; its type follows from the command's kind.
-  Node &add(Machine &machine, Command command, std::vector<Node *> dependencies);
+  Node &add(Machine &machine, Command command,
+            std::vector<Node *> dependencies);
   std::unique_ptr<Graph> clone() const;
   /// Returns the nodes in an order that the edges allow; less than all if they
   /// go round.

@@ -55,6 +55,29 @@ void Machine::readEnvironment() {
                  failure);
 }
 
+void Machine::restart() {
+  scheduler.drain();
+  for (const auto &stream : streams) {
+    if (stream->last)
+      observe(*stream->last);
+    stream->last = nullptr;
+    stream->delay = 0;
+  }
+  for (const auto &device : devices) {
+    for (const auto &[operation, wasBlocking] : device->orphans)
+      observe(*operation);
+    device->orphans.clear();
+    device->error = driver::CUDA_SUCCESS;
+  }
+  if (streams.size() > devices.size() || events.size() || execs.size() ||
+      !memory.allocations().empty())
+    return;
+  streamCount = eventCount = 0;
+  orders = hostTime = endTime = 0;
+  shadow.clear();
+  memory.restart();
+}
+
 /// What nobody has asked for is said at the end.
 Machine::~Machine() {
   isClosing = true;

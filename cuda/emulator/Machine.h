@@ -103,6 +103,9 @@ public:
   driver::CUresult captureUnsafe();
   driver::CUresult captureImplicit(const Stream &legacy);
 
+  /// Runs all that is queued, waits for it, and mends broken contexts. If no
+  /// handles and no memory are left, numbers and virtual time begin anew.
+  void restart();
   /// Sets policy, failures and devices as the environment says.
   void readEnvironment();
 

@@ -33,9 +33,9 @@ bool Memory::reserve() {
   // Only what is touched takes memory; a process may have a limit on its
   // address space, so less will do.
   for (size_t bytes = kSpace; bytes >= (size_t(1) << 28); bytes /= 2) {
-    void *at = mmap(reinterpret_cast<void *>(kWanted), bytes,
-                    PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at =
+        mmap(reinterpret_cast<void *>(kWanted), bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
       continue;
     base = cursor = reinterpret_cast<uintptr_t>(at);
@@ -125,6 +125,11 @@ void Memory::release(Allocation &allocation) {
     if (to > from && !reused)
       madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED);
   }
+}
+
+void Memory::restart() {
+  dead.clear();
+  count = 0;
 }
 
 void Memory::leave(const Pool &pool) {

@@ -67,6 +67,9 @@ public:
   /// the dead for messages.
   void release(Allocation &allocation);
 
+  /// Forgets the dead, and numbers anew; nothing is live.
+  void restart();
+
   /// The pool goes away; its memory stays.
   void leave(const Pool &pool);
 

@@ -45,7 +45,7 @@ struct Command {
 struct Origin {
   std::string what, where; ///< where: "s1"
   const char *writes = "writes";
-  uint64_t order = 0;      ///< of submission; 0: the host
+  uint64_t order = 0; ///< of submission; 0: the host
 
   std::string text() const {
     return order ? what + " (operation " + std::to_string(order) + ", " +

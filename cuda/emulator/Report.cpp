@@ -35,10 +35,14 @@ const char *Report::logLine(size_t index) const {
   return index < lines.size() ? lines[index].c_str() : nullptr;
 }
 
-void Report::clear() {
+void Report::clearErrors() {
   found = 0;
   errors.clear();
   pairs.clear();
+}
+
+void Report::clear() {
+  clearErrors();
   lines.clear();
   counts = {};
 }

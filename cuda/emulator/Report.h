@@ -37,6 +37,7 @@ public:
   const char *logLine(size_t index) const;
   void clearLog() { lines.clear(); }
 
+  void clearErrors();
   /// Forgets errors, log and counts.
   void clear();
 

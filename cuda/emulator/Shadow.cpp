@@ -51,8 +51,7 @@ void Shadow::read(uintptr_t begin, uintptr_t end, const Actor &actor,
   for (auto it = segments.lower_bound(begin); at < end;) {
     if (it == segments.end() || it->first > at) { // a gap
       uintptr_t to = it == segments.end() ? end : std::min(end, it->first);
-      it = std::next(
-          segments.emplace_hint(it, at, Segment{to, Use(), {self}}));
+      it = std::next(segments.emplace_hint(it, at, Segment{to, Use(), {self}}));
       at = to;
       continue;
     }
@@ -81,8 +80,8 @@ void Shadow::write(uintptr_t begin, uintptr_t end, const Actor &actor,
                    const Race &race) {
   check(begin, end, /*isWrite=*/true, actor.clock, race);
   forget(begin, end);
-  segments.emplace(
-      begin, Segment{end, Use{actor.lane, actor.tick, actor.origin}, {}});
+  segments.emplace(begin,
+                   Segment{end, Use{actor.lane, actor.tick, actor.origin}, {}});
 }
 
 void Shadow::forget(uintptr_t begin, uintptr_t end) {

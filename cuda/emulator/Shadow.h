@@ -42,6 +42,7 @@ public:
              const Race &race) const;
   /// Forgets all about these bytes.
   void forget(uintptr_t begin, uintptr_t end);
+  void clear() { segments.clear(); }
 
 private:
   struct Use {

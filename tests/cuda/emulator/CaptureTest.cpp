@@ -1,0 +1,1 @@
+#include "EmulatorTest.h"
