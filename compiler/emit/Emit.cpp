@@ -2,6 +2,7 @@
 #include "compiler/Compile.h"
 #include "compiler/Phases.h"
 #include "compiler/Target.h"
+#include "compiler/emit/Assemble.h"
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/DeviceCode.h"
 #include "compiler/emit/ObjectCode.h"
@@ -32,6 +33,24 @@ static Status addCode(ModuleOp module, const CpuTarget &target,
   return Status::success();
 }
 
+/// The machine code of a text, as `--cubin` wants it; or nothing.
+static Result<std::string> cubinOf(ModuleOp module, const std::string &ptx,
+                                   const CudaTarget &target,
+                                   const CompileOptions &options) {
+  if (options.cubin == "no")
+    return std::string();
+  auto assembly = assemble(ptx, target.arch);
+  if (!assembly)
+    return assembly.status();
+  if (assembly->cubin.empty() && options.cubin == "yes")
+    return Status::unsupported("--cubin=yes: " + assembly->problem);
+  if (assembly->isTooOld && assembly->cubin.empty())
+    module.emitWarning() << "no cubin for '" << target.arch
+                         << "', the driver will compile the PTX: "
+                         << assembly->problem;
+  return std::move(assembly->cubin);
+}
+
 static Status addCode(ModuleOp module, const CudaTarget &target,
                       const Names &exported, const CompileOptions &options,
                       artifact::ArtifactWriter &writer) {
@@ -44,8 +63,12 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
                              options.threads);
   if (!code)
     return code.status();
+  Result<std::string> cubin = cubinOf(module, code->ptx, target, options);
+  if (!cubin)
+    return cubin.status();
   // The driver takes it as a C string.
-  writer.addCode("ptx", code->ptx + '\0');
+  writer.addCode("ptx", std::move(code->ptx) + '\0');
+  writer.addCode("cubin", std::move(*cubin));
   return Status::success();
 }
 
@@ -93,11 +116,21 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
 Result<artifact::ArtifactWriter>
 tandem::emitTargets(const Modules &modules, const CompileOptions &options,
                     std::vector<PhaseTime> &times) {
+  auto isForCuda = [](const OwningOpRef<ModuleOp> &module) {
+    return module.get().lookupSymbol<gpu::GPUModuleOp>("cuda") != nullptr;
+  };
+  bool forCuda = llvm::any_of(modules, isForCuda);
+  if (!forCuda && (options.cubin == "yes" || options.emulation))
+    return Status::usage(
+        "expected a target of the kind 'cuda' for " +
+        std::string(options.emulation ? "--emulation" : "--cubin=yes"));
   std::optional<artifact::ArtifactWriter> whole;
   for (const auto &module : modules) {
     auto writer = emitArtifact(*module, options, times);
     if (!writer)
       return writer;
+    if (modules.size() > 1)
+      times.back().phase += isForCuda(module) ? ".cuda" : ".cpu";
     if (whole)
       whole->join(std::move(*writer));
     else

@@ -54,6 +54,18 @@ void OptionTable::text(std::string_view name, std::string_view value,
        }});
 }
 
+void OptionTable::optionalText(std::string_view name, std::string_view value,
+                               bool &given, std::string &target,
+                               std::string_view help) {
+  options_.push_back({name, value, help, false,
+                      [&given, &target](std::string_view text) {
+                        given = true;
+                        target = text;
+                        return std::nullopt;
+                      },
+                      false, false});
+}
+
 void OptionTable::list(std::string_view name, std::string_view value,
                        std::vector<std::string> &target,
                        std::string_view help) {
@@ -135,6 +147,8 @@ Status OptionTable::parse(Words words) {
         problem("option '" + name + "' takes no value");
     } else if (equals != std::string_view::npos) {
       value = word.substr(equals + 1);
+    } else if (!option->needsValue) {
+      // Without one.
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {
@@ -158,10 +172,11 @@ std::string OptionTable::help(std::string_view tool) const {
   for (const Positional &p : positionals_)
     rows.emplace_back(p.name, p.help);
   for (const Option &o : options_)
-    rows.emplace_back(written(o.name) + (o.value.empty() ? ""
-                                         : o.name.size() == 1
-                                             ? " " + std::string(o.value)
-                                             : "=" + std::string(o.value)),
+    rows.emplace_back(written(o.name) +
+                          (o.value.empty()      ? ""
+                           : o.name.size() == 1 ? " " + std::string(o.value)
+                           : o.needsValue       ? "=" + std::string(o.value)
+                                          : "[=" + std::string(o.value) + "]"),
                       o.help);
   rows.emplace_back("--help", "print this text");
   size_t width = 0;

@@ -36,6 +36,10 @@ public:
   void flag(std::string_view name, bool &target, std::string_view help);
   void text(std::string_view name, std::string_view value, std::string &target,
             std::string_view help);
+  /// `--name` or `--name=value`; sets `given`, and the target if there is a
+  /// value. The next word is never the value.
+  void optionalText(std::string_view name, std::string_view value, bool &given,
+                    std::string &target, std::string_view help);
   void list(std::string_view name, std::string_view value,
             std::vector<std::string> &target, std::string_view help);
   void integer(std::string_view name, std::string_view value,
@@ -60,6 +64,7 @@ private:
     /// Takes the value over; returns what was expected if it is wrong.
     std::function<std::optional<std::string>(std::string_view)> take;
     bool given = false;
+    bool needsValue = true; ///< if it takes one
   };
   struct Positional {
     std::string_view name, help;

@@ -15,11 +15,11 @@ static void printTimes(const std::vector<PhaseTime> &times) {
   double total = 0;
   for (const PhaseTime &time : times)
     total += time.seconds;
-  std::fprintf(stderr, "%-14s %9s %6s\n", "phase", "seconds", "share");
+  std::fprintf(stderr, "%-20s %9s %6s\n", "phase", "seconds", "share");
   for (const PhaseTime &time : times)
-    std::fprintf(stderr, "%-14s %9.3f %5.1f%%\n", time.phase.c_str(),
+    std::fprintf(stderr, "%-20s %9.3f %5.1f%%\n", time.phase.c_str(),
                  time.seconds, total > 0 ? 100 * time.seconds / total : 0);
-  std::fprintf(stderr, "%-14s %9.3f\n", "total", total);
+  std::fprintf(stderr, "%-20s %9.3f\n", "total", total);
 }
 
 /// The modules as text, with locations, on stdout or in `path`. Those of

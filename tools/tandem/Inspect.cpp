@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/InspectCode.h"
 #include "tools/tandem/Session.h"
 
 #include "nlohmann/json.hpp"
@@ -150,15 +151,50 @@ static void printSections(const am::ArtifactReader &reader) {
   std::printf("%-14s %12zu\n", "file", reader.fileBytes());
 }
 
+/// The manifest, or an array of those of several targets.
+static Status printJson(const am::ArtifactReader &reader) {
+  auto all = nlohmann::ordered_json::array();
+  for (const am::Manifest &manifest : reader.manifests()) {
+    auto text = am::toJson(manifest);
+    if (!text)
+      return text.status();
+    all.push_back(nlohmann::ordered_json::parse(*text));
+  }
+  std::printf("%s\n", (all.size() == 1 ? all[0] : all).dump(1).c_str());
+  return Status::success();
+}
+
+static std::string targetText(const am::Manifest &manifest) {
+  return manifest.target.kind + " " + manifest.target.arch;
+}
+
+static void printHead(const am::ArtifactReader &reader) {
+  const am::Manifest &manifest = reader.manifest();
+  std::string targets;
+  for (const am::Manifest &one : reader.manifests())
+    targets += (targets.empty() ? "" : " and ") + targetText(one);
+  std::printf("model %s, %s, for %s%s%s%s%s\n", manifest.model.c_str(),
+              manifest.producer.c_str(), targets.c_str(),
+              manifest.loss.empty() ? "" : ", loss ", manifest.loss.c_str(),
+              manifest.optimizer.empty() ? "" : ", optimizer ",
+              manifest.optimizer.c_str());
+}
+
 Status commands::inspect(std::string_view tool, Words words) {
   OptionTable table("inspect X.tdm|MODEL [options]",
                     "Shows what is in an artifact; a model is compiled first, "
                     "in memory.");
   std::string path;
-  bool json = false;
+  bool json = false, ptx = false, resources = false;
+  std::string kernel;
   CompileFlags flags;
   table.positional("FILE", path, "an artifact (.tdm) or a model");
   table.flag("json", json, "print the manifest as JSON");
+  table.optionalText("ptx", "KERNEL", ptx, kernel,
+                     "print the PTX of all kernels, or of one");
+  table.flag("kernels", resources,
+             "print the registers, shared memory and spills of each kernel\n"
+             "for cuda, as ptxas reports them");
   flags.declare(table);
   if (Status s = table.parse(words); !s)
     return s;
@@ -174,25 +210,24 @@ Status commands::inspect(std::string_view tool, Words words) {
                                           : Session(options).loaded(path);
   if (!reader)
     return reader.status();
-  const am::Manifest &manifest = reader->manifest();
-  if (json) {
-    auto text = am::toJson(manifest);
-    if (!text)
-      return text.status();
-    std::printf("%s\n", nlohmann::ordered_json::parse(*text).dump(1).c_str());
-    return Status::success();
+  if (ptx)
+    return printPtx(*reader, kernel);
+  if (resources)
+    return printResources(*reader);
+  if (json)
+    return printJson(*reader);
+  printHead(*reader);
+  printValues(reader->manifest());
+  for (const am::Manifest &manifest : reader->manifests()) {
+    if (reader->manifests().size() > 1)
+      std::printf("\n---- for %s ----\n", targetText(manifest).c_str());
+    printPrograms(manifest);
+    printSaved(manifest);
+    printMutations(manifest);
+    printKernels(manifest);
+    if (manifest.target.kind == "cuda")
+      printGrids(manifest);
   }
-  std::printf("model %s, %s, for %s %s%s%s%s%s\n", manifest.model.c_str(),
-              manifest.producer.c_str(), manifest.target.kind.c_str(),
-              manifest.target.arch.c_str(),
-              manifest.loss.empty() ? "" : ", loss ", manifest.loss.c_str(),
-              manifest.optimizer.empty() ? "" : ", optimizer ",
-              manifest.optimizer.c_str());
-  printValues(manifest);
-  printPrograms(manifest);
-  printSaved(manifest);
-  printMutations(manifest);
-  printKernels(manifest);
   printSections(*reader);
   return Status::success();
 }
