@@ -11,8 +11,25 @@
 
 namespace tandem::runtime {
 
+namespace {
+
+/// A phase of a profile.
+class Phase {
+public:
+  Phase(Backend &backend, const char *name) : backend(backend) {
+    backend.beginPhase(name);
+  }
+  ~Phase() { backend.endPhase(); }
+
+private:
+  Backend &backend;
+};
+
+} // namespace
+
 Status Call::performOnDevice() {
   StreamScope scope(place.device(), stream);
+  Phase phase(*place.backend(), program.name.c_str());
   if (gives)
     gives->stream = stream;
   Status status = perform();

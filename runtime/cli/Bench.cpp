@@ -5,10 +5,12 @@
 // zero, or uniform in [0, high) where the manifest states a range.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/Backend.h"
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Dataset.h"
 #include "runtime/cli/Interrupt.h"
 #include "runtime/cli/Print.h"
+#include "runtime/cli/Profile.h"
 #include "runtime/io/Elements.h"
 
 #include <algorithm>
@@ -91,14 +93,48 @@ Result<std::vector<NamedTensor>> completeInputs(const BenchOptions &options,
   return given;
 }
 
+/// Calls one after the other. Those on a device are only queued: each call
+/// returns when the one before it has run, so that the device is never idle and
+/// the time between two returns is that of one call.
+class Calls {
+public:
+  Calls(Model &model, const Program &program,
+        std::span<const runtime::Argument> arguments)
+      : model(model), program(program), arguments(arguments) {
+    if (auto found = runtime::backendOf(model.device()))
+      backend = *found;
+  }
+  ~Calls() {
+    for (runtime::Fence fence : fences)
+      if (fence)
+        backend->releaseFence(fence);
+  }
+
+  Status next() {
+    Status status = model.run(program.name, arguments, {});
+    if (!status || !backend)
+      return status;
+    std::swap(fences[0], fences[1]);
+    status = backend->record(fences[0], currentStream(model.device()));
+    return status ? backend->await(fences[1]) : status;
+  }
+
+private:
+  Model &model;
+  const Program &program;
+  std::span<const runtime::Argument> arguments;
+  runtime::Backend *backend = nullptr;
+  runtime::Fence fences[2] = {}; ///< after the last call, and the one before
+};
+
 Result<Timing> measure(const BenchOptions &options, Model &model,
                        const Program &program,
                        std::span<const runtime::Argument> arguments) {
   Timing timing;
-  auto call = [&] { return model.run(program.name, arguments, {}); };
+  Calls calls(model, program, arguments);
   timing.warmup = options.warmup.value_or(3);
   for (int64_t i = 0; i < timing.warmup; ++i)
-    if (Status status = call(); !status)
+    if (Status status = calls.next(); !status)
       return status;
   // Either limit may be absent: --steps alone knows no time, and the default
   // is three seconds.
@@ -107,7 +143,7 @@ Result<Timing> measure(const BenchOptions &options, Model &model,
   Interrupt interrupt;
   auto begin = Clock::now(), last = begin;
   do {
-    if (Status status = call(); !status)
+    if (Status status = calls.next(); !status)
       return status;
     auto now = Clock::now();
     timing.sorted.push_back(std::chrono::duration<double>(now - last).count());
@@ -129,6 +165,7 @@ void print(const BenchOptions &options, const Model &model,
   int64_t peak = model.memory().peak;
   if (options.json) {
     nlohmann::json json = {{"program", program.name},
+                           {"device", toString(model.device())},
                            {"threads", model.threads()},
                            {"batch", batch},
                            {"warmup", timing.warmup},
@@ -146,6 +183,7 @@ void print(const BenchOptions &options, const Model &model,
     return roundedText(seconds * 1e3) + " ms";
   };
   printTable({{"program", program.name},
+              {"device", toString(model.device())},
               {"threads", std::to_string(model.threads())},
               {"batch", std::to_string(batch)},
               {"warm-up calls", std::to_string(timing.warmup)},
@@ -191,12 +229,25 @@ Status bench(std::string_view tool, Words words) {
   auto inputs = completeInputs(bench, *model, **program);
   if (!inputs)
     return std::move(inputs).status();
+  // The program is timed, not the way of its inputs.
   std::vector<runtime::Argument> arguments;
-  for (const NamedTensor &input : *inputs)
+  for (NamedTensor &input : *inputs) {
+    auto there = model->device().isHost()
+                     ? std::move(input.tensor)
+                     : input.tensor.copyTo(model->device());
+    if (!there)
+      return std::move(there).status();
+    input.tensor = *std::move(there);
     arguments.push_back({input.name, &input.tensor});
+  }
+  Profile profile;
+  if (Status status = profile.start(bench.model, *model); !status)
+    return status;
   auto timing = measure(bench, *model, **program, arguments);
   if (!timing)
     return std::move(timing).status();
+  if (Status status = profile.stop(); !status)
+    return status;
   int64_t batch = 1;
   for (const artifact::Slot *slot : inputsOf(**program))
     if (!slot->shape.empty()) {

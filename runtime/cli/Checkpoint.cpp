@@ -128,6 +128,8 @@ Status saveCheckpoint(const runtime::Model &model, const Position &position,
     if (!isVariable(value))
       continue;
     auto tensor = model.get(value.name);
+    if (tensor)
+      tensor = tensor->onHost();
     if (!tensor)
       return std::move(tensor).status();
     tensors.push_back({value.name, std::move(*tensor)});

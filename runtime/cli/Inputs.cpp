@@ -27,12 +27,29 @@ void ModelOptions::declare(OptionTable &options) {
                   "threads to compute with (default: one for each processor)");
   options.integer("seed", "S", seed, 0, INT64_MAX,
                   "seed of initial parameters and of shuffling (default: 0)");
+  options.text("device", "DEVICE", device,
+               "cpu, cuda[:N] or cuda-emu[:N] (default: cpu if the artifact\n"
+               "has code for it, else cuda)");
+  options.flag("no-cuda-graph", noGraphs,
+               "launch kernels one by one instead of whole programs");
+  options.text("profile", "F.json", profile,
+               "write what ran on the device, and when, in Chrome's format");
 }
 
 Result<runtime::Model> ModelOptions::load() const {
   runtime::Options options;
   options.threads = int(threads.value_or(0));
   options.seed = uint64_t(seed.value_or(0));
+  options.useGraphs = !noGraphs;
+  if (!device.empty()) {
+    auto parsed = runtime::parseDevice(device);
+    if (!parsed)
+      return std::move(parsed).status().in("--device");
+    options.device = *parsed;
+  }
+  if (!profile.empty())
+    if (Status status = checkWritable(profile); !status)
+      return status;
   auto model = runtime::Model::load(artifact, options);
   if (model && !params.empty())
     if (Status status = loadParameters(*model, params); !status)

@@ -17,6 +17,9 @@ struct ModelOptions {
   std::string artifact, params;
   std::optional<int64_t> threads, seed;
 
+  std::string device, profile;
+  bool noGraphs = false;
+
   void declare(OptionTable &options);
   /// Loads the artifact and, if asked, its parameters.
   Result<runtime::Model> load() const;

@@ -8,6 +8,7 @@
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Inputs.h"
 #include "runtime/cli/Print.h"
+#include "runtime/cli/Profile.h"
 #include "runtime/io/Argument.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/Tensors.h"
@@ -144,12 +145,20 @@ Status run(std::string_view tool, Words words) {
     NamedTensor &output = outputs.emplace_back(NamedTensor{slot.name, {}});
     destinations.push_back({output.name, &output.tensor});
   }
+  Profile profile;
+  if (Status status = profile.start(modelOptions, *model); !status)
+    return status;
   if (Status status = model->run(program.name, arguments, destinations);
       !status)
     return status;
-  // A view of an input may have any strides; files and summaries have none.
+  if (Status status = profile.stop(); !status)
+    return status;
+  // A view of an input may have any strides, and a device's memory is its own;
+  // files and summaries are of dense elements on the host.
   for (NamedTensor &output : outputs) {
-    auto dense = output.tensor.dense();
+    auto dense = output.tensor.onHost();
+    if (dense)
+      dense = dense->dense();
     if (!dense)
       return std::move(dense).status().in("'" + output.name + "'");
     output.tensor = *std::move(dense);

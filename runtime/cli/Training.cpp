@@ -3,6 +3,7 @@
 
 #include "runtime/cli/Interrupt.h"
 #include "runtime/cli/Print.h"
+#include "runtime/cli/Profile.h"
 #include "runtime/cli/Progress.h"
 
 #include <cerrno>
@@ -391,7 +392,14 @@ Result<TrainResult> train(const TrainOptions &options) {
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();
-  return Trainer(options, *std::move(model)).run();
+  Profile profile;
+  if (Status status = profile.start(options.model, *model); !status)
+    return status;
+  auto result = Trainer(options, *std::move(model)).run();
+  if (result)
+    if (Status status = profile.stop(); !status)
+      return status;
+  return result;
 }
 
 } // namespace tandem::commands

@@ -4,9 +4,11 @@
 // and pthread only. All of it is in runtime/cli.
 //
 //===----------------------------------------------------------------------===//
+#include "cuda/Register.h"
 #include "runtime/cli/Commands.h"
 
 int main(int argc, char **argv) {
+  tandem::cuda::registerDevices();
   return tandem::commands::runTool(
       "tandem-run", tandem::commands::runtimeCommands(), argc, argv);
 }

@@ -1,4 +1,5 @@
 //===- tandem.cpp - the command line of the compiler ----------------------===//
+#include "cuda/Register.h"
 #include "runtime/cli/Commands.h"
 #include "tools/tandem/CompilerCommands.h"
 
@@ -6,6 +7,7 @@
 
 int main(int argc, char **argv) {
   using namespace tandem::commands;
+  tandem::cuda::registerDevices();
   std::vector<Command> commands = {
       {"compile", "compile a model into an artifact", compile},
       {"check", "check every gradient of a model", check},
