@@ -190,6 +190,7 @@ Status CudaDevice::await(Fence fence) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
+  Context::Relaxed relaxed(*context);
   return context->check(
       context->call().eventSynchronize(static_cast<CUevent>(fence)),
       "cuEventSynchronize");
@@ -206,6 +207,7 @@ Status CudaDevice::synchronize(Stream stream) {
     return status;
   if (context->isCapturing(cu(stream)))
     return forbid("to wait on the host", cu(stream));
+  Context::Relaxed relaxed(*context);
   return context->check(context->call().streamSynchronize(cu(stream)),
                         "cuStreamSynchronize");
 }
@@ -239,6 +241,7 @@ CudaDevice::load(const artifact::ArtifactReader &reader) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
+  Context::Relaxed relaxed(*context);
   return CudaCode::load(
       {*context, *events, *streams, *memory, *staging, profile}, reader);
 }

@@ -21,7 +21,7 @@ using runtime::DeviceKind;
 
 namespace {
 
-/// What "sm_90a" says.
+/// What "sm_90a" says; 0 if it is no such text.
 struct Arch {
   int capability = 0; ///< 90
   bool isExact = false;
@@ -38,6 +38,8 @@ Arch parseArch(const std::string &text) {
 }
 
 bool fitsPtx(Arch arch, int device) {
+  if (arch.capability == 0)
+    return false;
   return arch.isExact ? device == arch.capability : device >= arch.capability;
 }
 

@@ -63,6 +63,7 @@ Status Staging::finish(Piece &piece) {
   if (!piece.event)
     return Status::success();
   CUevent event = std::exchange(piece.event, nullptr);
+  Context::Relaxed relaxed(context);
   CUresult result = context.call().eventSynchronize(event);
   events.give(event);
   return context.check(result, "cuEventSynchronize");
