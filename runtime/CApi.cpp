@@ -1,80 +1,23 @@
-//===- CApi.cpp - the C API of the runtime --------------------------------===//
+//===- CApi.cpp - the C API: models ---------------------------------------===//
 //
-// Each function checks its pointers, calls the C++ runtime, and keeps the
-// message for the calling thread. Exceptions of the standard library (memory,
-// threads) end here.
+// Loading, describing and running models. See CApi.h.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Model.h"
+#include "runtime/CApi.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/tandem.h"
 
-#include <cstring>
-#include <exception>
 #include <map>
-#include <new>
 #include <vector>
 
 using namespace tandem;
 using namespace tandem::runtime;
-
-struct tdm_model {
-  Model model;
-};
-struct tdm_tensor {
-  Tensor tensor;
-};
-struct tdm_context {
-  Context context;
-};
+using namespace tandem::capi;
 
 namespace {
 
 static_assert(int(TDM_F64) == int(DType::F64));
 static_assert(int(TDM_OUTPUT) == int(artifact::Role::Output));
 static_assert(int(TDM_NO_DEVICE) == int(Code::NoDevice));
-
-thread_local std::string lastError;
-
-/// Runs `fn`, which returns a Status, and keeps its message.
-template <typename Fn> tdm_status call(Fn fn) {
-  lastError.clear();
-  Status status;
-  try {
-    status = fn();
-    lastError = status.message();
-  } catch (const std::bad_alloc &) {
-    status = Status::failed("out of memory");
-    lastError.assign("out of memory"); // fits without allocating
-  } catch (const std::exception &error) {
-    status = Status::failed("");
-    lastError.assign(error.what());
-  }
-  return static_cast<tdm_status>(status.code());
-}
-
-Status null(const char *what) {
-  return Status::usage("expected a " + std::string(what) + " but got null");
-}
-
-bool isDType(tdm_dtype dtype) { return dtype >= TDM_BOOL && dtype <= TDM_F64; }
-
-Status checkType(tdm_dtype dtype, int rank, const int64_t *shape) {
-  if (!isDType(dtype))
-    return Status::usage("expected a tdm_dtype but got " +
-                         std::to_string(static_cast<int>(dtype)));
-  if (rank < 0 || rank > maxRank)
-    return Status::usage("expected a rank of 0 to " + std::to_string(maxRank) +
-                         " but got " + std::to_string(rank));
-  return rank && !shape ? null("shape") : Status::success();
-}
-
-Status give(Result<Tensor> tensor, tdm_tensor **out) {
-  if (!tensor)
-    return std::move(tensor).status();
-  *out = new tdm_tensor{std::move(*tensor)};
-  return Status::success();
-}
 
 Status checkList(const tdm_argument *list, size_t count, const char *what,
                  bool mayBeNull = false) {
@@ -148,13 +91,15 @@ struct Lists {
 thread_local Lists lists;
 
 Status save(const Model &model, const char *path) {
-  std::vector<Tensor> kept; // the model's own tensors: dense
+  std::vector<Tensor> kept; // dense, as all of the model's own
   std::map<std::string, io::ArrayView> views;
   for (const artifact::Value &value : model.manifest().values) {
     if (value.role != artifact::Role::Param &&
         value.role != artifact::Role::State)
       continue;
     Result<Tensor> tensor = model.get(value.name);
+    if (tensor)
+      tensor = tensor->onHost();
     if (!tensor)
       return std::move(tensor).status();
     kept.push_back(std::move(*tensor));
@@ -204,7 +149,7 @@ Status load(Model &model, const char *path) {
 
 } // namespace
 
-const char *tdm_last_error(void) { return lastError.c_str(); }
+const char *tdm_last_error(void) { return capi::lastError.c_str(); }
 
 const char *tdm_version(void) { return TANDEM_VERSION; }
 
@@ -214,8 +159,17 @@ tdm_status tdm_model_load(const char *path, const tdm_options *options,
     if (!path || !model)
       return null(path ? "place for the model" : "path");
     Options given;
-    if (options)
-      given = {options->threads, options->seed};
+    if (options) {
+      given.threads = options->threads;
+      given.seed = options->seed;
+      given.useGraphs = !options->no_graphs;
+    }
+    if (options && options->device) {
+      Result<Device> device = parseDevice(options->device);
+      if (!device)
+        return std::move(device).status();
+      given.device = *device;
+    }
     Result<Model> loaded = Model::load(std::string(path), given);
     if (!loaded)
       return std::move(loaded).status();
@@ -268,222 +222,6 @@ tdm_status tdm_memory_use(const tdm_model *model, tdm_memory *memory) {
     MemoryUse use = model->model.memory();
     *memory = {use.planned, use.current, use.peak};
     return Status::success();
-  });
-}
-
-tdm_status tdm_tensor_empty(tdm_tensor **tensor) {
-  return call([&]() -> Status {
-    return tensor ? give(Tensor(), tensor) : null("place for the tensor");
-  });
-}
-
-tdm_status tdm_tensor_zeros(tdm_dtype dtype, int rank, const int64_t *shape,
-                            tdm_tensor **tensor) {
-  return call([&]() -> Status {
-    if (!tensor)
-      return null("place for the tensor");
-    if (Status status = checkType(dtype, rank, shape); !status)
-      return status;
-    return give(Tensor::zeros(static_cast<DType>(dtype),
-                              {shape, static_cast<size_t>(rank)}),
-                tensor);
-  });
-}
-
-tdm_status tdm_tensor_wrap(void *data, tdm_dtype dtype, int rank,
-                           const int64_t *shape, const int64_t *strides,
-                           tdm_tensor **tensor) {
-  return call([&]() -> Status {
-    if (!tensor)
-      return null("place for the tensor");
-    if (Status status = checkType(dtype, rank, shape); !status)
-      return status;
-    auto count = static_cast<size_t>(rank);
-    std::span<const int64_t> steps;
-    if (strides)
-      steps = {strides, count};
-    return give(
-        Tensor::wrap(data, static_cast<DType>(dtype), {shape, count}, steps),
-        tensor);
-  });
-}
-
-tdm_status tdm_tensor_from_dlpack(DLManagedTensor *managed,
-                                  tdm_tensor **tensor) {
-  return call([&]() -> Status {
-    if (!tensor)
-      return null("place for the tensor");
-    // The handle first: once the tensor is taken over, nothing may fail.
-    auto made = std::make_unique<tdm_tensor>();
-    Result<Tensor> taken = Tensor::fromDLPack(managed);
-    if (!taken)
-      return std::move(taken).status();
-    made->tensor = std::move(*taken);
-    *tensor = made.release();
-    return Status::success();
-  });
-}
-
-tdm_status tdm_tensor_to_dlpack(const tdm_tensor *tensor,
-                                DLManagedTensor **managed) {
-  return call([&]() -> Status {
-    if (!tensor || !managed)
-      return null(tensor ? "place for the DLPack tensor" : "tensor");
-    Result<DLManagedTensor *> made = tensor->tensor.toDLPack();
-    if (!made)
-      return std::move(made).status();
-    *managed = *made;
-    return Status::success();
-  });
-}
-
-void tdm_tensor_free(tdm_tensor *tensor) { delete tensor; }
-
-tdm_dtype tdm_tensor_dtype(const tdm_tensor *tensor) {
-  return tensor ? static_cast<tdm_dtype>(tensor->tensor.dtype()) : TDM_F32;
-}
-
-int tdm_tensor_rank(const tdm_tensor *tensor) {
-  return tensor && tensor->tensor.defined() ? tensor->tensor.rank() : -1;
-}
-
-const int64_t *tdm_tensor_shape(const tdm_tensor *tensor) {
-  return tdm_tensor_rank(tensor) < 0 ? nullptr : tensor->tensor.shape().data();
-}
-
-const int64_t *tdm_tensor_strides(const tdm_tensor *tensor) {
-  return tdm_tensor_rank(tensor) < 0 ? nullptr
-                                     : tensor->tensor.strides().data();
-}
-
-int64_t tdm_tensor_elements(const tdm_tensor *tensor) {
-  return tensor ? tensor->tensor.elements() : 0;
-}
-
-void *tdm_tensor_data(const tdm_tensor *tensor) {
-  return tensor ? const_cast<void *>(tensor->tensor.data()) : nullptr;
-}
-
-tdm_status tdm_tensor_view(const tdm_tensor *tensor, int rank,
-                           const int64_t *shape, const int64_t *strides,
-                           int64_t offset, tdm_tensor **view) {
-  return call([&]() -> Status {
-    if (!tensor || !view)
-      return null(tensor ? "place for the tensor" : "tensor");
-    if (Status status = checkType(TDM_F32, rank, shape); !status)
-      return status;
-    if (rank && !strides)
-      return null("strides");
-    auto count = static_cast<size_t>(rank);
-    return give(tensor->tensor.view({shape, count}, {strides, count}, offset),
-                view);
-  });
-}
-
-tdm_status tdm_tensor_detach(const tdm_tensor *tensor, tdm_tensor **detached) {
-  return call([&]() -> Status {
-    if (!tensor || !detached)
-      return null(tensor ? "place for the tensor" : "tensor");
-    return give(tensor->tensor.detach(), detached);
-  });
-}
-
-tdm_status tdm_tensor_resize_storage(tdm_tensor *tensor, int64_t elements) {
-  return call([&]() -> Status {
-    if (!tensor)
-      return null("tensor");
-    return tensor->tensor.resizeStorage(elements);
-  });
-}
-
-uint64_t tdm_tensor_version(const tdm_tensor *tensor) {
-  return tensor ? tensor->tensor.version() : 0;
-}
-
-tdm_status tdm_tensor_set_requires_grad(tdm_tensor *tensor, int requires_grad) {
-  return call([&]() -> Status {
-    return tensor ? tensor->tensor.setRequiresGrad(requires_grad != 0)
-                  : null("tensor");
-  });
-}
-
-int tdm_tensor_requires_grad(const tdm_tensor *tensor) {
-  return tensor && tensor->tensor.requiresGrad();
-}
-
-int tdm_tensor_is_leaf(const tdm_tensor *tensor) {
-  return tensor && tensor->tensor.isLeaf();
-}
-
-const char *tdm_tensor_part_of(const tdm_tensor *tensor) {
-  return tensor ? tensor->tensor.partOf() : nullptr;
-}
-
-tdm_status tdm_tensor_assign(tdm_tensor *tensor, const tdm_tensor *other) {
-  return call([&]() -> Status {
-    if (!tensor || !other)
-      return null("tensor");
-    tensor->tensor = other->tensor;
-    return Status::success();
-  });
-}
-
-void tdm_tensor_mark_written(tdm_tensor *tensor) {
-  if (tensor)
-    tensor->tensor.markWritten();
-}
-
-/// Checks a copy between a tensor and `bytes` bytes of memory.
-static Status checkCopy(const tdm_tensor *tensor, const void *data,
-                        size_t bytes) {
-  if (!tensor)
-    return null("tensor");
-  const Tensor &own = tensor->tensor;
-  if (!own.defined() || !own.device().isHost())
-    return Status::usage(own.defined()
-                             ? "expected a tensor on device 'cpu' but got '" +
-                                   toString(own.device()) + "'"
-                             : "expected a tensor but got an empty handle");
-  if (!own.isBacked())
-    return Status::usage(
-        "expected a tensor with elements but its storage has " +
-        std::to_string(own.storage()->bytes()) + " bytes");
-  if (bytes != static_cast<size_t>(own.bytes()))
-    return Status::usage("expected " + std::to_string(own.bytes()) +
-                         " bytes for " + describe(own.dtype(), own.shape()) +
-                         " but got " + std::to_string(bytes));
-  return bytes && !data ? null("place for the data") : Status::success();
-}
-
-tdm_status tdm_tensor_write(tdm_tensor *tensor, const void *data,
-                            size_t bytes) {
-  return call([&]() -> Status {
-    if (Status status = checkCopy(tensor, data, bytes); !status)
-      return status;
-    Tensor &to = tensor->tensor;
-    if (to.isDense()) { // allocates nothing: batches come this way
-      if (bytes)
-        std::memcpy(to.mutableData(), data, bytes);
-      return Status::success();
-    }
-    auto memory =
-        Tensor::wrap(const_cast<void *>(data), to.dtype(), to.shape());
-    return memory ? to.copyFrom(*memory) : memory.status();
-  });
-}
-
-tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data, size_t bytes) {
-  return call([&]() -> Status {
-    if (Status status = checkCopy(tensor, data, bytes); !status)
-      return status;
-    const Tensor &from = tensor->tensor;
-    if (from.isDense()) {
-      if (bytes)
-        std::memcpy(data, from.data(), bytes);
-      return Status::success();
-    }
-    auto memory = Tensor::wrap(data, from.dtype(), from.shape());
-    return memory ? memory->copyFrom(from) : memory.status();
   });
 }
 

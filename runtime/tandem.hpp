@@ -50,6 +50,13 @@ public:
                            &made));
     return Tensor(made);
   }
+  static Tensor zeros(const char *device, tdm_dtype dtype,
+                      const std::vector<int64_t> &shape) {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_zeros_on(device, dtype, static_cast<int>(shape.size()),
+                              shape.data(), &made));
+    return Tensor(made);
+  }
   /// Returns a tensor over the caller's memory.
   static Tensor wrap(void *data, tdm_dtype dtype,
                      const std::vector<int64_t> &shape) {
@@ -59,6 +66,16 @@ public:
     return Tensor(made);
   }
 
+  /// Returns a dense copy on `device`.
+  Tensor copyTo(const char *device) const {
+    tdm_tensor *made = nullptr;
+    check(tdm_tensor_copy_to(get(), device, &made));
+    return Tensor(made);
+  }
+  std::string device() const {
+    const char *name = tdm_tensor_device(get());
+    return name ? name : "";
+  }
   bool defined() const { return tdm_tensor_rank(get()) >= 0; }
   tdm_dtype dtype() const { return tdm_tensor_dtype(get()); }
   std::vector<int64_t> shape() const {
@@ -130,8 +147,10 @@ private:
 
 class Model {
 public:
-  explicit Model(const std::string &path, int threads = 0, uint64_t seed = 0) {
-    tdm_options options = {threads, seed};
+  /// `device` is null (cpu, else cuda), "cpu", "cuda", "cuda:1", ...
+  explicit Model(const std::string &path, int threads = 0, uint64_t seed = 0,
+                 const char *device = nullptr) {
+    tdm_options options = {threads, seed, device, 0};
     tdm_model *made = nullptr;
     check(tdm_model_load(path.c_str(), &options, &made));
     handle.reset(made);
