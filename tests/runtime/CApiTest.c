@@ -303,6 +303,61 @@ static void test_contexts(tdm_model *model) {
   tdm_tensor_free(g);
 }
 
+static void test_device_names(const char *path) {
+  tdm_model *model = NULL;
+  tdm_tensor *tensor = NULL;
+  tdm_options options = {1, 0, "gpu", 0};
+  CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_USAGE, "'gpu'");
+  options.device = "cuda-emu";
+  CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_NO_DEVICE,
+              "has no code for device 'cuda-emu:0'; it has the targets 'cpu'");
+  CHECK_FAILS(tdm_tensor_zeros_on("gpu", TDM_F32, 1, y_shape, &tensor),
+              TDM_USAGE, "'gpu'");
+  CHECK_FAILS(tdm_tensor_zeros_on("cuda-emu:99", TDM_F32, 1, y_shape, &tensor),
+              TDM_NO_DEVICE, "device 'cuda-emu:99'");
+  CHECK_FAILS(tdm_tensor_zeros_on(NULL, TDM_F32, 1, y_shape, &tensor),
+              TDM_USAGE, "null");
+  CHECK_FAILS(tdm_stream_set_current("gpu", NULL), TDM_USAGE, "'gpu'");
+  CHECK_FAILS(tdm_synchronize(NULL), TDM_USAGE, "null");
+  CHECK_FAILS(tdm_tensor_copy_to(NULL, "cpu", &tensor), TDM_USAGE, "tensor");
+  CHECK_FAILS(tdm_tensor_use_on(NULL, NULL), TDM_USAGE, "tensor");
+  CHECK(tensor == NULL && model == NULL && tdm_tensor_device(NULL) == NULL);
+}
+
+/* What holds of tensors on any device. */
+static void test_tensors_on(const char *device, const char *name) {
+  tdm_tensor *there = NULL, *back = NULL, *wrapped = NULL;
+  float values[8] = {0};
+  CHECK(tdm_tensor_zeros_on(device, TDM_F32, 1, y_shape, &there) == TDM_OK);
+  CHECK(there != NULL && strcmp(tdm_tensor_device(there), name) == 0);
+  CHECK(tdm_tensor_write(there, ys, sizeof ys) == TDM_OK);
+  CHECK(tdm_tensor_read(there, values, sizeof values) == TDM_OK);
+  CHECK(memcmp(values, ys, sizeof ys) == 0);
+  CHECK(tdm_tensor_copy_to(there, "cpu", &back) == TDM_OK);
+  CHECK(strcmp(tdm_tensor_device(back), "cpu") == 0);
+  CHECK(memcmp(tdm_tensor_data(back), ys, sizeof ys) == 0);
+  CHECK(tdm_tensor_wrap_on(device, tdm_tensor_data(there), TDM_F32, 1, y_shape,
+                           NULL, &wrapped) == TDM_OK);
+  CHECK(tdm_tensor_read(wrapped, values, sizeof values) == TDM_OK);
+  CHECK(tdm_tensor_use_on(there, NULL) == TDM_OK);
+  struct DLManagedTensor *managed = NULL;
+  CHECK(tdm_tensor_to_dlpack_on(there, NULL, &managed) == TDM_OK);
+  CHECK(managed->dl_tensor.data == tdm_tensor_data(there));
+  managed->deleter(managed);
+  CHECK(tdm_stream_set_current(device, NULL) == TDM_OK);
+  CHECK(tdm_synchronize(device) == TDM_OK);
+  tdm_tensor_free(wrapped);
+  if (strcmp(name, "cpu") != 0) {
+    wrapped = NULL;
+    CHECK_FAILS(
+        tdm_tensor_wrap_on(device, ys, TDM_F32, 1, y_shape, NULL, &wrapped),
+        TDM_USAGE, "a pointer that this device does not know");
+    CHECK(wrapped == NULL);
+  }
+  tdm_tensor_free(there);
+  tdm_tensor_free(back);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3)
     return 2;
@@ -318,6 +373,9 @@ int main(int argc, char **argv) {
   test_training(a, b);
   test_parameters(a, argv[2]);
   test_dlpack();
+  test_device_names(argv[1]);
+  test_tensors_on("cpu", "cpu");
+  test_tensors_on("cuda-emu", "cuda-emu:0");
   test_storage();
   test_contexts(a);
   tdm_memory memory;
