@@ -108,7 +108,7 @@ Result<Tensor> Sum::take(Stream consumer) {
   for (Part &part : parts) {
     if (part.made)
       if (Status status =
-              part.gradient.storage()->backend()->wait(consumer, part.made);
+              part.gradient.storage()->backend()->waitFor(consumer, part.made);
           !status)
         return status;
     if (!sum.defined()) {

@@ -1,0 +1,468 @@
+//===- GraphStreamTest.cpp - the engine's streams, on the emulator --------===//
+//
+// Rows S01 to S12 for graphs of nodes. The emulator runs nothing before it is
+// needed (policy "lazy"), logs every wait, and reports accesses that nothing
+// orders, so that a missing wait is seen whatever the numbers are. Delays are
+// in virtual time.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/DriverApi.h"
+#include "cuda/Register.h"
+#include "cuda/emulator/Control.h"
+#include "tests/runtime/graph/TestNodes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tandem::cuda::driver {
+extern "C" {
+#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
+  CUresult symbol parameters;
+#include "cuda/DriverFunctions.def"
+#undef TANDEM_DRIVER_FUNCTION
+}
+} // namespace tandem::cuda::driver
+
+using namespace tandem;
+using namespace tandem::graph;
+using namespace tandem::graph::testing;
+using runtime::Backend;
+using runtime::StreamScope;
+
+namespace {
+
+constexpr uint64_t kDelay = 100'000; // ns: long against everything else
+
+class GraphStreams : public ::testing::Test {
+protected:
+  static void SetUpTestSuite() {
+    tandemEmulatorSetDevices(2);
+    cuda::registerDevices();
+  }
+
+  void SetUp() override {
+    ASSERT_EQ(tandemEmulatorSetPolicy("lazy"), 0);
+    Result<Backend *> opened = runtime::backendOf(device);
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    backend = *opened;
+    Stream *streams[] = {&s, &a, &b, &c};
+    for (int i = 0; i < 4; ++i) {
+      Result<Stream> side = backend->side(20 + i);
+      ASSERT_TRUE(side.ok()) << side.status().message();
+      *streams[i] = *side;
+    }
+    tandemEmulatorDrain();
+    tandemEmulatorSetLogging(1);
+    tandemEmulatorClearLog();
+    tandemEmulatorClearErrors();
+  }
+
+  void TearDown() override {
+    EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorError(0);
+    tandemEmulatorReset();
+  }
+
+  /// A tensor of the device, filled on the current stream.
+  Tensor filled(double value, Device on) {
+    int64_t shape[] = {64};
+    Tensor tensor = *Tensor::empty(artifact::DType::F32, shape, on);
+    EXPECT_TRUE(tensor.fill(value).ok());
+    return tensor;
+  }
+  Tensor filled(double value) { return filled(value, device); }
+  Tensor scalar() {
+    Tensor tensor = *Tensor::empty(artifact::DType::F32, {}, device);
+    EXPECT_TRUE(tensor.fill(0).ok());
+    return tensor;
+  }
+
+  /// A node on `stream` that doubles what it gets, after `delay`.
+  Value doubling(const char *name, Stream stream, std::vector<Edge> edges,
+                 uint64_t delay = 0, bool isScalar = false) {
+    StreamScope scope(device, stream);
+    Tensor like = isScalar ? scalar() : filled(0);
+    return FunctionNode::make(
+        name, like, std::move(edges),
+        [this, delay](Gradients inputs, Gradients &outputs) {
+          Stream now = runtime::currentStream(device);
+          if (delay)
+            tandemEmulatorDelay(now, delay);
+          Tensor twice =
+              *Tensor::empty(artifact::DType::F32, inputs[0].shape(), device);
+          inputs[0].storage()->useOn(now);
+          Status status = backend->add(
+              artifact::DType::F32, twice.mutableData(), inputs[0].data(),
+              inputs[0].data(), inputs[0].elements(), now);
+          for (Tensor &output : outputs)
+            output = twice;
+          return status;
+        });
+  }
+
+  Value leaf(const char *name, Stream stream) {
+    StreamScope scope(device, stream);
+    return *Leaf::make(name, filled(0));
+  }
+
+  std::string name(Stream stream) { return tandemEmulatorStreamName(stream); }
+  std::vector<std::string> log() {
+    std::vector<std::string> lines;
+    for (size_t i = 0; i < tandemEmulatorLogSize(); ++i)
+      lines.push_back(tandemEmulatorLogLine(i));
+    return lines;
+  }
+  /// The place in the log of the first wait of `waiter` for `producer`, or -1.
+  int waitOf(Stream waiter, Stream producer) {
+    std::vector<std::string> lines = log();
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (lines[i].starts_with(name(waiter) + ": wait") &&
+          lines[i].ends_with(" of " + name(producer)))
+        return static_cast<int>(i);
+    return -1;
+  }
+  int placeOf(const std::string &text, int from = 0) {
+    std::vector<std::string> lines = log();
+    for (size_t i = from; i < lines.size(); ++i)
+      if (lines[i].find(text) != std::string::npos)
+        return static_cast<int>(i);
+    return -1;
+  }
+  /// Everything before is over; only what follows is logged.
+  void begin() {
+    tandemEmulatorDrain();
+    tandemEmulatorClearLog();
+  }
+  float first(const Tensor &tensor) {
+    return static_cast<float>(tensor.onHost()->at(0));
+  }
+  static const Tensor &gradientOf(const Value &value) {
+    return static_cast<Leaf &>(*value.edge.node).gradient();
+  }
+
+  Device device{runtime::DeviceKind::CudaEmu, 0};
+  Backend *backend = nullptr;
+  Stream s = nullptr, a = nullptr, b = nullptr, c = nullptr;
+};
+
+} // namespace
+
+TEST_F(GraphStreams, S01_ADelayOnOneBranchDoesNotHoldUpAnother) {
+  Value wa = leaf("wa", a), wb = leaf("wb", b);
+  Value slow = doubling("slow", a, {wa.edge}, kDelay);
+  Value fast = doubling("fast", b, {wb.edge});
+  StreamScope scope(device, s);
+  Tensor one = filled(1), two = filled(2);
+  begin();
+  uint64_t start = tandemEmulatorHostTime();
+  Root roots[] = {{slow.edge, one}, {fast.edge, two}};
+  ASSERT_EQ(backward(roots).message(), "");
+  // Each on its forward's stream, and b has nothing to do with a.
+  EXPECT_EQ(waitOf(b, a), -1);
+  EXPECT_EQ(waitOf(a, b), -1);
+  ASSERT_TRUE(backend->synchronize(b).ok());
+  EXPECT_LT(tandemEmulatorHostTime() - start, kDelay);
+  EXPECT_EQ(first(gradientOf(wa)), 2);
+  EXPECT_EQ(first(gradientOf(wb)), 4);
+}
+
+TEST_F(GraphStreams, S02_AnImplicitRootGradientIsMadeOnTheCallersStream) {
+  Value loss = doubling("loss", a, {}, 0, /*isScalar=*/true);
+  StreamScope scope(device, s);
+  begin();
+  tandemEmulatorDelay(s, kDelay);
+  Root root{loss.edge, {}};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  int made = placeOf(name(s) + ": memset");
+  EXPECT_GE(made, 0);
+  EXPECT_GT(waitOf(a, s), made);
+  EXPECT_EQ(placeOf("default"), -1);
+}
+
+TEST_F(GraphStreams, S03_ARootGradientThatWasFilledOnTheCallersStream) {
+  Value w = leaf("w", a);
+  Value node = doubling("node", a, {w.edge});
+  Tensor gradient;
+  {
+    StreamScope scope(device, s);
+    gradient = filled(0);
+    begin();
+    tandemEmulatorDelay(s, kDelay);
+    ASSERT_TRUE(gradient.fill(3).ok());
+    Root root{node.edge, gradient};
+    ASSERT_EQ(backward({&root, 1}).message(), "");
+    EXPECT_EQ(first(gradientOf(w)), 6);
+    Edge input = w.edge;
+    Result<Gradients> gradients = grad({&root, 1}, {&input, 1});
+    ASSERT_TRUE(gradients.ok());
+    EXPECT_EQ(first((*gradients)[0]), 6);
+    tandemEmulatorDelay(s, kDelay);
+    ASSERT_TRUE(gradient.fill(5).ok());
+  }
+  // The same on b, which waits for s.
+  StreamScope scope(device, b);
+  ASSERT_TRUE(backend->wait(b, s).ok());
+  gradient.storage()->useOn(b);
+  Root root{node.edge, gradient};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  EXPECT_EQ(first(gradientOf(w)), 16);
+}
+
+TEST_F(GraphStreams, S04_ARootGradientOfAnotherStreamIsNotWaitedFor) {
+  Value w = leaf("w", b);
+  Value node = doubling("node", b, {w.edge});
+  Tensor gradient;
+  {
+    StreamScope scope(device, a);
+    gradient = filled(1);
+  }
+  begin();
+  {
+    StreamScope scope(device, a);
+    tandemEmulatorDelay(a, kDelay);
+    ASSERT_TRUE(gradient.fill(100).ok());
+  }
+  StreamScope scope(device, b);
+  Root root{node.edge, gradient};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  EXPECT_EQ(waitOf(b, a), -1);
+  EXPECT_EQ(first(gradientOf(w)), 2); // the old bytes
+  EXPECT_GT(tandemEmulatorErrorCount(), 0u);
+  tandemEmulatorClearErrors();
+}
+
+TEST_F(GraphStreams, S05_RootsOnTwoDevicesAreOrderedByTheirOwnStreams) {
+  Device other{runtime::DeviceKind::CudaEmu, 1};
+  Result<Backend *> second = runtime::backendOf(other);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  Stream t = *(*second)->side(20), u = *(*second)->side(21);
+  Value w0 = leaf("w0", a);
+  Value w1;
+  {
+    StreamScope scope(other, u);
+    w1 = *Leaf::make("w1", filled(0, other));
+  }
+  StreamScope scope0(device, s), scope1(other, t);
+  Tensor one = filled(1), two = filled(2, other);
+  begin();
+  tandemEmulatorDelay(s, kDelay);
+  ASSERT_TRUE(one.fill(3).ok());
+  tandemEmulatorDelay(t, kDelay);
+  ASSERT_TRUE(two.fill(4).ok());
+  Root roots[] = {{w0.edge, one}, {w1.edge, two}};
+  ASSERT_EQ(backward(roots).message(), "");
+  EXPECT_GE(waitOf(a, s), 0);
+  EXPECT_GE(waitOf(u, t), 0);
+  EXPECT_EQ(first(gradientOf(w0)), 3);
+  EXPECT_EQ(first(gradientOf(w1)), 4);
+}
+
+TEST_F(GraphStreams, S06_InTheEndTheCallersStreamWaitsForEveryLeafsStream) {
+  Value w = leaf("w", a), captured = leaf("captured", b);
+  Value node = doubling("node", s, {w.edge, captured.edge});
+  Value end = doubling("end", c, {});
+  Value top = doubling("top", s, {node.edge, end.edge});
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  begin();
+  Root root{top.edge, one};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  EXPECT_GE(waitOf(s, a), 0); // accumulation
+  EXPECT_GE(waitOf(s, c), 0); // a node without outputs
+  // The second device has no part in it.
+  EXPECT_EQ(placeOf("@1"), -1);
+  EXPECT_EQ(first(gradientOf(w)), 4);
+
+  begin();
+  Edge input = captured.edge;
+  Result<Gradients> gradients = grad({&root, 1}, {&input, 1});
+  ASSERT_TRUE(gradients.ok());
+  EXPECT_GE(waitOf(s, b), 0);
+  EXPECT_EQ(first((*gradients)[0]), 4);
+}
+
+TEST_F(GraphStreams, S07_TheDefaultStreamGetsNoWaitWhereItIsNotCurrent) {
+  Value w = leaf("w", a);
+  Value node = doubling("node", a, {w.edge}, kDelay);
+  Tensor copy;
+  {
+    StreamScope onDefault(device, nullptr);
+    copy = filled(0);
+  }
+  begin();
+  {
+    StreamScope scope(device, s);
+    Root root{node.edge, filled(1)};
+    ASSERT_EQ(backward({&root, 1}).message(), "");
+  }
+  EXPECT_EQ(placeOf("default: wait"), -1);
+  const Tensor &gradient = gradientOf(w);
+  auto use = [&] {
+    StreamScope onDefault(device, nullptr);
+    EXPECT_TRUE(backend
+                    ->copy(copy.mutableData(), gradient.data(),
+                           gradient.bytes(), nullptr)
+                    .ok());
+    tandemEmulatorDrain();
+  };
+  use();
+  EXPECT_GT(tandemEmulatorErrorCount(), 0u);
+  tandemEmulatorClearErrors();
+  ASSERT_TRUE(backend->wait(nullptr, s).ok());
+  use();
+  EXPECT_EQ(tandemEmulatorErrorCount(), 0u);
+}
+
+TEST_F(GraphStreams, S08_AConsumerOnItsProducersStreamNeedsNoEvent) {
+  Value w = leaf("w", s);
+  Value same = doubling("same", s, {w.edge});
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  begin();
+  TandemEmulatorCounts before = tandemEmulatorGetCounts();
+  Root root{same.edge, one};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  TandemEmulatorCounts after = tandemEmulatorGetCounts();
+  EXPECT_EQ(after.eventRecords, before.eventRecords);
+  EXPECT_EQ(after.eventWaits, before.eventWaits);
+  EXPECT_EQ(after.syncs, before.syncs);
+}
+
+TEST_F(GraphStreams, S08_AConsumerOnAnotherStreamNeedsOneWaitAndNoSync) {
+  Value end = doubling("end", a, {});
+  Value first = doubling("first", s, {end.edge});
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  begin();
+  TandemEmulatorCounts before = tandemEmulatorGetCounts();
+  Root root{first.edge, one};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  TandemEmulatorCounts after = tandemEmulatorGetCounts();
+  EXPECT_GE(waitOf(a, s), 0);
+  EXPECT_GE(waitOf(s, a), 0); // the caller's, in the end
+  EXPECT_EQ(after.eventWaits, before.eventWaits + 2);
+  EXPECT_EQ(after.syncs, before.syncs);
+}
+
+TEST_F(GraphStreams, S08_AConsumerOnTheHostReadsWhenTheGradientIsThere) {
+  float zero = 0;
+  int64_t shape[] = {64};
+  std::vector<float> zeros(64, zero);
+  Value w = *Leaf::make(
+      "w", *Tensor::copyOf(zeros.data(), artifact::DType::F32, shape));
+  Value toHost;
+  {
+    StreamScope scope(device, a);
+    toHost = FunctionNode::make("to host", filled(0), {w.edge},
+                                [](Gradients inputs, Gradients &outputs) {
+                                  Result<Tensor> host = inputs[0].onHost();
+                                  if (!host)
+                                    return host.status();
+                                  outputs[0] = *host;
+                                  return Status::success();
+                                });
+  }
+  Value device = doubling("device", a, {toHost.edge}, kDelay);
+  StreamScope scope(this->device, s);
+  Tensor one = filled(1);
+  begin();
+  Root root{device.edge, one};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  EXPECT_EQ(gradientOf(w).at(0), 2);
+  EXPECT_EQ(placeOf("synchronize context"), -1);
+}
+
+TEST_F(GraphStreams, S09_ASumWaitsForItsProducersJustBeforeItAdds) {
+  Value end = doubling("end", c, {});
+  Value x = doubling("x", a, {end.edge}, kDelay);
+  Value y = doubling("y", b, {end.edge}, kDelay);
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  begin();
+  uint64_t start = tandemEmulatorHostTime();
+  Root roots[] = {{x.edge, one}, {y.edge, one}};
+  ASSERT_EQ(backward(roots).message(), "");
+  // Both producers are queued before the sum's stream waits for either.
+  int lastWork =
+      std::max(placeOf(name(a) + ": kernel"), placeOf(name(b) + ": kernel"));
+  int firstWait = std::min(waitOf(c, a), waitOf(c, b));
+  EXPECT_GT(firstWait, lastWork);
+  EXPECT_GT(placeOf(name(c) + ": kernel"),
+            std::max(waitOf(c, a), waitOf(c, b)));
+  EXPECT_LT(tandemEmulatorEndTime() - start, 2 * kDelay);
+}
+
+TEST_F(GraphStreams, S10_ANodesStreamIsThatOfItsFirstInputOnADevice) {
+  std::vector<Stream> seen;
+  auto note = [&] { seen.push_back(runtime::currentStream(device)); };
+  std::shared_ptr<FunctionNode> node;
+  {
+    StreamScope scope(device, a);
+    node = std::make_shared<FunctionNode>("node", [&](Gradients, Gradients &) {
+      note();
+      return Status::success();
+    });
+    ASSERT_TRUE(node->addInput(filled(0)).ok());
+  }
+  {
+    StreamScope scope(device, b);
+    Result<int> input = node->addInput(filled(0));
+    ASSERT_FALSE(input.ok());
+    EXPECT_NE(input.status().message().find("node 'node'"), std::string::npos);
+  }
+  node->addPreHook([&](Gradients &) {
+    note();
+    return Status::success();
+  });
+  node->addPostHook([&](const Gradients &, const Gradients &) {
+    note();
+    return Status::success();
+  });
+  StreamScope scope(device, s);
+  Root root{{node, 0}, filled(1)};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  EXPECT_EQ(seen, (std::vector<Stream>{a, a, a}));
+  EXPECT_EQ(runtime::currentStream(device), s);
+}
+
+TEST_F(GraphStreams, S11_ALeafThatWasFirstUsedOnAnotherStream) {
+  Value w = leaf("w", a);
+  Value node = doubling("node", s, {w.edge});
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  begin();
+  TandemEmulatorCounts before = tandemEmulatorGetCounts();
+  Root root{node.edge, one};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  TandemEmulatorCounts after = tandemEmulatorGetCounts();
+  EXPECT_GE(waitOf(a, s), 0);
+  // That one, and the caller's in the end.
+  EXPECT_EQ(after.eventWaits, before.eventWaits + 2);
+  EXPECT_EQ(first(gradientOf(w)), 2);
+}
+
+TEST_F(GraphStreams, S12_FinalCallbacksRunOnTheCallersStreamAfterItsWaits) {
+  Value w = leaf("w", a);
+  std::vector<Stream> seen;
+  int waits = -1;
+  {
+    StreamScope onA(device, a);
+    w.edge.node->addPreHook([&](Gradients &) {
+      return queueCallback([&] {
+        seen.push_back(runtime::currentStream(device));
+        waits = waitOf(s, a);
+        return queueCallback([&] {
+          seen.push_back(runtime::currentStream(device));
+          return Status::success();
+        });
+      });
+    });
+  }
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  begin();
+  Root root{w.edge, one};
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  EXPECT_EQ(seen, (std::vector<Stream>{s, s}));
+  EXPECT_GE(waits, 0);
+}
