@@ -208,8 +208,15 @@ Status CudaDevice::synchronize(Stream stream) {
   if (context->isCapturing(cu(stream)))
     return forbid("to wait on the host", cu(stream));
   Context::Relaxed relaxed(*context);
-  return context->check(context->call().streamSynchronize(cu(stream)),
-                        "cuStreamSynchronize");
+  Status status = context->check(context->call().streamSynchronize(cu(stream)),
+                                 "cuStreamSynchronize");
+  // What the emulator is asked for is to be right: a race that did no harm this
+  // time is a failure.
+  if (status.ok() && device().kind == runtime::DeviceKind::CudaEmu)
+    if (const char *found = context->driver().complaint())
+      return Status::failed("device '" + toString(device()) +
+                            "': the emulator found: " + found);
+  return status;
 }
 
 bool CudaDevice::isCapturing(Stream stream) const {

@@ -60,6 +60,9 @@ Result<Driver> Driver::open(const std::string &library) {
     return Status::noDevice("the driver for CUDA " + opened.versionText() +
                             " ('" + library + "') has no " + missing);
 
+  opened.firstError = reinterpret_cast<const char *(*)()>(
+      ::dlsym(handle, "tandemEmulatorFirstError"));
+
   CUresult result = opened->init(0);
   if (result == CUDA_ERROR_NO_DEVICE)
     return Status::noDevice("no CUDA device: the driver for CUDA " +

@@ -33,6 +33,10 @@ public:
   /// Returns the number of devices, at least one.
   int devices() const { return count; }
 
+  /// Runs what is queued, and returns what the emulator found wrong with it (a
+  /// race, an access out of bounds), or null; always null of a real driver.
+  const char *complaint() const { return firstError ? firstError() : nullptr; }
+
   /// Returns the status of `call` ("cuLaunchKernel"), which returned `result`:
   /// "cuLaunchKernel failed: CUDA_ERROR_... (the driver's words)".
   Status check(driver::CUresult result, const char *call) const;
@@ -44,6 +48,7 @@ public:
 private:
   driver::Functions table;
   int found = 0, count = 0;
+  const char *(*firstError)() = nullptr; ///< of the emulator (Control.h)
 };
 
 /// True if the device cannot be used any more after such an error: every later

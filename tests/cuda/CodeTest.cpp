@@ -385,16 +385,40 @@ TEST_F(CudaCode, BuffersThatAreMissing) {
   EXPECT_EQ(download(out, length, home), evaluated());
 }
 
+class CudaEmulator : public Emulated {
+protected:
+  void SetUp() override {
+    Emulated::SetUp();
+    Result<cuda::Driver> driver = cuda::Driver::open(TANDEM_EMULATOR);
+    ASSERT_TRUE(driver.ok()) << driver.status().message();
+    auto opened =
+        cuda::CudaDevice::open(std::make_shared<const cuda::Driver>(*driver),
+                               {runtime::DeviceKind::CudaEmu, 0});
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    device = *opened;
+  }
+};
+
 // The emulator's devices need the emulation image, and say so.
-TEST_F(CudaCode, EmulatorDevicesWantAnImage) {
-  Result<cuda::Driver> driver = cuda::Driver::open(TANDEM_EMULATOR);
-  auto opened =
-      cuda::CudaDevice::open(std::make_shared<const cuda::Driver>(*driver),
-                             {runtime::DeviceKind::CudaEmu, 0});
-  ASSERT_TRUE(opened.ok()) << opened.status().message();
-  Status status = (*opened)->load(programs()).status();
+TEST_F(CudaEmulator, WantsAnImage) {
+  Status status = device->load(programs()).status();
   EXPECT_EQ(status.code(), Code::NoDevice);
   expectError(status, "expected the section 'emulation.cuda'");
+}
+
+// They say what the emulator found, also where the numbers are right.
+TEST_F(CudaEmulator, ReportsRaces) {
+  Stream a = stream(0), b = stream(1);
+  float *data = allocate(64, a);
+  expectOk(device->zero(data, 256, a));
+  expectOk(device->wait(b, a));
+  expectOk(device->synchronize(b));
+  expectOk(device->zero(data, 256, a));
+  expectOk(device->zero(data, 256, b)); // nobody waits
+  expectError(device->synchronize(b), "device 'cuda-emu:0': the emulator "
+                                      "found: ");
+  device->release(data, a, {});
+  hasErrors = true;
 }
 
 TEST_F(CudaCode, ProfilesEveryCommand) {

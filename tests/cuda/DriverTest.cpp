@@ -4,7 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/Driver.h"
+#include "cuda/Register.h"
+#include "runtime/Backend.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 using namespace tandem;
@@ -28,6 +31,22 @@ TEST(Driver, NoLibrary) {
 TEST(Driver, ALibraryThatIsNoDriver) {
   expectNoDevice("libc.so.6", "no CUDA driver: 'libc.so.6' has no "
                               "'cuDriverGetVersion'");
+}
+
+// The registered devices: "cuda" needs a driver, "cuda-emu" the emulator.
+TEST(Driver, RegisteredDevices) {
+  cuda::registerDevices();
+  ::setenv("TANDEM_CUDA_EMULATOR", "libno-such-emulator.so", 1);
+  auto missing = runtime::backendOf({runtime::DeviceKind::CudaEmu, 0});
+  EXPECT_EQ(missing.status().code(), Code::NoDevice);
+  EXPECT_NE(missing.status().message().find("libno-such-emulator.so"),
+            std::string::npos)
+      << missing.status().message();
+  ::setenv("TANDEM_CUDA_EMULATOR", TANDEM_EMULATOR, 1);
+  auto opened = runtime::backendOf({runtime::DeviceKind::CudaEmu, 0});
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ(toString((*opened)->device()), "cuda-emu:0");
+  EXPECT_EQ(*runtime::backendOf({runtime::DeviceKind::CudaEmu, 0}), *opened);
 }
 
 TEST(Driver, Versions) {
