@@ -423,6 +423,16 @@ private:
     inRange(at + "/grain", launch.grain, 1, maxWork);
     checkExtents(at + "/grid", launch.grid, {int64_t(0x7fffffff), 65535, 65535},
                  maxWork);
+    if (isCuda() && launch.grid.size() == 3) {
+      // No product of three 64-bit sizes that are out of range.
+      __int128 blocks = 1;
+      for (int64_t size : launch.grid)
+        blocks *= std::clamp<int64_t>(size, 0, int64_t(1) << 32);
+      if (blocks != launch.work)
+        problems.add(at + "/work", "expected as many as the grid has blocks, "
+                                   "but got " +
+                                       std::to_string(launch.work));
+    }
     inRange(at + "/stream", launch.stream, 0, 1 << 16);
     bool inBounds = true;
     for (size_t i = 0; i < launch.buffers.size(); ++i)

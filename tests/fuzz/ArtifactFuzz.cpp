@@ -54,8 +54,30 @@ void checkBounds(const Manifest &m, size_t constantsBytes) {
   }
 }
 
+/// What a device is given.
+void checkExtents(const Manifest &m) {
+  if (m.target.kind != "cuda")
+    return;
+  auto product = [](const std::vector<int64_t> &sizes) {
+    require(sizes.size() == 3);
+    __int128 all = 1;
+    for (int64_t size : sizes) {
+      require(size >= 1 && size <= INT32_MAX);
+      all *= size;
+    }
+    return all;
+  };
+  for (const Kernel &k : m.kernels)
+    require(product(k.block) <= 1024 && k.sharedBytes >= 0 &&
+            k.sharedBytes <= 227 * 1024);
+  for (const Program &p : m.programs)
+    for (const Launch &l : p.launches)
+      require(product(l.grid) == l.work);
+}
+
 void check(const Manifest &manifest, size_t constantsBytes) {
   checkBounds(manifest, constantsBytes);
+  checkExtents(manifest);
   Result<std::string> text = toJson(manifest);
   require(text.ok());
   Result<Manifest> again = fromJson(*text);
@@ -97,7 +119,13 @@ void readAndCheck(std::span<const std::byte> file) {
   }
   for (const ArtifactReader::Section &section : reader->sections())
     checksum(section.bytes.data(), section.bytes.size());
-  check(reader->manifest(), reader->section("constants").size());
+  std::span<const Manifest> manifests = reader->manifests();
+  for (const Manifest &manifest : manifests) {
+    require(reader->choose(manifest.target.kind));
+    check(reader->manifest(), reader->constants().size());
+    // Every target is of the same model.
+    require(manifest.values.size() == manifests[0].values.size());
+  }
 }
 
 } // namespace

@@ -237,6 +237,16 @@ ArtifactWriter writerFor(const Manifest &manifest) {
   return writer;
 }
 
+ArtifactWriter writerForBoth(const Manifest &manifest) {
+  ArtifactWriter first = writerFor(manifest), second;
+  std::vector<float> constants(32);
+  second.addConstant(std::as_bytes(std::span(constants)));
+  second.addCode("ptx", std::string(".version 8.0\n") + '\0');
+  second.setManifest(forDevice(manifest));
+  first.join(std::move(second));
+  return first;
+}
+
 ArtifactReader readerFor(const Manifest &manifest) {
   Result<std::string> bytes = writerFor(manifest).bytes();
   EXPECT_TRUE(bytes) << bytes.status().message();

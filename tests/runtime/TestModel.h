@@ -34,6 +34,8 @@ artifact::Manifest forDevice(artifact::Manifest manifest);
 /// Returns the manifest as an artifact with the test kernels and, in the
 /// constants section, the number 1 at offset 0 and 1, 2, 3, 4 at 64.
 artifact::ArtifactWriter writerFor(const artifact::Manifest &manifest);
+/// Returns one artifact for "cpu" and "cuda". Its PTX is no program.
+artifact::ArtifactWriter writerForBoth(const artifact::Manifest &manifest);
 artifact::ArtifactReader readerFor(const artifact::Manifest &manifest);
 /// Loads the manifest on `testDevice()`.
 runtime::Model modelFor(const artifact::Manifest &manifest,
