@@ -37,12 +37,19 @@ bool look(Machine &machine, uintptr_t at, size_t bytes, Side side,
           Ground &ground) {
   if (!bytes)
     return true;
-  if (const Allocation *in = machine.memory.find(at)) {
-    ground = {true, in->place == Place::Device, in->device};
-    // One that is past the end is one error here, as of the driver.
-    return in->contains(at, bytes) && (!in->freedBy || machine.isClosing);
+  const Allocation *in = machine.memory.find(at);
+  const Allocation *dead = in && in->freedBy ? in : machine.memory.findDead(at);
+  if (dead && (!in || in->freedBy)) {
+    machine.report.error("a copy uses freed memory " +
+                         std::to_string(dead->number) + " at byte " +
+                         std::to_string(at - dead->begin) + ", freed by " +
+                         dead->freedBy->text());
+    return false;
   }
-  return side != Side::Device && !machine.memory.findDead(at) && at != 0;
+  if (!in)
+    return side != Side::Device && at != 0;
+  ground = {true, in->place == Place::Device, in->device};
+  return in->contains(at, bytes);
 }
 
 const char *nameOf(const Ground &to, const Ground &from) {

@@ -219,7 +219,11 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
       return CUDA_ERROR_INVALID_DEVICE;
     if (!found->retained)
       return CUDA_ERROR_INVALID_CONTEXT;
-    --found->retained;
+    if (--found->retained == 0) {
+      m.scheduler.drain();
+      found->peers.clear();
+      found->error = CUDA_SUCCESS;
+    }
     return CUDA_SUCCESS;
   });
 }

@@ -366,7 +366,7 @@ static CUresult attributeOf(const Allocation *in, CUpointer_attribute attribute,
   case CU_POINTER_ATTRIBUTE_CONTEXT:
     return set(in ? contextOf(*in->device) : CUcontext());
   case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-    return set(unsigned(!in        ? 0
+    return set(unsigned(!in        ? CUmemorytype()
                         : isDevice ? CU_MEMORYTYPE_DEVICE
                                    : CU_MEMORYTYPE_HOST));
   case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:

@@ -41,22 +41,42 @@ const std::vector<Ranges::Range> &Ranges::sorted() {
   return ranges;
 }
 
+/// Who freed the memory that was at `at`, for messages.
+static std::string freedText(const Memory &memory, uintptr_t at) {
+  const Allocation *dead = memory.findDead(at);
+  return dead && dead->freedBy ? ", freed by " + dead->freedBy->text() : "";
+}
+
+/// Returns the live allocation at `at`, or null, with an error, if there is
+/// none or a kernel may not use it.
+const Allocation *Execution::find(uintptr_t at, const std::string &does) {
+  const Allocation *in = machine.memory.find(at);
+  if (!in) {
+    error(does + machine.memory.describe(at) + freedText(machine.memory, at));
+    return nullptr;
+  }
+  const Device *device = operation.device;
+  if (operation.kind != Command::Kind::Kernel || in->place != Place::Device ||
+      in->device == device ||
+      std::find(device->peers.begin(), device->peers.end(), in->device) !=
+          device->peers.end())
+    return in;
+  error(does + machine.memory.describe(at) + " of device " +
+        std::to_string(in->device->ordinal) + " without access to it");
+  return nullptr;
+}
+
 bool Execution::use(uintptr_t begin, size_t bytes, bool isWrite) {
   if (!bytes)
     return true;
-  const Allocation *in = machine.memory.find(begin);
-  if (machine.isClosing && in && in->place == Place::Registered)
+  const std::string does = std::string(isWrite ? "writes " : "reads ") +
+                           std::to_string(bytes) + " bytes of ";
+  const Allocation *in = find(begin, does);
+  if (!in || (machine.isClosing && in->place == Place::Registered))
     return false;
-  if (!in || !in->contains(begin, bytes)) {
-    std::string text = std::string(isWrite ? "writes " : "reads ") +
-                       std::to_string(bytes) + " bytes of " +
-                       machine.memory.describe(begin);
-    if (in)
-      text += ", past its end (" + std::to_string(in->bytes) + " bytes)";
-    if (const Allocation *dead = machine.memory.findDead(begin);
-        !in && dead && dead->freedBy)
-      text += ", freed by " + dead->freedBy->text();
-    error(text);
+  if (!in->contains(begin, bytes)) {
+    error(does + machine.memory.describe(begin) + ", past its end (" +
+          std::to_string(in->bytes) + " bytes)");
     return false;
   }
   (isWrite ? writes : reads).add(begin, begin + bytes);
@@ -68,26 +88,9 @@ void Execution::claim(uintptr_t begin, size_t bytes) {
 }
 
 MemoryRange Execution::allocation(const void *p) {
-  const auto at = reinterpret_cast<uintptr_t>(p);
-  const Allocation *in = machine.memory.find(at);
-  const Device *device = operation.device;
-  auto isPeer = [&] {
-    const auto &peers = device->peers;
-    return std::find(peers.begin(), peers.end(), in->device) != peers.end();
-  };
-  if (!in) {
-    std::string text = "uses " + machine.memory.describe(at);
-    if (const Allocation *dead = machine.memory.findDead(at);
-        dead && dead->freedBy)
-      text += ", freed by " + dead->freedBy->text();
-    error(text);
+  const Allocation *in = find(reinterpret_cast<uintptr_t>(p), "uses ");
+  if (!in)
     return {};
-  }
-  if (in->place == Place::Device && in->device != device && !isPeer()) {
-    error("uses " + machine.memory.describe(at) +
-          " of another device without access to it");
-    return {};
-  }
   return {reinterpret_cast<const void *>(in->begin),
           reinterpret_cast<const void *>(in->end())};
 }
@@ -100,11 +103,6 @@ void Execution::access(const void *p, size_t bytes, bool isWrite,
 
 void Execution::error(const std::string &text) {
   machine.report.error(operation.origin->text() + " " + text);
-}
-
-void Execution::fail(driver::CUresult result) {
-  if (!operation.device->error)
-    operation.device->error = result;
 }
 
 void Execution::finish() {

@@ -17,6 +17,7 @@
 namespace tandem::emulator {
 
 class Machine;
+struct Allocation;
 
 /// A set of bytes, given piece by piece.
 class Ranges {
@@ -55,9 +56,6 @@ public:
 
   /// Reports an error of this operation.
   void error(const std::string &text);
-  /// Makes the operation fail, and with it the device's context.
-  void fail(driver::CUresult result);
-
   /// Compares the accesses with those of other operations.
   void finish();
 
@@ -66,6 +64,7 @@ public:
 
 private:
   bool use(uintptr_t begin, size_t bytes, bool isWrite);
+  const Allocation *find(uintptr_t at, const std::string &does);
 
   Ranges reads, writes;
 };

@@ -36,6 +36,8 @@ void Emulator::SetUp() {
   ASSERT_CU(cuCtxSetCurrent(context));
   const size_t bytes[] = {sizeof(void *), sizeof(void *)};
   tandemEmulatorRegisterKernel("test_increment", bytes, 2, incrementTwin);
+  ASSERT_CU(cuModuleLoadData(&module, incrementText));
+  ASSERT_CU(cuModuleGetFunction(&increment, module, "test_increment"));
 }
 
 void Emulator::TearDown() {
@@ -49,8 +51,7 @@ void Emulator::TearDown() {
     EXPECT_CU(cuEventDestroy_v2(event));
   for (CUstream stream : streams)
     EXPECT_CU(cuStreamDestroy_v2(stream));
-  if (module)
-    EXPECT_CU(cuModuleUnload(module));
+  EXPECT_CU(cuModuleUnload(module));
   EXPECT_CU(cuDevicePrimaryCtxRelease_v2(0));
   EXPECT_CU(cuCtxSetCurrent(nullptr));
   EXPECT_EQ(tandemEmulatorLiveAllocations(), 0u);
@@ -94,18 +95,10 @@ void Emulator::order(CUstream from, CUstream to) {
   EXPECT_CU(cuStreamWaitEvent(to, between, 0));
 }
 
-CUfunction Emulator::increment() {
-  if (!module)
-    EXPECT_CU(cuModuleLoadData(&module, incrementText));
-  CUfunction function = nullptr;
-  EXPECT_CU(cuModuleGetFunction(&function, module, "test_increment"));
-  return function;
-}
-
 CUresult Emulator::launch(CUdeviceptr to, CUdeviceptr from, CUstream stream) {
   void *parameters[] = {&to, &from};
-  return cuLaunchKernel(increment(), kElements / 256, 1, 1, 256, 1, 1, 0,
-                        stream, parameters, nullptr);
+  return cuLaunchKernel(increment, kElements / 256, 1, 1, 256, 1, 1, 0, stream,
+                        parameters, nullptr);
 }
 
 void Emulator::set(CUdeviceptr to, float value) {

@@ -53,8 +53,6 @@ protected:
   CUevent event(unsigned flags = CU_EVENT_DEFAULT);
   /// Makes `to` wait for what `from` has been given.
   void order(CUstream from, CUstream to);
-  /// Returns the kernel to[i] = from[i] + 1 on kElements floats.
-  CUfunction increment();
   /// Queues it.
   CUresult launch(CUdeviceptr to, CUdeviceptr from, CUstream stream);
   /// Fills an array and waits for that.
@@ -70,6 +68,8 @@ protected:
   void expectOneError(const std::vector<std::string> &parts);
 
   CUcontext context = nullptr;
+  /// The kernel to[i] = from[i] + 1 on kElements floats.
+  CUfunction increment = nullptr;
 
 private:
   CUmodule module = nullptr;

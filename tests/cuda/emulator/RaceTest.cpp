@@ -20,8 +20,9 @@ protected:
     if (aWaits)
       order(b, a);
     EXPECT_CU(cuMemcpyDtoHAsync_v2(out, y, kBytes, a));
-    if (hostWaits)
+    if (hostWaits) {
       EXPECT_CU(cuStreamSynchronize(a));
+    }
     tandemEmulatorHostAccess(out, kBytes, 0);
     return {out, out + kElements};
   }
