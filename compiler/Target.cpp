@@ -13,23 +13,28 @@ using namespace mlir;
 using namespace tandem;
 
 namespace {
-/// An architecture, and the oldest version of PTX that knows it, but none that
-/// is older than what the kernels use.
+/// An architecture; the oldest version of PTX that knows it, but none that is
+/// older than what the kernels use; KiB of shared memory that a block can have.
 struct CudaArch {
   StringLiteral name;
   unsigned ptxVersion;
+  int sharedKib;
 };
 } // namespace
 
 static constexpr CudaArch cudaArchs[] = {
-    {"sm_80", 80}, {"sm_86", 80},  {"sm_89", 80},
-    {"sm_90", 80}, {"sm_90a", 80}, {"sm_100", 86},
+    {"sm_80", 80, 163}, {"sm_86", 80, 99},   {"sm_89", 80, 99},
+    {"sm_90", 80, 227}, {"sm_90a", 80, 227}, {"sm_100", 86, 227},
 };
 
 static const CudaArch *findCudaArch(StringRef name) {
   const CudaArch *found = llvm::find_if(
       cudaArchs, [&](const CudaArch &arch) { return arch.name == name; });
   return found == std::end(cudaArchs) ? nullptr : found;
+}
+
+int64_t CudaTarget::sharedLimit() const {
+  return int64_t(1024) * findCudaArch(arch)->sharedKib;
 }
 
 static llvm::Triple hostTriple() {

@@ -29,6 +29,9 @@ struct CpuTarget {
 
 struct CudaTarget {
   std::string arch; ///< "sm_90"
+
+  /// Bytes of shared memory that a block can have.
+  int64_t sharedLimit() const;
 };
 
 using Target = std::variant<CpuTarget, CudaTarget>;

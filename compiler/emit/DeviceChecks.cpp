@@ -23,6 +23,14 @@ static bool isIdentifier(StringRef name) {
          llvm::all_of(name, isPart);
 }
 
+/// Sizes that a block of threads can have.
+static bool isBlock(ArrayRef<int64_t> sizes) {
+  int64_t all = 1;
+  for (int64_t size : sizes)
+    all *= std::clamp<int64_t>(size, 0, 1025);
+  return sizes.size() == 3 && all >= 1 && all <= 1024;
+}
+
 /// The ops of the model that a kernel is made of: "'tandem.tanh', ...".
 static std::string opsOf(Operation *function) {
   auto about = function->getAttrOfType<DictionaryAttr>(kKernelAttr);
@@ -35,7 +43,8 @@ static std::string opsOf(Operation *function) {
 }
 
 Status tandem::checkKernels(gpu::GPUModuleOp kernels,
-                            const std::vector<std::string> &exported) {
+                            const std::vector<std::string> &exported,
+                            const CudaTarget &target) {
   int problems = 0;
   auto error = [&](Operation *op) {
     ++problems;
@@ -53,9 +62,15 @@ Status tandem::checkKernels(gpu::GPUModuleOp kernels,
     auto about = function->getAttrOfType<DictionaryAttr>(kKernelAttr);
     auto block =
         about ? about.getAs<DenseI64ArrayAttr>("block") : DenseI64ArrayAttr();
-    if (!block || block.size() != 3)
+    if (!block || !isBlock(block.asArrayRef()))
       return Status::failed("expected the kernel '" + name +
-                            "' to have a 'block' of three sizes");
+                            "' to have a 'block' of three sizes, 1 to 1024 in "
+                            "all");
+    auto shared = about.getAs<IntegerAttr>("shared_bytes");
+    if (shared && shared.getInt() > target.sharedLimit())
+      error(function) << "kernel '" << name << "' takes " << shared.getInt()
+                      << " bytes of shared memory, but a block can have "
+                      << target.sharedLimit() << " on '" << target.arch << "'";
   }
   kernels.walk([&](LLVM::CallOp call) {
     auto callee = call.getCallee();

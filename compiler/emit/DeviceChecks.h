@@ -7,7 +7,7 @@
 #ifndef TANDEM_COMPILER_EMIT_DEVICECHECKS_H
 #define TANDEM_COMPILER_EMIT_DEVICECHECKS_H
 
-#include "runtime/artifact/Status.h"
+#include "compiler/Target.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/IR/Module.h"
@@ -17,10 +17,11 @@
 
 namespace tandem {
 
-/// Checks the names and block sizes of the kernels `exported`, and that all
-/// that `kernels` call is there. Emits a diagnostic for each problem.
+/// Checks the names, blocks and shared memory of the kernels `exported`, and
+/// that all that `kernels` call is there. Emits a diagnostic for each problem.
 Status checkKernels(mlir::gpu::GPUModuleOp kernels,
-                    const std::vector<std::string> &exported);
+                    const std::vector<std::string> &exported,
+                    const CudaTarget &target);
 
 /// Checks the kernels of an optimized module: intrinsics without instructions,
 /// shared memory. The message lists everything that is wrong.

@@ -165,7 +165,7 @@ static unsigned ptxVersionFor(gpu::GPUModuleOp kernels) {
 Result<KernelCode> tandem::emitDeviceCode(
     gpu::GPUModuleOp kernels, const std::vector<std::string> &exported,
     const CudaTarget &target, bool keepBitcode, int threads) {
-  if (Status s = checkKernels(kernels, exported); !s)
+  if (Status s = checkKernels(kernels, exported, target); !s)
     return s;
   std::vector<Chunk> chunks = chunksOf(kernels, exported);
   for (Chunk &chunk : chunks)

@@ -5,6 +5,7 @@
 // RUN: not tandem compile %t/intrinsics.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=INTRINSICS
 // RUN: not tandem compile %t/shared.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=SHARED
 // RUN: not tandem compile %t/block.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=BLOCK
+// RUN: not tandem compile %t/given.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=GIVEN
 // RUN: not tandem compile %t/name.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not tandem compile %t/none.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not tandem compile %t/arch.mlir -o %t/x.tdm 2>&1 | FileCheck %s --check-prefix=ARCH
@@ -104,7 +105,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 }
 
 //--- block.mlir
-// BLOCK: expected the kernel 'k' to have a 'block' of three sizes
+// BLOCK: expected the kernel 'k' to have a 'block' of three sizes, 1 to 1024 in all
 module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
@@ -115,7 +116,27 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"]}} {
+        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+                         block = array<i64: 1024, -2, 1>}} {
+      llvm.return
+    }
+  }
+}
+
+//--- given.mlir
+// GIVEN: given.mlir:11:5: error: unsupported on 'cuda': kernel 'k' takes 110000 bytes of shared memory, but a block can have 101376 on 'sm_86'
+module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_86"}} {
+  func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
+      -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.launch @cuda::@k(%x) {buffers = [#tandem.buffer<result 0>],
+        work = 1, grain = 1, grid = array<i64: 1, 1, 1>}
+        : (tensor<32xf32>) -> tensor<32xf32>
+    return %0 : tensor<32xf32>
+  }
+  gpu.module @cuda {
+    llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
+        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+                         block = array<i64: 32, 1, 1>, shared_bytes = 110000}} {
       llvm.return
     }
   }
