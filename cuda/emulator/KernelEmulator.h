@@ -31,6 +31,7 @@ struct Kernel {
   std::string name;
   std::vector<uint32_t> parameterBytes; ///< one entry per parameter
   size_t sharedBytes = 0;               ///< static shared memory of a block
+  const LoadedImage *image = nullptr;   ///< whose kernel it is
   const void *code = nullptr;           ///< the image's own record
 };
 

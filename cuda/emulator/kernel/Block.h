@@ -1,0 +1,189 @@
+//===- Block.h - the threads of one block and how they wait ---------------===//
+//
+// A block runs until all of its threads have ended, or until an error ends it.
+// Threads that wait for one another are fibers; a thread that waits goes on
+// with another of its warp directly, and only a warp in which everyone waits
+// goes back to the scheduler. Kernels in which nobody waits run their threads
+// one after the other on one fiber.
+//
+// One Block serves all blocks of a launch in turn.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_EMULATOR_KERNEL_BLOCK_H
+#define TANDEM_CUDA_EMULATOR_KERNEL_BLOCK_H
+
+#include "cuda/emulator/KernelEmulator.h"
+#include "cuda/emulator/kernel/Fiber.h"
+#include "cuda/emulator/kernel/GlobalMemory.h"
+#include "cuda/emulator/kernel/Report.h"
+#include "cuda/emulator/kernel/SharedRaces.h"
+#include "runtime/artifact/Emulation.h"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <random>
+
+namespace tandem::emulator::kernel {
+
+class Block;
+
+/// A copy by cp.async that has been started.
+struct AsyncCopy {
+  std::byte *to;
+  const std::byte *from;
+  uint32_t bytes, read; ///< bytes beyond `read` become zero
+};
+
+/// The emulator's side of a thread; kernels see the base.
+struct Thread : artifact::EmulatedThread {
+  Block *block = nullptr;
+  uint32_t index = 0; ///< in the block
+  bool ended = false;
+  uint32_t polls = 0;             ///< atomic accesses
+  const char *waitsFor = nullptr; ///< for messages; null: runs or may run
+  uint32_t barrier = 0;           ///< the barrier it waits at
+  const void *in = nullptr; ///< operands of the collective it takes part in
+  void *out = nullptr;      ///< where the collective's result goes
+  std::vector<AsyncCopy> openCopies;
+  std::deque<std::vector<AsyncCopy>> copyGroups;
+};
+
+/// The lanes that carry out a collective, when the last has come.
+struct Lanes {
+  Thread *first; ///< lane 0
+  uint32_t mask;
+  Block &block;
+
+  bool has(uint32_t lane) const { return mask >> lane & 1; }
+  template <typename T> const T &in(uint32_t lane) const {
+    return *static_cast<const T *>(first[lane].in);
+  }
+  template <typename T> T &out(uint32_t lane) const {
+    return *static_cast<T *>(first[lane].out);
+  }
+};
+
+/// What a collective does, by the lane that comes last.
+using Operation = void (*)(Lanes &lanes);
+
+class Block {
+public:
+  Block(const LaunchRequest &request, const artifact::EmulatedImage &image,
+        GlobalMemory &global, Report &report, FiberStacks &stacks,
+        std::byte *arena);
+
+  /// Runs the block `ctaid`; false after an error that ends the launch.
+  bool run(const uint32_t ctaid[3], std::mt19937_64 &random);
+
+  // What follows is for the emulator's functions, on a thread's fiber.
+
+  /// Waits until every lane of `mask` has come with the same operation.
+  void collective(Thread &thread, uint32_t mask, const char *name,
+                  Operation operation, const void *in, void *out,
+                  bool aligned = false);
+  /// The lanes of `mask` that the warp of `thread` has.
+  uint32_t existing(const Thread &thread, uint32_t mask) const;
+  uint32_t running(const Thread &thread) const;
+
+  enum class Reduction { None, Count, And, Or };
+  /// Comes to barrier `id` that `count` threads come to (0: all), and waits
+  /// unless it only arrives. Returns the reduction of `value`.
+  uint32_t barrier(Thread &thread, uint32_t id, uint32_t count, bool waits,
+                   bool aligned, Reduction reduction = Reduction::None,
+                   uint32_t value = 0);
+
+  /// Lets others run, then goes on.
+  void pause(Thread &thread);
+  /// The thread made an atomic access: may be it polls, so others get a turn
+  /// now and then.
+  void polled(Thread &thread);
+  /// Waits until `ready(thread, data)`; it is asked again in every round.
+  void waitUntil(Thread &thread, const char *what, bool (*ready)(void *),
+                 void *data);
+
+  /// An error after which the kernel goes on.
+  void error(const Thread &thread, const std::string &kind,
+             const std::string &detail = {});
+  /// An error after which it cannot: the launch ends here.
+  [[noreturn]] void fail(const Thread &thread, const std::string &kind,
+                         const std::string &detail = {});
+
+  bool isShared(const void *pointer) const {
+    return static_cast<size_t>(static_cast<const std::byte *>(pointer) -
+                               shared) < sharedBytes;
+  }
+  /// Whether it is in the memory of the running thread's own variables.
+  bool isLocal(const Thread &thread, const void *pointer) const;
+  size_t offsetOf(const void *pointer) const {
+    return static_cast<const std::byte *>(pointer) - shared;
+  }
+  /// Checks an access to shared memory that is made by the emulator or the
+  /// kernel: bounds (fails), races.
+  void checkShared(const Thread &thread, const void *pointer, size_t bytes,
+                   uint32_t flags);
+  void checkGlobal(const Thread &thread, uint32_t site, const void *pointer,
+                   size_t bytes, uint32_t flags);
+  /// Reports a race, if there is one.
+  void conflict(const Thread &thread, const Conflict &conflict);
+
+  std::byte *shared;
+  size_t sharedBytes;
+  SharedRaces races;
+  GlobalMemory &global;
+  uint32_t ctaid[3] = {};
+  uint64_t ticks = 0; ///< the clock that threads read
+
+private:
+  struct Pending {
+    uint32_t mask, arrived;
+    Operation operation;
+    const char *name;
+    uint32_t site;
+  };
+  struct Warp {
+    uint32_t first = 0;    ///< index of lane 0
+    uint32_t existing = 0; ///< masks of lanes
+    uint32_t ready = 0, paused = 0, ended = 0;
+    uint32_t atBarrier = 0, barrierSite = 0;
+    std::vector<Pending> pending;
+  };
+  struct Barrier {
+    uint32_t expected = 0, arrived = 0, waiting = 0;
+    uint32_t sum = 0, result = 0;
+    Clock clock;
+  };
+
+  static void runFiber(void *thread);
+  static void runAll(void *block);
+  void begin(const uint32_t ctaid[3]);
+  void schedule();
+  uint32_t pick(uint32_t lanes);
+  void wait(Thread &thread, const char *what);
+  void wake(Thread &thread);
+  void leave(Thread &thread, bool forGood);
+  void complete(uint32_t id);
+  void reportStuck();
+  void collectivesOf(const Thread &thread, uint32_t mask, const char *name);
+  std::string nameOfSite(uint32_t site) const;
+
+  const LaunchRequest &request;
+  const artifact::EmulatedImage &image;
+  const artifact::EmulatedKernel &code;
+  Report &report;
+  FiberStacks &stacks;
+  std::vector<Thread> threads;
+  std::unique_ptr<Fiber[]> fibers; ///< one per thread, or one for all
+  std::vector<Warp> warps;
+  std::vector<uint32_t> warpOrder;
+  std::array<Barrier, 16> barriers;
+  Fiber scheduler;
+  std::mt19937_64 *random = nullptr;
+  uint32_t endedThreads = 0;
+  bool synchronizes, failed = false;
+  bool progress = false; ///< since the scheduler's last look
+};
+
+} // namespace tandem::emulator::kernel
+
+#endif

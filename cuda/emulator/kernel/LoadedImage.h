@@ -1,0 +1,25 @@
+//===- LoadedImage.h - what belongs to a loaded image ---------------------===//
+#ifndef TANDEM_CUDA_EMULATOR_KERNEL_LOADEDIMAGE_H
+#define TANDEM_CUDA_EMULATOR_KERNEL_LOADEDIMAGE_H
+
+#include "cuda/emulator/KernelEmulator.h"
+#include "runtime/artifact/Emulation.h"
+
+namespace tandem::emulator {
+
+class LoadedImage {
+public:
+  LoadedImage() = default;
+  LoadedImage(const LoadedImage &) = delete;
+  LoadedImage &operator=(const LoadedImage &) = delete;
+  ~LoadedImage();
+
+  void *handle = nullptr;
+  int fd = -1;
+  const artifact::EmulatedImage *image = nullptr;
+  std::vector<Kernel> kernels;
+};
+
+} // namespace tandem::emulator
+
+#endif

@@ -1,0 +1,119 @@
+//===- SharedRaces.h - who touched which byte of shared memory, and when --===//
+//
+// A happens-before race detector for the shared memory of one block, exact to
+// the byte. Time is a counter that grows at every synchronization; an access
+// leaves its thread's time on the bytes (a stamp). Two accesses of which one
+// writes race unless the later thread knows of a time of the earlier one that
+// is not before the access.
+//
+// A barrier of the whole block makes everything before it known to everyone:
+// that is `base`. Knowledge that comes from less (bar.warp.sync, barriers of
+// some threads, mbarriers) is kept per thread, and only where a kernel has
+// such.
+//
+// The asynchronous proxy (TMA, wgmma) reads and writes as one more thread,
+// whose accesses no barrier orders but the wait that belongs to them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_CUDA_EMULATOR_KERNEL_SHAREDRACES_H
+#define TANDEM_CUDA_EMULATOR_KERNEL_SHAREDRACES_H
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace tandem::emulator::kernel {
+
+/// What a synchronization knows: a time per thread, the proxy's last. Empty:
+/// nothing.
+using Clock = std::vector<uint32_t>;
+
+/// What an access ran into.
+struct Conflict {
+  enum Kind : uint8_t {
+    None,
+    ReadAfterWrite,
+    WriteAfterWrite,
+    WriteAfterRead,
+    InFlight, ///< bytes of an asynchronous copy that was not waited for
+    AsyncRead ///< a write to bytes that an asynchronous operation still reads
+  } kind = None;
+  uint32_t thread = 0; ///< the other one; kSeveral if not one
+  size_t offset = 0;   ///< the first byte
+  static constexpr uint32_t kSeveral = 0xffffffff;
+};
+
+class SharedRaces {
+public:
+  /// For blocks of `threads` threads with `bytes` of shared memory. `partial`:
+  /// there may be synchronization of less than the block.
+  SharedRaces(uint32_t threads, size_t bytes, bool partial);
+
+  /// Forgets everything: another block begins.
+  void newBlock();
+
+  /// The number that stands for the asynchronous proxy.
+  uint32_t proxy() const { return threads; }
+
+  Conflict read(uint32_t thread, size_t offset, size_t bytes);
+  Conflict write(uint32_t thread, size_t offset, size_t bytes);
+  /// Atomics race with plain accesses but not with one another: they are
+  /// writes that leave no stamp on bytes that other atomics stamped.
+  Conflict atomic(uint32_t thread, size_t offset, size_t bytes);
+
+  /// A copy of `thread` into these bytes has begun, and has ended: from there
+  /// on it is a write of `thread` (or of the proxy) now.
+  void beginCopy(uint32_t thread, size_t offset, size_t bytes);
+  void endCopy(uint32_t thread, size_t offset, size_t bytes);
+
+  /// Every thread knows everything but the proxy's doings.
+  void barrier();
+  /// Adds what `thread` knows and did to `clock`; later doings are later.
+  void release(uint32_t thread, Clock &clock);
+  /// `thread` knows what `clock` knows.
+  void acquire(uint32_t thread, const Clock &clock);
+
+private:
+  // A stamp is time << kThreadBits | thread, or, with the top bit set, an index
+  // into `records`: what a plain stamp cannot say.
+  static constexpr uint32_t kThreadBits = 11;
+  static constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
+  static constexpr uint32_t kRecord = 1u << 31;
+  static constexpr uint32_t kMany = kThreadMask; ///< thread of a stamp: several
+  static constexpr uint32_t kAtomic = kThreadMask - 1; ///< several atomics
+  static constexpr uint32_t kLastTime = (1u << (31 - kThreadBits)) - 1;
+
+  /// Stamps of several accesses, or of a copy that has not ended.
+  struct Record {
+    bool copy = false;
+    std::vector<uint32_t> stamps;
+  };
+
+  uint32_t stampOf(uint32_t thread);
+  const Record *record(uint32_t stamp) const;
+  bool ordered(uint32_t thread, uint32_t stamp) const;
+  Conflict conflictWith(uint32_t thread, uint32_t stamp, size_t offset,
+                        Conflict::Kind kind) const;
+  uint32_t withReader(uint32_t stamp, uint32_t mine, uint32_t thread);
+  uint32_t intern(Record record);
+  void tick();
+  void forget();
+  Conflict change(uint32_t thread, size_t offset, size_t bytes, bool atomic);
+
+  uint32_t threads;
+  bool partial;
+  uint32_t now = 1, base = 1;
+  std::vector<uint32_t> writes, reads; ///< a stamp per byte; 0: none
+  std::vector<uint32_t> times;         ///< of each thread and the proxy
+  std::vector<Clock> knowledge;        ///< of each thread, if `partial`
+  std::vector<Record> records;
+  std::vector<uint32_t> copyStamps; ///< of each thread and the proxy; 0: none
+  uint32_t proxyStamp = 0, proxyTime = 0; ///< the proxy's last stamp
+  uint32_t firstRecord = 0; ///< the index of records[0]; lower ones are stale
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> transitions;
+};
+
+} // namespace tandem::emulator::kernel
+
+#endif
