@@ -73,11 +73,14 @@ Status writeAll(int fd, std::span<const std::byte> bytes) {
 /// Fills in the functions that the image calls.
 Status bind(const artifact::EmulatedImage &image) {
   std::string unknown;
-  for (uint32_t i = 0; i < image.functionCount; ++i) {
-    image.functions[i] = kernel::findFunction(image.functionNames[i]);
-    if (!image.functions[i])
-      unknown += std::string(unknown.empty() ? "'" : ", '") +
-                 image.functionNames[i] + "'";
+  for (uint32_t c = 0; c < image.chunkCount; ++c) {
+    const artifact::EmulatedChunk &chunk = *image.chunks[c];
+    for (uint32_t i = 0; i < chunk.functionCount; ++i) {
+      chunk.functions[i] = kernel::findFunction(chunk.functionNames[i]);
+      if (!chunk.functions[i])
+        unknown += std::string(unknown.empty() ? "'" : ", '") +
+                   chunk.functionNames[i] + "'";
+    }
   }
   if (unknown.empty())
     return Status::success();
@@ -117,12 +120,12 @@ Result<Image> Image::load(std::span<const std::byte> elf) {
     return Status::failed(std::string("cannot load the emulation image: ") +
                           (why ? why : "unknown reason"));
   }
-  loaded->image = static_cast<const artifact::EmulatedImage *>(
+  auto *found = static_cast<const artifact::EmulatedImage *>(
       ::dlsym(loaded->handle, artifact::kEmulationSymbol));
-  if (!loaded->image)
+  if (!found)
     return Status::failed(std::string("the emulation image does not define '") +
                           artifact::kEmulationSymbol + "'");
-  const artifact::EmulatedImage &image = *loaded->image;
+  const artifact::EmulatedImage &image = *found;
   if (image.version != artifact::kEmulationVersion)
     return Status::unsupported("the emulation image has version " +
                                std::to_string(image.version) +
@@ -130,16 +133,19 @@ Result<Image> Image::load(std::span<const std::byte> elf) {
                                std::to_string(artifact::kEmulationVersion));
   if (Status status = bind(image); !status)
     return status;
-  for (uint32_t i = 0; i < image.kernelCount; ++i) {
-    const artifact::EmulatedKernel &code = image.kernels[i];
-    Kernel kernel;
-    kernel.name = code.name;
-    kernel.parameterBytes.assign(code.parameterBytes,
-                                 code.parameterBytes + code.parameterCount);
-    kernel.sharedBytes = code.sharedBytes;
-    kernel.image = loaded.get();
-    kernel.code = &code;
-    loaded->kernels.push_back(std::move(kernel));
+  for (uint32_t c = 0; c < image.chunkCount; ++c) {
+    const artifact::EmulatedChunk &chunk = *image.chunks[c];
+    for (uint32_t i = 0; i < chunk.kernelCount; ++i) {
+      const artifact::EmulatedKernel &code = chunk.kernels[i];
+      Kernel kernel;
+      kernel.name = code.name;
+      kernel.parameterBytes.assign(code.parameterBytes,
+                                   code.parameterBytes + code.parameterCount);
+      kernel.sharedBytes = code.sharedBytes;
+      kernel.chunk = &chunk;
+      kernel.code = &code;
+      loaded->kernels.push_back(std::move(kernel));
+    }
   }
   return Image(std::move(loaded));
 }

@@ -103,7 +103,8 @@ private:
 Status launch(const LaunchRequest &request, MemoryObserver *observer) {
   if (Status status = checkRequest(request); !status)
     return status;
-  const artifact::EmulatedImage &image = *request.kernel->image->image;
+  const artifact::EmulatedChunk &chunk =
+      *static_cast<const artifact::EmulatedChunk *>(request.kernel->chunk);
   const auto &code =
       *static_cast<const artifact::EmulatedKernel *>(request.kernel->code);
   size_t threads = request.block.x * request.block.y * request.block.z;
@@ -114,13 +115,13 @@ Status launch(const LaunchRequest &request, MemoryObserver *observer) {
     return Status::failed("no memory to emulate kernel '" +
                           request.kernel->name + "'");
 
-  kernel::GlobalMemory global(observer, image.siteCount);
-  for (uint64_t i = 0; i < image.constantCount; ++i)
-    global.addConstant(image.constants[i].data, image.constants[i].bytes);
+  kernel::GlobalMemory global(observer, chunk.siteCount);
+  for (uint64_t i = 0; i < chunk.constantCount; ++i)
+    global.addConstant(chunk.constants[i].data, chunk.constants[i].bytes);
   for (uint32_t i = 0; i < code.parameterCount; ++i)
     global.addConstant(request.params[i], code.parameterBytes[i]);
   kernel::Report report(request.kernel->name);
-  kernel::Block block(request, image, global, report, memory.stacks, arena);
+  kernel::Block block(request, chunk, global, report, memory.stacks, arena);
   std::mt19937_64 random(request.seed);
   BlockOrder order(request, random);
   for (uint64_t i = 0; i < order.size(); ++i) {

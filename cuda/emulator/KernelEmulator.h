@@ -31,8 +31,8 @@ struct Kernel {
   std::string name;
   std::vector<uint32_t> parameterBytes; ///< one entry per parameter
   size_t sharedBytes = 0;               ///< static shared memory of a block
-  const LoadedImage *image = nullptr;   ///< whose kernel it is
-  const void *code = nullptr;           ///< the image's own record
+  const void *chunk = nullptr;          ///< the image's records: of the kernels
+  const void *code = nullptr;           ///< compiled with it, and its own
 };
 
 /// The kernels of one emulation image.

@@ -72,9 +72,10 @@ struct EmulatedConstant {
   uint64_t bytes;
 };
 
-struct EmulatedImage {
-  uint32_t version;
+/// Kernels that were compiled together; a site is a number in their list.
+struct EmulatedChunk {
   uint32_t kernelCount;
+  uint32_t constantCount;
   const EmulatedKernel *kernels;
   const char *const *functionNames;
   void **functions;
@@ -82,7 +83,12 @@ struct EmulatedImage {
   uint32_t siteCount;
   const char *const *sites; ///< what is done where, for messages
   const EmulatedConstant *constants;
-  uint64_t constantCount;
+};
+
+struct EmulatedImage {
+  uint32_t version;
+  uint32_t chunkCount;
+  const EmulatedChunk *const *chunks;
 };
 
 } // namespace tandem::artifact

@@ -12,7 +12,7 @@ static constexpr uint32_t kMostIdleRounds = 1u << 18;
 /// Atomic accesses of a thread that nobody can answer.
 static constexpr uint32_t kMostPolls = 1u << 27;
 
-Block::Block(const LaunchRequest &request, const artifact::EmulatedImage &image,
+Block::Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
              GlobalMemory &global, Report &report, FiberStacks &stacks,
              std::byte *arena)
     : shared(arena),
@@ -21,7 +21,7 @@ Block::Block(const LaunchRequest &request, const artifact::EmulatedImage &image,
             static_cast<const artifact::EmulatedKernel *>(request.kernel->code)
                     ->flags &
                 artifact::kEmulatedPartialSync),
-      global(global), request(request), image(image),
+      global(global), request(request), chunk(chunk),
       code(
           *static_cast<const artifact::EmulatedKernel *>(request.kernel->code)),
       report(report), stacks(stacks),
@@ -270,7 +270,7 @@ bool Block::isLocal(const Thread &thread, const void *pointer) const {
 }
 
 std::string Block::nameOfSite(uint32_t site) const {
-  return site < image.siteCount ? image.sites[site] : "an unknown place";
+  return site < chunk.siteCount ? chunk.sites[site] : "an unknown place";
 }
 
 void Block::error(const Thread &thread, const std::string &kind,

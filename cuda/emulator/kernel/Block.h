@@ -69,7 +69,7 @@ using Operation = void (*)(Lanes &lanes);
 
 class Block {
 public:
-  Block(const LaunchRequest &request, const artifact::EmulatedImage &image,
+  Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
         GlobalMemory &global, Report &report, FiberStacks &stacks,
         std::byte *arena);
 
@@ -168,7 +168,7 @@ private:
   std::string nameOfSite(uint32_t site) const;
 
   const LaunchRequest &request;
-  const artifact::EmulatedImage &image;
+  const artifact::EmulatedChunk &chunk;
   const artifact::EmulatedKernel &code;
   Report &report;
   FiberStacks &stacks;

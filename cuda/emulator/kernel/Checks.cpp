@@ -1,7 +1,7 @@
 //===- Checks.cpp - accesses to memory are looked at before they are made -===//
 #include "cuda/emulator/kernel/Functions.h"
 
-#include <bit>
+#include <utility>
 
 namespace tandem::emulator::kernel {
 
@@ -67,19 +67,16 @@ void checkAccess(T base, const void *pointer, u32 bytes, u32 flags, u32 site) {
   Thread &thread = threadOf(base);
   Block &block = *thread.block;
   uintptr_t low = (uintptr_t(1) << (flags >> artifact::kAccessAlignShift)) - 1;
-  if (reinterpret_cast<uintptr_t>(pointer) & low) {
-    thread.site = site;
+  u32 before = std::exchange(thread.site, site);
+  if (reinterpret_cast<uintptr_t>(pointer) & low)
     block.fail(thread, "misaligned access",
                text(pointer, bytes) + ", expected a multiple of " +
                    std::to_string(low + 1));
-  }
-  if ((flags & artifact::kAccessShared) || block.isShared(pointer)) {
-    thread.site = site;
+  if ((flags & artifact::kAccessShared) || block.isShared(pointer))
     block.checkShared(thread, pointer, bytes, flags);
-  } else {
-    thread.site = site;
+  else
     block.checkGlobal(thread, site, pointer, bytes, flags);
-  }
+  thread.site = before;
   if (flags & artifact::kAccessAtomic)
     block.polled(thread);
 }
@@ -88,11 +85,12 @@ void checkRange(T base, const void *pointer, u64 bytes, u32 flags, u32 site) {
   if (bytes == 0)
     return;
   Thread &thread = threadOf(base);
-  thread.site = site;
+  u32 before = std::exchange(thread.site, site);
   if ((flags & artifact::kAccessShared) || thread.block->isShared(pointer))
     thread.block->checkShared(thread, pointer, bytes, flags);
   else
     thread.block->checkGlobal(thread, site, pointer, bytes, flags);
+  thread.site = before;
 }
 
 void checkLocal(T base, const void *pointer, u32 bytes, const void *variable,

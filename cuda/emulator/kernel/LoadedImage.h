@@ -3,7 +3,6 @@
 #define TANDEM_CUDA_EMULATOR_KERNEL_LOADEDIMAGE_H
 
 #include "cuda/emulator/KernelEmulator.h"
-#include "runtime/artifact/Emulation.h"
 
 namespace tandem::emulator {
 
@@ -16,7 +15,6 @@ public:
 
   void *handle = nullptr;
   int fd = -1;
-  const artifact::EmulatedImage *image = nullptr;
   std::vector<Kernel> kernels;
 };
 

@@ -1,0 +1,30 @@
+//===- CodeGen.h - LLVM's pipelines, set up in one place ------------------===//
+#ifndef TANDEM_COMPILER_EMIT_CODEGEN_H
+#define TANDEM_COMPILER_EMIT_CODEGEN_H
+
+#include "runtime/artifact/Status.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <string>
+
+namespace tandem {
+
+/// Runs the pass managers' default pipeline for `level`.
+void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
+                    llvm::OptimizationLevel level,
+                    const llvm::PipelineTuningOptions &tuning);
+
+/// Runs the passes of `pipeline` (as `opt -passes=`).
+Status runPasses(llvm::Module &module, llvm::TargetMachine &machine,
+                 llvm::StringRef pipeline);
+
+/// Returns the object file or assembly text of the module.
+Result<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine,
+                             llvm::CodeGenFileType type);
+
+} // namespace tandem
+
+#endif
