@@ -46,9 +46,6 @@ void KernelChunk::placeVariables() {
       variable.setAlignment(layout.getPreferredAlign(&variable));
     constants.push_back(&variable);
   }
-  auto bytesOf = [&](GlobalVariable *variable) -> uint64_t {
-    return layout.getTypeAllocSize(variable->getValueType());
-  };
   // Dynamic ones, of size 0, come last.
   llvm::append_range(shared, dynamic);
   SmallVector<Constant *> all(shared.begin(), shared.end());

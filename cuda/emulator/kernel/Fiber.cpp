@@ -128,9 +128,10 @@ void Fiber::prepare(void *stack, size_t size, Entry function, void *data) {
   argument = data;
 #ifdef __x86_64__
   // What tandemSwitchFiber pops: r15, r14, r13, r12, rbx, rbp, then the
-  // address it returns to; the pointer is at a multiple of 16 after that.
+  // address it returns to; the pointer is at a multiple of 16 after that, as a
+  // call wants it.
   auto top = reinterpret_cast<uintptr_t>(stack) + size;
-  auto *frame = reinterpret_cast<void **>((top & ~uintptr_t(15)) - 64);
+  auto *frame = reinterpret_cast<void **>((top & ~uintptr_t(15)) - 72);
   for (int i = 0; i < 8; ++i)
     frame[i] = nullptr;
   frame[4] = this;
