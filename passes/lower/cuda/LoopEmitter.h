@@ -37,6 +37,10 @@ private:
   using Values = llvm::SmallVector<mlir::Value>;
   using Which = llvm::function_ref<bool(const LoopNest::Root &)>;
 
+  /// Computes what is one number and takes long (the bias corrections of adam)
+  /// once for each block.
+  void shareNumbers();
+
   /// Where one element's code stands: its indices, and what was computed of it.
   /// Code of several elements can be beside each other.
   struct Slot {

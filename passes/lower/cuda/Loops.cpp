@@ -36,7 +36,77 @@ FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, ThreadCode &code,
                          KernelBody &body)
-    : kernel(kernel), nest(std::move(nest)), code(code), body(body) {}
+    : kernel(kernel), nest(std::move(nest)), code(code), body(body) {
+  shareNumbers();
+}
+
+/// True if one element of `value`, an op's result or a view of one, costs much.
+static bool isCostly(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ReductionOpInterface>(op))
+    return false;
+  auto pointwise = dyn_cast<PointwiseOpInterface>(op);
+  return (pointwise && isExpensive(pointwise)) ||
+         llvm::any_of(op->getOperands(), isCostly);
+}
+
+/// True if reductions take part in `value`.
+static bool isReduced(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && (isa<ReductionOpInterface>(op) ||
+                llvm::any_of(op->getOperands(), isReduced));
+}
+
+void LoopEmitter::shareNumbers() {
+  if (nest.keptSize() * nest.reducedSize() <= warpSize)
+    return;
+  auto isNumber = [](Value value) {
+    return typeOf(value).getNumElements() == 1 &&
+           !typeOf(value).getElementType().isInteger(1);
+  };
+  Block &region = kernel.getBody().front();
+  struct Shared {
+    Value tensor, memory;
+  };
+  SmallVector<Shared> shared;
+  for (Operation &op : region.without_terminator()) {
+    if (!isa<PointwiseOpInterface>(op) || !isNumber(op.getResult(0)) ||
+        !isCostly(op.getResult(0)) || isReduced(op.getResult(0)))
+      continue;
+    // Only the last of a chain.
+    if (llvm::all_of(op.getUsers(), [&](Operation *user) {
+          return isa<PointwiseOpInterface>(user) &&
+                 isNumber(user->getResult(0));
+        }))
+      continue;
+    Type type = scalar::computeType(typeOf(op.getResult(0)).getElementType());
+    shared.push_back({op.getResult(0), code.shared({1}, type)});
+  }
+  if (shared.empty())
+    return;
+  // Different warps compute different numbers.
+  Value zero = code.index(0);
+  for (auto [i, number] : llvm::enumerate(shared)) {
+    Value worker = code.index(static_cast<int64_t>(i) % 4 * warpSize);
+    code.when(code.equal(code.thread(), worker), [&] {
+      Slot &slot = addSlot();
+      slot.index.assign(nest.sizes.size(), zero);
+      slot.elements.enter(slot.index, nest.sizes);
+      SmallVector<AffineExpr> place(
+          typeOf(number.tensor).getRank(),
+          getAffineConstantExpr(0, code.b.getContext()));
+      memref::StoreOp::create(code.b, code.loc,
+                              slot.elements.at(code.b, number.tensor, place),
+                              number.memory, zero);
+      slots.clear();
+    });
+  }
+  code.barrier();
+  for (const Shared &number : shared)
+    totals.push_back(
+        {number.tensor, memref::LoadOp::create(code.b, code.loc, number.memory,
+                                               ValueRange{zero})});
+}
 
 //===----------------------------------------------------------------------===//
 // Shared

@@ -107,9 +107,13 @@ LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
            << "kernel '" << kernel.getName() << "' needs "
            << lowered.sharedBytes << " bytes of shared memory, but 'sm_"
            << code.target.sm << "' has " << code.target.sharedBytes();
-  auto threads = llvm::map_to_vector<3>(
-      shape->block, [](int64_t n) { return static_cast<int32_t>(n); });
-  func.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(threads));
+  // Known ranges make divisions of indices ones of 32 bits.
+  auto sizes = [&](ArrayRef<int64_t> dims) {
+    return b.getDenseI32ArrayAttr(llvm::map_to_vector<3>(
+        dims, [](int64_t n) { return static_cast<int32_t>(n); }));
+  };
+  func.setKnownBlockSizeAttr(sizes(shape->block));
+  func.setKnownGridSizeAttr(sizes(shape->grid));
   return success();
 }
 

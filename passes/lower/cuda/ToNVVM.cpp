@@ -1,5 +1,6 @@
 //===- ToNVVM.cpp - from the code of emitters to the NVVM dialect ---------===//
 #include "passes/lower/cuda/ToNVVM.h"
+#include "passes/lower/common/DoubleFunctions.h"
 #include "passes/lower/common/Polynomials.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -9,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -41,13 +43,14 @@ struct ExpandFunctions
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandFunctions)
   StringRef getName() const override { return "ExpandFunctions"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry
-        .insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect>();
+    registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect,
+                    scf::SCFDialect>();
   }
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
     lower::populatePolynomials(patterns);
+    lower::populateDoubleFunctions(patterns);
     patterns.add<ToIntrinsic<math::AbsFOp>>(context, "llvm.fabs");
     patterns.add<ToIntrinsic<math::CeilOp>>(context, "llvm.ceil");
     patterns.add<ToIntrinsic<math::CopySignOp>>(context, "llvm.copysign");
