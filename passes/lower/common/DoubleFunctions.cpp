@@ -115,7 +115,7 @@ Formula tanh(const Formula &x) {
             x);
   Formula e = lower::exponential(x.abs() * 2.0, x.like(0.0));
   Formula far = (x.like(1.0) - x.like(2.0) / (e + 1.0)).withSign(x);
-  return (x.abs() < 0.625).select(near, far);
+  return (x.abs() < 0.625).select(near.withSign(x), far);
 }
 
 Formula erf(const Formula &x) {

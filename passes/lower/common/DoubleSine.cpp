@@ -77,9 +77,15 @@ static Reduced reduceFar(const Formula &x) {
   Formula zeros = fraction.leadingZeros();
   Formula top =
       (fraction << zeros) | ((below >> 1) >> zeros.bits(63).minus(zeros));
-  // As a signed number it must be below 2^63.
-  Formula scale = (zeros.bits(1023 - 63).minus(zeros) << 52).asNumber();
-  Formula r = (top >> 1).toNumber() * scale * 1.57079632679489661923;
+  // In units of 2^-64 / 2^zeros: 53 bits and 11 bits, each exact in f64.
+  Formula scale = (zeros.bits(1023 - 64).minus(zeros) << 52).asNumber();
+  Formula main = (top >> 11 << 11 >> 1).toNumber() * 2.0;
+  Formula last = (top & 0x7ff).toNumber();
+  constexpr double halfPi = 0x1.921fb54442d18p+0;
+  Formula product = main * halfPi;
+  Formula lost = main.fma(halfPi, -product) +
+                 main.fma(0x1.1a62633145c07p-54, last * halfPi);
+  Formula r = (product + lost) * scale;
   return {up.is(1).select(-r, r), k};
 }
 

@@ -107,13 +107,15 @@ LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
            << "kernel '" << kernel.getName() << "' needs "
            << lowered.sharedBytes << " bytes of shared memory, but 'sm_"
            << code.target.sm << "' has " << code.target.sharedBytes();
+  func.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(llvm::map_to_vector<3>(
+      shape->block, [](int64_t n) { return static_cast<int32_t>(n); })));
   // Known ranges make divisions of indices ones of 32 bits.
-  auto sizes = [&](ArrayRef<int64_t> dims) {
-    return b.getDenseI32ArrayAttr(llvm::map_to_vector<3>(
-        dims, [](int64_t n) { return static_cast<int32_t>(n); }));
+  auto bound = [&](auto id, ArrayRef<int64_t> sizes) {
+    id.setUpperBoundAttr(
+        b.getIndexAttr(sizes[static_cast<size_t>(id.getDimension())]));
   };
-  func.setKnownBlockSizeAttr(sizes(shape->block));
-  func.setKnownGridSizeAttr(sizes(shape->grid));
+  func.walk([&](gpu::ThreadIdOp id) { bound(id, shape->block); });
+  func.walk([&](gpu::BlockIdOp id) { bound(id, shape->grid); });
   return success();
 }
 
