@@ -5,6 +5,7 @@
 #include "compiler/emit/Assemble.h"
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/DeviceCode.h"
+#include "compiler/emit/Emulation.h"
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Dialect.h"
 
@@ -69,6 +70,12 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   // The driver takes it as a C string.
   writer.addCode("ptx", std::move(code->ptx) + '\0');
   writer.addCode("cubin", std::move(*cubin));
+  if (options.emulation) {
+    auto image = emitEmulation(code->bitcode, options.threads);
+    if (!image)
+      return std::move(image).status().in("--emulation");
+    writer.addCode("emulation.cuda", std::move(*image));
+  }
   return Status::success();
 }
 
