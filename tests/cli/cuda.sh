@@ -103,17 +103,33 @@ section other.tdm manifest.cpu || fail 'the first target is not the first'
 expect 0 '^\[' "$tandem" inspect both.tdm --json
 expect 0 '^{' "$tandem" inspect cpu.tdm --json
 losses() {
-  expect 0 '' "$tandem" train "$1" --data x=@"$data/train_images.npy" \
-    --data labels=@"$data/train_labels.npy" --steps 20 --seed 0 \
-    --log="$1.log"
-  grep -oE '"(loss|step)": ?[-+.e0-9]+' "$1.log"
+  local artifact=$1
+  shift
+  expect 0 '' "$tandem" train "$artifact.tdm" "$@" --steps 20 --seed 0 \
+    --data x=@"$data/train_images.npy" --log="$artifact.log" \
+    --data labels=@"$data/train_labels.npy"
+  grep -oE '"(loss|step)": ?[-+.e0-9]+' "$artifact.log" >"$artifact.losses"
 }
-losses cpu.tdm >cpu.losses
-losses both.tdm >both.losses
-losses other.tdm >other.losses
+losses cpu
+losses both
+losses other
 [ -s cpu.losses ] || fail 'no losses'
 cmp cpu.losses both.losses || fail 'with a second target the losses differ'
 cmp cpu.losses other.losses || fail 'as the second target the losses differ'
+
+# With the image of the kernels they run on the emulated device, where there is
+# neither a GPU nor a toolkit: the CPU's numbers but for rounding.
+expect 0 '' "$tandem" compile "$model" -o emulated.tdm --emulation \
+  --optimizer=sgd:lr=1e-2 --target=cpu+cuda
+expect 0 '' "$tandem" compile "$model" -o e.tdm --emulation --threads=1 \
+  --optimizer=sgd:lr=1e-2 --target=cpu+cuda
+cmp emulated.tdm e.tdm || fail 'threads change the emulation'
+section emulated.tdm emulation.cuda || fail 'no emulation'
+losses emulated --device=cuda-emu
+paste <(grep -oE '[-+.e0-9]+$' cpu.losses) \
+  <(grep -oE '[-+.e0-9]+$' emulated.losses) |
+  awk '{ d = $1 - $2; if (d * d > 1e-10 * $1 * $1) exit 1 }
+       END { exit NR != 40 }' || fail 'the emulated losses are others'
 
 # Each target goes on from its own dumps; printed, they are parted.
 expect 0 '' "$tandem" compile "$model" -o cuda.tdm --optimizer=sgd:lr=1e-2 \
@@ -136,7 +152,8 @@ expect 0 '^// -----$' "$tandem" compile "$model" --target=cpu+cuda \
 [ "$(grep -c '^module' <<<"$out")" = 2 ] || fail 'not a module for each target'
 
 # Wrong use; a kernel that calls what there is not.
-expect 2 'for --emulation' "$tandem" compile "$model" -o x.tdm --emulation
+expect 2 "kind 'cuda' for --emulation" \
+  "$tandem" compile "$model" -o x.tdm --emulation
 expect 2 'for --cubin=yes' "$tandem" compile "$model" -o x.tdm --cubin=yes
 expect 2 'expected --cubin to be auto, yes or no' \
   "$tandem" compile "$model" -o x.tdm --target=cuda --cubin=maybe
