@@ -41,7 +41,7 @@ bool findNodes(Machine &m, const Graph &graph, const CUgraphNode *handles,
 template <typename Make>
 CUresult addNode(CUgraphNode *node, CUgraph handle,
                  const CUgraphNode *dependencies, size_t count, Make &&make) {
-  return withDevice([&](Machine &m, Device &) {
+  return withDevice([&](Machine &m, Device &device) {
     Graph *graph = findGraph(m, handle);
     std::vector<Node *> before;
     if (!node || !graph || !findNodes(m, *graph, dependencies, count, before))
@@ -49,6 +49,7 @@ CUresult addNode(CUgraphNode *node, CUgraph handle,
     Command command;
     if (CUresult result = make(m, command))
       return result;
+    command.device = &device;
     *node = reinterpret_cast<CUgraphNode>(
         &graph->add(m, std::move(command), std::move(before)));
     return CUDA_SUCCESS;
@@ -68,6 +69,7 @@ CUresult setNode(CUgraphExec exec, CUgraphNode handle, CUgraphNodeType type,
     Command command;
     if (CUresult result = make(m, command))
       return result;
+    command.device = step->command.device;
     step->command = std::move(command);
     return CUDA_SUCCESS;
   });

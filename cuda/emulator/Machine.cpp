@@ -78,8 +78,8 @@ void Machine::restart() {
   memory.restart();
 }
 
-/// What nobody has asked for is said at the end.
-Machine::~Machine() {
+void Machine::finish() {
+  std::lock_guard<std::recursive_mutex> guard(lock);
   isClosing = true;
   scheduler.drain();
   for (size_t i = 0; const char *text = report.errorText(i); ++i)
@@ -100,6 +100,9 @@ Device *Machine::current() {
 }
 
 Machine &tandem::emulator::machine() {
-  static Machine instance;
-  return instance;
+  static Machine *instance = new Machine;
+  static struct AtEnd {
+    ~AtEnd() { instance->finish(); }
+  } atEnd;
+  return *instance;
 }

@@ -63,7 +63,10 @@ struct ThreadState {
 class Machine {
 public:
   Machine();
-  ~Machine();
+
+  /// Runs what is queued and prints the errors that nobody has asked for: the
+  /// process ends.
+  void finish();
 
   static ThreadState &thread();
   /// Returns the current context's device, or null.
@@ -144,7 +147,8 @@ private:
   std::vector<Tick> lanes;
 };
 
-/// Returns the one machine of this process.
+/// Returns the one machine of this process. It is never destroyed: what uses
+/// the driver may do so until the very end of the process.
 Machine &machine();
 
 } // namespace tandem::emulator

@@ -24,11 +24,6 @@ size_t roundUp(size_t bytes, size_t unit) {
 }
 } // namespace
 
-Memory::~Memory() {
-  if (base)
-    munmap(reinterpret_cast<void *>(base), limit - base);
-}
-
 bool Memory::reserve() {
   // Only what is touched takes memory; a process may have a limit on its
   // address space, so less will do.

@@ -53,11 +53,6 @@ struct Allocation {
 
 class Memory {
 public:
-  Memory() = default;
-  ~Memory();
-  Memory(const Memory &) = delete;
-  Memory &operator=(const Memory &) = delete;
-
   /// Returns a new allocation, or null if there is no address space left. Its
   /// bytes are zero; `poison` makes them as they should be.
   Allocation *allocate(size_t bytes, Place place, Device *device);

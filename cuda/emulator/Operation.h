@@ -39,6 +39,7 @@ struct Command {
   std::string what;      ///< "kernel 'add'", "copy to host", for messages
   uint64_t duration = 0; ///< nanoseconds of virtual time
   std::function<void(Execution &)> run;
+  Device *device = nullptr; ///< null: that of the stream it is submitted to
 };
 
 /// Who did something, for messages; outlives the operation.

@@ -58,6 +58,7 @@ CUresult Machine::push(Stream &stream, Command command,
     if (stream.capture->isInvalid)
       return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     command.duration += std::exchange(stream.delay, 0);
+    command.device = stream.device;
     Node &node = stream.capture->graph->add(*this, std::move(command),
                                             std::move(stream.tail));
     stream.tail = {&node};
@@ -100,6 +101,7 @@ OperationPtr Machine::submit(Stream &stream, Command command,
 
 OperationPtr Machine::submitOn(Stream &stream, Lane lane, Command command,
                                std::vector<OperationPtr> waitsFor) {
+  Device &device = command.device ? *command.device : *stream.device;
   auto operation = std::make_shared<Operation>();
   operation->order = ++orders;
   const char *writes = "writes";
@@ -108,8 +110,8 @@ OperationPtr Machine::submitOn(Stream &stream, Lane lane, Command command,
     ++report.counts.launches;
     if (failures.strikes(Failures::Launch))
       operation->failure = CUDA_ERROR_LAUNCH_FAILED;
-    if (failures.strikes(Failures::Lost) && !stream.device->error)
-      stream.device->error = CUDA_ERROR_ECC_UNCORRECTABLE;
+    if (failures.strikes(Failures::Lost) && !device.error)
+      device.error = CUDA_ERROR_ECC_UNCORRECTABLE;
     break;
   case Command::Kind::Copy:
     ++report.counts.copies;
@@ -133,7 +135,7 @@ OperationPtr Machine::submitOn(Stream &stream, Lane lane, Command command,
   operation->origin = std::make_shared<Origin>(
       Origin{std::move(command.what), stream.name, writes, operation->order});
   operation->stream = stream.number;
-  operation->device = stream.device;
+  operation->device = &device;
   operation->kind = command.kind;
   operation->lane = lane;
   operation->tick = ++lanes[lane];

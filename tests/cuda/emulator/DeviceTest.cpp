@@ -159,6 +159,39 @@ TEST_P(TwoDevices, DefaultStreams) {
   onSecond([&] { EXPECT_CU(cuCtxSynchronize()); });
 }
 
+// Each node of a graph runs on the device of the stream that it was captured
+// on.
+TEST_P(TwoDevices, CaptureOnBoth) {
+  CUdeviceptr x = 0, y = 0;
+  CUstream here = stream(), there = nullptr;
+  CUevent back = nullptr;
+  onSecond([&] {
+    EXPECT_CU(cuMemAlloc_v2(&x, kBytes));
+    EXPECT_CU(cuMemAlloc_v2(&y, kBytes));
+    set(x, 1);
+    EXPECT_CU(cuStreamCreate(&there, CU_STREAM_NON_BLOCKING));
+    EXPECT_CU(cuEventCreate(&back, CU_EVENT_DISABLE_TIMING));
+  });
+  EXPECT_CU(cuStreamBeginCapture_v2(here, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  order(here, there);
+  EXPECT_CU(launch(y, x, there));
+  onSecond([&] { EXPECT_CU(cuEventRecord(back, there)); });
+  EXPECT_CU(cuStreamWaitEvent(here, back, 0));
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  EXPECT_CU(cuStreamEndCapture(here, &graph));
+  EXPECT_CU(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  EXPECT_CU(cuGraphLaunch(exec, here));
+  EXPECT_CU(cuStreamSynchronize(here));
+  EXPECT_EQ(get(y), 2.f);
+  EXPECT_CU(cuGraphExecDestroy(exec));
+  EXPECT_CU(cuGraphDestroy(graph));
+  EXPECT_CU(cuEventDestroy_v2(back));
+  EXPECT_CU(cuStreamDestroy_v2(there));
+  EXPECT_CU(cuMemFree_v2(x));
+  EXPECT_CU(cuMemFree_v2(y));
+}
+
 TEST_P(TwoDevices, PeerAccess) {
   CUdeviceptr x = 0, y = array();
   set(y, 0);

@@ -75,6 +75,26 @@ TEST_P(Race, WhatIsNone) {
   expectOneError({"at byte 12"});
 }
 
+// A write within what another one wrote leaves the rest to that one.
+TEST_P(Race, PartsOfWrites) {
+  CUstream a = stream(), b = stream(), c = stream();
+  CUdeviceptr x = array(96), y = array(96);
+  EXPECT_CU(cuMemsetD8Async(x, 1, 96, a));
+  order(a, b);
+  EXPECT_CU(cuMemsetD8Async(x + 32, 2, 32, b));
+  order(b, a);
+  EXPECT_CU(cuMemsetD8Async(x + 48, 3, 8, a));
+  EXPECT_EQ(takeErrors(), std::vector<std::string>());
+  EXPECT_CU(cuMemcpyDtoDAsync_v2(y, x + 72, 8, c));
+  expectOneError({"at byte 72", "memset, 96 bytes"});
+  EXPECT_CU(cuMemcpyDtoDAsync_v2(y, x + 56, 8, c));
+  expectOneError({"at byte 56", "memset, 32 bytes"});
+  EXPECT_CU(cuMemcpyDtoDAsync_v2(y, x + 52, 1, c));
+  expectOneError({"at byte 52", "memset, 8 bytes"});
+  EXPECT_CU(cuMemcpyDtoDAsync_v2(y, x, 8, c));
+  expectOneError({"at byte 0", "memset, 96 bytes"});
+}
+
 // An event is recorded before the work that matters.
 TEST_P(Race, EventTooEarly) {
   CUstream a = stream(), b = stream();
@@ -124,6 +144,17 @@ TEST_P(Race, StagingBufferReusedTooEarly) {
   expectOneError({"the host writes", "copy to device", "reads"});
   EXPECT_CU(cuStreamSynchronize(a));
   tandemEmulatorHostAccess(in, kBytes, 1);
+}
+
+// Errors that nobody has asked for are printed at the end.
+TEST_P(Race, PrintedAtTheEnd) {
+  EXPECT_EXIT(
+      {
+        step(true, false);
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0),
+      "cuda emulator: .*copy to host.*\ncuda emulator: errors: 1\n");
 }
 
 // A layer above asks after its waits.

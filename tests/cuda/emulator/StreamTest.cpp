@@ -57,16 +57,17 @@ TEST_F(Streams, LazyRunsWhatIsNeeded) {
 TEST_F(Streams, OthersFirst) {
   ASSERT_EQ(tandemEmulatorSetPolicy("others-first"), 0);
   CUstream a = stream(), b = stream();
-  mark('1', a);
   mark('x', b);
+  mark('y', b);
+  mark('1', a);
   mark('2', a);
   order(a, b);
-  mark('y', b);
+  mark('z', b);
   EXPECT_CU(cuStreamSynchronize(a));
   // What waits for the stream that is needed cannot come before it.
-  EXPECT_EQ(ran, "x12");
+  EXPECT_EQ(ran, "xy12");
   EXPECT_CU(cuCtxSynchronize());
-  EXPECT_EQ(ran, "x12y");
+  EXPECT_EQ(ran, "xy12z");
 }
 
 TEST_F(Streams, RandomIsTheSameForTheSameSeed) {
@@ -108,6 +109,33 @@ TEST_F(Streams, PolicyTexts) {
        {"", "lazier", "random", "random:", "random:x", "random:1x", "eager "})
     EXPECT_EQ(tandemEmulatorSetPolicy(text), 1) << text;
   EXPECT_EQ(tandemEmulatorSetPolicy(nullptr), 1);
+}
+
+TEST_F(Streams, Environment) {
+  setenv("TANDEM_EMULATOR_POLICY", "lazy", 1);
+  setenv("TANDEM_EMULATOR_FAIL", "alloc:1", 1);
+  setenv("TANDEM_EMULATOR_MEMORY", "100000", 1);
+  tandemEmulatorReset();
+  mark('a', stream());
+  EXPECT_EQ(ran, "");
+  CUdeviceptr x = 0;
+  EXPECT_CU_ERROR(cuMemAlloc_v2(&x, 64), OUT_OF_MEMORY);
+  size_t free = 0, total = 0;
+  EXPECT_CU(cuMemGetInfo_v2(&free, &total));
+  EXPECT_EQ(total, 100000u);
+  setenv("TANDEM_EMULATOR_POLICY", "lazier", 1);
+  setenv("TANDEM_EMULATOR_FAIL", "alloc", 1);
+  setenv("TANDEM_EMULATOR_MEMORY", "much", 1);
+  testing::internal::CaptureStderr();
+  tandemEmulatorReset();
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const char *variable : {"POLICY but got 'lazier'",
+                               "FAIL but got 'alloc'", "MEMORY but got 'much'"})
+    EXPECT_NE(said.find(variable), std::string::npos) << said;
+  mark('b', stream());
+  EXPECT_EQ(ran, "ab");
+  for (const char *variable : {"POLICY", "FAIL", "MEMORY"})
+    unsetenv((std::string("TANDEM_EMULATOR_") + variable).c_str());
 }
 
 TEST_F(Streams, NoCallsFromHostFunctions) {
