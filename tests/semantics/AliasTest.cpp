@@ -9,7 +9,7 @@ using namespace tandem::test;
 namespace {
 class Aliases : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Aliases);
+TANDEM_ALL_WAYS(Aliases);
 
 TEST_P(Aliases, A01_OutputIsAViewOfAnInput) {
   Source source{R"(

@@ -9,7 +9,7 @@ namespace {
 class BackwardStorage : public RowTest {};
 class BackwardStorageCalls : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(BackwardStorage);
+TANDEM_ALL_WAYS(BackwardStorage);
 TANDEM_COMPILED_WAYS(BackwardStorageCalls);
 
 //===----------------------------------------------------------------------===//

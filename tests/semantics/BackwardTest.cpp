@@ -44,7 +44,7 @@ CompileOptions partitionBy(const std::string &kind) {
 
 } // namespace
 
-TANDEM_FOUR_WAYS(Backward);
+TANDEM_ALL_WAYS(Backward);
 TANDEM_COMPILED_WAYS(BackwardCalls);
 
 TEST_P(Backward, B01_WritesAState) {

@@ -11,8 +11,13 @@ Numbers test::numbersOf(const runtime::Tensor &tensor) {
   Numbers numbers;
   if (!tensor.isBacked())
     return numbers;
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    numbers.push_back(tensor.at(i));
+  auto host = tensor.onHost();
+  if (!host) {
+    ADD_FAILURE() << host.status().message();
+    return numbers;
+  }
+  for (int64_t i = 0; i < host->elements(); ++i)
+    numbers.push_back(host->at(i));
   return numbers;
 }
 
@@ -34,8 +39,8 @@ runtime::Tensor test::tensorOf(DType dtype, const Shape &shape,
 }
 
 std::unique_ptr<CompiledMachine>
-CompiledMachine::load(const std::string &artifact) {
-  auto model = runtime::Model::load(artifact, {.threads = 1});
+CompiledMachine::load(const std::string &artifact, runtime::Device device) {
+  auto model = runtime::Model::load(artifact, {.threads = 1, .device = device});
   if (!model) {
     ADD_FAILURE() << model.status().message();
     return nullptr;
@@ -47,6 +52,17 @@ CompiledMachine::load(const std::string &artifact) {
       if (auto tensor = machine->model.get(value.name))
         machine->tensors[value.name] = *tensor;
   return machine;
+}
+
+runtime::Tensor CompiledMachine::placed(DType dtype, const Shape &shape,
+                                        const Numbers &numbers) {
+  runtime::Tensor tensor = tensorOf(dtype, shape, numbers);
+  auto there = tensor.copyTo(model.device());
+  if (tensor.defined() && !there) {
+    ADD_FAILURE() << there.status().message();
+    return {};
+  }
+  return tensor.defined() ? *there : tensor;
 }
 
 void CompiledMachine::mark(const std::string &name) {
@@ -77,7 +93,7 @@ void CompiledMachine::set(const std::string &name, const Numbers &numbers) {
     ADD_FAILURE() << "there is no value '" << name << "'";
     return;
   }
-  runtime::Tensor tensor = tensorOf(value->dtype, value->shape, numbers);
+  runtime::Tensor tensor = placed(value->dtype, value->shape, numbers);
   if (value->role == Role::Input) {
     tensors[name] = tensor;
     mark(name);
@@ -92,7 +108,7 @@ void CompiledMachine::set(const std::string &name, const Numbers &numbers) {
 void CompiledMachine::setStorage(const std::string &name,
                                  const Numbers &numbers, DType dtype) {
   tensors[name] =
-      tensorOf(dtype, {static_cast<int64_t>(numbers.size())}, numbers);
+      placed(dtype, {static_cast<int64_t>(numbers.size())}, numbers);
 }
 
 void CompiledMachine::setView(const std::string &name, const std::string &of,
@@ -112,7 +128,8 @@ void CompiledMachine::setView(const std::string &name, const std::string &of,
 
 void CompiledMachine::setFreed(const std::string &name) {
   const artifact::Value *value = model.manifest().findValue(name);
-  auto tensor = runtime::Tensor::zeros(value->dtype, value->shape);
+  auto tensor =
+      runtime::Tensor::zeros(value->dtype, value->shape, model.device());
   Status status = tensor ? tensor->resizeStorage(0) : tensor.status();
   EXPECT_TRUE(status.ok()) << status.message();
   tensors[name] = *tensor;
@@ -170,7 +187,7 @@ std::string CompiledMachine::backward(const NamedNumbers &cotangents,
     if (auto found = cotangents.find(slot.name);
         slot.role == Role::Cotangent && found != cotangents.end()) {
       runtime::Tensor &tensor = cotangentTensors[slot.name];
-      tensor = tensorOf(slot.dtype, slot.shape, found->second);
+      tensor = placed(slot.dtype, slot.shape, found->second);
       given.push_back({slot.name, &tensor});
     }
   EXPECT_EQ(given.size(), cotangents.size()) << "unknown cotangents";

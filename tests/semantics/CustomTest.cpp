@@ -9,7 +9,7 @@ namespace {
 class Custom : public RowTest {};
 class CustomCalls : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Custom);
+TANDEM_ALL_WAYS(Custom);
 TANDEM_COMPILED_WAYS(CustomCalls);
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 //===- Harness.cpp - programs, compiled once, and assertions --------------===//
 #include "tests/semantics/Harness.h"
+#include "cuda/Register.h"
 
 #include "ir/Dialect.h"
 #include "tests/semantics/ReferenceMachine.h"
@@ -107,7 +108,8 @@ static std::string artifactOf(const Source &source, bool isTraced,
   std::string mistakes;
   std::string key = capture(source, isTraced, mistakes) + "\n" +
                     options.partition + "\n" + options.loss + "\n" +
-                    options.optimizer + "\n" + (options.inference ? "i" : "");
+                    options.optimizer + "\n" + options.target + "\n" +
+                    (options.inference ? "i" : "");
   static ArtifactFiles made;
   auto &files = made.files;
   if (auto found = files.find(key); found != files.end())
@@ -143,12 +145,16 @@ static CompileOptions withThreads(CompileOptions options) {
 
 void test::PrintTo(const Way &way, std::ostream *out) {
   *out << (way.isTraced ? "traced" : "text") << " on "
-       << (way.isCompiled ? "compiled code" : "the reference");
+       << (way.runner == Runner::Reference ? "the reference"
+           : way.runner == Runner::Cpu     ? "compiled code"
+                                           : "cuda, emulated");
 }
 
 std::string test::nameOf(const testing::TestParamInfo<Way> &way) {
   return std::string(way.param.isTraced ? "Traced" : "Text") +
-         (way.param.isCompiled ? "Compiled" : "Reference");
+         (way.param.runner == Runner::Reference ? "Reference"
+          : way.param.runner == Runner::Cpu     ? "Compiled"
+                                                : "Cuda");
 }
 
 std::unique_ptr<Machine> RowTest::start(const Source &source,
@@ -171,13 +177,21 @@ std::unique_ptr<Machine> RowTest::start(const Source &source,
 std::unique_ptr<CompiledMachine>
 RowTest::compiled(const Source &source, const CompileOptions &options) const {
   std::string error;
-  std::string file =
-      artifactOf(source, isTraced(), withThreads(options), error);
+  CompileOptions some = withThreads(options);
+  runtime::Device device;
+  if (isCuda()) {
+    cuda::registerDevices();
+    some.target = "cuda:sm_90";
+    some.emulation = true;
+    some.cubin = "no";
+    device.kind = runtime::DeviceKind::CudaEmu;
+  }
+  std::string file = artifactOf(source, isTraced(), some, error);
   if (file.empty()) {
     ADD_FAILURE() << error;
     return nullptr;
   }
-  return CompiledMachine::load(file);
+  return CompiledMachine::load(file, device);
 }
 
 std::string RowTest::printed(const Source &source, const std::string &phase,

@@ -1,10 +1,11 @@
-//===- Harness.h - one row of the semantics, run four ways ----------------===//
+//===- Harness.h - one row of the semantics, run in all ways --------------===//
 //
 // A row's program is written twice, as IR text and as a traced C++ function,
-// and its test once; the test runs on the reference and on compiled code:
+// and its test once; the test runs on the reference and on compiled code of
+// each device:
 //
 //   class Mutation : public RowTest {};
-//   TANDEM_FOUR_WAYS(Mutation);
+//   TANDEM_ALL_WAYS(Mutation);
 //
 //   TEST_P(Mutation, M02_VisibleWritesOfANonLeaf) {
 //     Source source{"module ... ", [](Trace &t) {
@@ -107,7 +108,8 @@ public:
 /// The machine of compiled code, and what is behind it.
 class CompiledMachine : public Machine {
 public:
-  static std::unique_ptr<CompiledMachine> load(const std::string &artifact);
+  static std::unique_ptr<CompiledMachine> load(const std::string &artifact,
+                                               runtime::Device device);
 
   void set(const std::string &name, const Numbers &numbers) override;
   void setStorage(const std::string &name, const Numbers &numbers,
@@ -140,6 +142,9 @@ public:
 
 private:
   explicit CompiledMachine(runtime::Model model) : model(std::move(model)) {}
+  /// A tensor on the model's device.
+  runtime::Tensor placed(DType dtype, const Shape &shape,
+                         const Numbers &numbers);
   /// Marks the handle of an input as its role and the program ask.
   void mark(const std::string &name);
 };
@@ -149,8 +154,13 @@ Numbers numbersOf(const runtime::Tensor &tensor);
 runtime::Tensor tensorOf(DType dtype, const Shape &shape,
                          const Numbers &numbers);
 
+/// What runs a program: the reference, or compiled code on a device. The CUDA
+/// device is emulated.
+enum class Runner { Reference, Cpu, Cuda };
+
 struct Way {
-  bool isTraced, isCompiled;
+  bool isTraced;
+  Runner runner;
 };
 void PrintTo(const Way &way, std::ostream *out);
 std::string nameOf(const testing::TestParamInfo<Way> &way);
@@ -158,7 +168,8 @@ std::string nameOf(const testing::TestParamInfo<Way> &way);
 class RowTest : public testing::TestWithParam<Way> {
 protected:
   bool isTraced() const { return GetParam().isTraced; }
-  bool isCompiled() const { return GetParam().isCompiled; }
+  bool isCompiled() const { return GetParam().runner != Runner::Reference; }
+  bool isCuda() const { return GetParam().runner == Runner::Cuda; }
 
   /// The program, ready to be called; null, and the test has failed, if it does
   /// not compile.
@@ -200,17 +211,19 @@ testing::AssertionResult hasPart(const char *, const char *,
 #define EXPECT_PART(text, part)                                                \
   EXPECT_PRED_FORMAT2(::tandem::test::hasPart, text, part)
 
-#define TANDEM_FOUR_WAYS(Suite)                                                \
-  INSTANTIATE_TEST_SUITE_P(, Suite,                                            \
-                           testing::Values(::tandem::test::Way{false, false},  \
-                                           ::tandem::test::Way{true, false},   \
-                                           ::tandem::test::Way{false, true},   \
-                                           ::tandem::test::Way{true, true}),   \
+#define TANDEM_WAYS(Suite, ...)                                                \
+  INSTANTIATE_TEST_SUITE_P(, Suite, testing::Values(__VA_ARGS__),              \
                            ::tandem::test::nameOf)
+#define TANDEM_TEXT_AND_TRACED(runner)                                         \
+  ::tandem::test::Way{false, ::tandem::test::Runner::runner},                  \
+      ::tandem::test::Way {                                                    \
+    true, ::tandem::test::Runner::runner                                       \
+  }
+#define TANDEM_ALL_WAYS(Suite)                                                 \
+  TANDEM_WAYS(Suite, TANDEM_TEXT_AND_TRACED(Reference),                        \
+              TANDEM_TEXT_AND_TRACED(Cpu), TANDEM_TEXT_AND_TRACED(Cuda))
+/// Of what holds for any compiled code: of a call, of compiling.
 #define TANDEM_COMPILED_WAYS(Suite)                                            \
-  INSTANTIATE_TEST_SUITE_P(, Suite,                                            \
-                           testing::Values(::tandem::test::Way{false, true},   \
-                                           ::tandem::test::Way{true, true}),   \
-                           ::tandem::test::nameOf)
+  TANDEM_WAYS(Suite, TANDEM_TEXT_AND_TRACED(Cpu))
 
 #endif

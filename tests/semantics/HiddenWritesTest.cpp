@@ -7,7 +7,7 @@ using namespace tandem::test;
 namespace {
 class Writes : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Writes);
+TANDEM_ALL_WAYS(Writes);
 
 TEST_P(Writes, M05_WriteThroughDetach) {
   Source source{R"(

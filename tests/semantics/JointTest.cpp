@@ -12,7 +12,7 @@ class Joint : public RowTest {};
 class JointCalls : public RowTest {};
 } // namespace
 
-TANDEM_FOUR_WAYS(Joint);
+TANDEM_ALL_WAYS(Joint);
 TANDEM_COMPILED_WAYS(JointCalls);
 
 TEST_P(Joint, J01_TheSignatureIsLinkedByName) {

@@ -7,7 +7,7 @@ using namespace tandem::test;
 namespace {
 class Mutation : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Mutation);
+TANDEM_ALL_WAYS(Mutation);
 
 TEST_P(Mutation, M01_WriteWithoutGradients) {
   Source source{R"(

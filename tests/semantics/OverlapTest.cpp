@@ -7,7 +7,7 @@ using namespace tandem::test;
 namespace {
 class Overlaps : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Overlaps);
+TANDEM_ALL_WAYS(Overlaps);
 
 TEST_P(Overlaps, A07_DeclaredAliasOfAWrittenInput) {
   auto m = start(calls::declaredAliasOfAWrittenInput());

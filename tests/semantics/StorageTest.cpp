@@ -7,7 +7,7 @@ using namespace tandem::test;
 namespace {
 class Storages : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Storages);
+TANDEM_ALL_WAYS(Storages);
 
 //===----------------------------------------------------------------------===//
 // M07

@@ -7,7 +7,7 @@ using namespace tandem::test;
 namespace {
 class Visible : public RowTest {};
 } // namespace
-TANDEM_FOUR_WAYS(Visible);
+TANDEM_ALL_WAYS(Visible);
 
 TEST_P(Visible, M02_VisibleWritesOfANonLeaf) {
   Source source{R"(
