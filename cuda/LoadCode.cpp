@@ -108,6 +108,9 @@ Status CudaCode::loadModules() {
   if (target.kind != "cuda")
     return Status::unsupported("expected code for 'cuda' but got code for '" +
                                target.kind + "'");
+  // A program that only changes handles has no code.
+  if (manifest.kernels.empty())
+    return Status::success();
   auto bytesOf = [&](const char *name) { return reader.section(name); };
   auto load = [&](std::span<const std::byte> image, const char *called) {
     Result<CUmodule> module = loadModule(context, image.data(), called);
