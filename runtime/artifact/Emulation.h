@@ -56,6 +56,31 @@ enum : uint32_t {
   kAccessAlignShift = 8, ///< bits 8 and up: the logarithm of the alignment
 };
 
+/// Types of elements of a matrix product.
+enum class MmaType : uint8_t {
+  F16,
+  BF16,
+  TF32,
+  F32,
+  F64,
+  S8,
+  U8,
+  S32,
+  E4M3,
+  E5M2
+};
+
+/// What a matrix product is: D (m x n) = A (m x k) B (k x n) + C, C of D's
+/// type.
+struct MmaCode {
+  uint8_t m = 0, n = 0;
+  uint8_t k = 0;
+  MmaType a = MmaType::F16, b = MmaType::F16, d = MmaType::F32;
+  uint8_t saturates = 0; ///< integers
+  uint8_t zero = 0;
+};
+static_assert(sizeof(MmaCode) == 8);
+
 struct EmulatedKernel {
   const char *name;
   void (*run)(EmulatedThread *thread, void **parameters);

@@ -304,7 +304,7 @@ void KernelChunk::replaceCall(CallInst &call) {
   StringRef name = callee->getName();
   if (name.consume_front("llvm.nvvm.")) {
     if (!replaceRegister(call, name) && !replaceInline(call, name) &&
-        !replaceByFunction(call, name.str()))
+        !replaceStoreMatrix(call, name) && !replaceByFunction(call, name.str()))
       error(call, "the emulator has no '" + callee->getName().str() + "'");
     return;
   }
@@ -321,6 +321,7 @@ void KernelChunk::replaceCall(CallInst &call) {
 
 void KernelChunk::replaceCalls() {
   for (KernelRecord &kernel : kernels) {
+    replaceMatrixCalls(kernel);
     SmallVector<CallInst *> calls;
     for (Instruction &instruction : instructions(kernel.function)) {
       auto *call = dyn_cast<CallInst>(&instruction);

@@ -34,6 +34,8 @@ struct KernelRecord {
   std::vector<uint32_t> parameterBytes;
   uint32_t flags = 0;
   uint64_t sharedBytes = 0, localBytes = 0;
+  /// Arrays through which matrices go to the emulator and back.
+  llvm::AllocaInst *operands = nullptr, *results = nullptr;
 };
 
 class KernelChunk {
@@ -99,6 +101,12 @@ private:
   llvm::Value *toEmulator(Builder &b, llvm::Value *value);
   llvm::Value *fromEmulator(Builder &b, llvm::Value *value, llvm::Type *type);
   void replace(llvm::CallInst &call, llvm::Value *value);
+
+  // Matrices.
+  llvm::AllocaInst *array(KernelRecord &kernel, llvm::AllocaInst *&place);
+  void replaceMatrixCalls(KernelRecord &kernel);
+  void replaceMatrixGroup(llvm::ArrayRef<llvm::CallInst *> calls);
+  bool replaceStoreMatrix(llvm::CallInst &call, llvm::StringRef name);
 
   // Legalization.
   llvm::Value *toFloat(Builder &b, llvm::Value *value);

@@ -69,8 +69,9 @@ void Block::begin(const uint32_t id[3]) {
     thread.ended = false;
     thread.polls = 0;
     thread.waitsFor = nullptr;
-    thread.openCopies.clear();
+    thread.copies.clear();
     thread.copyGroups.clear();
+    thread.openCopies = 0;
   }
   for (Warp &warp : warps) {
     warp.ready = warp.existing;

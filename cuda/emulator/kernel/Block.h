@@ -20,7 +20,6 @@
 #include "runtime/artifact/Emulation.h"
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <random>
 
@@ -45,8 +44,9 @@ struct Thread : artifact::EmulatedThread {
   uint32_t barrier = 0;           ///< the barrier it waits at
   const void *in = nullptr; ///< operands of the collective it takes part in
   void *out = nullptr;      ///< where the collective's result goes
-  std::vector<AsyncCopy> openCopies;
-  std::deque<std::vector<AsyncCopy>> copyGroups;
+  std::vector<AsyncCopy> copies;    ///< not yet landed, in order
+  std::vector<uint32_t> copyGroups; ///< of `copies`: how many a group has
+  uint32_t openCopies = 0;          ///< the last of `copies`, in no group
 };
 
 /// The lanes that carry out a collective, when the last has come.

@@ -23,6 +23,9 @@ inline Thread &threadOf(artifact::EmulatedThread *thread) {
 
 namespace functions {
 
+/// Fails unless the thread's warp has 32 threads.
+void requireWholeWarp(Thread &thread, const char *name);
+
 using T = artifact::EmulatedThread *;
 using u32 = uint32_t;
 using u64 = uint64_t;
@@ -74,6 +77,117 @@ void electSync(T, u32 *out, u32 mask);
 u32 activeMask(T);
 void nanosleep(T, u32 time);
 u64 threadClock(T);
+
+// Asynchronous copies (cp.async).
+void cpAsync4(T, std::byte *to, const std::byte *from);
+void cpAsync8(T, std::byte *to, const std::byte *from);
+void cpAsync16(T, std::byte *to, const std::byte *from);
+void cpAsync4Some(T, std::byte *to, const std::byte *from, u32 read);
+void cpAsync8Some(T, std::byte *to, const std::byte *from, u32 read);
+void cpAsync16Some(T, std::byte *to, const std::byte *from, u32 read);
+void cpAsyncCommit(T);
+void cpAsyncWait(T, u32 most);
+void cpAsyncWaitAll(T);
+
+// Matrices. `code` is artifact::mmaCode; ldmatrix and stmatrix get the number
+// of matrices and whether they are transposed.
+void mma(T, u32 *out, const u32 *in, u64 code, u32 count);
+void ldmatrix(T, u32 *out, const void *const *rows, u32 number, u32 transposed,
+              u32 count);
+void stmatrix(T, void *row, const u32 *in, u32 number, u32 transposed);
+
+// Mathematics; ...Ftz flush denormals to zero.
+float ex2(float x);
+float ex2Ftz(float x);
+float lg2(float x);
+float lg2Ftz(float x);
+float sine(float x);
+float sineFtz(float x);
+float cosine(float x);
+float cosineFtz(float x);
+float hyperbolicTangent(float x);
+float reciprocal(float x);
+float reciprocalFtz(float x);
+double reciprocalDouble(double x);
+float reciprocalRoot(float x);
+float reciprocalRootFtz(float x);
+double reciprocalRootDouble(double x);
+float squareRoot(float x);
+float squareRootFtz(float x);
+double squareRootDouble(double x);
+float quotient(float x, float y);
+float quotientFtz(float x, float y);
+double quotientDouble(double x, double y);
+float sum(float x, float y);
+double sumDouble(double x, double y);
+float product(float x, float y);
+double productDouble(double x, double y);
+float fusedRn(float x, float y, float z);
+double fusedRnDouble(double x, double y, double z);
+float fusedRm(float x, float y, float z);
+float fusedRp(float x, float y, float z);
+float saturate(float x);
+float saturateFtz(float x);
+double saturateDouble(double x);
+float absoluteFtz(float x);
+float least(float x, float y);
+float leastFtz(float x, float y);
+float leastNan(float x, float y);
+double leastDouble(double x, double y);
+float greatest(float x, float y);
+float greatestFtz(float x, float y);
+float greatestNan(float x, float y);
+double greatestDouble(double x, double y);
+float down(float x);
+double downDouble(double x);
+float up(float x);
+double upDouble(double x);
+float toward(float x);
+double towardDouble(double x);
+float nearest(float x);
+double nearestDouble(double x);
+
+// Conversions.
+u32 toIntRn(float x);
+u32 toIntRz(float x);
+u32 toIntRm(float x);
+u32 toIntRp(float x);
+u32 toUnsignedRn(float x);
+u32 toUnsignedRz(float x);
+u64 toLongRn(float x);
+u64 toLongRz(float x);
+u64 toUnsignedLongRz(float x);
+u32 toTf32Rna(float x);
+u32 toTf32Rn(float x);
+u32 toBFloatRn(float x);
+u32 toBFloatRnRelu(float x);
+u32 toBFloatRz(float x);
+u32 toBFloatPairRn(float high, float low);
+u32 toBFloatPairRnRelu(float high, float low);
+u32 toBFloatPairRz(float high, float low);
+u32 toHalfRn(float x);
+u32 toHalfPairRn(float high, float low);
+u32 toHalfPairRnRelu(float high, float low);
+u32 toE4M3Pair(float high, float low);
+u32 toE4M3PairRelu(float high, float low);
+u32 toE5M2Pair(float high, float low);
+u32 toE5M2PairRelu(float high, float low);
+u32 halfToE4M3Pair(u32 pair);
+u32 halfToE5M2Pair(u32 pair);
+u32 fromE4M3Pair(u32 pair);
+u32 fromE5M2Pair(u32 pair);
+
+// Integers.
+u32 permute(u32 a, u32 b, u32 selector);
+u32 highProduct(u32 a, u32 b);
+u32 highProductUnsigned(u32 a, u32 b);
+u64 highProductLong(u64 a, u64 b);
+u64 highProductUnsignedLong(u64 a, u64 b);
+u32 dotSigned(u32 a, u32 b, u32 c);
+u32 dotUnsigned(u32 a, u32 b, u32 c);
+u32 lowHalf(double x);
+u32 highHalf(double x);
+double fromHalves(u32 low, u32 high);
 
 } // namespace functions
 } // namespace tandem::emulator::kernel
