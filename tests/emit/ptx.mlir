@@ -24,6 +24,7 @@ module @small attributes {tandem.phase = "lower",
   gpu.module @cuda {
     // CHECK: .visible .entry scale(
     // CHECK: .reqntid 256, 1, 1
+    // CHECK-NOT: .ftz
     // CHECK: fma.rn.f32
     // CHECK: sqrt.rn.f32
     // CHECK: div.rn.f32

@@ -1,0 +1,47 @@
+#!/bin/bash
+# cuda-spills.sh BIN EXAMPLES - the kernels of the example and benchmark models
+# are assembled, and none spills registers beyond what is stated here: 32 bytes
+# (a register or two of a kernel for which ptxas prefers more threads), and the
+# kernels of the list.
+source "$(dirname "$0")/expect.sh"
+bin=$1
+cd "$work" || exit 1
+unset TANDEM_PTXAS
+ptxas=$(command -v ptxas || echo "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas")
+if [ ! -x "$ptxas" ]; then
+  echo 'skipped: there is no ptxas'
+  exit 77
+fi
+
+# MODEL KERNEL BYTES: at most so many, stores and loads together.
+stated='
+'
+
+# check MODEL ARCH [options]: the module MODEL.mlir.
+check() {
+  local model=$1 arch=$2
+  shift 2
+  expect 0 '' "$bin/tandem" compile "$model.mlir" -o "$model.tdm" \
+    --target="cuda:$arch" --cubin=no "$@"
+  expect 0 '^kernel +block' "$bin/tandem" inspect "$model.tdm" --kernels
+  local kernel bytes
+  while read -r kernel bytes; do
+    local limit
+    limit=$(awk -v m="$model" -v k="$kernel" '$1 == m && $2 == k { print $3 }' \
+      <<<"$stated")
+    [ "$bytes" -le "${limit:-32}" ] ||
+      fail "$model for $arch: '$kernel' spills $bytes bytes"
+  done < <(awk 'NR > 1 { print $1, $NF }' <<<"$out")
+  echo "$model for $arch: $(wc -l <<<"$out") lines," \
+    "$(awk 'NR > 1 && $NF > 0' <<<"$out" | wc -l) kernels that spill"
+}
+
+cp "$2/digits/mlp.mlir" digits.mlir
+check digits sm_80 --optimizer=adamw:lr=1e-3
+expect 0 '' "$bin/addition-gpt" addition.mlir
+check addition sm_90 --optimizer=adamw:lr=1e-3
+for model in mlp gpt gpt2-124m normchain; do
+  expect 0 '' "$bin/tandem-workload" write $model --type=f32 -o $model.mlir
+  check $model sm_90 --optimizer="$("$bin/tandem-workload" optimizer $model)"
+done
+finish
