@@ -113,6 +113,11 @@ def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
       result.}],
       "::llvm::SmallVector<::mlir::Value>", "decompose",
       (ins "::mlir::OpBuilder &":$b)>,
+    InterfaceMethod<[{Builds ops at `b` that do the same at once, for targets
+      with kernels for them, and returns one value per result; none if there are
+      no such ops. They have a gradient, but need not have a second one.}],
+      "::llvm::SmallVector<::mlir::Value>", "fuse",
+      (ins "::mlir::OpBuilder &":$b), [{}], [{ return {}; }]>,
     InterfaceMethod<[{Turns the op into its form for inference, if that differs
       from training.}],
       "void", "setInference", (ins), [{}], [{ return; }]>,

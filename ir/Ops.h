@@ -3,6 +3,7 @@
 #define TANDEM_IR_OPS_H
 
 #include "ir/Dialect.h"
+#include "ir/ops/Attention.h"
 #include "ir/ops/Convolution.h"
 
 #include "mlir/IR/Builders.h"

@@ -120,12 +120,15 @@ def LinearOp : CompositeOp<"linear", [InferTypeOpAdaptor]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def AttentionOp : CompositeOp<"attention", [InferTypeOpAdaptor]> {
+def AttentionOp : CompositeOp<"attention", [InferTypeOpAdaptor], ["fuse"]> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `y = softmax(q k^T * scale) v`; q is [..., T, D], k [..., S, D], v [..., S, E],
     with equal leading dimensions. With `causal`, position t sees the positions
     up to t. `scale` is 1 / sqrt(D) if absent.
+
+    For targets with kernels for it, and D and E of at most 256, it becomes
+    attention_forward, unless it is differentiated twice.
   }];
   let arguments = (ins FloatTensor:$q, FloatTensor:$k, FloatTensor:$v, UnitAttr:$causal, OptionalAttr<F64Attr>:$scale);
   let results = (outs FloatTensor:$y);

@@ -79,4 +79,68 @@ def Conv2dFilterGradOp : ConvolutionOp<"conv2d_filter_grad", (ins FloatTensor:$x
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// Attention at once
+//===----------------------------------------------------------------------===//
+
+/// What attention and its gradients share. q is [..., T, D], k [..., S, D], v
+/// [..., S, E], with equal leading dimensions.
+class AttentionPart<string mnemonic, dag more, dag made, list<Trait> traits>
+    : Tandem_PureOp<mnemonic, !listconcat(traits, [
+        InferTypeOpAdaptor,
+        DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
+        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
+  let arguments = !con((ins FloatTensor:$q, FloatTensor:$k, FloatTensor:$v), more,
+                       (ins UnitAttr:$causal, F64Attr:$scale));
+  let results = made;
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The sizes, of an op that is verified.
+    ::tandem::AttentionSizes getSizes();
+  }];
+  let extraClassDefinition = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Contraction; }
+    ::tandem::AttentionSizes $cppClass::getSizes() {
+      return ::tandem::AttentionSizes::of(getQ().getType(), getK().getType(), getV().getType());
+    }
+  }];
+}
+
+def AttentionForwardOp : AttentionPart<"attention_forward", (ins),
+    (outs FloatTensor:$y, FloatTensor:$lse),
+    [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["numGradientResults"]>]> {
+  let summary = "Scaled dot-product attention that keeps no scores";
+  let description = [{
+    `y = softmax(q k^T * scale) v`; q is [..., T, D], k [..., S, D], v [..., S, E],
+    with equal leading dimensions. With `causal`, position t sees the positions
+    up to t. `lse` [..., T] is the logarithm of the sum of `exp(scores)` of each
+    row, in f32 (f64 for f64). f16 and bf16 are accumulated in f32.
+
+    Gradient: attention_query_grad and attention_key_grad, which compute the
+    scores again; lse takes no cotangent.
+  }];
+}
+
+def AttentionQueryGradOp : AttentionPart<"attention_query_grad",
+    (ins FloatTensor:$dy, FloatTensor:$lse, FloatTensor:$delta), (outs FloatTensor:$dq),
+    [RefusesGradient]> {
+  let summary = "The gradient of attention_forward for its queries";
+  let description = [{
+    With `p = exp(q k^T * scale - lse)` where a position is seen and else 0, and
+    `ds = p * (dy v^T - delta)`: `dq = scale * ds k`. `delta` [..., T], of lse's
+    type, is the sum of `dy * y` over the last dimension.
+  }];
+}
+
+def AttentionKeyGradOp : AttentionPart<"attention_key_grad",
+    (ins FloatTensor:$dy, FloatTensor:$lse, FloatTensor:$delta),
+    (outs FloatTensor:$dk, FloatTensor:$dv), [RefusesGradient]> {
+  let summary = "The gradients of attention_forward for its keys and values";
+  let description = [{
+    With p and ds as in attention_query_grad: `dk = scale * ds^T q` and `dv = p^T
+    dy`.
+  }];
+}
+
 #endif

@@ -67,32 +67,13 @@ void LinearOp::evaluate(reference::Inputs in, reference::Outputs out) {
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
                                             Adaptor adaptor, Types &types) {
-  Type q = adaptor.getQ().getType(), k = adaptor.getK().getType(),
-       v = adaptor.getV().getType();
-  auto qShape = infer::shapeOf(loc, q), kShape = infer::shapeOf(loc, k),
-       vShape = infer::shapeOf(loc, v);
-  if (failed(qShape) || failed(kShape) || failed(vShape) ||
-      failed(expectSameElements(loc, q, k)) ||
-      failed(expectSameElements(loc, q, v)))
+  Type q = adaptor.getQ().getType();
+  auto sizes = AttentionSizes::get(loc, q, adaptor.getK().getType(),
+                                   adaptor.getV().getType());
+  if (failed(sizes))
     return failure();
-  size_t rank = qShape->size();
-  if (rank < 2 || kShape->size() != rank || vShape->size() != rank ||
-      qShape->drop_back(2) != kShape->drop_back(2) ||
-      qShape->drop_back(2) != vShape->drop_back(2) ||
-      qShape->back() != kShape->back() ||
-      (*kShape)[rank - 2] != (*vShape)[rank - 2])
-    return fail(loc, "expected 'q' [..., T, D], 'k' [..., S, D] and 'v' [..., "
-                     "S, E] with equal leading dimensions, but got " +
-                         text(*qShape) + ", " + text(*kShape) + " and " +
-                         text(*vShape));
-  SmallVector<int64_t> shape(*qShape);
-  // The scores are a tensor too.
-  shape.back() = (*kShape)[rank - 2];
-  if (!isTensorShape(shape))
-    return fail(loc, "expected scores of at most 2^40 elements, but got " +
-                         text(shape));
-  shape.back() = vShape->back();
-  return pushShape(loc, q, shape, types);
+  return pushShape(loc, q, sizes->shape({sizes->queries, sizes->valueWidth}),
+                   types);
 }
 
 LogicalResult AttentionOp::verify() {
@@ -130,6 +111,17 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
       composite::softmax(scores, rank - 1).cast(q.type().getElementType());
   return {MatmulOp::create(b, getLoc(), weights, getV(),
                            /*transpose_lhs=*/false, /*transpose_rhs=*/false)};
+}
+
+SmallVector<Value> AttentionOp::fuse(OpBuilder &b) {
+  // Wider heads do not fit a kernel's registers.
+  constexpr int64_t widest = 256;
+  if (getQ().getType().getShape().back() > widest ||
+      getV().getType().getShape().back() > widest)
+    return {};
+  return {AttentionForwardOp::create(b, getLoc(), getQ(), getK(), getV(),
+                                     getCausal(), llvm::APFloat(scaleOf(*this)))
+              .getY()};
 }
 
 void AttentionOp::evaluate(reference::Inputs in, reference::Outputs out) {

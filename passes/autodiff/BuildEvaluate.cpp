@@ -44,6 +44,7 @@ static void dropWrites(func::FuncOp evaluate) {
 LogicalResult tandem::buildEvaluate(func::FuncOp evaluate) {
   setInference(evaluate);
   dropWrites(evaluate);
+  fuseComposites(evaluate);
   if (failed(decomposeComposites(evaluate)) || failed(expandGrads(evaluate)))
     return failure();
   return finishJoint(evaluate);

@@ -66,6 +66,8 @@ struct BuildJoint : tandem::impl::BuildJointBase<BuildJoint> {
       graph.erase();
       return buildEvaluate(inferred);
     }
+    if (order == 1)
+      fuseComposites(graph);
     if (failed(decomposeComposites(graph)) || failed(expandGrads(graph)) ||
         failed(buildJoint(module, graph, chosen)))
       return failure();

@@ -8,6 +8,18 @@
 using namespace mlir;
 using namespace tandem;
 
+/// Puts `values` in the composite's place; the ops that make them, all behind
+/// `before`, get its tags.
+static void replace(CompositeOpInterface composite, Operation *before,
+                    ValueRange values) {
+  Operation *made =
+      before ? before->getNextNode() : &composite->getBlock()->front();
+  for (; made != composite; made = made->getNextNode())
+    for (NamedAttribute attribute : composite->getDiscardableAttrs())
+      made->setDiscardableAttr(attribute.getName(), attribute.getValue());
+  composite->replaceAllUsesWith(values);
+}
+
 static LogicalResult decomposeComposites(Block &block) {
   for (Operation *op = &block.front(); op;) {
     for (Region &region : op->getRegions())
@@ -29,10 +41,7 @@ static LogicalResult decomposeComposites(Block &block) {
     }
     // On with the first of the new ops: it may be a composite in its turn.
     Operation *next = before ? before->getNextNode() : &block.front();
-    for (Operation *made = next; made != op; made = made->getNextNode())
-      for (NamedAttribute attribute : op->getDiscardableAttrs())
-        made->setDiscardableAttr(attribute.getName(), attribute.getValue());
-    op->replaceAllUsesWith(values);
+    replace(composite, before, values);
     op = next == op ? op->getNextNode() : next;
     composite->erase();
   }
@@ -41,6 +50,28 @@ static LogicalResult decomposeComposites(Block &block) {
 
 LogicalResult tandem::decomposeComposites(func::FuncOp func) {
   return ::decomposeComposites(func.getBody().front());
+}
+
+void tandem::fuseComposites(func::FuncOp func) {
+  auto target =
+      func->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
+          kTargetAttr);
+  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
+  if (!kind || kind.getValue() != "cuda")
+    return;
+  // A gradient inside of the program is differentiated again with it.
+  if (func.walk([](GradOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    return;
+  func.walk([](CompositeOpInterface composite) {
+    Operation *before = composite->getPrevNode();
+    OpBuilder builder(composite);
+    SmallVector<Value> values = composite.fuse(builder);
+    if (values.empty())
+      return;
+    replace(composite, before, values);
+    composite->erase();
+  });
 }
 
 void tandem::setInference(func::FuncOp func) {

@@ -11,6 +11,11 @@ namespace tandem {
 /// discardable attributes of the old (its tags) and its location.
 mlir::LogicalResult decomposeComposites(mlir::func::FuncOp func);
 
+/// Replaces the composite ops that can do what they mean at once
+/// (CompositeOpInterface::fuse), where the module's target has kernels for that
+/// and `func` is differentiated at most once.
+void fuseComposites(mlir::func::FuncOp func);
+
 /// Turns every composite op of `func` into its form for inference.
 void setInference(mlir::func::FuncOp func);
 

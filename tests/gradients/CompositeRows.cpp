@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tests/gradients/Rows.h"
 
+#include <algorithm>
+
 using namespace tandem::test;
 
 namespace {
@@ -110,6 +112,17 @@ void tandem::test::addCompositeRows(std::vector<GradientRow> &rows) {
   table.add("attention", "causal", {{q}, {q}, {q}}, "{causal}", q, false);
   table.add("attention", "scaled", {{q}, {k}, {v}}, "{scale = 0.3 : f64}", y,
             false);
+  // The same as one op, which is differentiated once.
+  for (std::string kind : {"cross", "causal", "scaled"}) {
+    GradientRow row =
+        *std::find_if(rows.begin(), rows.end(), [&](const GradientRow &other) {
+          return other.name == "attention_" + kind;
+        });
+    row.name = "attention_fused_" + kind;
+    row.order = 1;
+    row.fused = true;
+    rows.push_back(row);
+  }
 
   rows.push_back({"tandem.reduce_mean",
                   "reduce_mean_rows",

@@ -46,6 +46,34 @@ void tandem::test::addContractionRows(std::vector<GradientRow> &rows) {
        "to [6, 2, 2, 2] padding [1, 1, 1, 1] groups 2", "6x2x2x2");
 }
 
+/// Attention at once; its gradients have none.
+static void attention(std::vector<GradientRow> &rows, const std::string &name,
+                      const std::string &leading, int64_t T, int64_t S,
+                      int64_t D, int64_t E, const std::string &attributes) {
+  auto shape = [&](int64_t last, int64_t before) {
+    return tensorOf(leading + std::to_string(before) + "x" +
+                    std::to_string(last));
+  };
+  std::string q = shape(D, T), k = shape(D, S), v = shape(E, S),
+              y = shape(E, T), lse = tensorOf(leading + std::to_string(T));
+  rows.push_back({"tandem.attention_forward",
+                  "attention_forward_" + name,
+                  {{q}, {k}, {v}},
+                  "%y, %lse = tandem.attention_forward %0, %1, %2 {" +
+                      attributes + "} : (" + q + ", " + k + ", " + v +
+                      ") -> (" + y + ", " + lse + ")",
+                  {{"%y", y}},
+                  /*order=*/1});
+}
+
+void tandem::test::addAttentionRows(std::vector<GradientRow> &rows) {
+  attention(rows, "cross", "2x2x", 3, 5, 4, 2, "scale = 0.5 : f64");
+  attention(rows, "causal", "2x", 4, 4, 3, 3, "causal, scale = 0.7 : f64");
+  attention(rows, "fewer_keys", "", 5, 2, 2, 3, "causal, scale = -1.0 : f64");
+  attention(rows, "fewer_queries", "", 2, 5, 2, 3, "causal, scale = 1.0 : f64");
+  attention(rows, "one", "1x", 1, 1, 1, 1, "scale = 1.0 : f64");
+}
+
 /// Pooling, of a square, so that the second order is not zero.
 static void pool(std::vector<GradientRow> &rows, const std::string &op,
                  const std::string &name, const std::string &from,

@@ -78,10 +78,10 @@ std::string textOf(const GradientRow &row) {
     results += comma + result.type + " {tandem.role = #tandem.role<output \"" +
                result.name.substr(1) + "\">}";
   }
-  return "module attributes {tandem.phase = \"functionalize\"} {\n"
-         "func.func @graph(" +
-         arguments + ") -> (" + results + ") {\n" + row.body + "\nreturn " +
-         values + " : " + types + "\n}\n}";
+  std::string target = row.fused ? ", tandem.target = {kind = \"cuda\"}" : "";
+  return "module attributes {tandem.phase = \"functionalize\"" + target +
+         "} {\nfunc.func @graph(" + arguments + ") -> (" + results + ") {\n" +
+         row.body + "\nreturn " + values + " : " + types + "\n}\n}";
 }
 
 double dot(const Array &a, const Array &b) {

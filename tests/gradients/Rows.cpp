@@ -13,6 +13,7 @@ std::vector<GradientRow> tandem::test::gradientRows() {
   addPointwiseRows(rows);
   addShapeRows(rows);
   addContractionRows(rows);
+  addAttentionRows(rows);
   addWindowRows(rows);
   addCompositeRows(rows);
   addOptimizerRows(rows);

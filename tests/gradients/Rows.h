@@ -34,6 +34,7 @@ struct GradientRow {
   std::vector<RowResult> results;
   int order = 2; ///< how often it is differentiated
   double tolerance = 1e-6;
+  bool fused = false; ///< for a target with kernels that do much at once
 };
 
 /// All rows.
@@ -43,6 +44,7 @@ std::vector<GradientRow> gradientRows();
 void addPointwiseRows(std::vector<GradientRow> &rows);
 void addShapeRows(std::vector<GradientRow> &rows);
 void addContractionRows(std::vector<GradientRow> &rows);
+void addAttentionRows(std::vector<GradientRow> &rows);
 void addWindowRows(std::vector<GradientRow> &rows);
 void addCompositeRows(std::vector<GradientRow> &rows);
 void addOptimizerRows(std::vector<GradientRow> &rows);

@@ -1203,6 +1203,50 @@ func.func @f(%tall: tensor<2097152x1xf32>) {
 
 // -----
 
+func.func @f(%m: tensor<2x3xf32>, %k: tensor<4x3xf32>) {
+  // expected-error@+2 {{expected 'q' [..., T, D], 'k' [..., S, D] and 'v' [..., S, E] with equal leading dimensions, but got [2, 3], [4, 3] and [2, 3]}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %l = tandem.attention_forward %m, %k, %m {scale = 1.0 : f64} : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+1 {{expected 'scale' to be finite, but got inf}}
+  %y, %l = tandem.attention_forward %m, %m, %m {scale = 0x7FF0000000000000 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>, %r: tensor<2xf32>, %d: tensor<2x4xf32>) {
+  // expected-error@+2 {{expected 'dy' to have shape [2, 3], but got 'tensor<2x4xf32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.attention_query_grad %m, %m, %m, %d, %r, %r {scale = 1.0 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>, %r: tensor<2xf32>, %d: tensor<3xf32>) {
+  // expected-error@+2 {{expected 'delta' to have shape [2], but got 'tensor<3xf32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.attention_query_grad %m, %m, %m, %m, %r, %d {scale = 1.0 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xbf16>, %r: tensor<2xbf16>, %d: tensor<2xf32>) {
+  // expected-error@+2 {{expected 'lse' to have elements of 'f32', but got 'bf16'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %z = tandem.attention_key_grad %m, %m, %m, %m, %r, %d {scale = 1.0 : f64} : (tensor<2x3xbf16>, tensor<2x3xbf16>, tensor<2x3xbf16>, tensor<2x3xbf16>, tensor<2xbf16>, tensor<2xf32>) -> (tensor<2x3xbf16>, tensor<2x3xbf16>)
+  return
+}
+
+// -----
+
 func.func @f(%m: tensor<2x3xf32>) {
   // expected-error@+2 {{expected 'dim' in [0, 2), but got 2}}
   // expected-error@+1 {{failed to infer returned types}}

@@ -148,6 +148,12 @@ func.func @ops(%v: tensor<3xf32>,
   %r65 = tandem.linear %s, %s, %v : (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
   // CHECK: tandem.attention %{{.*}}, %{{.*}}, %{{.*}} {causal, scale = 5.000000e-01 : f64} : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
   %r66 = tandem.attention %m, %m, %m {causal, scale = 5.000000e-01 : f64} : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: tandem.attention_forward %{{.*}}, %{{.*}}, %{{.*}} {causal, scale = 5.000000e-01 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)
+  %a0, %a1 = tandem.attention_forward %m, %m, %m {causal, scale = 0.5 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)
+  // CHECK: tandem.attention_query_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {scale = 5.000000e-01 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  %a2 = tandem.attention_query_grad %m, %m, %m, %a0, %a1, %a1 {scale = 0.5 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  // CHECK: tandem.attention_key_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {causal, scale = 5.000000e-01 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  %a3, %a4 = tandem.attention_key_grad %m, %m, %m, %a0, %a1, %a1 {causal, scale = 0.5 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
   // CHECK: tandem.reduce_mean %{{.*}} over [0, 1] : tensor<2x3xf32> -> tensor<f32>
   %r67 = tandem.reduce_mean %m over [0, 1] : tensor<2x3xf32> -> tensor<f32>
   // CHECK: tandem.argmax %{{.*}} dim 1 : tensor<2x3xf32> -> tensor<2xi64>

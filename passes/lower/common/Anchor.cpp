@@ -42,7 +42,7 @@ void AnchorKernel::bindArguments() {
   for (OpResult result : anchor->getResults())
     elements.bind(
         result, [this, result](OpBuilder &, Location, const Place &place) {
-          if (ArrayRef(place.index) != ArrayRef(indices[result]))
+          if (ArrayRef(place.index) != ArrayRef(sources[result].index))
             problem = "an element of a result follows from several elements of "
                       "the anchor's";
           return current[result.getResultNumber()];
@@ -112,67 +112,98 @@ throughInverse(ViewOpInterface view, ArrayRef<AffineExpr> index,
 }
 
 void AnchorKernel::traceOutputs() {
-  ArrayRef<int64_t> sizes = typeOf(anchor->getResult(0)).getShape();
-  SmallVector<AffineExpr> identity;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    identity.push_back(
-        simplifyIndex(getAffineDimExpr(d, kernel.getContext()), sizes));
-  for (Value result : anchor->getResults())
-    indices[result] = identity;
+  auto sizesOf = [&](unsigned result) {
+    return typeOf(anchor->getResult(result)).getShape();
+  };
+  for (OpResult result : anchor->getResults()) {
+    ArrayRef<int64_t> sizes = typeOf(result).getShape();
+    Source &source = sources[result];
+    source.result = result.getResultNumber();
+    for (size_t d = 0; d < sizes.size(); ++d)
+      source.index.push_back(
+          simplifyIndex(getAffineDimExpr(d, kernel.getContext()), sizes));
+  }
   for (Operation &op : kernel.getBody().front().without_terminator()) {
     auto follows = llvm::find_if(
-        op.getOperands(), [&](Value x) { return indices.count(x) != 0; });
+        op.getOperands(), [&](Value x) { return sources.count(x) != 0; });
     if (follows == op.operand_end())
       continue;
+    Source source = sources[*follows];
     if (auto view = dyn_cast<ViewOpInterface>(op)) {
-      if (auto index = throughInverse(view, indices[*follows], sizes))
-        indices[op.getResult(0)] = *index;
-    } else if (isa<PointwiseOpInterface>(op)) {
-      indices[op.getResult(0)] = SmallVector<AffineExpr>(indices[*follows]);
+      auto index = throughInverse(view, source.index, sizesOf(source.result));
+      if (!index)
+        continue;
+      source.index = *index;
+    } else if (!isa<PointwiseOpInterface>(op)) {
+      continue;
     }
+    sources[op.getResult(0)] = source;
   }
   // What meets these values element by element may be a result too.
   for (Operation &op : llvm::reverse(kernel.getBody().front())) {
     if (&op == anchor || op.getNumResults() != 1 ||
-        !indices.count(op.getResult(0)))
+        !sources.count(op.getResult(0)))
       continue;
-    SmallVector<AffineExpr> index = indices[op.getResult(0)];
+    Source source = sources[op.getResult(0)];
     if (auto view = dyn_cast<ViewOpInterface>(op)) {
-      Place place, source;
-      place.index.assign(index.begin(), index.end());
+      Place place, before;
+      place.index.assign(source.index.begin(), source.index.end());
       SmallVector<IndexGuard> inside;
       if ((view.isFree() || view.getIndexMap().isPermutation()) &&
-          throughView(view, place, sizes, source, inside) && inside.empty())
-        indices.try_emplace(op.getOperand(0), ArrayRef(source.index));
+          throughView(view, place, sizesOf(source.result), before, inside) &&
+          inside.empty()) {
+        source.index.assign(before.index.begin(), before.index.end());
+        sources.try_emplace(op.getOperand(0), source);
+      }
     } else if (isa<PointwiseOpInterface>(op)) {
       for (Value operand : op.getOperands())
-        indices.try_emplace(operand, index);
+        sources.try_emplace(operand, source);
     }
   }
   for (Value yielded : kernel.getBody().front().getTerminator()->getOperands())
-    if (!indices.count(yielded))
+    if (!sources.count(yielded))
       problem = "a result is no reordering of the anchor's";
+}
+
+static OperandRange yieldedBy(KernelOp kernel) {
+  return kernel.getBody().front().getTerminator()->getOperands();
+}
+
+bool AnchorKernel::isWanted(unsigned result) const {
+  return llvm::any_of(yieldedBy(kernel), [&](Value tensor) {
+    return sources.lookup(tensor).result == result;
+  });
 }
 
 std::optional<Operand> AnchorKernel::directOutput(Type type,
                                                   ArrayRef<AffineExpr> index,
                                                   ArrayRef<int64_t> sizes,
-                                                  unsigned line) {
-  OperandRange yielded =
-      kernel.getBody().front().getTerminator()->getOperands();
-  if (!problem.empty() || yielded.size() != 1 ||
-      typeOf(yielded[0]).getElementType() != type)
+                                                  unsigned line,
+                                                  unsigned result) {
+  Value tensor, memref;
+  if (!problem.empty())
     return std::nullopt;
-  Value tensor = yielded[0];
+  for (auto [yielded, output] :
+       llvm::zip_equal(yieldedBy(kernel), body.outputs)) {
+    if (sources.lookup(yielded).result != result)
+      continue;
+    if (tensor)
+      return std::nullopt;
+    tensor = yielded;
+    memref = output;
+  }
+  if (!tensor || typeOf(tensor).getElementType() != type)
+    return std::nullopt;
   for (Operation *op = tensor.getDefiningOp(); op != anchor;
        op = op->getOperand(0).getDefiningOp())
-    if (!isa<ViewOpInterface>(op))
+    if (!isa_and_nonnull<ViewOpInterface>(op))
       return std::nullopt;
   Operand output;
   output.tensor = tensor;
   output.element = type;
-  AffineExpr position = linearize(
-      indices.lookup(tensor), typeOf(tensor).getShape(), kernel.getContext());
+  AffineExpr position =
+      linearize(sources.lookup(tensor).index, typeOf(tensor).getShape(),
+                kernel.getContext());
   output.position = simplifyIndex(position.replaceDims(index), sizes);
   for (size_t d = 0; d < sizes.size(); ++d) {
     auto stride = coefficientOf(output.position, d);
@@ -180,9 +211,26 @@ std::optional<Operand> AnchorKernel::directOutput(Type type,
       return std::nullopt;
   }
   OpBuilder::InsertionGuard guard(code.b);
-  code.b.setInsertionPointAfterValue(body.outputs[0]);
-  output.memref = flatten(code.b, code.loc, body.outputs[0]);
+  code.b.setInsertionPointAfterValue(memref);
+  output.memref = flatten(code.b, code.loc, memref);
   return output;
+}
+
+/// Stores the outputs with these numbers, whose elements of the anchor are
+/// `current`.
+void AnchorKernel::store(ArrayRef<unsigned> outputs) {
+  OperandRange yielded = yieldedBy(kernel);
+  // All elements before the first store: a result may overwrite an input.
+  SmallVector<Value> scalars;
+  for (unsigned i : outputs)
+    scalars.push_back(
+        elements.at(code.b, yielded[i], sources[yielded[i]].index));
+  for (auto [i, scalar] : llvm::zip_equal(outputs, scalars)) {
+    RankedTensorType type = typeOf(yielded[i]);
+    elements.store(code.b, scalar, type.getElementType(), body.outputs[i],
+                   linearize(sources[yielded[i]].index, type.getShape(),
+                             kernel.getContext()));
+  }
 }
 
 void AnchorKernel::finish(ValueRange index, ValueRange values) {
@@ -190,19 +238,21 @@ void AnchorKernel::finish(ValueRange index, ValueRange values) {
     return;
   current.assign(values.begin(), values.end());
   elements.enter(index, typeOf(anchor->getResult(0)).getShape());
-  OperandRange yielded =
-      kernel.getBody().front().getTerminator()->getOperands();
-  // All elements before the first store: a result may overwrite an input.
-  SmallVector<Value> scalars;
-  for (Value tensor : yielded)
-    scalars.push_back(elements.at(code.b, tensor, indices[tensor]));
-  for (auto [tensor, scalar, memref] :
-       llvm::zip_equal(yielded, scalars, body.outputs)) {
-    RankedTensorType type = typeOf(tensor);
-    elements.store(
-        code.b, scalar, type.getElementType(), memref,
-        linearize(indices[tensor], type.getShape(), kernel.getContext()));
-  }
+  store(llvm::to_vector(llvm::seq<unsigned>(0, body.outputs.size())));
+}
+
+void AnchorKernel::finishResult(unsigned result, ValueRange index,
+                                Value value) {
+  if (!problem.empty())
+    return;
+  current.assign(anchor->getNumResults(), Value());
+  current[result] = value;
+  elements.enter(index, typeOf(anchor->getResult(result)).getShape());
+  SmallVector<unsigned> outputs;
+  for (auto [i, tensor] : llvm::enumerate(yieldedBy(kernel)))
+    if (sources[tensor].result == result)
+      outputs.push_back(i);
+  store(outputs);
 }
 
 void AnchorKernel::forEachItem(llvm::function_ref<void(Value)> emit) {

@@ -51,16 +51,22 @@ public:
   mlir::Value element(unsigned number, llvm::ArrayRef<mlir::AffineExpr> index,
                       mlir::ValueRange dims, llvm::ArrayRef<int64_t> sizes);
 
-  /// Where the anchor's result at `index` (in dimensions of `sizes`) is in the
-  /// kernel's only output, if that is the result itself, of element type
-  /// `type`, at an affine position with neighbours along `line` one apart.
+  /// Where the anchor's result `result` at `index` (in dimensions of `sizes`)
+  /// is in the only output that follows from it, if that is the result itself,
+  /// of element type `type`, at an affine position with neighbours along `line`
+  /// one apart.
   std::optional<Operand> directOutput(mlir::Type type,
                                       llvm::ArrayRef<mlir::AffineExpr> index,
                                       llvm::ArrayRef<int64_t> sizes,
-                                      unsigned line);
+                                      unsigned line, unsigned result = 0);
   /// Stores what follows from the elements `values` (one per result of the
-  /// anchor, of compute types) of the anchor's results at `index`.
+  /// anchor, of compute types) of the anchor's results at `index`, where these
+  /// have one shape.
   void finish(mlir::ValueRange index, mlir::ValueRange values);
+  /// The same of one result alone, where nothing follows from several.
+  void finishResult(unsigned result, mlir::ValueRange index, mlir::Value value);
+  /// True if an output follows from the result.
+  bool isWanted(unsigned result) const;
 
   /// Calls `body` for each item that the kernel is asked to run.
   void forEachItem(llvm::function_ref<void(mlir::Value item)> body);
@@ -70,11 +76,16 @@ public:
 private:
   void bindArguments();
   void traceOutputs();
+  void store(llvm::ArrayRef<unsigned> outputs);
 
   ElementEmitter elements;
-  /// The index of each value that follows from the anchor, in dimensions of the
-  /// anchor's result.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::AffineExpr>> indices;
+  /// What follows from the anchor: from which of its results, the last if
+  /// several, and at which index of that result's dimensions.
+  struct Source {
+    unsigned result;
+    llvm::SmallVector<mlir::AffineExpr> index;
+  };
+  llvm::DenseMap<mlir::Value, Source> sources;
   /// The anchor's elements while `finish` runs.
   llvm::SmallVector<mlir::Value> current;
   std::string problem;

@@ -1,0 +1,51 @@
+//===- AttentionKernel.cpp - kernels of attention, for tests --------------===//
+#include "tests/lower/anchor/AttentionKernel.h"
+#include "tests/lower/anchor/KernelCheck.h"
+
+using namespace tandem::test;
+
+/// "%0, %1"
+static std::string names(size_t n, const std::string &sign) {
+  std::string text;
+  for (size_t i = 0; i < n; ++i)
+    text += (i ? ", " : "") + sign + std::to_string(i);
+  return text;
+}
+
+static std::string joined(const std::vector<std::string> &types) {
+  std::string text;
+  for (const std::string &type : types)
+    text += (text.empty() ? "" : ", ") + type;
+  return text;
+}
+
+std::string tandem::test::attentionKernel(const Heads &heads,
+                                          AttentionKernel kernel) {
+  auto tensor = [&](int64_t rows, int64_t columns) {
+    return "tensor<" + heads.leading + std::to_string(rows) + "x" +
+           std::to_string(columns) + "x" + heads.element + ">";
+  };
+  std::string q = tensor(heads.T, heads.D), k = tensor(heads.S, heads.D),
+              v = tensor(heads.S, heads.E), y = tensor(heads.T, heads.E);
+  std::string rows = "tensor<" + heads.leading + std::to_string(heads.T) + "x" +
+                     (heads.element == "f64" ? "f64" : "f32") + ">";
+  std::vector<std::string> operands = {q, k, v}, results = {y, rows};
+  std::string op = "attention_forward";
+  if (kernel != AttentionKernel::Forward) {
+    operands.insert(operands.end(), {y, rows, rows});
+    results = {q};
+    op = "attention_query_grad";
+  }
+  if (kernel == AttentionKernel::KeyGrad) {
+    results = {k, v};
+    op = "attention_key_grad";
+  }
+  std::string made = names(results.size(), "%r");
+  return kernelModule(
+      operands, results,
+      made + " = tandem." + op + " " + names(operands.size(), "%") +
+          " {scale = " + std::to_string(heads.scale) + " : f64" +
+          (heads.causal ? ", causal" : "") + "} : (" + joined(operands) +
+          ") -> (" + joined(results) + ")\ntandem.yield " + made + " : " +
+          joined(results));
+}
