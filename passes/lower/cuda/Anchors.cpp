@@ -18,6 +18,10 @@ static AnchorEmitter emitterOf(OperationName op) {
     return emitWindow;
   if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>()))
     return emitIndexed;
+  if (isOne(TypeID::get<AttentionForwardOp>(),
+            TypeID::get<AttentionQueryGradOp>(),
+            TypeID::get<AttentionKeyGradOp>()))
+    return emitAttention;
   return nullptr;
 }
 

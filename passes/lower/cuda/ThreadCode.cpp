@@ -71,10 +71,21 @@ ThreadCode::Value ThreadCode::lane() { return rem(thread(), warpSize); }
 void ThreadCode::barrier() { gpu::BarrierOp::create(b, loc); }
 
 ThreadCode::Value ThreadCode::shuffleXor(Value x, int64_t mask) {
+  return shuffle(x, number(b.getI32Type(), static_cast<double>(mask)),
+                 gpu::ShuffleMode::XOR);
+}
+
+ThreadCode::Value ThreadCode::shuffleFrom(Value x, Value lane) {
+  lane = arith::IndexCastOp::create(b, loc, b.getI32Type(), lane);
+  return shuffle(x, lane, gpu::ShuffleMode::IDX);
+}
+
+ThreadCode::Value ThreadCode::shuffle(Value x, Value lane,
+                                      gpu::ShuffleMode mode) {
   Type type = x.getType(), i32 = b.getI32Type();
+  Value width = number(i32, warpSize);
   auto exchange = [&](Value word) -> Value {
-    return gpu::ShuffleOp::create(b, loc, word, static_cast<int32_t>(mask),
-                                  warpSize, gpu::ShuffleMode::XOR)
+    return gpu::ShuffleOp::create(b, loc, word, lane, width, mode)
         .getShuffleResult();
   };
   unsigned bits = type.getIntOrFloatBitWidth();
@@ -150,13 +161,20 @@ ThreadCode::Values ThreadCode::reduceBlock(
 }
 
 ThreadCode::Value ThreadCode::shared(ArrayRef<int64_t> shape, Type element) {
-  auto space =
-      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  // The number of the space, which conversions of vectors to LLVM know without
+  // knowing gpu's name of it. Both become the same pointer.
+  Attribute space = b.getI64IntegerAttr(3);
   if (!memory)
     memory = atEntry([&]() -> Value {
-      auto bytes = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
-                                   MemRefLayoutAttrInterface(), space);
-      return gpu::DynamicSharedMemoryOp::create(b, loc, bytes);
+      auto named = gpu::AddressSpaceAttr::get(b.getContext(),
+                                              gpu::AddressSpace::Workgroup);
+      auto bytesIn = [&](Attribute space) {
+        return MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
+                               MemRefLayoutAttrInterface(), space);
+      };
+      Value all = gpu::DynamicSharedMemoryOp::create(b, loc, bytesIn(named));
+      return UnrealizedConversionCastOp::create(b, loc, bytesIn(space), all)
+          .getResult(0);
     });
   auto type =
       MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space);

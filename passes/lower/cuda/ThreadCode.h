@@ -49,6 +49,8 @@ public:
   /// The value that the thread with lane ^ mask has; of numbers of any compute
   /// type.
   Value shuffleXor(Value x, int64_t mask);
+  /// The value that the thread `lane` of the warp has, an index below 32.
+  Value shuffleFrom(Value x, Value lane);
   /// Combines the values of each `lanes` neighbouring lanes, a power of two up
   /// to 32; all of them get the result. The order is a tree: the same for all.
   Value reduceLanes(Value x, int64_t lanes, Combine combine);
@@ -65,6 +67,7 @@ public:
   int64_t sharedBytes() const { return used; }
 
 private:
+  Value shuffle(Value x, Value lane, mlir::gpu::ShuffleMode mode);
   /// Made once, at the start of the kernel.
   Value atEntry(llvm::function_ref<Value()> make);
 

@@ -1,0 +1,20 @@
+//===- Attention.h - CUDA code of attention and its gradients -------------===//
+//
+// Two forms: tiles of rows by tensor cores, for what these take, and a warp for
+// each row, for everything.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTION_H
+#define TANDEM_PASSES_LOWER_CUDA_ATTENTION_H
+
+#include "passes/lower/common/AttentionIndex.h"
+#include "passes/lower/cuda/KernelEmitter.h"
+
+namespace tandem::cuda_lower {
+
+LaunchShape emitAttentionRows(AnchorKernel &kernel, ThreadCode &code);
+LaunchShape emitAttentionTiles(AnchorKernel &kernel, ThreadCode &code);
+
+} // namespace tandem::cuda_lower
+
+#endif
