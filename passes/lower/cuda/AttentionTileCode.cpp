@@ -452,10 +452,12 @@ AttentionTiles::Values AttentionTiles::compute(const Step &step, bool masked,
     accumulate(sums[0], scores, step.b, rest);
     return carried;
   }
+  // All sums after the last loop of products: those made before it would wait
+  // for their end in registers, with all that they are made of.
   Values weights = weightsOf(step, scores), gradient;
+  if (needsGradients)
+    gradient = gradients(step, weights);
   for (const Sum &sum : sums) {
-    if (!sum.ofB && gradient.empty())
-      gradient = gradients(step, weights);
     size_t count = shape.blocks * sum.columns / 2;
     accumulate(sum, sum.ofB ? weights : gradient, sum.ofB ? step.b : step.a,
                rest.take_front(count));
