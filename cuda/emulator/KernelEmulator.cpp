@@ -40,6 +40,7 @@ public:
   }
 
   kernel::FiberStacks stacks;
+  kernel::AccessMaps accesses;
 
 private:
   std::byte *mapped = nullptr;
@@ -115,7 +116,7 @@ Status launch(const LaunchRequest &request, MemoryObserver *observer) {
     return Status::failed("no memory to emulate kernel '" +
                           request.kernel->name + "'");
 
-  kernel::GlobalMemory global(observer, chunk.siteCount);
+  kernel::GlobalMemory global(observer, chunk.siteCount, memory.accesses);
   for (uint64_t i = 0; i < chunk.constantCount; ++i)
     global.addConstant(chunk.constants[i].data, chunk.constants[i].bytes);
   for (uint32_t i = 0; i < code.parameterCount; ++i)

@@ -89,9 +89,9 @@ public:
   /// error. Answers are kept until the launch ends.
   virtual MemoryRange allocation(const void *p) = 0;
 
-  /// Bytes that the kernel accesses, all within one allocation. Accesses of
-  /// one place in the code and one block come together where they touch; by
-  /// the end of the launch each one has been reported.
+  /// Bytes that the kernel accessed, to four bytes, all within one allocation.
+  /// Comes when the launch has ended, after an error too: for each allocation
+  /// and kind of access once, in rising order, whole ranges.
   virtual void access(const void *p, size_t bytes, bool isWrite,
                       bool isAtomic) = 0;
 };

@@ -67,8 +67,15 @@ void checkAccess(T base, const void *pointer, u32 bytes, u32 flags, u32 site) {
   Thread &thread = threadOf(base);
   Block &block = *thread.block;
   uintptr_t low = (uintptr_t(1) << (flags >> artifact::kAccessAlignShift)) - 1;
+  bool isAligned = !(reinterpret_cast<uintptr_t>(pointer) & low);
+  if (isAligned && !(flags & artifact::kAccessShared) &&
+      block.global.again(site, pointer, bytes)) {
+    if (flags & artifact::kAccessAtomic)
+      block.polled(thread);
+    return;
+  }
   u32 before = std::exchange(thread.site, site);
-  if (reinterpret_cast<uintptr_t>(pointer) & low)
+  if (!isAligned)
     block.fail(thread, "misaligned access",
                text(pointer, bytes) + ", expected a multiple of " +
                    std::to_string(low + 1));
