@@ -6,14 +6,29 @@
 using namespace mlir;
 using namespace tandem;
 
-/// Elements below which one thread is enough.
-static constexpr int64_t kLargeReduction = 1 << 16;
-/// Items that keep the threads of a large machine busy.
-static constexpr int64_t kEnoughItems = 16;
-/// Columns that one item of a kernel takes together, at the least.
-static constexpr int64_t kColumnsPerItem = 16;
-/// The number of partial results per result.
-static constexpr int64_t kFewestParts = 8, kMostParts = 256;
+namespace {
+/// What a target's threads need.
+struct Limits {
+  int64_t largeReduction; ///< elements below which few threads are enough
+  int64_t enoughItems;    ///< that keep the threads of a large machine busy
+  /// Columns that one item of a kernel takes together, at the least.
+  int64_t columnsPerItem;
+  int64_t mostParts; ///< partial results per result
+
+  static Limits of(Operation *op);
+};
+} // namespace
+
+static constexpr int64_t kFewestParts = 8;
+
+Limits Limits::of(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
+  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
+  if (kind && kind.getValue() == "cuda")
+    return {1 << 18, 128, 128, 1024}; // the items are blocks
+  return {1 << 16, 16, 16, 256};
+}
 
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -65,21 +80,23 @@ static Value withoutUnits(OpBuilder &b, ReductionOpInterface op) {
 }
 
 /// In two steps, if one has too few results for many threads. Null if not.
-static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op) {
+static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op,
+                        const Limits &limits) {
   Value x = op->getOperand(0);
   ArrayRef<int64_t> shape = typeOf(x).getShape();
   ArrayRef<int64_t> dims = op.getReducedDims();
   int64_t n = typeOf(x).getNumElements();
   int64_t items = typeOf(op->getResult(0)).getNumElements();
   if (dims.back() + 1 != typeOf(x).getRank())
-    items /= kColumnsPerItem;
-  if (items >= kEnoughItems || n < kLargeReduction)
+    items /= limits.columnsPerItem;
+  if (items >= limits.enoughItems || n < limits.largeReduction)
     return {};
   // The outermost reduced dimension is the one to part.
   int64_t dim = dims[0], parts = 0;
-  if (shape[dim] >= kFewestParts && shape[dim] <= kMostParts && dims.size() > 1)
+  if (shape[dim] >= kFewestParts && shape[dim] <= limits.mostParts &&
+      dims.size() > 1)
     parts = shape[dim];
-  for (int64_t p = kMostParts / 4; !parts && p >= kFewestParts; --p)
+  for (int64_t p = limits.mostParts / 4; !parts && p >= kFewestParts; --p)
     if (shape[dim] % p == 0 && shape[dim] > p)
       parts = p;
   if (!parts)
@@ -109,6 +126,7 @@ static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op) {
 }
 
 void tandem::splitReductions(func::FuncOp func) {
+  Limits limits = Limits::of(func);
   SmallVector<ReductionOpInterface> ops;
   func.walk([&](ReductionOpInterface op) { ops.push_back(op); });
   for (ReductionOpInterface op : ops) {
@@ -122,7 +140,7 @@ void tandem::splitReductions(func::FuncOp func) {
         continue;
       b.setInsertionPoint(op);
     }
-    if (Value parted = inTwoSteps(b, op)) {
+    if (Value parted = inTwoSteps(b, op, limits)) {
       op->getResult(0).replaceAllUsesWith(parted);
       op->erase();
     }

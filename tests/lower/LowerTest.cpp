@@ -3,7 +3,7 @@
 // Each case is a function at phase `partition`. It is planned, lowered,
 // compiled and run with its items in one range, in ranges of one and of three,
 // and the results must agree with the reference and, bit for bit, with each
-// other.
+// other. The same for CUDA, with threads in several orders.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/lower/Machine.h"
@@ -86,9 +86,10 @@ void compare(const Arrays &got, const Arrays &expected, double tolerance) {
   }
 }
 
-void check(const std::string &text, const Options &options = {},
-           const Arrays *given = nullptr) {
-  Machine machine(text, options.target);
+void checkOn(const std::string &target, const std::string &text,
+             const Options &options, const Arrays *given) {
+  SCOPED_TRACE(target);
+  Machine machine(text, target);
   ASSERT_EQ(machine.error(), "") << text;
   if (options.kernels) {
     EXPECT_EQ(machine.kernels("evaluate").size(), options.kernels);
@@ -111,6 +112,14 @@ void check(const std::string &text, const Options &options = {},
           return;
         }
   }
+  EXPECT_EQ(machine.error(), "") << text;
+}
+
+void check(const std::string &text, const Options &options = {},
+           const Arrays *given = nullptr) {
+  checkOn(options.target, text, options, given);
+  if (options.target == "cpu")
+    checkOn("cuda", text, options, given);
 }
 
 //===----------------------------------------------------------------------===//

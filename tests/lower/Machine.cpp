@@ -1,5 +1,6 @@
 //===- Machine.cpp - plans, lowers, compiles and runs a function ----------===//
 #include "tests/lower/Machine.h"
+#include "compiler/Compile.h"
 #include "compiler/Target.h"
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Signature.h"
@@ -9,12 +10,8 @@
 #include "passes/plan/FormKernels.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -79,11 +76,7 @@ reference::Array test::decode(const char *data, RankedTensorType type) {
 
 Machine::Machine(const std::string &text, const std::string &targetName) {
   DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  registry.insert<TandemDialect>();
+  registerCompiler(registry);
   context =
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
@@ -91,12 +84,14 @@ Machine::Machine(const std::string &text, const std::string &targetName) {
     return success();
   });
   original = parseSourceString<ModuleOp>(text, context.get());
-  auto target = parseCpuTarget(targetName);
-  if (!original || !target) {
+  auto targets = parseTargets(targetName);
+  if (!original || !targets) {
     problem += "no module or no target\n";
     return;
   }
-  original.get()->setAttr("tandem.target", targetAttr(*target, context.get()));
+  const Target &target = targets->front();
+  const auto *cudaTarget = std::get_if<CudaTarget>(&target);
+  original.get()->setAttr("tandem.target", targetAttr(target, context.get()));
   plannedModule = original->clone();
   PassManager plan(context.get());
   plan.addPass(createPlanPrograms());
@@ -104,9 +99,16 @@ Machine::Machine(const std::string &text, const std::string &targetName) {
     return;
   loweredModule = plannedModule->clone();
   PassManager lower(context.get());
-  lower.addPass(createLowerToCpu());
+  lower.addPass(cudaTarget ? createLowerToCuda() : createLowerToCpu());
   if (failed(lower.run(*loweredModule)))
     return;
+  if (cudaTarget)
+    cuda = std::make_unique<CudaCode>(*loweredModule, *cudaTarget, problem);
+  else
+    compileCpu(std::get<CpuTarget>(target));
+}
+
+void Machine::compileCpu(const CpuTarget &target) {
   auto kernels = loweredModule->lookupSymbol<ModuleOp>("cpu");
   std::vector<std::string> names;
   for (auto func : kernels.getOps<LLVM::LLVMFuncOp>())
@@ -114,7 +116,7 @@ Machine::Machine(const std::string &text, const std::string &targetName) {
       names.push_back(func.getName().str());
   if (names.empty())
     return;
-  auto object = emitSharedObject(kernels, names, *target, 1);
+  auto object = emitSharedObject(kernels, names, target, 1);
   if (!object) {
     problem += object.status().message();
     return;
@@ -189,6 +191,14 @@ void Machine::round(const std::string &name, Arrays &results) {
 
 void Machine::launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
                      int64_t longest) {
+  if (cuda) {
+    using emulator::Order;
+    Order order = longest == 0   ? Order::Ascending
+                  : longest == 1 ? Order::Descending
+                                 : Order::Random;
+    cuda->launch(op, buffers, memory, order, problem);
+    return;
+  }
   using Kernel = void (*)(void *const *, int64_t, int64_t, void *);
   StringRef name = op.getKernel().getLeafReference();
   auto kernel = reinterpret_cast<Kernel>(dlsym(library, name.str().c_str()));
@@ -228,12 +238,14 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
   };
   func::FuncOp func = function(*loweredModule, name);
   std::vector<std::unique_ptr<char, decltype(&std::free)>> owned;
+  memory.clear();
   // Everything starts as NaN, so that what is not written shows.
   auto allocate = [&](int64_t bytes) {
     size_t size = (bytes + 64) / 64 * 64;
     auto *data = static_cast<char *>(std::aligned_alloc(64, size));
     std::memset(data, 0xff, size);
     owned.emplace_back(data, &std::free);
+    memory[data] = bytes;
     return data;
   };
   auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);

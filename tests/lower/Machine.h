@@ -2,11 +2,14 @@
 //
 // For tests: takes the text of functions at phase `partition`, plans and lowers
 // them for this processor, and runs a program's launches with ranges split as
-// the caller likes. Numbers go in and come out as doubles.
+// the caller likes; or for CUDA, and runs them in the kernel emulator, in
+// several orders of threads. Numbers go in and come out as doubles.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TESTS_LOWER_MACHINE_H
 #define TANDEM_TESTS_LOWER_MACHINE_H
+
+#include "tests/lower/CudaCode.h"
 
 #include "ir/Ops.h"
 #include "ir/reference/Array.h"
@@ -47,7 +50,9 @@ public:
   /// Rounds results to their types.
   void round(const std::string &name, Arrays &results);
   /// What the kernels compute. Ranges are at most `longest` items (0: all in
-  /// one), run in a shuffled order. Launches and their choices follow which
+  /// one), run in a shuffled order. For CUDA the order of threads is ascending
+  /// if `longest` is 0, descending if 1, else random; `error()` says what was
+  /// wrong with accesses. Launches and their choices follow which
   /// cotangents are among `defined` (null: all); what is not, is NaN, and so
   /// are results that depend on it.
   Arrays run(const std::string &name, const Arrays &arguments,
@@ -63,6 +68,7 @@ public:
 
 private:
   mlir::func::FuncOp function(mlir::ModuleOp module, const std::string &name);
+  void compileCpu(const CpuTarget &target);
   void launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
               int64_t longest);
 
@@ -71,6 +77,8 @@ private:
   std::string problem, file;
   unsigned launched = 0;
   void *library = nullptr;
+  std::unique_ptr<CudaCode> cuda;
+  Allocations memory; ///< of the run
   std::mt19937 order{1};
 };
 

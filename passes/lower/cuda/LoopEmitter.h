@@ -6,8 +6,9 @@
 // - rows: the innermost index is reduced; a warp or a block has one kept index,
 //   and its threads share the reduced ones. Where a thread's share is small it
 //   stays in registers from level to level: memory is read once;
-// - columns: the innermost index is kept; neighbouring threads have
-//   neighbouring columns, and the rows of threads share the reduced indices.
+// - columns: the innermost index is kept; a thread has neighbouring columns, as
+//   many as 16 bytes hold, and others share them, each with its own part of the
+//   reduced indices.
 //
 // The order of all arithmetic depends on the kernel alone.
 //
@@ -57,6 +58,9 @@ private:
   /// Elements that 16 bytes of the largest type that is read or written hold.
   int64_t vectorLength();
 
+  /// Before results per kept index are stored: where one overwrites an input,
+  /// all threads have read it.
+  void finishReads();
   /// The elements of the roots; all are computed before any is stored.
   void storeRoots(llvm::ArrayRef<Slot *> slots, Which which, Value guard);
   Value neutral(const LoopNest::Reduction &reduction);
@@ -81,12 +85,28 @@ private:
                    llvm::ArrayRef<const LoopNest::Reduction *> reductions,
                    Values sums);
 
+  // Columns.
+  struct ColumnShape {
+    int64_t vector; ///< neighbouring columns of a thread
+    int64_t lanes;  ///< threads beside each other, a power of two up to 32
+  };
+  ColumnShape columnShape();
+  /// Combines the sums of the threads that have the same columns; all of them
+  /// get the totals. `sums` are those of each reduction's columns.
+  void combineSharers(const ColumnShape &shape,
+                      llvm::ArrayRef<const LoopNest::Reduction *> reductions,
+                      Values sums, Value local);
+  /// Binds the totals of the thread's column `column`.
+  void bindColumn(Slot &slot, int64_t column);
+
   KernelOp kernel;
   LoopNest nest;
   ThreadCode &code;
   KernelBody &body;
   std::deque<Slot> slots;
   llvm::SmallVector<std::pair<Value, Value>> totals;
+  /// The totals of each of the thread's columns.
+  llvm::SmallVector<std::pair<Value, Values>> ofColumns;
 };
 
 } // namespace tandem::cuda_lower

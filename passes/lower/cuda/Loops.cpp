@@ -2,6 +2,7 @@
 #include "passes/lower/cuda/LoopEmitter.h"
 
 #include "ir/ops/Scalar.h"
+#include "passes/lower/common/Kernels.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -168,6 +169,12 @@ int64_t LoopEmitter::vectorLength() {
     bytes = std::max(
         bytes, elementBytes(cast<RankedTensorType>(type).getElementType()));
   return std::clamp<int64_t>(16 / bytes, 1, 8);
+}
+
+void LoopEmitter::finishReads() {
+  for (auto [i, input] : llvm::enumerate(lower::inPlaceInputs(kernel)))
+    if (input >= 0 && !nest.roots[i].isFull)
+      return code.barrier();
 }
 
 void LoopEmitter::storeRoots(ArrayRef<Slot *> slots, Which which, Value guard) {

@@ -7,6 +7,8 @@ using namespace tandem::cuda_lower;
 
 /// A thread's elements of a row that stay in registers, at most.
 static constexpr int64_t kKept = 32;
+/// Pieces of a long row whose reads are under way at once.
+static constexpr int64_t kPiecesAtOnce = 8;
 /// Threads of a block that has several rows.
 static constexpr int64_t kThreads = 256;
 
@@ -25,7 +27,9 @@ LoopEmitter::RowShape LoopEmitter::rowShape() {
   while (shape.threads >= warpSize && shape.threads < 1024 &&
          pieces > shape.threads * 4)
     shape.threads *= 2;
-  shape.rows = std::max<int64_t>(kThreads / shape.threads, 1);
+  // The threads of a row that has more than a warp meet at the block's
+  // barriers.
+  shape.rows = shape.threads > warpSize ? 1 : kThreads / shape.threads;
   shape.chunks = (pieces + shape.threads - 1) / shape.threads;
   int64_t most = shape.threads > 512 ? kKept / 2 : kKept;
   shape.keeps = shape.chunks * shape.vector <= most;
@@ -49,6 +53,7 @@ LaunchShape LoopEmitter::emitRows() {
   else
     emitLongRow(shape, kept, row, isRow);
 
+  finishReads();
   Slot &slot = addSlot();
   setIndices(slot, kept, row);
   for (unsigned d : dims(/*reduced=*/true))
@@ -146,45 +151,74 @@ void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
   }
 }
 
-/// Elements are read again at each level.
+/// Elements are read again at each level, several of them at once.
 void LoopEmitter::emitLongRow(const RowShape &shape, ArrayRef<unsigned> kept,
                               Value row, Value isRow) {
   SmallVector<unsigned> reduced = dims(/*reduced=*/true);
   int64_t length = nest.reducedSize();
-  Value lane = code.rem(code.thread(), shape.threads);
-  for (unsigned level = 0; level <= nest.levels; ++level) {
-    auto reductions = reductionsAt(level);
+  Value lane = code.mul(code.rem(code.thread(), shape.threads), shape.vector);
+  auto reductions = reductionsAt(0);
+  unsigned level = 0;
+  // The thread's neighbours from `at` on.
+  auto piece = [&](Value at, Value isInside, Values sums) {
+    SmallVector<Slot *> elements;
+    for (int64_t v = 0; v < shape.vector; ++v) {
+      Slot &slot = addSlot();
+      if (v == 0) {
+        setIndices(slot, kept, row);
+        setIndices(slot, reduced, at);
+      } else {
+        slot.index = elements[0]->index;
+        slot.index[reduced.back()] = code.add(slot.index[reduced.back()], v);
+      }
+      slot.elements.enter(slot.index, nest.sizes);
+      elements.push_back(&slot);
+      for (auto [reduction, sum] : llvm::zip_equal(reductions, sums)) {
+        Value x = slot.elements.at(code.b, reduction->op->getOperand(0),
+                                   reduction->index);
+        if (isInside)
+          x = code.select(isInside, x, neutral(*reduction));
+        sum = combine(*reduction, sum, x);
+      }
+    }
+    Value guard = isInside;
+    if (isRow)
+      guard = guard ? code.both(guard, isRow) : isRow;
+    storeRoots(
+        elements,
+        [&](const LoopNest::Root &root) {
+          return root.isFull && root.level == level;
+        },
+        guard);
+    return sums;
+  };
+  for (; level <= nest.levels; ++level) {
+    reductions = reductionsAt(level);
     if (reductions.empty() && !hasFullRootAt(level))
       continue;
     Values sums;
     for (const LoopNest::Reduction *reduction : reductions)
       sums.push_back(neutral(*reduction));
-    sums = code.loop(
-        code.mul(lane, shape.vector), code.index(length),
-        shape.threads * shape.vector, sums, [&](Value at, ValueRange carried) {
-          Values next(carried);
-          SmallVector<Slot *> pieces;
-          for (int64_t v = 0; v < shape.vector; ++v) {
-            Slot &slot = addSlot();
-            setIndices(slot, kept, row);
-            setIndices(slot, reduced, code.add(at, v));
-            slot.elements.enter(slot.index, nest.sizes);
-            pieces.push_back(&slot);
-            for (auto [reduction, sum] : llvm::zip_equal(reductions, next)) {
-              Value x = slot.elements.at(code.b, reduction->op->getOperand(0),
-                                         reduction->index);
-              sum = combine(*reduction, sum, x);
-            }
-          }
-          storeRoots(
-              pieces,
-              [&](const LoopNest::Root &root) {
-                return root.isFull && root.level == level;
-              },
-              isRow);
-          slots.clear();
-          return next;
-        });
+    int64_t step = shape.threads * shape.vector;
+    int64_t pieces = std::clamp<int64_t>(length / step, 1, kPiecesAtOnce);
+    int64_t whole = length / (step * pieces) * step * pieces;
+    sums = code.loop(lane, code.index(whole), step * pieces, sums,
+                     [&](Value at, ValueRange carried) {
+                       Values next(carried);
+                       for (int64_t p = 0; p < pieces; ++p)
+                         next = piece(code.add(at, p * step), Value(), next);
+                       slots.clear();
+                       return next;
+                     });
+    for (int64_t first = whole; first < length; first += step) {
+      Value at = code.add(lane, first), isInside;
+      if (first + step > length) {
+        isInside = code.less(at, code.index(length));
+        at = code.min(at, length - shape.vector);
+      }
+      sums = piece(at, isInside, sums);
+    }
+    slots.clear();
     sums = reduceRow(shape, reductions, std::move(sums));
     for (auto [reduction, sum] : llvm::zip_equal(reductions, sums))
       bindTotal(*reduction, sum);

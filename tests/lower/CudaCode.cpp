@@ -1,0 +1,110 @@
+//===- CudaCode.cpp - kernels lowered for CUDA, run by the emulator
+//--------===//
+#include "tests/lower/CudaCode.h"
+
+#include "compiler/emit/DeviceCode.h"
+#include "compiler/emit/Emulation.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::test;
+
+CudaCode::CudaCode(ModuleOp lowered, const CudaTarget &target,
+                   std::string &error)
+    : lowered(lowered) {
+  auto kernels = lowered.lookupSymbol<gpu::GPUModuleOp>("cuda");
+  std::vector<std::string> names;
+  for (auto func : kernels.getOps<LLVM::LLVMFuncOp>())
+    if (func->hasAttr(kKernelAttr))
+      names.push_back(func.getName().str());
+  if (names.empty())
+    return;
+  auto code = emitDeviceCode(kernels, names, target, /*keepBitcode=*/true, 1);
+  if (!code) {
+    error += code.status().message();
+    return;
+  }
+  auto elf = emitEmulation(code->bitcode, 1);
+  if (!elf) {
+    error += elf.status().message();
+    return;
+  }
+  auto loaded =
+      emulator::Image::load(std::as_bytes(std::span(elf->data(), elf->size())));
+  if (loaded)
+    image = std::move(*loaded);
+  else
+    error += loaded.status().message();
+}
+
+namespace {
+class Observer : public emulator::MemoryObserver {
+public:
+  explicit Observer(const Allocations &memory) : memory(memory) {}
+  emulator::MemoryRange allocation(const void *p) override {
+    auto *at = static_cast<const char *>(p);
+    auto next = memory.upper_bound(at);
+    if (next == memory.begin())
+      return {};
+    auto [begin, bytes] = *std::prev(next);
+    if (at >= begin + bytes)
+      return {};
+    return {begin, begin + bytes};
+  }
+  void access(const void *, size_t, bool, bool) override {}
+
+private:
+  const Allocations &memory;
+};
+} // namespace
+
+void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
+                      const Allocations &memory, emulator::Order order,
+                      std::string &error) {
+  StringRef name = op.getKernel().getLeafReference();
+  auto about = lowered.lookupSymbol<gpu::GPUModuleOp>("cuda")
+                   .lookupSymbol(name)
+                   ->getAttrOfType<DictionaryAttr>(kKernelAttr);
+  auto number = [&](StringRef key) {
+    return about.getAs<IntegerAttr>(key).getInt();
+  };
+  auto dim = [](ArrayRef<int64_t> sizes) {
+    return emulator::Dim3{static_cast<unsigned>(sizes[0]),
+                          static_cast<unsigned>(sizes[1]),
+                          static_cast<unsigned>(sizes[2])};
+  };
+  Allocations all(memory);
+  SmallVector<char *> pointers(buffers);
+  size_t scratchBytes = number("scratch_bytes");
+  // 256-byte aligned, as a device's memory.
+  std::unique_ptr<char, decltype(&std::free)> scratch(
+      static_cast<char *>(
+          std::aligned_alloc(256, (scratchBytes + 256) / 256 * 256)),
+      &std::free);
+  if (scratchBytes > 0) {
+    std::fill_n(scratch.get(), scratchBytes, '\0');
+    all[scratch.get()] = scratchBytes;
+    pointers.push_back(scratch.get());
+  }
+  SmallVector<void *> params;
+  for (char *&pointer : pointers)
+    params.push_back(&pointer);
+  emulator::LaunchRequest request;
+  request.kernel = image->find(name.str());
+  request.grid = dim(*op.getGrid());
+  request.block = dim(about.getAs<DenseI64ArrayAttr>("block").asArrayRef());
+  request.dynamicShared = number("shared_bytes");
+  request.params = params.data();
+  request.order = order;
+  Observer observer(all);
+  if (Status status = emulator::launch(request, &observer); !status)
+    error += status.message() + "\n";
+  if (std::any_of(scratch.get(), scratch.get() + scratchBytes,
+                  [](char byte) { return byte != 0; }))
+    error += name.str() + ": scratch memory is not left zero\n";
+}
