@@ -119,4 +119,12 @@ bool Context::isCapturing(CUstream stream) const {
          (!result && status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
+uint64_t Context::captureOf(CUstream stream) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  uint64_t number = 0;
+  CUresult result = call().streamGetCaptureInfo(stream, &status, &number,
+                                                nullptr, nullptr, nullptr);
+  return !result && status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? number : 0;
+}
+
 } // namespace tandem::cuda

@@ -88,6 +88,8 @@ public:
   /// True while `stream` records a graph, or another does and nothing may be
   /// done on this one.
   bool isCapturing(driver::CUstream stream) const;
+  /// Returns the number of the capture that `stream` takes part in, or 0.
+  uint64_t captureOf(driver::CUstream stream) const;
 
 private:
   Context() = default;

@@ -83,8 +83,12 @@ Result<void *> CudaDevice::allocate(int64_t bytes, Stream stream) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
-  if (context->isCapturing(cu(stream)))
-    return forbid("to allocate memory", cu(stream));
+  if (context->isCapturing(cu(stream))) {
+    if (void *data = memory->allocateCaptured(bytes, cu(stream)))
+      return data;
+    return forbid("for " + std::to_string(bytes) + " bytes of new memory",
+                  cu(stream));
+  }
   return memory->allocate(bytes, cu(stream));
 }
 
@@ -150,8 +154,6 @@ bool CudaDevice::owns(const void *pointer) const {
 }
 
 Status CudaDevice::wait(Stream waiter, Stream producer) {
-  if (waiter == producer)
-    return Status::success();
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
@@ -236,7 +238,7 @@ Result<Stream> CudaDevice::side(int number) {
 
 /// The driver refuses to synchronize a stream that captures, and the capture is
 /// invalid from then on: nobody replays a graph that lacks what failed.
-Status CudaDevice::forbid(const char *what, CUstream stream) {
+Status CudaDevice::forbid(const std::string &what, CUstream stream) {
   CUresult result = context->call().streamSynchronize(stream);
   return Status::usage("device '" + toString(device()) +
                        "': a stream that records a graph must not be asked " +

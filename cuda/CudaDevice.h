@@ -70,7 +70,7 @@ private:
   Status loadBuiltins();
   Status launch(const char *kernel, int64_t threads, void **parameters,
                 driver::CUstream stream);
-  Status forbid(const char *what, driver::CUstream stream);
+  Status forbid(const std::string &what, driver::CUstream stream);
 
   // In the order of their making: each uses those before it.
   std::unique_ptr<Context> context;

@@ -53,6 +53,9 @@ MemoryCache::~MemoryCache() {
   giveBackAll();
   for (Block &block : retired)
     giveBack(block);
+  for (auto &[capture, blocks] : captured)
+    for (Block &block : blocks)
+      giveBack(block);
   if (pool)
     context.call().memPoolDestroy(pool);
 }
@@ -62,7 +65,7 @@ Result<void *> MemoryCache::allocate(int64_t bytes, CUstream stream) {
   std::lock_guard<std::mutex> lock(mutex);
   void *data = nullptr;
   if (auto it = kept.find(stream); it != kept.end())
-    data = takeFree(it->second, wanted, false, stream);
+    data = takeFree(it->second, wanted, Users::Done, stream);
   if (!data) {
     Result<void *> made = fromDriver(wanted, stream);
     if (!made)
@@ -72,14 +75,31 @@ Result<void *> MemoryCache::allocate(int64_t bytes, CUstream stream) {
   return data;
 }
 
-/// Takes the smallest block that is large enough and whose other users are done
-/// or, if it may wait, that `stream` then waits for.
-void *MemoryCache::takeFree(Blocks &blocks, int64_t bytes, bool mayWait,
-                            CUstream stream) {
+void *MemoryCache::allocateCaptured(int64_t bytes, CUstream stream) {
+  int64_t wanted = rounded(bytes);
+  uint64_t capture = context.captureOf(stream);
+  std::lock_guard<std::mutex> lock(mutex);
+  Blocks &mine = captured[{capture, stream}];
+  if (void *data = takeFree(mine, wanted, Users::None, stream, capture))
+    return data;
+  if (auto it = kept.find(stream); it != kept.end())
+    if (void *data = takeFree(it->second, wanted, Users::Done, stream, capture))
+      return data;
+  return takeFree(mine, wanted, Users::Awaited, stream, capture);
+}
+
+/// Takes the smallest block that is large enough and whose other users are as
+/// wanted; `stream` waits for those that are awaited.
+void *MemoryCache::takeFree(Blocks &blocks, int64_t bytes, Users users,
+                            CUstream stream, uint64_t capture) {
+  auto isUsable = [&](Block &block) {
+    return users == Users::Awaited || block.users.empty() ||
+           (users == Users::Done && isDone(block));
+  };
   Block *best = nullptr;
   for (Block &block : blocks)
     if (block.bytes >= bytes && block.bytes - bytes <= bytes / 8 &&
-        (!best || block.bytes < best->bytes) && (mayWait || isDone(block)))
+        (!best || block.bytes < best->bytes) && isUsable(block))
       best = &block;
   if (!best)
     return nullptr;
@@ -91,7 +111,7 @@ void *MemoryCache::takeFree(Blocks &blocks, int64_t bytes, bool mayWait,
   for (CUevent user : best->users)
     events.give(user);
   void *data = best->data;
-  used.emplace(reinterpret_cast<uintptr_t>(data), best->bytes);
+  used[reinterpret_cast<uintptr_t>(data)] = {best->bytes, capture};
   usedBytes += best->bytes;
   keptBytes -= best->bytes;
   std::swap(*best, blocks.back());
@@ -130,7 +150,7 @@ Result<void *> MemoryCache::fromDriver(int64_t bytes, CUstream stream) {
   CUresult result = ask(data, bytes, stream);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     if (auto it = kept.find(stream); it != kept.end())
-      if (void *waited = takeFree(it->second, bytes, true, stream))
+      if (void *waited = takeFree(it->second, bytes, Users::Awaited, stream))
         return waited;
     giveBackAll();
     result = ask(data, bytes, stream);
@@ -138,7 +158,7 @@ Result<void *> MemoryCache::fromDriver(int64_t bytes, CUstream stream) {
   if (Status status = context.check(result, name); !status)
     return result == CUDA_ERROR_OUT_OF_MEMORY ? outOfMemory(bytes, status)
                                               : status;
-  used.emplace(reinterpret_cast<uintptr_t>(data), bytes);
+  used[reinterpret_cast<uintptr_t>(data)] = {bytes, 0};
   usedBytes += bytes;
   return data;
 }
@@ -172,30 +192,36 @@ void MemoryCache::release(void *data, CUstream stream,
   auto it = used.find(reinterpret_cast<uintptr_t>(data));
   if (it == used.end())
     return;
-  Block block{data, it->second, {}};
-  usedBytes -= it->second;
-  keptBytes += it->second;
+  Block block{data, it->second.bytes, {}};
+  uint64_t owner = it->second.capture, capture = context.captureOf(stream);
+  usedBytes -= block.bytes;
+  keptBytes += block.bytes;
   used.erase(it);
-  bool isCaptured = context.isCapturing(stream);
+  bool isKnown = (owner == 0 || owner == capture) &&
+                 noteUsers(block, stream, capture, others);
+  Blocks &blocks = !isKnown  ? retired
+                   : capture ? captured[{capture, stream}]
+                             : kept[stream];
+  blocks.push_back(std::move(block));
+}
+
+/// Records where each of `others` is. False if that does not say when the block
+/// is free: a user that captures while `stream` does not, or the other way
+/// round, or an event that cannot be recorded.
+bool MemoryCache::noteUsers(Block &block, CUstream stream, uint64_t capture,
+                            std::span<const runtime::Stream> others) {
   for (runtime::Stream other : others) {
     auto user = static_cast<CUstream>(other);
     if (user == stream)
       continue;
-    isCaptured |= context.isCapturing(user);
-    if (isCaptured)
-      break;
+    if (context.captureOf(user) != capture)
+      return false;
     Result<CUevent> event = events.record(user);
-    // Without an event nobody knows when that stream is done.
-    if (!event) {
-      isCaptured = true;
-      break;
-    }
+    if (!event)
+      return false;
     block.users.push_back(*event);
   }
-  if (isCaptured)
-    retired.push_back(std::move(block));
-  else
-    kept[stream].push_back(std::move(block));
+  return true;
 }
 
 bool MemoryCache::owns(const void *pointer) const {
@@ -205,7 +231,7 @@ bool MemoryCache::owns(const void *pointer) const {
   if (it == used.begin())
     return false;
   --it;
-  return value - it->first < static_cast<uint64_t>(it->second);
+  return value - it->first < static_cast<uint64_t>(it->second.bytes);
 }
 
 MemoryCache::Usage MemoryCache::usage() const {

@@ -11,6 +11,11 @@
 // on the stream, for its other users; what all streams keep, given back to the
 // driver.
 //
+// While a stream captures a graph, nothing is asked of the driver: an
+// allocation takes what is kept for the stream, or fails. Such a block is the
+// capture's for ever, and so is one that is given back in it: the graph uses it
+// at every replay, so it serves only that capture again.
+//
 // Safe to use from several threads. Its functions need a Scope around them.
 //
 //===----------------------------------------------------------------------===//
@@ -32,8 +37,10 @@ public:
 
   /// Makes the pool.
   Status open();
-  /// `bytes` is more than 0.
+  /// `bytes` is more than 0; `stream` does not capture.
   Result<void *> allocate(int64_t bytes, driver::CUstream stream);
+  /// The same in a capture; null if nothing fits that is kept.
+  void *allocateCaptured(int64_t bytes, driver::CUstream stream);
   void release(void *data, driver::CUstream stream,
                std::span<const runtime::Stream> others);
   /// True if `pointer` lies in an allocation that was not given back.
@@ -52,10 +59,18 @@ private:
     std::vector<driver::CUevent> users;
   };
   using Blocks = std::vector<Block>;
+  struct Used {
+    int64_t bytes = 0;
+    uint64_t capture = 0; ///< whose it is, or 0
+  };
+  /// What is done about the other users of a block that would fit.
+  enum class Users { None, Done, Awaited };
 
   static int64_t rounded(int64_t bytes);
-  void *takeFree(Blocks &blocks, int64_t bytes, bool mayWait,
-                 driver::CUstream stream);
+  void *takeFree(Blocks &blocks, int64_t bytes, Users users,
+                 driver::CUstream stream, uint64_t capture = 0);
+  bool noteUsers(Block &block, driver::CUstream stream, uint64_t capture,
+                 std::span<const runtime::Stream> others);
   bool isDone(Block &block);
   Result<void *> fromDriver(int64_t bytes, driver::CUstream stream);
   driver::CUresult ask(void *&data, int64_t bytes, driver::CUstream stream);
@@ -68,9 +83,10 @@ private:
   driver::CUmemoryPool pool = nullptr;
   mutable std::mutex mutex;
   std::map<driver::CUstream, Blocks> kept;
-  std::map<uintptr_t, int64_t> used; ///< address, bytes
-  /// Given back while a graph that uses them was captured: it may be replayed.
-  Blocks retired;
+  /// By capture and stream.
+  std::map<std::pair<uint64_t, driver::CUstream>, Blocks> captured;
+  Blocks retired; ///< never used again: a graph may, or a lost user
+  std::map<uintptr_t, Used> used;
   int64_t usedBytes = 0, keptBytes = 0;
 };
 

@@ -75,7 +75,9 @@ public:
 
   /// Allocates bytes (more than 0) for use on `stream`, aligned to 256; asks
   /// nothing of the device where freed bytes fit. Out of memory: the message
-  /// has what was asked for and what is free.
+  /// has what was asked for and what is free. While `stream` records a graph:
+  /// only what fits of freed bytes, which then are the graph's alone; else an
+  /// error, and the recording ends.
   virtual Result<void *> allocate(int64_t bytes, Stream stream) = 0;
   /// Gives memory back that was allocated for `stream`. It is not used anew
   /// before what is queued on `stream` and on each of `others` has run.
@@ -120,7 +122,7 @@ public:
   /// Returns when all work of `stream` has run, or why it failed.
   virtual Status synchronize(Stream stream) = 0;
   /// True while `stream` records a graph: then nothing may be waited for on the
-  /// host, and nothing allocated.
+  /// host, and nothing new allocated.
   virtual bool isCapturing(Stream stream) const = 0;
   /// Returns one of the device's own streams, the same for the same number.
   virtual Result<Stream> side(int number) = 0;

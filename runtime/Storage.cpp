@@ -31,14 +31,8 @@ void MemoryAccount::add(int64_t bytes) {
 
 /// Returns memory of a rounded size.
 Result<void *> Storage::obtain(int64_t bytes, Stream stream) const {
-  if (backend_) {
-    if (backend_->isCapturing(stream))
-      return Status::usage("cannot allocate " + std::to_string(bytes) +
-                           " bytes while the stream of '" + toString(device_) +
-                           "' is captured: expected memory that an earlier "
-                           "call left");
+  if (backend_)
     return backend_->allocate(bytes, stream);
-  }
   void *data = std::aligned_alloc(storageAlignment, bytes);
   if (!data)
     return Status::failed("out of memory: cannot allocate " +

@@ -169,6 +169,19 @@ TEST_F(CudaCode, S13_StreamsOfAProgram) {
   }
 }
 
+// S13: the caller's stream waits for a stream that ends last.
+TEST_F(CudaCode, S13_ExitOfAStreamThatNobodyAwaits) {
+  load();
+  Stream s = stream(8);
+  for (const char *policy : policies) {
+    tandemEmulatorSetPolicy(policy);
+    upload(y, range(length, 1), s);
+    run(evaluate, s, false,
+        {runtime::runKernel, runtime::runKernel, runtime::skipLaunch});
+    EXPECT_EQ(download(arena + length, 1, s), std::vector<float>{3}) << policy;
+  }
+}
+
 // S01: a delay on one stream of the program does not hold up the other.
 TEST_F(CudaCode, S01_StreamsRunBesideEachOther) {
   load();
@@ -511,6 +524,7 @@ TEST_F(CudaCapture, S15_CaptureOfPrograms) {
     TandemEmulatorCounts after = tandemEmulatorGetCounts();
     EXPECT_EQ(after.syncs, before.syncs);
     EXPECT_EQ(after.allocations, before.allocations);
+    EXPECT_EQ(after.graphLaunches, before.graphLaunches);
     EXPECT_EQ(after.hostAllocations, before.hostAllocations);
     EXPECT_EQ(after.defaultStreamOperations, before.defaultStreamOperations);
     for (int step = 1; step <= 3; ++step) {
@@ -543,7 +557,8 @@ TEST_F(CudaCapture, S17_ForbiddenActs) {
   using Act = std::function<Status()>;
   const std::pair<const char *, Act> acts[] = {
       {"to wait on the host", [&] { return device->synchronize(s); }},
-      {"to allocate memory", [&] { return device->allocate(64, s).status(); }},
+      {"for 123456789 bytes of new memory",
+       [&] { return device->allocate(123456789, s).status(); }},
       {"to copy host memory that is not pinned",
        [&] { return device->copy(x, host.data(), 256, s); }},
       {"to copy host memory that is not pinned",
@@ -576,23 +591,54 @@ TEST_F(CudaCapture, S17_ForbiddenActs) {
   device->releasePinned(pinned);
 }
 
-// What is given back while a graph that uses it is recorded stays untouched.
+// What is given back while a graph that uses it is recorded serves that capture
+// alone; so does what is allocated in it, also when it is given back later.
 TEST_F(CudaCapture, MemoryOfACaptureIsNotUsedAnew) {
+  using artifact::DType;
   load();
-  Stream s = stream(8);
-  float *data = allocate(length, s);
-  upload(data, range(length), s);
+  Stream s = stream(8), t = stream(9);
+  float *before = allocate(length, s), *kept = allocate(length, s),
+        *more = allocate(length, s);
+  upload(before, range(length), s);
+  device->release(kept, s, {});
+  device->release(more, s, {});
   expectOk(device->synchronize(s));
+  uint64_t asked = tandemEmulatorGetCounts().allocations;
   begin(s);
-  expectOk(device->copy(out, data, 256, s));
-  device->release(data, s, {});
+  expectOk(device->copy(out, before, 256, s));
+  device->release(before, s, {});
+  float *first = allocate(length, s);
+  EXPECT_EQ(first, before); // in the same capture, in its order
+  expectOk(device->fill(DType::F32, first, 2, length, s));
+  // Used on another stream of the capture: reused when that one is done.
+  expectOk(device->wait(t, s));
+  expectOk(device->add(DType::F32, out, out, first, length, t));
+  const Stream others[] = {t};
+  device->release(first, s, others);
+  float *second = allocate(length, s), *third = allocate(length, s);
+  EXPECT_TRUE(second == kept || second == more);
+  EXPECT_TRUE(third == kept || third == more);
+  float *again = allocate(length, s);
+  EXPECT_EQ(again, first);
+  expectOk(device->fill(DType::F32, again, -5, length, s));
+  expectOk(device->fill(DType::F32, second, -5, length, s));
+  device->release(third, s, {});
+  expectOk(device->wait(s, t));
   end(s);
-  float *other = allocate(length, s);
-  EXPECT_NE(other, data);
-  expectOk(device->fill(artifact::DType::F32, other, -1, length, s));
+  EXPECT_EQ(tandemEmulatorGetCounts().allocations, asked);
+  device->release(second, s, {});
+  device->release(again, s, {});
+  std::vector<float *> later;
+  for (int i = 0; i < 4; ++i) {
+    later.push_back(allocate(length, s));
+    for (float *its : {before, kept, more})
+      EXPECT_NE(later.back(), its);
+    upload(later.back(), std::vector<float>(length, 9), s);
+  }
   replay(s);
-  EXPECT_EQ(download(out, length, s), range(length));
-  device->release(other, s, {});
+  EXPECT_EQ(download(later[0], length, s), std::vector<float>(length, 9));
+  for (float *data : later)
+    device->release(data, s, {});
 }
 
 // Another thread's work beside a capture neither disturbs it nor is refused.

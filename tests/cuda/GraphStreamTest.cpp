@@ -441,6 +441,44 @@ TEST_F(GraphStreams, S11_ALeafThatWasFirstUsedOnAnotherStream) {
   EXPECT_EQ(first(gradientOf(w)), 2);
 }
 
+TEST_F(GraphStreams, S11_TheSameInACapture) {
+  namespace driver = tandem::cuda::driver;
+  Value w = leaf("w", a);
+  Value node = doubling("node", s, {w.edge});
+  StreamScope scope(device, s);
+  Tensor one = filled(1);
+  Root root{node.edge, one};
+  auto &collected = static_cast<Leaf &>(*w.edge.node);
+  for (int warm = 0; warm < 2; ++warm) {
+    collected.clear();
+    ASSERT_EQ(backward({&root, 1}).message(), "");
+  }
+  collected.clear();
+  begin();
+  auto stream = static_cast<driver::CUstream>(s);
+  driver::CUcontext context = nullptr;
+  ASSERT_EQ(driver::cuDevicePrimaryCtxRetain(&context, 0),
+            driver::CUDA_SUCCESS);
+  ASSERT_EQ(driver::cuCtxSetCurrent(context), driver::CUDA_SUCCESS);
+  ASSERT_EQ(driver::cuStreamBeginCapture_v2(
+                stream, driver::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+            driver::CUDA_SUCCESS);
+  ASSERT_EQ(backward({&root, 1}).message(), "");
+  driver::CUgraph graph = nullptr;
+  ASSERT_EQ(driver::cuStreamEndCapture(stream, &graph), driver::CUDA_SUCCESS);
+  driver::CUgraphExec exec = nullptr;
+  ASSERT_EQ(driver::cuGraphInstantiateWithFlags(&exec, graph, 0),
+            driver::CUDA_SUCCESS);
+  for (float value : {3.f, 5.f}) {
+    ASSERT_TRUE(one.fill(value).ok());
+    ASSERT_EQ(driver::cuGraphLaunch(exec, stream), driver::CUDA_SUCCESS);
+    EXPECT_EQ(first(collected.gradient()), 2 * value);
+  }
+  ASSERT_EQ(driver::cuGraphExecDestroy(exec), driver::CUDA_SUCCESS);
+  ASSERT_EQ(driver::cuGraphDestroy(graph), driver::CUDA_SUCCESS);
+  ASSERT_EQ(driver::cuDevicePrimaryCtxRelease_v2(0), driver::CUDA_SUCCESS);
+}
+
 TEST_F(GraphStreams, S12_FinalCallbacksRunOnTheCallersStreamAfterItsWaits) {
   Value w = leaf("w", a);
   std::vector<Stream> seen;
