@@ -2,6 +2,8 @@
 #include "passes/plan/Units.h"
 #include "passes/plan/FormKernels.h"
 
+#include "ir/ReadsViews.h"
+
 #include <queue>
 
 using namespace mlir;
@@ -66,6 +68,51 @@ bool Units::mustExist(Value value) const {
   });
 }
 
+/// True if elements that are neighbours along the last dimension of the view's
+/// result are neighbours along the last dimension of its operand, and all
+/// others are at distances that do not change.
+static bool keepsRows(ViewOpInterface view) {
+  AffineMap map = view.getIndexMap();
+  if (view.getIndexDomain() || map.getNumDims() == 0 ||
+      map.getNumResults() == 0)
+    return false;
+  AffineExpr last = getAffineDimExpr(map.getNumDims() - 1, map.getContext());
+  for (AffineExpr expr : map.getResults().drop_back())
+    if (expr.isFunctionOfDim(map.getNumDims() - 1) ||
+        expr.walk([](AffineExpr part) {
+              bool isStep = part.getKind() != AffineExprKind::FloorDiv &&
+                            part.getKind() != AffineExprKind::CeilDiv &&
+                            part.getKind() != AffineExprKind::Mod;
+              return isStep ? WalkResult::advance() : WalkResult::interrupt();
+            })
+            .wasInterrupted())
+      return false;
+  return isa<AffineConstantExpr>(map.getResults().back() - last);
+}
+
+/// True if a view's result is an operand of an anchor that can read it in the
+/// view's source, and nothing else asks for it in memory.
+bool Units::isReadInPlace(Value value) const {
+  bool isRead = false;
+  for (Operation *user : value.getUsers()) {
+    if (readsViews(user)) {
+      isRead = true;
+      continue;
+    }
+    if (isAnchor(user) || conditions.choices(user) ||
+        user->hasTrait<OpTrait::IsTerminator>())
+      return false;
+    auto view = dyn_cast<ViewOpInterface>(user);
+    if (!view)
+      continue;
+    if (isReadInPlace(user->getResult(0)))
+      isRead |= view.isFree() || keepsRows(view);
+    else if (view.isFree() && mustExist(user->getResult(0)))
+      return false;
+  }
+  return isRead;
+}
+
 /// True if the op computes on a stream where some of its users are not.
 bool Units::crossesStreams(Operation *op) const {
   return !isConstant(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
@@ -91,10 +138,16 @@ void Units::decideRepeated(Block &body) {
       repeated.insert(&op);
       continue;
     }
-    if (isAnchor(&op) || conditions.choices(&op) ||
-        mustExist(op.getResult(0)) || crossesStreams(&op))
+    if (isAnchor(&op) || conditions.choices(&op) || crossesStreams(&op))
       continue;
     Value result = op.getResult(0);
+    if (auto view = dyn_cast<ViewOpInterface>(op);
+        view && keepsRows(view) && isReadInPlace(result)) {
+      repeated.insert(&op);
+      continue;
+    }
+    if (mustExist(result))
+      continue;
     if (isConstant(&op)) {
       repeated.insert(&op);
       small.insert(result);
