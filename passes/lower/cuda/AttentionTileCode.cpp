@@ -362,7 +362,7 @@ AttentionTiles::Values AttentionTiles::softmax(Values &scores,
   int64_t rows = 2 * shape.blocks;
   Values decays;
   auto maximum = [&](Value x, Value y) -> Value {
-    return arith::MaxNumFOp::create(code.b, code.loc, x, y);
+    return scalar::maximum(code.b, code.loc, x, y);
   };
   for (int64_t r = 0; r < rows; ++r) {
     SmallVector<size_t> mine;

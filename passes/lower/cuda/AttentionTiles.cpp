@@ -271,7 +271,7 @@ AttentionTiles::bounds() {
   // Rows that are not there are zeros; as queries these add nothing.
   Value full = code.index(byKey ? all : otherRows / step);
   if (!index.causal)
-    return {{zero, full}, {full, end}};
+    return {{zero, full}, byKey ? Values{zero, zero} : Values{full, end}};
   if (byKey) {
     Value begin = code.min(code.div(ownFirst, step), end);
     Value middle = code.min(

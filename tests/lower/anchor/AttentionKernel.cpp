@@ -2,6 +2,8 @@
 #include "tests/lower/anchor/AttentionKernel.h"
 #include "tests/lower/anchor/KernelCheck.h"
 
+#include <cmath>
+
 using namespace tandem::test;
 
 /// "%0, %1"
@@ -40,12 +42,13 @@ std::string tandem::test::attentionKernel(const Heads &heads,
     results = {k, v};
     op = "attention_key_grad";
   }
+  double scale = heads.scale.value_or(1 / std::sqrt(heads.D));
   std::string made = names(results.size(), "%r");
-  return kernelModule(
-      operands, results,
-      made + " = tandem." + op + " " + names(operands.size(), "%") +
-          " {scale = " + std::to_string(heads.scale) + " : f64" +
-          (heads.causal ? ", causal" : "") + "} : (" + joined(operands) +
-          ") -> (" + joined(results) + ")\ntandem.yield " + made + " : " +
-          joined(results));
+  return kernelModule(operands, results,
+                      made + " = tandem." + op + " " +
+                          names(operands.size(), "%") +
+                          " {scale = " + std::to_string(scale) + " : f64" +
+                          (heads.causal ? ", causal" : "") + "} : (" +
+                          joined(operands) + ") -> (" + joined(results) +
+                          ")\ntandem.yield " + made + " : " + joined(results));
 }

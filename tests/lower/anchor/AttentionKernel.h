@@ -3,6 +3,7 @@
 #define TANDEM_TESTS_LOWER_ANCHOR_ATTENTIONKERNEL_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tandem::test {
@@ -12,7 +13,7 @@ struct Heads {
   int64_t T, S, D, E;
   bool causal = false;
   std::string element = "f32";
-  double scale = 0.25;
+  std::optional<double> scale = {}; ///< else 1 / sqrt(D)
 };
 
 enum class AttentionKernel { Forward, QueryGrad, KeyGrad };
