@@ -8,18 +8,16 @@ using namespace tandem::emulator;
 void Ranges::add(uintptr_t begin, uintptr_t end) {
   if (begin >= end)
     return;
-  for (size_t i : recent)
-    if (i < ranges.size() && begin <= ranges[i].second &&
-        end >= ranges[i].first) {
-      ranges[i].first = std::min(ranges[i].first, begin);
-      ranges[i].second = std::max(ranges[i].second, end);
-      return;
-    }
+  if (!ranges.empty() && begin <= ranges.back().second &&
+      end >= ranges.back().first) {
+    ranges.back().first = std::min(ranges.back().first, begin);
+    ranges.back().second = std::max(ranges.back().second, end);
+    return;
+  }
   if (ranges.size() >= limit) {
     compact();
     limit = std::max(limit, 2 * ranges.size());
   }
-  recent[next++ % recent.size()] = ranges.size();
   ranges.emplace_back(begin, end);
 }
 
@@ -33,7 +31,6 @@ void Ranges::compact() {
       ranges[kept++] = range;
   }
   ranges.resize(kept);
-  recent.fill(0);
 }
 
 const std::vector<Ranges::Range> &Ranges::sorted() {

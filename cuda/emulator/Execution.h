@@ -11,7 +11,6 @@
 #include "cuda/emulator/KernelEmulator.h"
 #include "cuda/emulator/Operation.h"
 
-#include <array>
 #include <vector>
 
 namespace tandem::emulator {
@@ -32,9 +31,7 @@ private:
   void compact();
 
   std::vector<Range> ranges;
-  size_t limit = 1 << 16;            ///< of `ranges`, before it is compacted
-  std::array<size_t, 8> recent = {}; ///< where new pieces often belong
-  unsigned next = 0;
+  size_t limit = 1 << 16; ///< of `ranges`, before it is compacted
 };
 
 class Execution : public MemoryObserver {
