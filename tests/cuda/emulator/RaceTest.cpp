@@ -1,6 +1,9 @@
 //===- RaceTest.cpp - missing waits are errors, under every policy --------===//
 #include "EmulatorTest.h"
 
+#include "cuda/BuiltinKernels.h"
+
+using namespace tandem::cuda;
 using namespace tandem::test;
 
 namespace {
@@ -93,6 +96,34 @@ TEST_P(Race, PartsOfWrites) {
   expectOneError({"at byte 52", "memset, 8 bytes"});
   EXPECT_CU(cuMemcpyDtoDAsync_v2(y, x, 8, c));
   expectOneError({"at byte 0", "memset, 96 bytes"});
+}
+
+// Every second element, in more pieces than are kept apart.
+TEST_P(Race, ManyPieces) {
+  constexpr size_t count = 70000;
+  CUstream a = stream(), b = stream();
+  CUdeviceptr x = array(4 * count), y = array(8 * count);
+  CUmodule module = nullptr;
+  CUfunction copy = nullptr;
+  EXPECT_CU(cuModuleLoadData(&module, builtinKernels().c_str()));
+  EXPECT_CU(cuModuleGetFunction(&copy, module, "tandem_copy_b32"));
+  CopyParameters p;
+  p.to = y;
+  p.from = x;
+  p.elements = p.layout.sizes[0] = count;
+  p.layout.toStrides[0] = 8;
+  p.layout.fromStrides[0] = 4;
+  void *parameters[] = {&p.to, &p.from, &p.elements, &p.layout};
+  EXPECT_CU(
+      cuLaunchKernel(copy, 1, 1, 1, 256, 1, 1, 0, a, parameters, nullptr));
+  for (size_t i : {size_t(0), count / 2, count - 1})
+    EXPECT_CU(cuMemsetD8Async(y + 8 * i + 4, 0, 4, b));
+  EXPECT_EQ(takeErrors(), std::vector<std::string>());
+  for (size_t i : {size_t(0), count / 2, count - 1}) {
+    EXPECT_CU(cuMemsetD8Async(y + 8 * i + 3, 0, 1, b));
+    expectOneError({"kernel 'tandem_copy_b32'", "memset, 1 bytes"});
+  }
+  EXPECT_CU(cuModuleUnload(module));
 }
 
 // An event is recorded before the work that matters.
