@@ -133,6 +133,9 @@ void traceResnet8(Trace &trace, DType dtype) {
 void traceResnet18(Trace &trace, DType dtype) {
   residual(trace, dtype, 64, 4, 2, 32);
 }
+void traceResnet18Large(Trace &trace, DType dtype) {
+  residual(trace, dtype, 64, 4, 2, 256);
+}
 
 //===----------------------------------------------------------------------===//
 // Decoder-only transformers: pre-norm, learned positions, tied embedding
@@ -196,6 +199,9 @@ void transformer(Trace &trace, DType dtype, const GptSize &g) {
 
 void traceGpt(Trace &trace, DType dtype) { transformer(trace, dtype, kGpt); }
 void traceGpt2(Trace &trace, DType dtype) { transformer(trace, dtype, kGpt2); }
+void traceGpt2Large(Trace &trace, DType dtype) {
+  transformer(trace, dtype, kGpt2Large);
+}
 
 //===----------------------------------------------------------------------===//
 // A chain of normalizations: nothing but memory traffic
@@ -223,10 +229,15 @@ void traceNormchain(Trace &trace, DType dtype) {
 void workloads::trace(const Workload &workload, Trace &trace, DType dtype) {
   using Model = void (*)(Trace &, DType);
   static const std::map<std::string, Model> models = {
-      {"mlp", traceMlp},           {"resnet8", traceResnet8},
-      {"resnet18", traceResnet18}, {"gpt", traceGpt},
-      {"gpt2-124m", traceGpt2},    {"normchain", traceNormchain},
+      {"mlp", traceMlp},
+      {"resnet8", traceResnet8},
+      {"resnet18", traceResnet18},
+      {"gpt", traceGpt},
+      {"gpt2-124m", traceGpt2},
+      {"normchain", traceNormchain},
       {"mnist-fc", traceMnist},
+      {"gpt2-124m-large", traceGpt2Large},
+      {"resnet18-large", traceResnet18Large},
   };
   models.at(workload.name)(trace, dtype);
 }

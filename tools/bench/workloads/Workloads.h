@@ -1,10 +1,11 @@
 //===- Workloads.h - the benchmark models: names, sizes and data ----------===//
 //
-// Seven models whose shapes, initial weights and data are those of the peers'
-// benchmark, so that losses and gradients can be compared number by number.
-// Weights and data come from the counter generator: parameter j uses stream j,
-// batch b the streams 1000 + 10 b (inputs) and 1001 + 10 b (labels), seed 1.
-// The models themselves (Models.h) need the compiler; what runs them does not.
+// Seven models (and two of them at sizes for GPUs) whose shapes, initial
+// weights and data are those of the peers' benchmark, so that losses and
+// gradients can be compared number by number. Weights and data come from the
+// counter generator: parameter j uses stream j, batch b the streams 1000 + 10 b
+// (inputs) and 1001 + 10 b (labels), seed 1. The models themselves (Models.h)
+// need the compiler; what runs them does not.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_BENCH_WORKLOADS_WORKLOADS_H
@@ -54,6 +55,8 @@ struct GptSize {
 };
 inline constexpr GptSize kGpt = {4, 256, 4, 128, 8, 1024, 128};
 inline constexpr GptSize kGpt2 = {12, 768, 12, 64, 4, 50257, 1024};
+/// The same model at a size that fills a GPU.
+inline constexpr GptSize kGpt2Large = {12, 768, 12, 1024, 16, 50257, 1024};
 /// Those of normchain.
 inline constexpr int64_t kRows = 4096, kColumns = 1024;
 

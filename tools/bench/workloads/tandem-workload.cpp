@@ -37,7 +37,7 @@ static Status write(std::string_view tool, Words words) {
   OptionTable table("write NAME -o X.mlir", "Writes a workload's model.");
   std::string name, output, type = "f32";
   table.positional("NAME", name, "the workload");
-  table.text("type", "f32|f64", type, "of the numbers (default: f32)");
+  table.text("type", "f32|f64|bf16", type, "of the numbers (default: f32)");
   table.text("o", "X.mlir", output, "where to write it");
   if (Status s = table.parse(words); !s)
     return s;
@@ -50,9 +50,9 @@ static Status write(std::string_view tool, Words words) {
     return workload.status();
   if (output.empty())
     return Status::usage("expected -o X.mlir");
-  if (type != "f32" && type != "f64")
-    return Status::usage("expected --type to be f32 or f64, but got '" + type +
-                         "'");
+  if (type != "f32" && type != "f64" && type != "bf16")
+    return Status::usage("expected --type to be f32, f64 or bf16, but got '" +
+                         type + "'");
   Trace trace(name);
   workloads::trace(**workload, trace, *artifact::parseDType(type));
   return trace.save(output);
