@@ -126,7 +126,8 @@ def build(name, device, dtype):
         optimizer = "momentum"
     model = model.to(device=device, dtype=dtype)
     if optimizer == "adamw":
-        step = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0, fused=device != "cpu")
+        fused = {} if device == "cpu" else {"fused": True}
+        step = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0, **fused)
     else:
         step = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
     return model, inputs, step
