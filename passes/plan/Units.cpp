@@ -57,17 +57,6 @@ int64_t Units::stream(unsigned unit) const {
   return streamOf(members[unit].front());
 }
 
-/// True if the value must be in memory: it is returned, or an operand of an
-/// anchor or of an op with choices.
-bool Units::mustExist(Value value) const {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (isFreeView(user))
-      return mustExist(user->getResult(0));
-    return isAnchor(user) || conditions.choices(user) ||
-           user->hasTrait<OpTrait::IsTerminator>();
-  });
-}
-
 /// True if elements that are neighbours along the last dimension of the view's
 /// result are neighbours along the last dimension of its operand, and all
 /// others are at distances that do not change.
@@ -90,11 +79,27 @@ static bool keepsRows(ViewOpInterface view) {
   return isa<AffineConstantExpr>(map.getResults().back() - last);
 }
 
-/// True if a view's result is an operand of an anchor that can read it in the
-/// view's source, and nothing else asks for it in memory.
-bool Units::isReadInPlace(Value value) const {
+/// True if the value must be in memory: it is returned, or an operand of an
+/// anchor or of an op with choices, or read in place through views.
+bool Units::mustExist(Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (isFreeView(user))
+      return mustExist(user->getResult(0));
+    if (isReadInPlace(user))
+      return true;
+    return isAnchor(user) || conditions.choices(user) ||
+           user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// True if the op is a view whose result is an operand of an anchor that can
+/// read it in the view's source, and nothing else asks for it in memory.
+bool Units::isReadInPlace(Operation *op) const {
+  auto source = dyn_cast<ViewOpInterface>(op);
+  if (!source || !(source.isFree() || keepsRows(source)))
+    return false;
   bool isRead = false;
-  for (Operation *user : value.getUsers()) {
+  for (Operation *user : op->getUsers()) {
     if (readsViews(user)) {
       isRead = true;
       continue;
@@ -102,12 +107,9 @@ bool Units::isReadInPlace(Value value) const {
     if (isAnchor(user) || conditions.choices(user) ||
         user->hasTrait<OpTrait::IsTerminator>())
       return false;
-    auto view = dyn_cast<ViewOpInterface>(user);
-    if (!view)
-      continue;
-    if (isReadInPlace(user->getResult(0)))
-      isRead |= view.isFree() || keepsRows(view);
-    else if (view.isFree() && mustExist(user->getResult(0)))
+    if (isReadInPlace(user))
+      isRead = true;
+    else if (isFreeView(user) && mustExist(user->getResult(0)))
       return false;
   }
   return isRead;
@@ -141,8 +143,7 @@ void Units::decideRepeated(Block &body) {
     if (isAnchor(&op) || conditions.choices(&op) || crossesStreams(&op))
       continue;
     Value result = op.getResult(0);
-    if (auto view = dyn_cast<ViewOpInterface>(op);
-        view && keepsRows(view) && isReadInPlace(result)) {
+    if (isReadInPlace(&op)) {
       repeated.insert(&op);
       continue;
     }

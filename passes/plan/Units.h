@@ -63,7 +63,7 @@ public:
 private:
   void decideRepeated(mlir::Block &body);
   bool mustExist(mlir::Value value) const;
-  bool isReadInPlace(mlir::Value value) const;
+  bool isReadInPlace(mlir::Operation *op) const;
   bool crossesStreams(mlir::Operation *op) const;
   bool reaches(unsigned from, unsigned to) const;
   bool isKernel(unsigned unit) const;
