@@ -81,6 +81,12 @@ struct MmaCode {
 };
 static_assert(sizeof(MmaCode) == 8);
 
+/// An ldmatrix: the lane's row, how many matrices, whether they are transposed.
+struct MatrixLoad {
+  const void *row;
+  uint32_t number, transposed;
+};
+
 struct EmulatedKernel {
   const char *name;
   void (*run)(EmulatedThread *thread, void **parameters);

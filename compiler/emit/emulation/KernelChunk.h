@@ -105,6 +105,7 @@ private:
   // Matrices.
   llvm::AllocaInst *array(KernelRecord &kernel, llvm::AllocaInst *&place);
   void replaceMatrixCalls(KernelRecord &kernel);
+  bool knowsAll(llvm::ArrayRef<llvm::CallInst *> calls);
   void replaceMatrixGroup(llvm::ArrayRef<llvm::CallInst *> calls);
   bool replaceStoreMatrix(llvm::CallInst &call, llvm::StringRef name);
 

@@ -108,12 +108,13 @@ static StringRef nameOf(CallInst &call) {
   return name.consume_front("llvm.nvvm.") ? name : "";
 }
 
+static bool isLoad(CallInst &call) {
+  return nameOf(call).starts_with("ldmatrix.");
+}
+
 static bool isMatrixCall(Instruction &instruction) {
   auto *call = dyn_cast<CallInst>(&instruction);
-  if (!call)
-    return false;
-  StringRef name = nameOf(*call);
-  return name.starts_with("mma.") || name.starts_with("ldmatrix.");
+  return call && (isLoad(*call) || nameOf(*call).starts_with("mma."));
 }
 
 static uint64_t wordsOf(const DataLayout &layout, Type *type) {
@@ -131,48 +132,63 @@ AllocaInst *KernelChunk::array(KernelRecord &kernel, AllocaInst *&place) {
   return place;
 }
 
-/// Replaces calls of one intrinsic by one call before the last of them.
+/// Whether the emulator knows all of them; else each is an error.
+bool KernelChunk::knowsAll(ArrayRef<CallInst *> calls) {
+  bool known = true;
+  for (CallInst *call : calls) {
+    StringRef name = nameOf(*call);
+    if (isLoad(*call) ? loadCodeOf(name.drop_front(9)).has_value()
+                      : codeOf(name.drop_front(4)).has_value())
+      continue;
+    error(*call, "the emulator has no '" +
+                     call->getCalledFunction()->getName().str() + "'");
+    known = false;
+  }
+  return known;
+}
+
+/// Replaces loads, or products of one kind, by one call before the last.
 void KernelChunk::replaceMatrixGroup(ArrayRef<CallInst *> calls) {
+  if (!knowsAll(calls)) {
+    for (CallInst *call : calls)
+      replace(*call, nullptr);
+    return;
+  }
   CallInst &last = *calls.back();
-  StringRef name = nameOf(last);
-  std::string fullName = last.getCalledFunction()->getName().str();
   KernelRecord &kernel = kernelOf(last);
   const DataLayout &layout = module.getDataLayout();
   Builder b(&last);
-  bool isLoad = name.consume_front("ldmatrix.");
-  auto load = isLoad ? loadCodeOf(name) : std::nullopt;
-  name.consume_front("mma.");
-  auto code = isLoad ? std::nullopt : codeOf(name);
-  if (!load && !code) {
-    for (CallInst *call : calls) {
-      error(*call, "the emulator has no '" + fullName + "'");
-      replace(*call, nullptr);
-    }
-    return;
-  }
   Value *in = array(kernel, kernel.operands);
   Value *out = array(kernel, kernel.results);
   auto at = [&](Value *base, uint64_t word) {
     return b.CreateConstInBoundsGEP1_64(b.getInt32Ty(), base, word);
   };
   uint64_t word = 0;
-  for (CallInst *call : calls)
-    for (Value *operand : call->args()) {
-      if (operand->getType()->isPointerTy())
-        operand = b.CreatePointerBitCastOrAddrSpaceCast(operand, b.getPtrTy());
-      own(b.CreateAlignedStore(operand, at(in, word), Align(4)));
-      word += wordsOf(layout, operand->getType());
+  auto put = [&](Value *value) {
+    own(b.CreateAlignedStore(value, at(in, word), Align(4)));
+    word += wordsOf(layout, value->getType());
+  };
+  for (CallInst *call : calls) {
+    for (Value *operand : call->args())
+      put(operand->getType()->isPointerTy()
+              ? b.CreatePointerBitCastOrAddrSpaceCast(operand, b.getPtrTy())
+              : operand);
+    if (isLoad(*call)) { // am::MatrixLoad
+      LoadCode code = *loadCodeOf(nameOf(*call).drop_front(9));
+      put(b.getInt32(code.number));
+      put(b.getInt32(code.transposed));
     }
-  setSite(b, last, fullName);
+  }
+  setSite(b, last, nameOf(last));
   Value *count = b.getInt32(calls.size());
-  if (isLoad)
-    callFunction(b, "ldmatrix", b.getVoidTy(),
-                 {kernel.thread, out, in, b.getInt32(load->number),
-                  b.getInt32(load->transposed), count});
-  else
+  if (isLoad(last)) {
+    callFunction(b, "ldmatrix", b.getVoidTy(), {kernel.thread, out, in, count});
+  } else {
+    am::MmaCode code = *codeOf(nameOf(last).drop_front(4));
     callFunction(b, "mma", b.getVoidTy(),
                  {kernel.thread, out, in,
-                  b.getInt64(std::bit_cast<uint64_t>(*code)), count});
+                  b.getInt64(std::bit_cast<uint64_t>(code)), count});
+  }
   word = 0;
   for (CallInst *call : calls) {
     auto *type = dyn_cast<StructType>(call->getType());
@@ -223,9 +239,8 @@ void KernelChunk::replaceMatrixCalls(KernelRecord &kernel) {
         continue;
       }
       if (!isMatrixCall(instruction)) {
-        bool isLoad =
-            !group.empty() && nameOf(*group[0]).starts_with("ldmatrix.");
-        if (uses || (isLoad && instruction.mayWriteToMemory()))
+        bool loads = !group.empty() && isLoad(*group[0]);
+        if (uses || (loads && instruction.mayWriteToMemory()))
           close();
         continue;
       }
@@ -233,9 +248,11 @@ void KernelChunk::replaceMatrixCalls(KernelRecord &kernel) {
       uint64_t needed = 0;
       for (Value *operand : call.args())
         needed += wordsOf(layout, operand->getType());
-      if (uses || words + needed > kArrayWords / 2 ||
-          (!group.empty() &&
-           group[0]->getCalledFunction() != call.getCalledFunction()))
+      // Loads of any kind go together, products of one kind.
+      bool other = !group.empty() &&
+                   group[0]->getCalledFunction() != call.getCalledFunction() &&
+                   !(isLoad(*group[0]) && isLoad(call));
+      if (uses || words + needed > kArrayWords / 4 || other)
         close();
       group.push_back(&call);
       results.insert(&call);

@@ -186,9 +186,7 @@ FiberStacks::~FiberStacks() {
 }
 
 bool FiberStacks::reserve(size_t wanted, size_t size) {
-  // An odd number of pages, so that the tops of the stacks do not all fall on
-  // the same lines of the cache.
-  size_t pages = ((size + kGuard - 1) / kGuard) | 1;
+  size_t pages = (size + kGuard - 1) / kGuard;
   size_t each = (pages + 1) * kGuard;
   if (wanted <= count && each <= stride)
     return true;

@@ -89,11 +89,11 @@ void cpAsyncCommit(T);
 void cpAsyncWait(T, u32 most);
 void cpAsyncWaitAll(T);
 
-// Matrices. `code` is artifact::mmaCode; ldmatrix and stmatrix get the number
-// of matrices and whether they are transposed.
+// Matrices. `code` is artifact::MmaCode; several calls come as one. stmatrix
+// gets the number of matrices and whether they are transposed.
+using artifact::MatrixLoad;
 void mma(T, u32 *out, const u32 *in, u64 code, u32 count);
-void ldmatrix(T, u32 *out, const void *const *rows, u32 number, u32 transposed,
-              u32 count);
+void ldmatrix(T, u32 *out, const MatrixLoad *loads, u32 count);
 void stmatrix(T, void *row, const u32 *in, u32 number, u32 transposed);
 
 // Mathematics; ...Ftz flush denormals to zero.

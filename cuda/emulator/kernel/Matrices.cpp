@@ -15,8 +15,8 @@ namespace tandem::emulator::kernel::functions {
 namespace {
 
 struct LoadIn {
-  const void *const *rows;
-  u32 number, transposed, count;
+  const MatrixLoad *loads;
+  u32 count;
 };
 struct StoreIn {
   void *row;
@@ -44,14 +44,15 @@ Position positionOf(u32 l, u32 h, bool transposed) {
 
 void loadLanes(Lanes &lanes) {
   const u32 count = lanes.in<LoadIn>(0).count;
+  u32 done = 0; // registers
   for (u32 c = 0; c < count; ++c) {
-    const u32 number = lanes.in<LoadIn>(0).number;
-    const bool transposed = lanes.in<LoadIn>(0).transposed;
+    const u32 number = lanes.in<LoadIn>(0).loads[c].number;
+    const bool transposed = lanes.in<LoadIn>(0).loads[c].transposed;
     u32 result[32][4];
     for (u32 m = 0; m < number; ++m) {
       uint16_t matrix[8][8];
       for (u32 r = 0; r < 8; ++r) {
-        const void *row = lanes.in<LoadIn>(m * 8 + r).rows[c];
+        const void *row = lanes.in<LoadIn>(m * 8 + r).loads[c].row;
         checkRow(lanes, m * 8 + r, row, 0);
         std::memcpy(matrix[r], row, 16);
       }
@@ -63,7 +64,8 @@ void loadLanes(Lanes &lanes) {
       }
     }
     for (u32 l = 0; l < 32; ++l)
-      std::memcpy(&lanes.out<u32>(l) + c * number, result[l], number * 4);
+      std::memcpy(&lanes.out<u32>(l) + done, result[l], number * 4);
+    done += number;
   }
 }
 
@@ -94,11 +96,10 @@ void requireWholeWarp(Thread &thread, const char *name) {
                        std::string(name) + " needs 32 threads");
 }
 
-void ldmatrix(T base, u32 *out, const void *const *rows, u32 number,
-              u32 transposed, u32 count) {
+void ldmatrix(T base, u32 *out, const MatrixLoad *loads, u32 count) {
   Thread &thread = threadOf(base);
   requireWholeWarp(thread, "ldmatrix");
-  LoadIn in{rows, number, transposed, count};
+  LoadIn in{loads, count};
   thread.block->collective(thread, ~0u, "ldmatrix", loadLanes, &in, out, true);
 }
 
