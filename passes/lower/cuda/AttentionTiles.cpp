@@ -14,7 +14,7 @@ static int64_t roundUp(int64_t x, int64_t y) { return ceilDiv(x, y) * y; }
 /// together; the others are for addresses and what is on the way. Where threads
 /// multiply, more is on the way.
 static constexpr int64_t kSums = 128, kRegisters = 168;
-static constexpr int64_t kSumsByThreads = 64, kRegistersByThreads = 128;
+static constexpr int64_t kSumsByThreads = 64, kRegistersByThreads = 144;
 
 AttentionTiles::AttentionTiles(AnchorKernel &kernel, ThreadCode &code)
     : kernel(kernel), code(code),
@@ -99,7 +99,8 @@ void AttentionTiles::chooseShape() {
       candidate.step = std::min<int64_t>(candidate.step, 32);
     candidate.warps =
         std::min(candidate.warps, ceilDiv(ownRows, 16 * candidate.blocks));
-    int64_t scores = (needsGradients ? 2 : 1) * candidate.step / 2;
+    // A quarter of the scores, made to factors, is there twice.
+    int64_t scores = (needsGradients ? 2 : 1) * candidate.step * 5 / 8;
     shape = candidate;
     if (candidate.blocks * (columns / 2 + scores) <=
             (index.element.isF32() ? kRegistersByThreads : kRegisters) &&
