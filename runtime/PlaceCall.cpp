@@ -199,9 +199,9 @@ Status Call::placeDownload(size_t index) {
     target = tensorOf(bound.results[index].argument);
   if (!target || !target->defined() || target->device() == place.device())
     return Status::success();
-  return bound.downloads[index]
-      .reserve(*place.backend(), target->bytes())
-      .in(name(slot, index));
+  Status status =
+      bound.downloads[index].reserve(*place.backend(), target->bytes());
+  return status ? status : std::move(status).in(name(slot, index));
 }
 
 Status Call::placeResult(size_t index) {

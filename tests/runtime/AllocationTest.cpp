@@ -3,9 +3,11 @@
 // Counts every allocation of the program: operator new is replaced here, and
 // the linker sends malloc and its relatives through the wrappers below. After
 // the first call, training by steps, training by forward, backward and update,
-// evaluation with strided inputs, and a program that mutates make none.
+// evaluation with strided inputs, and a program that mutates make none; on the
+// host, on a device, and there with tensors of the host.
 //
 //===----------------------------------------------------------------------===//
+#include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/Maker.h"
 
 #include <atomic>
@@ -24,19 +26,19 @@ void *__real_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 
 void *__wrap_malloc(size_t size) {
-  ++allocations;
+  allocations += tandem::test::FakeDevice::inside == 0;
   return __real_malloc(size);
 }
 void *__wrap_calloc(size_t count, size_t size) {
-  ++allocations;
+  allocations += tandem::test::FakeDevice::inside == 0;
   return __real_calloc(count, size);
 }
 void *__wrap_realloc(void *memory, size_t size) {
-  ++allocations;
+  allocations += tandem::test::FakeDevice::inside == 0;
   return __real_realloc(memory, size);
 }
 void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-  ++allocations;
+  allocations += tandem::test::FakeDevice::inside == 0;
   return __real_aligned_alloc(alignment, size);
 }
 }
@@ -56,7 +58,23 @@ using namespace tandem::test;
 
 namespace {
 
-class Allocation : public ::testing::Test {
+/// Where a test's models and tensors are.
+struct Where {
+  const char *name;
+  bool isOnDevice, areTensors;
+};
+
+class Place : public ::testing::TestWithParam<Where> {
+protected:
+  Place() {
+    Device device = FakeDevice::at(0).device();
+    testDevice() = GetParam().isOnDevice ? device : Device{};
+    tensorDevice() = GetParam().areTensors ? device : Device{};
+  }
+  ~Place() override { FakeDevice::at(0).finishAll(); }
+};
+
+class Allocation : public Place {
 protected:
   Model model = modelFor(regression());
   Tensor x = sampleX(), y = sampleY(), one = tensorOf({1}, {});
@@ -73,22 +91,23 @@ protected:
     EXPECT_TRUE(fn());
     EXPECT_GT(allocations, before) << "the first call has to allocate";
     before = allocations;
+    int64_t onDevice = FakeDevice::at(0).allocations;
     bool ok = true;
     for (int i = 0; i < 100; ++i)
       ok &= fn();
     int64_t count = allocations - before;
     EXPECT_TRUE(ok);
-    return count;
+    return count + FakeDevice::at(0).allocations - onDevice;
   }
 };
 
-TEST_F(Allocation, StepsAllocateNothing) {
+TEST_P(Allocation, StepsAllocateNothing) {
   std::vector<Destination> lossOnly = {{"loss", &loss}};
   EXPECT_EQ(countAfterFirst([&] { return model.step(inputs, lossOnly).ok(); }),
             0);
 }
 
-TEST_F(Allocation, C04_ForwardBackwardUpdateAllocateNothing) {
+TEST_P(Allocation, C04_ForwardBackwardUpdateAllocateNothing) {
   EXPECT_EQ(countAfterFirst([&] {
               Result<Context> context = model.forward(inputs, outputs);
               return context && model.backward(*context, cotangents, grads) &&
@@ -97,10 +116,10 @@ TEST_F(Allocation, C04_ForwardBackwardUpdateAllocateNothing) {
             0);
 }
 
-TEST_F(Allocation, DroppedContextsAndStridedInputsAllocateNothing) {
-  Tensor columns = *Tensor::zeros(DType::F32, std::vector<int64_t>{3, 8});
+TEST_P(Allocation, DroppedContextsAndStridedInputsAllocateNothing) {
+  Tensor columns = filled({3, 8});
   x = *columns.view(std::vector<int64_t>{8, 3}, std::vector<int64_t>{1, 8});
-  Tensor strided = *Tensor::zeros(DType::F32, std::vector<int64_t>{16});
+  Tensor strided = filled({16});
   pred = *strided.view(std::vector<int64_t>{8}, std::vector<int64_t>{2});
   EXPECT_EQ(
       countAfterFirst([&] { return model.forward(inputs, outputs).ok(); }), 0);
@@ -154,7 +173,7 @@ Maker mutating() {
   return m;
 }
 
-TEST_F(Allocation, C04_MutationAllocatesNothing) {
+TEST_P(Allocation, C04_MutationAllocatesNothing) {
   Model mutates = mutating().load();
   Tensor a = filled({2, 3}), b = filled({6}), ct = filled({6});
   Tensor o, q, t, rows, g;
@@ -171,5 +190,11 @@ TEST_F(Allocation, C04_MutationAllocatesNothing) {
             }),
             0);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    On, Allocation,
+    ::testing::Values(Where{"Host", false, false}, Where{"Device", true, true},
+                      Where{"DeviceFromHost", true, false}),
+    [](const auto &info) { return info.param.name; });
 
 } // namespace

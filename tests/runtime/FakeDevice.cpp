@@ -237,8 +237,6 @@ Status FakeDevice::forbid(const std::string &what, Stream stream) {
 Result<void *> FakeDevice::allocate(int64_t bytes, Stream stream) {
   Inside inside;
   std::lock_guard lock(mutex);
-  if (Status status = forbid("allocate", stream); !status)
-    return status;
   ++allocations;
   if (failAllocation == 0)
     return Status::failed("out of memory: cannot allocate " +
@@ -246,9 +244,18 @@ Result<void *> FakeDevice::allocate(int64_t bytes, Stream stream) {
   if (failAllocation > 0)
     --failAllocation;
   bytes = (bytes + alignment - 1) / alignment * alignment;
-  auto found = std::find_if(freed.begin(), freed.end(), [&](const auto &entry) {
-    return entry.second.bytes == bytes;
-  });
+  bool isCaptured = queueOf(stream).isCaptured;
+  auto isFree = [&](const auto &entry) {
+    auto isDone = [](const Point &p) { return p.queue->done >= p.position; };
+    const Block &block = entry.second;
+    return block.bytes == bytes &&
+           (!isCaptured ||
+            std::all_of(block.users.begin(), block.users.end(), isDone));
+  };
+  auto found = std::find_if(freed.begin(), freed.end(), isFree);
+  if (isCaptured && found == freed.end())
+    return Status::failed("cannot allocate " + std::to_string(bytes) +
+                          " bytes in a capture");
   char *data;
   if (found != freed.end()) {
     data = found->first;
@@ -341,6 +348,7 @@ Status FakeDevice::copy(void *to, const void *from, int64_t bytes,
 }
 
 Status FakeDevice::copyStrided(const StridedCopy &copy, Stream stream) {
+  Inside inside;
   std::vector<int64_t> sizes(copy.sizes.begin(), copy.sizes.end());
   std::vector<int64_t> ts(copy.toStrides.begin(), copy.toStrides.end());
   std::vector<int64_t> fs(copy.fromStrides.begin(), copy.fromStrides.end());
@@ -362,11 +370,13 @@ Status FakeDevice::copyStrided(const StridedCopy &copy, Stream stream) {
 }
 
 Status FakeDevice::zero(void *to, int64_t bytes, Stream stream) {
+  Inside inside;
   return enqueue(stream, [=] { std::memset(to, 0, bytes); });
 }
 
 Status FakeDevice::add(artifact::DType dtype, void *to, const void *x,
                        const void *y, int64_t elements, Stream stream) {
+  Inside inside;
   if (dtype != artifact::DType::F32)
     return Status::unsupported("the fake device adds f32 only");
   return enqueue(stream, [=] {
@@ -378,6 +388,7 @@ Status FakeDevice::add(artifact::DType dtype, void *to, const void *x,
 
 Status FakeDevice::fill(artifact::DType dtype, void *to, double value,
                         int64_t elements, Stream stream) {
+  Inside inside;
   // One element, as the host makes it.
   auto one = Tensor::zeros(dtype, std::vector<int64_t>{});
   if (!one || !one->fill(value))
