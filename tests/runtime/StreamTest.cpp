@@ -99,6 +99,7 @@ TEST_F(Streams, S03_ACotangentFilledOnTheCallersStream) {
   Context context = forward(f);
   fill(one, 2, a); // delayed
   ASSERT_TRUE(backward(context, a).ok());
+  device.finish(f); // the program's stream is ahead of all others
   EXPECT_EQ(read(gw, a), times(expected, 2));
 
   Context second = forward(f);
@@ -106,6 +107,7 @@ TEST_F(Streams, S03_ACotangentFilledOnTheCallersStream) {
   ASSERT_TRUE(device.wait(b, a).ok());
   gw = Tensor();
   ASSERT_TRUE(backward(second, b).ok());
+  device.finish(f);
   EXPECT_EQ(read(gw, b), times(expected, 4));
 }
 
@@ -376,6 +378,7 @@ TEST_F(Streams, S18_RetainedAndCalledOnAnotherStream) {
   fill(one, 2, b);
   device.takeLog();
   ASSERT_TRUE(backward(context, b).ok());
+  device.finish(f);
   Log log = device.takeLog();
   EXPECT_TRUE(has(log, caller + " waits for " + program));
   EXPECT_TRUE(has(log, program + " waits for " + caller));
