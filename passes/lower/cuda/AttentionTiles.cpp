@@ -33,8 +33,12 @@ AttentionTiles::AttentionTiles(AnchorKernel &kernel, ThreadCode &code)
 
 bool AttentionTiles::canEmit(const AttentionIndex &index,
                              const CudaTarget &target) {
+  const AttentionSizes &sizes = index.attention;
+  // Distances of rows are compared in 32 bits.
+  constexpr int64_t mostRows = int64_t(1) << 30, mostColumns = 256;
   return index.element.getIntOrFloatBitWidth() <= 32 && target.sm >= 80 &&
-         std::max(index.attention.width, index.attention.valueWidth) <= 256;
+         std::max(sizes.queries, sizes.keys) <= mostRows &&
+         std::max(sizes.width, sizes.valueWidth) <= mostColumns;
 }
 
 AttentionTiles::Number AttentionTiles::own(bool ofB) const {
