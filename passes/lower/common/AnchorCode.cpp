@@ -42,11 +42,20 @@ static constexpr auto kNoWrap = arith::IntegerOverflowFlags::nsw;
 Value Code::index(int64_t value) const {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
+Value Code::like(Value x, int64_t value) const {
+  Type type = x.getType();
+  if (type.isIndex())
+    return index(value);
+  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector, Attribute(attr));
+  return arith::ConstantOp::create(b, loc, attr);
+}
 Value Code::add(Value x, Value y) const {
   return b.createOrFold<arith::AddIOp>(loc, x, y, kNoWrap);
 }
 Value Code::add(Value x, int64_t y) const {
-  return y == 0 ? x : add(x, index(y));
+  return y == 0 ? x : add(x, like(x, y));
 }
 Value Code::sub(Value x, Value y) const {
   return b.createOrFold<arith::SubIOp>(loc, x, y, kNoWrap);
@@ -55,18 +64,19 @@ Value Code::mul(Value x, Value y) const {
   return b.createOrFold<arith::MulIOp>(loc, x, y, kNoWrap);
 }
 Value Code::mul(Value x, int64_t y) const {
-  return y == 1 ? x : y == 0 ? index(0) : mul(x, index(y));
+  return y == 1 ? x : y == 0 ? like(x, 0) : mul(x, like(x, y));
 }
 Value Code::div(Value x, int64_t y) const {
-  return y == 1 ? x : b.createOrFold<arith::DivUIOp>(loc, x, index(y));
+  return y == 1 ? x : b.createOrFold<arith::DivUIOp>(loc, x, like(x, y));
 }
 Value Code::rem(Value x, int64_t y) const {
-  return y == 1 ? index(0) : b.createOrFold<arith::RemUIOp>(loc, x, index(y));
+  return y == 1 ? like(x, 0)
+                : b.createOrFold<arith::RemUIOp>(loc, x, like(x, y));
 }
 Value Code::min(Value x, Value y) const {
   return b.createOrFold<arith::MinSIOp>(loc, x, y);
 }
-Value Code::min(Value x, int64_t y) const { return min(x, index(y)); }
+Value Code::min(Value x, int64_t y) const { return min(x, like(x, y)); }
 Value Code::max(Value x, Value y) const {
   return b.createOrFold<arith::MaxSIOp>(loc, x, y);
 }
@@ -79,7 +89,7 @@ Value Code::equal(Value x, Value y) const {
 Value Code::below(Value x, int64_t y) const {
   // Unsigned: what is negative is not below.
   return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, x,
-                                       index(y));
+                                       like(x, y));
 }
 Value Code::both(Value x, Value y) const {
   return b.createOrFold<arith::AndIOp>(loc, x, y);

@@ -2,7 +2,8 @@
 //
 // What the emitters of anchor kernels write their code with: a builder at one
 // location whose functions fold constants, so that a static size costs nothing.
-// Values are of type `index` unless said otherwise.
+// Values are of type `index` unless said otherwise; integers of another type,
+// and vectors of them, can be computed with too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_COMMON_ANCHORCODE_H
@@ -38,6 +39,8 @@ public:
   mlir::Location loc;
 
   Value index(int64_t value) const;
+  /// `value` in the type of the integer, index or vector `x`.
+  Value like(Value x, int64_t value) const;
   Value add(Value x, Value y) const;
   Value add(Value x, int64_t y) const;
   Value sub(Value x, Value y) const;

@@ -12,7 +12,7 @@ WindowPack::WindowPack(AnchorKernel &kernel, unsigned number,
                        const Convolution2d &conv, Lanes lanes)
     : kernel(kernel), code(kernel.code), number(number), window(conv.window),
       lanes(lanes) {
-  bool seesOutput = lanes == InputPixels;
+  bool seesOutput = lanes == Product::InputPixels;
   planes = seesOutput ? conv.filtersPerGroup() : conv.channelsPerGroup();
   taps = window.kernel[0] * window.kernel[1];
   seen = seesOutput ? window.output : window.input;
@@ -44,7 +44,7 @@ void WindowPack::bindB(Gemm &gemm) {
   gemm.pack = [this, vectors](Code &, const GemmPanel &panel) {
     if (!vectors)
       packElements(panel);
-    else if (lanes == Taps)
+    else if (lanes == Product::Taps)
       packTaps(panel);
     else
       packPixels(panel);
@@ -104,7 +104,7 @@ WindowPack::Seen WindowPack::look(int d, Value pixel, Value tap) {
     return arith::CmpIOp::create(code.b, code.loc, arith::CmpIPredicate::ult,
                                  at, constantLike(code, at, seen[d]));
   };
-  if (lanes != InputPixels) {
+  if (lanes != Product::InputPixels) {
     Value at = plus(
         code, code.add(times(code, pixel, stride), times(code, tap, dilation)),
         -window.before[d]);
@@ -239,7 +239,7 @@ void WindowPack::packTaps(const GemmPanel &panel) {
 void WindowPack::packElements(const GemmPanel &panel) {
   auto place = [&](Value k0, Value k1, Value n) {
     Value image = atImage, plane, tap, pixel = n;
-    if (lanes == Taps) {
+    if (lanes == Product::Taps) {
       image = k0;
       pixel = k1;
       plane = code.div(n, taps);

@@ -9,10 +9,8 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_WINDOWPACK_H
 #define TANDEM_PASSES_LOWER_CPU_WINDOWPACK_H
 
-#include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cpu/Gemm.h"
-
-#include "ir/ops/Convolution.h"
 
 namespace tandem::cpu {
 
@@ -20,12 +18,8 @@ using namespace lower;
 
 class WindowPack {
 public:
-  /// What n and k are.
-  enum Lanes {
-    OutputPixels, ///< n a pixel of y; k (channel, tap) of x
-    InputPixels,  ///< n a pixel of x; k (filter, tap) of dy
-    Taps,         ///< n (channel, tap); k (image of x, pixel of y)
-  };
+  using Product = ConvolutionProduct;
+  using Lanes = Product::Lanes;
 
   /// Of operand `number` of the anchor: [images, planes, height, width].
   WindowPack(AnchorKernel &kernel, unsigned number, const Convolution2d &conv,

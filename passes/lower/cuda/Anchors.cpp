@@ -12,6 +12,9 @@ static AnchorEmitter emitterOf(OperationName op) {
   auto isOne = [&](auto... ids) { return ((op.getTypeID() == ids) || ...); };
   if (isOne(TypeID::get<MatmulOp>()))
     return emitMatmul;
+  if (isOne(TypeID::get<Conv2dOp>(), TypeID::get<Conv2dInputGradOp>(),
+            TypeID::get<Conv2dFilterGradOp>()))
+    return emitConvolution;
   if (isOne(TypeID::get<MaxPool2dOp>(), TypeID::get<MaxPool2dGradOp>(),
             TypeID::get<MaxPool2dTakeOp>(), TypeID::get<AvgPool2dOp>(),
             TypeID::get<AvgPool2dGradOp>()))

@@ -1,10 +1,11 @@
 //===- Matmul.cpp - matrix products for CUDA ------------------------------===//
 //
 // The dimensions of the code are those of the result, [batch..., m, n], and k
-// after them.
+// after them. Where all batches have the same rhs, they are one product with
+// more rows.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cuda/KernelEmitter.h"
+#include "passes/lower/cuda/GemmFactor.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -12,18 +13,32 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::cuda_lower;
 
+/// Whether the operand does not depend on the first `batches` dimensions.
+static bool isShared(AnchorKernel &kernel, unsigned number,
+                     ArrayRef<AffineExpr> index, ArrayRef<int64_t> sizes,
+                     unsigned batches) {
+  Operand operand = kernel.operand(number, index, sizes);
+  if (!operand.isAffine())
+    return false;
+  for (unsigned d = 0; d < batches; ++d)
+    if (sizes[d] > 1 && operand.stride(d) != 0)
+      return false;
+  return true;
+}
+
 FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
                                               ThreadCode &code) {
   auto op = cast<MatmulOp>(kernel.anchor);
   RankedTensorType type = op.getY().getType();
-  int64_t rank = type.getRank();
+  if (type.getNumElements() == 0)
+    return LaunchShape();
+  unsigned rank = type.getRank();
   unsigned m = rank - 2, n = rank - 1, k = rank;
   SmallVector<int64_t> sizes(type.getShape());
-  int64_t inner =
-      op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n);
-  sizes.push_back(inner);
+  sizes.push_back(
+      op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n));
   SmallVector<AffineExpr> dims;
-  for (int64_t d = 0; d <= rank; ++d)
+  for (unsigned d = 0; d <= rank; ++d)
     dims.push_back(getAffineDimExpr(d, op.getContext()));
   auto indexOf = [&](unsigned row, unsigned column, bool transposed) {
     SmallVector<AffineExpr> index(ArrayRef(dims).take_front(rank - 2));
@@ -31,31 +46,48 @@ FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
     index.push_back(dims[transposed ? row : column]);
     return index;
   };
-  auto lhs = indexOf(m, k, op.getTransposeLhs());
-  auto rhs = indexOf(k, n, op.getTransposeRhs());
-  int64_t items = type.getNumElements();
-  Type compute = scalar::computeType(type.getElementType());
+  auto lhsIndex = indexOf(m, k, op.getTransposeLhs());
+  auto rhsIndex = indexOf(k, n, op.getTransposeRhs());
 
-  LaunchShape shape = LaunchShape::over(items);
-  Value item = code.add(code.mul(code.block(), shape.block[0]), code.thread());
-  code.when(code.less(item, code.index(items)), [&] {
-    SmallVector<Value> at(rank + 1);
-    Value rest = item;
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      at[d] = d == 0 ? rest : code.rem(rest, sizes[d]);
-      rest = code.div(rest, sizes[d]);
-    }
-    auto sums =
-        code.loop(code.index(0), code.index(inner), 1,
-                  {code.number(compute, 0)}, [&](Value iv, ValueRange carried) {
-                    at[k] = iv;
-                    Value x = kernel.element(0, lhs, at, sizes);
-                    Value y = kernel.element(1, rhs, at, sizes);
-                    Value product = scalar::mul(code.b, code.loc, x, y);
-                    return ThreadCode::Values{
-                        scalar::add(code.b, code.loc, carried[0], product)};
-                  });
-    kernel.finish(ArrayRef<Value>(at).take_front(rank), sums[0]);
-  });
-  return shape;
+  SmallVector<unsigned> batchDims, rows;
+  for (unsigned d = 0; d < m; ++d)
+    batchDims.push_back(d);
+  if (isShared(kernel, 1, rhsIndex, sizes, m))
+    std::swap(rows, batchDims);
+  rows.push_back(m);
+  MatrixFactor lhs(kernel, code, 0, lhsIndex, sizes, rows, {k});
+  MatrixFactor rhs(kernel, code, 1, rhsIndex, sizes, {n}, {k});
+
+  Gemm gemm;
+  gemm.element = type.getElementType();
+  gemm.type = scalar::computeType(type.getElementType());
+  gemm.a = &lhs;
+  gemm.b = &rhs;
+  gemm.M = 1;
+  for (unsigned d : rows)
+    gemm.M *= sizes[d];
+  for (unsigned d : batchDims)
+    gemm.batches *= sizes[d];
+  gemm.N = gemm.neighbours = sizes[n];
+  gemm.K = sizes[k];
+
+  SmallVector<Value> at(rank + 1, code.index(0));
+  auto spread = [&](ArrayRef<unsigned> axis, Value value) {
+    for (unsigned d : llvm::reverse(axis))
+      if (d == axis.front())
+        at[d] = value;
+      else
+        std::tie(value, at[d]) = code.split(value, sizes[d]);
+  };
+  gemm.enter = [&](Value batch) {
+    spread(batchDims, batch);
+    lhs.enter(at);
+    rhs.enter(at);
+  };
+  gemm.finish = [&](Value row, Value column, int64_t j, Value sum) {
+    spread(rows, row);
+    at[n] = code.add(column, j);
+    kernel.finish(ArrayRef<Value>(at).take_front(rank), sum);
+  };
+  return emitGemm(code, gemm, scheduleGemm(gemm, code.target));
 }

@@ -68,6 +68,26 @@ ThreadCode::Value ThreadCode::block(int dim) {
 ThreadCode::Value ThreadCode::warp() { return div(thread(), warpSize); }
 ThreadCode::Value ThreadCode::lane() { return rem(thread(), warpSize); }
 
+ThreadCode::Value ThreadCode::narrow(Value x) {
+  return b.createOrFold<arith::IndexCastUIOp>(loc, b.getI32Type(), x);
+}
+ThreadCode::Value ThreadCode::widenIndex(Value x) {
+  return b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), x);
+}
+
+std::pair<ThreadCode::Value, ThreadCode::Value> ThreadCode::split(Value x,
+                                                                  int64_t y) {
+  if (y == 1)
+    return {x, like(x, 0)};
+  if (!x.getType().isIndex())
+    return {div(x, y), rem(x, y)};
+  Value word = narrow(x);
+  auto wide = [&](Value part) -> Value {
+    return b.createOrFold<arith::IndexCastUIOp>(loc, b.getIndexType(), part);
+  };
+  return {wide(div(word, y)), wide(rem(word, y))};
+}
+
 void ThreadCode::barrier() { gpu::BarrierOp::create(b, loc); }
 
 ThreadCode::Value ThreadCode::shuffleXor(Value x, int64_t mask) {
@@ -184,4 +204,27 @@ ThreadCode::Value ThreadCode::shared(ArrayRef<int64_t> shape, Type element) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(memory);
   return memref::ViewOp::create(b, loc, type, memory, index(at), ValueRange{});
+}
+
+ThreadCode::Value ThreadCode::scratch(int64_t bytes) {
+  Operation *at = b.getInsertionBlock()->getParentOp();
+  while (!isa<gpu::GPUFuncOp>(at))
+    at = at->getParentOp();
+  auto func = cast<gpu::GPUFuncOp>(at);
+  unsigned last = func.getNumArguments();
+  auto attributes = DictionaryAttr::get(
+      b.getContext(), b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64)));
+  (void)func.insertArgument(last, MemRefType::get({bytes}, b.getI8Type()),
+                            attributes, loc);
+  return func.getArgument(last);
+}
+
+ThreadCode::Value ThreadCode::view(Value bytes, int64_t at, int64_t size,
+                                   Type element) {
+  auto type =
+      MemRefType::get({size}, element, MemRefLayoutAttrInterface(),
+                      cast<MemRefType>(bytes.getType()).getMemorySpace());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(bytes);
+  return memref::ViewOp::create(b, loc, type, bytes, index(at), ValueRange{});
 }

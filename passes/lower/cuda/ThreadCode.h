@@ -45,6 +45,13 @@ public:
   Value warp();
   Value lane();
 
+  /// x / y and x % y of an index below 2^31: in 32 bits, which take half the
+  /// instructions.
+  std::pair<Value, Value> split(Value x, int64_t y);
+  /// An index as i32 and back.
+  Value narrow(Value x);
+  Value widenIndex(Value x);
+
   void barrier();
   /// The value that the thread with lane ^ mask has; of numbers of any compute
   /// type.
@@ -65,6 +72,13 @@ public:
   Value shared(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   /// The bytes of shared memory taken so far.
   int64_t sharedBytes() const { return used; }
+
+  /// A memref of bytes in device memory that is private to the launch: all
+  /// zeros before it, and to be left so. Once in a kernel, whose LaunchShape
+  /// says `bytes` too.
+  Value scratch(int64_t bytes);
+  /// Part of a memref of bytes, in any memory, as a memref of one dimension.
+  Value view(Value bytes, int64_t at, int64_t size, mlir::Type element);
 
 private:
   Value shuffle(Value x, Value lane, mlir::gpu::ShuffleMode mode);

@@ -12,6 +12,9 @@ namespace tandem::test {
 struct Tolerance {
   double terms = 1; ///< the length of the longest sum
   int vectorBits = 0;
+  /// The rounding of the products' factors, where it is greater than that of
+  /// the sums.
+  double factors = 0;
 };
 
 /// The module with a function whose kernel has inputs %0, %1, ... of `types`
@@ -20,10 +23,21 @@ std::string kernelModule(const std::vector<std::string> &types,
                          const std::vector<std::string> &results,
                          const std::string &body);
 
-/// Compiles the kernel of `text`; runs it on random inputs (integers in [-2,
-/// high), floats in [-1, 1)) over its items at once, one by one, and three by
-/// three from the last on; expects the same bytes from each, and numbers as the
-/// reference's up to rounding.
+/// Random inputs: integers in [-2, high), floats in [-1, 1), booleans.
+std::vector<reference::Array>
+randomInputs(const std::vector<mlir::RankedTensorType> &types, int64_t high);
+/// Expects the bytes of results to be the expected numbers, up to rounding.
+void expectClose(const std::vector<std::vector<uint8_t>> &results,
+                 const std::vector<reference::Array> &expected,
+                 const std::vector<mlir::RankedTensorType> &types,
+                 Tolerance tolerance);
+
+/// Compiles the kernel of `text`, runs it on random inputs, and expects the
+/// same bytes however the work is split or ordered, and numbers as the
+/// reference's up to rounding. CpuCheck.cpp does it on this processor, whose
+/// items are run at once, one by one, and three by three from the last on; the
+/// same tests are linked with ../cuda/CudaCheck.cpp, which does it in the
+/// kernel emulator.
 void checkKernel(const std::string &text, Tolerance tolerance,
                  int64_t high = 8);
 

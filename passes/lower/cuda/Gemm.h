@@ -1,0 +1,95 @@
+//===- Gemm.h - tiled matrix products for CUDA ----------------------------===//
+//
+// The one emitter behind matrix products and convolutions: for each batch,
+//   C(m, n) = sum over k of A(m, k) B(k, n).
+// A block of threads makes a tile of C. Tiles of A and B travel through a ring
+// of stages in shared memory (GemmCopy.h) while registers multiply what arrived
+// before (GemmTile.h). Where there are few tiles and k is long, several blocks
+// share a tile's k: the last of them adds the parts, in order. How A and B are
+// found and where C goes are the caller's; what the sums are is a function of
+// shapes, types and target alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_GEMM_H
+#define TANDEM_PASSES_LOWER_CUDA_GEMM_H
+
+#include "passes/lower/cuda/KernelEmitter.h"
+
+#include <functional>
+
+namespace tandem::cuda_lower {
+
+/// A factor of a product, as a matrix of lines (m of A, n of B) by k. It comes
+/// in pieces: `vector` neighbours, aligned to as many, of which all exist or
+/// none.
+class GemmFactor {
+public:
+  using Value = mlir::Value;
+  virtual ~GemmFactor() = default;
+
+  /// What elements have in memory, or the compute type if they are computed.
+  mlir::Type element;
+  int64_t vector = 1;
+  bool alongK = true;    ///< neighbours are along k, else along the lines
+  bool inMemory = false; ///< spot() else compute()
+
+  /// Where a piece that begins at (line, k) is.
+  struct Spot {
+    Value memref;   ///< of rank 1
+    Value position; ///< anything if it is not inside
+    Value inside;   ///< i1; null for always
+  };
+  virtual Spot spot(Value line, Value k) = 0;
+  /// The element, of compute type, of a place that exists.
+  virtual Value compute(Value line, Value k) = 0;
+};
+
+/// What is multiplied, and where it goes.
+struct Gemm {
+  int64_t batches = 1, M = 0, N = 0, K = 0;
+  mlir::Type element; ///< of the factors, as tensors
+  mlir::Type type;    ///< of the sums: f32 or f64
+  /// f32 factors may be rounded to tf32.
+  bool allowTf32 = false;
+  GemmFactor *a = nullptr, *b = nullptr;
+
+  /// The code of a block begins, which makes a tile of this batch.
+  std::function<void(mlir::Value batch)> enter;
+  /// Finishes and stores the element (m, n + j), j below `neighbours`.
+  std::function<void(mlir::Value m, mlir::Value n, int64_t j, mlir::Value sum)>
+      finish;
+  /// So many elements of a row, aligned to as many, are stored side by side.
+  int64_t neighbours = 1;
+};
+
+/// How it is cut.
+struct GemmSchedule {
+  enum Kind {
+    Simt, ///< fused multiply-adds of the sums' type
+    Mma,  ///< tensor cores: f16, bf16 and tf32 by warp
+  };
+  Kind kind = Simt;
+  int64_t blockM = 128, blockN = 128, blockK = 8; ///< the tile of a block
+  int64_t warpsM = 4, warpsN = 2;                 ///< its warps
+  int64_t stages = 2;                             ///< tiles of k on their way
+  int64_t splits = 1;                             ///< blocks that share a k
+  int64_t splitTiles = 0; ///< tiles of k of each, but for the last
+
+  int64_t threads() const { return warpsM * warpsN * warpSize; }
+  int64_t warpM() const { return blockM / warpsM; }
+  int64_t warpN() const { return blockN / warpsN; }
+  int64_t mTiles(const Gemm &g) const { return (g.M + blockM - 1) / blockM; }
+  int64_t nTiles(const Gemm &g) const { return (g.N + blockN - 1) / blockN; }
+  int64_t kTiles(const Gemm &g) const { return (g.K + blockK - 1) / blockK; }
+};
+
+/// Chooses the schedule.
+GemmSchedule scheduleGemm(const Gemm &gemm, const CudaTarget &target);
+
+/// Emits the product; it has at least one element.
+LaunchShape emitGemm(ThreadCode &code, const Gemm &gemm,
+                     const GemmSchedule &schedule);
+
+} // namespace tandem::cuda_lower
+
+#endif

@@ -1,0 +1,142 @@
+//===- GemmSchedule.cpp - how products are cut ----------------------------===//
+//
+// A table of tiles, and an estimate of the time that each would take: blocks go
+// to the multiprocessors in waves, a multiprocessor multiplies at a rate that
+// the tile can feed, and splitting k costs memory traffic and a start. The
+// estimate only has to rank; ties go to the larger tile.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cuda/Gemm.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+namespace {
+/// A tile, and how much of a multiprocessor's rate it reaches with enough
+/// blocks: the smaller the tile, the more bytes from shared memory for each
+/// product, 1/warpM + 1/warpN of them.
+struct Candidate {
+  int64_t blockM, blockN, blockK, warpsM, warpsN;
+  double rate;
+};
+
+// Warps of 32 x 64 sums keep 64 of f32 in each thread's registers; with two
+// k of both factors, addresses and what is on its way a thread stays below 128
+// registers: two blocks of 256 threads fit in a multiprocessor. A piece of 8 k
+// is a multiprocessor's work for 1,000 cycles, more than a load takes.
+constexpr Candidate f32Tiles[] = {
+    {128, 128, 8, 4, 2, 1.0}, {64, 128, 8, 2, 2, 0.85},
+    {128, 64, 8, 4, 1, 0.85}, {64, 64, 16, 2, 2, 0.7},
+    {32, 64, 16, 2, 2, 0.5},  {32, 32, 16, 2, 1, 0.4},
+    {16, 128, 16, 1, 4, 0.35}};
+// A register pair for each sum: half as many.
+constexpr Candidate f64Tiles[] = {{64, 64, 8, 4, 2, 1.0},
+                                  {32, 32, 16, 2, 2, 0.7},
+                                  {16, 16, 16, 2, 1, 0.4},
+                                  {8, 64, 16, 1, 4, 0.35}};
+// Tensor cores. Warps of 64 x 64 sums read 4 KiB of shared memory for 64 x 64 x
+// 16 products, what a multiprocessor's quarter delivers while its tensor core
+// multiplies; they keep 128 sums in each thread, of about 200 registers: two
+// blocks of 4 warps fit. 32 k are 16 KiB for a stage of 128 x 128: with 4
+// stages 48 KiB are on their way for each block, which covers L2's latency.
+constexpr Candidate halfTiles[] = {
+    {128, 256, 32, 2, 4, 1.05}, {128, 128, 32, 2, 2, 1.0},
+    {64, 128, 32, 2, 2, 0.8},   {128, 64, 32, 2, 2, 0.8},
+    {64, 64, 64, 2, 2, 0.6},    {32, 64, 64, 2, 2, 0.4},
+    {32, 32, 64, 2, 1, 0.3},    {16, 128, 64, 1, 4, 0.3},
+    {16, 32, 64, 1, 2, 0.2}};
+// The same bytes, half the k.
+constexpr Candidate tf32Tiles[] = {
+    {128, 128, 16, 2, 2, 1.0}, {64, 128, 16, 2, 2, 0.8},
+    {128, 64, 16, 2, 2, 0.8},  {64, 64, 32, 2, 2, 0.6},
+    {32, 64, 32, 2, 2, 0.4},   {32, 32, 32, 2, 1, 0.3},
+    {16, 128, 32, 1, 4, 0.3},  {16, 32, 32, 1, 2, 0.2}};
+} // namespace
+
+static int64_t multiprocessors(const CudaTarget &target) {
+  switch (target.sm) {
+  case 80:
+    return 108;
+  case 86:
+    return 84;
+  case 89:
+    return 128;
+  default:
+    return target.sm >= 100 ? 148 : 132;
+  }
+}
+
+/// An upper bound: the stages with their padding, or the tile of C.
+static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
+  int64_t size =
+      elementBytes(s.kind == GemmSchedule::Simt ? gemm.type : gemm.element);
+  int64_t stages =
+      (s.blockM + s.blockN + 16) * (s.blockK + 4) * size * s.stages;
+  int64_t tile = s.blockM * (s.blockN + 8) * elementBytes(gemm.type);
+  return std::max(stages, tile) + 256;
+}
+
+GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
+                                      const CudaTarget &target) {
+  // Products in a nanosecond of a multiprocessor, and bytes it gets from L2.
+  ArrayRef<Candidate> candidates = f32Tiles;
+  double products = 200;
+  GemmSchedule::Kind kind = GemmSchedule::Simt;
+  if (gemm.type.isF64()) {
+    candidates = f64Tiles;
+    products = 100;
+  } else if (gemm.element.isF16() || gemm.element.isBF16()) {
+    candidates = halfTiles;
+    products = 2000;
+    kind = GemmSchedule::Mma;
+  } else if (gemm.allowTf32) {
+    candidates = tf32Tiles;
+    products = 1000;
+    kind = GemmSchedule::Mma;
+  }
+  const double bytes = 30;
+  const double startNs = 1500; // until the first tiles have come
+  const int64_t processors = multiprocessors(target);
+
+  GemmSchedule best;
+  double bestTime = 0;
+  for (const Candidate &c : candidates)
+    for (int64_t splits = 1; splits <= 64; splits *= 2) {
+      GemmSchedule s;
+      s.kind = kind;
+      s.stages = kind == GemmSchedule::Mma ? 4 : 2;
+      s.blockM = c.blockM;
+      s.blockN = c.blockN;
+      s.blockK = c.blockK;
+      s.warpsM = c.warpsM;
+      s.warpsN = c.warpsN;
+      if (sharedBytes(gemm, s) > target.sharedBytes())
+        break;
+      int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
+      s.splitTiles = (kTiles + splits - 1) / splits;
+      s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
+      if (s.splits != splits || (splits > 1 && s.splitTiles * s.blockK < 128))
+        break;
+      double blocks = static_cast<double>(gemm.batches) * s.mTiles(gemm) *
+                      s.nTiles(gemm) * splits;
+      double ofOne = std::ceil(blocks / processors);
+      double tile = static_cast<double>(s.blockM) * s.blockN;
+      // 8 warps hide what the others wait for.
+      double filled = std::min(1.0, ofOne * s.threads() / (8.0 * warpSize));
+      double time =
+          ofOne * tile * s.splitTiles * s.blockK / (products * c.rate * filled);
+      time += startNs;
+      if (splits > 1) {
+        double size = tile * elementBytes(gemm.type);
+        time += startNs + (ofOne + 2.0 * splits) * size / bytes;
+      }
+      if (bestTime == 0 || time < bestTime) {
+        bestTime = time;
+        best = s;
+      }
+    }
+  return best;
+}

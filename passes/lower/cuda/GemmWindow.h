@@ -1,0 +1,59 @@
+//===- GemmWindow.h - what windows see, as a factor of a product ----------===//
+//
+// The B of a convolution's product: lines are the pixels of all images, k the
+// planes and taps; or, for the filter's gradient, lines are channels and taps,
+// k the pixels of all images. An element is that of the image which the pixel
+// sees at the tap, 0 where it sees padding.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_GEMMWINDOW_H
+#define TANDEM_PASSES_LOWER_CUDA_GEMMWINDOW_H
+
+#include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cuda/Gemm.h"
+
+namespace tandem::cuda_lower {
+
+class WindowFactor : public GemmFactor {
+public:
+  WindowFactor(AnchorKernel &kernel, ThreadCode &code,
+               const ConvolutionProduct &product);
+
+  /// A block begins, of this group.
+  void enter(Value group);
+
+  Spot spot(Value line, Value k) override;
+  Value compute(Value line, Value k) override;
+
+private:
+  /// A coordinate of the image, and whether it is inside.
+  struct Seen {
+    Value at, inside;
+  };
+  /// An element's image and plane, and the pixel that sees it at a tap.
+  struct Look {
+    Value image, plane, pixel, tap;
+  };
+  Look look(Value line, Value k);
+  Seen see(int direction, Value pixel, Value tap);
+  /// Both coordinates of what is seen.
+  std::pair<Seen, Seen> see(const Look &look);
+
+  AnchorKernel &kernel;
+  ThreadCode &code;
+  const ConvolutionProduct &product;
+  const Window2d &window;
+  int64_t planes; ///< of the operand, in a group
+  int64_t taps;
+  Window2d::Pair seen, grid; ///< sizes of the operand's planes, of the pixels'
+  llvm::SmallVector<mlir::AffineExpr> dims;
+  llvm::SmallVector<int64_t> sizes;
+  Operand operand;
+  /// Positions and everything below them fit 32 bits.
+  bool isSmall;
+  Value firstPlane;
+};
+
+} // namespace tandem::cuda_lower
+
+#endif

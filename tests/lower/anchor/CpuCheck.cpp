@@ -1,0 +1,19 @@
+//===- CpuCheck.cpp - kernels on this processor against the reference -----===//
+#include "tests/lower/anchor/KernelCheck.h"
+
+using namespace tandem::test;
+
+void test::checkKernel(const std::string &text, Tolerance tolerance,
+                       int64_t high) {
+  SCOPED_TRACE(text);
+  JitKernel kernel(text, tolerance.vectorBits);
+  ASSERT_TRUE(kernel.ok()) << kernel.error;
+  auto inputs = randomInputs(kernel.inputTypes, high);
+  auto expected = kernel.expected(inputs);
+  ASSERT_EQ(expected.size(), kernel.outputTypes.size()) << kernel.error;
+  auto whole = kernel.outputs(inputs, kernel.work);
+  EXPECT_EQ(whole, kernel.outputs(inputs, 1)) << "split one by one";
+  EXPECT_EQ(whole, kernel.outputs(inputs, 3, true)) << "split backwards";
+  EXPECT_EQ(kernel.error, "");
+  expectClose(whole, expected, kernel.outputTypes, tolerance);
+}

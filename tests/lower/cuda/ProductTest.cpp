@@ -1,0 +1,87 @@
+//===- ProductTest.cpp - what CUDA's products have of their own -----------===//
+#include "tests/lower/cuda/CudaCheck.h"
+
+using namespace tandem::test;
+
+static std::string tensor(int64_t rows, int64_t columns,
+                          const std::string &element) {
+  return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) +
+         "x" + element + ">";
+}
+
+static std::string product(int64_t M, int64_t N, int64_t K, bool tl, bool tr,
+                           const std::string &element) {
+  std::string lhs = tl ? tensor(K, M, element) : tensor(M, K, element);
+  std::string rhs = tr ? tensor(N, K, element) : tensor(K, N, element);
+  std::string y = tensor(M, N, element);
+  std::string attributes = std::string(tl ? "transpose_lhs" : "") +
+                           (tl && tr ? ", " : "") + (tr ? "transpose_rhs" : "");
+  return kernelModule({lhs, rhs}, {y},
+                      "%y = tandem.matmul %0, %1 {" + attributes +
+                          "} : " + lhs + ", " + rhs + " -> " + y +
+                          "\ntandem.yield %y : " + y);
+}
+
+static constexpr bool kBoth[] = {false, true};
+
+/// Whole tiles and pieces of 16 bytes: asynchronous copies, no guards.
+TEST(CudaProduct, WholeTiles) {
+  for (const char *element : {"f32", "f64", "f16", "bf16"})
+    for (bool tl : kBoth)
+      for (bool tr : kBoth)
+        checkCuda(product(128, 128, 96, tl, tr, element), {96});
+}
+
+/// Aligned rows, but no whole tiles.
+TEST(CudaProduct, GuardedPieces) {
+  for (const char *element : {"f32", "bf16"})
+    for (bool tl : kBoth)
+      for (bool tr : kBoth)
+        checkCuda(product(72, 136, 40, tl, tr, element), {40});
+}
+
+/// Rows that are not aligned.
+TEST(CudaProduct, OddRows) {
+  for (const char *element : {"f32", "f16"})
+    for (bool tl : kBoth)
+      for (bool tr : kBoth)
+        checkCuda(product(67, 131, 37, tl, tr, element), {37});
+}
+
+/// Few tiles and many k: several blocks share them.
+TEST(CudaProduct, SplitK) {
+  for (const char *element : {"f32", "f64", "bf16"}) {
+    CudaKernel kernel(product(24, 40, 8200, false, false, element));
+    ASSERT_TRUE(kernel.ok()) << kernel.error;
+    EXPECT_GT(kernel.grid[0], 1) << element;
+    EXPECT_GT(kernel.scratchBytes, 0) << element;
+    checkCuda(product(24, 40, 8200, false, false, element), {8200});
+    checkCuda(product(17, 33, 5001, true, true, element), {5001});
+  }
+}
+
+/// A weight that all batches share makes one product of more rows.
+TEST(CudaProduct, SharedRhs) {
+  std::string text = kernelModule({"tensor<6x5x32xf32>", "tensor<32x48xf32>"},
+                                  {"tensor<6x5x48xf32>"}, R"(
+    %b = tandem.broadcast %1 to [6, 32, 48] along [1, 2] : tensor<32x48xf32> -> tensor<6x32x48xf32>
+    %y = tandem.matmul %0, %b : tensor<6x5x32xf32>, tensor<6x32x48xf32> -> tensor<6x5x48xf32>
+    tandem.yield %y : tensor<6x5x48xf32>)");
+  CudaKernel kernel(text);
+  ASSERT_TRUE(kernel.ok()) << kernel.error;
+  EXPECT_LT(kernel.grid[0], 6);
+  checkCuda(text, {32});
+}
+
+TEST(CudaProduct, Instructions) {
+  std::string half = checkCuda(product(64, 64, 64, false, false, "bf16"), {64});
+  EXPECT_NE(half.find("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+            std::string::npos);
+  EXPECT_NE(half.find("ldmatrix.sync.aligned.m8n8.x4.trans"),
+            std::string::npos);
+  EXPECT_NE(half.find("cp.async.cg.shared.global"), std::string::npos);
+  // f32 stays f32.
+  std::string single = checkCuda(product(64, 64, 64, false, true, "f32"), {64});
+  EXPECT_EQ(single.find("mma.sync"), std::string::npos);
+  EXPECT_NE(single.find("fma.rn.f32"), std::string::npos);
+}

@@ -1,0 +1,61 @@
+//===- CudaKernel.h - one kernel, compiled for CUDA and emulated ----------===//
+//
+// Compiles the only tandem.kernel of a function as the compiler does for a CUDA
+// target and runs it in the kernel emulator, which checks bounds, alignment and
+// races. Elements go in and out as doubles; in between they have the kernel's
+// types. Outputs are poisoned before a run; scratch memory has to be left zero.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TESTS_SUPPORT_CUDAKERNEL_H
+#define TANDEM_TESTS_SUPPORT_CUDAKERNEL_H
+
+#include "cuda/emulator/KernelEmulator.h"
+#include "ir/Ops.h"
+#include "ir/reference/Array.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::test {
+
+class CudaKernel {
+public:
+  /// Parses a module with a function whose kernel this is.
+  explicit CudaKernel(const std::string &text,
+                      const std::string &arch = "sm_90");
+  ~CudaKernel();
+
+  bool ok() const { return kernel != nullptr; }
+  /// What went wrong so far, also in runs.
+  std::string error;
+
+  std::string ptx;
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  int64_t sharedBytes = 0, scratchBytes = 0;
+  std::vector<mlir::RankedTensorType> inputTypes, outputTypes;
+
+  /// The outputs' bytes for these inputs.
+  std::vector<std::vector<uint8_t>>
+  outputs(const std::vector<reference::Array> &inputs, emulator::Order order);
+  /// The reference's results.
+  std::vector<reference::Array>
+  expected(const std::vector<reference::Array> &inputs);
+
+private:
+  void compile(const std::string &arch);
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> original, lowered;
+  std::optional<emulator::Image> image;
+  const emulator::Kernel *kernel = nullptr;
+};
+
+} // namespace tandem::test
+
+#endif
