@@ -99,6 +99,10 @@ Status tandem::checkOptions(const CompileOptions &options) {
       options.cubin != "no")
     wrong.push_back("expected --cubin to be auto, yes or no, but got '" +
                     options.cubin + "'");
+  if (options.matmulPrecision != "f32" && options.matmulPrecision != "tf32")
+    wrong.push_back(
+        "expected --matmul-precision to be f32 or tf32, but got '" +
+        options.matmulPrecision + "'");
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
@@ -175,6 +179,13 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   if (!targets)
     return targets.status();
   auto wanted = targetAttr(targets->front(), module.getContext());
+  if (options.matmulPrecision != "f32" && kindOf(targets->front()) == "cuda") {
+    NamedAttrList attributes(wanted);
+    attributes.set("matmul_precision",
+                   StringAttr::get(module.getContext(),
+                                   options.matmulPrecision));
+    wanted = attributes.getDictionary(module.getContext());
+  }
   bool isOther =
       has && phase != "capture" && has.get("kind") != wanted.get("kind");
   if (targets->size() != 1 || isOther || (isLowered && has != wanted))

@@ -34,6 +34,8 @@ struct CompileOptions {
   int threads = 0;                   ///< 0: one for each processor
   std::string cubin = "auto";        ///< for cuda: `auto`, `yes` or `no`
   bool emulation = false;            ///< for cuda: the emulator's image too
+  /// For cuda: `f32`, or `tf32` if products of f32 may round their factors.
+  std::string matmulPrecision = "f32";
 };
 
 /// The time that a phase took.

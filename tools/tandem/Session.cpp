@@ -128,6 +128,9 @@ void CompileFlags::declare(OptionTable &table) {
   table.text("cubin", "auto|yes|no", options.cubin,
              "for cuda: assemble the PTX too, with nvJitLink or ptxas\n"
              "(default, auto: where one is found)");
+  table.text("matmul-precision", "f32|tf32", options.matmulPrecision,
+             "for cuda: tf32 lets the tensor cores multiply f32, of which\n"
+             "they see 10 bits after the point (default: f32)");
   table.flag("emulation", options.emulation,
              "for cuda: an image of the kernels for the device cuda-emu too");
   table.integer("threads", "N", threads, 1, 1024,

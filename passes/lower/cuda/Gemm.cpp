@@ -268,7 +268,7 @@ void GemmEmitter::store(ValueRange sums) {
   code.barrier(); // the stages were here
   tile->spill(sums, result, tilePitch);
   code.barrier();
-  int64_t width = 16 / elementBytes(gemm.type);
+  int64_t width = 16 / elementBytes(gemm.element);
   if (gemm.neighbours % width != 0)
     width = 1;
   int64_t perRow = schedule.blockN / width, threads = schedule.threads();
@@ -286,10 +286,14 @@ void GemmEmitter::store(ValueRange sums) {
                     memref::LoadOp::create(builder, code.loc, result, at));
         return;
       }
-      Value values = code.load(result, at, width);
+      int64_t lanes = tile->sumType.getNumElements();
+      Values values;
+      for (int64_t i = 0; i < width; i += lanes)
+        values.push_back(code.load(result, code.add(at, i), lanes));
       for (int64_t i = 0; i < width; ++i)
         gemm.finish(atM, atN, i,
-                    vector::ExtractOp::create(builder, code.loc, values, i));
+                    vector::ExtractOp::create(builder, code.loc,
+                                              values[i / lanes], i % lanes));
     };
     bool isWhole =
         gemm.M % schedule.blockM == 0 && gemm.N % schedule.blockN == 0;

@@ -49,8 +49,6 @@ struct Gemm {
   int64_t batches = 1, M = 0, N = 0, K = 0;
   mlir::Type element; ///< of the factors, as tensors
   mlir::Type type;    ///< of the sums: f32 or f64
-  /// f32 factors may be rounded to tf32.
-  bool allowTf32 = false;
   GemmFactor *a = nullptr, *b = nullptr;
 
   /// The code of a block begins, which makes a tile of this batch.

@@ -48,6 +48,18 @@ constexpr Candidate halfTiles[] = {
     {64, 64, 64, 2, 2, 0.6},    {32, 64, 64, 2, 2, 0.4},
     {32, 32, 64, 2, 1, 0.3},    {16, 128, 64, 1, 4, 0.3},
     {16, 32, 64, 1, 2, 0.2}};
+// Where a factor passes through registers in small pieces: twice the threads,
+// so that each has few pieces on its way.
+constexpr Candidate halfGathers[] = {
+    {128, 128, 32, 2, 4, 1.0}, {64, 128, 32, 2, 4, 0.8},
+    {128, 64, 32, 4, 2, 0.8},  {64, 64, 32, 2, 4, 0.6},
+    {32, 64, 32, 2, 4, 0.4},   {32, 32, 32, 2, 2, 0.3},
+    {16, 128, 32, 1, 8, 0.3},  {16, 32, 32, 1, 2, 0.2}};
+constexpr Candidate tf32Gathers[] = {
+    {128, 128, 16, 2, 4, 1.0}, {64, 128, 16, 2, 4, 0.8},
+    {128, 64, 16, 4, 2, 0.8},  {64, 64, 16, 2, 4, 0.6},
+    {32, 64, 16, 2, 4, 0.4},   {32, 32, 16, 2, 2, 0.3},
+    {16, 128, 16, 1, 8, 0.3},  {16, 32, 16, 1, 2, 0.2}};
 // The same bytes, half the k.
 constexpr Candidate tf32Tiles[] = {
     {128, 128, 16, 2, 2, 1.0}, {64, 128, 16, 2, 2, 0.8},
@@ -69,6 +81,11 @@ static int64_t multiprocessors(const CudaTarget &target) {
   }
 }
 
+/// Whether the factor comes in pieces of 16 bytes.
+static bool isWhole(const GemmFactor &factor) {
+  return factor.inMemory && factor.vector * elementBytes(factor.element) == 16;
+}
+
 /// An upper bound: the stages with their padding, or the tile of C.
 static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
   int64_t size =
@@ -79,28 +96,71 @@ static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
   return std::max(stages, tile) + 256;
 }
 
+/// Blocks that fit in a multiprocessor at a time.
+static int64_t blocksTogether(const Gemm &gemm, const CudaTarget &target,
+                              const GemmSchedule &s) {
+  // Sums, and what addresses and fragments of factors take, in words.
+  int64_t sums =
+      s.blockM * s.blockN / s.threads() * (elementBytes(gemm.type) / 4);
+  int64_t registers = std::min<int64_t>(sums + 80, 255);
+  int64_t byRegisters = 65536 / (registers * s.threads());
+  int64_t byMemory = target.sharedBytes() / sharedBytes(gemm, s);
+  return std::clamp<int64_t>(std::min(byRegisters, byMemory), 1, 8);
+}
+
+/// Nanoseconds. `products` are those of a busy multiprocessor in one.
+static double estimate(const Gemm &gemm, const CudaTarget &target,
+                       const GemmSchedule &s, double products) {
+  // What a multiprocessor gets from L2 in a nanosecond, and how long the first
+  // tiles take to come.
+  const double bytes = 30, start = 1000;
+  double blocks = static_cast<double>(gemm.batches) * s.mTiles(gemm) *
+                  s.nTiles(gemm) * s.splits;
+  double tile = static_cast<double>(s.blockM) * s.blockN;
+  // A multiprocessor's quarter with one warp issues most of the time.
+  double filled = std::min(1.0, 0.35 + 0.65 * s.threads() / (8.0 * warpSize));
+  double tiles = static_cast<double>(s.splitTiles) * s.blockK;
+  double alone = tile * tiles / products; // if nothing is waited for
+  double around = start + tile * elementBytes(gemm.element) / bytes;
+  if (s.splits > 1) // the last block reads and clears all parts
+    around += start + (1 + 2.0 * static_cast<double>(s.splits)) * tile *
+                          elementBytes(gemm.type) / bytes;
+  // Blocks of a wave overlap what is around the products.
+  double together =
+      std::min<double>(blocksTogether(gemm, target, s),
+                       std::ceil(blocks / multiprocessors(target)));
+  double waves = std::ceil(blocks / (multiprocessors(target) * together));
+  double busy = together > 1 ? 1.0 : filled;
+  return waves * std::max(together * alone, alone / busy + around) + start;
+}
+
+/// Pieces that a thread holds in registers while they are on their way.
+static int64_t piecesHeld(const Gemm &gemm, const GemmSchedule &s) {
+  auto held = [&](const GemmFactor &factor, int64_t lines) -> int64_t {
+    return isWhole(factor) ? 0 : lines * s.blockK / factor.vector / s.threads();
+  };
+  return held(*gemm.a, s.blockM) + held(*gemm.b, s.blockN);
+}
+
 GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
                                       const CudaTarget &target) {
-  // Products in a nanosecond of a multiprocessor, and bytes it gets from L2.
+  // Products in a nanosecond of a multiprocessor.
   ArrayRef<Candidate> candidates = f32Tiles;
   double products = 200;
   GemmSchedule::Kind kind = GemmSchedule::Simt;
+  bool gathers = !isWhole(*gemm.a) || !isWhole(*gemm.b);
   if (gemm.type.isF64()) {
     candidates = f64Tiles;
     products = 100;
   } else if (gemm.element.isF16() || gemm.element.isBF16()) {
-    candidates = halfTiles;
+    candidates = gathers ? ArrayRef(halfGathers) : ArrayRef(halfTiles);
     products = 2000;
     kind = GemmSchedule::Mma;
-  } else if (gemm.allowTf32) {
-    candidates = tf32Tiles;
+  } else if (target.allowTf32) {
+    candidates = gathers ? ArrayRef(tf32Gathers) : ArrayRef(tf32Tiles);
     products = 1000;
     kind = GemmSchedule::Mma;
   }
-  const double bytes = 30;
-  const double startNs = 1500; // until the first tiles have come
-  const int64_t processors = multiprocessors(target);
-
   GemmSchedule best;
   double bestTime = 0;
   for (const Candidate &c : candidates)
@@ -113,26 +173,15 @@ GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
       s.blockK = c.blockK;
       s.warpsM = c.warpsM;
       s.warpsN = c.warpsN;
-      if (sharedBytes(gemm, s) > target.sharedBytes())
+      if (sharedBytes(gemm, s) > target.sharedBytes() ||
+          piecesHeld(gemm, s) > 24)
         break;
       int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
       s.splitTiles = (kTiles + splits - 1) / splits;
       s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
-      if (s.splits != splits || (splits > 1 && s.splitTiles * s.blockK < 128))
+      if (splits > 1 && s.splitTiles * s.blockK < 128)
         break;
-      double blocks = static_cast<double>(gemm.batches) * s.mTiles(gemm) *
-                      s.nTiles(gemm) * splits;
-      double ofOne = std::ceil(blocks / processors);
-      double tile = static_cast<double>(s.blockM) * s.blockN;
-      // 8 warps hide what the others wait for.
-      double filled = std::min(1.0, ofOne * s.threads() / (8.0 * warpSize));
-      double time =
-          ofOne * tile * s.splitTiles * s.blockK / (products * c.rate * filled);
-      time += startNs;
-      if (splits > 1) {
-        double size = tile * elementBytes(gemm.type);
-        time += startNs + (ofOne + 2.0 * splits) * size / bytes;
-      }
+      double time = estimate(gemm, target, s, products * c.rate);
       if (bestTime == 0 || time < bestTime) {
         bestTime = time;
         best = s;

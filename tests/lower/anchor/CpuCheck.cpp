@@ -1,6 +1,7 @@
 //===- CpuCheck.cpp - kernels on this processor against the reference -----===//
 #include "tests/lower/anchor/KernelCheck.h"
 
+using namespace tandem;
 using namespace tandem::test;
 
 void test::checkKernel(const std::string &text, Tolerance tolerance,
