@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::test;
 
-CudaKernel::CudaKernel(const std::string &text, const std::string &arch) {
+CudaKernel::CudaKernel(const std::string &text, const CudaOptions &options) {
   ScopedDiagnosticHandler handler(&context, [this](Diagnostic &diagnostic) {
     error += diagnostic.str() + "\n";
     return success();
@@ -32,16 +32,18 @@ CudaKernel::CudaKernel(const std::string &text, const std::string &arch) {
   context.loadDialect<TandemDialect, func::FuncDialect>();
   original = parseSourceString<ModuleOp>(text, &context);
   if (original)
-    compile(arch);
+    compile(options);
 }
 
 CudaKernel::~CudaKernel() = default;
 
-void CudaKernel::compile(const std::string &arch) {
+void CudaKernel::compile(const CudaOptions &options) {
   Builder b(&context);
-  CudaTarget target{arch};
+  CudaTarget target{options.arch};
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
-  original.get()->setAttr(kTargetAttr, targetAttr(target, &context));
+  NamedAttrList attributes(targetAttr(target, &context));
+  attributes.set("matmul_precision", b.getStringAttr(options.matmulPrecision));
+  original.get()->setAttr(kTargetAttr, attributes.getDictionary(&context));
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
   passes.addPass(createLowerToCuda());
@@ -67,13 +69,17 @@ void CudaKernel::compile(const std::string &arch) {
   sharedBytes = about.getAs<IntegerAttr>("shared_bytes").getInt();
   scratchBytes = about.getAs<IntegerAttr>("scratch_bytes").getInt();
 
-  auto code = emitDeviceCode(kernels, {symbol}, target, /*keepBitcode=*/true,
+  auto code = emitDeviceCode(kernels, {symbol}, target, options.emulate,
                              /*threads=*/1);
   if (!code) {
     error += code.status().message();
     return;
   }
   ptx = code->ptx;
+  if (!options.emulate) {
+    compiled = true;
+    return;
+  }
   auto elf = emitEmulation(code->bitcode, /*threads=*/1);
   if (!elf) {
     error += elf.status().message();
@@ -87,6 +93,7 @@ void CudaKernel::compile(const std::string &arch) {
   }
   image = std::move(*loaded);
   kernel = image->find(symbol);
+  compiled = kernel != nullptr;
 }
 
 namespace {

@@ -24,14 +24,21 @@
 
 namespace tandem::test {
 
+/// What a kernel is compiled for.
+struct CudaOptions {
+  std::string arch = "sm_90";
+  std::string matmulPrecision = "f32";
+  bool emulate = true; ///< false: the PTX alone is wanted
+};
+
 class CudaKernel {
 public:
   /// Parses a module with a function whose kernel this is.
-  explicit CudaKernel(const std::string &text,
-                      const std::string &arch = "sm_90");
+  explicit CudaKernel(const std::string &text, const CudaOptions &options = {});
   ~CudaKernel();
 
-  bool ok() const { return kernel != nullptr; }
+  /// False if it could not be compiled; `error` says why.
+  bool ok() const { return compiled; }
   /// What went wrong so far, also in runs.
   std::string error;
 
@@ -48,12 +55,13 @@ public:
   expected(const std::vector<reference::Array> &inputs);
 
 private:
-  void compile(const std::string &arch);
+  void compile(const CudaOptions &options);
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> original, lowered;
   std::optional<emulator::Image> image;
   const emulator::Kernel *kernel = nullptr;
+  bool compiled = false;
 };
 
 } // namespace tandem::test

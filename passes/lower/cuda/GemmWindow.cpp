@@ -38,6 +38,7 @@ WindowFactor::WindowFactor(AnchorKernel &kernel, ThreadCode &code,
                            std::max(window.stride[d], window.dilation[d]);
   isSmall = span < limit && reach < limit && conv.batch < limit &&
             conv.batch * grid[0] * grid[1] < limit && planes * taps < limit;
+  hasParts = isSmall && inMemory && taps <= 32;
 }
 
 void WindowFactor::enter(Value group) {
@@ -57,7 +58,6 @@ WindowFactor::Look WindowFactor::look(Value line, Value k) {
   Look look;
   std::tie(look.image, look.pixel) = code.split(pixel, pixels);
   std::tie(look.plane, look.tap) = code.split(tap, taps);
-  look.plane = code.add(firstPlane, look.plane);
   return look;
 }
 
@@ -86,8 +86,80 @@ WindowFactor::see(const Look &look) {
   return {see(0, y, tapY), see(1, x, tapX)};
 }
 
+WindowFactor::PixelPart WindowFactor::pixelPart(Value image, Value pixel) {
+  auto [y, x] = code.split(pixel, grid[1]);
+  bool seesOutput = product.lanes == ConvolutionProduct::InputPixels;
+  // The first tap sees the origin. Of an output, what a tap sees is a quotient,
+  // if it has no rest: tap t sees origin - t * dilation / stride if rests are
+  // equal.
+  Value origin[2], bits[2];
+  for (int d = 0; d < 2; ++d) {
+    Value at = d == 0 ? y : x, rest;
+    int64_t stride = window.stride[d];
+    if (seesOutput)
+      std::tie(origin[d], rest) =
+          code.split(code.add(at, window.before[d]), stride);
+    else
+      origin[d] = code.add(code.mul(at, stride), -window.before[d]);
+    Value none = code.like(at, 0);
+    bits[d] = none;
+    for (int64_t t = window.kernel[d]; t-- > 0;) {
+      int64_t far = t * window.dilation[d];
+      Value inside = code.below(
+          code.add(origin[d], seesOutput ? -(far / stride) : far), seen[d]);
+      if (seesOutput && stride > 1)
+        inside =
+            code.both(inside, code.equal(rest, code.like(rest, far % stride)));
+      // Rows of taps: the second direction's bits for each of the first's.
+      int64_t shift = d == 0 ? t * window.kernel[1] : t;
+      Value bit = code.select(
+          inside, code.like(at, static_cast<int32_t>(uint32_t(1) << shift)),
+          none);
+      bits[d] = code.b.createOrFold<arith::OrIOp>(code.loc, bits[d], bit);
+    }
+  }
+  // A product without carries: a bit of the first for each row times the row.
+  // It may use the sign's bit: no promise of no overflow.
+  Value inside = code.b.createOrFold<arith::MulIOp>(code.loc, bits[0], bits[1]);
+  SmallVector<AffineExpr> zeros(
+      4, getAffineConstantExpr(0, operand.position.getContext()));
+  auto first = cast<AffineConstantExpr>(operand.position.replaceDims(zeros));
+  Value base = code.mul(image, operand.stride(0));
+  base = code.add(base, first.getValue());
+  base = code.add(base, code.mul(firstPlane, operand.stride(1)));
+  base = code.add(base, code.mul(origin[0], operand.stride(2)));
+  base = code.add(base, code.mul(origin[1], operand.stride(3)));
+  return {base, inside};
+}
+
+WindowFactor::TapPart WindowFactor::tapPart(Value plane, Value tap) {
+  auto [y, x] = code.split(tap, window.kernel[1]);
+  bool seesOutput = product.lanes == ConvolutionProduct::InputPixels;
+  Value offset = code.mul(plane, operand.stride(1));
+  for (int d = 0; d < 2; ++d) {
+    Value far = code.mul(d == 0 ? y : x, window.dilation[d]);
+    int64_t stride = operand.stride(2 + d);
+    if (seesOutput)
+      offset =
+          code.sub(offset, code.mul(code.div(far, window.stride[d]), stride));
+    else
+      offset = code.add(offset, code.mul(far, stride));
+  }
+  Value bit = arith::ShLIOp::create(code.b, code.loc, code.like(tap, 1), tap);
+  return {offset, bit};
+}
+
 GemmFactor::Spot WindowFactor::spot(Value line, Value k) {
   Look at = look(line, k);
+  if (hasParts) {
+    PixelPart pixel = pixelPart(at.image, at.pixel);
+    TapPart tap = tapPart(at.plane, at.tap);
+    Value seen = code.both(pixel.inside, tap.bit);
+    Value inside = arith::CmpIOp::create(
+        code.b, code.loc, arith::CmpIPredicate::ne, seen, code.like(seen, 0));
+    return {operand.memref, code.widenIndex(code.add(pixel.base, tap.offset)),
+            inside};
+  }
   auto [y, x] = see(at);
   // The constant is the position of indices that are all 0.
   SmallVector<AffineExpr> zeros(
@@ -95,7 +167,8 @@ GemmFactor::Spot WindowFactor::spot(Value line, Value k) {
   auto first = cast<AffineConstantExpr>(operand.position.replaceDims(zeros));
   Value position = code.mul(at.image, operand.stride(0));
   position = code.add(position, first.getValue());
-  position = code.add(position, code.mul(at.plane, operand.stride(1)));
+  position = code.add(
+      position, code.mul(code.add(firstPlane, at.plane), operand.stride(1)));
   position = code.add(position, code.mul(y.at, operand.stride(2)));
   position = code.add(position, code.mul(x.at, operand.stride(3)));
   if (isSmall)
@@ -115,8 +188,8 @@ Value WindowFactor::compute(Value line, Value k) {
   auto wide = [&](Value value) {
     return isSmall ? code.widenIndex(value) : value;
   };
-  Value index[] = {wide(at.image), wide(at.plane), existing(y.at),
-                   existing(x.at)};
+  Value index[] = {wide(at.image), wide(code.add(firstPlane, at.plane)),
+                   existing(y.at), existing(x.at)};
   Value value = kernel.element(product.bNumber, dims, index, sizes);
   return code.select(inside, value, code.number(value.getType(), 0));
 }

@@ -5,6 +5,11 @@
 // k the pixels of all images. An element is that of the image which the pixel
 // sees at the tap, 0 where it sees padding.
 //
+// A position is a sum of what follows from the pixel and what follows from the
+// plane and tap; whether it is inside is a bit of the pixel's, one for each
+// tap. In a thread one of the two does not change from piece to piece, so that
+// an element costs few instructions beside its load.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CUDA_GEMMWINDOW_H
 #define TANDEM_PASSES_LOWER_CUDA_GEMMWINDOW_H
@@ -30,12 +35,22 @@ private:
   struct Seen {
     Value at, inside;
   };
-  /// An element's image and plane, and the pixel that sees it at a tap.
+  /// An element's image and plane in the group, and the pixel that sees it at a
+  /// tap.
   struct Look {
     Value image, plane, pixel, tap;
   };
   Look look(Value line, Value k);
   Seen see(int direction, Value pixel, Value tap);
+  /// What follows from a pixel, and from a plane and tap; i32.
+  struct PixelPart {
+    Value base, inside; ///< a bit for each tap
+  };
+  struct TapPart {
+    Value offset, bit;
+  };
+  PixelPart pixelPart(Value image, Value pixel);
+  TapPart tapPart(Value plane, Value tap);
   /// Both coordinates of what is seen.
   std::pair<Seen, Seen> see(const Look &look);
 
@@ -51,6 +66,8 @@ private:
   Operand operand;
   /// Positions and everything below them fit 32 bits.
   bool isSmall;
+  /// Positions are made of parts.
+  bool hasParts;
   Value firstPlane;
 };
 

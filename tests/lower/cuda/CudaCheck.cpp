@@ -5,9 +5,9 @@ using namespace tandem;
 using namespace tandem::test;
 
 std::string test::checkCuda(const std::string &text, Tolerance tolerance,
-                            int64_t high, const std::string &arch) {
+                            int64_t high, const CudaOptions &options) {
   SCOPED_TRACE(text);
-  CudaKernel kernel(text, arch);
+  CudaKernel kernel(text, options);
   EXPECT_TRUE(kernel.ok()) << kernel.error;
   if (!kernel.ok())
     return "";

@@ -12,7 +12,7 @@ namespace tandem::test {
 /// from each, no error of the emulator, and numbers as the reference's up to
 /// rounding. Returns the PTX.
 std::string checkCuda(const std::string &text, Tolerance tolerance,
-                      int64_t high = 8, const std::string &arch = "sm_90");
+                      int64_t high = 8, const CudaOptions &options = {});
 
 } // namespace tandem::test
 

@@ -1,6 +1,8 @@
 //===- ProductTest.cpp - what CUDA's products have of their own -----------===//
 #include "tests/lower/cuda/CudaCheck.h"
 
+#include "compiler/emit/Assemble.h"
+
 using namespace tandem::test;
 
 static std::string tensor(int64_t rows, int64_t columns,
@@ -71,6 +73,43 @@ TEST(CudaProduct, SharedRhs) {
   ASSERT_TRUE(kernel.ok()) << kernel.error;
   EXPECT_LT(kernel.grid[0], 6);
   checkCuda(text, {32});
+}
+
+TEST(CudaProduct, Tf32) {
+  // Factors have 10 bits after the point.
+  Tolerance tolerance{96, 0, 1.0 / 2048};
+  for (bool tl : kBoth)
+    for (bool tr : kBoth) {
+      std::string ptx = checkCuda(product(64, 128, 96, tl, tr, "f32"),
+                                  tolerance, 8, {"sm_90", "tf32"});
+      EXPECT_NE(ptx.find("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
+                std::string::npos);
+      checkCuda(product(67, 131, 37, tl, tr, "f32"), tolerance, 8,
+                {"sm_80", "tf32"});
+    }
+}
+
+/// The registers of large tiles hold what they have to.
+TEST(CudaProduct, NoSpills) {
+  if (tandem::findPtxas().empty())
+    GTEST_SKIP() << "there is no ptxas";
+  auto expectNone = [](const std::string &text, CudaOptions options) {
+    options.emulate = false;
+    CudaKernel kernel(text, options);
+    ASSERT_TRUE(kernel.ok()) << kernel.error;
+    auto resources = tandem::resourcesOf(kernel.ptx, options.arch);
+    ASSERT_TRUE(resources) << resources.status().message();
+    for (const tandem::KernelResources &r : *resources)
+      EXPECT_EQ(r.spillStoreBytes + r.spillLoadBytes, 0) << text;
+  };
+  for (const char *arch : {"sm_80", "sm_90"})
+    for (const char *element : {"f32", "f64", "f16", "bf16"})
+      for (bool t : kBoth) {
+        expectNone(product(4096, 4096, 4096, t, !t, element), {arch});
+        expectNone(product(1024, 768, 3072, t, t, element), {arch});
+        expectNone(product(333, 555, 777, !t, t, element), {arch});
+      }
+  expectNone(product(4096, 4096, 4096, false, true, "f32"), {"sm_90", "tf32"});
 }
 
 TEST(CudaProduct, Instructions) {

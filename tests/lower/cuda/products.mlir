@@ -1,0 +1,90 @@
+// RUN: tandem-opt %s --tandem-plan-programs --tandem-lower-to-cuda --split-input-file | FileCheck %s
+
+// Factors of bf16 whose rows are aligned: asynchronous copies of 16 bytes into
+// four stages, three of which are on their way; fragments by ldmatrix,
+// transposed where k runs down the rows; sums in f32.
+// CHECK-LABEL: module @half
+// CHECK: tandem.launch @cuda::@matmul_0{{.*}}grid = array<i64: [[BLOCKS:[0-9]+]], 1, 1>
+// CHECK: llvm.func @matmul_0
+// CHECK-SAME: nvvm.kernel
+// CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: nvvm.cp.async.wait.group 2
+// CHECK: nvvm.barrier
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>{{.*}}num = 4
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>{{.*}}num = 4
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}#nvvm.shape<m = 16, n = 8, k = 16>
+module @half attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+  func.func @evaluate(%x: tensor<256x256xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w : tensor<256x256xbf16>, tensor<256x256xbf16> -> tensor<256x256xbf16>
+    return %y : tensor<256x256xbf16>
+  }
+}
+
+// -----
+
+// Rows of odd length: elements pass through registers, and what is outside is
+// zero.
+// CHECK-LABEL: module @odd
+// CHECK-NOT: nvvm.cp.async
+// CHECK: nvvm.mma.sync {{.*}}m = 16, n = 8, k = 16{{.*}}vector<2xf16>
+module @odd attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_80"}} {
+  func.func @evaluate(%x: tensor<33x35xf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<35x37xf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<33x37xf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w : tensor<33x35xf16>, tensor<35x37xf16> -> tensor<33x37xf16>
+    return %y : tensor<33x37xf16>
+  }
+}
+
+// -----
+
+// f32 stays f32, multiplied and added in one rounding.
+// CHECK-LABEL: module @single
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.fmul {{.*}}contract
+module @single attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+  func.func @evaluate(%x: tensor<256x256xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    return %y : tensor<256x256xf32>
+  }
+}
+
+// -----
+
+// Unless asked to be tf32.
+// CHECK-LABEL: module @tf32
+// CHECK: nvvm.convert.float.to.tf32
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}}#nvvm.shape<m = 16, n = 8, k = 8>
+module @tf32 attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+  func.func @evaluate(%x: tensor<256x256xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    return %y : tensor<256x256xf32>
+  }
+}
+
+// -----
+
+// Few tiles and many k: blocks share a tile, count themselves, and the last one
+// adds; the parts are in scratch memory, one more parameter.
+// CHECK-LABEL: module @split
+// CHECK: llvm.func @matmul_0(%arg0: {{.*}}, %arg3: !llvm.ptr {llvm.align = 64 : i64})
+// CHECK-SAME: scratch_bytes = {{[1-9][0-9]*}}
+// CHECK: llvm.atomicrmw add
+module @split attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+  func.func @evaluate(%x: tensor<64x16384xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<16384x64xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w : tensor<64x16384xf32>, tensor<16384x64xf32> -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// A convolution multiplies what its windows see; padding is zero.
+// CHECK-LABEL: module @convolution
+// CHECK: llvm.func @conv2d_0
+// CHECK: nvvm.mma.sync
+module @convolution attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+  func.func @evaluate(%x: tensor<2x16x14x14xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<32x16x3x3xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<2x32x14x14xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.conv2d %x, %w strides [1, 1] padding [1, 1, 1, 1] : tensor<2x16x14x14xbf16>, tensor<32x16x3x3xbf16> -> tensor<2x32x14x14xbf16>
+    return %y : tensor<2x32x14x14xbf16>
+  }
+}
