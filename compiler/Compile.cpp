@@ -100,9 +100,8 @@ Status tandem::checkOptions(const CompileOptions &options) {
     wrong.push_back("expected --cubin to be auto, yes or no, but got '" +
                     options.cubin + "'");
   if (options.matmulPrecision != "f32" && options.matmulPrecision != "tf32")
-    wrong.push_back(
-        "expected --matmul-precision to be f32 or tf32, but got '" +
-        options.matmulPrecision + "'");
+    wrong.push_back("expected --matmul-precision to be f32 or tf32, but got '" +
+                    options.matmulPrecision + "'");
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
@@ -167,25 +166,38 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
+/// A target of CUDA with the precision that is asked for.
+static DictionaryAttr withPrecision(DictionaryAttr target,
+                                    const CompileOptions &options) {
+  auto kind = target.getAs<StringAttr>("kind");
+  if (options.matmulPrecision == "f32" || !kind || kind.getValue() != "cuda")
+    return target;
+  NamedAttrList attributes(target);
+  attributes.set("matmul_precision",
+                 StringAttr::get(target.getContext(), options.matmulPrecision));
+  return attributes.getDictionary(target.getContext());
+}
+
 /// Puts the target into the module. One that is past `capture` stays with its
 /// kind of target, one that has been lowered with its target.
 static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   StringRef phase = phaseOf(module);
   auto has = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
   bool isLowered = phase == "lower";
-  if (options.target.empty() && (has || isLowered))
+  if (options.target.empty() && (has || isLowered)) {
+    if (!has || withPrecision(has, options) == has)
+      return Status::success();
+    if (isLowered)
+      return Status::usage("--matmul-precision=" + options.matmulPrecision +
+                           " comes too late for a module at 'lower'");
+    module->setAttr(kTargetAttr, withPrecision(has, options));
     return Status::success();
+  }
   auto targets = targetsOf(options);
   if (!targets)
     return targets.status();
   auto wanted = targetAttr(targets->front(), module.getContext());
-  if (options.matmulPrecision != "f32" && kindOf(targets->front()) == "cuda") {
-    NamedAttrList attributes(wanted);
-    attributes.set("matmul_precision",
-                   StringAttr::get(module.getContext(),
-                                   options.matmulPrecision));
-    wanted = attributes.getDictionary(module.getContext());
-  }
+  wanted = withPrecision(wanted, options);
   bool isOther =
       has && phase != "capture" && has.get("kind") != wanted.get("kind");
   if (targets->size() != 1 || isOther || (isLowered && has != wanted))

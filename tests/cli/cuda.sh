@@ -157,6 +157,10 @@ expect 2 "kind 'cuda' for --emulation" \
 expect 2 'for --cubin=yes' "$tandem" compile "$model" -o x.tdm --cubin=yes
 expect 2 'expected --cubin to be auto, yes or no' \
   "$tandem" compile "$model" -o x.tdm --target=cuda --cubin=maybe
+expect 2 'expected --matmul-precision to be f32 or tf32' \
+  "$tandem" compile "$model" -o x.tdm --target=cuda --matmul-precision=half
+expect 0 'nvvm.mma.sync.*tf32' "$tandem" compile "$model" \
+  --target=cuda --matmul-precision=tf32 --stop-after=lower
 expect 2 "expected an artifact for 'cuda'" "$tandem" inspect cpu.tdm --ptx
 expect 2 "expected an artifact for 'cuda'" "$tandem" inspect cpu.tdm --kernels
 sed 's|gpu.module @cuda.*|&\n    llvm.func @__nv_tanhf(f32) -> f32|

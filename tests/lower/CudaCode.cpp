@@ -1,5 +1,4 @@
-//===- CudaCode.cpp - kernels lowered for CUDA, run by the emulator
-//--------===//
+//===- CudaCode.cpp - kernels lowered for CUDA, run by the emulator -------===//
 #include "tests/lower/CudaCode.h"
 
 #include "compiler/emit/DeviceCode.h"
@@ -15,7 +14,7 @@ using namespace tandem;
 using namespace tandem::test;
 
 CudaCode::CudaCode(ModuleOp lowered, const CudaTarget &target,
-                   std::string &error)
+                   std::string &error, bool emulate)
     : lowered(lowered) {
   auto kernels = lowered.lookupSymbol<gpu::GPUModuleOp>("cuda");
   std::vector<std::string> names;
@@ -24,11 +23,14 @@ CudaCode::CudaCode(ModuleOp lowered, const CudaTarget &target,
       names.push_back(func.getName().str());
   if (names.empty())
     return;
-  auto code = emitDeviceCode(kernels, names, target, /*keepBitcode=*/true, 1);
+  auto code = emitDeviceCode(kernels, names, target, emulate, 1);
   if (!code) {
     error += code.status().message();
     return;
   }
+  ptx = code->ptx;
+  if (!emulate)
+    return;
   auto elf = emitEmulation(code->bitcode, 1);
   if (!elf) {
     error += elf.status().message();

@@ -1,5 +1,4 @@
-//===- CudaCode.h - kernels lowered for CUDA, run by the emulator
-//----------===//
+//===- CudaCode.h - kernels lowered for CUDA, run by the emulator ---------===//
 #ifndef TANDEM_TESTS_LOWER_CUDACODE_H
 #define TANDEM_TESTS_LOWER_CUDACODE_H
 
@@ -21,8 +20,11 @@ using Allocations = std::map<const char *, size_t>;
 class CudaCode {
 public:
   /// Compiles the kernels of `gpu.module @cuda`; `error` says what went wrong.
-  CudaCode(mlir::ModuleOp lowered, const CudaTarget &target,
-           std::string &error);
+  /// They cannot be launched unless `emulate`.
+  CudaCode(mlir::ModuleOp lowered, const CudaTarget &target, std::string &error,
+           bool emulate = true);
+
+  std::string ptx;
 
   /// Runs a launch. What the emulator finds wrong is added to `error`.
   void launch(LaunchOp op, llvm::ArrayRef<char *> buffers,

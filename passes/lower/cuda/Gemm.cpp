@@ -172,10 +172,16 @@ GemmEmitter::Values GemmEmitter::accumulate() {
     b.put(fetched.second, bTiles, bAt(stage));
   };
 
+  if (schedule.tableBytes(gemm) > 0) {
+    for (GemmFactor *factor : {gemm.a, gemm.b})
+      factor->fillTable(kOf(code.index(0)), schedule.depth(),
+                        schedule.threads());
+    code.barrier();
+  }
   if (anyAsync)
     wait(0); // makes the token, of a group of nothing
-  for (int64_t s = 0; s + 1 < stages; ++s)
-    put(fetch(code.index(s), code.index(s)), code.index(s));
+  code.loop(code.index(0), code.index(stages - 1), 1,
+            [&](Value stage) { put(fetch(stage, stage), stage); });
   Values carried = zeros();
   carried.push_back(code.index(0));
   carried = code.loop(

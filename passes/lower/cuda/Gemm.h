@@ -42,6 +42,13 @@ public:
   virtual Spot spot(Value line, Value k) = 0;
   /// The element, of compute type, of a place that exists.
   virtual Value compute(Value line, Value k) = 0;
+
+  /// Bytes of shared memory in which the factor keeps what follows from k, of a
+  /// block that sums over `depth` k.
+  virtual int64_t tableBytes(int64_t /*depth*/) const { return 0; }
+  /// All `threads` fill it for the k from `first` on. A barrier follows.
+  virtual void fillTable(Value /*first*/, int64_t /*depth*/,
+                         int64_t /*threads*/) {}
 };
 
 /// What is multiplied, and where it goes.
@@ -79,6 +86,11 @@ struct GemmSchedule {
   int64_t mTiles(const Gemm &g) const { return (g.M + blockM - 1) / blockM; }
   int64_t nTiles(const Gemm &g) const { return (g.N + blockN - 1) / blockN; }
   int64_t kTiles(const Gemm &g) const { return (g.K + blockK - 1) / blockK; }
+  /// k of a block, in whole tiles.
+  int64_t depth() const { return splitTiles * blockK; }
+  int64_t tableBytes(const Gemm &g) const {
+    return g.a->tableBytes(depth()) + g.b->tableBytes(depth());
+  }
 };
 
 /// Chooses the schedule.

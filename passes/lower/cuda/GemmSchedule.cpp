@@ -93,7 +93,7 @@ static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
   int64_t stages =
       (s.blockM + s.blockN + 16) * (s.blockK + 4) * size * s.stages;
   int64_t tile = s.blockM * (s.blockN + 8) * elementBytes(gemm.type);
-  return std::max(stages, tile) + 256;
+  return std::max(stages, tile) + s.tableBytes(gemm) + 256;
 }
 
 /// Blocks that fit in a multiprocessor at a time.
@@ -173,14 +173,14 @@ GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
       s.blockK = c.blockK;
       s.warpsM = c.warpsM;
       s.warpsN = c.warpsN;
-      if (sharedBytes(gemm, s) > target.sharedBytes() ||
-          piecesHeld(gemm, s) > 24)
-        break;
       int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
       s.splitTiles = (kTiles + splits - 1) / splits;
       s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
-      if (splits > 1 && s.splitTiles * s.blockK < 128)
+      if (splits > 1 && s.depth() < 128)
         break;
+      if (sharedBytes(gemm, s) > target.sharedBytes() ||
+          piecesHeld(gemm, s) > 24)
+        continue;
       double time = estimate(gemm, target, s, products * c.rate);
       if (bestTime == 0 || time < bestTime) {
         bestTime = time;

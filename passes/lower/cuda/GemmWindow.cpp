@@ -149,11 +149,40 @@ WindowFactor::TapPart WindowFactor::tapPart(Value plane, Value tap) {
   return {offset, bit};
 }
 
+int64_t WindowFactor::tableBytes(int64_t depth) const {
+  // Longer sums compute it again and again.
+  constexpr int64_t most = 40 * 1024;
+  bool isOfK = product.lanes != ConvolutionProduct::Taps;
+  return hasParts && isOfK && depth * 8 <= most ? depth * 8 : 0;
+}
+
+void WindowFactor::fillTable(Value first, int64_t depth, int64_t threads) {
+  if (tableBytes(depth) == 0)
+    return;
+  Type i32 = code.b.getI32Type();
+  table = code.shared({depth * 2}, i32);
+  tableFirst = first;
+  code.loop(code.thread(), code.index(depth), threads, [&](Value i) {
+    auto [plane, tap] = code.split(code.narrow(code.add(first, i)), taps);
+    TapPart part = tapPart(plane, tap);
+    Value both = vector::FromElementsOp::create(
+        code.b, code.loc, VectorType::get({2}, i32),
+        ValueRange{part.offset, part.bit});
+    code.store(both, table, code.mul(i, 2));
+  });
+}
+
+WindowFactor::TapPart WindowFactor::tapPart(Value k) {
+  Value both = code.load(table, code.mul(code.sub(k, tableFirst), 2), 2);
+  return {vector::ExtractOp::create(code.b, code.loc, both, int64_t(0)),
+          vector::ExtractOp::create(code.b, code.loc, both, int64_t(1))};
+}
+
 GemmFactor::Spot WindowFactor::spot(Value line, Value k) {
   Look at = look(line, k);
   if (hasParts) {
     PixelPart pixel = pixelPart(at.image, at.pixel);
-    TapPart tap = tapPart(at.plane, at.tap);
+    TapPart tap = table ? tapPart(k) : tapPart(at.plane, at.tap);
     Value seen = code.both(pixel.inside, tap.bit);
     Value inside = arith::CmpIOp::create(
         code.b, code.loc, arith::CmpIPredicate::ne, seen, code.like(seen, 0));

@@ -29,6 +29,8 @@ public:
 
   Spot spot(Value line, Value k) override;
   Value compute(Value line, Value k) override;
+  int64_t tableBytes(int64_t depth) const override;
+  void fillTable(Value first, int64_t depth, int64_t threads) override;
 
 private:
   /// A coordinate of the image, and whether it is inside.
@@ -51,6 +53,7 @@ private:
   };
   PixelPart pixelPart(Value image, Value pixel);
   TapPart tapPart(Value plane, Value tap);
+  TapPart tapPart(Value k); ///< from the table
   /// Both coordinates of what is seen.
   std::pair<Seen, Seen> see(const Look &look);
 
@@ -68,6 +71,7 @@ private:
   bool isSmall;
   /// Positions are made of parts.
   bool hasParts;
+  Value table, tableFirst; ///< tap parts of k from the first on
   Value firstPlane;
 };
 

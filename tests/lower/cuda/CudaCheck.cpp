@@ -21,7 +21,7 @@ std::string test::checkCuda(const std::string &text, Tolerance tolerance,
       << "in random order";
   EXPECT_EQ(kernel.error, "");
   expectClose(first, expected, kernel.outputTypes, tolerance);
-  return kernel.ptx;
+  return kernel.ptx();
 }
 
 void test::checkKernel(const std::string &text, Tolerance tolerance,

@@ -3,7 +3,7 @@
 #define TANDEM_TESTS_LOWER_CUDA_CUDACHECK_H
 
 #include "tests/lower/anchor/KernelCheck.h"
-#include "tests/support/CudaKernel.h"
+#include "tests/lower/cuda/CudaKernel.h"
 
 namespace tandem::test {
 

@@ -55,7 +55,7 @@ TEST(CudaProduct, SplitK) {
   for (const char *element : {"f32", "f64", "bf16"}) {
     CudaKernel kernel(product(24, 40, 8200, false, false, element));
     ASSERT_TRUE(kernel.ok()) << kernel.error;
-    EXPECT_GT(kernel.grid[0], 1) << element;
+    EXPECT_GT(kernel.blocks, 1) << element;
     EXPECT_GT(kernel.scratchBytes, 0) << element;
     checkCuda(product(24, 40, 8200, false, false, element), {8200});
     checkCuda(product(17, 33, 5001, true, true, element), {5001});
@@ -71,7 +71,7 @@ TEST(CudaProduct, SharedRhs) {
     tandem.yield %y : tensor<6x5x48xf32>)");
   CudaKernel kernel(text);
   ASSERT_TRUE(kernel.ok()) << kernel.error;
-  EXPECT_LT(kernel.grid[0], 6);
+  EXPECT_LT(kernel.blocks, 6);
   checkCuda(text, {32});
 }
 
@@ -97,7 +97,7 @@ TEST(CudaProduct, NoSpills) {
     options.emulate = false;
     CudaKernel kernel(text, options);
     ASSERT_TRUE(kernel.ok()) << kernel.error;
-    auto resources = tandem::resourcesOf(kernel.ptx, options.arch);
+    auto resources = tandem::resourcesOf(kernel.ptx(), options.arch);
     ASSERT_TRUE(resources) << resources.status().message();
     for (const tandem::KernelResources &r : *resources)
       EXPECT_EQ(r.spillStoreBytes + r.spillLoadBytes, 0) << text;

@@ -6,18 +6,16 @@
 // types. Outputs are poisoned before a run; scratch memory has to be left zero.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_TESTS_SUPPORT_CUDAKERNEL_H
-#define TANDEM_TESTS_SUPPORT_CUDAKERNEL_H
+#ifndef TANDEM_TESTS_LOWER_CUDA_CUDAKERNEL_H
+#define TANDEM_TESTS_LOWER_CUDA_CUDAKERNEL_H
 
-#include "cuda/emulator/KernelEmulator.h"
-#include "ir/Ops.h"
 #include "ir/reference/Array.h"
+#include "tests/lower/CudaCode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,13 +36,12 @@ public:
   ~CudaKernel();
 
   /// False if it could not be compiled; `error` says why.
-  bool ok() const { return compiled; }
+  bool ok() const { return error.empty() && launch; }
   /// What went wrong so far, also in runs.
   std::string error;
 
-  std::string ptx;
-  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
-  int64_t sharedBytes = 0, scratchBytes = 0;
+  const std::string &ptx() const { return code->ptx; }
+  int64_t blocks = 0, scratchBytes = 0;
   std::vector<mlir::RankedTensorType> inputTypes, outputTypes;
 
   /// The outputs' bytes for these inputs.
@@ -59,9 +56,8 @@ private:
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> original, lowered;
-  std::optional<emulator::Image> image;
-  const emulator::Kernel *kernel = nullptr;
-  bool compiled = false;
+  std::optional<CudaCode> code;
+  LaunchOp launch;
 };
 
 } // namespace tandem::test
