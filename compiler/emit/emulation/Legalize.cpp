@@ -96,6 +96,27 @@ bool KernelChunk::legalizeBFloat(Instruction &instruction) {
     return finish(b.CreateBitCast(
         b.CreateXor(bits, ConstantInt::get(i16, 0x8000)), type));
   }
+  // What moves does so as bits: as numbers, values that live on in another
+  // block, and choices, would be made f32 and rounded by a call.
+  auto asBits = [&](Value *value) {
+    return b.CreateBitCast(value,
+                           withElement(value->getType(), b.getInt16Ty()));
+  };
+  if (auto *select = dyn_cast<SelectInst>(&instruction))
+    return finish(b.CreateBitCast(
+        b.CreateSelect(select->getCondition(), asBits(select->getTrueValue()),
+                       asBits(select->getFalseValue())),
+        type));
+  if (auto *load = dyn_cast<LoadInst>(&instruction))
+    return finish(b.CreateBitCast(
+        b.CreateAlignedLoad(withElement(type, b.getInt16Ty()),
+                            load->getPointerOperand(), load->getAlign(),
+                            load->isVolatile()),
+        type));
+  if (auto *store = dyn_cast<StoreInst>(&instruction)) {
+    store->setOperand(0, asBits(store->getValueOperand()));
+    return true;
+  }
   if (auto *compare = dyn_cast<FCmpInst>(&instruction))
     return finish(
         b.CreateFCmp(compare->getPredicate(), operand(0), operand(1)));
@@ -122,7 +143,7 @@ bool KernelChunk::legalizeBFloat(Instruction &instruction) {
   }
   auto *call = dyn_cast<IntrinsicInst>(&instruction);
   if (!call)
-    return false; // loads, stores, selects, phis, shuffles move bits
+    return false; // phis and shuffles move bits
   SmallVector<Value *> arguments;
   for (Value *argument : call->args())
     arguments.push_back(toFloat(b, argument));
