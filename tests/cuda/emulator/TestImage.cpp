@@ -45,6 +45,5 @@ const EmulatedChunk *const chunks[] = {&chunk};
 
 extern "C" {
 extern const EmulatedImage tandem_emulation;
-__attribute__((visibility("default")))
 const EmulatedImage tandem_emulation = {kEmulationVersion, 1, chunks};
 }
