@@ -6,6 +6,7 @@
 #include "cuda/Profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,11 @@ struct Nvtx {
     }
   }
 };
+
+/// Microseconds as whole nanoseconds: what the format means, and short.
+double wholeNanoseconds(double microseconds) {
+  return std::round(microseconds * 1000) / 1000;
+}
 
 const Nvtx &nvtx() {
   static const Nvtx library;
@@ -193,15 +199,15 @@ Result<std::string> Profile::stop() {
                       {"ph", "X"},
                       {"pid", host},
                       {"tid", phase.thread},
-                      {"ts", phase.start},
-                      {"dur", phase.duration}});
+                      {"ts", wholeNanoseconds(phase.start)},
+                      {"dur", wholeNanoseconds(phase.duration)}});
   for (const Entry &entry : entries)
     events.push_back({{"name", entry.name},
                       {"ph", "X"},
                       {"pid", device},
                       {"tid", entry.stream},
-                      {"ts", entry.start},
-                      {"dur", entry.duration}});
+                      {"ts", wholeNanoseconds(entry.start)},
+                      {"dur", wholeNanoseconds(entry.duration)}});
   return Json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}
              .dump() +
          "\n";

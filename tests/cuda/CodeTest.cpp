@@ -169,6 +169,35 @@ TEST_F(CudaCode, S13_StreamsOfAProgram) {
   }
 }
 
+// Runs on two streams that nothing orders have scratch memory of their own.
+TEST_F(CudaCode, ScratchMemoryBelongsToAStream) {
+  load();
+  Stream s = stream(8), t = stream(9);
+  float *x2 = allocate(length, s), *out2 = allocate(length, s),
+        *count2 = allocate(length, s), *arena2 = allocate(2 * length, s);
+  upload(x2, range(length, 30), s);
+  upload(count2, range(length), s);
+  for (const char *policy : policies) {
+    SCOPED_TRACE(policy);
+    tandemEmulatorSetPolicy(policy);
+    for (bool useGraph : {false, true}) {
+      run(forward, s, useGraph);
+      expectOk(device->wait(t, s));
+      run(forward, t, useGraph);
+      std::swap(x, x2), std::swap(out, out2);
+      std::swap(count, count2), std::swap(arena, arena2);
+      run(forward, s, useGraph);
+      EXPECT_EQ(download(out, length, s), forwarded(30));
+      std::swap(x, x2), std::swap(out, out2);
+      std::swap(count, count2), std::swap(arena, arena2);
+      EXPECT_EQ(download(out, length, t), forwarded());
+      EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
+    }
+  }
+  for (float *data : {x2, out2, count2, arena2})
+    device->release(data, s, {});
+}
+
 // S13: the caller's stream waits for a stream that ends last.
 TEST_F(CudaCode, S13_ExitOfAStreamThatNobodyAwaits) {
   load();
@@ -518,8 +547,12 @@ TEST_F(CudaCapture, S15_CaptureOfPrograms) {
     expectOk(device->synchronize(s));
     TandemEmulatorCounts before = tandemEmulatorGetCounts();
     begin(s);
+    startLog();
     run(forward, s, true);
     run(evaluate, s, true);
+    // The commands themselves, and no graph inside of the graph.
+    EXPECT_EQ(log().find("graph"), std::string::npos) << log();
+    EXPECT_NE(log().find("kernel 'sum'"), std::string::npos) << log();
     end(s);
     TandemEmulatorCounts after = tandemEmulatorGetCounts();
     EXPECT_EQ(after.syncs, before.syncs);
@@ -600,6 +633,7 @@ TEST_F(CudaCapture, MemoryOfACaptureIsNotUsedAnew) {
   float *before = allocate(length, s), *kept = allocate(length, s),
         *more = allocate(length, s);
   upload(before, range(length), s);
+  float *elsewhere = allocate(16 * length, s);
   device->release(kept, s, {});
   device->release(more, s, {});
   expectOk(device->synchronize(s));
@@ -624,6 +658,17 @@ TEST_F(CudaCapture, MemoryOfACaptureIsNotUsedAnew) {
   expectOk(device->fill(DType::F32, second, -5, length, s));
   device->release(third, s, {});
   expectOk(device->wait(s, t));
+  // Nothing in the capture can wait for a stream outside of it.
+  const Stream outside[] = {stream(10)};
+  device->release(elsewhere, s, outside);
+  expectError(device->allocate(16 * length, s).status(), "of new memory");
+  CUgraph graph = nullptr;
+  EXPECT_EQ(tryEnd(s, graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+  // The same again, to its end.
+  begin(s);
+  expectOk(device->fill(DType::F32, again, -5, length, s));
+  expectOk(device->fill(DType::F32, second, -5, length, s));
   end(s);
   EXPECT_EQ(tandemEmulatorGetCounts().allocations, asked);
   device->release(second, s, {});
