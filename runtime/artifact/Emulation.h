@@ -81,6 +81,23 @@ struct MmaCode {
 };
 static_assert(sizeof(MmaCode) == 8);
 
+/// wgmma.mma_async: D (64 x n) = A B + D, k of 32 bytes. The operands are D's
+/// registers; scale-d; A's descriptor or four registers; B's descriptor.
+struct WgmmaCode {
+  enum : uint8_t {
+    kARegisters = 1,
+    kTransposeA = 2,
+    kTransposeB = 4,
+    kNegateA = 8,
+    kNegateB = 16
+  };
+  uint8_t n8 = 0; ///< n / 8
+  MmaType a = MmaType::F16, b = MmaType::F16, d = MmaType::F32;
+  uint8_t flags = 0;
+  uint8_t zero[3] = {};
+};
+static_assert(sizeof(WgmmaCode) == 8);
+
 /// An ldmatrix: the lane's row, how many matrices, whether they are transposed.
 struct MatrixLoad {
   const void *row;

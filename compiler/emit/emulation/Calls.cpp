@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/emulation/KernelChunk.h"
 
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
@@ -201,8 +200,8 @@ bool KernelChunk::replaceRegister(CallInst &call, StringRef name) {
 static bool isNothing(StringRef name) {
   for (StringRef prefix :
        {"membar.", "fence.acquire.", "fence.release.", "fence.sc.",
-        "fence.mbarrier_init.", "prefetch.", "prefetchu.", "applypriority.",
-        "setmaxnreg.", "griddepcontrol.", "pm.event.mask"})
+        "fence.mbarrier_init.", "fence.proxy.", "prefetch.", "prefetchu.",
+        "applypriority.", "setmaxnreg.", "griddepcontrol.", "pm.event.mask"})
     if (name.starts_with(prefix))
       return true;
   return false;
@@ -268,30 +267,6 @@ bool KernelChunk::replaceInline(CallInst &call, StringRef name) {
 }
 
 //===----------------------------------------------------------------------===//
-// Inline assembly
-//===----------------------------------------------------------------------===//
-
-/// "tanh.approx.f32 $0, $1;" is the function "asm tanh.approx.f32": one
-/// instruction whose operands are the call's in order.
-void KernelChunk::replaceAssembly(CallInst &call) {
-  auto *assembly = cast<InlineAsm>(call.getCalledOperand());
-  StringRef text = StringRef(assembly->getAsmString()).trim();
-  StringRef line = text;
-  line.consume_back(";");
-  auto [mnemonic, operands] = line.split(' ');
-  unsigned results = call.getType()->isVoidTy() ? 0 : 1;
-  SmallVector<StringRef> parts;
-  operands.split(parts, ',', -1, false);
-  bool inOrder = parts.size() == results + call.arg_size() &&
-                 !call.getType()->isStructTy();
-  for (size_t i = 0; i < parts.size() && inOrder; ++i)
-    inOrder = parts[i].trim() == "$" + std::to_string(i);
-  if (inOrder && replaceByFunction(call, ("asm " + mnemonic).str()))
-    return;
-  error(call, "the emulator has no inline assembly '" + text.str() + "'");
-}
-
-//===----------------------------------------------------------------------===//
 // All calls
 //===----------------------------------------------------------------------===//
 
@@ -304,7 +279,8 @@ void KernelChunk::replaceCall(CallInst &call) {
   StringRef name = callee->getName();
   if (name.consume_front("llvm.nvvm.")) {
     if (!replaceRegister(call, name) && !replaceInline(call, name) &&
-        !replaceStoreMatrix(call, name) && !replaceByFunction(call, name.str()))
+        !replaceStoreMatrix(call, name) && !replaceTensorCopy(call, name) &&
+        !replaceByFunction(call, name.str()))
       error(call, "the emulator has no '" + callee->getName().str() + "'");
     return;
   }

@@ -97,6 +97,8 @@ private:
   bool replaceInline(llvm::CallInst &call, llvm::StringRef name);
   bool replaceByFunction(llvm::CallInst &call, const std::string &name);
   void replaceAssembly(llvm::CallInst &call);
+  bool replaceWgmma(llvm::CallInst &call, llvm::StringRef text);
+  bool replaceTensorCopy(llvm::CallInst &call, llvm::StringRef name);
   void setSite(Builder &b, llvm::CallInst &call, llvm::StringRef name);
   llvm::Value *toEmulator(Builder &b, llvm::Value *value);
   llvm::Value *fromEmulator(Builder &b, llvm::Value *value, llvm::Type *type);

@@ -72,6 +72,10 @@ void Block::begin(const uint32_t id[3]) {
     thread.copies.clear();
     thread.copyGroups.clear();
     thread.openCopies = 0;
+    thread.openBulk.clear();
+    thread.bulkGroups.clear();
+    thread.openProducts.clear();
+    thread.productGroups.clear();
   }
   for (Warp &warp : warps) {
     warp.ready = warp.existing;
@@ -80,6 +84,8 @@ void Block::begin(const uint32_t id[3]) {
   }
   for (Barrier &barrier : barriers)
     barrier = {};
+  warpgroups.assign(warps.size() / 4, {});
+  mbarriers.clear();
   endedThreads = 0;
 }
 

@@ -22,10 +22,27 @@
 #include <array>
 #include <memory>
 #include <random>
+#include <unordered_map>
 
 namespace tandem::emulator::kernel {
 
 class Block;
+
+/// Bytes that a bulk copy brings to shared memory.
+struct BulkCopy {
+  std::byte *to;
+  std::vector<std::byte> data;
+  bool isLast = false; ///< of one instruction
+};
+
+/// A barrier in shared memory.
+struct Mbarrier {
+  uint32_t expected = 0, pending = 0; ///< arrivals of a phase, still to come
+  int64_t bytes = 0;                  ///< announced less come
+  uint64_t phase = 0;                 ///< phases that have ended
+  Clock arriving, completed;          ///< of this phase, of the last
+  std::vector<BulkCopy> copies;       ///< begun, not yet made
+};
 
 /// A copy by cp.async that has been started.
 struct AsyncCopy {
@@ -46,6 +63,10 @@ struct Thread : artifact::EmulatedThread {
   void *out = nullptr;      ///< where the collective's result goes
   std::vector<AsyncCopy> copies;    ///< not yet landed, in order
   std::vector<uint32_t> copyGroups; ///< of `copies`: how many a group has
+  Clock openBulk;                   ///< bulk stores in no group
+  std::vector<Clock> bulkGroups;    ///< of bulk stores, not waited for
+  Clock openProducts;               ///< wgmma in no group
+  std::vector<Clock> productGroups; ///< of wgmma, not waited for
   uint32_t openCopies = 0;          ///< the last of `copies`, in no group
 };
 
@@ -85,6 +106,16 @@ public:
   /// The lanes of `mask` that the warp of `thread` has.
   uint32_t existing(const Thread &thread, uint32_t mask) const;
   uint32_t running(const Thread &thread) const;
+
+  /// The same for the four warps of a warpgroup: every thread comes, and the
+  /// last carries it out; `first` of Lanes is the group's first thread.
+  void warpgroup(Thread &thread, const char *name, Operation operation,
+                 const void *in, void *out);
+
+  /// Makes the copies when the mbarrier at `pointer` is looked at.
+  void copyLater(Thread &thread, void *pointer, std::vector<BulkCopy> copies);
+  /// Somebody may be able to go on.
+  void progressed() { progress = true; }
 
   enum class Reduction { None, Count, And, Or };
   /// Comes to barrier `id` that `count` threads come to (0: all), and waits
@@ -131,6 +162,7 @@ public:
   size_t sharedBytes;
   SharedRaces races;
   GlobalMemory &global;
+  std::unordered_map<size_t, Mbarrier> mbarriers; ///< by offset
   uint32_t ctaid[3] = {};
   uint64_t ticks = 0; ///< the clock that threads read
 
@@ -147,6 +179,11 @@ private:
     uint32_t ready = 0, paused = 0, ended = 0;
     uint32_t atBarrier = 0, barrierSite = 0;
     std::vector<Pending> pending;
+  };
+  /// Threads of a warpgroup that have come to a collective.
+  struct Warpgroup {
+    uint32_t arrived = 0, site = 0;
+    Operation operation = nullptr;
   };
   struct Barrier {
     uint32_t expected = 0, arrived = 0, waiting = 0;
@@ -175,6 +212,7 @@ private:
   std::vector<Thread> threads;
   std::unique_ptr<Fiber[]> fibers; ///< one per thread, or one for all
   std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
   std::vector<uint32_t> warpOrder;
   std::array<Barrier, 16> barriers;
   Fiber scheduler;

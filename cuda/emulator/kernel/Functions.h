@@ -96,6 +96,38 @@ void mma(T, u32 *out, const u32 *in, u64 code, u32 count);
 void ldmatrix(T, u32 *out, const MatrixLoad *loads, u32 count);
 void stmatrix(T, void *row, const u32 *in, u32 number, u32 transposed);
 
+// Barriers in shared memory. try_wait waits as long as it takes.
+void mbarrierInit(T, void *barrier, u32 count);
+void mbarrierInval(T, void *barrier);
+u64 mbarrierArrive(T, void *barrier);
+u64 mbarrierArriveCount(T, void *barrier, u32 count);
+u64 mbarrierArriveExpect(T, void *barrier, u32 bytes);
+void mbarrierExpect(T, void *barrier, u32 bytes);
+u32 mbarrierTest(T, void *barrier, u64 state);
+u32 mbarrierTestParity(T, void *barrier, u32 parity);
+u32 mbarrierWait(T, void *barrier, u64 state);
+u32 mbarrierWaitParity(T, void *barrier, u32 parity);
+u32 mbarrierWaitParityFor(T, void *barrier, u32 parity, u32 time);
+void mbarrierLoopParity(T, void *barrier, u32 parity, u32 time);
+
+// Bulk copies.
+void tmaLoad(T, std::byte *to, void *barrier, const void *map,
+             const u32 *coordinates, u32 rank);
+void tmaStore(T, const std::byte *from, const void *map, const u32 *coordinates,
+              u32 rank);
+void bulkLoad(T, std::byte *to, void *barrier, const std::byte *from, u32 bytes,
+              u32 multicast, u64 hint, u32 isMulticast, u32 hasHint);
+void bulkStore(T, std::byte *to, const std::byte *from, u32 bytes, u64 hint,
+               u32 hasHint);
+void bulkCommit(T);
+void bulkWait(T, u32 most);
+
+// Products of a warpgroup (artifact::WgmmaCode).
+void wgmma(T, u32 *out, const u32 *in, u64 code);
+void wgmmaFence(T);
+void wgmmaCommit(T);
+void wgmmaWait(T, u64 most);
+
 // Mathematics; ...Ftz flush denormals to zero.
 float ex2(float x);
 float ex2Ftz(float x);

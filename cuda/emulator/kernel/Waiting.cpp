@@ -48,6 +48,35 @@ void Block::collective(Thread &thread, uint32_t mask, const char *name,
   progress = true;
 }
 
+void Block::warpgroup(Thread &thread, const char *name, Operation operation,
+                      const void *in, void *out) {
+  uint32_t number = thread.warp / 4, first = number * 128;
+  if (first + 128 > threads.size())
+    fail(thread, "an incomplete warpgroup",
+         std::string(name) + " needs 128 threads");
+  Warpgroup &group = warpgroups[number];
+  if (group.arrived == 0) {
+    group.operation = operation;
+    group.site = thread.site;
+  } else if (group.operation != operation || group.site != thread.site) {
+    fail(thread, "divergent warpgroup",
+         std::string(name) + " while threads of it wait at " +
+             nameOfSite(group.site));
+  }
+  thread.in = in;
+  thread.out = out;
+  progress = true;
+  if (++group.arrived < 128) {
+    wait(thread, name);
+    return;
+  }
+  group.arrived = 0;
+  Lanes lanes{&threads[first], ~0u, *this};
+  operation(lanes);
+  for (uint32_t i = 0; i < 128; ++i)
+    wake(threads[first + i]);
+}
+
 /// Everyone has come to barrier `id`.
 void Block::complete(uint32_t id) {
   Barrier &b = barriers[id];

@@ -1,0 +1,239 @@
+//===- Wgmma.cpp - products of a warpgroup --------------------------------===//
+//
+// D (64 x n) = A (64 x k) B (k x n) + D, k of 32 bytes. B, and A unless it is
+// in registers, are in shared memory where a descriptor says (PTX ISA, "Matrix
+// Descriptor" and "Strides"). With T = 16 bytes of elements and a swizzle of s
+// bytes (16: none), an element stands at
+//   k contiguous:   row / 8 SBO + row % 8 s + k          (none: + k / T LBO)
+//   rows contiguous: row / (s/2) LBO + k / 8 SBO + k % 8 s + row % (s/2)
+//                   (none: row / T SBO + k / 8 LBO + k % 8 T + row % T)
+// and the address bits 4 to 6 are permuted by the bits 7 to 9.
+// Thread t of the group holds rows 16 (t / 32) + t % 32 / 4 (+ 8), columns
+// 8 i + 2 (t % 4) and the next, as mma.sync.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/emulator/kernel/Functions.h"
+#include "cuda/emulator/kernel/SmallFloats.h"
+
+#include <cstring>
+
+namespace tandem::emulator::kernel::functions {
+
+namespace {
+
+using artifact::MmaType;
+using artifact::WgmmaCode;
+
+struct WgmmaIn {
+  const u32 *registers;
+  WgmmaCode code;
+};
+
+u32 bytesOf(MmaType type) {
+  return type == MmaType::TF32                            ? 4
+         : type == MmaType::E4M3 || type == MmaType::E5M2 ? 1
+                                                          : 2;
+}
+
+float valueOf(const std::byte *bytes, MmaType type) {
+  u32 bits = 0;
+  std::memcpy(&bits, bytes, bytesOf(type));
+  switch (type) {
+  case MmaType::F16:
+    return fromHalf(bits);
+  case MmaType::BF16:
+    return fromBFloat(bits);
+  case MmaType::E4M3:
+    return fromE4M3(bits);
+  case MmaType::E5M2:
+    return fromE5M2(bits);
+  default:
+    return std::bit_cast<float>(bits & 0xffffe000);
+  }
+}
+
+/// A matrix in shared memory.
+class SharedMatrix {
+public:
+  SharedMatrix(const Thread &thread, u64 descriptor)
+      : thread(thread), start((descriptor & 0x3fff) << 4),
+        leading((descriptor >> 16 & 0x3fff) << 4),
+        stride((descriptor >> 32 & 0x3fff) << 4) {
+    const u32 sizes[] = {16, 128, 64, 32};
+    swizzle = sizes[descriptor >> 62];
+    if (descriptor >> 49 & 7)
+      thread.block->fail(thread, "wgmma", "a descriptor with a base offset");
+  }
+
+  /// Copies 16 bytes: of row `row` from byte `at` of k on, or of the rows from
+  /// `row` on at `at` of k.
+  void chunk(u32 row, u32 at, bool rowsContiguous, std::byte *to) const {
+    size_t offset = start;
+    if (!rowsContiguous) {
+      offset += row / 8 * stride + row % 8 * swizzle;
+      offset += swizzle == 16 ? at / 16 * leading : at;
+    } else if (swizzle == 16) {
+      offset += row / 8 * stride + at / 8 * leading + at % 8 * 16;
+    } else {
+      u32 rows = swizzle / 2; // elements of 16 bits
+      offset += row / rows * leading + at / 8 * stride + at % 8 * swizzle +
+                row % rows * 2;
+    }
+    offset ^= (offset >> 7 & (swizzle / 16 - 1)) << 4;
+    Block &block = *thread.block;
+    if (offset + 16 > block.sharedBytes)
+      block.fail(thread, "shared memory out of bounds",
+                 "wgmma reads offset " + std::to_string(offset) + " of " +
+                     std::to_string(block.sharedBytes));
+    block.conflict(thread, block.races.read(block.races.proxy(), offset, 16));
+    std::memcpy(to, block.shared + offset, 16);
+  }
+
+private:
+  const Thread &thread;
+  size_t start, leading, stride;
+  u32 swizzle;
+};
+
+/// Reads `rows` rows of k elements: to[row * pitchRow + k * pitchK].
+void readMatrix(const SharedMatrix &matrix, MmaType type, bool rowsContiguous,
+                u32 rows, float sign, float *to, size_t pitchRow,
+                size_t pitchK) {
+  const u32 bytes = bytesOf(type), each = 16 / bytes, k = 32 / bytes;
+  std::byte chunk[16];
+  if (rowsContiguous) {
+    for (u32 p = 0; p < k; ++p)
+      for (u32 row = 0; row < rows; row += each) {
+        matrix.chunk(row, p, true, chunk);
+        for (u32 i = 0; i < each; ++i)
+          to[(row + i) * pitchRow + p * pitchK] =
+              sign * valueOf(chunk + i * bytes, type);
+      }
+    return;
+  }
+  for (u32 row = 0; row < rows; ++row)
+    for (u32 half = 0; half < 2; ++half) {
+      matrix.chunk(row, half * 16, false, chunk);
+      for (u32 i = 0; i < each; ++i)
+        to[row * pitchRow + (half * each + i) * pitchK] =
+            sign * valueOf(chunk + i * bytes, type);
+    }
+}
+
+u64 wide(const u32 *words) {
+  u64 value = 0;
+  std::memcpy(&value, words, 8);
+  return value;
+}
+
+void multiplyGroup(Lanes &lanes) {
+  Thread *threads = lanes.first;
+  const auto in = [&](u32 t) -> const WgmmaIn & {
+    return *static_cast<const WgmmaIn *>(threads[t].in);
+  };
+  const WgmmaCode code = in(0).code;
+  const u32 n = code.n8 * 8, k = 32 / bytesOf(code.a);
+  const bool isHalf = code.d == MmaType::F16;
+  const u32 count = isHalf ? n / 4 : n / 2; // D's registers
+  const bool hasRegisters = code.flags & WgmmaCode::kARegisters;
+  const u32 aWords = hasRegisters ? 4 : 2;
+  SharedRaces &races = lanes.block.races;
+  Clock issued;
+  for (u32 t = 0; t < 128; ++t) {
+    races.release(threads[t].index, issued);
+    const u32 *operands = in(t).registers + count,
+              *first = in(0).registers + count;
+    // What must be the same in all threads.
+    bool same = operands[0] == first[0] &&
+                wide(operands + 1 + aWords) == wide(first + 1 + aWords) &&
+                (hasRegisters || wide(operands + 1) == wide(first + 1));
+    if (!same)
+      lanes.block.fail(threads[t], "wgmma",
+                       "threads of a warpgroup differ in their operands");
+  }
+  races.acquire(races.proxy(), issued);
+
+  std::vector<float> a(64 * k), b(k * n), d(64 * n, 0.0f);
+  const u32 *operands = in(0).registers + count;
+  float signA = code.flags & WgmmaCode::kNegateA ? -1.0f : 1.0f;
+  float signB = code.flags & WgmmaCode::kNegateB ? -1.0f : 1.0f;
+  const u32 e = 4 / bytesOf(code.a);
+  if (hasRegisters) {
+    for (u32 t = 0; t < 128; ++t)
+      for (u32 r = 0; r < 4; ++r)
+        for (u32 i = 0; i < e; ++i) {
+          u32 row = t / 32 * 16 + t % 32 / 4 + 8 * (r & 1);
+          u32 column = t % 4 * e + (r >> 1) * 4 * e + i;
+          auto *bytes = reinterpret_cast<const std::byte *>(in(t).registers +
+                                                            count + 1 + r);
+          a[row * k + column] =
+              signA * valueOf(bytes + i * bytesOf(code.a), code.a);
+        }
+  } else {
+    readMatrix(SharedMatrix(threads[0], wide(operands + 1)), code.a,
+               code.flags & WgmmaCode::kTransposeA, 64, signA, a.data(), k, 1);
+  }
+  readMatrix(SharedMatrix(threads[0], wide(operands + 1 + aWords)), code.b,
+             code.flags & WgmmaCode::kTransposeB, n, signB, b.data(), 1, n);
+
+  auto forEach = [&](auto visit) {
+    for (u32 t = 0; t < 128; ++t)
+      for (u32 i = 0; i < n / 2; ++i)
+        visit(t, i,
+              d[(t / 32 * 16 + t % 32 / 4 + 8 * (i / 2 % 2)) * n + i / 4 * 8 +
+                t % 4 * 2 + i % 2]);
+  };
+  if (operands[0]) // scale-d
+    forEach([&](u32 t, u32 i, float &sum) {
+      const u32 *c = in(t).registers;
+      sum = isHalf ? fromHalf(c[i / 2] >> (16 * (i % 2)))
+                   : std::bit_cast<float>(c[i]);
+    });
+  for (u32 row = 0; row < 64; ++row)
+    for (u32 p = 0; p < k; ++p) {
+      const float x = a[row * k + p], *y = &b[p * n];
+      float *sum = &d[row * n];
+      for (u32 j = 0; j < n; ++j)
+        sum[j] += x * y[j];
+    }
+  forEach([&](u32 t, u32 i, float sum) {
+    u32 *out = static_cast<u32 *>(threads[t].out);
+    if (!isHalf)
+      out[i] = std::bit_cast<u32>(sum);
+    else if (i % 2 == 0)
+      out[i / 2] = toHalf(sum);
+    else
+      out[i / 2] |= toHalf(sum) << 16;
+  });
+
+  Clock done;
+  races.release(races.proxy(), done);
+  for (u32 t = 0; t < 128; ++t)
+    threads[t].openProducts = done;
+}
+
+} // namespace
+
+void wgmma(T base, u32 *out, const u32 *in, u64 code) {
+  Thread &thread = threadOf(base);
+  WgmmaIn operands{in, std::bit_cast<WgmmaCode>(code)};
+  thread.block->warpgroup(thread, "wgmma.mma_async", multiplyGroup, &operands,
+                          out);
+}
+
+void wgmmaFence(T) {}
+
+void wgmmaCommit(T t) {
+  threadOf(t).productGroups.push_back(std::move(threadOf(t).openProducts));
+  threadOf(t).openProducts.clear();
+}
+
+void wgmmaWait(T t, u64 most) {
+  Thread &thread = threadOf(t);
+  while (thread.productGroups.size() > most) {
+    thread.block->races.acquire(thread.index, thread.productGroups.front());
+    thread.productGroups.erase(thread.productGroups.begin());
+  }
+}
+
+} // namespace tandem::emulator::kernel::functions

@@ -1,0 +1,225 @@
+//===- WarpgroupTest.cpp - TMA, mbarriers and wgmma -----------------------===//
+#include "cuda/emulator/TensorMap.h"
+#include "tests/cuda/emulator/kernel/EmulatedKernels.h"
+
+#include <gtest/gtest.h>
+
+using namespace tandem;
+using namespace tandem::test;
+using emulator::Order;
+using emulator::TensorMap;
+
+namespace {
+
+bool mentions(const Status &status, const std::string &text) {
+  return status.message().find(text) != std::string::npos;
+}
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+/// D (64 x 64, f32) = A (64 x 64) B (64 x 64), f16, both tiles brought by TMA
+/// with a swizzle of 128 bytes. B is [k][n], or [n][k] if `transposed` is 0.
+std::string productText(int transposed) {
+  std::string text = R"(
+@a = internal addrspace(3) global [8192 x i8] undef, align 1024
+@b = internal addrspace(3) global [8192 x i8] undef, align 1024
+@bar = internal addrspace(3) global i64 undef, align 8
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3), i32)
+declare void @llvm.nvvm.fence.proxy.async.shared_cta()
+declare i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspace(3), i32)
+declare i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3), i32)
+declare void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.2d(ptr addrspace(7), ptr addrspace(3), ptr, i32, i32, i16, i64, i1, i1, i32)
+declare void @llvm.nvvm.wgmma.fence.sync.aligned()
+declare void @llvm.nvvm.wgmma.commit_group.sync.aligned()
+declare void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64)
+define ptx_kernel void @tile(ptr byval([128 x i8]) align 64 %ma, ptr byval([128 x i8]) align 64 %mb, ptr %D) {
+entry:
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %leads = icmp eq i32 %t, 0
+  br i1 %leads, label %prepare, label %start
+prepare:
+  call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)
+  br label %start
+start:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  br i1 %leads, label %fetch, label %wait
+fetch:
+  %s = call i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspace(3) @bar, i32 16384)
+  %a7 = addrspacecast ptr addrspace(3) @a to ptr
+  %a77 = addrspacecast ptr %a7 to ptr addrspace(7)
+  call void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.2d(ptr addrspace(7) %a77, ptr addrspace(3) @bar, ptr %ma, i32 0, i32 0, i16 0, i64 0, i1 false, i1 false, i32 0)
+  %b7 = addrspacecast ptr addrspace(3) @b to ptr
+  %b77 = addrspacecast ptr %b7 to ptr addrspace(7)
+  call void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.2d(ptr addrspace(7) %b77, ptr addrspace(3) @bar, ptr %mb, i32 0, i32 0, i16 0, i64 0, i1 false, i1 false, i32 0)
+  br label %wait
+wait:
+  %done = call i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3) @bar, i32 0)
+  call void @llvm.nvvm.wgmma.fence.sync.aligned()
+  %ai = ptrtoint ptr addrspace(3) @a to i64
+  %bi = ptrtoint ptr addrspace(3) @b to i64
+)";
+  std::string structure = "{", constraints, outputs, types;
+  for (int i = 0; i < 32; ++i) {
+    structure += i ? ", float" : "float";
+    constraints += "=f,";
+    outputs += (i ? ", $" : "$") + number(i);
+  }
+  structure += "}";
+  for (int i = 0; i < 32; ++i)
+    constraints += number(i) + ",";
+  for (int step = 0; step < 4; ++step) {
+    std::string n = number(step);
+    auto descriptor = [&](const char *matrix, int advance) {
+      std::string m = std::string(matrix) + n;
+      // Offset, leading 8192 bytes, stride 1024 bytes, swizzle of 128 bytes.
+      uint64_t fields = uint64_t(8192 >> 4) << 16 | uint64_t(1024 >> 4) << 32 |
+                        uint64_t(1) << 62;
+      text += "  %" + m + ".at = add i64 %" + matrix + "i, " + number(advance) +
+              "\n  %" + m + ".low = and i64 %" + m + ".at, 262143\n  %" + m +
+              ".unit = lshr i64 %" + m + ".low, 4\n  %" + m + " = or i64 %" +
+              m + ".unit, " + number(static_cast<int64_t>(fields)) + "\n";
+    };
+    descriptor("a", step * 32);
+    descriptor("b", step * (transposed ? 2048 : 32));
+    std::string olds;
+    for (int i = 0; i < 32; ++i)
+      olds += "float " +
+              (step ? "%d" + number(step - 1) + "." + number(i)
+                    : std::string("0.0")) +
+              ", ";
+    text += "  %p" + n + " = call " + structure +
+            " asm sideeffect \"{\\0A.reg .pred p;\\0Asetp.ne.b32 p, $66, "
+            "0;\\0Awgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" +
+            outputs + "}, $64, $65, p, $67,  $68, $69,  $70;\\0A}\\0A\", \"" +
+            constraints + "l,l,n,n,n,n,n\"(" + olds + "i64 %a" + n +
+            ", i64 %b" + n + ", i32 1, i32 1, i32 1, i32 0, i32 " +
+            number(transposed) + ")\n";
+    for (int i = 0; i < 32; ++i)
+      text += "  %d" + n + "." + number(i) + " = extractvalue " + structure +
+              " %p" + n + ", " + number(i) + "\n";
+  }
+  text += R"(  call void @llvm.nvvm.wgmma.commit_group.sync.aligned()
+  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)
+  %mine = getelementptr i32, ptr addrspace(3) @a, i32 %t
+  store i32 0, ptr addrspace(3) %mine, align 4
+  %w = lshr i32 %t, 5
+  %w16 = mul i32 %w, 16
+  %lane = and i32 %t, 31
+  %g = lshr i32 %lane, 2
+  %q = and i32 %lane, 3
+  %row = add i32 %w16, %g
+  %r64 = mul i32 %row, 64
+  %q2 = mul i32 %q, 2
+  %at = add i32 %r64, %q2
+  %to = getelementptr float, ptr %D, i32 %at
+)";
+  for (int i = 0; i < 32; ++i)
+    text += "  %to" + number(i) + " = getelementptr float, ptr %to, i32 " +
+            number(i % 2 + i / 2 % 2 * 8 * 64 + i / 4 * 8) +
+            "\n  store float %d3." + number(i) + ", ptr %to" + number(i) +
+            ", align 4\n";
+  return text + "  ret void\n}\n";
+}
+
+int element(int i, int j, int salt) { return (i * 7 + j * 3 + salt) % 9 - 4; }
+
+struct Tile {
+  TestMemory memory;
+  _Float16 *a = memory.buffer<_Float16>(4096),
+           *b = memory.buffer<_Float16>(4096);
+  float *d = memory.buffer<float>(4096);
+  TensorMap ma, mb;
+
+  explicit Tile(bool transposed, int rows = 64) {
+    for (int i = 0; i < 64; ++i)
+      for (int k = 0; k < 64; ++k) {
+        a[i * 64 + k] = static_cast<_Float16>(element(i, k, 1));
+        b[transposed ? k * 64 + i : i * 64 + k] =
+            static_cast<_Float16>(element(k, i, 2));
+      }
+    ma = map(a, rows);
+    mb = map(b, 64);
+  }
+  static TensorMap map(const void *data, int rows) {
+    TensorMap map;
+    map.elementBytes = 2;
+    map.rank = 2;
+    map.swizzle = 3;
+    map.address = reinterpret_cast<uintptr_t>(data);
+    map.sizes[0] = 64;
+    map.sizes[1] = rows;
+    map.boxes[0] = map.boxes[1] = 64;
+    map.strides[0] = 128;
+    map.elementStrides[0] = map.elementStrides[1] = 1;
+    return map;
+  }
+  Status run(const emulator::Image &image, Order order) {
+    return launch(image, "tile", {1}, {128}, memory, order, ma, mb, d);
+  }
+};
+
+TEST(EmulatedWarpgroup, RightNumbersInEveryOrder) {
+  for (int transposed : {0, 1}) {
+    auto image = imageOf(productText(transposed));
+    ASSERT_TRUE(image) << image.status().message();
+    EXPECT_EQ(image->find("tile")->parameterBytes,
+              (std::vector<uint32_t>{128, 128, 8}));
+    for (Order order : kOrders)
+      for (int rows : {64, 50}) { // those beyond are filled with zeros
+        Tile tile(transposed, rows);
+        Status status = tile.run(*image, order);
+        ASSERT_TRUE(status) << status.message();
+        for (int i = 0; i < 64; ++i)
+          for (int j = 0; j < 64; ++j) {
+            int sum = 0;
+            for (int k = 0; k < 64 && i < rows; ++k)
+              sum += element(i, k, 1) * element(k, j, 2);
+            ASSERT_EQ(tile.d[i * 64 + j], sum) << i << ", " << j;
+          }
+      }
+  }
+}
+
+TEST(EmulatedWarpgroup, MissingWaitsAreReported) {
+  for (auto [removed, message] :
+       {std::pair{"  %done = call",
+                  "an asynchronous copy into these bytes was not waited for"},
+        std::pair{"  call void @llvm.nvvm.wgmma.wait_group",
+                  "an asynchronous operation still reads these bytes"},
+        std::pair{"  call void @llvm.nvvm.barrier.cta.sync", "mbarrier"}}) {
+    auto image = imageOf(without(productText(1), removed));
+    ASSERT_TRUE(image) << image.status().message();
+    for (Order order : {Order::Descending, Order::Random}) {
+      Tile tile(true);
+      Status status = tile.run(*image, order);
+      EXPECT_TRUE(mentions(status, message)) << removed << status.message();
+    }
+  }
+}
+
+TEST(EmulatedWarpgroup, BytesThatDoNotComeAreADeadlock) {
+  auto image = imageOf(replaced(productText(1), "i32 16384)", "i32 16400)"));
+  ASSERT_TRUE(image) << image.status().message();
+  Tile tile(true);
+  Status status = tile.run(*image, Order::Ascending);
+  EXPECT_TRUE(mentions(status, "deadlock: 128 of 128 threads: wait at an "
+                               "mbarrier"))
+      << status.message();
+}
+
+TEST(EmulatedWarpgroup, TensorsAreBoundsChecked) {
+  auto image = imageOf(productText(1));
+  ASSERT_TRUE(image) << image.status().message();
+  Tile tile(true);
+  tile.ma.strides[0] = 136;
+  Status status = tile.run(*image, Order::Ascending);
+  EXPECT_TRUE(mentions(status, "global memory: ")) << status.message();
+  tile.ma.magic = 0;
+  status = tile.run(*image, Order::Ascending);
+  EXPECT_TRUE(mentions(status, "the tensor map is not one"))
+      << status.message();
+}
+
+} // namespace
