@@ -27,6 +27,37 @@ for arch in sm_80:8.0 sm_86:8.0 sm_89:8.0 sm_90:8.0 sm_90a:8.0 sm_100:8.6; do
 done
 expect 0 'for cuda sm_90, loss loss' "$tandem" inspect a.tdm
 
+# More parameters than PTX 8.0 can have.
+list() { printf "$1" {0..599} | sed 's/, $//'; }
+cat >many.mlir <<END
+module @many attributes {tandem.phase = "lower",
+                         tandem.target = {kind = "cuda", arch = "sm_90"}} {
+  func.func @evaluate(
+      $(list '%%x%d: tensor<4xf32> {tandem.role = #tandem.role<input "N">}, ' |
+        sed -E 's/%(x[0-9]+):([^N]*)N/%\1:\2\1/g'))
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.launch @cuda::@k($(list '%%x%d, ')) {
+        buffers = [#tandem.buffer<result 0>], work = 1, grain = 1,
+        grid = array<i64: 1, 1, 1>}
+        : ($(printf 'tensor<4xf32>%.0s, ' {0..599} | sed 's/, $//'))
+        -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  gpu.module @cuda {
+    llvm.func @k($(list '%%p%d: !llvm.ptr, '), %q: !llvm.ptr)
+        attributes {nvvm.kernel, tandem.kernel = {
+            class = "pointwise", ops = ["tandem.add"],
+            block = array<i64: 32, 1, 1>}} {
+      %v = llvm.load %p599 : !llvm.ptr -> f32
+      llvm.store %v, %q : f32, !llvm.ptr
+      llvm.return
+    }
+  }
+}
+END
+expect 0 '' "$tandem" compile many.mlir -o many.tdm
+expect 0 '^\.version 8\.1$' "$tandem" inspect many.tdm --ptx
+
 # One kernel's PTX is a text of its own.
 kernel=$("$tandem" inspect a.tdm --ptx | grep -m1 -oP '(?<=\.entry )\w+')
 expect 0 "^\.visible \.entry $kernel\(" "$tandem" inspect a.tdm --ptx="$kernel"
@@ -35,7 +66,7 @@ grep -q '^\.version' <<<"$out" || fail 'a text without a header'
 expect 2 "no kernel 'nothing'" "$tandem" inspect a.tdm --ptx=nothing
 expect 0 "^forward +0 $kernel +[0-9]" "$tandem" inspect a.tdm
 
-# With an assembler: a cubin for each architecture, and no spills.
+# With an assembler: a cubin for each architecture, and what kernels take.
 ptxas=$(command -v ptxas || echo "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas")
 if [ -x "$ptxas" ]; then
   for arch in sm_80 sm_90 sm_90a; do
@@ -44,8 +75,6 @@ if [ -x "$ptxas" ]; then
     section d.tdm cubin || fail "no cubin for $arch"
   done
   expect 0 "^$kernel +[0-9]+" "$tandem" inspect a.tdm --kernels
-  spills=$(awk 'NR > 1 && $NF != 0' <<<"$out")
-  [ -z "$spills" ] || fail "kernels that spill: $spills"
   # Both ways to assemble give what they give, each time.
   for way in "$ptxas" ''; do
     [ -n "$way" ] && export TANDEM_PTXAS=$way
