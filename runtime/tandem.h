@@ -95,8 +95,8 @@ TDM_EXPORT const char *tdm_version(void);
 typedef struct tdm_options {
   int threads;   /* 0: one for each processor this process may use */
   uint64_t seed; /* of the initial parameters and states */
-  /* "cpu", "cuda", "cuda:1", ...: where the model lives and runs. Null: "cpu" if
-   * the artifact has code for it, else "cuda". */
+  /* "cpu", "cuda", "cuda:1", ...: where the model lives and runs. Null: "cpu"
+   * if the artifact has code for it, else "cuda". */
   const char *device;
   int no_graphs; /* 1: a device launches kernels one by one */
 } tdm_options;
@@ -167,8 +167,8 @@ TDM_EXPORT tdm_status tdm_tensor_wrap_on(const char *device, void *data,
 /* Makes a dense copy on a device or on the host ("cpu"). */
 TDM_EXPORT tdm_status tdm_tensor_copy_to(const tdm_tensor *tensor,
                                          const char *device, tdm_tensor **copy);
-/* Takes over a DLPack tensor without copying; on failure the caller keeps it. Of
- * a device: for use on its current stream, which the producer was told. */
+/* Takes over a DLPack tensor without copying; on failure the caller keeps it.
+ * Of a device: for use on its current stream, which the producer was told. */
 TDM_EXPORT tdm_status tdm_tensor_from_dlpack(struct DLManagedTensor *managed,
                                              tdm_tensor **tensor);
 /* Exports a tensor without copying; the receiver calls the deleter. */
@@ -181,8 +181,8 @@ TDM_EXPORT tdm_status tdm_tensor_to_dlpack_on(const tdm_tensor *tensor,
                                               struct DLManagedTensor **managed);
 TDM_EXPORT void tdm_tensor_free(tdm_tensor *tensor);
 
-/* Returns where the tensor is ("cpu", "cuda:0"), until the thread's next call of
- * this function; null for an empty handle. */
+/* Returns where the tensor is ("cpu", "cuda:0"), until the thread's next call
+ * of this function; null for an empty handle. */
 TDM_EXPORT const char *tdm_tensor_device(const tdm_tensor *tensor);
 /* Notes that the caller's own work on a stream of the tensor's device uses its
  * memory: that is not used anew before. */
@@ -195,7 +195,8 @@ TDM_EXPORT const int64_t *tdm_tensor_shape(const tdm_tensor *tensor);
 TDM_EXPORT const int64_t *tdm_tensor_strides(const tdm_tensor *tensor);
 TDM_EXPORT int64_t tdm_tensor_elements(const tdm_tensor *tensor);
 /* Returns the address of the first element, in the memory of the tensor's
- * device; null if the storage is freed. A resize of the storage ends its use. */
+ * device; null if the storage is freed. A resize of the storage ends its use.
+ */
 TDM_EXPORT void *tdm_tensor_data(const tdm_tensor *tensor);
 /* Makes a tensor over the same storage: `offset` elements after this one's
  * first. It requires no grad. */
@@ -231,8 +232,9 @@ TDM_EXPORT const char *tdm_tensor_part_of(const tdm_tensor *tensor);
 /* Reports that the caller wrote to the tensor's memory: a context that saved it
  * refuses to be used. */
 TDM_EXPORT void tdm_tensor_mark_written(tdm_tensor *tensor);
-/* Copies all elements, row-major, from or to `bytes` bytes of the host's memory,
- * which must be exactly the tensor's elements, and returns when that is done. */
+/* Copies all elements, row-major, from or to `bytes` bytes of the host's
+ * memory, which must be exactly the tensor's elements, and returns when that is
+ * done. */
 TDM_EXPORT tdm_status tdm_tensor_write(tdm_tensor *tensor, const void *data,
                                        size_t bytes);
 TDM_EXPORT tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data,
@@ -241,14 +243,14 @@ TDM_EXPORT tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data,
 /*--- Devices and streams ---------------------------------------------------
  *
  * Calls on a device queue their work on the current stream of the calling
- * thread, and return when what goes to the host is there. A backward runs on the
- * stream of its forward; the current stream waits for it, and it for the current
- * stream. While a stream is captured, nothing may be on the host, and no memory
- * may be needed that an earlier call did not leave. */
+ * thread, and return when what goes to the host is there. A backward runs on
+ * the stream of its forward; the current stream waits for it, and it for the
+ * current stream. While a stream is captured, nothing may be on the host, and
+ * no memory may be needed that an earlier call did not leave. */
 
-/* Makes `stream` (a CUstream; null: the default one) the current one of `device`
- * for this thread. It must live as long as models and tensors that were used on
- * it. */
+/* Makes `stream` (a CUstream; null: the default one) the current one of
+ * `device` for this thread. It must live as long as models and tensors that
+ * were used on it. */
 TDM_EXPORT tdm_status tdm_stream_set_current(const char *device, void *stream);
 /* Returns when all work on the current stream of `device` is done. */
 TDM_EXPORT tdm_status tdm_synchronize(const char *device);
