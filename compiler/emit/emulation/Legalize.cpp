@@ -102,6 +102,36 @@ bool KernelChunk::legalizeBFloat(Instruction &instruction) {
     return b.CreateBitCast(value,
                            withElement(value->getType(), b.getInt16Ty()));
   };
+  if (auto *phi = dyn_cast<PHINode>(&instruction)) {
+    Type *bits = withElement(type, b.getInt16Ty());
+    PHINode *other = b.CreatePHI(bits, phi->getNumIncomingValues());
+    DenseMap<BasicBlock *, Value *> incoming;
+    for (auto [value, block] : zip(phi->incoming_values(), phi->blocks())) {
+      Value *&one = incoming[block];
+      if (!one)
+        one = Builder(block->getTerminator()).CreateBitCast(value, bits);
+      other->addIncoming(one, block);
+    }
+    b.SetInsertPoint(phi->getParent(), phi->getParent()->getFirstInsertionPt());
+    return finish(b.CreateBitCast(other, type));
+  }
+  if (auto *extract = dyn_cast<ExtractElementInst>(&instruction))
+    return finish(b.CreateBitCast(
+        b.CreateExtractElement(asBits(extract->getVectorOperand()),
+                               extract->getIndexOperand()),
+        type));
+  if (auto *insert = dyn_cast<InsertElementInst>(&instruction))
+    return finish(
+        b.CreateBitCast(b.CreateInsertElement(asBits(insert->getOperand(0)),
+                                              asBits(insert->getOperand(1)),
+                                              insert->getOperand(2)),
+                        type));
+  if (auto *shuffle = dyn_cast<ShuffleVectorInst>(&instruction))
+    return finish(
+        b.CreateBitCast(b.CreateShuffleVector(asBits(shuffle->getOperand(0)),
+                                              asBits(shuffle->getOperand(1)),
+                                              shuffle->getShuffleMask()),
+                        type));
   if (auto *select = dyn_cast<SelectInst>(&instruction))
     return finish(b.CreateBitCast(
         b.CreateSelect(select->getCondition(), asBits(select->getTrueValue()),
@@ -143,7 +173,7 @@ bool KernelChunk::legalizeBFloat(Instruction &instruction) {
   }
   auto *call = dyn_cast<IntrinsicInst>(&instruction);
   if (!call)
-    return false; // phis and shuffles move bits
+    return false;
   SmallVector<Value *> arguments;
   for (Value *argument : call->args())
     arguments.push_back(toFloat(b, argument));

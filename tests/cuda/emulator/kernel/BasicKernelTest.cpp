@@ -231,6 +231,62 @@ TEST(EmulatedReduction, DivergentShuffleIsReported) {
       << status.message();
 }
 
+// LLVM would round bfloat16 values by a function that is not there, wherever
+// they were computed with, converted, or lived on in another block.
+TEST(EmulationImage, BFloatsNeedNoLibrary) {
+  auto image = imageOf(R"(
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare bfloat @llvm.fma.bf16(bfloat, bfloat, bfloat)
+define ptx_kernel void @mixed(ptr %x, ptr %y) {
+entry:
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %xp = getelementptr bfloat, ptr %x, i32 %t
+  %v = load bfloat, ptr %xp, align 2
+  %odd = trunc i32 %t to i1
+  br i1 %odd, label %other, label %end
+other:
+  %n = fneg bfloat %v
+  %f = call bfloat @llvm.fma.bf16(bfloat %n, bfloat 2.0, bfloat %v)
+  %pair0 = insertelement <2 x bfloat> poison, bfloat %f, i32 0
+  %pair = insertelement <2 x bfloat> %pair0, bfloat %v, i32 1
+  %turned = shufflevector <2 x bfloat> %pair, <2 x bfloat> poison, <2 x i32> <i32 1, i32 0>
+  %sum = fadd <2 x bfloat> %turned, %pair0
+  %e = extractelement <2 x bfloat> %turned, i32 1
+  br label %end
+end:
+  %r = phi bfloat [%v, %entry], [%e, %other]
+  %wide = fpext bfloat %r to double
+  %third = fdiv double %wide, 3.0
+  %b = fptrunc double %third to bfloat
+  %s = select i1 %odd, bfloat %b, bfloat %r
+  %yp = getelementptr bfloat, ptr %y, i32 %t
+  store bfloat %s, ptr %yp, align 2
+  ret void
+})");
+  ASSERT_TRUE(image) << image.status().message();
+  TestMemory memory;
+  auto *x = memory.buffer<uint16_t>(64), *y = memory.buffer<uint16_t>(64);
+  for (int i = 0; i < 64; ++i)
+    x[i] = static_cast<uint16_t>(0x4040 + i); // 3 and up
+  Status status =
+      launch(*image, "mixed", {1}, {64}, memory, Order::Ascending, x, y);
+  ASSERT_TRUE(status) << status.message();
+  auto value = [](uint16_t bits) {
+    uint32_t word = uint32_t(bits) << 16;
+    float number;
+    std::memcpy(&number, &word, 4);
+    return number;
+  };
+  for (int i = 0; i < 64; ++i) {
+    if (i % 2 == 0) {
+      EXPECT_EQ(y[i], x[i]);
+      continue;
+    }
+    double exact = -double(value(x[i])) / 3;
+    EXPECT_LE(std::fabs(value(y[i]) - exact), std::fabs(exact) / 256) << i;
+  }
+}
+
 TEST(EmulationImage, UnknownIntrinsicsAreErrorsThatNameThem) {
   auto image = imageOf(R"(
 declare i32 @llvm.nvvm.fns(i32, i32, i32)
