@@ -75,6 +75,40 @@ TEST(CudaProduct, SharedRhs) {
   checkCuda(text, {32});
 }
 
+/// What is computed on the way to a factor is computed where it is needed: for
+/// windows, only where they see it.
+TEST(CudaProduct, ComputedFactors) {
+  for (std::string e : {"f32", "bf16"}) {
+    auto type = [&](const std::string &shape) {
+      return "tensor<" + shape + "x" + e + ">";
+    };
+    std::string y = type("2x6x5x5"), w = type("6x4x3x3"), x = type("2x4x9x9");
+    Tolerance tolerance{54, 0, e == "f32" ? 0 : 1.0 / 256};
+    checkCuda(kernelModule(
+                  {y, y, w}, {x},
+                  "%m = tandem.mul %0, %1 : " + y +
+                      "\n%e = tandem.exp %m : " + y +
+                      "\n%x = tandem.conv2d_input_grad %e, %2 to [2, 4, "
+                      "9, 9] strides [2, 2] padding [1, 1, 1, 1] : " +
+                      y + ", " + w + " -> " + x + "\ntandem.yield %x : " + x),
+              tolerance);
+    checkCuda(kernelModule(
+                  {x, y}, {w},
+                  "%e = tandem.exp %0 : " + x +
+                      "\n%w = tandem.conv2d_filter_grad %e, %1 to [6, "
+                      "4, 3, 3] strides [2, 2] padding [1, 1, 1, 1] : " +
+                      x + ", " + y + " -> " + w + "\ntandem.yield %w : " + w),
+              tolerance);
+    std::string a = type("40x24"), b = type("24x48"), c = type("40x48");
+    checkCuda(kernelModule({a, b, b}, {c},
+                           "%e = tandem.exp %0 : " + a +
+                               "\n%m = tandem.mul %1, %2 : " + b +
+                               "\n%c = tandem.matmul %e, %m : " + a + ", " + b +
+                               " -> " + c + "\ntandem.yield %c : " + c),
+              tolerance);
+  }
+}
+
 TEST(CudaProduct, Tf32) {
   // Factors have 10 bits after the point.
   Tolerance tolerance{96, 0, 1.0 / 2048};
