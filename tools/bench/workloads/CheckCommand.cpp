@@ -1,4 +1,5 @@
 //===- CheckCommand.cpp - the command `check` of the workloads ------------===//
+#include "cuda/Register.h"
 #include "tools/bench/workloads/Check.h"
 
 #include <cstdio>
@@ -42,6 +43,7 @@ Status workloads::checkCommand(std::string_view tool, commands::Words words) {
   auto workload = workloads::named(name);
   if (!workload)
     return workload.status();
+  cuda::registerDevices();
   runtime::Options options;
   options.threads = static_cast<int>(threads.value_or(0));
   if (!device.empty()) {
