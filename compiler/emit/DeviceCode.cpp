@@ -1,6 +1,7 @@
 //===- DeviceCode.cpp - from kernels to PTX -------------------------------===//
 #include "compiler/emit/DeviceCode.h"
 #include "compiler/emit/Chunks.h"
+#include "compiler/emit/CodeGen.h"
 #include "compiler/emit/DeviceChecks.h"
 #include "ir/Dialect.h"
 
@@ -12,9 +13,7 @@
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -87,24 +86,6 @@ static void prepare(llvm::Module &module, size_t chunk) {
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false; // a thread's registers are scalars
-  tuning.LoopInterleaving = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
-}
-
 static Status compileChunk(ModuleOp chunk, size_t index,
                            const CudaTarget &target, unsigned ptxVersion,
                            std::string &ptx, std::string *bitcode) {
@@ -119,23 +100,22 @@ static Status compileChunk(ModuleOp chunk, size_t index,
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   prepare(*module, index);
-  optimize(*module, *machine);
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false; // a thread's registers are scalars
+  tuning.LoopInterleaving = false;
+  optimizeModule(*module, *machine, llvm::OptimizationLevel::O3, tuning);
   if (Status s = checkOptimized(*module); !s)
     return s;
   if (bitcode) {
     llvm::raw_string_ostream stream(*bitcode);
     llvm::WriteBitcodeToFile(*module, stream);
   }
-  llvm::SmallString<0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
-                                   llvm::CodeGenFileType::AssemblyFile))
-    return Status::unsupported("LLVM cannot emit PTX");
-  codegen.run(*module);
+  auto text = emitFile(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!text)
+    return text.status();
   if (!errors.empty())
     return Status::failed("kernels could not be translated to PTX: " + errors);
-  ptx = text.str().str();
+  ptx = std::move(*text);
   return Status::success();
 }
 

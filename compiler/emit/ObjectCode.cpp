@@ -1,12 +1,11 @@
 //===- ObjectCode.cpp - from LLVM functions to a shared object ------------===//
 #include "compiler/emit/ObjectCode.h"
 #include "compiler/emit/Chunks.h"
+#include "compiler/emit/CodeGen.h"
 #include "compiler/emit/Link.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -25,24 +24,6 @@ static void setFunctionAttributes(llvm::Module &module, const CpuTarget &target,
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 static Result<std::string> compileChunk(ModuleOp chunk,
                                         const CpuTarget &target) {
   llvm::LLVMContext context;
@@ -54,15 +35,11 @@ static Result<std::string> compileChunk(ModuleOp chunk,
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   setFunctionAttributes(*module, target, *machine);
-  optimize(*module, *machine);
-  llvm::SmallString<0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
-                                   llvm::CodeGenFileType::ObjectFile))
-    return Status::unsupported("LLVM cannot emit objects for this target");
-  codegen.run(*module);
-  return object.str().str();
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
+  optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
+  return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 
 Result<std::string>
