@@ -158,8 +158,9 @@ bool Checker::runPhase(const Phase &phase) {
   CompileOptions options;
   PassManager manager(&context);
   manager.enableVerifier(true);
-  bool ok = succeeded(parsePassPipeline(phase.pipeline(options), manager)) &&
-            succeeded(manager.run(*module));
+  bool ok =
+      succeeded(parsePassPipeline(phase.pipeline(options, "cpu"), manager)) &&
+      succeeded(manager.run(*module));
   std::set<Mistake> due;
   for (Mistake mistake : oracle->required)
     if (phase.name == "functionalize"

@@ -1,6 +1,7 @@
 //===- CompiledCheck.cpp - compiled code, against the oracle --------------===//
 #include "tests/property/Check.h"
 
+#include "cuda/Register.h"
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "tests/semantics/Harness.h"
@@ -185,6 +186,35 @@ std::string Call::run(test::CompiledMachine &machine) {
   return "";
 }
 
+/// The program compiled for a device and run there; "" if it agrees.
+static std::string checkOn(runtime::Device device, const Recipe &recipe,
+                           ModuleOp captured) {
+  OwningOpRef<ModuleOp> module(captured.clone());
+  CompileOptions options;
+  options.threads = 1;
+  if (!device.isHost()) {
+    options.target = "cuda:sm_90";
+    options.cubin = "no";
+    options.emulation = true;
+  }
+  std::vector<PhaseTime> times;
+  if (Status status = runPhases(*module, options, times); !status)
+    return "it cannot be compiled\n" + status.message();
+  auto writer = emitArtifact(*module, options, times);
+  if (!writer)
+    return "it cannot be emitted\n" + writer.status().message();
+  std::string path =
+      testing::TempDir() + "property-" + std::to_string(getpid()) + ".tdm";
+  if (Status status = writer->write(path); !status)
+    return "its artifact cannot be written\n" + status.message();
+  auto machine = test::CompiledMachine::load(path, device);
+  std::remove(path.c_str());
+  if (!machine)
+    return "its artifact cannot be loaded";
+  return Call(recipe, captured.lookupSymbol<func::FuncOp>("graph"))
+      .run(*machine);
+}
+
 Verdict property::checkCompiled(const Recipe &recipe, MLIRContext &context) {
   Verdict verdict = check(recipe, context);
   if (verdict.kind != Verdict::Agrees)
@@ -194,30 +224,16 @@ Verdict property::checkCompiled(const Recipe &recipe, MLIRContext &context) {
     diagnostics += diagnostic.str() + "\n";
     return success();
   });
+  cuda::registerDevices();
   auto captured = build(recipe, context);
-  auto module = cast<ModuleOp>(captured.get()->clone());
-  OwningOpRef<ModuleOp> owner(module);
-  CompileOptions options;
-  options.threads = 1;
-  std::vector<PhaseTime> times;
-  auto fail = [&](const std::string &problem) {
-    return Verdict{Verdict::Fails, problem.substr(0, problem.find('\n')),
-                   problem + "\n" + diagnostics};
-  };
-  if (Status status = runPhases(module, options, times); !status)
-    return fail("it cannot be compiled\n" + status.message());
-  auto writer = emitArtifact(module, options, times);
-  if (!writer)
-    return fail("it cannot be emitted\n" + writer.status().message());
-  std::string path =
-      testing::TempDir() + "property-" + std::to_string(getpid()) + ".tdm";
-  if (Status status = writer->write(path); !status)
-    return fail("its artifact cannot be written\n" + status.message());
-  auto machine = test::CompiledMachine::load(path);
-  std::remove(path.c_str());
-  if (!machine)
-    return fail("its artifact cannot be loaded");
-  std::string problem =
-      Call(recipe, captured->lookupSymbol<func::FuncOp>("graph")).run(*machine);
-  return problem.empty() ? Verdict{} : fail(problem);
+  for (runtime::DeviceKind kind :
+       {runtime::DeviceKind::Cpu, runtime::DeviceKind::CudaEmu}) {
+    runtime::Device device{kind, 0};
+    std::string problem = checkOn(device, recipe, *captured);
+    if (!problem.empty())
+      return {Verdict::Fails,
+              toString(device) + ": " + problem.substr(0, problem.find('\n')),
+              toString(device) + ": " + problem + "\n" + diagnostics};
+  }
+  return {};
 }
