@@ -213,8 +213,9 @@ void Emulated::SetUp() {
 
 void Emulated::TearDown() {
   close();
-  if (!hasErrors)
+  if (!hasErrors) {
     EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
+  }
   tandemEmulatorReset();
 }
 
