@@ -1,7 +1,7 @@
 //===- AttentionKernel.cpp - kernels of attention, for tests --------------===//
 #include "tests/lower/anchor/AttentionKernel.h"
-#include "tests/lower/anchor/KernelCheck.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace tandem::test;
@@ -51,4 +51,16 @@ std::string tandem::test::attentionKernel(const Heads &heads,
                           (heads.causal ? ", causal" : "") + "} : (" +
                           joined(operands) + ") -> (" + joined(results) +
                           ")\ntandem.yield " + made + " : " + joined(results));
+}
+
+Tolerance tandem::test::toleranceOf(const Heads &heads) {
+  double rows = std::max(heads.T, heads.S);
+  Tolerance tolerance{heads.D + heads.E + rows};
+  double rounding = heads.element == "f16"    ? 1.0 / 2048
+                    : heads.element == "bf16" ? 1.0 / 256
+                                              : 0;
+  tolerance.factors = rounding == 0 ? std::ldexp(1.0, -22)
+                                    : rounding * 2 * (1 + std::sqrt(rows)) /
+                                          (4 + tolerance.terms / 2);
+  return tolerance;
 }

@@ -2,6 +2,8 @@
 #ifndef TANDEM_TESTS_LOWER_ANCHOR_ATTENTIONKERNEL_H
 #define TANDEM_TESTS_LOWER_ANCHOR_ATTENTIONKERNEL_H
 
+#include "tests/lower/anchor/KernelCheck.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +25,12 @@ inline constexpr AttentionKernel kAttentionKernels[] = {
 
 /// The module of a kernel (see kernelModule) of the op alone.
 std::string attentionKernel(const Heads &heads, AttentionKernel kernel);
+
+/// Products are summed in f32; weights have the error of the instruction that
+/// makes exponentials, and are rounded to 16 bits, as the gradients of scores
+/// are, before they are factors. They are a few units here, and the rounding
+/// errors of a sum of n of them add up at random.
+Tolerance toleranceOf(const Heads &heads);
 
 } // namespace tandem::test
 

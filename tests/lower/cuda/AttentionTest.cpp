@@ -4,26 +4,7 @@
 
 #include "compiler/emit/Assemble.h"
 
-#include <algorithm>
-#include <cmath>
-
 using namespace tandem::test;
-
-/// Products are summed in f32; weights have the error of the instruction that
-/// makes exponentials, and are rounded to 16 bits, as the gradients of scores
-/// are, before they are factors. They are a few units here, and the rounding
-/// errors of a sum of n of them add up at random.
-static Tolerance toleranceOf(const Heads &heads) {
-  double rows = std::max(heads.T, heads.S);
-  Tolerance tolerance{heads.D + heads.E + rows};
-  double rounding = heads.element == "f16"    ? 1.0 / 2048
-                    : heads.element == "bf16" ? 1.0 / 256
-                                              : 0;
-  tolerance.factors = rounding == 0 ? std::ldexp(1.0, -22)
-                                    : rounding * 2 * (1 + std::sqrt(rows)) /
-                                          (4 + tolerance.terms / 2);
-  return tolerance;
-}
 
 static std::string check(const Heads &heads, AttentionKernel kernel,
                          const std::string &arch = "sm_90") {
