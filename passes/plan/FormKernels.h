@@ -26,6 +26,13 @@ namespace tandem {
 /// output. Gradients and updates say under which condition they are defined.
 mlir::LogicalResult formKernels(mlir::func::FuncOp func);
 
+/// For CUDA: makes one kernel with several parts of small pointwise kernels
+/// whose results are only returned. They run last.
+void joinKernels(mlir::func::FuncOp func);
+
+/// On a kernel with several loop nests: how many results each has, in order.
+inline constexpr llvm::StringLiteral kPartsAttr = "parts";
+
 /// Replaces reductions that lower badly by others with the same meaning: over
 /// dimensions of size 1 by reshapes; of very many elements into few results by
 /// two steps, the first of which has enough results to be run in parallel.

@@ -1,5 +1,6 @@
 //===- LoopNest.cpp - which loops a group of ops can run in ---------------===//
 #include "passes/plan/LoopNest.h"
+#include "passes/plan/FormKernels.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -364,6 +365,38 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
     }
   }
   return best;
+}
+
+SmallVector<SmallVector<Value>> tandem::partsOf(KernelOp kernel) {
+  OperandRange results =
+      kernel.getBody().front().getTerminator()->getOperands();
+  auto parts = kernel->getAttrOfType<DenseI64ArrayAttr>(kPartsAttr);
+  SmallVector<int64_t> sizes{static_cast<int64_t>(results.size())};
+  if (parts)
+    sizes.assign(parts.asArrayRef().begin(), parts.asArrayRef().end());
+  SmallVector<SmallVector<Value>> lists;
+  size_t first = 0;
+  for (int64_t size : sizes) {
+    lists.emplace_back(results.begin() + first, results.begin() + first + size);
+    first += size;
+  }
+  return lists;
+}
+
+std::optional<std::vector<LoopNest>> tandem::findLoopNests(KernelOp kernel) {
+  Block *body = &kernel.getBody().front();
+  std::vector<LoopNest> nests;
+  for (const SmallVector<Value> &results : partsOf(kernel)) {
+    if (results.empty())
+      return std::nullopt;
+    auto nest = findLoopNest(
+        results, [&](Operation *op) { return op->getBlock() == body; },
+        kernel.getContext());
+    if (!nest)
+      return std::nullopt;
+    nests.push_back(std::move(*nest));
+  }
+  return nests;
 }
 
 std::optional<LoopNest> tandem::findLoopNest(KernelOp kernel) {

@@ -16,6 +16,8 @@
 #include "ir/Ops.h"
 #include "passes/plan/IndexMath.h"
 
+#include <vector>
+
 namespace tandem {
 
 struct LoopNest {
@@ -62,6 +64,11 @@ findLoopNest(llvm::ArrayRef<mlir::Value> results,
              llvm::function_ref<bool(mlir::Operation *)> isInside,
              mlir::MLIRContext *context);
 std::optional<LoopNest> findLoopNest(KernelOp kernel);
+
+/// The results of each part of a kernel; all in one where it has no parts.
+llvm::SmallVector<llvm::SmallVector<mlir::Value>> partsOf(KernelOp kernel);
+/// The nests of a kernel's parts. Nothing if a part cannot be loops.
+std::optional<std::vector<LoopNest>> findLoopNests(KernelOp kernel);
 
 /// True if one element of the op costs much more than loading it again: its
 /// scalar code has functions (exp, log, ...) in it.

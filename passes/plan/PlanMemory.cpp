@@ -14,6 +14,22 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// True if `values` of a kernel's region are computed from `argument`.
+static bool readsFrom(ArrayRef<Value> values, BlockArgument argument) {
+  SmallVector<Value> work(values);
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (value == argument)
+      return true;
+    if (Operation *op = value.getDefiningOp())
+      llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
 /// True if the kernel reads its input only at the index at which it writes the
 /// result, before it does: the result can overwrite the input.
 static bool canOverwrite(KernelOp kernel, unsigned result, unsigned input) {
@@ -40,7 +56,20 @@ static bool canOverwrite(KernelOp kernel, unsigned result, unsigned input) {
         llvm::append_range(work, op->getOperands());
     }
   }
-  SmallVector<Value> results(body.getTerminator()->getOperands());
+  // Other parts of the kernel read at any time.
+  SmallVector<Value> results;
+  unsigned first = 0;
+  for (const SmallVector<Value> &part : partsOf(kernel)) {
+    if (result >= first && result < first + part.size()) {
+      results = part;
+      result -= first;
+      first = kernel->getNumResults();
+    } else {
+      if (readsFrom(part, argument))
+        return false;
+      first += part.size();
+    }
+  }
   auto nest = findLoopNest(
       results,
       [&](Operation *op) { return op->getBlock() == &body && op != anchor; },

@@ -73,6 +73,7 @@ void PlanPrograms::runOnOperation() {
   for (auto func : module.getOps<func::FuncOp>()) {
     if (failed(formKernels(func)))
       return signalPassFailure();
+    joinKernels(func);
     planMemory(func);
     placeConstants(func);
     if (failed(checkPlan(func)))

@@ -6,9 +6,7 @@
 // other. The same for CUDA, with threads in several orders.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/lower/Machine.h"
-
-#include <gtest/gtest.h>
+#include "tests/lower/Check.h"
 
 #include <cmath>
 #include <limits>
@@ -17,110 +15,6 @@ using namespace tandem;
 using namespace tandem::test;
 
 namespace {
-
-/// A module with one function: `signature` without roles, as in
-/// "x: tensor<4xf32>, y: tensor<4xf32> -> tensor<4xf32>".
-std::string program(const std::string &signature, const std::string &body) {
-  size_t arrow = signature.find("->");
-  std::string arguments = signature.substr(0, arrow), text, results;
-  auto forEach = [](const std::string &list, auto handle) {
-    int depth = 0;
-    std::string item;
-    for (char c : list + ",") {
-      depth += (c == '<') - (c == '>');
-      if (c == ',' && depth == 0) {
-        while (!item.empty() && item.front() == ' ')
-          item.erase(0, 1);
-        while (!item.empty() && item.back() == ' ')
-          item.pop_back();
-        if (!item.empty())
-          handle(item);
-        item.clear();
-      } else {
-        item += c;
-      }
-    }
-  };
-  forEach(arguments, [&](const std::string &item) {
-    size_t colon = item.find(':');
-    std::string name = item.substr(0, colon);
-    text += (text.empty() ? "%" : ", %") + item +
-            " {tandem.role = #tandem.role<input \"" + name + "\">}";
-  });
-  int number = 0;
-  forEach(signature.substr(arrow + 2), [&](const std::string &item) {
-    results += (results.empty() ? "" : ", ") + item +
-               " {tandem.role = #tandem.role<output \"y" +
-               std::to_string(number++) + "\">}";
-  });
-  return "module @m attributes {tandem.phase = \"partition\"} {\n"
-         "func.func @evaluate(" +
-         text + ") -> (" + results + ") {\n" + body + "\n}\n}\n";
-}
-
-struct Options {
-  double tolerance = 2e-6; ///< relative to the largest of |expected| and 1
-  double low = -2, high = 2;
-  unsigned seed = 1;
-  size_t kernels = 0; ///< how many there shall be; 0: not checked
-  std::string target = "cpu";
-};
-
-bool same(double x, double y) {
-  return x == y ? std::signbit(x) == std::signbit(y)
-                : std::isnan(x) && std::isnan(y);
-}
-
-void compare(const Arrays &got, const Arrays &expected, double tolerance) {
-  ASSERT_EQ(got.size(), expected.size());
-  for (size_t r = 0; r < got.size(); ++r) {
-    int shown = 0;
-    for (int64_t i = 0; i < got[r].size() && shown < 5; ++i) {
-      double x = got[r][i], y = expected[r][i];
-      bool close = x == y || (std::isnan(x) && std::isnan(y)) ||
-                   std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y));
-      if (!close)
-        ADD_FAILURE() << "result " << r << "[" << i << "]: got " << x
-                      << ", expected " << y << " (" << ++shown << ")";
-    }
-  }
-}
-
-void checkOn(const std::string &target, const std::string &text,
-             const Options &options, const Arrays *given) {
-  SCOPED_TRACE(target);
-  Machine machine(text, target);
-  ASSERT_EQ(machine.error(), "") << text;
-  if (options.kernels) {
-    EXPECT_EQ(machine.kernels("evaluate").size(), options.kernels);
-  }
-  Arrays arguments = given ? *given
-                           : machine.randomArguments("evaluate", options.seed,
-                                                     options.low, options.high);
-  Arrays expected = machine.reference("evaluate", arguments);
-  machine.round("evaluate", expected);
-  Arrays whole = machine.run("evaluate", arguments);
-  compare(whole, expected, options.tolerance);
-  for (int64_t longest : {1, 3}) {
-    Arrays split = machine.run("evaluate", arguments, longest);
-    for (size_t r = 0; r < whole.size(); ++r)
-      for (int64_t i = 0; i < whole[r].size(); ++i)
-        if (!same(whole[r][i], split[r][i])) {
-          ADD_FAILURE() << "ranges of " << longest << " give result " << r
-                        << "[" << i << "] = " << split[r][i] << ", not "
-                        << whole[r][i];
-          return;
-        }
-  }
-  EXPECT_EQ(machine.error(), "") << text;
-}
-
-void check(const std::string &text, const Options &options = {},
-           const Arrays *given = nullptr) {
-  checkOn(options.target, text, options, given);
-  if (options.target == "cpu")
-    checkOn("cuda", text, options, given);
-}
 
 //===----------------------------------------------------------------------===//
 // Pointwise

@@ -24,12 +24,23 @@
 
 namespace tandem::cuda_lower {
 
+/// Numbers that are computed before the loops.
+using SharedNumbers = llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>;
+
+/// Computes what is one number and takes long (the bias corrections of adam)
+/// once for each block of at least 64 threads.
+SharedNumbers shareNumbers(KernelOp kernel, ThreadCode &code, KernelBody &body);
+
 class LoopEmitter {
 public:
-  LoopEmitter(KernelOp kernel, LoopNest nest, ThreadCode &code,
-              KernelBody &body);
+  /// Of the kernel's results from `firstResult` on, which `nest` computes.
+  LoopEmitter(KernelOp kernel, LoopNest nest, unsigned firstResult,
+              const SharedNumbers &numbers, ThreadCode &code, KernelBody &body);
 
-  LaunchShape emitPointwise();
+  /// `block` is the number of the block among those of the nest, of which
+  /// there are pointwiseBlocks().
+  void emitPointwise(mlir::Value block);
+  int64_t pointwiseBlocks();
   LaunchShape emitRows();
   LaunchShape emitColumns();
 
@@ -37,10 +48,6 @@ private:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<mlir::Value>;
   using Which = llvm::function_ref<bool(const LoopNest::Root &)>;
-
-  /// Computes what is one number and takes long (the bias corrections of adam)
-  /// once for each block.
-  void shareNumbers();
 
   /// Where one element's code stands: its indices, and what was computed of it.
   /// Code of several elements can be beside each other.
@@ -57,6 +64,8 @@ private:
   int64_t sizeOf(llvm::ArrayRef<unsigned> dims);
   /// Elements that 16 bytes of the largest type that is read or written hold.
   int64_t vectorLength();
+  /// Neighbours that a thread of a pointwise kernel computes.
+  int64_t pointwiseVector();
 
   /// Before results per kept index are stored: where one overwrites an input,
   /// all threads have read it.
@@ -101,10 +110,11 @@ private:
 
   KernelOp kernel;
   LoopNest nest;
+  unsigned firstResult;
   ThreadCode &code;
   KernelBody &body;
   std::deque<Slot> slots;
-  llvm::SmallVector<std::pair<Value, Value>> totals;
+  SharedNumbers totals;
   /// The totals of each of the thread's columns.
   llvm::SmallVector<std::pair<Value, Values>> ofColumns;
 };

@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::cuda_lower;
 
+static constexpr int64_t kPointwiseThreads = 256;
+
 static RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
 }
@@ -19,27 +21,58 @@ LaunchShape LaunchShape::over(int64_t items, int64_t threads) {
   return shape;
 }
 
-FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
-                                             KernelBody &body) {
-  std::optional<LoopNest> nest = findLoopNest(kernel);
-  if (!nest)
-    return kernel.emitOpError()
-           << "expected the ops of the region to share one loop nest";
-  bool hasReductions = !nest->reductions.empty();
-  bool columns = hasReductions && !nest->reduced.empty() &&
-                 !nest->reduced.back() &&
-                 llvm::is_contained(nest->reduced, true);
-  LoopEmitter emitter(kernel, std::move(*nest), code, body);
-  if (!hasReductions)
-    return emitter.emitPointwise();
-  return columns ? emitter.emitColumns() : emitter.emitRows();
+/// The code of the parts from `low` to `high`, which have the blocks from
+/// firsts[low] to firsts[high].
+static void emitParts(ThreadCode &code, ArrayRef<LoopEmitter *> parts,
+                      ArrayRef<int64_t> firsts, size_t low, size_t high) {
+  if (high - low == 1)
+    return parts[low]->emitPointwise(code.add(code.block(), -firsts[low]));
+  size_t middle = (low + high) / 2;
+  code.when(
+      code.less(code.block(), code.index(firsts[middle])),
+      [&] { emitParts(code, parts, firsts, low, middle); },
+      [&] { emitParts(code, parts, firsts, middle, high); });
 }
 
-LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, ThreadCode &code,
-                         KernelBody &body)
-    : kernel(kernel), nest(std::move(nest)), code(code), body(body) {
-  shareNumbers();
+FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
+                                             KernelBody &body) {
+  std::optional<std::vector<LoopNest>> nests = findLoopNests(kernel);
+  if (!nests)
+    return kernel.emitOpError()
+           << "expected the ops of the region to share one loop nest";
+  SharedNumbers numbers = shareNumbers(kernel, code, body);
+  std::deque<LoopEmitter> emitters;
+  SmallVector<LoopEmitter *> parts;
+  SmallVector<int64_t> firsts{0};
+  unsigned firstResult = 0;
+  bool isPointwise = true;
+  for (const LoopNest &nest : *nests) {
+    emitters.emplace_back(kernel, nest, firstResult, numbers, code, body);
+    parts.push_back(&emitters.back());
+    firsts.push_back(firsts.back() + emitters.back().pointwiseBlocks());
+    firstResult += nest.roots.size();
+    isPointwise &= nest.reductions.empty();
+  }
+  if (isPointwise) {
+    emitParts(code, parts, firsts, 0, parts.size());
+    LaunchShape shape;
+    shape.block[0] = kPointwiseThreads;
+    shape.grid[0] = firsts.back();
+    return shape;
+  }
+  if (parts.size() > 1)
+    return kernel.emitOpError() << "expected parts without reductions";
+  const LoopNest &nest = nests->front();
+  bool columns = !nest.reduced.empty() && !nest.reduced.back() &&
+                 llvm::is_contained(nest.reduced, true);
+  return columns ? parts[0]->emitColumns() : parts[0]->emitRows();
 }
+
+LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, unsigned firstResult,
+                         const SharedNumbers &numbers, ThreadCode &code,
+                         KernelBody &body)
+    : kernel(kernel), nest(std::move(nest)), firstResult(firstResult),
+      code(code), body(body), totals(numbers) {}
 
 /// True if one element of `value`, an op's result or a view of one, costs much.
 static bool isCostly(Value value) {
@@ -58,19 +91,19 @@ static bool isReduced(Value value) {
                 llvm::any_of(op->getOperands(), isReduced));
 }
 
-void LoopEmitter::shareNumbers() {
-  if (nest.keptSize() * nest.reducedSize() <= warpSize)
-    return;
+SharedNumbers cuda_lower::shareNumbers(KernelOp kernel, ThreadCode &code,
+                                       KernelBody &body) {
   auto isNumber = [](Value value) {
     return typeOf(value).getNumElements() == 1 &&
            !typeOf(value).getElementType().isInteger(1);
   };
-  Block &region = kernel.getBody().front();
-  struct Shared {
-    Value tensor, memory;
-  };
-  SmallVector<Shared> shared;
-  for (Operation &op : region.without_terminator()) {
+  // Where there is little else to do a thread can do it as well.
+  if (llvm::all_of(kernel->getResultTypes(), [](Type type) {
+        return cast<RankedTensorType>(type).getNumElements() <= warpSize;
+      }))
+    return {};
+  SharedNumbers numbers;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
     if (!isa<PointwiseOpInterface>(op) || !isNumber(op.getResult(0)) ||
         !isCostly(op.getResult(0)) || isReduced(op.getResult(0)))
       continue;
@@ -81,32 +114,33 @@ void LoopEmitter::shareNumbers() {
         }))
       continue;
     Type type = scalar::computeType(typeOf(op.getResult(0)).getElementType());
-    shared.push_back({op.getResult(0), code.shared({1}, type)});
+    numbers.push_back({op.getResult(0), code.shared({1}, type)});
   }
-  if (shared.empty())
-    return;
+  if (numbers.empty())
+    return {};
   // Different warps compute different numbers.
   Value zero = code.index(0);
-  for (auto [i, number] : llvm::enumerate(shared)) {
-    Value worker = code.index(static_cast<int64_t>(i) % 4 * warpSize);
-    code.when(code.equal(code.thread(), worker), [&] {
-      Slot &slot = addSlot();
-      slot.index.assign(nest.sizes.size(), zero);
-      slot.elements.enter(slot.index, nest.sizes);
+  for (auto [i, number] : llvm::enumerate(numbers)) {
+    auto [tensor, memory] = number;
+    Value worker = code.index(static_cast<int64_t>(i) % 2 * warpSize);
+    code.when(code.equal(code.thread(), worker), [&, tensor = tensor,
+                                                  memory = memory] {
+      lower::ElementEmitter elements(code.loc);
+      for (auto [argument, input] :
+           llvm::zip_equal(kernel.getBody().getArguments(), body.inputs))
+        elements.bind(argument, input);
+      elements.enter({}, {});
       SmallVector<AffineExpr> place(
-          typeOf(number.tensor).getRank(),
+          typeOf(tensor).getRank(),
           getAffineConstantExpr(0, code.b.getContext()));
       memref::StoreOp::create(code.b, code.loc,
-                              slot.elements.at(code.b, number.tensor, place),
-                              number.memory, zero);
-      slots.clear();
+                              elements.at(code.b, tensor, place), memory, zero);
     });
   }
   code.barrier();
-  for (const Shared &number : shared)
-    totals.push_back(
-        {number.tensor, memref::LoadOp::create(code.b, code.loc, number.memory,
-                                               ValueRange{zero})});
+  for (auto &[tensor, memory] : numbers)
+    memory = memref::LoadOp::create(code.b, code.loc, memory, zero);
+  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,12 +196,15 @@ void LoopEmitter::setIndices(Slot &slot, ArrayRef<unsigned> dims,
 
 int64_t LoopEmitter::vectorLength() {
   int64_t bytes = 1;
-  for (Type type : kernel->getOperandTypes())
-    bytes = std::max(
-        bytes, elementBytes(cast<RankedTensorType>(type).getElementType()));
-  for (Type type : kernel->getResultTypes())
-    bytes = std::max(
-        bytes, elementBytes(cast<RankedTensorType>(type).getElementType()));
+  auto add = [&](Value value) {
+    RankedTensorType type = typeOf(value);
+    if (type.getNumElements() > 1)
+      bytes = std::max(bytes, elementBytes(type.getElementType()));
+  };
+  for (const LoopNest::Access &read : nest.reads)
+    add(read.value);
+  for (const LoopNest::Root &root : nest.roots)
+    add(root.value);
   return std::clamp<int64_t>(16 / bytes, 1, 8);
 }
 
@@ -198,7 +235,8 @@ void LoopEmitter::storeRoots(ArrayRef<Slot *> slots, Which which, Value guard) {
           const LoopNest::Root &root = nest.roots[i];
           RankedTensorType type = typeOf(root.value);
           store.slot->elements.store(
-              code.b, store.element, type.getElementType(), body.outputs[i],
+              code.b, store.element, type.getElementType(),
+              body.outputs[firstResult + i],
               linearize(root.index, type.getShape(), code.b.getContext()));
         }
   };
@@ -241,16 +279,26 @@ bool LoopEmitter::hasFullRootAt(unsigned level) {
 // Pointwise
 //===----------------------------------------------------------------------===//
 
-LaunchShape LoopEmitter::emitPointwise() {
-  constexpr int64_t threads = 256;
+int64_t LoopEmitter::pointwiseVector() {
   SmallVector<unsigned> all = dims(/*reduced=*/false);
-  int64_t elements = sizeOf(all);
   int64_t vector = vectorLength();
   // Neighbours are one apart in the innermost dimension alone.
   while (vector > 1 && (all.empty() || nest.sizes[all.back()] % vector != 0))
     vector /= 2;
-  int64_t items = elements / vector;
-  Value item = code.add(code.mul(code.block(), threads), code.thread());
+  return vector;
+}
+
+int64_t LoopEmitter::pointwiseBlocks() {
+  int64_t items = nest.keptSize() / pointwiseVector();
+  return std::max<int64_t>((items + kPointwiseThreads - 1) / kPointwiseThreads,
+                           1);
+}
+
+void LoopEmitter::emitPointwise(Value block) {
+  SmallVector<unsigned> all = dims(/*reduced=*/false);
+  int64_t vector = pointwiseVector();
+  int64_t items = sizeOf(all) / vector;
+  Value item = code.add(code.mul(block, kPointwiseThreads), code.thread());
   auto emit = [&] {
     Value first = code.mul(item, vector);
     SmallVector<Slot *> slots;
@@ -268,9 +316,8 @@ LaunchShape LoopEmitter::emitPointwise() {
     storeRoots(
         slots, [](const LoopNest::Root &) { return true; }, Value());
   };
-  if (items % threads == 0)
+  if (items % kPointwiseThreads == 0)
     emit();
   else
     code.when(code.less(item, code.index(items)), emit);
-  return LaunchShape::over(items, threads);
 }

@@ -2,6 +2,7 @@
 #include "passes/lower/cuda/ToNVVM.h"
 #include "passes/lower/common/DoubleFunctions.h"
 #include "passes/lower/common/Polynomials.h"
+#include "passes/lower/cuda/Functions.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
@@ -48,7 +49,11 @@ struct ExpandFunctions
   }
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    RewritePatternSet patterns(context);
+    RewritePatternSet quotients(context), patterns(context);
+    cuda_lower::populateLogistic(quotients);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(quotients))))
+      return signalPassFailure();
+    cuda_lower::populateFunctions(patterns);
     lower::populatePolynomials(patterns);
     lower::populateDoubleFunctions(patterns);
     patterns.add<ToIntrinsic<math::AbsFOp>>(context, "llvm.fabs");

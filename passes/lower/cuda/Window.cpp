@@ -285,8 +285,19 @@ LaunchShape WindowEmitter::maxPoolGrad() {
       forEach(no, [&](Value i, Value place, ValueRange carried) -> Values {
         Value turn =
             memref::LoadOp::create(b, loc, turns, ValueRange{now, place});
-        Value isTurn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                             turn, toI32(i));
+        Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            turn, toI32(i));
+        auto own = scf::IfOp::create(b, loc, TypeRange{flag}, isOwn,
+                                     /*withElse=*/true);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(&own.getElseRegion().front());
+        scf::YieldOp::create(b, loc, no);
+        b.setInsertionPointToStart(&own.getThenRegion().front());
+        // What is left from an earlier round is not later than the last.
+        Value old =
+            memref::LoadOp::create(b, loc, turns, ValueRange{last, place});
+        Value isTurn =
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, turn, old);
         code.when(isTurn, [&] {
           Value dy = load(0, code.div(i, from[3]), code.rem(i, from[3]));
           Value sum = memref::LoadOp::create(b, loc, sums, place);
@@ -294,7 +305,9 @@ LaunchShape WindowEmitter::maxPoolGrad() {
           memref::StoreOp::create(b, loc, code.number(integer, never), turns,
                                   ValueRange{last, place});
         });
-        return {arith::OrIOp::create(b, loc, carried[0], isTurn)};
+        scf::YieldOp::create(b, loc, isTurn);
+        b.setInsertionPointAfter(own);
+        return {arith::OrIOp::create(b, loc, carried[0], own.getResult(0))};
       });
   any = code.reduceBlock(any, threads, [&](size_t, Value x, Value y) -> Value {
     return arith::OrIOp::create(b, loc, x, y);
