@@ -7,8 +7,9 @@ using namespace tandem::cuda_lower;
 
 /// A thread's elements of a row that stay in registers, at most.
 static constexpr int64_t kKept = 32;
-/// Pieces of a long row whose reads are under way at once.
-static constexpr int64_t kPiecesAtOnce = 8;
+/// A thread's elements of a long row whose reads are under way at once, in
+/// several pieces; a block of 1024 threads has 64 registers for each.
+static constexpr int64_t kAtOnce = 8;
 /// Threads of a block that has several rows.
 static constexpr int64_t kThreads = 256;
 
@@ -200,7 +201,8 @@ void LoopEmitter::emitLongRow(const RowShape &shape, ArrayRef<unsigned> kept,
     for (const LoopNest::Reduction *reduction : reductions)
       sums.push_back(neutral(*reduction));
     int64_t step = shape.threads * shape.vector;
-    int64_t pieces = std::clamp<int64_t>(length / step, 1, kPiecesAtOnce);
+    int64_t pieces = std::clamp<int64_t>(
+        length / step, 1, std::max<int64_t>(kAtOnce / shape.vector, 1));
     int64_t whole = length / (step * pieces) * step * pieces;
     sums = code.loop(lane, code.index(whole), step * pieces, sums,
                      [&](Value at, ValueRange carried) {
