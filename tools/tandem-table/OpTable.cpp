@@ -3,6 +3,7 @@
 
 #include "ir/Ops.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cuda/KernelEmitter.h"
 #include "tests/gradients/Rows.h"
 
 #include <map>
@@ -42,13 +43,13 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
                       : "storage";
   if (isGoneAfterJoint(name)) {
     row.opClass = "composite";
-    row.gradient = row.cpu = "joint";
+    row.gradient = row.cpu = row.cuda = "joint";
     row.reference = "evaluator";
     return row;
   }
   // Storage and programs stand outside of what is differentiated and lowered.
   if (row.opClass == "storage") {
-    row.gradient = row.cpu = "functionalized";
+    row.gradient = row.cpu = row.cuda = "functionalized";
     row.reference = "evaluator";
     return row;
   }
@@ -57,7 +58,7 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
     row.reference = name.getStringRef() == LaunchOp::getOperationName()
                         ? "before lowering"
                         : "evaluator";
-    row.cpu = "program";
+    row.cpu = row.cuda = "program";
     return row;
   }
 
@@ -77,12 +78,14 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
   if (name.hasInterface<ReferenceOpInterface>())
     row.reference = generic ? "generic" : "own";
 
-  if (composite)
-    row.cpu = "decomposes";
-  else if (generic || row.opClass == "constant")
-    row.cpu = "loops";
-  else if (cpu::hasCpuLowering(name))
-    row.cpu = "anchor";
+  auto lowering = [&](bool isAnchor) {
+    return composite                              ? "decomposes"
+           : generic || row.opClass == "constant" ? "loops"
+           : isAnchor                             ? "anchor"
+                                                  : "";
+  };
+  row.cpu = lowering(cpu::hasCpuLowering(name));
+  row.cuda = lowering(cuda_lower::hasCudaLowering(name));
   return row;
 }
 
@@ -95,6 +98,8 @@ std::vector<std::string> OpSupport::missing() const {
     list.push_back("a reference");
   if (cpu.empty())
     list.push_back("a lowering for the cpu");
+  if (cuda.empty())
+    list.push_back("a lowering for cuda");
   if ((gradient == "rule" || gradient == "decomposes") && gradientRows == 0)
     list.push_back("a row in tests/gradients");
   return list;

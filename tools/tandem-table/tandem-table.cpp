@@ -15,11 +15,11 @@ static const char kHead[] =
 | class | what engines decide by |
 | gradient | `rule`: in its record; `decomposes`: that of the ops that it means; `none`: cut; `refused`: an error on the way to a gradient; `functionalized`: gone before; `joint`: gone after |
 | reference | evaluation in double: `generic` follows from the op's interfaces, `own` is written for it; `evaluator`: part of whole-function evaluation |
-| cpu | `loops`: in kernels of loop nests; `anchor`: a kernel around it; `decomposes`: as other ops; `functionalized`, `joint`: gone before |
+| cpu, cuda | `loops`: in kernels of loop nests; `anchor`: a kernel around it; `decomposes`: as other ops; `functionalized`, `joint`: gone before |
 | rows | gradient checks in `tests/gradients` |
 
-| op | class | gradient | reference | cpu | rows |
-|---|---|---|---|---|---|
+| op | class | gradient | reference | cpu | cuda | rows |
+|---|---|---|---|---|---|---|
 )";
 
 int main() {
@@ -30,8 +30,9 @@ int main() {
       return field.empty() ? std::string("missing") : field;
     };
     llvm::outs() << llvm::formatv(
-        "| `{0}` | {1} | {2} | {3} | {4} | {5} |\n", op.name, text(op.opClass),
-        text(op.gradient), text(op.reference), text(op.cpu), op.gradientRows);
+        "| `{0}` | {1} | {2} | {3} | {4} | {5} | {6} |\n", op.name,
+        text(op.opClass), text(op.gradient), text(op.reference), text(op.cpu),
+        text(op.cuda), op.gradientRows);
   }
   return 0;
 }
