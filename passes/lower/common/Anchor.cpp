@@ -266,6 +266,26 @@ LogicalResult AnchorKernel::check() {
                              << "' cannot be lowered: " << problem;
 }
 
+AnchorFamily lower::familyOf(OperationName op) {
+  auto isOne = [&](auto... ids) { return ((op.getTypeID() == ids) || ...); };
+  if (isOne(TypeID::get<MatmulOp>()))
+    return AnchorFamily::Matmul;
+  if (isOne(TypeID::get<Conv2dOp>(), TypeID::get<Conv2dInputGradOp>(),
+            TypeID::get<Conv2dFilterGradOp>()))
+    return AnchorFamily::Convolution;
+  if (isOne(TypeID::get<MaxPool2dOp>(), TypeID::get<MaxPool2dGradOp>(),
+            TypeID::get<MaxPool2dTakeOp>(), TypeID::get<AvgPool2dOp>(),
+            TypeID::get<AvgPool2dGradOp>()))
+    return AnchorFamily::Window;
+  if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>()))
+    return AnchorFamily::Indexed;
+  if (isOne(TypeID::get<AttentionForwardOp>(),
+            TypeID::get<AttentionQueryGradOp>(),
+            TypeID::get<AttentionKeyGradOp>()))
+    return AnchorFamily::Attention;
+  return AnchorFamily::None;
+}
+
 Operation *lower::findAnchor(KernelOp kernel) {
   Operation *anchor = nullptr;
   for (Operation &op : kernel.getBody().front())

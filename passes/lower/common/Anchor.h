@@ -91,6 +91,17 @@ private:
   std::string problem;
 };
 
+/// What kinds of anchors there are: each target has an emitter for each.
+enum class AnchorFamily {
+  None,
+  Matmul,
+  Convolution,
+  Window,
+  Indexed,
+  Attention
+};
+AnchorFamily familyOf(mlir::OperationName op);
+
 /// The kernel's one contraction, window or indexed op. Null, with an error, if
 /// it has none or several.
 mlir::Operation *findAnchor(KernelOp kernel);

@@ -10,22 +10,20 @@ using AnchorEmitter = FailureOr<Work> (*)(AnchorKernel &);
 
 /// The emitter of kernels around `op`; null if there is none.
 static AnchorEmitter emitterOf(OperationName op) {
-  auto isOne = [&](auto... ids) { return ((op.getTypeID() == ids) || ...); };
-  if (isOne(TypeID::get<MatmulOp>()))
+  switch (familyOf(op)) {
+  case AnchorFamily::Matmul:
     return emitMatmul;
-  if (isOne(TypeID::get<Conv2dOp>(), TypeID::get<Conv2dInputGradOp>(),
-            TypeID::get<Conv2dFilterGradOp>()))
+  case AnchorFamily::Convolution:
     return emitConvolution;
-  if (isOne(TypeID::get<MaxPool2dOp>(), TypeID::get<MaxPool2dGradOp>(),
-            TypeID::get<MaxPool2dTakeOp>(), TypeID::get<AvgPool2dOp>(),
-            TypeID::get<AvgPool2dGradOp>()))
+  case AnchorFamily::Window:
     return emitWindow;
-  if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>()))
+  case AnchorFamily::Indexed:
     return emitIndexed;
-  if (isOne(TypeID::get<AttentionForwardOp>(),
-            TypeID::get<AttentionQueryGradOp>(),
-            TypeID::get<AttentionKeyGradOp>()))
+  case AnchorFamily::Attention:
     return emitAttention;
+  case AnchorFamily::None:
+    return nullptr;
+  }
   return nullptr;
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -19,22 +20,6 @@ using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
 
-static ArrayRef<int64_t> shapeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
-static int64_t product(ArrayRef<int64_t> sizes) {
-  int64_t n = 1;
-  for (int64_t size : sizes)
-    n *= size;
-  return n;
-}
-static SmallVector<AffineExpr> dimensions(MLIRContext *context, unsigned n) {
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d < n; ++d)
-    dims.push_back(getAffineDimExpr(d, context));
-  return dims;
-}
-
 /// Calls `body` for every index of `shape`, in loops around each other.
 static void forEachIndex(Code &code, ArrayRef<int64_t> shape,
                          SmallVector<Value> &index,
@@ -46,22 +31,6 @@ static void forEachIndex(Code &code, ArrayRef<int64_t> shape,
     forEachIndex(code, shape.drop_front(), index, body);
     index.pop_back();
   });
-}
-
-/// The index of element `flat` (row-major) of `shape`.
-static SmallVector<Value> split(Code &code, Value flat,
-                                ArrayRef<int64_t> shape) {
-  SmallVector<Value> index(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    index[d] = d == 0 ? flat : code.rem(flat, shape[d]);
-    flat = code.div(flat, shape[d]);
-  }
-  return index;
-}
-
-static Value toIndex(Code &code, Value integer) {
-  return arith::IndexCastOp::create(code.b, code.loc, code.b.getIndexType(),
-                                    integer);
 }
 
 static Work emitTake(AnchorKernel &kernel, TakeOp op) {

@@ -1,5 +1,4 @@
-//===- Indexed.cpp - rows of tables by index for CUDA
-//----------------------===//
+//===- Indexed.cpp - rows of tables by index for CUDA ---------------------===//
 //
 // take: a thread copies an element. take_grad: a block has a part of the table
 // (some rows, some columns) in shared memory and looks through all indices, in
@@ -7,6 +6,7 @@
 // one order.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -20,38 +20,6 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cuda_lower;
-
-static ArrayRef<int64_t> shapeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
-static int64_t product(ArrayRef<int64_t> sizes) {
-  int64_t n = 1;
-  for (int64_t size : sizes)
-    n *= size;
-  return n;
-}
-static SmallVector<AffineExpr> dimensions(MLIRContext *context, unsigned n) {
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d < n; ++d)
-    dims.push_back(getAffineDimExpr(d, context));
-  return dims;
-}
-
-/// The index of element `flat` (row-major) of `shape`.
-static SmallVector<Value> split(ThreadCode &code, Value flat,
-                                ArrayRef<int64_t> shape) {
-  SmallVector<Value> index(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    index[d] = d == 0 ? flat : code.rem(flat, shape[d]);
-    flat = code.div(flat, shape[d]);
-  }
-  return index;
-}
-
-static Value toIndex(ThreadCode &code, Value integer) {
-  return arith::IndexCastOp::create(code.b, code.loc, code.b.getIndexType(),
-                                    integer);
-}
 
 static LaunchShape emitTake(AnchorKernel &kernel, ThreadCode &code, TakeOp op) {
   ArrayRef<int64_t> table = shapeOf(op.getTable());
