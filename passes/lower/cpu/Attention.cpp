@@ -22,7 +22,7 @@ namespace {
 class AttentionRow {
 public:
   AttentionRow(AnchorKernel &kernel)
-      : kernel(kernel), code(kernel.code), index(kernel.anchor) {}
+      : index(kernel.anchor), kernel(kernel), code(kernel.code) {}
 
   void emitForward();
   void emitQueryGrad();
