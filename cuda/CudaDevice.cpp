@@ -119,6 +119,10 @@ void CudaDevice::releasePinned(void *data) {
   context->call().memFreeHost(data);
 }
 
+void CudaDevice::usePinned(const void *data, int64_t bytes, bool isWrite) {
+  context->driver().noteHostAccess(data, bytes, isWrite);
+}
+
 CudaDevice::Place CudaDevice::placeOf(const void *pointer) const {
   if (memory->owns(pointer))
     return Place::Device;
@@ -226,6 +230,14 @@ bool CudaDevice::isCapturing(Stream stream) const {
   return context->isCapturing(cu(stream));
 }
 
+/// The driver refuses to synchronize a stream that captures, and the capture is
+/// invalid from then on.
+void CudaDevice::breakCapture(Stream stream) {
+  Context::Scope scope(*context);
+  if (context->isCapturing(cu(stream)))
+    (void)context->call().streamSynchronize(cu(stream));
+}
+
 Result<Stream> CudaDevice::side(int number) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
@@ -236,8 +248,7 @@ Result<Stream> CudaDevice::side(int number) {
   return static_cast<Stream>(*stream);
 }
 
-/// The driver refuses to synchronize a stream that captures, and the capture is
-/// invalid from then on: nobody replays a graph that lacks what failed.
+/// Ends the capture, as `breakCapture` does, and says why.
 Status CudaDevice::forbid(const std::string &what, CUstream stream) {
   CUresult result = context->call().streamSynchronize(stream);
   return Status::usage("device '" + toString(device()) +

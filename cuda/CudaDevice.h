@@ -31,6 +31,7 @@ public:
                std::span<const runtime::Stream> others) override;
   Result<void *> allocatePinned(int64_t bytes) override;
   void releasePinned(void *data) override;
+  void usePinned(const void *data, int64_t bytes, bool isWrite) override;
 
   Status copy(void *to, const void *from, int64_t bytes,
               runtime::Stream stream) override;
@@ -51,6 +52,7 @@ public:
   void releaseFence(runtime::Fence fence) override;
   Status synchronize(runtime::Stream stream) override;
   bool isCapturing(runtime::Stream stream) const override;
+  void breakCapture(runtime::Stream stream) override;
   Result<runtime::Stream> side(int number) override;
 
   Result<std::unique_ptr<runtime::DeviceCode>>

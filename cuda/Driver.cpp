@@ -62,6 +62,8 @@ Result<Driver> Driver::open(const std::string &library) {
 
   opened.firstError = reinterpret_cast<const char *(*)()>(
       ::dlsym(handle, "tandemEmulatorFirstError"));
+  opened.hostAccess = reinterpret_cast<void (*)(const void *, size_t, int)>(
+      ::dlsym(handle, "tandemEmulatorHostAccess"));
 
   CUresult result = opened->init(0);
   if (result == CUDA_ERROR_NO_DEVICE)

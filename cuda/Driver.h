@@ -37,6 +37,13 @@ public:
   /// race, an access out of bounds), or null; always null of a real driver.
   const char *complaint() const { return firstError ? firstError() : nullptr; }
 
+  /// Tells the emulator that the host reads or writes pinned memory now, which
+  /// it must have waited for; a real driver does not ask.
+  void noteHostAccess(const void *data, int64_t bytes, bool isWrite) const {
+    if (hostAccess)
+      hostAccess(data, static_cast<size_t>(bytes), isWrite);
+  }
+
   /// Returns the status of `call` ("cuLaunchKernel"), which returned `result`:
   /// "cuLaunchKernel failed: CUDA_ERROR_... (the driver's words)".
   Status check(driver::CUresult result, const char *call) const;
@@ -48,7 +55,9 @@ public:
 private:
   driver::Functions table;
   int found = 0, count = 0;
-  const char *(*firstError)() = nullptr; ///< of the emulator (Control.h)
+  // Of the emulator (Control.h):
+  const char *(*firstError)() = nullptr;
+  void (*hostAccess)(const void *, size_t, int) = nullptr;
 };
 
 /// True if the device cannot be used any more after such an error: every later

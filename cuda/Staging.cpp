@@ -79,6 +79,7 @@ Status Staging::upload(void *to, const void *from, int64_t bytes,
     int64_t part = std::min(pieceBytes, bytes - done);
     if (Status status = finish(piece); !status)
       return status;
+    context.driver().noteHostAccess(piece.data, part, /*isWrite=*/true);
     std::memcpy(piece.data, static_cast<const char *>(from) + done, part);
     if (Status status = start(piece, static_cast<char *>(to) + done, piece.data,
                               part, stream);
@@ -113,6 +114,7 @@ Status Staging::download(void *to, const void *from, int64_t bytes,
     if (Status status = finish(piece); !status)
       return status;
     int64_t part = std::min(pieceBytes, bytes - done);
+    context.driver().noteHostAccess(piece.data, part, /*isWrite=*/false);
     std::memcpy(static_cast<char *>(to) + done, piece.data, part);
     done += part;
   }

@@ -86,6 +86,11 @@ public:
   /// Allocates host memory that the device can copy from and to directly.
   virtual Result<void *> allocatePinned(int64_t bytes) = 0;
   virtual void releasePinned(void *data) = 0;
+  /// Says that the host reads or writes pinned memory now: a device that checks
+  /// its users finds what the host has not waited for.
+  virtual void usePinned(const void *data, int64_t bytes, bool isWrite) {
+    (void)data, (void)bytes, (void)isWrite;
+  }
 
   /// Copies bytes between the device's, the host's, and another device's
   /// memory. Host memory that is not pinned was read, or is written, on return.
@@ -124,6 +129,9 @@ public:
   /// True while `stream` records a graph: then nothing may be waited for on the
   /// host, and nothing new allocated.
   virtual bool isCapturing(Stream stream) const = 0;
+  /// Ends what `stream` records because something of it was refused: nobody
+  /// replays a graph that lacks it. Nothing if the stream records none.
+  virtual void breakCapture(Stream stream) = 0;
   /// Returns one of the device's own streams, the same for the same number.
   virtual Result<Stream> side(int number) = 0;
 

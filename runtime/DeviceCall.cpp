@@ -46,7 +46,7 @@ Status Call::performOnDevice() {
 }
 
 /// While the stream is captured, nothing runs: the host has nothing to give and
-/// nothing to wait for.
+/// nothing to wait for. The capture ends, because it would lack this call.
 void Call::checkCapture() {
   if (place.isHost())
     return;
@@ -55,11 +55,13 @@ void Call::checkCapture() {
   if (!place.isCapturing(stream))
     return;
   auto check = [&](const Tensor *tensor, int entry) {
-    if (tensor && tensor->defined() && tensor->device() != place.device())
+    if (tensor && tensor->defined() && tensor->device() != place.device()) {
+      place.backend()->breakCapture(stream);
       problem(entryName(entry) + ": expected device '" +
               toString(place.device()) +
               "' while its stream is captured but got '" +
               toString(tensor->device()) + "'");
+    }
   };
   int entry = 0;
   for (const Tensor *given : bound.given)

@@ -18,7 +18,8 @@
 // backward runs on the stream of its forward, and the current stream waits for
 // it. Calls of one model on several streams run one after the other. While the
 // stream is captured, nothing may be on the host, and no memory be needed that
-// earlier calls did not leave.
+// earlier calls did not leave: else the call fails before anything is queued,
+// and the capture ends without a graph.
 //
 // Grad mode is whether a context is asked for: then outputs that have gradients
 // require grad and are no leaves, and a visible write to a leaf is refused.

@@ -93,12 +93,13 @@ Status Upload::copy(Tensor &to, const Tensor &from) {
   next = 1 - next;
   if (Status status = buffer.await(); !status)
     return status;
-  copyElements(buffer.data(), rowMajor(to.shape()), from.data(), from.strides(),
-               to.shape(), byteSize(to.dtype()));
+  copyElements(buffer.forHost(to.bytes(), /*isWrite=*/true),
+               rowMajor(to.shape()), from.data(), from.strides(), to.shape(),
+               byteSize(to.dtype()));
   Stream stream = currentStream(to.device());
   to.useOn(stream);
   if (Status status = to.storage()->backend()->copy(
-          to.mutableData(), buffer.data(), to.bytes(), stream);
+          to.mutableData(), buffer.forDevice(), to.bytes(), stream);
       !status)
     return status;
   return buffer.useUntilNow(stream);
@@ -113,7 +114,7 @@ Status Download::start(const Tensor &from, Tensor &to) {
     Stream stream = currentStream(from.device());
     from.useOn(stream);
     if (Status status = from.storage()->backend()->copy(
-            buffer.data(), from.data(), from.bytes(), stream);
+            buffer.forDevice(), from.data(), from.bytes(), stream);
         !status)
       return status;
   }
@@ -123,7 +124,8 @@ Status Download::start(const Tensor &from, Tensor &to) {
 
 void Download::finish(bool isThere) {
   if (isThere && to_.elements())
-    copyElements(to_.mutableData(), to_.strides(), buffer.data(),
+    copyElements(to_.mutableData(), to_.strides(),
+                 buffer.forHost(to_.bytes(), /*isWrite=*/false),
                  rowMajor(to_.shape()), to_.shape(), byteSize(to_.dtype()));
   to_ = Tensor();
 }

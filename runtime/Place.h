@@ -56,7 +56,13 @@ public:
 
   /// Allocates the memory, once.
   Status reserve(Backend &backend, int64_t bytes);
-  void *data() const { return data_; }
+  /// Returns the memory, which the host is about to read, or to write.
+  void *forHost(int64_t bytes, bool isWrite) const {
+    backend_->usePinned(data_, bytes, isWrite);
+    return data_;
+  }
+  /// Returns the memory for the device.
+  void *forDevice() const { return data_; }
   /// Notes that what `stream` has been given so far uses the memory.
   Status useUntilNow(Stream stream) { return backend_->record(fence_, stream); }
   /// Returns when all that was noted is done.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tandem::runtime {
 
@@ -125,13 +126,20 @@ Status Tensor::copyOnDevice(const Tensor &source) {
 }
 
 /// Copies between the host and a device, or between two devices, as dense
-/// bytes: through dense copies where either side is not.
+/// bytes: through dense copies where either side is not. In a capture this is
+/// refused, and ends it: a replay would lack the copy, or read the host again.
 Status Tensor::copyAcross(const Tensor &source) {
   Backend *own = storage_->backend(), *other = source.storage_->backend();
   Stream stream = currentStream(device());
   Stream otherStream = currentStream(source.device());
-  if ((own && own->isCapturing(stream)) ||
-      (other && other->isCapturing(otherStream)))
+  bool isRefused = false;
+  for (auto [backend, its] :
+       {std::pair(own, stream), std::pair(other, otherStream)})
+    if (backend && backend->isCapturing(its)) {
+      backend->breakCapture(its);
+      isRefused = true;
+    }
+  if (isRefused)
     return Status::usage("cannot copy from '" + toString(source.device()) +
                          "' to '" + toString(device()) +
                          "' while a stream is captured");
@@ -214,12 +222,12 @@ Status Tensor::fillOnDevice(double value) {
   return copyFrom(*host);
 }
 
-/// Reads one element; false if that cannot be.
+/// Reads one element; false if that cannot be. A capture of the stream ends,
+/// because the host cannot wait for it.
 bool Tensor::readOnDevice(char *to, const char *from) const {
   Backend *backend = storage_->backend();
   Stream stream = currentStream(device());
-  return backend && !backend->isCapturing(stream) &&
-         backend->copy(to, from, byteSize(dtype_), stream).ok();
+  return backend && backend->copy(to, from, byteSize(dtype_), stream).ok();
 }
 
 } // namespace tandem::runtime

@@ -246,7 +246,8 @@ TDM_EXPORT tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data,
  * thread, and return when what goes to the host is there. A backward runs on
  * the stream of its forward; the current stream waits for it, and it for the
  * current stream. While a stream is captured, nothing may be on the host, and
- * no memory may be needed that an earlier call did not leave. */
+ * no memory may be needed that an earlier call did not leave: such a call fails
+ * and ends the capture, which gives no graph; the next step is right. */
 
 /* Makes `stream` (a CUstream; null: the default one) the current one of
  * `device` for this thread. It must live as long as models and tensors that

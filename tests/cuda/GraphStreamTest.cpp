@@ -160,6 +160,9 @@ TEST_F(GraphStreams, S01_ADelayOnOneBranchDoesNotHoldUpAnother) {
   // Each on its forward's stream, and b has nothing to do with a.
   EXPECT_EQ(waitOf(b, a), -1);
   EXPECT_EQ(waitOf(a, b), -1);
+  EXPECT_GE(placeOf(name(a) + ": kernel"), 0);
+  EXPECT_GE(placeOf(name(b) + ": kernel"), 0);
+  EXPECT_EQ(placeOf(name(s) + ": kernel"), -1);
   ASSERT_TRUE(backend->synchronize(b).ok());
   EXPECT_LT(tandemEmulatorHostTime() - start, kDelay);
   EXPECT_EQ(first(gradientOf(wa)), 2);
@@ -206,6 +209,10 @@ TEST_F(GraphStreams, S03_ARootGradientThatWasFilledOnTheCallersStream) {
   Root root{node.edge, gradient};
   ASSERT_EQ(backward({&root, 1}).message(), "");
   EXPECT_EQ(first(gradientOf(w)), 16);
+  Edge input = w.edge;
+  Result<Gradients> gradients = grad({&root, 1}, {&input, 1});
+  ASSERT_TRUE(gradients.ok());
+  EXPECT_EQ(first((*gradients)[0]), 10);
 }
 
 TEST_F(GraphStreams, S04_ARootGradientOfAnotherStreamIsNotWaitedFor) {

@@ -24,6 +24,7 @@ struct TestKernel {
   const char *name;
   std::vector<size_t> floats;
   size_t scratch = 0;
+  int half = -1; ///< the parameter whose elements have two bytes
 };
 const TestKernel kernels[] = {{"predict", {24, 3, 1, 8}},
                               {"residual", {8, 8, 8}},
@@ -37,7 +38,12 @@ const TestKernel kernels[] = {{"predict", {24, 3, 1, 8}},
                               {"add", {0, 0, 0}},
                               {"mul", {0, 0, 0}},
                               {"twice", {0, 0}},
-                              {"copy", {0, 0}}};
+                              {"copy", {0, 0}},
+                              {"to_half", {0, 0}, 0, 1},
+                              {"from_half", {0, 0}, 0, 0},
+                              {"all_finite", {3, 1, 1}},
+                              {"sgd_scaled", {0, 0, 1, 1, 1, 0}},
+                              {"next_scale", {1, 1, 1}}};
 constexpr size_t kernelCount = std::size(kernels);
 
 runtime::CodeObject &code() {
@@ -58,7 +64,8 @@ void twin(void **parameters, const TandemEmulatorLaunch *launch) {
     void *data = *static_cast<void **>(parameters[p]);
     buffers.resize(std::max(buffers.size(), p + 1));
     buffers[p] = data;
-    return launch->access(launch, data, floats * sizeof(float), isWrite) != 0;
+    size_t bytes = static_cast<int>(p) == kernel.half ? 2 : sizeof(float);
+    return launch->access(launch, data, floats * bytes, isWrite) != 0;
   };
   size_t count = kernel.floats.size();
   for (size_t p = 0; p < count; ++p) {

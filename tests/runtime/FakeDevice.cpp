@@ -234,6 +234,11 @@ Status FakeDevice::forbid(const std::string &what, Stream stream) {
   return Status::failed(queue.forbidden);
 }
 
+void FakeDevice::breakCapture(Stream stream) {
+  std::lock_guard lock(mutex);
+  (void)forbid("what was refused", stream).ok();
+}
+
 Result<void *> FakeDevice::allocate(int64_t bytes, Stream stream) {
   Inside inside;
   std::lock_guard lock(mutex);
@@ -254,8 +259,8 @@ Result<void *> FakeDevice::allocate(int64_t bytes, Stream stream) {
   };
   auto found = std::find_if(freed.begin(), freed.end(), isFree);
   if (isCaptured && found == freed.end())
-    return Status::failed("cannot allocate " + std::to_string(bytes) +
-                          " bytes in a capture");
+    return forbid("cannot allocate " + std::to_string(bytes) + " bytes",
+                  stream);
   char *data;
   if (found != freed.end()) {
     data = found->first;

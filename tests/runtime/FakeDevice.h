@@ -88,6 +88,7 @@ public:
   void releaseFence(Fence fence) override;
   Status synchronize(Stream stream) override;
   bool isCapturing(Stream stream) const override;
+  void breakCapture(Stream stream) override;
   Result<Stream> side(int number) override;
   Result<std::unique_ptr<runtime::DeviceCode>>
   load(const artifact::ArtifactReader &reader) override;

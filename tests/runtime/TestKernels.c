@@ -145,3 +145,89 @@ KERNEL(copy) {
   for (int64_t i = begin; i < end; ++i)
     to[i] = x[i];
 }
+
+/*--- Loss scaling: numbers go through f16, and what overflowed is left out
+ * ---*/
+
+union bits {
+  float value;
+  uint32_t bits;
+};
+
+static uint16_t half_of(float value) {
+  union bits b = {value};
+  uint32_t sign = b.bits >> 16 & 0x8000;
+  b.bits &= 0x7fffffff;
+  if (b.bits >= 0x477ff000) /* rounds to more than 65504, or is no number */
+    return (uint16_t)(sign | (b.bits > 0x7f800000 ? 0x7e00 : 0x7c00));
+  if (b.bits < 0x38800000) { /* subnormal: a multiple of 2^-24 */
+    b.value += 0.5f;
+    return (uint16_t)(sign | (b.bits - 0x3f000000));
+  }
+  return (uint16_t)(sign |
+                    (b.bits - 0x38000000 + 0xfff + (b.bits >> 13 & 1)) >> 13);
+}
+
+static float number_of(uint16_t half) {
+  union bits b, tiny = {.bits = 0x38800000};
+  uint32_t magnitude = half & 0x7fff;
+  b.bits = magnitude << 13;
+  if (magnitude >= 0x7c00)
+    b.bits += 0x70000000;
+  else if (magnitude >= 0x400)
+    b.bits += 0x38000000;
+  else {
+    b.bits += 0x38800000;
+    b.value -= tiny.value;
+  }
+  b.bits |= (uint32_t)(half & 0x8000) << 16;
+  return b.value;
+}
+
+KERNEL(to_half) {
+  UNUSED_SCRATCH;
+  const float *x = b[0];
+  uint16_t *to = b[1];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = half_of(x[i]);
+}
+
+KERNEL(from_half) {
+  UNUSED_SCRATCH;
+  const uint16_t *x = b[0];
+  float *to = b[1];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = number_of(x[i]);
+}
+
+/* gradients of w and of the bias -> 1 if all are finite, else 0; one item. */
+KERNEL(all_finite) {
+  UNUSED_SCRATCH;
+  const float *w = b[0], *bias = b[1];
+  float *flag = b[2];
+  if (begin >= end)
+    return;
+  flag[0] = bias[0] - bias[0] == 0;
+  for (int64_t i = 0; i < features; ++i)
+    flag[0] *= w[i] - w[i] == 0;
+}
+
+/* value, gradient, rate, scale, flag -> value - rate * gradient / scale where
+ * the flag is set; in place. */
+KERNEL(sgd_scaled) {
+  UNUSED_SCRATCH;
+  const float *value = b[0], *g = b[1], *rate = b[2], *scale = b[3];
+  const float *flag = b[4];
+  float *to = b[5];
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = flag[0] != 0 ? value[i] - rate[0] * (g[i] / scale[0]) : value[i];
+}
+
+/* scale, flag -> the scale, halved if the flag is not set; one item. */
+KERNEL(next_scale) {
+  UNUSED_SCRATCH;
+  const float *scale = b[0], *flag = b[1];
+  float *to = b[2];
+  if (begin < end)
+    to[0] = flag[0] != 0 ? scale[0] : scale[0] / 2;
+}

@@ -52,7 +52,13 @@ enum KernelIndex {
   GradW,
   GradB,
   Sgd,
-  Increment
+  Increment,
+  Mul, // from here on: of the scaled regression
+  ToHalf,
+  FromHalf,
+  AllFinite,
+  SgdScaled,
+  NextScale
 };
 
 /// Adds a launch over buffers of which the last is written.
@@ -188,6 +194,76 @@ Manifest regression() {
     m.kernels.push_back(kernel(symbol));
   m.programs = {evaluateProgram(), forwardProgram(), backwardProgram(),
                 updateProgram(), stepProgram()};
+  return m;
+}
+
+/// The parameters are used as f16, and the loss is scaled.
+static Program scaledForward() {
+  Program p = forwardProgram();
+  std::vector<Launch> before = std::move(p.launches);
+  p.arguments.push_back(slot(Role::State, "scale", {}));
+  p.results.push_back(slot(Role::Output, "scaled", {}));
+  p.buffers.insert(p.buffers.end(), {Buffer::argument(5), Buffer::result(4),
+                                     Buffer::arena(0, 64), // w as f16
+                                     Buffer::arena(64, 64)});
+  launch(p, ToHalf, {2, 11}, 3);
+  launch(p, FromHalf, {11, 12}, 3);
+  before[0].buffers[1] = 12;
+  p.launches.insert(p.launches.end(), before.begin(), before.end());
+  launch(p, Mul, {5, 9, 10}, 1);
+  p.arenaBytes = 128;
+  return p;
+}
+
+static Program scaledBackward() {
+  Program p = backwardProgram();
+  p.arguments[0].name = "scaled";
+  p.arguments.push_back(slot(Role::State, "scale", {}));
+  p.launches.clear();
+  p.buffers.push_back(Buffer::argument(3));
+  for (int64_t i = 0; i < 5; ++i) // cotangent, grads, and these as f16
+    p.buffers.push_back(Buffer::arena(64 * i, 64));
+  p.arenaBytes = 320;
+  p.peakBytes = 512;
+  launch(p, Mul, {0, 5, 6}, 1);
+  launch(p, GradW, {2, 1, 6, 7}, 3);
+  launch(p, GradB, {1, 6, 8}, 1);
+  launch(p, ToHalf, {7, 9}, 3);
+  launch(p, ToHalf, {8, 10}, 1);
+  launch(p, FromHalf, {9, 3}, 3);
+  launch(p, FromHalf, {10, 4}, 1);
+  return p;
+}
+
+static Program scaledUpdate() {
+  Program p = updateProgram();
+  p.arguments.push_back(slot(Role::State, "scale", {}));
+  p.results = {slot(Role::Update, "w", {3}, true),
+               slot(Role::Update, "b", {}, true),
+               slot(Role::Update, "scale", {}, true)};
+  p.buffers.back() = Buffer::argument(5);
+  p.buffers.push_back(Buffer::arena(0, 64)); // whether all is finite
+  p.arenaBytes = 64;
+  p.peakBytes = 512;
+  p.launches.clear();
+  launch(p, AllFinite, {0, 1, 6}, 1);
+  launch(p, SgdScaled, {2, 0, 4, 5, 6, 2}, 3);
+  launch(p, SgdScaled, {3, 1, 4, 5, 6, 3}, 1);
+  launch(p, NextScale, {5, 6, 5}, 1);
+  return p;
+}
+
+Manifest scaledRegression() {
+  Manifest m = regression();
+  m.model = "scaled regression";
+  Value scale = value(Role::State, "scale", {});
+  scale.init = Init::constant(1024);
+  m.values.insert(m.values.begin() + 6, scale);
+  m.values.push_back(value(Role::Output, "scaled", {}));
+  for (const char *symbol : {"mul", "to_half", "from_half", "all_finite",
+                             "sgd_scaled", "next_scale"})
+    m.kernels.push_back(kernel(symbol));
+  m.programs = {scaledForward(), scaledBackward(), scaledUpdate()};
   return m;
 }
 

@@ -23,6 +23,12 @@ std::string kernelObject();
 /// and steps (0, counted by forward and step); outputs loss [] and pred [8].
 artifact::Manifest regression();
 
+/// The same with loss scaling: programs forward, backward and update. State
+/// scale (1024) times the loss is the output scaled []; its gradients, which go
+/// through f16, are those of the scaled loss. The update takes the scale out of
+/// them; where one is not finite it changes no param, and halves the scale.
+artifact::Manifest scaledRegression();
+
 /// One program "evaluate": x [count] -> big [count] through scratch memory, and
 /// scaled [count] = x times a constant of four numbers at offset 64.
 artifact::Manifest wide(int64_t count, int64_t grain);
