@@ -37,7 +37,7 @@ constexpr uint64_t kDelay = 100'000; // ns: long against everything else
 class GraphStreams : public ::testing::Test {
 protected:
   static void SetUpTestSuite() {
-    tandemEmulatorSetDevices(2);
+    tandemEmulatorSetDevices(3);
     cuda::registerDevices();
   }
 
@@ -276,8 +276,14 @@ TEST_F(GraphStreams, S06_InTheEndTheCallersStreamWaitsForEveryLeafsStream) {
   ASSERT_EQ(backward({&root, 1}).message(), "");
   EXPECT_GE(waitOf(s, a), 0); // accumulation
   EXPECT_GE(waitOf(s, c), 0); // a node without outputs
-  // The second device has no part in it.
+  // Other devices have no part in it; the third, which no test uses, is not
+  // even opened.
   EXPECT_EQ(placeOf("@1"), -1);
+  unsigned flags = 0;
+  int isActive = -1;
+  ASSERT_EQ(cuda::driver::cuDevicePrimaryCtxGetState(2, &flags, &isActive),
+            cuda::driver::CUDA_SUCCESS);
+  EXPECT_EQ(isActive, 0);
   EXPECT_EQ(first(gradientOf(w)), 4);
 
   begin();

@@ -168,6 +168,17 @@ TEST_F(Scaling, S16_GradientsThatAreUnsetAndAScaleThatChanges) {
   }
   EXPECT_GE(overflows, 1);
   EXPECT_LE(overflows, 6); // in the end it fits
+  // Gradients that are unset again leave their memory to the graph.
+  captured.clearGradients();
+  std::vector<Tensor> others;
+  for (int i = 0; i < 16; ++i) {
+    others.push_back(tensorOf({1e9f, 1e9f, 1e9f}, {3}));
+    EXPECT_NE(others.back().data(), w);
+    EXPECT_NE(others.back().data(), b);
+  }
+  ASSERT_EQ(driver->graphLaunch(exec, cu()), 0);
+  for (const Tensor &other : others)
+    EXPECT_EQ(valuesOf(other), std::vector<float>(3, 1e9f));
   ASSERT_EQ(driver->graphExecDestroy(exec), 0);
   ASSERT_EQ(driver->graphDestroy(graph), 0);
 }

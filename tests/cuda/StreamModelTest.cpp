@@ -1,7 +1,7 @@
 //===- StreamModelTest.cpp - models on several streams --------------------===//
 //
-// Rows S06, S13, S17 and S18 for models, on the emulator: programs whose
-// launches are on several streams, backwards on other streams than their
+// Rows S06, S08, S13, S14, S17 and S18 for models, on the emulator: programs
+// whose launches are on several streams, backwards on other streams than their
 // forwards, and what a capture forbids.
 //
 //===----------------------------------------------------------------------===//
@@ -164,6 +164,80 @@ TEST_F(StreamModel, S06_ADeviceWithoutAContextIsLeftWithout) {
   int isActive = -1;
   ASSERT_EQ(driver->devicePrimaryCtxGetState(second, &flags, &isActive), 0);
   EXPECT_EQ(isActive, 0);
+}
+
+// The pinned memory between the host and the device is used again when the
+// device is done with it, and read when the device has written it: the emulator
+// is told when the host touches it.
+TEST_F(StreamModel, S08_TheHostUsesPinnedMemoryAfterTheEvent) {
+  Tensor hx = *x.onHost(), hy = *y.onHost(), hostLoss = *loss.onHost();
+  inputs = {{"x", &hx}, {"y", &hy}};
+  Tensor pred;
+  outputs = {{"pred", &pred}};
+  StreamScope scope(emulated, f);
+  Values w = read(*model->get("w"), f);
+  for (int i = 0; i < 4; ++i) { // two buffers by turns
+    ASSERT_TRUE(hx.fill(i).ok());
+    tandemEmulatorDelay(f, delay);
+    ASSERT_TRUE(model->forward(inputs, outputs).ok());
+  }
+  EXPECT_EQ(read(pred, f)[0], 3 * w[0] + 3 * w[1] + 3 * w[2]);
+  outputs = {{"loss", &hostLoss}};
+  tandemEmulatorDelay(f, delay);
+  ASSERT_TRUE(model->forward(inputs, outputs).ok());
+  outputs = {{"loss", &loss}};
+  ASSERT_TRUE(model->forward(inputs, outputs).ok());
+  EXPECT_EQ(hostLoss.at(0), read(loss, f)[0]);
+}
+
+// What is freed on one stream is not used anew before the other is done.
+TEST_F(StreamModel, S14_ACotangentAndAGradientThatAreFreed) {
+  {
+    Context context = forward(f);
+    StreamScope onA(emulated, a);
+    Tensor cotangent = tensorOf({3}, {});
+    const void *data = cotangent.data();
+    cotangents = {{"loss", &cotangent}};
+    tandemEmulatorDelay(f, delay);
+    {
+      // The caller's stream does not wait, so that only f uses it still.
+      cotangent.storage()->useOn(f);
+      ASSERT_TRUE(backend->wait(f, a).ok());
+      StreamScope onF(emulated, f);
+      ASSERT_EQ(model->backward(context, cotangents, grads).message(), "");
+    }
+    cotangent = Tensor();
+    tandemEmulatorFail("alloc:1"); // nothing but what was freed
+    Tensor next = *Tensor::empty(artifact::DType::F32, {}, emulated);
+    tandemEmulatorFail(nullptr);
+    EXPECT_EQ(next.data(), data);
+    ASSERT_TRUE(next.fill(100).ok());
+    ASSERT_TRUE(backend->synchronize(a).ok());
+    EXPECT_EQ(read(gw, f), times(3));
+  }
+  // A gradient that was made on f, in use on b.
+  cotangents = {{"loss", &one}};
+  Context context = forward(f);
+  gw = Tensor();
+  backward(context, f);
+  Tensor copy;
+  {
+    StreamScope onB(emulated, b);
+    ASSERT_TRUE(backend->wait(b, f).ok());
+    copy =
+        *Tensor::empty(artifact::DType::F32, std::vector<int64_t>{3}, emulated);
+    tandemEmulatorDelay(b, delay);
+    ASSERT_TRUE(copy.copyFrom(gw).ok());
+  }
+  gw = Tensor();
+  StreamScope onF(emulated, f);
+  tandemEmulatorFail("alloc:1");
+  Tensor next =
+      *Tensor::empty(artifact::DType::F32, std::vector<int64_t>{3}, emulated);
+  tandemEmulatorFail(nullptr);
+  ASSERT_TRUE(next.fill(100).ok());
+  ASSERT_TRUE(backend->synchronize(f).ok());
+  EXPECT_EQ(read(copy, b), expected);
 }
 
 // The side stream waits for the caller's at entry, the caller's for it at exit,
