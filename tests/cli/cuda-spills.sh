@@ -38,9 +38,11 @@ check() {
 
 cp "$2/digits/mlp.mlir" digits.mlir
 check digits sm_80 --optimizer=adamw:lr=1e-3
+expect 0 '' "$bin/digits-cnn" cnn.mlir
+check cnn sm_90 --optimizer=momentum:lr=0.05
 expect 0 '' "$bin/addition-gpt" addition.mlir
 check addition sm_90 --optimizer=adamw:lr=1e-3
-for model in mlp gpt gpt2-124m normchain; do
+for model in mlp gpt gpt2-124m normchain resnet18; do
   expect 0 '' "$bin/tandem-workload" write $model --type=f32 -o $model.mlir
   check $model sm_90 --optimizer="$("$bin/tandem-workload" optimizer $model)"
 done

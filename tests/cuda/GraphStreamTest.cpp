@@ -305,7 +305,8 @@ TEST_F(GraphStreams, S07_TheDefaultStreamGetsNoWaitWhereItIsNotCurrent) {
   begin();
   {
     StreamScope scope(device, s);
-    Root root{node.edge, filled(1)};
+    Tensor one = filled(1);
+    Root root{node.edge, one};
     ASSERT_EQ(backward({&root, 1}).message(), "");
   }
   EXPECT_EQ(placeOf("default: wait"), -1);
@@ -432,7 +433,8 @@ TEST_F(GraphStreams, S10_ANodesStreamIsThatOfItsFirstInputOnADevice) {
     return Status::success();
   });
   StreamScope scope(device, s);
-  Root root{{node, 0}, filled(1)};
+  Tensor one = filled(1);
+  Root root{{node, 0}, one};
   ASSERT_EQ(backward({&root, 1}).message(), "");
   EXPECT_EQ(seen, (std::vector<Stream>{a, a, a}));
   EXPECT_EQ(runtime::currentStream(device), s);

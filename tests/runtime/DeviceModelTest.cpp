@@ -201,8 +201,9 @@ TEST_F(DeviceModel, MemoryComesBack) {
       Tensor gw;
       std::vector<Destination> to = {{"w", &gw}};
       ASSERT_TRUE(near.backward(*context, ct, to).ok());
-      if (i == 3)
+      if (i == 3) {
         EXPECT_GT(device.pinnedInUse, pinned);
+      }
     }
     EXPECT_EQ(near.memory().current % 64, 0);
     // A context may outlive its model.
