@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace tandem::emulator::kernel {
 
@@ -268,8 +269,7 @@ void Block::reportStuck() {
     }
     if (endedThreads)
       detail += "; " + std::to_string(endedThreads) + " threads have ended";
-    report.error(ctaid, &thread, "deadlock", detail,
-                 nameOfSite(thread.site).c_str());
+    report.error(ctaid, &thread, "deadlock", detail, nameOfSite(thread.site));
   }
 }
 
@@ -279,18 +279,20 @@ bool Block::isLocal(const Thread &thread, const void *pointer) const {
          stacks.bytes();
 }
 
-std::string Block::nameOfSite(uint32_t site) const {
+const char *Block::nameOfSite(uint32_t site) const {
   return site < chunk.siteCount ? chunk.sites[site] : "an unknown place";
 }
 
 void Block::error(const Thread &thread, const std::string &kind,
                   const std::string &detail) {
-  report.error(ctaid, &thread, kind, detail, nameOfSite(thread.site).c_str());
+  report.error(ctaid, &thread, kind, detail, nameOfSite(thread.site));
 }
 
-void Block::fail(const Thread &thread, const std::string &kind,
-                 const std::string &detail) {
-  error(thread, kind, detail);
+void Block::fail(const Thread &thread, std::string kind, std::string detail) {
+  {
+    const std::string ownKind = std::move(kind), ownDetail = std::move(detail);
+    error(thread, ownKind, ownDetail);
+  }
   failed = true;
   fibers[synchronizes ? thread.index : 0].switchTo(scheduler, true);
   __builtin_unreachable();

@@ -136,9 +136,11 @@ public:
   /// An error after which the kernel goes on.
   void error(const Thread &thread, const std::string &kind,
              const std::string &detail = {});
-  /// An error after which it cannot: the launch ends here.
-  [[noreturn]] void fail(const Thread &thread, const std::string &kind,
-                         const std::string &detail = {});
+  /// An error after which it cannot: the launch ends here. The stack of the
+  /// thread is left as it is, so what is on it is never destroyed; the texts
+  /// are taken over for that reason.
+  [[noreturn]] void fail(const Thread &thread, std::string kind,
+                         std::string detail = {});
 
   bool isShared(const void *pointer) const {
     return static_cast<size_t>(static_cast<const std::byte *>(pointer) -
@@ -202,7 +204,7 @@ private:
   void complete(uint32_t id);
   void reportStuck();
   void collectivesOf(const Thread &thread, uint32_t mask, const char *name);
-  std::string nameOfSite(uint32_t site) const;
+  const char *nameOfSite(uint32_t site) const;
 
   const LaunchRequest &request;
   const artifact::EmulatedChunk &chunk;

@@ -124,7 +124,8 @@ uint32_t Block::barrier(Thread &thread, uint32_t id, uint32_t count, bool waits,
   Warp &warp = warps[thread.warp];
   if (aligned && warp.atBarrier && warp.barrierSite != thread.site)
     error(thread, "divergent barrier",
-          "other threads of the warp wait at " + nameOfSite(warp.barrierSite));
+          std::string("other threads of the warp wait at ") +
+              nameOfSite(warp.barrierSite));
   bool nonzero = value != 0;
   if (reduction == Reduction::And)
     b.sum = b.arrived == 0 ? nonzero : b.sum & nonzero;
