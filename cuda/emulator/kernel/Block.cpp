@@ -133,14 +133,14 @@ void Block::runAll(void *argument) {
     for (uint32_t i = count; i-- > 0;)
       block.code.run(&block.threads[i], block.request.params);
     break;
-  case Order::Random: {
-    std::vector<uint32_t> order(count);
+  case Order::Random:
+    block.threadOrder.resize(count);
     for (uint32_t i = 0; i < count; ++i)
-      order[i] = i;
-    std::shuffle(order.begin(), order.end(), *block.random);
-    for (uint32_t i : order)
+      block.threadOrder[i] = i;
+    std::shuffle(block.threadOrder.begin(), block.threadOrder.end(),
+                 *block.random);
+    for (uint32_t i : block.threadOrder)
       block.code.run(&block.threads[i], block.request.params);
-  }
   }
   block.endedThreads = count;
   block.fibers[0].switchTo(block.scheduler, true);

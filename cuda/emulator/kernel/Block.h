@@ -216,6 +216,7 @@ private:
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   std::vector<uint32_t> warpOrder;
+  std::vector<uint32_t> threadOrder; ///< not on the fiber: that may be left
   std::array<Barrier, 16> barriers;
   Fiber scheduler;
   std::mt19937_64 *random = nullptr;
