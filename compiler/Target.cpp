@@ -1,5 +1,6 @@
 //===- Target.cpp - what code is made for ---------------------------------===//
 #include "compiler/Target.h"
+#include "passes/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -13,18 +14,18 @@ using namespace mlir;
 using namespace tandem;
 
 namespace {
-/// An architecture; the oldest version of PTX that knows it, but none that is
-/// older than what the kernels use; KiB of shared memory that a block can have.
+/// An architecture, and the oldest version of PTX that knows it, but none that
+/// is older than what the kernels use.
 struct CudaArch {
   StringLiteral name;
+  int64_t capability; ///< 90
   unsigned ptxVersion;
-  int sharedKib;
 };
 } // namespace
 
 static constexpr CudaArch cudaArchs[] = {
-    {"sm_80", 80, 163}, {"sm_86", 80, 99},   {"sm_89", 80, 99},
-    {"sm_90", 80, 227}, {"sm_90a", 80, 227}, {"sm_100", 86, 227},
+    {"sm_80", 80, 80}, {"sm_86", 86, 80},  {"sm_89", 89, 80},
+    {"sm_90", 90, 80}, {"sm_90a", 90, 80}, {"sm_100", 100, 86},
 };
 
 static const CudaArch *findCudaArch(StringRef name) {
@@ -34,7 +35,7 @@ static const CudaArch *findCudaArch(StringRef name) {
 }
 
 int64_t CudaTarget::sharedLimit() const {
-  return int64_t(1024) * findCudaArch(arch)->sharedKib;
+  return cudaSharedLimit(findCudaArch(arch)->capability);
 }
 
 static llvm::Triple hostTriple() {

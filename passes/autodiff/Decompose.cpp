@@ -1,5 +1,6 @@
 //===- Decompose.cpp - composites become simpler ops ----------------------===//
 #include "passes/autodiff/Decompose.h"
+#include "passes/Target.h"
 
 #include "ir/Ops.h"
 
@@ -53,11 +54,7 @@ LogicalResult tandem::decomposeComposites(func::FuncOp func) {
 }
 
 void tandem::fuseComposites(func::FuncOp func) {
-  auto target =
-      func->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-          kTargetAttr);
-  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
-  if (!kind || kind.getValue() != "cuda")
+  if (!isForCuda(func))
     return;
   // A gradient inside of the program is differentiated again with it.
   if (func.walk([](GradOp) { return WalkResult::interrupt(); })

@@ -6,6 +6,7 @@
 // results each part has, in order.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
 
 #include "mlir/IR/Dominance.h"
@@ -21,13 +22,6 @@ using namespace tandem;
 static constexpr int64_t kLargest = 1 << 20;
 /// Pointers of a kernel: 4 KiB of parameters.
 static constexpr size_t kMostBuffers = 480;
-
-static bool isForCuda(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
-  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
-  return kind && kind.getValue() == "cuda";
-}
 
 /// True if the value, and free views of it, are used by the terminator alone.
 static bool isOnlyReturned(Value value) {

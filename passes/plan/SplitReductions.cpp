@@ -1,4 +1,5 @@
 //===- SplitReductions.cpp - reductions that lower badly, made better -----===//
+#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
 
 #include "mlir/IR/Builders.h"
@@ -22,10 +23,7 @@ struct Limits {
 static constexpr int64_t kFewestParts = 8;
 
 Limits Limits::of(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
-  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
-  if (kind && kind.getValue() == "cuda")
+  if (isForCuda(op))
     return {1 << 18, 128, 128, 1024}; // the items are blocks
   return {1 << 16, 16, 16, 256};
 }

@@ -23,10 +23,10 @@ struct NodeState {
 };
 
 /// A stream of a device.
-struct Place {
+struct DeviceStream {
   Device device;
   Stream stream;
-  bool operator==(const Place &) const = default;
+  bool operator==(const DeviceStream &) const = default;
 };
 
 /// Makes the streams of a node's devices current.
@@ -80,7 +80,7 @@ private:
   std::unordered_map<Node *, NodeState> states;
   std::priority_queue<Node *, std::vector<Node *>, Later> ready;
   std::vector<std::pair<Edge, Tensor>> captured;
-  std::vector<Place> rests;
+  std::vector<DeviceStream> rests;
   std::deque<std::function<Status()>> callbacks;
 };
 
@@ -194,8 +194,8 @@ Status Task::addRoots(std::span<const Root> roots) {
 void Task::cameToRest(const Tensor &gradient, const Node &node) {
   if (!gradient.defined() || gradient.device().isHost())
     return;
-  Place place{gradient.device(),
-              node.stream(gradient.device()).value_or(nullptr)};
+  DeviceStream place{gradient.device(),
+                     node.stream(gradient.device()).value_or(nullptr)};
   if (std::find(rests.begin(), rests.end(), place) == rests.end())
     rests.push_back(place);
 }
@@ -276,7 +276,7 @@ Status Task::runNode(Node &node) {
 }
 
 Status Task::finish() {
-  for (const Place &place : rests) {
+  for (const DeviceStream &place : rests) {
     Stream caller = runtime::currentStream(place.device);
     Result<runtime::Backend *> backend = runtime::backendOf(place.device);
     if (!backend)

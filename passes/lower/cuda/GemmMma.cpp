@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/GemmTile.h"
+#include "passes/lower/cuda/MmaCode.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -103,12 +104,7 @@ GemmTile::Values MmaTile::fragments(const TileLayout &layout, bool isB,
       ValueRange{code.add(at, position)}, !layout.rowsAlongK, 4);
   for (int64_t i = 0; i < 4; ++i) {
     Value x = vector::ExtractOp::create(b, loc, loaded, i);
-    if (!element.isF16()) {
-      Value word = vector::BitCastOp::create(
-          b, loc, VectorType::get({1}, b.getI32Type()), x);
-      x = vector::ExtractOp::create(b, loc, word, int64_t(0));
-    }
-    registers.push_back(x);
+    registers.push_back(mmaRegister(code, x));
   }
   return registers;
 }
@@ -116,24 +112,11 @@ GemmTile::Values MmaTile::fragments(const TileLayout &layout, bool isB,
 Value MmaTile::multiplyAdd(ValueRange a, ValueRange b, Value sum) {
   OpBuilder &builder = code.b;
   Location loc = code.loc;
-  Type f32 = builder.getF32Type();
   Values c;
   for (int64_t i = 0; i < 4; ++i)
     c.push_back(vector::ExtractOp::create(builder, loc, sum, i));
-  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                               {f32, f32, f32, f32});
-  NVVM::MMATypes factors = element.isF16()    ? NVVM::MMATypes::f16
-                           : element.isBF16() ? NVVM::MMATypes::bf16
-                                              : NVVM::MMATypes::tf32;
-  Value result = NVVM::MmaOp::create(
-      builder, loc, type, a, b, c, ArrayRef<int64_t>{16, 8, step}, std::nullopt,
-      std::nullopt, std::array<NVVM::MMATypes, 2>{factors, factors},
-      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                     NVVM::MMALayout::col});
-  Values d;
-  for (int64_t i = 0; i < 4; ++i)
-    d.push_back(LLVM::ExtractValueOp::create(builder, loc, result, i));
-  return vector::FromElementsOp::create(builder, loc, sumType, d);
+  return vector::FromElementsOp::create(builder, loc, sumType,
+                                        mmaSync(code, element, a, b, c));
 }
 
 GemmTile::Values MmaTile::multiply(Value aTiles, Value aAt, Value bTiles,

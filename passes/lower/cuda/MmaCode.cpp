@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::cuda_lower;
 
-/// What mma.sync takes of a pair: a vector of f16, or the bits of two bf16.
-static Value asRegister(ThreadCode &code, Value pair) {
+Value cuda_lower::mmaRegister(ThreadCode &code, Value pair) {
   if (cast<VectorType>(pair.getType()).getElementType().isF16())
     return pair;
   auto word = VectorType::get({1}, code.b.getI32Type());
@@ -28,7 +27,7 @@ MmaCode::Values MmaCode::load(const Matrix &matrix, Value row, Value column,
       ValueRange{matrix.at(code, row, column)}, transpose, 4);
   Values registers;
   for (int64_t i = 0; i < 4; ++i)
-    registers.push_back(asRegister(
+    registers.push_back(mmaRegister(
         code, vector::ExtractOp::create(code.b, code.loc, loaded, i)));
   return registers;
 }
@@ -58,19 +57,23 @@ MmaCode::Values MmaCode::loadRight(const Matrix &matrix, Value row,
               /*transpose=*/true);
 }
 
-MmaCode::Values MmaCode::multiplyAdd(ValueRange left, ValueRange right,
-                                     ValueRange sums) {
+SmallVector<Value> cuda_lower::mmaSync(ThreadCode &code, Type element,
+                                       ValueRange left, ValueRange right,
+                                       ValueRange sums) {
   Type f32 = code.b.getF32Type();
   auto type = LLVM::LLVMStructType::getLiteral(code.b.getContext(),
                                                {f32, f32, f32, f32});
-  NVVM::MMATypes kind =
-      element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  NVVM::MMATypes kind = element.isF16()    ? NVVM::MMATypes::f16
+                        : element.isBF16() ? NVVM::MMATypes::bf16
+                                           : NVVM::MMATypes::tf32;
+  int64_t depth = kind == NVVM::MMATypes::tf32 ? 8 : 16;
   Value product = NVVM::MmaOp::create(
-      code.b, code.loc, type, left, right, sums, ArrayRef<int64_t>{16, 8, 16},
-      std::nullopt, std::nullopt, std::array<NVVM::MMATypes, 2>{kind, kind},
+      code.b, code.loc, type, left, right, sums,
+      ArrayRef<int64_t>{16, 8, depth}, std::nullopt, std::nullopt,
+      std::array<NVVM::MMATypes, 2>{kind, kind},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
                                      NVVM::MMALayout::col});
-  Values results;
+  SmallVector<Value> results;
   for (int64_t i = 0; i < 4; ++i)
     results.push_back(
         LLVM::ExtractValueOp::create(code.b, code.loc, product, i));
@@ -81,9 +84,9 @@ MmaCode::Value MmaCode::pack(Value first, Value second) {
   auto wide = VectorType::get({2}, code.b.getF32Type());
   Value pair = vector::FromElementsOp::create(code.b, code.loc, wide,
                                               ValueRange{first, second});
-  return asRegister(code, arith::TruncFOp::create(code.b, code.loc,
-                                                  VectorType::get({2}, element),
-                                                  pair));
+  return mmaRegister(
+      code, arith::TruncFOp::create(code.b, code.loc,
+                                    VectorType::get({2}, element), pair));
 }
 
 void cuda_lower::copyAsync(ThreadCode &code, Value from, Value fromAt, Value to,

@@ -3,9 +3,8 @@
 // Products of 16 x 16 by 16 x 8 elements of f16 or bf16 in f32, by a warp
 // (PTX: mma.sync.m16n8k16), with the matrices in shared memory. A thread has of
 // each matrix a few elements. With group = lane / 4 and pair = 2 * (lane % 4):
-// - of the sums, those in rows group and group + 8 and columns pair and pair +
-// 1
-//   (in this order: two of the first row, then two of the second);
+// - of the sums, those in rows group and group + 8 and columns pair and
+//   pair + 1 (two of the first row, then two of the second);
 // - of the left matrix, four registers of two elements each: rows group and
 //   group + 8 at columns pair, then the same rows at columns pair + 8;
 // - of the right matrix two: rows pair and pair + 8, of column group.
@@ -17,6 +16,16 @@
 #include "passes/lower/cuda/ThreadCode.h"
 
 namespace tandem::cuda_lower {
+
+/// What mma.sync takes of a pair: a vector of f16, or the bits of two bf16.
+mlir::Value mmaRegister(ThreadCode &code, mlir::Value pair);
+
+/// mma.sync by a warp: left * right + sums, four registers, two, and four f32
+/// (16 x 8 sums). 16 k of f16 or bf16; of f32, as tf32, 8.
+llvm::SmallVector<mlir::Value> mmaSync(ThreadCode &code, mlir::Type element,
+                                       mlir::ValueRange left,
+                                       mlir::ValueRange right,
+                                       mlir::ValueRange sums);
 
 class MmaCode {
 public:
@@ -49,7 +58,9 @@ public:
 
   /// left * right + sums; four, two and four values.
   Values multiplyAdd(mlir::ValueRange left, mlir::ValueRange right,
-                     mlir::ValueRange sums);
+                     mlir::ValueRange sums) {
+    return mmaSync(code, element, left, right, sums);
+  }
   /// A register of two elements, from f32.
   Value pack(Value first, Value second);
 

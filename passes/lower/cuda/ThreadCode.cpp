@@ -1,5 +1,6 @@
 //===- ThreadCode.cpp - the code of one CUDA thread as formulas -----------===//
 #include "passes/lower/cuda/ThreadCode.h"
+#include "passes/Target.h"
 
 #include "ir/Dialect.h"
 #include "ir/ops/Scalar.h"
@@ -25,21 +26,7 @@ CudaTarget CudaTarget::of(Operation *op) {
   return target;
 }
 
-int64_t CudaTarget::sharedBytes() const {
-  // CUDA C++ Programming Guide, "Technical Specifications per Compute
-  // Capability": the maximum for a block, which is 1 KiB below the SM's.
-  switch (sm) {
-  case 80:
-  case 87:
-    return 163 * 1024;
-  case 86:
-  case 89:
-  case 120:
-    return 99 * 1024;
-  default:
-    return sm >= 90 ? 227 * 1024 : 48 * 1024;
-  }
-}
+int64_t CudaTarget::sharedBytes() const { return cudaSharedLimit(sm); }
 
 ThreadCode::Value ThreadCode::atEntry(llvm::function_ref<Value()> make) {
   OpBuilder::InsertionGuard guard(b);

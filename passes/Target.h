@@ -1,0 +1,18 @@
+//===- Target.h - what passes ask of a module's target --------------------===//
+#ifndef TANDEM_PASSES_TARGET_H
+#define TANDEM_PASSES_TARGET_H
+
+#include "mlir/IR/Operation.h"
+
+namespace tandem {
+
+/// True if the module around `op` is compiled for cuda (`tandem.target`).
+bool isForCuda(mlir::Operation *op);
+
+/// The most shared memory that a block can ask for on compute capability `sm`
+/// (90 for sm_90), in bytes.
+int64_t cudaSharedLimit(int64_t sm);
+
+} // namespace tandem
+
+#endif
