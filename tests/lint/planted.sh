@@ -49,15 +49,24 @@ expect_found() {
   run_lint
   if [ "$code" -ne 1 ] ||
     [ "$(grep -c "^[^ :]*:[0-9]*: " <<<"$output")" -ne 1 ] ||
-    ! grep -q "^$1: " <<<"$output"; then
+    ! grep -q -- "^$1: " <<<"$output"; then
     echo "expected '$lint' to find exactly '$1' but got $code:"
     echo "$output"
     failures=$((failures + 1))
   fi
-  rm "$tree/${1%:*}"
+  rm -- "$tree/${1%:*}"
 }
 
 case $lint in
+  layout)
+    put ir/Good.cpp <<<'// Good.'
+    put README.md <<<'# Tandem'
+    expect_clean
+    put left.log <<<'text'
+    expect_found left.log:1
+    put --help <<<'text'
+    expect_found --help:1
+    ;;
   includes)
     put runtime/Tensor.cpp <<'END'
 #include "runtime/artifact/DType.h"
