@@ -32,6 +32,36 @@ int64_t LoopNest::reducedSize() const {
   return productWhere(sizes, reduced, true);
 }
 
+SmallVector<unsigned> LoopNest::dims(bool isReduced) const {
+  SmallVector<unsigned> result;
+  for (auto [d, which] : llvm::enumerate(reduced))
+    if (which == isReduced)
+      result.push_back(d);
+  return result;
+}
+
+int64_t LoopNest::sizeOf(ArrayRef<unsigned> dims) const {
+  int64_t n = 1;
+  for (unsigned d : dims)
+    n *= sizes[d];
+  return n;
+}
+
+SmallVector<const LoopNest::Reduction *>
+LoopNest::reductionsAt(unsigned level) const {
+  SmallVector<const Reduction *> result;
+  for (const Reduction &reduction : reductions)
+    if (reduction.level == level)
+      result.push_back(&reduction);
+  return result;
+}
+
+bool LoopNest::hasFullRootAt(unsigned level) const {
+  return llvm::any_of(roots, [&](const Root &root) {
+    return root.isFull && root.level == level;
+  });
+}
+
 bool tandem::isExpensive(PointwiseOpInterface op) {
   OpBuilder b(op->getContext());
   Block block;

@@ -54,6 +54,12 @@ struct LoopNest {
 
   int64_t keptSize() const;
   int64_t reducedSize() const;
+  /// The dimensions that are reduced, or those that are kept, and the number of
+  /// indices of some dimensions.
+  llvm::SmallVector<unsigned> dims(bool isReduced) const;
+  int64_t sizeOf(llvm::ArrayRef<unsigned> dims) const;
+  llvm::SmallVector<const Reduction *> reductionsAt(unsigned level) const;
+  bool hasFullRootAt(unsigned level) const;
 };
 
 /// The nest of the ops for which `isInside` holds, whose results that are used

@@ -54,6 +54,14 @@ void lower::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
   memref::StoreOp::create(b, loc, scalar, memref, position);
 }
 
+Value lower::neutral(OpBuilder &b, Location loc,
+                     const LoopNest::Reduction &reduction) {
+  ReductionOpInterface op = reduction.op;
+  Type element = typeOf(op->getResult(0)).getElementType();
+  return scalar::constant(b, loc, scalar::computeType(element),
+                          op.getNeutral());
+}
+
 //===----------------------------------------------------------------------===//
 // Indices
 //===----------------------------------------------------------------------===//

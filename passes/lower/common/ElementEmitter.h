@@ -14,7 +14,7 @@
 #define TANDEM_PASSES_LOWER_COMMON_ELEMENTEMITTER_H
 
 #include "ir/Ops.h"
-#include "passes/plan/IndexMath.h"
+#include "passes/plan/LoopNest.h"
 
 #include <functional>
 
@@ -38,6 +38,11 @@ public:
   /// Code from here on stands inside loops with these indices, `ivs[i]` in
   /// [0, sizes[i]); forgets the elements emitted so far.
   void enter(mlir::ValueRange ivs, llvm::ArrayRef<int64_t> sizes);
+
+  /// From here to the next enter(), `element` is that of `tensor` at `place`.
+  void know(mlir::Value tensor, const Place &place, mlir::Value element) {
+    memo[tensor].push_back({place, element});
+  }
 
   /// The element of `tensor` at an index given in the loops' dimensions (affine
   /// dim i is ivs[i]), or at the loops' indices themselves.
@@ -70,6 +75,10 @@ private:
                  llvm::SmallVector<std::pair<Place, mlir::Value>, 1>>
       memo;
 };
+
+/// The number that a reduction starts from, in its compute type.
+mlir::Value neutral(mlir::OpBuilder &b, mlir::Location loc,
+                    const LoopNest::Reduction &reduction);
 
 /// `memref` as a vector of all its elements.
 mlir::Value flatten(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref);

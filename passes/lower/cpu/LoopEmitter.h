@@ -50,15 +50,10 @@ private:
                                              int64_t blockSize, int64_t size);
   /// Sets the indices of `dims` from their joint row-major position.
   void setIndices(llvm::ArrayRef<unsigned> dims, mlir::Value position);
-  llvm::SmallVector<unsigned> dims(bool reduced);
-  int64_t sizeOf(llvm::ArrayRef<unsigned> dims);
 
   void storeRoots(llvm::function_ref<bool(const LoopNest::Root &)> which);
-  mlir::Value neutral(const LoopNest::Reduction &reduction);
   mlir::Value combine(const LoopNest::Reduction &reduction, mlir::Value x,
                       mlir::Value y, bool anyOrder);
-  llvm::SmallVector<const LoopNest::Reduction *> reductionsAt(unsigned level);
-  bool hasFullRootAt(unsigned level);
 
   // Rows.
   void emitRowLevel(unsigned level);

@@ -93,21 +93,6 @@ std::pair<Value, Value> LoopEmitter::bounds(Value block, int64_t blockSize,
   return {low, high};
 }
 
-SmallVector<unsigned> LoopEmitter::dims(bool reduced) {
-  SmallVector<unsigned> result;
-  for (auto [d, isReduced] : llvm::enumerate(nest.reduced))
-    if (isReduced == reduced)
-      result.push_back(d);
-  return result;
-}
-
-int64_t LoopEmitter::sizeOf(ArrayRef<unsigned> dims) {
-  int64_t n = 1;
-  for (unsigned d : dims)
-    n *= nest.sizes[d];
-  return n;
-}
-
 void LoopEmitter::setIndices(ArrayRef<unsigned> dims, Value position) {
   for (size_t i = dims.size(); i-- > 0;) {
     if (i == 0) {
@@ -136,13 +121,6 @@ void LoopEmitter::storeRoots(
   }
 }
 
-Value LoopEmitter::neutral(const LoopNest::Reduction &reduction) {
-  ReductionOpInterface op = reduction.op;
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  return scalar::constant(b, loc, scalar::computeType(type.getElementType()),
-                          op.getNeutral());
-}
-
 Value LoopEmitter::combine(const LoopNest::Reduction &reduction, Value x,
                            Value y, bool anyOrder) {
   ReductionOpInterface op = reduction.op;
@@ -155,21 +133,6 @@ Value LoopEmitter::combine(const LoopNest::Reduction &reduction, Value x,
                                           arith::FastMathFlags::contract |
                                           arith::FastMathFlags::nsz));
   return result;
-}
-
-SmallVector<const LoopNest::Reduction *>
-LoopEmitter::reductionsAt(unsigned level) {
-  SmallVector<const LoopNest::Reduction *> result;
-  for (const LoopNest::Reduction &reduction : nest.reductions)
-    if (reduction.level == level)
-      result.push_back(&reduction);
-  return result;
-}
-
-bool LoopEmitter::hasFullRootAt(unsigned level) {
-  return llvm::any_of(nest.roots, [&](const LoopNest::Root &root) {
-    return root.isFull && root.level == level;
-  });
 }
 
 Work LoopEmitter::workOf(int64_t items, int64_t scratchBytes) {
@@ -253,5 +216,5 @@ Work LoopEmitter::emitPointwise() {
       nestFrom(cut + 1);
     });
   });
-  return workOf(sizeOf(outer) * blocks);
+  return workOf(nest.sizeOf(outer) * blocks);
 }

@@ -29,19 +29,19 @@ static Value allocate(OpBuilder &b, Location loc, Type element, int64_t size) {
 }
 
 Work LoopEmitter::emitColumns() {
-  SmallVector<unsigned> outer = dims(/*reduced=*/false);
+  SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
   unsigned last = outer.pop_back_val();
   int64_t columns = nest.sizes[last];
-  int64_t block = columnBlock(columns, sizeOf(outer));
+  int64_t block = columnBlock(columns, nest.sizeOf(outer));
   int64_t blocks = (columns + block - 1) / block;
   int64_t reducedSize = nest.reducedSize();
-  SmallVector<unsigned> reduced = dims(/*reduced=*/true);
+  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   // Sums are cut along the innermost reduced dimension.
   bool partial = reducedSize > 2 * kPartialLength;
 
   SmallVector<Value> totals, parts;
   for (const LoopNest::Reduction &reduction : nest.reductions) {
-    Type type = neutral(reduction).getType();
+    Type type = lower::neutral(b, loc, reduction).getType();
     totals.push_back(allocate(b, loc, type, block));
     parts.push_back(partial ? allocate(b, loc, type, block) : Value());
   }
@@ -69,13 +69,14 @@ Work LoopEmitter::emitColumns() {
     for (auto [i, reduction] : llvm::enumerate(nest.reductions))
       if (reduction.level == level)
         own.push_back(i);
-    if (own.empty() && !hasFullRootAt(level))
+    if (own.empty() && !nest.hasFullRootAt(level))
       return;
     auto clear = [&](ArrayRef<Value> rows) {
       if (!own.empty())
         overColumns([&](Value local) {
           for (size_t i : own)
-            memref::StoreOp::create(b, loc, neutral(nest.reductions[i]),
+            memref::StoreOp::create(b, loc,
+                                    lower::neutral(b, loc, nest.reductions[i]),
                                     rows[i], local);
         });
     };
@@ -140,5 +141,5 @@ Work LoopEmitter::emitColumns() {
       storeRoots([](const LoopNest::Root &root) { return !root.isFull; });
     });
   });
-  return workOf(sizeOf(outer) * blocks);
+  return workOf(nest.sizeOf(outer) * blocks);
 }

@@ -19,9 +19,9 @@ static constexpr int64_t kPartialLength = 4096;
 static constexpr int64_t kScratchBytes = 64 * 1024;
 
 Work LoopEmitter::emitRows() {
-  SmallVector<unsigned> kept = dims(/*reduced=*/false);
+  SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
   rowPosition = getAffineConstantExpr(0, b.getContext());
-  for (unsigned d : dims(/*reduced=*/true))
+  for (unsigned d : nest.dims(/*reduced=*/true))
     rowPosition =
         rowPosition * nest.sizes[d] + getAffineDimExpr(d, b.getContext());
   chooseSaved();
@@ -39,22 +39,23 @@ Work LoopEmitter::emitRows() {
     setIndices(kept, item);
     for (unsigned level = 0; level <= nest.levels; ++level)
       emitRowLevel(level);
-    for (unsigned d : dims(/*reduced=*/true))
+    for (unsigned d : nest.dims(/*reduced=*/true))
       ivs[d] = constant(0); // not used by elements of kept indices
     elements.enter(ivs, nest.sizes);
     storeRoots([](const LoopNest::Root &root) { return !root.isFull; });
   });
-  return workOf(sizeOf(kept), scratchBytes);
+  return workOf(nest.sizeOf(kept), scratchBytes);
 }
 
 void LoopEmitter::emitRowLevel(unsigned level) {
-  auto reductions = reductionsAt(level);
-  if (reductions.empty() && !hasFullRootAt(level))
+  auto reductions = nest.reductionsAt(level);
+  if (reductions.empty() && !nest.hasFullRootAt(level))
     return;
   Values totals;
   for (const LoopNest::Reduction *reduction : reductions)
-    totals.push_back(neutral(*reduction));
-  totals = rowLoops(level, dims(/*reduced=*/true), totals, /*isOuter=*/false);
+    totals.push_back(lower::neutral(b, loc, *reduction));
+  totals =
+      rowLoops(level, nest.dims(/*reduced=*/true), totals, /*isOuter=*/false);
   for (auto [reduction, total] : llvm::zip_equal(reductions, totals))
     elements.bind(
         reduction->op->getResult(0),
@@ -74,7 +75,7 @@ void LoopEmitter::emitRowLevel(unsigned level) {
 LoopEmitter::Values LoopEmitter::rowLoops(unsigned level,
                                           ArrayRef<unsigned> dims,
                                           ValueRange totals, bool isOuter) {
-  auto reductions = reductionsAt(level);
+  auto reductions = nest.reductionsAt(level);
   auto addTo = [&](ValueRange totals, ArrayRef<Value> partial) {
     Values sums;
     for (auto [reduction, x, y] : llvm::zip_equal(reductions, totals, partial))
@@ -107,10 +108,10 @@ LoopEmitter::Values LoopEmitter::rowLoops(unsigned level,
 /// returns the reductions over it.
 LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
                                               Value low, Value high) {
-  auto reductions = reductionsAt(level);
+  auto reductions = nest.reductionsAt(level);
   Values init;
   for (const LoopNest::Reduction *reduction : reductions)
-    init.push_back(neutral(*reduction));
+    init.push_back(lower::neutral(b, loc, *reduction));
   auto code = [&](ValueRange carried) {
     elements.enter(ivs, nest.sizes);
     Values next;
@@ -170,7 +171,7 @@ void LoopEmitter::chooseSaved() {
       place.index.assign(index.begin(), index.end());
       visit(value, place, places);
     };
-    for (const LoopNest::Reduction *reduction : reductionsAt(level))
+    for (const LoopNest::Reduction *reduction : nest.reductionsAt(level))
       start(reduction->op->getOperand(0), reduction->index);
     for (const LoopNest::Root &root : nest.roots)
       if (root.isFull && root.level == level)

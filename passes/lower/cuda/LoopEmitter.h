@@ -1,8 +1,11 @@
 //===- LoopEmitter.h - CUDA code of loop kernels --------------------------===//
 //
-// One kernel of loop ops, in one of three forms:
+// One kernel of loop ops, in one of four forms:
 // - pointwise: no reductions; a thread computes neighbouring elements, as many
 //   as 16 bytes hold, so that loads and stores are whole vectors;
+// - transposed: pointwise, but neighbours of the result are far from each other
+//   in an operand; a block has a tile, which it reads as the operand has it and
+//   turns in shared memory;
 // - rows: the innermost index is reduced; a warp or a block has one kept index,
 //   and its threads share the reduced ones. Where a thread's share is small it
 //   stays in registers from level to level: memory is read once;
@@ -41,6 +44,8 @@ public:
   /// there are pointwiseBlocks().
   void emitPointwise(mlir::Value block);
   int64_t pointwiseBlocks();
+  /// Nothing where no operand is worth turning.
+  std::optional<LaunchShape> emitTransposed();
   LaunchShape emitRows();
   LaunchShape emitColumns();
 
@@ -60,8 +65,6 @@ private:
   void bindTotal(const LoopNest::Reduction &reduction, Value total);
   void setIndices(Slot &slot, llvm::ArrayRef<unsigned> dims, Value position);
 
-  llvm::SmallVector<unsigned> dims(bool reduced);
-  int64_t sizeOf(llvm::ArrayRef<unsigned> dims);
   /// Elements that 16 bytes of the largest type that is read or written hold.
   int64_t vectorLength();
   /// Neighbours that a thread of a pointwise kernel computes.
@@ -72,10 +75,14 @@ private:
   void finishReads();
   /// The elements of the roots; all are computed before any is stored.
   void storeRoots(llvm::ArrayRef<Slot *> slots, Which which, Value guard);
-  Value neutral(const LoopNest::Reduction &reduction);
   Value combine(const LoopNest::Reduction &reduction, Value x, Value y);
-  llvm::SmallVector<const LoopNest::Reduction *> reductionsAt(unsigned level);
-  bool hasFullRootAt(unsigned level);
+
+  // Transposed.
+  struct Turned {
+    unsigned dim; ///< in which the operands are contiguous
+    llvm::SmallVector<const LoopNest::Access *> reads;
+  };
+  Turned turnedReads();
 
   // Rows.
   struct RowShape {

@@ -53,6 +53,9 @@ FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
     firstResult += nest.roots.size();
     isPointwise &= nest.reductions.empty();
   }
+  if (isPointwise && parts.size() == 1)
+    if (std::optional<LaunchShape> shape = parts[0]->emitTransposed())
+      return *shape;
   if (isPointwise) {
     emitParts(code, parts, firsts, 0, parts.size());
     LaunchShape shape;
@@ -170,21 +173,6 @@ void LoopEmitter::bindTotal(const LoopNest::Reduction &reduction, Value total) {
     });
 }
 
-SmallVector<unsigned> LoopEmitter::dims(bool reduced) {
-  SmallVector<unsigned> result;
-  for (auto [d, isReduced] : llvm::enumerate(nest.reduced))
-    if (isReduced == reduced)
-      result.push_back(d);
-  return result;
-}
-
-int64_t LoopEmitter::sizeOf(ArrayRef<unsigned> dims) {
-  int64_t n = 1;
-  for (unsigned d : dims)
-    n *= nest.sizes[d];
-  return n;
-}
-
 void LoopEmitter::setIndices(Slot &slot, ArrayRef<unsigned> dims,
                              Value position) {
   for (size_t i = dims.size(); i-- > 0;) {
@@ -246,33 +234,10 @@ void LoopEmitter::storeRoots(ArrayRef<Slot *> slots, Which which, Value guard) {
     write();
 }
 
-Value LoopEmitter::neutral(const LoopNest::Reduction &reduction) {
-  ReductionOpInterface op = reduction.op;
-  return scalar::constant(
-      code.b, code.loc,
-      scalar::computeType(typeOf(op->getResult(0)).getElementType()),
-      op.getNeutral());
-}
-
 Value LoopEmitter::combine(const LoopNest::Reduction &reduction, Value x,
                            Value y) {
   ReductionOpInterface op = reduction.op;
   return op.emitCombine(code.b, code.loc, x, y);
-}
-
-SmallVector<const LoopNest::Reduction *>
-LoopEmitter::reductionsAt(unsigned level) {
-  SmallVector<const LoopNest::Reduction *> result;
-  for (const LoopNest::Reduction &reduction : nest.reductions)
-    if (reduction.level == level)
-      result.push_back(&reduction);
-  return result;
-}
-
-bool LoopEmitter::hasFullRootAt(unsigned level) {
-  return llvm::any_of(nest.roots, [&](const LoopNest::Root &root) {
-    return root.isFull && root.level == level;
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -280,7 +245,7 @@ bool LoopEmitter::hasFullRootAt(unsigned level) {
 //===----------------------------------------------------------------------===//
 
 int64_t LoopEmitter::pointwiseVector() {
-  SmallVector<unsigned> all = dims(/*reduced=*/false);
+  SmallVector<unsigned> all = nest.dims(/*reduced=*/false);
   int64_t vector = vectorLength();
   // Neighbours are one apart in the innermost dimension alone.
   while (vector > 1 && (all.empty() || nest.sizes[all.back()] % vector != 0))
@@ -295,9 +260,9 @@ int64_t LoopEmitter::pointwiseBlocks() {
 }
 
 void LoopEmitter::emitPointwise(Value block) {
-  SmallVector<unsigned> all = dims(/*reduced=*/false);
+  SmallVector<unsigned> all = nest.dims(/*reduced=*/false);
   int64_t vector = pointwiseVector();
-  int64_t items = sizeOf(all) / vector;
+  int64_t items = nest.sizeOf(all) / vector;
   Value item = code.add(code.mul(block, kPointwiseThreads), code.thread());
   auto emit = [&] {
     Value first = code.mul(item, vector);

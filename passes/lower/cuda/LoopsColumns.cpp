@@ -11,13 +11,8 @@ static constexpr int64_t kThreads = 256;
 /// Reduced indices of a thread whose reads are under way at once.
 static constexpr int64_t kRowsAtOnce = 4;
 
-/// Memory has no i1.
-static Type storedType(OpBuilder &b, Type type) {
-  return type.isInteger(1) ? b.getI8Type() : type;
-}
-
 LoopEmitter::ColumnShape LoopEmitter::columnShape() {
-  int64_t columns = nest.sizes[dims(/*reduced=*/false).back()];
+  int64_t columns = nest.sizes[nest.dims(/*reduced=*/false).back()];
   ColumnShape shape{vectorLength(), warpSize};
   while (shape.vector > 1 && columns % shape.vector != 0)
     shape.vector /= 2;
@@ -28,9 +23,9 @@ LoopEmitter::ColumnShape LoopEmitter::columnShape() {
 }
 
 LaunchShape LoopEmitter::emitColumns() {
-  SmallVector<unsigned> outer = dims(/*reduced=*/false);
+  SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
   unsigned last = outer.pop_back_val();
-  SmallVector<unsigned> reduced = dims(/*reduced=*/true);
+  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   ColumnShape shape = columnShape();
   int64_t columns = nest.sizes[last], length = nest.reducedSize();
   int64_t width = shape.lanes * shape.vector, sharers = kThreads / shape.lanes;
@@ -70,13 +65,13 @@ LaunchShape LoopEmitter::emitColumns() {
     return elements;
   };
   for (unsigned level = 0; level <= nest.levels; ++level) {
-    auto reductions = reductionsAt(level);
-    if (reductions.empty() && !hasFullRootAt(level))
+    auto reductions = nest.reductionsAt(level);
+    if (reductions.empty() && !nest.hasFullRootAt(level))
       continue;
     // Of each reduction the sums of all columns.
     Values sums;
     for (const LoopNest::Reduction *reduction : reductions)
-      sums.append(shape.vector, neutral(*reduction));
+      sums.append(shape.vector, lower::neutral(code.b, code.loc, *reduction));
     auto row = [&](Value at, Value isInside, Values next) {
       SmallVector<Slot *> elements = enter(at);
       for (auto [r, reduction] : llvm::enumerate(reductions))
@@ -84,7 +79,8 @@ LaunchShape LoopEmitter::emitColumns() {
           Value x = elements[v]->elements.at(
               code.b, reduction->op->getOperand(0), reduction->index);
           if (isInside)
-            x = code.select(isInside, x, neutral(*reduction));
+            x = code.select(isInside, x,
+                            lower::neutral(code.b, code.loc, *reduction));
           Value &sum = next[r * shape.vector + v];
           sum = combine(*reduction, sum, x);
         }
@@ -129,7 +125,7 @@ LaunchShape LoopEmitter::emitColumns() {
 
   LaunchShape launch;
   launch.block[0] = kThreads;
-  launch.grid[0] = blocks * sizeOf(outer);
+  launch.grid[0] = blocks * nest.sizeOf(outer);
   return launch;
 }
 
@@ -149,8 +145,7 @@ void LoopEmitter::combineSharers(
         sum = combine(*reduction, sum, code.shuffleXor(sum, mask));
     }
     Type type = sums[r * shape.vector].getType();
-    parts.push_back(
-        code.shared({warps, shape.lanes * shape.vector}, storedType(b, type)));
+    parts.push_back(code.shared({warps, shape.lanes * shape.vector}, type));
   }
   code.when(code.less(code.lane(), code.index(shape.lanes)), [&] {
     for (size_t i = 0; i < sums.size(); ++i) {

@@ -14,7 +14,7 @@ static constexpr int64_t kAtOnce = 8;
 static constexpr int64_t kThreads = 256;
 
 LoopEmitter::RowShape LoopEmitter::rowShape() {
-  SmallVector<unsigned> reduced = dims(/*reduced=*/true);
+  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   int64_t length = nest.reducedSize();
   RowShape shape{warpSize, 1, vectorLength(), 1, false};
   while (shape.vector > 1 &&
@@ -38,9 +38,9 @@ LoopEmitter::RowShape LoopEmitter::rowShape() {
 }
 
 LaunchShape LoopEmitter::emitRows() {
-  SmallVector<unsigned> kept = dims(/*reduced=*/false);
+  SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
   RowShape shape = rowShape();
-  int64_t rows = sizeOf(kept);
+  int64_t rows = nest.sizeOf(kept);
   Value row = code.add(code.mul(code.block(), shape.rows),
                        code.div(code.thread(), shape.threads));
   Value isRow;
@@ -57,7 +57,7 @@ LaunchShape LoopEmitter::emitRows() {
   finishReads();
   Slot &slot = addSlot();
   setIndices(slot, kept, row);
-  for (unsigned d : dims(/*reduced=*/true))
+  for (unsigned d : nest.dims(/*reduced=*/true))
     slot.index[d] = code.index(0); // not used by elements of kept indices
   slot.elements.enter(slot.index, nest.sizes);
   Value first =
@@ -91,7 +91,7 @@ LoopEmitter::reduceRow(const RowShape &shape,
 /// Each thread's elements are computed beside each other, once.
 void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
                               Value row, Value isRow) {
-  SmallVector<unsigned> reduced = dims(/*reduced=*/true);
+  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   int64_t length = nest.reducedSize();
   struct Piece {
     SmallVector<Slot *> slots;
@@ -121,7 +121,7 @@ void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
     }
   }
   for (unsigned level = 0; level <= nest.levels; ++level) {
-    auto reductions = reductionsAt(level);
+    auto reductions = nest.reductionsAt(level);
     Values sums;
     for (const LoopNest::Reduction *reduction : reductions) {
       Value sum;
@@ -130,7 +130,8 @@ void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
           Value x = slot->elements.at(code.b, reduction->op->getOperand(0),
                                       reduction->index);
           if (piece.isInside)
-            x = code.select(piece.isInside, x, neutral(*reduction));
+            x = code.select(piece.isInside, x,
+                            lower::neutral(code.b, code.loc, *reduction));
           sum = sum ? combine(*reduction, sum, x) : x;
         }
       sums.push_back(sum);
@@ -155,10 +156,10 @@ void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
 /// Elements are read again at each level, several of them at once.
 void LoopEmitter::emitLongRow(const RowShape &shape, ArrayRef<unsigned> kept,
                               Value row, Value isRow) {
-  SmallVector<unsigned> reduced = dims(/*reduced=*/true);
+  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   int64_t length = nest.reducedSize();
   Value lane = code.mul(code.rem(code.thread(), shape.threads), shape.vector);
-  auto reductions = reductionsAt(0);
+  auto reductions = nest.reductionsAt(0);
   unsigned level = 0;
   // The thread's neighbours from `at` on.
   auto piece = [&](Value at, Value isInside, Values sums) {
@@ -178,7 +179,8 @@ void LoopEmitter::emitLongRow(const RowShape &shape, ArrayRef<unsigned> kept,
         Value x = slot.elements.at(code.b, reduction->op->getOperand(0),
                                    reduction->index);
         if (isInside)
-          x = code.select(isInside, x, neutral(*reduction));
+          x = code.select(isInside, x,
+                          lower::neutral(code.b, code.loc, *reduction));
         sum = combine(*reduction, sum, x);
       }
     }
@@ -194,12 +196,12 @@ void LoopEmitter::emitLongRow(const RowShape &shape, ArrayRef<unsigned> kept,
     return sums;
   };
   for (; level <= nest.levels; ++level) {
-    reductions = reductionsAt(level);
-    if (reductions.empty() && !hasFullRootAt(level))
+    reductions = nest.reductionsAt(level);
+    if (reductions.empty() && !nest.hasFullRootAt(level))
       continue;
     Values sums;
     for (const LoopNest::Reduction *reduction : reductions)
-      sums.push_back(neutral(*reduction));
+      sums.push_back(lower::neutral(code.b, code.loc, *reduction));
     int64_t step = shape.threads * shape.vector;
     int64_t pieces = std::clamp<int64_t>(
         length / step, 1, std::max<int64_t>(kAtOnce / shape.vector, 1));

@@ -142,11 +142,8 @@ ThreadCode::Values ThreadCode::reduceBlock(
   if (warps == 1)
     return results;
   Values parts;
-  auto stored = [&](Type type) -> Type { // i1 has no place in memory
-    return type.isInteger(1) ? b.getI8Type() : type;
-  };
   for (Value value : results)
-    parts.push_back(shared({warps}, stored(value.getType())));
+    parts.push_back(shared({warps}, value.getType()));
   when(equal(lane(), index(0)), [&] {
     for (auto [value, part] : llvm::zip_equal(results, parts)) {
       Value x = value;
@@ -170,6 +167,8 @@ ThreadCode::Values ThreadCode::reduceBlock(
 }
 
 ThreadCode::Value ThreadCode::shared(ArrayRef<int64_t> shape, Type element) {
+  if (element.isInteger(1))
+    element = b.getI8Type();
   // The number of the space, which conversions of vectors to LLVM know without
   // knowing gpu's name of it. Both become the same pointer.
   Attribute space = b.getI64IntegerAttr(3);

@@ -70,7 +70,7 @@ public:
   reduceBlock(mlir::ValueRange x, int64_t threads,
               llvm::function_ref<Value(size_t i, Value x, Value y)> combine);
 
-  /// A memref of `shape` in shared memory, 128-byte aligned.
+  /// A memref of `shape` in shared memory, 128-byte aligned; of i1 as i8.
   Value shared(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   /// The bytes of shared memory taken so far.
   int64_t sharedBytes() const { return used; }
