@@ -8,6 +8,7 @@
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/PlanMemory.h"
+#include "passes/plan/PlanProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -64,6 +65,14 @@ void PlanPrograms::remark(func::FuncOp func) {
                           << pairs.size() << " of its inputs";
 }
 
+LogicalResult tandem::planProgram(func::FuncOp func) {
+  if (failed(formKernels(func)))
+    return failure();
+  joinKernels(func);
+  planMemory(func);
+  return checkPlan(func);
+}
+
 void PlanPrograms::runOnOperation() {
   ModuleOp module = getOperation();
   offsets.clear();
@@ -71,13 +80,9 @@ void PlanPrograms::runOnOperation() {
   if (failed(expectPhase(module, "partition")))
     return signalPassFailure();
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (failed(formKernels(func)))
+    if (failed(planProgram(func)))
       return signalPassFailure();
-    joinKernels(func);
-    planMemory(func);
     placeConstants(func);
-    if (failed(checkPlan(func)))
-      return signalPassFailure();
     if (remarks)
       remark(func);
   }

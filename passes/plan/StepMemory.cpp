@@ -1,0 +1,145 @@
+//===- StepMemory.cpp - the memory of a training step ---------------------===//
+#include "passes/plan/StepMemory.h"
+#include "passes/Target.h"
+#include "passes/plan/PlanMemory.h"
+#include "passes/plan/PlanProgram.h"
+#include "passes/plan/Storage.h"
+
+#include "ir/Signature.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+
+/// The bytes of an allocation of its own.
+static int64_t allocated(Type type) {
+  int64_t bytes = byteSize(cast<RankedTensorType>(type));
+  return llvm::alignTo(std::max<int64_t>(bytes, 1), kBufferAlignment);
+}
+
+/// The programs that one step calls, in order.
+static SmallVector<func::FuncOp> programsOfStep(ModuleOp module) {
+  SmallVector<func::FuncOp> programs;
+  if (auto step = module.lookupSymbol<func::FuncOp>("step"))
+    return {step};
+  for (StringRef name : {"forward", "backward"})
+    if (auto program = module.lookupSymbol<func::FuncOp>(name))
+      programs.push_back(program);
+  if (programs.empty())
+    if (auto program = module.lookupSymbol<func::FuncOp>("evaluate"))
+      programs.push_back(program);
+  return programs;
+}
+
+/// The programs whose arenas the model's has to hold: a device's is made for
+/// all of them when the model is loaded.
+static SmallVector<func::FuncOp> programsOfArena(ModuleOp module) {
+  if (isForCuda(module))
+    return llvm::to_vector(module.getOps<func::FuncOp>());
+  return programsOfStep(module);
+}
+
+namespace {
+class Counter {
+public:
+  explicit Counter(ModuleOp module) : module(module) {}
+  StepMemory count();
+
+private:
+  void countVariables();
+  void countConstants();
+  void countArguments(func::FuncOp program);
+  void countResults(func::FuncOp program);
+
+  ModuleOp module;
+  StepMemory memory;
+  llvm::StringSet<> inputs;
+};
+} // namespace
+
+/// The variables of all programs: they live as long as the model.
+void Counter::countVariables() {
+  llvm::StringSet<> known;
+  for (auto program : module.getOps<func::FuncOp>())
+    for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
+      RoleAttr role = roleOfArgument(program, i);
+      bool isParam = role && role.getKind() == RoleKind::Param;
+      if (!isParam && !(role && role.getKind() == RoleKind::State))
+        continue;
+      if (known.insert(role.getName().getValue()).second)
+        (isParam ? memory.parameters : memory.states) += allocated(type);
+    }
+}
+
+/// One allocation with the constants of all programs.
+void Counter::countConstants() {
+  DenseSet<Attribute> known;
+  module.walk([&](ConstantOp constant) {
+    if (isa<func::FuncOp>(constant->getParentOp()) && !constant.getSplat() &&
+        known.insert(constant.getValue()).second)
+      memory.constants +=
+          llvm::alignTo(byteSize(constant.getType()), kBufferAlignment);
+  });
+}
+
+void Counter::countArguments(func::FuncOp program) {
+  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
+    RoleAttr role = roleOfArgument(program, i);
+    if (!role)
+      continue;
+    bool isInput = role.getKind() == RoleKind::Input;
+    if (!isInput && role.getKind() != RoleKind::Cotangent)
+      continue;
+    // What is an alias, or has no bytes, brings no memory.
+    if (role.has("alias") || role.has("freed"))
+      continue;
+    if (!isInput || inputs.insert(role.getName().getValue()).second)
+      memory.inputs += allocated(type);
+  }
+}
+
+void Counter::countResults(func::FuncOp program) {
+  for (auto [i, type] : llvm::enumerate(program.getResultTypes())) {
+    RoleAttr role = roleOfResult(program, i);
+    if (!role)
+      continue;
+    if (role.getKind() == RoleKind::Output)
+      memory.outputs += allocated(type);
+    else if (role.getKind() == RoleKind::Grad)
+      memory.gradients += allocated(type);
+    else if (role.getKind() == RoleKind::Saved && !role.has("alias"))
+      memory.saved += allocated(type);
+    else if (role.getKind() == RoleKind::Update && !role.has("in_place"))
+      memory.staged += allocated(type);
+  }
+}
+
+StepMemory Counter::count() {
+  countVariables();
+  countConstants();
+  for (func::FuncOp program : programsOfStep(module)) {
+    countArguments(program);
+    countResults(program);
+  }
+  for (func::FuncOp program : programsOfArena(module))
+    if (auto plan = program->getAttrOfType<DictionaryAttr>(kPlanAttr))
+      memory.arena = std::max(memory.arena,
+                              plan.getAs<IntegerAttr>("arena_bytes").getInt());
+  if (memory.arena)
+    memory.arena = llvm::alignTo(memory.arena, kBufferAlignment);
+  return memory;
+}
+
+StepMemory tandem::stepMemory(ModuleOp planned) {
+  return Counter(planned).count();
+}
+
+FailureOr<StepMemory> tandem::rehearsePlan(ModuleOp partitioned) {
+  OwningOpRef<ModuleOp> copy = partitioned.clone();
+  for (func::FuncOp program : programsOfArena(*copy))
+    if (failed(planProgram(program)))
+      return failure();
+  return stepMemory(*copy);
+}
