@@ -17,6 +17,7 @@ void TandemDialect::initialize() {
   addAttributesAndTypes();
   addInterfaces<FoldInterface>();
   addElementwiseOps();
+  addRandomOps();
   addShapeOps();
   addReductionOps();
   addContractionOps();

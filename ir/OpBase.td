@@ -35,6 +35,7 @@ def Tandem_Dialect : Dialect {
   let extraClassDeclaration = [{
     // One per family; each is defined beside the family's ops.
     void addElementwiseOps();
+    void addRandomOps();
     void addShapeOps();
     void addReductionOps();
     void addContractionOps();
@@ -152,6 +153,21 @@ class PointwiseBody<string scalar, string reference> {
     # "  return " # scalar # ";\n}\n"
     # "double $cppClass::referenceScalar(::llvm::ArrayRef<double> x) {\n"
     # "  return " # reference # ";\n}\n";
+}
+
+/// An op of which element `i` of the result follows from element `i` of each
+/// operand; `costs` names what it says of its cost beyond its class.
+class PointwiseOp<string mnemonic, list<Trait> traits = [], list<string> costs = []>
+    : Tandem_PureOp<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<PointwiseOpInterface>,
+        DeclareOpInterfaceMethods<CostOpInterface, costs>,
+        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
+  string pointwiseMethods = [{
+    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Pointwise; }
+    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
+      ::tandem::reference::evaluatePointwise(*this, in, out);
+    }
+  }];
 }
 
 //===----------------------------------------------------------------------===//

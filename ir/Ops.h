@@ -23,6 +23,8 @@ struct Storage : mlir::SideEffects::Resource::Base<Storage> {
 #define GET_OP_CLASSES
 #include "ir/ops/Elementwise.h.inc"
 #define GET_OP_CLASSES
+#include "ir/ops/Random.h.inc"
+#define GET_OP_CLASSES
 #include "ir/ops/Shape.h.inc"
 #define GET_OP_CLASSES
 #include "ir/ops/Reduction.h.inc"

@@ -1,5 +1,6 @@
 // Every op of the dialect, for documentation and the table of ops.
 include "ir/ops/Elementwise.td"
+include "ir/ops/Random.td"
 include "ir/ops/Shape.td"
 include "ir/ops/Reduction.td"
 include "ir/ops/Contraction.td"

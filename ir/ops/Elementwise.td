@@ -12,19 +12,6 @@
 include "ir/OpBase.td"
 include "ir/Attributes.td"
 
-class PointwiseOp<string mnemonic, list<Trait> traits = []>
-    : Tandem_PureOp<mnemonic, !listconcat(traits, [
-        DeclareOpInterfaceMethods<PointwiseOpInterface>,
-        DeclareOpInterfaceMethods<CostOpInterface>,
-        DeclareOpInterfaceMethods<ReferenceOpInterface>])> {
-  string pointwiseMethods = [{
-    ::tandem::OpClass $cppClass::getOpClass() { return ::tandem::OpClass::Pointwise; }
-    void $cppClass::evaluate(::llvm::ArrayRef<const ::tandem::reference::Array *> in, ::llvm::MutableArrayRef<::tandem::reference::Array> out) {
-      ::tandem::reference::evaluatePointwise(*this, in, out);
-    }
-  }];
-}
-
 /// One operand, result of its type.
 class UnaryOp<string mnemonic, string gradient, string scalar, string reference,
               TypeConstraint type = FloatTensor, list<Trait> traits = []>

@@ -1,8 +1,11 @@
 //===- Scalar.cpp - one element of each pointwise op ----------------------===//
 #include "ir/ops/Scalar.h"
+#include "ir/ops/Philox.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace tandem;
@@ -181,4 +184,88 @@ V scalar::cast(B &b, L loc, V x, Type from, Type to) {
   if (from.isInteger(1))
     return arith::ExtUIOp::create(b, loc, to, x);
   return arith::ExtSIOp::create(b, loc, to, x);
+}
+
+//===----------------------------------------------------------------------===//
+// philox
+//===----------------------------------------------------------------------===//
+
+/// The low and the high word of an i64.
+static std::array<V, 2> split(B &b, L loc, V x) {
+  V high = arith::ShRUIOp::create(b, loc, x, constant(b, loc, x.getType(), 32));
+  return {arith::TruncIOp::create(b, loc, b.getI32Type(), x),
+          arith::TruncIOp::create(b, loc, b.getI32Type(), high)};
+}
+
+static V bits(B &b, L loc, uint32_t word) {
+  return arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(word)));
+}
+
+/// random::philox, as code.
+static std::array<V, 4> block(B &b, L loc, std::array<V, 4> c,
+                              std::array<V, 2> key) {
+  auto times = [&](int i, V x) {
+    auto product = arith::MulUIExtendedOp::create(
+        b, loc, x, bits(b, loc, random::kMultipliers[i]));
+    return std::array<V, 2>{product.getLow(), product.getHigh()};
+  };
+  auto mix = [&](V x, V y, V z) -> V {
+    V both = arith::XOrIOp::create(b, loc, x, y);
+    return arith::XOrIOp::create(b, loc, both, z);
+  };
+  for (int round = 0; round < random::kRounds; ++round) {
+    auto [aLow, aHigh] = times(0, c[0]);
+    auto [bLow, bHigh] = times(1, c[2]);
+    c = {mix(bHigh, c[1], key[0]), bLow, mix(aHigh, c[3], key[1]), aLow};
+    for (int i = 0; i < 2; ++i)
+      key[i] =
+          arith::AddIOp::create(b, loc, key[i], bits(b, loc, random::kWeyl[i]));
+  }
+  return c;
+}
+
+V scalar::philox(B &b, L loc, V seed, V offset, V position, int64_t draw,
+                 Type to) {
+  Type i64 = b.getI64Type(), compute = computeType(to);
+  auto number = [&](int64_t n) -> V {
+    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(n));
+  };
+  auto isOdd = [&](V x) -> V {
+    V bit = arith::AndIOp::create(b, loc, x, number(1));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit,
+                                 number(0));
+  };
+  bool takesTwo = to.isF64();
+  V half = arith::ShRUIOp::create(b, loc, position, number(1));
+  V index = takesTwo ? half : arith::ShRUIOp::create(b, loc, half, number(1));
+  auto [low, high] = split(b, loc, index);
+  high = arith::AndIOp::create(b, loc, high, bits(b, loc, 0xFF));
+  high = arith::OrIOp::create(b, loc, high,
+                              bits(b, loc, static_cast<uint32_t>(draw) << 8));
+  auto [offsetLow, offsetHigh] = split(b, loc, offset);
+  auto w =
+      block(b, loc, {low, high, offsetLow, offsetHigh}, split(b, loc, seed));
+  V odd = isOdd(position);
+  if (takesTwo) {
+    V first = select(b, loc, odd, w[2], w[0]);
+    V second = select(b, loc, odd, w[3], w[1]);
+    V both = arith::OrIOp::create(
+        b, loc,
+        arith::ShLIOp::create(
+            b, loc, arith::ExtUIOp::create(b, loc, i64, first), number(32)),
+        arith::ExtUIOp::create(b, loc, i64, second));
+    V digits = arith::ShRUIOp::create(b, loc, both, number(11));
+    return mul(b, loc, arith::SIToFPOp::create(b, loc, to, digits),
+               constant(b, loc, to, 0x1p-53));
+  }
+  V lower = select(b, loc, odd, w[1], w[0]);
+  V upper = select(b, loc, odd, w[3], w[2]);
+  V word = select(b, loc, isOdd(half), upper, lower);
+  if (to.isInteger(32))
+    return word;
+  int digits = random::digitsOf(to);
+  V leading = arith::ShRUIOp::create(b, loc, word, bits(b, loc, 32 - digits));
+  return mul(b, loc, arith::SIToFPOp::create(b, loc, compute, leading),
+             constant(b, loc, compute, std::ldexp(1.0, -digits)));
 }

@@ -58,6 +58,11 @@ V select(B &b, L loc, V condition, V x, V y);
 /// `to` in its compute type; rounds to f16 or bf16 where `to` is one.
 V cast(B &b, L loc, V x, mlir::Type from, mlir::Type to);
 
+/// The number of `tandem.philox` as an element of type `to` in its compute
+/// type; the others are i64.
+V philox(B &b, L loc, V seed, V offset, V position, int64_t draw,
+         mlir::Type to);
+
 } // namespace tandem::scalar
 
 #endif

@@ -124,6 +124,14 @@ void tandem::test::addCompositeRows(std::vector<GradientRow> &rows) {
     rows.push_back(row);
   }
 
+  for (std::string p : {"0.0", "0.4", "1.0"})
+    rows.push_back({"tandem.dropout",
+                    "dropout_" + p.substr(0, 1) + "_" + p.substr(2),
+                    {{tensorOf("3x4")}, {tensorOf("2", "i64"), 0, 5}},
+                    "%s = tandem.mul %0, %0 : tensor<3x4xf64>\n"
+                    "%y = tandem.dropout %s, %1 draw 2 p " +
+                        p + " {training} : tensor<3x4xf64>",
+                    {{"%y", tensorOf("3x4")}}});
   rows.push_back({"tandem.reduce_mean",
                   "reduce_mean_rows",
                   {{tensorOf("3x4")}},

@@ -116,6 +116,28 @@ const Row kRows[] = {
     {"linear_vector", "%0: tensor<4xf32>, %1: tensor<5x4xf32>",
      "tandem.linear %0, %1 : (tensor<4xf32>, tensor<5x4xf32>) -> tensor<5xf32>",
      "tensor<5xf32>"},
+    {"random_bits", "%0: tensor<2xi64>",
+     "tandem.random_bits %0 draw 5 : tensor<3x5xi32>", "tensor<3x5xi32>"},
+    {"random_uniform", "%0: tensor<2xi64>",
+     "tandem.random_uniform %0 draw 5 : tensor<3x5xf64>", "tensor<3x5xf64>"},
+    {"random_uniform_scalar", "%0: tensor<2xi64>",
+     "tandem.random_uniform %0 draw 16777215 : tensor<bf16>", "tensor<bf16>"},
+    {"random_normal", "%0: tensor<2xi64>",
+     "tandem.random_normal %0 draw 8388607 : tensor<3x5xf16>",
+     "tensor<3x5xf16>"},
+    {"bernoulli", "%0: tensor<2xi64>",
+     "tandem.bernoulli %0 draw 1 p 0.3 : tensor<3x5xi1>", "tensor<3x5xi1>"},
+    {"dropout", "%0: tensor<3x5xf64>, %1: tensor<2xi64>",
+     "tandem.dropout %0, %1 draw 1 p 0.3 {training} : tensor<3x5xf64>",
+     "tensor<3x5xf64>"},
+    {"dropout_inference", "%0: tensor<3x5xf32>, %1: tensor<2xi64>",
+     "tandem.dropout %0, %1 draw 1 p 0.3 : tensor<3x5xf32>", "tensor<3x5xf32>"},
+    {"dropout_none", "%0: tensor<3x5xf32>, %1: tensor<2xi64>",
+     "tandem.dropout %0, %1 draw 1 p 0.0 {training} : tensor<3x5xf32>",
+     "tensor<3x5xf32>", 1, -2, 2, 5, 0},
+    {"dropout_all", "%0: tensor<3x5xf32>, %1: tensor<2xi64>",
+     "tandem.dropout %0, %1 draw 1 p 1.0 {training} : tensor<3x5xf32>",
+     "tensor<3x5xf32>", 1, -2, 2, 5, 0},
     {"attention",
      "%0: tensor<2x3x4xf32>, %1: tensor<2x5x4xf32>, "
      "%2: tensor<2x5x6xf32>",
@@ -307,4 +329,20 @@ TEST(Decompositions, InferenceUsesTheGivenStatistics) {
   EXPECT_EQ((*results)[1].data, arguments[3].data);
   EXPECT_EQ((*results)[2].data, arguments[4].data);
   expectDecomposes(t, arguments, 1e-7);
+}
+
+TEST(Decompositions, DropoutOfNothingAndOfAllIsExact) {
+  for (auto [p, name] : {std::pair<double, const char *>{0, "dropout_none"},
+                         {1, "dropout_all"}}) {
+    TestModule t(functionText(*llvm::find_if(
+        kRows, [&](const Row &row) { return row.name == std::string(name); })));
+    Array x({3, 5});
+    for (int64_t i = 0; i < x.size(); ++i)
+      x[i] = i == 7 ? std::numeric_limits<double>::infinity() : 0.1 * i;
+    std::vector<Array> arguments = {x, array({2}, {3, 4})};
+    auto results = reference::evaluate(t.function("f"), arguments);
+    ASSERT_TRUE(mlir::succeeded(results)) << t.diagnostics;
+    EXPECT_EQ((*results)[0].data, p == 0 ? x.data : std::vector<double>(15, 0));
+    expectDecomposes(t, arguments, 0);
+  }
 }

@@ -1709,3 +1709,101 @@ func.func @f(%v: tensor<3xf32>) {
   } {outputs = 1, saved = 1, differentiable = -1} : (tensor<3xf32>), () -> tensor<3xf32>, tensor<3xf32>
   return
 }
+
+// -----
+
+//===--- random ---===//
+
+func.func @f(%s: tensor<3xi64>) {
+  // expected-error@+1 {{operand #0 must be tensor<2xi64>: a seed and an offset, but got 'tensor<3xi64>'}}
+  %y = "tandem.random_bits"(%s) {draw = 0 : i64} : (tensor<3xi64>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<2xi64>) {
+  // expected-error@+1 {{result #0 must be tensor of floats of static shape}}
+  %y = tandem.random_uniform %s draw 0 : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<2xi64>) {
+  // expected-error@+1 {{expected 'draw' to be in [0, 16777216), but got 16777216}}
+  %y = tandem.random_bits %s draw 16777216 : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<2xi64>) {
+  // expected-error@+1 {{expected 'draw' to be in [0, 16777216), but got -1}}
+  %y = tandem.random_uniform %s draw -1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<2xi64>) {
+  // expected-error@+1 {{expected 'draw' to be in [0, 8388608), but got 8388608}}
+  %y = tandem.random_normal %s draw 8388608 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<2xi64>) {
+  // expected-error@+1 {{expected 'p' to be in [0, 1], but got 1.5}}
+  %y = tandem.bernoulli %s draw 0 p 1.5 : tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %s: tensor<2xi64>) {
+  // expected-error@+1 {{expected 'p' to be in [0, 1], but got}}
+  %y = tandem.dropout %x, %s draw 0 p 0x7FF8000000000000 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %s: tensor<2xi64>) {
+  // expected-error@+1 {{expected 'draw' to be in [0, 16777216), but got 99999999}}
+  %y = tandem.dropout %x, %s draw 99999999 p 0.5 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %s: tensor<2xi64>) {
+  // expected-error@+1 {{failed to verify that all of {x, y} have same type}}
+  %y = "tandem.dropout"(%x, %s) {draw = 0 : i64, p = 0.5 : f64} : (tensor<4xf32>, tensor<2xi64>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xi64>, %b: tensor<5xi64>) {
+  // expected-error@+1 {{failed to verify that offset has the shape of y, and i64 elements}}
+  %y = "tandem.philox"(%a, %b, %a) {draw = 0 : i64} : (tensor<4xi64>, tensor<5xi64>, tensor<4xi64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xi64>) {
+  // expected-error@+1 {{result #0 must be tensor of 32-bit integers or floats of static shape}}
+  %y = "tandem.philox"(%a, %a, %a) {draw = 0 : i64} : (tensor<4xi64>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xi64>) {
+  // expected-error@+1 {{'y' must be tensor of 32-bit integers or floats}}
+  %y = tandem.philox %a, %a, %a draw 0 : i32
+  return
+}

@@ -170,6 +170,19 @@ func.func @ops(%v: tensor<3xf32>,
   %r76, %r77, %r78 = tandem.adamw %v, %v, %v, %v, %z, %z {beta1 = 8.000000e-01 : f64} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
   // CHECK: tandem.make_ref %{{.*}} : tensor<3xf32>
   %r79 = tandem.make_ref %v : tensor<3xf32>
+  %d = tandem.constant dense<[7, 0]> : tensor<2xi64>
+  // CHECK: tandem.philox %{{.*}}, %{{.*}}, %{{.*}} draw 3 : tensor<2xf32>
+  %d0 = tandem.philox %d, %d, %d draw 3 : tensor<2xf32>
+  // CHECK: tandem.random_bits %{{.*}} draw 0 : tensor<2x3xi32>
+  %d1 = tandem.random_bits %d draw 0 : tensor<2x3xi32>
+  // CHECK: tandem.random_uniform %{{.*}} draw 16777215 : tensor<f64>
+  %d2 = tandem.random_uniform %d draw 16777215 : tensor<f64>
+  // CHECK: tandem.random_normal %{{.*}} draw 1 : tensor<3xbf16>
+  %d3 = tandem.random_normal %d draw 1 : tensor<3xbf16>
+  // CHECK: tandem.bernoulli %{{.*}} draw 2 p 2.500000e-01 : tensor<3xi1>
+  %d4 = tandem.bernoulli %d draw 2 p 0.25 : tensor<3xi1>
+  // CHECK: tandem.dropout %{{.*}}, %{{.*}} draw 4 p 1.000000e-01 {training} : tensor<3xf32>
+  %d5 = tandem.dropout %v, %d draw 4 p 0.1 {training} : tensor<3xf32>
   // CHECK: tandem.read %{{.*}} : !tandem.ref<3xf32>
   %r80 = tandem.read %r : !tandem.ref<3xf32>
   // CHECK: tandem.write %{{.*}} into %{{.*}} : tensor<3xf32>, !tandem.ref<3xf32>
