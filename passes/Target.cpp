@@ -3,16 +3,31 @@
 
 #include "ir/Dialect.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace tandem;
 
-bool tandem::isForCuda(Operation *op) {
+/// What the target of the module around `op` says of `name`.
+static StringRef ofTarget(Operation *op, StringRef name) {
   for (; op; op = op->getParentOp())
     if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
-      auto kind = target.getAs<StringAttr>("kind");
-      return kind && kind.getValue() == "cuda";
+      auto text = target.getAs<StringAttr>(name);
+      return text ? text.getValue() : StringRef();
     }
-  return false;
+  return {};
+}
+
+bool tandem::isForCuda(Operation *op) { return ofTarget(op, "kind") == "cuda"; }
+
+StringRef tandem::productPrecision(Operation *op) {
+  if (!llvm::is_contained(op->getName().getAttributeNames(), "precision") ||
+      !getElementTypeOrSelf(op->getOperand(0)).isF32())
+    return {};
+  if (auto own = op->getAttrOfType<StringAttr>("precision"))
+    return own.getValue();
+  StringRef asked = ofTarget(op, "matmul_precision");
+  return asked.empty() ? "f32" : asked;
 }
 
 int64_t tandem::cudaSharedLimit(int64_t sm) {

@@ -9,6 +9,11 @@ namespace tandem {
 /// True if the module around `op` is compiled for cuda (`tandem.target`).
 bool isForCuda(mlir::Operation *op);
 
+/// The `precision` of a product (matmul, linear, convolutions) of f32, "f32" or
+/// "tf32": its own, or what the module around it is compiled with. Empty for
+/// ops that have none.
+llvm::StringRef productPrecision(mlir::Operation *op);
+
 /// The most shared memory that a block can ask for on compute capability `sm`
 /// (90 for sm_90), in bytes.
 int64_t cudaSharedLimit(int64_t sm);

@@ -114,8 +114,10 @@ def MseLossOp : CompositeOp<"mse_loss", [InferTypeOpAdaptor]> {
 
 def LinearOp : CompositeOp<"linear", [InferTypeOpAdaptor]> {
   let summary = "`y = x w^T + bias` along the last dimension";
-  let description = "x is [..., in], w is [out, in], bias is [out] or absent, y is [..., out].";
-  let arguments = (ins FloatTensor:$x, FloatTensor:$w, Optional<FloatTensor>:$bias);
+  let description = "x is [..., in], w is [out, in], bias is [out] or absent, y is [..., out]. "
+                    "`precision` is that of matmul.";
+  let arguments = (ins FloatTensor:$x, FloatTensor:$w, Optional<FloatTensor>:$bias,
+                       OptionalAttr<StrAttr>:$precision);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }

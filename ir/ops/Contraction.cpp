@@ -29,7 +29,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
                                          Adaptor adaptor, Types &types) {
   Type lhs = adaptor.getLhs().getType(), rhs = adaptor.getRhs().getType();
   auto a = infer::shapeOf(loc, lhs), b = infer::shapeOf(loc, rhs);
-  if (failed(a) || failed(b) || failed(expectSameElements(loc, lhs, rhs)))
+  if (failed(a) || failed(b) || failed(expectSameElements(loc, lhs, rhs)) ||
+      failed(expectPrecision(loc, adaptor.getPrecision(), lhs)))
     return failure();
   size_t rank = a->size();
   if (rank < 2 || b->size() != rank)
@@ -106,7 +107,8 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 LogicalResult MatmulOp::pullback(Pullback &p) {
   bool tl = getTransposeLhs(), tr = getTransposeRhs();
   auto product = [&](Value a, Value b, bool ta, bool tb) {
-    return p.expr(MatmulOp::create(p.builder, p.loc, a, b, ta, tb));
+    return p.expr(
+        MatmulOp::create(p.builder, p.loc, a, b, ta, tb, getPrecisionAttr()));
   };
   if (p.needs(0))
     p.set(0, tl ? product(getRhs(), p.dy(), tr, true)

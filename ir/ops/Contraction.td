@@ -22,9 +22,12 @@ def MatmulOp : ContractionOp<"matmul"> {
     `y[..., m, n] = sum over k of lhs[..., m, k] * rhs[..., k, n]`; with
     `transpose_lhs` the lhs is `[..., k, m]`, with `transpose_rhs` the rhs is
     `[..., n, k]`. Leading dimensions are equal (broadcast explicitly). f16 and
-    bf16 are accumulated in f32.
+    bf16 are accumulated in f32. With `precision = "tf32"` factors of f32 may be
+    rounded to 10 bits of fraction, with "f32" they are not; absent, the
+    compilation's option `--matmul-precision` says it. Gradients keep it.
   }];
-  let arguments = (ins FloatTensor:$lhs, FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins FloatTensor:$lhs, FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs,
+                       OptionalAttr<StrAttr>:$precision);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($y)";
   let hasCanonicalizer = 1;
@@ -38,7 +41,7 @@ class ConvolutionOp<string mnemonic, dag operands, dag shape, string before>
     (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$strides,
          DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
          DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation,
-         DefaultValuedAttr<I64Attr, "1">:$groups));
+         DefaultValuedAttr<I64Attr, "1">:$groups, OptionalAttr<StrAttr>:$precision));
   let results = (outs FloatTensor:$y);
   let assemblyFormat = before # [{ (`strides` $strides^)? (`padding` $padding^)?
     (`dilation` $dilation^)? (`groups` $groups^)? attr-dict
@@ -56,7 +59,7 @@ def Conv2dOp : ConvolutionOp<"conv2d", (ins FloatTensor:$x, FloatTensor:$w), (in
     strides[0] - padding[0] + kh * dilation[0], ow * strides[1] - padding[2] +
     kw * dilation[1]] * w[o, c, kh, kw]` with `g` the group of `o`; x is 0 outside
     of itself. `padding` is `[top, bottom, left, right]`. f16 and bf16 are
-    accumulated in f32.
+    accumulated in f32. `precision` is that of matmul.
   }];
 }
 

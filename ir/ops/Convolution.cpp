@@ -48,7 +48,9 @@ LogicalResult Conv2dOp::inferReturnTypes(MLIRContext *, Loc loc,
                                          Adaptor adaptor, Types &types) {
   Type x = adaptor.getX().getType(), w = adaptor.getW().getType();
   auto xShape = infer::shapeOf(loc, x), wShape = infer::shapeOf(loc, w);
-  if (failed(xShape) || failed(wShape) || failed(expectSameElements(loc, x, w)))
+  if (failed(xShape) || failed(wShape) ||
+      failed(expectSameElements(loc, x, w)) ||
+      failed(expectPrecision(loc, adaptor.getPrecision(), x)))
     return failure();
   auto conv = Convolution2d::get(loc, *xShape, *wShape, adaptor.getStrides(),
                                  adaptor.getPadding(), adaptor.getDilation(),
@@ -63,7 +65,8 @@ LogicalResult Conv2dInputGradOp::inferReturnTypes(MLIRContext *, Loc loc,
                                                   Types &types) {
   Type dy = adaptor.getDy().getType(), w = adaptor.getW().getType();
   auto wShape = infer::shapeOf(loc, w);
-  if (failed(wShape) || failed(expectSameElements(loc, dy, w)))
+  if (failed(wShape) || failed(expectSameElements(loc, dy, w)) ||
+      failed(expectPrecision(loc, adaptor.getPrecision(), dy)))
     return failure();
   auto conv = Convolution2d::get(loc, adaptor.getShape(), *wShape,
                                  adaptor.getStrides(), adaptor.getPadding(),
@@ -78,7 +81,8 @@ LogicalResult Conv2dFilterGradOp::inferReturnTypes(MLIRContext *, Loc loc,
                                                    Types &types) {
   Type x = adaptor.getX().getType(), dy = adaptor.getDy().getType();
   auto xShape = infer::shapeOf(loc, x);
-  if (failed(xShape) || failed(expectSameElements(loc, x, dy)))
+  if (failed(xShape) || failed(expectSameElements(loc, x, dy)) ||
+      failed(expectPrecision(loc, adaptor.getPrecision(), x)))
     return failure();
   auto conv = Convolution2d::get(loc, *xShape, adaptor.getShape(),
                                  adaptor.getStrides(), adaptor.getPadding(),
@@ -133,19 +137,21 @@ template <typename Op>
 static Expr forward(Pullback &p, Op op, Value x, Value w) {
   return p.expr(Conv2dOp::create(p.builder, p.loc, x, w, op.getStrides(),
                                  op.getPadding(), op.getDilation(),
-                                 op.getGroups()));
+                                 op.getGroups(), op.getPrecisionAttr()));
 }
 template <typename Op>
 static Expr inputGrad(Pullback &p, Op op, Value dy, Value w) {
   return p.expr(Conv2dInputGradOp::create(
       p.builder, p.loc, dy, w, op.getConvolution().inputShape(),
-      op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups()));
+      op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups(),
+      op.getPrecisionAttr()));
 }
 template <typename Op>
 static Expr filterGrad(Pullback &p, Op op, Value x, Value dy) {
   return p.expr(Conv2dFilterGradOp::create(
       p.builder, p.loc, x, dy, op.getConvolution().filterShape(),
-      op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups()));
+      op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups(),
+      op.getPrecisionAttr()));
 }
 
 LogicalResult Conv2dOp::pullback(Pullback &p) {

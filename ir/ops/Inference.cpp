@@ -76,6 +76,21 @@ LogicalResult infer::expectSameElements(Loc loc, Type a, Type b) {
       loc, "expected operands of one element type, but got ", x, " and ", y);
 }
 
+LogicalResult
+infer::expectPrecision(Loc loc, std::optional<StringRef> precision, Type type) {
+  if (!precision)
+    return success();
+  if (*precision != "f32" && *precision != "tf32")
+    return fail(loc, "expected 'precision' to be 'f32' or 'tf32' but got '" +
+                         *precision + "'");
+  if (Type element = getElementTypeOrSelf(type); !element.isF32())
+    return emitOptionalError(loc,
+                             "'precision' is of products of 'f32', but "
+                             "the operands are of ",
+                             element);
+  return success();
+}
+
 LogicalResult infer::expectShape(Loc loc, StringRef name, Type type,
                                  Sizes shape) {
   auto tensor = dyn_cast<RankedTensorType>(type);

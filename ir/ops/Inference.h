@@ -44,6 +44,11 @@ mlir::LogicalResult expectDim(Loc loc, llvm::StringRef name, int64_t dim,
                               int64_t rank);
 /// Fails unless the tensors have one element type.
 mlir::LogicalResult expectSameElements(Loc loc, mlir::Type a, mlir::Type b);
+/// Fails unless a product of tensors of `type` can have the precision: "f32" and
+/// "tf32" are of f32.
+mlir::LogicalResult expectPrecision(Loc loc,
+                                    std::optional<llvm::StringRef> precision,
+                                    mlir::Type type);
 /// Fails unless the tensor `name` has the shape.
 mlir::LogicalResult expectShape(Loc loc, llvm::StringRef name, mlir::Type type,
                                 Sizes shape);

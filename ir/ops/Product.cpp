@@ -21,7 +21,8 @@ LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Loc loc,
   Type x = adaptor.getX().getType(), w = adaptor.getW().getType();
   auto xShape = infer::shapeOf(loc, x);
   if (failed(xShape) || failed(expectRank(loc, "w", w, 2)) ||
-      failed(expectSameElements(loc, x, w)))
+      failed(expectSameElements(loc, x, w)) ||
+      failed(expectPrecision(loc, adaptor.getPrecision(), x)))
     return failure();
   Sizes wShape = cast<RankedTensorType>(w).getShape();
   if (xShape->empty() || xShape->back() != wShape[1])
@@ -44,7 +45,7 @@ SmallVector<Value> LinearOp::decompose(OpBuilder &b) {
   Expr flat = x.reshape({rows, columns});
   Expr y = x.wrap(MatmulOp::create(b, getLoc(), flat, getW(),
                                    /*transpose_lhs=*/false,
-                                   /*transpose_rhs=*/true));
+                                   /*transpose_rhs=*/true, getPrecisionAttr()));
   if (getBias())
     y = y + x.wrap(getBias()).broadcastTo(y.shape(), {1});
   return {y.reshape(getY().getType().getShape())};
@@ -96,7 +97,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
   int64_t rank = q.rank();
   Expr scores = q.wrap(MatmulOp::create(b, getLoc(), getQ(), getK(),
                                         /*transpose_lhs=*/false,
-                                        /*transpose_rhs=*/true))
+                                        /*transpose_rhs=*/true,
+                                        /*precision=*/StringAttr()))
                     .cast(type) *
                 scaleOf(*this);
   if (getCausal()) {
@@ -110,7 +112,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
   Expr weights =
       composite::softmax(scores, rank - 1).cast(q.type().getElementType());
   return {MatmulOp::create(b, getLoc(), weights, getV(),
-                           /*transpose_lhs=*/false, /*transpose_rhs=*/false)};
+                           /*transpose_lhs=*/false, /*transpose_rhs=*/false,
+                           /*precision=*/StringAttr())};
 }
 
 SmallVector<Value> AttentionOp::fuse(OpBuilder &b) {

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/optimize/Simplify.h"
@@ -37,6 +38,7 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
     for (auto func : module.getOps<func::FuncOp>()) {
       for (Operation &op : func.getOps())
         op.removeAttr(kPassAttr);
+      setPrecision(func);
       if (failed(simplify(func)))
         return signalPassFailure();
     }
@@ -61,6 +63,15 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
     keepConditions(func, conditions);
     eraseDeadOps(func);
     return success();
+  }
+
+  /// What the compilation asks of products stands at each.
+  void setPrecision(func::FuncOp func) {
+    func.walk([](Operation *op) {
+      StringRef precision = productPrecision(op);
+      if (!precision.empty() && precision != "f32")
+        op->setAttr("precision", StringAttr::get(op->getContext(), precision));
+    });
   }
 
   /// When each result is defined.

@@ -612,6 +612,24 @@ func.func @f(%t: tensor<3xi1>) {
 
 //===--- matmul ---===//
 
+func.func @f(%m: tensor<3x3xf32>) {
+  // expected-error@+2 {{expected 'precision' to be 'f32' or 'tf32' but got 'tf23'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.matmul %m, %m {precision = "tf23"} : tensor<3x3xf32>, tensor<3x3xf32> -> tensor<3x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<3x3xbf16>) {
+  // expected-error@+2 {{'precision' is of products of 'f32', but the operands are of 'bf16'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.matmul %m, %m {precision = "tf32"} : tensor<3x3xbf16>, tensor<3x3xbf16> -> tensor<3x3xbf16>
+  return
+}
+
+// -----
+
 func.func @f(%v: tensor<3xf32>) {
   // expected-error@+2 {{expected operands of one rank of at least 2, but got ranks 1 and 1}}
   // expected-error@+1 {{failed to infer returned types}}

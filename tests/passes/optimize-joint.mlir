@@ -98,3 +98,24 @@ module @undefined attributes {tandem.phase = "joint"} {
     return %x, %x : tensor<2xf32>, tensor<2xf32>
   }
 }
+
+// -----
+
+// What the compilation asks of products stands at each that says nothing.
+// CHECK-LABEL: module @precision
+module @precision attributes {tandem.phase = "joint", tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+  func.func @evaluate(
+      %x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">},
+      %h: tensor<4x4xbf16> {tandem.role = #tandem.role<input "h">})
+      -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<4x4xf32> {tandem.role = #tandem.role<output "b">},
+          tensor<4x4xbf16> {tandem.role = #tandem.role<output "c">}) {
+    // CHECK: tandem.matmul %{{.*}}, %{{.*}} {precision = "tf32"} :
+    // CHECK: tandem.matmul %{{.*}}, %{{.*}} {precision = "f32"} :
+    // CHECK: tandem.matmul %{{.*}}, %{{.*}} : tensor<4x4xbf16>
+    %a = tandem.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %b = tandem.matmul %x, %x {precision = "f32"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %c = tandem.matmul %h, %h : tensor<4x4xbf16>, tensor<4x4xbf16> -> tensor<4x4xbf16>
+    return %a, %b, %c : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xbf16>
+  }
+}

@@ -4,6 +4,7 @@
 // images are n of one product for each group, so that small images fill tiles.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Target.h"
 #include "passes/lower/cuda/GemmFactor.h"
 #include "passes/lower/cuda/GemmWindow.h"
 
@@ -23,6 +24,7 @@ FailureOr<LaunchShape> cuda_lower::emitConvolution(AnchorKernel &kernel,
   Gemm gemm;
   gemm.element = type.getElementType();
   gemm.type = scalar::computeType(gemm.element);
+  gemm.isTf32 = productPrecision(kernel.anchor) == "tf32";
   gemm.batches = p.sizes[Group];
   gemm.M = p.sizes[M];
   gemm.N = p.sizes[Image] * p.sizes[N];

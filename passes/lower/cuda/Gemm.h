@@ -54,8 +54,9 @@ public:
 /// What is multiplied, and where it goes.
 struct Gemm {
   int64_t batches = 1, M = 0, N = 0, K = 0;
-  mlir::Type element; ///< of the factors, as tensors
-  mlir::Type type;    ///< of the sums: f32 or f64
+  mlir::Type element;  ///< of the factors, as tensors
+  mlir::Type type;     ///< of the sums: f32 or f64
+  bool isTf32 = false; ///< factors of f32 may be rounded to tf32
   GemmFactor *a = nullptr, *b = nullptr;
 
   /// The code of a block begins, which makes a tile of this batch.

@@ -156,7 +156,7 @@ GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
     candidates = gathers ? ArrayRef(halfGathers) : ArrayRef(halfTiles);
     products = 2000;
     kind = GemmSchedule::Mma;
-  } else if (target.allowTf32) {
+  } else if (gemm.isTf32) {
     candidates = gathers ? ArrayRef(tf32Gathers) : ArrayRef(tf32Tiles);
     products = 1000;
     kind = GemmSchedule::Mma;

@@ -5,6 +5,7 @@
 // more rows.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Target.h"
 #include "passes/lower/cuda/GemmFactor.h"
 
 #include "ir/ops/Scalar.h"
@@ -61,6 +62,7 @@ FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
   Gemm gemm;
   gemm.element = type.getElementType();
   gemm.type = scalar::computeType(type.getElementType());
+  gemm.isTf32 = productPrecision(op) == "tf32";
   gemm.a = &lhs;
   gemm.b = &rhs;
   gemm.M = 1;

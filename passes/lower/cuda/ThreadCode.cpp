@@ -19,8 +19,6 @@ CudaTarget CudaTarget::of(Operation *op) {
         target.isExact = name.consume_back("a");
         (void)name.getAsInteger(10, target.sm);
       }
-      auto precision = attr.getAs<StringAttr>("matmul_precision");
-      target.allowTf32 = precision && precision.getValue() == "tf32";
       break;
     }
   return target;

@@ -23,8 +23,6 @@ inline constexpr int64_t warpSize = 32;
 struct CudaTarget {
   int64_t sm = 90;      ///< sm_90: 90
   bool isExact = false; ///< sm_90a: what only this architecture has
-  /// Factors of f32 products may be rounded to tf32.
-  bool allowTf32 = false;
   /// That of the module around `op`: its attribute `tandem.target`.
   static CudaTarget of(mlir::Operation *op);
   /// The most shared memory that a block can ask for.
