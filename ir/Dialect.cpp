@@ -3,6 +3,7 @@
 #include "ir/Fold.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+#include "ir/Tags.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -159,6 +160,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "expected '" << name << "' to be a unit "
                              << "attribute, but got " << attribute.getValue();
   }
+  if (isTag(name))
+    return verifyTag(op, attribute);
   if (name == kPlanAttr || name == kKernelAttr || name == kTargetAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();

@@ -3,6 +3,7 @@
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+#include "ir/Tags.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringMap.h"
@@ -119,9 +120,11 @@ void Door::tagged(func::FuncOp func) {
 
 void Door::untagged(func::FuncOp func) {
   for (Operation &op : func.getOps())
-    if (!passOf(&op).empty())
-      error(&op) << "'" << kPassAttr << "' on '" << op.getName() << "' in '"
-                 << func.getName() << "'";
+    for (NamedAttribute attribute : op.getDiscardableAttrs())
+      if (StringRef name = attribute.getName();
+          name == kPassAttr || isTag(name))
+        error(&op) << "'" << name << "' on '" << op.getName() << "' in '"
+                   << func.getName() << "'";
 }
 
 void Door::noneOfKind(func::FuncOp func, RoleKind kind) {

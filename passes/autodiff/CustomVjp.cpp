@@ -2,6 +2,7 @@
 #include "passes/autodiff/CustomVjp.h"
 
 #include "ir/Ops.h"
+#include "ir/Tags.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -61,7 +62,9 @@ void tandem::inlineCustomVjps(func::FuncOp func) {
     for (Operation &inner : forward.without_terminator()) {
       Operation *made = builder.clone(inner, map);
       for (NamedAttribute attribute : op->getDiscardableAttrs())
-        made->setDiscardableAttr(attribute.getName(), attribute.getValue());
+        if (!isTag(attribute.getName()))
+          made->setDiscardableAttr(attribute.getName(), attribute.getValue());
+      addTags(made, op);
     }
     for (auto [result, value] : llvm::zip_equal(
              op.getResults(), forward.getTerminator()->getOperands()))

@@ -1,6 +1,8 @@
 //===- Functionalizer.cpp - storage becomes values ------------------------===//
 #include "passes/functionalize/Functionalizer.h"
 
+#include "ir/Tags.h"
+
 using namespace mlir;
 using namespace tandem;
 
@@ -219,6 +221,11 @@ LogicalResult Functionalizer::visit(Operation *op) {
           });
   if (!isa<WriteOp>(op))
     trackBetween(before, op, /*isHidden=*/false);
+  // What is made in its place is of its region.
+  if (Attribute region = op->getAttr(kCheckpointAttr))
+    for (Operation *made = before ? before->getNextNode() : &block.front();
+         made != op; made = made->getNextNode())
+      made->setAttr(kCheckpointAttr, region);
   return result;
 }
 

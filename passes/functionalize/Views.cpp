@@ -3,6 +3,7 @@
 
 #include "ir/BuildOp.h"
 #include "ir/Ops.h"
+#include "ir/Tags.h"
 #include "ir/reference/Array.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -53,8 +54,13 @@ View *Views::add(View *source, Operation *op) {
   // The same shape again, say, is the same view.
   if (isa<ReshapeOp>(op) && type == source->type && !op->hasAttr(kNoGradAttr))
     return source;
-  return intern(source, op->getName().getIdentifier(), op->getAttrDictionary(),
-                type, op->getLoc());
+  // Two views are one, whatever they are tagged with.
+  NamedAttrList attributes(op->getAttrDictionary());
+  for (NamedAttribute attribute : op->getDiscardableAttrs())
+    if (isTag(attribute.getName()))
+      attributes.erase(attribute.getName());
+  return intern(source, op->getName().getIdentifier(),
+                attributes.getDictionary(op->getContext()), type, op->getLoc());
 }
 
 View *Views::addTransposed(View *source, int64_t a, int64_t b, Location loc) {

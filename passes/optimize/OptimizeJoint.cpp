@@ -1,9 +1,10 @@
 //===- OptimizeJoint.cpp - simplification across forward and backward -----===//
 //
-// The pass tags would keep equal ops of the two passes apart, so they are taken
-// off first and worked out again at the end: forward is what an output or an
-// update needs, backward is the rest. Of equal ops the first survives, which
-// is the forward one. Signatures stay as they are.
+// What ops are tagged with would keep equal ones apart. CarryTags carries what
+// the program says of them; which pass they are of is taken off first and
+// worked out again at the end: forward is what an output or an update needs,
+// backward is the rest. Of equal ops the first survives, which is the forward
+// one. Signatures stay as they are.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
@@ -11,13 +12,11 @@
 #include "passes/Target.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Definedness.h"
+#include "passes/optimize/CarryTags.h"
 #include "passes/optimize/Simplify.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
-
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_OPTIMIZEJOINT
@@ -35,13 +34,16 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
     if (failed(expectPhase(module, "joint")) ||
         failed(checkDoor(module, "joint")))
       return signalPassFailure();
+    bool ok = true;
     for (auto func : module.getOps<func::FuncOp>()) {
+      TagCarrier tags(func);
       for (Operation &op : func.getOps())
         op.removeAttr(kPassAttr);
       setPrecision(func);
-      if (failed(simplify(func)))
-        return signalPassFailure();
+      ok &= succeeded(simplify(func, tags));
     }
+    if (!ok)
+      return signalPassFailure();
     for (StringRef name : {"joint", "grad_joint"})
       if (auto joint = module.lookupSymbol<func::FuncOp>(name))
         tag(joint);
@@ -51,15 +53,14 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
 
   /// Folding can make ops equal and merging can make them foldable; the second
   /// round finds the rest.
-  LogicalResult simplify(func::FuncOp func) {
+  LogicalResult simplify(func::FuncOp func, TagCarrier &tags) {
     SmallVector<ArrayAttr> conditions = conditionsOf(func);
-    OpPassManager merge(func::FuncOp::getOperationName());
-    merge.addPass(createCSEPass());
     for (int round = 0; round < 2; ++round) {
-      simplifyOps(func);
-      if (failed(runPipeline(merge, func)))
-        return failure();
+      simplifyOps(func, &tags);
+      tags.merge();
     }
+    if (failed(tags.restore()))
+      return failure();
     keepConditions(func, conditions);
     eraseDeadOps(func);
     return success();

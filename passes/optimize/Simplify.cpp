@@ -65,7 +65,7 @@ static void placeConstants(func::FuncOp func) {
   }
 }
 
-void tandem::simplifyOps(func::FuncOp func) {
+void tandem::simplifyOps(func::FuncOp func, RewriterBase::Listener *listener) {
   MLIRContext *context = func.getContext();
   RewritePatternSet patterns(context);
   for (RegisteredOperationName op :
@@ -74,6 +74,7 @@ void tandem::simplifyOps(func::FuncOp func) {
   patterns.add<DropDetach, DropPassGrad, FoldSplatView>(context);
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  config.setListener(listener);
   eraseDeadOps(func);
   // Patterns that never settle would be a fault of theirs that changes nothing
   // about the meaning.

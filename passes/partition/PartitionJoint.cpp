@@ -49,6 +49,8 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
         op.removeAttr(kNoGradAttr);
     auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
     dropAliasOutputs(evaluate);
+    for (Operation &op : evaluate.getOps())
+      dropTags(&op);
     eraseDeadOps(evaluate);
     if (!joint)
       return success();
@@ -56,6 +58,8 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     SecondOrder::Choose choose =
         kind == "default" ? saveWhatBackwardUses : saveSmallestCut;
     JointView view(joint);
+    if (failed(checkTags(view)))
+      return failure();
     SavedValues saved;
     if (!view.backwardResults.empty())
       saved = choose(view);

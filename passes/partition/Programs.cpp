@@ -25,6 +25,7 @@ public:
     // Which pass an op belongs to is now said by where it stands.
     made->removeAttr(kPassAttr);
     made->removeAttr(kNoGradAttr);
+    dropTags(made);
   }
 
   OpBuilder &builder;

@@ -3,6 +3,7 @@
 
 #include "passes/Doors.h"
 #include "passes/partition/MaxFlow.h"
+#include "passes/partition/Tags.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
@@ -70,6 +71,7 @@ JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
       if (role.getKind() == RoleKind::Output && joint.getName() == "joint")
         outputs.try_emplace(value, role.getName());
     }
+  pins = Pins(*this);
 }
 
 static OpClass classOf(Operation *op) {
@@ -121,34 +123,54 @@ static Value viewedBy(Value value) {
 }
 
 SavedValues tandem::saveWhatBackwardUses(const JointView &view) {
+  const Pins &pins = view.pins;
   SavedValues saved;
   SmallVector<Value> views;
-  auto use = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    if (view.isFree(value) || view.isBackwardOnly(value) ||
-        (op && passOf(op) == "backward"))
-      return;
-    if (viewedBy(value))
-      views.push_back(value);
-    else
-      saved.insert({value, "the backward uses it"});
+  DenseSet<Value> seen;
+  // With what is not saved, the backward uses what that is computed from.
+  SmallVector<Value> work;
+  auto use = [&](Value first) {
+    for (work.push_back(first); !work.empty();) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (view.isFree(value) || view.isBackwardOnly(value) ||
+          !seen.insert(value).second || (op && passOf(op) == "backward"))
+        continue;
+      if (viewedBy(value))
+        views.push_back(value);
+      else if (pins.mayNotSave(value))
+        work.append(op->operand_begin(), op->operand_end());
+      else
+        saved.insert({value, "the backward uses it"});
+    }
   };
   for (Operation &op : view.joint.getOps())
     if (passOf(&op) == "backward")
       llvm::for_each(op.getOperands(), use);
   llvm::for_each(view.backwardResults, use);
 
-  for (Value value : views) {
-    Value smallest = value;
+  for (size_t i = 0; i < views.size(); ++i) {
+    Value smallest, source = views[i];
     bool available = false;
-    for (Value link = value; link && !available; link = viewedBy(link)) {
+    for (Value link = views[i]; link && !available; link = viewedBy(link)) {
       available = view.isFree(link) || saved.contains(link);
-      if (bytesOf(link) <= bytesOf(smallest))
+      if (!pins.mayNotSave(link) &&
+          (!smallest || bytesOf(link) <= bytesOf(smallest)))
         smallest = link;
+      source = link;
     }
-    if (!available)
+    if (available)
+      continue;
+    if (smallest)
       saved.insert({smallest, "the backward uses a view of it"});
+    else
+      llvm::for_each(source.getDefiningOp()->getOperands(), use);
   }
+  for (Value value : pins.forced())
+    saved.insert({value, ""});
+  for (auto &[value, reason] : saved)
+    if (pins.mayNotRepeat(value))
+      reason = pins.whyKept(value);
   return inOrder(view, saved);
 }
 
@@ -266,9 +288,20 @@ void CutNetwork::add(Value value) {
     extra = (passOf(op) == "backward") + (classOf(op) == OpClass::View);
   // What is in memory in any case is only read.
   bool isKept = view.isFree(value) || view.outputOf(value);
-  flow.addEdge(in, out, bytesOf(value) * (isKept ? 1 : 2) * kByte + extra);
+  int64_t keeping = bytesOf(value) * (isKept ? 1 : 2) * kByte + extra;
   int64_t cost =
       op ? costOfRepeating(cast<OpResult>(value)) : MaxFlow::kUnlimited;
+  // What tags say is done, whatever it costs.
+  const Pins &pins = view.pins;
+  if (pins.mayNotSave(value)) {
+    keeping = MaxFlow::kUnlimited;
+    cost = 0;
+  } else if (pins.mayNotRepeat(value)) {
+    cost = MaxFlow::kUnlimited;
+  }
+  if (pins.mustSave(value))
+    keeping = 0;
+  flow.addEdge(in, out, keeping);
   if (cost > 0)
     flow.addEdge(MaxFlow::kSource, in, cost);
   if (op)
@@ -287,6 +320,8 @@ void CutNetwork::add(Value value) {
 }
 
 std::string CutNetwork::reasonFor(Value value) {
+  if (view.pins.mayNotRepeat(value))
+    return view.pins.whyKept(value);
   Operation *op = value.getDefiningOp();
   if (!op)
     return "it does not keep its value";
@@ -316,7 +351,9 @@ SavedValues CutNetwork::run() {
     if (!sinkSide.test(node.in) && sinkSide.test(node.out) &&
         !view.isFree(node.value))
       saved.insert({node.value, reasonFor(node.value)});
-  return saved;
+  for (Value value : view.pins.forced())
+    saved.insert({value, view.pins.whyKept(value)});
+  return inOrder(view, saved);
 }
 
 SavedValues tandem::saveSmallestCut(const JointView &view) {

@@ -2,11 +2,14 @@
 //
 // Two ways to choose. Neither saves a constant, nor an argument that keeps its
 // value until the backward has run: the backward takes those itself. An
-// argument that either pass overwrites is saved like any other value.
+// argument that either pass overwrites is saved like any other value. Both obey
+// the pins of the tags.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PARTITION_SAVEDVALUES_H
 #define TANDEM_PASSES_PARTITION_SAVEDVALUES_H
+
+#include "passes/partition/Tags.h"
 
 #include "ir/Dialect.h"
 
@@ -55,6 +58,8 @@ public:
   llvm::SmallVector<mlir::Value> backwardResults;
   /// Outputs and updates, but for outputs that are views of something else.
   llvm::SmallVector<mlir::Value> forwardResults;
+  /// What the tags decide.
+  Pins pins;
 
 private:
   llvm::DenseSet<mlir::Value> backwardOnly, lost, given;

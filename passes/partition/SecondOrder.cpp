@@ -71,6 +71,9 @@ void Numbering::number(func::FuncOp func) {
     NamedAttrList attributes(op.getAttrDictionary());
     attributes.erase(kPassAttr);
     attributes.erase(kNoGradAttr);
+    for (NamedAttribute attribute : op.getDiscardableAttrs())
+      if (isTag(attribute.getName()))
+        attributes.erase(attribute.getName());
     std::vector<const void *> key = {
         op.getName().getAsOpaquePointer(),
         attributes.getDictionary(func.getContext()).getAsOpaquePointer()};

@@ -1,0 +1,271 @@
+//===- Tags.cpp - what tags decide about the values of a joint ------------===//
+#include "passes/partition/Tags.h"
+
+#include "passes/Doors.h"
+#include "passes/partition/SavedValues.h"
+
+#include "ir/Ops.h"
+#include "ir/Signature.h"
+#include "ir/Where.h"
+
+using namespace mlir;
+using namespace tandem;
+
+static int64_t bytesOf(Value value) {
+  return byteSize(cast<RankedTensorType>(value.getType()));
+}
+
+/// What `value` is a view of; null if it is none.
+static Value viewedBy(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isa<ViewOpInterface>(op) ? op->getOperand(0) : Value();
+}
+
+/// True if both passes compute `op`, or one of them for the other.
+static bool isPrimal(const JointView &view, Operation *op) {
+  return op->getNumResults() > 0 && !view.isBackwardOnly(op->getResult(0));
+}
+
+/// The values that the backward depends on.
+static DenseSet<Value> neededByBackward(const JointView &view) {
+  DenseSet<Value> needed;
+  for (Operation &op : llvm::reverse(view.joint.getBody().front())) {
+    if (op.hasTrait<OpTrait::IsTerminator>()) {
+      for (Value operand : op.getOperands())
+        if (view.isGiven(operand))
+          needed.insert(operand);
+      continue;
+    }
+    if (!isPrimal(view, &op) ||
+        llvm::any_of(op.getResults(),
+                     [&](Value result) { return needed.contains(result); }))
+      needed.insert(op.operand_begin(), op.operand_end());
+  }
+  return needed;
+}
+
+const Pins::Pin &Pins::pinOf(Value value) const {
+  static const Pin none;
+  auto it = pins.find(value);
+  return it == pins.end() ? none : it->second;
+}
+
+SmallVector<Value> Pins::forced() const {
+  SmallVector<Value> values;
+  for (const auto &[value, pin] : pins)
+    if (pin.isForced)
+      values.push_back(value);
+  return values;
+}
+
+Pins::Pins(const JointView &view) {
+  pinTagged(view);
+  pinRegions(view);
+  pinDerived(view);
+}
+
+void Pins::pinTagged(const JointView &view) {
+  DenseSet<Value> needed = neededByBackward(view);
+  for (Operation &op : view.joint.getOps()) {
+    Tag tag = tagOf(&op);
+    if (tag == Tag::None || !isPrimal(view, &op))
+      continue;
+    for (Value result : op.getResults()) {
+      if (view.isFree(result))
+        continue;
+      if (tag == Tag::Recompute) {
+        pins[result].whyUnsaved =
+            ("'" + kRecomputeAttr + "' on " + whereIs(&op)).str();
+        continue;
+      }
+      // Views are made again, so it is what they show that is saved.
+      Value smallest = result;
+      bool isFree = false;
+      for (Value link = result; link; link = viewedBy(link)) {
+        isFree |= view.isFree(link);
+        if (bytesOf(link) <= bytesOf(smallest))
+          smallest = link;
+      }
+      if (isFree || !needed.contains(smallest))
+        continue;
+      Pin &pin = pins[smallest];
+      pin.isForced = true;
+      pin.whyKept = ("'" + kSaveAttr + "' on " + whereIs(&op)).str();
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Who uses a value of a region outside of it.
+struct Leaving {
+  bool isUsed = false; ///< somebody in the forward
+  std::string whyKept; ///< another region, or whoever gets the output
+};
+
+} // namespace
+
+/// Looks at the users of `value` but for views of its own region.
+static void findUsers(const JointView &view, Value value, StringAttr region,
+                      Leaving &leaving) {
+  std::string from = "region '" + region.str() + "' gives it ";
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (user->hasTrait<OpTrait::IsTerminator>()) {
+      RoleAttr role = roleOfResult(view.joint, use.getOperandNumber());
+      if (isBackward(role))
+        continue;
+      leaving.isUsed = true;
+      if (role.getKind() == RoleKind::Output)
+        leaving.whyKept = from + "as output '" + role.getName().str() + "'";
+      continue;
+    }
+    StringAttr other = checkpointOf(user);
+    if (!isPrimal(view, user) || other == region ||
+        (!other && passOf(user) == "backward"))
+      continue;
+    leaving.isUsed = true;
+    if (other)
+      leaving.whyKept = from + "to region '" + other.str() + "'";
+  }
+}
+
+void Pins::pinRegions(const JointView &view) {
+  auto regionOf = [&](Operation *op) {
+    return op && tagOf(op) == Tag::None && isPrimal(view, op) ? checkpointOf(op)
+                                                              : StringAttr();
+  };
+  DenseMap<Value, Leaving> leaving;
+  for (Operation &op : view.joint.getOps())
+    if (StringAttr region = regionOf(&op))
+      for (Value result : op.getResults()) {
+        Leaving out;
+        findUsers(view, result, region, out);
+        // Of views of one value in the region, the smallest leaves it.
+        Value smallest = result;
+        for (Value link = result;
+             link && regionOf(link.getDefiningOp()) == region;
+             link = viewedBy(link))
+          if (bytesOf(link) <= bytesOf(smallest))
+            smallest = link;
+        Leaving &all = leaving[smallest];
+        all.isUsed |= out.isUsed;
+        if (!out.whyKept.empty())
+          all.whyKept = out.whyKept;
+      }
+  for (Operation &op : view.joint.getOps())
+    if (StringAttr region = regionOf(&op))
+      for (Value result : op.getResults()) {
+        if (view.isFree(result))
+          continue;
+        const Leaving &out = leaving[result];
+        // A view of what enters the region is made again from that.
+        bool isMade = !viewedBy(result) ||
+                      regionOf(viewedBy(result).getDefiningOp()) == region;
+        if (!out.isUsed)
+          pins[result].whyUnsaved =
+              "it is inside of region '" + region.str() + "'";
+        else if (!out.whyKept.empty() && isMade)
+          pins[result].whyKept = out.whyKept;
+      }
+}
+
+/// What gradient rules compute from values that may not be saved would save
+/// these by another name.
+void Pins::pinDerived(const JointView &view) {
+  for (Operation &op : view.joint.getOps()) {
+    if (!isPrimal(view, &op) || passOf(&op) != "backward" ||
+        tagOf(&op) != Tag::None || checkpointOf(&op))
+      continue;
+    for (Value operand : op.getOperands()) {
+      while (viewedBy(operand) && !mayNotRepeat(operand))
+        operand = viewedBy(operand);
+      if (!mayNotSave(operand) || mayNotRepeat(operand))
+        continue;
+      for (Value result : op.getResults())
+        pins[result].whyUnsaved = "it follows from " +
+                                  whereIs(operand.getDefiningOp()) + ": " +
+                                  whyUnsaved(operand);
+      break;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// Reports how the backward comes to need `value`, which may neither be saved
+/// nor be computed again; true if it does not need it.
+static bool isUnneeded(const JointView &view, Value value) {
+  const Pins &pins = view.pins;
+  // Breadth first: the shortest way.
+  SmallVector<Value> work = {value};
+  DenseMap<Value, Value> before = {{value, Value()}};
+  for (size_t i = 0; i < work.size(); ++i) {
+    Value link = work[i];
+    Operation *reader = nullptr;
+    for (Operation *user : link.getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (!isPrimal(view, user)) {
+        reader = user;
+        break;
+      }
+      for (Value result : user->getResults())
+        if (before.try_emplace(result, link).second)
+          work.push_back(result);
+    }
+    if (!reader && !view.isGiven(link))
+      continue;
+    SmallVector<Value> path;
+    for (Value step = link; step; step = before.lookup(step))
+      path.push_back(step);
+    Operation *made = value.getDefiningOp();
+    auto error = made->emitError()
+                 << "the tags leave no partition: the backward needs the "
+                    "result of '"
+                 << made->getName()
+                 << "', which may neither be saved nor be computed again";
+    error.attachNote(made->getLoc())
+        << "'" << made->getName()
+        << "' may not be computed again: " << pins.whyKept(value);
+    for (Value step : llvm::reverse(path)) {
+      Operation *op = step.getDefiningOp();
+      auto &note = error.attachNote(op->getLoc());
+      note << "'" << op->getName() << "' ";
+      if (step != value)
+        note << (viewedBy(step) ? "is a view of it" : "uses it");
+      if (pins.mayNotSave(step))
+        note << (step == value ? "" : ", and ")
+             << "may not be saved: " << pins.whyUnsaved(step);
+    }
+    if (reader)
+      error.attachNote(reader->getLoc())
+          << "'" << reader->getName() << "' of the backward needs it";
+    else
+      error.attachNote(view.joint.getLoc()) << "the backward gives it";
+    return false;
+  }
+  return true;
+}
+
+LogicalResult tandem::checkTags(const JointView &view) {
+  bool ok = true;
+  for (Operation &op : view.joint.getOps()) {
+    for (NamedAttribute attribute : op.getDiscardableAttrs())
+      if (isTag(attribute.getName()) && !isPrimal(view, &op)) {
+        op.emitOpError() << "exists in the backward alone, where '"
+                         << attribute.getName().getValue() << "' says nothing";
+        ok = false;
+      }
+    for (Value result : op.getResults())
+      if (view.pins.mayNotRepeat(result) && view.pins.mayNotSave(result))
+        ok &= isUnneeded(view, result);
+  }
+  return success(ok);
+}

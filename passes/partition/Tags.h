@@ -1,0 +1,89 @@
+//===- Tags.h - what tags decide about the values of a joint --------------===//
+//
+// Pins follow from the tags of a joint's ops (ir/Tags.h):
+//
+// - `save`: saved, if the backward depends on it. Of a view, what it shows is:
+//   the smallest value of the chain of views that leads to it.
+// - `recompute`: never saved.
+// - Of a region: what only the region itself and the backward use is never
+//   saved, nor what the backward alone computes from that. What another region
+//   uses, and what the program gives as an output (where hooks may act on its
+//   gradient), is not computed again.
+//
+// Both kinds of pin on one value leave no partition; noCut() says why.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PARTITION_TAGS_H
+#define TANDEM_PASSES_PARTITION_TAGS_H
+
+#include "ir/Dialect.h"
+#include "ir/Tags.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <string>
+
+namespace tandem {
+
+class JointView;
+
+enum class Tag { None, Save, Recompute };
+
+/// What the op says of itself; its region may say more.
+inline Tag tagOf(mlir::Operation *op) {
+  return op->hasAttr(kSaveAttr)        ? Tag::Save
+         : op->hasAttr(kRecomputeAttr) ? Tag::Recompute
+                                       : Tag::None;
+}
+
+/// The region that the op is of; null: of none.
+inline mlir::StringAttr checkpointOf(mlir::Operation *op) {
+  return op->getAttrOfType<mlir::StringAttr>(kCheckpointAttr);
+}
+
+/// What the tags of a joint decide, whatever it costs.
+class Pins {
+public:
+  Pins() = default;
+  explicit Pins(const JointView &view);
+
+  /// True if every partition saves `value`.
+  bool mustSave(mlir::Value value) const { return pinOf(value).isForced; }
+  /// True if `value` may not be computed again.
+  bool mayNotRepeat(mlir::Value value) const {
+    return !pinOf(value).whyKept.empty();
+  }
+  /// True if `value` may not be saved: what needs it computes it again.
+  bool mayNotSave(mlir::Value value) const {
+    return !pinOf(value).whyUnsaved.empty();
+  }
+  /// Why `value` may not be computed again: "'tandem.save' at m.mlir:7:3".
+  const std::string &whyKept(mlir::Value value) const {
+    return pinOf(value).whyKept;
+  }
+  const std::string &whyUnsaved(mlir::Value value) const {
+    return pinOf(value).whyUnsaved;
+  }
+  /// The values that every partition saves, in no order.
+  llvm::SmallVector<mlir::Value> forced() const;
+
+private:
+  struct Pin {
+    bool isForced = false;
+    std::string whyKept, whyUnsaved;
+  };
+  const Pin &pinOf(mlir::Value value) const;
+  void pinTagged(const JointView &view);
+  void pinRegions(const JointView &view);
+  void pinDerived(const JointView &view);
+
+  llvm::DenseMap<mlir::Value, Pin> pins;
+};
+
+/// Checks that the tags leave a partition, and are none of what the backward
+/// alone has. Reports everything that is wrong.
+mlir::LogicalResult checkTags(const JointView &view);
+
+} // namespace tandem
+
+#endif
