@@ -1,0 +1,28 @@
+//===- Fast.h - good sets for graphs of any size --------------------------===//
+#ifndef TANDEM_PASSES_PARTITION_BUDGET_FAST_H
+#define TANDEM_PASSES_PARTITION_BUDGET_FAST_H
+
+#include "passes/partition/budget/Exact.h"
+
+namespace tandem::budget {
+
+/// Returns the set with the shortest step found whose peak is at most `budget`
+/// bytes; where none is found, that with the least peak. Sets come from
+/// smallest cuts at rising prices of a byte and from checkpoints along the
+/// forward; a local search by evaluation improves them, value by value, or in
+/// large graphs by values that are the same in blocks that repeat.
+Solution solveFast(const Problem &problem, int64_t budget);
+
+/// Returns sets from the least peak found to the shortest step, `points` or
+/// more: with rising peaks the steps are shorter. `seeds` are sets to start
+/// from as well.
+std::vector<Solution> findChain(const Problem &problem, unsigned points,
+                                const std::vector<Set> &seeds = {});
+
+/// Returns those of which no other is at least as fast with at most the same
+/// peak, by rising peak.
+std::vector<Solution> paretoChain(std::vector<Solution> solutions);
+
+} // namespace tandem::budget
+
+#endif
