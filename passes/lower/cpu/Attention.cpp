@@ -1,14 +1,17 @@
 //===- Attention.cpp - attention without a tensor of scores ---------------===//
 //
-// An item is one row of a result: of queries for the forward and the queries'
-// gradient, of keys for the keys' gradient. Its scores, or weights, are in the
-// thread's scratch.
+// The forward is the online softmax: weights are relative to the largest score
+// so far, and what is summed is scaled anew where that rises (Dao et al.,
+// FlashAttention). The gradients compute the weights again from the rows'
+// statistics. Of causal attention, what nobody in a vector of own rows sees is
+// left out. An own row is summed over the same blocks of other rows in their
+// order, whichever tile and thread it is in.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/common/AttentionIndex.h"
+#include "passes/lower/cpu/AttentionTiles.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
-#include "ir/ops/Scalar.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <limits>
 
@@ -17,183 +20,514 @@ using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
 
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 namespace {
-/// The code of one item.
-class AttentionRow {
+/// The code of the items of one op.
+class AttentionTile {
 public:
-  AttentionRow(AnchorKernel &kernel)
-      : index(kernel.anchor), kernel(kernel), code(kernel.code) {}
+  explicit AttentionTile(AnchorKernel &kernel);
 
-  void emitForward();
-  void emitQueryGrad();
-  void emitKeyGrad();
-
-  AttentionIndex index;
+  Work emit();
 
 private:
+  /// A matrix of an item: row 0 is row `first` of what it is a part of.
+  struct Rows {
+    Value memref, first;
+  };
+  /// The other rows [low, high) that some lane, an own row from `own` on, sees.
+  /// All lanes see those up to `middle`, if queries are own, or from there on.
+  struct Seen {
+    Value own, low, high, middle;
+  };
+  /// What is summed of a result, transposed, for each vector of own rows.
+  struct Sums {
+    unsigned result;
+    unsigned column; ///< the dimension of the result's columns
+    Matrices memory;
+    std::optional<Operand> output; ///< if rows are stored as they are
+  };
   using Number = AttentionIndex::Number;
 
-  Value element(Number number, Value t, Value s, unsigned column = 0,
-                Value at = {}) {
-    SmallVector<Value> dims(place);
-    if (t)
-      dims[index.t] = t;
-    if (s)
-      dims[index.s] = s;
-    if (at)
-      dims[column] = at;
-    return kernel.element(number, index.operand(number), dims, index.sizes);
+  void addSums(unsigned result, Number like, unsigned column);
+  void emitItem(Value item);
+  void beginVector(Value vector);
+  void emitBlock(Value from);
+  Seen seenBy(Value vector, Value from, Value to);
+  void emitForward(Value vector, const Seen &seen, Rows keys, Rows values);
+  void emitGradient(Value vector, const Seen &seen, Rows rows, Rows values);
+  void finishVector(Value vector);
+  void finishRows(const Sums &sums, Value vector, Value factor);
+  void finishStatistic(Value vector, Value values);
+
+  /// What is `hidden(x, instead)`: a lane has `instead` where it does not see
+  /// the row.
+  using Hide = llvm::function_ref<Value(Value x, double instead)>;
+  using Values = Code::Values;
+  /// Calls `body` for each of the seen.
+  Values forEachRow(
+      const Seen &seen, ValueRange init,
+      llvm::function_ref<Values(Value row, Hide hidden, ValueRange carried)>
+          body);
+  /// result = factor * a b, a row for each of the seen; b has `k` rows.
+  void multiply(Rows a, Value b, int64_t k, const Seen &seen, Rows result,
+                double factor);
+  /// sums = scale * sums + a^T b, over the seen.
+  void accumulate(Rows a, Rows b, const Seen &seen, const Sums &sums,
+                  Value vector, Value scale = {});
+
+  template <typename Op> Value binary(Value x, Value y) {
+    return Op::create(code.b, code.loc, x, y, arith::FastMathFlags::contract);
   }
-  /// The sum over [0, size) of what `term` gives.
-  Value sum(Value from, Value to, llvm::function_ref<Value(Value)> term) {
-    return code.loop(from, to, 1, {code.number(index.compute, 0)},
-                     [&](Value i, ValueRange sums) -> Code::Values {
-                       return {scalar::add(code.b, code.loc, sums[0], term(i))};
-                     })[0];
+  Value add(Value x, Value y) { return binary<arith::AddFOp>(x, y); }
+  Value sub(Value x, Value y) { return binary<arith::SubFOp>(x, y); }
+  Value mul(Value x, Value y) { return binary<arith::MulFOp>(x, y); }
+  Value div(Value x, Value y) { return binary<arith::DivFOp>(x, y); }
+  Value exp(Value x) { return math::ExpOp::create(code.b, code.loc, x); }
+  Value splat(double x) {
+    return code.splat(code.number(type, x), schedule.lanes);
   }
-  /// The product of row `t` of `left` with row `s` of `right`.
-  Value dot(Number left, Number right, unsigned column, Value t, Value s) {
-    return sum(code.index(0), code.index(index.sizes[column]), [&](Value i) {
-      return mul(element(left, t, s, column, i),
-                 element(right, t, s, column, i));
-    });
+  Value larger(Value x, Value y) {
+    // Not maximumf: a score that is no number makes its weight none anyway.
+    return code.select(arith::CmpFOp::create(code.b, code.loc,
+                                             arith::CmpFPredicate::OGT, x, y),
+                       x, y);
   }
-  Value mul(Value x, Value y) { return scalar::mul(code.b, code.loc, x, y); }
-  Value sub(Value x, Value y) { return scalar::sub(code.b, code.loc, x, y); }
-  Value exp(Value x) { return scalar::exp(code.b, code.loc, x); }
-  Value score(Value t, Value s) {
-    return mul(dot(Number::Q, Number::K, index.d, t, s),
-               code.number(index.compute, index.scale));
+  Value load(Value memref, Value row) {
+    return code.load(memref, {row, code.index(0)}, schedule.lanes);
   }
-  Value weight(Value t, Value s) {
-    return exp(sub(score(t, s), element(Number::LSE, t, {})));
+  void store(Value x, Value memref, Value row) {
+    code.store(x, memref, {row, code.index(0)});
   }
-  Value gradientOfScore(Value t, Value s, Value weight) {
-    return mul(weight, sub(dot(Number::DY, Number::V, index.e, t, s),
-                           element(Number::DELTA, t, {})));
-  }
-  Value load(Value memory, Value i) {
-    return memref::LoadOp::create(code.b, code.loc, memory, i);
-  }
-  void store(Value x, Value memory, Value i) {
-    memref::StoreOp::create(code.b, code.loc, x, memory, i);
-  }
-  /// Calls `body` with each item's row of `rows`.
-  void forEachRow(int64_t rows, llvm::function_ref<void(Value)> body) {
-    kernel.forEachItem([&](Value item) {
-      place = index.at(code, code.div(item, rows));
-      body(code.rem(item, rows));
-    });
-  }
-  /// One past the last key that query `t` sees.
-  Value seenBy(Value t) {
-    Value all = code.index(index.attention.keys);
-    return index.causal ? code.min(code.add(t, 1), all) : all;
-  }
-  /// Stores row `row` of result `number`, over `from` to `to` the sums of
-  /// `weights` times the rows of `operand`.
-  void storeRow(unsigned number, Value row, Number operand, unsigned column,
-                bool overKeys, Value from, Value to, Value weights,
-                Value factor) {
-    code.loop(code.index(0), code.index(index.sizes[column]), 1, [&](Value i) {
-      Value total = sum(from, to, [&](Value j) {
-        return mul(load(weights, j),
-                   element(operand, overKeys ? Value() : j,
-                           overKeys ? j : Value(), column, i));
-      });
-      kernel.finishResult(number, index.resultAt(place, row, i),
-                          mul(total, factor));
-    });
+  Value element(Value memref, Value row, Value column) {
+    return memref::LoadOp::create(code.b, code.loc, memref,
+                                  ValueRange{row, column});
   }
 
   AnchorKernel &kernel;
   Code &code;
+  AttentionIndex index;
+  bool isForward, ownsKeys;
+  /// The products of dy and v are wanted.
+  bool needsProducts;
+  AttentionSchedule schedule;
+  Type type; ///< of the sums
+
+  // Own rows, transposed, and blocks of others: those of q and k, and those of
+  // v and dy ("values").
+  PackedOperand own, others, otherValues;
+  std::optional<PackedOperand> ownValues, lse, delta;
+  Matrices ownMemory, ownValueMemory, otherMemory, otherValueMemory;
+  // Of a vector and a block: the scores, which become weights, and the products
+  // of dy and v, which become gradients of scores.
+  Matrices scores, products;
+  // Of lanes: the largest score and the sum of weights so far, or lse and
+  // delta. For own keys lse and delta of the block.
+  Matrices largest, total;
+  SmallVector<Sums> results;
+  Matrices square; ///< results on the way to rows
+
+  // The item.
   SmallVector<Value> place; ///< of the batch
+  Value firstOwn, vectorCount;
 };
 } // namespace
 
-void AttentionRow::emitForward() {
-  Value scores =
-      kernel.scratch.take(code, {index.attention.keys}, index.compute);
-  Value zero = code.index(0);
-  forEachRow(index.attention.queries, [&](Value t) {
-    Value seen = seenBy(t);
-    Value lowest =
-        code.number(index.compute, -std::numeric_limits<double>::infinity());
-    Value largest =
-        code.loop(zero, seen, 1, {lowest},
-                  [&](Value s, ValueRange carried) -> Code::Values {
-                    Value x = score(t, s);
-                    store(x, scores, s);
-                    return {scalar::maximum(code.b, code.loc, carried[0], x)};
-                  })[0];
-    Value total = sum(zero, seen, [&](Value s) {
-      Value x = exp(sub(load(scores, s), largest));
-      store(x, scores, s);
-      return x;
-    });
-    Value one = code.number(index.compute, 1);
-    storeRow(0, t, Number::V, index.e, /*overKeys=*/true, zero, seen, scores,
-             scalar::div(code.b, code.loc, one, total));
-    if (kernel.isWanted(1))
-      kernel.finishResult(1, index.resultAt(place, t),
-                          scalar::add(code.b, code.loc, largest,
-                                      scalar::log(code.b, code.loc, total)));
-  });
-}
-
-void AttentionRow::emitQueryGrad() {
-  Value weights =
-      kernel.scratch.take(code, {index.attention.keys}, index.compute);
-  Value zero = code.index(0);
-  forEachRow(index.attention.queries, [&](Value t) {
-    Value seen = seenBy(t);
-    code.loop(zero, seen, 1, [&](Value s) {
-      store(gradientOfScore(t, s, weight(t, s)), weights, s);
-    });
-    storeRow(0, t, Number::K, index.d, /*overKeys=*/true, zero, seen, weights,
-             code.number(index.compute, index.scale));
-  });
-}
-
-void AttentionRow::emitKeyGrad() {
-  SmallVector<int64_t> rows{index.attention.queries};
-  Value weights = kernel.scratch.take(code, rows, index.compute);
-  Value gradients = kernel.scratch.take(code, rows, index.compute);
-  Value all = code.index(index.attention.queries);
-  forEachRow(index.attention.keys, [&](Value s) {
-    // The queries from `s` on see the key.
-    Value from = index.causal ? code.min(s, all) : code.index(0);
-    code.loop(from, all, 1, [&](Value t) {
-      Value x = weight(t, s);
-      store(x, weights, t);
-      store(gradientOfScore(t, s, x), gradients, t);
-    });
+AttentionTile::AttentionTile(AnchorKernel &kernel)
+    : kernel(kernel), code(kernel.code), index(kernel.anchor),
+      isForward(isa<AttentionForwardOp>(kernel.anchor)),
+      ownsKeys(isa<AttentionKeyGradOp>(kernel.anchor)),
+      needsProducts(!isForward && (!ownsKeys || kernel.isWanted(0))),
+      schedule(index, kernel.target, ownsKeys), type(index.compute),
+      own(kernel, index, ownsKeys ? Number::K : Number::Q, index.d,
+          ownsKeys ? index.s : index.t),
+      others(kernel, index, ownsKeys ? Number::Q : Number::K,
+             ownsKeys ? index.t : index.s, index.d),
+      otherValues(kernel, index, ownsKeys ? Number::DY : Number::V,
+                  ownsKeys ? index.t : index.s, index.e),
+      ownMemory(kernel, schedule.vectors, index.sizes[index.d] + schedule.lanes,
+                schedule.lanes, type),
+      ownValueMemory(kernel, needsProducts ? schedule.vectors : 0,
+                     index.sizes[index.e] + schedule.lanes, schedule.lanes,
+                     type),
+      otherMemory(kernel, 1, schedule.block + schedule.lanes,
+                  schedule.padded(index.sizes[index.d]), type),
+      otherValueMemory(kernel, 1, schedule.block + schedule.lanes,
+                       schedule.padded(index.sizes[index.e]), type),
+      scores(kernel, 1, schedule.block, schedule.lanes, type),
+      products(kernel, needsProducts ? 1 : 0, schedule.block, schedule.lanes,
+               type),
+      largest(kernel, ownsKeys ? 1 : schedule.vectors, 1,
+              ownsKeys ? schedule.block : schedule.lanes, type),
+      total(kernel, ownsKeys ? 1 : schedule.vectors, 1,
+            ownsKeys ? schedule.block : schedule.lanes, type),
+      square(kernel, 1, schedule.lanes, schedule.lanes, type) {
+  if (needsProducts) {
+    ownValues.emplace(kernel, index, ownsKeys ? Number::V : Number::DY, index.e,
+                      ownsKeys ? index.s : index.t);
+    delta.emplace(kernel, index, Number::DELTA, index.d, index.t);
+  }
+  if (!isForward)
+    lse.emplace(kernel, index, Number::LSE, index.d, index.t);
+  if (isForward)
+    addSums(0, Number::DY, index.e);
+  else if (!ownsKeys)
+    addSums(0, Number::Q, index.d);
+  else {
     if (kernel.isWanted(0))
-      storeRow(0, s, Number::Q, index.d, /*overKeys=*/false, from, all,
-               gradients, code.number(index.compute, index.scale));
+      addSums(0, Number::K, index.d);
     if (kernel.isWanted(1))
-      storeRow(1, s, Number::DY, index.e, /*overKeys=*/false, from, all,
-               weights, code.number(index.compute, 1));
+      addSums(1, Number::V, index.e);
+  }
+}
+
+void AttentionTile::addSums(unsigned result, Number like, unsigned column) {
+  int64_t columns = index.sizes[column];
+  Type element = index.element;
+  Matrices memory(kernel, schedule.vectors, schedule.padded(columns),
+                  schedule.lanes, type);
+  results.push_back({result, column, memory,
+                     kernel.directOutput(element, index.operand(like),
+                                         index.sizes, column, result)});
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+Work AttentionTile::emit() {
+  Work work;
+  double columns = index.attention.width + index.attention.valueWidth;
+  double rows = std::min(schedule.own, schedule.width());
+  double all = schedule.others * columns;
+  work.items = index.attention.batches * schedule.tiles();
+  kernel.forEachItem([&](Value item) { emitItem(item); });
+  work.grain = grainFor(work.items, 2 * rows * all * (isForward ? 1 : 2),
+                        elementBytes(index.element) * all);
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+void AttentionTile::emitItem(Value item) {
+  int64_t tiles = schedule.tiles(), lanes = schedule.lanes;
+  place = index.at(code, code.div(item, tiles));
+  firstOwn = code.mul(code.rem(item, tiles), schedule.width());
+  vectorCount = code.index(schedule.vectors);
+  if (schedule.own % schedule.width() != 0) {
+    Value rest = code.sub(code.index(schedule.own), firstOwn);
+    vectorCount =
+        code.min(code.div(code.add(rest, lanes - 1), lanes), vectorCount);
+  }
+  for (PackedOperand *operand : {&own, &others, &otherValues})
+    operand->enter(place);
+  for (std::optional<PackedOperand> *operand : {&ownValues, &lse, &delta})
+    if (*operand)
+      (*operand)->enter(place);
+
+  Value zero = code.index(0);
+  code.loop(zero, vectorCount, 1, [&](Value vector) { beginVector(vector); });
+  Value begin = zero, end = code.index(schedule.others);
+  if (index.causal && ownsKeys)
+    begin = code.mul(code.div(firstOwn, schedule.block), schedule.block);
+  else if (index.causal)
+    end = code.min(code.add(firstOwn, schedule.width()), end);
+  code.loop(begin, end, schedule.block, [&](Value from) { emitBlock(from); });
+  code.loop(zero, vectorCount, 1, [&](Value vector) { finishVector(vector); });
+}
+
+void AttentionTile::beginVector(Value vector) {
+  int64_t lanes = schedule.lanes;
+  Value zero = code.index(0), one = code.index(1);
+  Value first = code.add(firstOwn, code.mul(vector, lanes));
+  Value columns = code.index(lanes);
+  if (schedule.own % lanes != 0)
+    columns = code.min(code.sub(code.index(schedule.own), first), columns);
+  own.pack(code, ownMemory.at(vector), lanes, zero,
+           code.index(index.sizes[index.d]), first, columns);
+  if (ownValues)
+    ownValues->pack(code, ownValueMemory.at(vector), lanes, zero,
+                    code.index(index.sizes[index.e]), first, columns);
+  if (isForward) {
+    store(splat(-kInfinity), largest.at(vector), zero);
+    store(splat(0), total.at(vector), zero);
+  } else if (!ownsKeys) {
+    lse->pack(code, largest.at(vector), lanes, zero, one, first, columns);
+    delta->pack(code, total.at(vector), lanes, zero, one, first, columns);
+  }
+  for (const Sums &sums : results) {
+    Value memory = sums.memory.at(vector);
+    int64_t rows = schedule.padded(index.sizes[sums.column]);
+    code.loop(zero, code.index(rows), 1,
+              [&](Value row) { store(splat(0), memory, row); });
+  }
+}
+
+void AttentionTile::emitBlock(Value from) {
+  int64_t lanes = schedule.lanes;
+  Value zero = code.index(0), one = code.index(1);
+  Value to = code.min(code.add(from, schedule.block), schedule.others);
+  Rows rows{otherMemory.at(zero), from},
+      values{otherValueMemory.at(zero), from};
+  others.pack(code, rows.memref, lanes, from, to, zero,
+              code.index(index.sizes[index.d]));
+  otherValues.pack(code, values.memref, lanes, from, to, zero,
+                   code.index(index.sizes[index.e]));
+  if (ownsKeys) {
+    Value count = code.sub(to, from);
+    lse->pack(code, largest.at(zero), lanes, zero, one, from, count);
+    if (delta)
+      delta->pack(code, total.at(zero), lanes, zero, one, from, count);
+  }
+  code.loop(zero, vectorCount, 1, [&](Value vector) {
+    Seen seen = seenBy(vector, from, to);
+    auto emit = [&] {
+      if (isForward)
+        emitForward(vector, seen, rows, values);
+      else
+        emitGradient(vector, seen, rows, values);
+    };
+    if (index.causal)
+      code.when(code.less(seen.low, seen.high), emit);
+    else
+      emit();
   });
+}
+
+void AttentionTile::finishVector(Value vector) {
+  Value zero = code.index(0);
+  if (isForward) {
+    Value sum = load(total.at(vector), zero);
+    finishRows(results[0], vector, div(splat(1), sum));
+    if (kernel.isWanted(1))
+      finishStatistic(vector, add(load(largest.at(vector), zero),
+                                  math::LogOp::create(code.b, code.loc, sum)));
+    return;
+  }
+  for (const Sums &sums : results)
+    finishRows(sums, vector,
+               sums.column == index.d ? splat(index.scale) : Value());
+}
+
+/// Stores the rows of a vector, whose sums are multiplied by `factor`.
+void AttentionTile::finishRows(const Sums &sums, Value vector, Value factor) {
+  int64_t lanes = schedule.lanes, columns = index.sizes[sums.column];
+  Value zero = code.index(0), rows = square.at(zero);
+  Value memory = sums.memory.at(vector);
+  Value first = code.add(firstOwn, code.mul(vector, lanes));
+  Value count = code.min(code.sub(code.index(schedule.own), first), lanes);
+  code.loop(zero, code.index(columns), lanes, [&](Value column) {
+    Values lines;
+    for (int64_t i = 0; i < lanes; ++i) {
+      Value x = load(memory, code.add(column, i));
+      lines.push_back(factor ? mul(x, factor) : x);
+    }
+    for (auto [i, line] : llvm::enumerate(code.transpose(lines)))
+      store(line, rows, code.index(i));
+    Value width = code.min(code.sub(code.index(columns), column), lanes);
+    code.loop(zero, count, 1, [&](Value i) {
+      Value row = code.add(first, i);
+      if (!sums.output) {
+        code.loop(zero, width, 1, [&](Value j) {
+          kernel.finishResult(sums.result,
+                              index.resultAt(place, row, code.add(column, j)),
+                              element(rows, i, j));
+        });
+        return;
+      }
+      SmallVector<Value> at(place);
+      at[ownsKeys ? index.s : index.t] = row;
+      at[sums.column] = column;
+      Value x = load(rows, i), mask;
+      if (index.element != type)
+        x = arith::TruncFOp::create(code.b, code.loc,
+                                    VectorType::get({lanes}, index.element), x);
+      if (columns % lanes != 0)
+        mask = code.firstLanes(width, lanes);
+      code.store(x, sums.output->memref, sums.output->at(code, at), mask);
+    });
+  });
+}
+
+void AttentionTile::finishStatistic(Value vector, Value values) {
+  Value zero = code.index(0), memory = square.at(zero);
+  store(values, memory, zero);
+  Value first = code.add(firstOwn, code.mul(vector, schedule.lanes));
+  Value count =
+      code.min(code.sub(code.index(schedule.own), first), schedule.lanes);
+  code.loop(zero, count, 1, [&](Value i) {
+    kernel.finishResult(1, index.resultAt(place, code.add(first, i)),
+                        element(memory, zero, i));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// A vector of own rows and a block of others
+//===----------------------------------------------------------------------===//
+
+AttentionTile::Seen AttentionTile::seenBy(Value vector, Value from, Value to) {
+  Value first = code.add(firstOwn, code.mul(vector, schedule.lanes));
+  if (!index.causal)
+    return {first, from, to, to};
+  // Tiles of registers begin at multiples of their rows.
+  int64_t unit = schedule.product(schedule.others).rows;
+  Value end = code.add(first, schedule.lanes - 1);
+  if (ownsKeys) {
+    Value low = code.max(from, code.mul(code.div(first, unit), unit));
+    return {first, low, to, code.max(low, code.min(end, to))};
+  }
+  Value high =
+      code.min(code.mul(code.div(code.add(end, unit), unit), unit), to);
+  return {first, from, high,
+          code.max(from, code.min(code.add(first, 1), high))};
+}
+
+AttentionTile::Values AttentionTile::forEachRow(
+    const Seen &seen, ValueRange init,
+    llvm::function_ref<Values(Value, Hide, ValueRange)> body) {
+  auto loop = [&](Value low, Value high, bool isHidden, ValueRange init) {
+    return code.loop(low, high, 1, init, [&](Value row, ValueRange carried) {
+      Value mask;
+      auto hide = [&](Value x, double instead) {
+        if (!isHidden)
+          return x;
+        Value other = splat(instead);
+        // Of own queries the first lanes see less, of own keys the last.
+        Value lanes = code.sub(row, seen.own);
+        if (!mask)
+          mask = code.firstLanes(ownsKeys ? code.add(lanes, 1) : lanes,
+                                 schedule.lanes);
+        return ownsKeys ? code.select(mask, x, other)
+                        : code.select(mask, other, x);
+      };
+      return body(row, hide, carried);
+    });
+  };
+  if (!index.causal)
+    return loop(seen.low, seen.high, false, init);
+  Values middle = loop(seen.low, seen.middle, ownsKeys, init);
+  return loop(seen.middle, seen.high, !ownsKeys, middle);
+}
+
+void AttentionTile::emitForward(Value vector, const Seen &seen, Rows keys,
+                                Rows values) {
+  Value zero = code.index(0);
+  Rows weights{scores.at(zero), keys.first};
+  multiply(keys, ownMemory.at(vector), index.attention.width, seen, weights,
+           index.scale);
+  Value before = load(largest.at(vector), zero);
+  auto at = [&](Value row) { return code.sub(row, keys.first); };
+  Value now =
+      forEachRow(seen, before, [&](Value row, Hide hide, ValueRange carried) {
+        Value x = load(weights.memref, at(row));
+        return Values{larger(hide(x, -kInfinity), carried[0])};
+      })[0];
+  store(now, largest.at(vector), zero);
+  // Where all scores are -infinity so far, the weights are 0.
+  Value none = arith::CmpFOp::create(
+      code.b, code.loc, arith::CmpFPredicate::OEQ, now, splat(-kInfinity));
+  Value relative = code.select(none, splat(0), now);
+  Value scale = exp(sub(before, relative));
+  Value sum = mul(load(total.at(vector), zero), scale);
+  sum = forEachRow(seen, sum, [&](Value row, Hide hide, ValueRange carried) {
+    Value x = exp(sub(load(weights.memref, at(row)), relative));
+    x = hide(x, 0);
+    store(x, weights.memref, at(row));
+    return Values{add(carried[0], x)};
+  })[0];
+  store(sum, total.at(vector), zero);
+  accumulate(values, weights, seen, results[0], vector, scale);
+}
+
+void AttentionTile::emitGradient(Value vector, const Seen &seen, Rows rows,
+                                 Rows values) {
+  Value zero = code.index(0);
+  Rows weights{scores.at(zero), rows.first}, gradients;
+  multiply(rows, ownMemory.at(vector), index.attention.width, seen, weights,
+           index.scale);
+  if (needsProducts) {
+    gradients = {products.at(zero), rows.first};
+    multiply(values, ownValueMemory.at(vector), index.attention.valueWidth,
+             seen, gradients, 1);
+  }
+  // Own queries have their statistics in lanes.
+  Value lses = largest.at(ownsKeys ? zero : vector);
+  Value deltas = total.at(ownsKeys ? zero : vector);
+  Value laneLse = ownsKeys ? Value() : load(lses, zero);
+  Value laneDelta = ownsKeys ? Value() : load(deltas, zero);
+  auto statistic = [&](Value lanes, Value memory, Value at) {
+    return lanes ? lanes
+                 : code.splat(element(memory, zero, at), schedule.lanes);
+  };
+  forEachRow(seen, {}, [&](Value row, Hide hide, ValueRange) -> Values {
+    Value at = code.sub(row, rows.first);
+    Value weight = hide(
+        exp(sub(load(weights.memref, at), statistic(laneLse, lses, at))), 0);
+    if (ownsKeys)
+      store(weight, weights.memref, at);
+    if (needsProducts) {
+      Value x =
+          sub(load(gradients.memref, at), statistic(laneDelta, deltas, at));
+      store(hide(mul(weight, x), 0), gradients.memref, at);
+    }
+    return {};
+  });
+  for (const Sums &sums : results)
+    if (sums.column == index.d)
+      accumulate(rows, gradients, seen, sums, vector);
+    else
+      accumulate(values, weights, seen, sums, vector);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void AttentionTile::multiply(Rows a, Value b, int64_t k, const Seen &seen,
+                             Rows result, double factor) {
+  Gemm gemm;
+  gemm.M = schedule.others;
+  gemm.N = schedule.lanes;
+  gemm.K1 = k;
+  gemm.type = type;
+  gemm.a = [&](Code &, Value m, int64_t i, Value, Value k1, int64_t u) {
+    return element(a.memref, code.add(code.sub(m, a.first), i),
+                   code.add(k1, u));
+  };
+  gemm.b = [&](Code &, Value, Value k1, int64_t u, Value, int64_t, Value) {
+    return load(b, code.add(k1, u));
+  };
+  gemm.store = [&](Code &, Value m, int64_t i, Value, Value x, Value) {
+    store(factor == 1 ? x : mul(x, splat(factor)), result.memref,
+          code.add(code.sub(m, result.first), i));
+  };
+  emitGemmPart(code, gemm, schedule.product(gemm.M),
+               {seen.low, seen.high, code.index(0), code.index(k)});
+}
+
+void AttentionTile::accumulate(Rows a, Rows b, const Seen &seen,
+                               const Sums &sums, Value vector, Value scale) {
+  Value memory = sums.memory.at(vector);
+  Gemm gemm;
+  gemm.M = index.sizes[sums.column];
+  gemm.N = schedule.lanes;
+  gemm.K1 = schedule.others;
+  gemm.type = type;
+  gemm.a = [&](Code &, Value m, int64_t i, Value, Value k1, int64_t u) {
+    return element(a.memref, code.add(code.sub(k1, a.first), u),
+                   code.add(m, i));
+  };
+  gemm.b = [&](Code &, Value, Value k1, int64_t u, Value, int64_t, Value) {
+    return load(b.memref, code.add(code.sub(k1, b.first), u));
+  };
+  gemm.store = [&](Code &, Value m, int64_t i, Value, Value x, Value) {
+    Value row = code.add(m, i), before = load(memory, row);
+    store(scale ? code.multiplyAdd(before, scale, x) : add(before, x), memory,
+          row);
+  };
+  emitGemmPart(code, gemm, schedule.product(gemm.M),
+               {code.index(0), code.index(gemm.M), seen.low, seen.high});
 }
 
 FailureOr<Work> cpu::emitAttention(AnchorKernel &kernel) {
-  AttentionRow row(kernel);
-  const AttentionSizes &sizes = row.index.attention;
-  Work work;
-  if (isa<AttentionForwardOp>(kernel.anchor))
-    row.emitForward();
-  else if (isa<AttentionQueryGradOp>(kernel.anchor))
-    row.emitQueryGrad();
-  else
-    row.emitKeyGrad();
-  bool byKey = isa<AttentionKeyGradOp>(kernel.anchor);
-  work.items = sizes.batches * (byKey ? sizes.keys : sizes.queries);
-  double other = byKey ? sizes.queries : sizes.keys;
-  double columns = sizes.width + sizes.valueWidth;
-  work.grain = grainFor(work.items, 4 * other * columns,
-                        elementBytes(row.index.element) * other * columns);
-  work.scratchBytes = kernel.scratch.bytes();
-  return work;
+  return AttentionTile(kernel).emit();
 }

@@ -107,7 +107,14 @@ public:
                           g.type);
   }
 
+  /// Of a part.
+  GemmEmitter(Code &code, const Gemm &g, const GemmSchedule &s)
+      : code(code), g(g), s(s), manyBlocks(false) {
+    assert(!s.packs && g.store && "a part has no scratch");
+  }
+
   void emit(Value mBlock, Value panelNumber);
+  void emitPart(const GemmPart &part);
 
 private:
   void emitBlock(Value isFirst, Value isLast);
@@ -167,6 +174,16 @@ void GemmEmitter::emit(Value mBlock, Value panelNumber) {
     emitBlock(code.equal(block, code.index(0)),
               code.equal(block, code.index(blocks - 1)));
   });
+}
+
+void GemmEmitter::emitPart(const GemmPart &part) {
+  mBegin = part.m;
+  mEnd = part.mEnd;
+  panel.n = panel.k0 = code.index(0);
+  panel.k0End = code.index(1);
+  panel.k1 = part.k1;
+  panel.k1End = part.k1End;
+  emitBlock(/*isFirst=*/{}, /*isLast=*/{}); // there is one
 }
 
 void GemmEmitter::emitBlock(Value isFirst, Value isLast) {
@@ -321,4 +338,9 @@ Code::Values GemmEmitter::emitRound(Value m, int64_t rows, int64_t columns,
 void cpu::emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
                    Scratch &scratch, Value mBlock, Value panel) {
   GemmEmitter(code, gemm, schedule, scratch).emit(mBlock, panel);
+}
+
+void cpu::emitGemmPart(Code &code, const Gemm &gemm,
+                       const GemmSchedule &schedule, const GemmPart &part) {
+  GemmEmitter(code, gemm, schedule).emitPart(part);
 }

@@ -1,9 +1,9 @@
 //===- bench-kernels.cpp - how fast single kernels are --------------------===//
 //
-// Compiles matrix products and convolutions one by one, as the compiler does,
-// and reports the best rate of one thread (in the time that it ran) over some
-// repetitions. A table, or JSON with --json; other arguments select the cases
-// whose names contain one of them.
+// Compiles products, convolutions and attention one by one, as the compiler
+// does, and reports the best rate of one thread (in the time that it ran) over
+// some repetitions. A table, or JSON with --json; other arguments select the
+// cases whose names contain one of them.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/support/JitKernel.h"
@@ -41,14 +41,44 @@ static std::string tensor(std::vector<int64_t> shape) {
   return text + "f32>";
 }
 
-static std::string module(std::string a, std::string b, std::string y,
-                          std::string op) {
-  return "func.func @f(%a: " + a + ", %b: " + b + ") -> " + y +
-         " {\n %r = tandem.kernel \"k\" (%a, %b) {\n ^bb0(%0: " + a +
-         ", %1: " + b + "):\n %y = " + op + " : " + a + ", " + b + " -> " + y +
-         "\n tandem.yield %y : " + y +
-         "\n } {buffers = [#tandem.buffer<result 0>]} : (" + a + ", " + b +
-         ") -> " + y + "\n return %r : " + y + "\n}\n";
+/// "%a0, %a1: T", "%r0" ...; or the types alone.
+static std::string join(const std::vector<std::string> &types,
+                        const std::string &name, bool areTyped) {
+  std::string text;
+  for (size_t i = 0; i < types.size(); ++i) {
+    text += i ? ", " : "";
+    text += name.empty() ? "" : name + std::to_string(i);
+    text += areTyped && !name.empty() ? ": " : "";
+    text += areTyped ? types[i] : "";
+  }
+  return text;
+}
+
+using Types = std::vector<std::string>;
+
+/// A kernel of inputs %0, %1, ... around the op that makes %r0, ...
+static std::string module(const Types &inputs, const Types &results,
+                          const std::string &op) {
+  std::string in = join(inputs, "", true), out = join(results, "", true);
+  std::string made = join(results, "%r", false), buffers, yielded;
+  for (size_t i = 0; i < results.size(); ++i) {
+    buffers += (i ? ", #tandem.buffer<result " : "#tandem.buffer<result ") +
+               std::to_string(i) + ">";
+    yielded += (i ? ", %k#" : "%k#") + std::to_string(i);
+  }
+  return "func.func @f(" + join(inputs, "%a", true) + ") -> (" + out +
+         ") {\n %k:" + std::to_string(results.size()) +
+         " = tandem.kernel \"k\" (" + join(inputs, "%a", false) +
+         ") {\n ^bb0(" + join(inputs, "%", true) + "):\n " + made + " = " + op +
+         "\n tandem.yield " + made + " : " + out + "\n } {buffers = [" +
+         buffers + "]} : (" + in + ") -> (" + out + ")\n return " + yielded +
+         " : " + out + "\n}\n";
+}
+
+/// Of two factors.
+static std::string module(const std::string &a, const std::string &b,
+                          const std::string &y, const std::string &op) {
+  return module(Types{a, b}, {y}, op + " : " + a + ", " + b + " -> " + y);
 }
 
 /// `form` is "nn", "nt" or "tn".
@@ -110,6 +140,28 @@ static void addConvolution(std::vector<Case> &cases, int64_t batch,
        flops});
 }
 
+/// Causal attention of `batch` heads, and its gradients. What nobody sees is no
+/// work.
+static void addAttention(std::vector<Case> &cases, int64_t batch, int64_t time,
+                         int64_t width) {
+  std::string x = tensor({batch, time, width}), row = tensor({batch, time});
+  double scores = static_cast<double>(batch * time * (time + 1) / 2);
+  auto add = [&](const std::string &op, const Types &inputs,
+                 const Types &results, double products) {
+    std::string line = "tandem." + op + " " + join(inputs, "%", false) +
+                       " {causal, scale = 0.125 : f64} : (" +
+                       join(inputs, "", true) + ") -> (" +
+                       join(results, "", true) + ")";
+    cases.push_back({op + "-" + std::to_string(batch) + "x" +
+                         std::to_string(time) + "x" + std::to_string(width),
+                     module(inputs, results, line),
+                     2 * products * scores * static_cast<double>(width)});
+  };
+  add("attention_forward", {x, x, x}, {x, row}, 2);
+  add("attention_query_grad", {x, x, x, x, row, row}, {x}, 3);
+  add("attention_key_grad", {x, x, x, x, row, row}, {x, x}, 4);
+}
+
 static std::vector<Case> allCases() {
   std::vector<Case> cases;
   for (const char *form : {"nn", "nt", "tn"}) {
@@ -132,6 +184,9 @@ static std::vector<Case> allCases() {
   addConvolution(cases, 8, 256, 14, 256, 3, 1);
   addConvolution(cases, 8, 512, 7, 512, 3, 1);
   addConvolution(cases, 4, 3, 224, 64, 7, 2);
+  addAttention(cases, 32, 128, 64);
+  addAttention(cases, 48, 64, 64);
+  addAttention(cases, 8, 1024, 64);
   return cases;
 }
 
