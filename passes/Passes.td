@@ -79,6 +79,9 @@ def PartitionJoint : ModulePass<"tandem-partition-joint"> {
     (`tandem.optimizer`, a spec such as `adamw:lr=1e-3`), `@update` gives the
     new parameters and `@step` is one whole training step.
   }];
+  let dependentDialects = [
+    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [
     Option<"kind", "kind", "std::string", "\"min-cut\"", "what is saved: "
       "'default' (all that the backward uses) or 'min-cut' (the fewest bytes)">,

@@ -2,6 +2,7 @@
 #include "passes/partition/SavedValues.h"
 
 #include "passes/Doors.h"
+#include "passes/partition/Cost.h"
 #include "passes/partition/MaxFlow.h"
 #include "passes/partition/Tags.h"
 
@@ -180,8 +181,8 @@ SavedValues tandem::saveWhatBackwardUses(const JointView &view) {
 
 namespace {
 
-/// Capacities are bytes in this unit; less than one byte decides between equal
-/// cuts.
+/// Capacities are what moving a byte takes, in this unit; less than one decides
+/// between equal cuts.
 constexpr int64_t kByte = 256;
 
 /// A value of the network: cut between `in` and `out`, it is saved.
@@ -192,86 +193,37 @@ struct Node {
 
 class CutNetwork {
 public:
-  explicit CutNetwork(const JointView &view);
+  explicit CutNetwork(const JointView &view) : view(view), costs(view) {}
   SavedValues run();
 
 private:
   void add(Value value);
-  /// What it costs to make `value` in the backward as well; kUnlimited if that
+  int64_t capacity(double seconds) const;
+  /// What it takes to make `value` in the backward as well; kUnlimited if that
   /// may not be.
   int64_t costOfRepeating(OpResult value);
-  /// True if `value`, made again, has to be in memory: where an op of the
-  /// backward is neither pointwise nor a reduction, and where the forward joins
-  /// it with what follows from it through such an op or a reduction (a residual
-  /// connection).
-  bool isReadFromMemory(Value value);
   std::string reasonFor(Value value);
 
   const JointView &view;
+  const JointCosts costs;
   MaxFlow flow;
   SmallVector<Node> nodes;
   DenseMap<Value, unsigned> outOf;
-  /// The most reductions and memory-bound ops on a path to a value.
-  DenseMap<Value, unsigned> level;
 };
 
 } // namespace
 
-CutNetwork::CutNetwork(const JointView &view) : view(view) {
-  for (Operation &op : view.joint.getOps()) {
-    OpClass opClass = classOf(&op);
-    unsigned most = 0;
-    for (Value operand : op.getOperands())
-      most = std::max(most, level.lookup(operand));
-    if (opClass != OpClass::View && opClass != OpClass::Pointwise)
-      ++most;
-    for (Value result : op.getResults())
-      level[result] = most;
-  }
-}
-
-bool CutNetwork::isReadFromMemory(Value value) {
-  SmallVector<Value> work = {value};
-  while (!work.empty())
-    for (Operation *user : work.pop_back_val().getUsers()) {
-      if (user->getNumResults() == 0)
-        continue;
-      Value result = user->getResult(0);
-      OpClass opClass = classOf(user);
-      if (opClass == OpClass::View)
-        work.push_back(result);
-      else if (view.isBackwardOnly(result)
-                   ? opClass != OpClass::Pointwise &&
-                         opClass != OpClass::Reduction
-                   : opClass == OpClass::Pointwise &&
-                         passOf(user) == "forward" &&
-                         level.lookup(result) > level.lookup(value))
-        return true;
-    }
-  return false;
+int64_t CutNetwork::capacity(double seconds) const {
+  return static_cast<int64_t>(seconds * costs.costs.rates.bytes * kByte);
 }
 
 int64_t CutNetwork::costOfRepeating(OpResult value) {
+  Operation *op = value.getOwner();
   // What only the backward needs is made once wherever it is made.
-  if (passOf(value.getOwner()) == "backward")
-    return 0;
-  // A pointwise op takes about an eighth of the time of writing and reading its
-  // result (a vector core computes some 16 elements per cycle and op, and moves
-  // some 8 bytes per cycle to memory and back), so that a chain of eight is
-  // worth saving.
-  int64_t cost = 2 * bytesOf(value) * kByte / 8;
-  switch (classOf(value.getOwner())) {
-  case OpClass::View:
-    return 0;
-  case OpClass::Reduction:
-    for (Value operand : value.getOwner()->getOperands())
-      cost += bytesOf(operand) * kByte;
-    [[fallthrough]];
-  case OpClass::Pointwise:
-    return cost + (isReadFromMemory(value) ? 2 * bytesOf(value) * kByte : 0);
-  default:
+  if (passOf(op) != "backward" &&
+      (JointCosts::isWhole(op) || !JointCosts::isExact(op)))
     return MaxFlow::kUnlimited;
-  }
+  return capacity(costs.repeating(value));
 }
 
 void CutNetwork::add(Value value) {
@@ -286,9 +238,7 @@ void CutNetwork::add(Value value) {
   int64_t extra = 0;
   if (op)
     extra = (passOf(op) == "backward") + (classOf(op) == OpClass::View);
-  // What is in memory in any case is only read.
-  bool isKept = view.isFree(value) || view.outputOf(value);
-  int64_t keeping = bytesOf(value) * (isKept ? 1 : 2) * kByte + extra;
+  int64_t keeping = capacity(costs.saving(value)) + extra;
   int64_t cost =
       op ? costOfRepeating(cast<OpResult>(value)) : MaxFlow::kUnlimited;
   // What tags say is done, whatever it costs.
@@ -298,6 +248,8 @@ void CutNetwork::add(Value value) {
     cost = 0;
   } else if (pins.mayNotRepeat(value)) {
     cost = MaxFlow::kUnlimited;
+  } else if (costs.isLight(value)) {
+    keeping = MaxFlow::kUnlimited;
   }
   if (pins.mustSave(value))
     keeping = 0;

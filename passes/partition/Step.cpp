@@ -1,7 +1,9 @@
 //===- Step.cpp - a whole training step as one program --------------------===//
 //
 // Forward, backward and update one after the other. What one gives, the next
-// takes by role and name; what one writes, the next finds.
+// takes by role and name; what one writes, the next finds. Ops of the forward
+// and of the backward say so (`tandem.pass`): what the backward makes again
+// must not be made beside the first time.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Specialize.h"
@@ -34,11 +36,11 @@ public:
       return update;
     return values.lookup(key(role.without("pass")));
   }
-  /// Copies the ops of `program`. An argument that is not known is undefined,
-  /// and all that depends on it is left out. With `findsWrites` the program
-  /// finds in all arguments what was written before it, else only in those that
-  /// say so.
-  void inlineBody(func::FuncOp program, bool findsWrites);
+  /// Copies the ops of `program`, with `pass` as their tag. An argument that is
+  /// not known is undefined, and all that depends on it is left out. With
+  /// `findsWrites` the program finds in all arguments what was written before
+  /// it, else only in those that say so.
+  void inlineBody(func::FuncOp program, bool findsWrites, StringRef pass = {});
 
   /// New values by name, and their roles, in the order of the first writes.
   llvm::MapVector<StringAttr, RoleAttr> written;
@@ -54,7 +56,8 @@ private:
 
 } // namespace
 
-void Inliner::inlineBody(func::FuncOp program, bool findsWrites) {
+void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
+                         StringRef pass) {
   IRMapping map;
   for (BlockArgument argument : program.getArguments()) {
     RoleAttr role = roleOfArgument(program, argument.getArgNumber());
@@ -65,8 +68,11 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites) {
   Block &body = program.getBody().front();
   for (Operation &op : body.without_terminator())
     if (llvm::all_of(op.getOperands(),
-                     [&](Value operand) { return map.contains(operand); }))
-      builder.clone(op, map);
+                     [&](Value operand) { return map.contains(operand); })) {
+      Operation *made = builder.clone(op, map);
+      if (!pass.empty())
+        made->setAttr(kPassAttr, builder.getStringAttr(pass));
+    }
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     RoleAttr role = roleOfResult(program, i);
     Value made = map.lookupOrNull(value);
@@ -102,7 +108,7 @@ func::FuncOp tandem::buildStep(func::FuncOp forward, func::FuncOp backward,
   Inliner inliner(builder);
   for (auto [slot, value] : llvm::zip_equal(arguments, step.getArguments()))
     inliner.define(slot.role, value);
-  inliner.inlineBody(forward, /*findsWrites=*/false);
+  inliner.inlineBody(forward, /*findsWrites=*/false, "forward");
 
   OwningOpRef<func::FuncOp> one = backward.clone();
   specializeCotangents(*one, {loss});
@@ -113,7 +119,7 @@ func::FuncOp tandem::buildStep(func::FuncOp forward, func::FuncOp backward,
           role,
           ConstantOp::splat(builder, argument.getLoc(),
                             cast<RankedTensorType>(argument.getType()), 1.0));
-  inliner.inlineBody(*one, /*findsWrites=*/false);
+  inliner.inlineBody(*one, /*findsWrites=*/false, "backward");
   inliner.inlineBody(update, /*findsWrites=*/true);
 
   SmallVector<RoleAttr> roles;

@@ -16,9 +16,10 @@ static OpClass classOf(Operation *op) {
   return OpClass::Program;
 }
 
-static StringRef passOf(Operation *op) {
+/// True for an op of the forward in a program that has both passes.
+static bool isForward(Operation *op) {
   auto tag = op->getAttrOfType<StringAttr>(kPassAttr);
-  return tag ? tag.getValue() : StringRef();
+  return tag && tag.getValue() == "forward";
 }
 
 static int64_t elementsOf(Value value) {
@@ -28,14 +29,13 @@ static int64_t elementsOf(Value value) {
 /// A forward op that only the backward uses stays in the forward, unless it can
 /// be computed later from one tensor alone: its operands would live longer.
 static bool wouldLiveLonger(const Units &units, Operation *op, unsigned unit) {
-  if (passOf(op) != "forward" || units.producers(op).size() <= 1)
+  if (!isForward(op) || units.producers(op).size() <= 1)
     return false;
-  return llvm::all_of(units.ops(unit), [&](Operation *other) {
-    return passOf(other) == "backward";
-  });
+  return llvm::none_of(units.ops(unit), isForward);
 }
 
-/// Anchors take what follows them element by element.
+/// Anchors take what follows them element by element, but not from the forward
+/// what the backward makes (again, perhaps, because it is not to be kept).
 static void fuseIntoAnchors(Units &units) {
   for (unsigned unit = 0; unit < units.size(); ++unit) {
     Operation *anchor = units.anchor(unit);
@@ -46,7 +46,8 @@ static void fuseIntoAnchors(Units &units) {
       changed = false;
       for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
         for (Operation *user : units.users(op))
-          if (!units.isRepeated(user) && isa<PointwiseOpInterface>(user))
+          if (!units.isRepeated(user) && isa<PointwiseOpInterface>(user) &&
+              isForward(anchor) == isForward(user))
             changed |= units.merge(unit, units.unit(user));
     }
   }
@@ -116,8 +117,9 @@ static void fuseReaders(Units &units) {
         unsigned x = list[i], y = list[j];
         // Either may have been merged into a third meanwhile.
         if (units.ops(x).empty() || units.ops(y).empty() ||
-            passOf(units.ops(x).front()) != passOf(units.ops(y).front()) ||
-            passOf(units.ops(x).back()) != passOf(units.ops(y).back()))
+            isForward(units.ops(x).front()) !=
+                isForward(units.ops(y).front()) ||
+            isForward(units.ops(x).back()) != isForward(units.ops(y).back()))
           continue;
         units.merge(x, y);
       }

@@ -1,0 +1,279 @@
+//===- Cost.cpp - what saving and repeating take --------------------------===//
+#include "passes/partition/Cost.h"
+
+#include "passes/Doors.h"
+#include "passes/Target.h"
+#include "passes/plan/LoopNest.h"
+
+#include "ir/Ops.h"
+#include "ir/ops/Scalar.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tandem;
+
+/// A value this many times larger than another counts without it.
+static constexpr int64_t kMuchLarger = 8;
+
+static OpClass classOf(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost ? cost.getOpClass() : OpClass::Program;
+}
+
+static int64_t bytesOf(Value value) {
+  return byteSize(cast<RankedTensorType>(value.getType()));
+}
+
+/// The value that a chain of views shows.
+static Value throughViews(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ViewOpInterface>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Rates
+//===----------------------------------------------------------------------===//
+
+/// NVIDIA's data sheets (A100 80GB, A10, L40S, H100 SXM, B200, RTX 5090) for
+/// memory, f32 and dense tensor products; Volta's and Turing's from V100 and
+/// T4. Functions run at a quarter of the rate of f32 instructions (CUDA C++
+/// Programming Guide, "Arithmetic Instructions"), and take some four of them.
+static Rates cudaRates(int64_t sm) {
+  struct Sheet {
+    int64_t sm;
+    double gigabytes, f32, narrow; // GB/s, Tflop/s
+  };
+  static constexpr Sheet sheets[] = {
+      {70, 900, 15.7, 125},    {75, 320, 8.1, 65},      {80, 2039, 19.5, 312},
+      {86, 600, 31.2, 125},    {89, 864, 91.6, 362},    {90, 3350, 66.9, 989},
+      {100, 8000, 80.0, 2250}, {120, 1792, 104.8, 209},
+  };
+  const Sheet *sheet = sheets;
+  for (const Sheet &next : sheets)
+    if (next.sm <= sm)
+      sheet = &next;
+  // Data sheets count a fused multiply-add as two.
+  double instructions = sheet->f32 * 1e12 / 2;
+  return {sheet->gigabytes * 1e9, sheet->f32 * 1e12, sheet->narrow * 1e12,
+          instructions,           instructions / 16, 4e5};
+}
+
+/// A desktop, or a part of a server with memory of its own: eight cores at
+/// 3 GHz, two vector units each, that share two channels of DDR4-3200 (51 GB/s
+/// at most, four fifths of which programs see).
+static Rates cpuRates(int64_t vectorBits) {
+  constexpr double coreCycles = 8 * 3e9;
+  double lanes = static_cast<double>(vectorBits) / 32;
+  double products = coreCycles * lanes * 2 * 2;
+  // Element code loads and stores beside what it computes: one result a cycle.
+  // A function is a polynomial of some twenty operations.
+  return {40e9, products, products, coreCycles * lanes, coreCycles * lanes / 20,
+          1e6};
+}
+
+Rates Rates::of(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
+      if (isForCuda(op)) {
+        auto arch = target.getAs<StringAttr>("arch");
+        int64_t sm = 0;
+        StringRef digits = arch ? arch.getValue() : "";
+        if (!digits.consume_front("sm_") ||
+            digits.take_while(llvm::isDigit).getAsInteger(10, sm))
+          sm = 80;
+        return cudaRates(sm);
+      }
+      auto bits = target.getAs<IntegerAttr>("vector_bits");
+      return cpuRates(bits ? bits.getInt() : 256);
+    }
+  return cpuRates(256);
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+static bool isNarrow(Operation *op) {
+  auto precision = op->getAttrOfType<StringAttr>("precision");
+  Type type = getElementTypeOrSelf(op->getOperand(0));
+  return (precision && precision.getValue() == "tf32") || type.isF16() ||
+         type.isBF16();
+}
+
+double Costs::arithmetic(Operation *op) const {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (!cost)
+    return 0;
+  double flops = static_cast<double>(cost.getFlops());
+  switch (cost.getOpClass()) {
+  case OpClass::Constant:
+  case OpClass::View:
+    return 0;
+  case OpClass::Contraction:
+    return flops / (isNarrow(op) ? rates.narrow : rates.products);
+  default:
+    break;
+  }
+  if (auto pointwise = dyn_cast<PointwiseOpInterface>(op))
+    if (isExpensive(pointwise))
+      return flops / rates.functions;
+  return flops / rates.elements;
+}
+
+double Costs::seconds(Operation *op) const {
+  double bytes = 0;
+  for (Value operand : op->getOperands())
+    bytes += bytesOf(operand);
+  for (Value result : op->getResults())
+    bytes += bytesOf(result);
+  return 1 / rates.launches + std::max(arithmetic(op), moving(bytes));
+}
+
+//===----------------------------------------------------------------------===//
+// JointCosts
+//===----------------------------------------------------------------------===//
+
+bool JointCosts::isWhole(Operation *op) {
+  switch (classOf(op)) {
+  case OpClass::Constant:
+  case OpClass::View:
+  case OpClass::Pointwise:
+  case OpClass::Reduction:
+    return false;
+  default:
+    return true;
+  }
+}
+
+bool JointCosts::isExact(Operation *op) {
+  auto reduction = dyn_cast<ReductionOpInterface>(op);
+  if (!reduction)
+    return true;
+  OpBuilder b(op->getContext());
+  Block block;
+  b.setInsertionPointToStart(&block);
+  Type type =
+      scalar::computeType(getElementTypeOrSelf(op->getResult(0).getType()));
+  Value lhs = block.addArgument(type, op->getLoc());
+  Value rhs = block.addArgument(type, op->getLoc());
+  reduction.emitCombine(b, op->getLoc(), lhs, rhs);
+  return llvm::none_of(block, [](Operation &code) {
+    return isa<arith::AddFOp, arith::MulFOp>(code);
+  });
+}
+
+JointCosts::JointCosts(const JointView &view)
+    : costs(Rates::of(view.joint)), view(view) {
+  for (Operation &op : view.joint.getOps())
+    visit(op);
+}
+
+void JointCosts::visit(Operation &op) {
+  unsigned most = 0;
+  for (Value operand : op.getOperands())
+    most = std::max(most, level.lookup(operand));
+  if (isWhole(&op) || classOf(&op) == OpClass::Reduction)
+    ++most;
+  for (Value result : op.getResults())
+    level[result] = most;
+  if (isWhole(&op) || classOf(&op) == OpClass::Reduction)
+    return;
+  for (Value result : op.getResults())
+    if (llvm::all_of(op.getOperands(), [&](Value operand) {
+          return isLight(operand) ||
+                 bytesOf(operand) * kMuchLarger <= bytesOf(result);
+        }))
+      light.insert(result);
+  if (isa<PointwiseOpInterface>(op))
+    for (Value source : crossing(&op))
+      isCrossing.insert(source);
+}
+
+/// True if the forward has `value` in memory whether or not it is saved: an op
+/// that no kernel takes in makes it, or reads it, or a later part of the
+/// forward joins it with what follows from it. A contraction's result is in
+/// memory only where no pointwise op follows: its kernel goes on with that.
+bool JointCosts::isInMemory(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op || isCrossing.contains(value))
+    return true;
+  bool isMade = isWhole(op), isFollowed = false;
+  SmallVector<Value> work = {value};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (user->getNumResults() == 0 || passOf(user) != "forward")
+        continue;
+      if (isa<ViewOpInterface>(user))
+        work.push_back(user->getResult(0));
+      else if (isWhole(user))
+        return true;
+      isFollowed |= isa<PointwiseOpInterface>(user);
+    }
+  return isMade && !(isFollowed && classOf(op) == OpClass::Contraction);
+}
+
+double JointCosts::saving(Value value) const {
+  double bytes = static_cast<double>(bytesOf(value));
+  if (view.isFree(value) || view.outputOf(value))
+    return costs.moving(bytes);
+  return costs.moving((isInMemory(value) ? 2 : 3) * bytes);
+}
+
+/// True if an op of the backward reads `value`, made again, from memory.
+bool JointCosts::isReadFromMemory(Value value) const {
+  SmallVector<Value> work = {value};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (user->getNumResults() == 0)
+        continue;
+      Value result = user->getResult(0);
+      if (isa<ViewOpInterface>(user))
+        work.push_back(result);
+      else if (view.isBackwardOnly(result) && isWhole(user))
+        return true;
+    }
+  return false;
+}
+
+/// The operands of a pointwise op that come from before what others follow
+/// from.
+SmallVector<Value> JointCosts::crossing(Operation *op) const {
+  int64_t own = bytesOf(op->getResult(0));
+  SmallVector<Value> sources;
+  unsigned latest = 0;
+  for (Value operand : op->getOperands()) {
+    Value source = throughViews(operand);
+    if (isLight(operand) || bytesOf(source) * kMuchLarger <= own ||
+        isLight(source))
+      continue;
+    sources.push_back(source);
+    latest = std::max(latest, level.lookup(source));
+  }
+  llvm::erase_if(sources,
+                 [&](Value source) { return level.lookup(source) == latest; });
+  return sources;
+}
+
+double JointCosts::repeating(OpResult value) const {
+  Operation *op = value.getOwner();
+  if (passOf(op) == "backward")
+    return 0;
+  if (isWhole(op))
+    return costs.seconds(op);
+  double seconds = costs.arithmetic(op);
+  if (auto reduction = dyn_cast<ReductionOpInterface>(op))
+    seconds += costs.moving(static_cast<double>(bytesOf(op->getOperand(0))));
+  if (isa<PointwiseOpInterface>(op)) {
+    for (Value source : crossing(op))
+      seconds += 2 * costs.moving(static_cast<double>(bytesOf(source)));
+    // Reading it takes what reading a saved one takes.
+    if (isReadFromMemory(value))
+      seconds += costs.moving(static_cast<double>(bytesOf(value)));
+  }
+  return seconds;
+}

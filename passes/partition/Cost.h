@@ -1,0 +1,98 @@
+//===- Cost.h - what saving and repeating take ----------------------------===//
+//
+// Seconds, predicted from a target's rates: what it takes to save a value for
+// the backward, and what to make it there again instead. An op that fuses into
+// a kernel of the backward costs its arithmetic alone; what a kernel reads or
+// writes only for its sake is moved to or from memory besides.
+//
+// The rates are those of a typical machine of the target's kind, not of the
+// machine that compiles: the same module has the same costs everywhere.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PARTITION_COST_H
+#define TANDEM_PASSES_PARTITION_COST_H
+
+#include "passes/partition/SavedValues.h"
+
+namespace tandem {
+
+/// What a target does in a second.
+struct Rates {
+  double bytes;     ///< moved to or from memory
+  double products;  ///< flops of contractions in f32
+  double narrow;    ///< flops of contractions in tf32, f16 and bf16
+  double elements;  ///< arithmetic operations of pointwise ops
+  double functions; ///< exp, tanh, ...
+  double launches;  ///< kernels that start
+
+  /// Those of the target of the module around `op` (`tandem.target`); without
+  /// one, of a CPU with vectors of 256 bits.
+  static Rates of(mlir::Operation *op);
+};
+
+/// What ops take by themselves.
+class Costs {
+public:
+  explicit Costs(const Rates &rates) : rates(rates) {}
+
+  double moving(double bytes) const { return bytes / rates.bytes; }
+  /// Computing alone, operands and results at hand.
+  double arithmetic(mlir::Operation *op) const;
+  /// An op in a kernel of its own: a launch, and the longer of computing and of
+  /// moving its operands and results.
+  double seconds(mlir::Operation *op) const;
+
+  const Rates rates;
+};
+
+/// What saving and repeating the values of a joint take.
+class JointCosts {
+public:
+  /// `view` must outlive the costs.
+  explicit JointCosts(const JointView &view);
+
+  /// Saving `value`: it is read in the backward, it lies in memory meanwhile,
+  /// which counts as moving it once more, and it is written, unless the
+  /// forward has it in memory in any case. What an output or an argument holds
+  /// is only read.
+  double saving(mlir::Value value) const;
+
+  /// Making `value` again in the backward, where its operands are at hand. For
+  /// an op that no kernel takes in (contraction, window, indexed), all of it;
+  /// else its arithmetic; writing the result where an op reads it from memory;
+  /// and an operand that crosses, moved twice: where a residual connection
+  /// ends, the backward begins with what it goes around, and comes to where it
+  /// began later. There the operand is made again or kept. 0 for what the
+  /// backward alone makes.
+  double repeating(mlir::OpResult value) const;
+
+  /// True if making the op again is a whole kernel's work, which a partition
+  /// without a memory budget never repeats.
+  static bool isWhole(mlir::Operation *op);
+
+  /// True if the op, made again among other ops, has the same bits. A sum or
+  /// product of floating-point elements has not: the kernel that it is in
+  /// decides the order.
+  static bool isExact(mlir::Operation *op);
+
+  /// True if `value` is made of nothing that lies in memory, or of what is a
+  /// small part of it: random bits, masks of positions, repeated rows.
+  bool isLight(mlir::Value value) const { return light.contains(value); }
+
+  const Costs costs;
+
+private:
+  void visit(mlir::Operation &op);
+  bool isInMemory(mlir::Value value) const;
+  bool isReadFromMemory(mlir::Value value) const;
+  llvm::SmallVector<mlir::Value> crossing(mlir::Operation *op) const;
+
+  const JointView &view;
+  llvm::DenseSet<mlir::Value> light, isCrossing;
+  /// The most reductions and whole ops on a path to a value.
+  llvm::DenseMap<mlir::Value, unsigned> level;
+};
+
+} // namespace tandem
+
+#endif
