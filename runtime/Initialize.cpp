@@ -6,6 +6,7 @@
 #include "runtime/Initialize.h"
 #include "runtime/Half.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -69,6 +70,13 @@ void initialize(Tensor &tensor, const Init &init, uint64_t seed,
     generate(tensor, [&](int64_t i) -> double {
       return static_cast<float>(stream.centered(i) * scale);
     });
+    return;
+  }
+  if (init.kind == Init::Kind::Seed) {
+    auto *to = tensor.mutableData<int64_t>();
+    std::fill_n(to, tensor.elements(), 0);
+    // 53 bits are integers that the reference, in double, has exactly.
+    to[0] = static_cast<int64_t>(seed & ((uint64_t(1) << 53) - 1));
     return;
   }
   CounterStream stream(seed, streamOf(name));

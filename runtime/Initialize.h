@@ -60,6 +60,7 @@ uint64_t streamOf(std::string_view name);
 /// 2k + 1 from bits 2k and 2k + 1: r = sqrt(-2 ln(1 - unit(2k))) and
 /// mean + std * r * (cos, sin)(2 pi unit(2k + 1)).
 /// All are rounded to the tensor's type once.
+/// `seed`: the low 53 bits of the seed, then zeros; of i64.
 void initialize(Tensor &tensor, const artifact::Init &init, uint64_t seed,
                 std::string_view name);
 

@@ -58,6 +58,8 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
       value.init = am::Init::uniform(number(init, "low"), number(init, "high"));
     else if (how == "normal")
       value.init = am::Init::normal(number(init, "mean"), number(init, "std"));
+    else if (how == "seed")
+      value.init = am::Init::seed();
     else
       value.init = am::Init::counter(
           static_cast<int64_t>(number(init, "stream")), number(init, "scale"));

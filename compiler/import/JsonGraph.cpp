@@ -82,10 +82,12 @@ DictionaryAttr GraphImporter::init(const JsonPlace &place) {
       {"constant", {"value"}},
       {"uniform", {"low", "high"}},
       {"normal", {"mean", "std"}},
-      {"counter", {"stream", "scale"}}};
+      {"counter", {"stream", "scale"}},
+      {"seed", {}}};
   auto kind = kinds.find(place.has("kind") ? place.text("kind") : "");
   if (kind == kinds.end()) {
-    place.wrong("expected a 'kind': constant, uniform, normal or counter");
+    place.wrong("expected a 'kind': constant, uniform, normal, "
+                "counter or seed");
     return {};
   }
   std::vector<std::string_view> known = {"kind"};

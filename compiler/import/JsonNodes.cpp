@@ -221,7 +221,8 @@ bool GraphImporter::resultTypes(const JsonPlace &node, const std::string &op,
       types.push_back(wrt.getType());
   if (!node.has("type"))
     return true;
-  if (operands.empty()) {
+  if (operands.empty() ||
+      (node.has("shape") && isa<RankedTensorType>(operands[0].getType()))) {
     types.push_back(type(node));
     return bool(types.back());
   }

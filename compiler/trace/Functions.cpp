@@ -108,11 +108,11 @@ Tensor tandem::dropout(const Tensor &x, double p, bool training, Where where) {
   if (!(p >= 0 && p <= 1))
     return x.recorder()->mistake(where, "expected 'p' in [0, 1], but got " +
                                             Twine(std::to_string(p)));
-  if (training && p > 0)
-    return x.recorder()->mistake(where,
-                                 "unsupported: dropout in training draws "
-                                 "random numbers; expected 'p' to be 0");
-  return x;
+  if (!training || p == 0)
+    return x;
+  AttributeList attributes(*x.recorder());
+  attributes.number("p", p).unit("training", true);
+  return x.recorder()->recordDraw("dropout", x, attributes, where);
 }
 
 std::vector<Tensor> tandem::grad(const Tensor &e,

@@ -324,6 +324,44 @@ void Recorder::addOutput(const std::string &name, const Tensor &tensor,
   outputs.push_back({role, tensor});
 }
 
+Tensor Recorder::recordDraw(StringRef op, ArrayRef<Tensor> operands,
+                            ArrayRef<NamedAttribute> attributes, Where where,
+                            ArrayRef<Type> resultTypes) {
+  if (!usable(operands, where))
+    return Tensor(this, -1);
+  if (inRegion())
+    return mistake(where, "unsupported: random numbers inside of " +
+                              Twine(regionName()) + "; draw them outside");
+  if (!random.valid()) {
+    if (findValue(func, "random"))
+      return mistake(where, "expected another name of an argument: 'random' is "
+                            "the state of random numbers");
+    auto seed = builder.getDictionaryAttr(
+        builder.getNamedAttr("kind", builder.getStringAttr("seed")));
+    auto role = RoleAttr::get(&context, RoleKind::State, "random");
+    firstDraw = where;
+    random =
+        addArgument(role.with("init", seed),
+                    RankedTensorType::get({2}, builder.getI64Type()), where);
+  }
+  std::vector<Tensor> all(operands.begin(), operands.end());
+  all.push_back(random);
+  SmallVector<NamedAttribute> list(attributes);
+  list.push_back(
+      builder.getNamedAttr("draw", builder.getI64IntegerAttr(draws++)));
+  return record(op, all, list, where, resultTypes)[0];
+}
+
+void Recorder::advanceRandom() {
+  NamedAttribute first =
+      builder.getNamedAttr("dim", builder.getI64IntegerAttr(0));
+  Type type = typeOf(random).getTensorType();
+  // [seed, offset] + [0, 1].
+  Tensor step = record("iota", {}, first, firstDraw, type)[0];
+  recordWrite(random, record("add", {random, step}, {}, firstDraw)[0],
+              firstDraw);
+}
+
 Result<std::string> Recorder::finish() {
   if (inRegion())
     mistakes.push_back("error: expected the trace to be finished outside of " +
@@ -331,6 +369,8 @@ Result<std::string> Recorder::finish() {
   if (!finished)
     closeScopes();
   if (!finished && mistakes.empty()) {
+    if (random.valid())
+      advanceRandom();
     if (failed(resolveAliases(func)))
       return finish();
     SmallVector<Value> refs;

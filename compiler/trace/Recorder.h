@@ -50,6 +50,13 @@ public:
   void addOutput(const std::string &name, const Tensor &tensor, Where where);
   Tensor addConstant(mlir::RankedTensorType type, double number, Where where);
 
+  /// Records `tandem.<op>`, which draws random numbers: `operands`, and behind
+  /// them the state of the program's random numbers, with the number of the
+  /// draw. The first one makes the state, an argument `random`.
+  Tensor recordDraw(llvm::StringRef op, llvm::ArrayRef<Tensor> operands,
+                    llvm::ArrayRef<mlir::NamedAttribute> attributes,
+                    Where where, llvm::ArrayRef<mlir::Type> resultTypes = {});
+
   /// A mistake of the program; returns an invalid tensor.
   Tensor mistake(Where where, const llvm::Twine &message);
   /// True if all are valid and of this recorder; otherwise, unless one is
@@ -117,6 +124,8 @@ private:
     int firstScope; ///< of those that it opened; ids rise
   };
   bool differentiates() const;
+  /// Each call of the program draws at an offset of its own.
+  void advanceRandom();
   /// The position of the first scope that the innermost region opened.
   size_t firstScope() const;
 
@@ -135,6 +144,9 @@ private:
   };
   std::vector<Output> outputs;
   std::vector<std::string> mistakes;
+  Tensor random; ///< the seed and the offset of the draws; none yet if invalid
+  Where firstDraw;
+  int64_t draws = 0;
   bool finished = false;
 };
 

@@ -85,6 +85,8 @@ static DictionaryAttr initAttr(Builder b, const Init &init) {
     return b.getDictionaryAttr(
         {kind("counter"), number("scale", init.a),
          b.getNamedAttr("stream", b.getI64IntegerAttr(init.stream))});
+  case Init::Kind::Seed:
+    return b.getDictionaryAttr(kind("seed"));
   }
   return {};
 }
@@ -226,6 +228,34 @@ Tensor Trace::iota(Shape shape, int64_t dim, DType dtype, Where where) {
   return recorder_->record("iota", {},
                            b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
                            where, Type(type))[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Random numbers
+//===----------------------------------------------------------------------===//
+
+static Tensor draw(Recorder &r, StringRef op, const Shape &shape, DType dtype,
+                   ArrayRef<NamedAttribute> attributes, Where where) {
+  auto type = tensorType(r, shape, dtype, where);
+  return type ? r.recordDraw(op, {}, attributes, where, Type(type)) : Tensor();
+}
+
+Tensor Trace::uniform(Shape shape, DType dtype, Where where) {
+  return draw(*recorder_, "random_uniform", shape, dtype, {}, where);
+}
+
+Tensor Trace::normal(Shape shape, DType dtype, Where where) {
+  return draw(*recorder_, "random_normal", shape, dtype, {}, where);
+}
+
+Tensor Trace::bernoulli(Shape shape, double p, Where where) {
+  Builder b = recorder_->attributes();
+  return draw(*recorder_, "bernoulli", shape, DType::Bool,
+              b.getNamedAttr("p", b.getF64FloatAttr(p)), where);
+}
+
+Tensor Trace::randomBits(Shape shape, Where where) {
+  return draw(*recorder_, "random_bits", shape, DType::I32, {}, where);
 }
 
 void Trace::output(const std::string &name, const Tensor &tensor, Where where) {

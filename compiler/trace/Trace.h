@@ -131,6 +131,20 @@ public:
   /// Each element is its index along `dim`.
   Tensor iota(Shape shape, int64_t dim, DType dtype = DType::I64,
               Where where = Where::current());
+  // Random numbers. They follow from the state `random`, which the first draw
+  // makes: the seed of the run and how often the program has run. Two draws of
+  // a program are independent.
+  /// Uniform in [0, 1), of 2^-24 (bf16: 2^-8, f16: 2^-11, f64: 2^-53) steps.
+  Tensor uniform(Shape shape, DType dtype = DType::F32,
+                 Where where = Where::current());
+  /// Of mean 0 and variance 1.
+  Tensor normal(Shape shape, DType dtype = DType::F32,
+                Where where = Where::current());
+  /// True with probability `p`.
+  Tensor bernoulli(Shape shape, double p, Where where = Where::current());
+  /// I32, each bit 0 or 1 alike.
+  Tensor randomBits(Shape shape, Where where = Where::current());
+
   /// What the tensor holds when the program ends. An output that is an argument
   /// or a view of one, or shares storage with another output, is that very
   /// storage.

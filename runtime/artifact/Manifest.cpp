@@ -28,6 +28,8 @@ Json initJson(const Init &init) {
     return {{"kind", "normal"}, {"mean", init.a}, {"std", init.b}};
   case Init::Kind::Counter:
     return {{"kind", "counter"}, {"stream", init.stream}, {"scale", init.a}};
+  case Init::Kind::Seed:
+    return {{"kind", "seed"}};
   }
   return nullptr;
 }

@@ -53,7 +53,8 @@ struct Init {
     Constant, ///< every element is `a`
     Uniform,  ///< uniform in [a, b)
     Normal,   ///< mean `a`, standard deviation `b`
-    Counter   ///< the workloads' generator: stream `stream`, scale `a`
+    Counter,  ///< the workloads' generator: stream `stream`, scale `a`
+    Seed      ///< i64 alone: the seed, then zeros
   };
   Kind kind = Kind::Constant;
   double a = 0, b = 0;
@@ -69,6 +70,7 @@ struct Init {
   static Init counter(int64_t stream, double scale) {
     return {Kind::Counter, scale, 0, stream};
   }
+  static Init seed() { return {Kind::Seed, 0, 0, 0}; }
   bool operator==(const Init &) const = default;
 };
 

@@ -250,6 +250,8 @@ private:
       out.kind = Init::Kind::Counter;
       fields.integer("stream", out.stream);
       fields.number("scale", out.a);
+    } else if (kind == "seed") {
+      out.kind = Init::Kind::Seed;
     } else {
       problems.add(child(fields.at(), "kind"), "unknown init '" + kind + "'");
       return;

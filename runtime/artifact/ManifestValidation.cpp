@@ -134,6 +134,13 @@ private:
       problems.add(at, "expected it on a param or state only");
     if (!std::isfinite(init.a) || !std::isfinite(init.b))
       problems.add(at, "expected finite numbers");
+    if (init.kind == Init::Kind::Seed) {
+      if (value.dtype != DType::I64)
+        problems.add(at,
+                     "expected the type 'i64' for the kind 'seed' but got '" +
+                         std::string(spelling(value.dtype)) + "'");
+      return;
+    }
     if (init.kind != Init::Kind::Constant && !isFloat(value.dtype))
       problems.add(at, "expected the kind 'constant' for the type '" +
                            std::string(spelling(value.dtype)) + "'");

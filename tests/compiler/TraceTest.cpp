@@ -47,6 +47,64 @@ TEST(Trace, StatesThatAreWrittenAreRefs) {
   EXPECT_EQ(count(text, "tandem.no_grad"), 2) << text;
 }
 
+// One state for all draws of a program, which moves on once; each draw has a
+// number of its own.
+TEST(Trace, DrawsShareOneState) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4}), y;
+  {
+    ModuleScope block = trace.module("block");
+    NoGradScope scope = trace.noGrad();
+    y = dropout(x, 0.25) + trace.uniform({4});
+  }
+  trace.output("y", y + trace.normal({4}, DType::F32));
+  trace.output("m", trace.bernoulli({2, 2}, 0.5));
+  trace.output("b", trace.randomBits({3}));
+  std::string text = textOf(trace);
+  EXPECT_EQ(count(text, "#tandem.role<state \"random\" {init = {kind = "
+                        "\"seed\"}}>"),
+            1)
+      << text;
+  EXPECT_EQ(count(text, "tandem.write"), 1) << text;
+  for (const char *draw :
+       {"draw 0 p 2.500000e-01 {tandem.no_grad, training} : tensor<4xf32>",
+        "tandem.random_uniform", "draw 1 {tandem.no_grad} : tensor<4xf32>",
+        "tandem.random_normal", "draw 2 : tensor<4xf32>",
+        "draw 3 p 5.000000e-01 : tensor<2x2xi1>", "draw 4 : tensor<3xi32>"})
+    EXPECT_TRUE(contains(text, draw)) << draw << "\n" << text;
+}
+
+TEST(Trace, MistakesOfDraws) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4});
+  trace.state("random", {}, Init::constant(0));
+  dropout(x, 1.5);
+  trace.bernoulli({4}, -0.5);
+  trace.uniform({4}, DType::I32);
+  trace.normal({-1});
+  std::string mistakes = mistakeOf(trace);
+  EXPECT_TRUE(contains(mistakes, "expected 'p' in [0, 1]")) << mistakes;
+  EXPECT_TRUE(contains(mistakes, "'random' is the state of random numbers"))
+      << mistakes;
+}
+
+TEST(Trace, DrawsInARegionAreMistakes) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4});
+  Tensor y = customVjp(
+      "noisy", {x}, {},
+      [&](const Tensors &in, const Tensors &, Saver &) -> Tensors {
+        return {in[0] + trace.uniform({4})};
+      },
+      [](const Tensors &, const Tensors &dy, const Tensors &) -> Tensors {
+        return {dy[0]};
+      })[0];
+  trace.output("y", y);
+  std::string mistakes = mistakeOf(trace);
+  EXPECT_TRUE(contains(mistakes, "unsupported: random numbers inside of"))
+      << mistakes;
+}
+
 TEST(Trace, ModulePathsNameParametersAndOps) {
   Trace trace("model");
   Tensor x = trace.input("x", {2, 2}), y;

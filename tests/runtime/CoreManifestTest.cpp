@@ -154,6 +154,8 @@ const Row rows[] = {
      "/values/2/init/std"},
     {"InitStream", [](Manifest &m) { m.values[2].init = Init::counter(-1, 1); },
      "/values/2/init/stream"},
+    {"InitSeed", [](Manifest &m) { m.values[2].init = Init::seed(); },
+     "/values/2/init: expected the type 'i64'"},
     {"Loss", [](Manifest &m) { m.loss = "x"; }, "/loss: expected an output"},
     {"Symbol", [](Manifest &m) { m.kernels[0].symbol = "a b"; },
      "/kernels/0/symbol: expected a symbol"},

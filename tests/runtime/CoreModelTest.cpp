@@ -404,6 +404,9 @@ TEST(Initialize, OtherTypes) {
   Tensor n = *Tensor::empty(DType::I64, std::vector<int64_t>{2});
   initialize(n, Init::constant(-7), 3, "n");
   EXPECT_EQ(n.data<int64_t>()[1], -7);
+  initialize(n, Init::seed(), (uint64_t(1) << 60) + 3, "n");
+  EXPECT_EQ(n.data<int64_t>()[0], 3);
+  EXPECT_EQ(n.data<int64_t>()[1], 0);
 }
 
 } // namespace

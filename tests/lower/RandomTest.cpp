@@ -1,0 +1,127 @@
+//===- RandomTest.cpp - every target draws the reference's bits -----------===//
+//
+// No tolerance: what a generator gives is bits, and so is what is made of them
+// without rounding. The ranges that a program's items are split in, and the
+// orders of threads, change nothing.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/lower/Check.h"
+
+#include "ir/ops/Philox.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+std::string type(const std::string &shape, const std::string &element) {
+  return "tensor<" + (shape.empty() ? "" : shape + "x") + element + ">";
+}
+
+/// The positions of a tensor, and the words of the state %s in its shape.
+std::string operands(const std::string &shape, const std::string &list,
+                     int64_t elements) {
+  std::string whole = type(shape, "i64"),
+              line = type(std::to_string(elements), "i64");
+  std::string text = "%line = tandem.iota dim 0 : " + line +
+                     "\n%position = tandem.reshape %line to [" + list +
+                     "] : " + line + " -> " + whole + "\n";
+  for (int i : {0, 1}) {
+    std::string n = std::to_string(i), next = std::to_string(i + 1);
+    text += "%one" + n + " = tandem.slice %s from [" + n + "] to [" + next +
+            "] step [1] : tensor<2xi64> -> tensor<1xi64>\n%word" + n +
+            " = tandem.reshape %one" + n +
+            " to [] : tensor<1xi64> -> tensor<i64>\n%all" + n +
+            " = tandem.broadcast %word" + n + " to [" + list +
+            "] along [] : tensor<i64> -> " + whole + "\n";
+  }
+  return text;
+}
+
+std::string draw(const std::string &name, const std::string &type,
+                 const std::string &number) {
+  return name + " = tandem.philox %all0, %all1, %position draw " + number +
+         " : " + type + "\n";
+}
+
+Arrays state(double seed, double offset) {
+  reference::Array array(llvm::ArrayRef<int64_t>{2});
+  array[0] = seed;
+  array[1] = offset;
+  return {array};
+}
+
+class Random : public testing::TestWithParam<const char *> {};
+
+} // namespace
+
+TEST_P(Random, BitsOfTheReference) {
+  for (auto [shape, list, elements] :
+       {std::tuple<const char *, const char *, int64_t>{"3x45", "3, 45", 135},
+        {"128", "128", 128},
+        {"2x3x16", "2, 3, 16", 96},
+        {"", "", 1}}) {
+    std::string y = type(shape, GetParam());
+    std::string text = program(
+        "s: tensor<2xi64> -> " + y + ", " + y,
+        operands(shape, list, elements) + draw("%0", y, "0") +
+            draw("%1", y, "16777215") + "return %0, %1 : " + y + ", " + y);
+    for (const Arrays &given :
+         {state(0, 0), state(-1, 3), state(0x1p53 - 1, 0x1p40 + 5)})
+      check(text, {.tolerance = 0}, &given);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Types, Random,
+                         testing::Values("i32", "f32", "f64", "bf16", "f16"));
+
+// The third of the published answers, whose key and counter are no numbers
+// that the reference could hold.
+TEST(RandomBits, KnownAnswers) {
+  std::string text = program("x: tensor<4xi64> -> tensor<4xi32>", R"(
+    %seed = tandem.constant dense<0x299F31D0A4093822> : tensor<4xi64>
+    %offset = tandem.constant dense<0x0370734413198A2E> : tensor<4xi64>
+    %base = tandem.constant dense<0x34C90FDAA20> : tensor<4xi64>
+    %i = tandem.iota dim 0 : tensor<4xi64>
+    %position = tandem.add %base, %i : tensor<4xi64>
+    %y = tandem.philox %seed, %offset, %position draw 0x85A308 : tensor<4xi32>
+    return %y : tensor<4xi32>)");
+  const uint32_t expected[] = {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1};
+  for (std::string target : {"cpu", "cuda"}) {
+    Machine machine(text, target);
+    ASSERT_EQ(machine.error(), "");
+    Arrays x = machine.randomArguments("evaluate", 1);
+    Arrays y = machine.run("evaluate", x);
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(y[0][i], double(int32_t(expected[i]))) << target;
+  }
+}
+
+// A mask is made where it is used, in one kernel with what it is used for.
+TEST(RandomBits, AMaskIsNotStored) {
+  std::string x = type("33x65", "f32");
+  check(program("s: tensor<2xi64>, x: " + x + " -> " + x,
+                operands("33x65", "33, 65", 33 * 65) + draw("%u", x, "1") + R"(
+    %p = tandem.constant dense<0.25> : tensor<33x65xf32>
+    %0 = tandem.constant dense<0.0> : tensor<33x65xf32>
+    %drop = tandem.compare lt %u, %p : tensor<33x65xf32>
+    %t = tandem.tanh %x : tensor<33x65xf32>
+    %y = tandem.select %drop, %0, %t : tensor<33x65xi1>, tensor<33x65xf32>
+    return %y : tensor<33x65xf32>)"),
+        {.kernels = 1});
+}
+
+// Behind a product, in the product's kernel.
+TEST(RandomBits, BehindAProduct) {
+  std::string y = type("20x24", "f32");
+  check(program("s: tensor<2xi64>, a: tensor<20x16xf32>, b: tensor<16x24xf32> "
+                "-> " +
+                    y,
+                operands("20x24", "20, 24", 480) + draw("%u", y, "1") + R"(
+    %p = tandem.constant dense<0.25> : tensor<20x24xf32>
+    %0 = tandem.constant dense<0.0> : tensor<20x24xf32>
+    %drop = tandem.compare lt %u, %p : tensor<20x24xf32>
+    %t = tandem.matmul %a, %b : tensor<20x16xf32>, tensor<16x24xf32> -> tensor<20x24xf32>
+    %y = tandem.select %drop, %0, %t : tensor<20x24xi1>, tensor<20x24xf32>
+    return %y : tensor<20x24xf32>)"),
+        {.tolerance = 1e-5, .kernels = 1});
+}
