@@ -38,9 +38,9 @@ Tensor gelu(const Tensor &x, bool tanhApproximation = false,
 Tensor cast(const Tensor &x, DType dtype, Where where = Where::current());
 /// x.detach(): the same storage, through which nothing is differentiated.
 Tensor detach(const Tensor &x, Where where = Where::current());
-/// Each element is 0 with probability `p`, else x / (1 - p); which ones is drawn
-/// from the state `random` (Trace::uniform). `x` itself where nothing is dropped
-/// (p is 0, or not in training), and in the program that evaluates.
+/// Each element is 0 with probability `p`, else x / (1 - p); which ones is
+/// drawn from the state `random` (Trace::uniform). `x` itself where nothing is
+/// dropped (p is 0, or not in training), and in the program that evaluates.
 Tensor dropout(const Tensor &x, double p = 0.5, bool training = true,
                Where where = Where::current());
 

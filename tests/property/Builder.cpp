@@ -106,10 +106,19 @@ Value ProgramBuilder::tensorOf(ArrayRef<int64_t> shape, uint32_t choice) {
   return fitting[choice / 8 % fitting.size()];
 }
 
+/// A seed and an offset that follow from a tensor, which may be overwritten
+/// before the backward draws again.
+Value ProgramBuilder::randomState(uint32_t choice) {
+  Value x = tensorOf({2}, choice);
+  // No number of a program is this one, give or take its rounding.
+  Value bits = make<CompareOp>(ComparePredicate::gt, x, splat({2}, 0.12345678));
+  return make<CastOp>(RankedTensorType::get({2}, builder.getI64Type()), bits);
+}
+
 void ProgramBuilder::compute(const Choice &choice) {
   Value x = tensor(choice[0]), y;
   ArrayRef<int64_t> shape = tensorType(x).getShape();
-  switch (choice[1] % 7) {
+  switch (choice[1] % 8) {
   case 0:
     y = make<SinOp>(x);
     break;
@@ -128,6 +137,13 @@ void ProgramBuilder::compute(const Choice &choice) {
   case 5:
     y = make<NegOp>(x);
     break;
+  case 6: {
+    Value state = randomState(choice[2]);
+    y = make<DropoutOp>(x.getType(), x, state,
+                        builder.getI64IntegerAttr(choice[3] % 3),
+                        builder.getF64FloatAttr(0.4), builder.getUnitAttr());
+    break;
+  }
   default:
     if (shape.empty())
       y = make<CosOp>(x);

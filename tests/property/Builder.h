@@ -48,6 +48,7 @@ private:
   /// The tensor in another shape: reshaped where it has as many elements, else
   /// its sum, repeated.
   mlir::Value adapt(mlir::Value tensor, llvm::ArrayRef<int64_t> shape);
+  mlir::Value randomState(uint32_t choice);
   mlir::Value tensor(uint32_t choice);
   mlir::Value tensorOf(llvm::ArrayRef<int64_t> shape, uint32_t choice);
   mlir::Value splat(llvm::ArrayRef<int64_t> shape, double number);

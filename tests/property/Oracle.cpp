@@ -268,6 +268,16 @@ std::optional<Number> Oracle::elementwise(Operation *op, ArrayRef<Number> x) {
   return std::nullopt;
 }
 
+/// The op's own reference, on these numbers.
+static Array evaluate(Operation *op, ArrayRef<Array> operands) {
+  SmallVector<const Array *> in;
+  for (const Array &operand : operands)
+    in.push_back(&operand);
+  Array result(shapeOf(op->getResult(0)));
+  cast<ReferenceOpInterface>(op).evaluate(in, result);
+  return result;
+}
+
 /// Ops of tensors; false for an op that is none of those that are generated.
 bool Oracle::runTensorOp(Operation *op, bool isHidden) {
   Value result = op->getResult(0);
@@ -289,7 +299,21 @@ bool Oracle::runTensorOp(Operation *op, bool isHidden) {
       if (isHidden)
         x.node = -1;
   }
-  if (auto sum = dyn_cast<ReduceSumOp>(op)) {
+  if (isa<CompareOp, CastOp>(op)) {
+    // Whole numbers: nothing is differentiated through them.
+    SmallVector<Array> operands;
+    for (const Numbers &numbers : in)
+      operands.push_back(numbers.values());
+    made.depends = 0;
+    for (double x : evaluate(op, operands).data)
+      made.data.push_back({x, -1});
+  } else if (isa<DropoutOp>(op)) {
+    Array ones(in[0].shape);
+    llvm::fill(ones.data, 1.0);
+    Array factors = evaluate(op, {ones, in[1].values()});
+    for (auto [x, factor] : llvm::zip_equal(in[0].data, factors.data))
+      made.data.push_back(tape.number(x.value * factor, x, factor));
+  } else if (auto sum = dyn_cast<ReduceSumOp>(op)) {
     made.data.resize(Array(made.shape).size());
     int64_t from = 0;
     reference::forEachIndex(in[0].shape, [&](ArrayRef<int64_t> index) {
