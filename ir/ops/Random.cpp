@@ -203,10 +203,14 @@ SmallVector<Value> DropoutOp::decompose(OpBuilder &b) {
   if (!getTraining() || p == 0)
     return {getX()};
   Expr x = composite::in(b, getLoc(), getX(), composite::computeType(getX()));
-  Expr zero = x.like(0.0);
-  // Where all is dropped nothing is left to scale, and 1 / (1 - p) is no
-  // number.
-  Expr y = p == 1 ? zero : select(choice(b, *this), zero, x * (1 / (1 - p)));
+  Expr zero = x.like(0.0), y;
+  if (p == 1) {
+    // Nothing is left to scale, and 1 / (1 - p) is no number.
+    auto type = RankedTensorType::get(x.shape(), b.getI1Type());
+    y = select(x.wrap(ConstantOp::splat(b, getLoc(), type, 0)), x, zero);
+  } else {
+    y = select(choice(b, *this), zero, x * (1 / (1 - p)));
+  }
   return {y.cast(getY().getType().getElementType())};
 }
 

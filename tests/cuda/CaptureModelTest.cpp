@@ -78,8 +78,7 @@ protected:
   runtime::Stream stream = nullptr;
 };
 
-// The row's random masks have no case here: no op of the dialect draws random
-// numbers.
+// The row's random masks: tests/semantics/RandomTest.cpp.
 TEST_F(CaptureModel, S15_AStepIsCapturedAndReplayed) {
   StreamScope scope(emulated, stream);
   Training captured, plain;

@@ -1821,7 +1821,7 @@ func.func @f(%a: tensor<4xi64>) {
 // -----
 
 func.func @f(%a: tensor<4xi64>) {
-  // expected-error@+1 {{'y' must be tensor of 32-bit integers or floats}}
+  // expected-error@+1 {{expected builtin.tensor, but found 'i32'}}
   %y = tandem.philox %a, %a, %a draw 0 : i32
   return
 }
