@@ -2,6 +2,7 @@
 #include "ir/Dialect.h"
 #include "ir/Fold.h"
 #include "ir/Ops.h"
+#include "ir/Report.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
 
@@ -162,7 +163,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   }
   if (isTag(name))
     return verifyTag(op, attribute);
-  if (name == kPlanAttr || name == kKernelAttr || name == kTargetAttr) {
+  if (name == kPlanAttr || name == kKernelAttr || name == kTargetAttr ||
+      name == kPartitionReportAttr || name == kStepMemoryAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";

@@ -2,6 +2,7 @@
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/ManifestParts.h"
 #include "ir/Ops.h"
+#include "ir/Report.h"
 #include "ir/Signature.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -9,6 +10,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace tandem;
@@ -55,6 +58,9 @@ private:
   ModuleOp module;
   am::ArtifactWriter &writer;
   am::Manifest manifest;
+  /// The numbers of the current program's buffers.
+  std::map<std::tuple<am::Buffer::Place, int64_t, int64_t, int64_t>, int64_t>
+      buffers;
   llvm::StringSet<> inputs, outputs; ///< the names that `values` has
   llvm::StringMap<int64_t> kernels;
   llvm::MapVector<Attribute, int64_t> constants; ///< value to offset
@@ -89,11 +95,12 @@ void ManifestBuilder::addValues() {
 
 int64_t ManifestBuilder::bufferIndex(am::Program &program,
                                      const am::Buffer &buffer) {
-  auto it = llvm::find(program.buffers, buffer);
-  if (it != program.buffers.end())
-    return it - program.buffers.begin();
-  program.buffers.push_back(buffer);
-  return static_cast<int64_t>(program.buffers.size()) - 1;
+  auto [it, isNew] = buffers.try_emplace(
+      {buffer.place, buffer.index, buffer.offset, buffer.bytes},
+      program.buffers.size());
+  if (isNew)
+    program.buffers.push_back(buffer);
+  return it->second;
 }
 
 Result<int64_t> ManifestBuilder::bufferOf(Value value, am::Program &program) {
@@ -234,6 +241,7 @@ Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
 
 Status ManifestBuilder::addProgram(func::FuncOp func) {
   am::Program program;
+  buffers.clear();
   program.name = func.getName().str();
   if (Status s = addSlots(func, program); !s)
     return std::move(s).in("program '" + program.name + "'");
@@ -264,6 +272,10 @@ Result<am::Manifest> ManifestBuilder::run() {
   if (auto list =
           module->getAttrOfType<DenseI64ArrayAttr>(kMutatedInBackwardAttr))
     manifest.mutatedInBackward = list.asArrayRef().vec();
+  if (auto memory = module->getAttrOfType<DictionaryAttr>(kStepMemoryAttr))
+    manifest.stepMemory = stepMemoryOf(memory);
+  if (auto report = module->getAttrOfType<DictionaryAttr>(kPartitionReportAttr))
+    manifest.partition = partitionOf(report);
   for (auto func : module.getOps<func::FuncOp>())
     if (Status s = addProgram(func); !s)
       return s;

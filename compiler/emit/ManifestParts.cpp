@@ -1,6 +1,8 @@
 //===- ManifestParts.cpp - attributes in the manifest's terms -------------===//
 #include "compiler/emit/ManifestParts.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 namespace am = tandem::artifact;
@@ -39,6 +41,57 @@ static double number(DictionaryAttr init, StringRef key) {
   if (auto i = dyn_cast_or_null<IntegerAttr>(value))
     return static_cast<double>(i.getInt());
   return 0;
+}
+
+static int64_t integer(DictionaryAttr properties, StringRef key) {
+  auto value = properties.getAs<IntegerAttr>(key);
+  return value && value.getType().isSignlessInteger(64) ? value.getInt() : 0;
+}
+
+/// JSON has no other numbers.
+static double finite(DictionaryAttr properties, StringRef key) {
+  double value = number(properties, key);
+  return std::isfinite(value) ? value : 0;
+}
+
+/// The dictionaries of the list `key`.
+static SmallVector<DictionaryAttr> entries(DictionaryAttr of, StringRef key) {
+  SmallVector<DictionaryAttr> list;
+  if (auto all = of.getAs<ArrayAttr>(key))
+    for (Attribute one : all)
+      if (auto entry = dyn_cast<DictionaryAttr>(one))
+        list.push_back(entry);
+  return list;
+}
+
+am::StepMemory tandem::stepMemoryOf(DictionaryAttr memory) {
+  am::StepMemory out;
+  out.parameters = integer(memory, "parameters");
+  out.states = integer(memory, "states");
+  out.constants = integer(memory, "constants");
+  out.inputs = integer(memory, "inputs");
+  out.outputs = integer(memory, "outputs");
+  out.gradients = integer(memory, "gradients");
+  out.saved = integer(memory, "saved");
+  out.staged = integer(memory, "staged");
+  out.arena = integer(memory, "arena");
+  return out;
+}
+
+am::Partition tandem::partitionOf(DictionaryAttr report) {
+  am::Partition out;
+  for (DictionaryAttr saved : entries(report, "saved"))
+    out.saved.push_back({textOf(saved, "name"), textOf(saved, "op"),
+                         textOf(saved, "where"), finite(saved, "seconds")});
+  for (DictionaryAttr op : entries(report, "repeated"))
+    out.repeated.push_back({textOf(op, "op"), textOf(op, "where"),
+                            textOf(op, "reason"), finite(op, "seconds"),
+                            integer(op, "bytes")});
+  out.seconds = finite(report, "seconds");
+  for (DictionaryAttr point : entries(report, "chain"))
+    out.chain.push_back({integer(point, "peak"), integer(point, "saved"),
+                         finite(point, "seconds"), finite(point, "flops")});
+  return out;
 }
 
 am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {

@@ -26,6 +26,11 @@ Result<artifact::Slot> slotOf(RoleAttr role, mlir::RankedTensorType type);
 /// One entry of `tandem.aliases`.
 Result<artifact::OutputAlias> outputAliasOf(mlir::Attribute entry);
 
+/// `tandem.step_memory` and `tandem.partition` (ir/Report.h). What is missing
+/// or of another type is zero or empty.
+artifact::StepMemory stepMemoryOf(mlir::DictionaryAttr memory);
+artifact::Partition partitionOf(mlir::DictionaryAttr report);
+
 /// A list of lists of names; empty if null.
 Result<artifact::Condition> conditionOf(mlir::Attribute condition);
 /// The entries of a launch's `choices`; empty if null.

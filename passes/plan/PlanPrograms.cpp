@@ -9,6 +9,9 @@
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanProgram.h"
+#include "passes/plan/StepMemory.h"
+
+#include "ir/Report.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -65,6 +68,25 @@ void PlanPrograms::remark(func::FuncOp func) {
                           << pairs.size() << " of its inputs";
 }
 
+/// Says on the module what a step needs.
+static void describeMemory(ModuleOp module) {
+  StepMemory memory = stepMemory(module);
+  Builder b(module.getContext());
+  std::pair<StringRef, int64_t> fields[] = {{"parameters", memory.parameters},
+                                            {"states", memory.states},
+                                            {"constants", memory.constants},
+                                            {"inputs", memory.inputs},
+                                            {"outputs", memory.outputs},
+                                            {"gradients", memory.gradients},
+                                            {"saved", memory.saved},
+                                            {"staged", memory.staged},
+                                            {"arena", memory.arena}};
+  SmallVector<NamedAttribute> attributes;
+  for (auto [name, bytes] : fields)
+    attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
+  module->setAttr(kStepMemoryAttr, b.getDictionaryAttr(attributes));
+}
+
 LogicalResult tandem::planProgram(func::FuncOp func) {
   if (failed(formKernels(func)))
     return failure();
@@ -86,6 +108,7 @@ void PlanPrograms::runOnOperation() {
     if (remarks)
       remark(func);
   }
+  describeMemory(module);
   if (failed(leavePhase(module, "plan")))
     signalPassFailure();
 }

@@ -217,6 +217,47 @@ Json programJson(const Program &program) {
   return json;
 }
 
+Json stepMemoryJson(const StepMemory &memory) {
+  return {{"parameters", memory.parameters},
+          {"states", memory.states},
+          {"constants", memory.constants},
+          {"inputs", memory.inputs},
+          {"outputs", memory.outputs},
+          {"gradients", memory.gradients},
+          {"saved", memory.saved},
+          {"staged", memory.staged},
+          {"arena", memory.arena}};
+}
+
+Json partitionJson(const Partition &partition) {
+  auto saved = [](const Partition::Saved &saved) -> Json {
+    return {{"name", saved.name},
+            {"op", saved.op},
+            {"where", saved.where},
+            {"seconds", saved.seconds}};
+  };
+  auto repeated = [](const Partition::Repeated &op) -> Json {
+    return {{"op", op.op},
+            {"where", op.where},
+            {"reason", op.reason},
+            {"seconds", op.seconds},
+            {"bytes", op.bytes}};
+  };
+  auto point = [](const Partition::Point &point) -> Json {
+    return {{"peak", point.peak},
+            {"saved", point.saved},
+            {"seconds", point.seconds},
+            {"flops", point.flops}};
+  };
+  Json json = {{"saved", listJson(partition.saved, saved)},
+               {"repeated", listJson(partition.repeated, repeated)}};
+  if (partition.seconds)
+    json["seconds"] = partition.seconds;
+  if (!partition.chain.empty())
+    json["chain"] = listJson(partition.chain, point);
+  return json;
+}
+
 } // namespace
 
 std::string_view spelling(Role role) {
@@ -316,6 +357,10 @@ Result<std::string> toJson(const Manifest &manifest) {
   json["kernels"] = listJson(manifest.kernels, kernelJson);
   json["programs"] = listJson(manifest.programs, programJson);
   json["mutated_in_backward"] = manifest.mutatedInBackward;
+  if (manifest.stepMemory)
+    json["step_memory"] = stepMemoryJson(*manifest.stepMemory);
+  if (manifest.partition)
+    json["partition"] = partitionJson(*manifest.partition);
   try {
     return json.dump() + "\n";
   } catch (const Json::exception &) {

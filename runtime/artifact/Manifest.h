@@ -234,6 +234,51 @@ struct Target {
   bool operator==(const Target &) const = default;
 };
 
+/// The bytes that one training step needs: of the program `step`, else of
+/// `forward` and `backward` with what is saved between them.
+struct StepMemory {
+  int64_t parameters = 0, states = 0, constants = 0;
+  int64_t inputs = 0; ///< with cotangents
+  int64_t outputs = 0, gradients = 0;
+  int64_t saved = 0;  ///< beside outputs
+  int64_t staged = 0; ///< updates that are not made in place
+  int64_t arena = 0;
+
+  int64_t peak() const {
+    return parameters + states + constants + inputs + outputs + gradients +
+           saved + staged + arena;
+  }
+  bool operator==(const StepMemory &) const = default;
+};
+
+/// What the partition between forward and backward chose, and what it expected
+/// of it. Times are predictions, in seconds.
+struct Partition {
+  struct Saved {
+    std::string name, op, where; ///< the value, and the op that makes it
+    double seconds = 0;          ///< of making it again
+    bool operator==(const Saved &) const = default;
+  };
+  /// An op that the backward runs again.
+  struct Repeated {
+    std::string op, where, reason;
+    double seconds = 0; ///< that it takes there
+    int64_t bytes = 0;  ///< of its results
+    bool operator==(const Repeated &) const = default;
+  };
+  /// A plan that a memory budget could choose.
+  struct Point {
+    int64_t peak = 0, saved = 0; ///< bytes
+    double seconds = 0, flops = 0;
+    bool operator==(const Point &) const = default;
+  };
+  std::vector<Saved> saved;
+  std::vector<Repeated> repeated;
+  double seconds = 0; ///< of a step; 0: not predicted
+  std::vector<Point> chain;
+  bool operator==(const Partition &) const = default;
+};
+
 struct Manifest {
   std::string model;
   std::string producer;
@@ -246,6 +291,9 @@ struct Manifest {
   /// Indices into `values` of the inputs, params and states that require grad
   /// and that the backward writes.
   std::vector<int64_t> mutatedInBackward;
+  /// For people alone: nothing follows from them.
+  std::optional<StepMemory> stepMemory;
+  std::optional<Partition> partition;
   bool operator==(const Manifest &) const = default;
 
   /// Returns the input, param or state `name`, or null.

@@ -206,6 +206,12 @@ public:
       program(Fields(item, at, problems), manifest.programs.emplace_back());
     });
     top.integers("mutated_in_backward", manifest.mutatedInBackward);
+    if (const Json *json = top.find("step_memory", false))
+      stepMemory(Fields(*json, "/step_memory", problems),
+                 manifest.stepMemory.emplace());
+    if (const Json *json = top.find("partition", false))
+      partition(Fields(*json, "/partition", problems),
+                manifest.partition.emplace());
     top.finish();
   }
 
@@ -441,6 +447,54 @@ private:
     fields.each("launches", [&](const Json &item, const std::string &at) {
       launch(Fields(item, at, problems), out.launches.emplace_back());
     });
+    fields.finish();
+  }
+
+  void stepMemory(Fields fields, StepMemory &out) {
+    fields.integer("parameters", out.parameters);
+    fields.integer("states", out.states);
+    fields.integer("constants", out.constants);
+    fields.integer("inputs", out.inputs);
+    fields.integer("outputs", out.outputs);
+    fields.integer("gradients", out.gradients);
+    fields.integer("saved", out.saved);
+    fields.integer("staged", out.staged);
+    fields.integer("arena", out.arena);
+    fields.finish();
+  }
+
+  void partition(Fields fields, Partition &out) {
+    fields.each("saved", [&](const Json &item, const std::string &at) {
+      Fields saved(item, at, problems);
+      Partition::Saved &value = out.saved.emplace_back();
+      saved.text("name", value.name);
+      saved.text("op", value.op);
+      saved.text("where", value.where);
+      saved.number("seconds", value.seconds);
+      saved.finish();
+    });
+    fields.each("repeated", [&](const Json &item, const std::string &at) {
+      Fields repeated(item, at, problems);
+      Partition::Repeated &op = out.repeated.emplace_back();
+      repeated.text("op", op.op);
+      repeated.text("where", op.where);
+      repeated.text("reason", op.reason);
+      repeated.number("seconds", op.seconds);
+      repeated.integer("bytes", op.bytes);
+      repeated.finish();
+    });
+    if (fields.find("seconds", false))
+      fields.number("seconds", out.seconds);
+    if (fields.find("chain", false))
+      fields.each("chain", [&](const Json &item, const std::string &at) {
+        Fields chain(item, at, problems);
+        Partition::Point &point = out.chain.emplace_back();
+        chain.integer("peak", point.peak);
+        chain.integer("saved", point.saved);
+        chain.number("seconds", point.seconds);
+        chain.number("flops", point.flops);
+        chain.finish();
+      });
     fields.finish();
   }
 

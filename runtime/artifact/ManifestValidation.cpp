@@ -82,6 +82,7 @@ public:
     }
     checkContexts(manifest, problems);
     checkMutations();
+    checkReports();
     return problems.status();
   }
 
@@ -507,6 +508,36 @@ private:
             result.alias)
           return true;
     return false;
+  }
+
+  /// What is only shown: sums of it must be numbers all the same.
+  void checkReports() {
+    if (manifest.stepMemory) {
+      const StepMemory &memory = *manifest.stepMemory;
+      std::pair<const char *, int64_t> fields[] = {
+          {"parameters", memory.parameters},
+          {"states", memory.states},
+          {"constants", memory.constants},
+          {"inputs", memory.inputs},
+          {"outputs", memory.outputs},
+          {"gradients", memory.gradients},
+          {"saved", memory.saved},
+          {"staged", memory.staged},
+          {"arena", memory.arena}};
+      for (auto [name, bytes] : fields)
+        inRange(std::string("/step_memory/") + name, bytes, 0, maxBytes);
+    }
+    if (!manifest.partition)
+      return;
+    const Partition &partition = *manifest.partition;
+    for (size_t i = 0; i < partition.repeated.size(); ++i)
+      inRange(child("/partition/repeated", static_cast<int64_t>(i)) + "/bytes",
+              partition.repeated[i].bytes, 0, maxBytes);
+    for (size_t i = 0; i < partition.chain.size(); ++i) {
+      std::string at = child("/partition/chain", static_cast<int64_t>(i));
+      inRange(at + "/peak", partition.chain[i].peak, 0, 16 * maxBytes);
+      inRange(at + "/saved", partition.chain[i].saved, 0, maxBytes);
+    }
   }
 
   void checkMutations() {

@@ -284,12 +284,36 @@ const Row rows[] = {
        m.mutatedInBackward = {2, 2};
      },
      "/mutated_in_backward/1: 2 is repeated"},
+    {"StepMemoryRange", [](Manifest &m) { m.stepMemory.emplace().saved = -1; },
+     "/step_memory/saved: expected 0 to"},
+    {"PartitionRange",
+     [](Manifest &m) {
+       m.partition.emplace().chain = {{1, 1, 0.5, 0}, {1, -2, 0.5, 0}};
+     },
+     "/partition/chain/1/saved: expected 0 to"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, ManifestRule, ::testing::ValuesIn(rows),
                          [](const auto &info) {
                            return std::string(info.param.name);
                          });
+
+TEST(Manifest, ReportsAreKept) {
+  Manifest m = regression();
+  m.stepMemory = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_EQ(m.stepMemory->peak(), 45);
+  Partition &partition = m.partition.emplace();
+  partition.saved = {{"r", "tandem.sub", "m.mlir:3:5", 1.5e-6}};
+  partition.repeated = {{"tandem.exp", "m.mlir:4:5", "it fuses", 2e-6, 64}};
+  partition.seconds = 0.25;
+  partition.chain = {{100, 50, 0.5, 1e9}, {80, 20, 0.75, 2e9}};
+  ASSERT_TRUE(validate(m, 128)) << validate(m, 128).message();
+  auto text = toJson(m);
+  ASSERT_TRUE(text);
+  auto read = fromJson(*text);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(*read, m);
+}
 
 TEST(Manifest, IntegerInitsAreChecked) {
   Manifest m = regression();

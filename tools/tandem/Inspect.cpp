@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 
 #include <cstdio>
+#include <map>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -59,22 +60,86 @@ static void printPrograms(const am::Manifest &manifest) {
   }
 }
 
+static std::string timeText(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.1f us" : "%.2f ms",
+                seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+  return text;
+}
+
+/// "exp at m.mlir:7:3"
+static std::string opText(const std::string &op, const std::string &where) {
+  std::string_view name = op;
+  if (name.starts_with("tandem."))
+    name.remove_prefix(7);
+  return std::string(name) + (where.empty() ? "" : " at " + where);
+}
+
+/// The memory of a training step, by what it is for.
+static void printMemory(const am::Manifest &manifest) {
+  if (!manifest.stepMemory)
+    return;
+  const am::StepMemory &memory = *manifest.stepMemory;
+  std::pair<const char *, int64_t> rows[] = {{"parameters", memory.parameters},
+                                             {"states", memory.states},
+                                             {"constants", memory.constants},
+                                             {"inputs", memory.inputs},
+                                             {"outputs", memory.outputs},
+                                             {"gradients", memory.gradients},
+                                             {"saved", memory.saved},
+                                             {"staged updates", memory.staged},
+                                             {"arena", memory.arena}};
+  std::printf("\n%-20s %12s\n", "memory of a step", "bytes");
+  for (auto [name, bytes] : rows)
+    if (bytes)
+      std::printf("%-20s %12s\n", name, bytesText(bytes).c_str());
+  std::printf("%-20s %12s\n", "peak", bytesText(memory.peak()).c_str());
+}
+
+/// What is saved, what making it again would take, and the op that makes it.
 static void printSaved(const am::Manifest &manifest) {
   const am::Program *forward = manifest.findProgram("forward");
   if (!forward)
     return;
+  std::map<std::string_view, const am::Partition::Saved *> about;
+  if (manifest.partition)
+    for (const am::Partition::Saved &saved : manifest.partition->saved)
+      about[saved.name] = &saved;
   int64_t total = 0;
-  std::printf("\n%-28s %-22s %10s  %s\n", "saved", "type", "bytes", "reason");
+  std::printf("\n%-28s %-22s %10s %10s  %s\n", "saved", "type", "bytes",
+              "again", "reason; made by");
   for (const am::Slot &slot : forward->results) {
     if (slot.role != am::Role::Saved)
       continue;
     int64_t bytes = am::tensorBytes(slot.dtype, slot.shape).value_or(0);
     total += bytes;
-    std::printf("%-28s %-22s %10s  %s\n", slot.name.c_str(),
+    auto known = about.find(slot.name);
+    const am::Partition::Saved *saved =
+        known == about.end() ? nullptr : known->second;
+    std::string by = saved ? opText(saved->op, saved->where) : "";
+    std::printf("%-28s %-22s %10s %10s  %s%s%s\n", slot.name.c_str(),
                 typeText(slot.dtype, slot.shape).c_str(),
-                bytesText(bytes).c_str(), slot.reason.c_str());
+                bytesText(bytes).c_str(),
+                saved && saved->seconds ? timeText(saved->seconds).c_str() : "",
+                slot.reason.c_str(), by.empty() ? "" : "; ", by.c_str());
   }
   std::printf("%-28s %-22s %10s\n", "total", "", bytesText(total).c_str());
+}
+
+/// The ops of the forward that the backward runs again.
+static void printRepeated(const am::Manifest &manifest) {
+  if (!manifest.partition || manifest.partition->repeated.empty())
+    return;
+  double seconds = 0;
+  std::printf("\n%-50s %10s %10s  %s\n", "computed again", "bytes", "time",
+              "reason");
+  for (const am::Partition::Repeated &op : manifest.partition->repeated) {
+    seconds += op.seconds;
+    std::printf("%-50s %10s %10s  %s\n", opText(op.op, op.where).c_str(),
+                bytesText(op.bytes).c_str(), timeText(op.seconds).c_str(),
+                op.reason.c_str());
+  }
+  std::printf("%-50s %10s %10s\n", "total", "", timeText(seconds).c_str());
 }
 
 static std::string chainText(const am::Alias &alias) {
@@ -222,7 +287,9 @@ Status commands::inspect(std::string_view tool, Words words) {
     if (reader->manifests().size() > 1)
       std::printf("\n---- for %s ----\n", targetText(manifest).c_str());
     printPrograms(manifest);
+    printMemory(manifest);
     printSaved(manifest);
+    printRepeated(manifest);
     printMutations(manifest);
     printKernels(manifest);
     if (manifest.target.kind == "cuda")

@@ -1,0 +1,31 @@
+//===- Report.h - what a compiled module says of its making ---------------===//
+//
+// Attributes of the module that decide nothing: `tandem inspect` shows them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_REPORT_H
+#define TANDEM_IR_REPORT_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tandem {
+
+/// What the partition chose, set by tandem-partition-joint:
+///   {saved = [{name, op, where, seconds}],
+///    repeated = [{op, where, reason, seconds, bytes}],
+///    seconds, chain = [{peak, seconds, flops, saved}]}
+/// A saved value with the op that makes it, and the time of making it again; an
+/// op that the backward runs again, why, how long it takes there and the bytes
+/// of its results; the time of a step; the plans from which a memory budget
+/// chose. Seconds and flops are f64, the rest i64 or text. `seconds` and
+/// `chain` may be missing.
+inline constexpr llvm::StringLiteral kPartitionReportAttr = "tandem.partition";
+
+/// The bytes of a training step (passes/plan/StepMemory.h), set by
+/// tandem-plan-programs: {parameters, states, constants, inputs, outputs,
+/// gradients, saved, staged, arena}, all i64.
+inline constexpr llvm::StringLiteral kStepMemoryAttr = "tandem.step_memory";
+
+} // namespace tandem
+
+#endif
