@@ -44,8 +44,8 @@ mlir::LogicalResult expectDim(Loc loc, llvm::StringRef name, int64_t dim,
                               int64_t rank);
 /// Fails unless the tensors have one element type.
 mlir::LogicalResult expectSameElements(Loc loc, mlir::Type a, mlir::Type b);
-/// Fails unless a product of tensors of `type` can have the precision: "f32" and
-/// "tf32" are of f32.
+/// Fails unless a product of tensors of `type` can have the precision: "f32"
+/// and "tf32" are of f32.
 mlir::LogicalResult expectPrecision(Loc loc,
                                     std::optional<llvm::StringRef> precision,
                                     mlir::Type type);
