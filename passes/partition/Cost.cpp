@@ -3,7 +3,9 @@
 
 #include "passes/Doors.h"
 #include "passes/Target.h"
-#include "passes/plan/LoopNest.h"
+#include "passes/partition/Programs.h"
+#include "passes/plan/FormKernels.h"
+#include "passes/plan/Units.h"
 
 #include "ir/Ops.h"
 #include "ir/ops/Scalar.h"
@@ -171,17 +173,21 @@ JointCosts::JointCosts(const JointView &view)
     : costs(Rates::of(view.joint)), view(view) {
   for (Operation &op : view.joint.getOps())
     visit(op);
+  findStages();
+  findInMemory();
+}
+
+static bool isBarrier(Operation *op) {
+  return JointCosts::isWhole(op) || classOf(op) == OpClass::Reduction;
 }
 
 void JointCosts::visit(Operation &op) {
   unsigned most = 0;
   for (Value operand : op.getOperands())
     most = std::max(most, level.lookup(operand));
-  if (isWhole(&op) || classOf(&op) == OpClass::Reduction)
-    ++most;
   for (Value result : op.getResults())
-    level[result] = most;
-  if (isWhole(&op) || classOf(&op) == OpClass::Reduction)
+    level[result] = most + isBarrier(&op);
+  if (isBarrier(&op))
     return;
   for (Value result : op.getResults())
     if (llvm::all_of(op.getOperands(), [&](Value operand) {
@@ -190,38 +196,99 @@ void JointCosts::visit(Operation &op) {
         }))
       light.insert(result);
   if (isa<PointwiseOpInterface>(op))
-    for (Value source : crossing(&op))
-      isCrossing.insert(source);
+    if (SmallVector<Value> sources = joinedBy(&op); !sources.empty())
+      joins[&op] = std::move(sources);
 }
 
-/// True if the forward has `value` in memory whether or not it is saved: an op
-/// that no kernel takes in makes it, or reads it, or a later part of the
-/// forward joins it with what follows from it. A contraction's result is in
-/// memory only where no pointwise op follows: its kernel goes on with that.
-bool JointCosts::isInMemory(Value value) const {
-  Operation *op = value.getDefiningOp();
-  if (!op || isCrossing.contains(value))
-    return true;
-  bool isMade = isWhole(op), isFollowed = false;
-  SmallVector<Value> work = {value};
-  while (!work.empty())
-    for (Operation *user : work.pop_back_val().getUsers()) {
-      if (user->getNumResults() == 0 || passOf(user) != "forward")
-        continue;
-      if (isa<ViewOpInterface>(user))
-        work.push_back(user->getResult(0));
-      else if (isWhole(user))
-        return true;
-      isFollowed |= isa<PointwiseOpInterface>(user);
-    }
-  return isMade && !(isFollowed && classOf(op) == OpClass::Contraction);
+/// The operands of a pointwise op that come from before what others follow
+/// from; large ones alone.
+SmallVector<Value> JointCosts::joinedBy(Operation *op) const {
+  int64_t own = bytesOf(op->getResult(0));
+  SmallVector<Value> sources;
+  unsigned latest = 0;
+  for (Value operand : op->getOperands()) {
+    Value source = throughViews(operand);
+    if (isLight(operand) || bytesOf(source) * kMuchLarger <= own ||
+        isLight(source))
+      continue;
+    sources.push_back(source);
+    latest = std::max(latest, level.lookup(source));
+  }
+  llvm::erase_if(sources,
+                 [&](Value source) { return level.lookup(source) == latest; });
+  return sources;
+}
+
+static unsigned depthBefore(Operation *op,
+                            const DenseMap<Value, unsigned> &depth) {
+  unsigned most = 0;
+  for (Value operand : op->getOperands())
+    most = std::max(most, depth.lookup(operand));
+  return most;
+}
+
+/// How far the backward has come when it first uses a value, or what follows
+/// from it without a join: the reductions and whole ops on a path from a
+/// cotangent.
+void JointCosts::findStages() {
+  DenseMap<Value, unsigned> depth;
+  for (Operation &op : view.joint.getOps())
+    for (Value result : op.getResults())
+      if (view.isBackwardOnly(result))
+        depth[result] = depthBefore(&op, depth) + isBarrier(&op);
+  for (Operation &op : llvm::reverse(view.joint.getBody().front())) {
+    if (op.getNumResults() == 0)
+      continue;
+    unsigned first = std::numeric_limits<unsigned>::max();
+    if (view.isBackwardOnly(op.getResult(0)))
+      first = depthBefore(&op, depth);
+    else if (isBarrier(&op) || joins.contains(&op))
+      continue;
+    else if (auto it = stage.find(op.getResult(0)); it != stage.end())
+      first = it->second;
+    for (Value operand : op.getOperands())
+      if (!view.isBackwardOnly(operand)) {
+        auto [it, isNew] = stage.try_emplace(operand, first);
+        it->second = std::min(it->second, first);
+      }
+  }
+}
+
+/// Says of each op of a copy of the forward which op of the joint it is.
+static constexpr StringLiteral kNumberAttr = "tandem.number";
+
+/// Plans the kernels of a forward that saves nothing. What they give is in
+/// memory.
+void JointCosts::findInMemory() {
+  SmallVector<Operation *> ops;
+  Builder b(view.joint.getContext());
+  for (Operation &op : view.joint.getOps()) {
+    op.setAttr(kNumberAttr, b.getI64IntegerAttr(ops.size()));
+    ops.push_back(&op);
+  }
+  func::FuncOp trial = buildForward(view, {}, SavedNames(view.joint, {}));
+  for (Operation *op : ops)
+    op->removeAttr(kNumberAttr);
+  splitReductions(trial);
+  if (FailureOr<Needs> needs = Needs::of(trial); succeeded(needs)) {
+    Units units(trial, *needs);
+    fuse(units);
+    for (unsigned unit = 0; unit < units.size(); ++unit)
+      for (Value result : units.results(unit))
+        if (auto number =
+                result.getDefiningOp()->getAttrOfType<IntegerAttr>(kNumberAttr))
+          inMemory.insert(ops[number.getInt()]->getResult(
+              cast<OpResult>(result).getResultNumber()));
+  }
+  trial.erase();
 }
 
 double JointCosts::saving(Value value) const {
   double bytes = static_cast<double>(bytesOf(value));
   if (view.isFree(value) || view.outputOf(value))
     return costs.moving(bytes);
-  return costs.moving((isInMemory(value) ? 2 : 3) * bytes);
+  bool isWritten = isa<BlockArgument>(value) || inMemory.contains(value);
+  return costs.moving((isWritten ? 2 : 3) * bytes);
 }
 
 /// True if an op of the backward reads `value`, made again, from memory.
@@ -240,22 +307,15 @@ bool JointCosts::isReadFromMemory(Value value) const {
   return false;
 }
 
-/// The operands of a pointwise op that come from before what others follow
-/// from.
+/// The operands of a join that the backward comes to later than to its result.
 SmallVector<Value> JointCosts::crossing(Operation *op) const {
-  int64_t own = bytesOf(op->getResult(0));
-  SmallVector<Value> sources;
-  unsigned latest = 0;
-  for (Value operand : op->getOperands()) {
-    Value source = throughViews(operand);
-    if (isLight(operand) || bytesOf(source) * kMuchLarger <= own ||
-        isLight(source))
-      continue;
-    sources.push_back(source);
-    latest = std::max(latest, level.lookup(source));
-  }
-  llvm::erase_if(sources,
-                 [&](Value source) { return level.lookup(source) == latest; });
+  auto it = joins.find(op);
+  if (it == joins.end())
+    return {};
+  SmallVector<Value> sources = it->second;
+  llvm::erase_if(sources, [&](Value source) {
+    return stage.lookup(source) <= stage.lookup(op->getResult(0));
+  });
   return sources;
 }
 
@@ -270,7 +330,7 @@ double JointCosts::repeating(OpResult value) const {
     seconds += costs.moving(static_cast<double>(bytesOf(op->getOperand(0))));
   if (isa<PointwiseOpInterface>(op)) {
     for (Value source : crossing(op))
-      seconds += 2 * costs.moving(static_cast<double>(bytesOf(source)));
+      seconds += 3 * costs.moving(static_cast<double>(bytesOf(source)));
     // Reading it takes what reading a saved one takes.
     if (isReadFromMemory(value))
       seconds += costs.moving(static_cast<double>(bytesOf(value)));

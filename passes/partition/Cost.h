@@ -48,7 +48,8 @@ public:
 /// What saving and repeating the values of a joint take.
 class JointCosts {
 public:
-  /// `view` must outlive the costs.
+  /// `view` must outlive the costs. Plans the kernels of a copy of the forward,
+  /// which it erases.
   explicit JointCosts(const JointView &view);
 
   /// Saving `value`: it is read in the backward, it lies in memory meanwhile,
@@ -60,10 +61,10 @@ public:
   /// Making `value` again in the backward, where its operands are at hand. For
   /// an op that no kernel takes in (contraction, window, indexed), all of it;
   /// else its arithmetic; writing the result where an op reads it from memory;
-  /// and an operand that crosses, moved twice: where a residual connection
-  /// ends, the backward begins with what it goes around, and comes to where it
-  /// began later. There the operand is made again or kept. 0 for what the
-  /// backward alone makes.
+  /// and an operand that crosses, moved three times: where a residual
+  /// connection ends, the backward begins with what it goes around, and comes
+  /// to where it began later. The operand is written there, kept, and read.
+  /// 0 for what the backward alone makes.
   double repeating(mlir::OpResult value) const;
 
   /// True if making the op again is a whole kernel's work, which a partition
@@ -83,14 +84,19 @@ public:
 
 private:
   void visit(mlir::Operation &op);
-  bool isInMemory(mlir::Value value) const;
+  void findInMemory();
   bool isReadFromMemory(mlir::Value value) const;
+  llvm::SmallVector<mlir::Value> joinedBy(mlir::Operation *op) const;
+  void findStages();
   llvm::SmallVector<mlir::Value> crossing(mlir::Operation *op) const;
 
   const JointView &view;
-  llvm::DenseSet<mlir::Value> light, isCrossing;
+  /// What the forward has in memory whether or not it is saved.
+  llvm::DenseSet<mlir::Value> light, inMemory;
   /// The most reductions and whole ops on a path to a value.
-  llvm::DenseMap<mlir::Value, unsigned> level;
+  llvm::DenseMap<mlir::Value, unsigned> level, stage;
+  /// Ops that join values of different levels, and the earlier ones of these.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> joins;
 };
 
 } // namespace tandem
