@@ -5,6 +5,7 @@
 #include "compiler/import/JsonGraph.h"
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
+#include "passes/partition/BudgetSpec.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -89,6 +90,16 @@ Status tandem::checkOptions(const CompileOptions &options) {
                     std::to_string(options.order));
   if (options.inference && options.order != 1)
     wrong.emplace_back("--inference and --order exclude each other");
+  if (!options.memoryBudget.empty()) {
+    std::string error;
+    if (!parseBudgetSpec(options.memoryBudget, error))
+      wrong.push_back(error);
+    if (options.inference)
+      wrong.emplace_back("--inference and --memory-budget exclude each other");
+    if (options.partition == "default")
+      wrong.emplace_back(
+          "--partition=default and --memory-budget exclude each other");
+  }
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));
@@ -158,6 +169,11 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
       *phaseNumber(phaseOf(module)) >= *phaseNumber("joint"))
     return Status::usage("--order has no effect on a module that is past "
                          "'joint'; this one is at '" +
+                         phaseOf(module).str() + "'");
+  if (!options.memoryBudget.empty() &&
+      *phaseNumber(phaseOf(module)) >= *phaseNumber("partition"))
+    return Status::usage("--memory-budget has no effect on a module that is "
+                         "past 'partition'; this one is at '" +
                          phaseOf(module).str() + "'");
   if (Status s =
           set(kOptimizerAttr, "partition", options.optimizer, "--optimizer");

@@ -25,7 +25,11 @@ std::string optimize(const CompileOptions &, StringRef) {
 
 std::string partition(const CompileOptions &options, StringRef) {
   std::string remarks = options.remarks ? " remarks=true" : "";
-  return "tandem-partition-joint{kind=" + options.partition + remarks + "}";
+  std::string budget = options.memoryBudget.empty()
+                           ? ""
+                           : " memory-budget=" + options.memoryBudget;
+  return "tandem-partition-joint{kind=" + options.partition + budget + remarks +
+         "}";
 }
 
 std::string plan(const CompileOptions &options, StringRef) {

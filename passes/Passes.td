@@ -78,11 +78,18 @@ def PartitionJoint : ModulePass<"tandem-partition-joint"> {
     and gives the gradients. Where the module names an optimizer
     (`tandem.optimizer`, a spec such as `adamw:lr=1e-3`), `@update` gives the
     new parameters and `@step` is one whole training step.
+
+    With a memory budget partitions that save less are planned as well, from the
+    least peak to the fastest step, and the fastest within the budget is taken.
+    What there was to choose from stands in the module's `tandem.partition`.
   }];
   let dependentDialects = [
     "::tandem::TandemDialect", "::mlir::func::FuncDialect",
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [
+    Option<"memoryBudget", "memory-budget", "std::string", "",
+      "the most memory that a step may take: a number from 0, the least that is "
+      "possible, to 1, the fastest plan's, or bytes such as '6GiB'">,
     Option<"kind", "kind", "std::string", "\"min-cut\"", "what is saved: "
       "'default' (all that the backward uses) or 'min-cut' (the fewest bytes)">,
     Option<"remarks", "remarks", "bool", "false",

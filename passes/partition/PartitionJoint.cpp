@@ -9,15 +9,19 @@
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/optimize/Simplify.h"
+#include "passes/partition/BudgetSpec.h"
+#include "passes/partition/MemoryBudget.h"
 #include "passes/partition/SecondOrder.h"
 #include "passes/partition/Update.h"
 
 #include "ir/Ops.h"
+#include "ir/Report.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_PARTITIONJOINT
@@ -45,6 +49,13 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
       return module.emitError()
              << "expected partition 'default' or 'min-cut' but got '"
              << kind.getValue() << "'";
+    std::optional<BudgetSpec> budget;
+    if (!memoryBudget.empty()) {
+      std::string error;
+      budget = parseBudgetSpec(memoryBudget, error);
+      if (!budget)
+        return module.emitError(error);
+    }
     auto joint = module.lookupSymbol<func::FuncOp>("joint");
     for (auto func : module.getOps<func::FuncOp>())
       for (Operation &op : func.getOps())
@@ -57,22 +68,80 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     if (!joint)
       return success();
     eraseDeadOps(joint);
-    SecondOrder::Choose choose =
-        kind == "default" ? saveWhatBackwardUses : saveSmallestCut;
+    if (auto gradJoint = module.lookupSymbol<func::FuncOp>("grad_joint"))
+      eraseDeadOps(gradJoint);
     JointView view(joint);
     if (failed(checkTags(view)))
       return failure();
     SavedValues saved;
     if (!view.backwardResults.empty())
-      saved = choose(view);
+      saved = choose()(view);
+    if (budget && failed(keepWithin(*budget, module, view, saved)))
+      return failure();
+    return divide(module, saved, remarks);
+  }
+
+  SecondOrder::Choose choose() const {
+    return kind == "default" ? saveWhatBackwardUses : saveSmallestCut;
+  }
+
+  /// Replaces `saved`, what is saved for the fastest step, by what is saved
+  /// within the budget.
+  LogicalResult keepWithin(const BudgetSpec &budget, ModuleOp module,
+                           const JointView &view, SavedValues &saved) {
+    auto chain = findBudgetChain(
+        module, view, saved, [&](ModuleOp copy, const SavedValues &candidate) {
+          return divide(copy, candidate, /*withRemarks=*/false);
+        });
+    if (failed(chain))
+      return failure();
+    int64_t least = chain->front().peak;
+    int64_t limit = budget.limit(least, chain->back().peak);
+    if (least > limit)
+      return module.emitError()
+             << "unsupported --memory-budget=" << memoryBudget.getValue()
+             << ": a step needs at least " << least << " bytes ("
+             << readableBytes(least) << "), but the budget is " << limit
+             << " bytes (" << readableBytes(limit) << ")";
+    BudgetPoint *best = &chain->front();
+    for (BudgetPoint &point : *chain)
+      if (point.peak <= limit)
+        best = &point;
+    saved = best->saved;
+    report(module, *chain, *best);
+    return success();
+  }
+
+  /// Says in the module what there was to choose from.
+  static void report(ModuleOp module, ArrayRef<BudgetPoint> chain,
+                     const BudgetPoint &chosen) {
+    Builder b(module.getContext());
+    SmallVector<Attribute> points;
+    for (const BudgetPoint &point : chain)
+      points.push_back(b.getDictionaryAttr(
+          {b.getNamedAttr("flops", b.getF64FloatAttr(point.flops)),
+           b.getNamedAttr("peak", b.getI64IntegerAttr(point.peak)),
+           b.getNamedAttr("saved", b.getI64IntegerAttr(point.savedBytes)),
+           b.getNamedAttr("seconds", b.getF64FloatAttr(point.seconds))}));
+    NamedAttrList entries(
+        module->getAttrOfType<DictionaryAttr>(kPartitionReportAttr));
+    entries.set("chain", b.getArrayAttr(points));
+    entries.set("seconds", b.getF64FloatAttr(chosen.seconds));
+    module->setAttr(kPartitionReportAttr,
+                    entries.getDictionary(module.getContext()));
+  }
+
+  /// Makes the programs, which save `saved`, of the joint.
+  LogicalResult divide(ModuleOp module, const SavedValues &saved,
+                       bool withRemarks) {
+    auto joint = module.lookupSymbol<func::FuncOp>("joint");
+    JointView view(joint);
     // What the forward keeps, also for a backward that is differentiated.
     SavedValues kept = saved;
     std::optional<SecondOrder> second;
     auto gradJoint = module.lookupSymbol<func::FuncOp>("grad_joint");
-    if (gradJoint) {
-      eraseDeadOps(gradJoint);
-      second.emplace(view, gradJoint, kept, choose);
-    }
+    if (gradJoint)
+      second.emplace(view, gradJoint, kept, choose());
     SavedNames names(joint, kept);
     func::FuncOp forward = buildForward(view, kept, names), backward;
     SmallVector<Operation *> repeated;
@@ -85,7 +154,7 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
       copyReaders(forward, module.lookupSymbol<func::FuncOp>("grad_forward"));
       gradJoint.erase();
     }
-    if (remarks)
+    if (withRemarks)
       emitRemarks(saved, repeated);
     if (failed(addUpdate(module, joint, forward, backward)))
       return failure();
@@ -118,10 +187,9 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     if (failed(update))
       return failure();
     // What the params share (rates, bias corrections) is computed once.
-    OpPassManager merge(func::FuncOp::getOperationName());
-    merge.addPass(createCSEPass());
-    if (failed(runPipeline(merge, *update)))
-      return failure();
+    IRRewriter rewriter(module.getContext());
+    DominanceInfo dominance(*update);
+    eliminateCommonSubExpressions(rewriter, dominance, *update);
     simplifyOps(*update);
     func::FuncOp step = buildStep(forward, backward, *update, loss.getValue());
     // The cotangent of 1 leaves much to fold.

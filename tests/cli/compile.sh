@@ -39,6 +39,13 @@ expect 0 'evaluate' "$tandem" inspect g.tdm
 expect 0 '"programs"' "$tandem" inspect a.tdm --json
 expect 0 'saved' "$tandem" inspect "$model"
 
+# Within a memory budget.
+expect 0 '' "$tandem" compile "$model" -o h.tdm --memory-budget=0.5 \
+  --optimizer=adamw:lr=1e-3
+expect 0 '' "$tandem" compile "$model" -o i.tdm --memory-budget=0.5 \
+  --optimizer=adamw:lr=1e-3
+cmp h.tdm i.tdm || fail 'two compilations within a budget differ'
+
 # For another processor: what it needs is what this one reports, or it says so.
 expect 0 '' "$tandem" compile "$model" -o v3.tdm --target=cpu:x86-64-v3
 if grep -qw avx2 /proc/cpuinfo; then
@@ -54,6 +61,19 @@ expect 2 "unknown option '--lost'" "$tandem" compile "$model" -o x.tdm --lost=1
 expect 2 'expected --stop-after to be one of' \
   "$tandem" compile "$model" --stop-after=jiont
 expect 2 'expected --partition' "$tandem" compile "$model" -o x.tdm --partition=x
+expect 2 "expected --memory-budget to be a number from 0 to 1, .* but got '1.5'" \
+  "$tandem" compile "$model" -o x.tdm --memory-budget=1.5
+expect 2 "but got '-0.1'" \
+  "$tandem" compile "$model" -o x.tdm --memory-budget=-0.1
+expect 2 "but got '6GiBs'; --inference and --memory-budget exclude each other" \
+  "$tandem" compile "$model" -o x.tdm --memory-budget=6GiBs --inference
+expect 2 '--partition=default and --memory-budget exclude each other' \
+  "$tandem" compile "$model" -o x.tdm --memory-budget=0 --partition=default
+expect 3 'unsupported --memory-budget=1kB: a step needs at least' \
+  "$tandem" compile "$model" -o x.tdm --memory-budget=1kB
+expect 2 '--memory-budget has no effect on a module that is past .partition.' \
+  "$tandem" compile dumps/digits_mlp.05.partition.mlir -o x.tdm \
+  --memory-budget=0.5
 expect 2 'expected --target' "$tandem" compile "$model" -o x.tdm --target=tpu
 expect 2 'for .cuda. to be one of sm_80, .* but got .sm_1.; unknown processor' \
   "$tandem" compile "$model" -o x.tdm --target=cuda:sm_1+cpu:i9000

@@ -119,6 +119,10 @@ void CompileFlags::declare(OptionTable &table) {
              "compile an optimizer in: sgd, momentum, adam, adamw");
   table.text("partition", "min-cut|default", options.partition,
              "what the forward saves for the backward (default: min-cut)");
+  table.text(
+      "memory-budget", "PART|BYTES", options.memoryBudget,
+      "the most memory that a training step may take: from 0 (the least\n"
+      "possible) to 1 (the fastest plan's), or bytes such as 6GiB");
   table.integer("order", "1|2", order, 1, 2,
                 "how often programs can be differentiated (default: 1)");
   table.text("dump-phases", "DIR", options.dumpPhases,
