@@ -213,13 +213,18 @@ Result<Target> tandem::targetFromAttr(DictionaryAttr attr) {
                 : std::move(target).status().in("'tandem.target'");
 }
 
+/// A product and a sum become one operation only where the code says so (inside
+/// of contractions): elsewhere it would depend on which ops share a kernel, and
+/// a value that the backward computes again would not be the forward's.
+static constexpr auto kFusion = llvm::FPOpFusion::Standard;
+
 std::unique_ptr<llvm::TargetMachine>
 tandem::createMachine(const CpuTarget &target) {
   std::string features;
   for (const std::string &feature : target.features)
     features += (features.empty() ? "+" : ",+") + feature;
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  options.AllowFPOpFusion = kFusion;
   return std::unique_ptr<llvm::TargetMachine>(hostTarget()->createTargetMachine(
       hostTriple(), target.arch, features, options, llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
@@ -243,7 +248,7 @@ tandem::createMachine(const CudaTarget &target, unsigned ptxVersion) {
   const CudaArch *arch = findCudaArch(target.arch);
   ptxVersion = std::max(ptxVersion, arch->ptxVersion);
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  options.AllowFPOpFusion = kFusion;
   return std::unique_ptr<llvm::TargetMachine>(
       nvptxTarget()->createTargetMachine(
           llvm::Triple("nvptx64-nvidia-cuda"), target.arch,
