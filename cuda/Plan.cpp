@@ -6,6 +6,7 @@
 #include "cuda/Plan.h"
 
 #include "cuda/Profile.h"
+#include "cuda/TensorMaps.h"
 
 #include <algorithm>
 
@@ -36,6 +37,11 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
         one.grid[d] = static_cast<unsigned>(launch.grid[d]);
       for (int64_t buffer : launch.buffers)
         bufferOf.push_back(static_cast<int>(buffer));
+      for (const artifact::TensorMap &map :
+           manifest.kernels[launch.kernel].tensorMaps) {
+        maps.push_back({bufferOf.size(), &map});
+        bufferOf.push_back(static_cast<int>(launch.buffers[map.buffer]));
+      }
       if (command.usesScratch)
         bufferOf.push_back(scratchOf(command.stream));
     } else {
@@ -50,6 +56,8 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
   values.resize(bufferOf.size());
   for (void *&value : values)
     parameters.push_back(&value);
+  for (Mapped &one : maps)
+    parameters[one.value] = &one.encoded;
   done.resize(bound.size());
 }
 
@@ -82,6 +90,20 @@ Status Plan::place(std::span<void *const> buffers,
         return std::move(memory).status();
       values[v] = *memory;
     }
+  }
+  return encodeMaps();
+}
+
+Status Plan::encodeMaps() {
+  for (Mapped &one : maps) {
+    void *address = values[one.value];
+    if (address == one.address)
+      continue;
+    one.address = nullptr;
+    Status status = encodeTensorMap(context, *one.map, address, one.encoded);
+    if (!status)
+      return std::move(status).in("program '" + program.name + "'");
+    one.address = address;
   }
   return Status::success();
 }

@@ -1,7 +1,8 @@
 //===- Plan.h - a program, ready to be queued -----------------------------===//
 //
 // A command list with everything that the driver wants to know: functions,
-// grids, and the values of all parameters, which are addresses. A plan holds
+// grids, and the values of all parameters, which are addresses, or tensor maps
+// that are encoded from them when they change. A plan holds
 // for one set of actions and one way in which buffers share bytes; where the
 // buffers lie is filled in before each run (`place`).
 //
@@ -62,6 +63,15 @@ private:
     int64_t bytes = 0; ///< of a copy or zeros
   };
 
+  /// A parameter that is a tensor map.
+  struct Mapped {
+    size_t value; ///< its place in `values`, which has the buffer's address
+    const artifact::TensorMap *map;
+    driver::CUtensorMap encoded = {};
+    void *address = nullptr; ///< that it was encoded for
+  };
+
+  Status encodeMaps();
   Status queueOne(size_t command, driver::CUstream stream);
   Status queueTimed(size_t command, driver::CUstream stream, Profile &profile);
   const std::string &symbolOf(const Command &command) const;
@@ -80,9 +90,10 @@ private:
   const artifact::Manifest &manifest;
   const artifact::Program &program;
   CommandList list;
-  std::vector<Bound> bound;          ///< for each command
-  std::vector<void *> values;        ///< of all parameters
-  std::vector<void *> parameters;    ///< the address of each value
+  std::vector<Bound> bound;   ///< for each command
+  std::vector<void *> values; ///< of all parameters
+  std::vector<Mapped> maps;
+  std::vector<void *> parameters;    ///< the address of each value or map
   std::vector<int> bufferOf;         ///< for each value; negative: scratch
   std::vector<driver::CUevent> done; ///< for each command that is awaited
 

@@ -169,6 +169,10 @@ Result<int64_t> ManifestBuilder::kernelIndex(LaunchOp launch) {
   kernel.sharedBytes = integer("shared_bytes");
   if (auto block = about.getAs<DenseI64ArrayAttr>("block"))
     kernel.block = block.asArrayRef().vec();
+  auto maps = tensorMapsOf(about.getAs<ArrayAttr>("tensor_maps"));
+  if (!maps)
+    return std::move(maps).status().in("kernel '" + kernel.symbol + "'");
+  kernel.tensorMaps = std::move(*maps);
   manifest.kernels.push_back(std::move(kernel));
   return it->second;
 }

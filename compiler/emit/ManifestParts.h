@@ -36,6 +36,9 @@ Result<artifact::Condition> conditionOf(mlir::Attribute condition);
 /// The entries of a launch's `choices`; empty if null.
 Result<std::vector<artifact::Choice>> choicesOf(mlir::ArrayAttr choices);
 
+/// A kernel's `tensor_maps`; empty if null.
+Result<std::vector<artifact::TensorMap>> tensorMapsOf(mlir::ArrayAttr maps);
+
 } // namespace tandem
 
 #endif

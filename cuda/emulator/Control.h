@@ -45,6 +45,7 @@ typedef struct TandemEmulatorCounts {
   uint64_t queries;
   uint64_t eventRecords, eventWaits;
   uint64_t captures;
+  uint64_t tensorMaps; ///< that were encoded
   /// Operations submitted to a default stream.
   uint64_t defaultStreamOperations;
 } TandemEmulatorCounts;

@@ -11,14 +11,17 @@ using namespace tandem::emulator;
 using namespace tandem::cuda::driver;
 
 namespace {
-/// Parameters, with the values that they had at the call.
+/// Parameters, with the values that they had at the call, aligned as tensor
+/// maps want it.
 struct Arguments {
-  std::vector<std::vector<std::max_align_t>> values;
+  struct alignas(64) Piece {
+    std::byte bytes[64];
+  };
+  std::vector<std::vector<Piece>> values;
 
   Arguments(const std::vector<size_t> &bytes, void **parameters) {
     for (size_t i = 0; i < bytes.size(); ++i) {
-      values.emplace_back((bytes[i] + sizeof(std::max_align_t) - 1) /
-                          sizeof(std::max_align_t));
+      values.emplace_back((bytes[i] + sizeof(Piece) - 1) / sizeof(Piece));
       std::memcpy(values.back().data(), parameters[i], bytes[i]);
     }
   }

@@ -14,6 +14,8 @@ namespace tandem::emulator {
 
 struct alignas(64) TensorMap {
   static constexpr uint32_t kMagic = 0x70414d54;
+  /// An elementType: CU_TENSOR_MAP_DATA_TYPE_TFLOAT32.
+  static constexpr uint8_t kTf32 = 11;
 
   uint32_t magic = kMagic;
   uint8_t elementType = 0; ///< CUtensorMapDataType

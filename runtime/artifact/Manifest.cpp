@@ -48,6 +48,21 @@ Json valueJson(const Value &value) {
   return json;
 }
 
+template <typename T, typename Fn>
+Json listJson(const std::vector<T> &list, Fn fn) {
+  Json json = Json::array();
+  for (const T &item : list)
+    json.push_back(fn(item));
+  return json;
+}
+
+Json tensorMapJson(const TensorMap &map) {
+  return {{"buffer", map.buffer},   {"offset", map.offset},
+          {"element", map.element}, {"sizes", map.sizes},
+          {"strides", map.strides}, {"box", map.box},
+          {"swizzle", map.swizzle}};
+}
+
 Json kernelJson(const Kernel &kernel) {
   Json json = {
       {"symbol", kernel.symbol}, {"class", kernel.kind},
@@ -57,14 +72,8 @@ Json kernelJson(const Kernel &kernel) {
     json["block"] = kernel.block;
   if (kernel.sharedBytes)
     json["shared_bytes"] = kernel.sharedBytes;
-  return json;
-}
-
-template <typename T, typename Fn>
-Json listJson(const std::vector<T> &list, Fn fn) {
-  Json json = Json::array();
-  for (const T &item : list)
-    json.push_back(fn(item));
+  if (!kernel.tensorMaps.empty())
+    json["tensor_maps"] = listJson(kernel.tensorMaps, tensorMapJson);
   return json;
 }
 

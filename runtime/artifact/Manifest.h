@@ -87,6 +87,23 @@ struct Value {
   bool operator==(const Value &) const = default;
 };
 
+/// A tensor in one of a launch's buffers as CUDA's bulk copies see it: what a
+/// tensor map is made of. Dimension 0 has neighbours; sizes are in elements.
+struct TensorMap {
+  int64_t buffer = 0; ///< position in the launch's `buffers`
+  int64_t offset = 0; ///< bytes from its begin to the first element
+  /// "f16", "bf16", "f32", or "tf32": f32, rounded to it by the copy.
+  std::string element;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides; ///< bytes; of the dimensions from 1 on
+  std::vector<int64_t> box;     ///< what one copy takes
+  int64_t swizzle = 0; ///< bytes in which pieces of 16 are permuted, or 0
+  bool operator==(const TensorMap &) const = default;
+
+  /// Returns the bytes of an element, or 0 for an unknown name.
+  int64_t elementBytes() const;
+};
+
 /// A function of the code object.
 struct Kernel {
   std::string symbol;
@@ -101,6 +118,8 @@ struct Kernel {
   /// cuda: bytes of shared memory given at the launch, beside what the kernel
   /// declares itself.
   int64_t sharedBytes = 0;
+  /// cuda: parameters after those of the buffers, made when these are placed.
+  std::vector<TensorMap> tensorMaps = {};
   bool operator==(const Kernel &) const = default;
 };
 

@@ -276,6 +276,21 @@ private:
       fields.integers("block", out.block);
     if (fields.find("shared_bytes", false))
       fields.integer("shared_bytes", out.sharedBytes);
+    if (fields.find("tensor_maps", false))
+      fields.each("tensor_maps", [&](const Json &item, const std::string &at) {
+        tensorMap({item, at, problems}, out.tensorMaps.emplace_back());
+      });
+    fields.finish();
+  }
+
+  void tensorMap(Fields fields, TensorMap &out) {
+    fields.integer("buffer", out.buffer);
+    fields.integer("offset", out.offset);
+    fields.text("element", out.element);
+    fields.integers("sizes", out.sizes);
+    fields.integers("strides", out.strides);
+    fields.integers("box", out.box);
+    fields.integer("swizzle", out.swizzle);
     fields.finish();
   }
 

@@ -31,6 +31,15 @@ void checkAliases(const Manifest &manifest, const Program &program,
 void checkConditions(const Program &program, const std::string &at,
                      ManifestProblems &problems);
 
+/// The tensor maps of a kernel, at `at`: what a driver accepts.
+void checkTensorMaps(const Kernel &kernel, bool isCuda, const std::string &at,
+                     ManifestProblems &problems);
+/// That a launch has the buffers that its kernel has maps of, and that they are
+/// large enough; `at` is the pointer of its buffers.
+void checkMappedBuffers(const Kernel &kernel,
+                        const std::vector<int64_t> &bufferBytes,
+                        const std::string &at, ManifestProblems &problems);
+
 /// What a backward takes from its forward is what the forward gives.
 void checkContexts(const Manifest &manifest, ManifestProblems &problems);
 

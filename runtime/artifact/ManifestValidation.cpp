@@ -184,6 +184,7 @@ private:
       checkExtents(at + "/block", kernel.block, {1024, 1024, 64}, 1024);
       inRange(at + "/shared_bytes", kernel.sharedBytes, 0,
               isCuda() ? maxSharedBytes : 0);
+      checkTensorMaps(kernel, isCuda(), at + "/tensor_maps", problems);
     }
   }
 
@@ -447,6 +448,9 @@ private:
       inBounds &= inRange(child(at + "/buffers", static_cast<int64_t>(i)),
                           launch.buffers[i], 0,
                           static_cast<int64_t>(program.buffers.size()) - 1);
+    if (inBounds && launch.kernel >= 0 &&
+        launch.kernel < static_cast<int64_t>(manifest.kernels.size()))
+      checkMaps(program, launch, at + "/buffers");
     std::vector<bool> used(launch.buffers.size());
     auto positions = [&](const std::vector<int64_t> &list, const char *name) {
       std::vector<bool> seen(launch.buffers.size());
@@ -472,6 +476,29 @@ private:
         checkWrite(program, program.buffers[launch.buffers[i]], item,
                    argumentWritten, resultWritten);
     }
+  }
+
+  void checkMaps(const Program &program, const Launch &launch,
+                 const std::string &at) {
+    const Kernel &kernel = manifest.kernels[launch.kernel];
+    if (kernel.tensorMaps.empty())
+      return;
+    // A buffer that is none itself is reported where it stands.
+    auto slotBytes = [](const std::vector<Slot> &slots, int64_t index) {
+      if (index < 0 || index >= static_cast<int64_t>(slots.size()))
+        return int64_t(0);
+      return tensorBytes(slots[index].dtype, slots[index].shape).value_or(0);
+    };
+    std::vector<int64_t> bytes;
+    for (int64_t number : launch.buffers) {
+      const Buffer &buffer = program.buffers[number];
+      bytes.push_back(buffer.place == Buffer::Place::Argument
+                          ? slotBytes(program.arguments, buffer.index)
+                      : buffer.place == Buffer::Place::Result
+                          ? slotBytes(program.results, buffer.index)
+                          : buffer.bytes);
+    }
+    checkMappedBuffers(kernel, bytes, at, problems);
   }
 
   void checkWrite(const Program &program, const Buffer &buffer,

@@ -200,10 +200,20 @@ ArtifactReader programs(const std::function<void(Manifest &)> &change,
   return *reader;
 }
 
+/// Handles of the emulator by kind.
+static std::vector<size_t> liveHandles() {
+  std::vector<size_t> counts;
+  for (const char *kind :
+       {"stream", "event", "module", "graph", "exec", "pool"})
+    counts.push_back(tandemEmulatorLiveHandles(kind));
+  return counts;
+}
+
 void Emulated::SetUp() {
   tandemEmulatorReset();
   tandemEmulatorSetPolicy("eager");
   liveBefore = tandemEmulatorLiveAllocations();
+  handlesBefore = liveHandles();
   for (const TestKernel &kernel : kernels) {
     const std::vector<size_t> bytes(kernel.parameters, sizeof(void *));
     tandemEmulatorRegisterKernel(kernel.name, bytes.data(), bytes.size(),
@@ -241,9 +251,8 @@ void Emulated::close() {
   if (isLost)
     return;
   EXPECT_EQ(tandemEmulatorLiveAllocations(), liveBefore);
-  for (const char *kind :
-       {"stream", "event", "module", "graph", "exec", "pool"})
-    EXPECT_EQ(tandemEmulatorLiveHandles(kind), 0u) << kind;
+  // Streams, events, modules, graphs, executable graphs, pools.
+  EXPECT_EQ(liveHandles(), handlesBefore);
 }
 
 float *Emulated::allocate(int64_t floats, Stream stream) {

@@ -53,6 +53,7 @@ protected:
 private:
   /// What devices that were lost have left behind.
   size_t liveBefore = 0;
+  std::vector<size_t> handlesBefore;
 };
 
 void expectOk(const Status &status);

@@ -54,6 +54,36 @@ void checkBounds(const Manifest &m, size_t constantsBytes) {
   }
 }
 
+/// Bulk copies stay in their buffers.
+void checkMaps(const Kernel &kernel, const Launch &launch, const Program &p) {
+  for (const TensorMap &map : kernel.tensorMaps) {
+    require(map.buffer >= 0 &&
+            static_cast<size_t>(map.buffer) < launch.buffers.size());
+    require(map.offset >= 0 && map.offset % 16 == 0 && map.elementBytes() > 0);
+    require(!map.sizes.empty() && map.sizes.size() <= 5 &&
+            map.strides.size() + 1 == map.sizes.size() &&
+            map.box.size() == map.sizes.size());
+    __int128 end = map.offset + map.elementBytes();
+    for (size_t d = 0; d < map.sizes.size(); ++d) {
+      require(map.sizes[d] >= 1 && map.sizes[d] < int64_t(1) << 32 &&
+              map.box[d] >= 1 && map.box[d] <= 256);
+      int64_t stride = d ? map.strides[d - 1] : map.elementBytes();
+      require(stride > 0 && (d == 0 || stride % 16 == 0));
+      end += static_cast<__int128>(map.sizes[d] - 1) * stride;
+    }
+    const Buffer &buffer = p.buffers[launch.buffers[map.buffer]];
+    int64_t bytes = buffer.bytes;
+    if (buffer.place == Buffer::Place::Argument ||
+        buffer.place == Buffer::Place::Result) {
+      const Slot &slot = buffer.place == Buffer::Place::Argument
+                             ? p.arguments[buffer.index]
+                             : p.results[buffer.index];
+      bytes = tensorBytes(slot.dtype, slot.shape).value_or(0);
+    }
+    require(end <= bytes);
+  }
+}
+
 /// What a device is given.
 void checkExtents(const Manifest &m) {
   if (m.target.kind != "cuda")
@@ -71,8 +101,10 @@ void checkExtents(const Manifest &m) {
     require(product(k.block) <= 1024 && k.sharedBytes >= 0 &&
             k.sharedBytes <= 227 * 1024);
   for (const Program &p : m.programs)
-    for (const Launch &l : p.launches)
+    for (const Launch &l : p.launches) {
       require(product(l.grid) == l.work);
+      checkMaps(m.kernels[l.kernel], l, p);
+    }
 }
 
 void check(const Manifest &manifest, size_t constantsBytes) {

@@ -71,6 +71,29 @@ TEST(Targets, DifferingModelsAreRefused) {
       << bytes.status().message();
 }
 
+/// Of 3 x 8 floats in the first buffer of "predict", which has 96 bytes.
+const TensorMap map{0, 0, "f32", {8, 3}, {32}, {8, 2}, 32};
+
+Manifest withMap() {
+  Manifest m = forDevice(regression());
+  m.kernels[0].tensorMaps = {map};
+  return m;
+}
+
+TEST(Targets, TensorMapsAreKept) {
+  Manifest m = withMap();
+  m.kernels[0].tensorMaps.push_back({0, 16, "bf16", {8}, {}, {8}, 0});
+  ASSERT_TRUE(validate(m, 128).ok()) << validate(m, 128).message();
+  Result<std::string> text = toJson(m);
+  ASSERT_TRUE(text);
+  Result<Manifest> again = fromJson(*text);
+  ASSERT_TRUE(again) << again.status().message();
+  EXPECT_EQ(*again, m);
+  // None: no field, as before there were any.
+  EXPECT_EQ(toJson(forDevice(regression()))->find("tensor_maps"),
+            std::string::npos);
+}
+
 struct Row {
   const char *name;
   void (*change)(Manifest &);
@@ -88,6 +111,92 @@ TEST_P(CudaRule, IsChecked) {
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.message().find(GetParam().message), std::string::npos)
       << status.message();
+}
+
+class MapRule : public ::testing::TestWithParam<Row> {};
+
+TEST_P(MapRule, IsChecked) {
+  Manifest m = withMap();
+  ASSERT_TRUE(validate(m, 128).ok()) << validate(m, 128).message();
+  GetParam().change(m);
+  Status status = validate(m, 128);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(std::string("/kernels/0/tensor_maps") +
+                                  GetParam().message),
+            std::string::npos)
+      << status.message();
+}
+
+TensorMap &first(Manifest &m) { return m.kernels[0].tensorMaps[0]; }
+
+const Row mapRows[] = {
+    {"OfCpu", [](Manifest &m) { m.target.kind = "cpu"; },
+     ": expected at most 0 tensor maps but got 1"},
+    {"Many", [](Manifest &m) { m.kernels[0].tensorMaps.assign(17, map); },
+     ": expected at most 16 tensor maps but got 17"},
+    {"Element", [](Manifest &m) { first(m).element = "f8"; },
+     "/0/element: expected 'f16', 'bf16', 'f32' or 'tf32' but got 'f8'"},
+    {"Buffer", [](Manifest &m) { first(m).buffer = -1; },
+     "/0/buffer: expected 0 to 2147483648 but got -1"},
+    {"Offset", [](Manifest &m) { first(m).offset = 8; },
+     "/0/offset: expected 0 to 281474976710656 in multiples of 16 but got 8"},
+    {"NoSizes",
+     [](Manifest &m) { first(m).sizes = first(m).strides = first(m).box = {}; },
+     "/0/sizes: expected 1 to 5 dimensions but got 0"},
+    {"Rank", [](Manifest &m) { first(m).sizes.assign(6, 1); },
+     "/0/sizes: expected 1 to 5 dimensions but got 6"},
+    {"Size", [](Manifest &m) { first(m).sizes[1] = 0; },
+     "/0/sizes/1: expected 1 to 4294967295 but got 0"},
+    {"Strides", [](Manifest &m) { first(m).strides = {}; },
+     "/0/strides: expected one for each dimension but the first"},
+    {"Stride", [](Manifest &m) { first(m).strides[0] = 24; },
+     "/0/strides/0: expected 16 to 1099511627775 in multiples of 16 but got "
+     "24"},
+    {"NegativeStride", [](Manifest &m) { first(m).strides[0] = -32; },
+     "/0/strides/0: expected 16 to 1099511627775 in multiples of 16 but got "
+     "-32"},
+    {"BoxRank", [](Manifest &m) { first(m).box = {8}; },
+     "/0/box: expected one size for each dimension"},
+    {"Box", [](Manifest &m) { first(m).box[1] = 257; },
+     "/0/box/1: expected 1 to 256 but got 257"},
+    {"Row", [](Manifest &m) { first(m).box[0] = 7; },
+     "/0/box/0: expected a multiple of 16 bytes of at most 32 but got 28"},
+    {"Swizzle", [](Manifest &m) { first(m).swizzle = 48; },
+     "/0/swizzle: expected 0, 32, 64 or 128 but got 48"},
+    {"WideRow", [](Manifest &m) { first(m).box[0] = 16; },
+     "/0/box/0: expected a multiple of 16 bytes of at most 32 but got 64"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rows, MapRule, ::testing::ValuesIn(mapRows),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
+
+/// What a launch must have for the maps of its kernel.
+TEST(Targets, MapsAreInTheirBuffers) {
+  auto problemOf = [](void (*change)(TensorMap &)) {
+    Manifest m = withMap();
+    change(first(m));
+    return validate(m, 128).message();
+  };
+  EXPECT_NE(problemOf([](TensorMap &map) { map.buffer = 4; })
+                .find("/programs/0/launches/0/buffers: expected a buffer 4, of "
+                      "which 'predict' has a tensor map, but got 4 buffers"),
+            std::string::npos);
+  const char *outside = "/programs/0/launches/0/buffers/0: expected a buffer "
+                        "that holds the tensor of a map of 'predict' but got "
+                        "96 bytes";
+  for (auto change : {+[](TensorMap &map) { map.offset = 16; },
+                      +[](TensorMap &map) { map.sizes[1] = 4; },
+                      +[](TensorMap &map) { map.strides[0] = 48; },
+                      +[](TensorMap &map) { map.sizes[0] = 4294967295; },
+                      +[](TensorMap &map) { map.offset = INT64_MAX; },
+                      +[](TensorMap &map) {
+                        map.sizes = {INT64_MAX, INT64_MAX};
+                        map.strides = {INT64_MAX};
+                      }})
+    EXPECT_NE(problemOf(change).find(outside), std::string::npos)
+        << problemOf(change);
 }
 
 const Row rows[] = {

@@ -1,13 +1,15 @@
 //===- Tma.cpp - bulk copies, of tensors and plain ------------------------===//
 //
 // A load reads global memory when it is issued and writes shared memory when
-// its barrier is looked at (Mbarriers.cpp). A store reads shared memory when it
+// its barrier is looked at (Mbarriers.cpp); it rounds floats to tf32 where the
+// map is of tf32. A store reads shared memory when it
 // is issued, as the asynchronous proxy; writing over it before the group was
 // waited for is a race.
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/emulator/TensorMap.h"
 #include "cuda/emulator/kernel/Functions.h"
+#include "cuda/emulator/kernel/SmallFloats.h"
 
 #include <cstring>
 
@@ -133,6 +135,13 @@ void tmaLoad(T t, std::byte *to, void *barrier, const void *tensorMap,
                                                  : std::byte(0);
                  }
                });
+  if (map.elementType == TensorMap::kTf32)
+    for (size_t i = 0; i < bytes; i += 4) {
+      float value;
+      std::memcpy(&value, copy.data.data() + i, 4);
+      uint32_t rounded = toTf32Away(value);
+      std::memcpy(copy.data.data() + i, &rounded, 4);
+    }
   std::vector<BulkCopy> copies;
   copies.push_back(std::move(copy));
   block.copyLater(thread, barrier, std::move(copies));
