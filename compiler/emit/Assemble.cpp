@@ -154,7 +154,10 @@ tandem::resourcesOf(const std::string &ptx, const std::string &arch) {
   llvm::SmallVector<StringRef> lines;
   StringRef(run->messages).split(lines, '\n');
   bool isKernel = false;
+  llvm::SmallVector<StringRef> remarks; // they may stand before their kernel
   for (StringRef line : lines) {
+    if (size_t at = line.find("(C7"); at != StringRef::npos)
+      remarks.push_back(line.drop_front(at).rtrim());
     if (size_t at = line.find("Compiling entry function '");
         at != StringRef::npos) {
       StringRef rest = line.drop_front(at).split('\'').second;
@@ -173,6 +176,10 @@ tandem::resourcesOf(const std::string &ptx, const std::string &arch) {
       kernels.back().sharedBytes = numberBefore(line, " bytes smem");
     }
   }
+  for (KernelResources &kernel : kernels)
+    for (StringRef remark : remarks)
+      if (remark.contains("'" + kernel.kernel + "'"))
+        kernel.remarks.push_back(remark.str());
   // ptxas's order is its own.
   llvm::sort(kernels, [&](const auto &a, const auto &b) {
     return ptx.find(".entry " + a.kernel + "(") <

@@ -38,6 +38,9 @@ struct KernelResources {
   int64_t sharedBytes = 0; ///< that the kernel declares itself
   int64_t stackBytes = 0;  ///< of a thread
   int64_t spillStoreBytes = 0, spillLoadBytes = 0;
+  /// What it says of products of warpgroups and of registers that are set:
+  /// "(C7510) Potential Performance Loss: ...".
+  std::vector<std::string> remarks = {};
 };
 
 /// Returns the path of ptxas, or "".

@@ -62,10 +62,14 @@ ptxas info    : Function properties for second
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 14 registers, used 0 barriers
 ptxas info    : Compile time = 4.126 ms
+ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline in the function 'first'
 END)");
   auto kernels = resourcesOf(text, "sm_90");
   ASSERT_TRUE(kernels) << kernels.status().message();
   ASSERT_EQ(kernels->size(), 2u);
+  EXPECT_TRUE(kernels->front().remarks.empty());
+  ASSERT_EQ(kernels->back().remarks.size(), 1u);
+  EXPECT_EQ(kernels->back().remarks[0].find("(C7510) Potential"), 0u);
   const KernelResources &second = kernels->front(), &first = kernels->back();
   EXPECT_EQ(second.kernel, "second");
   EXPECT_EQ(second.registers, 14);

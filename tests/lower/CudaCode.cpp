@@ -3,6 +3,8 @@
 
 #include "compiler/emit/DeviceCode.h"
 #include "compiler/emit/Emulation.h"
+#include "compiler/emit/ManifestParts.h"
+#include "cuda/emulator/TensorMap.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -65,6 +67,27 @@ private:
 };
 } // namespace
 
+/// What the runtime makes of a tensor map, as the emulator has it.
+static emulator::TensorMap encode(const artifact::TensorMap &map,
+                                  const char *buffer) {
+  emulator::TensorMap made;
+  made.elementType =
+      map.element == "tf32" ? emulator::TensorMap::kTf32 : uint8_t(0);
+  made.elementBytes = static_cast<uint8_t>(map.elementBytes());
+  made.rank = static_cast<uint8_t>(map.sizes.size());
+  made.swizzle = static_cast<uint8_t>(
+      map.swizzle == 0 ? 0 : llvm::Log2_64(map.swizzle) - 4);
+  made.address = reinterpret_cast<uintptr_t>(buffer) + map.offset;
+  for (auto [d, size] : llvm::enumerate(map.sizes)) {
+    made.sizes[d] = static_cast<uint32_t>(size);
+    made.boxes[d] = static_cast<uint32_t>(map.box[d]);
+    made.elementStrides[d] = 1;
+    if (d > 0)
+      made.strides[d - 1] = map.strides[d - 1];
+  }
+  return made;
+}
+
 void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
                       const Allocations &memory, emulator::Order order,
                       std::string &error) {
@@ -88,14 +111,26 @@ void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
       static_cast<char *>(
           std::aligned_alloc(256, (scratchBytes + 256) / 256 * 256)),
       &std::free);
+  SmallVector<void *> params;
+  auto described = tensorMapsOf(about.getAs<ArrayAttr>("tensor_maps"));
+  if (!described) {
+    error += described.status().message();
+    return;
+  }
+  std::vector<emulator::TensorMap> maps;
+  for (const artifact::TensorMap &map : *described)
+    maps.push_back(encode(map, buffers[map.buffer]));
   if (scratchBytes > 0) {
     std::fill_n(scratch.get(), scratchBytes, '\0');
     all[scratch.get()] = scratchBytes;
     pointers.push_back(scratch.get());
   }
-  SmallVector<void *> params;
   for (char *&pointer : pointers)
     params.push_back(&pointer);
+  for (emulator::TensorMap &map : maps)
+    params.insert(params.begin() + static_cast<ptrdiff_t>(buffers.size()) +
+                      (&map - maps.data()),
+                  &map);
   emulator::LaunchRequest request;
   request.kernel = image->find(name.str());
   request.grid = dim(*op.getGrid());

@@ -55,6 +55,23 @@ module @chain attributes {tandem.phase = "functionalize"} {
 
 // -----
 
+// Gradients of a product have its precision.
+// CHECK-LABEL: module @precision
+module @precision attributes {tandem.phase = "functionalize"} {
+  func.func @graph(
+      %x: tensor<2x3xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
+      %w: tensor<4x3xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<2x4xf32> {tandem.role = #tandem.role<output "y">}) {
+    // CHECK: tandem.matmul {{.*}} {precision = "tf32", tandem.pass = "forward", transpose_rhs}
+    // CHECK: tandem.matmul {{.*}} {precision = "tf32", tandem.pass = "backward"}
+    // CHECK: tandem.matmul {{.*}} {precision = "tf32", tandem.pass = "backward", transpose_lhs}
+    %y = tandem.linear %x, %w {precision = "tf32"} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+    return %y : tensor<2x4xf32>
+  }
+}
+
+// -----
+
 // Gradients stop at detach, at no-grad regions and at integers; what reaches
 // the outputs by another path alone counts. Without a loss every
 // floating-point output that depends on an argument has a cotangent.

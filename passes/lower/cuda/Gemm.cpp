@@ -2,6 +2,7 @@
 #include "passes/lower/cuda/Gemm.h"
 #include "passes/lower/cuda/GemmCopy.h"
 #include "passes/lower/cuda/GemmTile.h"
+#include "passes/lower/cuda/GemmWgmma.h"
 
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 
@@ -35,6 +36,7 @@ private:
     return gemm.batches * schedule.mTiles(gemm) * schedule.nTiles(gemm);
   }
   int64_t splitBytes() const;
+  bool isWgmma() const { return schedule.kind == GemmSchedule::Wgmma; }
 
   ThreadCode &code;
   const Gemm &gemm;
@@ -65,24 +67,34 @@ GemmEmitter::GemmEmitter(ThreadCode &code, const Gemm &gemm,
   };
   aBytes = bytesOf(tile->a);
   bBytes = bytesOf(tile->b);
+  int64_t stageBytes =
+      isWgmma() ? WgmmaProduct::stageBytes(schedule) : aBytes + bBytes;
   // 8 more: threads that hold 2 columns of 8 rows store them without bank
   // conflicts.
   tilePitch = schedule.blockN + 8;
   int64_t tileBytes = schedule.blockM * tilePitch * elementBytes(gemm.type);
-  memory =
-      code.shared({std::max(aBytes + bBytes, tileBytes)}, code.b.getI8Type());
+  memory = code.shared({std::max(stageBytes, tileBytes)}, code.b.getI8Type());
 }
 
 LaunchShape GemmEmitter::emit() {
   place();
-  Values sums = gemm.K == 0 ? zeros() : accumulate();
-  if (schedule.splits == 1)
-    store(sums);
-  else
-    addSplits(sums, [&](ValueRange total) { store(total); });
+  auto finish = [&](ValueRange sums) {
+    if (schedule.splits == 1)
+      store(sums);
+    else
+      addSplits(sums, [&](ValueRange total) { store(total); });
+  };
   LaunchShape shape;
   shape.grid[0] = tiles() * schedule.splits;
   shape.block[0] = schedule.threads();
+  if (isWgmma()) {
+    WgmmaProduct product(code, gemm, schedule);
+    product.emit(memory, m, n, kFirst, count, finish);
+    shape.block[0] = product.threads();
+    shape.setsRegisters = true;
+  } else {
+    finish(gemm.K == 0 ? zeros() : accumulate());
+  }
   shape.scratchBytes = scratchBytes;
   return shape;
 }

@@ -4,10 +4,11 @@
 //   C(m, n) = sum over k of A(m, k) B(k, n).
 // A block of threads makes a tile of C. Tiles of A and B travel through a ring
 // of stages in shared memory (GemmCopy.h) while registers multiply what arrived
-// before (GemmTile.h). Where there are few tiles and k is long, several blocks
-// share a tile's k: the last of them adds the parts, in order. How A and B are
-// found and where C goes are the caller's; what the sums are is a function of
-// shapes, types and target alone.
+// before (GemmTile.h); on sm_90a bulk copies fetch them and warpgroups multiply
+// them where they are (GemmWgmma.h). Where there are few tiles and k is long,
+// several blocks share a tile's k: the last of them adds the parts, in order.
+// How A and B are found and where C goes are the caller's; what the sums are is
+// a function of shapes, types and target alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CUDA_GEMM_H
@@ -16,8 +17,18 @@
 #include "passes/lower/cuda/KernelEmitter.h"
 
 #include <functional>
+#include <optional>
 
 namespace tandem::cuda_lower {
+
+/// A factor in memory as a tensor of which bulk copies can take boxes. Its
+/// first dimension has neighbours and is k or the lines, the second is the
+/// other; those of the batch follow. Sizes and strides are in elements.
+struct FactorTensor {
+  int64_t buffer = 0; ///< which of the launch's
+  int64_t offset = 0; ///< where the first element is
+  llvm::SmallVector<int64_t> sizes, strides;
+};
 
 /// A factor of a product, as a matrix of lines (m of A, n of B) by k. It comes
 /// in pieces: `vector` neighbours, aligned to as many, of which all exist or
@@ -40,6 +51,10 @@ public:
     Value inside;   ///< i1; null for always
   };
   virtual Spot spot(Value line, Value k) = 0;
+  /// The factor as a tensor, if it is one; and where the block's batch is in
+  /// its dimensions from the third on.
+  std::optional<FactorTensor> tensor;
+  virtual llvm::SmallVector<Value> batchPlace() { return {}; }
   /// The element, of compute type, of a place that exists.
   virtual Value compute(Value line, Value k) = 0;
 
@@ -73,6 +88,7 @@ struct GemmSchedule {
   enum Kind {
     Simt, ///< fused multiply-adds of the sums' type
     Mma,  ///< tensor cores: f16, bf16 and tf32 by warp
+    Wgmma ///< tensor cores: f16, bf16 and tf32 by warpgroup
   };
   Kind kind = Simt;
   int64_t blockM = 128, blockN = 128, blockK = 8; ///< the tile of a block
@@ -81,6 +97,7 @@ struct GemmSchedule {
   int64_t splits = 1;                             ///< blocks that share a k
   int64_t splitTiles = 0; ///< tiles of k of each, but for the last
 
+  /// Those that multiply.
   int64_t threads() const { return warpsM * warpsN * warpSize; }
   int64_t warpM() const { return blockM / warpsM; }
   int64_t warpN() const { return blockN / warpsN; }

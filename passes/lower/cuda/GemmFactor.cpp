@@ -31,6 +31,62 @@ MatrixFactor::MatrixFactor(AnchorKernel &kernel, ThreadCode &code,
   vector = std::max(ofK, ofLines);
   alongK =
       ofK > ofLines || (ofK == ofLines && stride(kDims) <= stride(lineDims));
+  for (unsigned d = 0; d < sizes.size(); ++d)
+    if (!llvm::is_contained(lineDims, d) && !llvm::is_contained(kDims, d) &&
+        sizes[d] > 1 && operand.stride(d) != 0)
+      batchDims.push_back(d);
+  tensor = asTensor();
+}
+
+std::optional<FactorTensor> MatrixFactor::asTensor() const {
+  // The limits of cuTensorMapEncodeTiled.
+  constexpr size_t mostDims = 5;
+  constexpr int64_t mostElements = int64_t(1) << 31,
+                    mostBytes = (int64_t(1) << 40) - 1;
+  auto buffer = dyn_cast<BlockArgument>(operand.tensor);
+  int64_t bytes = elementBytes(element);
+  const Dims &inner = alongK ? kDims : lineDims,
+             &outer = alongK ? lineDims : kDims;
+  if (!buffer || !isOne(inner) || !isOne(outer) ||
+      operand.stride(inner.back()) != 1 || batchDims.size() + 2 > mostDims ||
+      first() < 0 || first() * bytes % 16)
+    return std::nullopt;
+  FactorTensor tensor;
+  tensor.buffer = buffer.getArgNumber();
+  tensor.offset = first();
+  tensor.sizes = {extent(inner), extent(outer)};
+  tensor.strides = {1, operand.stride(outer.back())};
+  for (unsigned d : llvm::reverse(batchDims)) {
+    tensor.sizes.push_back(sizes[d]);
+    tensor.strides.push_back(operand.stride(d));
+  }
+  for (auto [i, stride] : llvm::enumerate(tensor.strides))
+    if (tensor.sizes[i] > mostElements ||
+        (i > 0 && (stride <= 0 || stride * bytes % 16 != 0 ||
+                   stride > mostBytes / bytes)))
+      return std::nullopt;
+  return tensor;
+}
+
+SmallVector<Value> MatrixFactor::batchPlace() {
+  SmallVector<Value> place;
+  for (unsigned d : llvm::reverse(batchDims))
+    place.push_back(dims[d]);
+  return place;
+}
+
+int64_t MatrixFactor::extent(const Dims &axis) const {
+  int64_t extent = 1;
+  for (unsigned d : axis)
+    extent *= sizes[d];
+  return extent;
+}
+
+int64_t MatrixFactor::first() const {
+  SmallVector<AffineExpr> zeros(
+      sizes.size(), getAffineConstantExpr(0, operand.position.getContext()));
+  return cast<AffineConstantExpr>(operand.position.replaceDims(zeros))
+      .getValue();
 }
 
 bool MatrixFactor::isOne(const Dims &axis) const {
@@ -49,16 +105,8 @@ int64_t MatrixFactor::neighbours(const Dims &axis, const Dims &other) const {
     while (distance % count != 0)
       count /= 2;
   };
-  fits(isOne(axis) ? [&] {
-    int64_t extent = 1;
-    for (unsigned d : axis)
-      extent *= sizes[d];
-    return extent;
-  }() : sizes[axis.back()]);
-  SmallVector<AffineExpr> zeros(
-      sizes.size(), getAffineConstantExpr(0, operand.position.getContext()));
-  fits(
-      cast<AffineConstantExpr>(operand.position.replaceDims(zeros)).getValue());
+  fits(isOne(axis) ? extent(axis) : sizes[axis.back()]);
+  fits(first());
   for (unsigned d = 0; d < sizes.size(); ++d)
     if (d != axis.back() && sizes[d] > 1 &&
         !(isOne(axis) && llvm::is_contained(axis, d)))

@@ -27,6 +27,7 @@ public:
 
   Spot spot(Value line, Value k) override;
   Value compute(Value line, Value k) override;
+  llvm::SmallVector<Value> batchPlace() override;
 
 private:
   using Dims = llvm::SmallVector<unsigned>;
@@ -35,6 +36,12 @@ private:
   /// How many neighbours along the axis come together.
   int64_t neighbours(const Dims &axis, const Dims &other) const;
   Value offset(const Dims &axis, Value at);
+  /// The factor for bulk copies, whose strides, but for the first dimension's
+  /// of 1, and first address are multiples of 16 bytes.
+  std::optional<FactorTensor> asTensor() const;
+  int64_t extent(const Dims &axis) const;
+  /// The position of the first element.
+  int64_t first() const;
   /// Sets the values of the axis' dimensions.
   void spread(const Dims &axis, Value at, llvm::MutableArrayRef<Value> values);
 
@@ -44,6 +51,7 @@ private:
   llvm::SmallVector<mlir::AffineExpr> index;
   llvm::SmallVector<int64_t> sizes;
   Dims lineDims, kDims;
+  Dims batchDims; ///< those that the tensor has
   Operand operand;
   llvm::SmallVector<Value> dims; ///< the block's values
   Value base;                    ///< the position of line 0, k 0

@@ -6,7 +6,7 @@
 // estimate only has to rank; ties go to the larger tile.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cuda/Gemm.h"
+#include "passes/lower/cuda/GemmWgmma.h"
 
 #include <cmath>
 
@@ -66,6 +66,20 @@ constexpr Candidate tf32Tiles[] = {
     {128, 64, 16, 2, 2, 0.8},  {64, 64, 32, 2, 2, 0.6},
     {32, 64, 32, 2, 2, 0.4},   {32, 32, 32, 2, 1, 0.3},
     {16, 128, 32, 1, 4, 0.3},  {16, 32, 32, 1, 2, 0.2}};
+// wgmma: two warpgroups multiply 64 rows each. A multiprocessor gets about 30
+// bytes of L2 in a nanosecond, and at the tensor cores' full rate a tile of 128
+// x 256 wants 46 of them, one of 128 x 128 as many as 61.
+constexpr Candidate wgmmaTiles[] = {{128, 256, 64, 8, 1, 1.0},
+                                    {128, 128, 64, 8, 1, 0.75}};
+constexpr Candidate tf32WgmmaTiles[] = {{128, 256, 32, 8, 1, 1.0},
+                                        {128, 128, 32, 8, 1, 0.75}};
+
+/// Tiles of one kind, and products in a nanosecond of a multiprocessor.
+struct Family {
+  GemmSchedule::Kind kind;
+  ArrayRef<Candidate> tiles;
+  double products;
+};
 } // namespace
 
 static int64_t multiprocessors(const CudaTarget &target) {
@@ -91,7 +105,9 @@ static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
   int64_t size =
       elementBytes(s.kind == GemmSchedule::Simt ? gemm.type : gemm.element);
   int64_t stages =
-      (s.blockM + s.blockN + 16) * (s.blockK + 4) * size * s.stages;
+      s.kind == GemmSchedule::Wgmma
+          ? WgmmaProduct::stageBytes(s)
+          : (s.blockM + s.blockN + 16) * (s.blockK + 4) * size * s.stages;
   int64_t tile = s.blockM * (s.blockN + 8) * elementBytes(gemm.type);
   return std::max(stages, tile) + s.tableBytes(gemm) + 256;
 }
@@ -99,6 +115,8 @@ static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
 /// Blocks that fit in a multiprocessor at a time.
 static int64_t blocksTogether(const Gemm &gemm, const CudaTarget &target,
                               const GemmSchedule &s) {
+  if (s.kind == GemmSchedule::Wgmma)
+    return 1; // it takes all registers
   // Sums, and what addresses and fragments of factors take, in words.
   int64_t sums =
       s.blockM * s.blockN / s.threads() * (elementBytes(gemm.type) / 4);
@@ -142,50 +160,71 @@ static int64_t piecesHeld(const Gemm &gemm, const GemmSchedule &s) {
   return held(*gemm.a, s.blockM) + held(*gemm.b, s.blockN);
 }
 
+/// Tiles of k on their way.
+static int64_t stagesOf(const GemmSchedule &s, const CudaTarget &target) {
+  if (s.kind != GemmSchedule::Wgmma)
+    return s.kind == GemmSchedule::Mma ? 4 : 2;
+  GemmSchedule one = s;
+  one.stages = 1;
+  constexpr int64_t enough = 6, besides = 1024;
+  return std::min(
+      (target.sharedBytes() - besides) / WgmmaProduct::stageBytes(one), enough);
+}
+
+/// What the product can be made of.
+static SmallVector<Family> familiesOf(const Gemm &gemm,
+                                      const CudaTarget &target) {
+  using enum GemmSchedule::Kind;
+  bool gathers = !isWhole(*gemm.a) || !isWhole(*gemm.b);
+  auto either = [&](ArrayRef<Candidate> whole, ArrayRef<Candidate> pieces) {
+    return gathers ? pieces : whole;
+  };
+  if (gemm.type.isF64())
+    return {{Simt, f64Tiles, 100}};
+  SmallVector<Family> families;
+  bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
+  if (fitsWgmma(gemm, target) && target.products != "mma")
+    families.push_back(isHalf ? Family{Wgmma, wgmmaTiles, 3400}
+                              : Family{Wgmma, tf32WgmmaTiles, 1700});
+  if (!families.empty() && target.products == "wgmma")
+    return families;
+  if (isHalf)
+    families.push_back({Mma, either(halfTiles, halfGathers), 2000});
+  else if (gemm.isTf32)
+    families.push_back({Mma, either(tf32Tiles, tf32Gathers), 1000});
+  else
+    families.push_back({Simt, f32Tiles, 200});
+  return families;
+}
+
 GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
                                       const CudaTarget &target) {
-  // Products in a nanosecond of a multiprocessor.
-  ArrayRef<Candidate> candidates = f32Tiles;
-  double products = 200;
-  GemmSchedule::Kind kind = GemmSchedule::Simt;
-  bool gathers = !isWhole(*gemm.a) || !isWhole(*gemm.b);
-  if (gemm.type.isF64()) {
-    candidates = f64Tiles;
-    products = 100;
-  } else if (gemm.element.isF16() || gemm.element.isBF16()) {
-    candidates = gathers ? ArrayRef(halfGathers) : ArrayRef(halfTiles);
-    products = 2000;
-    kind = GemmSchedule::Mma;
-  } else if (gemm.isTf32) {
-    candidates = gathers ? ArrayRef(tf32Gathers) : ArrayRef(tf32Tiles);
-    products = 1000;
-    kind = GemmSchedule::Mma;
-  }
   GemmSchedule best;
   double bestTime = 0;
-  for (const Candidate &c : candidates)
-    for (int64_t splits = 1; splits <= 64; splits *= 2) {
-      GemmSchedule s;
-      s.kind = kind;
-      s.stages = kind == GemmSchedule::Mma ? 4 : 2;
-      s.blockM = c.blockM;
-      s.blockN = c.blockN;
-      s.blockK = c.blockK;
-      s.warpsM = c.warpsM;
-      s.warpsN = c.warpsN;
-      int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
-      s.splitTiles = (kTiles + splits - 1) / splits;
-      s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
-      if (splits > 1 && s.depth() < 128)
-        break;
-      if (sharedBytes(gemm, s) > target.sharedBytes() ||
-          piecesHeld(gemm, s) > 24)
-        continue;
-      double time = estimate(gemm, target, s, products * c.rate);
-      if (bestTime == 0 || time < bestTime) {
-        bestTime = time;
-        best = s;
+  for (const Family &family : familiesOf(gemm, target))
+    for (const Candidate &c : family.tiles)
+      for (int64_t splits = 1; splits <= 64; splits *= 2) {
+        GemmSchedule s;
+        s.kind = family.kind;
+        s.blockM = c.blockM;
+        s.blockN = c.blockN;
+        s.blockK = c.blockK;
+        s.warpsM = c.warpsM;
+        s.warpsN = c.warpsN;
+        s.stages = stagesOf(s, target);
+        int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
+        s.splitTiles = (kTiles + splits - 1) / splits;
+        s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
+        if (splits > 1 && s.depth() < 128)
+          break;
+        if (sharedBytes(gemm, s) > target.sharedBytes() ||
+            (s.kind != GemmSchedule::Wgmma && piecesHeld(gemm, s) > 24))
+          continue;
+        double time = estimate(gemm, target, s, family.products * c.rate);
+        if (bestTime == 0 || time < bestTime) {
+          bestTime = time;
+          best = s;
+        }
       }
-    }
   return best;
 }

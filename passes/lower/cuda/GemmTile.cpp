@@ -126,7 +126,8 @@ cuda_lower::createSimtTile(ThreadCode &code, const Gemm &gemm,
 
 std::unique_ptr<GemmTile> GemmTile::create(ThreadCode &code, const Gemm &gemm,
                                            const GemmSchedule &schedule) {
-  if (schedule.kind == GemmSchedule::Mma)
+  // Sums of wgmma lie in threads as those of mma.sync do.
+  if (schedule.kind != GemmSchedule::Simt)
     return createMmaTile(code, gemm, schedule);
   return createSimtTile(code, gemm, schedule);
 }

@@ -25,6 +25,9 @@ struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   /// All zeros before and after the kernel.
   int64_t scratchBytes = 0;
+  /// Warpgroups change the numbers of their registers: a multiprocessor has one
+  /// block at a time, and it begins with an equal share for each thread.
+  bool setsRegisters = false;
 
   /// As many blocks of `threads` as `items` need, one thread an item.
   static LaunchShape over(int64_t items, int64_t threads = 256);

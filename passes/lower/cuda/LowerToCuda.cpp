@@ -41,7 +41,8 @@ namespace {
 struct Lowered {
   std::string name;
   LaunchShape shape;
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes = 0, buffers = 0;
+  std::vector<cuda_lower::TensorMap> tensorMaps;
 };
 
 class LowerToCuda : public tandem::impl::LowerToCudaBase<LowerToCuda> {
@@ -102,6 +103,8 @@ LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
     return failure();
   lowered.shape = *shape;
   lowered.sharedBytes = code.sharedBytes();
+  lowered.buffers = static_cast<int64_t>(types.size());
+  llvm::append_range(lowered.tensorMaps, code.tensorMaps());
   if (lowered.sharedBytes > code.target.sharedBytes())
     return kernel->emitError()
            << "kernel '" << kernel.getName() << "' needs "
@@ -117,6 +120,30 @@ LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
   func.walk([&](gpu::ThreadIdOp id) { bound(id, shape->block); });
   func.walk([&](gpu::BlockIdOp id) { bound(id, shape->grid); });
   return success();
+}
+
+/// What the kernel's function says to LLVM and to the runtime. Only now: the
+/// conversion from gpu.func keeps no parameters by value.
+static void describeFunction(LLVM::LLVMFuncOp func, const Lowered &lowered,
+                             DictionaryAttr about) {
+  Builder b(func.getContext());
+  NamedAttrList all(about);
+  SmallVector<Attribute> maps;
+  auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
+  for (auto [i, map] : llvm::enumerate(lowered.tensorMaps)) {
+    maps.push_back(map.describe(b));
+    auto number = static_cast<unsigned>(lowered.buffers + i);
+    func.setArgAttr(number, LLVM::LLVMDialect::getByValAttrName(),
+                    TypeAttr::get(bytes));
+    func.setArgAttr(number, NVVM::NVVMDialect::getGridConstantAttrName(),
+                    b.getUnitAttr());
+  }
+  if (!maps.empty())
+    all.set("tensor_maps", b.getArrayAttr(maps));
+  func->setAttr(kKernelAttr, all.getDictionary(func.getContext()));
+  if (lowered.shape.setsRegisters)
+    func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(1));
 }
 
 FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
@@ -145,7 +172,7 @@ void LowerToCuda::runOnOperation() {
   target = gpu::GPUModuleOp::create(b, module.getLoc(), "cuda");
 
   SmallVector<Lowered> lowered;
-  llvm::StringMap<DictionaryAttr> about;
+  llvm::StringMap<std::pair<Lowered, DictionaryAttr>> about;
   bool broken = false;
   for (KernelOp kernel : *kernels) {
     FailureOr<Lowered> one = lower(kernel);
@@ -153,13 +180,14 @@ void LowerToCuda::runOnOperation() {
     lowered.push_back(failed(one) ? Lowered() : *one);
     if (failed(one) || about.count(one->name))
       continue;
-    about[one->name] = describeKernel(
+    DictionaryAttr described = describeKernel(
         kernel,
         {b.getNamedAttr("scratch_bytes",
                         b.getI64IntegerAttr(one->shape.scratchBytes)),
          b.getNamedAttr("block", b.getDenseI64ArrayAttr(one->shape.block)),
          b.getNamedAttr("shared_bytes",
                         b.getI64IntegerAttr(one->sharedBytes))});
+    about[one->name] = {*one, described};
   }
   if (broken)
     return signalPassFailure();
@@ -170,7 +198,7 @@ void LowerToCuda::runOnOperation() {
     return signalPassFailure();
   for (auto func : target.getOps<LLVM::LLVMFuncOp>())
     if (auto it = about.find(func.getSymName()); it != about.end())
-      func->setAttr(kKernelAttr, it->second);
+      describeFunction(func, it->second.first, it->second.second);
 
   for (auto [kernel, one] : llvm::zip_equal(*kernels, lowered)) {
     auto symbol =

@@ -5,6 +5,9 @@
 #include "ir/Dialect.h"
 #include "ir/ops/Scalar.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cuda_lower;
@@ -19,6 +22,8 @@ CudaTarget CudaTarget::of(Operation *op) {
         target.isExact = name.consume_back("a");
         (void)name.getAsInteger(10, target.sm);
       }
+      if (auto products = attr.getAs<StringAttr>("products"))
+        target.products = products.str();
       break;
     }
   return target;
@@ -28,10 +33,7 @@ int64_t CudaTarget::sharedBytes() const { return cudaSharedLimit(sm); }
 
 ThreadCode::Value ThreadCode::atEntry(llvm::function_ref<Value()> make) {
   OpBuilder::InsertionGuard guard(b);
-  Operation *at = b.getInsertionBlock()->getParentOp();
-  while (!isa<gpu::GPUFuncOp>(at))
-    at = at->getParentOp();
-  b.setInsertionPointToStart(&cast<gpu::GPUFuncOp>(at).getBody().front());
+  b.setInsertionPointToStart(&function().getBody().front());
   return make();
 }
 
@@ -75,7 +77,24 @@ std::pair<ThreadCode::Value, ThreadCode::Value> ThreadCode::split(Value x,
   return {wide(div(word, y)), wide(rem(word, y))};
 }
 
-void ThreadCode::barrier() { gpu::BarrierOp::create(b, loc); }
+void ThreadCode::barrier() {
+  if (first == 0) {
+    gpu::BarrierOp::create(b, loc);
+    return;
+  }
+  // Number 0 is of all. Not nvvm.barrier: what it prints with its operands and
+  // a location is not what it parses.
+  Type i32 = b.getI32Type();
+  LLVM::CallIntrinsicOp::create(
+      b, loc, b.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.count"),
+      ValueRange{number(i32, 1), number(i32, static_cast<double>(first))});
+}
+
+void ThreadCode::forFirst(int64_t threads, llvm::function_ref<void()> body) {
+  first = threads;
+  body();
+  first = 0;
+}
 
 ThreadCode::Value ThreadCode::shuffleXor(Value x, int64_t mask) {
   return shuffle(x, number(b.getI32Type(), static_cast<double>(mask)),
@@ -192,11 +211,43 @@ ThreadCode::Value ThreadCode::shared(ArrayRef<int64_t> shape, Type element) {
   return memref::ViewOp::create(b, loc, type, memory, index(at), ValueRange{});
 }
 
-ThreadCode::Value ThreadCode::scratch(int64_t bytes) {
+gpu::GPUFuncOp ThreadCode::function() {
   Operation *at = b.getInsertionBlock()->getParentOp();
   while (!isa<gpu::GPUFuncOp>(at))
     at = at->getParentOp();
-  auto func = cast<gpu::GPUFuncOp>(at);
+  return cast<gpu::GPUFuncOp>(at);
+}
+
+DictionaryAttr TensorMap::describe(Builder &b) const {
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  auto list = [&](ArrayRef<int64_t> values) {
+    return b.getDenseI64ArrayAttr(values);
+  };
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("buffer", b.getI64IntegerAttr(buffer)),
+       b.getNamedAttr("offset", b.getI64IntegerAttr(offset)),
+       b.getNamedAttr("element", b.getStringAttr(roundsToTf32 ? "tf32" : name)),
+       b.getNamedAttr("sizes", list(sizes)),
+       b.getNamedAttr("strides", list(strides)),
+       b.getNamedAttr("box", list(box)),
+       b.getNamedAttr("swizzle", b.getI64IntegerAttr(swizzle))});
+}
+
+ThreadCode::Value ThreadCode::tensorMap(const TensorMap &map) {
+  gpu::GPUFuncOp func = function();
+  unsigned at = func.getNumArguments() - (hasScratch ? 1 : 0);
+  auto attributes = DictionaryAttr::get(
+      b.getContext(), b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64)));
+  (void)func.insertArgument(at, LLVM::LLVMPointerType::get(b.getContext()),
+                            attributes, loc);
+  maps.push_back(map);
+  return func.getArgument(at);
+}
+
+ThreadCode::Value ThreadCode::scratch(int64_t bytes) {
+  gpu::GPUFuncOp func = function();
+  hasScratch = true;
   unsigned last = func.getNumArguments();
   auto attributes = DictionaryAttr::get(
       b.getContext(), b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64)));

@@ -23,10 +23,25 @@ inline constexpr int64_t warpSize = 32;
 struct CudaTarget {
   int64_t sm = 90;      ///< sm_90: 90
   bool isExact = false; ///< sm_90a: what only this architecture has
+  /// What products are made of where they can be, "mma" or "wgmma"; empty: what
+  /// an estimate prefers. For measurements and tests.
+  std::string products;
   /// That of the module around `op`: its attribute `tandem.target`.
   static CudaTarget of(mlir::Operation *op);
   /// The most shared memory that a block can ask for.
   int64_t sharedBytes() const;
+};
+
+/// A tensor in a buffer of the launch as bulk copies see it, innermost
+/// dimension first: sizes and box in elements, the rest in bytes.
+struct TensorMap {
+  int64_t buffer = 0, offset = 0;
+  mlir::Type element;
+  bool roundsToTf32 = false;                      ///< f32, rounded on its way
+  llvm::SmallVector<int64_t> sizes, strides, box; ///< no stride of dimension 0
+  int64_t swizzle = 128;
+
+  mlir::DictionaryAttr describe(mlir::Builder &b) const;
 };
 
 class ThreadCode : public lower::Code {
@@ -53,6 +68,8 @@ public:
   Value widenIndex(Value x);
 
   void barrier();
+  /// Makes barriers of `body` be of the first `threads` alone, which run it.
+  void forFirst(int64_t threads, llvm::function_ref<void()> body);
   /// The value that the thread with lane ^ mask has; of numbers of any compute
   /// type.
   Value shuffleXor(Value x, int64_t mask);
@@ -77,16 +94,24 @@ public:
   /// zeros before it, and to be left so. Once in a kernel, whose LaunchShape
   /// says `bytes` too.
   Value scratch(int64_t bytes);
+  /// A parameter with what the bulk copies of `map` are told, as a pointer. The
+  /// kernel's attribute says how the runtime makes it.
+  Value tensorMap(const TensorMap &map);
+  llvm::ArrayRef<TensorMap> tensorMaps() const { return maps; }
   /// Part of a memref of bytes, in any memory, as a memref of one dimension.
   Value view(Value bytes, int64_t at, int64_t size, mlir::Type element);
 
 private:
+  mlir::gpu::GPUFuncOp function();
   Value shuffle(Value x, Value lane, mlir::gpu::ShuffleMode mode);
   /// Made once, at the start of the kernel.
   Value atEntry(llvm::function_ref<Value()> make);
 
   Value ids[4], memory;
   int64_t used = 0;
+  llvm::SmallVector<TensorMap> maps;
+  bool hasScratch = false;
+  int64_t first = 0; ///< threads that barriers are of; 0: all
 };
 
 } // namespace tandem::cuda_lower

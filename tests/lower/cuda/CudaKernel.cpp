@@ -38,6 +38,7 @@ void CudaKernel::compile(const CudaOptions &options) {
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
   NamedAttrList attributes(targetAttr(target, &context));
   attributes.set("matmul_precision", b.getStringAttr(options.matmulPrecision));
+  attributes.set("products", b.getStringAttr(options.products));
   original.get()->setAttr(kTargetAttr, attributes.getDictionary(&context));
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);

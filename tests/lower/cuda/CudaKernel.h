@@ -26,7 +26,8 @@ namespace tandem::test {
 struct CudaOptions {
   std::string arch = "sm_90";
   std::string matmulPrecision = "f32";
-  bool emulate = true; ///< false: the PTX alone is wanted
+  bool emulate = true;       ///< false: the PTX alone is wanted
+  std::string products = ""; ///< CudaTarget::products
 };
 
 class CudaKernel {

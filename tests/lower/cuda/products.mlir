@@ -88,3 +88,60 @@ module @convolution attributes {tandem.phase = "partition", tandem.target = {kin
     return %y : tensor<2x32x14x14xbf16>
   }
 }
+
+// -----
+
+// sm_90a: bulk copies of boxes of both tensors into six stages by one thread,
+// two barriers for each; two warpgroups multiply, the products of one tile under
+// way while those of the next begin. The maps are parameters by value after the
+// buffers.
+// CHECK-LABEL: module @warpgroups
+// CHECK: tandem.launch @cuda::@matmul_0
+// CHECK: llvm.func @matmul_0(%arg0: {{.*}}, %arg1: {{.*}}, %arg2: {{.*}}, %arg3: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg4: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})
+// CHECK-SAME: nvvm.minctasm = 1
+// CHECK-SAME: block = array<i64: 384, 1, 1>
+// CHECK-SAME: tensor_maps = [
+// CHECK-SAME: {box = array<i64: 64, 128>, buffer = 0 : i64, element = "bf16", offset = 0 : i64, sizes = array<i64: 512, 256>, strides = array<i64: 1024>, swizzle = 128 : i64},
+// CHECK-SAME: {box = array<i64: 64, 64>, buffer = 1 : i64, element = "bf16", offset = 0 : i64, sizes = array<i64: 256, 512>, strides = array<i64: 512>, swizzle = 128 : i64}]
+// CHECK: nvvm.mbarrier.init
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: nvvm.barrier
+// CHECK: nvvm.setmaxregister increase 232
+// CHECK: mbarrier.try_wait.parity
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK: setp.ne.b32 p, {{.*}}wgmma.mma_async.sync.aligned.m64n{{[0-9]+}}k16.f32.bf16.bf16
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: mbarrier.try_wait.parity
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT: nvvm.wgmma.wait.group.sync.aligned 1
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK: llvm.nvvm.barrier.cta.sync.aligned.count
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: mbarrier.try_wait.parity
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+module @warpgroups attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90a", products = "wgmma"}} {
+  func.func @evaluate(%x: tensor<256x512xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<512x256xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w : tensor<256x512xbf16>, tensor<512x256xbf16> -> tensor<256x256xbf16>
+    return %y : tensor<256x256xbf16>
+  }
+}
+
+// -----
+
+// What the op asks for, whatever the compilation says.
+// CHECK-LABEL: module @precisions
+// CHECK: llvm.func @matmul_0
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.func @matmul_1
+// CHECK: nvvm.mma.sync {{.*}}tf32
+module @precisions attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+  func.func @evaluate(%x: tensor<256x256xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %w {precision = "f32"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %z = tandem.matmul %y, %w {precision = "tf32"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    return %z : tensor<256x256xf32>
+  }
+}
