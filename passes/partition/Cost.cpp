@@ -174,7 +174,6 @@ JointCosts::JointCosts(const JointView &view)
   for (Operation &op : view.joint.getOps())
     visit(op);
   findStages();
-  findInMemory();
 }
 
 static bool isBarrier(Operation *op) {
@@ -259,7 +258,8 @@ static constexpr StringLiteral kNumberAttr = "tandem.number";
 
 /// Plans the kernels of a forward that saves nothing. What they give is in
 /// memory.
-void JointCosts::findInMemory() {
+void JointCosts::findInMemory() const {
+  inMemory.emplace();
   SmallVector<Operation *> ops;
   Builder b(view.joint.getContext());
   for (Operation &op : view.joint.getOps()) {
@@ -277,7 +277,7 @@ void JointCosts::findInMemory() {
       for (Value result : units.results(unit))
         if (auto number =
                 result.getDefiningOp()->getAttrOfType<IntegerAttr>(kNumberAttr))
-          inMemory.insert(ops[number.getInt()]->getResult(
+          inMemory->insert(ops[number.getInt()]->getResult(
               cast<OpResult>(result).getResultNumber()));
   }
   trial.erase();
@@ -287,7 +287,9 @@ double JointCosts::saving(Value value) const {
   double bytes = static_cast<double>(bytesOf(value));
   if (view.isFree(value) || view.outputOf(value))
     return costs.moving(bytes);
-  bool isWritten = isa<BlockArgument>(value) || inMemory.contains(value);
+  if (!inMemory)
+    findInMemory();
+  bool isWritten = isa<BlockArgument>(value) || inMemory->contains(value);
   return costs.moving((isWritten ? 2 : 3) * bytes);
 }
 

@@ -48,14 +48,14 @@ public:
 /// What saving and repeating the values of a joint take.
 class JointCosts {
 public:
-  /// `view` must outlive the costs. Plans the kernels of a copy of the forward,
-  /// which it erases.
+  /// `view` must outlive the costs.
   explicit JointCosts(const JointView &view);
 
   /// Saving `value`: it is read in the backward, it lies in memory meanwhile,
   /// which counts as moving it once more, and it is written, unless the
   /// forward has it in memory in any case. What an output or an argument holds
-  /// is only read.
+  /// is only read. The first call plans the kernels of a copy of the forward,
+  /// which it erases.
   double saving(mlir::Value value) const;
 
   /// Making `value` again in the backward, where its operands are at hand. For
@@ -84,15 +84,17 @@ public:
 
 private:
   void visit(mlir::Operation &op);
-  void findInMemory();
+  void findInMemory() const;
   bool isReadFromMemory(mlir::Value value) const;
   llvm::SmallVector<mlir::Value> joinedBy(mlir::Operation *op) const;
   void findStages();
   llvm::SmallVector<mlir::Value> crossing(mlir::Operation *op) const;
 
   const JointView &view;
-  /// What the forward has in memory whether or not it is saved.
-  llvm::DenseSet<mlir::Value> light, inMemory;
+  llvm::DenseSet<mlir::Value> light;
+  /// What the forward has in memory whether or not it is saved, once somebody
+  /// has asked.
+  mutable std::optional<llvm::DenseSet<mlir::Value>> inMemory;
   /// The most reductions and whole ops on a path to a value.
   llvm::DenseMap<mlir::Value, unsigned> level, stage;
   /// Ops that join values of different levels, and the earlier ones of these.

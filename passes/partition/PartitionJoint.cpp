@@ -11,6 +11,7 @@
 #include "passes/optimize/Simplify.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/MemoryBudget.h"
+#include "passes/partition/Report.h"
 #include "passes/partition/SecondOrder.h"
 #include "passes/partition/Update.h"
 
@@ -78,7 +79,7 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
       saved = choose()(view);
     if (budget && failed(keepWithin(*budget, module, view, saved)))
       return failure();
-    return divide(module, saved, remarks);
+    return divide(module, saved, /*isChosen=*/true);
   }
 
   SecondOrder::Choose choose() const {
@@ -91,7 +92,7 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
                            const JointView &view, SavedValues &saved) {
     auto chain = findBudgetChain(
         module, view, saved, [&](ModuleOp copy, const SavedValues &candidate) {
-          return divide(copy, candidate, /*withRemarks=*/false);
+          return divide(copy, candidate, /*isChosen=*/false);
         });
     if (failed(chain))
       return failure();
@@ -133,7 +134,7 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
 
   /// Makes the programs, which save `saved`, of the joint.
   LogicalResult divide(ModuleOp module, const SavedValues &saved,
-                       bool withRemarks) {
+                       bool isChosen) {
     auto joint = module.lookupSymbol<func::FuncOp>("joint");
     JointView view(joint);
     // What the forward keeps, also for a backward that is differentiated.
@@ -154,8 +155,10 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
       copyReaders(forward, module.lookupSymbol<func::FuncOp>("grad_forward"));
       gradJoint.erase();
     }
-    if (withRemarks)
-      emitRemarks(saved, repeated);
+    if (isChosen)
+      reportPartition(module, view, saved, names, repeated);
+    if (isChosen && remarks)
+      remarkPartition(view, saved, repeated);
     if (failed(addUpdate(module, joint, forward, backward)))
       return failure();
     joint.erase();
@@ -204,22 +207,6 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
           findArgument(forward, RoleKind::Param, role.getName()))
         return true;
     return false;
-  }
-
-  static void emitRemarks(const SavedValues &saved,
-                          ArrayRef<Operation *> repeated) {
-    for (const auto &[value, reason] : saved) {
-      auto type = cast<RankedTensorType>(value.getType());
-      auto remark = emitRemark(value.getLoc()) << "saved ";
-      if (Operation *op = value.getDefiningOp())
-        remark << "the result of '" << op->getName() << "'";
-      else
-        remark << "an argument";
-      remark << " (" << type << ", " << byteSize(type) << " bytes): " << reason;
-    }
-    for (Operation *op : repeated)
-      emitRemark(op->getLoc())
-          << "'" << op->getName() << "' is computed again in the backward";
   }
 };
 
