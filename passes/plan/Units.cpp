@@ -153,7 +153,9 @@ void Units::decideRepeated(Block &body) {
       repeated.insert(&op);
       small.insert(result);
     } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
-      if (view.getIndexMap().isPermutation())
+      // What cuts from the beginning maps each index to itself.
+      if (view.getIndexMap().isPermutation() &&
+          elements(op.getOperand(0)) == elements(result))
         continue;
       repeated.insert(&op);
       chain[result] = chain.lookup(op.getOperand(0));

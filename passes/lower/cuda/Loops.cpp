@@ -186,8 +186,10 @@ int64_t LoopEmitter::vectorLength() {
   int64_t bytes = 1;
   auto add = [&](Value value) {
     RankedTensorType type = typeOf(value);
-    if (type.getNumElements() > 1)
-      bytes = std::max(bytes, elementBytes(type.getElementType()));
+    int64_t size = elementBytes(type.getElementType());
+    // What is one vector is not what a thread's vectors are made of.
+    if (type.getNumElements() * size > 16)
+      bytes = std::max(bytes, size);
   };
   for (const LoopNest::Access &read : nest.reads)
     add(read.value);
