@@ -166,6 +166,13 @@ static int64_t blockOf(int64_t size, int64_t wanted) {
   return wanted;
 }
 
+/// Elements beside each other whose code stands together, because they share
+/// most of it: random numbers come in blocks of four.
+static int64_t neighbours(KernelOp kernel) {
+  Block &region = kernel.getBody().front();
+  return region.getOps<PhiloxOp>().empty() ? 1 : 4;
+}
+
 Work LoopEmitter::emitPointwise() {
   unsigned rank = nest.sizes.size();
   if (llvm::is_contained(nest.sizes, 0))
@@ -191,13 +198,32 @@ Work LoopEmitter::emitPointwise() {
     elements.enter(ivs, nest.sizes);
     storeRoots([](const LoopNest::Root &) { return true; });
   };
-  std::function<void(unsigned)> nestFrom = [&](unsigned d) {
+  int64_t together = rank > 0 && cut < rank ? neighbours(kernel) : 1;
+  if (together > 1 && (nest.sizes[rank - 1] % together != 0 ||
+                       (cut == rank - 1 && block % together != 0)))
+    together = 1;
+  std::function<void(unsigned)> nestFrom;
+  auto loopOver = [&](unsigned d, Value low, Value high) {
+    if (d + 1 < rank || together == 1)
+      return loop(low, high, [&](Value iv) {
+        ivs[d] = iv;
+        nestFrom(d + 1);
+      });
+    Value count = constant(together);
+    low = arith::DivUIOp::create(b, loc, low, count);
+    high = arith::DivUIOp::create(b, loc, high, count);
+    loop(low, high, [&](Value group) {
+      Value first = arith::MulIOp::create(b, loc, group, count);
+      for (int64_t i = 0; i < together; ++i) {
+        ivs[d] = arith::AddIOp::create(b, loc, first, constant(i));
+        store();
+      }
+    });
+  };
+  nestFrom = [&](unsigned d) {
     if (d == rank)
       return store();
-    loop(nest.sizes[d], [&](Value iv) {
-      ivs[d] = iv;
-      nestFrom(d + 1);
-    });
+    loopOver(d, constant(0), constant(nest.sizes[d]));
   };
   loop(body.begin, body.end, [&](Value item) {
     if (cut == rank)
@@ -211,10 +237,7 @@ Work LoopEmitter::emitPointwise() {
     if (blocks == 1)
       return nestFrom(cut);
     auto [low, high] = bounds(which, block, nest.sizes[cut]);
-    loop(low, high, [&](Value iv) {
-      ivs[cut] = iv;
-      nestFrom(cut + 1);
-    });
+    loopOver(cut, low, high);
   });
   return workOf(nest.sizeOf(outer) * blocks);
 }
