@@ -13,7 +13,7 @@
 #ifndef TANDEM_PASSES_PLAN_FORMKERNELS_H
 #define TANDEM_PASSES_PLAN_FORMKERNELS_H
 
-#include "ir/Ops.h"
+#include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -26,9 +26,16 @@ namespace tandem {
 /// output. Gradients and updates say under which condition they are defined.
 mlir::LogicalResult formKernels(mlir::func::FuncOp func);
 
+/// Puts the kernels in an order in which they need no more memory than in the
+/// program's, and less where that can be: what frees memory runs as soon as it
+/// can, and what takes some as late. An update runs after all that reads the
+/// old value, kernels with effects keep their order.
+void orderKernels(mlir::func::FuncOp func, InPlacePairs &pairs);
+
 /// For CUDA: makes one kernel with several parts of small pointwise kernels
-/// whose results are only returned. They run last.
-void joinKernels(mlir::func::FuncOp func);
+/// whose results are only returned. They run as late as the memory that they
+/// hold on to allows.
+void joinKernels(mlir::func::FuncOp func, InPlacePairs &pairs);
 
 /// On a kernel with several loop nests: how many results each has, in order.
 inline constexpr llvm::StringLiteral kPartsAttr = "parts";

@@ -5,9 +5,14 @@
 // with a loop nest and blocks of its own. `parts` on the kernel says how many
 // results each part has, in order.
 //
+// Who joins waits for the others, and so does all that it reads. A group ends
+// where the program would need more memory for that.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/PlanMemory.h"
+#include "passes/plan/Storage.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
@@ -56,8 +61,10 @@ static void sinkViews(Value value, Operation *terminator) {
     }
 }
 
-static void join(ArrayRef<KernelOp> kernels, Operation *terminator) {
-  OpBuilder b(terminator);
+/// Makes one kernel, in front of `before`.
+static void join(ArrayRef<KernelOp> kernels, Operation *before,
+                 Operation *terminator) {
+  OpBuilder b(before);
   SmallVector<Value> inputs;
   SmallVector<Type> types;
   SmallVector<Location> locations;
@@ -108,17 +115,76 @@ static void join(ArrayRef<KernelOp> kernels, Operation *terminator) {
   eliminateCommonSubExpressions(rewriter, dominance, joined);
 }
 
-void tandem::joinKernels(func::FuncOp func) {
-  if (!isForCuda(func))
-    return;
-  Operation *terminator = func.getBody().front().getTerminator();
-  // By what decides whether and where they run.
+namespace {
+/// Walks the kernels in order with those that wait for others to join.
+class Joiner {
+public:
+  Joiner(func::FuncOp func, InPlacePairs &pairs)
+      : func(func), pairs(pairs), kernels(func.getOps<KernelOp>()),
+        inUse(plannedBytesInUse(func, kernels, pairs)),
+        most(*llvm::max_element(inUse)) {}
+  void run();
+
+private:
+  void findLastReaders();
+  void wait(KernelOp kernel);
+  void flush(Operation *before);
+  static int64_t bytesOf(Value value) {
+    return llvm::alignTo(byteSize(cast<RankedTensorType>(value.getType())),
+                         kBufferAlignment);
+  }
+
+  func::FuncOp func;
+  InPlacePairs &pairs;
+  SmallVector<KernelOp> kernels;
+  std::vector<int64_t> inUse;
+  int64_t most;
+  /// By kernel: the values of the arena that it is the last to read.
+  std::vector<SmallVector<Value>> dying;
+  DenseSet<Value> inArena;
+  /// By what decides whether and where they run.
   llvm::MapVector<std::pair<Attribute, int64_t>, SmallVector<KernelOp>> groups;
-  for (auto kernel : func.getOps<KernelOp>())
-    if (canJoin(kernel))
-      groups[{kernel.getNeedsAttr(), kernel.getStream()}].push_back(kernel);
-  for (auto &[condition, kernels] : groups) {
-    ArrayRef<KernelOp> rest = kernels;
+  DenseSet<Value> held; ///< what the waiting ones read
+  int64_t extra = 0;    ///< bytes that are in use for them alone
+};
+} // namespace
+
+void Joiner::findLastReaders() {
+  DenseSet<Value> returned;
+  for (Value value : func.getBody().front().getTerminator()->getOperands())
+    returned.insert(throughFreeViews(value));
+  DenseMap<Value, size_t> last;
+  llvm::SetVector<Value> values;
+  for (auto [k, kernel] : llvm::enumerate(kernels)) {
+    for (Value result : kernel.getResults())
+      if (!returned.contains(result))
+        values.insert(result);
+    for (Value input : kernel.getInputs())
+      last[throughFreeViews(input)] = k;
+  }
+  for (BlockArgument argument : func.getArguments())
+    if (isDonated(func, argument.getArgNumber()))
+      values.insert(argument);
+  dying.resize(kernels.size());
+  for (Value value : values) {
+    inArena.insert(value);
+    if (auto found = last.find(value); found != last.end())
+      dying[found->second].push_back(value);
+  }
+}
+
+void Joiner::wait(KernelOp kernel) {
+  groups[{kernel.getNeedsAttr(), kernel.getStream()}].push_back(kernel);
+  for (Value input : kernel.getInputs())
+    if (Value source = throughFreeViews(input); inArena.contains(source))
+      held.insert(source);
+}
+
+/// Joins what waits.
+void Joiner::flush(Operation *before) {
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (auto &[condition, group] : groups) {
+    ArrayRef<KernelOp> rest = group;
     while (rest.size() > 1) {
       size_t taken = 0, buffers = 0;
       for (; taken < rest.size(); ++taken) {
@@ -127,9 +193,44 @@ void tandem::joinKernels(func::FuncOp func) {
         if (buffers > kMostBuffers)
           break;
       }
-      if (taken > 1)
-        join(rest.take_front(taken), terminator);
+      if (taken > 1) {
+        for (KernelOp kernel : rest.take_front(taken))
+          pairs.forget(kernel);
+        join(rest.take_front(taken), before, terminator);
+      }
       rest = rest.drop_front(std::max<size_t>(taken, 1));
     }
   }
+  groups.clear();
+  held.clear();
+  extra = 0;
+}
+
+void Joiner::run() {
+  findLastReaders();
+  for (auto [k, kernel] : llvm::enumerate(kernels)) {
+    // Also what is about to die, which the kernel may want to overwrite.
+    int64_t kept = 0;
+    for (Value value : dying[k])
+      if (held.contains(value))
+        kept += bytesOf(value);
+    bool joins = canJoin(kernel);
+    if (!groups.empty() && inUse[k] + extra + (joins ? 0 : kept) > most) {
+      flush(kernel);
+      kept = 0;
+    }
+    extra += kept;
+    if (!joins)
+      continue;
+    wait(kernel);
+    for (Value value : dying[k])
+      extra += bytesOf(value);
+    extra -= kept;
+  }
+  flush(func.getBody().front().getTerminator());
+}
+
+void tandem::joinKernels(func::FuncOp func, InPlacePairs &pairs) {
+  if (isForCuda(func) && !func.getOps<KernelOp>().empty())
+    Joiner(func, pairs).run();
 }

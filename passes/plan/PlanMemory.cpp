@@ -2,96 +2,18 @@
 #include "passes/plan/PlanMemory.h"
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
-#include "passes/plan/LoopNest.h"
+#include "passes/plan/Pack.h"
 #include "passes/plan/Storage.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tandem;
 
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-/// True if `values` of a kernel's region are computed from `argument`.
-static bool readsFrom(ArrayRef<Value> values, BlockArgument argument) {
-  SmallVector<Value> work(values);
-  DenseSet<Value> seen;
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    if (value == argument)
-      return true;
-    if (Operation *op = value.getDefiningOp())
-      llvm::append_range(work, op->getOperands());
-  }
-  return false;
-}
-
-/// True if the kernel reads its input only at the index at which it writes the
-/// result, before it does: the result can overwrite the input.
-static bool canOverwrite(KernelOp kernel, unsigned result, unsigned input) {
-  if (kernel.getResult(result).getType() != kernel.getInputs()[input].getType())
-    return false;
-  Block &body = kernel.getBody().front();
-  BlockArgument argument = body.getArgument(input);
-  Operation *anchor = nullptr;
-  for (Operation &op : body)
-    if (auto cost = dyn_cast<CostOpInterface>(op)) {
-      OpClass opClass = cost.getOpClass();
-      if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
-          opClass == OpClass::Indexed)
-        anchor = &op;
-    }
-  if (anchor) {
-    // The anchor reads its operands at any time.
-    SmallVector<Value> work(anchor->getOperands());
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      if (value == argument)
-        return false;
-      if (Operation *op = value.getDefiningOp())
-        llvm::append_range(work, op->getOperands());
-    }
-  }
-  // Other parts of the kernel read at any time.
-  SmallVector<Value> results;
-  unsigned first = 0;
-  for (const SmallVector<Value> &part : partsOf(kernel)) {
-    if (result >= first && result < first + part.size()) {
-      results = part;
-      result -= first;
-      first = kernel->getNumResults();
-    } else {
-      if (readsFrom(part, argument))
-        return false;
-      first += part.size();
-    }
-  }
-  auto nest = findLoopNest(
-      results,
-      [&](Operation *op) { return op->getBlock() == &body && op != anchor; },
-      kernel.getContext());
-  if (!nest)
-    return false;
-  const LoopNest::Root &root = nest->roots[result];
-  auto position = [&](ArrayRef<AffineExpr> index, Value value) {
-    return simplifyIndex(
-        linearize(index, typeOf(value).getShape(), kernel.getContext()),
-        nest->sizes);
-  };
-  // Loops of a later level would read what this one has overwritten.
-  if (root.isFull && root.level != nest->levels)
-    return false;
-  AffineExpr own = position(root.index, root.value);
-  for (const LoopNest::Access &read : nest->reads)
-    if (read.value == argument &&
-        (position(read.place.index, argument) != own ||
-         !read.place.guards.empty()))
-      return false;
-  return true;
 }
 
 namespace {
@@ -110,18 +32,25 @@ struct Donated {
 
 class Planner {
 public:
-  explicit Planner(func::FuncOp func)
-      : func(func), b(func.getContext()), ownStorage(haveOwnStorage(func)) {}
+  Planner(func::FuncOp func, ArrayRef<KernelOp> kernels, InPlacePairs &pairs)
+      : func(func), b(func.getContext()), pairs(pairs), kernels(kernels),
+        ownStorage(haveOwnStorage(func)) {}
+  /// Finds a place for everything; changes nothing.
   void plan();
+  /// What the program needs of its own.
+  int64_t bytes() const { return arena + staged; }
+  /// The bytes of the arena in use while each kernel runs.
+  std::vector<int64_t> bytesInUse() const;
+  void write();
 
 private:
   void findLifetimes();
   void findDonated();
   void placeResults();
   void placeInArena();
-  int64_t assignOffsets();
+  void assignOffsets();
   bool placeInDonated(Life &life);
-  int64_t liveBytes(bool aligned);
+  std::vector<PackedBlock> blocks(bool isAligned) const;
   bool overwrites(unsigned kernel, unsigned result, Value source);
   BufferAttr buffer(BufferPlace place, int64_t position) {
     return BufferAttr::get(func.getContext(), place, position);
@@ -129,8 +58,9 @@ private:
 
   func::FuncOp func;
   Builder b;
+  InPlacePairs &pairs;
+  ArrayRef<KernelOp> kernels;   ///< as they will run
   SmallVector<bool> ownStorage; ///< of each argument
-  SmallVector<KernelOp> kernels;
   /// Sources (arguments, constants, kernel results; never views): the kernels
   /// that read them, rising.
   DenseMap<Value, SmallVector<int64_t>> readers;
@@ -139,18 +69,21 @@ private:
   std::vector<Life> lives;
   std::vector<Donated> donated;
   DenseMap<Operation *, SmallVector<Attribute>> inPlace;
+  SmallVector<unsigned> updatedInPlace; ///< results
+  /// Bytes of the arena, and of updates beside what they are of.
+  int64_t arena = 0, staged = 0;
 };
 } // namespace
 
 void Planner::findLifetimes() {
-  for (KernelOp kernel : func.getOps<KernelOp>()) {
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    auto index = static_cast<int64_t>(k);
+    KernelOp kernel = kernels[k];
     for (Value input : kernel.getInputs()) {
       SmallVector<int64_t> &list = readers[throughFreeViews(input)];
-      int64_t index = kernels.size();
       if (list.empty() || list.back() != index)
         list.push_back(index);
     }
-    kernels.push_back(kernel);
   }
 }
 
@@ -188,7 +121,7 @@ bool Planner::overwrites(unsigned kernel, unsigned result, Value source) {
   }
   if (!which)
     return true;
-  if (!canOverwrite(op, result, *which))
+  if (!llvm::is_contained(pairs.of(op), InPlacePair(result, *which)))
     return false;
   inPlace[op].push_back(
       b.getDenseI64ArrayAttr({static_cast<int64_t>(result), *which}));
@@ -215,7 +148,9 @@ void Planner::placeResults() {
                      func.getArgument(*argument))) {
         taken.insert(*argument);
         place = buffer(BufferPlace::Argument, *argument);
-        setRoleOfResult(func, i, role.withUnit("in_place"));
+        updatedInPlace.push_back(i);
+      } else {
+        staged += byteSize(typeOf(returned));
       }
     }
     places[source] = place;
@@ -223,7 +158,8 @@ void Planner::placeResults() {
 }
 
 void Planner::placeInArena() {
-  for (auto [k, kernel] : llvm::enumerate(kernels)) {
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    KernelOp kernel = kernels[k];
     DenseSet<unsigned> taken;
     for (auto [r, result] : llvm::enumerate(kernel.getResults())) {
       if (places.contains(result))
@@ -236,7 +172,7 @@ void Planner::placeInArena() {
       for (Value input : kernel.getInputs()) {
         Value source = throughFreeViews(input);
         auto life = lifeOf.find(source);
-        if (life == lifeOf.end() || source != input ||
+        if (life == lifeOf.end() ||
             lives[life->second].last != static_cast<int64_t>(k) ||
             lives[life->second].bytes != bytes ||
             taken.contains(life->second) || !overwrites(k, r, source))
@@ -260,25 +196,26 @@ static int64_t aligned(int64_t bytes) {
   return llvm::alignTo(bytes, kBufferAlignment);
 }
 
-/// Puts a life into the storage of a saved value of its size in which nothing
-/// lives meanwhile, if there is one.
+/// Puts a life into the storage of a saved value in which nothing lives
+/// meanwhile, the smallest that is large enough, if there is one.
 bool Planner::placeInDonated(Life &life) {
-  for (Donated &saved : donated) {
-    if (saved.bytes != life.bytes ||
-        llvm::any_of(saved.taken, [&](auto &taken) {
+  Donated *best = nullptr;
+  for (Donated &saved : donated)
+    if (saved.bytes >= life.bytes && (!best || saved.bytes < best->bytes) &&
+        llvm::none_of(saved.taken, [&](auto &taken) {
           return taken.first <= life.last && life.first <= taken.second;
         }))
-      continue;
-    saved.taken.push_back({life.first, life.last});
-    life.argument = saved.argument;
-    return true;
-  }
-  return false;
+      best = &saved;
+  if (!best)
+    return false;
+  best->taken.push_back({life.first, life.last});
+  life.argument = best->argument;
+  return true;
 }
 
-/// Largest first, each in a saved value that is not needed any more, or at the
-/// lowest place that is free for its whole life.
-int64_t Planner::assignOffsets() {
+/// Each life in a saved value that is not needed any more, the largest first,
+/// or in the arena.
+void Planner::assignOffsets() {
   std::vector<unsigned> order;
   for (auto [i, life] : llvm::enumerate(lives))
     if (life.argument < 0)
@@ -286,56 +223,41 @@ int64_t Planner::assignOffsets() {
     else
       donated.push_back({life.argument, life.bytes, {{life.first, life.last}}});
   llvm::sort(order, [&](unsigned x, unsigned y) {
-    if (lives[x].bytes != lives[y].bytes)
-      return lives[x].bytes > lives[y].bytes;
-    return std::make_pair(lives[x].first, x) <
-           std::make_pair(lives[y].first, y);
+    return std::make_tuple(-lives[x].bytes, lives[x].first, x) <
+           std::make_tuple(-lives[y].bytes, lives[y].first, y);
   });
-  int64_t total = 0;
-  std::vector<unsigned> placed; // by rising offset
+  std::vector<unsigned> packed;
+  std::vector<PackedBlock> blocks;
   for (unsigned i : order) {
     Life &life = lives[i];
     if (placeInDonated(life))
       continue;
-    int64_t offset = 0, best = -1, bestGap = 0;
-    for (unsigned j : placed) {
-      const Life &other = lives[j];
-      if (other.first > life.last || other.last < life.first)
-        continue;
-      int64_t gap = other.offset - offset;
-      if (gap >= aligned(life.bytes) && (best < 0 || gap < bestGap)) {
-        best = offset;
-        bestGap = gap;
-      }
-      offset = std::max(offset, other.offset + aligned(other.bytes));
-    }
-    life.offset = best >= 0 ? best : offset;
-    total = std::max(total, life.offset + aligned(life.bytes));
-    placed.insert(llvm::upper_bound(placed, i,
-                                    [&](unsigned x, unsigned y) {
-                                      return lives[x].offset < lives[y].offset;
-                                    }),
-                  i);
+    packed.push_back(i);
+    blocks.push_back({aligned(life.bytes), life.first, life.last});
   }
-  return total;
+  arena = packBlocks(blocks);
+  for (auto [i, block] : llvm::zip_equal(packed, blocks))
+    lives[i].offset = block.offset;
 }
 
-/// The most bytes of the arena that are in use at once.
-int64_t Planner::liveBytes(bool isAligned) {
-  std::vector<int64_t> change(kernels.size() + 2, 0);
-  for (const Life &life : lives) {
-    if (life.argument >= 0)
-      continue;
-    int64_t bytes = isAligned ? aligned(life.bytes) : life.bytes;
-    change[life.first] += bytes;
-    change[life.last + 1] -= bytes;
+/// What is in the arena.
+std::vector<PackedBlock> Planner::blocks(bool isAligned) const {
+  std::vector<PackedBlock> blocks;
+  for (const Life &life : lives)
+    if (life.argument < 0)
+      blocks.push_back({isAligned ? aligned(life.bytes) : life.bytes,
+                        life.first, life.last});
+  return blocks;
+}
+
+std::vector<int64_t> Planner::bytesInUse() const {
+  std::vector<int64_t> bytes(kernels.size() + 1, 0);
+  for (const PackedBlock &block : blocks(/*isAligned=*/true)) {
+    bytes[block.first] += block.bytes;
+    bytes[block.last + 1] -= block.bytes;
   }
-  int64_t now = 0, most = 0;
-  for (int64_t bytes : change) {
-    now += bytes;
-    most = std::max(most, now);
-  }
-  return most;
+  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
+  return bytes;
 }
 
 void Planner::plan() {
@@ -343,7 +265,12 @@ void Planner::plan() {
   findDonated();
   placeResults();
   placeInArena();
-  int64_t arena = assignOffsets();
+  assignOffsets();
+}
+
+void Planner::write() {
+  for (unsigned i : updatedInPlace)
+    setRoleOfResult(func, i, roleOfResult(func, i).withUnit("in_place"));
   for (KernelOp kernel : kernels) {
     SmallVector<Attribute> buffers;
     for (Value result : kernel.getResults()) {
@@ -364,9 +291,30 @@ void Planner::plan() {
       kPlanAttr,
       b.getDictionaryAttr(
           {b.getNamedAttr("arena_bytes", b.getI64IntegerAttr(arena)),
-           b.getNamedAttr("peak_bytes", b.getI64IntegerAttr(liveBytes(true))),
+           b.getNamedAttr("peak_bytes",
+                          b.getI64IntegerAttr(mostInUse(blocks(true)))),
            b.getNamedAttr("lower_bound_bytes",
-                          b.getI64IntegerAttr(liveBytes(false)))}));
+                          b.getI64IntegerAttr(mostInUse(blocks(false))))}));
 }
 
-void tandem::planMemory(func::FuncOp func) { Planner(func).plan(); }
+int64_t tandem::plannedBytes(func::FuncOp func, ArrayRef<KernelOp> kernels,
+                             InPlacePairs &pairs) {
+  Planner planner(func, kernels, pairs);
+  planner.plan();
+  return planner.bytes();
+}
+
+std::vector<int64_t> tandem::plannedBytesInUse(func::FuncOp func,
+                                               ArrayRef<KernelOp> kernels,
+                                               InPlacePairs &pairs) {
+  Planner planner(func, kernels, pairs);
+  planner.plan();
+  return planner.bytesInUse();
+}
+
+void tandem::planMemory(func::FuncOp func, InPlacePairs &pairs) {
+  SmallVector<KernelOp> kernels(func.getOps<KernelOp>());
+  Planner planner(func, kernels, pairs);
+  planner.plan();
+  planner.write();
+}

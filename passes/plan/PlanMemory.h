@@ -9,7 +9,7 @@
 #ifndef TANDEM_PASSES_PLAN_PLANMEMORY_H
 #define TANDEM_PASSES_PLAN_PLANMEMORY_H
 
-#include "ir/Ops.h"
+#include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -20,7 +20,18 @@ inline constexpr int64_t kBufferAlignment = 64;
 
 /// Sets `buffers` and `in_place` of the kernels and `tandem.plan` of the
 /// function.
-void planMemory(mlir::func::FuncOp func);
+void planMemory(mlir::func::FuncOp func, InPlacePairs &pairs);
+
+/// The bytes that the function would need beside its arguments and results if
+/// its kernels ran in this order: the arena's, and those of updates that are
+/// not made in place.
+int64_t plannedBytes(mlir::func::FuncOp func, llvm::ArrayRef<KernelOp> kernels,
+                     InPlacePairs &pairs);
+
+/// The bytes of the arena that would be in use while each of the kernels runs.
+std::vector<int64_t> plannedBytesInUse(mlir::func::FuncOp func,
+                                       llvm::ArrayRef<KernelOp> kernels,
+                                       InPlacePairs &pairs);
 
 /// Checks a planned function: every kernel's results have places of their own
 /// while they live; a kernel that overwrites an input is its last reader.

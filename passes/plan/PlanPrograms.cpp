@@ -90,8 +90,10 @@ static void describeMemory(ModuleOp module) {
 LogicalResult tandem::planProgram(func::FuncOp func) {
   if (failed(formKernels(func)))
     return failure();
-  joinKernels(func);
-  planMemory(func);
+  InPlacePairs pairs;
+  orderKernels(func, pairs);
+  joinKernels(func, pairs);
+  planMemory(func, pairs);
   return checkPlan(func);
 }
 
