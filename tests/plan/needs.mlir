@@ -25,16 +25,17 @@ module @two attributes {tandem.phase = "partition"} {
 
 // -----
 
-// J04: recomputation runs for those who read it: exp for a or c, sin for b.
+// J04: recomputation runs for those who read it: exp for a or c, sin for b. Who
+// reads it last follows at once.
 // CHECK-LABEL: module @recompute
 // CHECK: tandem.kernel "exp"
 // CHECK: needs = {{\[\[}}"a", "c"]]
 // CHECK: tandem.kernel "mul"
 // CHECK: needs = {{\[\[}}"a"]]
-// CHECK: tandem.kernel "fused_sin_mul"
-// CHECK: needs = {{\[\[}}"b"]]
 // CHECK: tandem.kernel "mul"
 // CHECK: needs = {{\[\[}}"c"]]
+// CHECK: tandem.kernel "fused_sin_mul"
+// CHECK: needs = {{\[\[}}"b"]]
 module @recompute attributes {tandem.phase = "partition"} {
   func.func @backward(%x: tensor<8xf32> {tandem.role = #tandem.role<input "x">}, %a: tensor<8xf32> {tandem.role = #tandem.role<cotangent of "a">}, %b: tensor<8xf32> {tandem.role = #tandem.role<cotangent of "b">}, %c: tensor<8xf32> {tandem.role = #tandem.role<cotangent of "c">}) -> (tensor<8xf32> {tandem.role = #tandem.role<grad of "x">}, tensor<8xf32> {tandem.role = #tandem.role<grad of "y">}, tensor<8xf32> {tandem.role = #tandem.role<grad of "z">}) {
     %e = tandem.exp %x : tensor<8xf32>
