@@ -4,9 +4,13 @@
 // the reason for each, kernels, memory, sections. A model is compiled first.
 //
 //===----------------------------------------------------------------------===//
+#include "tools/tandem/BudgetCurve.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/InspectCode.h"
 #include "tools/tandem/Session.h"
+
+#include "runtime/artifact/AtomicFile.h"
+#include "runtime/cli/Print.h"
 
 #include "nlohmann/json.hpp"
 
@@ -24,17 +28,6 @@ static std::string typeText(am::DType dtype,
   for (size_t i = 0; i < shape.size(); ++i)
     text += (i ? ", " : "") + std::to_string(shape[i]);
   return text + "]";
-}
-
-static std::string bytesText(int64_t bytes) {
-  char text[32];
-  if (bytes < 10'000)
-    std::snprintf(text, sizeof text, "%lld B", static_cast<long long>(bytes));
-  else if (bytes < 10'000'000)
-    std::snprintf(text, sizeof text, "%.1f KB", bytes / 1e3);
-  else
-    std::snprintf(text, sizeof text, "%.1f MB", bytes / 1e6);
-  return text;
 }
 
 static void printValues(const am::Manifest &manifest) {
@@ -60,7 +53,7 @@ static void printPrograms(const am::Manifest &manifest) {
   }
 }
 
-static std::string timeText(double seconds) {
+static std::string shortTime(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.1f us" : "%.2f ms",
                 seconds * (seconds < 1e-3 ? 1e6 : 1e3));
@@ -117,11 +110,11 @@ static void printSaved(const am::Manifest &manifest) {
     const am::Partition::Saved *saved =
         known == about.end() ? nullptr : known->second;
     std::string by = saved ? opText(saved->op, saved->where) : "";
-    std::printf("%-28s %-22s %10s %10s  %s%s%s\n", slot.name.c_str(),
-                typeText(slot.dtype, slot.shape).c_str(),
-                bytesText(bytes).c_str(),
-                saved && saved->seconds ? timeText(saved->seconds).c_str() : "",
-                slot.reason.c_str(), by.empty() ? "" : "; ", by.c_str());
+    std::printf(
+        "%-28s %-22s %10s %10s  %s%s%s\n", slot.name.c_str(),
+        typeText(slot.dtype, slot.shape).c_str(), bytesText(bytes).c_str(),
+        saved && saved->seconds ? shortTime(saved->seconds).c_str() : "",
+        slot.reason.c_str(), by.empty() ? "" : "; ", by.c_str());
   }
   std::printf("%-28s %-22s %10s\n", "total", "", bytesText(total).c_str());
 }
@@ -136,10 +129,10 @@ static void printRepeated(const am::Manifest &manifest) {
   for (const am::Partition::Repeated &op : manifest.partition->repeated) {
     seconds += op.seconds;
     std::printf("%-50s %10s %10s  %s\n", opText(op.op, op.where).c_str(),
-                bytesText(op.bytes).c_str(), timeText(op.seconds).c_str(),
+                bytesText(op.bytes).c_str(), shortTime(op.seconds).c_str(),
                 op.reason.c_str());
   }
-  std::printf("%-50s %10s %10s\n", "total", "", timeText(seconds).c_str());
+  std::printf("%-50s %10s %10s\n", "total", "", shortTime(seconds).c_str());
 }
 
 static std::string chainText(const am::Alias &alias) {
@@ -245,13 +238,41 @@ static void printHead(const am::ArtifactReader &reader) {
               manifest.optimizer.c_str());
 }
 
+/// Prints the curve, and writes it to `path`, if there is one.
+static Status showBudgetCurve(const std::string &model, const std::string &path,
+                              const CompileOptions &options,
+                              std::optional<double> seconds) {
+  bool isSvg = std::string_view(path).ends_with(".svg");
+  if (!path.empty() && !isSvg && !std::string_view(path).ends_with(".json"))
+    return Status::usage("expected --budget-curve=FILE to end in .json or "
+                         ".svg, but got '" +
+                         path + "'");
+  if (std::string_view(model).ends_with(".tdm"))
+    return Status::usage("--budget-curve needs a model: an artifact has one "
+                         "budget");
+  auto curve = budgetCurve(model, options, seconds);
+  if (!curve)
+    return curve.status();
+  std::fputs(toTable(*curve).c_str(), stdout);
+  if (path.empty())
+    return Status::success();
+  std::string text = isSvg ? toSvg(*curve) : toJson(*curve);
+  auto file = am::AtomicFile::create(path);
+  if (!file)
+    return file.status();
+  Status status = file->write(text.data(), text.size());
+  return status ? file->commit() : status;
+}
+
 Status commands::inspect(std::string_view tool, Words words) {
   OptionTable table("inspect X.tdm|MODEL [options]",
                     "Shows what is in an artifact; a model is compiled first, "
                     "in memory.");
   std::string path;
   bool json = false, ptx = false, resources = false;
-  std::string kernel;
+  bool curve = false;
+  std::string kernel, curvePath;
+  std::optional<double> measured;
   CompileFlags flags;
   table.positional("FILE", path, "an artifact (.tdm) or a model");
   table.flag("json", json, "print the manifest as JSON");
@@ -260,6 +281,12 @@ Status commands::inspect(std::string_view tool, Words words) {
   table.flag("kernels", resources,
              "print the registers, shared memory and spills of each kernel\n"
              "for cuda, as ptxas reports them");
+  table.optionalText(
+      "budget-curve", "FILE", curve, curvePath,
+      "print planned peak and time of a step under memory\n"
+      "budgets from 0 to 1; write them to FILE.json or FILE.svg");
+  table.number("measure", "SECONDS", measured,
+               "with --budget-curve: run each plan's step for so long");
   flags.declare(table);
   if (Status s = table.parse(words); !s)
     return s;
@@ -270,6 +297,10 @@ Status commands::inspect(std::string_view tool, Words words) {
   CompileOptions options;
   if (Status s = flags.finish(options); !s)
     return s;
+  if (measured && (!curve || *measured <= 0))
+    return Status::usage("--measure needs --budget-curve and a time above 0");
+  if (curve)
+    return showBudgetCurve(path, curvePath, options, measured);
   Result<am::ArtifactReader> reader = std::string_view(path).ends_with(".tdm")
                                           ? am::ArtifactReader::open(path)
                                           : Session(options).loaded(path);

@@ -1,0 +1,137 @@
+//===- Timing.cpp - how long the calls of a program take ------------------===//
+#include "runtime/cli/Timing.h"
+
+#include "runtime/Backend.h"
+#include "runtime/cli/Dataset.h"
+#include "runtime/cli/Interrupt.h"
+#include "runtime/io/Elements.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+using namespace tandem;
+using namespace tandem::commands;
+using artifact::Program;
+using runtime::Model;
+using runtime::Tensor;
+using Clock = std::chrono::steady_clock;
+
+static Result<Tensor> madeUp(const artifact::Slot &slot, int64_t high,
+                             uint64_t stream) {
+  auto tensor = Tensor::zeros(slot.dtype, slot.shape);
+  if (!tensor || (io::isInteger(slot.dtype) && high <= 0))
+    return tensor;
+  // Through f64, from which `to` rounds as the element type wants.
+  auto wide = Tensor::zeros(runtime::DType::F64, slot.shape);
+  if (!wide)
+    return wide;
+  auto *data = wide->mutableData<double>();
+  for (int64_t i = 0; i < wide->elements(); ++i) {
+    uint64_t bits = mix(mix(stream) + uint64_t(i));
+    data[i] = io::isInteger(slot.dtype) ? double(bits % uint64_t(high))
+                                        : double(bits >> 40) * 0x1p-23 - 1.0;
+  }
+  return wide->to(slot.dtype);
+}
+
+Result<std::vector<NamedTensor>>
+commands::completeInputs(const std::vector<std::string> &texts,
+                         const Model &model, const Program &program) {
+  auto given = readTensors(texts, "--input", model.manifest());
+  if (!given)
+    return given;
+  uint64_t stream = 0;
+  for (const artifact::Slot *slot : inputsOf(program)) {
+    ++stream;
+    if (std::any_of(given->begin(), given->end(),
+                    [&](const NamedTensor &t) { return t.name == slot->name; }))
+      continue;
+    const artifact::Value *value = model.manifest().findValue(slot->name);
+    auto tensor = madeUp(*slot, value ? value->high.value_or(0) : 0, stream);
+    if (!tensor)
+      return std::move(tensor).status();
+    given->push_back({slot->name, std::move(*tensor)});
+  }
+  // The program is timed, not the way of its inputs.
+  if (!model.device().isHost())
+    for (NamedTensor &input : *given) {
+      auto there = input.tensor.copyTo(model.device());
+      if (!there)
+        return std::move(there).status();
+      input.tensor = *std::move(there);
+    }
+  return given;
+}
+
+namespace {
+
+/// Calls one after the other. Those on a device are only queued: each call
+/// returns when the one before it has run, so that the device is never idle and
+/// the time between two returns is that of one call.
+class Calls {
+public:
+  Calls(Model &model, const Program &program,
+        std::span<const runtime::Argument> arguments)
+      : model(model), program(program), arguments(arguments) {
+    if (auto found = runtime::backendOf(model.device()))
+      backend = *found;
+  }
+  ~Calls() {
+    for (runtime::Fence fence : fences)
+      if (fence)
+        backend->releaseFence(fence);
+  }
+
+  Status next() {
+    Status status = model.run(program.name, arguments, {});
+    if (!status || !backend)
+      return status;
+    std::swap(fences[0], fences[1]);
+    status = backend->record(fences[0], currentStream(model.device()));
+    return status ? backend->await(fences[1]) : status;
+  }
+
+private:
+  Model &model;
+  const Program &program;
+  std::span<const runtime::Argument> arguments;
+  runtime::Backend *backend = nullptr;
+  runtime::Fence fences[2] = {}; ///< after the last call, and the one before
+};
+
+} // namespace
+
+Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
+                                   const Program &program,
+                                   std::vector<NamedTensor> &inputs) {
+  std::vector<runtime::Argument> arguments;
+  for (NamedTensor &input : inputs)
+    arguments.push_back({input.name, &input.tensor});
+  Timing timing;
+  Calls calls(model, program, arguments);
+  timing.warmup = repeats.warmup.value_or(3);
+  for (int64_t i = 0; i < timing.warmup; ++i)
+    if (Status status = calls.next(); !status)
+      return status;
+  // Either limit may be absent: --steps alone knows no time, and the default
+  // is three seconds.
+  double seconds = repeats.seconds.value_or(repeats.steps ? INFINITY : 3.0);
+  int64_t steps = repeats.steps.value_or(INT64_MAX);
+  Interrupt interrupt;
+  auto begin = Clock::now(), last = begin;
+  do {
+    if (Status status = calls.next(); !status)
+      return status;
+    auto now = Clock::now();
+    timing.sorted.push_back(std::chrono::duration<double>(now - last).count());
+    last = now;
+  } while (int64_t(timing.sorted.size()) < steps && !Interrupt::asked() &&
+           std::chrono::duration<double>(last - begin).count() < seconds);
+  if (Interrupt::asked())
+    return Status::failed("interrupted after " +
+                          std::to_string(timing.sorted.size()) +
+                          " timed calls");
+  std::sort(timing.sorted.begin(), timing.sorted.end());
+  return timing;
+}
