@@ -102,7 +102,7 @@ TEST_P(RecomputeCalls, P14_NoMaskIsSaved) {
       2)
       << text;
   // Both draws, in both programs.
-  EXPECT_EQ(count(text, "tandem.philox"), 4) << text;
+  EXPECT_EQ(count(text, "= tandem.philox"), 4) << text;
 }
 
 TEST_P(RecomputeCalls, P14_TwoContextsKeepTheirOwn) {
