@@ -18,6 +18,7 @@ static StringRef ofTarget(Operation *op, StringRef name) {
   return {};
 }
 
+bool tandem::hasTarget(Operation *op) { return !ofTarget(op, "kind").empty(); }
 bool tandem::isForCuda(Operation *op) { return ofTarget(op, "kind") == "cuda"; }
 
 StringRef tandem::productPrecision(Operation *op) {

@@ -6,7 +6,9 @@
 
 namespace tandem {
 
-/// True if the module around `op` is compiled for cuda (`tandem.target`).
+/// True if the module around `op` says what it is compiled for
+/// (`tandem.target`), and if that is cuda.
+bool hasTarget(mlir::Operation *op);
 bool isForCuda(mlir::Operation *op);
 
 /// The `precision` of a product (matmul, linear, convolutions) of f32, "f32" or

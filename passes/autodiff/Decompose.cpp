@@ -54,7 +54,8 @@ LogicalResult tandem::decomposeComposites(func::FuncOp func) {
 }
 
 void tandem::fuseComposites(func::FuncOp func) {
-  if (!isForCuda(func))
+  // Without a target it is not for kernels.
+  if (!hasTarget(func))
     return;
   // A gradient inside of the program is differentiated again with it.
   if (func.walk([](GradOp) { return WalkResult::interrupt(); })

@@ -12,8 +12,8 @@ namespace tandem {
 mlir::LogicalResult decomposeComposites(mlir::func::FuncOp func);
 
 /// Replaces the composite ops that can do what they mean at once
-/// (CompositeOpInterface::fuse), where the module's target has kernels for that
-/// and `func` is differentiated at most once.
+/// (CompositeOpInterface::fuse), where the module is compiled for a target, all
+/// of which have kernels for it, and `func` is differentiated at most once.
 void fuseComposites(mlir::func::FuncOp func);
 
 /// Turns every composite op of `func` into its form for inference.

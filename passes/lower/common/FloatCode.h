@@ -60,6 +60,9 @@ public:
   mlir::Value addFloat(mlir::Value x, mlir::Value y) {
     return mlir::arith::AddFOp::create(b, loc, x, y);
   }
+  mlir::Value subFloat(mlir::Value x, mlir::Value y) {
+    return mlir::arith::SubFOp::create(b, loc, x, y);
+  }
   mlir::Value both(mlir::Value x, int32_t mask) {
     return mlir::arith::AndIOp::create(b, loc, x, integer(mask));
   }

@@ -8,6 +8,7 @@
 // order, whichever tile and thread it is in.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/Polynomials.h"
 #include "passes/lower/cpu/AttentionTiles.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
@@ -21,6 +22,7 @@ using namespace tandem::cpu;
 using namespace tandem::lower;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+static constexpr double kLog2E = 1.4426950408889634;
 
 namespace {
 /// The code of the items of one op.
@@ -40,7 +42,7 @@ private:
   struct Seen {
     Value own, low, high, middle;
   };
-  /// What is summed of a result, transposed, for each vector of own rows.
+  /// What is summed of a result, for each vector of own rows.
   struct Sums {
     unsigned result;
     unsigned column; ///< the dimension of the result's columns
@@ -57,8 +59,10 @@ private:
   void emitForward(Value vector, const Seen &seen, Rows keys, Rows values);
   void emitGradient(Value vector, const Seen &seen, Rows rows, Rows values);
   void finishVector(Value vector);
-  void finishRows(const Sums &sums, Value vector, Value factor);
+  void finishRows(const Sums &sums, Value vector, Value factors);
   void finishStatistic(Value vector, Value values);
+  void forEachOwn(Value vector,
+                  llvm::function_ref<void(Value lane, Value row)> body);
 
   /// What is `hidden(x, instead)`: a lane has `instead` where it does not see
   /// the row.
@@ -72,9 +76,9 @@ private:
   /// result = factor * a b, a row for each of the seen; b has `k` rows.
   void multiply(Rows a, Value b, int64_t k, const Seen &seen, Rows result,
                 double factor);
-  /// sums = scale * sums + a^T b, over the seen.
+  /// sums = scales * sums + a^T b, over the seen; `scales` has one row.
   void accumulate(Rows a, Rows b, const Seen &seen, const Sums &sums,
-                  Value vector, Value scale = {});
+                  Value vector, Value scales = {});
 
   template <typename Op> Value binary(Value x, Value y) {
     return Op::create(code.b, code.loc, x, y, arith::FastMathFlags::contract);
@@ -83,7 +87,11 @@ private:
   Value sub(Value x, Value y) { return binary<arith::SubFOp>(x, y); }
   Value mul(Value x, Value y) { return binary<arith::MulFOp>(x, y); }
   Value div(Value x, Value y) { return binary<arith::DivFOp>(x, y); }
-  Value exp(Value x) { return math::ExpOp::create(code.b, code.loc, x); }
+  /// exp(x / unit)
+  Value weightOf(Value x) {
+    return type.isF32() ? lower::emitExp2(code.b, code.loc, x)
+                        : math::ExpOp::create(code.b, code.loc, x);
+  }
   Value splat(double x) {
     return code.splat(code.number(type, x), schedule.lanes);
   }
@@ -111,7 +119,8 @@ private:
   /// The products of dy and v are wanted.
   bool needsProducts;
   AttentionSchedule schedule;
-  Type type; ///< of the sums
+  Type type;   ///< of the sums
+  double unit; ///< scores are in multiples of 1 / unit
 
   // Own rows, transposed, and blocks of others: those of q and k, and those of
   // v and dy ("values").
@@ -121,11 +130,11 @@ private:
   // Of a vector and a block: the scores, which become weights, and the products
   // of dy and v, which become gradients of scores.
   Matrices scores, products;
+  Matrices scales; ///< of the sums so far, for each lane
   // Of lanes: the largest score and the sum of weights so far, or lse and
   // delta. For own keys lse and delta of the block.
   Matrices largest, total;
   SmallVector<Sums> results;
-  Matrices square; ///< results on the way to rows
 
   // The item.
   SmallVector<Value> place; ///< of the batch
@@ -139,6 +148,7 @@ AttentionTile::AttentionTile(AnchorKernel &kernel)
       ownsKeys(isa<AttentionKeyGradOp>(kernel.anchor)),
       needsProducts(!isForward && (!ownsKeys || kernel.isWanted(0))),
       schedule(index, kernel.target, ownsKeys), type(index.compute),
+      unit(type.isF32() ? kLog2E : 1),
       own(kernel, index, ownsKeys ? Number::K : Number::Q, index.d,
           ownsKeys ? index.s : index.t),
       others(kernel, index, ownsKeys ? Number::Q : Number::K,
@@ -157,11 +167,11 @@ AttentionTile::AttentionTile(AnchorKernel &kernel)
       scores(kernel, 1, schedule.block, schedule.lanes, type),
       products(kernel, needsProducts ? 1 : 0, schedule.block, schedule.lanes,
                type),
+      scales(kernel, isForward ? 1 : 0, 1, schedule.lanes, type),
       largest(kernel, ownsKeys ? 1 : schedule.vectors, 1,
               ownsKeys ? schedule.block : schedule.lanes, type),
       total(kernel, ownsKeys ? 1 : schedule.vectors, 1,
-            ownsKeys ? schedule.block : schedule.lanes, type),
-      square(kernel, 1, schedule.lanes, schedule.lanes, type) {
+            ownsKeys ? schedule.block : schedule.lanes, type) {
   if (needsProducts) {
     ownValues.emplace(kernel, index, ownsKeys ? Number::V : Number::DY, index.e,
                       ownsKeys ? index.s : index.t);
@@ -184,8 +194,8 @@ AttentionTile::AttentionTile(AnchorKernel &kernel)
 void AttentionTile::addSums(unsigned result, Number like, unsigned column) {
   int64_t columns = index.sizes[column];
   Type element = index.element;
-  Matrices memory(kernel, schedule.vectors, schedule.padded(columns),
-                  schedule.lanes, type);
+  Matrices memory(kernel, schedule.vectors, schedule.lanes,
+                  schedule.padded(columns), type);
   results.push_back({result, column, memory,
                      kernel.directOutput(element, index.operand(like),
                                          index.sizes, column, result)});
@@ -256,9 +266,11 @@ void AttentionTile::beginVector(Value vector) {
   }
   for (const Sums &sums : results) {
     Value memory = sums.memory.at(vector);
-    int64_t rows = schedule.padded(index.sizes[sums.column]);
-    code.loop(zero, code.index(rows), 1,
-              [&](Value row) { store(splat(0), memory, row); });
+    int64_t width = schedule.padded(index.sizes[sums.column]);
+    code.loop(zero, code.index(lanes), 1, [&](Value row) {
+      for (int64_t column = 0; column < width; column += lanes)
+        code.store(splat(0), memory, {row, code.index(column)});
+    });
   }
 }
 
@@ -299,65 +311,65 @@ void AttentionTile::finishVector(Value vector) {
     Value sum = load(total.at(vector), zero);
     finishRows(results[0], vector, div(splat(1), sum));
     if (kernel.isWanted(1))
-      finishStatistic(vector, add(load(largest.at(vector), zero),
-                                  math::LogOp::create(code.b, code.loc, sum)));
+      finishStatistic(vector,
+                      add(mul(load(largest.at(vector), zero), splat(1 / unit)),
+                          math::LogOp::create(code.b, code.loc, sum)));
     return;
   }
   for (const Sums &sums : results)
-    finishRows(sums, vector,
-               sums.column == index.d ? splat(index.scale) : Value());
+    finishRows(sums, vector, splat(sums.column == index.d ? index.scale : 1));
 }
 
-/// Stores the rows of a vector, whose sums are multiplied by `factor`.
-void AttentionTile::finishRows(const Sums &sums, Value vector, Value factor) {
+/// Stores the rows of a vector, each the sums times its lane of `factors`.
+void AttentionTile::finishRows(const Sums &sums, Value vector, Value factors) {
   int64_t lanes = schedule.lanes, columns = index.sizes[sums.column];
-  Value zero = code.index(0), rows = square.at(zero);
-  Value memory = sums.memory.at(vector);
-  Value first = code.add(firstOwn, code.mul(vector, lanes));
-  Value count = code.min(code.sub(code.index(schedule.own), first), lanes);
-  code.loop(zero, code.index(columns), lanes, [&](Value column) {
-    Values lines;
-    for (int64_t i = 0; i < lanes; ++i) {
-      Value x = load(memory, code.add(column, i));
-      lines.push_back(factor ? mul(x, factor) : x);
+  Value zero = code.index(0), memory = sums.memory.at(vector);
+  Value lane = scores.at(zero);
+  store(factors, lane, zero);
+  forEachOwn(vector, [&](Value i, Value row) {
+    Value factor = element(lane, zero, i);
+    if (!sums.output) {
+      code.loop(zero, code.index(columns), 1, [&](Value column) {
+        Value x = arith::MulFOp::create(code.b, code.loc,
+                                        element(memory, i, column), factor);
+        kernel.finishResult(sums.result, index.resultAt(place, row, column), x);
+      });
+      return;
     }
-    for (auto [i, line] : llvm::enumerate(code.transpose(lines)))
-      store(line, rows, code.index(i));
-    Value width = code.min(code.sub(code.index(columns), column), lanes);
-    code.loop(zero, count, 1, [&](Value i) {
-      Value row = code.add(first, i);
-      if (!sums.output) {
-        code.loop(zero, width, 1, [&](Value j) {
-          kernel.finishResult(sums.result,
-                              index.resultAt(place, row, code.add(column, j)),
-                              element(rows, i, j));
-        });
-        return;
-      }
-      SmallVector<Value> at(place);
-      at[ownsKeys ? index.s : index.t] = row;
-      at[sums.column] = column;
-      Value x = load(rows, i), mask;
+    SmallVector<Value> at(place);
+    at[ownsKeys ? index.s : index.t] = row;
+    Value line = sums.output->at(code, at);
+    factor = code.splat(factor, lanes);
+    for (int64_t column = 0; column < columns; column += lanes) {
+      Value x = mul(code.load(memory, {i, code.index(column)}, lanes), factor);
       if (index.element != type)
         x = arith::TruncFOp::create(code.b, code.loc,
                                     VectorType::get({lanes}, index.element), x);
-      if (columns % lanes != 0)
-        mask = code.firstLanes(width, lanes);
-      code.store(x, sums.output->memref, sums.output->at(code, at), mask);
-    });
+      Value mask;
+      if (columns - column < lanes)
+        mask = code.firstLanes(code.index(columns - column), lanes);
+      code.store(x, sums.output->memref, code.add(line, column), mask);
+    }
   });
 }
 
 void AttentionTile::finishStatistic(Value vector, Value values) {
-  Value zero = code.index(0), memory = square.at(zero);
-  store(values, memory, zero);
-  Value first = code.add(firstOwn, code.mul(vector, schedule.lanes));
-  Value count =
-      code.min(code.sub(code.index(schedule.own), first), schedule.lanes);
-  code.loop(zero, count, 1, [&](Value i) {
-    kernel.finishResult(1, index.resultAt(place, code.add(first, i)),
-                        element(memory, zero, i));
+  Value zero = code.index(0), lane = scores.at(zero);
+  store(values, lane, zero);
+  forEachOwn(vector, [&](Value i, Value row) {
+    kernel.finishResult(1, index.resultAt(place, row), element(lane, zero, i));
   });
+}
+
+/// Calls `body` with each lane of a vector and its own row.
+void AttentionTile::forEachOwn(
+    Value vector, llvm::function_ref<void(Value lane, Value row)> body) {
+  Value first = code.add(firstOwn, code.mul(vector, schedule.lanes));
+  Value count = code.index(schedule.lanes);
+  if (schedule.own % schedule.lanes != 0)
+    count = code.min(code.sub(code.index(schedule.own), first), count);
+  code.loop(code.index(0), count, 1,
+            [&](Value lane) { body(lane, code.add(first, lane)); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -369,7 +381,7 @@ AttentionTile::Seen AttentionTile::seenBy(Value vector, Value from, Value to) {
   if (!index.causal)
     return {first, from, to, to};
   // Tiles of registers begin at multiples of their rows.
-  int64_t unit = schedule.product(schedule.others).rows;
+  int64_t unit = schedule.scoreProduct().rows;
   Value end = code.add(first, schedule.lanes - 1);
   if (ownsKeys) {
     Value low = code.max(from, code.mul(code.div(first, unit), unit));
@@ -413,7 +425,7 @@ void AttentionTile::emitForward(Value vector, const Seen &seen, Rows keys,
   Value zero = code.index(0);
   Rows weights{scores.at(zero), keys.first};
   multiply(keys, ownMemory.at(vector), index.attention.width, seen, weights,
-           index.scale);
+           index.scale * unit);
   Value before = load(largest.at(vector), zero);
   auto at = [&](Value row) { return code.sub(row, keys.first); };
   Value now =
@@ -426,16 +438,17 @@ void AttentionTile::emitForward(Value vector, const Seen &seen, Rows keys,
   Value none = arith::CmpFOp::create(
       code.b, code.loc, arith::CmpFPredicate::OEQ, now, splat(-kInfinity));
   Value relative = code.select(none, splat(0), now);
-  Value scale = exp(sub(before, relative));
+  Value scale = weightOf(sub(before, relative));
   Value sum = mul(load(total.at(vector), zero), scale);
   sum = forEachRow(seen, sum, [&](Value row, Hide hide, ValueRange carried) {
-    Value x = exp(sub(load(weights.memref, at(row)), relative));
+    Value x = weightOf(sub(load(weights.memref, at(row)), relative));
     x = hide(x, 0);
     store(x, weights.memref, at(row));
     return Values{add(carried[0], x)};
   })[0];
   store(sum, total.at(vector), zero);
-  accumulate(values, weights, seen, results[0], vector, scale);
+  store(scale, scales.at(zero), zero);
+  accumulate(weights, values, seen, results[0], vector, scales.at(zero));
 }
 
 void AttentionTile::emitGradient(Value vector, const Seen &seen, Rows rows,
@@ -443,7 +456,7 @@ void AttentionTile::emitGradient(Value vector, const Seen &seen, Rows rows,
   Value zero = code.index(0);
   Rows weights{scores.at(zero), rows.first}, gradients;
   multiply(rows, ownMemory.at(vector), index.attention.width, seen, weights,
-           index.scale);
+           index.scale * unit);
   if (needsProducts) {
     gradients = {products.at(zero), rows.first};
     multiply(values, ownValueMemory.at(vector), index.attention.valueWidth,
@@ -452,30 +465,27 @@ void AttentionTile::emitGradient(Value vector, const Seen &seen, Rows rows,
   // Own queries have their statistics in lanes.
   Value lses = largest.at(ownsKeys ? zero : vector);
   Value deltas = total.at(ownsKeys ? zero : vector);
-  Value laneLse = ownsKeys ? Value() : load(lses, zero);
-  Value laneDelta = ownsKeys ? Value() : load(deltas, zero);
-  auto statistic = [&](Value lanes, Value memory, Value at) {
-    return lanes ? lanes
-                 : code.splat(element(memory, zero, at), schedule.lanes);
+  auto statistic = [&](Value memory, Value at) {
+    return ownsKeys ? code.splat(element(memory, zero, at), schedule.lanes)
+                    : load(memory, zero);
   };
   forEachRow(seen, {}, [&](Value row, Hide hide, ValueRange) -> Values {
     Value at = code.sub(row, rows.first);
-    Value weight = hide(
-        exp(sub(load(weights.memref, at), statistic(laneLse, lses, at))), 0);
+    Value lse = mul(statistic(lses, at), splat(unit));
+    Value weight = hide(weightOf(sub(load(weights.memref, at), lse)), 0);
     if (ownsKeys)
       store(weight, weights.memref, at);
     if (needsProducts) {
-      Value x =
-          sub(load(gradients.memref, at), statistic(laneDelta, deltas, at));
+      Value x = sub(load(gradients.memref, at), statistic(deltas, at));
       store(hide(mul(weight, x), 0), gradients.memref, at);
     }
     return {};
   });
   for (const Sums &sums : results)
     if (sums.column == index.d)
-      accumulate(rows, gradients, seen, sums, vector);
+      accumulate(gradients, rows, seen, sums, vector);
     else
-      accumulate(values, weights, seen, sums, vector);
+      accumulate(weights, values, seen, sums, vector);
 }
 
 //===----------------------------------------------------------------------===//
@@ -500,32 +510,43 @@ void AttentionTile::multiply(Rows a, Value b, int64_t k, const Seen &seen,
     store(factor == 1 ? x : mul(x, splat(factor)), result.memref,
           code.add(code.sub(m, result.first), i));
   };
-  emitGemmPart(code, gemm, schedule.product(gemm.M),
-               {seen.low, seen.high, code.index(0), code.index(k)});
+  Value zero = code.index(0);
+  emitGemmPart(code, gemm, schedule.scoreProduct(),
+               {seen.low, seen.high, zero, zero, code.index(k)});
 }
 
 void AttentionTile::accumulate(Rows a, Rows b, const Seen &seen,
-                               const Sums &sums, Value vector, Value scale) {
+                               const Sums &sums, Value vector, Value scales) {
   Value memory = sums.memory.at(vector);
+  int64_t lanes = schedule.lanes, columns = index.sizes[sums.column];
   Gemm gemm;
-  gemm.M = index.sizes[sums.column];
-  gemm.N = schedule.lanes;
+  gemm.M = lanes;
+  gemm.N = schedule.padded(columns);
   gemm.K1 = schedule.others;
   gemm.type = type;
   gemm.a = [&](Code &, Value m, int64_t i, Value, Value k1, int64_t u) {
     return element(a.memref, code.add(code.sub(k1, a.first), u),
                    code.add(m, i));
   };
-  gemm.b = [&](Code &, Value, Value k1, int64_t u, Value, int64_t, Value) {
-    return load(b.memref, code.add(code.sub(k1, b.first), u));
+  gemm.b = [&](Code &, Value, Value k1, int64_t u, Value n, int64_t, Value) {
+    return code.load(b.memref, {code.add(code.sub(k1, b.first), u), n}, lanes);
   };
-  gemm.store = [&](Code &, Value m, int64_t i, Value, Value x, Value) {
-    Value row = code.add(m, i), before = load(memory, row);
-    store(scale ? code.multiplyAdd(before, scale, x) : add(before, x), memory,
-          row);
+  gemm.store = [&](Code &, Value m, int64_t i, Value n, Value x, Value) {
+    Value row = code.add(m, i), before = code.load(memory, {row, n}, lanes);
+    if (scales) {
+      Value scale = element(scales, code.index(0), row);
+      x = code.multiplyAdd(before, code.splat(scale, lanes), x);
+    } else {
+      x = add(before, x);
+    }
+    code.store(x, memory, {row, n});
   };
-  emitGemmPart(code, gemm, schedule.product(gemm.M),
-               {code.index(0), code.index(gemm.M), seen.low, seen.high});
+  GemmSchedule tiles = schedule.rowProduct(columns);
+  code.loop(code.index(0), code.index(tiles.panels(gemm)), 1, [&](Value panel) {
+    emitGemmPart(
+        code, gemm, tiles,
+        {code.index(0), code.index(lanes), panel, seen.low, seen.high});
+  });
 }
 
 FailureOr<Work> cpu::emitAttention(AnchorKernel &kernel) {

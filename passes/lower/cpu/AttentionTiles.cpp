@@ -15,8 +15,7 @@ AttentionSchedule::AttentionSchedule(const AttentionIndex &index,
                                      const VectorTarget &target, bool ownsKeys)
     : own(ownsKeys ? index.attention.keys : index.attention.queries),
       others(ownsKeys ? index.attention.queries : index.attention.keys),
-      lanes(target.lanes(index.compute)),
-      registers(target.registers >= 32 ? 16 : 12) {
+      lanes(target.lanes(index.compute)), registers(target.registers) {
   // A block of other rows is copied once for a tile, and used by each of its
   // vectors. With 64 rows, blocks and scores of usual heads are in the
   // first-level cache.
@@ -24,7 +23,7 @@ AttentionSchedule::AttentionSchedule(const AttentionIndex &index,
   vectors = std::clamp<int64_t>(divideCeil(own, lanes), 1, tileRows / lanes);
   while (vectors > 1 && index.attention.batches * tiles() < enoughItems)
     vectors = divideCeil(vectors, 2);
-  int64_t unit = std::lcm(lanes, product(others).rows);
+  int64_t unit = std::lcm(lanes, scoreProduct().rows);
   block = alignTo(std::clamp<int64_t>(others, 1, blockRows), unit);
 }
 
@@ -34,18 +33,32 @@ int64_t AttentionSchedule::padded(int64_t columns) const {
   return alignTo(std::max<int64_t>(columns, 1), lanes);
 }
 
-GemmSchedule AttentionSchedule::product(int64_t rows) const {
-  // The rows of a tile are a multiple of the rounds, because in causal
-  // attention they are where a part of the sums begins and ends.
-  constexpr int64_t rounds = 4;
+/// Rounds of the innermost loops. The rows of a tile of scores are a multiple
+/// of it, because in causal attention they are where a part of the sums begins
+/// and ends.
+static constexpr int64_t kRounds = 4;
+
+static GemmSchedule schedule(int64_t lanes, int64_t rows, int64_t vectors) {
   GemmSchedule s;
   s.lanes = lanes;
-  s.vectors = 1;
-  s.unroll = s.k1Block = rounds;
+  s.rows = rows;
+  s.vectors = vectors;
+  s.unroll = s.k1Block = kRounds;
   s.packs = false;
-  int64_t parts = std::max<int64_t>(1, divideCeil(rows, registers));
-  s.rows = std::max<int64_t>(rounds, alignTo(divideCeil(rows, parts), rounds));
   return s;
+}
+
+GemmSchedule AttentionSchedule::scoreProduct() const {
+  int64_t most = registers >= 32 ? 16 : 12;
+  int64_t rows = alignTo(std::max<int64_t>(others, 1), kRounds);
+  return schedule(lanes, std::min(most, rows), 1);
+}
+
+GemmSchedule AttentionSchedule::rowProduct(int64_t columns) const {
+  bool many = registers >= 32;
+  int64_t across = std::min<int64_t>(padded(columns) / lanes, many ? 4 : 2);
+  int64_t rows = (registers - 2 - across) / across;
+  return schedule(lanes, std::min<int64_t>({rows, lanes, 8}), across);
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,9 +3,10 @@
 // Attention's code works on the transpose of the scores: a lane is an own row
 // of the tile, a query for the forward and the queries' gradient and a key for
 // the keys' gradient; what it is multiplied with, the other rows, comes by
-// blocks. So a row's statistics are lanes, and all products are of
-// the one form C(m, lane) = sum over k of A(m, k) B(k, lane), where A is a
-// block of other rows and B is own rows, or scores, both in scratch.
+// blocks. So a row's statistics are lanes, and no product needs a transpose but
+// that of the own rows, once: scores are blocks of other rows times own
+// columns, and with scores as columns of the first factor, and other rows as
+// the second, results are sums of whole rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_ATTENTIONTILES_H
@@ -31,9 +32,10 @@ struct AttentionSchedule {
   int64_t tiles() const;
   /// `columns`, at least one, in whole vectors.
   int64_t padded(int64_t columns) const;
-  /// Of a part of a product with `rows` rows: over all of k, or a block of
-  /// other rows.
-  GemmSchedule product(int64_t rows) const;
+  /// Of the products that make scores, and of those of scores with `columns`
+  /// columns of other rows.
+  GemmSchedule scoreProduct() const;
+  GemmSchedule rowProduct(int64_t columns) const;
 };
 
 /// Matrices of one shape in scratch, found by number.

@@ -179,7 +179,8 @@ void GemmEmitter::emit(Value mBlock, Value panelNumber) {
 void GemmEmitter::emitPart(const GemmPart &part) {
   mBegin = part.m;
   mEnd = part.mEnd;
-  panel.n = panel.k0 = code.index(0);
+  panel.n = code.mul(part.panel, s.width());
+  panel.k0 = code.index(0);
   panel.k0End = code.index(1);
   panel.k1 = part.k1;
   panel.k1End = part.k1End;

@@ -91,16 +91,17 @@ GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
 void emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
               Scratch &scratch, mlir::Value mBlock, mlir::Value panel);
 
-/// Rows [m, mEnd) of a product, and what is summed over.
+/// Rows [m, mEnd) of a panel of a product, and what is summed over.
 struct GemmPart {
   mlir::Value m, mEnd; ///< m is a multiple of a tile's rows
+  mlir::Value panel;
   mlir::Value k1, k1End;
 };
 
-/// Emits a part of the first panel of a product that packs nothing and has a
-/// `store`, which gets sums over the part's k1 alone; also for rows from mEnd
-/// on that are in a tile with those before. Where the number of rounds is even
-/// by the product's and the schedule's sizes, it has to be in the part.
+/// Emits a part of a product that packs nothing and has a `store`, which gets
+/// sums over the part's k1 alone; also for rows from mEnd on that are in a tile
+/// with those before. Where the number of rounds is even by the product's and
+/// the schedule's sizes, it has to be in the part.
 void emitGemmPart(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
                   const GemmPart &part);
 
