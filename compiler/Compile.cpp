@@ -1,6 +1,7 @@
 //===- Compile.cpp - from a model to a lowered module ---------------------===//
 #include "compiler/Compile.h"
 #include "compiler/Phases.h"
+#include "compiler/TagPaths.h"
 #include "compiler/Target.h"
 #include "compiler/import/JsonGraph.h"
 #include "ir/Dialect.h"
@@ -113,6 +114,8 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (options.matmulPrecision != "f32" && options.matmulPrecision != "tf32")
     wrong.push_back("expected --matmul-precision to be f32 or tf32, but got '" +
                     options.matmulPrecision + "'");
+  if (Status s = checkTagPaths(options); !s)
+    wrong.push_back(s.message());
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
@@ -230,6 +233,8 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
 static Status run(ModuleOp module, const CompileOptions &options,
                   std::vector<PhaseTime> &times, StringRef kind) {
   if (Status s = stamp(module, options); !s)
+    return s;
+  if (Status s = tagPaths(module, options); !s)
     return s;
   int done = *phaseNumber(phaseOf(module));
   int last = options.stopAfter.empty() ? *phaseNumber("lower")

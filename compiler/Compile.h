@@ -37,6 +37,9 @@ struct CompileOptions {
   bool emulation = false;            ///< for cuda: the emulator's image too
   /// For cuda: `f32`, or `tf32` if products of f32 may round their factors.
   std::string matmulPrecision = "f32";
+  /// Extended regular expressions over the paths of ops: whose results are
+  /// saved for the backward, and whose never are. Empty: nobody's.
+  std::string save, recompute;
 };
 
 /// The time that a phase took.

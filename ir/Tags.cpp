@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace tandem;
 
 static constexpr StringLiteral kTags[] = {kSaveAttr, kRecomputeAttr,
-                                          kCheckpointAttr, kOffloadAttr};
+                                          kCheckpointAttr};
 
 bool tandem::isTag(StringRef name) { return llvm::is_contained(kTags, name); }
 

@@ -7,8 +7,6 @@
 //   tandem.recompute         the results are never saved
 //   tandem.checkpoint = "R"  the op is of the region R: of the region, what
 //                            enters it is kept, and the rest computed again
-//   tandem.offload           the results, where they are saved, wait in the
-//                            memory of the host
 //
 // An op has at most one of `save` and `recompute`; what an op of a region says
 // itself counts more than its region.
@@ -24,9 +22,8 @@ namespace tandem {
 inline constexpr llvm::StringLiteral kSaveAttr = "tandem.save";
 inline constexpr llvm::StringLiteral kRecomputeAttr = "tandem.recompute";
 inline constexpr llvm::StringLiteral kCheckpointAttr = "tandem.checkpoint";
-inline constexpr llvm::StringLiteral kOffloadAttr = "tandem.offload";
 
-/// True for the four names above.
+/// True for the three names above.
 bool isTag(llvm::StringRef name);
 
 /// True if `op` can be computed twice: it writes no storage and changes no

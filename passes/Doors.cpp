@@ -66,6 +66,7 @@ public:
   void joint(func::FuncOp func);
   void gradJoint(func::FuncOp func);
   void programs();
+  void saved();
   void saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers);
   void noneOfKind(func::FuncOp func, RoleKind kind);
   void sameArgument(func::FuncOp func, unsigned index, Type expected,
@@ -254,14 +255,20 @@ void Door::saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers) {
                  << "' of which " << taken.size() << " are taken";
 }
 
-/// The cotangents and gradients are the backwards' alone; values have one type
-/// everywhere.
-void Door::programs() {
+void Door::saved() {
   auto lookup = [&](StringRef name) {
     return module.lookupSymbol<func::FuncOp>(name);
   };
-  func::FuncOp forward = lookup("forward"), backward = lookup("backward");
   func::FuncOp gradForward = lookup("grad_forward");
+  saved(lookup("forward"), {lookup("backward"), gradForward});
+  if (gradForward)
+    saved(gradForward, {lookup("grad_backward")});
+}
+
+/// The cotangents and gradients are the backwards' alone; values have one type
+/// everywhere.
+void Door::programs() {
+  auto forward = module.lookupSymbol<func::FuncOp>("forward");
   noneOfKind(forward, RoleKind::Cotangent);
   noneOfKind(forward, RoleKind::Grad);
   for (auto func : module.getOps<func::FuncOp>()) {
@@ -275,9 +282,14 @@ void Door::programs() {
         sameArgument(func, i, forward.getArgumentTypes()[*value], "forward");
     }
   }
-  saved(forward, {backward, gradForward});
-  if (gradForward)
-    saved(gradForward, {lookup("grad_backward")});
+  saved();
+}
+
+LogicalResult tandem::checkSavedValues(ModuleOp module) {
+  Door door(module, "partition");
+  if (module.lookupSymbol("forward") && module.lookupSymbol("backward"))
+    door.saved();
+  return door.result();
 }
 
 LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {

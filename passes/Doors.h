@@ -33,6 +33,10 @@ bool isBackward(RoleAttr role);
 /// reports everything that is wrong.
 mlir::LogicalResult checkDoor(mlir::ModuleOp module, llvm::StringRef phase);
 
+/// Checks that the programs of a module take what others of them save, by name
+/// and type: what an edit of the printed module breaks.
+mlir::LogicalResult checkSavedValues(mlir::ModuleOp module);
+
 /// Stamps `module` with the phase that a pass has just made, and checks its
 /// door.
 mlir::LogicalResult leavePhase(mlir::ModuleOp module, llvm::StringRef phase);

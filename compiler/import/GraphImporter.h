@@ -74,9 +74,16 @@ private:
   /// Gives the results their names; not `known`: what makes them is wrong.
   void defineResults(const JsonPlace &node, mlir::ValueRange results,
                      bool known = true);
-  /// Sets `no_grad` and `stream` while a node with these fields is added.
+  /// Where a node stands: its path, made of the modules around it, and place.
+  mlir::Location nameOf(const JsonPlace &node, const std::string &op);
+  /// Sets `no_grad`, `stream` and `checkpoint` while a node with these fields
+  /// is added.
   class Mode;
   Attributes tags();
+  /// The value of a ref, read for a node.
+  mlir::Value read(mlir::Location loc, mlir::Value ref);
+  void tagResults(const JsonPlace &node, mlir::Operation *op,
+                  mlir::ValueRange refs);
 
   // custom_vjp (JsonCustom.cpp).
   void addCustomVjp(const JsonPlace &node);
@@ -96,7 +103,9 @@ private:
   Names names;
   bool differentiates = true;
   bool inRegion = false;
-  int64_t stream = -1; ///< of the nodes; -1: none is said
+  int64_t stream = -1;    ///< of the nodes; -1: none is said
+  std::string checkpoint; ///< the region of the nodes; empty: none
+  std::string modulePath; ///< of the nodes: "h0.attn."
 };
 
 /// Makes problems of the diagnostics while it lives.

@@ -81,7 +81,7 @@ void GraphImporter::addCustomVjp(const JsonPlace &node) {
   if (inRegion)
     return node.wrong("expected a custom_vjp not to stand inside of another");
   std::string name = node.has("name") ? node.text("name") : "custom_vjp";
-  Location loc = location(node, name);
+  Location loc = nameOf(node, name);
   bool ok = node.has("forward") && node.has("backward");
   if (!ok)
     node.wrong("expected fields 'forward' and 'backward'");
@@ -90,7 +90,7 @@ void GraphImporter::addCustomVjp(const JsonPlace &node) {
     Handle *value = handle(input);
     ok = ok && value;
     if (value)
-      inputs.push_back(ReadOp::create(builder, loc, value->ref));
+      inputs.push_back(read(loc, value->ref));
   }
   for (const JsonPlace &ref : node.list("refs")) {
     Handle *value = handle(ref);
@@ -123,6 +123,7 @@ void GraphImporter::addCustomVjp(const JsonPlace &node) {
                           node.flag("first_order"), tags());
   if (failed(op))
     return defineResults(node, {}, /*known=*/false);
+  tagResults(node, *op, {});
   SmallVector<Value> results;
   for (Value result : (*op)->getResults())
     results.push_back(MakeRefOp::create(builder, loc, result));

@@ -1,14 +1,16 @@
 //===- JsonNodes.cpp - the nodes of JSON graphs ---------------------------===//
 #include "compiler/DemoteRefs.h"
+#include "compiler/TagValue.h"
 #include "compiler/ViewChain.h"
 #include "compiler/import/GraphImporter.h"
 #include "ir/BuildOp.h"
+#include "ir/Tags.h"
 
 using namespace mlir;
 using namespace tandem;
 
 //===----------------------------------------------------------------------===//
-// Grad mode and stream
+// Grad mode, stream and checkpoint
 //===----------------------------------------------------------------------===//
 
 /// What a node says of itself and of the nodes in it; ends with it.
@@ -16,12 +18,19 @@ class GraphImporter::Mode {
 public:
   Mode(GraphImporter &importer, const JsonPlace &node)
       : importer(importer), differentiates(importer.differentiates),
-        stream(importer.stream) {
+        stream(importer.stream), checkpoint(importer.checkpoint) {
     bool off = node.flag("no_grad"), on = node.flag("enable_grad");
     if (off && on)
       node.wrong("expected one of 'no_grad' and 'enable_grad'");
     if (off || on)
       importer.differentiates = on;
+    if (node.has("checkpoint")) {
+      importer.checkpoint = node.text("checkpoint");
+      if (importer.checkpoint.empty())
+        node.at("checkpoint").wrong("expected the name of a region");
+      if (importer.inRegion)
+        node.wrong("expected a checkpoint outside of a custom_vjp");
+    }
     if (!node.has("stream"))
       return;
     JsonPlace place = node.at("stream");
@@ -35,12 +44,14 @@ public:
   ~Mode() {
     importer.differentiates = differentiates;
     importer.stream = stream;
+    importer.checkpoint = checkpoint;
   }
 
 private:
   GraphImporter &importer;
   bool differentiates;
   int64_t stream;
+  std::string checkpoint;
 };
 
 GraphImporter::Attributes GraphImporter::tags() {
@@ -50,7 +61,39 @@ GraphImporter::Attributes GraphImporter::tags() {
   if (stream >= 0)
     list.push_back(
         builder.getNamedAttr(kStreamAttr, builder.getI64IntegerAttr(stream)));
+  // What stands inside of a custom_vjp gets the tags of that.
+  if (!checkpoint.empty() && !inRegion)
+    list.push_back(builder.getNamedAttr(kCheckpointAttr,
+                                        builder.getStringAttr(checkpoint)));
   return list;
+}
+
+Value GraphImporter::read(Location loc, Value ref) {
+  auto op = ReadOp::create(builder, loc, ref);
+  if (!checkpoint.empty() && !inRegion)
+    op->setAttr(kCheckpointAttr, builder.getStringAttr(checkpoint));
+  return op;
+}
+
+/// Says of the results of a node, as it does itself, whether they are saved.
+void GraphImporter::tagResults(const JsonPlace &node, Operation *op,
+                               ValueRange refs) {
+  static constexpr std::pair<const char *, StringRef> fields[] = {
+      {"save", kSaveAttr}, {"recompute", kRecomputeAttr}};
+  for (auto [field, tag] : fields) {
+    if (!node.flag(field))
+      continue;
+    if (inRegion)
+      return node.wrong("expected no '" + std::string(field) +
+                        "' inside of a custom_vjp");
+    Listener listener(*this, node);
+    if (op && refs.empty()) {
+      op->setAttr(tag, builder.getUnitAttr());
+      (void)verifyTag(op, builder.getNamedAttr(tag, builder.getUnitAttr()));
+    } else if (!refs.empty()) {
+      (void)tagValue(refs[0], tag, location(node));
+    }
+  }
 }
 
 void GraphImporter::addNodes(const JsonPlace &parent) {
@@ -65,26 +108,44 @@ void GraphImporter::addNode(const JsonPlace &node) {
       "undefined", "pass_grad", "or_zero", "accumulate", "if_defined"};
   std::string op = node.json.is_object() ? node.text("op") : "";
   if (op == "no_grad" || op == "enable_grad") {
-    if (!node.isObject({"op", "nodes", "stream"}))
+    if (!node.isObject({"op", "nodes", "stream", "checkpoint"}))
       return;
     Mode mode(*this, node);
     differentiates = op == "enable_grad";
     return addNodes(node);
   }
+  if (op == "module") {
+    if (!node.isObject({"op", "name", "nodes", "no_grad", "enable_grad",
+                        "stream", "checkpoint"}))
+      return;
+    Mode mode(*this, node);
+    std::string outside = modulePath;
+    modulePath += node.text("name") + ".";
+    addNodes(node);
+    modulePath = outside;
+    return;
+  }
   if (op == "custom_vjp") {
     if (!node.isObject({"op", "name", "inputs", "refs", "outputs", "forward",
                         "backward", "undefined_cotangents", "first_order",
-                        "no_grad", "enable_grad", "stream"}))
+                        "no_grad", "enable_grad", "stream", "checkpoint",
+                        "save", "recompute"}))
       return;
     Mode mode(*this, node);
     return addCustomVjp(node);
   }
   if (!node.isObject({"op", "name", "inputs", "outputs", "attributes", "type",
-                      "shape", "value", "no_grad", "enable_grad", "stream"}))
+                      "shape", "value", "no_grad", "enable_grad", "stream",
+                      "checkpoint", "save", "recompute"}))
     return;
   Mode mode(*this, node);
-  if (op == "constant")
+  if (op == "constant") {
+    for (const char *field : {"save", "recompute"})
+      if (node.flag(field))
+        node.wrong("a constant is in every program, so '" + std::string(field) +
+                   "' says nothing");
     return addConstant(node);
+  }
   if (llvm::is_contained(others, op))
     return node.wrong("unknown op '" + op + "'");
   if (inRegion && op == "grad")
@@ -237,12 +298,16 @@ bool GraphImporter::resultTypes(const JsonPlace &node, const std::string &op,
   return bool(types.back());
 }
 
+Location GraphImporter::nameOf(const JsonPlace &node, const std::string &op) {
+  return location(node,
+                  modulePath + (node.has("name") ? node.text("name") : op));
+}
+
 Operation *GraphImporter::build(const JsonPlace &node, const std::string &op,
                                 ValueRange operands, const Attributes &list,
                                 ArrayRef<Type> types) {
   Listener listener(*this, node);
-  std::string name = node.has("name") ? node.text("name") : op;
-  auto made = buildOp(builder, location(node, name), op, operands, list, types);
+  auto made = buildOp(builder, nameOf(node, op), op, operands, list, types);
   return succeeded(made) ? *made : nullptr;
 }
 
@@ -251,7 +316,7 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
       RegisteredOperationName::lookup("tandem." + op, builder.getContext());
   bool isView = info && info->hasInterface<RefViewOpInterface>();
   bool isHandle = op == "transpose_" || op == "set_" || op == "resize_";
-  Location loc = location(node, node.has("name") ? node.text("name") : op);
+  Location loc = nameOf(node, op);
   std::vector<JsonPlace> inputs = node.list("inputs");
   size_t before = problems.size();
   SmallVector<Value> operands;
@@ -262,9 +327,7 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
     if (!value)
       continue;
     bool asRef = isView || isHandle || (op == "write" && i == 1);
-    operands.push_back(
-        asRef ? value->ref
-              : ReadOp::create(builder, loc, value->ref).getValue());
+    operands.push_back(asRef ? value->ref : read(loc, value->ref));
   }
   Operation *made = nullptr;
   SmallVector<Type> types;
@@ -287,6 +350,10 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
         auto now = changeHandle(builder, loc, op, operands, list);
         if (succeeded(now))
           handle(inputs[0])->ref = *now;
+        for (const char *field : {"save", "recompute"})
+          if (node.flag(field))
+            node.wrong("'" + op + "' makes no value, so '" + field +
+                       "' says nothing");
         return defineResults(node, {}, succeeded(now));
       }
       made = build(node, op, operands, list, types);
@@ -294,6 +361,8 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
   }
   if (!made)
     return defineResults(node, {}, /*known=*/false);
+  tagResults(node, made,
+             isView ? ValueRange(made->getResults()) : ValueRange());
   if (isView)
     return defineResults(node, made->getResults());
   SmallVector<Value> refs;

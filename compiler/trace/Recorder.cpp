@@ -1,7 +1,9 @@
 //===- Recorder.cpp - the module behind a trace ---------------------------===//
 #include "compiler/trace/Recorder.h"
+#include "compiler/TagValue.h"
 #include "compiler/ViewChain.h"
 #include "ir/BuildOp.h"
+#include "ir/Tags.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -127,7 +129,7 @@ std::vector<Tensor> Recorder::record(StringRef op, ArrayRef<Tensor> operands,
   SmallVector<Operation *> reads;
   SmallVector<Value> read;
   for (const Tensor &operand : operands) {
-    reads.push_back(ReadOp::create(builder, loc, refOf(operand)));
+    reads.push_back(readHere(refOf(operand), loc));
     read.push_back(reads.back()->getResult(0));
   }
   SmallVector<NamedAttribute> all(attributes);
@@ -178,8 +180,16 @@ void Recorder::recordHandle(StringRef op, const Tensor &target,
   tensors[target.id()].type = cast<RefType>(now->getType());
 }
 
+Operation *Recorder::readHere(Value ref, Location loc) {
+  Operation *read = ReadOp::create(builder, loc, ref);
+  for (NamedAttribute attribute : tags())
+    if (attribute.getName() == kCheckpointAttr)
+      read->setAttr(attribute.getName(), attribute.getValue());
+  return read;
+}
+
 Value Recorder::read(const Tensor &tensor, Location loc) {
-  return ReadOp::create(builder, loc, refOf(tensor));
+  return readHere(refOf(tensor), loc)->getResult(0);
 }
 
 void Recorder::recordWrite(const Tensor &target, const Tensor &value,
@@ -187,10 +197,19 @@ void Recorder::recordWrite(const Tensor &target, const Tensor &value,
   if (!usable({target, value}, where))
     return;
   Location loc = location(where, "write");
-  Operation *source = ReadOp::create(builder, loc, refOf(value));
+  Operation *source = readHere(refOf(value), loc);
   if (failed(buildOp(builder, loc, "write",
                      {source->getResult(0), refOf(target)}, tags())))
     source->erase();
+}
+
+void Recorder::tag(const Tensor &tensor, StringRef tag, Where where) {
+  if (!usable(tensor, where))
+    return;
+  if (inRegion())
+    mistake(where, "expected '" + tag + "' outside of " + regionName());
+  else
+    (void)tagValue(refOf(tensor), tag, location(where));
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,6 +226,19 @@ int Recorder::enterStream(int64_t stream, Where where) {
     mistake(where, "expected a stream of at least 0, but got " + Twine(stream));
   scopes.push_back(
       {nextScope, std::nullopt, std::max<int64_t>(stream, 0), where});
+  return nextScope++;
+}
+
+int Recorder::enterCheckpoint(const std::string &name, Where where) {
+  if (inRegion())
+    mistake(where, "expected a checkpoint to begin outside of " + regionName());
+  if (name.empty())
+    mistake(where, "expected a checkpoint to have a name");
+  // Each run of a block is a region of its own.
+  std::string region = qualified(name);
+  if (int number = ++checkpoints[region]; number > 1)
+    region += "#" + std::to_string(number);
+  scopes.push_back({nextScope, std::nullopt, -1, where, region});
   return nextScope++;
 }
 
@@ -230,6 +262,13 @@ SmallVector<NamedAttribute> Recorder::tags() {
     if (scope.stream >= 0) {
       attributes.push_back(builder.getNamedAttr(
           kStreamAttr, builder.getI64IntegerAttr(scope.stream)));
+      break;
+    }
+  // What is recorded inside of a custom_vjp gets the tags of that.
+  for (const Scope &scope : llvm::reverse(scopes))
+    if (!scope.checkpoint.empty() && !inRegion()) {
+      attributes.push_back(builder.getNamedAttr(
+          kCheckpointAttr, builder.getStringAttr(scope.checkpoint)));
       break;
     }
   return attributes;

@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
+
 namespace tandem::trace {
 
 class Recorder {
@@ -45,6 +47,8 @@ public:
                     llvm::ArrayRef<mlir::NamedAttribute> attributes,
                     Where where);
   void recordWrite(const Tensor &target, const Tensor &value, Where where);
+  /// Tags what computed the value of `tensor`.
+  void tag(const Tensor &tensor, llvm::StringRef tag, Where where);
 
   Tensor addArgument(RoleAttr role, mlir::RankedTensorType type, Where where);
   void addOutput(const std::string &name, const Tensor &tensor, Where where);
@@ -89,6 +93,7 @@ public:
   /// what leaveScope() takes.
   int enterGradMode(bool enabled, Where where);
   int enterStream(int64_t stream, Where where);
+  int enterCheckpoint(const std::string &name, Where where);
   /// Closes a scope, wherever it is among the open ones.
   void leaveScope(int id);
 
@@ -112,12 +117,13 @@ private:
     RefType type; ///< outlives the ref
     int region;
   };
-  /// An open scope: a grad mode, or a stream.
+  /// An open scope: a grad mode, a stream, or a region to compute again.
   struct Scope {
     int id;
     std::optional<bool> grad;
     int64_t stream;
     Where where;
+    std::string checkpoint = {};
   };
   struct Region {
     int id;
@@ -126,6 +132,8 @@ private:
   bool differentiates() const;
   /// Each call of the program draws at an offset of its own.
   void advanceRandom();
+  /// Reads what the ref shows, for an op of the open scopes.
+  mlir::Operation *readHere(mlir::Value ref, mlir::Location loc);
   /// The position of the first scope that the innermost region opened.
   size_t firstScope() const;
 
@@ -138,6 +146,7 @@ private:
   std::vector<Region> regions; ///< open ones; the program is not among them
   std::vector<std::string> regionNames = {"the program"}; ///< by id
   int nextScope = 0;
+  std::map<std::string, int> checkpoints; ///< how many had each name
   struct Output {
     RoleAttr role;
     Tensor tensor;

@@ -2,6 +2,7 @@
 #include "compiler/trace/Trace.h"
 #include "compiler/ViewChain.h"
 #include "compiler/trace/Recorder.h"
+#include "ir/Tags.h"
 #include "runtime/artifact/AtomicFile.h"
 
 using namespace mlir;
@@ -26,6 +27,11 @@ StreamScope::StreamScope(Recorder &recorder, int64_t stream, Where where)
     : recorder(recorder), scope(recorder.enterStream(stream, where)) {}
 StreamScope::~StreamScope() { recorder.leaveScope(scope); }
 
+CheckpointScope::CheckpointScope(Recorder &recorder, const std::string &name,
+                                 Where where)
+    : recorder(recorder), scope(recorder.enterCheckpoint(name, where)) {}
+CheckpointScope::~CheckpointScope() { recorder.leaveScope(scope); }
+
 Trace::Trace(const std::string &name)
     : recorder_(std::make_unique<Recorder>(name)) {}
 Trace::~Trace() = default;
@@ -41,6 +47,20 @@ EnableGradScope Trace::enableGrad(Where where) {
 }
 StreamScope Trace::stream(int64_t number, Where where) {
   return StreamScope(*recorder_, number, where);
+}
+
+CheckpointScope Trace::checkpoint(const std::string &name, Where where) {
+  return CheckpointScope(*recorder_, name, where);
+}
+
+Tensor Trace::save(const Tensor &tensor, Where where) {
+  recorder_->tag(tensor, kSaveAttr, where);
+  return tensor;
+}
+
+Tensor Trace::recompute(const Tensor &tensor, Where where) {
+  recorder_->tag(tensor, kRecomputeAttr, where);
+  return tensor;
 }
 
 /// The tensor type; null after a mistake.

@@ -76,6 +76,22 @@ private:
   int scope;
 };
 
+/// While it lives, what is recorded is of one region, a block to compute again:
+/// for the backward the values that enter it are kept, and what it computes
+/// from them is computed again just before its first use. In it, save() keeps a
+/// value all the same.
+class CheckpointScope {
+public:
+  CheckpointScope(trace::Recorder &recorder, const std::string &name,
+                  Where where = Where::current());
+  CheckpointScope(const CheckpointScope &) = delete;
+  ~CheckpointScope();
+
+private:
+  trace::Recorder &recorder;
+  int scope;
+};
+
 /// What an argument says of itself besides its type.
 struct InputOptions {
   /// Parameters do if nothing is said, others do not.
@@ -156,6 +172,23 @@ public:
   [[nodiscard]] EnableGradScope enableGrad(Where where = Where::current());
   [[nodiscard]] StreamScope stream(int64_t number,
                                    Where where = Where::current());
+
+  /// A region of this name, after the open module scopes; each one is another
+  /// region, also of the same name.
+  [[nodiscard]] CheckpointScope checkpoint(const std::string &name,
+                                           Where where = Where::current());
+  /// What `block` returns, recorded as such a region.
+  template <typename Block>
+  auto checkpoint(const std::string &name, const Block &block,
+                  Where where = Where::current()) {
+    CheckpointScope scope(recorder(), name, where);
+    return block();
+  }
+  /// The value that `tensor` holds is saved for the backward, if that depends
+  /// on it. Returns `tensor`.
+  Tensor save(const Tensor &tensor, Where where = Where::current());
+  /// The value is never saved: what needs it computes it again.
+  Tensor recompute(const Tensor &tensor, Where where = Where::current());
 
   /// Ends the recording and returns the module's text; or every mistake of the
   /// program, a line each: "FILE:LINE:COLUMN: error: ...".

@@ -17,12 +17,10 @@ TagCarrier::TagCarrier(func::FuncOp func) : func(func) {
     Tags &own = tags[&op];
     own.isForward = passOf(&op) == "forward";
     own.region = op.getAttrOfType<StringAttr>(kCheckpointAttr);
-    own.isOffloaded = op.hasAttr(kOffloadAttr);
-    Said said = {whereIs(&op), op.getLoc()};
     if (op.hasAttr(kSaveAttr))
-      own.saved = said;
+      own.saved = Said{whereIs(&op), op.getLoc()};
     if (op.hasAttr(kRecomputeAttr))
-      own.recomputed = said;
+      own.recomputed = Said{whereIs(&op), op.getLoc()};
     dropTags(&op);
   }
 }
@@ -36,7 +34,6 @@ void TagCarrier::add(Tags &tags, const Tags &more) {
       tags.region = {};
     tags.isForward = true;
   }
-  tags.isOffloaded |= more.isOffloaded;
   if (!tags.saved)
     tags.saved = more.saved;
   if (!tags.recomputed)
@@ -114,8 +111,6 @@ LogicalResult TagCarrier::restore() {
       op.setAttr(kRecomputeAttr, builder.getUnitAttr());
     if (own.region)
       op.setAttr(kCheckpointAttr, own.region);
-    if (own.isOffloaded)
-      op.setAttr(kOffloadAttr, builder.getUnitAttr());
   }
   return success(ok);
 }

@@ -50,7 +50,6 @@ private:
   struct Tags {
     bool isForward = false;
     mlir::StringAttr region;
-    bool isOffloaded = false;
     std::optional<Said> saved, recomputed;
   };
   static void add(Tags &tags, const Tags &more);

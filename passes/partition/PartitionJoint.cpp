@@ -11,6 +11,7 @@
 #include "passes/optimize/Simplify.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/MemoryBudget.h"
+#include "passes/partition/Regions.h"
 #include "passes/partition/Report.h"
 #include "passes/partition/SecondOrder.h"
 #include "passes/partition/Update.h"
@@ -71,9 +72,16 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     eraseDeadOps(joint);
     if (auto gradJoint = module.lookupSymbol<func::FuncOp>("grad_joint"))
       eraseDeadOps(gradJoint);
-    JointView view(joint);
-    if (failed(checkTags(view)))
+    if (failed(checkTags(JointView(joint))))
       return failure();
+    dropRegionsThatCost(module, [&](ModuleOp copy) {
+      JointView view(copy.lookupSymbol<func::FuncOp>("joint"));
+      SavedValues saved;
+      if (!view.backwardResults.empty())
+        saved = choose()(view);
+      return divide(copy, saved, /*isChosen=*/false);
+    });
+    JointView view(joint);
     SavedValues saved;
     if (!view.backwardResults.empty())
       saved = choose()(view);

@@ -101,7 +101,8 @@ void PlanPrograms::runOnOperation() {
   ModuleOp module = getOperation();
   offsets.clear();
   constantBytes = 0;
-  if (failed(expectPhase(module, "partition")))
+  if (failed(expectPhase(module, "partition")) ||
+      failed(checkSavedValues(module)))
     return signalPassFailure();
   for (auto func : module.getOps<func::FuncOp>()) {
     if (failed(planProgram(func)))

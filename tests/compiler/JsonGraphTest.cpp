@@ -389,3 +389,75 @@ TEST(JsonGraph, TheExamplesOfTheDocumentationAreRight) {
   }
   EXPECT_EQ(text.find("```json\n", end), std::string::npos);
 }
+
+//===----------------------------------------------------------------------===//
+// Tags
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The lines of `text` that have `part`.
+std::string linesWith(const std::string &text, const std::string &part) {
+  std::istringstream stream(text);
+  std::string lines;
+  for (std::string line; std::getline(stream, line);)
+    if (line.find(part) != std::string::npos)
+      lines += line + "\n";
+  return lines;
+}
+
+} // namespace
+
+TEST(JsonGraph, NodesHaveTagsAndPaths) {
+  Outcome outcome = import(replaced(
+      kGraph, R"({"op": "reduce_sum", "inputs": ["h"])",
+      R"({"op": "module", "name": "h0", "checkpoint": "first", "nodes": [
+           {"op": "exp", "name": "up", "inputs": ["h"], "outputs": ["e"], "save": true},
+           {"op": "permute", "inputs": ["e"], "outputs": ["t"], "attributes": {"permutation": [1, 0]},
+            "recompute": false},
+           {"op": "module", "name": "inner", "nodes": [
+             {"op": "sin", "inputs": ["t"], "outputs": ["s2"], "checkpoint": "second"}]},
+           {"op": "cos", "inputs": ["h"], "outputs": ["c"]},
+           {"op": "permute", "inputs": ["c"], "outputs": ["ct"], "attributes": {"permutation": [1, 0]},
+            "recompute": true}]},
+         {"op": "reduce_sum", "inputs": ["s2"])"));
+  ASSERT_EQ(outcome.message, "");
+  std::string text = outcome.module;
+  EXPECT_NE(linesWith(text, "tandem.exp")
+                .find("{tandem.checkpoint = \"first\", tandem.save}"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(linesWith(text, "tandem.sin").find("\"second\"}"),
+            std::string::npos)
+      << text;
+  // What a view shows is what is tagged.
+  EXPECT_NE(linesWith(text, "tandem.cos").find("tandem.recompute}"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(linesWith(text, "tandem.reduce_sum").find("tandem.checkpoint"),
+            std::string::npos)
+      << text;
+}
+
+TEST(JsonGraph, P06_TagsThatCannotBeObeyed) {
+  expectProblem(replaced(kGraph, R"("inputs": ["loss", "s"])",
+                         R"("inputs": ["loss", "s"], "recompute": true)"),
+                "/nodes/2: 'tandem.write' op writes memory, and cannot be "
+                "computed again as 'tandem.recompute' says");
+  expectProblem(
+      replaced(kGraph, R"("outputs": ["h"],)",
+               R"("outputs": ["h"], "recompute": true, "save": true,)"),
+      "/nodes/0: 'tandem.matmul' op expected one of 'tandem.save' "
+      "and 'tandem.recompute', but got both");
+  expectProblem(replaced(kGraph, R"("outputs": ["h"],)",
+                         R"("outputs": ["h"], "checkpoint": "",)"),
+                "/nodes/0/checkpoint: expected the name of a region");
+  expectProblem(replaced(kGraph, R"({"op": "write",)",
+                         R"({"op": "constant", "type": "f32", "shape": [],
+                             "value": 1.0, "outputs": ["one"], "save": true},
+                            {"op": "write",)"),
+                "/nodes/2: a constant is in every program");
+  expectProblem(replaced(kGraph, R"("outputs": ["h"],)",
+                         R"("outputs": ["h"], "save": 1,)"),
+                "/nodes/0/save");
+}

@@ -107,6 +107,8 @@ module @regions attributes {tandem.phase = "optimize"} {
   // CHECK-NOT: saved
   // CHECK: return
   // CHECK: func.func @backward(
+  // CHECK: = tandem.matmul
+  // CHECK: = tandem.matmul
   // CHECK-NOT: = tandem.matmul
   // CHECK: return
   func.func @joint(
@@ -120,12 +122,14 @@ module @regions attributes {tandem.phase = "optimize"} {
     %a = tandem.sin %r {tandem.pass = "forward", tandem.checkpoint = "first"} : tensor<4x4xf32>
     %e = tandem.exp %a {tandem.pass = "forward", tandem.checkpoint = "first", tandem.save} : tensor<4x4xf32>
     %b = tandem.sin %e {tandem.pass = "forward", tandem.checkpoint = "first"} : tensor<4x4xf32>
-    %u = tandem.cos %b {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<4x4xf32>
+    %q = tandem.matmul %b, %x {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %u = tandem.matmul %q, %x {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
     %c = tandem.tanh %u {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<4x4xf32>
     %z = tandem.sign %r {tandem.pass = "backward"} : tensor<4x4xf32>
     %0 = tandem.mul %dy, %c {tandem.pass = "backward"} : tensor<4x4xf32>
     %1 = tandem.mul %0, %u {tandem.pass = "backward"} : tensor<4x4xf32>
-    %2 = tandem.mul %1, %b {tandem.pass = "backward"} : tensor<4x4xf32>
+    %k = tandem.mul %1, %q {tandem.pass = "backward"} : tensor<4x4xf32>
+    %2 = tandem.mul %k, %b {tandem.pass = "backward"} : tensor<4x4xf32>
     %3 = tandem.mul %2, %e {tandem.pass = "backward"} : tensor<4x4xf32>
     %4 = tandem.mul %3, %a {tandem.pass = "backward"} : tensor<4x4xf32>
     %5 = tandem.mul %4, %z {tandem.pass = "backward"} : tensor<4x4xf32>

@@ -123,6 +123,11 @@ void CompileFlags::declare(OptionTable &table) {
       "memory-budget", "PART|BYTES", options.memoryBudget,
       "the most memory that a training step may take: from 0 (the least\n"
       "possible) to 1 (the fastest plan's), or bytes such as 6GiB");
+  table.text("recompute", "REGEX", options.recompute,
+             "never save what ops compute whose path (as h0.attn.matmul)\n"
+             "the expression matches a part of: compute it again");
+  table.text("save", "REGEX", options.save,
+             "save what ops of such paths compute");
   table.integer("order", "1|2", order, 1, 2,
                 "how often programs can be differentiated (default: 1)");
   table.text("dump-phases", "DIR", options.dumpPhases,

@@ -1,0 +1,24 @@
+//===- TagPaths.h - tags for the ops of some paths ------------------------===//
+//
+// The path of an op is the name of its location: the modules that it was
+// recorded in and its own name, as "h0.attn.matmul".
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_TAGPATHS_H
+#define TANDEM_COMPILER_TAGPATHS_H
+
+#include "compiler/Compile.h"
+
+namespace tandem {
+
+/// Checks the expressions of `options.save` and `options.recompute`.
+Status checkTagPaths(const CompileOptions &options);
+
+/// Tags the ops of a module before `partition` whose paths the expressions
+/// match a part of. Ops that make no values, or cannot be computed again, stay
+/// as they are. An expression that matches nothing is an error.
+Status tagPaths(mlir::ModuleOp module, const CompileOptions &options);
+
+} // namespace tandem
+
+#endif
