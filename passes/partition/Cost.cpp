@@ -321,6 +321,26 @@ SmallVector<Value> JointCosts::crossing(Operation *op) const {
   return sources;
 }
 
+/// True if making the operands of `op` again begins with `source` and goes
+/// through other ops.
+static bool isMadeAgainFrom(Operation *op, Value source) {
+  // A longer way is as bad.
+  constexpr unsigned longest = 256;
+  SmallVector<Operation *> work = {op};
+  DenseSet<Operation *> seen;
+  while (!work.empty() && seen.size() < longest) {
+    Operation *next = work.pop_back_val();
+    for (Value operand : next->getOperands()) {
+      Operation *made = operand.getDefiningOp();
+      if (operand == source && next != op)
+        return true;
+      if (made && !isBarrier(made) && seen.insert(made).second)
+        work.push_back(made);
+    }
+  }
+  return !work.empty();
+}
+
 double JointCosts::repeating(OpResult value) const {
   Operation *op = value.getOwner();
   if (passOf(op) == "backward")
@@ -331,8 +351,12 @@ double JointCosts::repeating(OpResult value) const {
   if (auto reduction = dyn_cast<ReductionOpInterface>(op))
     seconds += costs.moving(static_cast<double>(bytesOf(op->getOperand(0))));
   if (isa<PointwiseOpInterface>(op)) {
-    for (Value source : crossing(op))
-      seconds += 3 * costs.moving(static_cast<double>(bytesOf(source)));
+    for (Value source : crossing(op)) {
+      // An argument is there in any case; what it costs is the way around it.
+      bool isThere = view.isFree(source) && !isMadeAgainFrom(op, source);
+      seconds += (isThere ? 1 : 3) *
+                 costs.moving(static_cast<double>(bytesOf(source)));
+    }
     // Reading it takes what reading a saved one takes.
     if (isReadFromMemory(value))
       seconds += costs.moving(static_cast<double>(bytesOf(value)));
