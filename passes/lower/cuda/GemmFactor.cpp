@@ -43,7 +43,10 @@ std::optional<FactorTensor> MatrixFactor::asTensor() const {
   constexpr size_t mostDims = 5;
   constexpr int64_t mostElements = int64_t(1) << 31,
                     mostBytes = (int64_t(1) << 40) - 1;
-  auto buffer = dyn_cast<BlockArgument>(operand.tensor);
+  Value whole = operand.tensor; // what is in memory is views of an input
+  while (auto view = whole.getDefiningOp<ViewOpInterface>())
+    whole = view->getOperand(0);
+  auto buffer = dyn_cast<BlockArgument>(whole);
   int64_t bytes = elementBytes(element);
   const Dims &inner = alongK ? kDims : lineDims,
              &outer = alongK ? lineDims : kDims;

@@ -151,6 +151,15 @@ void WgmmaProduct::initialize() {
     }
     NVVM::FenceMbarrierInitOp::create(code.b, code.loc);
   });
+  // The first copies wait for what they are told, which is in memory.
+  code.when(code.equal(code.thread(), code.index(schedule.threads())), [&] {
+    for (const Factor &factor : {a, b})
+      NVVM::PrefetchOp::create(
+          code.b, code.loc, NVVM::PrefetchCacheLevelAttr(),
+          NVVM::CacheEvictionPriorityAttr(), factor.map, /*predicate=*/Value(),
+          /*tensormap=*/code.b.getUnitAttr(), /*uniform=*/UnitAttr(),
+          /*in_param_space=*/UnitAttr());
+  });
   code.barrier();
 }
 

@@ -111,6 +111,44 @@ TEST(Wgmma, Batches) {
   check({136, 128, 72, true, false, "f16", {2, 3}});
 }
 
+/// A factor that is a part of its buffer; and one that all batches share.
+TEST(Wgmma, Views) {
+  Product p{128, 136, 128, false, true};
+  std::string whole = tensor({144, 256}, "bf16");
+  auto expectWgmma = [](const std::string &text) {
+    std::string ptx = checkCuda(text, {128}, 8, hopper);
+    EXPECT_NE(ptx.find("wgmma"), std::string::npos);
+  };
+  expectWgmma(kernelModule(
+      {whole, p.rhs()}, {p.y()},
+      "%s = tandem.slice %0 from [8, 64] to [136, 192] step [1, 1] : " + whole +
+          " -> " + p.lhs() +
+          "\n%y = tandem.matmul %s, %1 {transpose_rhs} : " + p.lhs() + ", " +
+          p.rhs() + " -> " + p.y() + "\ntandem.yield %y : " + p.y()));
+  std::string lhs = tensor({3, 48, 64}, "bf16"),
+              rhs = tensor({64, 136}, "bf16"),
+              shared = tensor({3, 64, 136}, "bf16"),
+              y = tensor({3, 48, 136}, "bf16");
+  expectWgmma(kernelModule(
+      {lhs, rhs}, {y},
+      "%b = tandem.broadcast %1 to [3, 64, 136] along [1, 2] : " + rhs +
+          " -> " + shared + "\n%y = tandem.matmul %0, %b : " + lhs + ", " +
+          shared + " -> " + y + "\ntandem.yield %y : " + y));
+}
+
+/// A convolution with one pixel for a window is a product of matrices.
+TEST(Wgmma, PointwiseConvolution) {
+  std::string x = tensor({1, 72, 16, 8}, "bf16"),
+              w = tensor({136, 72, 1, 1}, "bf16"),
+              y = tensor({1, 136, 16, 8}, "bf16");
+  std::string ptx =
+      checkCuda(kernelModule({x, w}, {y},
+                             "%y = tandem.conv2d %0, %1 : " + x + ", " + w +
+                                 " -> " + y + "\ntandem.yield %y : " + y),
+                {72}, 8, hopper);
+  EXPECT_NE(ptx.find("wgmma"), std::string::npos);
+}
+
 /// Rounded to nearest by the copies.
 TEST(Wgmma, Tf32) {
   std::string ptx = check({136, 264, 100, false, true, "f32"});
