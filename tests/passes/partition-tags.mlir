@@ -172,3 +172,31 @@ module @contraction attributes {tandem.phase = "optimize"} {
   }
   func.func @evaluate() { return }
 }
+
+// -----
+
+// P06: what the gradient makes of a value that is never saved is not saved in
+// its place, though it is smaller than what is: its source.
+// CHECK-LABEL: module @derived
+module @derived attributes {tandem.phase = "optimize"} {
+  // CHECK: func.func @forward(
+  // CHECK-SAME: saved "matmul.0"
+  // CHECK-NOT: saved
+  // CHECK: func.func @backward(
+  // CHECK: = tandem.exp
+  // CHECK: = tandem.compare
+  func.func @joint(
+      %x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">},
+      %w: tensor<4x4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+      %dy: tensor<4x4xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4x4xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    %m = tandem.matmul %x, %w {tandem.pass = "forward"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %e = tandem.exp %m {tandem.pass = "forward", tandem.recompute} : tensor<4x4xf32>
+    %y = tandem.sin %e {tandem.pass = "forward"} : tensor<4x4xf32>
+    %k = tandem.compare lt %e, %x {tandem.pass = "backward"} : tensor<4x4xf32>
+    %g = tandem.select %k, %dy, %x {tandem.pass = "backward"} : tensor<4x4xi1>, tensor<4x4xf32>
+    return %y, %g : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+  func.func @evaluate() { return }
+}
