@@ -28,6 +28,8 @@ void Block::conflict(const Thread &thread, const Conflict &found) {
     detail += ", other threads";
   else if (found.thread == races.proxy())
     detail += ", the asynchronous proxy";
+  else if (found.thread == races.products())
+    detail += ", the products of warpgroups";
   else
     detail += ", other thread " + std::to_string(found.thread);
   error(thread, names[found.kind], detail);

@@ -7,7 +7,7 @@ namespace tandem::emulator::kernel {
 
 SharedRaces::SharedRaces(uint32_t threads, size_t bytes, bool partial)
     : threads(threads), partial(partial), writes(bytes), reads(bytes),
-      times(threads + 1, 1), knowledge(threads + 1), copyStamps(threads + 1) {}
+      times(threads + 2, 1), knowledge(threads + 2), copyStamps(threads + 2) {}
 
 void SharedRaces::forget() {
   std::fill(writes.begin(), writes.end(), 0);
@@ -18,7 +18,7 @@ void SharedRaces::forget() {
   records.clear();
   transitions.clear();
   std::fill(copyStamps.begin(), copyStamps.end(), 0);
-  firstRecord = proxyTime = 0;
+  firstRecord = proxyTime[0] = proxyTime[1] = 0;
   now = base = 1;
 }
 
@@ -34,7 +34,7 @@ void SharedRaces::newBlock() {
   records.clear();
   transitions.clear();
   std::fill(copyStamps.begin(), copyStamps.end(), 0);
-  proxyTime = 0;
+  proxyTime[0] = proxyTime[1] = 0;
   for (Clock &clock : knowledge)
     clock.clear();
   tick();
@@ -48,15 +48,16 @@ void SharedRaces::barrier() {
   base = now;
   if (!partial)
     return;
-  uint32_t known = 0;
+  uint32_t known[2] = {};
   for (uint32_t t = 0; t < threads; ++t)
-    if (!knowledge[t].empty())
-      known = std::max(known, knowledge[t][threads]);
+    for (uint32_t i = 0; i < 2 && !knowledge[t].empty(); ++i)
+      known[i] = std::max(known[i], knowledge[t][threads + i]);
   for (uint32_t t = 0; t < threads; ++t) {
     knowledge[t].clear();
-    if (known) {
-      knowledge[t].resize(threads + 1);
-      knowledge[t][threads] = known;
+    if (known[0] || known[1]) {
+      knowledge[t].resize(threads + 2);
+      knowledge[t][threads] = known[0];
+      knowledge[t][threads + 1] = known[1];
     }
     times[t] = base;
   }
@@ -65,7 +66,7 @@ void SharedRaces::barrier() {
 void SharedRaces::release(uint32_t thread, Clock &clock) {
   if (!partial)
     return;
-  clock.resize(threads + 1);
+  clock.resize(threads + 2);
   const Clock &mine = knowledge[thread];
   for (size_t i = 0; i < mine.size(); ++i)
     clock[i] = std::max(clock[i], mine[i]);
@@ -78,7 +79,7 @@ void SharedRaces::acquire(uint32_t thread, const Clock &clock) {
   if (!partial || clock.empty())
     return;
   Clock &mine = knowledge[thread];
-  mine.resize(threads + 1);
+  mine.resize(threads + 2);
   for (size_t i = 0; i < mine.size(); ++i)
     mine[i] = std::max(mine[i], clock[i]);
 }
@@ -96,15 +97,16 @@ const SharedRaces::Record *SharedRaces::record(uint32_t stamp) const {
 uint32_t SharedRaces::stampOf(uint32_t thread) {
   uint32_t time = partial ? times[thread] : base;
   uint32_t stamp = time << kThreadBits | thread;
-  if (thread != threads)
+  if (thread < threads)
     return stamp;
-  // No barrier makes the proxy's accesses known, so its stamps must not look
-  // like those that one does.
-  if (time != proxyTime) {
-    proxyStamp = intern({false, {stamp}});
-    proxyTime = time;
+  // No barrier makes a proxy's accesses known, so its stamps must not look like
+  // those that one does.
+  uint32_t i = thread - threads;
+  if (time != proxyTime[i]) {
+    proxyStamp[i] = intern({false, {stamp}});
+    proxyTime[i] = time;
   }
-  return proxyStamp;
+  return proxyStamp[i];
 }
 
 bool SharedRaces::ordered(uint32_t thread, uint32_t stamp) const {
@@ -117,9 +119,9 @@ bool SharedRaces::ordered(uint32_t thread, uint32_t stamp) const {
                        [&](uint32_t one) { return ordered(thread, one); });
   }
   uint32_t other = stamp & kThreadMask, time = stamp >> kThreadBits;
-  if (other == thread || (other != threads && time < base))
+  if (other == thread || (other < threads && time < base))
     return true;
-  return other <= threads && !knowledge[thread].empty() &&
+  return other < threads + 2 && !knowledge[thread].empty() &&
          knowledge[thread][other] >= time;
 }
 
@@ -138,7 +140,7 @@ Conflict SharedRaces::conflictWith(uint32_t thread, uint32_t stamp,
   uint32_t who = other & kThreadMask;
   if (who < kAtomic)
     conflict.thread = who;
-  if (who == threads && kind == Conflict::WriteAfterRead)
+  if ((who == proxy() || who == products()) && kind == Conflict::WriteAfterRead)
     conflict.kind = Conflict::AsyncRead;
   return conflict;
 }

@@ -25,7 +25,7 @@
 
 namespace tandem::emulator::kernel {
 
-/// What a synchronization knows: a time per thread, the proxy's last. Empty:
+/// What a synchronization knows: a time per thread, the proxies' last. Empty:
 /// nothing.
 using Clock = std::vector<uint32_t>;
 
@@ -53,8 +53,11 @@ public:
   /// Forgets everything: another block begins.
   void newBlock();
 
-  /// The number that stands for the asynchronous proxy.
+  /// The numbers that stand for the asynchronous proxy: for its copies, and for
+  /// the products of warpgroups, which nothing orders but what threads wait
+  /// for.
   uint32_t proxy() const { return threads; }
+  uint32_t products() const { return threads + 1; }
 
   Conflict read(uint32_t thread, size_t offset, size_t bytes);
   Conflict write(uint32_t thread, size_t offset, size_t bytes);
@@ -67,7 +70,7 @@ public:
   void beginCopy(uint32_t thread, size_t offset, size_t bytes);
   void endCopy(uint32_t thread, size_t offset, size_t bytes);
 
-  /// Every thread knows everything but the proxy's doings.
+  /// Every thread knows everything but the proxies' doings.
   void barrier();
   /// Adds what `thread` knows and did to `clock`; later doings are later.
   void release(uint32_t thread, Clock &clock);
@@ -105,11 +108,11 @@ private:
   bool partial;
   uint32_t now = 1, base = 1;
   std::vector<uint32_t> writes, reads; ///< a stamp per byte; 0: none
-  std::vector<uint32_t> times;         ///< of each thread and the proxy
+  std::vector<uint32_t> times;         ///< of each thread and proxy
   std::vector<Clock> knowledge;        ///< of each thread, if `partial`
   std::vector<Record> records;
-  std::vector<uint32_t> copyStamps; ///< of each thread and the proxy; 0: none
-  uint32_t proxyStamp = 0, proxyTime = 0; ///< the proxy's last stamp
+  std::vector<uint32_t> copyStamps; ///< of each thread and proxy; 0: none
+  uint32_t proxyStamp[2] = {}, proxyTime[2] = {}; ///< the proxies' last stamps
   uint32_t firstRecord = 0; ///< the index of records[0]; lower ones are stale
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> transitions;
 };

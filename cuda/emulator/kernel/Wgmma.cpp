@@ -85,7 +85,7 @@ public:
       block.fail(thread, "shared memory out of bounds",
                  "wgmma reads offset " + std::to_string(offset) + " of " +
                      std::to_string(block.sharedBytes));
-    block.conflict(thread, block.races.read(block.races.proxy(), offset, 16));
+    block.conflict(thread, block.races.read(block.races.products(), offset, 16));
     std::memcpy(to, block.shared + offset, 16);
   }
 
@@ -151,7 +151,7 @@ void multiplyGroup(Lanes &lanes) {
       lanes.block.fail(threads[t], "wgmma",
                        "threads of a warpgroup differ in their operands");
   }
-  races.acquire(races.proxy(), issued);
+  races.acquire(races.products(), issued);
 
   std::vector<float> a(64 * k), b(k * n), d(64 * n, 0.0f);
   const u32 *operands = in(0).registers + count;
@@ -207,7 +207,7 @@ void multiplyGroup(Lanes &lanes) {
   });
 
   Clock done;
-  races.release(races.proxy(), done);
+  races.release(races.products(), done);
   for (u32 t = 0; t < 128; ++t)
     threads[t].openProducts = done;
 }
