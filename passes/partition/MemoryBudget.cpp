@@ -38,32 +38,38 @@ static std::vector<budget::Solution> spread(std::vector<budget::Solution> chain,
   return chosen;
 }
 
-/// The longest chain from the least peak: each next point is better in time and
-/// not worse in FLOPs.
+/// True if a chain can have `y` behind `x`.
+static bool follows(const BudgetPoint &y, const BudgetPoint &x) {
+  return y.peak > x.peak && y.seconds < x.seconds && y.flops <= x.flops;
+}
+
+/// The longest chain from the least peak to the first of the points, or to one
+/// that is no worse.
 static std::vector<BudgetPoint> longestChain(std::vector<BudgetPoint> points) {
+  BudgetPoint end = points.front();
+  for (const BudgetPoint &point : points)
+    if (point.peak < end.peak && point.seconds <= end.seconds &&
+        point.flops <= end.flops)
+      end = point;
+  llvm::erase_if(points,
+                 [&](const BudgetPoint &x) { return !follows(end, x); });
+  points.push_back(end);
   llvm::sort(points, [](const BudgetPoint &x, const BudgetPoint &y) {
     return std::make_tuple(x.peak, x.seconds, x.flops, x.savedBytes) <
            std::make_tuple(y.peak, y.seconds, y.flops, y.savedBytes);
   });
-  size_t n = points.size();
-  // Chains begin at the first point. A chain to a later one is better if its
-  // step is shorter; among equal ends the one with more points.
-  std::vector<size_t> length(n, 0), before(n, 0);
+  // Of each point the longest chain from the first.
+  std::vector<size_t> length(points.size(), 0), before(points.size(), 0);
   length[0] = 1;
-  size_t end = 0;
-  for (size_t i = 1; i < n; ++i) {
+  for (size_t i = 1; i < points.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (length[j] > 0 && points[i].peak > points[j].peak &&
-          points[i].seconds < points[j].seconds &&
-          points[i].flops <= points[j].flops && length[j] + 1 > length[i]) {
+      if (length[j] > 0 && length[j] + 1 > length[i] &&
+          follows(points[i], points[j])) {
         length[i] = length[j] + 1;
         before[i] = j;
       }
-    if (length[i] > 0 && points[i].seconds < points[end].seconds)
-      end = i;
-  }
   std::vector<BudgetPoint> chain;
-  for (size_t i = end;; i = before[i]) {
+  for (size_t i = points.size() - 1;; i = before[i]) {
     chain.push_back(std::move(points[i]));
     if (i == 0)
       break;

@@ -37,8 +37,9 @@ using Divide = llvm::function_ref<mlir::LogicalResult(
 
 /// Returns partitions by rising peak: each next one has a higher peak, a
 /// shorter step, and no more FLOPs that run again. The last is `fastest`, what
-/// a partition without a budget saves, unless another one is better in all of
-/// this; the first has the least peak found. Fails where a program cannot be
+/// a partition without a budget saves, unless another one has a lower peak and
+/// is no worse in time and FLOPs; the first has the least peak found among
+/// those with no fewer FLOPs than `fastest`. Fails where a program cannot be
 /// planned.
 mlir::FailureOr<std::vector<BudgetPoint>>
 findBudgetChain(mlir::ModuleOp module, const JointView &view,

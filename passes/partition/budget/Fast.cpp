@@ -15,8 +15,8 @@ namespace {
 
 /// Graphs with at most this many choices are searched value by value.
 constexpr unsigned kFewChoices = 64;
-/// How many ops all evaluations of a search may visit together: some seconds.
-constexpr int64_t kMostVisits = 60'000'000;
+/// How many ops all evaluations of a search may visit together: about a second.
+constexpr int64_t kMostVisits = 15'000'000;
 /// How many rounds of cuts a search may make; each takes longer than an
 /// evaluation.
 constexpr unsigned kFewRounds = 8, kManyRounds = 30;
@@ -333,12 +333,9 @@ std::vector<Solution> tandem::budget::findChain(const Problem &problem,
   finder.seed();
   auto peak = [](const Solution &s) { return s.evaluation.peak; };
   auto least = finder.improve(0, 0.2);
-  const std::vector<Solution> &pool = finder.found();
-  int64_t most = peak(*std::min_element(
-      pool.begin(), pool.end(), [&](const Solution &x, const Solution &y) {
-        return std::make_pair(x.evaluation.seconds, peak(x)) <
-               std::make_pair(y.evaluation.seconds, peak(y));
-      }));
+  int64_t most = peak(*std::max_element(
+      finder.found().begin(), finder.found().begin() + seeds.size() + 1,
+      [&](const Solution &x, const Solution &y) { return peak(x) < peak(y); }));
   for (unsigned i = 1; i + 1 < points; ++i)
     finder.improve(peak(least) + (most - peak(least)) / (points - 1) * i,
                    0.8 / points);

@@ -15,7 +15,7 @@ Solution solveFast(const Problem &problem, int64_t budget);
 
 /// Returns sets from the least peak found to the shortest step, `points` or
 /// more: with rising peaks the steps are shorter. `seeds` are sets to start
-/// from as well.
+/// from as well; peaks above theirs are not looked for.
 std::vector<Solution> findChain(const Problem &problem, unsigned points,
                                 const std::vector<Set> &seeds = {});
 

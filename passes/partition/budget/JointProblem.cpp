@@ -99,8 +99,8 @@ bool JointProblem::livesInKernel(mlir::Value value, bool inBackward) const {
     for (Operation *user : work.pop_back_val().getUsers()) {
       if (user->getNumResults() == 0)
         continue;
-      if (isOfBackward(view, user) != inBackward &&
-          (!inBackward || passOf(user) == "forward"))
+      // In the backward ops of the forward may run again, and read it too.
+      if (!inBackward && isOfBackward(view, user))
         continue;
       if (isa<ViewOpInterface>(user)) {
         work.push_back(user->getResult(0));
@@ -219,6 +219,12 @@ JointProblem::JointProblem(const JointView &view) : view(view) {
     }
     if (o.isLazy)
       o.againSeconds = o.seconds;
+    // With memory enough, whole ops are not made again (row P05), whatever the
+    // costs say: that is never cheaper than keeping what they give.
+    if (isForward && isAlone)
+      for (unsigned result : o.results)
+        o.againSeconds =
+            std::max(o.againSeconds, graph.values[result].saveSeconds * 1.01);
   };
   for (auto [at, op] : forward)
     add(op, true);
