@@ -97,7 +97,7 @@ const SharedRaces::Record *SharedRaces::record(uint32_t stamp) const {
 uint32_t SharedRaces::stampOf(uint32_t thread) {
   uint32_t time = partial ? times[thread] : base;
   uint32_t stamp = time << kThreadBits | thread;
-  if (thread < threads)
+  if (!isProxy(thread))
     return stamp;
   // No barrier makes a proxy's accesses known, so its stamps must not look like
   // those that one does.
@@ -119,7 +119,7 @@ bool SharedRaces::ordered(uint32_t thread, uint32_t stamp) const {
                        [&](uint32_t one) { return ordered(thread, one); });
   }
   uint32_t other = stamp & kThreadMask, time = stamp >> kThreadBits;
-  if (other == thread || (other < threads && time < base))
+  if (other == thread || (!isProxy(other) && time < base))
     return true;
   return other < threads + 2 && !knowledge[thread].empty() &&
          knowledge[thread][other] >= time;
@@ -140,7 +140,7 @@ Conflict SharedRaces::conflictWith(uint32_t thread, uint32_t stamp,
   uint32_t who = other & kThreadMask;
   if (who < kAtomic)
     conflict.thread = who;
-  if ((who == proxy() || who == products()) && kind == Conflict::WriteAfterRead)
+  if (isProxy(who) && kind == Conflict::WriteAfterRead)
     conflict.kind = Conflict::AsyncRead;
   return conflict;
 }

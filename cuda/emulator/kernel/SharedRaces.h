@@ -58,6 +58,9 @@ public:
   /// for.
   uint32_t proxy() const { return threads; }
   uint32_t products() const { return threads + 1; }
+  bool isProxy(uint32_t thread) const {
+    return thread == proxy() || thread == products();
+  }
 
   Conflict read(uint32_t thread, size_t offset, size_t bytes);
   Conflict write(uint32_t thread, size_t offset, size_t bytes);
