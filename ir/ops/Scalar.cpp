@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::scalar;
 
-static constexpr auto kContract = arith::FastMathFlags::contract;
-
 static bool isFloat(V x) { return isa<FloatType>(x.getType()); }
 
 Type scalar::computeType(Type element) {
@@ -40,12 +38,12 @@ V scalar::constant(B &b, L loc, Type type, Attribute value) {
 }
 
 template <typename Op> static V unary(B &b, L loc, V x) {
-  return Op::create(b, loc, x, kContract);
+  return Op::create(b, loc, x);
 }
 template <typename FloatOp, typename IntOp>
 static V binary(B &b, L loc, V x, V y) {
   if (isFloat(x))
-    return FloatOp::create(b, loc, x, y, kContract);
+    return FloatOp::create(b, loc, x, y);
   return IntOp::create(b, loc, x, y);
 }
 static V zero(B &b, L loc, V x) { return constant(b, loc, x.getType(), 0.0); }
@@ -104,10 +102,10 @@ V scalar::mul(B &b, L loc, V x, V y) {
   return binary<arith::MulFOp, arith::MulIOp>(b, loc, x, y);
 }
 V scalar::div(B &b, L loc, V x, V y) {
-  return arith::DivFOp::create(b, loc, x, y, kContract);
+  return arith::DivFOp::create(b, loc, x, y);
 }
 V scalar::pow(B &b, L loc, V x, V y) {
-  return math::PowFOp::create(b, loc, x, y, kContract);
+  return math::PowFOp::create(b, loc, x, y);
 }
 V scalar::maximum(B &b, L loc, V x, V y) {
   return binary<arith::MaximumFOp, arith::MaxSIOp>(b, loc, x, y);

@@ -115,19 +115,13 @@ tandem::findBudgetChain(ModuleOp module, const JointView &view,
     return failure();
   size_t plans = std::clamp(kMostOps / (joint.problem().ops.size() + 1),
                             kLeastPlans, kMostPlans);
-  size_t checkpoints = plans / 3;
-  std::vector<budget::Solution> candidates = spread(
-      budget::findChain(joint.problem(), plans, {first}), plans - checkpoints);
-  llvm::append_range(candidates,
-                     budget::findCheckpoints(joint.problem(), checkpoints));
+  std::vector<budget::Solution> chain =
+      budget::findChain(joint.problem(), plans, {first});
   simulator.run(first);
-  std::vector<budget::Set> planned = {simulator.saved()};
-  for (const budget::Solution &solution : candidates) {
-    if (llvm::is_contained(planned, solution.saved))
-      continue;
-    planned.push_back(solution.saved);
-    if (failed(add(joint.savedOf(solution.saved), solution.saved)))
+  budget::Set known = simulator.saved();
+  for (const budget::Solution &solution : spread(std::move(chain), plans))
+    if (solution.saved != known &&
+        failed(add(joint.savedOf(solution.saved), solution.saved)))
       return failure();
-  }
   return longestChain(std::move(points));
 }

@@ -25,7 +25,9 @@ module @small attributes {tandem.phase = "lower",
     // CHECK: .visible .entry scale(
     // CHECK: .reqntid 256, 1, 1
     // CHECK-NOT: .ftz
-    // CHECK: fma.rn.f32
+    // CHECK-NOT: fma
+    // CHECK: mul.rn.f32
+    // CHECK: add.rn.f32
     // CHECK: sqrt.rn.f32
     // CHECK: div.rn.f32
     llvm.func @scale(
