@@ -5,6 +5,7 @@
 
 #include <numeric>
 #include <queue>
+#include <tuple>
 
 using namespace tandem;
 using llvm::ArrayRef;
@@ -12,6 +13,9 @@ using llvm::SmallVector;
 
 /// The most steps that are looked at together.
 static constexpr unsigned kLookAhead = 6;
+/// Steps are looked at when no more than this many others are left that a step
+/// waits for, or that have a value.
+static constexpr unsigned kFew = 3;
 /// The most rounds, each of which runs what it can early, then late.
 static constexpr unsigned kRounds = 3;
 
@@ -36,16 +40,19 @@ public:
   void run(unsigned step);
   template <typename Fn> void run(unsigned step, Fn notice) {
     run(step);
-    for (unsigned next : following(step))
+    for (unsigned next : following(step)) {
       if (waiting[next] == 0)
         notice(next);
+      else if (waiting[next] <= kFew)
+        for (unsigned other : preceding(next))
+          if (!done[other])
+            notice(other);
+    }
     for (unsigned value : graph.steps[step].values) {
-      if (left[value] == 1)
-        notice(leftSum[value]);
       bool isFirst = left[value] + 1 == graph.values[value].steps.size();
-      if (isReversed && isFirst)
+      if (left[value] > 0 && (left[value] <= kFew || (isReversed && isFirst)))
         for (unsigned other : graph.values[value].steps)
-          if (other != step)
+          if (!done[other])
             notice(other);
     }
   }
@@ -53,6 +60,9 @@ public:
 
   const SmallVector<unsigned, 4> &following(unsigned step) const {
     return isReversed ? graph.steps[step].before : graph.steps[step].after;
+  }
+  const SmallVector<unsigned, 4> &preceding(unsigned step) const {
+    return isReversed ? graph.steps[step].after : graph.steps[step].before;
   }
 
 private:
@@ -71,7 +81,6 @@ private:
   std::vector<char> done;
   std::vector<unsigned> waiting; ///< steps that must run before this one
   std::vector<unsigned> left;    ///< steps of the value that have not run
-  std::vector<unsigned> leftSum; ///< the sum of their numbers
   int64_t now = 0;
 };
 
@@ -81,7 +90,7 @@ public:
   Mover(const ScheduleGraph &graph, ArrayRef<unsigned> order, bool isReversed,
         int64_t limit)
       : state(graph, isReversed), order(order), rank(order.size()),
-        limit(limit), isWaiting(order.size(), false) {
+        limit(limit), classes(order.size(), None) {
     for (auto [position, step] : llvm::enumerate(order))
       rank[step] = position;
   }
@@ -89,10 +98,14 @@ public:
 
 private:
   void notice(unsigned step) {
-    if (state.isDone(step) || !state.isReady(step) || isWaiting[step])
+    if (state.isDone(step) || !state.isReady(step))
       return;
-    isWaiting[step] = true;
-    candidates.push({rank[step], step});
+    // What frees memory by itself goes before what does together with others.
+    Class now = state.change(step) < 0 ? Freeing : Possible;
+    if (now >= classes[step])
+      return;
+    classes[step] = now;
+    candidates.push({now, rank[step], step});
   }
   void commit(unsigned step) {
     result.push_back(step);
@@ -105,22 +118,21 @@ private:
   std::vector<unsigned> rank; ///< of each step in the order
   int64_t limit;
   std::vector<unsigned> result;
-  using Entry = std::pair<unsigned, unsigned>;
+  enum Class : char { Freeing, Possible, None };
+  using Entry = std::tuple<Class, unsigned, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>>
       candidates; ///< by rank
-  std::vector<char> isWaiting;
+  std::vector<Class> classes;
 };
 
 } // namespace
 
 Run::Run(const ScheduleGraph &graph, bool isReversed)
     : graph(graph), isReversed(isReversed), done(graph.steps.size(), false) {
-  for (const ScheduleGraph::Step &step : graph.steps)
-    waiting.push_back(isReversed ? step.after.size() : step.before.size());
+  for (unsigned step = 0; step < graph.steps.size(); ++step)
+    waiting.push_back(preceding(step).size());
   for (const ScheduleGraph::Value &value : graph.values) {
     left.push_back(value.steps.size());
-    leftSum.push_back(
-        std::accumulate(value.steps.begin(), value.steps.end(), 0u));
     if (value.isGiven && !isReversed)
       now += value.bytes;
   }
@@ -157,10 +169,8 @@ int64_t Run::change(unsigned step) const {
 void Run::run(unsigned step) {
   now += change(step);
   done[step] = true;
-  for (unsigned value : graph.steps[step].values) {
+  for (unsigned value : graph.steps[step].values)
     --left[value];
-    leftSum[value] -= step;
-  }
   for (unsigned next : following(step))
     --waiting[next];
 }
@@ -168,10 +178,8 @@ void Run::run(unsigned step) {
 void Run::undo(unsigned step) {
   for (unsigned next : following(step))
     ++waiting[next];
-  for (unsigned value : graph.steps[step].values) {
+  for (unsigned value : graph.steps[step].values)
     ++left[value];
-    leftSum[value] += step;
-  }
   done[step] = false;
   now -= change(step);
 }
@@ -213,9 +221,11 @@ std::vector<unsigned> Mover::move() {
       notice(step);
   for (unsigned step : order) {
     while (!candidates.empty()) {
-      unsigned candidate = candidates.top().second;
+      auto [kind, position, candidate] = candidates.top();
       candidates.pop();
-      isWaiting[candidate] = false;
+      if (kind != classes[candidate])
+        continue;
+      classes[candidate] = None;
       if (!state.isDone(candidate))
         consider(candidate);
     }

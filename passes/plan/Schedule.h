@@ -8,6 +8,7 @@
 #define TANDEM_PASSES_PLAN_SCHEDULE_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace tandem {
 
-struct ScheduleGraph {
+class ScheduleGraph {
+public:
   struct Value {
     int64_t bytes;
     /// Who makes or reads it, without repetition; who makes it comes first.
@@ -38,10 +40,16 @@ struct ScheduleGraph {
   std::vector<Step> steps;
   std::vector<Value> values;
 
+  /// Once for each pair.
   void addEdge(unsigned before, unsigned after) {
+    if (!edges.insert({before, after}).second)
+      return;
     steps[before].after.push_back(after);
     steps[after].before.push_back(before);
   }
+
+private:
+  llvm::DenseSet<std::pair<unsigned, unsigned>> edges;
 };
 
 /// What an order costs: the most bytes in memory at one step, then their sum

@@ -1,0 +1,82 @@
+//===- WorkloadsTest.cpp - the plans of the benchmark models --------------===//
+//
+// What is promised of plans is checked on every workload, for each target: the
+// arena is hardly larger than what is live at once.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Compile.h"
+#include "ir/Ops.h"
+#include "tools/bench/workloads/Models.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+class Workloads
+    : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+protected:
+  Workloads() {
+    DialectRegistry registry;
+    registerCompiler(registry);
+    context.appendDialectRegistry(registry);
+  }
+  /// The planned module.
+  OwningOpRef<ModuleOp> plan() {
+    const workloads::Workload *workload =
+        workloads::find(std::get<0>(GetParam()));
+    Trace trace(workload->name);
+    workloads::trace(*workload, trace, DType::F32);
+    Result<std::string> text = trace.finish();
+    EXPECT_TRUE(text.status().ok()) << text.status().message();
+    CompileOptions options;
+    options.target = std::get<1>(GetParam());
+    options.optimizer = workload->optimizer;
+    options.stopAfter = "plan";
+    std::vector<PhaseTime> times;
+    Result<Modules> modules = runTargets(
+        parseSourceString<ModuleOp>(*text, &context), options, times);
+    EXPECT_TRUE(modules.status().ok()) << modules.status().message();
+    return std::move(modules->front());
+  }
+  MLIRContext context;
+};
+
+int64_t bytesOf(func::FuncOp func, const char *name) {
+  return func->getAttrOfType<DictionaryAttr>(kPlanAttr)
+      .getAs<IntegerAttr>(name)
+      .getInt();
+}
+
+} // namespace
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Workloads,
+    testing::Combine(testing::Values("mlp", "resnet8", "resnet18", "gpt",
+                                     "gpt2-124m", "normchain", "mnist-fc"),
+                     testing::Values("cpu", "cuda:sm_90")),
+    [](const auto &info) {
+      std::string name =
+          std::get<0>(info.param) + "_" + std::get<1>(info.param);
+      for (char &c : name)
+        if (!isalnum(static_cast<unsigned char>(c)))
+          c = '_';
+      return name;
+    });
+
+TEST_P(Workloads, TheArenaIsHardlyLargerThanWhatIsLive) {
+  auto module = plan();
+  ASSERT_TRUE(module);
+  for (auto func : module->getOps<func::FuncOp>()) {
+    int64_t arena = bytesOf(func, "arena_bytes"),
+            least = bytesOf(func, "lower_bound_bytes");
+    // Offsets are multiples of 64: a few scalars may take a few lines.
+    EXPECT_LE(arena, std::max<int64_t>(least * 1.05, least + 256))
+        << func.getName().str();
+    EXPECT_GE(arena, least) << func.getName().str();
+  }
+}
