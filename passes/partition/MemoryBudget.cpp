@@ -6,15 +6,20 @@
 #include "passes/plan/StepMemory.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <algorithm>
 
 using namespace mlir;
 using namespace tandem;
 
-/// How many partitions are planned: all ops of all of them together are at most
-/// so many, and there are at least and at most so many.
+/// How many partitions are planned at first: all ops of all of them together
+/// are at most so many, and there are at least and at most so many. Nearly as
+/// many are planned on the way to the least peak.
 static constexpr size_t kMostOps = 50000, kLeastPlans = 6, kMostPlans = 26;
+
+/// Values that take so much less than others do not decide a peak.
+static constexpr int64_t kMuchSmaller = 100;
 
 /// The partitions worth planning: spread over the peaks that the problem
 /// predicts, the least among them.
@@ -78,50 +83,144 @@ static std::vector<BudgetPoint> longestChain(std::vector<BudgetPoint> points) {
   return chain;
 }
 
+namespace {
+
+/// Plans copies of a module that save one set or another.
+class Rehearsals {
+public:
+  Rehearsals(ModuleOp module, const JointView &view, Divide divide)
+      : module(module), divide(divide), joint(view),
+        simulator(joint.problem()) {}
+
+  const budget::Problem &problem() const { return joint.problem(); }
+  budget::Set setOf(const SavedValues &saved) const {
+    return joint.setOf(saved);
+  }
+  /// Adds the point of a set, unless it has been planned or needs more than the
+  /// first one. `saved`: what a partition of the first set saves.
+  LogicalResult add(const budget::Set &set, const SavedValues *saved = nullptr);
+  /// Looks for a lower peak next to the lowest: with all values of one kind
+  /// saved or not saved, the largest first, in at most `tries` plans.
+  LogicalResult descend(size_t tries);
+
+  std::vector<BudgetPoint> points;
+
+private:
+  FailureOr<int64_t> peakOf(const SavedValues &saved);
+
+  ModuleOp module;
+  Divide divide;
+  budget::JointProblem joint;
+  budget::Simulator simulator;
+  std::vector<budget::Set> planned;
+  /// Those of the points.
+  std::vector<budget::Set> sets;
+};
+
+} // namespace
+
+FailureOr<int64_t> Rehearsals::peakOf(const SavedValues &saved) {
+  IRMapping map;
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(map));
+  SavedValues there;
+  for (const auto &[value, reason] : saved)
+    there.insert({map.lookup(value), reason});
+  if (failed(divide(*copy, there)))
+    return failure();
+  FailureOr<StepMemory> memory = rehearsePlan(*copy);
+  if (failed(memory))
+    return failure();
+  return memory->peak();
+}
+
+LogicalResult Rehearsals::add(const budget::Set &wanted,
+                              const SavedValues *saved) {
+  budget::Evaluation evaluation = simulator.run(wanted);
+  budget::Set set = simulator.saved();
+  if (llvm::is_contained(planned, set))
+    return success();
+  planned.push_back(set);
+  BudgetPoint point = {saved ? *saved : joint.savedOf(set), 0,
+                       evaluation.seconds, evaluation.recomputedFlops,
+                       evaluation.savedBytes};
+  FailureOr<int64_t> peak = peakOf(point.saved);
+  if (failed(peak))
+    return failure();
+  // More than without a budget is of no use.
+  if (!points.empty() && *peak > points.front().peak)
+    return success();
+  point.peak = *peak;
+  points.push_back(std::move(point));
+  sets.push_back(std::move(set));
+  return success();
+}
+
+LogicalResult Rehearsals::descend(size_t tries) {
+  struct Group {
+    int64_t bytes = 0;
+    SmallVector<unsigned> values;
+  };
+  llvm::MapVector<uint64_t, Group> byKind;
+  for (unsigned value : simulator.choices()) {
+    Group &group = byKind[problem().values[value].kind];
+    group.bytes += problem().values[value].bytes;
+    group.values.push_back(value);
+  }
+  SmallVector<Group> groups;
+  int64_t largest = 0;
+  for (auto &[kind, group] : byKind)
+    largest = std::max(largest, group.bytes);
+  for (auto &[kind, group] : byKind)
+    if (group.bytes * kMuchSmaller > largest)
+      groups.push_back(std::move(group));
+  llvm::sort(groups, [](const Group &x, const Group &y) {
+    return x.bytes != y.bytes ? x.bytes > y.bytes
+                              : x.values.front() < y.values.front();
+  });
+  size_t most = planned.size() + tries;
+  for (bool again = true; again && planned.size() < most;) {
+    again = false;
+    for (const Group &group : groups) {
+      if (planned.size() >= most)
+        break;
+      size_t least = 0;
+      for (size_t i = 1; i < points.size(); ++i)
+        if (std::make_pair(points[i].peak, points[i].seconds) <
+            std::make_pair(points[least].peak, points[least].seconds))
+          least = i;
+      int64_t peak = points[least].peak;
+      budget::Set set = sets[least];
+      bool isSaved = llvm::any_of(
+          group.values, [&](unsigned value) { return set.test(value); });
+      for (unsigned value : group.values)
+        isSaved ? (void)set.reset(value) : (void)set.set(value);
+      size_t before = points.size();
+      if (failed(add(set)))
+        return failure();
+      again |= points.size() > before && points.back().peak < peak;
+    }
+  }
+  return success();
+}
+
 FailureOr<std::vector<BudgetPoint>>
 tandem::findBudgetChain(ModuleOp module, const JointView &view,
                         const SavedValues &fastest, Divide divide) {
-  budget::JointProblem joint(view);
-  budget::Simulator simulator(joint.problem());
-  /// Plans a copy of the module.
-  auto rehearse = [&](const SavedValues &saved) -> FailureOr<int64_t> {
-    IRMapping map;
-    OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(map));
-    SavedValues there;
-    for (const auto &[value, reason] : saved)
-      there.insert({map.lookup(value), reason});
-    if (failed(divide(*copy, there)))
-      return failure();
-    FailureOr<StepMemory> memory = rehearsePlan(*copy);
-    if (failed(memory))
-      return failure();
-    return memory->peak();
-  };
-  std::vector<BudgetPoint> points;
-  auto add = [&](SavedValues saved, const budget::Set &set) {
-    FailureOr<int64_t> peak = rehearse(saved);
-    if (failed(peak))
-      return failure();
-    // More than without a budget is of no use.
-    if (!points.empty() && *peak > points.front().peak)
-      return success();
-    budget::Evaluation evaluation = simulator.run(set);
-    points.push_back({std::move(saved), *peak, evaluation.seconds,
-                      evaluation.recomputedFlops, evaluation.savedBytes});
-    return success();
-  };
-  budget::Set first = joint.setOf(fastest);
-  if (failed(add(fastest, first)))
+  Rehearsals rehearsals(module, view, divide);
+  budget::Set first = rehearsals.setOf(fastest);
+  if (failed(rehearsals.add(first, &fastest)))
     return failure();
-  size_t plans = std::clamp(kMostOps / (joint.problem().ops.size() + 1),
-                            kLeastPlans, kMostPlans);
-  std::vector<budget::Solution> chain =
-      budget::findChain(joint.problem(), plans, {first});
-  simulator.run(first);
-  budget::Set known = simulator.saved();
-  for (const budget::Solution &solution : spread(std::move(chain), plans))
-    if (solution.saved != known &&
-        failed(add(joint.savedOf(solution.saved), solution.saved)))
+  const budget::Problem &problem = rehearsals.problem();
+  size_t plans =
+      std::clamp(kMostOps / (problem.ops.size() + 1), kLeastPlans, kMostPlans);
+  size_t checkpoints = plans / 3;
+  std::vector<budget::Solution> candidates =
+      spread(budget::findChain(problem, plans, {first}), plans - checkpoints);
+  llvm::append_range(candidates, budget::findCheckpoints(problem, checkpoints));
+  for (const budget::Solution &solution : candidates)
+    if (failed(rehearsals.add(solution.saved)))
       return failure();
-  return longestChain(std::move(points));
+  if (failed(rehearsals.descend(plans - kLeastPlans / 2)))
+    return failure();
+  return longestChain(std::move(rehearsals.points));
 }

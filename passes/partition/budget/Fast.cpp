@@ -342,6 +342,30 @@ std::vector<Solution> tandem::budget::findChain(const Problem &problem,
   return paretoChain(finder.found());
 }
 
+std::vector<Solution> tandem::budget::findCheckpoints(const Problem &problem,
+                                                      unsigned most) {
+  Segments segments(problem);
+  Simulator simulator(problem);
+  std::vector<Solution> all;
+  for (double part = 1.5; part < 2.0 * problem.forwardOps && part < 400;
+       part *= 1.3) {
+    auto limit =
+        static_cast<int64_t>(static_cast<double>(segments.total()) / part);
+    Evaluation evaluation = simulator.run(segments.checkpoints(limit));
+    if (llvm::none_of(all, [&](const Solution &other) {
+          return other.saved == simulator.saved();
+        }))
+      all.push_back({simulator.saved(), evaluation});
+  }
+  llvm::sort(all, [](const Solution &x, const Solution &y) {
+    return std::make_pair(x.evaluation.peak, x.evaluation.seconds) <
+           std::make_pair(y.evaluation.peak, y.evaluation.seconds);
+  });
+  if (all.size() > most)
+    all.resize(most);
+  return all;
+}
+
 std::vector<Solution>
 tandem::budget::paretoChain(std::vector<Solution> solutions) {
   // By rising time; what follows must have a lower peak.

@@ -19,6 +19,12 @@ Solution solveFast(const Problem &problem, int64_t budget);
 std::vector<Solution> findChain(const Problem &problem, unsigned points,
                                 const std::vector<Set> &seeds = {});
 
+/// Returns checkpoints along the forward and nothing else, `most` sets of them
+/// at most: those with the lowest peaks. That is where a peak depends the most
+/// on how ops become kernels, which a problem does not know; all are worth a
+/// try.
+std::vector<Solution> findCheckpoints(const Problem &problem, unsigned most);
+
 /// Returns those of which no other is at least as fast with at most the same
 /// peak, by rising peak.
 std::vector<Solution> paretoChain(std::vector<Solution> solutions);
