@@ -197,6 +197,27 @@ Json choiceJson(const Choice &choice) {
   return json;
 }
 
+Json libraryJson(const LibraryCall &call) {
+  Json json = {{"op", call.op}, {"dtype", spelling(call.dtype)}};
+  if (call.tf32)
+    json["tf32"] = true;
+  json["operands"] = call.operands;
+  json["sizes"] = call.sizes;
+  for (auto [key, list] : {std::pair("lds", &call.lds),
+                           std::pair("batch_strides", &call.batchStrides),
+                           std::pair("transposes", &call.transposes),
+                           std::pair("strides", &call.strides),
+                           std::pair("padding", &call.padding),
+                           std::pair("dilation", &call.dilation)})
+    if (!list->empty())
+      json[key] = *list;
+  if (call.relu)
+    json["relu"] = true;
+  if (call.workspace)
+    json["workspace"] = *call.workspace;
+  return json;
+}
+
 Json launchJson(const Launch &launch) {
   Json json = {{"kernel", launch.kernel}, {"buffers", launch.buffers},
                {"reads", launch.reads},   {"writes", launch.writes},
@@ -208,6 +229,8 @@ Json launchJson(const Launch &launch) {
     json["choices"] = listJson(launch.choices, choiceJson);
   if (!launch.grid.empty())
     json["grid"] = launch.grid;
+  if (launch.library)
+    json["library"] = libraryJson(*launch.library);
   return json;
 }
 

@@ -12,6 +12,7 @@
 #define TANDEM_RUNTIME_ARTIFACT_MANIFEST_H
 
 #include "runtime/artifact/DType.h"
+#include "runtime/artifact/LibraryCall.h"
 #include "runtime/artifact/Status.h"
 #include "runtime/artifact/View.h"
 
@@ -226,6 +227,8 @@ struct Launch {
   std::vector<Choice> choices = {}; ///< the first that holds; none: the kernel
   /// cuda: the blocks, [x, y, z], `work` in all; cpu: empty.
   std::vector<int64_t> grid = {};
+  /// cuda: the same as a call of a library.
+  std::optional<LibraryCall> library = std::nullopt;
   bool operator==(const Launch &) const = default;
 };
 

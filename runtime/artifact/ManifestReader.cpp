@@ -421,6 +421,25 @@ private:
     fields.finish();
   }
 
+  void library(Fields fields, LibraryCall &out) {
+    fields.text("op", out.op);
+    fields.dtype(out.dtype);
+    fields.flag("tf32", out.tf32);
+    fields.integers("operands", out.operands);
+    fields.integers("sizes", out.sizes);
+    for (auto [key, list] : {std::pair("lds", &out.lds),
+                             std::pair("batch_strides", &out.batchStrides),
+                             std::pair("transposes", &out.transposes),
+                             std::pair("strides", &out.strides),
+                             std::pair("padding", &out.padding),
+                             std::pair("dilation", &out.dilation)})
+      if (fields.find(key, false))
+        fields.integers(key, *list);
+    fields.flag("relu", out.relu);
+    fields.integer("workspace", out.workspace);
+    fields.finish();
+  }
+
   void launch(Fields fields, Launch &out) {
     fields.integer("kernel", out.kernel);
     fields.integers("buffers", out.buffers);
@@ -439,6 +458,9 @@ private:
       });
     if (fields.find("grid", false))
       fields.integers("grid", out.grid);
+    if (const Json *json = fields.find("library", false))
+      library(Fields(*json, child(fields.at(), "library"), problems),
+              out.library.emplace());
     fields.finish();
   }
 

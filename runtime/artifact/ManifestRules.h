@@ -39,6 +39,9 @@ void checkTensorMaps(const Kernel &kernel, bool isCuda, const std::string &at,
 void checkMappedBuffers(const Kernel &kernel,
                         const std::vector<int64_t> &bufferBytes,
                         const std::string &at, ManifestProblems &problems);
+/// What a library is told about a launch's buffers fits them.
+void checkLibraries(const Manifest &manifest, const Program &program,
+                    const std::string &at, ManifestProblems &problems);
 
 /// What a backward takes from its forward is what the forward gives.
 void checkContexts(const Manifest &manifest, ManifestProblems &problems);

@@ -79,6 +79,7 @@ public:
       checkProgram(program);
       checkAliases(manifest, program, at, problems);
       checkConditions(program, at, problems);
+      checkLibraries(manifest, program, at, problems);
     }
     checkContexts(manifest, problems);
     checkMutations();
