@@ -69,7 +69,10 @@ TANDEM_EMULATOR_API int tandemEmulatorSetPolicy(const char *policy);
 /// when it runs, and with it the context; "lost:N", the device is lost at the
 /// n-th kernel launch; "module:N", the n-th module is not loaded; "driver:V",
 /// the driver has version V (1000 * major + 10 * minor); "init:CODE", cuInit
-/// returns CODE. Returns 0, or 1 for another text. Null: none.
+/// returns CODE; "blas:V", "dnn:V", cuBLASLt or cuDNN has version V (10000 *
+/// major + 100 * minor); "algorithm:N", these find none for the n-th shape;
+/// "library:N", their n-th call fails. Returns 0, or 1 for another text. Null:
+/// none.
 TANDEM_EMULATOR_API int tandemEmulatorFail(const char *failure);
 
 /// Sets what the machine has; before cuInit. 0 devices: none.

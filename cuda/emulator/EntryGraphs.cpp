@@ -310,6 +310,34 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
   return setNode(exec, node, CU_GRAPH_NODE_TYPE_HOST, hostMaker(parameters));
 }
 
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec handle,
+                                            CUgraphNode nodeHandle,
+                                            CUgraph childHandle) {
+  return withDevice([&](Machine &m, Device &) {
+    GraphExec *exec = m.execs.find(handle);
+    Node *node = findNode(m, nodeHandle);
+    Graph *child = m.graphs.find(childHandle);
+    std::vector<GraphExec::Step> before, after;
+    if (!exec || !node || !node->child || !child ||
+        !flatten(*node->child, before) || !flatten(*child, after))
+      return CUDA_ERROR_INVALID_VALUE;
+    bool isSame = before.size() == after.size();
+    std::vector<GraphExec::Step *> steps;
+    for (size_t i = 0; isSame && i < before.size(); ++i) {
+      steps.push_back(exec->find(before[i].node));
+      isSame = steps.back() && steps.back()->type == after[i].type &&
+               before[i].waitsFor == after[i].waitsFor;
+    }
+    if (!isSame)
+      return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      after[i].command.device = steps[i]->command.device;
+      steps[i]->command = std::move(after[i].command);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph handle,
                               CUgraphExecUpdateResultInfo *info) {
   return withDevice([&](Machine &m, Device &) {

@@ -2,6 +2,7 @@
 #include "cuda/emulator/Failures.h"
 
 #include <charconv>
+#include <utility>
 
 using namespace tandem::emulator;
 
@@ -15,14 +16,17 @@ bool Failures::addOne(std::string_view text) {
   auto [stop, error] = std::from_chars(text.data() + colon + 1, end, n);
   if (error != std::errc() || stop != end || n == 0)
     return false;
-  if (kind == "driver" || kind == "init") {
-    if (n > 1000000)
-      return false;
-    (kind == "driver" ? driverVersion : initResult) = static_cast<int>(n);
-    return true;
-  }
-  constexpr std::string_view names[kKinds] = {"alloc", "refuse", "launch",
-                                              "lost", "module"};
+  for (auto [name, number] :
+       {std::pair("driver", &driverVersion), std::pair("init", &initResult),
+        std::pair("blas", &blasVersion), std::pair("dnn", &dnnVersion)})
+    if (kind == name) {
+      if (n > 1000000)
+        return false;
+      *number = static_cast<int>(n);
+      return true;
+    }
+  constexpr std::string_view names[kKinds] = {
+      "alloc", "refuse", "launch", "lost", "module", "algorithm", "library"};
   for (int i = 0; i < kKinds; ++i)
     if (kind == names[i]) {
       left[i] = n;

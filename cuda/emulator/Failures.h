@@ -11,7 +11,16 @@ namespace tandem::emulator {
 class Failures {
 public:
   /// What is counted until it fails.
-  enum Kind { Allocate, Refuse, Launch, Lost, Module, kKinds };
+  enum Kind {
+    Allocate,
+    Refuse,
+    Launch,
+    Lost,
+    Module,
+    Algorithm,
+    Library,
+    kKinds
+  };
 
   /// Adds what a text of Control.h asks for, a list with commas; false if it
   /// is not understood.
@@ -23,6 +32,8 @@ public:
 
   int driverVersion = 0; ///< 0: as the machine has it
   int initResult = 0;    ///< what cuInit returns
+  /// What the libraries say of themselves; 0: what they should be.
+  int blasVersion = 0, dnnVersion = 0;
 
 private:
   bool addOne(std::string_view text);
