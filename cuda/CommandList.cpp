@@ -151,9 +151,10 @@ CommandList::CommandList(const artifact::Manifest &manifest,
                          const Program &program,
                          std::span<const runtime::Action> actions,
                          std::span<const Place> places, const StreamTags &tags,
-                         const Concurrency &concurrency)
+                         const Concurrency &concurrency,
+                         std::span<const bool> ofLibrary)
     : manifest(manifest), program(program) {
-  collect(actions, places, tags);
+  collect(actions, places, tags, ofLibrary);
   order(places);
   reduce();
   spread(concurrency, tags.streams());
@@ -165,8 +166,8 @@ const artifact::Kernel &CommandList::kernelOf(const Command &command) const {
 }
 
 void CommandList::collect(std::span<const runtime::Action> actions,
-                          std::span<const Place> places,
-                          const StreamTags &tags) {
+                          std::span<const Place> places, const StreamTags &tags,
+                          std::span<const bool> ofLibrary) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
     const Launch &launch = program.launches[i];
     Command command;
@@ -185,6 +186,13 @@ void CommandList::collect(std::span<const runtime::Action> actions,
       for (int64_t position : launch.writes)
         command.writes.push_back(buffer(position));
       command.usesScratch = manifest.kernels[launch.kernel].scratchBytes > 0;
+      if (!ofLibrary.empty() && ofLibrary[i]) {
+        command.kind = Command::Kind::Library;
+        command.usesScratch = false;
+        if (launch.library->workspace)
+          command.writes.push_back(
+              static_cast<int>(*launch.library->workspace));
+      }
     } else {
       int written = buffer(launch.writes.front());
       if (bytesOf(program, program.buffers[written]) == 0)

@@ -89,12 +89,15 @@ struct Concurrency {
 class CommandList {
 public:
   /// The manifest, and its program, must live as long as the list. Orders what
-  /// `actions` (one for each launch; BoundProgram.h) say.
+  /// `actions` (one for each launch; BoundProgram.h) say. Where `ofLibrary`
+  /// (one for each launch, or none) is true, a library's call is in the
+  /// kernel's place.
   CommandList(const artifact::Manifest &manifest,
               const artifact::Program &program,
               std::span<const runtime::Action> actions,
               std::span<const Place> places, const StreamTags &tags,
-              const Concurrency &concurrency = {});
+              const Concurrency &concurrency = {},
+              std::span<const bool> ofLibrary = {});
 
   const std::vector<Command> &commands() const { return list; }
   /// Returns the streams that have commands, ascending.
@@ -107,7 +110,8 @@ public:
 
 private:
   void collect(std::span<const runtime::Action> actions,
-               std::span<const Place> places, const StreamTags &tags);
+               std::span<const Place> places, const StreamTags &tags,
+               std::span<const bool> ofLibrary);
   void order(std::span<const Place> places);
   void reduce();
   void spread(const Concurrency &concurrency, int firstExtra);

@@ -90,11 +90,13 @@ Status CudaCode::find(Program &program, const ProgramRun &run, CUstream stream,
       if (program.entries.size() == mostPlans)
         program.entries.pop_back();
       CommandList list(manifest, *program.program, run.actions, places, tags,
-                       concurrency);
+                       concurrency,
+                       {program.ofLibrary.get(), program.calls.size()});
       Entry made{{run.actions.begin(), run.actions.end()},
                  std::move(places),
                  std::make_unique<Plan>(context, manifest, *program.program,
-                                        std::move(list), kernels)};
+                                        std::move(list), kernels, program.calls,
+                                        recorder)};
       program.entries.push_back(std::move(made));
       found = program.entries.end() - 1;
     }

@@ -28,13 +28,15 @@ struct DeviceParts {
   MemoryCache &memory;
   Staging &staging;
   const CurrentProfile &profile;
+  Libraries &libraries;
 };
 
 class CudaCode final : public runtime::DeviceCode {
 public:
   /// Loads the code of the reader's chosen target. Needs a Scope around it.
   static Result<std::unique_ptr<runtime::DeviceCode>>
-  load(DeviceParts device, const artifact::ArtifactReader &reader);
+  load(DeviceParts device, const artifact::ArtifactReader &reader,
+       const runtime::LoadOptions &options);
   ~CudaCode() override;
 
   Status run(const runtime::ProgramRun &run) override;
@@ -49,6 +51,9 @@ private:
       std::unique_ptr<Plan> plan;
     };
     std::vector<Entry> entries; ///< the last used first
+    /// Of a library, for each launch; null: the kernel runs.
+    std::vector<std::unique_ptr<PreparedCall>> calls;
+    std::unique_ptr<bool[]> ofLibrary; ///< which launches have one
     /// Of the last run; constants are filled in.
     std::vector<void *> addresses;
     driver::CUstream stream = nullptr;
@@ -59,6 +64,7 @@ private:
   Status loadModules();
   Status loadKernels();
   Status loadConstants();
+  Status prepareCalls();
   Status reserve();
   Status find(Program &program, const runtime::ProgramRun &run,
               driver::CUstream stream, bool isCapturing);
@@ -79,6 +85,8 @@ private:
   Concurrency concurrency;
   /// A side stream, for what the code does when it is loaded.
   driver::CUstream home = nullptr;
+  /// Where calls of libraries are recorded for graphs; null if there are none.
+  driver::CUstream recorder = nullptr;
   std::vector<driver::CUmodule> modules;
   std::vector<LoadedKernel> kernels;
   std::mutex mutex; ///< of all below: one run at a time

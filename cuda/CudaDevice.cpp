@@ -22,7 +22,8 @@ CUstream cu(Stream stream) { return static_cast<CUstream>(stream); }
 } // namespace
 
 Result<std::shared_ptr<runtime::Backend>>
-CudaDevice::open(std::shared_ptr<const Driver> driver, runtime::Device device) {
+CudaDevice::open(std::shared_ptr<const Driver> driver, runtime::Device device,
+                 LibraryFiles libraries) {
   Result<std::unique_ptr<Context>> context =
       Context::open(std::move(driver), device);
   if (!context)
@@ -35,6 +36,7 @@ CudaDevice::open(std::shared_ptr<const Driver> driver, runtime::Device device) {
   opened->streams = std::make_unique<SideStreams>(its);
   opened->memory = std::make_unique<MemoryCache>(its, *opened->events);
   opened->staging = std::make_unique<Staging>(its, *opened->events);
+  opened->libraries = std::make_unique<Libraries>(its, std::move(libraries));
   Status status = scope.status();
   if (status.ok())
     status = opened->memory->open();
@@ -51,6 +53,7 @@ CudaDevice::~CudaDevice() {
     return;
   Context::Scope scope(*context);
   context->call().moduleUnload(builtins);
+  libraries.reset();
 }
 
 Status CudaDevice::loadBuiltins() {
@@ -257,13 +260,15 @@ Status CudaDevice::forbid(const std::string &what, CUstream stream) {
 }
 
 Result<std::unique_ptr<runtime::DeviceCode>>
-CudaDevice::load(const artifact::ArtifactReader &reader) {
+CudaDevice::load(const artifact::ArtifactReader &reader,
+                 const runtime::LoadOptions &options) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
   Context::Relaxed relaxed(*context);
   return CudaCode::load(
-      {*context, *events, *streams, *memory, *staging, profile}, reader);
+      {*context, *events, *streams, *memory, *staging, profile, *libraries},
+      reader, options);
 }
 
 Status CudaDevice::startProfile() {

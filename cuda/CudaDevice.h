@@ -10,6 +10,7 @@
 #ifndef TANDEM_CUDA_CUDADEVICE_H
 #define TANDEM_CUDA_CUDADEVICE_H
 
+#include "cuda/Libraries.h"
 #include "cuda/MemoryCache.h"
 #include "cuda/Profile.h"
 #include "cuda/Staging.h"
@@ -19,7 +20,8 @@ namespace tandem::cuda {
 class CudaDevice final : public runtime::Backend {
 public:
   static Result<std::shared_ptr<runtime::Backend>>
-  open(std::shared_ptr<const Driver> driver, runtime::Device device);
+  open(std::shared_ptr<const Driver> driver, runtime::Device device,
+       LibraryFiles libraries = LibraryFiles::installed());
   ~CudaDevice() override;
 
   runtime::Device device() const override { return context->device(); }
@@ -56,7 +58,8 @@ public:
   Result<runtime::Stream> side(int number) override;
 
   Result<std::unique_ptr<runtime::DeviceCode>>
-  load(const artifact::ArtifactReader &reader) override;
+  load(const artifact::ArtifactReader &reader,
+       const runtime::LoadOptions &options) override;
 
   Status startProfile() override;
   Result<std::string> stopProfile() override;
@@ -80,6 +83,7 @@ private:
   std::unique_ptr<SideStreams> streams;
   std::unique_ptr<MemoryCache> memory;
   std::unique_ptr<Staging> staging;
+  std::unique_ptr<Libraries> libraries;
   CurrentProfile profile;
   driver::CUmodule builtins = nullptr;
   std::map<std::string, driver::CUfunction, std::less<>> builtinFunctions;

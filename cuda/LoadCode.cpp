@@ -68,7 +68,8 @@ CudaCode::CudaCode(DeviceParts device, ArtifactReader its)
 }
 
 Result<std::unique_ptr<runtime::DeviceCode>>
-CudaCode::load(DeviceParts device, const ArtifactReader &reader) {
+CudaCode::load(DeviceParts device, const ArtifactReader &reader,
+               const runtime::LoadOptions &options) {
   std::unique_ptr<CudaCode> code(new CudaCode(device, reader));
   Result<CUstream> home = device.streams.at(0);
   Status status = home.status();
@@ -78,6 +79,8 @@ CudaCode::load(DeviceParts device, const ArtifactReader &reader) {
   }
   if (status.ok())
     status = code->loadKernels();
+  if (status.ok() && options.useLibraries)
+    status = code->prepareCalls();
   if (status.ok())
     status = code->loadConstants();
   if (status.ok())
@@ -94,6 +97,8 @@ CudaCode::~CudaCode() {
   programs.clear();
   // Nothing may run that uses what is given back.
   context.call().ctxSynchronize();
+  if (recorder)
+    context.call().streamDestroy(recorder);
   for (auto &[key, memory] : scratch)
     device.memory.release(memory, key.first == ofCaptures ? home : key.first,
                           {});
@@ -193,6 +198,43 @@ Status CudaCode::loadKernels() {
     kernels.push_back(loaded);
   }
   return problems.empty() ? Status::success() : Status::failed(problems);
+}
+
+/// Prepares what libraries may compute. Where one cannot, whatever the cause,
+/// the kernel runs.
+Status CudaCode::prepareCalls() {
+  for (Program &program : programs) {
+    const std::vector<artifact::Launch> &launches = program.program->launches;
+    auto isMarked = [](const artifact::Launch &launch) {
+      return launch.library.has_value();
+    };
+    if (std::none_of(launches.begin(), launches.end(), isMarked))
+      continue;
+    program.calls.resize(launches.size());
+    program.ofLibrary = std::make_unique<bool[]>(launches.size());
+    for (size_t i = 0; i < launches.size(); ++i) {
+      if (!isMarked(launches[i]))
+        continue;
+      const artifact::LibraryCall &call = *launches[i].library;
+      int64_t bytes =
+          call.workspace ? program.program->buffers[*call.workspace].bytes : 0;
+      Result<std::unique_ptr<PreparedCall>> prepared =
+          device.libraries.prepare(call, bytes);
+      if (context.isLost())
+        return context.lostStatus();
+      if (!prepared)
+        continue;
+      program.calls[i] = std::move(*prepared);
+      program.ofLibrary[i] = true;
+      if (!recorder)
+        if (Status status = context.check(
+                context.call().streamCreate(&recorder, CU_STREAM_NON_BLOCKING),
+                "cuStreamCreate");
+            !status)
+          return status;
+    }
+  }
+  return Status::success();
 }
 
 Status CudaCode::loadConstants() {

@@ -24,9 +24,11 @@ int scratchOf(int stream) { return -1 - stream; }
 
 Plan::Plan(const Context &context, const artifact::Manifest &manifest,
            const artifact::Program &program, CommandList commands,
-           std::span<const LoadedKernel> kernels)
+           std::span<const LoadedKernel> kernels,
+           std::span<const std::unique_ptr<PreparedCall>> calls,
+           CUstream recorder)
     : context(context), manifest(manifest), program(program),
-      list(std::move(commands)) {
+      list(std::move(commands)), recorder(recorder) {
   for (const Command &command : list.commands()) {
     const Launch &launch = program.launches[command.launch];
     Bound one;
@@ -44,6 +46,13 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
       }
       if (command.usesScratch)
         bufferOf.push_back(scratchOf(command.stream));
+    } else if (command.kind == Command::Kind::Library) {
+      one.call = calls[command.launch].get();
+      for (int64_t buffer : launch.buffers)
+        bufferOf.push_back(static_cast<int>(buffer));
+      one.hasWorkspace = launch.library->workspace.has_value();
+      if (one.hasWorkspace)
+        bufferOf.push_back(static_cast<int>(*launch.library->workspace));
     } else {
       bufferOf.push_back(command.writes.front());
       if (command.kind == Command::Kind::Copy)
@@ -108,6 +117,13 @@ Status Plan::encodeMaps() {
   return Status::success();
 }
 
+Status Plan::queueCall(const Bound &one, CUstream stream) {
+  // A library may load its code now, which disturbs nobody's capture.
+  Context::Relaxed relaxed(context);
+  std::span<void *const> all(values.data() + one.first, one.count);
+  return one.call->queue(stream, all, one.hasWorkspace ? all.back() : nullptr);
+}
+
 Status Plan::queueOne(size_t command, CUstream stream) {
   const Bound &one = bound[command];
   const Functions &call = context.call();
@@ -119,6 +135,8 @@ Status Plan::queueOne(size_t command, CUstream stream) {
                           one.kernel->sharedBytes, stream,
                           parameters.data() + one.first, nullptr),
         "cuLaunchKernel");
+  if (one.call)
+    return queueCall(one, stream);
   if (one.count == 2)
     return context.check(call.memcpyDtoDAsync(at(one.first), at(one.first + 1),
                                               static_cast<size_t>(one.bytes),
@@ -139,6 +157,8 @@ Status Plan::queueTimed(size_t index, CUstream stream, Profile &profile) {
   std::string name = command.kind == Command::Kind::Copy   ? "copy"
                      : command.kind == Command::Kind::Zero ? "zero"
                                                            : symbolOf(command);
+  if (bound[index].call)
+    name += std::string(" (") + bound[index].call->name() + ")";
   Status ended = profile.end(*from, stream, command.stream, std::move(name));
   return status.ok() ? ended : status;
 }

@@ -15,6 +15,7 @@
 
 #include "cuda/CommandList.h"
 #include "cuda/Events.h"
+#include "cuda/Libraries.h"
 
 #include <functional>
 
@@ -31,9 +32,14 @@ struct LoadedKernel {
 
 class Plan {
 public:
+  /// `calls`: of a library, one for each launch; null where the kernel runs.
+  /// `recorder`: a stream that nothing else uses, on which they are recorded
+  /// for graphs.
   Plan(const Context &context, const artifact::Manifest &manifest,
        const artifact::Program &program, CommandList list,
-       std::span<const LoadedKernel> kernels);
+       std::span<const LoadedKernel> kernels,
+       std::span<const std::unique_ptr<PreparedCall>> calls = {},
+       driver::CUstream recorder = nullptr);
   Plan(const Plan &) = delete;
   Plan &operator=(const Plan &) = delete;
   ~Plan();
@@ -56,9 +62,12 @@ public:
 
 private:
   struct Bound {
-    const LoadedKernel *kernel = nullptr; ///< null: a copy or zeros
+    const LoadedKernel *kernel = nullptr; ///< null: a call, a copy or zeros
+    PreparedCall *call = nullptr;
+    bool hasWorkspace = false; ///< the call; its last value
     unsigned grid[3] = {1, 1, 1};
-    /// In `values`: the kernel's parameters; or where to, and from where.
+    /// In `values`: the kernel's parameters; or the call's buffers and its
+    /// workspace; or where to, and from where.
     size_t first = 0, count = 0;
     int64_t bytes = 0; ///< of a copy or zeros
   };
@@ -79,6 +88,10 @@ private:
   driver::CUDA_KERNEL_NODE_PARAMS kernelNode(const Bound &bound);
   driver::CUDA_MEMCPY3D copyNode(const Bound &bound) const;
   driver::CUDA_MEMSET_NODE_PARAMS zeroNode(const Bound &bound) const;
+  Status queueCall(const Bound &bound, driver::CUstream stream);
+  Result<driver::CUgraph> recordCall(const Bound &bound);
+  Status makeNode(size_t command, std::span<const driver::CUgraphNode> after);
+  Status updateNode(size_t command);
   Status makeGraph();
   Status updateGraph();
   void dropGraph();
@@ -90,6 +103,7 @@ private:
   const artifact::Manifest &manifest;
   const artifact::Program &program;
   CommandList list;
+  driver::CUstream recorder;
   std::vector<Bound> bound;   ///< for each command
   std::vector<void *> values; ///< of all parameters
   std::vector<Mapped> maps;

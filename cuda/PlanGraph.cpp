@@ -1,7 +1,8 @@
 //===- PlanGraph.cpp - a program as a graph -------------------------------===//
 //
 // The commands become nodes, one by one, with the edges of the list; what is
-// not ordered by it may run at once. The graph is instantiated once. Where
+// not ordered by it may run at once. A library's call is recorded on a stream
+// of its own and becomes a child graph. The graph is instantiated once. Where
 // addresses have changed since, the nodes that have them get new parameters: a
 // launch that is still running keeps those that it was launched with.
 //
@@ -48,6 +49,59 @@ CUDA_MEMSET_NODE_PARAMS Plan::zeroNode(const Bound &one) const {
   return node;
 }
 
+/// A library's call as a graph: a node cannot be made of it by hand.
+Result<CUgraph> Plan::recordCall(const Bound &one) {
+  const Functions &call = context.call();
+  if (Status status = context.check(
+          call.streamBeginCapture(recorder, CU_STREAM_CAPTURE_MODE_RELAXED),
+          "cuStreamBeginCapture");
+      !status)
+    return status;
+  Status queued = queueCall(one, recorder);
+  CUgraph recorded = nullptr;
+  Status ended = context.check(call.streamEndCapture(recorder, &recorded),
+                               "cuStreamEndCapture");
+  if (queued.ok() && ended.ok())
+    return recorded;
+  if (recorded)
+    call.graphDestroy(recorded);
+  return queued.ok() ? ended : queued;
+}
+
+Status Plan::makeNode(size_t c, std::span<const CUgraphNode> after) {
+  const Functions &call = context.call();
+  const Bound &one = bound[c];
+  if (one.kernel) {
+    CUDA_KERNEL_NODE_PARAMS node = kernelNode(one);
+    return context.check(call.graphAddKernelNode(&nodes[c], graph, after.data(),
+                                                 after.size(), &node),
+                         "cuGraphAddKernelNode");
+  }
+  if (one.call) {
+    Result<CUgraph> child = recordCall(one);
+    if (!child)
+      return std::move(child).status();
+    Status status =
+        context.check(call.graphAddChildGraphNode(
+                          &nodes[c], graph, after.data(), after.size(), *child),
+                      "cuGraphAddChildGraphNode");
+    call.graphDestroy(*child);
+    return status;
+  }
+  if (one.count == 2) {
+    CUDA_MEMCPY3D node = copyNode(one);
+    return context.check(call.graphAddMemcpyNode(&nodes[c], graph, after.data(),
+                                                 after.size(), &node,
+                                                 context.handle()),
+                         "cuGraphAddMemcpyNode");
+  }
+  CUDA_MEMSET_NODE_PARAMS node = zeroNode(one);
+  return context.check(call.graphAddMemsetNode(&nodes[c], graph, after.data(),
+                                               after.size(), &node,
+                                               context.handle()),
+                       "cuGraphAddMemsetNode");
+}
+
 Status Plan::makeGraph() {
   const Functions &call = context.call();
   Status status = context.check(call.graphCreate(&graph, 0), "cuGraphCreate");
@@ -58,26 +112,7 @@ Status Plan::makeGraph() {
     after.clear();
     for (int other : commands[c].after)
       after.push_back(nodes[other]);
-    const Bound &one = bound[c];
-    if (one.kernel) {
-      CUDA_KERNEL_NODE_PARAMS node = kernelNode(one);
-      status =
-          context.check(call.graphAddKernelNode(&nodes[c], graph, after.data(),
-                                                after.size(), &node),
-                        "cuGraphAddKernelNode");
-    } else if (one.count == 2) {
-      CUDA_MEMCPY3D node = copyNode(one);
-      status = context.check(call.graphAddMemcpyNode(&nodes[c], graph,
-                                                     after.data(), after.size(),
-                                                     &node, context.handle()),
-                             "cuGraphAddMemcpyNode");
-    } else {
-      CUDA_MEMSET_NODE_PARAMS node = zeroNode(one);
-      status = context.check(call.graphAddMemsetNode(&nodes[c], graph,
-                                                     after.data(), after.size(),
-                                                     &node, context.handle()),
-                             "cuGraphAddMemsetNode");
-    }
+    status = makeNode(c, after);
     if (!status)
       status = failed(std::move(status), c);
   }
@@ -91,8 +126,38 @@ Status Plan::makeGraph() {
   return status;
 }
 
-Status Plan::updateGraph() {
+Status Plan::updateNode(size_t c) {
   const Functions &call = context.call();
+  const Bound &one = bound[c];
+  if (one.kernel) {
+    CUDA_KERNEL_NODE_PARAMS node = kernelNode(one);
+    return context.check(
+        call.graphExecKernelNodeSetParams(exec, nodes[c], &node),
+        "cuGraphExecKernelNodeSetParams");
+  }
+  if (one.call) {
+    Result<CUgraph> child = recordCall(one);
+    if (!child)
+      return std::move(child).status();
+    Status status = context.check(
+        call.graphExecChildGraphNodeSetParams(exec, nodes[c], *child),
+        "cuGraphExecChildGraphNodeSetParams");
+    call.graphDestroy(*child);
+    return status;
+  }
+  if (one.count == 2) {
+    CUDA_MEMCPY3D node = copyNode(one);
+    return context.check(call.graphExecMemcpyNodeSetParams(
+                             exec, nodes[c], &node, context.handle()),
+                         "cuGraphExecMemcpyNodeSetParams");
+  }
+  CUDA_MEMSET_NODE_PARAMS node = zeroNode(one);
+  return context.check(call.graphExecMemsetNodeSetParams(exec, nodes[c], &node,
+                                                         context.handle()),
+                       "cuGraphExecMemsetNodeSetParams");
+}
+
+Status Plan::updateGraph() {
   for (size_t c = 0; c < bound.size(); ++c) {
     const Bound &one = bound[c];
     auto begin = values.begin() + static_cast<ptrdiff_t>(one.first);
@@ -100,23 +165,7 @@ Status Plan::updateGraph() {
     auto count = static_cast<ptrdiff_t>(one.count);
     if (std::equal(begin, begin + count, old))
       continue;
-    CUresult result = CUDA_SUCCESS;
-    const char *name = "cuGraphExecKernelNodeSetParams";
-    if (one.kernel) {
-      CUDA_KERNEL_NODE_PARAMS node = kernelNode(one);
-      result = call.graphExecKernelNodeSetParams(exec, nodes[c], &node);
-    } else if (one.count == 2) {
-      CUDA_MEMCPY3D node = copyNode(one);
-      name = "cuGraphExecMemcpyNodeSetParams";
-      result = call.graphExecMemcpyNodeSetParams(exec, nodes[c], &node,
-                                                 context.handle());
-    } else {
-      CUDA_MEMSET_NODE_PARAMS node = zeroNode(one);
-      name = "cuGraphExecMemsetNodeSetParams";
-      result = call.graphExecMemsetNodeSetParams(exec, nodes[c], &node,
-                                                 context.handle());
-    }
-    if (Status status = context.check(result, name); !status)
+    if (Status status = updateNode(c); !status)
       return status;
     std::copy_n(begin, count, old);
   }

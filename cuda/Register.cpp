@@ -51,22 +51,26 @@ struct SharedDriver {
   }
 };
 
-Result<std::shared_ptr<Backend>>
-openOn(SharedDriver &shared, const std::string &library, Device device) {
+Result<std::shared_ptr<Backend>> openOn(SharedDriver &shared,
+                                        const std::string &library,
+                                        Device device, LibraryFiles files) {
   Result<std::shared_ptr<const Driver>> driver = shared.get(library);
   if (!driver)
     return std::move(driver).status();
-  return CudaDevice::open(*driver, device);
+  return CudaDevice::open(*driver, device, std::move(files));
 }
 
 Result<std::shared_ptr<Backend>> openCuda(int index) {
   static SharedDriver shared;
-  return openOn(shared, "libcuda.so.1", {DeviceKind::Cuda, index});
+  return openOn(shared, "libcuda.so.1", {DeviceKind::Cuda, index},
+                LibraryFiles::installed());
 }
 
 Result<std::shared_ptr<Backend>> openEmulator(int index) {
   static SharedDriver shared;
-  return openOn(shared, emulatorPath(), {DeviceKind::CudaEmu, index});
+  // The emulator has functions of the libraries, too.
+  std::string path = emulatorPath();
+  return openOn(shared, path, {DeviceKind::CudaEmu, index}, {{path}, {path}});
 }
 
 } // namespace

@@ -54,6 +54,13 @@ struct ProgramRun {
   bool useGraph = false;
 };
 
+/// How code is loaded.
+struct LoadOptions {
+  /// Launches may be calls of a vendor's library where the artifact says so and
+  /// the library is there.
+  bool useLibraries = true;
+};
+
 /// An artifact's code on a device.
 class DeviceCode {
 public:
@@ -150,7 +157,8 @@ public:
 
   /// Loads the code of the reader's chosen target.
   virtual Result<std::unique_ptr<DeviceCode>>
-  load(const artifact::ArtifactReader &reader) = 0;
+  load(const artifact::ArtifactReader &reader,
+       const LoadOptions &options = {}) = 0;
 };
 
 /// Opens device number `index`; the registry keeps it open.

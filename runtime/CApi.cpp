@@ -163,6 +163,7 @@ tdm_status tdm_model_load(const char *path, const tdm_options *options,
       given.threads = options->threads;
       given.seed = options->seed;
       given.useGraphs = !options->no_graphs;
+      given.useLibraries = !options->no_libraries;
     }
     if (options && options->device) {
       Result<Device> device = parseDevice(options->device);

@@ -53,6 +53,8 @@ struct Options {
   /// for it, else device 0 of the artifact's first target.
   std::optional<Device> device = {};
   bool useGraphs = true; ///< a device may record programs and replay them
+  /// A device may compute what the artifact marks with a vendor's library.
+  bool useLibraries = true;
 };
 
 /// A tensor that goes into a call. A program that changes what the handle shows

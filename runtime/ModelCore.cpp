@@ -48,6 +48,7 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
                          " threads but got " + std::to_string(options.threads));
   std::shared_ptr<ModelCore> core(new ModelCore(std::move(reader)));
   core->useGraphs = options.useGraphs;
+  core->useLibraries = options.useLibraries;
   if (Status status = core->chooseTarget(options); !status)
     return status;
   if (Status status = core->loadCode(); !status)
@@ -112,7 +113,7 @@ Status ModelCore::checkFeatures() const {
 
 Status ModelCore::loadCode() {
   if (Backend *backend = place.backend()) {
-    auto loaded = backend->load(reader);
+    auto loaded = backend->load(reader, {useLibraries});
     if (!loaded)
       return std::move(loaded).status();
     deviceCode = std::move(*loaded);

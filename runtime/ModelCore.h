@@ -82,7 +82,7 @@ public:
 
   artifact::ArtifactReader reader;
   Place place;
-  bool useGraphs = false;
+  bool useGraphs = false, useLibraries = false;
   CodeObject code;                        ///< on the host
   std::unique_ptr<DeviceCode> deviceCode; ///< on a device
   Fence fetched = nullptr; ///< when the last call's results were on the host

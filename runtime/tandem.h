@@ -98,7 +98,8 @@ typedef struct tdm_options {
   /* "cpu", "cuda", "cuda:1", ...: where the model lives and runs. Null: "cpu"
    * if the artifact has code for it, else "cuda". */
   const char *device;
-  int no_graphs; /* 1: a device launches kernels one by one */
+  int no_graphs;    /* 1: a device launches kernels one by one */
+  int no_libraries; /* 1: cuBLASLt and cuDNN are not used */
 } tdm_options;
 
 /* Loads the artifact at `path`. `options` may be null: zeros. */

@@ -150,7 +150,7 @@ public:
   /// `device` is null (cpu, else cuda), "cpu", "cuda", "cuda:1", ...
   explicit Model(const std::string &path, int threads = 0, uint64_t seed = 0,
                  const char *device = nullptr) {
-    tdm_options options = {threads, seed, device, 0};
+    tdm_options options = {threads, seed, device, 0, 0};
     tdm_model *made = nullptr;
     check(tdm_model_load(path.c_str(), &options, &made));
     handle.reset(made);

@@ -32,6 +32,8 @@ void ModelOptions::declare(OptionTable &options) {
                "has code for it, else cuda)");
   options.flag("no-cuda-graph", noGraphs,
                "launch kernels one by one instead of whole programs");
+  options.text("libraries", "auto|no", libraries,
+               "no: cuBLASLt and cuDNN are not used where they are installed");
   options.text("profile", "F.json", profile,
                "write what ran on the device, and when, in Chrome's format");
 }
@@ -41,6 +43,10 @@ Result<runtime::Model> ModelOptions::load() const {
   options.threads = int(threads.value_or(0));
   options.seed = uint64_t(seed.value_or(0));
   options.useGraphs = !noGraphs;
+  if (libraries != "auto" && libraries != "no")
+    return Status::usage("expected --libraries to be auto or no, but got '" +
+                         libraries + "'");
+  options.useLibraries = libraries == "auto";
   if (!device.empty()) {
     auto parsed = runtime::parseDevice(device);
     if (!parsed)

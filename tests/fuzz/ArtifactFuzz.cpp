@@ -84,6 +84,39 @@ void checkMaps(const Kernel &kernel, const Launch &launch, const Program &p) {
   }
 }
 
+/// Bytes of a buffer.
+int64_t bytesOf(const Program &p, const Buffer &b) {
+  if (b.place == Buffer::Place::Argument)
+    return *tensorBytes(p.arguments[b.index].dtype, p.arguments[b.index].shape);
+  if (b.place == Buffer::Place::Result)
+    return *tensorBytes(p.results[b.index].dtype, p.results[b.index].shape);
+  return b.bytes;
+}
+
+/// The last elements that a library's product touches, and its workspace.
+void checkLibrary(const Program &p, const Launch &l) {
+  const LibraryCall &call = *l.library;
+  if (call.workspace)
+    require(p.buffers.at(*call.workspace).place == Buffer::Place::Arena);
+  auto last = [&](size_t operand, __int128 element) {
+    const Buffer &b = p.buffers[l.buffers.at(call.operands.at(operand))];
+    require((element + 1) * byteSize(call.dtype) <= bytesOf(p, b));
+  };
+  if (!call.isMatmul())
+    return;
+  int64_t batch = call.sizes.at(0), m = call.sizes.at(1), n = call.sizes.at(2),
+          k = call.sizes.at(3);
+  auto corner = [&](size_t operand, int64_t rows, int64_t columns) {
+    last(operand, __int128(batch - 1) * call.batchStrides.at(operand) +
+                      __int128(rows - 1) * call.lds.at(operand) + columns - 1);
+  };
+  corner(0, call.transposes.at(0) ? k : m, call.transposes.at(0) ? m : k);
+  corner(1, call.transposes.at(1) ? n : k, call.transposes.at(1) ? k : n);
+  corner(2, m, n);
+  if (call.operands.size() > 3)
+    last(3, n - 1);
+}
+
 /// What a device is given.
 void checkExtents(const Manifest &m) {
   if (m.target.kind != "cuda")
@@ -104,6 +137,8 @@ void checkExtents(const Manifest &m) {
     for (const Launch &l : p.launches) {
       require(product(l.grid) == l.work);
       checkMaps(m.kernels[l.kernel], l, p);
+      if (l.library)
+        checkLibrary(p, l);
     }
 }
 

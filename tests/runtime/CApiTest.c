@@ -46,7 +46,7 @@ static void test_null_and_bad_arguments(const char *path) {
   CHECK_FAILS(tdm_model_load(path, NULL, NULL), TDM_USAGE, "null");
   CHECK_FAILS(tdm_model_load("/nowhere/x.tdm", NULL, &model), TDM_FAILED,
               "cannot open '/nowhere/x.tdm'");
-  tdm_options options = {-1, 0, NULL, 0};
+  tdm_options options = {-1, 0, NULL, 0, 0};
   CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_USAGE, "threads");
   CHECK(model == NULL);
   CHECK_FAILS(tdm_step(NULL, NULL, 0, NULL, 0), TDM_USAGE, "model");
@@ -306,7 +306,7 @@ static void test_contexts(tdm_model *model) {
 static void test_device_names(const char *path) {
   tdm_model *model = NULL;
   tdm_tensor *tensor = NULL;
-  tdm_options options = {1, 0, "gpu", 0};
+  tdm_options options = {1, 0, "gpu", 0, 0};
   CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_USAGE, "'gpu'");
   options.device = "cuda-emu";
   CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_NO_DEVICE,
@@ -364,7 +364,7 @@ int main(int argc, char **argv) {
   make_data();
   test_null_and_bad_arguments(argv[1]);
   tdm_model *a = NULL, *b = NULL;
-  tdm_options options = {2, 7, NULL, 0};
+  tdm_options options = {2, 7, NULL, 0, 0};
   CHECK(tdm_model_load(argv[1], &options, &a) == TDM_OK);
   CHECK(tdm_model_load(argv[1], &options, &b) == TDM_OK);
   if (!a || !b)

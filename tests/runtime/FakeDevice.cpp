@@ -489,7 +489,8 @@ Result<runtime::Stream> FakeDevice::side(int number) {
 }
 
 Result<std::unique_ptr<DeviceCode>>
-FakeDevice::load(const artifact::ArtifactReader &reader) {
+FakeDevice::load(const artifact::ArtifactReader &reader,
+                 const runtime::LoadOptions & /*options*/) {
   auto code = CodeObject::load(reader.section("object.cpu"));
   if (!code)
     return std::move(code).status();

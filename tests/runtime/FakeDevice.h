@@ -91,7 +91,8 @@ public:
   void breakCapture(Stream stream) override;
   Result<Stream> side(int number) override;
   Result<std::unique_ptr<runtime::DeviceCode>>
-  load(const artifact::ArtifactReader &reader) override;
+  load(const artifact::ArtifactReader &reader,
+       const runtime::LoadOptions &options) override;
 
   /// Queues work on a stream; what it touches of the memory is open meanwhile.
   Status enqueue(Stream stream, std::function<void()> work);

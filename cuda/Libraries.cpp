@@ -1,0 +1,149 @@
+//===- Libraries.cpp - cuBLASLt and cuDNN, opened at run time -------------===//
+//
+// BlasCall.cpp and DnnCall.cpp have the calls.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/Libraries.h"
+
+#include <dlfcn.h>
+
+namespace tandem::cuda {
+
+using namespace library;
+
+namespace {
+
+/// Opens the first of the files that there is. Never closed: what a library has
+/// on a device outlives its users.
+Result<void *> openFirst(const std::vector<std::string> &files) {
+  std::string problems;
+  for (const std::string &file : files) {
+    if (void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
+      return handle;
+    const char *why = ::dlerror();
+    problems += (problems.empty() ? "" : "; ") +
+                std::string(why ? why : "unknown reason");
+  }
+  return Status::unsupported("cannot open a library: " + problems);
+}
+
+template <typename Function>
+void find(void *library, const char *symbol, Function &function,
+          std::string &missing) {
+  function = reinterpret_cast<Function>(::dlsym(library, symbol));
+  if (!function)
+    missing += (missing.empty() ? "'" : ", '") + std::string(symbol) + "'";
+}
+
+std::string text(size_t version) {
+  return std::to_string(version / 10000) + "." +
+         std::to_string(version / 100 % 100);
+}
+
+/// What is wrong with a library of this version, whose major version must be
+/// below `end`.
+Status checkVersion(const char *name, size_t found, size_t oldest, size_t end) {
+  if (found >= oldest && found < end)
+    return Status::success();
+  return Status::unsupported("expected " + std::string(name) + " " +
+                             text(oldest) + " or later, below " + text(end) +
+                             ", but got " + text(found));
+}
+
+} // namespace
+
+LibraryFiles LibraryFiles::installed() {
+  return {{"libcublasLt.so.13", "libcublasLt.so.12"}, {"libcudnn.so.9"}};
+}
+
+size_t usableWorkspace(int64_t bytes) {
+  auto all = static_cast<size_t>(std::max<int64_t>(bytes, 0));
+  return all < 2 * workspaceAlignment ? 0 : all - workspaceAlignment;
+}
+
+void *alignedWorkspace(void *workspace) {
+  auto at = reinterpret_cast<uintptr_t>(workspace);
+  return reinterpret_cast<void *>((at + workspaceAlignment - 1) /
+                                  workspaceAlignment * workspaceAlignment);
+}
+
+Status Libraries::check(cublasStatus_t status, const char *name) const {
+  if (status == CUBLAS_STATUS_SUCCESS)
+    return Status::success();
+  const char *words = blasFunctions.getStatusString(status);
+  return Status::failed(std::string(name) +
+                        " failed: " + (words ? words : "error ") +
+                        (words ? "" : std::to_string(status)));
+}
+
+Status Libraries::check(cudnnStatus_t status, const char *name) const {
+  if (status == CUDNN_STATUS_SUCCESS)
+    return Status::success();
+  const char *words = dnnFunctions.getErrorString(status);
+  return Status::failed(std::string(name) +
+                        " failed: " + (words ? words : "error ") +
+                        (words ? "" : std::to_string(status)));
+}
+
+Status Libraries::openBlas() {
+  if (blasHandle)
+    return Status::success();
+  Result<void *> opened = openFirst(files.blas);
+  if (!opened)
+    return std::move(opened).status();
+  BlasFunctions table;
+  std::string missing;
+#define TANDEM_LIBRARY_FUNCTION(member, symbol, result, parameters)            \
+  find(*opened, #symbol, table.member, missing);
+#include "cuda/BlasFunctions.def"
+#undef TANDEM_LIBRARY_FUNCTION
+  if (!missing.empty())
+    return Status::unsupported("cuBLASLt has no " + missing);
+  if (Status status =
+          checkVersion("cuBLASLt", table.getVersion(), oldestBlas, 140000);
+      !status)
+    return status;
+  blasFunctions = table;
+  return check(table.create(&blasHandle), "cublasLtCreate");
+}
+
+Status Libraries::openDnn() {
+  if (dnnHandle)
+    return Status::success();
+  Result<void *> opened = openFirst(files.dnn);
+  if (!opened)
+    return std::move(opened).status();
+  DnnFunctions table;
+  std::string missing;
+#define TANDEM_LIBRARY_FUNCTION(member, symbol, result, parameters)            \
+  find(*opened, #symbol, table.member, missing);
+#include "cuda/DnnFunctions.def"
+#undef TANDEM_LIBRARY_FUNCTION
+  if (!missing.empty())
+    return Status::unsupported("cuDNN has no " + missing);
+  if (Status status =
+          checkVersion("cuDNN", table.getVersion(), oldestDnn, 100000);
+      !status)
+    return status;
+  dnnFunctions = table;
+  return check(table.create(&dnnHandle), "cudnnCreate");
+}
+
+Libraries::~Libraries() {
+  if (blasHandle)
+    blasFunctions.destroy(blasHandle);
+  if (dnnHandle)
+    dnnFunctions.destroy(dnnHandle);
+}
+
+Result<std::unique_ptr<PreparedCall>>
+Libraries::prepare(const artifact::LibraryCall &call, int64_t workspaceBytes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (Status status = call.isMatmul() ? openBlas() : openDnn(); !status)
+    return status;
+  return call.isMatmul()
+             ? prepareBlas(*this, call, usableWorkspace(workspaceBytes))
+             : prepareDnn(*this, call, usableWorkspace(workspaceBytes));
+}
+
+} // namespace tandem::cuda
