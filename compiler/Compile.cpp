@@ -116,6 +116,10 @@ Status tandem::checkOptions(const CompileOptions &options) {
                     options.matmulPrecision + "'");
   if (Status s = checkTagPaths(options); !s)
     wrong.push_back(s.message());
+  if (options.libraries != "auto" && options.libraries != "yes" &&
+      options.libraries != "no")
+    wrong.push_back("expected --libraries to be auto, yes or no, but got '" +
+                    options.libraries + "'");
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
@@ -185,15 +189,19 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
-/// A target of CUDA with the precision that is asked for.
-static DictionaryAttr withPrecision(DictionaryAttr target,
-                                    const CompileOptions &options) {
+/// A target of CUDA with the precision and the libraries that are asked for.
+static DictionaryAttr withAsked(DictionaryAttr target,
+                                const CompileOptions &options) {
   auto kind = target.getAs<StringAttr>("kind");
-  if (options.matmulPrecision == "f32" || !kind || kind.getValue() != "cuda")
+  if (!kind || kind.getValue() != "cuda")
     return target;
   NamedAttrList attributes(target);
-  attributes.set("matmul_precision",
-                 StringAttr::get(target.getContext(), options.matmulPrecision));
+  auto set = [&](StringRef name, const std::string &value, StringRef usual) {
+    if (value != usual)
+      attributes.set(name, StringAttr::get(target.getContext(), value));
+  };
+  set("matmul_precision", options.matmulPrecision, "f32");
+  set("libraries", options.libraries, "auto");
   return attributes.getDictionary(target.getContext());
 }
 
@@ -204,19 +212,22 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   auto has = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
   bool isLowered = phase == "lower";
   if (options.target.empty() && (has || isLowered)) {
-    if (!has || withPrecision(has, options) == has)
+    if (!has || withAsked(has, options) == has)
       return Status::success();
     if (isLowered)
-      return Status::usage("--matmul-precision=" + options.matmulPrecision +
-                           " comes too late for a module at 'lower'");
-    module->setAttr(kTargetAttr, withPrecision(has, options));
+      return Status::usage(
+          (options.matmulPrecision != "f32"
+               ? "--matmul-precision=" + options.matmulPrecision
+               : "--libraries=" + options.libraries) +
+          " comes too late for a module at 'lower'");
+    module->setAttr(kTargetAttr, withAsked(has, options));
     return Status::success();
   }
   auto targets = targetsOf(options);
   if (!targets)
     return targets.status();
   auto wanted = targetAttr(targets->front(), module.getContext());
-  wanted = withPrecision(wanted, options);
+  wanted = withAsked(wanted, options);
   bool isOther =
       has && phase != "capture" && has.get("kind") != wanted.get("kind");
   if (targets->size() != 1 || isOther || (isLowered && has != wanted))

@@ -40,6 +40,9 @@ struct CompileOptions {
   /// Extended regular expressions over the paths of ops: whose results are
   /// saved for the backward, and whose never are. Empty: nobody's.
   std::string save, recompute;
+  /// For cuda, which kernels may be calls of cuBLASLt or cuDNN: `auto`, where
+  /// that is expected to be faster, `yes`, wherever it can be said, or `no`.
+  std::string libraries = "auto";
 };
 
 /// The time that a phase took.

@@ -1,6 +1,7 @@
 //===- Dialect.cpp - registration, and what attributes must satisfy -------===//
 #include "ir/Dialect.h"
 #include "ir/Fold.h"
+#include "ir/Library.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
@@ -164,7 +165,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (isTag(name))
     return verifyTag(op, attribute);
   if (name == kPlanAttr || name == kKernelAttr || name == kTargetAttr ||
-      name == kPartitionReportAttr || name == kStepMemoryAttr) {
+      name == kPartitionReportAttr || name == kStepMemoryAttr ||
+      name == kLibraryAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";

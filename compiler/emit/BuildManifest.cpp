@@ -1,6 +1,7 @@
 //===- BuildManifest.cpp - the manifest of a lowered module ---------------===//
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/ManifestParts.h"
+#include "ir/Library.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
@@ -210,6 +211,15 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   for (Value result : op.getResults())
     if (Status s = add(result, launch.writes); !s)
       return s;
+  if (Attribute attribute = op->getAttr(kLibraryAttr)) {
+    auto call = libraryCallOf(attribute);
+    if (!call)
+      return std::move(call).status();
+    launch.library = std::move(call->call);
+    if (call->workspaceBytes)
+      launch.library->workspace = bufferIndex(
+          program, am::Buffer::arena(call->workspace, call->workspaceBytes));
+  }
   program.launches.push_back(std::move(launch));
   return Status::success();
 }

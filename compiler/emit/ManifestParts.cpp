@@ -302,3 +302,37 @@ Result<std::vector<am::TensorMap>> tandem::tensorMapsOf(ArrayAttr maps) {
   }
   return list;
 }
+
+//===----------------------------------------------------------------------===//
+// Library calls
+//===----------------------------------------------------------------------===//
+
+Result<PlannedLibraryCall> tandem::libraryCallOf(Attribute attribute) {
+  auto from = dyn_cast<DictionaryAttr>(attribute);
+  if (!from)
+    return expected("a library's call to be a dictionary", attribute);
+  PlannedLibraryCall planned;
+  am::LibraryCall &call = planned.call;
+  call.op = textOf(from, "op");
+  std::optional<am::DType> dtype = am::parseDType(textOf(from, "dtype"));
+  if (!dtype)
+    return expected("a library's call to have a 'dtype'", attribute);
+  call.dtype = *dtype;
+  call.tf32 = from.contains("tf32");
+  call.relu = from.contains("relu");
+  for (auto [key, list] :
+       {std::pair("operands", &call.operands), std::pair("sizes", &call.sizes),
+        std::pair("lds", &call.lds),
+        std::pair("batch_strides", &call.batchStrides),
+        std::pair("transposes", &call.transposes),
+        std::pair("strides", &call.strides),
+        std::pair("padding", &call.padding),
+        std::pair("dilation", &call.dilation)})
+    if (auto numbers = from.getAs<DenseI64ArrayAttr>(key))
+      *list = numbers.asArrayRef().vec();
+  if (auto bytes = from.getAs<IntegerAttr>("workspace_bytes"))
+    planned.workspaceBytes = bytes.getInt();
+  if (auto offset = from.getAs<IntegerAttr>("workspace"))
+    planned.workspace = offset.getInt();
+  return planned;
+}

@@ -39,6 +39,14 @@ Result<std::vector<artifact::Choice>> choicesOf(mlir::ArrayAttr choices);
 /// A kernel's `tensor_maps`; empty if null.
 Result<std::vector<artifact::TensorMap>> tensorMapsOf(mlir::ArrayAttr maps);
 
+/// A launch's call of a library. Its workspace is `workspaceBytes` of the arena
+/// from `workspace` on, if that is not 0.
+struct PlannedLibraryCall {
+  artifact::LibraryCall call;
+  int64_t workspace = 0, workspaceBytes = 0;
+};
+Result<PlannedLibraryCall> libraryCallOf(mlir::Attribute call);
+
 } // namespace tandem
 
 #endif

@@ -1,5 +1,6 @@
 //===- CheckPlan.cpp - the door behind plan -------------------------------===//
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/Libraries.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/Storage.h"
 
@@ -67,6 +68,22 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
       release(dying.begin()->second);
       dying.erase(dying.begin());
     }
+    auto call = kernel->getAttrOfType<DictionaryAttr>(kLibraryAttr);
+    auto workspace =
+        call ? call.getAs<IntegerAttr>("workspace") : IntegerAttr();
+    auto overlapsWorkspace = [&](int64_t begin, int64_t end) {
+      return workspace &&
+             begin < workspace.getInt() + libraryWorkspace(kernel) &&
+             workspace.getInt() < end;
+    };
+    if (workspace &&
+        (workspace.getInt() < 0 || workspace.getInt() % kBufferAlignment ||
+         libraryWorkspace(kernel) < 0 ||
+         workspace.getInt() + libraryWorkspace(kernel) > arena.getInt()))
+      error(kernel) << "expected an aligned workspace within the arena";
+    for (auto &[begin, buffer] : live)
+      if (overlapsWorkspace(begin, buffer.end))
+        error(kernel) << "has its workspace where a value lives";
     SmallVector<Value> overwritten;
     if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
       for (Attribute pair : pairs) {
@@ -111,6 +128,8 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
       if (begin % kBufferAlignment || end > arena.getInt())
         error(kernel) << "expected aligned places within the arena, but got "
                       << place;
+      if (overlapsWorkspace(begin, end))
+        error(kernel) << "has its workspace where its result is";
       auto after = live.lower_bound(begin);
       bool overlaps = after != live.end() && after->first < end;
       if (after != live.begin())

@@ -2,6 +2,7 @@
 #include "passes/plan/PlanMemory.h"
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/Libraries.h"
 #include "passes/plan/Pack.h"
 #include "passes/plan/Storage.h"
 
@@ -22,6 +23,7 @@ namespace {
 struct Life {
   int64_t bytes, first, last;
   int64_t offset = -1, argument = -1;
+  bool isWorkspace = false; ///< of a library's call
 };
 
 /// A saved value that may be overwritten, and when there is something in it.
@@ -72,6 +74,7 @@ private:
   SmallVector<unsigned> updatedInPlace; ///< results
   /// Bytes of the arena, and of updates beside what they are of.
   int64_t arena = 0, staged = 0;
+  DenseMap<Operation *, unsigned> workspaces; ///< their lives
 };
 } // namespace
 
@@ -160,6 +163,11 @@ void Planner::placeResults() {
 void Planner::placeInArena() {
   for (size_t k = 0; k < kernels.size(); ++k) {
     KernelOp kernel = kernels[k];
+    if (int64_t bytes = libraryWorkspace(kernel)) {
+      workspaces[kernel] = lives.size();
+      auto number = static_cast<int64_t>(k);
+      lives.push_back({bytes, number, number, -1, -1, true});
+    }
     DenseSet<unsigned> taken;
     for (auto [r, result] : llvm::enumerate(kernel.getResults())) {
       if (places.contains(result))
@@ -230,7 +238,7 @@ void Planner::assignOffsets() {
   std::vector<PackedBlock> blocks;
   for (unsigned i : order) {
     Life &life = lives[i];
-    if (placeInDonated(life))
+    if (!life.isWorkspace && placeInDonated(life))
       continue;
     packed.push_back(i);
     blocks.push_back({aligned(life.bytes), life.first, life.last});
@@ -284,8 +292,13 @@ void Planner::write() {
                             : buffer(BufferPlace::Argument, life.argument));
     }
     kernel.setBuffersAttr(b.getArrayAttr(buffers));
-    if (auto pairs = inPlace.find(kernel); pairs != inPlace.end())
+    if (auto workspace = workspaces.find(kernel); workspace != workspaces.end())
+      placeLibraryWorkspace(kernel, lives[workspace->second].offset);
+    if (auto pairs = inPlace.find(kernel); pairs != inPlace.end()) {
       kernel->setAttr("in_place", b.getArrayAttr(pairs->second));
+      // A library reads its operands at any time.
+      kernel->removeAttr(kLibraryAttr);
+    }
   }
   func->setAttr(
       kPlanAttr,

@@ -7,6 +7,7 @@
 #include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/Libraries.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanProgram.h"
 #include "passes/plan/StepMemory.h"
@@ -90,6 +91,7 @@ static void describeMemory(ModuleOp module) {
 LogicalResult tandem::planProgram(func::FuncOp func) {
   if (failed(formKernels(func)))
     return failure();
+  chooseLibraries(func);
   InPlacePairs pairs;
   orderKernels(func, pairs);
   joinKernels(func, pairs);

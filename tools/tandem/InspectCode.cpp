@@ -68,19 +68,27 @@ static std::string extents(const std::vector<int64_t> &sizes) {
   return text;
 }
 
+/// Which library may compute the launch.
+static const char *libraryOf(const am::Launch &launch) {
+  return !launch.library              ? ""
+         : launch.library->isMatmul() ? "cuBLASLt"
+                                      : "cuDNN";
+}
+
 void commands::printGrids(const am::Manifest &manifest) {
-  std::printf("\n%-10s %5s %-44s %-16s %-12s %9s %9s %6s\n", "program", "step",
-              "kernel", "grid", "block", "shared", "scratch", "stream");
+  std::printf("\n%-10s %5s %-44s %-16s %-12s %9s %9s %6s %s\n", "program",
+              "step", "kernel", "grid", "block", "shared", "scratch", "stream",
+              "library");
   for (const am::Program &program : manifest.programs) {
     int step = 0;
     for (const am::Launch &launch : program.launches) {
       const am::Kernel &kernel = manifest.kernels[launch.kernel];
-      std::printf("%-10s %5d %-44s %-16s %-12s %9lld %9lld %6lld\n",
+      std::printf("%-10s %5d %-44s %-16s %-12s %9lld %9lld %6lld %s\n",
                   program.name.c_str(), step++, kernel.symbol.c_str(),
                   extents(launch.grid).c_str(), extents(kernel.block).c_str(),
                   static_cast<long long>(kernel.sharedBytes),
                   static_cast<long long>(kernel.scratchBytes),
-                  static_cast<long long>(launch.stream));
+                  static_cast<long long>(launch.stream), libraryOf(launch));
     }
   }
 }
@@ -94,20 +102,26 @@ Status commands::printResources(const am::ArtifactReader &reader) {
   if (!resources)
     return std::move(resources).status().in("registers and spills");
   std::map<std::string, const am::Kernel *> kernels;
+  std::map<std::string, std::string> libraries;
   for (const am::Kernel &kernel : manifest.kernels)
     kernels[kernel.symbol] = &kernel;
-  std::printf("%-44s %-12s %9s %9s %9s %7s %7s\n", "kernel", "block",
-              "registers", "declared", "given", "stack", "spills");
+  for (const am::Program &program : manifest.programs)
+    for (const am::Launch &launch : program.launches)
+      if (launch.library)
+        libraries[manifest.kernels[launch.kernel].symbol] = libraryOf(launch);
+  std::printf("%-44s %-12s %9s %9s %9s %7s %7s %s\n", "kernel", "block",
+              "registers", "declared", "given", "stack", "spills", "library");
   for (const KernelResources &one : *resources) {
     const am::Kernel *kernel = kernels[one.kernel];
     std::printf(
-        "%-44s %-12s %9lld %9lld %9lld %7lld %7lld\n", one.kernel.c_str(),
+        "%-44s %-12s %9lld %9lld %9lld %7lld %7lld %s\n", one.kernel.c_str(),
         kernel ? extents(kernel->block).c_str() : "",
         static_cast<long long>(one.registers),
         static_cast<long long>(one.sharedBytes),
         static_cast<long long>(kernel ? kernel->sharedBytes : 0),
         static_cast<long long>(one.stackBytes),
-        static_cast<long long>(one.spillStoreBytes + one.spillLoadBytes));
+        static_cast<long long>(one.spillStoreBytes + one.spillLoadBytes),
+        libraries[one.kernel].c_str());
   }
   return Status::success();
 }

@@ -140,6 +140,10 @@ void CompileFlags::declare(OptionTable &table) {
   table.text("matmul-precision", "f32|tf32", options.matmulPrecision,
              "for cuda: tf32 lets the tensor cores multiply f32, of which\n"
              "they see 10 bits after the point (default: f32)");
+  table.text("libraries", "auto|yes|no", options.libraries,
+             "for cuda: which products and convolutions may be calls of\n"
+             "cuBLASLt and cuDNN where a program runs (default, auto: those\n"
+             "where that is expected to be faster; yes: all that can be)");
   table.flag("emulation", options.emulation,
              "for cuda: an image of the kernels for the device cuda-emu too");
   table.integer("threads", "N", threads, 1, 1024,

@@ -1,6 +1,8 @@
 //===- Kernels.cpp - what lowering kernels to any target has in common ----===//
 #include "passes/lower/common/Kernels.h"
 
+#include "ir/Library.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
@@ -33,6 +35,7 @@ std::string lower::keyOf(KernelOp kernel) {
   copy.setStream(0);
   copy.removeNeedsAttr();
   copy.removeChoicesAttr();
+  copy->removeAttr(kLibraryAttr);
   // What a condition decides is no part of the code.
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {
@@ -119,6 +122,8 @@ void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,
       kernel.getBuffersAttr(), b.getI64IntegerAttr(work),
       b.getI64IntegerAttr(grain), b.getI64IntegerAttr(kernel.getStream()),
       kernel.getNeedsAttr(), kernel.getChoicesAttr(), grid);
+  if (Attribute call = kernel->getAttr(kLibraryAttr))
+    launch->setAttr(kLibraryAttr, call);
   kernel.replaceAllUsesWith(launch.getResults());
   kernel.erase();
 }

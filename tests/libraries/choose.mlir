@@ -1,0 +1,93 @@
+// RUN: tandem-opt %s --split-input-file --tandem-plan-programs | FileCheck %s
+
+// What a library can be told, and what not; where it is not asked for.
+
+module attributes {tandem.phase = "partition",
+    tandem.target = {kind = "cuda", arch = "sm_90", libraries = "yes"}} {
+  // CHECK-LABEL: @bias_relu
+  // CHECK: tandem.library = {batch_strides = array<i64: 0, 0, 0>, dtype = "f32", lds = array<i64: 6, 6, 7>, op = "matmul", operands = array<i64: [[L:[0-9]]], [[R:[0-9]]], 3, [[B:[0-9]]]>, relu, sizes = array<i64: 1, 5, 7, 6>, transposes = array<i64: 0, 1>}
+  func.func @bias_relu(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<7x6xf32> {tandem.role = #tandem.role<input "b">},
+      %c: tensor<7xf32> {tandem.role = #tandem.role<input "c">})
+      -> (tensor<5x7xf32> {tandem.role = #tandem.role<output "y">}) {
+    %p = tandem.matmul %a, %b {transpose_rhs} : tensor<5x6xf32>, tensor<7x6xf32> -> tensor<5x7xf32>
+    %v = tandem.broadcast %c to [5, 7] along [1] : tensor<7xf32> -> tensor<5x7xf32>
+    %s = tandem.add %p, %v : tensor<5x7xf32>
+    %y = tandem.relu %s : tensor<5x7xf32>
+    return %y : tensor<5x7xf32>
+  }
+
+  // A bias along the rows; another function; a sum that is no bias.
+  // CHECK-LABEL: @no_epilogue
+  // CHECK-NOT: tandem.library
+  func.func @no_epilogue(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<6x7xf32> {tandem.role = #tandem.role<input "b">},
+      %c: tensor<5xf32> {tandem.role = #tandem.role<input "c">},
+      %d: tensor<5x7xf32> {tandem.role = #tandem.role<input "d">})
+      -> (tensor<5x7xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<5x7xf32> {tandem.role = #tandem.role<output "z">},
+          tensor<5x7xf32> {tandem.role = #tandem.role<output "u">}) {
+    %p = tandem.matmul %a, %b : tensor<5x6xf32>, tensor<6x7xf32> -> tensor<5x7xf32>
+    %v = tandem.broadcast %c to [5, 7] along [0] : tensor<5xf32> -> tensor<5x7xf32>
+    %y = tandem.add %p, %v : tensor<5x7xf32>
+    %e = tandem.neg %a : tensor<5x6xf32>
+    %q = tandem.matmul %a, %b : tensor<5x6xf32>, tensor<6x7xf32> -> tensor<5x7xf32>
+    %z = tandem.tanh %q : tensor<5x7xf32>
+    %r = tandem.matmul %a, %b : tensor<5x6xf32>, tensor<6x7xf32> -> tensor<5x7xf32>
+    %u = tandem.add %r, %d : tensor<5x7xf32>
+    return %y, %z, %u : tensor<5x7xf32>, tensor<5x7xf32>, tensor<5x7xf32>
+  }
+}
+
+// -----
+
+// A long sum over few elements has a workspace in the arena.
+module attributes {tandem.phase = "partition",
+    tandem.target = {kind = "cuda", arch = "sm_90", libraries = "yes"}} {
+  // CHECK-LABEL: @workspace
+  // CHECK-SAME: arena_bytes = [[BYTES:[1-9][0-9]+]] : i64
+  // CHECK: tandem.library = {{.*}}workspace = 0 : i64, workspace_bytes = [[BYTES]] : i64
+  func.func @workspace(%a: tensor<64x4096xf32> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<64x4096xf32> {tandem.role = #tandem.role<input "b">})
+      -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %a, %b {transpose_rhs} : tensor<64x4096xf32>, tensor<64x4096xf32> -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// By the table: large products of half precision on sm_90.
+module attributes {tandem.phase = "partition",
+    tandem.target = {kind = "cuda", arch = "sm_90"}} {
+  // CHECK-LABEL: @large
+  // CHECK: tandem.library = {{.*}}dtype = "bf16"
+  func.func @large(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "b">})
+      -> (tensor<4096x4096xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %a, %b {transpose_rhs} : tensor<4096x1024xbf16>, tensor<4096x1024xbf16> -> tensor<4096x4096xbf16>
+    return %y : tensor<4096x4096xbf16>
+  }
+  // CHECK-LABEL: @small
+  // CHECK-NOT: tandem.library
+  func.func @small(%a: tensor<64x64xbf16> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<64x64xbf16> {tandem.role = #tandem.role<input "b">})
+      -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %a, %b : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xbf16>
+    return %y : tensor<64x64xbf16>
+  }
+}
+
+// -----
+
+module attributes {tandem.phase = "partition",
+    tandem.target = {kind = "cuda", arch = "sm_90", libraries = "no"}} {
+  // CHECK-LABEL: @no
+  // CHECK-NOT: tandem.library
+  func.func @no(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "b">})
+      -> (tensor<4096x4096xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %a, %b {transpose_rhs} : tensor<4096x1024xbf16>, tensor<4096x1024xbf16> -> tensor<4096x4096xbf16>
+    return %y : tensor<4096x4096xbf16>
+  }
+}
