@@ -1,6 +1,7 @@
 //===- BudgetSpec.cpp - "0.5" or "6GiB" -----------------------------------===//
 #include "passes/partition/BudgetSpec.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
