@@ -85,7 +85,8 @@ public:
       block.fail(thread, "shared memory out of bounds",
                  "wgmma reads offset " + std::to_string(offset) + " of " +
                      std::to_string(block.sharedBytes));
-    block.conflict(thread, block.races.read(block.races.products(), offset, 16));
+    block.conflict(thread,
+                   block.races.read(block.races.products(), offset, 16));
     std::memcpy(to, block.shared + offset, 16);
   }
 
