@@ -41,7 +41,7 @@ TEST(TraceTags, MistakesAreAtTheUsersLine) {
   Tensor h = exp(x);
   trace.save(h);
   trace.recompute(h);
-  trace.checkpoint("");
+  (void)trace.checkpoint("");
   trace.save(Tensor());
   trace.output("y", h);
   std::string mistake = mistakeOf(trace);
