@@ -26,12 +26,18 @@ static int64_t elementsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
 }
 
-/// A forward op that only the backward uses stays in the forward, unless it can
-/// be computed later from one tensor alone: its operands would live longer.
-static bool wouldLiveLonger(const Units &units, Operation *op, unsigned unit) {
-  if (!isForward(op) || units.producers(op).size() <= 1)
+/// A forward op stays in the forward where that uses it: a kernel of the
+/// backward that had it would bring the forward's ops and what the backward
+/// makes again from it together, and be run with the first of them. One that
+/// only the backward uses stays too, unless it can be computed later from one
+/// tensor alone: its operands would live longer.
+static bool belongsToForward(const Units &units, Operation *op, unsigned unit) {
+  if (!isForward(op) || llvm::any_of(units.ops(unit), isForward))
     return false;
-  return llvm::none_of(units.ops(unit), isForward);
+  return units.producers(op).size() > 1 ||
+         llvm::any_of(units.users(op), [&](Operation *user) {
+           return !units.isRepeated(user) && isForward(user);
+         });
 }
 
 /// Anchors take what follows them element by element, but not from the forward
@@ -68,7 +74,7 @@ static void fuseIntoConsumers(Units &units) {
       if (units.isRepeated(user))
         continue; // the terminator
       unsigned consumer = units.unit(user);
-      if (!wouldLiveLonger(units, op, consumer))
+      if (!belongsToForward(units, op, consumer))
         units.merge(consumer, units.unit(op));
     }
   }
