@@ -198,10 +198,9 @@ TEST(Pack, BlocksInUseAtOnceAreApart) {
 }
 
 TEST(Pack, TheLargestFirstIsNotAlwaysTheBest) {
-  // Two large ones lie above each other whatever follows; with them placed
-  // first, the long one finds room only above both.
-  std::vector<PackedBlock> blocks = {{192, 2, 3}, {192, 3, 4}, {64, 4, 6},
-                                     {64, 4, 8},  {64, 4, 8},  {64, 0, 9}};
+  // With the largest first there is room for the third only above both.
+  std::vector<PackedBlock> blocks = {
+      {128, 5, 6}, {256, 2, 5}, {256, 1, 3}, {192, 4, 5}};
   EXPECT_EQ(packBlocks(blocks), mostInUse(blocks));
 }
 
