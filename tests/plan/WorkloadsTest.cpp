@@ -1,11 +1,13 @@
 //===- WorkloadsTest.cpp - the plans of the benchmark models --------------===//
 //
 // What is promised of plans is checked on every workload, for each target: the
-// arena is hardly larger than what is live at once.
+// arena is hardly larger than what is live at once, and that of a step than
+// what its parts need.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Compile.h"
 #include "ir/Ops.h"
+#include "ir/Signature.h"
 #include "tools/bench/workloads/Models.h"
 
 #include "mlir/Parser/Parser.h"
@@ -79,4 +81,26 @@ TEST_P(Workloads, TheArenaIsHardlyLargerThanWhatIsLive) {
         << func.getName().str();
     EXPECT_GE(arena, least) << func.getName().str();
   }
+}
+
+/// An update runs as soon as its gradient is complete, whose memory is used
+/// again.
+TEST_P(Workloads, P18_AStepNeedsLessThanItsParts) {
+  auto module = plan();
+  ASSERT_TRUE(module);
+  auto step = module->lookupSymbol<func::FuncOp>("step"),
+       forward = module->lookupSymbol<func::FuncOp>("forward"),
+       backward = module->lookupSymbol<func::FuncOp>("backward");
+  ASSERT_TRUE(step && forward && backward);
+  int64_t parts = std::max(bytesOf(forward, "arena_bytes"),
+                           bytesOf(backward, "arena_bytes"));
+  for (auto func : {forward, backward})
+    for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+      if (RoleAttr role = roleOfResult(func, i);
+          role.getKind() == RoleKind::Grad ||
+          (role.getKind() == RoleKind::Saved && !role.has("alias")))
+        parts += byteSize(cast<RankedTensorType>(func.getResultTypes()[i]));
+  // In places of 64 bytes.
+  EXPECT_LE(bytesOf(step, "arena_bytes"),
+            parts + 64 * static_cast<int64_t>(step.getNumResults()));
 }
