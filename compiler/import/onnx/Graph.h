@@ -1,0 +1,157 @@
+//===- Graph.h - an ONNX model as plain data ------------------------------===//
+//
+// What OnnxFile reads out of the protobuf, so that nothing else sees protobuf.
+// Nothing here has been checked beyond its own form: names may lead nowhere.
+// Elements of tensors are dense, row-major, little-endian, a bool a byte; where
+// they are in another file they have been read.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_IMPORT_ONNX_GRAPH_H
+#define TANDEM_COMPILER_IMPORT_ONNX_GRAPH_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tandem::onnx {
+
+/// The numbers of ONNX's TensorProto.DataType.
+enum class ElementKind : int32_t {
+  Undefined = 0,
+  F32 = 1,
+  U8 = 2,
+  I8 = 3,
+  U16 = 4,
+  I16 = 5,
+  I32 = 6,
+  I64 = 7,
+  String = 8,
+  Bool = 9,
+  F16 = 10,
+  F64 = 11,
+  U32 = 12,
+  U64 = 13,
+  Complex64 = 14,
+  Complex128 = 15,
+  BF16 = 16,
+  F8E4M3FN = 17,
+  F8E4M3FNUZ = 18,
+  F8E5M2 = 19,
+  F8E5M2FNUZ = 20,
+  U4 = 21,
+  I4 = 22,
+  F4E2M1 = 23,
+};
+
+/// "float", "uint8", ...: ONNX's own words.
+std::string spelling(ElementKind kind);
+/// The bytes of an element; 0 of what has no whole bytes (strings, 4 bits).
+int64_t byteSize(ElementKind kind);
+
+/// A dense tensor of the file.
+struct TensorData {
+  int64_t elements() const;
+
+  std::string name;
+  ElementKind kind = ElementKind::Undefined;
+  std::vector<int64_t> shape; ///< each at least 0
+  std::string bytes;          ///< of every kind but strings
+  std::vector<std::string> strings;
+};
+using TensorPtr = std::shared_ptr<const TensorData>;
+
+/// A declared size: a number, or a name ("batch"), or nothing.
+struct Dim {
+  int64_t size = -1; ///< -1: not known
+  std::string name;
+};
+
+/// The declared type of a value.
+struct ValueType {
+  enum class Form { Tensor, Sequence, Optional, Map, Sparse, Nothing };
+  Form form = Form::Nothing;
+  ElementKind kind = ElementKind::Undefined; ///< of tensors
+  bool hasShape = false;
+  std::vector<Dim> shape;
+  std::shared_ptr<const ValueType> element; ///< of sequences and optionals
+};
+
+struct NamedType {
+  std::string name;
+  ValueType type;
+};
+
+struct Graph;
+
+struct Attribute {
+  enum class Form {
+    Undefined,
+    Float,
+    Int,
+    String,
+    Tensor,
+    Graph,
+    Floats,
+    Ints,
+    Strings,
+    Tensors,
+    Graphs,
+    Sparse,
+    Type,
+  };
+  std::string name;
+  Form form = Form::Undefined;
+  float number = 0;
+  int64_t integer = 0;
+  std::string text;
+  std::vector<float> numbers;
+  std::vector<int64_t> integers;
+  std::vector<std::string> texts;
+  std::vector<TensorPtr> tensors; ///< Tensor: one
+  std::vector<std::shared_ptr<const Graph>> graphs;
+  /// In a function's body: the attribute of the call that it stands for.
+  std::string reference;
+};
+
+/// A node as it stands in the file.
+struct NodeData {
+  std::string name; ///< may be empty
+  std::string op;
+  std::string domain;                       ///< "" is ai.onnx
+  std::vector<std::string> inputs, outputs; ///< empty: left out
+  std::vector<Attribute> attributes;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<NodeData> nodes;
+  std::vector<NamedType> inputs, outputs;
+  std::vector<NamedType> values; ///< declared types of what is in between
+  std::vector<TensorPtr> initializers;
+};
+
+/// The versions of operators by domain; "" is ai.onnx.
+using Opsets = std::map<std::string, int64_t>;
+
+/// An operator that the model itself defines.
+struct FunctionData {
+  std::string domain, name;
+  std::vector<std::string> inputs, outputs, attributes;
+  std::vector<Attribute> defaults;
+  std::vector<NodeData> nodes;
+  Opsets opsets;
+};
+
+struct Model {
+  int64_t irVersion = 0;
+  std::string producer;
+  Opsets opsets;
+  Graph graph;
+  std::vector<FunctionData> functions;
+};
+
+} // namespace tandem::onnx
+
+#endif
