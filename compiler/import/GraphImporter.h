@@ -61,6 +61,7 @@ private:
   void addNode(const JsonPlace &node);
   void addConstant(const JsonPlace &node);
   void addOp(const JsonPlace &node, const std::string &op);
+  void addCall(const JsonPlace &node, const std::string &name);
   mlir::Operation *build(const JsonPlace &node, const std::string &op,
                          mlir::ValueRange operands, const Attributes &list,
                          llvm::ArrayRef<mlir::Type> types);

@@ -5,6 +5,7 @@
 #include "compiler/import/GraphImporter.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
+#include "ir/functions/Function.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -150,8 +151,13 @@ void GraphImporter::addNode(const JsonPlace &node) {
     return node.wrong("unknown op '" + op + "'");
   if (inRegion && op == "grad")
     return node.wrong("unsupported: 'grad' inside of a custom_vjp");
-  if (!op.empty())
-    addOp(node, op);
+  if (RegisteredOperationName::lookup("tandem." + op, builder.getContext()) ||
+      !FunctionTable::get().find(op)) {
+    if (!op.empty())
+      addOp(node, op);
+  } else {
+    addCall(node, op);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,8 +181,10 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
       return builder.getFloatAttr(element, json.get<double>());
     return builder.getIntegerAttr(element, place.integer().value_or(0));
   }
-  // The one flag that is on unless it is said to be off.
-  if (name == "count_include_pad" && json.is_boolean())
+  // The one flag that is on unless it is said to be off; and functions, where
+  // that is the signature's business.
+  if (json.is_boolean() &&
+      (name == "count_include_pad" || FunctionTable::get().find(op)))
     return builder.getBoolAttr(json.get<bool>());
   if (json.is_boolean())
     return json.get<bool>() ? builder.getUnitAttr() : Attribute();
@@ -187,17 +195,17 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
   if (json.is_string())
     return builder.getStringAttr(json.get<std::string>());
   if (json.is_array()) {
-    SmallVector<int64_t> list;
-    for (const Json &element : json) {
-      if (!element.is_number_integer()) {
-        place.wrong("expected a list of integers, but got " + json.dump());
-        return {};
-      }
-      list.push_back(element.get<int64_t>());
-    }
-    return builder.getDenseI64ArrayAttr(list);
+    auto isInteger = [](const Json &element) {
+      return element.is_number_integer();
+    };
+    if (llvm::all_of(json, isInteger))
+      return builder.getDenseI64ArrayAttr(json.get<std::vector<int64_t>>());
+    if (llvm::all_of(json, [](const Json &x) { return x.is_number(); }))
+      return builder.getDenseF64ArrayAttr(json.get<std::vector<double>>());
+    place.wrong("expected a list of numbers, but got " + json.dump());
+    return {};
   }
-  place.wrong("expected a number, a string, true, false or a list of integers, "
+  place.wrong("expected a number, a string, true, false or a list of numbers, "
               "but got " +
               json.dump());
   return {};
@@ -367,6 +375,40 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
     return defineResults(node, made->getResults());
   SmallVector<Value> refs;
   for (Value result : made->getResults())
+    refs.push_back(MakeRefOp::create(builder, loc, result));
+  defineResults(node, refs);
+}
+
+/// A node that calls a function; an input "" is an absent one.
+void GraphImporter::addCall(const JsonPlace &node, const std::string &name) {
+  Location loc = nameOf(node, name);
+  size_t before = problems.size();
+  SmallVector<Value> operands;
+  for (const JsonPlace &input : node.list("inputs")) {
+    bool isAbsent =
+        input.json.is_string() && input.json.get<std::string>().empty();
+    Handle *value = isAbsent ? nullptr : handle(input);
+    operands.push_back(value && value->ref ? read(loc, value->ref) : Value());
+  }
+  for (const char *field : {"type", "shape"})
+    if (node.has(field))
+      node.wrong("expected no '" + std::string(field) +
+                 "': it follows from the operands");
+  Attributes own = tags(), list;
+  for (NamedAttribute attribute : attributes(node, name, operands))
+    if (!llvm::is_contained(own, attribute))
+      list.push_back(attribute);
+  CallResults made = failure();
+  if (problems.size() == before) {
+    Listener listener(*this, node);
+    made = callFunction(builder, loc, name, operands, list, own);
+  }
+  if (failed(made))
+    return defineResults(node, {}, /*known=*/false);
+  if (!made->empty())
+    tagResults(node, made->front().getDefiningOp(), {});
+  SmallVector<Value> refs;
+  for (Value result : *made)
     refs.push_back(MakeRefOp::create(builder, loc, result));
   defineResults(node, refs);
 }

@@ -4,6 +4,7 @@
 #include "compiler/ViewChain.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
+#include "ir/functions/Function.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -143,6 +144,29 @@ std::vector<Tensor> Recorder::record(StringRef op, ArrayRef<Tensor> operands,
   std::vector<Tensor> results;
   for (Value result : (*created)->getResults())
     results.push_back(add(MakeRefOp::create(builder, loc, result)));
+  return results;
+}
+
+std::vector<Tensor> Recorder::recordCall(StringRef function,
+                                         ArrayRef<Tensor> operands,
+                                         ArrayRef<NamedAttribute> attributes,
+                                         Where where) {
+  std::vector<Tensor> present;
+  for (const Tensor &operand : operands)
+    if (operand.recorder())
+      present.push_back(operand);
+  if (!usable(present, where))
+    return {};
+  Location loc = location(where, function);
+  SmallVector<Value> values;
+  for (const Tensor &operand : operands)
+    values.push_back(operand.recorder() ? read(operand, loc) : Value());
+  CallResults made =
+      callFunction(builder, loc, function, values, attributes, tags());
+  std::vector<Tensor> results;
+  if (succeeded(made))
+    for (Value result : *made)
+      results.push_back(add(MakeRefOp::create(builder, loc, result)));
   return results;
 }
 

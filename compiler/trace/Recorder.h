@@ -36,6 +36,11 @@ public:
                              llvm::ArrayRef<mlir::NamedAttribute> attributes,
                              Where where,
                              llvm::ArrayRef<mlir::Type> resultTypes = {});
+  /// Records what the function builds (ir/functions); a default tensor is an
+  /// absent operand. Nothing after a mistake.
+  std::vector<Tensor>
+  recordCall(llvm::StringRef function, llvm::ArrayRef<Tensor> operands,
+             llvm::ArrayRef<mlir::NamedAttribute> attributes, Where where);
   /// The same for a view: of the ref itself.
   Tensor recordView(llvm::StringRef op, const Tensor &source,
                     llvm::ArrayRef<mlir::NamedAttribute> attributes,

@@ -82,7 +82,7 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"transpose_rhs", "transposed", "no attribute 'transposed'"},
       {"[0, 1]", "[0, \"1\"]",
        "/nodes/1/attributes/dims: expected a list of "
-       "integers"},
+       "numbers"},
       {"\"version\": 1", "\"version\": 2", "expected 'version' to be 1"},
       {"\"format\": \"tandem-graph\", ", "", "expected 'format'"},
       {"\"name\": \"w\"", "\"name\": \"x\"", "expected names to be unique"},
@@ -460,4 +460,31 @@ TEST(JsonGraph, P06_TagsThatCannotBeObeyed) {
   expectProblem(replaced(kGraph, R"("outputs": ["h"],)",
                          R"("outputs": ["h"], "save": 1,)"),
                 "/nodes/0/save");
+}
+
+static std::string withCall(const std::string &attributes) {
+  return replaced(kGraph, R"({"op": "reduce_sum", "inputs": ["h"])",
+                  R"({"op": "leaky_relu", "inputs": ["h"],
+                      "attributes": )" +
+                      attributes + R"(, "outputs": ["a"], "save": true},
+                     {"op": "reduce_sum", "inputs": ["a"])");
+}
+
+TEST(JsonGraph, FunctionsAreNodes) {
+  Outcome outcome = import(withCall(R"({"negative_slope": 0.5})"));
+  EXPECT_EQ(outcome.message, "");
+  EXPECT_NE(outcome.module.find("tandem.select"), std::string::npos);
+  EXPECT_NE(outcome.module.find("tandem.save"), std::string::npos);
+}
+
+TEST(JsonGraph, MistakesInCallsAreReported) {
+  expectProblem(withCall(R"({"slope": 0.5})"), "has no attribute 'slope'");
+  expectProblem(withCall(R"({"negative_slope": [1, 2]})"),
+                "expected 'negative_slope' to be a number");
+  expectProblem(replaced(withCall("{}"), R"("inputs": ["h"],)",
+                         R"("inputs": ["h", "h"],)"),
+                "expected 1 operands, but got 2");
+  expectProblem(replaced(withCall("{}"), R"("inputs": ["h"],)",
+                         R"("inputs": ["h"], "type": "f32",)"),
+                "expected no 'type'");
 }

@@ -1,4 +1,5 @@
 //===- TraceTest.cpp - what the tracer records, and how it complains ------===//
+#include "compiler/trace/Call.h"
 #include "tests/compiler/TraceText.h"
 
 using namespace tandem;
@@ -190,4 +191,33 @@ TEST(Trace, SameProgramSameText) {
     return textOf(trace);
   };
   EXPECT_EQ(text(), text());
+}
+
+// A function's ops are recorded; its tags and its mistakes are the caller's.
+TEST(Trace, CallsFunctionsByName) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 8});
+  {
+    NoGradScope scope = trace.noGrad();
+    trace.output("y", call("leaky_relu", {x}, {{"negative_slope", 0.2}})[0]);
+  }
+  std::string text = textOf(trace);
+  EXPECT_EQ(count(text, "tandem.select"), 1) << text;
+  EXPECT_TRUE(contains(text, "loc(\"leaky_relu\"")) << text;
+  // The constants have the tag as well.
+  EXPECT_EQ(count(text, "tandem.no_grad"), 5) << text;
+}
+
+TEST(Trace, MistakenCallsAreReported) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 8});
+  EXPECT_FALSE(call("leaky_reul", {x})[0].valid());
+  EXPECT_FALSE(call("leaky_relu", {x, x})[3].valid());
+  EXPECT_FALSE(call("leaky_relu", {x}, {{"slope", 1}})[0].valid());
+  EXPECT_FALSE(call("leaky_relu", {})[0].valid());
+  trace.output("y", x);
+  std::string message = mistakeOf(trace);
+  EXPECT_TRUE(contains(message, "unknown function 'leaky_reul'")) << message;
+  EXPECT_TRUE(contains(message, "expected 1 operands, but got 2")) << message;
+  EXPECT_TRUE(contains(message, "has no attribute 'slope'")) << message;
 }

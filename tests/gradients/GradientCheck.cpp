@@ -62,6 +62,8 @@ namespace {
 
 /// The module of a row: one graph with its operands and results.
 std::string textOf(const GradientRow &row) {
+  if (!row.module.empty())
+    return row.module;
   std::string arguments, types, values, results;
   for (size_t i = 0; i < row.operands.size(); ++i) {
     const RowOperand &operand = row.operands[i];

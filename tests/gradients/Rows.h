@@ -34,7 +34,8 @@ struct GradientRow {
   std::vector<RowResult> results;
   int order = 2; ///< how often it is differentiated
   double tolerance = 1e-6;
-  bool fused = false; ///< for a target with kernels that do much at once
+  bool fused = false;      ///< for a target with kernels that do much at once
+  std::string module = {}; ///< the whole module, not one made from `body`
 };
 
 /// All rows.

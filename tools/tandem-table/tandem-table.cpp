@@ -1,9 +1,12 @@
-//===- tandem-table.cpp - prints docs/support.md --------------------------===//
+//===- tandem-table.cpp - prints docs/support.md and docs/functions.md ----===//
+#include "ir/functions/Function.h"
 #include "tools/tandem-table/OpTable.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <set>
 
 static const char kHead[] =
     R"(<!-- Printed by tandem-table; `ninja -C build docs` writes it. -->
@@ -22,7 +25,36 @@ static const char kHead[] =
 |---|---|---|---|---|---|---|
 )";
 
-int main() {
+static const char kFunctionsHead[] =
+    R"(<!-- Printed by tandem-table; `ninja -C build docs` writes it. -->
+
+# Functions
+
+What models can call beside the [ops](ops.md): a function builds ops. In JSON graphs it is a node like an op
+(`{"op": "leaky_relu", "inputs": ["x"], "attributes": {"negative_slope": 0.2}, "outputs": ["y"]}`), in traced programs
+`call("leaky_relu", {x}, {{"negative_slope", 0.2}})`. `x?` may be left out, `xs...` is any number of operands, attributes
+stand with their defaults; names and meanings are PyTorch's where it has them.
+)";
+
+static void printFunctions() {
+  llvm::outs() << kFunctionsHead;
+  std::set<std::string> families;
+  for (const auto &[name, function] : tandem::FunctionTable::get().all())
+    families.insert(function.family);
+  for (const std::string &family : families) {
+    llvm::outs() << "\n## " << family << "\n\n| | |\n|---|---|\n";
+    for (const auto &[name, function] : tandem::FunctionTable::get().all())
+      if (function.family == family)
+        llvm::outs() << "| `" << function.signature << "` | "
+                     << function.meaning << " |\n";
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && llvm::StringRef(argv[1]) == "--functions") {
+    printFunctions();
+    return 0;
+  }
   mlir::MLIRContext context;
   llvm::outs() << kHead;
   for (const tandem::OpSupport &op : tandem::opTable(context)) {
