@@ -4,6 +4,7 @@
 #include "compiler/TagPaths.h"
 #include "compiler/Target.h"
 #include "compiler/import/JsonGraph.h"
+#include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
 #include "passes/partition/BudgetSpec.h"
@@ -44,20 +45,42 @@ void tandem::registerCompiler(DialectRegistry &registry) {
   registry.insert<TandemDialect>();
 }
 
+static OwningOpRef<ModuleOp> readOnnx(const std::string &path,
+                                      MLIRContext &context, Status &status,
+                                      const onnx::ImportOptions &options,
+                                      Weights *weights) {
+  auto model = onnx::readModelFile(path);
+  if (!model) {
+    status = model.status();
+    return {};
+  }
+  onnx::Import import = onnx::importModel(*model, path, options, context);
+  status = import.status();
+  if (!status)
+    status = std::move(status).in("'" + path + "'");
+  if (weights)
+    *weights = std::move(import.weights);
+  return std::move(import.module);
+}
+
 OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
-                                        MLIRContext &context, Status &status) {
+                                        MLIRContext &context, Status &status,
+                                        const onnx::ImportOptions &options,
+                                        Weights *weights) {
+  StringRef extension = llvm::sys::path::extension(path);
+  if (extension == ".onnx")
+    return readOnnx(path, context, status, options, weights);
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer) {
     status = Status::failed("cannot read '" + path +
                             "': " + buffer.getError().message());
     return {};
   }
-  StringRef extension = llvm::sys::path::extension(path);
   if (extension == ".json")
     return importJsonGraph((*buffer)->getBuffer(), path, context, status);
   if (extension != ".mlir") {
-    status = Status::usage("expected a model in .mlir or .json, but got '" +
-                           path + "'");
+    status = Status::usage(
+        "expected a model in .mlir, .json or .onnx, but got '" + path + "'");
     return {};
   }
   llvm::SourceMgr sources;

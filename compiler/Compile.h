@@ -1,13 +1,15 @@
 //===- Compile.h - from a model file to an artifact -----------------------===//
 //
 // The compiler as a library: reads a model (.mlir in the dialect, at any phase,
-// or a JSON graph), runs the phases that are left, and emits the artifact.
-// Diagnostics go to the MLIR context's handler; nothing here prints or exits.
+// a JSON graph, or ONNX), runs the phases that are left, and emits the
+// artifact. Diagnostics go to the MLIR context's handler; nothing here prints
+// or exits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_COMPILE_H
 #define TANDEM_COMPILER_COMPILE_H
 
+#include "compiler/import/onnx/Import.h"
 #include "runtime/artifact/ArtifactWriter.h"
 #include "runtime/artifact/Status.h"
 
@@ -43,6 +45,9 @@ struct CompileOptions {
   /// For cuda, which kernels may be calls of cuBLASLt or cuDNN: `auto`, where
   /// that is expected to be faster, `yes`, wherever it can be said, or `no`.
   std::string libraries = "auto";
+  /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
+  /// its.
+  onnx::ImportOptions onnx;
 };
 
 /// The time that a phase took.
@@ -54,10 +59,15 @@ struct PhaseTime {
 /// Registers everything that compiling needs.
 void registerCompiler(mlir::DialectRegistry &registry);
 
-/// Reads a model. `path` ends in .mlir or .json. Null if that failed: then the
-/// context's diagnostics, or `status`, say why.
+/// Initial values by the names of parameters and states.
+using Weights = std::map<std::string, onnx::TensorPtr>;
+
+/// Reads a model. `path` ends in .mlir, .json or .onnx. Null if that failed:
+/// then the context's diagnostics, or `status`, say why. What `options` say of
+/// a model in ONNX has no effect on others.
 mlir::OwningOpRef<mlir::ModuleOp>
-readModel(const std::string &path, mlir::MLIRContext &context, Status &status);
+readModel(const std::string &path, mlir::MLIRContext &context, Status &status,
+          const onnx::ImportOptions &options = {}, Weights *weights = nullptr);
 
 /// Checks the options that can be checked without a model; the message lists
 /// everything that is wrong.

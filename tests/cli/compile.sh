@@ -95,7 +95,7 @@ expect 2 'past .joint' "$tandem" compile dumps/digits_mlp.04.optimize.mlir \
   -o x.tdm --loss=loss
 expect 1 "no(t an)? output|'lost'" "$tandem" compile "$model" -o x.tdm --loss=lost
 expect 1 'sgdd' "$tandem" compile "$model" -o x.tdm --optimizer=sgdd:lr=1
-expect 2 'expected a model in .mlir or .json' \
+expect 2 'expected a model in .mlir, .json or .onnx' \
   "$tandem" compile "$1/tandem" -o x.tdm
 expect 1 'No such file' "$tandem" compile nowhere.mlir -o x.tdm
 expect 1 'cannot|No such file' "$tandem" compile "$model" -o nowhere/x.tdm

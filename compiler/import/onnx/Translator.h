@@ -192,6 +192,7 @@ public:
 private:
   friend class GraphTranslator;
   const Attribute *find(llvm::StringRef name, Attribute::Form form);
+  TensorPtr need(size_t i, llvm::StringRef what);
 
   GraphTranslator &translator;
   const NodeData &data;
@@ -200,6 +201,8 @@ private:
   int64_t version;
   llvm::SmallVector<Datum> results;
   std::set<std::string> asked; ///< attributes
+  std::string place;           ///< "node 'conv1' (Conv)"
+  void *scope = nullptr;       ///< the names that graphs in it see
   bool failed = false;
 };
 

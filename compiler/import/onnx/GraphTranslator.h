@@ -1,0 +1,130 @@
+//===- GraphTranslator.h - the module of one ONNX graph -------------------===//
+//
+// Nodes are translated in an order in which values are defined before they are
+// used. A node that cannot be translated leaves placeholders of the types that
+// the model declares, so that what follows is still checked.
+//
+// Everything is a value of the graph function. An initializer becomes an
+// argument where it is first used as a tensor; a state that is updated becomes
+// a ref at the end, read at the beginning and written before the return. Where
+// an initializer turns out to be needed when compiling after it was made an
+// argument, the translation is done again with that said (`mustRestart`).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_IMPORT_ONNX_GRAPHTRANSLATOR_H
+#define TANDEM_COMPILER_IMPORT_ONNX_GRAPHTRANSLATOR_H
+
+#include "compiler/import/onnx/Import.h"
+#include "compiler/import/onnx/Known.h"
+#include "compiler/import/onnx/Translator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace tandem::onnx {
+
+class GraphTranslator {
+public:
+  /// `constants`: initializers that are constants, whatever they look like.
+  GraphTranslator(const Model &model, const std::string &path,
+                  const ImportOptions &options, mlir::MLIRContext &context,
+                  std::set<std::string> &constants);
+
+  void run(Import &to);
+  /// True if `constants` has grown by what was an argument already.
+  bool mustRestart() const { return restart; }
+
+private:
+  friend class Node;
+
+  /// The names of one graph.
+  struct Scope {
+    std::map<std::string, Datum> names;
+    std::set<std::string> broken; ///< names of what could not be made
+    const Scope *outer = nullptr;
+    const Opsets *opsets = nullptr;
+    std::string prefix; ///< of locations: "call/"
+    bool isMain = false;
+  };
+
+  // The graph (GraphTranslator.cpp).
+  void addInput(const NamedType &input, Scope &scope);
+  void addInitializers(const Graph &graph, Scope &scope);
+  void addNodes(const Graph &graph, Scope &scope);
+  void addOutputs(const Graph &graph, Scope &scope);
+  void checkNames(const Graph &graph);
+  void findBuffers(const Graph &graph);
+  std::optional<llvm::SmallVector<int64_t>> shapeOf(const NamedType &input);
+  void finishStates();
+  const Datum *find(const std::string &name, const Scope &scope,
+                    bool &isBroken) const;
+
+  // Nodes (TranslateNodes.cpp).
+  void addNode(const NodeData &data, const Graph *graph, Scope &scope);
+  bool addCall(const NodeData &data, llvm::ArrayRef<Datum> operands,
+               mlir::Location where, Scope &scope,
+               llvm::SmallVectorImpl<Datum> &results);
+  void leavePlaceholders(const NodeData &data, const Graph *graph,
+                         Scope &scope);
+  mlir::LogicalResult translate(Node &node, const OpTable::Entry &entry);
+  /// Indices of the nodes in an order in which they can be translated.
+  llvm::SmallVector<size_t> sorted(llvm::ArrayRef<NodeData> nodes,
+                                   const Scope &scope);
+
+  // Values.
+  mlir::BlockArgument addArgument(mlir::RankedTensorType type, RoleAttr role,
+                                  mlir::Location loc);
+  /// A datum as a tensor: null if it is none, then `why` says why.
+  mlir::Value materialize(const Datum &datum, mlir::Location loc,
+                          std::string &why);
+  /// The data of a datum that is known; `unknown` as KnownValues::of.
+  TensorPtr knownData(const Datum &datum,
+                      llvm::SmallVectorImpl<mlir::Value> *unknown = nullptr);
+  mlir::Value asParameter(const TensorPtr &data, mlir::Location loc);
+  mlir::Value randomState(mlir::Location loc);
+
+  // The loss (Loss.cpp).
+  void addLoss(Scope &scope);
+  bool isTrained(const std::string &name, bool isWeight) const;
+
+  void problem(const std::string &where, const std::string &text,
+               bool isUnsupported = false);
+  mlir::Location location(const std::string &name);
+
+  const Model &model;
+  const std::string &path;
+  const ImportOptions &options;
+  std::set<std::string> &constants;
+  mlir::OpBuilder builder;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp func;
+  KnownValues known;
+  std::vector<Problem> problems;
+  std::set<std::string> neededValues;
+
+  /// Initializers of the model's graph that may become parameters, and those
+  /// that did. Buffers are running statistics, which no gradient trains.
+  std::map<const TensorData *, std::string> candidates;
+  std::set<std::string> buffers;
+  llvm::DenseMap<mlir::Value, TensorPtr> parameters;
+  std::map<const TensorData *, mlir::Value> arguments;
+  std::map<const TensorData *, mlir::Value> made; ///< constants
+  /// New values of states, in the order in which they were given.
+  llvm::MapVector<mlir::Value, mlir::Value> updates;
+  llvm::DenseSet<mlir::Value> placeholders;
+  std::vector<TensorPtr> keep; ///< what `made` points at
+  mlir::Value random, loss;
+  int64_t draws = 0;
+  int depth = 0; ///< of calls and graphs in graphs
+  int64_t counter = 0;
+  bool restart = false;
+};
+
+/// The name of a node for messages and locations: its own, or what it makes.
+std::string labelOf(const NodeData &data);
+/// All names that a node uses, those in its graphs included.
+std::set<std::string> usedNames(const NodeData &data);
+
+} // namespace tandem::onnx
+
+#endif

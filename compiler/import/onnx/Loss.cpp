@@ -1,0 +1,116 @@
+//===- Loss.cpp - a loss for a graph that has none ------------------------===//
+//
+// `--loss=KIND:OUTPUT,LABELS`: OUTPUT is any value of the graph, LABELS an
+// input that is made here, of the type that the loss wants beside OUTPUT.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphTranslator.h"
+#include "ir/BuildOp.h"
+#include "ir/functions/Function.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::onnx;
+
+namespace {
+struct LossKind {
+  StringRef name, function;
+  bool takesClasses; ///< labels are numbers of classes
+};
+} // namespace
+
+static constexpr LossKind kinds[] = {
+    {"cross_entropy", "cross_entropy", true},
+    {"nll", "nll_loss", true},
+    {"mse", "mse_loss", false},
+    {"l1", "l1_loss", false},
+    {"huber", "huber_loss", false},
+    {"bce_with_logits", "bce_with_logits", false},
+    {"kl", "kl_div", false},
+};
+
+/// Brings [N, C, d...] into [N, d..., C], and [N, C, 1, ...] into [N, C].
+static Expr classesLast(const Expr &x) {
+  if (x.rank() <= 2)
+    return x;
+  if (llvm::all_of(x.shape().drop_front(2), [](int64_t n) { return n == 1; }))
+    return x.reshape(x.shape().take_front(2));
+  SmallVector<int64_t> order = {0};
+  for (int64_t i = 2; i < x.rank(); ++i)
+    order.push_back(i);
+  order.push_back(1);
+  return x.permute(order);
+}
+
+void GraphTranslator::addLoss(Scope &scope) {
+  std::string where = "--loss=" + options.loss;
+  auto [kindName, names] = StringRef(options.loss).split(':');
+  auto [outputName, labelsName] = names.split(',');
+  auto kind = llvm::find_if(kinds, [&](auto &k) { return k.name == kindName; });
+  if (kind == std::end(kinds)) {
+    std::string all;
+    for (const LossKind &one : kinds)
+      all += (all.empty() ? "" : ", ") + one.name.str();
+    return problem(where, "expected one of " + all + ", but got '" +
+                              kindName.str() + "'");
+  }
+  std::string labels = labelsName.empty() ? "labels" : labelsName.str();
+  bool isBroken;
+  const Datum *datum = find(outputName.str(), scope, isBroken);
+  if (isBroken)
+    return;
+  std::string why;
+  Location loc = location("loss");
+  Value value = datum ? materialize(*datum, loc, why) : Value();
+  if (!value) {
+    std::string outputs;
+    for (const NamedType &output : model.graph.outputs)
+      outputs += (outputs.empty() ? "'" : ", '") + output.name + "'";
+    return problem(where, "the graph has no value '" + outputName.str() +
+                              "'; its outputs are " + outputs);
+  }
+  Expr x(builder, loc, value);
+  if (!isa<FloatType>(x.type().getElementType()))
+    return problem(where, "expected '" + outputName.str() +
+                              "' to have floating-point elements");
+  RankedTensorType type = x.type();
+  int64_t classes = 0;
+  if (kind->takesClasses) {
+    if (x.rank() == 0)
+      return problem(where, "expected '" + outputName.str() +
+                                "' to have a dimension of classes");
+    x = classesLast(x);
+    classes = x.shape().back();
+    type = RankedTensorType::get(x.shape().drop_back(), builder.getI64Type());
+  }
+  const Datum *given = find(labels, scope, isBroken);
+  Value target;
+  if (given) {
+    target = materialize(*given, loc, why);
+    if (!target || target.getType() != type)
+      return problem(where, "the graph has another '" + labels + "'");
+  } else {
+    auto role = RoleAttr::get(builder.getContext(), RoleKind::Input, labels);
+    if (classes)
+      role = role.with("high", builder.getI64IntegerAttr(classes));
+    target = addArgument(type, role, location(labels));
+  }
+  ScopedDiagnosticHandler handler(
+      builder.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        problem(where, diagnostic.str(),
+                StringRef(diagnostic.str()).starts_with("unsupported"));
+        return success();
+      });
+  std::string op = ("tandem." + kind->function).str();
+  if (RegisteredOperationName::lookup(op, builder.getContext())) {
+    auto made = buildOp(builder, loc, kind->function, {x, target}, {});
+    loss = succeeded(made) ? (*made)->getResult(0) : Value();
+  } else {
+    auto made = callFunction(builder, loc, kind->function, {x, target}, {});
+    loss = succeeded(made) ? made->front() : Value();
+  }
+}

@@ -1,0 +1,13 @@
+//===- OpTable.cpp - all ONNX operators -----------------------------------===//
+#include "compiler/import/onnx/Translator.h"
+
+using namespace tandem::onnx;
+
+const OpTable &tandem::onnx::opTable() {
+  static const OpTable table = [] {
+    OpTable table;
+    addGraphOps(table);
+    return table;
+  }();
+  return table;
+}
