@@ -1,0 +1,149 @@
+//===- Tensors.cpp - between ONNX's tensors and the runtime's -------------===//
+#include "tools/onnx/Tensors.h"
+#include "compiler/import/onnx/OnnxFile.h"
+#include "runtime/io/Npy.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace tandem::onnx {
+
+using artifact::DType;
+
+static constexpr std::pair<ElementKind, std::string_view> names[] = {
+    {ElementKind::F32, "f32"},       {ElementKind::F64, "f64"},
+    {ElementKind::F16, "f16"},       {ElementKind::BF16, "bf16"},
+    {ElementKind::Bool, "bool"},     {ElementKind::I8, "i8"},
+    {ElementKind::I16, "i16"},       {ElementKind::I32, "i32"},
+    {ElementKind::I64, "i64"},       {ElementKind::U8, "u8"},
+    {ElementKind::U16, "u16"},       {ElementKind::U32, "u32"},
+    {ElementKind::U64, "u64"},       {ElementKind::F8E4M3FN, "f8e4m3fn"},
+    {ElementKind::F8E5M2, "f8e5m2"},
+};
+
+std::optional<DType> dtypeOf(ElementKind kind) {
+  for (auto [known, name] : names)
+    if (known == kind)
+      return artifact::parseDType(name);
+  return std::nullopt;
+}
+
+ElementKind kindOf(DType dtype) {
+  for (auto [kind, name] : names)
+    if (artifact::parseDType(name) == dtype)
+      return kind;
+  return ElementKind::Undefined;
+}
+
+Result<runtime::Tensor> toTensor(const TensorData &data) {
+  auto dtype = dtypeOf(data.kind);
+  if (!dtype)
+    return Status::unsupported("a tensor of " + spelling(data.kind));
+  return runtime::Tensor::copyOf(data.bytes.data(), *dtype, data.shape);
+}
+
+Result<TensorPtr> toData(const runtime::Tensor &tensor) {
+  auto dense = tensor.dense();
+  if (!dense)
+    return dense.status();
+  auto to = std::make_shared<TensorData>();
+  to->kind = kindOf(tensor.dtype());
+  to->shape.assign(tensor.shape().begin(), tensor.shape().end());
+  to->bytes.assign(dense->data<char>(), static_cast<size_t>(dense->bytes()));
+  return TensorPtr(to);
+}
+
+template <typename T> static void append(std::string &bytes, T element) {
+  bytes.append(reinterpret_cast<const char *>(&element), sizeof element);
+}
+
+/// Appends a number as an element of `kind`; false if it cannot.
+static bool append(std::string &bytes, const std::string &word,
+                   ElementKind kind) {
+  char *end = nullptr;
+  errno = 0;
+  if (kind == ElementKind::F32 || kind == ElementKind::F64) {
+    double number = std::strtod(word.c_str(), &end);
+    kind == ElementKind::F32 ? append(bytes, static_cast<float>(number))
+                             : append(bytes, number);
+    return *end == 0 && end != word.c_str();
+  }
+  long long number = word == "true"    ? 1
+                     : word == "false" ? 0
+                                       : std::strtoll(word.c_str(), &end, 10);
+  bool isNumber = !end || (*end == 0 && end != word.c_str() && errno == 0);
+  auto fits = [&]<typename T>(T) {
+    append(bytes, static_cast<T>(number));
+    return isNumber && static_cast<long long>(static_cast<T>(number)) == number;
+  };
+  switch (kind) {
+  case ElementKind::Bool:
+    append(bytes, static_cast<char>(number != 0));
+    return isNumber && (number == 0 || number == 1);
+  case ElementKind::I8:
+    return fits(int8_t());
+  case ElementKind::U8:
+    return fits(uint8_t());
+  case ElementKind::I16:
+    return fits(int16_t());
+  case ElementKind::U16:
+    return fits(uint16_t());
+  case ElementKind::I32:
+    return fits(int32_t());
+  case ElementKind::U32:
+    return fits(uint32_t());
+  case ElementKind::I64:
+  case ElementKind::U64:
+    return fits(int64_t());
+  default:
+    return false;
+  }
+}
+
+Result<TensorPtr> parseValueText(const std::string &text, ElementKind kind) {
+  if (text.ends_with(".pb")) {
+    auto value = readValueFile(text, ValueType::Form::Tensor);
+    if (!value)
+      return value.status();
+    return value->tensor;
+  }
+  auto to = std::make_shared<TensorData>();
+  if (text.ends_with(".npy")) {
+    auto array = io::readNpy(text);
+    if (!array)
+      return array.status();
+    to->kind = kindOf(array->dtype);
+    to->shape = array->shape;
+    to->bytes.assign(reinterpret_cast<const char *>(array->bytes.data()),
+                     array->bytes.size());
+    return TensorPtr(to);
+  }
+  bool isList = text.starts_with('[') && text.ends_with(']');
+  std::string inside = isList ? text.substr(1, text.size() - 2) : text;
+  std::vector<std::string> words;
+  std::string word;
+  for (char c : inside + ",") {
+    if (c == ',') {
+      words.push_back(word);
+      word.clear();
+    } else if (c != ' ') {
+      word += c;
+    }
+  }
+  if (isList && words.size() == 1 && words[0].empty())
+    words.clear();
+  to->kind = kind != ElementKind::Undefined ? kind
+             : inside.find_first_of(".eE") != std::string::npos
+                 ? ElementKind::F32
+                 : ElementKind::I64;
+  if (isList)
+    to->shape = {static_cast<int64_t>(words.size())};
+  for (const std::string &one : words)
+    if (!append(to->bytes, one, to->kind))
+      return Status::usage("expected FILE.npy, FILE.pb, a number or a list of "
+                           "numbers that are " +
+                           spelling(to->kind) + ", but got '" + text + "'");
+  return TensorPtr(to);
+}
+
+} // namespace tandem::onnx
