@@ -14,8 +14,10 @@ using Cases = std::vector<const Case *>;
 std::string evaluate(const Cases &cases, const std::string &type, Asked asked,
                      NamedNumbers &outputs);
 
-/// Compiles one program of all `cases`, which are alike, for the CPU, with
-/// derivatives, and runs it. Returns what went wrong, or "".
+/// Compiles one program of all `cases` for the CPU, with derivatives, and runs
+/// it. Returns what went wrong, or "". What trains is compiled for training,
+/// the rest for inference, which is one program instead of two: `cases` are of
+/// one kind.
 std::string runCompiled(const Cases &cases, const std::string &type,
                         NamedNumbers &outputs);
 
