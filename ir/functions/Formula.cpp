@@ -62,17 +62,20 @@ Expr formula::power(const Expr &x, double exponent) {
   return pow(x, x.like(exponent));
 }
 
+// 1 in the place of 0 keeps the root's gradient finite where it is not used.
+Expr formula::root(const Expr &sum, double p) {
+  Expr isZero = equals(sum, sum.like(0));
+  return select(isZero, sum.like(0),
+                power(select(isZero, sum.like(1), sum), 1 / p));
+}
+
 Expr formula::normOver(const Expr &x, double p, ArrayRef<int64_t> dims) {
   Expr size = abs(x);
   if (p == 1)
     return size.reduceSum(dims);
   if (std::isinf(p))
     return size.reduceMax(dims);
-  Expr sum = power(p == 2 ? x : size, p).reduceSum(dims);
-  // 1 in the place of 0 keeps the root's gradient finite where it is not used.
-  Expr isZero = equals(sum, sum.like(0));
-  return select(isZero, sum.like(0),
-                power(select(isZero, sum.like(1), sum), 1 / p));
+  return root(power(p == 2 ? x : size, p).reduceSum(dims), p);
 }
 
 Expr formula::mean(const Expr &x, ArrayRef<int64_t> dims) {

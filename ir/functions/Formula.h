@@ -36,6 +36,8 @@ Expr softplus(const Expr &x);
 Expr clamp(const Expr &x, const Expr &low, const Expr &high);
 /// x to a power that is known: products where it is small.
 Expr power(const Expr &x, double exponent);
+/// sum to the power 1 / p, for sum >= 0; where that is 0, so is the gradient.
+Expr root(const Expr &sum, double p);
 /// |x| to the power p, summed over `dims`, to the power 1 / p; where that is 0,
 /// so is the gradient.
 Expr normOver(const Expr &x, double p, llvm::ArrayRef<int64_t> dims);

@@ -14,6 +14,8 @@ const FunctionTable &FunctionTable::get() {
   static const FunctionTable table = [] {
     FunctionTable table;
     addActivationFunctions(table);
+    addConvolutionFunctions(table);
+    addPoolingFunctions(table);
     return table;
   }();
   return table;

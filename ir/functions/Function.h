@@ -73,6 +73,8 @@ CallResults callFunction(mlir::OpBuilder &builder, mlir::Location loc,
 
 // The families, a file each.
 void addActivationFunctions(FunctionTable &table);
+void addConvolutionFunctions(FunctionTable &table);
+void addPoolingFunctions(FunctionTable &table);
 
 } // namespace tandem
 

@@ -20,6 +20,8 @@ using namespace tandem::test;
 std::vector<FunctionRow> test::functionRows() {
   std::vector<FunctionRow> rows;
   addActivationFunctionRows(rows);
+  addConvolutionFunctionRows(rows);
+  addPoolingFunctionRows(rows);
   return rows;
 }
 

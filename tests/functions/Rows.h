@@ -28,6 +28,8 @@ std::vector<FunctionRow> functionRows();
 
 // The families.
 void addActivationFunctionRows(std::vector<FunctionRow> &rows);
+void addConvolutionFunctionRows(std::vector<FunctionRow> &rows);
+void addPoolingFunctionRows(std::vector<FunctionRow> &rows);
 
 } // namespace tandem::test
 
