@@ -21,6 +21,49 @@ void tandem::setRoleOfResult(func::FuncOp func, unsigned index, RoleAttr role) {
   func.setResultAttr(index, kRoleAttr, role);
 }
 
+void tandem::setRolesOfResults(func::FuncOp func, ArrayRef<RoleAttr> roles) {
+  SmallVector<DictionaryAttr> all;
+  for (auto [i, role] : llvm::enumerate(roles)) {
+    NamedAttrList list(func.getResultAttrDict(i));
+    if (role)
+      list.set(kRoleAttr, role);
+    all.push_back(list.getDictionary(func.getContext()));
+  }
+  func.setAllResultAttrs(all);
+}
+
+RoleIndex::RoleIndex(func::FuncOp func) {
+  auto add = [](Positions &positions, RoleAttr role, unsigned index) {
+    if (role)
+      positions.try_emplace(
+          {static_cast<unsigned>(role.getKind()), role.getName().getValue()},
+          index);
+  };
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+    add(arguments, roleOfArgument(func, i), i);
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    add(results, roleOfResult(func, i), i);
+}
+
+std::optional<unsigned> RoleIndex::find(const Positions &positions,
+                                        RoleKind kind, StringRef name) {
+  auto found = positions.find({static_cast<unsigned>(kind), name});
+  return found == positions.end() ? std::nullopt : std::optional(found->second);
+}
+std::optional<unsigned> RoleIndex::argument(RoleKind kind,
+                                            StringRef name) const {
+  return find(arguments, kind, name);
+}
+std::optional<unsigned> RoleIndex::result(RoleKind kind, StringRef name) const {
+  return find(results, kind, name);
+}
+std::optional<unsigned> RoleIndex::value(StringRef name) const {
+  for (RoleKind kind : {RoleKind::Input, RoleKind::Param, RoleKind::State})
+    if (auto index = argument(kind, name))
+      return index;
+  return std::nullopt;
+}
+
 std::optional<unsigned> tandem::findArgument(func::FuncOp func, RoleKind kind,
                                              StringRef name) {
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)

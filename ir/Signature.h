@@ -19,6 +19,8 @@ RoleAttr roleOfArgument(mlir::func::FuncOp func, unsigned index);
 RoleAttr roleOfResult(mlir::func::FuncOp func, unsigned index);
 void setRoleOfArgument(mlir::func::FuncOp func, unsigned index, RoleAttr role);
 void setRoleOfResult(mlir::func::FuncOp func, unsigned index, RoleAttr role);
+/// Sets the role of every result: at once, for one by one takes quadratic time.
+void setRolesOfResults(mlir::func::FuncOp func, llvm::ArrayRef<RoleAttr> roles);
 
 /// Returns the index of the argument or result with that kind and name.
 std::optional<unsigned> findArgument(mlir::func::FuncOp func, RoleKind kind,
@@ -28,6 +30,24 @@ std::optional<unsigned> findResult(mlir::func::FuncOp func, RoleKind kind,
 /// Returns the index of the input, param or state with that name.
 std::optional<unsigned> findValue(mlir::func::FuncOp func,
                                   llvm::StringRef name);
+
+/// The arguments and results of a function by role, for many searches: what is
+/// first found there, until roles change.
+class RoleIndex {
+public:
+  explicit RoleIndex(mlir::func::FuncOp func);
+  std::optional<unsigned> argument(RoleKind kind, llvm::StringRef name) const;
+  std::optional<unsigned> result(RoleKind kind, llvm::StringRef name) const;
+  /// The input, param or state with that name.
+  std::optional<unsigned> value(llvm::StringRef name) const;
+
+private:
+  using Positions =
+      llvm::DenseMap<std::pair<unsigned, llvm::StringRef>, unsigned>;
+  static std::optional<unsigned> find(const Positions &positions, RoleKind kind,
+                                      llvm::StringRef name);
+  Positions arguments, results;
+};
 
 /// Checks the roles of a function against each other: each argument and result
 /// has one, names are unique, kinds stand where they may, links lead somewhere,

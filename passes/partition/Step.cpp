@@ -139,8 +139,7 @@ func::FuncOp tandem::buildStep(func::FuncOp forward, func::FuncOp backward,
   func::ReturnOp::create(builder, forward.getLoc(), returned);
   step.setFunctionType(builder.getFunctionType(
       step.getArgumentTypes(), TypeRange(ValueRange(returned))));
-  for (auto [i, role] : llvm::enumerate(roles))
-    setRoleOfResult(step, i, role);
+  setRolesOfResults(step, roles);
   if (Attribute aliases = forward->getAttr(kAliasesAttr))
     step->setAttr(kAliasesAttr, aliases);
   return step;

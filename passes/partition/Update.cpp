@@ -54,6 +54,7 @@ private:
   /// Params, gradients, states: the arguments.
   SmallVector<Slot> params, gradients, states;
   func::FuncOp func;
+  std::optional<RoleIndex> roles; ///< of `func`
   Value step;
   /// New values, by the name of the param or state.
   llvm::StringMap<Value> updates;
@@ -85,11 +86,12 @@ void UpdateBuilder::addState(std::string name, RankedTensorType type,
 }
 
 void UpdateBuilder::collectSlots() {
+  RoleIndex roles(forward);
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(backward, i);
     if (role.getKind() != RoleKind::Grad)
       continue;
-    auto index = findArgument(forward, RoleKind::Param, role.getName());
+    auto index = roles.argument(RoleKind::Param, role.getName());
     if (!index)
       continue;
     Type type = forward.getArgumentTypes()[*index];
@@ -111,7 +113,7 @@ void UpdateBuilder::collectSlots() {
 }
 
 Value UpdateBuilder::argument(StringRef name) {
-  return func.getArgument(*findValue(func, name));
+  return func.getArgument(*roles->value(name));
 }
 
 Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
@@ -153,8 +155,7 @@ void UpdateBuilder::setResults() {
   func::ReturnOp::create(builder, loc, values);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
                                                TypeRange(ValueRange(values))));
-  for (auto [i, role] : llvm::enumerate(roles))
-    setRoleOfResult(func, i, role);
+  setRolesOfResults(func, roles);
 }
 
 FailureOr<func::FuncOp> UpdateBuilder::run() {
@@ -166,6 +167,7 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
   builder.setInsertionPointAfter(backward);
   func =
       createGraphFunction(builder, backward.getLoc(), "update", arguments, {});
+  roles.emplace(func);
   builder.setInsertionPointToStart(&func.getBody().front());
   if (isAdam()) {
     step = Expr(builder, loc, argument(stateName("step"))) + 1.0;

@@ -34,15 +34,18 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
   // What is in each argument's storage, and which ones may be overwritten.
   SmallVector<Value> held(func.getArguments().begin(),
                           func.getArguments().end());
-  SmallVector<bool> mayWrite = haveOwnStorage(func);
+  ArgumentStorage storage(func);
+  SmallVector<bool> mayWrite;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    mayWrite.push_back(storage.isOwn(i));
   llvm::BitVector isUpdated(func.getNumArguments());
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
     if (RoleAttr role = roleOfResult(func, i);
         role && role.getKind() == RoleKind::Update && role.has("in_place"))
-      if (auto argument = updatedArgument(func, role.getName()))
+      if (auto argument = storage.updatedArgument(role.getName()))
         isUpdated.set(*argument);
   for (unsigned i = 0; i < mayWrite.size(); ++i)
-    mayWrite[i] = mayWrite[i] && (isUpdated[i] || isDonated(func, i));
+    mayWrite[i] = mayWrite[i] && (isUpdated[i] || storage.isDonated(i));
 
   struct Buffer {
     int64_t end;

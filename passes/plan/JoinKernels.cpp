@@ -162,8 +162,9 @@ void Joiner::findLastReaders() {
     for (Value input : kernel.getInputs())
       last[throughFreeViews(input)] = k;
   }
+  ArgumentStorage storage(func);
   for (BlockArgument argument : func.getArguments())
-    if (isDonated(func, argument.getArgNumber()))
+    if (storage.isDonated(argument.getArgNumber()))
       values.insert(argument);
   dying.resize(kernels.size());
   for (Value value : values) {

@@ -20,7 +20,8 @@ namespace {
 class Orderer {
 public:
   Orderer(func::FuncOp func, InPlacePairs &pairs)
-      : func(func), pairs(pairs), kernels(func.getOps<KernelOp>()) {}
+      : func(func), pairs(pairs), storage(func),
+        kernels(func.getOps<KernelOp>()) {}
   void order();
 
 private:
@@ -32,6 +33,7 @@ private:
 
   func::FuncOp func;
   InPlacePairs &pairs;
+  ArgumentStorage storage;
   SmallVector<KernelOp> kernels;
   DenseMap<Operation *, unsigned> numbers;
   /// Sources (arguments, constants, kernel results): the kernels that read
@@ -66,7 +68,7 @@ void Orderer::addValues() {
   };
   for (BlockArgument argument : func.getArguments())
     if (auto &list = readers[argument];
-        !list.empty() && isDonated(func, argument.getArgNumber()))
+        !list.empty() && storage.isDonated(argument.getArgNumber()))
       add(argument, {0, list, /*isGiven=*/true});
   DenseSet<Value> returned;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
@@ -107,7 +109,7 @@ void Orderer::addEdges() {
     RoleAttr role = roleOfResult(func, i);
     if (!role || role.getKind() != RoleKind::Update)
       continue;
-    auto argument = updatedArgument(func, role.getName());
+    auto argument = storage.updatedArgument(role.getName());
     auto kernel = throughFreeViews(returned).getDefiningOp<KernelOp>();
     if (!argument || !kernel)
       continue;

@@ -36,7 +36,7 @@ class Planner {
 public:
   Planner(func::FuncOp func, ArrayRef<KernelOp> kernels, InPlacePairs &pairs)
       : func(func), b(func.getContext()), pairs(pairs), kernels(kernels),
-        ownStorage(haveOwnStorage(func)) {}
+        storage(func) {}
   /// Finds a place for everything; changes nothing.
   void plan();
   /// What the program needs of its own.
@@ -61,8 +61,8 @@ private:
   func::FuncOp func;
   Builder b;
   InPlacePairs &pairs;
-  ArrayRef<KernelOp> kernels;   ///< as they will run
-  SmallVector<bool> ownStorage; ///< of each argument
+  ArrayRef<KernelOp> kernels; ///< as they will run
+  ArgumentStorage storage;
   /// Sources (arguments, constants, kernel results; never views): the kernels
   /// that read them, rising.
   DenseMap<Value, SmallVector<int64_t>> readers;
@@ -93,7 +93,7 @@ void Planner::findLifetimes() {
 /// Saved values that may be overwritten live from before the first kernel.
 void Planner::findDonated() {
   for (BlockArgument argument : func.getArguments()) {
-    if (!isDonated(func, argument.getArgNumber()))
+    if (!storage.isDonated(argument.getArgNumber()))
       continue;
     auto &list = readers[argument];
     int64_t last = list.empty() ? -1 : list.back();
@@ -108,7 +108,7 @@ void Planner::findDonated() {
 /// argument shows it.
 bool Planner::overwrites(unsigned kernel, unsigned result, Value source) {
   if (auto argument = dyn_cast<BlockArgument>(source);
-      argument && !ownStorage[argument.getArgNumber()])
+      argument && !storage.isOwn(argument.getArgNumber()))
     return false;
   auto &list = readers[source];
   if (!list.empty() && list.back() > kernel)
@@ -144,7 +144,7 @@ void Planner::placeResults() {
     if (role && role.getKind() == RoleKind::Saved && role.has("alias"))
       continue; // the output that it lies in has the place
     if (role && role.getKind() == RoleKind::Update) {
-      auto argument = updatedArgument(func, role.getName());
+      auto argument = storage.updatedArgument(role.getName());
       if (argument && !taken.contains(*argument) &&
           func.getArgument(*argument).getType() == returned.getType() &&
           overwrites(number[source.getOwner()], source.getResultNumber(),
@@ -277,8 +277,12 @@ void Planner::plan() {
 }
 
 void Planner::write() {
+  SmallVector<RoleAttr> roles;
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    roles.push_back(roleOfResult(func, i));
   for (unsigned i : updatedInPlace)
-    setRoleOfResult(func, i, roleOfResult(func, i).withUnit("in_place"));
+    roles[i] = roles[i].withUnit("in_place");
+  setRolesOfResults(func, roles);
   for (KernelOp kernel : kernels) {
     SmallVector<Attribute> buffers;
     for (Value result : kernel.getResults()) {

@@ -12,22 +12,39 @@ static bool isValue(RoleAttr role) {
                   role.getKind() == RoleKind::State);
 }
 
-std::optional<unsigned> tandem::updatedArgument(func::FuncOp func,
-                                                StringRef name) {
-  if (name.consume_front("cotangent of "))
-    return findArgument(func, RoleKind::Cotangent, name);
-  std::optional<unsigned> found;
-  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
+ArgumentStorage::ArgumentStorage(func::FuncOp func) : func(func) {
+  unsigned n = func.getNumArguments();
+  for (unsigned i = 0; i < n; ++i) {
     RoleAttr role = roleOfArgument(func, i);
-    if (isValue(role) && role.getName() == name && (!found || role.has("pass")))
-      found = i;
+    if (role && role.getKind() == RoleKind::Cotangent)
+      cotangents.try_emplace(role.getName().getValue(), i);
+    if (!isValue(role))
+      continue;
+    auto [entry, isNew] = updated.try_emplace(role.getName().getValue(), i);
+    if (!isNew && role.has("pass"))
+      entry->second = i;
   }
-  return found;
+  SmallVector<StringAttr> storages;
+  DenseMap<StringAttr, unsigned> counts;
+  for (unsigned i = 0; i < n; ++i) {
+    RoleAttr role = roleOfArgument(func, i);
+    storages.push_back(isValue(role) ? storageOf(role) : StringAttr());
+    if (storages.back())
+      ++counts[storages.back()];
+  }
+  for (StringAttr storage : storages)
+    own.push_back(!storage || counts[storage] == 1);
+  findDonated();
 }
 
-/// The name of the storage that an argument shows: its own, or that of what it
-/// is declared to be an alias of.
-static StringAttr storageOf(func::FuncOp func, RoleAttr role) {
+std::optional<unsigned> ArgumentStorage::updatedArgument(StringRef name) const {
+  const auto &names =
+      name.consume_front("cotangent of ") ? cotangents : updated;
+  auto found = names.find(name);
+  return found == names.end() ? std::nullopt : std::optional(found->second);
+}
+
+StringAttr ArgumentStorage::storageOf(RoleAttr role) {
   StringAttr name = role.getName();
   // An alias of an alias; as many steps as there are arguments, at most.
   for (unsigned step = 0, n = func.getNumArguments(); step < n; ++step) {
@@ -36,7 +53,7 @@ static StringAttr storageOf(func::FuncOp func, RoleAttr role) {
     if (!of)
       break;
     name = of;
-    auto index = updatedArgument(func, of.getValue());
+    auto index = updatedArgument(of.getValue());
     if (!index)
       break;
     role = roleOfArgument(func, *index);
@@ -44,25 +61,8 @@ static StringAttr storageOf(func::FuncOp func, RoleAttr role) {
   return name;
 }
 
-SmallVector<bool> tandem::haveOwnStorage(func::FuncOp func) {
-  SmallVector<StringAttr> storages;
-  DenseMap<StringAttr, unsigned> counts;
-  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
-    RoleAttr role = roleOfArgument(func, i);
-    storages.push_back(isValue(role) ? storageOf(func, role) : StringAttr());
-    if (storages.back())
-      ++counts[storages.back()];
-  }
-  SmallVector<bool> own;
-  for (StringAttr storage : storages)
-    own.push_back(!storage || counts[storage] == 1);
-  return own;
-}
-
-bool tandem::isDonated(func::FuncOp func, unsigned index) {
-  RoleAttr role = roleOfArgument(func, index);
-  if (!role || role.getKind() != RoleKind::Saved || role.has("alias"))
-    return false;
+void ArgumentStorage::findDonated() {
+  donated.assign(func.getNumArguments(), false);
   // A backward that keeps a graph leaves everything to those that come after.
   StringRef maker = func.getName() == "backward"        ? "forward"
                     : func.getName() == "grad_backward" ? "grad_forward"
@@ -71,7 +71,14 @@ bool tandem::isDonated(func::FuncOp func, unsigned index) {
   auto forward = module && !maker.empty()
                      ? module.lookupSymbol<func::FuncOp>(maker)
                      : func::FuncOp();
-  auto result = forward ? findResult(forward, RoleKind::Saved, role.getName())
-                        : std::nullopt;
-  return result && !roleOfResult(forward, *result).has("alias");
+  if (!forward)
+    return;
+  RoleIndex roles(forward);
+  for (unsigned i = 0; i < donated.size(); ++i) {
+    RoleAttr role = roleOfArgument(func, i);
+    if (!role || role.getKind() != RoleKind::Saved || role.has("alias"))
+      continue;
+    auto result = roles.result(RoleKind::Saved, role.getName());
+    donated[i] = result && !roleOfResult(forward, *result).has("alias");
+  }
 }
