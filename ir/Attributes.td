@@ -98,4 +98,12 @@ def ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
 }
 def ComparePredicateAttr : EnumAttr<Tandem_Dialect, ComparePredicate, "predicate">;
 
+def Combine : I32EnumAttr<"Combine", "what becomes of an element and what is scattered to it", [
+  I32EnumAttrCase<"set", 0>, I32EnumAttrCase<"add", 1>, I32EnumAttrCase<"mul", 2>,
+  I32EnumAttrCase<"min", 3>, I32EnumAttrCase<"max", 4>]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+def CombineAttr : EnumAttr<Tandem_Dialect, Combine, "combine">;
+
 #endif

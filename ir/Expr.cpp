@@ -52,6 +52,18 @@ Expr Expr::reduceMax(ArrayRef<int64_t> dims) const {
   return wrap(ReduceMaxOp::create(*builder, loc, value, dims));
 }
 
+Expr Expr::reduceProd(ArrayRef<int64_t> dims) const {
+  if (dims.empty())
+    return *this;
+  return wrap(ReduceProdOp::create(*builder, loc, value, dims));
+}
+
+Expr Expr::reverse(ArrayRef<int64_t> dims) const {
+  if (dims.empty())
+    return *this;
+  return wrap(ReverseOp::create(*builder, loc, value, dims));
+}
+
 template <typename Op> static Expr binary(const Expr &a, const Expr &b) {
   return a.wrap(Op::create(*a.builder, a.loc, a.value, b.value));
 }
@@ -84,11 +96,31 @@ Expr tandem::sin(const Expr &x) { return unary<SinOp>(x); }
 Expr tandem::cos(const Expr &x) { return unary<CosOp>(x); }
 Expr tandem::tanh(const Expr &x) { return unary<TanhOp>(x); }
 Expr tandem::erf(const Expr &x) { return unary<ErfOp>(x); }
+Expr tandem::expm1(const Expr &x) { return unary<Expm1Op>(x); }
+Expr tandem::log1p(const Expr &x) { return unary<Log1pOp>(x); }
+Expr tandem::tan(const Expr &x) { return unary<TanOp>(x); }
+Expr tandem::asin(const Expr &x) { return unary<AsinOp>(x); }
+Expr tandem::acos(const Expr &x) { return unary<AcosOp>(x); }
+Expr tandem::atan(const Expr &x) { return unary<AtanOp>(x); }
+Expr tandem::sinh(const Expr &x) { return unary<SinhOp>(x); }
+Expr tandem::cosh(const Expr &x) { return unary<CoshOp>(x); }
+Expr tandem::abs(const Expr &x) { return unary<AbsOp>(x); }
+Expr tandem::floor(const Expr &x) { return unary<FloorOp>(x); }
+Expr tandem::ceil(const Expr &x) { return unary<CeilOp>(x); }
+Expr tandem::round(const Expr &x) { return unary<RoundOp>(x); }
+Expr tandem::trunc(const Expr &x) { return unary<TruncOp>(x); }
 Expr tandem::sign(const Expr &x) { return unary<SignOp>(x); }
 Expr tandem::sigmoid(const Expr &x) { return unary<SigmoidOp>(x); }
 Expr tandem::pow(const Expr &x, const Expr &y) { return binary<PowOp>(x, y); }
+Expr tandem::atan2(const Expr &y, const Expr &x) {
+  return binary<Atan2Op>(y, x);
+}
+Expr tandem::rem(const Expr &x, const Expr &y) { return binary<RemOp>(x, y); }
 Expr tandem::maximum(const Expr &x, const Expr &y) {
   return binary<MaximumOp>(x, y);
+}
+Expr tandem::minimum(const Expr &x, const Expr &y) {
+  return binary<MinimumOp>(x, y);
 }
 Expr tandem::detach(const Expr &x) { return unary<DetachOp>(x); }
 Expr tandem::logicalAnd(const Expr &x, const Expr &y) {
@@ -97,6 +129,7 @@ Expr tandem::logicalAnd(const Expr &x, const Expr &y) {
 Expr tandem::logicalOr(const Expr &x, const Expr &y) {
   return binary<LogicalOrOp>(x, y);
 }
+Expr tandem::logicalNot(const Expr &x) { return unary<LogicalNotOp>(x); }
 Expr tandem::compare(ComparePredicate predicate, const Expr &a, const Expr &b) {
   return a.wrap(CompareOp::create(*a.builder, a.loc, predicate, a, b));
 }

@@ -46,6 +46,8 @@ public:
   Expr permute(llvm::ArrayRef<int64_t> permutation) const;
   Expr reduceSum(llvm::ArrayRef<int64_t> dims) const;
   Expr reduceMax(llvm::ArrayRef<int64_t> dims) const;
+  Expr reduceProd(llvm::ArrayRef<int64_t> dims) const;
+  Expr reverse(llvm::ArrayRef<int64_t> dims) const;
   Expr wrap(mlir::Value other) const { return {*builder, loc, other}; }
 
   mlir::OpBuilder *builder = nullptr;
@@ -75,13 +77,30 @@ Expr sin(const Expr &x);
 Expr cos(const Expr &x);
 Expr tanh(const Expr &x);
 Expr erf(const Expr &x);
+Expr expm1(const Expr &x);
+Expr log1p(const Expr &x);
+Expr tan(const Expr &x);
+Expr asin(const Expr &x);
+Expr acos(const Expr &x);
+Expr atan(const Expr &x);
+Expr sinh(const Expr &x);
+Expr cosh(const Expr &x);
+Expr abs(const Expr &x);
+Expr floor(const Expr &x);
+Expr ceil(const Expr &x);
+Expr round(const Expr &x);
+Expr trunc(const Expr &x);
 Expr sign(const Expr &x);
 Expr sigmoid(const Expr &x);
 Expr pow(const Expr &x, const Expr &y);
+Expr atan2(const Expr &y, const Expr &x);
+Expr rem(const Expr &x, const Expr &y);
 Expr maximum(const Expr &x, const Expr &y);
+Expr minimum(const Expr &x, const Expr &y);
 Expr detach(const Expr &x);
 Expr logicalAnd(const Expr &x, const Expr &y);
 Expr logicalOr(const Expr &x, const Expr &y);
+Expr logicalNot(const Expr &x);
 Expr compare(ComparePredicate predicate, const Expr &a, const Expr &b);
 Expr select(const Expr &condition, const Expr &a, const Expr &b);
 

@@ -93,6 +93,7 @@ def AnyTensor_ : Tandem_Tensor<[Tandem_Element], "floats, integers or bools">;
 def FloatTensor : Tandem_Tensor<[Tandem_Float], "floats">;
 def IntTensor : Tandem_Tensor<[Tandem_Int], "integers">;
 def BoolTensor : Tandem_Tensor<[I1], "bools">;
+def BitTensor : Tandem_Tensor<[AnyTypeOf<[Tandem_Int, Tandem_Bool]>], "integers or bools">;
 def NumericTensor : Tandem_Tensor<[AnyTypeOf<[Tandem_Float, Tandem_Int]>], "floats or integers">;
 /// A tensor, or a ref seen through a view.
 def TensorOrRef : AnyTypeOf<[AnyTensor_, Tandem_Ref]>;

@@ -173,6 +173,12 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
     place.wrong("expected eq, ne, lt, le, gt or ge, but got " + json.dump());
     return {};
   }
+  if (op == "scatter" && name == "combine" && json.is_string()) {
+    if (auto combine = symbolizeCombine(json.get<std::string>()))
+      return CombineAttr::get(builder.getContext(), *combine);
+    place.wrong("expected set, add, mul, min or max, but got " + json.dump());
+    return {};
+  }
   if (op == "pad" && name == "value" && json.is_number() && !operands.empty() &&
       isa<RankedTensorType>(operands[0].getType())) {
     Type element =

@@ -4,6 +4,7 @@
 #include "ir/ops/Inference.h"
 #include "ir/ops/Scalar.h"
 #include "ir/reference/Generic.h"
+#include "ir/reference/Integers.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -165,6 +166,9 @@ OpFoldResult MulOp::fold(FoldAdaptor) {
   return isSplat(getRhs(), 1.0) ? getLhs() : Value();
 }
 OpFoldResult DivOp::fold(FoldAdaptor) {
+  return isSplat(getRhs(), 1.0) ? getLhs() : Value();
+}
+OpFoldResult IdivOp::fold(FoldAdaptor) {
   return isSplat(getRhs(), 1.0) ? getLhs() : Value();
 }
 

@@ -59,6 +59,13 @@ def TanhOp : UnaryOp<"tanh", "p.dy() * (1.0 - p.y() * p.y())", "scalar::tanh(b, 
 def SigmoidOp : UnaryOp<"sigmoid", "p.dy() * p.y() * (1.0 - p.y())", "scalar::sigmoid(b, loc, x[0])", "1.0 / (1.0 + std::exp(-x[0]))">;
 // 2/sqrt(pi) = 1.12837916709551257390
 def ErfOp : UnaryOp<"erf", "p.dy() * 1.12837916709551257390 * exp(-p.x() * p.x())", "scalar::erf(b, loc, x[0])", "std::erf(x[0])">;
+def Expm1Op : UnaryOp<"expm1", "p.dy() * (p.y() + 1.0)", "scalar::expm1(b, loc, x[0])", "std::expm1(x[0])">;
+def TanOp : UnaryOp<"tan", "p.dy() * (p.y() * p.y() + 1.0)", "scalar::tan(b, loc, x[0])", "std::tan(x[0])">;
+def AsinOp : UnaryOp<"asin", "p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::asin(b, loc, x[0])", "std::asin(x[0])">;
+def AcosOp : UnaryOp<"acos", "-p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::acos(b, loc, x[0])", "std::acos(x[0])">;
+def AtanOp : UnaryOp<"atan", "p.dy() / (p.x() * p.x() + 1.0)", "scalar::atan(b, loc, x[0])", "std::atan(x[0])">;
+def SinhOp : UnaryOp<"sinh", "p.dy() * cosh(p.x())", "scalar::sinh(b, loc, x[0])", "std::sinh(x[0])">;
+def CoshOp : UnaryOp<"cosh", "p.dy() * sinh(p.x())", "scalar::cosh(b, loc, x[0])", "std::cosh(x[0])">;
 
 // Kinks. At 0 relu's gradient is 0 and so is abs's: PyTorch's choice.
 def ReluOp : UnaryOp<"relu", "select(compare(ComparePredicate::gt, p.y(), p.y().like(0.0)), p.dy(), p.dy().like(0.0))",
@@ -71,16 +78,55 @@ def CeilOp : UnaryOp<"ceil", "", "scalar::ceil(b, loc, x[0])", "std::ceil(x[0])"
 def RoundOp : UnaryOp<"round", "", "scalar::round(b, loc, x[0])", "std::nearbyint(x[0])"> {
   let summary = "To the nearest integer, halves to even";
 }
+def TruncOp : UnaryOp<"trunc", "", "scalar::trunc(b, loc, x[0])", "std::trunc(x[0])"> {
+  let summary = "To the nearest integer toward zero";
+}
 def LogicalNotOp : UnaryOp<"logical_not", "", "scalar::logicalNot(b, loc, x[0])", "x[0] == 0 ? 1.0 : 0.0", BoolTensor> { let hasFolder = 1; }
 
 // Two numbers.
 def AddOp : BinaryOp<"add", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
 def SubOp : BinaryOp<"sub", ["p.dy()", "-p.dy()"], "scalar::sub(b, loc, x[0], x[1])", "x[0] - x[1]"> { let hasFolder = 1; }
 def MulOp : BinaryOp<"mul", ["p.dy() * p.rhs()", "p.dy() * p.x()"], "scalar::mul(b, loc, x[0], x[1])", "x[0] * x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
-def DivOp : BinaryOp<"div", ["p.dy() / p.rhs()", "-p.dy() * p.y() / p.rhs()"], "scalar::div(b, loc, x[0], x[1])", "x[0] / x[1]", FloatTensor> { let hasFolder = 1; }
-def PowOp : BinaryOp<"pow", ["p.dy() * p.rhs() * pow(p.x(), p.rhs() - 1.0)",
-    "p.dy() * select(compare(ComparePredicate::gt, p.x(), p.x().like(0.0)), p.y() * log(p.x()), p.y().like(0.0))"],
-    "scalar::pow(b, loc, x[0], x[1])", "std::pow(x[0], x[1])", FloatTensor>;
+def DivOp : BinaryOp<"div", ["p.dy() / p.rhs()", "-p.dy() * p.y() / p.rhs()"], "scalar::div(b, loc, x[0], x[1])",
+    "reference::quotient(getType(), x[0], x[1])"> {
+  let summary = "The quotient; of integers as idiv";
+  let description = "`y = lhs / rhs`, element by element." # PullbackBody<["p.dy() / p.rhs()", "-p.dy() * p.y() / p.rhs()"]>.doc;
+  let hasFolder = 1;
+}
+// 0 where PyTorch's are: for x^0, and for the exponent of 0^y with y >= 0.
+def PowGradients {
+  list<string> both = [
+    "select(compare(ComparePredicate::eq, p.rhs(), p.rhs().like(0.0)), p.dy().like(0.0), p.dy() * p.rhs() * pow(p.x(), p.rhs() - 1.0))",
+    "p.dy() * select(logicalAnd(compare(ComparePredicate::eq, p.x(), p.x().like(0.0)), compare(ComparePredicate::ge, p.rhs(), p.rhs().like(0.0))), p.y().like(0.0), p.y() * log(p.x()))"];
+}
+def PowOp : BinaryOp<"pow", PowGradients.both,
+    "scalar::pow(b, loc, x[0], x[1])", "reference::power(getType(), x[0], x[1])"> {
+  let description = [{
+    `y = pow(lhs, rhs)`, element by element. Of integers modulo 2^bits; with a negative
+    exponent the power of 1 and -1 is theirs, any other is 0.
+  }] # PullbackBody<PowGradients.both>.doc;
+}
+def Atan2Op : BinaryOp<"atan2", ["p.dy() * p.rhs() / (p.x() * p.x() + p.rhs() * p.rhs())",
+    "-p.dy() * p.x() / (p.x() * p.x() + p.rhs() * p.rhs())"],
+    "scalar::atan2(b, loc, x[0], x[1])", "std::atan2(x[0], x[1])", FloatTensor>;
+def RemOp : BinaryOp<"rem", ["p.dy()", "-p.dy() * trunc(p.x() / p.rhs())"],
+    "scalar::rem(b, loc, x[0], x[1])", "reference::remainder(getType(), x[0], x[1])"> {
+  let summary = "What the quotient rounded toward zero leaves";
+  let description = [{
+    `y = lhs - trunc(lhs / rhs) * rhs`, exact, element by element: C's fmod, and PyTorch's;
+    the sign is that of `lhs`. Of integers `lhs - idiv(lhs, rhs) * rhs`, so `lhs`
+    where `rhs` is 0.
+  }] # PullbackBody<["p.dy()", "-p.dy() * trunc(p.x() / p.rhs())"]>.doc;
+}
+def IdivOp : BinaryOp<"idiv", [], "scalar::div(b, loc, x[0], x[1])",
+    "reference::quotient(getType(), x[0], x[1])", IntTensor> {
+  let summary = "The quotient of integers, toward zero";
+  let description = [{
+    0 where `rhs` is 0. The one quotient that does not fit, of the least number by
+    -1, is the least number.
+  }];
+  let hasFolder = 1;
+}
 // Ties: half to each operand, as PyTorch.
 def MaximumOp : BinaryOp<"maximum", ["p.dy() * (sign(p.x() - p.rhs()) + 1.0) * 0.5", "p.dy() * (sign(p.rhs() - p.x()) + 1.0) * 0.5"],
     "scalar::maximum(b, loc, x[0], x[1])", "std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]", NumericTensor, [Commutative]>;
@@ -88,6 +134,36 @@ def MinimumOp : BinaryOp<"minimum", ["p.dy() * (sign(p.rhs() - p.x()) + 1.0) * 0
     "scalar::minimum(b, loc, x[0], x[1])", "std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]", NumericTensor, [Commutative]>;
 def LogicalAndOp : BinaryOp<"logical_and", [], "scalar::logicalAnd(b, loc, x[0], x[1])", "x[0] != 0 && x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;
 def LogicalOrOp : BinaryOp<"logical_or", [], "scalar::logicalOr(b, loc, x[0], x[1])", "x[0] != 0 || x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;
+
+// Bits. Bools are integers of one bit.
+class BitOp<string mnemonic, string scalar, string word>
+    : BinaryOp<mnemonic, [], "scalar::" # scalar # "(b, loc, x[0], x[1])",
+               "reference::" # scalar # "(getType(), x[0], x[1])", BitTensor, [Commutative]> {
+  let description = "`y = lhs " # word # " rhs`, bit by bit.";
+}
+def BitAndOp : BitOp<"bit_and", "bitAnd", "and">;
+def BitOrOp : BitOp<"bit_or", "bitOr", "or">;
+def BitXorOp : BitOp<"bit_xor", "bitXor", "xor">;
+def BitNotOp : UnaryOp<"bit_not", "", "scalar::bitNot(b, loc, x[0])",
+    "reference::bitNot(getType(), x[0])", BitTensor> {
+  let description = "`y = not x`, bit by bit.";
+}
+def ShiftLeftOp : BinaryOp<"shift_left", [], "scalar::shiftLeft(b, loc, x[0], x[1])",
+    "reference::shiftLeft(getType(), x[0], x[1])", IntTensor> {
+  let summary = "Bits moved up, zeros come in";
+  let description = [{
+    `y = lhs * 2^rhs` modulo 2^bits. 0 where `rhs` is negative or at least the
+    number of bits.
+  }];
+}
+def ShiftRightOp : BinaryOp<"shift_right", [], "scalar::shiftRight(b, loc, x[0], x[1])",
+    "reference::shiftRight(getType(), x[0], x[1])", IntTensor> {
+  let summary = "Bits moved down, the sign comes in";
+  let description = [{
+    `y = floor(lhs / 2^rhs)`. Where `rhs` is negative or at least the number of
+    bits, what is left is the sign: -1 or 0.
+  }];
+}
 
 def CompareOp : PointwiseOp<"compare", [NotDifferentiable, SameTypeOperands, SameOperandsAndResultShape,
     InferTypeOpAdaptor]> {

@@ -3,6 +3,7 @@
 #include "ir/Pullback.h"
 #include "ir/reference/Generic.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -58,6 +59,28 @@ LogicalResult TakeGradOp::inferReturnTypes(MLIRContext *, Loc loc,
   return pushShape(loc, dy, adaptor.getShape(), types);
 }
 
+LogicalResult ScatterOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                          Adaptor adaptor, Types &types) {
+  Type table = adaptor.getTable().getType();
+  Type updates = adaptor.getUpdates().getType();
+  auto shape = infer::shapeOf(loc, table);
+  if (failed(shape))
+    return failure();
+  auto taken = takenShape(loc, *shape, adaptor.getIndices().getType());
+  if (failed(taken) || failed(expectShape(loc, "updates", updates, *taken)) ||
+      failed(expectSameElements(loc, table, updates)))
+    return failure();
+  if (getElementTypeOrSelf(table).isInteger(1) &&
+      adaptor.getCombine() != Combine::set)
+    return fail(loc, "expected bools to be 'set', but got '" +
+                         stringifyCombine(adaptor.getCombine()) + "'");
+  return pushShape(loc, table, *shape, types);
+}
+
+int64_t ScatterOp::getFlops() {
+  return getCombine() == Combine::set ? 0
+                                      : getUpdates().getType().getNumElements();
+}
 int64_t TakeOp::getFlops() { return 0; }
 int64_t TakeGradOp::getFlops() { return getDy().getType().getNumElements(); }
 
@@ -72,25 +95,126 @@ LogicalResult TakeOp::pullback(Pullback &p) {
   return success();
 }
 
-// What take gives for an index outside is not a row of the table: 0 instead.
-LogicalResult TakeGradOp::pullback(Pullback &p) {
-  if (!p.needs(0))
-    return success();
-  Expr indices = p.expr(getIndices());
-  Expr zero = indices.like(0.0), row = indices;
+/// Which of `indices` are of one of `rows` rows.
+static Expr insideOf(const Expr &indices, int64_t rows) {
+  Expr inside = compare(ComparePredicate::ge, indices, indices.like(0.0));
   unsigned bits = indices.type().getElementTypeBitWidth();
-  int64_t rows = getShape()[0];
-  Expr inside = compare(ComparePredicate::ge, row, zero);
   if (bits > 32 || rows < (int64_t(1) << (bits - 1)))
-    inside = p.expr(
-        LogicalAndOp::create(p.builder, p.loc, inside,
-                             compare(ComparePredicate::lt, row,
-                                     row.like(static_cast<double>(rows)))));
-  Expr taken = p.expr(TakeOp::create(p.builder, p.loc, p.dy(), getIndices()));
-  auto leading = llvm::to_vector(llvm::seq<int64_t>(0, row.rank()));
-  p.set(0, select(inside.broadcastTo(taken.shape(), leading), taken,
-                  taken.like(0.0)));
+    inside =
+        logicalAnd(inside, compare(ComparePredicate::lt, indices,
+                                   indices.like(static_cast<double>(rows))));
+  return inside;
+}
+
+/// The bools of `indices`, for each element of their rows in `like`.
+static Expr perRow(const Expr &bools, const Expr &like) {
+  auto leading = llvm::to_vector(llvm::seq<int64_t>(0, bools.rank()));
+  return bools.broadcastTo(like.shape(), leading);
+}
+
+/// The rows of a table at `indices`; 0 for an index outside, for which take
+/// gives what is no row of the table.
+static Expr rowsOrZero(const Expr &table, const Expr &indices) {
+  Expr taken =
+      table.wrap(TakeOp::create(*table.builder, table.loc, table, indices));
+  return select(perRow(insideOf(indices, table.dim(0)), taken), taken,
+                taken.like(0.0));
+}
+
+LogicalResult TakeGradOp::pullback(Pullback &p) {
+  if (p.needs(0))
+    p.set(0, rowsOrZero(p.dy(), p.expr(getIndices())));
   return success();
+}
+
+static Expr scatter(Combine combine, const Expr &table, const Expr &indices,
+                    const Expr &updates) {
+  return table.wrap(ScatterOp::create(*table.builder, table.loc, combine, table,
+                                      indices, updates));
+}
+
+/// For each index whether its row is the one that stays: it is the last with
+/// this index, and inside of the table.
+static Expr lastOf(const Expr &indices, int64_t rows) {
+  OpBuilder &b = *indices.builder;
+  int64_t count = indices.type().getNumElements();
+  auto numbersType = RankedTensorType::get({count}, b.getI64Type());
+  Expr number = indices.wrap(IotaOp::create(b, indices.loc, numbersType, 0))
+                    .reshape(indices.shape());
+  auto lastType = RankedTensorType::get({rows}, b.getI64Type());
+  Expr none = indices.wrap(ConstantOp::splat(b, indices.loc, lastType, -1.0));
+  Expr last = scatter(Combine::set, none, indices, number);
+  Expr taken = indices.wrap(TakeOp::create(b, indices.loc, last, indices));
+  return logicalAnd(insideOf(indices, rows),
+                    compare(ComparePredicate::eq, taken, number));
+}
+
+/// The factors of an element are the table's and all rows'.
+static void pullbackProduct(Pullback &p) {
+  Expr table = p.in(0), indices = p.in(1), updates = p.in(2);
+  if (p.needs(0))
+    p.set(0, p.dy() * scatter(Combine::mul, table.like(1.0), indices, updates));
+  if (!p.needs(2))
+    return;
+  // A row's gradient is the whole product without it: by division, and where it
+  // is the only 0 among the rows, by leaving it out.
+  Expr isZero = compare(ComparePredicate::eq, updates, updates.like(0.0));
+  Expr zeros = p.expr(TakeGradOp::create(
+      p.builder, p.loc, isZero.cast(updates.type().getElementType()), indices,
+      table.shape()));
+  Expr count = rowsOrZero(zeros, indices);
+  Expr isOnly =
+      logicalAnd(isZero, compare(ComparePredicate::eq, count, count.like(1.0)));
+  Expr one = updates.like(1.0);
+  Expr without =
+      scatter(Combine::mul, table, indices, select(isOnly, one, updates));
+  p.set(2, select(isOnly, rowsOrZero(p.dy() * without, indices),
+                  rowsOrZero(p.dy() * p.y(), indices) /
+                      select(isZero, one, updates)));
+}
+
+/// Shared evenly by the table's element and the rows that equal the result.
+static void pullbackExtreme(Pullback &p) {
+  Expr table = p.in(0), indices = p.in(1), updates = p.in(2);
+  Type element = table.type().getElementType();
+  Expr ofTable = compare(ComparePredicate::eq, table, p.y()).cast(element);
+  Expr ofRows =
+      compare(ComparePredicate::eq, updates, rowsOrZero(p.y(), indices))
+          .cast(element);
+  Expr each = p.dy() / scatter(Combine::add, ofTable, indices, ofRows);
+  if (p.needs(0))
+    p.set(0, ofTable * each);
+  if (p.needs(2))
+    p.set(2, ofRows * rowsOrZero(each, indices));
+}
+
+LogicalResult ScatterOp::pullback(Pullback &p) {
+  Expr indices = p.in(1);
+  switch (getCombine()) {
+  case Combine::set:
+    if (p.needs(0))
+      p.set(0, scatter(Combine::set, p.dy(), indices, p.in(2).like(0.0)));
+    if (p.needs(2)) {
+      Expr taken = p.expr(TakeOp::create(p.builder, p.loc, p.dy(), indices));
+      Expr stays = lastOf(indices, p.dy().dim(0));
+      p.set(2, select(perRow(stays, taken), taken, taken.like(0.0)));
+    }
+    return success();
+  case Combine::add:
+    if (p.needs(0))
+      p.set(0, p.dy());
+    if (p.needs(2))
+      p.set(2, rowsOrZero(p.dy(), indices));
+    return success();
+  case Combine::mul:
+    pullbackProduct(p);
+    return success();
+  case Combine::min:
+  case Combine::max:
+    pullbackExtreme(p);
+    return success();
+  }
+  return failure();
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,5 +247,33 @@ void TakeGradOp::evaluate(reference::Inputs in, reference::Outputs out) {
     if (row >= 0)
       for (int64_t j = 0; j < width; ++j)
         out[0][row * width + j] += (*in[0])[i * width + j];
+  });
+}
+
+/// `x` after `y` has been combined into it.
+static double combined(Combine combine, double x, double y) {
+  switch (combine) {
+  case Combine::set:
+    return y;
+  case Combine::add:
+    return x + y;
+  case Combine::mul:
+    return x * y;
+  case Combine::min:
+    return std::isnan(x) || x < y ? x : y;
+  case Combine::max:
+    return std::isnan(x) || x > y ? x : y;
+  }
+  return x;
+}
+
+void ScatterOp::evaluate(reference::Inputs in, reference::Outputs out) {
+  out[0].data = in[0]->data;
+  int64_t rows = out[0].dim(0), width = rows ? out[0].size() / rows : 0;
+  forEachRow(*in[1], rows, [&](int64_t i, int64_t row) {
+    for (int64_t j = 0; row >= 0 && j < width; ++j) {
+      double &element = out[0][row * width + j];
+      element = combined(getCombine(), element, (*in[2])[i * width + j]);
+    }
   });
 }

@@ -6,6 +6,7 @@
 #include "ir/reference/Generic.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -35,6 +36,7 @@ void TandemDialect::addReductionOps() {
                                adaptor.getDims(), types);                      \
   }
 TANDEM_REDUCTION(ReduceSumOp)
+TANDEM_REDUCTION(ReduceProdOp)
 TANDEM_REDUCTION(ReduceMaxOp)
 TANDEM_REDUCTION(ReduceMinOp)
 #undef TANDEM_REDUCTION
@@ -65,6 +67,14 @@ Value ReduceSumOp::emitCombine(OpBuilder &b, Location loc, Value x, Value y) {
 }
 double ReduceSumOp::referenceCombine(double x, double y) { return x + y; }
 
+TypedAttr ReduceProdOp::getNeutral() {
+  return cast<TypedAttr>(Builder(getContext()).getOneAttr(elementOf(getX())));
+}
+Value ReduceProdOp::emitCombine(OpBuilder &b, Location loc, Value x, Value y) {
+  return scalar::mul(b, loc, x, y);
+}
+double ReduceProdOp::referenceCombine(double x, double y) { return x * y; }
+
 TypedAttr ReduceMaxOp::getNeutral() {
   return extreme(elementOf(getX()), false);
 }
@@ -90,6 +100,77 @@ double ReduceMinOp::referenceCombine(double x, double y) {
 LogicalResult ReduceSumOp::pullback(Pullback &p) {
   if (p.needs(0))
     p.set(0, p.dy().expandReduced(p.x().shape(), getDims()));
+  return success();
+}
+
+/// Rows of `x`, tensors of [rows, n], times 1 up to a length that is a power of
+/// two.
+static Expr padToPowerOfTwo(const Expr &x) {
+  int64_t n = x.dim(1), length = llvm::PowerOf2Ceil(n);
+  if (n == length)
+    return x;
+  auto one = cast<TypedAttr>(x.builder->getOneAttr(x.type().getElementType()));
+  int64_t zeros[] = {0, 0}, high[] = {0, length - n};
+  return x.wrap(PadOp::create(*x.builder, x.loc, x, zeros, high, zeros, one));
+}
+
+/// Half `which` of pairs of halves, [rows, 2, n] to [rows, n].
+static Expr halfOf(const Expr &pairs, int64_t which) {
+  int64_t rows = pairs.dim(0), n = pairs.dim(2);
+  int64_t from[] = {0, which, 0}, to[] = {rows, which + 1, n};
+  int64_t steps[] = {1, 1, 1};
+  Value half =
+      SliceOp::create(*pairs.builder, pairs.loc, pairs, from, to, steps);
+  return pairs.wrap(half).reshape({rows, n});
+}
+
+/// For each element of the rows of `x`, the product of the others, times the
+/// row's `dy`. The product of a row is that of the products of neighbours half
+/// a row apart, and so on: a tree, on whose way back a factor's gradient is
+/// multiplied with the other factor. There is no division, which would be by 0.
+static Expr timesOthers(const Expr &x, const Expr &dy) {
+  int64_t rows = x.dim(0), n = x.dim(1);
+  SmallVector<Expr> levels;
+  Expr level = padToPowerOfTwo(x);
+  while (level.dim(1) > 1) {
+    levels.push_back(level.reshape({rows, 2, level.dim(1) / 2}));
+    level = halfOf(levels.back(), 0) * halfOf(levels.back(), 1);
+  }
+  Expr gradient = dy;
+  for (const Expr &pairs : llvm::reverse(levels))
+    gradient =
+        (gradient.broadcastTo(pairs.shape(), {0, 2}) * pairs.reverse({1}))
+            .reshape({rows, pairs.dim(2) * 2});
+  if (gradient.dim(1) == n)
+    return gradient;
+  int64_t from[] = {0, 0}, to[] = {rows, n}, steps[] = {1, 1};
+  return x.wrap(SliceOp::create(*x.builder, x.loc, gradient, from, to, steps));
+}
+
+LogicalResult ReduceProdOp::pullback(Pullback &p) {
+  if (!p.needs(0))
+    return success();
+  // [kept, reduced], in f32 at least: each product would be rounded.
+  Type element = p.x().type().getElementType();
+  Type compute = scalar::computeType(element);
+  ArrayRef<int64_t> shape = p.x().shape();
+  SmallVector<int64_t> order, moved;
+  for (int64_t d = 0; d < p.x().rank(); ++d)
+    if (!llvm::is_contained(getDims(), d))
+      order.push_back(d);
+  llvm::append_range(order, getDims());
+  SmallVector<int64_t> back(order.size());
+  for (auto [i, d] : llvm::enumerate(order)) {
+    moved.push_back(shape[d]);
+    back[d] = i;
+  }
+  int64_t rows = p.y().type().getNumElements();
+  int64_t n = 1;
+  for (int64_t d : getDims())
+    n *= shape[d];
+  Expr x = p.x().cast(compute).permute(order).reshape({rows, n});
+  Expr dx = timesOthers(x, p.dy().cast(compute).reshape({rows, 1}));
+  p.set(0, dx.reshape(moved).permute(back).cast(element));
   return success();
 }
 

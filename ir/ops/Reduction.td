@@ -28,6 +28,13 @@ def ReduceSumOp : ReductionOp<"reduce_sum", [DeclareOpInterfaceMethods<Different
   let summary = "The sum over some dimensions, which disappear";
   let description = "Gradient: `p.dy()` repeated along the reduced dimensions.";
 }
+def ReduceProdOp : ReductionOp<"reduce_prod", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "The product over some dimensions, which disappear";
+  let description = [{
+    Gradient: for each element the product of the others, by multiplication alone
+    (halves by halves, in log2(n) steps), so that it is exact where elements are 0.
+  }];
+}
 def ReduceMaxOp : ReductionOp<"reduce_max", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The largest over some dimensions; NaN if there is one";
   let description = "Gradient: shared evenly by all elements that equal the result (PyTorch's amax).";

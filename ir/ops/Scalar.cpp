@@ -101,12 +101,6 @@ V scalar::sub(B &b, L loc, V x, V y) {
 V scalar::mul(B &b, L loc, V x, V y) {
   return binary<arith::MulFOp, arith::MulIOp>(b, loc, x, y);
 }
-V scalar::div(B &b, L loc, V x, V y) {
-  return arith::DivFOp::create(b, loc, x, y);
-}
-V scalar::pow(B &b, L loc, V x, V y) {
-  return math::PowFOp::create(b, loc, x, y);
-}
 V scalar::maximum(B &b, L loc, V x, V y) {
   return binary<arith::MaximumFOp, arith::MaxSIOp>(b, loc, x, y);
 }

@@ -426,3 +426,38 @@ LogicalResult PadOp::pullback(Pullback &p) {
                                   strides)));
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// reverse
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReverseOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                          Adaptor adaptor, Types &types) {
+  Type x = adaptor.getX().getType();
+  auto from = infer::shapeOf(loc, x);
+  if (failed(from))
+    return failure();
+  ArrayRef<int64_t> dims = adaptor.getDims();
+  int64_t rank = from->size();
+  for (auto [i, d] : llvm::enumerate(dims))
+    if (d < 0 || d >= rank || (i > 0 && d <= dims[i - 1]))
+      return fail(loc, "expected 'along' to rise within [0, " + Twine(rank) +
+                           "), but got " + text(dims));
+  return pushShape(loc, x, *from, types);
+}
+
+AffineMap ReverseOp::getIndexMap() {
+  SmallVector<AffineExpr> exprs;
+  for (auto [d, size] : llvm::enumerate(shapeOf(getX()))) {
+    AffineExpr i = getAffineDimExpr(d, getContext());
+    bool isReversed = llvm::is_contained(getDims(), static_cast<int64_t>(d));
+    exprs.push_back(isReversed && size > 1 ? -i + (size - 1) : i);
+  }
+  return AffineMap::get(exprs.size(), 0, exprs, getContext());
+}
+
+LogicalResult ReverseOp::pullback(Pullback &p) {
+  if (p.needs(0))
+    p.set(0, p.dy().reverse(getDims()));
+  return success();
+}

@@ -82,6 +82,13 @@ def PadOp : ViewOp<"pad", AnyTensor_, [DeclareOpInterfaceMethods<ViewOpInterface
   let hasFolder = 1;
 }
 
+def ReverseOp : ViewOp<"reverse", AnyTensor_, [DeclareOpInterfaceMethods<ViewOpInterface>]> {
+  let summary = "The elements of some dimensions in the opposite order";
+  let arguments = (ins AnyTensor_:$x, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = "$x `along` $dims attr-dict `:` type($x) `->` type($y)";
+  let hasFolder = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Views that matter for what shares storage
 //===----------------------------------------------------------------------===//

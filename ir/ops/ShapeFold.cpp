@@ -102,7 +102,7 @@ void PermuteOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 }
 
 //===----------------------------------------------------------------------===//
-// reshape, permute, slice, pad
+// reshape, permute, slice, pad, reverse
 //===----------------------------------------------------------------------===//
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
@@ -154,4 +154,24 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
 
 OpFoldResult PadOp::fold(FoldAdaptor) {
   return getX().getType() == getType() ? getX() : Value();
+}
+
+OpFoldResult ReverseOp::fold(FoldAdaptor) {
+  ArrayRef<int64_t> shape = shapeOf(getX());
+  if (llvm::all_of(getDims(), [&](int64_t d) { return shape[d] <= 1; }))
+    return getX();
+  auto inner = getX().getDefiningOp<ReverseOp>();
+  if (!inner)
+    return {};
+  // What is reversed twice is not.
+  SmallVector<int64_t> dims;
+  for (int64_t d = 0, rank = shape.size(); d < rank; ++d)
+    if (llvm::is_contained(getDims(), d) !=
+        llvm::is_contained(inner.getDims(), d))
+      dims.push_back(d);
+  if (dims.empty())
+    return inner.getX();
+  setOperand(inner.getX());
+  setDims(dims);
+  return getResult();
 }

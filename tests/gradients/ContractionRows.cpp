@@ -146,4 +146,62 @@ void tandem::test::addWindowRows(std::vector<GradientRow> &rows) {
                       "\n%y = tandem.take_grad %s, %1 to [4, 3] : " + rowsOf +
                       ", " + which + " -> " + table,
                   {{"%y", table}}});
+
+  for (std::string combine : {"set", "add", "mul", "min", "max"})
+    rows.push_back({"tandem.scatter",
+                    "scatter_" + combine,
+                    {{table, 0.5, 2}, {which, 0, 4}, {rowsOf, 0.5, 2}},
+                    "%s = tandem.mul %0, %0 : " + table +
+                        "\n%u = tandem.mul %2, %2 : " + rowsOf +
+                        "\n%y = tandem.scatter " + combine + " %s, %1, %u : " +
+                        table + ", " + which + ", " + rowsOf + " -> " + table,
+                    {{"%y", table}}});
+  // A 0 in the table, or one among the rows.
+  std::string one = tensorOf("1");
+  for (bool inTable : {true, false})
+    rows.push_back(
+        {"tandem.scatter",
+         std::string("scatter_mul_zero_in_") + (inTable ? "table" : "rows"),
+         {{one, inTable ? 0.0 : 0.5, inTable ? 0.0 : 2.0},
+          {tensorOf("1", "i32"), 0, 1},
+          {one, inTable ? 0.5 : 0.0, inTable ? 2.0 : 0.0},
+          {one, 0.5, 2}},
+         "%t = tandem.scatter mul %0, %1, %3 : " + one + ", tensor<1xi32>, " +
+             one + " -> " + one +
+             "\n%i = tandem.constant dense<0> : tensor<2xi32>"
+             "\n%a = tandem.pad %2 low [0] high [1] interior [0] "
+             "with 0.0 : f64 : " +
+             one +
+             " -> tensor<2xf64>\n%b = tandem.pad %3 low [1] high "
+             "[0] interior [0] with 0.0 : f64 : " +
+             one +
+             " -> tensor<2xf64>\n%u = tandem.add %a, %b : "
+             "tensor<2xf64>\n%y = tandem.scatter mul %t, %i, %u : " +
+             one + ", tensor<2xi32>, tensor<2xf64> -> " + one,
+         {{"%y", one}}});
+
+  for (std::string how : {"", "exclusive ", "reverse ", "exclusive reverse "})
+    for (auto [shape, dim] : {std::pair{"2x4x3", "1"}, std::pair{"1x5", "1"}}) {
+      std::string type = tensorOf(shape), name = "cumsum_";
+      for (char c : how + shape)
+        name += c == ' ' ? '_' : c;
+      rows.push_back({"tandem.cumsum",
+                      name,
+                      {{type}},
+                      "%s = tandem.mul %0, %0 : " + type +
+                          "\n%y = tandem.cumsum %s dim " + dim + " " + how +
+                          ": " + type + " -> " + type,
+                      {{"%y", type}}});
+    }
+  for (std::string how : {"", "descending "})
+    for (auto [shape, dim] : {std::pair{"2x4x3", "1"}, std::pair{"3x5", "1"}}) {
+      std::string type = tensorOf(shape), indices = tensorOf(shape, "i64");
+      rows.push_back({"tandem.sort",
+                      "sort_" + how.substr(0, 4) + shape,
+                      {{type}},
+                      "%s = tandem.mul %0, %0 : " + type +
+                          "\n%y, %i = tandem.sort %s dim " + dim + " " + how +
+                          ": " + type + " -> " + type + ", " + indices,
+                      {{"%y", type}}});
+    }
 }

@@ -1,6 +1,8 @@
 //===- Rows.cpp - gradient checks of primitive ops ------------------------===//
 #include "tests/gradients/Rows.h"
 
+#include <tuple>
+
 using namespace tandem::test;
 
 std::string tandem::test::tensorOf(const std::string &shape,
@@ -66,14 +68,30 @@ void tandem::test::addPointwiseRows(std::vector<GradientRow> &rows) {
   unary(rows, "tanh", -2, 2);
   unary(rows, "sigmoid", -4, 4);
   unary(rows, "erf", -2, 2);
+  unary(rows, "expm1", -2, 2);
+  unary(rows, "tan", -1.2, 1.2);
+  unary(rows, "asin", -0.8, 0.8);
+  unary(rows, "acos", -0.8, 0.8);
+  unary(rows, "atan", -3, 3);
+  unary(rows, "sinh", -2, 2);
+  unary(rows, "cosh", -2, 2);
   unary(rows, "relu", -2, 2);
   binary(rows, "add", -2, 2);
   binary(rows, "sub", -2, 2);
   binary(rows, "mul", -2, 2);
   binary(rows, "div", 0.5, 2);
   binary(rows, "pow", 0.5, 2);
+  binary(rows, "atan2", 0.3, 2);
   binary(rows, "accumulate", -2, 2);
   std::string type = tensorOf("2x3");
+  // Quotients from 1.1 to 1.9, and from 7.2 to 7.8: away from the jumps.
+  for (auto [name, low, high] :
+       {std::tuple{"near", 1.1, 1.85}, std::tuple{"far", 7.2, 7.75}})
+    rows.push_back({"tandem.rem",
+                    std::string("rem_") + name,
+                    {{type, low, high}, {type, 0.99, 1.0}},
+                    "%y = tandem.rem %0, %1 : " + type,
+                    {{"%y", type}}});
   std::string square = "%s = tandem.mul %0, %0 : " + type + "\n";
   // The value has a part that the gradient does not see.
   rows.push_back({"tandem.pass_grad",
@@ -146,6 +164,8 @@ void tandem::test::addShapeRows(std::vector<GradientRow> &rows) {
   move(rows, "slice", "one", "5", "from [4] to [5] step [1]", "1");
   move(rows, "pad", "all", "2x3",
        "low [1, 0] high [0, 2] interior [1, 0] with 0.5 : f64", "4x5");
+  move(rows, "reverse", "2d", "2x3x2", "along [0, 1]", "2x3x2");
+  move(rows, "reverse", "one", "1x3", "along [0]", "1x3");
   move(rows, "as_strided", "diagonal", "3x4", "sizes [3] strides [5] offset 0",
        "3");
   // Windows: an element is in up to three of them.
@@ -154,6 +174,27 @@ void tandem::test::addShapeRows(std::vector<GradientRow> &rows) {
   move(rows, "reduce_sum", "rows", "3x4", "over [1]", "3");
   move(rows, "reduce_sum", "all", "3x4", "over [0, 1]", "");
   move(rows, "reduce_sum", "one", "1x3", "over [0]", "3");
+  move(rows, "reduce_prod", "rows", "3x4", "over [1]", "3");
+  move(rows, "reduce_prod", "middle", "2x3x2", "over [1]", "2x2");
+  move(rows, "reduce_prod", "outer", "2x2x3", "over [0, 2]", "2");
+  move(rows, "reduce_prod", "all", "1x5", "over [0, 1]", "");
+  move(rows, "reduce_prod", "one", "1x3", "over [0]", "3");
+  // Of five factors the first one, two or four are 0.
+  for (int zeros : {1, 2, 4}) {
+    std::string none = std::to_string(zeros), some = std::to_string(5 - zeros);
+    rows.push_back(
+        {"tandem.reduce_prod",
+         "reduce_prod_zeros_" + none,
+         {{tensorOf(none), 0, 0}, {tensorOf(some), 0.5, 2}},
+         "%a = tandem.pad %0 low [0] high [" + some +
+             "] interior [0] with 0.0 : f64 : " + tensorOf(none) +
+             " -> tensor<5xf64>\n%b = tandem.pad %1 low [" + none +
+             "] high [0] interior [0] with 0.0 : f64 : " + tensorOf(some) +
+             " -> tensor<5xf64>\n%f = tandem.add %a, %b : "
+             "tensor<5xf64>\n%y = tandem.reduce_prod %f over [0] : "
+             "tensor<5xf64> -> tensor<f64>",
+         {{"%y", "tensor<f64>"}}});
+  }
   move(rows, "reduce_max", "columns", "3x4", "over [0]", "4");
   move(rows, "reduce_max", "all", "3x4", "over [0, 1]", "");
   move(rows, "reduce_min", "rows", "3x4", "over [1]", "3");

@@ -401,6 +401,35 @@ func.func @f(%m: tensor<2x3xf32>) {
 
 // -----
 
+//===--- reverse ---===//
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+2 {{expected 'along' to rise within [0, 2), but got [1, 0]}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.reverse %m along [1, 0] : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+2 {{expected 'along' to rise within [0, 2), but got [2]}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.reverse %m along [2] : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+2 {{expected 'along' to rise within [0, 2), but got [-1]}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.reverse %m along [-1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 //===--- slice, pad ---===//
 
 func.func @f(%m: tensor<2x3xf32>) {
@@ -989,6 +1018,78 @@ func.func @f(%m: tensor<2x3xf32>, %n: tensor<3xi32>) {
   // expected-error@+2 {{expected a table of rank at least 1, but got rank 0}}
   // expected-error@+1 {{failed to infer returned types}}
   %y = tandem.take_grad %m, %n to [] : tensor<2x3xf32>, tensor<3xi32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%z: tensor<f32>, %n: tensor<3xi32>, %v: tensor<3xf32>) {
+  // expected-error@+2 {{expected a table of rank at least 1, but got rank 0}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.scatter add %z, %n, %v : tensor<f32>, tensor<3xi32>, tensor<3xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>, %n: tensor<3xi32>) {
+  // expected-error@+2 {{expected 'updates' to have shape [3, 3], but got 'tensor<2x3xf32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.scatter add %m, %n, %m : tensor<2x3xf32>, tensor<3xi32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>, %n: tensor<3xi32>, %s: tensor<3x3xf64>) {
+  // expected-error@+2 {{expected operands of one element type, but got 'f32' and 'f64'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.scatter add %m, %n, %s : tensor<2x3xf32>, tensor<3xi32>, tensor<3x3xf64> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%n: tensor<3xi32>, %t: tensor<3xi1>) {
+  // expected-error@+2 {{expected bools to be 'set', but got 'max'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.scatter max %t, %n, %t : tensor<3xi1>, tensor<3xi32>, tensor<3xi1> -> tensor<3xi1>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+2 {{expected 'dim' in [0, 2), but got 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.cumsum %m dim 2 : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%z: tensor<f32>) {
+  // expected-error@+2 {{expected 'dim' in [0, 0), but got 0}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.cumsum %z dim 0 : tensor<f32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+2 {{expected 'dim' in [0, 2), but got -1}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %i = tandem.sort %m dim -1 : tensor<2x3xf32> -> tensor<2x3xf32>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<2x3xf32>', 'tensor<2x3xi64>' are incompatible with return type(s) of operation 'tensor<2x3xf32>', 'tensor<2x3xi32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %i = tandem.sort %m dim 1 : tensor<2x3xf32> -> tensor<2x3xf32>, tensor<2x3xi32>
   return
 }
 

@@ -126,6 +126,60 @@ func.func @ops(%v: tensor<3xf32>,
   %r52 = tandem.take %m, %n : tensor<2x3xf32>, tensor<3xi32> -> tensor<3x3xf32>
   // CHECK: tandem.take_grad %{{.*}}, %{{.*}} to [2, 3] : tensor<3x3xf32>, tensor<3xi32> -> tensor<2x3xf32>
   %r53 = tandem.take_grad %s, %n to [2, 3] : tensor<3x3xf32>, tensor<3xi32> -> tensor<2x3xf32>
+  // CHECK: tandem.expm1 %{{.*}} : tensor<3xf32>
+  %p0 = tandem.expm1 %v : tensor<3xf32>
+  // CHECK: tandem.tan %{{.*}} : tensor<3xf32>
+  %p1 = tandem.tan %v : tensor<3xf32>
+  // CHECK: tandem.asin %{{.*}} : tensor<3xf32>
+  %p2 = tandem.asin %v : tensor<3xf32>
+  // CHECK: tandem.acos %{{.*}} : tensor<3xf32>
+  %p3 = tandem.acos %v : tensor<3xf32>
+  // CHECK: tandem.atan %{{.*}} : tensor<3xf32>
+  %p4 = tandem.atan %v : tensor<3xf32>
+  // CHECK: tandem.sinh %{{.*}} : tensor<3xf32>
+  %p5 = tandem.sinh %v : tensor<3xf32>
+  // CHECK: tandem.cosh %{{.*}} : tensor<3xf32>
+  %p6 = tandem.cosh %v : tensor<3xf32>
+  // CHECK: tandem.trunc %{{.*}} : tensor<3xf32>
+  %p7 = tandem.trunc %v : tensor<3xf32>
+  // CHECK: tandem.atan2 %{{.*}}, %{{.*}} : tensor<3xf32>
+  %p8 = tandem.atan2 %v, %v : tensor<3xf32>
+  // CHECK: tandem.rem %{{.*}}, %{{.*}} : tensor<3xf32>
+  %p9 = tandem.rem %v, %v : tensor<3xf32>
+  // CHECK: tandem.div %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p10 = tandem.div %n, %n : tensor<3xi32>
+  // CHECK: tandem.rem %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p11 = tandem.rem %n, %n : tensor<3xi32>
+  // CHECK: tandem.pow %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p12 = tandem.pow %n, %n : tensor<3xi32>
+  // CHECK: tandem.idiv %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p13 = tandem.idiv %n, %n : tensor<3xi32>
+  // CHECK: tandem.shift_left %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p14 = tandem.shift_left %n, %n : tensor<3xi32>
+  // CHECK: tandem.shift_right %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p15 = tandem.shift_right %n, %n : tensor<3xi32>
+  // CHECK: tandem.bit_and %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p16 = tandem.bit_and %n, %n : tensor<3xi32>
+  // CHECK: tandem.bit_or %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p17 = tandem.bit_or %n, %n : tensor<3xi32>
+  // CHECK: tandem.bit_xor %{{.*}}, %{{.*}} : tensor<3xi32>
+  %p18 = tandem.bit_xor %n, %n : tensor<3xi32>
+  // CHECK: tandem.bit_not %{{.*}} : tensor<3xi1>
+  %p19 = tandem.bit_not %t : tensor<3xi1>
+  // CHECK: tandem.reverse %{{.*}} along [0, 1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  %p20 = tandem.reverse %m along [0, 1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: tandem.reduce_prod %{{.*}} over [1] : tensor<2x3xf32> -> tensor<2xf32>
+  %p21 = tandem.reduce_prod %m over [1] : tensor<2x3xf32> -> tensor<2xf32>
+  // CHECK: tandem.scatter max %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3xf32>, tensor<3xi32>, tensor<3x3xf32> -> tensor<2x3xf32>
+  %p22 = tandem.scatter max %m, %n, %s : tensor<2x3xf32>, tensor<3xi32>, tensor<3x3xf32> -> tensor<2x3xf32>
+  // CHECK: tandem.scatter set %{{.*}}, %{{.*}}, %{{.*}} : tensor<3xi1>, tensor<3xi32>, tensor<3xi1> -> tensor<3xi1>
+  %p23 = tandem.scatter set %t, %n, %t : tensor<3xi1>, tensor<3xi32>, tensor<3xi1> -> tensor<3xi1>
+  // CHECK: tandem.cumsum %{{.*}} dim 1 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %p24 = tandem.cumsum %m dim 1 : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: tandem.cumsum %{{.*}} dim 0 exclusive reverse : tensor<2x3xf32> -> tensor<2x3xf32>
+  %p25 = tandem.cumsum %m dim 0 exclusive reverse : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: tandem.sort %{{.*}} dim 1 descending : tensor<2x3xf32> -> tensor<2x3xf32>, tensor<2x3xi64>
+  %p26:2 = tandem.sort %m dim 1 descending : tensor<2x3xf32> -> tensor<2x3xf32>, tensor<2x3xi64>
   // CHECK: tandem.gelu %{{.*}} {approximate = "tanh"} : tensor<3xf32>
   %r54 = tandem.gelu %v {approximate = "tanh"} : tensor<3xf32>
   // CHECK: tandem.silu %{{.*}} : tensor<3xf32>

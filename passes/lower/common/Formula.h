@@ -67,6 +67,7 @@ public:
   Formula withSign(const Formula &sign) const {
     return make<mlir::math::CopySignOp>(value, sign.value);
   }
+  Formula sqrt() const { return make<mlir::math::SqrtOp>(value); }
   Formula round() const { return make<mlir::math::RoundEvenOp>(value); }
 
   // i1; a comparison with NaN does not hold.
@@ -101,6 +102,10 @@ public:
   Formula timesHigh(const Formula &y) const {
     return wrap(mlir::arith::MulUIExtendedOp::create(*b, loc, value, y.value)
                     .getHigh());
+  }
+  /// The rest of a division of numbers of at least 0.
+  Formula rest(const Formula &y) const {
+    return make<mlir::arith::RemUIOp>(value, y.value);
   }
   Formula operator&(const Formula &y) const {
     return make<mlir::arith::AndIOp>(value, y.value);
@@ -165,6 +170,20 @@ public:
     mlir::scf::YieldOp::create(*b, loc, yes().value);
     b->setInsertionPointToStart(&op.getElseRegion().front());
     mlir::scf::YieldOp::create(*b, loc, no.value);
+    return wrap(op.getResult(0));
+  }
+
+  /// for (at = 0; at < this; at += step) carried = body(at, carried)
+  Formula
+  loop(int64_t step, const Formula &carried,
+       llvm::function_ref<Formula(const Formula &at, const Formula &carried)>
+           body) const {
+    auto op = mlir::scf::ForOp::create(
+        *b, loc, bits(0).value, value, bits(step).value, carried.value,
+        [&](mlir::OpBuilder &, mlir::Location at, mlir::Value i,
+            mlir::ValueRange sum) {
+          mlir::scf::YieldOp::create(*b, at, body(wrap(i), wrap(sum[0])).value);
+        });
     return wrap(op.getResult(0));
   }
 

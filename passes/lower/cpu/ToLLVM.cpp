@@ -1,6 +1,7 @@
 //===- ToLLVM.cpp - from the code of emitters to the LLVM dialect ---------===//
 #include "passes/lower/cpu/ToLLVM.h"
 #include "ir/Dialect.h"
+#include "passes/lower/common/ElementaryFunctions.h"
 #include "passes/lower/common/HalfConversions.h"
 #include "passes/lower/common/Polynomials.h"
 
@@ -11,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -41,7 +43,7 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandScalars)
   StringRef getName() const override { return "ExpandScalars"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect>();
+    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect>();
   }
 
   /// What the target around the functions says.
@@ -59,6 +61,7 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     lower::populatePolynomials(patterns);
+    lower::populateElementaryFunctions(patterns);
     lower::populateHalfConversions(patterns, hasF16c());
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

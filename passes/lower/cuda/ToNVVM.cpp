@@ -1,6 +1,7 @@
 //===- ToNVVM.cpp - from the code of emitters to the NVVM dialect ---------===//
 #include "passes/lower/cuda/ToNVVM.h"
 #include "passes/lower/common/DoubleFunctions.h"
+#include "passes/lower/common/ElementaryFunctions.h"
 #include "passes/lower/common/Polynomials.h"
 #include "passes/lower/cuda/Functions.h"
 
@@ -56,6 +57,7 @@ struct ExpandFunctions
     cuda_lower::populateFunctions(patterns);
     lower::populatePolynomials(patterns);
     lower::populateDoubleFunctions(patterns);
+    lower::populateElementaryFunctions(patterns);
     patterns.add<ToIntrinsic<math::AbsFOp>>(context, "llvm.fabs");
     patterns.add<ToIntrinsic<math::CeilOp>>(context, "llvm.ceil");
     patterns.add<ToIntrinsic<math::CopySignOp>>(context, "llvm.copysign");
