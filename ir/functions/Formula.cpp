@@ -20,10 +20,6 @@ Expr formula::isLess(const Expr &x, double bound) {
 Expr formula::equals(const Expr &x, const Expr &y) {
   return compare(ComparePredicate::eq, x, y);
 }
-Expr formula::logicalNot(const Expr &x) { return unary<LogicalNotOp>(x); }
-Expr formula::abs(const Expr &x) { return unary<AbsOp>(x); }
-Expr formula::floor(const Expr &x) { return unary<FloorOp>(x); }
-Expr formula::log1p(const Expr &x) { return unary<Log1pOp>(x); }
 Expr formula::relu(const Expr &x) { return unary<ReluOp>(x); }
 
 // With t = tanh(x / 2), exp(x) is (1 + t) / (1 - t); nothing cancels.

@@ -23,10 +23,10 @@ inline llvm::SmallVector<int64_t> dimsUpTo(int64_t rank) {
 Expr isGreater(const Expr &x, double bound);
 Expr isLess(const Expr &x, double bound);
 Expr equals(const Expr &x, const Expr &y);
-Expr logicalNot(const Expr &x);
-Expr abs(const Expr &x);
-Expr floor(const Expr &x);
-Expr log1p(const Expr &x);
+using tandem::abs;
+using tandem::floor;
+using tandem::log1p;
+using tandem::logicalNot;
 Expr relu(const Expr &x);
 /// exp(x) - 1 for x <= 0.
 Expr expm1OfNegative(const Expr &x);
