@@ -206,7 +206,9 @@ public:
     for (auto [argument, copy] :
          llvm::zip(source.getArguments(), block().getArguments()))
       map.map(argument, copy);
-    OpBuilder builder = OpBuilder::atBlockEnd(&block());
+    // The region has no op yet, so it knows no context.
+    OpBuilder builder(loc.getContext());
+    builder.setInsertionPointToEnd(&block());
     for (Operation &op : source.without_terminator())
       builder.clone(op, map);
     yield = YieldOp::create(builder, loc, ValueRange());
@@ -227,8 +229,7 @@ public:
   /// Ends the region, and erases what nothing uses.
   void finish(ValueRange values) {
     yield->setOperands(values);
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(block().without_terminator())))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block())))
       if (isOpTriviallyDead(&op))
         op.erase();
   }

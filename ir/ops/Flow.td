@@ -108,7 +108,7 @@ def WhileOp : FlowOp<"while", [AttrSizedOperandSegments, RefusesGradient]> {
     ```mlir
     %y = tandem.while carries(%x) constants(%limit) condition {
       ^bb0(%a: tensor<f32>, %l: tensor<f32>):
-        %c = tandem.compare lt, %a, %l : tensor<f32>
+        %c = tandem.compare lt %a, %l : tensor<f32>
         tandem.yield %c : tensor<i1>
     } body {
       ^bb0(%a: tensor<f32>, %l: tensor<f32>):
