@@ -48,6 +48,8 @@ struct CompileOptions {
   /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
   /// its.
   onnx::ImportOptions onnx;
+  /// `INPUT=VALUE`, which a tool reads into `onnx.values`.
+  std::vector<std::string> onnxValues;
 };
 
 /// The time that a phase took.

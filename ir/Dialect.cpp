@@ -30,7 +30,6 @@ void TandemDialect::initialize() {
   addOptimizerOps();
   addRefOps();
   addCustomOps();
-  addFlowOps();
   addProgramOps();
 }
 
@@ -61,8 +60,6 @@ StringRef tandem::stringify(OpClass opClass) {
     return "indexed";
   case OpClass::Composite:
     return "composite";
-  case OpClass::Flow:
-    return "flow";
   case OpClass::Program:
     return "program";
   }

@@ -45,7 +45,6 @@ def Tandem_Dialect : Dialect {
     void addOptimizerOps();
     void addRefOps();
     void addCustomOps();
-    void addFlowOps();
     void addProgramOps();
     void addAttributesAndTypes();
   }];

@@ -54,10 +54,7 @@ DenseSet<Value> tandem::resolveSavedValues(func::FuncOp func,
 }
 
 void tandem::inlineCustomVjps(func::FuncOp func) {
-  // In regions of branches and loops too.
-  SmallVector<CustomVjpOp> ops;
-  func.walk([&](CustomVjpOp op) { ops.push_back(op); });
-  for (CustomVjpOp op : ops) {
+  for (auto op : llvm::make_early_inc_range(func.getOps<CustomVjpOp>())) {
     OpBuilder builder(op);
     IRMapping map;
     Block &forward = op.getForward().front();

@@ -19,7 +19,6 @@ std::vector<GradientRow> tandem::test::gradientRows() {
   addWindowRows(rows);
   addCompositeRows(rows);
   addOptimizerRows(rows);
-  addFlowRows(rows);
   return rows;
 }
 

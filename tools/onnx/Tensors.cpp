@@ -2,6 +2,8 @@
 #include "tools/onnx/Tensors.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "runtime/io/Npy.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/io/Tensors.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -39,7 +41,16 @@ Result<runtime::Tensor> toTensor(const TensorData &data) {
   auto dtype = dtypeOf(data.kind);
   if (!dtype)
     return Status::unsupported("a tensor of " + spelling(data.kind));
-  return runtime::Tensor::copyOf(data.bytes.data(), *dtype, data.shape);
+  if (!data.isSplat)
+    return runtime::Tensor::copyOf(data.bytes.data(), *dtype, data.shape);
+  auto tensor = runtime::Tensor::empty(*dtype, data.shape);
+  if (!tensor)
+    return tensor.status();
+  auto *to = tensor->mutableData<char>();
+  for (int64_t i = 0, unit = byteSize(data.kind); i < tensor->bytes();
+       i += unit)
+    std::memcpy(to + i, data.bytes.data(), static_cast<size_t>(unit));
+  return tensor;
 }
 
 Result<TensorPtr> toData(const runtime::Tensor &tensor) {
@@ -144,6 +155,57 @@ Result<TensorPtr> parseValueText(const std::string &text, ElementKind kind) {
                            "numbers that are " +
                            spelling(to->kind) + ", but got '" + text + "'");
   return TensorPtr(to);
+}
+
+Status readValues(const std::string &path,
+                  const std::vector<std::string> &texts,
+                  std::map<std::string, TensorPtr> &to) {
+  if (texts.empty())
+    return Status::success();
+  auto model = readModelFile(path);
+  if (!model)
+    return model.status();
+  for (const std::string &text : texts) {
+    size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Status::usage("expected --value=INPUT=VALUE, but got '" + text +
+                           "'");
+    std::string name = text.substr(0, equals);
+    ElementKind kind = ElementKind::Undefined;
+    for (const NamedType &input : model->graph.inputs)
+      if (input.name == name)
+        kind = input.type.kind;
+    auto value = parseValueText(text.substr(equals + 1), kind);
+    if (!value)
+      return std::move(value).status().in("--value=" + name);
+    to[name] = *value;
+  }
+  return Status::success();
+}
+
+Status setWeights(runtime::Model &model,
+                  const std::map<std::string, TensorPtr> &weights) {
+  for (const auto &[name, data] : weights) {
+    auto tensor = toTensor(*data);
+    if (!tensor)
+      return std::move(tensor).status().in(name);
+    if (Status s = model.set(name, *tensor); !s)
+      return s;
+  }
+  return Status::success();
+}
+
+Status writeWeights(const std::string &path,
+                    const std::map<std::string, TensorPtr> &weights) {
+  std::map<std::string, runtime::Tensor> tensors;
+  std::map<std::string, io::ArrayView> views;
+  for (const auto &[name, data] : weights) {
+    auto tensor = toTensor(*data);
+    if (!tensor)
+      return std::move(tensor).status().in(name);
+    views[name] = io::viewOf(tensors[name] = std::move(*tensor));
+  }
+  return io::writeSafetensors(path, views, {});
 }
 
 } // namespace tandem::onnx

@@ -3,7 +3,7 @@
 #define TANDEM_TOOLS_ONNX_TENSORS_H
 
 #include "compiler/import/onnx/Graph.h"
-#include "runtime/Tensor.h"
+#include "runtime/Model.h"
 
 namespace tandem::onnx {
 
@@ -20,6 +20,18 @@ Result<TensorPtr> toData(const runtime::Tensor &tensor);
 /// list such as [2,3] (of integers, or of floats if one has a point). Elements
 /// of a list get the type `kind` where that is not Undefined.
 Result<TensorPtr> parseValueText(const std::string &text, ElementKind kind);
+
+/// Reads the `INPUT=VALUE` in `texts`, of inputs of the model in `path`.
+Status readValues(const std::string &path,
+                  const std::vector<std::string> &texts,
+                  std::map<std::string, TensorPtr> &to);
+
+/// Sets parameters and states of a model.
+Status setWeights(runtime::Model &model,
+                  const std::map<std::string, TensorPtr> &weights);
+/// Writes them to a safetensors file, from which --params reads them.
+Status writeWeights(const std::string &path,
+                    const std::map<std::string, TensorPtr> &weights);
 
 } // namespace tandem::onnx
 

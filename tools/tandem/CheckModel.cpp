@@ -5,6 +5,7 @@
 #include "ir/reference/Evaluator.h"
 #include "runtime/Initialize.h"
 #include "runtime/Model.h"
+#include "tools/onnx/Tensors.h"
 #include "tools/tandem/Session.h"
 
 #include <cmath>
@@ -282,13 +283,13 @@ Result<std::vector<GradientCheck>> Checker::run() {
 } // namespace
 
 Result<std::vector<GradientCheck>>
-tandem::checkGradients(const std::string &path, const CompileOptions &options,
+tandem::checkGradients(const std::string &path, const CompileOptions &asked,
                        uint64_t seed) {
-  Session session(options);
-  Status status;
-  auto module = readModel(path, session.context(), status);
+  Session session(asked);
+  auto module = session.read(path);
   if (!module)
-    return status;
+    return session.status();
+  const CompileOptions &options = session.options();
   Stages stages;
   auto phases = [&](const char *stop) {
     CompileOptions part = options;
@@ -317,5 +318,7 @@ tandem::checkGradients(const std::string &path, const CompileOptions &options,
                            {.threads = options.threads, .seed = seed});
   if (!model)
     return model.status();
+  if (Status s = onnx::setWeights(*model, session.weights()); !s)
+    return s;
   return Checker(stages, std::move(*model), seed).run();
 }

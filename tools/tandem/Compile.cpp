@@ -1,4 +1,5 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
+#include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Session.h"
 
@@ -43,17 +44,34 @@ static Status writeModules(const Modules &modules, const std::string &path) {
   return Status::success();
 }
 
+/// What an ONNX model's parameters start from: to `path`, or beside `output`.
+static Status writeWeights(const Weights &weights, const std::string &output,
+                           std::string path) {
+  if (path.empty() && StringRef(output).ends_with(".tdm"))
+    path = StringRef(output).drop_back(4).str() + ".safetensors";
+  if (weights.empty() || path.empty())
+    return Status::success();
+  if (Status s = onnx::writeWeights(path, weights); !s)
+    return s;
+  std::fprintf(stderr, "wrote %zu weights to '%s'\n", weights.size(),
+               path.c_str());
+  return Status::success();
+}
+
 Status commands::compile(std::string_view tool, Words words) {
   OptionTable table("compile MODEL -o X.tdm [options]",
-                    "Compiles a model (.mlir in the dialect, at any phase) "
-                    "into an artifact.");
-  std::string model, output;
+                    "Compiles a model (.mlir in the dialect, at any phase, a "
+                    "graph in .json, or .onnx)\ninto an artifact.");
+  std::string model, output, weights;
   CompileFlags flags;
   bool timeReport = false;
   table.positional("MODEL", model, "the model");
   table.text("o", "X.tdm", output,
              "where to write the artifact, or the module of --stop-after\n"
              "(default for a module: stdout)");
+  table.text("weights", "F.safetensors", weights,
+             "where to write the weights of a model in ONNX, for --params of\n"
+             "run and train (default: beside the artifact, X.safetensors)");
   flags.declare(table);
   table.text("stop-after", "PHASE", flags.options.stopAfter,
              "stop there and write the module: capture, functionalize, joint,\n"
@@ -80,6 +98,8 @@ Status commands::compile(std::string_view tool, Words words) {
     auto writer = session.artifact(model);
     status = writer ? writer->write(output) : writer.status();
   }
+  if (status)
+    status = writeWeights(session.weights(), output, weights);
   if (timeReport && status)
     printTimes(session.times());
   return status;

@@ -10,7 +10,6 @@
 #include "tools/tandem/Session.h"
 
 #include "runtime/artifact/AtomicFile.h"
-#include "runtime/artifact/PlannedMemory.h"
 #include "runtime/cli/Print.h"
 
 #include "nlohmann/json.hpp"
@@ -88,12 +87,6 @@ static void printMemory(const am::Manifest &manifest) {
     if (bytes)
       std::printf("%-20s %12s\n", name, bytesText(bytes).c_str());
   std::printf("%-20s %12s\n", "peak", bytesText(memory.peak()).c_str());
-  int64_t scratch = 0;
-  for (const am::Program &program : manifest.programs)
-    scratch = std::max(scratch, am::scratchOfThread(manifest, program));
-  if (scratch)
-    std::printf("%-20s %12s\n", "and for each thread",
-                bytesText(scratch).c_str());
 }
 
 /// What is saved, what making it again would take, and the op that makes it.
@@ -308,9 +301,16 @@ Status commands::inspect(std::string_view tool, Words words) {
     return Status::usage("--measure needs --budget-curve and a time above 0");
   if (curve)
     return showBudgetCurve(path, curvePath, options, measured);
+  Session session(options);
+  if (std::string_view(path).ends_with(".onnx") && !json && !ptx) {
+    std::fputs(session.summary(path).c_str(), stdout);
+    if (Status s = session.status(); !s)
+      return s;
+    std::printf("\n");
+  }
   Result<am::ArtifactReader> reader = std::string_view(path).ends_with(".tdm")
                                           ? am::ArtifactReader::open(path)
-                                          : Session(options).loaded(path);
+                                          : session.loaded(path);
   if (!reader)
     return reader.status();
   if (ptx)

@@ -1,5 +1,8 @@
 //===- Session.cpp - one use of the compiler by a command -----------------===//
 #include "tools/tandem/Session.h"
+#include "compiler/import/onnx/OnnxFile.h"
+#include "tools/onnx/Summary.h"
+#include "tools/onnx/Tensors.h"
 
 #include "mlir/IR/Location.h"
 #include "llvm/Support/raw_ostream.h"
@@ -73,8 +76,50 @@ Status Session::status() const {
   return Status::unsupported(status_.message());
 }
 
+onnx::ImportOptions Session::importOptions(const std::string &path) {
+  onnx::ImportOptions import = options_.onnx;
+  bool isOnnx = StringRef(path).ends_with(".onnx");
+  bool isAsked = !import.dims.empty() || !import.shapes.empty() ||
+                 !options_.onnxValues.empty() || !import.freeze.empty() ||
+                 !import.train.empty() || import.keepEval;
+  if (isOnnx) {
+    if (StringRef(options_.loss).contains(':'))
+      loss_ = std::exchange(options_.loss, "");
+    import.loss = loss_;
+    status_ = onnx::readValues(path, options_.onnxValues, import.values);
+  } else if (isAsked) {
+    status_ = Status::usage("--dim, --shape, --value, --freeze, --train and "
+                            "--keep-eval are for models in ONNX");
+  }
+  return import;
+}
+
+OwningOpRef<ModuleOp> Session::read(const std::string &path) {
+  onnx::ImportOptions import = importOptions(path);
+  if (!status_)
+    return {};
+  return readModel(path, context_, status_, import, &weights_);
+}
+
+std::string Session::summary(const std::string &path) {
+  onnx::ImportOptions options = importOptions(path);
+  if (!status_)
+    return {};
+  auto model = onnx::readModelFile(path);
+  status_ = model.status();
+  if (!model)
+    return {};
+  onnx::Import import = onnx::importModel(*model, path, options, context_);
+  // The problems are in the text.
+  if (Status s = import.status(); !s)
+    status_ = Status(
+        s.code(), "'" + path + "': " + std::to_string(import.problems.size()) +
+                      " problems");
+  return onnx::summaryOf(*model, import);
+}
+
 Modules Session::phases(const std::string &path) {
-  auto module = readModel(path, context_, status_);
+  auto module = read(path);
   if (!module)
     return {};
   auto modules = runTargets(std::move(module), options_, times_);
@@ -114,7 +159,10 @@ void CompileFlags::declare(OptionTable &table) {
   table.flag("inference", options.inference,
              "no gradients: the program `evaluate` alone");
   table.text("loss", "NAME", options.loss,
-             "the output to differentiate (default: 'loss')");
+             "the output to differentiate (default: 'loss'); of a model in\n"
+             "ONNX also KIND:OUTPUT,LABELS, which gives it that loss, and an\n"
+             "input LABELS: cross_entropy, nll, mse, l1, huber,\n"
+             "bce_with_logits, kl");
   table.text("optimizer", "NAME[:KEY=VALUE,...]", options.optimizer,
              "compile an optimizer in: sgd, momentum, adam, adamw");
   table.text("partition", "min-cut|default", options.partition,
@@ -146,6 +194,20 @@ void CompileFlags::declare(OptionTable &table) {
              "where that is expected to be faster; yes: all that can be)");
   table.flag("emulation", options.emulation,
              "for cuda: an image of the kernels for the device cuda-emu too");
+  table.list("dim", "NAME=N", dims, "ONNX: the size of a symbolic dimension");
+  table.list("shape", "INPUT=AxBxC", shapes, "ONNX: the shape of an input");
+  table.list("value", "INPUT=FILE|N|[N,...]", options.onnxValues,
+             "ONNX: the value of an input that decides a shape (.npy, .pb, or\n"
+             "written down); it is no input of the programs then");
+  table.text("freeze", "REGEX", options.onnx.freeze,
+             "ONNX: initializers that are not trained");
+  table.text(
+      "train", "REGEX", options.onnx.train,
+      "ONNX: initializers that are trained, and no others (default with\n"
+      "a loss: floats with a dimension and more than one element)");
+  table.flag("keep-eval", options.onnx.keepEval,
+             "ONNX: with a loss, leave BatchNormalization and Dropout as in\n"
+             "inference");
   table.integer("threads", "N", threads, 1, 1024,
                 "threads to compile with (default: all processors)");
 }
@@ -154,5 +216,26 @@ Status CompileFlags::finish(CompileOptions &out) const {
   out = options;
   out.threads = static_cast<int>(threads.value_or(0));
   out.order = static_cast<int>(order.value_or(1));
+  for (const std::string &text : dims) {
+    auto [name, size] = StringRef(text).rsplit('=');
+    int64_t number = 0;
+    if (name.empty() || size.getAsInteger(10, number) || number < 0)
+      return Status::usage("expected --dim=NAME=N, but got '" + text + "'");
+    out.onnx.dims[name.str()] = number;
+  }
+  for (const std::string &text : shapes) {
+    auto [name, list] = StringRef(text).rsplit('=');
+    SmallVector<StringRef> sizes;
+    list.split(sizes, 'x', /*MaxSplit=*/-1, /*KeepEmpty=*/!list.empty());
+    std::vector<int64_t> &shape = out.onnx.shapes[name.str()];
+    shape.clear();
+    bool isFine = !name.empty();
+    for (StringRef size : sizes)
+      isFine &=
+          !size.getAsInteger(10, shape.emplace_back()) && shape.back() >= 0;
+    if (!isFine)
+      return Status::usage("expected --shape=INPUT=AxBxC, but got '" + text +
+                           "'");
+  }
   return checkOptions(out);
 }

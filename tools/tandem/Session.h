@@ -25,12 +25,21 @@ public:
 
   mlir::MLIRContext &context() { return context_; }
   std::vector<PhaseTime> &times() { return times_; }
+  const CompileOptions &options() const { return options_; }
 
   /// Reads a model and runs its phases: a module for each target, or one if
   /// they stop at `capture`; none if that failed (then `status()`).
   Modules phases(const std::string &path);
   /// The same, then the artifact.
   Result<artifact::ArtifactWriter> artifact(const std::string &path);
+  /// Reads a model; null if that failed (then `status()`).
+  mlir::OwningOpRef<mlir::ModuleOp> read(const std::string &path);
+  /// What is in the ONNX model `path`, as text; everything that is wrong with
+  /// it or not supported comes first, and makes `status()` a failure.
+  std::string summary(const std::string &path);
+  /// What a model in ONNX brought of parameters and states.
+  const Weights &weights() const { return weights_; }
+
   /// The same, in memory and ready to load.
   Result<artifact::ArtifactReader> loaded(const std::string &path);
 
@@ -40,8 +49,12 @@ public:
 
 private:
   void print(mlir::Diagnostic &diagnostic);
+  /// What the options say of the ONNX model `path`.
+  onnx::ImportOptions importOptions(const std::string &path);
 
   CompileOptions options_;
+  std::string loss_; ///< `KIND:OUTPUT,LABELS` of a model in ONNX
+  Weights weights_;
   mlir::MLIRContext context_;
   std::vector<PhaseTime> times_;
   Status status_;
@@ -57,6 +70,7 @@ struct CompileFlags {
   CompileOptions options;
   std::optional<int64_t> threads;
   std::optional<int64_t> order;
+  std::vector<std::string> dims, shapes; ///< of a model in ONNX
 };
 
 } // namespace tandem::commands

@@ -58,6 +58,7 @@ struct TensorData {
   ElementKind kind = ElementKind::Undefined;
   std::vector<int64_t> shape; ///< each at least 0
   std::string bytes;          ///< of every kind but strings
+  bool isSplat = false;       ///< `bytes` are one element, which all are
   std::vector<std::string> strings;
 };
 using TensorPtr = std::shared_ptr<const TensorData>;

@@ -147,10 +147,8 @@ void GraphTranslator::addInitializers(const Graph &graph, Scope &scope) {
     if (!scope.names.emplace(data->name, data).second)
       problem("initializer '" + data->name + "'",
               "expected names to be unique, but this one is there twice");
-    Type element = elementTypeOf(data->kind, builder.getContext());
-    if (scope.isMain && isa_and_nonnull<FloatType>(element) &&
-        !constants.count(data->name))
-      candidates[data.get()] = data->name;
+    if (scope.isMain)
+      addCandidate(data, data->name);
   }
 }
 
@@ -175,6 +173,16 @@ bool GraphTranslator::isTrained(const std::string &name, bool isWeight) const {
   return !options.loss.empty() && isWeight;
 }
 
+void GraphTranslator::addCandidate(const TensorPtr &data,
+                                   const std::string &name) {
+  if (!data || name.empty() || constants.count(name) ||
+      !isa_and_nonnull<FloatType>(
+          elementTypeOf(data->kind, builder.getContext())))
+    return;
+  candidates[data.get()] = name;
+  keep.push_back(data);
+}
+
 Value GraphTranslator::asParameter(const TensorPtr &data, Location loc) {
   auto it = candidates.find(data.get());
   if (it == candidates.end() || data->elements() == 0)
@@ -189,6 +197,16 @@ Value GraphTranslator::asParameter(const TensorPtr &data, Location loc) {
   auto role = RoleAttr::get(builder.getContext(), RoleKind::Param, name);
   if (trained)
     role = role.withUnit("requires_grad");
+  double splat =
+      data->isSplat
+          ? numbersOf(TensorData{"", data->kind, {}, data->bytes, false, {}})[0]
+          : 0;
+  if (data->isSplat)
+    role = role.with(
+        "init",
+        builder.getDictionaryAttr(
+            {builder.getNamedAttr("kind", builder.getStringAttr("constant")),
+             builder.getNamedAttr("value", builder.getF64FloatAttr(splat))}));
   Value argument = addArgument(type, role, location(name));
   parameters[argument] = data;
   arguments[data.get()] = argument;
@@ -283,9 +301,11 @@ void GraphTranslator::finishStates() {
     WriteOp::create(builder, fresh.getLoc(), fresh, argument);
     if (argument != random) {
       RoleAttr old = roleOfArgument(func, index);
-      setRoleOfArgument(
-          func, index,
-          RoleAttr::get(builder.getContext(), RoleKind::State, old.getName()));
+      auto role =
+          RoleAttr::get(builder.getContext(), RoleKind::State, old.getName());
+      if (auto init = old.getProperties().get("init"))
+        role = role.with("init", init);
+      setRoleOfArgument(func, index, role);
     }
   }
   func.setFunctionType(
@@ -423,7 +443,8 @@ void GraphTranslator::run(Import &to) {
   if (failed(verify(*module)))
     return;
   for (BlockArgument argument : func.getArguments())
-    if (auto it = parameters.find(argument); it != parameters.end())
+    if (auto it = parameters.find(argument);
+        it != parameters.end() && !it->second->isSplat)
       to.weights[candidates[it->second.get()]] = it->second;
   to.module = std::move(module);
 }

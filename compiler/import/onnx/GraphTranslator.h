@@ -64,6 +64,7 @@ private:
   bool addCall(const NodeData &data, llvm::ArrayRef<Datum> operands,
                mlir::Location where, Scope &scope,
                llvm::SmallVectorImpl<Datum> &results);
+  bool isWrittenDown(const NodeData &data) const;
   void leavePlaceholders(const NodeData &data, const Graph *graph,
                          Scope &scope);
   mlir::LogicalResult translate(Node &node, const OpTable::Entry &entry);
@@ -80,6 +81,8 @@ private:
   /// The data of a datum that is known; `unknown` as KnownValues::of.
   TensorPtr knownData(const Datum &datum,
                       llvm::SmallVectorImpl<mlir::Value> *unknown = nullptr);
+  /// Data that may become a parameter of this name.
+  void addCandidate(const TensorPtr &data, const std::string &name);
   mlir::Value asParameter(const TensorPtr &data, mlir::Location loc);
   mlir::Value randomState(mlir::Location loc);
 
@@ -102,8 +105,8 @@ private:
   std::vector<Problem> problems;
   std::set<std::string> neededValues;
 
-  /// Initializers of the model's graph that may become parameters, and those
-  /// that did. Buffers are running statistics, which no gradient trains.
+  /// Initializers of the model's graph (and what its constant nodes make, if it
+  /// is trained) that may become parameters, and those that did. Buffers are running statistics, which no gradient trains.
   std::map<const TensorData *, std::string> candidates;
   std::set<std::string> buffers;
   llvm::DenseMap<mlir::Value, TensorPtr> parameters;

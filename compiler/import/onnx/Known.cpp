@@ -102,6 +102,8 @@ RankedTensorType onnx::typeOf(const TensorData &data, MLIRContext *context) {
 DenseElementsAttr onnx::attributeOf(const TensorData &data,
                                     MLIRContext *context) {
   RankedTensorType type = typeOf(data, context);
+  if (data.kind == ElementKind::Bool && data.isSplat)
+    return DenseElementsAttr::get(type, data.bytes[0] != 0);
   if (data.kind == ElementKind::Bool) {
     SmallVector<bool> bits;
     for (char byte : data.bytes)
@@ -170,18 +172,21 @@ static void store(double number, ElementKind kind, char *to) {
 /// Calls `visit` with each element, as itself or, of small floats, as a double.
 template <typename Visit>
 static void forEachElement(const TensorData &data, Visit visit) {
-  int64_t unit = byteSize(data.kind);
+  int64_t unit = byteSize(data.kind), count = data.elements();
+  auto place = [&](int64_t i) {
+    return data.bytes.data() + (data.isSplat ? 0 : i * unit);
+  };
   auto all = [&]<typename T>(T) {
-    for (size_t i = 0; i + sizeof(T) <= data.bytes.size(); i += sizeof(T)) {
+    for (int64_t i = 0; i < count; ++i) {
       T element;
-      std::memcpy(&element, data.bytes.data() + i, sizeof element);
+      std::memcpy(&element, place(i), sizeof element);
       visit(element);
     }
   };
   auto floating = [&](const llvm::fltSemantics &semantics) {
-    for (size_t i = 0; i + unit <= data.bytes.size(); i += unit) {
+    for (int64_t i = 0; i < count; ++i) {
       uint64_t bits = 0;
-      std::memcpy(&bits, data.bytes.data() + i, unit);
+      std::memcpy(&bits, place(i), unit);
       llvm::APFloat value(semantics, llvm::APInt(8 * unit, bits));
       bool isInexact;
       value.convert(llvm::APFloat::IEEEdouble(),
@@ -251,13 +256,18 @@ TensorPtr onnx::dataOf(DenseElementsAttr attribute) {
   to->kind = kindOf(type.getElementType());
   to->shape.assign(type.getShape().begin(), type.getShape().end());
   int64_t unit = byteSize(to->kind);
-  to->bytes.resize(type.getNumElements() * unit);
+  to->isSplat = attribute.isSplat();
+  to->bytes.resize((to->isSplat ? 1 : type.getNumElements()) * unit);
   char *out = to->bytes.data();
   auto put = [&](uint64_t bits) {
     std::memcpy(out, &bits, unit);
     out += unit;
   };
-  if (isa<FloatType>(type.getElementType()))
+  if (to->isSplat)
+    put(isa<FloatType>(type.getElementType())
+            ? attribute.getSplatValue<APFloat>().bitcastToAPInt().getZExtValue()
+            : attribute.getSplatValue<APInt>().getZExtValue());
+  else if (isa<FloatType>(type.getElementType()))
     for (const APFloat &element : attribute.getValues<APFloat>())
       put(element.bitcastToAPInt().getZExtValue());
   else

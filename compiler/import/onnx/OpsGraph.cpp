@@ -91,10 +91,7 @@ static LogicalResult translateConstantOfShape(Node &node) {
   } else {
     filled = DenseElementsAttr::get(type, 0.0f);
   }
-  if (isEmpty)
-    node.result(0, filled);
-  else
-    node.result(0, node.constant(filled));
+  node.result(0, filled);
   return success();
 }
 

@@ -239,6 +239,20 @@ void GraphTranslator::leavePlaceholders(const NodeData &data,
   }
 }
 
+/// True for a node that stands for an initializer: a Constant that --train
+/// names, or a ConstantOfShape whose shape is an initializer.
+bool GraphTranslator::isWrittenDown(const NodeData &data) const {
+  if (!data.domain.empty())
+    return false;
+  if (data.op == "Constant")
+    return !options.train.empty();
+  return data.op == "ConstantOfShape" && !data.inputs.empty() &&
+         (!options.train.empty() || !options.loss.empty()) &&
+         llvm::any_of(model.graph.initializers, [&](const TensorPtr &one) {
+           return one->name == data.inputs[0];
+         });
+}
+
 void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
                               Scope &scope) {
   std::string where =
@@ -299,6 +313,8 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     node.place = where;
     node.scope = &scope;
     if (succeeded(translate(node, *entry))) {
+      if (scope.isMain && isWrittenDown(data))
+        addCandidate(node.results[0].data, data.outputs[0]);
       for (auto [name, result] : llvm::zip(data.outputs, node.results))
         if (!name.empty())
           scope.names[name] = result;
