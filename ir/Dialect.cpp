@@ -30,6 +30,7 @@ void TandemDialect::initialize() {
   addOptimizerOps();
   addRefOps();
   addCustomOps();
+  addFlowOps();
   addProgramOps();
 }
 
@@ -60,6 +61,8 @@ StringRef tandem::stringify(OpClass opClass) {
     return "indexed";
   case OpClass::Composite:
     return "composite";
+  case OpClass::Flow:
+    return "flow";
   case OpClass::Program:
     return "program";
   }

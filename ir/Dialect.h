@@ -34,6 +34,7 @@ enum class OpClass {
   Window,      ///< pooling
   Indexed,     ///< gather and scatter by data
   Composite,   ///< decomposes into others
+  Flow,        ///< runs regions: branches and loops
   Program,     ///< kernels, launches, yields
 };
 

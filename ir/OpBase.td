@@ -45,6 +45,7 @@ def Tandem_Dialect : Dialect {
     void addOptimizerOps();
     void addRefOps();
     void addCustomOps();
+    void addFlowOps();
     void addProgramOps();
     void addAttributesAndTypes();
   }];

@@ -43,6 +43,8 @@ struct Storage : mlir::SideEffects::Resource::Base<Storage> {
 #define GET_OP_CLASSES
 #include "ir/ops/Custom.h.inc"
 #define GET_OP_CLASSES
+#include "ir/ops/Flow.h.inc"
+#define GET_OP_CLASSES
 #include "ir/ops/Program.h.inc"
 
 #endif

@@ -35,6 +35,15 @@ public:
   /// Hands over the cotangent of operand `i`; its type is the operand's.
   virtual void set(unsigned i, const Expr &cotangent) = 0;
 
+  /// What only ops with regions ask for: differentiates the ops in front of
+  /// `end` in a block. Returns the cotangent of each of `wrt`, null where none
+  /// flows into it, from the `cotangents` of `targets`. What it builds stands
+  /// in front of `end`.
+  virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  differentiate(mlir::Operation *end, llvm::ArrayRef<mlir::Value> wrt,
+                llvm::ArrayRef<mlir::Value> targets,
+                llvm::ArrayRef<mlir::Value> cotangents) = 0;
+
   // What only a custom_vjp asks for.
 
   /// The cotangent of result `i`; null if nothing flows into that result.

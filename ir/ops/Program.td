@@ -38,7 +38,7 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
   }];
 }
 
-def YieldOp : Tandem_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["KernelOp", "CustomVjpOp"]>]> {
+def YieldOp : Tandem_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["KernelOp", "CustomVjpOp", "IfOp", "ScanOp", "WhileOp"]>]> {
   let summary = "Hands a region's values to its op";
   let arguments = (ins Variadic<AnyTensor_>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

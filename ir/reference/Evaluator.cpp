@@ -47,6 +47,12 @@ private:
   LogicalResult runTranspose(TransposeHandleOp op);
   LogicalResult runKernel(KernelOp op);
   LogicalResult runCustom(CustomVjpOp op);
+  LogicalResult runFlow(Operation *op);
+  LogicalResult runScan(ScanOp op);
+  LogicalResult runWhile(WhileOp op);
+  /// Runs a region that takes these values, and returns what it yields.
+  FailureOr<SmallVector<Value_>> runRegion(Region &region,
+                                           SmallVector<Value_> values);
   LogicalResult runIfDefined(IfDefinedOp op);
   void runOrZero(OrZeroOp op);
   void runTensors(ReferenceOpInterface op);
@@ -109,6 +115,8 @@ LogicalResult Frame::run(Operation *op) {
     return runKernel(kernel);
   if (auto custom = dyn_cast<CustomVjpOp>(op))
     return runCustom(custom);
+  if (isa<IfOp, ScanOp, WhileOp>(op))
+    return runFlow(op);
   if (auto orZero = dyn_cast<OrZeroOp>(op)) {
     runOrZero(orZero);
     return success();
@@ -200,6 +208,111 @@ LogicalResult Frame::runCustom(CustomVjpOp op) {
   for (auto [result, value] :
        llvm::zip(op.getResults(), body.getTerminator()->getOperands()))
     bind(result, frame.get(value));
+  return success();
+}
+
+FailureOr<SmallVector<Value_>> Frame::runRegion(Region &region,
+                                                SmallVector<Value_> values) {
+  Frame frame(defined);
+  Block &body = region.front();
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), values))
+    frame.bind(argument, std::move(value));
+  if (failed(frame.run(body)))
+    return failure();
+  SmallVector<Value_> yielded;
+  for (Value value : body.getTerminator()->getOperands())
+    yielded.push_back(frame.get(value));
+  return yielded;
+}
+
+/// Of an undefined value nothing can be made, and decided even less.
+LogicalResult Frame::runFlow(Operation *op) {
+  if (llvm::any_of(op->getOperands(), [&](Value v) { return !get(v); })) {
+    for (Value result : op->getResults())
+      bind(result, std::nullopt);
+    return success();
+  }
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return runScan(scan);
+  if (auto loop = dyn_cast<WhileOp>(op))
+    return runWhile(loop);
+  auto branch = cast<IfOp>(op);
+  SmallVector<Value_> values;
+  for (Value input : branch.getInputs())
+    values.push_back(get(input));
+  bool taken = (*get(branch.getCondition()))[0] != 0;
+  auto made = runRegion(taken ? branch.getThen() : branch.getOtherwise(),
+                        std::move(values));
+  if (failed(made))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *made))
+    bind(result, std::move(value));
+  return success();
+}
+
+LogicalResult Frame::runScan(ScanOp op) {
+  auto length = static_cast<int64_t>(op.getLength()), trips = length;
+  if (op.getTrips())
+    trips = std::clamp<double>((*get(op.getTrips()))[0], 0, length);
+  SmallVector<Value_> carries;
+  for (Value carry : op.getCarries())
+    carries.push_back(get(carry));
+  SmallVector<Array> stacks;
+  for (Value stack : op.stacks())
+    stacks.emplace_back(cast<RankedTensorType>(stack.getType()));
+  for (int64_t i = 0; i < trips; ++i) {
+    int64_t t = op.getReverse() ? trips - 1 - i : i;
+    SmallVector<Value_> values = std::move(carries);
+    for (Value input : op.getInputs()) {
+      auto type = cast<RankedTensorType>(input.getType());
+      Array slice(type.getShape().drop_front());
+      const Array &whole = *tensors.find(input)->second;
+      std::copy_n(whole.data.begin() + t * slice.size(), slice.size(),
+                  slice.data.begin());
+      values.push_back(std::move(slice));
+    }
+    for (Value constant : op.getConstants())
+      values.push_back(get(constant));
+    auto made = runRegion(op.getBody(), std::move(values));
+    if (failed(made))
+      return failure();
+    unsigned count = op.getCarries().size();
+    carries.assign(made->begin(), made->begin() + count);
+    for (auto [k, stack] : llvm::enumerate(stacks)) {
+      const Array &slice = *(*made)[count + k];
+      std::copy_n(slice.data.begin(), slice.size(),
+                  stack.data.begin() + t * slice.size());
+    }
+  }
+  for (auto [k, result] :
+       llvm::enumerate(op.getResults().drop_back(stacks.size())))
+    bind(result, std::move(carries[k]));
+  for (auto [k, result] : llvm::enumerate(op.stacks()))
+    bind(result, std::move(stacks[k]));
+  return success();
+}
+
+LogicalResult Frame::runWhile(WhileOp op) {
+  SmallVector<Value_> carries, constants;
+  for (Value carry : op.getCarries())
+    carries.push_back(get(carry));
+  for (Value constant : op.getConstants())
+    constants.push_back(get(constant));
+  while (true) {
+    SmallVector<Value_> values = carries;
+    llvm::append_range(values, constants);
+    auto goesOn = runRegion(op.getCondition(), values);
+    if (failed(goesOn))
+      return failure();
+    if ((*(*goesOn)[0])[0] == 0)
+      break;
+    auto made = runRegion(op.getBody(), std::move(values));
+    if (failed(made))
+      return failure();
+    carries = std::move(*made);
+  }
+  for (auto [result, value] : llvm::zip_equal(op.getResults(), carries))
+    bind(result, std::move(value));
   return success();
 }
 
@@ -306,7 +419,7 @@ static LogicalResult check(func::FuncOp func, const Call &call) {
       return; // the joint's
     if (!isa<ReferenceOpInterface, MakeRefOp, ReadOp, WriteOp,
              TransposeHandleOp, SetHandleOp, ResizeOp, KernelOp, CustomVjpOp,
-             UndefinedOp>(op) &&
+             UndefinedOp, IfOp, ScanOp, WhileOp>(op) &&
         !op->hasTrait<OpTrait::IsTerminator>()) {
       op->emitError() << "'" << op->getName() << "' op has no reference";
       ok = false;

@@ -54,7 +54,10 @@ DenseSet<Value> tandem::resolveSavedValues(func::FuncOp func,
 }
 
 void tandem::inlineCustomVjps(func::FuncOp func) {
-  for (auto op : llvm::make_early_inc_range(func.getOps<CustomVjpOp>())) {
+  // In regions of branches and loops too.
+  SmallVector<CustomVjpOp> ops;
+  func.walk([&](CustomVjpOp op) { ops.push_back(op); });
+  for (CustomVjpOp op : ops) {
     OpBuilder builder(op);
     IRMapping map;
     Block &forward = op.getForward().front();

@@ -150,6 +150,10 @@ public:
     return engine.depends(op->getOperand(i));
   }
   void set(unsigned i, const Expr &cotangent) final;
+  FailureOr<SmallVector<Value>> differentiate(Operation *end,
+                                              ArrayRef<Value> wrt,
+                                              ArrayRef<Value> targets,
+                                              ArrayRef<Value> cotangents) final;
   Value dyOrUndefined(unsigned i) final {
     return engine.cotangents.lookup(op->getResult(i));
   }
@@ -204,6 +208,26 @@ void EnginePullback::set(unsigned i, const Expr &cotangent) {
     return;
   }
   engine.accumulate(builder, loc, op->getOperand(i), onlyIf(runs, cotangent));
+}
+
+FailureOr<SmallVector<Value>>
+EnginePullback::differentiate(Operation *end, ArrayRef<Value> wrt,
+                              ArrayRef<Value> targets,
+                              ArrayRef<Value> cotangents) {
+  GradientEngine inner(engine.func, end, wrt);
+  auto wanter = [&](Value) {
+    return "'" + op->getName().getStringRef().str() + "'";
+  };
+  if (failed(inner.prune(targets, wanter)))
+    return failure();
+  for (auto [target, cotangent] : llvm::zip_equal(targets, cotangents))
+    inner.seed(target, cotangent);
+  if (failed(inner.build(/*allowsEffects=*/false)))
+    return failure();
+  SmallVector<Value> gradients;
+  for (Value value : wrt)
+    gradients.push_back(inner.cotangent(value));
+  return gradients;
 }
 
 Value EnginePullback::state(StringAttr name, Value input, Type type) {

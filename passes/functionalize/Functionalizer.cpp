@@ -169,6 +169,22 @@ LogicalResult Functionalizer::visitCustom(CustomVjpOp op) {
   return success();
 }
 
+/// What the regions of a branch or a loop write is their own.
+LogicalResult Functionalizer::visitRegions(Operation *op) {
+  if (isa<CustomVjpOp>(op))
+    return success();
+  for (Region &region : op->getRegions()) {
+    Functionalizer inner(region.front());
+    for (BlockArgument argument : region.getArguments())
+      if (isDifferentiableType(argument.getType()))
+        inner.addTracked(argument);
+    if (failed(inner.run()))
+      return failure();
+    inner.eraseRefOps();
+  }
+  return success();
+}
+
 LogicalResult Functionalizer::visit(Operation *op) {
   auto isRef = [](Value value) { return isa<RefType>(value.getType()); };
   if (llvm::none_of(op->getOperands(), isRef) &&
@@ -180,7 +196,7 @@ LogicalResult Functionalizer::visit(Operation *op) {
       return visitCustom(custom);
     }
     track(op);
-    return success();
+    return visitRegions(op);
   }
   dead.push_back(op);
   for (Value operand : op->getOperands())

@@ -70,6 +70,7 @@ private:
   mlir::LogicalResult visitResize(ResizeOp resize);
   mlir::LogicalResult visitHandle(mlir::Operation *op);
   mlir::LogicalResult visitCustom(CustomVjpOp op);
+  mlir::LogicalResult visitRegions(mlir::Operation *op);
   /// Replaces the value of `storage`; the gradient passes to the old one.
   void overwriteHidden(StorageState *storage, mlir::Value value,
                        mlir::Operation *op);

@@ -13,6 +13,7 @@
 #include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/optimize/CarryTags.h"
+#include "passes/optimize/ExpandFlow.h"
 #include "passes/optimize/Simplify.h"
 
 #include "ir/Ops.h"
@@ -35,6 +36,10 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
         failed(checkDoor(module, "joint")))
       return signalPassFailure();
     bool ok = true;
+    for (auto func : module.getOps<func::FuncOp>())
+      ok &= succeeded(expandFlow(func));
+    if (!ok)
+      return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>()) {
       TagCarrier tags(func);
       for (Operation &op : func.getOps())

@@ -252,34 +252,62 @@ SmallVector<Value> Units::results(unsigned unit) const {
   return results;
 }
 
+/// How many units are looked at against the direction of uses before all that
+/// follow are: what many use has many that follow it, and few in front of one.
+static constexpr size_t kFewUnits = 64;
+
 /// True if a path of units leads from `from` to `to` that does not begin with
 /// the step to `to` itself.
 bool Units::reaches(unsigned from, unsigned to) const {
-  // Uses come after what they use, so a path that ends in `to` has only units
-  // that begin before its last op.
+  // Uses come after what they use, so a path has only units that begin before
+  // the last op of `to`, and end after the first of `from`.
+  unsigned first = position(members[from].front());
   unsigned last = position(members[to].back());
   SmallVector<unsigned> work;
   DenseSet<unsigned> seen;
-  auto push = [&](unsigned unit, bool isFirst) {
-    for (Operation *op : members[unit])
-      for (Operation *user : users(op)) {
-        auto found = unitOf.find(user);
-        if (found == unitOf.end())
-          continue;
-        unsigned next = found->second;
-        if (next == from || (isFirst && next == to) ||
-            position(members[next].front()) > last)
-          continue;
-        if (seen.insert(next).second)
-          work.push_back(next);
-      }
+  bool found = false;
+  auto visit = [&](Operation *op, unsigned skipped) {
+    auto unit = unitOf.find(op);
+    if (unit == unitOf.end() || unit->second == skipped ||
+        position(members[unit->second].front()) > last ||
+        position(members[unit->second].back()) < first)
+      return;
+    if (seen.insert(unit->second).second)
+      work.push_back(unit->second);
   };
-  push(from, true);
+  for (Operation *op : members[to])
+    for (Operation *producer : producers(op))
+      if (unitOf.lookup(producer) != from)
+        visit(producer, to);
+  while (!work.empty() && seen.size() <= kFewUnits) {
+    unsigned unit = work.pop_back_val();
+    for (Operation *op : members[unit])
+      for (Operation *producer : producers(op)) {
+        auto known = unitOf.find(producer);
+        found |= known != unitOf.end() && known->second == from;
+        visit(producer, to);
+      }
+    if (found)
+      return true;
+  }
+  if (work.empty())
+    return false;
+
+  work.clear();
+  seen.clear();
+  for (Operation *op : members[from])
+    for (Operation *user : users(op)) {
+      auto known = unitOf.find(user);
+      if (known != unitOf.end() && known->second != to)
+        visit(user, from);
+    }
   while (!work.empty()) {
     unsigned unit = work.pop_back_val();
     if (unit == to)
       return true;
-    push(unit, false);
+    for (Operation *op : members[unit])
+      for (Operation *user : users(op))
+        visit(user, from);
   }
   return false;
 }

@@ -3,6 +3,7 @@
 // Warm-up calls, then timed ones, one by one (Timing.h).
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/PlannedMemory.h"
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Profile.h"
@@ -29,11 +30,23 @@ struct BenchOptions {
   bool json = false;
 };
 
+/// What was planned to be allocated; nothing where that is not stated: on a
+/// device, and for other programs than a whole step.
+std::optional<int64_t> plannedPeak(const Model &model, const Program &program) {
+  const artifact::Manifest &manifest = model.manifest();
+  if (!manifest.stepMemory || program.name != "step" ||
+      !model.device().isHost())
+    return std::nullopt;
+  return artifact::plannedOnHost(manifest, *manifest.stepMemory, {&program},
+                                 model.threads());
+}
+
 void print(const BenchOptions &options, const Model &model,
            const Program &program, int64_t batch, const Timing &timing) {
   double median = timing.median();
   double rate = double(batch) / median;
   int64_t peak = model.memory().peak;
+  auto planned = plannedPeak(model, program);
   if (options.json) {
     nlohmann::json json = {{"program", program.name},
                            {"device", toString(model.device())},
@@ -45,27 +58,32 @@ void print(const BenchOptions &options, const Model &model,
                            {"min_ms", timing.sorted.front() * 1e3},
                            {"p90_ms", timing.at(0.9) * 1e3},
                            {"samples_per_second", rate},
-                           {"planned_peak_bytes", program.peakBytes},
+                           {"arena_bytes", program.arenaBytes},
                            {"actual_peak_bytes", peak}};
+    if (planned)
+      json["planned_peak_bytes"] = *planned;
     std::printf("%s\n", json.dump(2).c_str());
     return;
   }
   auto milliseconds = [](double seconds) {
     return roundedText(seconds * 1e3) + " ms";
   };
-  printTable({{"program", program.name},
-              {"device", toString(model.device())},
-              {"threads", std::to_string(model.threads())},
-              {"batch", std::to_string(batch)},
-              {"warm-up calls", std::to_string(timing.warmup)},
-              {"timed calls", std::to_string(timing.sorted.size())},
-              {"median", milliseconds(median)},
-              {"min", milliseconds(timing.sorted.front())},
-              {"p90", milliseconds(timing.at(0.9))},
-              {"samples/s", rateText(rate)},
-              {"planned peak", bytesText(program.peakBytes)},
-              {"actual peak", bytesText(peak)}},
-             true);
+  std::vector<std::vector<std::string>> rows = {
+      {"program", program.name},
+      {"device", toString(model.device())},
+      {"threads", std::to_string(model.threads())},
+      {"batch", std::to_string(batch)},
+      {"warm-up calls", std::to_string(timing.warmup)},
+      {"timed calls", std::to_string(timing.sorted.size())},
+      {"median", milliseconds(median)},
+      {"min", milliseconds(timing.sorted.front())},
+      {"p90", milliseconds(timing.at(0.9))},
+      {"samples/s", rateText(rate)},
+      {"arena", bytesText(program.arenaBytes)}};
+  if (planned)
+    rows.push_back({"planned peak", bytesText(*planned)});
+  rows.push_back({"actual peak", bytesText(peak)});
+  printTable(rows, true);
 }
 
 } // namespace

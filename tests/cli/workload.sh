@@ -15,4 +15,15 @@ expect 0 '' "$bin/tandem" compile model.mlir -o model.tdm \
 expect 0 'numbers compared' "$bin/tandem-workload" check "$name" model.tdm \
   --expected="$expected" ${5:+--tolerance="$5"} ${6:+--device="$6"}
 printf '%s\n' "$out"
+
+# What a step allocates on the CPU is what was planned, to the byte.
+if [ "${6:-cpu}" = cpu ]; then
+  expect 0 '"planned_peak_bytes"' "$bin/tandem-run" bench model.tdm \
+    --program=step --warmup=0 --steps=1 --json
+  bytes_of() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" <<<"$out"; }
+  planned=$(bytes_of planned_peak_bytes) actual=$(bytes_of actual_peak_bytes)
+  printf 'a step allocates %s bytes\n' "$actual"
+  [ "$planned" = "$actual" ] ||
+    fail "expected a step to allocate the $planned bytes planned, but it was $actual"
+fi
 finish

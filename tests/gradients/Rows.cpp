@@ -19,6 +19,7 @@ std::vector<GradientRow> tandem::test::gradientRows() {
   addWindowRows(rows);
   addCompositeRows(rows);
   addOptimizerRows(rows);
+  addFlowRows(rows);
   return rows;
 }
 

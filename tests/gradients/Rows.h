@@ -49,6 +49,7 @@ void addAttentionRows(std::vector<GradientRow> &rows);
 void addWindowRows(std::vector<GradientRow> &rows);
 void addCompositeRows(std::vector<GradientRow> &rows);
 void addOptimizerRows(std::vector<GradientRow> &rows);
+void addFlowRows(std::vector<GradientRow> &rows);
 
 /// "tensor<3x4xf64>" from "3x4"; "tensor<f64>" from "".
 std::string tensorOf(const std::string &shape,

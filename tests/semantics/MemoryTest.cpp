@@ -6,6 +6,7 @@
 // which lie in the artifact, and scratch memory of host kernels.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/PlannedMemory.h"
 #include "tests/semantics/Harness.h"
 
 #include <algorithm>
@@ -27,14 +28,12 @@ protected:
     const artifact::StepMemory &plan = *manifest.stepMemory;
     int64_t expected = plan.peak() - plan.inputs;
     if (m.model.device().isHost()) {
+      expected -= plan.constants;
       int64_t scratch = 0;
       for (const char *name : used)
-        for (const artifact::Launch &launch :
-             manifest.findProgram(name)->launches)
-          scratch =
-              std::max(scratch, manifest.kernels[launch.kernel].scratchBytes);
-      expected += (scratch + 63) / 64 * 64 * m.model.threads();
-      expected -= plan.constants;
+        scratch = std::max(scratch, artifact::scratchOfThread(
+                                        manifest, *manifest.findProgram(name)));
+      expected += scratch * m.model.threads();
     }
     EXPECT_EQ(m.model.memory().peak, expected)
         << "parameters " << plan.parameters << ", states " << plan.states

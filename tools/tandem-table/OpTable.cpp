@@ -62,6 +62,16 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
     return row;
   }
 
+  // Regions are differentiated and expanded; of a loop without an end there is
+  // nothing to expand.
+  if (row.opClass == "flow") {
+    bool bounded = name.hasInterface<DifferentiableOpInterface>();
+    row.gradient = bounded ? "rule" : "refused";
+    row.reference = "evaluator";
+    row.cpu = row.cuda = bounded ? "expanded" : "unsupported";
+    return row;
+  }
+
   bool composite = name.hasInterface<CompositeOpInterface>();
   if (name.hasInterface<DifferentiableOpInterface>())
     row.gradient = "rule";

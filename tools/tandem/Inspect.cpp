@@ -10,6 +10,7 @@
 #include "tools/tandem/Session.h"
 
 #include "runtime/artifact/AtomicFile.h"
+#include "runtime/artifact/PlannedMemory.h"
 #include "runtime/cli/Print.h"
 
 #include "nlohmann/json.hpp"
@@ -87,6 +88,12 @@ static void printMemory(const am::Manifest &manifest) {
     if (bytes)
       std::printf("%-20s %12s\n", name, bytesText(bytes).c_str());
   std::printf("%-20s %12s\n", "peak", bytesText(memory.peak()).c_str());
+  int64_t scratch = 0;
+  for (const am::Program &program : manifest.programs)
+    scratch = std::max(scratch, am::scratchOfThread(manifest, program));
+  if (scratch)
+    std::printf("%-20s %12s\n", "and for each thread",
+                bytesText(scratch).c_str());
 }
 
 /// What is saved, what making it again would take, and the op that makes it.

@@ -203,7 +203,9 @@ TEST_F(RunCommand, benchReportsTimes) {
   EXPECT_EQ(json["steps"], 7);
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["batch"], 4);
-  EXPECT_EQ(json["planned_peak_bytes"], 36);
+  // The model is written by hand and says nothing of the memory of a step.
+  EXPECT_FALSE(json.contains("planned_peak_bytes"));
+  EXPECT_TRUE(json.contains("arena_bytes"));
   double min = json["min_ms"], median = json["median_ms"], p90 = json["p90_ms"];
   EXPECT_GT(min, 0);
   EXPECT_LE(min, median);
