@@ -40,11 +40,6 @@ uint64_t bitsOf(DType dtype, double value) {
   }
 }
 
-bool isFloat(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F32 ||
-         dtype == DType::F64;
-}
-
 Status wrongType(const char *what, DType dtype) {
   return Status::usage("expected floating-point elements to " +
                        std::string(what) + " but got " +

@@ -241,7 +241,8 @@ LogicalResult RefType::verify(llvm::function_ref<InFlightDiagnostic()> error,
                               ArrayRef<int64_t> shape, Type elementType) {
   if (!isElementType(elementType))
     return error() << "expected a ref's elements to be f64, f32, f16, bf16, "
-                      "i64, i32, i16, i8 or i1, but got "
+                      "f8E4M3FN, f8E5M2, i64, i32, i16, i8, ui64, ui32, ui16, "
+                      "ui8 or i1, but got "
                    << elementType;
   if (!isTensorShape(shape)) {
     auto diagnostic = error();

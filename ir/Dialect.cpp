@@ -80,10 +80,33 @@ bool tandem::isTensorShape(ArrayRef<int64_t> shape) {
 }
 
 bool tandem::isElementType(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    unsigned bits = integer.getWidth();
+    return (bits == 1 && integer.isSignless()) ||
+           (!integer.isSigned() &&
+            (bits == 8 || bits == 16 || bits == 32 || bits == 64));
+  }
   return type.isF32() || type.isF64() || type.isF16() || type.isBF16() ||
-         type.isSignlessInteger(1) || type.isSignlessInteger(8) ||
-         type.isSignlessInteger(16) || type.isSignlessInteger(32) ||
-         type.isSignlessInteger(64);
+         isNarrowFloat(type);
+}
+
+bool tandem::isUnsignedType(Type type) {
+  return type.isUnsignedInteger() || type.isSignlessInteger(1);
+}
+
+bool tandem::holds(Type type, int64_t number) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (!isUnsignedType(type))
+    return llvm::isIntN(bits, number);
+  return number >= 0 && llvm::isUIntN(bits, static_cast<uint64_t>(number));
+}
+
+bool tandem::isNarrowFloat(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+double tandem::numberOf(Type type, const APInt &number) {
+  return number.roundToDouble(!isUnsignedType(type));
 }
 
 bool tandem::isTensorType(Type type) {
@@ -108,10 +131,12 @@ int64_t tandem::byteSize(RankedTensorType type) {
 }
 
 bool tandem::isDifferentiableType(Type type) {
+  Type element;
   if (auto ref = dyn_cast<RefType>(type))
-    return isa<FloatType>(ref.getElementType());
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType());
+    element = ref.getElementType();
+  else if (auto tensor = dyn_cast<RankedTensorType>(type))
+    element = tensor.getElementType();
+  return element && isa<FloatType>(element) && !isNarrowFloat(element);
 }
 
 /// Attributes on ops: the phase on modules, the pass and no_grad tags.

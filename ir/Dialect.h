@@ -79,10 +79,21 @@ inline constexpr llvm::StringLiteral kPartOfAttr = "tandem.part_of";
 /// The most elements that a tensor can have: no sum or product of sizes that
 /// follows from shapes overflows.
 inline constexpr int64_t kMaxElements = int64_t(1) << 40;
-/// True if every size is at least 1 and there are at most kMaxElements.
+/// True if no size is negative and there are at most kMaxElements, also of the
+/// shape without its sizes of 0.
 bool isTensorShape(llvm::ArrayRef<int64_t> shape);
-/// True for f64, f32, f16, bf16, i64, i32, i16, i8 and i1 (bool).
+/// True for f64, f32, f16, bf16, f8E4M3FN, f8E5M2, the signless and unsigned
+/// integers of 64, 32, 16 and 8 bits, and i1 (bool).
 bool isElementType(mlir::Type type);
+/// True for ui64, ui32, ui16, ui8 and i1: what is extended with zeros.
+bool isUnsignedType(mlir::Type type);
+/// True if the integer type `type` has `number`.
+bool holds(mlir::Type type, int64_t number);
+/// True for f8E4M3FN and f8E5M2, which are stored, moved and cast, but not
+/// computed with.
+bool isNarrowFloat(mlir::Type type);
+/// `number` as a double, rounded to the nearest; of an element type's value.
+double numberOf(mlir::Type type, const llvm::APInt &number);
 /// True for a tensor that ops can compute with: element type, static shape as
 /// above, no encoding.
 bool isTensorType(mlir::Type type);
@@ -95,7 +106,8 @@ mlir::RankedTensorType tensorTypeOf(mlir::Type type);
 int64_t byteSize(mlir::RankedTensorType type);
 /// The bytes of one element.
 int64_t elementBytes(mlir::Type elementType);
-/// True for floating-point elements: only these have gradients.
+/// True for floating-point elements that are computed with: only these have
+/// gradients.
 bool isDifferentiableType(mlir::Type type);
 
 } // namespace tandem

@@ -29,12 +29,9 @@ static bool isInteger(Type type) {
 /// exact.
 static bool toArray(DenseElementsAttr elements, reference::Array &array) {
   for (auto [i, value] : llvm::enumerate(elements.getValues<APInt>())) {
-    int64_t number = value.getBitWidth() == 1
-                         ? static_cast<int64_t>(value.getZExtValue())
-                         : value.getSExtValue();
-    if (std::abs(static_cast<double>(number)) > 0x1p46)
+    array[i] = numberOf(elements.getElementType(), value);
+    if (std::abs(array[i]) > 0x1p46)
       return false;
-    array[i] = static_cast<double>(number);
   }
   return true;
 }
@@ -48,7 +45,7 @@ static Attribute toAttribute(const reference::Array &array,
     if (!(std::abs(number) <= 0x1p52) || number != std::trunc(number))
       return {};
     auto integer = static_cast<int64_t>(number);
-    if (bits == 1 ? integer != 0 && integer != 1 : !llvm::isIntN(bits, integer))
+    if (!holds(type.getElementType(), integer))
       return {};
     values.emplace_back(bits, static_cast<uint64_t>(integer),
                         /*isSigned=*/true, /*implicitTrunc=*/true);

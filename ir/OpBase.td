@@ -79,16 +79,18 @@ def Tandem_Ref : TypeDef<Tandem_Dialect, "Ref"> {
 }
 
 def Tandem_Float : AnyTypeOf<[F32, F64, F16, BF16]>;
-def Tandem_Int : AnyTypeOf<[I8, I16, I32, I64]>;
+def Tandem_Int : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 def Tandem_Bool : TypeAlias<I1, "bool">;
-def Tandem_Element : AnyTypeOf<[Tandem_Float, Tandem_Int, Tandem_Bool]>;
+/// Stored, moved and cast, but not computed with.
+def Tandem_Narrow : AnyTypeOf<[F8E4M3FN, F8E5M2]>;
+def Tandem_Element : AnyTypeOf<[Tandem_Float, Tandem_Int, Tandem_Bool, Tandem_Narrow]>;
 
 /// A dense tensor without encoding, whose shape is static and one of
 /// isTensorShape.
 class Tandem_Tensor<list<Type> elements, string names>
     : ConfinedType<StaticShapeTensorOf<elements>,
         [CPred<"::tandem::isTensorType($_self)">],
-        "tensor of " # names # " of static shape, not empty, at most 2^40 elements",
+        "tensor of " # names # " of static shape, at most 2^40 elements",
         "::mlir::RankedTensorType">;
 def AnyTensor_ : Tandem_Tensor<[Tandem_Element], "floats, integers or bools">;
 def FloatTensor : Tandem_Tensor<[Tandem_Float], "floats">;

@@ -137,7 +137,7 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
     Type type = valueType(func.getArgumentTypes()[i]);
     if (!isTensorType(type))
       error() << "expected '" << role.str()
-              << "' to be a tensor or ref of static shape, not empty, at most "
+              << "' to be a tensor or ref of static shape, at most "
                  "2^40 elements, but got "
               << type;
     if (role.has("requires_grad") && !isDifferentiableType(type))

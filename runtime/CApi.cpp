@@ -16,6 +16,7 @@ using namespace tandem::capi;
 namespace {
 
 static_assert(int(TDM_F64) == int(DType::F64));
+static_assert(int(TDM_F8E5M2) == int(artifact::kLastDType));
 static_assert(int(TDM_OUTPUT) == int(artifact::Role::Output));
 static_assert(int(TDM_NO_DEVICE) == int(Code::NoDevice));
 

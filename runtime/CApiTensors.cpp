@@ -15,7 +15,9 @@ using namespace tandem::capi;
 
 namespace {
 
-bool isDType(tdm_dtype dtype) { return dtype >= TDM_BOOL && dtype <= TDM_F64; }
+bool isDType(tdm_dtype dtype) {
+  return dtype >= TDM_BOOL && dtype <= TDM_F8E5M2;
+}
 
 Status checkType(tdm_dtype dtype, int rank, const int64_t *shape) {
   if (!isDType(dtype))

@@ -29,6 +29,16 @@ std::optional<DType> fromDLPackType(DLDataType type) {
     return DType::I64;
   case kDLUInt * 1000 + 8:
     return DType::U8;
+  case kDLUInt * 1000 + 16:
+    return DType::U16;
+  case kDLUInt * 1000 + 32:
+    return DType::U32;
+  case kDLUInt * 1000 + 64:
+    return DType::U64;
+  case kDLFloat8E4M3FN * 1000 + 8:
+    return DType::F8E4M3FN;
+  case kDLFloat8E5M2 * 1000 + 8:
+    return DType::F8E5M2;
   case kDLFloat * 1000 + 16:
     return DType::F16;
   case kDLFloat * 1000 + 32:
@@ -50,7 +60,14 @@ DLDataType toDLPackType(DType type) {
   case DType::Bool:
     return {kDLBool, bits, 1};
   case DType::U8:
+  case DType::U16:
+  case DType::U32:
+  case DType::U64:
     return {kDLUInt, bits, 1};
+  case DType::F8E4M3FN:
+    return {kDLFloat8E4M3FN, bits, 1};
+  case DType::F8E5M2:
+    return {kDLFloat8E5M2, bits, 1};
   case DType::I8:
   case DType::I16:
   case DType::I32:

@@ -10,8 +10,10 @@
 #include "runtime/Tensor.h"
 
 #include <cmath>
+#include <concepts>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace tandem::runtime {
 
@@ -23,8 +25,7 @@ template <typename T> T read(const char *from) {
   return value;
 }
 
-bool isInteger(DType type) { return type <= DType::I64; }
-
+/// An integer of any type but u64.
 int64_t loadInteger(DType type, const char *from) {
   switch (type) {
   case DType::Bool:
@@ -35,8 +36,12 @@ int64_t loadInteger(DType type, const char *from) {
     return read<uint8_t>(from);
   case DType::I16:
     return read<int16_t>(from);
+  case DType::U16:
+    return read<uint16_t>(from);
   case DType::I32:
     return read<int32_t>(from);
+  case DType::U32:
+    return read<uint32_t>(from);
   default:
     return read<int64_t>(from);
   }
@@ -48,6 +53,10 @@ double loadFloat(DType type, const char *from) {
     return floatFromF16(read<uint16_t>(from));
   case DType::BF16:
     return floatFromBF16(read<uint16_t>(from));
+  case DType::F8E4M3FN:
+    return floatFromF8E4M3FN(read<uint8_t>(from));
+  case DType::F8E5M2:
+    return floatFromF8E5M2(read<uint8_t>(from));
   case DType::F32:
     return read<float>(from);
   default:
@@ -55,11 +64,12 @@ double loadFloat(DType type, const char *from) {
   }
 }
 
-template <typename T> T clamped(int64_t value) {
+template <typename T, std::integral From> T clamped(From value) {
   using Limits = std::numeric_limits<T>;
-  if (value < int64_t(Limits::min()))
+  if (std::cmp_less(value, Limits::min()))
     return Limits::min();
-  return value > int64_t(Limits::max()) ? Limits::max() : static_cast<T>(value);
+  return std::cmp_greater(value, Limits::max()) ? Limits::max()
+                                                : static_cast<T>(value);
 }
 
 template <typename T> T clamped(double value) {
@@ -91,12 +101,24 @@ template <typename From> void store(DType type, char *to, From value) {
     return write(to, clamped<int32_t>(value));
   case DType::I64:
     return write(to, clamped<int64_t>(value));
+  case DType::U16:
+    return write(to, clamped<uint16_t>(value));
+  case DType::U32:
+    return write(to, clamped<uint32_t>(value));
+  case DType::U64:
+    return write(to, clamped<uint64_t>(value));
   case DType::F16:
     return write(to,
                  f16FromFloat(floatRoundedToOdd(static_cast<double>(value))));
   case DType::BF16:
     return write(to,
                  bf16FromFloat(floatRoundedToOdd(static_cast<double>(value))));
+  case DType::F8E4M3FN:
+    return write(
+        to, f8E4M3FNFromFloat(floatRoundedToOdd(static_cast<double>(value))));
+  case DType::F8E5M2:
+    return write(
+        to, f8E5M2FromFloat(floatRoundedToOdd(static_cast<double>(value))));
   case DType::F32:
     return write(to, static_cast<float>(value));
   case DType::F64:
@@ -129,7 +151,9 @@ Result<Tensor> Tensor::to(DType dtype) const {
                for (int64_t i = 0; i < count; ++i) {
                  char *target = to + (t + i * ts) * toSize;
                  const char *source = from + (f + i * fs) * fromSize;
-                 if (isInteger(dtype_))
+                 if (dtype_ == DType::U64)
+                   store(dtype, target, read<uint64_t>(source));
+                 else if (artifact::isInteger(dtype_))
                    store(dtype, target, loadInteger(dtype_, source));
                  else
                    store(dtype, target, loadFloat(dtype_, source));
@@ -171,8 +195,11 @@ double Tensor::at(int64_t index) const {
       return none;
     from = element;
   }
-  return isInteger(dtype_) ? static_cast<double>(loadInteger(dtype_, from))
-                           : loadFloat(dtype_, from);
+  if (dtype_ == DType::U64)
+    return static_cast<double>(read<uint64_t>(from));
+  return artifact::isInteger(dtype_)
+             ? static_cast<double>(loadInteger(dtype_, from))
+             : loadFloat(dtype_, from);
 }
 
 } // namespace tandem::runtime

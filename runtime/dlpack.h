@@ -36,7 +36,9 @@ typedef enum {
   kDLOpaqueHandle = 3,
   kDLBfloat = 4,
   kDLComplex = 5,
-  kDLBool = 6
+  kDLBool = 6,
+  kDLFloat8E4M3FN = 10,
+  kDLFloat8E5M2 = 12
 } DLDataTypeCode;
 
 typedef struct {

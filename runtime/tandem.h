@@ -73,7 +73,12 @@ typedef enum tdm_dtype TDM_AS_INT {
   TDM_F16,
   TDM_BF16,
   TDM_F32,
-  TDM_F64
+  TDM_F64,
+  TDM_U16,
+  TDM_U32,
+  TDM_U64,
+  TDM_F8E4M3FN,
+  TDM_F8E5M2
 } tdm_dtype;
 
 typedef enum tdm_role TDM_AS_INT {

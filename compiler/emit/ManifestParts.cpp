@@ -12,6 +12,10 @@ am::DType tandem::dtypeOf(Type element) {
     return am::DType::Bool;
   std::string text;
   llvm::raw_string_ostream(text) << element;
+  // ui8 is u8 in the manifest.
+  StringRef name = text;
+  if (element.isUnsignedInteger())
+    name.consume_front("ui"), text = "u" + name.str();
   return *am::parseDType(text);
 }
 

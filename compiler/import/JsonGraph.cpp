@@ -45,7 +45,7 @@ Location GraphImporter::location(const JsonPlace &place, StringRef name) {
 
 Type GraphImporter::elementType(const JsonPlace &place, StringRef name) {
   auto dtype = artifact::parseDType(std::string_view(name.data(), name.size()));
-  if (dtype && *dtype != artifact::DType::U8) {
+  if (dtype) {
     if (name == "bool")
       return builder.getI1Type();
     if (name == "bf16")
@@ -56,11 +56,18 @@ Type GraphImporter::elementType(const JsonPlace &place, StringRef name) {
       return builder.getF32Type();
     if (name == "f64")
       return builder.getF64Type();
-    return builder.getIntegerType(8 * artifact::byteSize(*dtype));
+    if (*dtype == artifact::DType::F8E4M3FN)
+      return Float8E4M3FNType::get(builder.getContext());
+    if (*dtype == artifact::DType::F8E5M2)
+      return Float8E5M2Type::get(builder.getContext());
+    unsigned bits = 8 * artifact::byteSize(*dtype);
+    return isUnsigned(*dtype) ? builder.getIntegerType(bits, /*isSigned=*/false)
+                              : builder.getIntegerType(bits);
   }
-  place.wrong("expected a type (f32, f64, bf16, f16, i8, i16, i32, i64, bool), "
-              "but got '" +
-              name.str() + "'");
+  place.wrong(
+      "expected a type (f32, f64, bf16, f16, f8E4M3FN, f8E5M2, i8, i16, "
+      "i32, i64, u8, u16, u32, u64, bool), but got '" +
+      name.str() + "'");
   return {};
 }
 

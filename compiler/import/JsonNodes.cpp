@@ -229,10 +229,29 @@ void GraphImporter::addConstant(const JsonPlace &node) {
     JsonPlace value = node.at("value");
     bool isFloat = isa<FloatType>(tensor.getElementType());
     SmallVector<Attribute> elements;
+    auto addInteger = [&](const Json &json) {
+      Type type = tensor.getElementType();
+      int64_t integer = 0;
+      bool isHeld = true;
+      if (json.is_boolean()) {
+        integer = json.get<bool>();
+      } else if (json.is_number_unsigned() && type.isUnsignedInteger(64)) {
+        integer = static_cast<int64_t>(json.get<uint64_t>());
+      } else if (auto number =
+                     JsonPlace(json, value.pointer, problems).integer()) {
+        integer = *number;
+        isHeld = holds(type, integer);
+      }
+      if (!isHeld)
+        value.wrong("expected an element of " + node.text("type") +
+                    ", but got " + json.dump());
+      APInt bits(type.getIntOrFloatBitWidth(), static_cast<uint64_t>(integer),
+                 /*isSigned=*/true, /*implicitTrunc=*/true);
+      elements.push_back(IntegerAttr::get(type, bits));
+    };
     auto add = [&](const Json &json) {
       if (!json.is_number() && !json.is_boolean())
         return false;
-      JsonPlace element(json, value.pointer, problems);
       if (isFloat && json.is_number())
         elements.push_back(
             builder.getFloatAttr(tensor.getElementType(), json.get<double>()));
@@ -240,10 +259,7 @@ void GraphImporter::addConstant(const JsonPlace &node) {
         elements.push_back(
             builder.getFloatAttr(tensor.getElementType(), json.get<bool>()));
       else
-        elements.push_back(builder.getIntegerAttr(
-            tensor.getElementType(), json.is_boolean()
-                                         ? json.get<bool>()
-                                         : element.integer().value_or(0)));
+        addInteger(json);
       return true;
     };
     bool fine = true;

@@ -80,7 +80,15 @@ Type Recorder::elementType(DType dtype) {
   case DType::F64:
     return builder.getF64Type();
   case DType::U8:
-    break;
+  case DType::U16:
+  case DType::U32:
+  case DType::U64:
+    return builder.getIntegerType(8 * artifact::byteSize(dtype),
+                                  /*isSigned=*/false);
+  case DType::F8E4M3FN:
+    return Float8E4M3FNType::get(builder.getContext());
+  case DType::F8E5M2:
+    return Float8E5M2Type::get(builder.getContext());
   }
   return {};
 }

@@ -44,7 +44,7 @@ DType Tensor::dtype() const {
   if (!valid())
     return DType::F32;
   Type element = recorder_->typeOf(*this).getElementType();
-  for (int i = 0; i <= static_cast<int>(DType::F64); ++i)
+  for (int i = 0; i <= static_cast<int>(artifact::kLastDType); ++i)
     if (recorder_->elementType(static_cast<DType>(i)) == element)
       return static_cast<DType>(i);
   return DType::F32;

@@ -164,13 +164,7 @@ Value BitcastOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
   Type to = tensorTypeOf(getType()).getElementType();
   if (from == to)
     return x[0];
-  // Half floats are computed in f32, but their bits are their own.
-  Value bits = x[0];
-  if (bits.getType() != from)
-    bits = arith::TruncFOp::create(b, loc, from, bits);
-  bits = arith::BitcastOp::create(b, loc, to, bits);
-  Type compute = scalar::computeType(to);
-  return compute == to ? bits : arith::ExtFOp::create(b, loc, compute, bits);
+  return scalar::fromBits(b, loc, scalar::toBits(b, loc, x[0], from), to);
 }
 
 double BitcastOp::referenceScalar(ArrayRef<double> x) {

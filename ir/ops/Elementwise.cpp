@@ -72,17 +72,15 @@ Value CastOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
 }
 
 double CastOp::referenceScalar(ArrayRef<double> x) {
-  Type to = elementOf(getY());
-  if (to.isInteger(1))
-    return x[0] != 0;
-  return isa<IntegerType>(to) ? std::trunc(x[0]) : x[0];
+  return reference::convert(elementOf(getX()), elementOf(getY()), x[0]);
 }
 
 /// True if every number of type `from` is one of type `to`, both floats or both
 /// integers.
 static bool widens(Type from, Type to) {
   if (isa<IntegerType>(from) && isa<IntegerType>(to))
-    return from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+    return from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth() &&
+           (isUnsignedType(from) || !isUnsignedType(to));
   auto narrow = dyn_cast<FloatType>(from), wide = dyn_cast<FloatType>(to);
   return narrow && wide && narrow.getWidth() < wide.getWidth();
 }
@@ -108,8 +106,8 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
       return {};
     number.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
   } else {
-    APInt integer = elements.getSplatValue<APInt>();
-    number.convertFromAPInt(integer, integer.getBitWidth() > 1,
+    number.convertFromAPInt(elements.getSplatValue<APInt>(),
+                            !isUnsignedType(elements.getElementType()),
                             APFloat::rmNearestTiesToEven);
   }
   return DenseElementsAttr::get(cast<ShapedType>(getType()), number);
@@ -129,7 +127,8 @@ static bool isSplat(Value v, double number) {
     return value == number && std::signbit(value) == std::signbit(number);
   }
   return isa<IntegerType>(elements.getElementType()) &&
-         elements.getSplatValue<APInt>().getSExtValue() == number;
+         numberOf(elements.getElementType(), elements.getSplatValue<APInt>()) ==
+             number;
 }
 
 static bool isFloatTensor(Value v) { return isa<FloatType>(elementOf(v)); }

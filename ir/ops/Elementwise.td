@@ -161,7 +161,7 @@ def ShiftRightOp : BinaryOp<"shift_right", [], "scalar::shiftRight(b, loc, x[0],
   let summary = "Bits moved down, the sign comes in";
   let description = [{
     `y = floor(lhs / 2^rhs)`. Where `rhs` is negative or at least the number of
-    bits, what is left is the sign: -1 or 0.
+    bits, what is left is the sign: -1 or 0. Into unsigned integers zeros come in.
   }];
 }
 
@@ -192,8 +192,11 @@ def SelectOp : PointwiseOp<"select", [SameOperandsAndResultShape, AllTypesMatch<
 def CastOp : PointwiseOp<"cast", [SameOperandsAndResultShape, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The same numbers with another element type";
   let description = [{
-    Float to integer rounds toward zero; to bool is `x != 0`; bool counts as 0
-    and 1. Between two float types the gradient is cast back; otherwise there is
+    Float to integer rounds toward zero; what is out of range becomes the nearest
+    number of the type, NaN 0. Between integers it is modulo 2^bits. To bool is
+    `x != 0`; bool counts as 0 and 1. Float to float rounds to the nearest, ties to
+    even; beyond the largest f8E4M3FN, which has no infinity, is NaN. Between two
+    float types of at least 16 bits the gradient is cast back; otherwise there is
     none.
   }];
   let arguments = (ins AnyTensor_:$x);

@@ -17,11 +17,6 @@ static SmallVector<int64_t> allDims(int64_t rank) {
   return llvm::to_vector(llvm::seq<int64_t>(0, rank));
 }
 
-/// True if the signed integer type `type` holds `value`.
-static bool holds(Type type, int64_t value) {
-  return llvm::isIntN(type.getIntOrFloatBitWidth(), value);
-}
-
 //===----------------------------------------------------------------------===//
 // cross_entropy
 //===----------------------------------------------------------------------===//

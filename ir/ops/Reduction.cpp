@@ -55,6 +55,9 @@ static TypedAttr extreme(Type element, bool greatest) {
     return FloatAttr::get(type,
                           APFloat::getInf(type.getFloatSemantics(), !greatest));
   unsigned bits = element.getIntOrFloatBitWidth();
+  if (isUnsignedType(element))
+    return IntegerAttr::get(element, greatest ? APInt::getMaxValue(bits)
+                                              : APInt::getMinValue(bits));
   return IntegerAttr::get(element, greatest ? APInt::getSignedMaxValue(bits)
                                             : APInt::getSignedMinValue(bits));
 }

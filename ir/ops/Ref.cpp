@@ -23,8 +23,8 @@ LogicalResult MakeRefOp::inferReturnTypes(MLIRContext *,
   Type type = adaptor.getValue().getType();
   if (!isTensorType(type))
     return emitOptionalError(loc,
-                             "expected a tensor of static shape, not "
-                             "empty, at most 2^40 elements, but got ",
+                             "expected a tensor of static shape, "
+                             "at most 2^40 elements, but got ",
                              type);
   types.push_back(RefType::of(cast<RankedTensorType>(type)));
   return success();

@@ -1,5 +1,6 @@
 //===- Scalar.cpp - one element of each pointwise op ----------------------===//
 #include "ir/ops/Scalar.h"
+#include "ir/ops/NarrowFloat.h"
 #include "ir/ops/Philox.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,39 +13,101 @@ using namespace tandem;
 using namespace tandem::scalar;
 
 static bool isFloat(V x) { return isa<FloatType>(x.getType()); }
+static bool isUnsigned(V x) { return isUnsignedType(x.getType()); }
 
 Type scalar::computeType(Type element) {
-  if (element.isF16() || element.isBF16())
+  if (element.isF16() || element.isBF16() || isNarrowFloat(element))
     return Float32Type::get(element.getContext());
   return element;
+}
+
+/// The signless integer of as many bits; any other type as it is.
+static Type signlessType(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer ? IntegerType::get(type.getContext(), integer.getWidth())
+                 : type;
+}
+
+/// `x` as the same bits of `type`.
+static V renamed(B &b, L loc, V x, Type type) {
+  if (x.getType() == type)
+    return x;
+  if (auto inner = x.getDefiningOp<UnrealizedConversionCastOp>())
+    if (inner.getInputs().size() == 1 && inner.getOperand(0).getType() == type)
+      return inner.getOperand(0);
+  return UnrealizedConversionCastOp::create(b, loc, type, x).getResult(0);
+}
+
+V scalar::signless(B &b, L loc, V x) {
+  return renamed(b, loc, x, signlessType(x.getType()));
+}
+V scalar::withSign(B &b, L loc, V x, Type type) {
+  return renamed(b, loc, x, type);
+}
+V scalar::toIndex(B &b, L loc, V x) {
+  V bits = signless(b, loc, x);
+  if (isUnsigned(x))
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), bits);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), bits);
+}
+
+V scalar::toBits(B &b, L loc, V x, Type element) {
+  auto type = dyn_cast<FloatType>(element);
+  if (!type)
+    return signless(b, loc, x);
+  if (isNarrowFloat(type))
+    return toNarrowBits(b, loc, x, type);
+  if (x.getType() != type)
+    x = arith::TruncFOp::create(b, loc, type, x);
+  return arith::BitcastOp::create(b, loc, b.getIntegerType(type.getWidth()), x);
+}
+V scalar::fromBits(B &b, L loc, V bits, Type element) {
+  auto type = dyn_cast<FloatType>(element);
+  if (!type)
+    return withSign(b, loc, bits, element);
+  if (isNarrowFloat(type))
+    return fromNarrowBits(b, loc, bits, type);
+  V x = arith::BitcastOp::create(b, loc, type, bits);
+  Type compute = computeType(type);
+  return compute == type ? x : arith::ExtFOp::create(b, loc, compute, x);
 }
 
 V scalar::constant(B &b, L loc, Type type, double value) {
   if (auto floatType = dyn_cast<FloatType>(type))
     return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
-  return arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(type, static_cast<int64_t>(value)));
+  bool isLarge = value >= 0x1p63; // only of ui64
+  int64_t bits = static_cast<int64_t>(isLarge ? value - 0x1p63 : value);
+  APInt number(type.getIntOrFloatBitWidth(), static_cast<uint64_t>(bits),
+               /*isSigned=*/true, /*implicitTrunc=*/true);
+  if (isLarge)
+    number.setSignBit();
+  return constant(b, loc, type, IntegerAttr::get(signlessType(type), number));
 }
 
 V scalar::constant(B &b, L loc, Type type, Attribute value) {
   if (auto number = dyn_cast<FloatAttr>(value))
     return constant(b, loc, type, number.getValueAsDouble());
   auto integer = cast<IntegerAttr>(value);
+  unsigned bits = type.getIntOrFloatBitWidth();
+  APInt number = isUnsignedType(integer.getType())
+                     ? integer.getValue().zextOrTrunc(bits)
+                     : integer.getValue().sextOrTrunc(bits);
   if (type.isInteger(1))
-    return arith::ConstantOp::create(
-        b, loc, b.getIntegerAttr(type, !integer.getValue().isZero()));
-  return arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(type, integer.getValue().getSExtValue()));
+    number = APInt(1, !integer.getValue().isZero());
+  V made = arith::ConstantOp::create(
+      b, loc, IntegerAttr::get(signlessType(type), number));
+  return withSign(b, loc, made, type);
 }
 
 template <typename Op> static V unary(B &b, L loc, V x) {
   return Op::create(b, loc, x);
 }
-template <typename FloatOp, typename IntOp>
+/// An op of two numbers; `UnsignedOp` of unsigned ones.
+template <typename FloatOp, typename SignedOp, typename UnsignedOp = SignedOp>
 static V binary(B &b, L loc, V x, V y) {
   if (isFloat(x))
     return FloatOp::create(b, loc, x, y);
-  return IntOp::create(b, loc, x, y);
+  return integers<SignedOp, UnsignedOp>(b, loc, x, y);
 }
 static V zero(B &b, L loc, V x) { return constant(b, loc, x.getType(), 0.0); }
 static V one(B &b, L loc, V x) { return constant(b, loc, x.getType(), 1.0); }
@@ -52,12 +115,12 @@ static V one(B &b, L loc, V x) { return constant(b, loc, x.getType(), 1.0); }
 V scalar::neg(B &b, L loc, V x) {
   if (isFloat(x))
     return unary<arith::NegFOp>(b, loc, x);
-  return arith::SubIOp::create(b, loc, zero(b, loc, x), x);
+  return integers<arith::SubIOp>(b, loc, zero(b, loc, x), x);
 }
 V scalar::abs(B &b, L loc, V x) {
   if (isFloat(x))
     return unary<math::AbsFOp>(b, loc, x);
-  return math::AbsIOp::create(b, loc, x);
+  return isUnsigned(x) ? x : unary<math::AbsIOp>(b, loc, x);
 }
 V scalar::exp(B &b, L loc, V x) { return unary<math::ExpOp>(b, loc, x); }
 V scalar::log(B &b, L loc, V x) { return unary<math::LogOp>(b, loc, x); }
@@ -102,10 +165,12 @@ V scalar::mul(B &b, L loc, V x, V y) {
   return binary<arith::MulFOp, arith::MulIOp>(b, loc, x, y);
 }
 V scalar::maximum(B &b, L loc, V x, V y) {
-  return binary<arith::MaximumFOp, arith::MaxSIOp>(b, loc, x, y);
+  return binary<arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp>(b, loc, x,
+                                                                   y);
 }
 V scalar::minimum(B &b, L loc, V x, V y) {
-  return binary<arith::MinimumFOp, arith::MinSIOp>(b, loc, x, y);
+  return binary<arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp>(b, loc, x,
+                                                                   y);
 }
 V scalar::logicalAnd(B &b, L loc, V x, V y) {
   return arith::AndIOp::create(b, loc, x, y);
@@ -125,57 +190,98 @@ V scalar::compare(B &b, L loc, ComparePredicate predicate, V x, V y) {
                                   : arith::CmpFPredicate::OGE;
     return arith::CmpFOp::create(b, loc, p, x, y);
   }
-  bool isBool = x.getType().isInteger(1); // false < true: unsigned
-  auto p =
-      predicate == P::eq   ? arith::CmpIPredicate::eq
-      : predicate == P::ne ? arith::CmpIPredicate::ne
-      : predicate == P::lt
-          ? (isBool ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
-      : predicate == P::le
-          ? (isBool ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
-      : predicate == P::gt
-          ? (isBool ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt)
-          : (isBool ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge);
-  return arith::CmpIOp::create(b, loc, p, x, y);
+  bool none = isUnsigned(x);
+  using I = arith::CmpIPredicate;
+  auto p = predicate == P::eq   ? I::eq
+           : predicate == P::ne ? I::ne
+           : predicate == P::lt ? (none ? I::ult : I::slt)
+           : predicate == P::le ? (none ? I::ule : I::sle)
+           : predicate == P::gt ? (none ? I::ugt : I::sgt)
+                                : (none ? I::uge : I::sge);
+  return arith::CmpIOp::create(b, loc, p, signless(b, loc, x),
+                               signless(b, loc, y));
 }
 
 V scalar::select(B &b, L loc, V condition, V x, V y) {
-  return arith::SelectOp::create(b, loc, condition, x, y);
+  V made = arith::SelectOp::create(b, loc, condition, signless(b, loc, x),
+                                   signless(b, loc, y));
+  return withSign(b, loc, made, x.getType());
+}
+
+/// `x` rounded to float type `to`, in its compute type; `x` is a float of its
+/// own compute type.
+static V castFloat(B &b, L loc, V x, FloatType to) {
+  Type compute = computeType(to);
+  unsigned bits = x.getType().getIntOrFloatBitWidth();
+  if (isNarrowFloat(to))
+    return fromNarrowBits(b, loc, toNarrowBits(b, loc, x, to), to);
+  if (to == compute && bits == to.getWidth())
+    return x;
+  if (to == compute && bits < to.getWidth())
+    return arith::ExtFOp::create(b, loc, to, x);
+  V narrow = arith::TruncFOp::create(b, loc, to, x);
+  return to == compute ? narrow
+                       : arith::ExtFOp::create(b, loc, compute, narrow);
+}
+
+/// The integer `to` nearest to `x` toward zero; NaN is 0.
+static V castToInteger(B &b, L loc, V x, Type to) {
+  bool none = isUnsignedType(to);
+  unsigned bits = to.getIntOrFloatBitWidth();
+  Type signlessTo = signlessType(to);
+  V end = constant(b, loc, x.getType(), std::ldexp(1.0, bits - !none));
+  V least =
+      constant(b, loc, x.getType(), none ? 0.0 : -std::ldexp(1.0, bits - 1));
+  V isHigh = compare(b, loc, ComparePredicate::ge, x, end);
+  V isInside = arith::AndIOp::create(
+      b, loc, compare(b, loc, ComparePredicate::lt, x, end),
+      compare(b, loc, ComparePredicate::ge, x, least));
+  // What is out of range must not be converted: the result would be anything.
+  V inside = select(b, loc, isInside, x, zero(b, loc, x));
+  V made = none ? V(arith::FPToUIOp::create(b, loc, signlessTo, inside))
+                : V(arith::FPToSIOp::create(b, loc, signlessTo, inside));
+  auto number = [&](const APInt &value) -> V {
+    return arith::ConstantOp::create(b, loc,
+                                     IntegerAttr::get(signlessTo, value));
+  };
+  made = select(
+      b, loc, isHigh,
+      number(none ? APInt::getMaxValue(bits) : APInt::getSignedMaxValue(bits)),
+      made);
+  if (!none) {
+    V isLow = compare(b, loc, ComparePredicate::lt, x, least);
+    made = select(b, loc, isLow, number(APInt::getSignedMinValue(bits)), made);
+  }
+  return withSign(b, loc, made, to);
 }
 
 V scalar::cast(B &b, L loc, V x, Type from, Type to) {
-  Type compute = computeType(to);
   if (from == to)
     return x;
   if (auto toFloat = dyn_cast<FloatType>(to)) {
-    V wide = x;
-    if (auto fromFloat = dyn_cast<FloatType>(x.getType())) {
-      if (fromFloat.getWidth() < compute.getIntOrFloatBitWidth())
-        wide = arith::ExtFOp::create(b, loc, compute, x);
-      else if (fromFloat.getWidth() > compute.getIntOrFloatBitWidth() &&
-               to == compute)
-        wide = arith::TruncFOp::create(b, loc, compute, x);
-    } else if (from.isInteger(1)) {
-      wide = arith::UIToFPOp::create(b, loc, compute, x);
-    } else {
-      wide = arith::SIToFPOp::create(b, loc, compute, x);
-    }
-    if (to == compute)
-      return wide;
-    V narrow = arith::TruncFOp::create(b, loc, to, wide);
-    return arith::ExtFOp::create(b, loc, compute, narrow);
+    if (isFloat(x))
+      return castFloat(b, loc, x, toFloat);
+    Type compute = computeType(to);
+    V bits = signless(b, loc, x);
+    V wide = isUnsigned(x) ? V(arith::UIToFPOp::create(b, loc, compute, bits))
+                           : V(arith::SIToFPOp::create(b, loc, compute, bits));
+    return to == compute ? wide : castFloat(b, loc, wide, toFloat);
   }
   if (to.isInteger(1))
     return compare(b, loc, ComparePredicate::ne, x, zero(b, loc, x));
   if (isFloat(x))
-    return arith::FPToSIOp::create(b, loc, to, x);
-  unsigned fromBits = x.getType().getIntOrFloatBitWidth();
+    return castToInteger(b, loc, x, to);
+  unsigned fromBits = from.getIntOrFloatBitWidth();
   unsigned toBits = to.getIntOrFloatBitWidth();
+  V bits = signless(b, loc, x);
+  Type signlessTo = signlessType(to);
   if (fromBits > toBits)
-    return arith::TruncIOp::create(b, loc, to, x);
-  if (from.isInteger(1))
-    return arith::ExtUIOp::create(b, loc, to, x);
-  return arith::ExtSIOp::create(b, loc, to, x);
+    bits = arith::TruncIOp::create(b, loc, signlessTo, bits);
+  else if (fromBits < toBits && isUnsigned(x))
+    bits = arith::ExtUIOp::create(b, loc, signlessTo, bits);
+  else if (fromBits < toBits)
+    bits = arith::ExtSIOp::create(b, loc, signlessTo, bits);
+  return withSign(b, loc, bits, to);
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,36 +38,47 @@ V scalar::atan2(B &b, L loc, V y, V x) {
 //===----------------------------------------------------------------------===//
 
 /// `y` where x / y is defined and fits, else 1.
-static V safeDivisor(B &b, L loc, V y, V isZero) {
-  V isMinusOne = compare(b, loc, ComparePredicate::eq, y,
-                         constant(b, loc, y.getType(), -1.0));
-  V isEdge = arith::OrIOp::create(b, loc, isZero, isMinusOne);
+static V safeDivisor(B &b, L loc, V y, V isEdge) {
   return select(b, loc, isEdge, one(b, loc, y), y);
+}
+/// An unsigned divisor is never -1.
+static bool hasMinusOne(V y) { return !isUnsignedType(y.getType()); }
+static V equals(B &b, L loc, V y, double number) {
+  return compare(b, loc, ComparePredicate::eq, y,
+                 constant(b, loc, y.getType(), number));
 }
 
 V scalar::div(B &b, L loc, V x, V y) {
   if (isFloat(x))
     return arith::DivFOp::create(b, loc, x, y);
-  V isZero = compare(b, loc, ComparePredicate::eq, y, zero(b, loc, y));
-  V isMinusOne = compare(b, loc, ComparePredicate::eq, y,
-                         constant(b, loc, y.getType(), -1.0));
-  V quotient =
-      arith::DivSIOp::create(b, loc, x, safeDivisor(b, loc, y, isZero));
-  quotient = select(b, loc, isMinusOne, neg(b, loc, x), quotient);
+  V isZero = equals(b, loc, y, 0), isEdge = isZero, isMinusOne;
+  if (hasMinusOne(y)) {
+    isMinusOne = equals(b, loc, y, -1);
+    isEdge = arith::OrIOp::create(b, loc, isZero, isMinusOne);
+  }
+  V quotient = integers<arith::DivSIOp, arith::DivUIOp>(
+      b, loc, x, safeDivisor(b, loc, y, isEdge));
+  if (isMinusOne)
+    quotient = select(b, loc, isMinusOne, neg(b, loc, x), quotient);
   return select(b, loc, isZero, zero(b, loc, x), quotient);
 }
 
 V scalar::rem(B &b, L loc, V x, V y) {
   if (isFloat(x))
     return arith::RemFOp::create(b, loc, x, y);
-  V isZero = compare(b, loc, ComparePredicate::eq, y, zero(b, loc, y));
-  V rest = arith::RemSIOp::create(b, loc, x, safeDivisor(b, loc, y, isZero));
+  V isZero = equals(b, loc, y, 0), isEdge = isZero;
+  if (hasMinusOne(y))
+    isEdge = arith::OrIOp::create(b, loc, isZero, equals(b, loc, y, -1));
+  V rest = integers<arith::RemSIOp, arith::RemUIOp>(
+      b, loc, x, safeDivisor(b, loc, y, isEdge));
   return select(b, loc, isZero, x, rest);
 }
 
 V scalar::pow(B &b, L loc, V x, V y) {
   if (isFloat(x))
     return math::PowFOp::create(b, loc, x, y);
+  if (isUnsignedType(x.getType()))
+    return integers<math::IPowIOp>(b, loc, x, y);
   V o = zero(b, loc, y), minus = constant(b, loc, x.getType(), -1.0);
   V isNegative = compare(b, loc, ComparePredicate::lt, y, o);
   V positive = select(b, loc, isNegative, o, y);
@@ -88,37 +99,44 @@ V scalar::pow(B &b, L loc, V x, V y) {
 //===----------------------------------------------------------------------===//
 
 V scalar::bitAnd(B &b, L loc, V x, V y) {
-  return arith::AndIOp::create(b, loc, x, y);
+  return integers<arith::AndIOp>(b, loc, x, y);
 }
 V scalar::bitOr(B &b, L loc, V x, V y) {
-  return arith::OrIOp::create(b, loc, x, y);
+  return integers<arith::OrIOp>(b, loc, x, y);
 }
 V scalar::bitXor(B &b, L loc, V x, V y) {
-  return arith::XOrIOp::create(b, loc, x, y);
+  return integers<arith::XOrIOp>(b, loc, x, y);
 }
 V scalar::bitNot(B &b, L loc, V x) {
-  auto ones = b.getIntegerAttr(
-      x.getType(), APInt::getAllOnes(x.getType().getIntOrFloatBitWidth()));
-  return bitXor(b, loc, x, arith::ConstantOp::create(b, loc, ones));
+  V bits = signless(b, loc, x);
+  auto ones = IntegerAttr::get(
+      bits.getType(),
+      APInt::getAllOnes(bits.getType().getIntOrFloatBitWidth()));
+  bits = arith::XOrIOp::create(b, loc, bits,
+                               arith::ConstantOp::create(b, loc, ones));
+  return withSign(b, loc, bits, x.getType());
 }
 
 /// 0 <= count < bits
 static V isInside(B &b, L loc, V count) {
-  unsigned bits = count.getType().getIntOrFloatBitWidth();
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, count,
-                               constant(b, loc, count.getType(), bits));
+  V bits = signless(b, loc, count);
+  return arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ult, bits,
+      constant(b, loc, bits.getType(), bits.getType().getIntOrFloatBitWidth()));
 }
 
 V scalar::shiftLeft(B &b, L loc, V x, V y) {
   V inside = isInside(b, loc, y), o = zero(b, loc, x);
   V count = select(b, loc, inside, y, zero(b, loc, y));
-  V shifted = arith::ShLIOp::create(b, loc, x, count);
-  return select(b, loc, inside, shifted, o);
+  return select(b, loc, inside, integers<arith::ShLIOp>(b, loc, x, count), o);
 }
 
 V scalar::shiftRight(B &b, L loc, V x, V y) {
   unsigned bits = y.getType().getIntOrFloatBitWidth();
-  V count = select(b, loc, isInside(b, loc, y), y,
-                   constant(b, loc, y.getType(), bits - 1));
-  return arith::ShRSIOp::create(b, loc, x, count);
+  V inside = isInside(b, loc, y);
+  V count = select(b, loc, inside, y, constant(b, loc, y.getType(), bits - 1));
+  V shifted = integers<arith::ShRSIOp, arith::ShRUIOp>(b, loc, x, count);
+  return isUnsignedType(x.getType())
+             ? select(b, loc, inside, shifted, zero(b, loc, x))
+             : shifted;
 }

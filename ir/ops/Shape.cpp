@@ -78,9 +78,7 @@ void ConstantOp::evaluate(reference::Inputs, reference::Outputs out) {
     return;
   }
   for (const APInt &value : elements.getValues<APInt>())
-    out[0][i++] = value.getBitWidth() == 1
-                      ? static_cast<double>(value.getZExtValue())
-                      : static_cast<double>(value.getSExtValue());
+    out[0][i++] = numberOf(elements.getElementType(), value);
 }
 
 LogicalResult IotaOp::verify() {
@@ -88,8 +86,7 @@ LogicalResult IotaOp::verify() {
     return failure();
   Type element = getType().getElementType();
   int64_t largest = getType().getDimSize(getDim()) - 1;
-  if (element.isInteger() &&
-      !llvm::isIntN(element.getIntOrFloatBitWidth(), largest))
+  if (element.isInteger() && largest >= 0 && !holds(element, largest))
     return emitOpError() << "expected elements that hold " << largest
                          << ", but got " << element;
   return success();

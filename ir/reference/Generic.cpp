@@ -1,19 +1,87 @@
 //===- Generic.cpp - evaluation that follows from an op's interfaces ------===//
 #include "ir/reference/Generic.h"
 
+#include "ir/Ops.h"
+
 #include "mlir/IR/AffineExpr.h"
+
+#include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::reference;
 
+uint64_t reference::bitsOfInteger(double number) {
+  double rest = std::fmod(number, 0x1p64);
+  if (!(std::abs(rest) < 0x1p64))
+    return 0;
+  auto magnitude = static_cast<uint64_t>(std::abs(rest));
+  return rest < 0 ? 0 - magnitude : magnitude;
+}
+
+/// The integer of `type` with these low bits.
+static double integerOf(Type type, uint64_t bits) {
+  APInt number(type.getIntOrFloatBitWidth(), bits, /*isSigned=*/false,
+               /*implicitTrunc=*/true);
+  return numberOf(type, number);
+}
+
+double reference::wrapped(Type type, double number) {
+  if (!type.isInteger() || type.isInteger(1))
+    return number;
+  if (number >= 0 && number < std::ldexp(1.0, type.getIntOrFloatBitWidth() - 1))
+    return number;
+  return integerOf(type, bitsOfInteger(number));
+}
+
+/// The product of two integers, of which a double has not all digits.
+static double product(Type type, double x, double y) {
+  return integerOf(type, bitsOfInteger(x) * bitsOfInteger(y));
+}
+
+/// `number` rounded to the float type `to`.
+static double roundedTo(FloatType to, double number) {
+  APFloat value(number);
+  bool lost;
+  value.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+  return value.convertToDouble();
+}
+
+double reference::convert(Type from, Type to, double number) {
+  if (to.isInteger(1))
+    return number != 0;
+  // The reference rounds nowhere but to what few numbers a byte has.
+  if (auto type = dyn_cast<FloatType>(to))
+    return isNarrowFloat(to) ? roundedTo(type, number) : number;
+  if (from.isInteger())
+    return wrapped(to, number);
+  if (std::isnan(number))
+    return 0;
+  unsigned bits = to.getIntOrFloatBitWidth();
+  bool none = isUnsignedType(to);
+  double end = std::ldexp(1.0, none ? bits : bits - 1);
+  double least = none ? 0.0 : -end;
+  return std::clamp(std::trunc(number), least, bits == 64 ? end : end - 1);
+}
+
 void reference::evaluatePointwise(PointwiseOpInterface op, Inputs in,
                                   Outputs out) {
   SmallVector<double> x(in.size());
+  auto element =
+      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  bool multiplies = isa<MulOp>(*op) && element.isInteger();
+  // Casts say themselves what becomes of numbers that the type does not have.
+  bool wraps = element.isInteger() && !isa<CastOp, BitcastOp>(*op);
   for (int64_t i = 0, n = out[0].size(); i < n; ++i) {
     for (auto [value, operand] : llvm::zip(x, in))
       value = (*operand)[i];
-    out[0][i] = op.referenceScalar(x);
+    double &y = out[0][i];
+    y = multiplies ? product(element, x[0], x[1]) : op.referenceScalar(x);
+    // A large operand may be one that was rounded to 2^63 or 2^64.
+    if (wraps && !llvm::is_contained(x, y))
+      y = wrapped(element, y);
   }
 }
 
@@ -52,10 +120,7 @@ static bool contains(IntegerSet set, ArrayRef<int64_t> index) {
 static double toDouble(TypedAttr number) {
   if (auto value = dyn_cast<FloatAttr>(number))
     return value.getValueAsDouble();
-  auto integer = cast<IntegerAttr>(number).getValue();
-  return integer.getBitWidth() == 1
-             ? static_cast<double>(integer.getZExtValue())
-             : static_cast<double>(integer.getSExtValue());
+  return numberOf(number.getType(), cast<IntegerAttr>(number).getValue());
 }
 
 void reference::evaluateView(ViewOpInterface op, Inputs in, Outputs out) {
@@ -80,6 +145,9 @@ void reference::evaluateReduction(ReductionOpInterface op, Inputs in,
                                   Outputs out) {
   ArrayRef<int64_t> reduced = op.getReducedDims();
   llvm::fill(out[0].data, toDouble(op.getNeutral()));
+  auto element =
+      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  bool multiplies = isa<ReduceProdOp>(*op) && element.isInteger();
   SmallVector<int64_t> kept;
   int64_t position = 0;
   forEachIndex(in[0]->shape, [&](ArrayRef<int64_t> index) {
@@ -88,12 +156,14 @@ void reference::evaluateReduction(ReductionOpInterface op, Inputs in,
       if (!llvm::is_contained(reduced, static_cast<int64_t>(d)))
         kept.push_back(i);
     double &sum = out[0](kept);
-    sum = op.referenceCombine(sum, (*in[0])[position++]);
+    double x = (*in[0])[position++];
+    double y =
+        multiplies ? product(element, sum, x) : op.referenceCombine(sum, x);
+    sum = y == x || y == sum ? y : wrapped(element, y);
   });
 }
 
-/// The bits of a number that an element type holds, as that type has them.
-static APInt bitsOf(Type element, double number) {
+APInt reference::bitsOf(Type element, double number) {
   if (auto type = dyn_cast<FloatType>(element)) {
     APFloat value(number);
     bool lost;
@@ -101,8 +171,12 @@ static APInt bitsOf(Type element, double number) {
                   &lost);
     return value.bitcastToAPInt();
   }
-  return APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(number),
-               /*isSigned=*/true, /*implicitTrunc=*/true);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  if (bits == 64 && number == (isUnsignedType(element) ? 0x1p64 : 0x1p63))
+    return isUnsignedType(element) ? APInt::getMaxValue(64)
+                                   : APInt::getSignedMaxValue(64);
+  return APInt(bits, reference::bitsOfInteger(number),
+               /*isSigned=*/false, /*implicitTrunc=*/true);
 }
 
 double reference::bitcastElement(Type from, Type to, double number) {
@@ -111,7 +185,7 @@ double reference::bitcastElement(Type from, Type to, double number) {
   APInt bits = bitsOf(from, number);
   auto type = dyn_cast<FloatType>(to);
   if (!type)
-    return static_cast<double>(bits.getSExtValue());
+    return numberOf(to, bits);
   APFloat value(type.getFloatSemantics(), bits);
   bool lost;
   value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);

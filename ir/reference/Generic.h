@@ -10,6 +10,8 @@
 #include "ir/Dialect.h"
 #include "ir/reference/Array.h"
 
+#include <cstdint>
+
 namespace tandem::reference {
 
 using Inputs = llvm::ArrayRef<const Array *>;
@@ -18,6 +20,19 @@ using Outputs = llvm::MutableArrayRef<Array>;
 void evaluatePointwise(PointwiseOpInterface op, Inputs in, Outputs out);
 void evaluateView(ViewOpInterface op, Inputs in, Outputs out);
 void evaluateReduction(ReductionOpInterface op, Inputs in, Outputs out);
+
+/// `number`, an element of type `from`, as one of type `to`: what tandem.cast
+/// means.
+double convert(mlir::Type from, mlir::Type to, double number);
+/// An integer modulo 2^bits, as `type` has it; a number of any other type is as
+/// it is. Of 64 bits exact up to 2^53.
+double wrapped(mlir::Type type, double number);
+/// The low 64 bits of the integer `number`, which may be negative.
+uint64_t bitsOfInteger(double number);
+
+/// The bits of `number`, an element of type `type`. The integer that was
+/// rounded up to 2^64, or 2^63 with a sign, is the largest.
+llvm::APInt bitsOf(mlir::Type type, double number);
 
 /// The number that the bits of `number`, an element of type `from`, are as an
 /// element of type `to`, which has the same width.

@@ -15,8 +15,6 @@ namespace tandem::artifact {
 /// Returns "f32 [2, 3]".
 std::string typeText(DType dtype, const std::vector<int64_t> &shape);
 
-inline bool isFloat(DType dtype) { return dtype >= DType::F16; }
-
 /// True for a program that takes cotangents.
 bool isBackward(const Program &program);
 

@@ -146,13 +146,12 @@ private:
     if (init.kind != Init::Kind::Constant && !isFloat(value.dtype))
       problems.add(at, "expected the kind 'constant' for the type '" +
                            std::string(spelling(value.dtype)) + "'");
-    if (init.kind == Init::Kind::Constant && !isFloat(value.dtype)) {
+    if (init.kind == Init::Kind::Constant && isInteger(value.dtype)) {
       // 2^53 and below are integers that a double holds exactly.
-      double bits = std::min<double>(8 * byteSize(value.dtype) - 1, 53);
-      double high = std::ldexp(1.0, static_cast<int>(bits)) - 1;
-      double low = -high - 1;
-      if (value.dtype == DType::U8)
-        low = 0, high = 255;
+      int64_t digits = 8 * byteSize(value.dtype) - !isUnsigned(value.dtype);
+      double high =
+          std::ldexp(1.0, static_cast<int>(std::min<int64_t>(digits, 53))) - 1;
+      double low = isUnsigned(value.dtype) ? 0 : -high - 1;
       if (value.dtype == DType::Bool)
         low = 0, high = 1;
       if (!(init.a >= low && init.a <= high) || init.a != std::floor(init.a))

@@ -22,7 +22,7 @@ template <typename T> std::string shortest(T value) {
 std::string scalarText(const runtime::Tensor &scalar) {
   const auto *data = scalar.data<std::byte>();
   if (io::isInteger(scalar.dtype()))
-    return shortest(io::elementAsInteger(scalar.dtype(), data, 0));
+    return io::integerText(scalar.dtype(), data, 0);
   double value = io::elementAsDouble(scalar.dtype(), data, 0);
   return scalar.dtype() == runtime::DType::F64 ? shortest(value)
                                                : shortest(float(value));

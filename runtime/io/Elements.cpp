@@ -1,8 +1,8 @@
 //===- Elements.cpp - reading and converting elements of any type ---------===//
 //
 // One loop per pair of types, instantiated from a table of element types, so
-// that a conversion costs a pass over memory and no call per element. f16 and
-// bf16 are converted through f32, in which both are exact.
+// that a conversion costs a pass over memory and no call per element. f16,
+// bf16 and floats of 8 bits are converted through f32, in which they are exact.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Elements.h"
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -20,7 +21,8 @@ namespace {
 
 using artifact::DType;
 
-/// An IEEE half and the upper half of an f32, as bits: C++20 has no such types.
+/// An IEEE half, the upper half of an f32, and the floats of 8 bits (the upper
+/// half of an IEEE half among them), as bits: C++20 has no such types.
 /// Rounding a double goes through a float rounded to odd, so that it happens
 /// once.
 struct Half {
@@ -37,6 +39,22 @@ struct BFloat {
   operator double() const { return runtime::floatFromBF16(bits); }
   static BFloat from(double value) {
     return {runtime::bf16FromFloat(runtime::floatRoundedToOdd(value))};
+  }
+};
+struct Finite8 {
+  uint8_t bits;
+
+  operator double() const { return runtime::floatFromF8E4M3FN(bits); }
+  static Finite8 from(double value) {
+    return {runtime::f8E4M3FNFromFloat(runtime::floatRoundedToOdd(value))};
+  }
+};
+struct Half8 {
+  uint8_t bits;
+
+  operator double() const { return runtime::floatFromF8E5M2(bits); }
+  static Half8 from(double value) {
+    return {runtime::f8E5M2FromFloat(runtime::floatRoundedToOdd(value))};
   }
 };
 
@@ -60,6 +78,16 @@ template <typename Body> auto withType(DType dtype, Body body) {
     return body(int32_t{});
   case DType::I64:
     return body(int64_t{});
+  case DType::U16:
+    return body(uint16_t{});
+  case DType::U32:
+    return body(uint32_t{});
+  case DType::U64:
+    return body(uint64_t{});
+  case DType::F8E4M3FN:
+    return body(Finite8{});
+  case DType::F8E5M2:
+    return body(Half8{});
   case DType::F16:
     return body(Half{});
   case DType::BF16:
@@ -72,9 +100,12 @@ template <typename Body> auto withType(DType dtype, Body body) {
   return body(double{});
 }
 
+/// One of the types above that round by `from`.
+template <typename T> constexpr bool isShort = requires(double value) {
+  T::from(value);
+};
 template <typename T>
-constexpr bool isReal = std::is_same_v<T, Half> || std::is_same_v<T, BFloat> ||
-                        std::is_floating_point_v<T>;
+constexpr bool isReal = isShort<T> || std::is_floating_point_v<T>;
 
 template <typename T> T load(const std::byte *data, int64_t index) {
   T value;
@@ -87,30 +118,39 @@ template <typename T> auto plain(T value) {
     return int64_t(value.byte != 0);
   else if constexpr (isReal<T>)
     return double(value);
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    return value;
   else
     return int64_t(value);
 }
 
 template <typename T> T rounded(double value) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat>)
+  if constexpr (isShort<T>)
     return T::from(value);
   else
     return static_cast<T>(value);
 }
 
-/// Stores `value`, an int64_t or a double, as a `To`; returns whether nothing
-/// was lost.
+/// Stores `value`, an int64_t, a uint64_t or a double, as a `To`; returns
+/// whether nothing was lost.
 template <typename To, typename From> bool store(From value, To &result) {
-  constexpr double limit = 9223372036854775808.0; // 2^63
+  constexpr double limit = 0x1p63;
+  // What only one of the two integers holds.
+  if constexpr (std::is_same_v<From, double>)
+    if (value >= limit && value < 2 * limit && !isReal<To>)
+      return value == std::trunc(value) && store(uint64_t(value), result);
   if constexpr (isReal<To>) {
     result = rounded<To>(double(value));
     double back = double(result);
     if constexpr (std::is_same_v<From, double>)
       return back == value || std::isnan(value);
+    else if constexpr (std::is_same_v<From, uint64_t>)
+      return back >= 0 && back < 2 * limit && uint64_t(back) == value;
     else
       return back >= -limit && back < limit && int64_t(back) == value;
   } else {
-    int64_t integer = 0;
+    std::conditional_t<std::is_same_v<From, uint64_t>, uint64_t, int64_t>
+        integer = 0;
     if constexpr (std::is_same_v<From, double>) {
       if (!(value >= -limit && value < limit) || value != std::trunc(value))
         return false;
@@ -168,9 +208,18 @@ int64_t elementAsInteger(DType dtype, const std::byte *data, int64_t index) {
   return withType(dtype, [&](auto type) -> int64_t {
     if constexpr (isReal<decltype(type)>)
       return 0;
+    else if constexpr (std::is_same_v<decltype(type), uint64_t>)
+      return int64_t(std::min(load<uint64_t>(data, index),
+                              uint64_t(std::numeric_limits<int64_t>::max())));
     else
       return plain(load<decltype(type)>(data, index));
   });
+}
+
+std::string integerText(DType dtype, const std::byte *data, int64_t index) {
+  if (dtype == DType::U64)
+    return std::to_string(load<uint64_t>(data, index));
+  return std::to_string(elementAsInteger(dtype, data, index));
 }
 
 bool hasNonFinite(const ArrayView &array) {
@@ -200,8 +249,7 @@ Result<Array> convertExactly(const ArrayView &array, DType to) {
     return result;
   std::string value =
       isInteger(array.dtype)
-          ? std::to_string(
-                elementAsInteger(array.dtype, array.bytes.data(), bad))
+          ? integerText(array.dtype, array.bytes.data(), bad)
           : numberText(elementAsDouble(array.dtype, array.bytes.data(), bad));
   return Status::usage("element " + positionText(array.shape, bad) + " of " +
                        std::string(spelling(array.dtype)) + " is " + value +
@@ -227,15 +275,16 @@ Result<Array> parseScalar(std::string_view text, DType dtype) {
     digits.remove_prefix(1);
   const char *end = digits.data() + digits.size();
   if (isInteger(dtype)) {
-    int64_t value = 0;
-    auto parsed = std::from_chars(digits.data(), end, value);
-    bool fits = parsed.ec == std::errc() && parsed.ptr == end &&
-                withType(dtype, [&](auto type) {
-                  bool exact = store(value, type);
-                  put(type);
-                  return exact;
-                });
-    if (!fits)
+    auto takes = [&](auto value) {
+      auto parsed = std::from_chars(digits.data(), end, value);
+      return parsed.ec == std::errc() && parsed.ptr == end &&
+             withType(dtype, [&](auto type) {
+               bool exact = store(value, type);
+               put(type);
+               return exact;
+             });
+    };
+    if (!takes(int64_t{}) && !takes(uint64_t{}))
       return bad("expected a value of type " + std::string(spelling(dtype)));
     return result;
   }

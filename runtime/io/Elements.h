@@ -13,18 +13,21 @@
 
 namespace tandem::io {
 
-/// Returns element `index` as a double: exact for all types but i64, whose
-/// values beyond 2^53 are rounded.
+/// Returns element `index` as a double: exact for all types but i64 and
+/// u64, whose values beyond 2^53 are rounded.
 double elementAsDouble(artifact::DType dtype, const std::byte *data,
                        int64_t index);
 
-/// Returns element `index` of an integer or bool array.
+/// Returns element `index` of an integer or bool array; the largest int64_t for
+/// what is larger.
 int64_t elementAsInteger(artifact::DType dtype, const std::byte *data,
                          int64_t index);
 
-constexpr bool isInteger(artifact::DType dtype) {
-  return dtype <= artifact::DType::I64;
-}
+/// Returns the digits of element `index` of an integer or bool array.
+std::string integerText(artifact::DType dtype, const std::byte *data,
+                        int64_t index);
+
+using artifact::isInteger;
 
 /// Returns whether an element of a floating-point array is NaN or infinite.
 bool hasNonFinite(const ArrayView &array);

@@ -21,7 +21,8 @@ using artifact::DType;
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::string_view supportedTypes =
-    "bool, int8, uint8, int16, int32, int64, float16, float32, float64";
+    "bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, "
+    "float32, float64";
 
 struct Header {
   std::optional<std::string> descr;
@@ -170,6 +171,7 @@ Result<ElementType> parseDescr(const std::string &descr) {
   constexpr std::pair<std::string_view, DType> types[] = {
       {"b1", DType::Bool}, {"i1", DType::I8},  {"u1", DType::U8},
       {"i2", DType::I16},  {"i4", DType::I32}, {"i8", DType::I64},
+      {"u2", DType::U16},  {"u4", DType::U32}, {"u8", DType::U64},
       {"f2", DType::F16},  {"f4", DType::F32}, {"f8", DType::F64}};
   std::string_view text = descr;
   bool swapped = text.starts_with('>');
@@ -286,9 +288,11 @@ Result<Array> parseNpy(Bytes file) {
 Result<std::vector<std::byte>> npyHeader(DType dtype,
                                          std::span<const int64_t> shape) {
   constexpr std::string_view descr[] = {"|b1", "|i1", "|u1", "<i2", "<i4",
-                                        "<i8", "<f2", "",    "<f4", "<f8"};
-  if (dtype == DType::BF16)
-    return Status::unsupported("npy has no element type bf16");
+                                        "<i8", "<f2", "",    "<f4", "<f8",
+                                        "<u2", "<u4", "<u8", "",    ""};
+  if (!npyHas(dtype))
+    return Status::unsupported("npy has no element type " +
+                               std::string(spelling(dtype)));
   std::string dims = shapeText(shape);
   dims =
       "(" + dims.substr(1, dims.size() - 2) + (shape.size() == 1 ? ",)" : ")");
@@ -322,7 +326,7 @@ Result<Array> readNpy(const std::string &path) {
 }
 
 Status writeNpy(const std::string &path, const ArrayView &array) {
-  if (array.dtype == DType::BF16) {
+  if (!npyHas(array.dtype)) {
     auto wide = convertExactly(array, DType::F32);
     return wide ? writeNpy(path, *wide) : std::move(wide).status();
   }

@@ -16,16 +16,21 @@ namespace tandem::io {
 /// Returns the array that the bytes of an .npy file hold.
 Result<Array> parseNpy(Bytes file);
 
-/// Returns the bytes that stand before the elements in an .npy file. NumPy has
-/// no bf16; `dtype` is any other type.
+/// Returns whether NumPy has the type: it has no bf16 and no float of 8 bits.
+constexpr bool npyHas(artifact::DType dtype) {
+  return dtype != artifact::DType::BF16 && dtype < artifact::DType::F8E4M3FN;
+}
+
+/// Returns the bytes that stand before the elements in an .npy file. `dtype` is
+/// one that NumPy has.
 Result<std::vector<std::byte>> npyHeader(artifact::DType dtype,
                                          std::span<const int64_t> shape);
 
 /// Reads the file `path`; messages begin with it.
 Result<Array> readNpy(const std::string &path);
 
-/// Replaces the file `path`. An array of bf16 is written as f32, which holds
-/// its values exactly.
+/// Replaces the file `path`. Floats that NumPy does not have are written as
+/// f32, which holds their values exactly.
 Status writeNpy(const std::string &path, const ArrayView &array);
 
 } // namespace tandem::io

@@ -294,7 +294,7 @@ Status writeNpz(const std::string &path,
   for (const auto &[key, view] : arrays) {
     ArrayView array = view;
     std::vector<std::byte> wide;
-    if (array.dtype == artifact::DType::BF16) {
+    if (!npyHas(array.dtype)) {
       auto converted = convertExactly(array, artifact::DType::F32);
       if (!converted)
         return std::move(converted).status();

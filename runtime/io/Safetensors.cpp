@@ -21,10 +21,14 @@ using artifact::DType;
 using Json = nlohmann::json;
 
 constexpr std::pair<std::string_view, DType> dtypes[] = {
-    {"BOOL", DType::Bool}, {"I8", DType::I8},     {"U8", DType::U8},
-    {"I16", DType::I16},   {"I32", DType::I32},   {"I64", DType::I64},
-    {"F16", DType::F16},   {"BF16", DType::BF16}, {"F32", DType::F32},
-    {"F64", DType::F64}};
+    {"BOOL", DType::Bool},     {"I8", DType::I8},
+    {"U8", DType::U8},         {"I16", DType::I16},
+    {"I32", DType::I32},       {"I64", DType::I64},
+    {"F16", DType::F16},       {"BF16", DType::BF16},
+    {"F32", DType::F32},       {"F64", DType::F64},
+    {"U16", DType::U16},       {"U32", DType::U32},
+    {"U64", DType::U64},       {"F8_E4M3", DType::F8E4M3FN},
+    {"F8_E5M2", DType::F8E5M2}};
 constexpr size_t longestHeader = 100'000'000; // the format's own limit
 constexpr size_t mostProblems = 20;
 
@@ -126,7 +130,7 @@ std::optional<Safetensors::Entry> readEntry(const std::string &name,
   if (dtype == std::end(dtypes))
     return fail("has elements of type " + inQuotes(dtypeName) +
                     "; expected one of BOOL, I8, U8, I16, I32, I64, F16, BF16, "
-                    "F32, F64",
+                    "F32, F64, U16, U32, U64, F8_E4M3, F8_E5M2",
                 Code::Unsupported);
   auto begin = uint64_t((*offsets)[0]), end = uint64_t((*offsets)[1]);
   if (begin > end || end > dataBytes)

@@ -268,3 +268,18 @@ func.func @types(%0: tensor<2xf64>, %1: tensor<2xf16>, %2: tensor<2xbf16>, %3: t
                  %6: !tandem.ref<f64>, %7: !tandem.ref<2x3xi1>) {
   return
 }
+
+// CHECK-LABEL: func.func @unsigned_and_narrow
+// CHECK-SAME: tensor<2xui8>, %{{.*}}: tensor<2xui16>, %{{.*}}: tensor<2xui32>, %{{.*}}: tensor<2xui64>, %{{.*}}: tensor<2xf8E4M3FN>, %{{.*}}: tensor<2xf8E5M2>, %{{.*}}: !tandem.ref<ui8>
+func.func @unsigned_and_narrow(%0: tensor<2xui8>, %1: tensor<2xui16>, %2: tensor<2xui32>, %3: tensor<2xui64>,
+                               %4: tensor<2xf8E4M3FN>, %5: tensor<2xf8E5M2>, %6: !tandem.ref<ui8>) {
+  // CHECK: tandem.constant dense<[255, 0]> : tensor<2xui8>
+  %c = tandem.constant dense<[255, 0]> : tensor<2xui8>
+  // CHECK: tandem.constant dense<18446744073709551615> : tensor<2xui64>
+  %d = tandem.constant dense<18446744073709551615> : tensor<2xui64>
+  // CHECK: tandem.add %{{.*}}, %{{.*}} : tensor<2xui8>
+  %e = tandem.add %0, %c : tensor<2xui8>
+  // CHECK: tandem.cast %{{.*}} : tensor<2xf8E5M2> to tensor<2xf32>
+  %f = tandem.cast %5 : tensor<2xf8E5M2> to tensor<2xf32>
+  return
+}

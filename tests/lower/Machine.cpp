@@ -5,6 +5,7 @@
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
+#include "ir/reference/Generic.h"
 #include "passes/Passes.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
@@ -32,16 +33,7 @@ std::vector<char> test::encode(const reference::Array &array, Type element) {
   int64_t bytes = elementBytes(element);
   std::vector<char> data(array.size() * bytes);
   for (int64_t i = 0; i < array.size(); ++i) {
-    uint64_t bits;
-    if (auto type = dyn_cast<FloatType>(element)) {
-      APFloat value(array[i]);
-      bool lost;
-      value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                    &lost);
-      bits = value.bitcastToAPInt().getZExtValue();
-    } else {
-      bits = static_cast<uint64_t>(static_cast<int64_t>(array[i]));
-    }
+    uint64_t bits = reference::bitsOf(element, array[i]).getZExtValue();
     std::memcpy(data.data() + i * bytes, &bits, bytes);
   }
   return data;
@@ -63,8 +55,8 @@ reference::Array test::decode(const char *data, RankedTensorType type) {
     } else if (element.isInteger(1)) {
       array[i] = static_cast<double>(bits);
     } else {
-      array[i] = static_cast<double>(
-          APInt(element.getIntOrFloatBitWidth(), bits).getSExtValue());
+      array[i] =
+          numberOf(element, APInt(element.getIntOrFloatBitWidth(), bits));
     }
   }
   return array;

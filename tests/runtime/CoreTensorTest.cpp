@@ -104,6 +104,43 @@ TEST(Tensor, Conversions) {
   EXPECT_EQ(exact.to(DType::I32)->at(0), std::numeric_limits<int32_t>::max());
 }
 
+TEST(Tensor, ConversionsOfUnsigned) {
+  std::vector<double> values = {1.5, -1.5, 70000, 5e9, 2e19, NAN, 0x1p63};
+  Tensor d = *Tensor::copyOf(values.data(), DType::F64, Sizes{7});
+  Tensor u16 = *d.to(DType::U16), u32 = *d.to(DType::U32),
+         u64 = *d.to(DType::U64);
+  EXPECT_EQ(u16.data<uint16_t>()[0], 1);
+  EXPECT_EQ(u16.data<uint16_t>()[1], 0);
+  EXPECT_EQ(u16.data<uint16_t>()[2], 65535);
+  EXPECT_EQ(u32.data<uint32_t>()[2], 70000u);
+  EXPECT_EQ(u32.data<uint32_t>()[3], 4294967295u);
+  EXPECT_EQ(u64.data<uint64_t>()[4], std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(u64.data<uint64_t>()[5], 0u);
+  EXPECT_EQ(u64.data<uint64_t>()[6], uint64_t(1) << 63);
+  EXPECT_EQ(u64.at(6), 0x1p63);
+  EXPECT_EQ(u64.to(DType::I64)->data<int64_t>()[6],
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(u64.to(DType::F32)->at(6), 0x1p63);
+  EXPECT_EQ(u32.to(DType::I16)->at(3), 32767);
+  int64_t negative = -1;
+  Tensor signedOne = *Tensor::copyOf(&negative, DType::I64, Sizes{});
+  EXPECT_EQ(signedOne.to(DType::U64)->at(0), 0);
+}
+
+TEST(Tensor, FloatsOf8Bits) {
+  std::vector<double> values = {1, -448, 1e9, NAN, 0x1p-9};
+  Tensor d = *Tensor::copyOf(values.data(), DType::F64, Sizes{5});
+  Tensor finite = *d.to(DType::F8E4M3FN), half = *d.to(DType::F8E5M2);
+  EXPECT_EQ(finite.at(1), -448);
+  EXPECT_TRUE(std::isnan(finite.at(2)));
+  EXPECT_TRUE(std::isnan(finite.at(3)));
+  EXPECT_EQ(finite.at(4), 0x1p-9);
+  EXPECT_EQ(half.at(1), -448);
+  EXPECT_EQ(half.at(2), INFINITY);
+  EXPECT_TRUE(std::isnan(half.at(3)));
+  EXPECT_EQ(half.to(DType::F32)->at(0), 1);
+}
+
 TEST(Half, EveryF16RoundTrips) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     float value = floatFromF16(bits);
@@ -146,6 +183,21 @@ TEST(DLPack, RoundTripSharesMemory) {
   EXPECT_EQ(back->data(), view.data());
   EXPECT_EQ(back->at(1), view.at(1));
   EXPECT_FALSE(back->isDense());
+}
+
+TEST(DLPack, EveryTypeRoundTrips) {
+  for (int i = 0; i <= static_cast<int>(artifact::kLastDType); ++i) {
+    auto dtype = static_cast<DType>(i);
+    Tensor t = *Tensor::zeros(dtype, Sizes{3});
+    Result<DLManagedTensor *> managed = t.toDLPack();
+    ASSERT_TRUE(managed);
+    DLDataType type = (*managed)->dl_tensor.dtype;
+    EXPECT_EQ(type.bits, byteSize(dtype) * 8);
+    EXPECT_EQ(type.code == kDLUInt, isUnsigned(dtype)) << spelling(dtype);
+    Result<Tensor> back = Tensor::fromDLPack(*managed);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->dtype(), dtype) << spelling(dtype);
+  }
 }
 
 TEST(DLPack, DeleterRunsOnceAfterTheLastUser) {

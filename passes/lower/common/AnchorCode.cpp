@@ -1,6 +1,8 @@
 //===- AnchorCode.cpp - index arithmetic, loops and vectors as formulas ---===//
 #include "passes/lower/common/AnchorCode.h"
 
+#include "ir/ops/Scalar.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -95,6 +97,8 @@ Value Code::both(Value x, Value y) const {
   return b.createOrFold<arith::AndIOp>(loc, x, y);
 }
 Value Code::select(Value condition, Value x, Value y) const {
+  if (x.getType().isUnsignedInteger())
+    return scalar::select(b, loc, condition, x, y);
   return b.createOrFold<arith::SelectOp>(loc, condition, x, y);
 }
 
@@ -152,10 +156,7 @@ void Code::when(Value condition, llvm::function_ref<void()> then,
 //===----------------------------------------------------------------------===//
 
 Value Code::number(Type type, double value) const {
-  if (isa<FloatType>(type))
-    return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
-  return arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(type, static_cast<int64_t>(value)));
+  return scalar::constant(b, loc, type, value);
 }
 
 Value Code::splat(Value scalar, int64_t lanes) const {

@@ -41,6 +41,8 @@ Value lower::loadElement(OpBuilder &b, Location loc, Type element, Value memref,
     Value zero = scalar::constant(b, loc, x.getType(), 0.0);
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, zero);
   }
+  if (isNarrowFloat(element))
+    return scalar::fromBits(b, loc, x, element);
   Type compute = scalar::computeType(element);
   return compute == element ? x : arith::ExtFOp::create(b, loc, compute, x);
 }
@@ -49,6 +51,8 @@ void lower::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
                          Value memref, Value position) {
   if (element.isInteger(1))
     scalar = arith::ExtUIOp::create(b, loc, b.getI8Type(), scalar);
+  else if (isNarrowFloat(element))
+    scalar = scalar::toBits(b, loc, scalar, element);
   else if (scalar.getType() != element)
     scalar = arith::TruncFOp::create(b, loc, element, scalar);
   memref::StoreOp::create(b, loc, scalar, memref, position);

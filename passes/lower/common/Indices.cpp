@@ -1,6 +1,8 @@
 //===- Indices.cpp - shapes and indices of anchors' operands --------------===//
 #include "passes/lower/common/Indices.h"
 
+#include "ir/ops/Scalar.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
@@ -29,6 +31,5 @@ SmallVector<Value> lower::split(const Code &code, Value flat,
 }
 
 Value lower::toIndex(const Code &code, Value integer) {
-  return arith::IndexCastOp::create(code.b, code.loc, code.b.getIndexType(),
-                                    integer);
+  return scalar::toIndex(code.b, code.loc, integer);
 }

@@ -67,7 +67,7 @@ SmallVector<int64_t> lower::inPlaceInputs(KernelOp kernel) {
 MemRefType lower::memrefOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
   Type element = type.getElementType();
-  if (element.isInteger(1))
+  if (element.isInteger(1) || isNarrowFloat(element))
     element = IntegerType::get(element.getContext(), 8);
   return MemRefType::get(type.getShape(), element);
 }

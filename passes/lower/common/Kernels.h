@@ -21,7 +21,7 @@ std::string keyOf(KernelOp kernel);
 /// Which input each result overwrites; -1 for none.
 llvm::SmallVector<int64_t> inPlaceInputs(KernelOp kernel);
 
-/// A tensor as a memref: row-major, booleans i8.
+/// A tensor as a memref: row-major, booleans and floats of 8 bits i8.
 mlir::MemRefType memrefOf(mlir::Type tensor);
 
 /// The attribute `tandem.kernel` of the kernel's function: class, ops, flops,

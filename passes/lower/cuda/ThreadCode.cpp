@@ -109,6 +109,9 @@ ThreadCode::Value ThreadCode::shuffleFrom(Value x, Value lane) {
 ThreadCode::Value ThreadCode::shuffle(Value x, Value lane,
                                       gpu::ShuffleMode mode) {
   Type type = x.getType(), i32 = b.getI32Type();
+  if (type.isUnsignedInteger())
+    return scalar::withSign(
+        b, loc, shuffle(scalar::signless(b, loc, x), lane, mode), type);
   Value width = number(i32, warpSize);
   auto exchange = [&](Value word) -> Value {
     return gpu::ShuffleOp::create(b, loc, word, lane, width, mode)

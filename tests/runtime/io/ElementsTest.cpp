@@ -52,6 +52,81 @@ TEST(Elements, namesTheElementThatDoesNotFit) {
             "exactly");
 }
 
+TEST(Elements, unsignedOf64Bits) {
+  constexpr uint64_t top = UINT64_MAX, bit = uint64_t(1) << 63;
+  Array large = arrayOf<uint64_t>(DType::U64, {2}, {bit, top});
+  EXPECT_EQ(elementAsDouble(DType::U64, large.bytes.data(), 0), 0x1p63);
+  EXPECT_EQ(elementAsInteger(DType::U64, large.bytes.data(), 1), INT64_MAX);
+  EXPECT_EQ(integerText(DType::U64, large.bytes.data(), 1),
+            "18446744073709551615");
+  EXPECT_EQ(problem(large, DType::I64),
+            "element [0] of u64 is 9223372036854775808, which i64 cannot hold "
+            "exactly");
+  EXPECT_EQ(problem(large, DType::F64),
+            "element [1] of u64 is 18446744073709551615, which f64 cannot hold "
+            "exactly");
+  EXPECT_EQ(converted<uint64_t>(arrayOf<double>(DType::F64, {1}, {0x1p63}),
+                                DType::U64),
+            (std::vector<uint64_t>{bit}));
+  EXPECT_EQ(problem(arrayOf<double>(DType::F64, {1}, {0x1p64}), DType::U64),
+            "element [0] of f64 is 18446744073709551616, which u64 cannot hold "
+            "exactly");
+  EXPECT_EQ(problem(arrayOf<int64_t>(DType::I64, {1}, {-1}), DType::U64),
+            "element [0] of i64 is -1, which u64 cannot hold exactly");
+  auto scalar = parseScalar("18446744073709551615", DType::U64);
+  ASSERT_TRUE(scalar.ok()) << scalar.status().message();
+  EXPECT_EQ(elements<uint64_t>(*scalar), (std::vector<uint64_t>{top}));
+  for (auto [text, dtype] :
+       {std::pair("18446744073709551616", DType::U64),
+        std::pair("-1", DType::U64), std::pair("65536", DType::U16),
+        std::pair("9223372036854775808", DType::I64)})
+    EXPECT_FALSE(parseScalar(text, dtype).ok()) << text;
+}
+
+TEST(Elements, unsignedOf16And32Bits) {
+  Array edge = arrayOf<int64_t>(DType::I64, {2}, {65535, 65536});
+  EXPECT_EQ(problem(edge, DType::U16),
+            "element [1] of i64 is 65536, which u16 cannot hold exactly");
+  EXPECT_EQ(converted<uint32_t>(edge, DType::U32),
+            (std::vector<uint32_t>{65535, 65536}));
+  EXPECT_EQ(
+      problem(arrayOf<uint32_t>(DType::U32, {1}, {4294967295u}), DType::I32),
+      "element [0] of u32 is 4294967295, which i32 cannot hold exactly");
+}
+
+TEST(Elements, floatsOf8Bits) {
+  for (DType dtype : {DType::F8E4M3FN, DType::F8E5M2}) {
+    Array all{dtype, {256}, {}};
+    for (int i = 0; i < 256; ++i)
+      appendInteger<uint8_t>(all.bytes, uint8_t(i));
+    auto wide = convertExactly(all, DType::F64);
+    ASSERT_TRUE(wide.ok());
+    auto back = convertExactly(*wide, dtype);
+    ASSERT_TRUE(back.ok());
+    for (int i = 0; i < 256; ++i)
+      if (!std::isnan(elementAsDouble(dtype, all.bytes.data(), i)))
+        ASSERT_EQ(uint8_t(back->bytes[size_t(i)]), i);
+  }
+  auto bits = [](const char *text, DType dtype) {
+    return loadInteger<uint8_t>(parseScalar(text, dtype)->bytes, 0);
+  };
+  // The largest is 448; infinity is none of its numbers.
+  EXPECT_EQ(bits("448", DType::F8E4M3FN), 0x7e);
+  EXPECT_EQ(bits("464", DType::F8E4M3FN), 0x7e); // halfway, to even
+  EXPECT_EQ(bits("464.01", DType::F8E4M3FN), 0x7f);
+  EXPECT_EQ(bits("-inf", DType::F8E4M3FN), 0xff);
+  EXPECT_EQ(bits("17", DType::F8E4M3FN), 0x58);        // halfway, to even
+  EXPECT_EQ(bits("0.0009765625", DType::F8E4M3FN), 0); // half of the least
+  EXPECT_EQ(bits("0.00098", DType::F8E4M3FN), 1);
+  EXPECT_EQ(bits("57344", DType::F8E5M2), 0x7b);
+  EXPECT_EQ(bits("61439", DType::F8E5M2), 0x7b);
+  EXPECT_EQ(bits("61440", DType::F8E5M2), 0x7c);
+  EXPECT_EQ(bits("-inf", DType::F8E5M2), 0xfc);
+  EXPECT_EQ(
+      problem(arrayOf<float>(DType::F32, {1}, {INFINITY}), DType::F8E4M3FN),
+      "element [0] of f32 is inf, which f8E4M3FN cannot hold exactly");
+}
+
 TEST(Elements, keepsNaNAndInfinity) {
   Array array = arrayOf<double>(DType::F64, {2}, {NAN, -INFINITY});
   for (DType dtype : {DType::F32, DType::F16, DType::BF16}) {

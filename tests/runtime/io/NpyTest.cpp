@@ -56,12 +56,40 @@ TEST(Npy, readsEveryElementType) {
             (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(elements<int64_t>(readFixture("int64.npy")),
             (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(elements<uint16_t>(readFixture("uint16.npy")),
+            (std::vector<uint16_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(elements<uint16_t>(readFixture("float16.npy")),
             (std::vector<uint16_t>{0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500}));
   EXPECT_EQ(elements<float>(readFixture("float32.npy")),
             (std::vector<float>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(elements<double>(readFixture("float64.npy")),
             (std::vector<double>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Npy, unsignedIntegersRoundTrip) {
+  Folder folder;
+  const Array arrays[] = {arrayOf<uint16_t>(DType::U16, {2}, {1, 65535}),
+                          arrayOf<uint32_t>(DType::U32, {2}, {1, 4294967295u}),
+                          arrayOf<uint64_t>(DType::U64, {2}, {1, UINT64_MAX})};
+  for (const Array &array : arrays) {
+    ASSERT_TRUE(writeNpy(folder / "a.npy", array).ok());
+    auto back = readNpy(folder / "a.npy");
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(back->dtype, array.dtype);
+    EXPECT_EQ(back->bytes, array.bytes);
+  }
+  // As NumPy writes the types, in both byte orders.
+  auto text = [](const char *descr) {
+    return std::string("{'descr': '") + descr +
+           "', 'fortran_order': False, 'shape': (1,), }";
+  };
+  auto u32 = parseNpy(npy(text(">u4"), std::string("\x80\0\0\1", 4)));
+  ASSERT_TRUE(u32.ok()) << u32.status().message();
+  EXPECT_EQ(elements<uint32_t>(*u32), (std::vector<uint32_t>{0x80000001u}));
+  auto u64 = parseNpy(npy(text("<u8"), std::string("\1\0\0\0\0\0\0\x80", 8)));
+  ASSERT_TRUE(u64.ok()) << u64.status().message();
+  EXPECT_EQ(elements<uint64_t>(*u64),
+            (std::vector<uint64_t>{0x8000000000000001u}));
 }
 
 TEST(Npy, readsBothByteOrders) {
@@ -120,6 +148,19 @@ TEST(Npy, writesBf16AsF32) {
   EXPECT_EQ(elements<float>(*back), (std::vector<float>{1, -3}));
 }
 
+TEST(Npy, writesFloatsOf8BitsAsF32) {
+  Folder folder;
+  for (auto [dtype, least] : {std::pair(DType::F8E4M3FN, 0x1p-9f),
+                              std::pair(DType::F8E5M2, 0x1p-16f)}) {
+    Array array = arrayOf<uint8_t>(
+        dtype, {3}, {uint8_t(dtype == DType::F8E5M2 ? 0x3c : 0x38), 0x81, 1});
+    ASSERT_TRUE(writeNpy(folder / "a.npy", array).ok());
+    auto back = readNpy(folder / "a.npy");
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(elements<float>(*back), (std::vector<float>{1, -least, least}));
+  }
+}
+
 TEST(Npy, acceptsWhatPythonWouldWrite) {
   auto array = parseNpy(
       npy("{\"shape\": (2L, 1),\n'fortran_order':True,'descr':'=i2'}", "abcd"));
@@ -128,11 +169,11 @@ TEST(Npy, acceptsWhatPythonWouldWrite) {
 }
 
 TEST(Npy, refusesUnsupportedTypes) {
-  const std::string list = "; expected one of bool, int8, uint8, int16, int32, "
-                           "int64, float16, float32, float64";
+  const std::string list =
+      "; expected one of bool, int8, uint8, int16, uint16, int32, uint32, "
+      "int64, uint64, float16, float32, float64";
   for (auto [name, descr] :
-       {std::pair("complex.npy", "<c8"), std::pair("uint16.npy", "<u2"),
-        std::pair("text.npy", "<U2")})
+       {std::pair("complex.npy", "<c8"), std::pair("text.npy", "<U2")})
     expectRefused(load(fixture(name)),
                   std::string("npy has elements of type '") + descr + "'" +
                       list,

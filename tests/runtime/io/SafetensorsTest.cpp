@@ -78,7 +78,7 @@ TEST(Safetensors, keepsEveryTypeThroughAFile) {
   Folder folder;
   std::map<std::string, Array> arrays;
   std::map<std::string, ArrayView> views;
-  for (int i = 0; i <= int(DType::F64); ++i) {
+  for (int i = 0; i <= int(artifact::kLastDType); ++i) {
     auto dtype = static_cast<DType>(i);
     Array array{dtype, {3, 1}, {}};
     for (int64_t j = 0; j < 3 * byteSize(dtype); ++j)
@@ -133,7 +133,7 @@ TEST(Safetensors, reportsAllProblemsAtOnce) {
       "tensor 'a' expected 8 bytes for f32 [2] but got 4; "
       "tensor 'b' has offsets [4, 99] outside the data of 8 bytes; "
       "tensor 'c' has elements of type 'C64'; expected one of BOOL, I8, U8, "
-      "I16, I32, I64, F16, BF16, F32, F64; "
+      "I16, I32, I64, F16, BF16, F32, F64, U16, U32, U64, F8_E4M3, F8_E5M2; "
       "tensor 'd' expected an object with 'dtype', 'shape', 'data_offsets'; "
       "tensor 'e' expected 'shape' to be a list of non-negative integers; "
       "tensor 'f' expected 'shape' to be a list of non-negative integers; "
