@@ -31,6 +31,25 @@ between(const std::function<Tensor(Trace &, Tensor)> &pattern,
 
 } // namespace
 
+// Without a choice of cuts: what the backward reads is saved as the forward
+// makes it, each value once, inputs and parameters by reference.
+TEST(Partition, P01_ByDefaultWhatTheBackwardReads) {
+  Partitioned p = partition(
+      [](Trace &t) {
+        Tensor x = t.input("x", {64, 64});
+        Tensor w = t.parameter("w", {64, 64}, Init::constant(0.5));
+        Tensor y = sin(matmul(x, w));
+        // The sine is read by two gradients, the product by one.
+        t.output("loss", sum(y * y + exp(y)));
+      },
+      "cpu", "default");
+  EXPECT_EQ(p.saved,
+            (List{"matmul.0: tensor<64x64xf32>", "sin.1: tensor<64x64xf32>",
+                  "exp.3: tensor<64x64xf32>"}));
+  EXPECT_EQ(p.repeated, List());
+  EXPECT_EQ(p.contractionsAfter, p.contractions);
+}
+
 TEST(Partition, P03_SavesByNeed) {
   // Of a product of which one gradient is wanted, the other factor.
   EXPECT_EQ(partition([](Trace &t) {

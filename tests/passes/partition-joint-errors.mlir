@@ -71,3 +71,22 @@ module @nograd attributes {tandem.phase = "optimize", tandem.optimizer = "sgd"} 
   }
   func.func @evaluate() { return }
 }
+
+// -----
+
+// P16: an op with an effect is never removed, reordered or run again, for it
+// does not get so far: none passes a door behind functionalize.
+module @effect attributes {tandem.phase = "optimize"} {
+  func.func @joint(
+      %x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
+      %dy: tensor<4xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4xf32> {tandem.role = #tandem.role<grad of "x">}) {
+    // expected-error@+1 {{'tandem.make_ref', an op that makes a ref}}
+    %r = tandem.make_ref %x {tandem.pass = "forward"} : tensor<4xf32> -> !tandem.ref<4xf32>
+    // expected-error@+1 {{'tandem.read', an op with a memory effect}}
+    %y = tandem.read %r {tandem.pass = "forward"} : !tandem.ref<4xf32> -> tensor<4xf32>
+    return %y, %dy : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func @evaluate() { return }
+}
