@@ -19,8 +19,8 @@ static constexpr std::pair<ElementKind, std::string_view> names[] = {
     {ElementKind::I16, "i16"},       {ElementKind::I32, "i32"},
     {ElementKind::I64, "i64"},       {ElementKind::U8, "u8"},
     {ElementKind::U16, "u16"},       {ElementKind::U32, "u32"},
-    {ElementKind::U64, "u64"},       {ElementKind::F8E4M3FN, "f8e4m3fn"},
-    {ElementKind::F8E5M2, "f8e5m2"},
+    {ElementKind::U64, "u64"},       {ElementKind::F8E4M3FN, "f8E4M3FN"},
+    {ElementKind::F8E5M2, "f8E5M2"},
 };
 
 std::optional<DType> dtypeOf(ElementKind kind) {

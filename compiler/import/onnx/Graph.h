@@ -50,6 +50,9 @@ std::string spelling(ElementKind kind);
 /// The bytes of an element; 0 of what has no whole bytes (strings, 4 bits).
 int64_t byteSize(ElementKind kind);
 
+/// The text with \xNN for bytes that do not print, for messages.
+std::string printable(const std::string &text);
+
 /// A dense tensor of the file.
 struct TensorData {
   int64_t elements() const;

@@ -27,7 +27,7 @@ GraphTranslator::GraphTranslator(const Model &model, const std::string &path,
 
 void GraphTranslator::problem(const std::string &where, const std::string &text,
                               bool isUnsupported) {
-  problems.push_back({where, text, isUnsupported});
+  problems.push_back({printable(where), printable(text), isUnsupported});
 }
 
 Location GraphTranslator::location(const std::string &name) {
@@ -383,6 +383,17 @@ void GraphTranslator::addOutputs(const Graph &graph, Scope &scope) {
 /// Every name is defined once.
 void GraphTranslator::checkNames(const Graph &graph) {
   std::set<std::string> names;
+  auto expectName = [&](const std::string &name, const char *what) {
+    if (name.empty())
+      problem("the graph", std::string("expected ") + what +
+                               " to have a name, but it is empty");
+  };
+  for (const NamedType &input : graph.inputs)
+    expectName(input.name, "an input");
+  for (const NamedType &output : graph.outputs)
+    expectName(output.name, "an output");
+  for (const TensorPtr &data : graph.initializers)
+    expectName(data ? data->name : "?", "an initializer");
   for (const NamedType &input : graph.inputs)
     if (!names.insert(input.name).second)
       problem("input '" + input.name + "'",
@@ -433,13 +444,13 @@ void GraphTranslator::run(Import &to) {
   to.neededValues = std::move(neededValues);
   if (!to.problems.empty())
     return;
-  ScopedDiagnosticHandler handler(
-      builder.getContext(), [&](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-          return failure();
-        to.problems.push_back({"the model", diagnostic.str(), false});
-        return success();
-      });
+  ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic
+                                                                &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return failure();
+    to.problems.push_back({"the model", printable(diagnostic.str()), false});
+    return success();
+  });
   if (failed(verify(*module)))
     return;
   for (BlockArgument argument : func.getArguments())

@@ -1,6 +1,7 @@
 //===- OnnxFile.cpp - ONNX files as plain data ----------------------------===//
 #include "compiler/import/onnx/OnnxFile.h"
 
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <bit>
@@ -36,7 +37,13 @@ public:
 
 private:
   void wrong(const std::string &where, const std::string &what) {
-    problems += (problems.empty() ? "" : "\n") + where + ": " + what;
+    problems += (problems.empty() ? "" : "\n") + printable(where) + ": " +
+                printable(what);
+  }
+  /// Names stand in manifests and messages.
+  void checkName(const std::string &name, const std::string &where) {
+    if (printable(name) != name && !llvm::json::isUTF8(name))
+      wrong(where, "expected names in UTF-8, but got '" + name + "'");
   }
   ValueType type(const pb::TypeProto &proto);
   NamedType named(const pb::ValueInfoProto &proto);
@@ -326,6 +333,12 @@ NodeData Reader::node(const pb::NodeProto &proto, const std::string &where) {
   std::string label =
       to.name.empty() && !to.outputs.empty() ? to.outputs.front() : to.name;
   std::string here = where + "node '" + label + "' (" + to.op + ")";
+  for (const auto *names : {&to.inputs, &to.outputs})
+    for (const std::string &name : *names)
+      checkName(name, here);
+  checkName(to.name, here);
+  checkName(to.op, here);
+  checkName(to.domain, here);
   std::set<std::string> names;
   for (const auto &one : proto.attribute()) {
     if (!names.insert(one.name()).second)
@@ -339,17 +352,21 @@ void Reader::graph(const pb::GraphProto &proto, const std::string &where,
                    Graph &to) {
   std::string inside = where.empty() ? "" : where + ", ";
   to.name = proto.name();
+  checkName(to.name, inside + "the graph");
   for (const auto &one : proto.node())
     to.nodes.push_back(node(one, inside));
-  for (const auto &one : proto.input())
-    to.inputs.push_back(named(one));
-  for (const auto &one : proto.output())
-    to.outputs.push_back(named(one));
-  for (const auto &one : proto.value_info())
-    to.values.push_back(named(one));
-  for (const auto &one : proto.initializer())
+  for (auto [from, list] : {std::pair(&proto.input(), &to.inputs),
+                            std::pair(&proto.output(), &to.outputs),
+                            std::pair(&proto.value_info(), &to.values)})
+    for (const auto &one : *from) {
+      checkName(one.name(), inside + "the graph");
+      list->push_back(named(one));
+    }
+  for (const auto &one : proto.initializer()) {
+    checkName(one.name(), inside + "the graph");
     to.initializers.push_back(
         tensor(one, inside + "initializer '" + one.name() + "'"));
+  }
   for (const auto &one : proto.sparse_initializer())
     wrong(inside + "initializer '" + one.values().name() + "'",
           "unsupported: a sparse tensor");

@@ -1,0 +1,162 @@
+//===- FileTest.cpp - ONNX files, right and wrong -------------------------===//
+#include "compiler/import/onnx/OnnxFile.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "onnx/onnx_pb.h"
+#pragma GCC diagnostic pop
+
+using namespace tandem;
+using namespace tandem::onnx;
+namespace pb = ::onnx;
+
+namespace {
+
+/// y = x, with an initializer to put mistakes into.
+pb::ModelProto small() {
+  pb::ModelProto model;
+  model.set_ir_version(8);
+  auto *opset = model.add_opset_import();
+  opset->set_domain("ai.onnx");
+  opset->set_version(17);
+  pb::GraphProto &graph = *model.mutable_graph();
+  graph.set_name("small");
+  auto *node = graph.add_node();
+  node->set_op_type("Identity");
+  node->add_input("x");
+  node->add_output("y");
+  pb::TensorProto &w = *graph.add_initializer();
+  w.set_name("w");
+  w.set_data_type(pb::TensorProto::FLOAT);
+  w.add_dims(2);
+  w.add_float_data(1);
+  w.add_float_data(2);
+  return model;
+}
+
+pb::TensorProto &initializer(pb::ModelProto &model) {
+  return *model.mutable_graph()->mutable_initializer(0);
+}
+
+std::string messageOf(const pb::ModelProto &model,
+                      const std::string &folder = "") {
+  auto parsed = parseModel(model.SerializeAsString(), folder);
+  return parsed ? "" : parsed.status().message();
+}
+
+#define EXPECT_IN(part, text)                                                  \
+  EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class Folder : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "onnx-XXXXXX").string();
+    ASSERT_TRUE(mkdtemp(name.data()));
+    path = name;
+    std::ofstream(path + "/weights.bin", std::ios::binary)
+        << std::string("\0\0\0\0\0\0\x80\x3f\0\0\0\x40", 12);
+  }
+  void TearDown() override { std::filesystem::remove_all(path); }
+
+  /// The initializer's bytes are in another file.
+  static pb::ModelProto external(const char *location, const char *offset) {
+    pb::ModelProto model = small();
+    pb::TensorProto &w = initializer(model);
+    w.clear_float_data();
+    w.set_data_location(pb::TensorProto::EXTERNAL);
+    for (auto [key, value] :
+         {std::pair("location", location), std::pair("offset", offset)}) {
+      auto *entry = w.add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    }
+    return model;
+  }
+
+  std::string path;
+};
+
+} // namespace
+
+TEST(OnnxFile, ReadsWhatIsThere) {
+  auto model = parseModel(small().SerializeAsString(), "");
+  ASSERT_TRUE(model) << model.status().message();
+  EXPECT_EQ(model->opsets.at(""), 17);
+  ASSERT_EQ(model->graph.nodes.size(), 1u);
+  EXPECT_EQ(model->graph.nodes[0].op, "Identity");
+  EXPECT_EQ(model->graph.initializers[0]->bytes.size(), 8u);
+}
+
+TEST(OnnxFile, ATruncatedFileIsNoModel) {
+  std::string bytes = small().SerializeAsString();
+  auto parsed =
+      parseModel(std::string_view(bytes).substr(0, bytes.size() - 3), "");
+  ASSERT_FALSE(parsed);
+  EXPECT_IN("truncated", parsed.status().message());
+  EXPECT_IN("truncated", parseModel("hello", "").status().message());
+  EXPECT_IN("expected a graph", parseModel("", "").status().message());
+  EXPECT_IN("cannot read", readModelFile("/nowhere.onnx").status().message());
+}
+
+TEST(OnnxFile, ATensorHasAsManyBytesAsItsShapeSays) {
+  pb::ModelProto model = small();
+  initializer(model).set_dims(0, 3);
+  EXPECT_IN("initializer 'w': expected 3 elements (12 bytes), but got 8 bytes",
+            messageOf(model));
+  initializer(model).set_dims(0, -2);
+  EXPECT_IN("at least 0", messageOf(model));
+  initializer(model).set_dims(0, int64_t(1) << 39);
+  initializer(model).add_dims(int64_t(1) << 39);
+  EXPECT_IN("too large", messageOf(model));
+}
+
+TEST(OnnxFile, NamesAreText) {
+  pb::ModelProto model = small();
+  model.mutable_graph()->mutable_node(0)->set_output(0, "y\xff");
+  EXPECT_IN("expected names in UTF-8", messageOf(model));
+}
+
+TEST(OnnxFile, EveryMistakeIsListed) {
+  pb::ModelProto model = small();
+  initializer(model).set_dims(0, 3);
+  *model.mutable_graph()->add_sparse_initializer()->mutable_values() =
+      pb::TensorProto();
+  auto *twice = model.mutable_graph()->mutable_node(0);
+  for (int i = 0; i < 2; ++i) {
+    auto *attribute = twice->add_attribute();
+    attribute->set_name("a");
+    attribute->set_type(pb::AttributeProto::INT);
+  }
+  std::string message = messageOf(model);
+  EXPECT_IN("but got 8 bytes", message);
+  EXPECT_IN("a sparse tensor", message);
+  EXPECT_IN("node 'y' (Identity): expected one attribute 'a'", message);
+}
+
+TEST_F(Folder, ExternalDataIsRead) {
+  auto model =
+      parseModel(external("weights.bin", "4").SerializeAsString(), path);
+  ASSERT_TRUE(model) << model.status().message();
+  float elements[2];
+  std::memcpy(elements, model->graph.initializers[0]->bytes.data(), 8);
+  EXPECT_EQ(elements[0], 1);
+  EXPECT_EQ(elements[1], 2);
+}
+
+TEST_F(Folder, ExternalDataThatIsNotThereIsAMistake) {
+  EXPECT_IN("initializer 'w': cannot read external data",
+            messageOf(external("nothing.bin", "0"), path));
+  EXPECT_IN("expected 8 bytes at 8",
+            messageOf(external("weights.bin", "8"), path));
+  EXPECT_IN("in the model's folder",
+            messageOf(external("../weights.bin", "0"), path));
+  EXPECT_IN("in the model's folder",
+            messageOf(external("/weights.bin", "0"), path));
+  EXPECT_IN("to be a number", messageOf(external("weights.bin", "x"), path));
+}

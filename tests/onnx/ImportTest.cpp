@@ -1,0 +1,306 @@
+//===- ImportTest.cpp - ONNX graphs become modules, or problems -----------===//
+#include "compiler/import/onnx/Import.h"
+#include "tests/onnx/Models.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+using namespace tandem;
+using namespace tandem::onnx;
+using namespace tandem::onnx::test;
+
+namespace {
+
+class Importing : public testing::Test {
+protected:
+  Import run(const Model &model, const ImportOptions &options = {}) {
+    return importModel(model, "small.onnx", options, context);
+  }
+  std::string text(const Model &model, const ImportOptions &options = {}) {
+    Import made = run(model, options);
+    EXPECT_EQ(made.status().message(), "");
+    std::string text;
+    if (made.module)
+      llvm::raw_string_ostream(text) << *made.module;
+    return text;
+  }
+  void expectText(const Model &model, const std::vector<std::string> &parts,
+                  const ImportOptions &options = {}) {
+    std::string got = text(model, options);
+    for (const std::string &part : parts)
+      EXPECT_NE(got.find(part), std::string::npos) << part << "\n" << got;
+  }
+  void expectProblem(const Model &model, Code code, const std::string &part,
+                     const ImportOptions &options = {}) {
+    Import made = run(model, options);
+    EXPECT_FALSE(made.module);
+    EXPECT_EQ(made.status().code(), code);
+    EXPECT_NE(made.status().message().find(part), std::string::npos)
+        << "expected: " << part << "\ngot: " << made.status().message();
+  }
+
+  mlir::MLIRContext context;
+};
+
+/// y = x + w, and a loss can be put on it.
+Model linear() {
+  Model model = empty();
+  model.graph.initializers = {floats("w", {2, 3}, {1, 2, 3, 4, 5, 6})};
+  model.graph.nodes = {node("Add", {"x", "w"}, {"y"})};
+  return model;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+TEST_F(Importing, AnInitializerIsAParameterWithItsValue) {
+  Import made = run(linear());
+  ASSERT_TRUE(made.module);
+  EXPECT_EQ(made.weights.size(), 1u);
+  EXPECT_EQ(made.weights.at("w")->elements(), 6);
+  expectText(linear(),
+             {"#tandem.role<input \"x\">", "#tandem.role<param \"w\">",
+              "#tandem.role<output \"y\">"});
+}
+
+TEST_F(Importing, AnInitializerAmongTheInputsIsNoInput) {
+  Model model = linear();
+  model.irVersion = 3;
+  model.graph.inputs.push_back(value("w", ElementKind::F32, {2, 3}));
+  std::string got = text(model);
+  EXPECT_EQ(got.find("input \"w\""), std::string::npos) << got;
+}
+
+TEST_F(Importing, WithALossFloatsWithSeveralElementsAreTrained) {
+  Model model = linear();
+  model.graph.initializers.push_back(floats("scalar", {}, {2}));
+  model.graph.nodes.push_back(node("Mul", {"y", "scalar"}, {"z"}));
+  model.graph.outputs[0].name = "z";
+  ImportOptions options;
+  options.loss = "mse:z,target";
+  expectText(model,
+             {"#tandem.role<param \"w\" {requires_grad}>",
+              "#tandem.role<input \"target\">",
+              "#tandem.role<output \"loss\">"},
+             options);
+  EXPECT_EQ(text(model, options).find("\"scalar\""), std::string::npos);
+  options.freeze = "^w$";
+  EXPECT_EQ(text(model, options).find("requires_grad"), std::string::npos);
+  options.freeze = "";
+  options.train = "scal";
+  expectText(model,
+             {"#tandem.role<param \"scalar\" {requires_grad}>",
+              "#tandem.role<param \"w\">"},
+             options);
+}
+
+TEST_F(Importing, LabelsOfClassesSayHowManyThereAre) {
+  Model model = linear();
+  ImportOptions options;
+  options.loss = "cross_entropy:y,labels";
+  expectText(model, {"tensor<2xi64>", "high = 3", "tandem.cross_entropy"},
+             options);
+}
+
+TEST_F(Importing, WhatIsWrongWithALossIsSaid) {
+  ImportOptions options;
+  options.loss = "squares:y,t";
+  expectProblem(linear(), Code::Failed, "cross_entropy", options);
+  options.loss = "mse:none,t";
+  expectProblem(linear(), Code::Failed, "no value 'none'", options);
+  options.loss = "mse:y,w2";
+  Model model = linear();
+  model.graph.outputs[0].name = "y";
+  model.graph.outputs.push_back(value("loss", ElementKind::F32, {2, 3}));
+  model.graph.nodes.push_back(node("Identity", {"y"}, {"loss"}));
+  expectProblem(model, Code::Failed, "another name", options);
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+TEST_F(Importing, SymbolicSizesAreGiven) {
+  Model model = empty();
+  model.graph.inputs[0].type.shape[0] = {-1, "batch"};
+  model.graph.nodes = {node("Identity", {"x"}, {"y"})};
+  expectProblem(model, Code::Failed, "--dim=batch=N");
+  ImportOptions options;
+  options.dims["batch"] = 8;
+  expectText(model, {"tensor<8x3xf32>"}, options);
+  options = {};
+  options.shapes["x"] = {5, 3};
+  expectText(model, {"tensor<5x3xf32>"}, options);
+  options.shapes["x"] = {5, 4};
+  expectProblem(model, Code::Failed, "not what the model declares", options);
+  options = {};
+  options.shapes["nothing"] = {5};
+  options.dims["batch"] = 8;
+  expectProblem(model, Code::Failed, "no input of this name", options);
+  model.graph.inputs[0].type.hasShape = false;
+  expectProblem(model, Code::Failed, "--shape=x=2x3");
+}
+
+TEST_F(Importing, AValueThatDecidesAShapeIsGiven) {
+  Model model = empty();
+  model.graph.inputs.push_back(value("shape", ElementKind::I64, {2}));
+  model.graph.nodes = {node("ConstantOfShape", {"shape"}, {"z"}),
+                       node("Add", {"x", "z"}, {"y"})};
+  Import made = run(model);
+  EXPECT_EQ(made.neededValues, std::set<std::string>{"shape"});
+  expectProblem(model, Code::Unsupported, "--value=shape=");
+  ImportOptions options;
+  options.values["shape"] = ints("shape", {2, 3});
+  std::string got = text(model, options);
+  EXPECT_EQ(got.find("\"shape\""), std::string::npos) << got;
+  options.values["shape"] = floats("shape", {2}, {2, 3});
+  expectProblem(model, Code::Failed, "expected a value of int64", options);
+}
+
+TEST_F(Importing, ShapesThatFollowFromShapesAreKnown) {
+  Model model = empty();
+  model.graph.nodes = {node("Shape", {"x"}, {"s"}),
+                       node("Cast", {"s"}, {"f"}, {integer("to", 1)}),
+                       node("Cast", {"f"}, {"i"}, {integer("to", 7)}),
+                       node("ConstantOfShape", {"i"}, {"z"},
+                            {tensorOf("value", floats("", {1}, {3}))}),
+                       node("Add", {"x", "z"}, {"y"})};
+  expectText(model, {"dense<3.000000e+00> : tensor<2x3xf32>"});
+}
+
+TEST_F(Importing, AnInitializerThatDecidesAShapeIsNoParameter) {
+  // Found out after it was used as a tensor, too.
+  Model model = empty();
+  model.graph.initializers = {floats("w", {2}, {2, 3})};
+  model.graph.nodes = {node("Add", {"x", "x"}, {"d"}),
+                       node("Identity", {"w"}, {"out"}),
+                       node("Mul", {"w", "w"}, {"w2"}),
+                       node("Cast", {"w"}, {"i"}, {integer("to", 7)}),
+                       node("ConstantOfShape", {"i"}, {"y"})};
+  model.graph.outputs.push_back(value("w2", ElementKind::F32, {2}));
+  Import made = run(model);
+  EXPECT_EQ(made.status().message(), "");
+  EXPECT_TRUE(made.weights.empty());
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs and nodes
+//===----------------------------------------------------------------------===//
+
+TEST_F(Importing, NodesMayComeInAnyOrderAndWithoutNames) {
+  Model model = linear();
+  model.graph.nodes = {node("Identity", {"t"}, {"y"}),
+                       node("Add", {"x", "w"}, {"t"})};
+  model.graph.nodes[0].name = model.graph.nodes[1].name = "";
+  expectText(model, {"tandem.add"});
+}
+
+TEST_F(Importing, CyclesAndDanglingNamesAreProblems) {
+  Model model = empty();
+  model.graph.nodes = {node("Add", {"x", "b"}, {"a"}),
+                       node("Identity", {"a"}, {"b"}),
+                       node("Identity", {"b"}, {"y"})};
+  expectProblem(model, Code::Failed, "without cycles");
+  model.graph.nodes = {node("Add", {"x", "nobody"}, {"y"})};
+  expectProblem(model, Code::Failed,
+                "node 'make_y' (Add): expected 'nobody' to be made");
+  model.graph.nodes = {node("Identity", {"x"}, {"z"})};
+  expectProblem(model, Code::Failed, "output 'y': expected a node");
+  model.graph.nodes = {node("Identity", {"x"}, {"y"}),
+                       node("Identity", {"x"}, {"y"})};
+  expectProblem(model, Code::Failed, "made twice");
+}
+
+TEST_F(Importing, EveryProblemIsListed) {
+  Model model = empty();
+  model.graph.nodes = {node("Nonsense", {"x"}, {"a"}),
+                       node("Cast", {"x"}, {"b"}, {integer("to", 8)}),
+                       node("Cast", {"x"}, {"c"}, {integer("to", 99)}),
+                       node("Identity", {"x"}, {"d"}, {integer("what", 1)}),
+                       node("Add", {"a", "x"}, {"y"}), // a is declared nowhere
+                       node("More", {"y"}, {"z"})};
+  Import made = run(model);
+  std::string all = made.status().message();
+  EXPECT_EQ(made.status().code(), Code::Unsupported);
+  for (const char *part :
+       {"node 'make_a' (Nonsense): unsupported: the operator 'Nonsense'",
+        "'make_b' (Cast): unsupported: elements of type string",
+        "'make_c' (Cast): unsupported: elements of type number 99",
+        "'make_d' (Identity): unsupported: the attribute 'what'",
+        "'make_z' (More): unsupported: the operator 'More'"})
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+  EXPECT_EQ(made.problems.size(), 5u) << all;
+}
+
+TEST_F(Importing, WhatFollowsAProblemIsStillChecked) {
+  Model model = empty();
+  model.graph.values = {value("a", ElementKind::F32, {2, 3})};
+  model.graph.nodes = {node("Nonsense", {"x"}, {"a"}),
+                       node("Cast", {"a"}, {"y"}, {integer("to", 99)})};
+  expectProblem(model, Code::Unsupported, "number 99");
+}
+
+TEST_F(Importing, VersionsOfOperatorsAreChecked) {
+  Model model = linear();
+  model.opsets[""] = 99;
+  expectProblem(model, Code::Unsupported, "version 99");
+  model.opsets.clear();
+  expectProblem(model, Code::Failed, "import the operators of 'ai.onnx'");
+  model = linear();
+  model.graph.nodes[0].domain = "com.example";
+  expectProblem(model, Code::Failed, "import the operators of 'com.example'");
+}
+
+TEST_F(Importing, FunctionsOfTheModelAreInlined) {
+  Model model = empty();
+  FunctionData function;
+  function.domain = "com.example";
+  function.name = "Twice";
+  function.inputs = {"a"};
+  function.outputs = {"b"};
+  function.attributes = {"to"};
+  function.opsets[""] = 17;
+  function.nodes = {node("Add", {"a", "a"}, {"s"}),
+                    node("Cast", {"s"}, {"b"}, {integer("to", 0)})};
+  function.nodes[1].attributes[0].reference = "to";
+  model.functions = {function};
+  model.opsets["com.example"] = 1;
+  model.graph.nodes = {node("Twice", {"x"}, {"y"}, {integer("to", 11)})};
+  model.graph.nodes[0].domain = "com.example";
+  expectText(model, {"tandem.add", "tandem.cast", "f64"});
+  // One that calls itself.
+  model.functions[0].nodes = {node("Twice", {"a"}, {"b"})};
+  model.functions[0].nodes[0].domain = "com.example";
+  model.functions[0].opsets["com.example"] = 1;
+  expectProblem(model, Code::Failed, "do not call themselves");
+}
+
+TEST_F(Importing, ShapesThatConflictAreProblemsOfTheNode) {
+  Model model = linear();
+  model.graph.initializers = {floats("w", {2}, {1, 2})};
+  expectProblem(model, Code::Failed, "node 'make_y' (Add)");
+}
+
+TEST_F(Importing, HugeTensorsAreProblems) {
+  int64_t huge = int64_t(1) << 40;
+  Model model = empty();
+  model.graph.nodes = {node("Identity", {"x"}, {"y"})};
+  model.graph.inputs[0] = value("x", ElementKind::F32, {huge, huge});
+  expectProblem(model, Code::Failed, "too large");
+  model = empty();
+  model.graph.initializers = {ints("s", {huge, huge})};
+  model.graph.nodes = {node("ConstantOfShape", {"s"}, {"y"})};
+  expectProblem(model, Code::Failed, "too large");
+  model.graph.initializers = {ints("s", {-1, 4})};
+  expectProblem(model, Code::Failed, "at least 0");
+}
+
+TEST_F(Importing, IsTheSameEachTime) {
+  ImportOptions options;
+  options.loss = "mse:y,t";
+  EXPECT_EQ(text(linear(), options), text(linear(), options));
+}
