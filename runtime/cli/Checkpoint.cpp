@@ -32,6 +32,11 @@ bool isOptimizers(const Value &value, const Manifest &manifest) {
          value.name.starts_with(manifest.optimizer + ".");
 }
 
+/// True for the state of random numbers, which starts from the seed.
+bool isSeed(const Value &value) {
+  return value.init && value.init->kind == artifact::Init::Kind::Seed;
+}
+
 /// Overwrites what the file has; `complete`: it must have everything.
 Status restore(runtime::Model &model, const Safetensors &file, bool complete) {
   const Manifest &manifest = model.manifest();
@@ -43,7 +48,7 @@ Status restore(runtime::Model &model, const Safetensors &file, bool complete) {
     std::string expected = runtime::describe(value.dtype, value.shape);
     auto found = file.find(value.name);
     if (!found) {
-      if (complete || !isOptimizers(value, manifest))
+      if (complete || (!isOptimizers(value, manifest) && !isSeed(value)))
         problems.add("has no tensor '" + value.name + "' (" + expected + ")");
       continue;
     }

@@ -24,7 +24,8 @@ struct Position {
 
 /// Overwrites the parameters, and those states that the file `path` has. Fails,
 /// naming all problems, unless it has every parameter and every state that is
-/// not an optimizer's own, with the right shapes; then nothing is changed.
+/// neither an optimizer's own nor the seed, with the right shapes; then nothing
+/// is changed.
 Status loadParameters(runtime::Model &model, const std::string &path);
 
 /// Restores every parameter and state, the optimizer's too, and the position.

@@ -454,8 +454,7 @@ void GraphTranslator::run(Import &to) {
   if (failed(verify(*module)))
     return;
   for (BlockArgument argument : func.getArguments())
-    if (auto it = parameters.find(argument);
-        it != parameters.end() && !it->second->isSplat)
+    if (auto it = parameters.find(argument); it != parameters.end())
       to.weights[candidates[it->second.get()]] = it->second;
   to.module = std::move(module);
 }

@@ -106,7 +106,8 @@ private:
   std::set<std::string> neededValues;
 
   /// Initializers of the model's graph (and what its constant nodes make, if it
-  /// is trained) that may become parameters, and those that did. Buffers are running statistics, which no gradient trains.
+  /// is trained) that may become parameters, and those that did. Buffers are
+  /// running statistics, which no gradient trains.
   std::map<const TensorData *, std::string> candidates;
   std::set<std::string> buffers;
   llvm::DenseMap<mlir::Value, TensorPtr> parameters;

@@ -44,6 +44,13 @@ const Datum &Node::datum(size_t i) const {
   return i < operands.size() ? operands[i] : nothing;
 }
 
+Datum Node::named(const std::string &name) const {
+  bool isBroken;
+  const Datum *found = translator.find(
+      name, *static_cast<const GraphTranslator::Scope *>(scope), isBroken);
+  return found ? *found : Datum();
+}
+
 Value Node::valueOf(const Datum &datum) {
   if (!datum)
     return {};

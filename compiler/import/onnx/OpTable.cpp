@@ -7,6 +7,7 @@ const OpTable &tandem::onnx::opTable() {
   static const OpTable table = [] {
     OpTable table;
     addGraphOps(table);
+    addSequenceOps(table);
     return table;
   }();
   return table;

@@ -67,6 +67,8 @@ public:
   int64_t rank(size_t i) const { return type(i).getRank(); }
   mlir::Type elementType(size_t i) const { return type(i).getElementType(); }
   const Datum &datum(size_t i) const;
+  /// What a name of the graph stands for; nothing if there is none.
+  Datum named(const std::string &name) const;
 
   /// The value of an operand, if it is known; null if it is absent or not
   /// known. An initializer that is asked for so is a constant from then on, and
@@ -242,6 +244,7 @@ const OpTable &opTable();
 
 // One for each family, in its file.
 void addGraphOps(OpTable &table);
+void addSequenceOps(OpTable &table);
 
 } // namespace tandem::onnx
 
