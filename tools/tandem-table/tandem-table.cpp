@@ -1,5 +1,7 @@
 //===- tandem-table.cpp - prints docs/support.md and docs/functions.md ----===//
+#include "compiler/import/onnx/Translator.h"
 #include "ir/functions/Function.h"
+#include "tools/onnx/Expected.h"
 #include "tools/tandem-table/OpTable.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -50,6 +52,51 @@ static void printFunctions() {
   }
 }
 
+static const char kOnnxHead[] = R"(
+# ONNX
+
+Operators that are understood, of version 1 of their domain on unless a version stands there:
+)";
+
+static const char kCasesHead[] = R"(
+Of ONNX's backend tests (`tools/onnx-conformance`) these cases need not pass:
+
+| cases | why |
+|---|---|
+)";
+
+/// The operators of ONNX, and the cases of its tests that need not pass.
+static int printOnnx(const std::string &path) {
+  auto expected = tandem::onnx::Expected::read(path);
+  if (!expected) {
+    llvm::errs() << expected.status().message() << '\n';
+    return 1;
+  }
+  llvm::outs() << kOnnxHead;
+  std::string domain = "?";
+  for (const auto &[name, entry] : tandem::onnx::opTable().all()) {
+    if (name.first != domain)
+      llvm::outs() << "\n`" << (name.first.empty() ? "ai.onnx" : name.first)
+                   << "`:\n";
+    domain = name.first;
+    llvm::outs() << name.second;
+    if (entry.first > 1)
+      llvm::outs() << " (" << entry.first << ")";
+    llvm::outs() << '\n';
+  }
+  llvm::outs() << kCasesHead;
+  for (const auto &reason : expected->reasons()) {
+    llvm::outs() << "| ";
+    const char *separator = "";
+    for (const std::string &one : reason.cases) {
+      llvm::outs() << separator << '`' << one << '`';
+      separator = ", ";
+    }
+    llvm::outs() << " | " << reason.text << " |\n";
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && llvm::StringRef(argv[1]) == "--functions") {
     printFunctions();
@@ -66,5 +113,5 @@ int main(int argc, char **argv) {
         text(op.opClass), text(op.gradient), text(op.reference), text(op.cpu),
         text(op.cuda), op.gradientRows);
   }
-  return 0;
+  return argc == 2 ? printOnnx(argv[1]) : 0;
 }
