@@ -281,3 +281,61 @@ func.func @narrow_constants() -> (tensor<2xf8E4M3FN>, tensor<2xf8E4M3FN>, tensor
   %z = tandem.cast %c : tensor<2xf32> to tensor<2xf8E5M2>
   return %x, %y, %z : tensor<2xf8E4M3FN>, tensor<2xf8E4M3FN>, tensor<2xf8E5M2>
 }
+
+// -----
+
+// What is computed of shapes is known.
+// CHECK-LABEL: @integers_of_shapes
+// CHECK-DAG: %[[A:.*]] = tandem.constant dense<[12, 4]> : tensor<2xi64>
+// CHECK-DAG: %[[B:.*]] = tandem.constant dense<[4, 3, 2, 8]> : tensor<4xi64>
+// CHECK-DAG: %[[C:.*]] = tandem.constant dense<24> : tensor<i64>
+// CHECK-DAG: %[[D:.*]] = tandem.constant dense<[8, 6, 4]> : tensor<3xi64>
+// CHECK-DAG: %[[E:.*]] = tandem.constant dense<[1, 0, 0]> : tensor<3xi64>
+// CHECK-DAG: %[[F:.*]] = tandem.constant dense<[2, 1, 0]> : tensor<3xi64>
+// CHECK-DAG: %[[G:.*]] = tandem.constant dense<[2, 5, 9]> : tensor<3xi64>
+// CHECK: return %[[A]], %[[B]], %[[C]], %[[D]], %[[E]], %[[F]], %[[G]]
+func.func @integers_of_shapes() -> (tensor<2xi64>, tensor<4xi64>, tensor<i64>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>) {
+  %s = tandem.constant dense<[2, 3, 4]> : tensor<3xi64>
+  %i = tandem.constant dense<[2, 0]> : tensor<2xi32>
+  %t = tandem.take %s, %i : tensor<3xi64>, tensor<2xi32> -> tensor<2xi64>
+  %three = tandem.constant dense<[3, 2]> : tensor<2xi64>
+  %a = tandem.mul %t, %three : tensor<2xi64>
+  %r = tandem.reverse %s along [0] : tensor<3xi64> -> tensor<3xi64>
+  %l = tandem.slice %a from [1] to [2] step [1] : tensor<2xi64> -> tensor<1xi64>
+  %two = tandem.constant dense<2> : tensor<1xi64>
+  %e8 = tandem.mul %l, %two : tensor<1xi64>
+  %b = tandem.concat %r, %e8 dim 0 : tensor<3xi64>, tensor<1xi64> -> tensor<4xi64>
+  %c = tandem.reduce_prod %s over [0] : tensor<3xi64> -> tensor<i64>
+  %many = tandem.constant dense<[17, 18, 19]> : tensor<3xi64>
+  %d = tandem.idiv %many, %s : tensor<3xi64>
+  %m = tandem.compare lt %s, %r : tensor<3xi64>
+  %e = tandem.cast %m : tensor<3xi1> to tensor<3xi64>
+  %v, %f = tandem.sort %s dim 0 descending : tensor<3xi64> -> tensor<3xi64>, tensor<3xi64>
+  %g = tandem.cumsum %s dim 0 : tensor<3xi64> -> tensor<3xi64>
+  return %a, %b, %c, %d, %e, %f, %g : tensor<2xi64>, tensor<4xi64>, tensor<i64>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>
+}
+
+// -----
+
+// Floats that are moved, compared and rounded are known too; sums are not, and
+// neither is what would be much data.
+// CHECK-LABEL: @floats_that_move
+// CHECK-DAG: %[[A:.*]] = tandem.constant dense<{{\[\[}}1.000000e+00, 3.000000e+00], [-2.500000e+00, -0.000000e+00]]> : tensor<2x2xf32>
+// CHECK-DAG: %[[B:.*]] = tandem.constant dense<{{\[\[}}false, true], [true, true]]> : tensor<2x2xi1>
+// CHECK-DAG: %[[C:.*]] = tandem.constant dense<{{\[\[}}1, -2], [3, 0]]> : tensor<2x2xi32>
+// CHECK-DAG: %[[X:.*]] = tandem.constant dense<{{\[\[}}1.000000e+00, -2.500000e+00], [3.000000e+00, -0.000000e+00]]> : tensor<2x2xf32>
+// CHECK-DAG: %[[D:.*]] = tandem.add %[[X]], %[[A]]
+// CHECK-DAG: %[[L:.*]] = tandem.broadcast
+// CHECK: return %[[A]], %[[B]], %[[C]], %[[D]], %[[L]]
+func.func @floats_that_move() -> (tensor<2x2xf32>, tensor<2x2xi1>, tensor<2x2xi32>, tensor<2x2xf32>, tensor<40x2x2xf32>) {
+  %x = tandem.constant dense<[[1.0, -2.5], [3.0, -0.0]]> : tensor<2x2xf32>
+  %a = tandem.permute %x by [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>
+  %b = tandem.compare ne %x, %a : tensor<2x2xf32>
+  %i = tandem.constant dense<[[false, true], [true, true]]> : tensor<2x2xi1>
+  %n = tandem.logical_and %b, %i : tensor<2x2xi1>
+  %o = tandem.logical_or %n, %i : tensor<2x2xi1>
+  %c = tandem.cast %x : tensor<2x2xf32> to tensor<2x2xi32>
+  %d = tandem.add %x, %a : tensor<2x2xf32>
+  %l = tandem.broadcast %x to [40, 2, 2] along [1, 2] : tensor<2x2xf32> -> tensor<40x2x2xf32>
+  return %a, %o, %c, %d, %l : tensor<2x2xf32>, tensor<2x2xi1>, tensor<2x2xi32>, tensor<2x2xf32>, tensor<40x2x2xf32>
+}
