@@ -37,7 +37,7 @@ private:
 
   mlir::Value constant(int64_t value);
   /// for iv = low, low + 1, ... below high.
-  void loop(mlir::Value low, mlir::Value high, Body body);
+  mlir::scf::ForOp loop(mlir::Value low, mlir::Value high, Body body);
   void loop(int64_t size, Body body) {
     loop(constant(0), constant(size), body);
   }

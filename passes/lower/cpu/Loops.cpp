@@ -65,11 +65,12 @@ Value LoopEmitter::constant(int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
-void LoopEmitter::loop(Value low, Value high, Body code) {
+scf::ForOp LoopEmitter::loop(Value low, Value high, Body code) {
   auto op = scf::ForOp::create(b, loc, low, high, constant(1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(op.getBody());
   code(op.getInductionVar());
+  return op;
 }
 
 LoopEmitter::Values
@@ -204,11 +205,13 @@ Work LoopEmitter::emitPointwise() {
     together = 1;
   std::function<void(unsigned)> nestFrom;
   auto loopOver = [&](unsigned d, Value low, Value high) {
-    if (d + 1 < rank || together == 1)
-      return loop(low, high, [&](Value iv) {
+    if (d + 1 < rank || together == 1) {
+      loop(low, high, [&](Value iv) {
         ivs[d] = iv;
         nestFrom(d + 1);
       });
+      return;
+    }
     Value count = constant(together);
     low = arith::DivUIOp::create(b, loc, low, count);
     high = arith::DivUIOp::create(b, loc, high, count);

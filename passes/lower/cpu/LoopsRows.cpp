@@ -4,6 +4,7 @@
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -15,8 +16,30 @@ using namespace tandem::lower;
 /// The longest sum that is not made of partial sums: vectorized, each lane adds
 /// some dozens of numbers.
 static constexpr int64_t kPartialLength = 4096;
+/// The longest row that is added in the order of its elements. What is longer
+/// is added in any order that the processor's vectors ask for.
+static constexpr int64_t kOrderedLength = 16;
 /// The most scratch for saved rows: they shall stay in the second-level cache.
 static constexpr int64_t kScratchBytes = 64 * 1024;
+
+/// Keeps the rows of different items apart: where LLVM took several of them
+/// together and the last ones alone, these would be added in another order, and
+/// how the items are split would show.
+static void keepApart(scf::ForOp items) {
+  MLIRContext *context = items.getContext();
+  auto yes = BoolAttr::get(context, true);
+  auto vectorize = LLVM::LoopVectorizeAttr::get(context, /*disable=*/yes, {},
+                                                {}, {}, {}, {}, {});
+  auto unroll = LLVM::LoopUnrollAttr::get(context, /*disable=*/yes, {}, {}, {},
+                                          {}, {}, {});
+  auto annotation = LLVM::LoopAnnotationAttr::get(
+      context, /*disableNonforced=*/{}, vectorize, /*interleave=*/{}, unroll,
+      /*unrollAndJam=*/{}, /*licm=*/{}, /*distribute=*/{}, /*pipeline=*/{},
+      /*peeled=*/{}, /*unswitch=*/{}, /*mustProgress=*/{},
+      /*isVectorized=*/{}, /*startLoc=*/{}, /*endLoc=*/{},
+      /*parallelAccesses=*/{});
+  items->setAttr("loop_annotation", annotation);
+}
 
 Work LoopEmitter::emitRows() {
   SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
@@ -35,7 +58,7 @@ Work LoopEmitter::emitRows() {
     int64_t bytes = nest.reducedSize() * elementBytes(compute);
     scratchBytes += (bytes + 63) / 64 * 64;
   }
-  loop(body.begin, body.end, [&](Value item) {
+  scf::ForOp items = loop(body.begin, body.end, [&](Value item) {
     setIndices(kept, item);
     for (unsigned level = 0; level <= nest.levels; ++level)
       emitRowLevel(level);
@@ -44,6 +67,8 @@ Work LoopEmitter::emitRows() {
     elements.enter(ivs, nest.sizes);
     storeRoots([](const LoopNest::Root &root) { return !root.isFull; });
   });
+  if (!nest.sizes.empty() && nest.sizes.back() > kOrderedLength)
+    keepApart(items);
   return workOf(nest.sizeOf(kept), scratchBytes);
 }
 
@@ -109,6 +134,7 @@ LoopEmitter::Values LoopEmitter::rowLoops(unsigned level,
 LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
                                               Value low, Value high) {
   auto reductions = nest.reductionsAt(level);
+  bool anyOrder = dim != ~0u && nest.sizes[dim] > kOrderedLength;
   Values init;
   for (const LoopNest::Reduction *reduction : reductions)
     init.push_back(lower::neutral(b, loc, *reduction));
@@ -117,7 +143,7 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
     Values next;
     for (auto [reduction, sum] : llvm::zip_equal(reductions, carried)) {
       Value x = elements.at(b, reduction->op->getOperand(0), reduction->index);
-      next.push_back(combine(*reduction, sum, x, /*anyOrder=*/true));
+      next.push_back(combine(*reduction, sum, x, anyOrder));
     }
     for (Saved &row : saved)
       if (row.level == level) {
