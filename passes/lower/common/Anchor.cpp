@@ -277,8 +277,11 @@ AnchorFamily lower::familyOf(OperationName op) {
             TypeID::get<MaxPool2dTakeOp>(), TypeID::get<AvgPool2dOp>(),
             TypeID::get<AvgPool2dGradOp>()))
     return AnchorFamily::Window;
-  if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>()))
+  if (isOne(TypeID::get<TakeOp>(), TypeID::get<TakeGradOp>(),
+            TypeID::get<ScatterOp>()))
     return AnchorFamily::Indexed;
+  if (isOne(TypeID::get<CumsumOp>(), TypeID::get<SortOp>()))
+    return AnchorFamily::Lines;
   if (isOne(TypeID::get<AttentionForwardOp>(),
             TypeID::get<AttentionQueryGradOp>(),
             TypeID::get<AttentionKeyGradOp>()))

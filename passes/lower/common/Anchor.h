@@ -98,6 +98,7 @@ enum class AnchorFamily {
   Convolution,
   Window,
   Indexed,
+  Lines,
   Attention
 };
 AnchorFamily familyOf(mlir::OperationName op);

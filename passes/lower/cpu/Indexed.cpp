@@ -1,12 +1,13 @@
 //===- Indexed.cpp - rows of tables by index ------------------------------===//
 //
-// take: the item is one index, whose row is copied. take_grad: the item is a
-// block of the table's rows, which collects its rows from all indices in their
-// order, so that no two threads meet and sums have one order.
+// take: the item is one index, whose row is copied. take_grad and scatter: the
+// item is a block of the table's rows, which collects its rows from all indices
+// in their order, so that no two threads meet and sums have one order.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/ScatterParts.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -66,67 +67,83 @@ static Work emitTake(AnchorKernel &kernel, TakeOp op) {
   return work;
 }
 
-static Work emitTakeGrad(AnchorKernel &kernel, TakeGradOp op) {
+/// The blocks of `rows` rows of `rowBytes` that collect `count` rows each from
+/// all indices: they fit the second-level cache, and there are blocks for all
+/// threads, but looking through the indices is not most of the work.
+static int64_t rowsOfBlock(int64_t rows, int64_t width, int64_t rowBytes,
+                           int64_t count) {
+  constexpr int64_t blockBytes = 256 * 1024;
+  double work = static_cast<double>(rows + count) * width;
+  int64_t enough = std::clamp<int64_t>(work / count, 4, 16);
+  return std::clamp<int64_t>(blockBytes / rowBytes, 1,
+                             llvm::divideCeil(rows, enough));
+}
+
+static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
   Code &code = kernel.code;
-  ArrayRef<int64_t> table = op.getShape();
-  ArrayRef<int64_t> indices = shapeOf(op.getIndices());
+  ArrayRef<int64_t> table = parts.table, indices = parts.indices;
   ArrayRef<int64_t> row = table.drop_front();
-  MLIRContext *context = op.getContext();
+  MLIRContext *context = kernel.anchor->getContext();
   int64_t rows = table[0], width = product(row), count = product(indices);
-  Type compute = scalar::computeType(op.getY().getType().getElementType());
 
-  // A block fits the second-level cache, and there are blocks for all threads.
-  constexpr int64_t blockBytes = 256 * 1024, enoughBlocks = 16;
-  int64_t rowBytes = width * elementBytes(compute);
-  int64_t block = std::clamp<int64_t>(blockBytes / rowBytes, 1,
-                                      llvm::divideCeil(rows, enoughBlocks));
-  Value sums = kernel.scratch.take(code, {block, width}, compute);
-  Value zero = code.index(0), nothing = code.number(compute, 0);
+  int64_t rowBytes = width * elementBytes(parts.stored);
+  int64_t block = rowsOfBlock(rows, width, rowBytes, count);
+  Value values = kernel.scratch.take(code, {block * width}, parts.stored);
+  Value zero = code.index(0);
+  auto load = [&](Value at) {
+    return loadElement(code.b, code.loc, parts.kept, values, at);
+  };
+  auto store = [&](Value x, Value at) {
+    storeElement(code.b, code.loc, parts.kept, x, values, at);
+  };
 
-  // dy and the indices in dimensions (number of the index, column).
+  // The updates and the indices in dimensions (number of the index, column).
   SmallVector<int64_t> sizes{count, width};
   auto dims = dimensions(context, 2);
   auto indexPlace = delinearize(dims[0], indices, sizes);
-  SmallVector<AffineExpr> dyPlace(indexPlace);
-  llvm::append_range(dyPlace, delinearize(dims[1], row, sizes));
+  SmallVector<AffineExpr> updatePlace(indexPlace);
+  llvm::append_range(updatePlace, delinearize(dims[1], row, sizes));
+  auto tableDims = dimensions(context, table.size());
 
   kernel.forEachItem([&](Value item) {
     Value first = code.mul(item, block);
     Value size = code.min(code.sub(code.index(rows), first), block);
-    code.loop(zero, size, 1, [&](Value r) {
-      code.loop(zero, code.index(width), 1, [&](Value column) {
-        memref::StoreOp::create(code.b, code.loc, nothing, sums,
-                                ValueRange{r, column});
-      });
+    // For each element of the block: its place in `values` and in the table.
+    auto forElements =
+        [&](llvm::function_ref<void(Value at, ArrayRef<Value> index)> body) {
+          code.loop(zero, size, 1, [&](Value r) {
+            SmallVector<Value> index{code.add(first, r)};
+            forEachIndex(code, row, index, [&] {
+              Value column = zero;
+              for (auto [i, length] :
+                   llvm::zip_equal(ArrayRef(index).drop_front(), row))
+                column = code.add(code.mul(column, length), i);
+              body(code.add(code.mul(r, width), column), index);
+            });
+          });
+        };
+    forElements([&](Value at, ArrayRef<Value> index) {
+      store(parts.before(kernel, tableDims, index), at);
     });
     code.loop(zero, code.index(count), 1, [&](Value i) {
       Value number =
-          toIndex(code, kernel.element(1, indexPlace, {i, zero}, sizes));
+          toIndex(code, kernel.element(parts.indexOperand, indexPlace,
+                                       {i, zero}, sizes));
       Value r = code.sub(number, first);
       // Within the block: this many rows from its first on.
       Value inside = arith::CmpIOp::create(code.b, code.loc,
                                            arith::CmpIPredicate::ult, r, size);
       code.when(inside, [&] {
         code.loop(zero, code.index(width), 1, [&](Value column) {
-          Value dy = kernel.element(0, dyPlace, {i, column}, sizes);
-          Value at[] = {r, column};
-          Value sum = memref::LoadOp::create(code.b, code.loc, sums, at);
-          sum = scalar::add(code.b, code.loc, sum, dy);
-          memref::StoreOp::create(code.b, code.loc, sum, sums, at);
+          Value update = kernel.element(parts.updateOperand, updatePlace,
+                                        {i, column}, sizes);
+          Value at = code.add(code.mul(r, width), column);
+          store(parts.combined(code, load(at), update), at);
         });
       });
     });
-    code.loop(zero, size, 1, [&](Value r) {
-      SmallVector<Value> index{code.add(first, r)};
-      forEachIndex(code, row, index, [&] {
-        Value column = zero;
-        for (auto [i, length] :
-             llvm::zip_equal(ArrayRef(index).drop_front(), row))
-          column = code.add(code.mul(column, length), i);
-        Value sum = memref::LoadOp::create(code.b, code.loc, sums,
-                                           ValueRange{r, column});
-        kernel.finish(index, sum);
-      });
+    forElements([&](Value at, ArrayRef<Value> index) {
+      kernel.finish(index, load(at));
     });
   });
   Work work;
@@ -141,5 +158,5 @@ static Work emitTakeGrad(AnchorKernel &kernel, TakeGradOp op) {
 FailureOr<Work> cpu::emitIndexed(AnchorKernel &kernel) {
   if (auto op = dyn_cast<TakeOp>(kernel.anchor))
     return emitTake(kernel, op);
-  return emitTakeGrad(kernel, cast<TakeGradOp>(kernel.anchor));
+  return emitScatter(kernel, ScatterParts::of(kernel.anchor));
 }

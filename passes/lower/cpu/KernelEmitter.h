@@ -27,6 +27,7 @@ mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitIndexed(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitLines(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitAttention(AnchorKernel &kernel);
 
 /// True if kernels can be made around `op`, a contraction, window or indexed

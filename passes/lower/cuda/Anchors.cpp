@@ -18,6 +18,8 @@ static AnchorEmitter emitterOf(OperationName op) {
     return emitWindow;
   case AnchorFamily::Indexed:
     return emitIndexed;
+  case AnchorFamily::Lines:
+    return emitLines;
   case AnchorFamily::Attention:
     return emitAttention;
   case AnchorFamily::None:

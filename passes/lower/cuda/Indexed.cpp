@@ -1,12 +1,13 @@
 //===- Indexed.cpp - rows of tables by index for CUDA ---------------------===//
 //
-// take: a thread copies an element. take_grad: a block has a part of the table
-// (some rows, some columns) in shared memory and looks through all indices, in
-// their order, for rows of its own; one thread has a column, so that sums have
-// one order.
+// take: a thread copies an element. take_grad and scatter: a block has a part
+// of the table (some rows, some columns) in shared memory and looks through all
+// indices, in their order, for rows of its own; one thread has a column, so
+// that sums have one order.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/ScatterParts.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -66,7 +67,7 @@ static LaunchShape emitTake(AnchorKernel &kernel, ThreadCode &code, TakeOp op) {
 }
 
 namespace {
-/// How the table of take_grad is divided.
+/// How the table is divided.
 struct Parts {
   int64_t columns; ///< of a part; a power of two
   int64_t rows;    ///< of a part
@@ -74,23 +75,22 @@ struct Parts {
 };
 } // namespace
 
-static LaunchShape emitTakeGrad(AnchorKernel &kernel, ThreadCode &code,
-                                TakeGradOp op) {
+static LaunchShape emitScatter(AnchorKernel &kernel, ThreadCode &code,
+                               const ScatterParts &scatter) {
   constexpr int64_t threads = 256, partBytes = 40 * 1024;
   OpBuilder &b = code.b;
   Location loc = code.loc;
-  ArrayRef<int64_t> table = op.getShape();
-  ArrayRef<int64_t> indices = shapeOf(op.getIndices());
+  ArrayRef<int64_t> table = scatter.table, indices = scatter.indices;
   ArrayRef<int64_t> row = table.drop_front();
+  MLIRContext *context = kernel.anchor->getContext();
   int64_t rows = table[0], width = product(row), count = product(indices);
-  Type compute = scalar::computeType(op.getY().getType().getElementType());
   Type i32 = b.getI32Type();
 
   Parts parts;
   parts.columns = std::min<int64_t>(threads, llvm::PowerOf2Ceil(width));
   parts.across = llvm::divideCeil(width, parts.columns);
   parts.rows = std::clamp<int64_t>(
-      partBytes / (parts.columns * elementBytes(compute)), 1, rows);
+      partBytes / (parts.columns * elementBytes(scatter.stored)), 1, rows);
   parts.down = llvm::divideCeil(rows, parts.rows);
   // Threads beyond the columns take other rows.
   int64_t groups = threads / parts.columns;
@@ -107,30 +107,40 @@ static LaunchShape emitTakeGrad(AnchorKernel &kernel, ThreadCode &code,
     isColumn = code.less(column, code.index(width));
     column = code.min(column, width - 1);
   }
-  Value sums = code.shared({parts.rows, parts.columns}, compute);
+  Value values = code.shared({parts.rows * parts.columns}, scatter.stored);
   Value found = code.shared({threads}, i32);            // the row of each index
   Value masks = code.shared({threads / warpSize}, i32); // which are here
 
-  // dy and the indices in dimensions (number of the index, column).
+  // The updates and the indices in dimensions (number of the index, column).
   SmallVector<int64_t> sizes{count, width};
-  auto dims = dimensions(op.getContext(), 2);
+  auto dims = dimensions(context, 2);
   auto indexPlace = delinearize(dims[0], indices, sizes);
-  SmallVector<AffineExpr> dyPlace(indexPlace);
-  llvm::append_range(dyPlace, delinearize(dims[1], row, sizes));
+  SmallVector<AffineExpr> updatePlace(indexPlace);
+  llvm::append_range(updatePlace, delinearize(dims[1], row, sizes));
+  auto tableDims = dimensions(context, table.size());
 
   auto forMyRows = [&](llvm::function_ref<void(Value r)> body) {
     code.loop(group, height, groups, body);
   };
+  auto placeOf = [&](Value r) {
+    return code.add(code.mul(r, parts.columns), local);
+  };
+  auto indexOf = [&](Value r) {
+    SmallVector<Value> index{code.add(firstRow, r)};
+    llvm::append_range(index, split(code, column, row));
+    return index;
+  };
   forMyRows([&](Value r) {
-    memref::StoreOp::create(b, loc, code.number(compute, 0), sums,
-                            ValueRange{r, local});
+    storeElement(b, loc, scatter.kept,
+                 scatter.before(kernel, tableDims, indexOf(r)), values,
+                 placeOf(r));
   });
   code.loop(zero, code.index(count), threads, [&](Value base) {
     Value i = code.add(base, thread);
     Value isIndex = code.less(i, code.index(count));
     i = code.min(i, count - 1);
-    Value number =
-        toIndex(code, kernel.element(1, indexPlace, {i, zero}, sizes));
+    Value number = toIndex(code, kernel.element(scatter.indexOperand,
+                                                indexPlace, {i, zero}, sizes));
     Value r = code.sub(number, firstRow);
     Value isHere = code.both(
         isIndex,
@@ -158,12 +168,12 @@ static LaunchShape emitTakeGrad(AnchorKernel &kernel, ThreadCode &code,
             if (isColumn)
               isMine = code.both(isMine, isColumn);
             code.when(isMine, [&] {
-              Value dy = kernel.element(0, dyPlace, {code.add(base, n), column},
-                                        sizes);
-              Value at[] = {r, local};
-              Value sum = memref::LoadOp::create(b, loc, sums, at);
-              sum = scalar::add(b, loc, sum, dy);
-              memref::StoreOp::create(b, loc, sum, sums, at);
+              Value update = kernel.element(scatter.updateOperand, updatePlace,
+                                            {code.add(base, n), column}, sizes);
+              Value at = placeOf(r);
+              Value x = loadElement(b, loc, scatter.kept, values, at);
+              storeElement(b, loc, scatter.kept,
+                           scatter.combined(code, x, update), values, at);
             });
             Value less =
                 arith::SubIOp::create(b, loc, carried[0], code.number(i32, 1));
@@ -172,10 +182,8 @@ static LaunchShape emitTakeGrad(AnchorKernel &kernel, ThreadCode &code,
     });
   });
   forMyRows([&](Value r) {
-    SmallVector<Value> index{code.add(firstRow, r)};
-    llvm::append_range(index, split(code, column, row));
-    Value sum = memref::LoadOp::create(b, loc, sums, ValueRange{r, local});
-    auto finish = [&] { kernel.finish(index, sum); };
+    Value x = loadElement(b, loc, scatter.kept, values, placeOf(r));
+    auto finish = [&] { kernel.finish(indexOf(r), x); };
     if (isColumn)
       code.when(isColumn, finish);
     else
@@ -191,5 +199,5 @@ FailureOr<LaunchShape> cuda_lower::emitIndexed(AnchorKernel &kernel,
                                                ThreadCode &code) {
   if (auto op = dyn_cast<TakeOp>(kernel.anchor))
     return emitTake(kernel, code, op);
-  return emitTakeGrad(kernel, code, cast<TakeGradOp>(kernel.anchor));
+  return emitScatter(kernel, code, ScatterParts::of(kernel.anchor));
 }

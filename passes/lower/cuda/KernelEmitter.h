@@ -45,6 +45,7 @@ mlir::FailureOr<LaunchShape> emitConvolution(AnchorKernel &kernel,
 mlir::FailureOr<LaunchShape> emitWindow(AnchorKernel &kernel, ThreadCode &code);
 mlir::FailureOr<LaunchShape> emitIndexed(AnchorKernel &kernel,
                                          ThreadCode &code);
+mlir::FailureOr<LaunchShape> emitLines(AnchorKernel &kernel, ThreadCode &code);
 mlir::FailureOr<LaunchShape> emitAttention(AnchorKernel &kernel,
                                            ThreadCode &code);
 
