@@ -25,6 +25,10 @@ Attribute Call::attribute(StringRef attribute) const {
 
 bool Call::hasAttribute(StringRef name) const { return bool(attribute(name)); }
 
+bool Call::isInteger(StringRef name) const {
+  return isa_and_present<IntegerAttr>(attribute(name));
+}
+
 LogicalResult Call::mismatch(StringRef name, StringRef expected) {
   std::string text;
   llvm::raw_string_ostream(text) << attribute(name);

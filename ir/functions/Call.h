@@ -48,6 +48,8 @@ public:
   //===--------------------------------------------------------------------===//
 
   bool hasAttribute(llvm::StringRef attribute) const;
+  /// True if the attribute is one integer (and no list).
+  bool isInteger(llvm::StringRef attribute) const;
   int64_t integer(llvm::StringRef attribute, int64_t otherwise);
   double number(llvm::StringRef attribute, double otherwise);
   bool flag(llvm::StringRef attribute, bool otherwise);

@@ -16,6 +16,18 @@ const FunctionTable &FunctionTable::get() {
     addActivationFunctions(table);
     addConvolutionFunctions(table);
     addPoolingFunctions(table);
+    addArithmeticFunctions(table);
+    addLogicFunctions(table);
+    addMathFunctions(table);
+    addReductionFunctions(table);
+    addShapeFunctions(table);
+    addPadFunctions(table);
+    addDiagonalFunctions(table);
+    addGatherFunctions(table);
+    addScatterFunctions(table);
+    addProductFunctions(table);
+    addEinsumFunctions(table);
+    addOrderFunctions(table);
     return table;
   }();
   return table;

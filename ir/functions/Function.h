@@ -75,6 +75,18 @@ CallResults callFunction(mlir::OpBuilder &builder, mlir::Location loc,
 void addActivationFunctions(FunctionTable &table);
 void addConvolutionFunctions(FunctionTable &table);
 void addPoolingFunctions(FunctionTable &table);
+void addArithmeticFunctions(FunctionTable &table);
+void addLogicFunctions(FunctionTable &table);
+void addMathFunctions(FunctionTable &table);
+void addReductionFunctions(FunctionTable &table);
+void addShapeFunctions(FunctionTable &table);
+void addPadFunctions(FunctionTable &table);
+void addDiagonalFunctions(FunctionTable &table);
+void addGatherFunctions(FunctionTable &table);
+void addScatterFunctions(FunctionTable &table);
+void addProductFunctions(FunctionTable &table);
+void addEinsumFunctions(FunctionTable &table);
+void addOrderFunctions(FunctionTable &table);
 
 } // namespace tandem
 

@@ -8,6 +8,11 @@ const OpTable &tandem::onnx::opTable() {
     OpTable table;
     addGraphOps(table);
     addSequenceOps(table);
+    addIndexOps(table);
+    addLogicOps(table);
+    addMathOps(table);
+    addReduceOps(table);
+    addShapeOps(table);
     return table;
   }();
   return table;

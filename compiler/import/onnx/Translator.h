@@ -245,6 +245,11 @@ const OpTable &opTable();
 // One for each family, in its file.
 void addGraphOps(OpTable &table);
 void addSequenceOps(OpTable &table);
+void addIndexOps(OpTable &table);
+void addLogicOps(OpTable &table);
+void addMathOps(OpTable &table);
+void addReduceOps(OpTable &table);
+void addShapeOps(OpTable &table);
 
 } // namespace tandem::onnx
 
