@@ -22,6 +22,17 @@ std::vector<FunctionRow> test::functionRows() {
   addActivationFunctionRows(rows);
   addConvolutionFunctionRows(rows);
   addPoolingFunctionRows(rows);
+  addMathFunctionRows(rows);
+  addArithmeticFunctionRows(rows);
+  addLogicFunctionRows(rows);
+  addReductionFunctionRows(rows);
+  addOrderFunctionRows(rows);
+  addProductFunctionRows(rows);
+  addShapeFunctionRows(rows);
+  addPadFunctionRows(rows);
+  addDiagonalFunctionRows(rows);
+  addGatherFunctionRows(rows);
+  addScatterFunctionRows(rows);
   return rows;
 }
 

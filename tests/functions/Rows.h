@@ -30,6 +30,17 @@ std::vector<FunctionRow> functionRows();
 void addActivationFunctionRows(std::vector<FunctionRow> &rows);
 void addConvolutionFunctionRows(std::vector<FunctionRow> &rows);
 void addPoolingFunctionRows(std::vector<FunctionRow> &rows);
+void addMathFunctionRows(std::vector<FunctionRow> &rows);
+void addArithmeticFunctionRows(std::vector<FunctionRow> &rows);
+void addLogicFunctionRows(std::vector<FunctionRow> &rows);
+void addReductionFunctionRows(std::vector<FunctionRow> &rows);
+void addOrderFunctionRows(std::vector<FunctionRow> &rows);
+void addProductFunctionRows(std::vector<FunctionRow> &rows);
+void addShapeFunctionRows(std::vector<FunctionRow> &rows);
+void addPadFunctionRows(std::vector<FunctionRow> &rows);
+void addDiagonalFunctionRows(std::vector<FunctionRow> &rows);
+void addGatherFunctionRows(std::vector<FunctionRow> &rows);
+void addScatterFunctionRows(std::vector<FunctionRow> &rows);
 
 } // namespace tandem::test
 
