@@ -35,22 +35,6 @@ template <ComparePredicate predicate> static CallResults triangle(Call &call) {
   return results({select(kept, x, x.like(0.0))});
 }
 
-static CallResults eye(Call &call) {
-  int64_t n = call.integer("n", 1), m = call.integer("m", n);
-  int64_t diagonal = call.integer("diagonal", 0);
-  if (n < 0 || m < 0 || productOf({n, m}) > kMaxElements)
-    return call.fail("expected rows and columns of a tensor, but got " +
-                     infer::text({n, m}));
-  Type f32 = call.builder.getF32Type();
-  if (n == 0 || m == 0)
-    return results({call.full(f32, {n, m}, 0)});
-  Expr distance = above(call, {n, m});
-  if (!distance)
-    return failure();
-  diagonal = std::clamp(diagonal, -kMaxElements, kMaxElements);
-  return results({isEqual(distance, double(diagonal)).cast(f32)});
-}
-
 //===----------------------------------------------------------------------===//
 // Diagonals
 //===----------------------------------------------------------------------===//
@@ -400,9 +384,6 @@ void tandem::addDiagonalFunctions(FunctionTable &table) {
   table.add("triu(x; diagonal=0)",
             "the upper triangle of matrices, 0 below `diagonal`",
             triangle<ComparePredicate::ge>);
-  table.add("eye(; n, m, diagonal=0)",
-            "1 on a diagonal and else 0, n by m (n by n by default), of f32",
-            eye);
   table.add("diagonal(x; offset=0, dim1=0, dim2=1)",
             "a diagonal of two dimensions, as the last dimension", diagonal);
   table.add("trace(x)", "the sum of the diagonal of a matrix", trace);

@@ -28,6 +28,11 @@ const FunctionTable &FunctionTable::get() {
     addProductFunctions(table);
     addEinsumFunctions(table);
     addOrderFunctions(table);
+    addCreationFunctions(table);
+    addInterpolationFunctions(table);
+    addSamplingFunctions(table);
+    addSignalFunctions(table);
+    addQuantizationFunctions(table);
     return table;
   }();
   return table;

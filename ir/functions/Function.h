@@ -87,6 +87,11 @@ void addScatterFunctions(FunctionTable &table);
 void addProductFunctions(FunctionTable &table);
 void addEinsumFunctions(FunctionTable &table);
 void addOrderFunctions(FunctionTable &table);
+void addCreationFunctions(FunctionTable &table);
+void addInterpolationFunctions(FunctionTable &table);
+void addSamplingFunctions(FunctionTable &table);
+void addSignalFunctions(FunctionTable &table);
+void addQuantizationFunctions(FunctionTable &table);
 
 } // namespace tandem
 

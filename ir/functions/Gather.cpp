@@ -149,6 +149,14 @@ std::optional<IndexedDims> IndexedDims::of(Call &call, size_t first) {
   d.dims = call.dims("dims", x.rank(), upTo(std::min(count, x.rank())));
   if (call.failed())
     return std::nullopt;
+  // The first operand belongs to the first of them.
+  List given = call.integers("dims", d.dims);
+  for (int64_t &dim : given)
+    dim += dim < 0 ? x.rank() : 0;
+  if (given != d.dims) {
+    (void)call.fail("expected 'dims' to rise, but got " + infer::text(given));
+    return std::nullopt;
+  }
   if (int64_t(d.dims.size()) != count || count < 1) {
     (void)call.fail("expected one tensor of indices for each of 'dims', but "
                     "got " +

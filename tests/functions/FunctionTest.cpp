@@ -33,6 +33,11 @@ std::vector<FunctionRow> test::functionRows() {
   addDiagonalFunctionRows(rows);
   addGatherFunctionRows(rows);
   addScatterFunctionRows(rows);
+  addCreationFunctionRows(rows);
+  addInterpolationFunctionRows(rows);
+  addSamplingFunctionRows(rows);
+  addSignalFunctionRows(rows);
+  addQuantizationFunctionRows(rows);
   return rows;
 }
 

@@ -41,6 +41,11 @@ void addPadFunctionRows(std::vector<FunctionRow> &rows);
 void addDiagonalFunctionRows(std::vector<FunctionRow> &rows);
 void addGatherFunctionRows(std::vector<FunctionRow> &rows);
 void addScatterFunctionRows(std::vector<FunctionRow> &rows);
+void addCreationFunctionRows(std::vector<FunctionRow> &rows);
+void addInterpolationFunctionRows(std::vector<FunctionRow> &rows);
+void addSamplingFunctionRows(std::vector<FunctionRow> &rows);
+void addSignalFunctionRows(std::vector<FunctionRow> &rows);
+void addQuantizationFunctionRows(std::vector<FunctionRow> &rows);
 
 } // namespace tandem::test
 

@@ -75,12 +75,6 @@ void tandem::test::addDiagonalFunctionRows(std::vector<FunctionRow> &rows) {
   RowOperand square{tensorOf("3x3")}, images{tensorOf("2x2x4x5")};
   rows.push_back({"tril", "tril", {x}, ""});
   rows.push_back({"triu", "triu", {x}, "{diagonal = -1 : i64}"});
-  rows.push_back({"eye",
-                  "eye",
-                  {},
-                  "{diagonal = 1 : i64, m = 4 : i64, n = 3 "
-                  ": i64}",
-                  0});
   rows.push_back({"diagonal", "diagonal", {x}, ""});
   rows.push_back({"diagonal",
                   "diagonal_offset",
@@ -222,4 +216,20 @@ void tandem::test::addScatterFunctionRows(std::vector<FunctionRow> &rows) {
                   "masked_scatter",
                   {x, {tensorOf("3x4", "i1"), 0, 2}, {tensorOf("30")}},
                   ""});
+}
+
+void tandem::test::addCreationFunctionRows(std::vector<FunctionRow> &rows) {
+  rows.push_back({"arange",
+                  "arange",
+                  {},
+                  "{end = 3 : i64, start = 9 : i64, step = -2 : i64}",
+                  0});
+  rows.push_back({"linspace", "linspace", {}, "{steps = 5 : i64}", 0});
+  rows.push_back({"full_like", "full_like", {x}, "{value = 2.5}", 0});
+  rows.push_back(
+      {"eye", "eye", {}, "{diagonal = 1 : i64, m = 4 : i64, n = 3 : i64}", 0});
+  rows.push_back({"meshgrid",
+                  "meshgrid",
+                  {{tensorOf("2")}, {tensorOf("3")}},
+                  "{indexing = \"xy\"}"});
 }

@@ -11,6 +11,9 @@ const OpTable &tandem::onnx::opTable() {
     addIndexOps(table);
     addLogicOps(table);
     addMathOps(table);
+    addQuantizeOps(table);
+    addResizeOps(table);
+    addSignalOps(table);
     addReduceOps(table);
     addShapeOps(table);
     return table;

@@ -248,6 +248,9 @@ void addSequenceOps(OpTable &table);
 void addIndexOps(OpTable &table);
 void addLogicOps(OpTable &table);
 void addMathOps(OpTable &table);
+void addQuantizeOps(OpTable &table);
+void addResizeOps(OpTable &table);
+void addSignalOps(OpTable &table);
 void addReduceOps(OpTable &table);
 void addShapeOps(OpTable &table);
 
