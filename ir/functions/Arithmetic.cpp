@@ -134,7 +134,7 @@ static CallResults power(Call &call) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sums of exponentials, extremes, bounds
+// Sums of exponentials, extremes
 //===----------------------------------------------------------------------===//
 
 static CallResults logAddExp(Call &call) {
@@ -157,47 +157,6 @@ static CallResults extreme(Call &call, StringRef op) {
 }
 static CallResults fmaxFunction(Call &call) { return extreme(call, "maximum"); }
 static CallResults fminFunction(Call &call) { return extreme(call, "minimum"); }
-
-/// Where `x` is outside of `bound`, or that is NaN.
-static Expr isBeyond(ComparePredicate predicate, const Expr &x,
-                     const Expr &bound) {
-  Expr beyond = compare(predicate, x, bound);
-  return isFloat(x) ? logicalOr(beyond, isNaN(bound)) : beyond;
-}
-
-static CallResults clamp(Call &call) {
-  Expr x = call[0];
-  if (isBool(x))
-    return call.fail("expected operand #0 to have numbers, but got bools");
-  if (failed(expectOneType(call)))
-    return failure();
-  SmallVector<Expr> values{x};
-  Expr low, high;
-  for (auto [i, name] : {std::pair(1, "min"), std::pair(2, "max")}) {
-    if (call.has(i) && call.hasAttribute(name))
-      return call.fail(Twine("expected '") + name +
-                       "' as an operand or an attribute, but got both");
-    if (call.has(i))
-      values.push_back(call[i]);
-  }
-  if (failed(call.broadcast(values)))
-    return failure();
-  x = values[0];
-  if (call.has(1))
-    low = values[1];
-  else if (call.hasAttribute("min"))
-    low = x.like(call.number("min", 0));
-  if (call.has(2))
-    high = values.back();
-  else if (call.hasAttribute("max"))
-    high = x.like(call.number("max", 0));
-  // At a bound the gradient goes to x, as PyTorch has it.
-  if (low)
-    x = select(isBeyond(ComparePredicate::lt, x, low), low, x);
-  if (high)
-    x = select(isBeyond(ComparePredicate::gt, x, high), high, x);
-  return results({x});
-}
 
 //===----------------------------------------------------------------------===//
 // Of three
@@ -284,9 +243,6 @@ void tandem::addArithmeticFunctions(FunctionTable &table) {
             fmaxFunction);
   table.add("fmin(x, y)", "the smaller, and what is not NaN; broadcast",
             fminFunction);
-  table.add("clamp(x, min?, max?; min, max)",
-            "x within bounds, each a tensor, a number, or none; broadcast",
-            clamp);
   table.add("lerp(start, end, weight?; weight=0.5)",
             "start + weight (end - start), broadcast", lerp);
   table.add("addcmul(x, a, b; value=1.0)", "x + value a b, broadcast", addcmul);

@@ -59,17 +59,6 @@ void tandem::test::addArithmeticFunctionRows(std::vector<FunctionRow> &rows) {
   rows.push_back({"hypot", "hypot", {positive, row}, ""});
   rows.push_back({"fmax", "fmax", {low, high}, ""});
   rows.push_back({"fmin", "fmin", {low, high}, ""});
-  rows.push_back({"clamp",
-                  "clamp",
-                  {{tensorOf("3"), -0.9, 0.9}},
-                  "{min = -1.0, max = 1.0}"});
-  rows.push_back({"clamp",
-                  "clamp_outside",
-                  {{tensorOf("3"), 1.1, 1.9}},
-                  "{min = -1.0, max = 1.0}",
-                  1});
-  rows.push_back({"clamp", "clamp_tensors", {x, low, high}, "", 1});
-  rows.push_back({"clamp", "clamp_max", {x, {""}, high}, "", 1});
   rows.push_back({"lerp", "lerp", {x, row, {tensorOf("4"), 0.6, 0.9}}, ""});
   rows.push_back({"lerp", "lerp_number", {x, row}, "{weight = 0.25}"});
   rows.push_back({"addcmul", "addcmul", {x, row, positive}, "{value = 0.5}"});
