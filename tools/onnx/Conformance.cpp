@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/cli/Options.h"
+#include "tools/onnx/CheckGradients.h"
 #include "tools/onnx/Expected.h"
 #include "tools/onnx/TestCase.h"
 
@@ -38,7 +39,7 @@ struct Case {
 struct Arguments {
   std::string data = "/usr/share/libonnx-testdata/data", filter, expected, json;
   std::optional<int64_t> jobs, timeout;
-  bool all = false, help = false;
+  bool all = false, gradients = false, help = false;
 };
 
 constexpr const char *suites[] = {"node", "simple", "pytorch-operator",
@@ -52,12 +53,13 @@ struct Child {
 };
 
 const char *spelling(Outcome::Kind kind) {
-  return kind == Outcome::Kind::Passed   ? "passed"
-         : kind == Outcome::Kind::Failed ? "failed"
-                                         : "unsupported";
+  return kind == Outcome::Kind::Passed     ? "passed"
+         : kind == Outcome::Kind::Failed   ? "failed"
+         : kind == Outcome::Kind::Excluded ? "excluded"
+                                           : "unsupported";
 }
 
-Child start(Case &one, unsigned seconds) {
+Child start(Case &one, bool gradients, unsigned seconds) {
   int ends[2];
   if (pipe(ends) != 0)
     std::abort();
@@ -68,7 +70,8 @@ Child start(Case &one, unsigned seconds) {
   }
   close(ends[0]);
   alarm(seconds);
-  Outcome outcome = onnx::runTestCase(one.folder, {});
+  Outcome outcome = gradients ? onnx::checkGradients(one.folder)
+                              : onnx::runTestCase(one.folder, {});
   std::string text = Json({{"kind", static_cast<int>(outcome.kind)},
                            {"op", outcome.op},
                            {"reason", outcome.reason}})
@@ -104,7 +107,8 @@ void finish(Child &child) {
                                                    : "no result");
 }
 
-void runAll(std::vector<Case> &cases, int64_t jobs, unsigned seconds) {
+void runAll(std::vector<Case> &cases, bool gradients, int64_t jobs,
+            unsigned seconds) {
   std::vector<Child> running;
   bool shows = isatty(2);
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -114,7 +118,7 @@ void runAll(std::vector<Case> &cases, int64_t jobs, unsigned seconds) {
     }
     if (shows)
       std::fprintf(stderr, "\r%zu of %zu", i + 1, cases.size());
-    running.push_back(start(cases[i], seconds));
+    running.push_back(start(cases[i], gradients, seconds));
   }
   for (Child &child : running)
     finish(child);
@@ -122,28 +126,33 @@ void runAll(std::vector<Case> &cases, int64_t jobs, unsigned seconds) {
     std::fprintf(stderr, "\r%*s\r", 20, "");
 }
 
-void printTable(const std::vector<Case> &cases) {
-  std::printf("%-20s %8s %8s %12s %8s\n", "suite", "passed", "failed",
-              "unsupported", "cases");
-  int64_t all[3] = {};
-  auto row = [](const char *name, const int64_t *counts) {
-    int64_t total = counts[0] + counts[1] + counts[2];
+/// The share is that of what passed; of gradients, among the models that have
+/// some.
+void printTable(const std::vector<Case> &cases, bool gradients) {
+  std::printf("%-20s %8s %8s %12s %s%8s\n", "suite", "passed", "failed",
+              "unsupported", gradients ? " excluded " : "", "cases");
+  int64_t all[4] = {};
+  auto row = [&](const char *name, const int64_t *counts) {
+    int64_t total = counts[0] + counts[1] + counts[2] + counts[3];
+    int64_t of = gradients ? counts[0] + counts[1] : total;
     std::printf(
-        "%-20s %8lld %8lld %12lld %8lld  %5.1f%%\n", name,
-        static_cast<long long>(counts[0]), static_cast<long long>(counts[1]),
-        static_cast<long long>(counts[2]), static_cast<long long>(total),
-        total ? 100.0 * static_cast<double>(counts[0]) /
-                    static_cast<double>(total)
-              : 0.0);
+        "%-20s %8lld %8lld %12lld ", name, static_cast<long long>(counts[0]),
+        static_cast<long long>(counts[1]), static_cast<long long>(counts[2]));
+    if (gradients)
+      std::printf("%9lld ", static_cast<long long>(counts[3]));
+    std::printf("%8lld  %5.1f%%\n", static_cast<long long>(total),
+                of ? 100.0 * static_cast<double>(counts[0]) /
+                         static_cast<double>(of)
+                   : 0.0);
   };
   for (const char *suite : suites) {
-    int64_t counts[3] = {};
+    int64_t counts[4] = {};
     for (const Case &one : cases)
       if (one.name.starts_with(std::string(suite) + "/"))
         ++counts[static_cast<int>(one.outcome.kind)];
-    if (counts[0] + counts[1] + counts[2])
+    if (counts[0] + counts[1] + counts[2] + counts[3])
       row(suite, counts);
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < 4; ++i)
       all[i] += counts[i];
   }
   row("all", all);
@@ -157,7 +166,8 @@ void printByOperator(const std::vector<Case> &cases) {
   };
   std::map<std::string, Row> rows;
   for (const Case &one : cases) {
-    if (one.outcome.kind == Outcome::Kind::Passed)
+    if (one.outcome.kind == Outcome::Kind::Passed ||
+        one.outcome.kind == Outcome::Kind::Excluded)
       continue;
     Row &row = rows[one.outcome.op.empty() ? "(none)" : one.outcome.op];
     ++(one.outcome.kind == Outcome::Kind::Failed ? row.failed
@@ -191,7 +201,7 @@ Status writeJson(const std::vector<Case> &cases, const std::string &path) {
 }
 
 Result<std::vector<Case>> findCases(const Arguments &arguments) {
-  llvm::Regex filter(arguments.filter);
+  llvm::Regex filter(arguments.filter.empty() ? "." : arguments.filter);
   std::string message;
   if (!filter.isValid(message))
     return Status::usage("expected --filter to be a regular expression: " +
@@ -257,6 +267,8 @@ Status run(int argc, char **argv) {
                 "cases at a time (default: 2)");
   table.integer("timeout", "SECONDS", arguments.timeout, 1, 3600,
                 "for one case (default: 120)");
+  table.flag("gradients", arguments.gradients,
+             "check gradients against differences, on the reference, instead");
   table.flag("all", arguments.all, "print every case that did not pass");
   std::vector<std::string_view> words(argv + 1, argv + argc);
   if (Status s = table.parse(words); !s)
@@ -268,14 +280,14 @@ Status run(int argc, char **argv) {
   auto cases = findCases(arguments);
   if (!cases)
     return cases.status();
-  runAll(*cases, arguments.jobs.value_or(2),
+  runAll(*cases, arguments.gradients, arguments.jobs.value_or(2),
          static_cast<unsigned>(arguments.timeout.value_or(120)));
   if (arguments.all)
     for (const Case &one : *cases)
       if (one.outcome.kind != Outcome::Kind::Passed)
         std::printf("%s %s: %s\n", one.name.c_str(), spelling(one.outcome.kind),
                     one.outcome.reason.c_str());
-  printTable(*cases);
+  printTable(*cases, arguments.gradients);
   printByOperator(*cases);
   if (!arguments.json.empty())
     if (Status s = writeJson(*cases, arguments.json); !s)

@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// One data set: values by the names of inputs and outputs.
-struct DataSet {
-  std::map<std::string, TensorPtr> inputs, outputs;
-};
-
 Outcome failed(const Status &status) {
   return {status.code() == Code::Unsupported ? Outcome::Kind::Unsupported
                                              : Outcome::Kind::Failed,
@@ -99,9 +94,33 @@ std::string differenceOf(const TensorData &got, const TensorData &expected,
                : "";
 }
 
+Import importFor(const TestCase &one, const DataSet &data,
+                 ImportOptions &options, MLIRContext &context) {
+  options.shapes = openShapes(one.model, data);
+  while (true) {
+    Import import = importModel(one.model, one.path, options, context);
+    size_t before = options.values.size();
+    for (const std::string &name : import.neededValues)
+      if (auto value = data.inputs.find(name); value != data.inputs.end())
+        options.values.insert(*value);
+    for (auto &[name, value] : options.values)
+      options.shapes.erase(name);
+    if (options.values.size() == before)
+      return import;
+  }
+}
+
+Outcome outcomeOf(const Import &import) {
+  Outcome outcome = failed(import.status());
+  std::string where = import.problems.front().where;
+  if (size_t open = where.rfind('('); open != std::string::npos)
+    outcome.op = where.substr(open + 1, where.size() - open - 2);
+  return outcome;
+}
+
 /// Compiles, runs and compares one data set.
-static Outcome runDataSet(const Model &model, const std::string &path,
-                          const DataSet &data, const Tolerance &tolerance) {
+static Outcome runDataSet(const TestCase &one, const DataSet &data,
+                          const Tolerance &tolerance) {
   DialectRegistry registry;
   registerCompiler(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -113,26 +132,9 @@ static Outcome runDataSet(const Model &model, const std::string &path,
   CompileOptions options;
   options.inference = true;
   options.threads = 1;
-  options.onnx.shapes = openShapes(model, data);
-  Import import;
-  while (true) {
-    import = importModel(model, path, options.onnx, context);
-    size_t before = options.onnx.values.size();
-    for (const std::string &name : import.neededValues)
-      if (auto value = data.inputs.find(name); value != data.inputs.end())
-        options.onnx.values.insert(*value);
-    for (auto &[name, value] : options.onnx.values)
-      options.onnx.shapes.erase(name);
-    if (options.onnx.values.size() == before)
-      break;
-  }
-  if (!import.problems.empty()) {
-    Outcome outcome = failed(import.status());
-    std::string where = import.problems.front().where;
-    if (size_t open = where.rfind('('); open != std::string::npos)
-      outcome.op = where.substr(open + 1, where.size() - open - 2);
-    return outcome;
-  }
+  Import import = importFor(one, data, options.onnx, context);
+  if (!import.problems.empty())
+    return outcomeOf(import);
   std::vector<PhaseTime> times;
   auto withSaid = [&](Status status) {
     if (StringRef(said).starts_with("unsupported"))
@@ -193,36 +195,48 @@ static Outcome runDataSet(const Model &model, const std::string &path,
   return {Outcome::Kind::Passed, "", ""};
 }
 
-Outcome runTestCase(const std::string &folder, const Tolerance &tolerance) {
-  std::string path = folder + "/model.onnx";
-  auto model = readModelFile(path);
+Result<TestCase> readTestCase(const std::string &folder) {
+  TestCase one;
+  one.path = folder + "/model.onnx";
+  auto model = readModelFile(one.path);
   if (!model)
-    return failed(model.status());
+    return model.status();
+  one.model = std::move(*model);
   // Initializers are no inputs, although old files list them among them.
+  const Graph &graph = one.model.graph;
   std::vector<NamedType> inputs;
-  for (const NamedType &input : model->graph.inputs) {
+  for (const NamedType &input : graph.inputs) {
     bool isInitializer = false;
-    for (const TensorPtr &data : model->graph.initializers)
+    for (const TensorPtr &data : graph.initializers)
       isInitializer |= data->name == input.name;
     if (!isInitializer)
       inputs.push_back(input);
   }
-  Outcome outcome{Outcome::Kind::Failed, "", "there is no data set"};
   for (int i = 0;; ++i) {
     fs::path set = fs::path(folder) / ("test_data_set_" + std::to_string(i));
     if (!fs::exists(set))
-      return outcome;
+      break;
     DataSet data;
     if (Status s = readValues(set, "input_", inputs, data.inputs); !s)
-      return failed(s);
-    if (Status s =
-            readValues(set, "output_", model->graph.outputs, data.outputs);
-        !s)
-      return failed(s);
-    outcome = runDataSet(*model, path, data, tolerance);
-    if (outcome.kind != Outcome::Kind::Passed)
-      return outcome;
+      return s;
+    if (Status s = readValues(set, "output_", graph.outputs, data.outputs); !s)
+      return s;
+    one.sets.push_back(std::move(data));
   }
+  if (one.sets.empty())
+    return Status::failed("there is no data set");
+  return one;
+}
+
+Outcome runTestCase(const std::string &folder, const Tolerance &tolerance) {
+  auto one = readTestCase(folder);
+  if (!one)
+    return failed(one.status());
+  for (const DataSet &data : one->sets)
+    if (Outcome outcome = runDataSet(*one, data, tolerance);
+        outcome.kind != Outcome::Kind::Passed)
+      return outcome;
+  return {Outcome::Kind::Passed, "", ""};
 }
 
 } // namespace tandem::onnx

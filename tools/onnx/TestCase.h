@@ -10,11 +10,13 @@
 #define TANDEM_TOOLS_ONNX_TESTCASE_H
 
 #include "compiler/Compile.h"
+#include "compiler/import/onnx/Import.h"
 
 namespace tandem::onnx {
 
 struct Outcome {
-  enum class Kind { Passed, Failed, Unsupported } kind = Kind::Failed;
+  /// Excluded: there is nothing to check (of gradients).
+  enum class Kind { Passed, Failed, Unsupported, Excluded } kind = Kind::Failed;
   std::string op;     ///< of the node that is the reason, if it is one
   std::string reason; ///< empty if it passed
 };
@@ -27,6 +29,26 @@ struct Tolerance {
 
 /// Runs the case in `folder`.
 Outcome runTestCase(const std::string &folder, const Tolerance &tolerance);
+
+/// One data set: values by the names of inputs and outputs.
+struct DataSet {
+  std::map<std::string, TensorPtr> inputs, outputs;
+};
+/// The model of the case in `folder` and its data sets, at least one.
+struct TestCase {
+  Model model;
+  std::string path;
+  std::vector<DataSet> sets;
+};
+Result<TestCase> readTestCase(const std::string &folder);
+
+/// Imports the model for one of its data sets: sizes that it leaves open, and
+/// values that decide shapes, are the data's.
+Import importFor(const TestCase &one, const DataSet &data,
+                 ImportOptions &options, mlir::MLIRContext &context);
+
+/// How an import with problems ends.
+Outcome outcomeOf(const Import &import);
 
 /// The difference of two tensors, as text; empty if there is none that counts.
 std::string differenceOf(const TensorData &got, const TensorData &expected,
