@@ -1,7 +1,8 @@
-//===- tandem-table.cpp - prints docs/support.md and docs/functions.md ----===//
+//===- tandem-table.cpp - prints support.md, functions.md, core-aten.md ---===//
 #include "compiler/import/onnx/Translator.h"
 #include "ir/functions/Function.h"
 #include "tools/onnx/Expected.h"
+#include "tools/tandem-table/CoreAten.h"
 #include "tools/tandem-table/OpTable.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -102,6 +103,8 @@ int main(int argc, char **argv) {
     printFunctions();
     return 0;
   }
+  if (argc == 4 && llvm::StringRef(argv[1]) == "--core-aten")
+    return tandem::printCoreAten(argv[2], argv[3]) ? 0 : 1;
   mlir::MLIRContext context;
   llvm::outs() << kHead;
   for (const tandem::OpSupport &op : tandem::opTable(context)) {

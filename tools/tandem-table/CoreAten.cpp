@@ -1,0 +1,96 @@
+//===- CoreAten.cpp - core ATen against what Tandem has -------------------===//
+#include "tools/tandem-table/CoreAten.h"
+
+#include "ir/Dialect.h"
+#include "ir/functions/Function.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace tandem;
+
+static const char kHead[] =
+    R"(<!-- Printed by tandem-table; `ninja -C build docs` writes it. -->
+
+# Core ATen
+
+PyTorch's core ATen operators (164 names, with their overloads) and what says the same here: [ops](ops.md) of the dialect
+and [functions](functions.md). A number that ATen takes as a scalar is a `constant`; what works in place is the value and
+a `write`.
+
+| core ATen | op | function | |
+|---|---|---|---|
+)";
+
+/// The lines of a file that are no comments.
+static std::vector<std::string> linesOf(StringRef path, std::string &problems) {
+  std::vector<std::string> lines;
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer) {
+    problems += path.str() + ": " + buffer.getError().message() + "\n";
+    return lines;
+  }
+  SmallVector<StringRef> parts;
+  (*buffer)->getBuffer().split(parts, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (!part.starts_with("#"))
+      lines.push_back(part.trim().str());
+  return lines;
+}
+
+/// One row of the page; names that Tandem does not have are problems.
+static std::string rowOf(StringRef name, StringRef has, MLIRContext &context,
+                         std::string &problems) {
+  auto [names, remark] = has.split('|');
+  std::string ops, functions;
+  SmallVector<StringRef> list;
+  names.split(list, ',');
+  bool hasNone = names.trim() == "-";
+  if (hasNone && remark.trim().empty())
+    problems += name.str() + ": expected a reason why there is none\n";
+  for (StringRef one : list) {
+    one = one.trim();
+    bool isOp = RegisteredOperationName::lookup("tandem." + one.str(), &context)
+                    .has_value();
+    bool isFunction = FunctionTable::get().find(one);
+    std::string &cell = isOp ? ops : functions;
+    if (isOp || isFunction)
+      cell += (cell.empty() ? "`" : ", `") + one.str() + "`";
+    else if (!hasNone)
+      problems += name.str() + ": '" + one.str() +
+                  "' is neither an op nor a function\n";
+  }
+  return "| `" + name.str() + "` | " + ops + " | " + functions + " | " +
+         remark.trim().str() + " |\n";
+}
+
+bool tandem::printCoreAten(StringRef listPath, StringRef mapPath) {
+  std::string problems, rows;
+  std::map<std::string, std::string> map;
+  for (const std::string &line : linesOf(mapPath, problems)) {
+    auto [name, has] = StringRef(line).split('=');
+    if (!map.emplace(name.trim().str(), has.trim().str()).second)
+      problems += name.trim().str() + ": stands in the map twice\n";
+  }
+  MLIRContext context;
+  context.loadDialect<TandemDialect>();
+  for (const std::string &name : linesOf(listPath, problems)) {
+    auto found = map.find(name);
+    if (found == map.end()) {
+      problems += name + ": is not in the map\n";
+      continue;
+    }
+    rows += rowOf(name, found->second, context, problems);
+    map.erase(found);
+  }
+  for (auto &[name, has] : map)
+    problems += name + ": is no op of core ATen\n";
+  llvm::outs() << kHead << rows;
+  llvm::errs() << problems;
+  return problems.empty();
+}
