@@ -196,7 +196,7 @@ static CallResults hardsigmoid(Call &call) {
 
 static CallResults hardswish(Call &call) {
   return widened(call, [](const Expr &x) {
-    Expr inner = select(isLess(x, 3), x * (x + 3) / 6, x);
+    Expr inner = select(isGreater(x, 3), x, x * (x + 3) / 6);
     return select(isLess(x, -3), x.like(0), inner);
   });
 }
