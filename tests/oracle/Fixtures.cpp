@@ -47,6 +47,7 @@ Numbers Case::numbers(const Json &tensor, const char *key) const {
   result.shape = tensor["shape"].get<std::vector<int64_t>>();
   std::string type = tensor["type"];
   result.isFloat = type[0] == 'f' || (type[0] == 'b' && type != "bool");
+  result.isF32 = type == "f32";
   for (const Json &x : tensor[key]) {
     if (x.is_string())
       result.data.push_back(x == "nan"   ? std::nan("")
@@ -83,7 +84,7 @@ static Json placed(const Json &node, const std::string &prefix,
       continue;
     else if (isNames)
       for (Json &element : value)
-        element = prefix + element.get<std::string>();
+        element = element == "" ? "" : prefix + element.get<std::string>();
     else if (value.is_array())
       for (Json &element : value)
         element = element.is_object() ? placed(element, prefix, type) : element;
@@ -144,8 +145,9 @@ struct Nodes {
 
 /// Whether a derivative may be zero because nothing depends on anything.
 bool isZero(const Json &numbers) {
-  return std::all_of(numbers.begin(), numbers.end(),
-                     [](const Json &x) { return x == 0; });
+  return std::all_of(numbers.begin(), numbers.end(), [](const Json &x) {
+    return x.is_number() && std::abs(x.get<double>()) < 1e-12;
+  });
 }
 
 } // namespace

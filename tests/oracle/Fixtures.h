@@ -22,6 +22,7 @@ struct Numbers {
   std::vector<int64_t> shape;
   std::vector<double> data;
   bool isFloat = true;
+  bool isF32 = false; ///< whatever "f" stands for
 };
 using NamedNumbers = std::map<std::string, Numbers>;
 

@@ -61,15 +61,35 @@ def given(values, type="f"):
     return Input(tensor.shape, lambda rng: tensor.clone(), type)
 
 
-def few(*shape, values):
+def few(*shape, values, type="f"):
     """Drawn from these few numbers: ties, kinks, bounds."""
 
     def draw(rng):
         n = count(shape)
         chosen = torch.randint(0, len(values), (n,), generator=rng)
-        return torch.tensor(values, dtype=torch.float64)[chosen].reshape(shape)
+        dtype = DTYPES.get(type, torch.float64)
+        return torch.tensor(values, dtype=dtype)[chosen].reshape(shape)
 
-    return Input(shape, draw)
+    return Input(shape, draw, type)
+
+
+def random_pairs(n, seed):
+    """Pairs of shapes that broadcast: each size is stretched, or missing."""
+    rng = torch.Generator()
+    rng.manual_seed(seed)
+
+    def below(k):
+        return int(torch.randint(0, k, (), generator=rng))
+
+    pairs = []
+    for _ in range(n):
+        result = [1 + below(4) for _ in range(1 + below(4))]
+        sides = []
+        for _ in range(2):
+            side = [1 if below(3) == 0 else size for size in result]
+            sides.append(tuple(side[below(len(side)):]))
+        pairs.append(tuple(sides))
+    return pairs
 
 
 DTYPES = {
@@ -199,16 +219,17 @@ class Family:
         finite=True,
         strides=True,
         views=None,
-        note=None,
+        kinds=None,
     ):
         """One case. `function` gets tensors and returns one, or a tuple.
 
         `finite`: that no number is infinite or NaN is checked here. `views`:
         whether an operand is a view in the graph; None: in every third case.
+        `kinds`: the types of outputs that do not follow from PyTorch's.
         """
         index = self.counts.get(op, 0)
         self.counts[op] = index + 1
-        name = f"{op}.{index}"
+        name = f"{self.name}.{op}.{index}"
         rng = torch.Generator()
         rng.manual_seed(zlib.crc32(name.encode()))
         leaves, prologue, views_of = [], [], []
@@ -242,8 +263,6 @@ class Family:
         case = {"name": name, "op": op, "order": result["order"]}
         if '"training": true' in json.dumps(nodes):
             case["training"] = True
-        if note:
-            case["note"] = note
         error = self.error(
             function, inputs, leaves, views_of, result, strides, index
         )
@@ -267,7 +286,7 @@ class Family:
         for i, y in enumerate(result["outputs"]):
             entry = {
                 "name": f"y{i}",
-                "type": type_of(y),
+                "type": kinds[i] if kinds else type_of(y),
                 "shape": list(y.shape),
                 "data": numbers(y),
             }
@@ -297,7 +316,11 @@ class Family:
                 value = value.clone().requires_grad_()
                 wanted[i] = value
             seen = view.apply(value) if view else value
-            arguments.append(strided(seen) if strides and index % 2 else seen)
+            if not strides:
+                seen = seen.contiguous()
+            elif index % 2:
+                seen = strided(seen)
+            arguments.append(seen)
         outputs = function(*arguments)
         if not isinstance(outputs, (tuple, list)):
             outputs = [outputs]

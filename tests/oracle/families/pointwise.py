@@ -30,6 +30,14 @@ UNARY = [
     ("ceil", torch.ceil, (-3, 3), [-1.0, 0.0, 1.0, 0.5, -0.5]),
     ("floor", torch.floor, (-3, 3), [-1.0, 0.0, 1.0, 0.5, -0.5]),
     ("round", torch.round, (-3, 3), [-1.5, -0.5, 0.0, 0.5, 1.5, 2.5]),
+    ("trunc", torch.trunc, (-3, 3), [-1.5, -0.5, 0.0, 0.5, 1.5, 2.0]),
+    ("expm1", torch.expm1, (-3, 3), [0.0, 0.015625, -0.015625, -20.0]),
+    ("tan", torch.tan, (-1.5, 1.5), [0.0, 0.015625]),
+    ("asin", torch.asin, (-0.875, 0.875), [0.0, 0.015625, 0.5]),
+    ("acos", torch.acos, (-0.875, 0.875), [0.0, 0.015625, 0.5]),
+    ("atan", torch.atan, (-4, 4), [0.0, 0.015625, 1.0, -100.0]),
+    ("sinh", torch.sinh, (-3, 3), [0.0, 0.015625]),
+    ("cosh", torch.cosh, (-3, 3), [0.0, 0.015625]),
 ]
 for op, function, (low, high), kinks in UNARY:
     add(op, function, [real(3, 4, low=low, high=high)])
@@ -47,6 +55,9 @@ BINARY = [
     ("mul", torch.mul, (-2, 2), (-2, 2)),
     ("div", torch.div, (-2, 2), (0.25, 2)),
     ("pow", torch.pow, (0.25, 2), (-2, 2)),
+    ("atan2", torch.atan2, (-2, 2), (0.25, 2)),
+    ("atan2", torch.atan2, (0.25, 2), (-2, 2)),
+    ("rem", torch.fmod, (-2, 2), (0.25, 2)),
     ("maximum", torch.maximum, (-2, 2), (-2, 2)),
     ("minimum", torch.minimum, (-2, 2), (-2, 2)),
 ]
@@ -85,18 +96,62 @@ for op, function in (("maximum", torch.maximum), ("minimum", torch.minimum)):
 # second is 0 times the logarithm of 0: PyTorch has NaN.)
 add("pow", torch.pow, [given([0.0, 0.0, 0.0, 1.0, 2.0]),
                        given([1.0, 2.0, 3.0, 0.0, 0.0])], order=1)
+add("atan2", torch.atan2, [given([0.0, 0.0, 1.0, -1.0, 0.0, 1.5]),
+                           given([1.0, -1.0, 0.0, 0.0, 2.0, -1.5])])
+add("rem", torch.fmod, [given([5.5, -5.5, 5.5, -5.5, 0.0]),
+                        given([2.0, 2.0, -2.0, -2.0, 1.5])])
 # A negative base to a whole power.
 add("pow", lambda x, y: torch.pow(x, y.detach()),
     [given([-1.5, -0.5, -2.0, 1.5]), given([2.0, 3.0, 1.0, 3.0]).fixed()])
 
 for op, function in (("add", torch.add), ("sub", torch.sub), ("mul", torch.mul)):
+    # Modulo 2^bits.
     for type in ("i8", "i16", "i32", "i64"):
-        add(op, function, [integers(3, 4, low=-11, high=12, type=type),
-                           integers(3, 4, low=-11, high=12, type=type)])
+        add(op, function, [integers(3, 4, low=-100, high=100, type=type),
+                           integers(3, 4, low=-100, high=100, type=type)])
+    add(op, function, [integers(3, 4, high=256, type="u8"),
+                       integers(3, 4, high=256, type="u8")])
+
+for type in ("i8", "i16", "i32", "i64"):
+    for op, function in (
+        ("idiv", lambda x, y: torch.div(x, y, rounding_mode="trunc")),
+        ("div", lambda x, y: torch.div(x, y, rounding_mode="trunc")),
+        ("rem", torch.fmod)):
+        add(op, function, [integers(4, 4, low=-100, high=100, type=type),
+                           few(4, 4, values=[-7, -3, -1, 1, 2, 5], type=type)])
+    for op, function in (("bit_and", torch.bitwise_and), ("bit_or", torch.bitwise_or),
+                         ("bit_xor", torch.bitwise_xor)):
+        add(op, function, [integers(4, 4, low=-100, high=100, type=type),
+                           integers(4, 4, low=-100, high=100, type=type)])
+    add("bit_not", torch.bitwise_not, [integers(7, low=-100, high=100, type=type)])
+    for op, function in (("shift_left", torch.bitwise_left_shift),
+                         ("shift_right", torch.bitwise_right_shift)):
+        add(op, function, [integers(4, 4, low=-3, high=4, type=type),
+                           integers(4, 4, high=5, type=type)])
+    add("pow", torch.pow, [integers(4, 4, low=-2, high=3, type=type),
+                           integers(4, 4, high=6, type=type)])
+for op, function in (
+    ("idiv", lambda x, y: torch.div(x, y, rounding_mode="trunc")), ("rem", torch.fmod),
+    ("bit_and", torch.bitwise_and), ("bit_or", torch.bitwise_or),
+    ("bit_xor", torch.bitwise_xor), ("maximum", torch.maximum),
+    ("minimum", torch.minimum)):
+    add(op, function, [integers(4, 4, high=256, type="u8"),
+                       integers(4, 4, low=1, high=256, type="u8")])
+for op, function in (("shift_left", torch.bitwise_left_shift),
+                     ("shift_right", torch.bitwise_right_shift)):
+    add(op, function, [integers(4, 4, high=256, type="u8"),
+                       integers(4, 4, high=8, type="u8")])
+for op, function in (("bit_and", torch.bitwise_and), ("bit_or", torch.bitwise_or),
+                     ("bit_xor", torch.bitwise_xor)):
+    add(op, function, [booleans(3, 3), booleans(3, 3)])
+add("bit_not", torch.bitwise_not, [booleans(5)])
 
 COMPARISONS = [("eq", torch.eq), ("ne", torch.ne), ("lt", torch.lt),
                ("le", torch.le), ("gt", torch.gt), ("ge", torch.ge)]
 for predicate, function in COMPARISONS:
+    add("compare", function, [integers(3, 4, high=256, type="u8"),
+                              integers(3, 4, high=256, type="u8")],
+        {"predicate": predicate})
     add("compare", function, [few(5, 4, values=[-1.0, 0.0, 0.5]),
                               few(5, 4, values=[-1.0, 0.0, 0.5])],
         {"predicate": predicate})
@@ -123,8 +178,8 @@ for type, dtype in (("i8", torch.int8), ("i32", torch.int32),
     add("cast", lambda x, d=dtype: x.to(d),
         [few(12, values=[-2.75, -1.0, -0.5, 0.0, 0.5, 1.0, 2.5, 100.0])],
         nodes=cast(type))
-for type in ("i8", "i16", "i32", "i64"):
-    add("cast", lambda x: x.double(), [integers(5, low=-100, high=100, type=type)],
+for type in ("i8", "i16", "i32", "i64", "u8"):
+    add("cast", lambda x: x.double(), [integers(5, low=0 if type == "u8" else -100, high=100, type=type)],
         nodes=cast("f"))
 add("cast", lambda x: x.double(), [booleans(6)], nodes=cast("f"))
 # Through f32 and back: the gradient passes.

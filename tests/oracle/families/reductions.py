@@ -39,3 +39,15 @@ for shape, dim in (((3, 5), 1), ((3, 5), 0), ((2, 3, 4), 1), ((4, 1), 1),
 for op, function in (("softmax", torch.softmax), ("log_softmax", torch.log_softmax)):
     add(op, lambda x, f=function: f(x, 1), [few(3, 4, values=[-400.0, 0.0, 400.0])],
         {"dim": 1})
+
+for shape, dims in SHAPES:
+    def product(x, dims=dims):
+        for d in reversed(dims):
+            x = x.prod(d)
+        return x
+
+    add("reduce_prod", product, [real(*shape)], {"dims": dims})
+    # Exact where factors are zero: one, and several.
+    add("reduce_prod", product, [few(*shape, values=[0.0, 1.5, -2.0, 0.5])],
+        {"dims": dims})
+add("reduce_prod", lambda x: x.prod(1), [integers(4, 3, low=-3, high=4)], {"dims": [1]})

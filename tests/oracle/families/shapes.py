@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from families.frame import Family, booleans, integers, real
+from families.frame import DTYPES, Family, booleans, given, integers, real
 
 family = Family("shapes")
 add = family.add
@@ -89,3 +89,21 @@ for table, indices in (((5, 3), (4,)), ((4,), (2, 3)), ((3, 2, 2), (6,)),
             real(*table), integers(*indices, high=table[0], type=type)],
             nodes=[{"op": "take", "inputs": ["x0", "x1"], "outputs": ["t"]},
                    {"op": "mul", "inputs": ["t", "t"], "outputs": ["y0"]}])
+
+for shape, dims in (((3, 4), [0]), ((3, 4), [1]), ((2, 3, 2), [0, 2]), ((1,), [0])):
+    view("reverse", lambda x, d=dims: x.flip(d), real(*shape), {"dims": dims})
+for type in ("i64", "i32", "f"):
+    add("iota", lambda t=type: torch.arange(4).expand(3, 4).to(
+        torch.float64 if t == "f" else DTYPES[t]).clone(), [],
+        nodes=[{"op": "iota", "type": type, "shape": [3, 4], "outputs": ["y0"],
+                "attributes": {"dim": 1}}])
+add("constant", lambda: torch.tensor([[1.5, -2.0], [0.0, 3.0]], dtype=torch.float64), [],
+    nodes=[{"op": "constant", "type": "f", "shape": [2, 2], "outputs": ["y0"],
+            "value": [1.5, -2.0, 0.0, 3.0]}])
+# What dropout does whatever is drawn.
+for p, training, function in ((0.5, False, lambda x: x), (0.0, True, lambda x: x),
+                              (1.0, True, lambda x: x * 0)):
+    add("dropout", lambda x, s, f=function: f(x * x), [real(3, 4), given([7, 0], "i64")],
+        nodes=[{"op": "mul", "inputs": ["x0", "x0"], "outputs": ["q"]},
+               {"op": "dropout", "inputs": ["q", "x1"], "outputs": ["y0"],
+                "attributes": {"draw": 0, "p": p, "training": training}}])
