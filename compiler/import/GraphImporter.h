@@ -3,7 +3,7 @@
 // As in the tracer everything is recorded as refs: a name names a handle, views
 // share storage, other ops read their operands and make a ref of each result.
 // What nobody writes becomes values at the end. Inside of a custom_vjp only the
-// names of its region are known.
+// names of its region are known; so inside of branches and loops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_IMPORT_GRAPHIMPORTER_H
@@ -19,6 +19,7 @@
 namespace tandem {
 
 class CustomRegions;
+class FlowRegion;
 
 class GraphImporter {
 public:
@@ -37,6 +38,14 @@ private:
     mlir::Value ref; ///< null if what defines it is wrong
   };
   using Names = std::map<std::string, size_t>; ///< positions in `handles`
+  /// What the nodes stand in; a flow in a custom_vjp is a part of that.
+  enum class RegionKind { None, Custom, Flow };
+  bool inRegion() const { return regionKind != RegionKind::None; }
+  /// For messages.
+  std::string regionName() const {
+    return regionKind == RegionKind::Custom ? "a custom_vjp"
+                                            : "a branch or a loop";
+  }
 
   // The document.
   mlir::Location location(const JsonPlace &place, llvm::StringRef name = {});
@@ -93,6 +102,15 @@ private:
   bool defineAll(const JsonPlace &parent, const char *list,
                  mlir::ValueRange refs);
 
+  // Branches and loops (JsonFlow.cpp).
+  void addIf(const JsonPlace &node);
+  void addScan(const JsonPlace &node);
+  void addWhile(const JsonPlace &node);
+  bool addRegion(const JsonPlace &node, const char *field, FlowRegion &region);
+  bool readAll(const JsonPlace &node, const char *list, mlir::Location loc,
+               llvm::SmallVectorImpl<mlir::Value> &values);
+  void defineFlow(const JsonPlace &node, mlir::FailureOr<mlir::Operation *> op);
+
   /// Turns diagnostics into problems, at the node that each is located at.
   class Listener;
 
@@ -103,7 +121,7 @@ private:
   std::vector<Handle> handles;
   Names names;
   bool differentiates = true;
-  bool inRegion = false;
+  RegionKind regionKind = RegionKind::None;
   int64_t stream = -1;    ///< of the nodes; -1: none is said
   std::string checkpoint; ///< the region of the nodes; empty: none
   std::string modulePath; ///< of the nodes: "h0.attn."

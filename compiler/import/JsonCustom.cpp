@@ -78,7 +78,7 @@ bool GraphImporter::addBackward(const JsonPlace &place,
 }
 
 void GraphImporter::addCustomVjp(const JsonPlace &node) {
-  if (inRegion)
+  if (regionKind == RegionKind::Custom)
     return node.wrong("expected a custom_vjp not to stand inside of another");
   std::string name = node.has("name") ? node.text("name") : "custom_vjp";
   Location loc = nameOf(node, name);
@@ -109,11 +109,11 @@ void GraphImporter::addCustomVjp(const JsonPlace &node) {
     Names outside;
     std::swap(outside, names);
     bool differentiated = std::exchange(differentiates, true);
-    inRegion = true;
+    RegionKind kind = std::exchange(regionKind, RegionKind::Custom);
     ok = addForward(node.at("forward"), regions);
     names.clear();
     ok = ok && addBackward(node.at("backward"), regions);
-    inRegion = false;
+    regionKind = kind;
     differentiates = differentiated;
     names = std::move(outside);
   }

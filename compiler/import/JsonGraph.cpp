@@ -134,7 +134,7 @@ GraphImporter::Handle *GraphImporter::handle(const JsonPlace &place) {
   if (it == names.end()) {
     place.wrong("unknown value '" + place.json.get<std::string>() +
                 "'; values are defined before they are used" +
-                (inRegion ? ", in the same region" : ""));
+                (inRegion() ? ", in the same region" : ""));
     return nullptr;
   }
   Handle &found = handles[it->second];

@@ -29,8 +29,8 @@ public:
       importer.checkpoint = node.text("checkpoint");
       if (importer.checkpoint.empty())
         node.at("checkpoint").wrong("expected the name of a region");
-      if (importer.inRegion)
-        node.wrong("expected a checkpoint outside of a custom_vjp");
+      if (importer.inRegion())
+        node.wrong("expected a checkpoint outside of " + importer.regionName());
     }
     if (!node.has("stream"))
       return;
@@ -63,7 +63,7 @@ GraphImporter::Attributes GraphImporter::tags() {
     list.push_back(
         builder.getNamedAttr(kStreamAttr, builder.getI64IntegerAttr(stream)));
   // What stands inside of a custom_vjp gets the tags of that.
-  if (!checkpoint.empty() && !inRegion)
+  if (!checkpoint.empty() && !inRegion())
     list.push_back(builder.getNamedAttr(kCheckpointAttr,
                                         builder.getStringAttr(checkpoint)));
   return list;
@@ -71,7 +71,7 @@ GraphImporter::Attributes GraphImporter::tags() {
 
 Value GraphImporter::read(Location loc, Value ref) {
   auto op = ReadOp::create(builder, loc, ref);
-  if (!checkpoint.empty() && !inRegion)
+  if (!checkpoint.empty() && !inRegion())
     op->setAttr(kCheckpointAttr, builder.getStringAttr(checkpoint));
   return op;
 }
@@ -84,9 +84,9 @@ void GraphImporter::tagResults(const JsonPlace &node, Operation *op,
   for (auto [field, tag] : fields) {
     if (!node.flag(field))
       continue;
-    if (inRegion)
-      return node.wrong("expected no '" + std::string(field) +
-                        "' inside of a custom_vjp");
+    if (inRegion())
+      return node.wrong("expected no '" + std::string(field) + "' inside of " +
+                        regionName());
     Listener listener(*this, node);
     if (op && refs.empty()) {
       op->setAttr(tag, builder.getUnitAttr());
@@ -135,6 +135,26 @@ void GraphImporter::addNode(const JsonPlace &node) {
     Mode mode(*this, node);
     return addCustomVjp(node);
   }
+  if (op == "if" || op == "scan" || op == "while") {
+    bool known =
+        op == "if" ? node.isObject({"op", "name", "inputs", "outputs", "then",
+                                    "else", "no_grad", "enable_grad", "stream",
+                                    "checkpoint", "save", "recompute"})
+        : op == "scan"
+            ? node.isObject({"op", "name", "carries", "inputs", "constants",
+                             "outputs", "length", "trips", "reverse", "body",
+                             "no_grad", "enable_grad", "stream", "checkpoint",
+                             "save", "recompute"})
+            : node.isObject({"op", "name", "carries", "constants", "outputs",
+                             "condition", "body", "no_grad", "enable_grad",
+                             "stream", "checkpoint", "save", "recompute"});
+    if (!known)
+      return;
+    Mode mode(*this, node);
+    return op == "if"     ? addIf(node)
+           : op == "scan" ? addScan(node)
+                          : addWhile(node);
+  }
   if (!node.isObject({"op", "name", "inputs", "outputs", "attributes", "type",
                       "shape", "value", "no_grad", "enable_grad", "stream",
                       "checkpoint", "save", "recompute"}))
@@ -149,7 +169,7 @@ void GraphImporter::addNode(const JsonPlace &node) {
   }
   if (llvm::is_contained(others, op))
     return node.wrong("unknown op '" + op + "'");
-  if (inRegion && op == "grad")
+  if (regionKind == RegionKind::Custom && op == "grad")
     return node.wrong("unsupported: 'grad' inside of a custom_vjp");
   if (RegisteredOperationName::lookup("tandem." + op, builder.getContext()) ||
       !FunctionTable::get().find(op)) {

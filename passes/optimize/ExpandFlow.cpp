@@ -10,9 +10,13 @@
 // iteration is then equal to the forward's and is merged with it, and which of
 // its values are saved is decided as everywhere.
 //
+// Where the target runs loops (the cpu), those that would become many ops, and
+// those whose end is not known, stay as they are.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/optimize/ExpandFlow.h"
 
+#include "passes/Target.h"
 #include "passes/autodiff/Decompose.h"
 
 #include "ir/Expr.h"
@@ -20,12 +24,18 @@
 #include "ir/Tags.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tandem;
 
 /// More ops than this are no program that is compiled in reasonable time.
 static constexpr int64_t kMostOps = 30000;
+/// A loop that becomes more ops than this is run as one where that can be.
+static constexpr uint64_t kMostExpanded = 1000;
+
+static bool isFlow(Operation *op) { return isa<IfOp, ScanOp, WhileOp>(op); }
 
 namespace {
 
@@ -37,11 +47,18 @@ public:
     Value trips;               ///< null: all slices count
   };
 
-  explicit Expander(func::FuncOp func) : func(func), builder(func) {}
-  LogicalResult run();
+  explicit Expander(func::FuncOp func)
+      : func(func), runsLoops(!isForCuda(func)), builder(func) {}
+  LogicalResult run(Block &block);
 
 private:
   using Values = SmallVector<Value>;
+
+  /// True if the op stays as it is.
+  bool stays(Operation *op);
+  /// How many ops a region, or an op, becomes.
+  uint64_t size(Region &region);
+  uint64_t size(Operation *op);
 
   FailureOr<Values> expand(Operation *op, const Values &operands);
   FailureOr<Values> expandIf(IfOp op, const Values &operands);
@@ -59,6 +76,7 @@ private:
   LogicalResult count(Operation *op);
 
   func::FuncOp func;
+  bool runsLoops;
   OpBuilder builder;
   Location loc = UnknownLoc::get(func.getContext());
   int64_t made = 0;
@@ -66,6 +84,41 @@ private:
 };
 
 } // namespace
+
+uint64_t Expander::size(Region &region) {
+  uint64_t ops = 0;
+  for (Operation &op : region.front().without_terminator())
+    ops = llvm::SaturatingAdd(ops, size(&op));
+  return ops;
+}
+
+uint64_t Expander::size(Operation *op) {
+  if (!isFlow(op) || stays(op))
+    return 1;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return llvm::SaturatingMultiply<uint64_t>(scan.getLength(),
+                                              size(scan.getBody()));
+  uint64_t ops = 0;
+  for (Region &region : op->getRegions())
+    ops = llvm::SaturatingAdd(ops, size(region));
+  return ops;
+}
+
+/// A branch stays if a loop in it does, which would else run in vain.
+bool Expander::stays(Operation *op) {
+  if (!runsLoops)
+    return false;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return llvm::SaturatingMultiply<uint64_t>(
+               scan.getLength(), size(scan.getBody())) > kMostExpanded;
+  if (isa<WhileOp>(op))
+    return true;
+  return llvm::any_of(op->getRegions(), [&](Region &region) {
+    return llvm::any_of(region.front(), [&](Operation &inner) {
+      return isFlow(&inner) && stays(&inner);
+    });
+  });
+}
 
 LogicalResult Expander::count(Operation *op) {
   if (++made <= kMostOps)
@@ -131,7 +184,7 @@ FailureOr<Expander::Values> Expander::inlineRegion(Region &region,
   for (Operation &op : region.front().without_terminator()) {
     if (failed(count(&op)))
       return failure();
-    if (isa<IfOp, ScanOp, WhileOp>(op)) {
+    if (isFlow(&op) && !stays(&op)) {
       Values operands;
       for (Value operand : op.getOperands())
         operands.push_back(map.lookup(operand));
@@ -226,10 +279,10 @@ FailureOr<Expander::Values> Expander::expand(Operation *op,
          << "', whose number of iterations nothing bounds";
 }
 
-LogicalResult Expander::run() {
+LogicalResult Expander::run(Block &block) {
   SmallVector<Operation *> ops;
-  for (Operation &op : func.getOps())
-    if (isa<IfOp, ScanOp, WhileOp>(op))
+  for (Operation &op : block)
+    if (isFlow(&op) && !stays(&op))
       ops.push_back(&op);
   bool ok = true;
   for (Operation *op : ops) {
@@ -241,8 +294,7 @@ LogicalResult Expander::run() {
       ok = false;
       continue;
     }
-    Operation *first =
-        before ? before->getNextNode() : &op->getBlock()->front();
+    Operation *first = before ? before->getNextNode() : &block.front();
     for (; first != op; first = first->getNextNode()) {
       for (NamedAttribute attribute : op->getDiscardableAttrs())
         if (!isTag(attribute.getName()))
@@ -254,10 +306,54 @@ LogicalResult Expander::run() {
   }
   if (!ok)
     return failure();
-  eraseDeadOps(func);
-  return ops.empty() ? success() : decomposeComposites(func);
+  if (!ops.empty())
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  // What stays has regions, in which the rest is expanded.
+  for (Operation &op : block)
+    if (isFlow(&op))
+      for (Region &region : op.getRegions())
+        if (failed(run(region.front())))
+          return failure();
+  return success();
 }
 
 LogicalResult tandem::expandFlow(func::FuncOp func) {
-  return Expander(func).run();
+  if (failed(Expander(func).run(func.getBody().front())))
+    return failure();
+  return decomposeComposites(func);
+}
+
+//===----------------------------------------------------------------------===//
+// Constants of loops that stay
+//===----------------------------------------------------------------------===//
+
+/// Gives the regions of `op` one more argument.
+static void addOperand(Operation *op, Value value) {
+  if (auto branch = dyn_cast<IfOp>(op))
+    branch.getInputsMutable().append(value);
+  else if (auto scan = dyn_cast<ScanOp>(op))
+    scan.getConstantsMutable().append(value);
+  else
+    cast<WhileOp>(op).getConstantsMutable().append(value);
+  for (Region &region : op->getRegions())
+    region.addArgument(value.getType(), value.getLoc());
+}
+
+void tandem::hoistConstants(func::FuncOp func) {
+  // Inner ones first: what leaves them leaves the outer ones next.
+  func.walk([](Operation *op) {
+    if (!isFlow(op))
+      return;
+    for (Region &region : op->getRegions())
+      for (auto constant :
+           llvm::make_early_inc_range(region.front().getOps<ConstantOp>())) {
+        if (constant.getSplat())
+          continue;
+        addOperand(op, OpBuilder(op).clone(*constant)->getResult(0));
+        constant.replaceAllUsesWith(Value(region.getArguments().back()));
+        constant.erase();
+      }
+  });
 }

@@ -6,12 +6,15 @@
 
 namespace tandem {
 
-/// Replaces every `if` and `scan` of a differentiated function by ops that
-/// compute both branches and all iterations, and select. They have the
-/// discardable attributes of the op (its tags). Of a loop whose end is not
-/// known, and of more ops than a program can have, an error that begins with
-/// 'unsupported'.
+/// Replaces `if` and `scan` of a differentiated function by ops that compute
+/// both branches and all iterations, and select. They have the discardable
+/// attributes of the op (its tags). Where the target can run them, large loops
+/// stay, and those whose end is not known; elsewhere these are errors that
+/// begin with 'unsupported'.
 mlir::LogicalResult expandFlow(mlir::func::FuncOp func);
+
+/// Makes the constants that regions keep in memory operands of their ops.
+void hoistConstants(mlir::func::FuncOp func);
 
 } // namespace tandem
 

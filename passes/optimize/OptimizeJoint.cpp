@@ -68,6 +68,7 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
       return failure();
     keepConditions(func, conditions);
     eraseDeadOps(func);
+    hoistConstants(func);
     return success();
   }
 

@@ -33,7 +33,7 @@ static Operation *anchorOf(Block &body) {
     if (auto cost = dyn_cast<CostOpInterface>(op)) {
       OpClass opClass = cost.getOpClass();
       if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
-          opClass == OpClass::Indexed)
+          opClass == OpClass::Indexed || opClass == OpClass::Flow)
         anchor = &op;
     }
   return anchor;

@@ -21,7 +21,12 @@ static OpClass classOf(Operation *op) {
 static bool isAnchor(Operation *op) {
   OpClass opClass = classOf(op);
   return opClass == OpClass::Contraction || opClass == OpClass::Window ||
-         opClass == OpClass::Indexed;
+         opClass == OpClass::Indexed || opClass == OpClass::Flow;
+}
+
+/// A branch or a loop is a kernel of its own: its regions are its code.
+static bool isFlow(Operation *anchor) {
+  return anchor && classOf(anchor) == OpClass::Flow;
 }
 
 static bool isFreeView(Operation *op) {
@@ -355,6 +360,7 @@ bool Units::isKernel(unsigned unit) const {
 
 bool Units::merge(unsigned into, unsigned from) {
   if (into == from || (anchors[into] && anchors[from]) ||
+      isFlow(anchors[into]) || isFlow(anchors[from]) ||
       members[into].size() + members[from].size() > kLargestUnit)
     return false;
   if (needs(into) != needs(from) || stream(into) != stream(from) ||

@@ -374,9 +374,9 @@ TEST(JsonGraph, TheExamplesOfTheDocumentationAreRight) {
   std::stringstream page;
   page << file.rdbuf();
   std::string text = page.str();
-  const char *parts[] = {"tandem.cross_entropy", "tandem.transpose_",
+  const char *parts[] = {"tandem.cross_entropy",     "tandem.transpose_",
                          "alias = {of = \"buffer\"", "tandem.dropout",
-                         "tandem.custom_vjp"};
+                         "tandem.custom_vjp",        "tandem.scan"};
   size_t end = 0;
   for (const char *part : parts) {
     size_t begin = text.find("```json\n", end);

@@ -5,6 +5,7 @@
 #include "ir/reference/Evaluator.h"
 #include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/autodiff/Specialize.h"
 #include "tests/support/TestModule.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -39,6 +40,8 @@ void test::makeJointTheGraph(ModuleOp module) {
   MLIRContext *context = module.getContext();
   module.lookupSymbol("evaluate")->erase();
   joint.setName("graph");
+  // Inputs are always given.
+  specializeCotangents(joint);
   for (Operation &op : joint.getOps())
     op.removeAttr(kPassAttr);
   for (unsigned i = 0, n = joint.getNumArguments(); i < n; ++i)

@@ -1696,7 +1696,7 @@ func.func @f(%v: tensor<3xf32>) {
 // -----
 
 func.func @f(%v: tensor<3xf32>) {
-  // expected-error@+1 {{expects parent op to be one of 'tandem.kernel, tandem.custom_vjp'}}
+  // expected-error@+1 {{expects parent op to be one of 'tandem.kernel, tandem.custom_vjp, tandem.if, tandem.scan, tandem.while'}}
   tandem.yield %v : tensor<3xf32>
   return
 }

@@ -86,6 +86,11 @@ std::optional<SmallVector<int64_t>> Node::knownInts(size_t i) {
   return data ? std::optional(integersOf(*data)) : std::nullopt;
 }
 
+std::optional<SmallVector<int64_t>> Node::knownInts(const Datum &datum) {
+  TensorPtr data = translator.knownData(datum);
+  return data ? std::optional(integersOf(*data)) : std::nullopt;
+}
+
 std::optional<SmallVector<double>> Node::knownNumbers(size_t i) {
   TensorPtr data = translator.knownData(datum(i));
   return data ? std::optional(numbersOf(*data)) : std::nullopt;

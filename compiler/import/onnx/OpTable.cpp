@@ -6,6 +6,8 @@ using namespace tandem::onnx;
 const OpTable &tandem::onnx::opTable() {
   static const OpTable table = [] {
     OpTable table;
+    addFlowOps(table);
+    addScanOps(table);
     addGraphOps(table);
     addSequenceOps(table);
     addIndexOps(table);

@@ -77,6 +77,7 @@ public:
   /// The same as integers, row-major; nothing if absent or not known.
   std::optional<llvm::SmallVector<int64_t>> knownInts(size_t i);
   std::optional<llvm::SmallVector<double>> knownNumbers(size_t i);
+  std::optional<llvm::SmallVector<int64_t>> knownInts(const Datum &datum);
   /// The same of what has to be known: otherwise an error, which names the
   /// graph's input on which it depends and how to give that. `what` says what
   /// it is ("the shape"). The operand must not be absent.
@@ -243,6 +244,8 @@ private:
 const OpTable &opTable();
 
 // One for each family, in its file.
+void addFlowOps(OpTable &table);
+void addScanOps(OpTable &table);
 void addGraphOps(OpTable &table);
 void addSequenceOps(OpTable &table);
 void addIndexOps(OpTable &table);

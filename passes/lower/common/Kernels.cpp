@@ -20,7 +20,7 @@ OpClass lower::classOf(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front()) {
     OpClass opClass = classOfOp(op);
     if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
-        opClass == OpClass::Indexed)
+        opClass == OpClass::Indexed || opClass == OpClass::Flow)
       return opClass;
     if (opClass == OpClass::Reduction)
       result = opClass;

@@ -5,11 +5,14 @@
 // are the buffers, distinct and aligned, so that LLVM knows they do not
 // overlap; and `NAME`, with the kernel ABI (docs/ARCHITECTURE.md, section 3),
 // which loads the buffers and calls the body, into which LLVM then inlines it.
+// The kernel of a branch or a loop has the second one alone: it calls the
+// functions of the kernels of its regions.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/lower/common/Kernels.h"
+#include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ToLLVM.h"
 
@@ -47,9 +50,15 @@ public:
 private:
   FailureOr<Lowered> lower(KernelOp kernel);
   FailureOr<Work> emitBody(KernelOp kernel, StringRef name);
+  FailureOr<Work> lowerRegions(KernelOp kernel, StringRef name);
   void emitWrapper(KernelOp kernel, StringRef name, const Work &work);
 
   ModuleOp target;
+  /// The kernels that functions were made of, in that order.
+  SmallVector<std::pair<KernelOp, Lowered>> distinct;
+  /// The regions of branches and loops, as functions; and their kernels.
+  SmallVector<func::FuncOp> regions;
+  DenseMap<Operation *, SmallVector<cpu::FlowSteps>> flows;
   llvm::StringMap<Lowered> byKey;
   llvm::StringMap<int> namesUsed;
 };
@@ -113,15 +122,40 @@ FailureOr<Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
   return work;
 }
 
+/// Lowers the kernels of the regions of a branch or a loop.
+FailureOr<Work> LowerToCpu::lowerRegions(KernelOp kernel, StringRef name) {
+  SmallVector<cpu::FlowSteps> list;
+  for (Region &region : cpu::flowOf(kernel)->getRegions()) {
+    auto func = cpu::planRegion(getOperation(), region,
+                                (name + ".region" + Twine(list.size())).str());
+    if (failed(func))
+      return failure();
+    regions.push_back(*func);
+    cpu::FlowSteps &steps = list.emplace_back();
+    auto plan = (*func)->getAttrOfType<DictionaryAttr>(kPlanAttr);
+    steps.arenaBytes = plan.getAs<IntegerAttr>("arena_bytes").getInt();
+    for (auto inner : func->getOps<KernelOp>()) {
+      FailureOr<Lowered> one = lower(inner);
+      auto buffers = cpu::flowBuffersOf(inner);
+      if (failed(one) || failed(buffers))
+        return failure();
+      steps.steps.push_back({one->symbol.getLeafReference().str(),
+                             one->work.items, one->work.scratchBytes,
+                             *buffers});
+    }
+  }
+  Work work;
+  work.items = work.grain = 1;
+  work.scratchBytes = cpu::flowScratchBytes(kernel, list);
+  flows[kernel] = std::move(list);
+  return work;
+}
+
 /// The function with the kernel ABI around an already lowered body.
 void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
                              const Work &work) {
   Location loc = kernel.getLoc();
   MLIRContext *context = &getContext();
-  auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(bodyName(name));
-  bodyFunc.setLinkage(LLVM::Linkage::Internal);
-  bodyFunc.setAlwaysInline(true);
-
   OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
   Type pointer = LLVM::LLVMPointerType::get(context);
   auto type = LLVM::LLVMFunctionType::get(
@@ -132,6 +166,12 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
                 describeKernel(kernel, b.getNamedAttr("scratch_bytes",
                                                       b.getI64IntegerAttr(
                                                           work.scratchBytes))));
+
+  if (auto flow = flows.find(kernel); flow != flows.end())
+    return cpu::emitFlow(kernel, flow->second, func);
+  auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(bodyName(name));
+  bodyFunc.setLinkage(LLVM::Linkage::Internal);
+  bodyFunc.setAlwaysInline(true);
 
   Block *entry = func.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
@@ -161,13 +201,15 @@ FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
     return known->second;
   std::string name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  FailureOr<Work> work = emitBody(kernel, name);
+  FailureOr<Work> work =
+      cpu::flowOf(kernel) ? lowerRegions(kernel, name) : emitBody(kernel, name);
   if (failed(work))
     return failure();
   auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),
                                    FlatSymbolRefAttr::get(&getContext(), name));
   Lowered lowered{symbol, *work};
   byKey[key] = lowered;
+  distinct.push_back({kernel, lowered});
   return lowered;
 }
 
@@ -177,6 +219,9 @@ void LowerToCpu::runOnOperation() {
     return signalPassFailure();
   byKey.clear();
   namesUsed.clear();
+  distinct.clear();
+  regions.clear();
+  flows.clear();
   FailureOr<SmallVector<KernelOp>> kernels = plannedKernels(module);
   if (failed(kernels))
     return signalPassFailure();
@@ -184,15 +229,11 @@ void LowerToCpu::runOnOperation() {
   target = ModuleOp::create(b, module.getLoc(), "cpu");
 
   SmallVector<Lowered> lowered;
-  SmallVector<std::pair<KernelOp, Lowered>> distinct;
-  llvm::DenseSet<SymbolRefAttr> seen;
   bool broken = false;
   for (KernelOp kernel : *kernels) {
     FailureOr<Lowered> one = lower(kernel);
     broken |= failed(one);
     lowered.push_back(failed(one) ? Lowered() : *one);
-    if (succeeded(one) && seen.insert(one->symbol).second)
-      distinct.push_back({kernel, *one});
   }
   if (broken)
     return signalPassFailure();
@@ -203,6 +244,9 @@ void LowerToCpu::runOnOperation() {
     return signalPassFailure();
   for (auto &[kernel, one] : distinct)
     emitWrapper(kernel, one.symbol.getLeafReference(), one.work);
+
+  for (func::FuncOp region : regions)
+    region.erase();
 
   for (auto [kernel, one] : llvm::zip_equal(*kernels, lowered))
     replaceByLaunch(kernel, one.symbol, one.work.items,

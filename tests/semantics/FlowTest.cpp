@@ -1,0 +1,523 @@
+//===- FlowTest.cpp - branches and loops that data decides ----------------===//
+//
+// Short loops are expanded; long ones, and those without a known end, run as
+// loops on the CPU and are errors for CUDA.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/trace/Flow.h"
+#include "tests/semantics/JointPrograms.h"
+
+#include <cmath>
+
+using namespace tandem;
+using namespace tandem::test;
+using namespace tandem::test::joint;
+
+namespace {
+class Flow : public RowTest {};
+
+void expectNear(const std::optional<Numbers> &actual, const Numbers &expected,
+                const std::string &what) {
+  EXPECT_PRED_FORMAT2(areNear, actual, expected) << what;
+}
+
+const std::string kTrips = argument("%n", "input \"n\"", "tensor<i64>");
+const std::string kCondition = argument("%c", "input \"c\"", "tensor<i1>");
+
+std::string stack(int length) {
+  return "tensor<" + std::to_string(length) + "x2xf32>";
+}
+
+/// h' = h w + x over the slices of "xs"; gives h, and h w of each iteration.
+Source recurrence(int length, bool hasTrips, bool reverse = false) {
+  static std::vector<std::unique_ptr<std::string>> texts;
+  std::string words = std::to_string(length) + (reverse ? " reverse" : "") +
+                      (hasTrips ? " trips %n" : "");
+  texts.push_back(std::make_unique<std::string>(
+      graph(argument("%xs", "input \"xs\" {requires_grad}", stack(length)) +
+                ", " + kX + ", " + kW + (hasTrips ? ", " + kTrips : ""),
+            output("h") + ", " + output("ps", stack(length)),
+            "%h, %ps = tandem.scan " + words +
+                R"( carries(%x) inputs(%xs) constants(%w) {
+      ^bb0(%a: tensor<2xf32>, %s: tensor<2xf32>, %b: tensor<2xf32>):
+        %p = tandem.mul %a, %b : tensor<2xf32>
+        %q = tandem.add %p, %s : tensor<2xf32>
+        tandem.yield %q, %p : tensor<2xf32>, tensor<2xf32>
+      } : ()" + (hasTrips ? "tensor<i64>, " : "") +
+                "tensor<2xf32>, " + stack(length) +
+                ", tensor<2xf32>) -> (tensor<2xf32>, " + stack(length) +
+                ")\nreturn %h, %ps : tensor<2xf32>, " + stack(length))));
+  return {texts.back()->c_str(), [=](Trace &t) {
+            Tensor xs =
+                t.input("xs", {length, 2}, DType::F32, {.requiresGrad = true});
+            Tensor x = input(t), w = param(t);
+            ScanOptions options;
+            options.reverse = reverse;
+            if (hasTrips)
+              options.trips = t.input("n", {}, DType::I64);
+            ScanStep made = scan(
+                {x}, {xs}, {w},
+                [](const Tensors &carries, const Tensors &slices,
+                   const Tensors &constants) -> ScanStep {
+                  Tensor p = carries[0] * constants[0];
+                  return {{p + slices[0]}, {p}};
+                },
+                options);
+            t.output("h", made.carries[0]);
+            t.output("ps", made.outputs[0]);
+          }};
+}
+
+/// What the recurrence gives, and the gradients of sum(h) + sum(ps).
+struct Expected {
+  Numbers h, ps, dx, dw, dxs;
+  Expected(const Numbers &x, const Numbers &w, const Numbers &xs, int length,
+           int trips, bool reverse)
+      : h(x), ps(2 * length), dx(2, 1), dw(2, 0), dxs(2 * length) {
+    std::vector<Numbers> before;
+    for (int k = 0; k < trips; ++k) {
+      int t = reverse ? trips - 1 - k : k;
+      before.push_back(h);
+      for (int i : {0, 1}) {
+        ps[2 * t + i] = h[i] * w[i];
+        h[i] = h[i] * w[i] + xs[2 * t + i];
+      }
+    }
+    for (int k = trips - 1; k >= 0; --k) {
+      int t = reverse ? trips - 1 - k : k;
+      for (int i : {0, 1}) {
+        dxs[2 * t + i] = dx[i];
+        double dp = dx[i] + 1;
+        dw[i] += dp * before[k][i];
+        dx[i] = dp * w[i];
+      }
+    }
+  }
+};
+
+CompileOptions forCuda() {
+  CompileOptions options;
+  options.target = "cuda:sm_90";
+  return options;
+}
+
+Numbers ramp(int size) {
+  Numbers numbers(size);
+  for (int i = 0; i < size; ++i)
+    numbers[i] = (i % 7 - 3) * 0.25;
+  return numbers;
+}
+} // namespace
+TANDEM_ALL_WAYS(Flow);
+
+static void checkRecurrence(Machine &m, int length, std::optional<int> trips,
+                            bool reverse) {
+  Numbers x = {1, -2}, w = {0.5, -0.75}, xs = ramp(2 * length);
+  m.set("x", x);
+  m.set("w", w);
+  m.set("xs", xs);
+  if (trips)
+    m.set("n", {double(*trips)});
+  int done = std::clamp(trips.value_or(length), 0, length);
+  Expected expected(x, w, xs, length, done, reverse);
+  std::string what = std::to_string(done) + " of " + std::to_string(length);
+  ASSERT_EQ(m.forward(), "");
+  expectNear(m.output("h"), expected.h, what);
+  expectNear(m.output("ps"), expected.ps, what);
+  ASSERT_EQ(m.backward({{"h", {1, 1}}, {"ps", Numbers(2 * length, 1)}}), "");
+  expectNear(m.gradient("x"), expected.dx, what);
+  // A sum of as many numbers as there are iterations, in f32.
+  std::optional<Numbers> dw = m.gradient("w");
+  ASSERT_TRUE(dw);
+  for (int i : {0, 1})
+    EXPECT_NEAR((*dw)[i], expected.dw[i], 1e-6 + 1e-7 * length) << what;
+  expectNear(m.gradient("xs"), expected.dxs, what);
+}
+
+TEST_P(Flow, AScanIsALoop) {
+  for (bool reverse : {false, true}) {
+    auto m = start(recurrence(5, /*hasTrips=*/false, reverse));
+    ASSERT_TRUE(m);
+    checkRecurrence(*m, 5, std::nullopt, reverse);
+  }
+}
+
+TEST_P(Flow, AScanStopsWhereDataSays) {
+  for (bool reverse : {false, true}) {
+    auto m = start(recurrence(5, /*hasTrips=*/true, reverse));
+    ASSERT_TRUE(m);
+    for (int trips : {0, 1, 3, 5, 8, -2})
+      checkRecurrence(*m, 5, trips, reverse);
+  }
+}
+
+// More iterations than are expanded.
+TEST_P(Flow, ALongScanRunsAsALoop) {
+  constexpr int length = 20000;
+  for (bool reverse : {false, true}) {
+    Source source = recurrence(length, /*hasTrips=*/true, reverse);
+    if (isCuda()) {
+      EXPECT_PART(errorOf(source, forCuda()), "unsupported: the loops of");
+      continue;
+    }
+    auto m = start(source);
+    ASSERT_TRUE(m);
+    for (int trips : {0, 1, 19999, 20000, 20001})
+      checkRecurrence(*m, length, trips, reverse);
+  }
+}
+
+// The cotangent of one result alone, and of none that a gradient follows from.
+TEST_P(Flow, OneResultOfAScan) {
+  auto m = start(recurrence(3, /*hasTrips=*/false));
+  ASSERT_TRUE(m);
+  m->set("x", {1, 1});
+  m->set("w", {2, 3});
+  m->set("xs", {0, 0, 0, 0, 0, 0});
+  ASSERT_EQ(m->forward(), "");
+  ASSERT_EQ(m->backward({{"h", {1, 10}}}), "");
+  EXPECT_NUMBERS(m->gradient("x"), {8, 270});
+  EXPECT_NUMBERS(m->gradient("w"), {12, 270});
+  EXPECT_NUMBERS(m->gradient("xs"), {4, 90, 2, 30, 1, 10});
+}
+
+TEST_P(Flow, WhatAScanLeavesOutIsNoNumberAndDoesNoHarm) {
+  // The root of a negative number, from the third iteration on.
+  static const std::string text =
+      graph(kX + ", " + kTrips, output("h"),
+            R"(%h = tandem.scan 4 trips %n carries(%x) inputs() constants() {
+      ^bb0(%a: tensor<2xf32>):
+        %two = tandem.constant dense<2.0> : tensor<2xf32>
+        %m = tandem.sub %a, %two : tensor<2xf32>
+        %r = tandem.sqrt %m : tensor<2xf32>
+        tandem.yield %r : tensor<2xf32>
+      } : (tensor<i64>, tensor<2xf32>) -> tensor<2xf32>
+      return %h : tensor<2xf32>)");
+  auto m =
+      start({text.c_str(), [](Trace &t) {
+               ScanOptions options;
+               options.length = 4;
+               Tensor x = input(t);
+               options.trips = t.input("n", {}, DType::I64);
+               t.output("h", scan(
+                                 {x}, {}, {},
+                                 [](const Tensors &carries, const Tensors &,
+                                    const Tensors &) -> ScanStep {
+                                   return {{sqrt(carries[0] - 2.0)}, {}};
+                                 },
+                                 options)
+                                 .carries[0]);
+             }});
+  ASSERT_TRUE(m);
+  m->set("x", {6, 27});
+  m->set("n", {1});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NUMBERS(m->output("h"), {2, 5});
+  ASSERT_EQ(m->backward({{"h", {1, 1}}}), "");
+  EXPECT_NUMBERS(m->gradient("x"), {0.25, 0.1});
+}
+
+namespace {
+/// sqrt(x) w, or x^2.
+Source branches() {
+  static const std::string text =
+      graph(kX + ", " + kW + ", " + kCondition, output("o"),
+            R"(%o = tandem.if %c (%x, %w) then {
+      ^bb0(%a: tensor<2xf32>, %b: tensor<2xf32>):
+        %r = tandem.sqrt %a : tensor<2xf32>
+        %p = tandem.mul %r, %b : tensor<2xf32>
+        tandem.yield %p : tensor<2xf32>
+      } else {
+      ^bb0(%a: tensor<2xf32>, %b: tensor<2xf32>):
+        %p = tandem.mul %a, %a : tensor<2xf32>
+        tandem.yield %p : tensor<2xf32>
+      } : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      return %o : tensor<2xf32>)");
+  return {text.c_str(), [](Trace &t) {
+            Tensor x = input(t), w = param(t);
+            Tensor c = t.input("c", {}, DType::Bool);
+            t.output("o", cond(
+                              c, {x, w},
+                              [](const Tensors &in) -> Tensors {
+                                return {sqrt(in[0]) * in[1]};
+                              },
+                              [](const Tensors &in) -> Tensors {
+                                return {in[0] * in[0]};
+                              })[0]);
+          }};
+}
+} // namespace
+
+TEST_P(Flow, ABranchIsTaken) {
+  auto m = start(branches());
+  ASSERT_TRUE(m);
+  m->set("w", {3, 5});
+  m->set("c", {1});
+  m->set("x", {4, 25});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NUMBERS(m->output("o"), {6, 25});
+  ASSERT_EQ(m->backward({{"o", {1, 10}}}), "");
+  EXPECT_NUMBERS(m->gradient("x"), {0.75, 5});
+  EXPECT_NUMBERS(m->gradient("w"), {2, 50});
+  // The root and its slope are no numbers here.
+  m->set("c", {0});
+  m->set("x", {-3, 0});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NUMBERS(m->output("o"), {9, 0});
+  ASSERT_EQ(m->backward({{"o", {1, 10}}}), "");
+  EXPECT_NUMBERS(m->gradient("x"), {-6, 0});
+  EXPECT_NUMBERS(m->gradient("w"), {0, 0});
+}
+
+namespace {
+/// Doubles x until its sum is at least 100; counts how often.
+Source doubling(bool requiresGrad = false) {
+  static std::string texts[2];
+  std::string &text = texts[requiresGrad];
+  text = graph(argument("%x", requiresGrad ? "input \"x\" {requires_grad}"
+                                           : "input \"x\""),
+               output("o") + ", " + output("n", "tensor<i64>"),
+               R"(%zero = tandem.constant dense<0> : tensor<i64>
+      %most = tandem.constant dense<100.0> : tensor<f32>
+      %o, %n = tandem.while carries(%x, %zero) constants(%most) condition {
+      ^bb0(%a: tensor<2xf32>, %i: tensor<i64>, %m: tensor<f32>):
+        %s = tandem.reduce_sum %a over [0] : tensor<2xf32> -> tensor<f32>
+        %l = tandem.compare lt %s, %m : tensor<f32>
+        tandem.yield %l : tensor<i1>
+      } body {
+      ^bb0(%a: tensor<2xf32>, %i: tensor<i64>, %m: tensor<f32>):
+        %one = tandem.constant dense<1> : tensor<i64>
+        %b = tandem.add %a, %a : tensor<2xf32>
+        %j = tandem.add %i, %one : tensor<i64>
+        tandem.yield %b, %j : tensor<2xf32>, tensor<i64>
+      } : (tensor<2xf32>, tensor<i64>, tensor<f32>) -> (tensor<2xf32>, tensor<i64>)
+      return %o, %n : tensor<2xf32>, tensor<i64>)");
+  return {text.c_str(), [=](Trace &t) {
+            Tensor x =
+                t.input("x", {2}, DType::F32, {.requiresGrad = requiresGrad});
+            Tensors made = whileLoop(
+                {x, t.constant({}, 0, DType::I64)}, {t.constant({}, 100)},
+                [](const Tensors &carries, const Tensors &constants) {
+                  return less(sum(carries[0]), constants[0]);
+                },
+                [](const Tensors &carries, const Tensors &) -> Tensors {
+                  return {carries[0] + carries[0], carries[1] + 1};
+                });
+            t.output("o", made[0]);
+            t.output("n", made[1]);
+          }};
+}
+} // namespace
+
+TEST_P(Flow, AWhileEndsWhenItsConditionSays) {
+  Source source = doubling();
+  if (isCuda()) {
+    EXPECT_PART(errorOf(source, forCuda()), "unsupported: 'tandem.while'");
+    return;
+  }
+  auto m = start(source);
+  ASSERT_TRUE(m);
+  const std::tuple<Numbers, Numbers, double> cases[] = {
+      {{1, 2}, {64, 128}, 6}, {{60, 50}, {60, 50}, 0}, {{99, 0}, {198, 0}, 1}};
+  for (auto &[x, o, n] : cases) {
+    m->set("x", x);
+    ASSERT_EQ(m->forward(), "");
+    expectNear(m->output("o"), o, "o");
+    expectNear(m->output("n"), {n}, "n");
+  }
+}
+
+TEST_P(Flow, AWhileHasNoGradient) {
+  EXPECT_PART(errorOf(doubling(/*requiresGrad=*/true)),
+              "'tandem.while' op has no gradient, but 'input \"x\"' requires "
+              "one");
+}
+
+// A loop in a branch in a loop: what a branch does not need is not run, and
+// constants of the innermost region come from outside.
+TEST_P(Flow, LoopsInBranchesInLoops) {
+  if (isCuda())
+    return;
+  static const std::string text =
+      graph(argument("%x", "input \"x\""), output("o"),
+            R"(%o = tandem.scan 600 carries(%x) inputs() constants() {
+      ^bb0(%a: tensor<2xf32>):
+        %s = tandem.reduce_max %a over [0] : tensor<2xf32> -> tensor<f32>
+        %ten = tandem.constant dense<10.0> : tensor<f32>
+        %c = tandem.compare gt %s, %ten : tensor<f32>
+        %half = tandem.constant dense<[0.5, 0.25]> : tensor<2xf32>
+        %r = tandem.if %c (%a, %half, %s) then {
+        ^bb0(%p: tensor<2xf32>, %h: tensor<2xf32>, %z: tensor<f32>):
+          %w = tandem.while carries(%p) constants(%h) condition {
+          ^bb0(%q: tensor<2xf32>, %k: tensor<2xf32>):
+            %m = tandem.reduce_max %q over [0] : tensor<2xf32> -> tensor<f32>
+            %one = tandem.constant dense<1.0> : tensor<f32>
+            %g = tandem.compare gt %m, %one : tensor<f32>
+            tandem.yield %g : tensor<i1>
+          } body {
+          ^bb0(%q: tensor<2xf32>, %k: tensor<2xf32>):
+            %v = tandem.mul %q, %k : tensor<2xf32>
+            tandem.yield %v : tensor<2xf32>
+          } : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+          tandem.yield %w : tensor<2xf32>
+        } else {
+        ^bb0(%p: tensor<2xf32>, %h: tensor<2xf32>, %z: tensor<f32>):
+          %three = tandem.constant dense<[3.0, 2.0]> : tensor<2xf32>
+          %v = tandem.mul %p, %three : tensor<2xf32>
+          tandem.yield %v : tensor<2xf32>
+        } : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+        tandem.yield %r : tensor<2xf32>
+      } : (tensor<2xf32>) -> tensor<2xf32>
+      return %o : tensor<2xf32>)");
+  auto m = start(
+      {text.c_str(), [](Trace &t) {
+         Tensor x = t.input("x", {2}, DType::F32);
+         ScanOptions options;
+         options.length = 600;
+         t.output("o", scan(
+                           {x}, {}, {},
+                           [](const Tensors &carries, const Tensors &,
+                              const Tensors &) -> ScanStep {
+                             Tensor a = carries[0];
+                             return {cond(
+                                         greater(max(a), 10.0), {a},
+                                         [](const Tensors &in) -> Tensors {
+                                           return whileLoop(
+                                               {in[0]}, {},
+                                               [](const Tensors &c,
+                                                  const Tensors &) {
+                                                 return greater(max(c[0]), 1.0);
+                                               },
+                                               [](const Tensors &c,
+                                                  const Tensors &) -> Tensors {
+                                                 return {c[0] * 0.5};
+                                               });
+                                         },
+                                         [](const Tensors &in) -> Tensors {
+                                           return {in[0] * 3.0};
+                                         }),
+                                     {}};
+                           },
+                           options)
+                           .carries[0]);
+       }});
+  ASSERT_TRUE(m);
+  Numbers x = {1, 0.5};
+  m->set("x", x);
+  ASSERT_EQ(m->forward(), "");
+  for (int t = 0; t < 600; ++t) {
+    if (std::max(x[0], x[1]) > 10) {
+      while (std::max(x[0], x[1]) > 1) {
+        x[0] *= 0.5;
+        x[1] *= isTraced() ? 0.5 : 0.25;
+      }
+    } else {
+      x[0] *= 3;
+      x[1] *= isTraced() ? 3 : 2;
+    }
+  }
+  expectNear(m->output("o"), x, "o");
+}
+
+// Storage that a region makes is its own.
+TEST_P(Flow, RegionsWriteWhatTheyMake) {
+  static const std::string text = graph(kX + ", " + kCondition, output("o"),
+                                        R"(%o = tandem.if %c (%x) then {
+      ^bb0(%a: tensor<2xf32>):
+        %r = tandem.make_ref %a : tensor<2xf32>
+        %v = tandem.slice %r from [0] to [1] step [1] : !tandem.ref<2xf32> -> !tandem.ref<1xf32>
+        %k = tandem.constant dense<7.0> : tensor<1xf32>
+        tandem.write %k into %v : tensor<1xf32>, !tandem.ref<1xf32>
+        %n = tandem.read %r : !tandem.ref<2xf32>
+        tandem.yield %n : tensor<2xf32>
+      } else {
+      ^bb0(%a: tensor<2xf32>):
+        tandem.yield %a : tensor<2xf32>
+      } : (tensor<2xf32>) -> tensor<2xf32>
+      return %o : tensor<2xf32>)");
+  auto m = start({text.c_str(), [](Trace &t) {
+                    Tensor x = input(t);
+                    Tensor c = t.input("c", {}, DType::Bool);
+                    t.output("o", cond(
+                                      c, {x},
+                                      [](const Tensors &in) -> Tensors {
+                                        Tensor y = in[0].clone();
+                                        Tensor v = y.slice(0, 0, 1);
+                                        v.sub_(v);
+                                        v.add_(7);
+                                        return {y};
+                                      },
+                                      [](const Tensors &in) -> Tensors {
+                                        return {in[0]};
+                                      })[0]);
+                  }});
+  ASSERT_TRUE(m);
+  m->set("x", {1, 2});
+  m->set("c", {1});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NUMBERS(m->output("o"), {7, 2});
+  ASSERT_EQ(m->backward({{"o", {1, 10}}}), "");
+  EXPECT_NUMBERS(m->gradient("x"), {0, 10});
+}
+
+TEST_P(Flow, RegionsCannotWriteWhatTheyAreGiven) {
+  if (!isTraced())
+    return;
+  std::string error = captured(
+      {nullptr, [](Trace &t) {
+         Tensor x = input(t);
+         t.output("o", cond(
+                           t.input("c", {}, DType::Bool), {x},
+                           [](const Tensors &in) -> Tensors {
+                             in[0].add_(1);
+                             return {in[0]};
+                           },
+                           [&](const Tensors &) -> Tensors { return {x}; })[0]);
+       }});
+  EXPECT_PART(error, "writes argument #0 of the branch 'then', which is a "
+                     "value; expected a clone of it to be written");
+  EXPECT_PART(error, "expected tensors of the branch 'else', but got one of "
+                     "the program");
+}
+
+// What a loop computes is what the same ops compute one after the other.
+TEST_P(Flow, AScanIsItsIterationsBitForBit) {
+  auto loop = start(recurrence(4, /*hasTrips=*/false));
+  static const std::string text =
+      graph(argument("%xs", "input \"xs\" {requires_grad}", stack(4)) + ", " +
+                kX + ", " + kW,
+            output("h"), [] {
+              std::string body, h = "%x";
+              for (int t = 0; t < 4; ++t) {
+                std::string n = std::to_string(t), m = std::to_string(t + 1);
+                body += "%s" + n + " = tandem.slice %xs from [" + n +
+                        ", 0] to [" + m + ", 2] step [1, 1] : " + stack(4) +
+                        " -> tensor<1x2xf32>\n%r" + n + " = tandem.reshape %s" +
+                        n + " to [2] : tensor<1x2xf32> -> tensor<2xf32>\n%p" +
+                        n + " = tandem.mul " + h + ", %w : tensor<2xf32>\n%h" +
+                        n + " = tandem.add %p" + n + ", %r" + n +
+                        " : tensor<2xf32>\n";
+                h = "%h" + n;
+              }
+              return body + "return " + h + " : tensor<2xf32>";
+            }());
+  auto unrolled = start(
+      {text.c_str(), [](Trace &t) {
+         Tensor xs = t.input("xs", {4, 2}, DType::F32, {.requiresGrad = true});
+         Tensor h = input(t), w = param(t);
+         for (int i = 0; i < 4; ++i)
+           h = h * w + xs.slice(0, i, i + 1).view({2});
+         t.output("h", h);
+       }});
+  ASSERT_TRUE(loop && unrolled);
+  for (Machine *m : {loop.get(), unrolled.get()}) {
+    m->set("x", {0.1, 0.7});
+    m->set("w", {1.3, -0.9});
+    m->set("xs", {0.3, 0.2, 0.1, 0.9, 0.77, 0.31, 0.5, 0.6});
+    ASSERT_EQ(m->forward(), "");
+    ASSERT_EQ(m->backward({{"h", {1, 3}}}), "");
+  }
+  EXPECT_EQ(loop->output("h"), unrolled->output("h"));
+  for (const char *name : {"x", "w", "xs"})
+    EXPECT_EQ(loop->gradient(name), unrolled->gradient(name)) << name;
+}
