@@ -24,6 +24,7 @@ struct Life {
   int64_t bytes, first, last;
   int64_t offset = -1, argument = -1;
   bool isWorkspace = false; ///< of a library's call
+  bool isCopied = false;    ///< whole, instead of a kernel that may not run
 };
 
 /// A saved value that may be overwritten, and when there is something in it.
@@ -50,6 +51,7 @@ private:
   void findDonated();
   void placeResults();
   void placeInArena();
+  void markCopied();
   void assignOffsets();
   bool placeInDonated(Life &life);
   std::vector<PackedBlock> blocks(bool isAligned) const;
@@ -160,6 +162,19 @@ void Planner::placeResults() {
   }
 }
 
+/// What a launch copies instead of running its kernel has the size of a buffer.
+void Planner::markCopied() {
+  auto mark = [&](Value value) {
+    if (auto life = lifeOf.find(throughFreeViews(value)); life != lifeOf.end())
+      lives[life->second].isCopied = true;
+  };
+  for (KernelOp kernel : kernels)
+    if (kernel.getChoicesAttr()) {
+      llvm::for_each(kernel.getInputs(), mark);
+      llvm::for_each(kernel.getResults(), mark);
+    }
+}
+
 void Planner::placeInArena() {
   for (size_t k = 0; k < kernels.size(); ++k) {
     KernelOp kernel = kernels[k];
@@ -209,7 +224,9 @@ static int64_t aligned(int64_t bytes) {
 bool Planner::placeInDonated(Life &life) {
   Donated *best = nullptr;
   for (Donated &saved : donated)
-    if (saved.bytes >= life.bytes && (!best || saved.bytes < best->bytes) &&
+    if ((life.isCopied ? saved.bytes == life.bytes
+                       : saved.bytes >= life.bytes) &&
+        (!best || saved.bytes < best->bytes) &&
         llvm::none_of(saved.taken, [&](auto &taken) {
           return taken.first <= life.last && life.first <= taken.second;
         }))
@@ -273,6 +290,7 @@ void Planner::plan() {
   findDonated();
   placeResults();
   placeInArena();
+  markCopied();
   assignOffsets();
 }
 
