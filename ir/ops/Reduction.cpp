@@ -106,48 +106,52 @@ LogicalResult ReduceSumOp::pullback(Pullback &p) {
   return success();
 }
 
-/// Rows of `x`, tensors of [rows, n], times 1 up to a length that is a power of
-/// two.
-static Expr padToPowerOfTwo(const Expr &x) {
-  int64_t n = x.dim(1), length = llvm::PowerOf2Ceil(n);
-  if (n == length)
-    return x;
-  auto one = cast<TypedAttr>(x.builder->getOneAttr(x.type().getElementType()));
-  int64_t zeros[] = {0, 0}, high[] = {0, length - n};
-  return x.wrap(PadOp::create(*x.builder, x.loc, x, zeros, high, zeros, one));
+/// The most factors of which the products of the others are computed one by
+/// one.
+static constexpr int64_t kFewFactors = 16;
+
+/// For each element of the rows of `x` (of [rows, n]) the product of the row's
+/// others.
+static Expr productsOfOthers(const Expr &x) {
+  int64_t rows = x.dim(0), n = x.dim(1);
+  OpBuilder &b = *x.builder;
+  auto type = RankedTensorType::get({rows, n, n}, b.getI32Type());
+  auto index = [&](int64_t dim) {
+    return x.wrap(IotaOp::create(b, x.loc, type, dim));
+  };
+  Expr factors = x.broadcastTo(type.getShape(), {0, 2});
+  Expr isOwn = compare(ComparePredicate::eq, index(1), index(2));
+  return select(isOwn, factors.like(1.0), factors).reduceProd({2});
 }
 
-/// Half `which` of pairs of halves, [rows, 2, n] to [rows, n].
-static Expr halfOf(const Expr &pairs, int64_t which) {
-  int64_t rows = pairs.dim(0), n = pairs.dim(2);
-  int64_t from[] = {0, which, 0}, to[] = {rows, which + 1, n};
-  int64_t steps[] = {1, 1, 1};
-  Value half =
-      SliceOp::create(*pairs.builder, pairs.loc, pairs, from, to, steps);
-  return pairs.wrap(half).reshape({rows, n});
-}
-
-/// For each element of the rows of `x`, the product of the others, times the
-/// row's `dy`. The product of a row is that of the products of neighbours half
-/// a row apart, and so on: a tree, on whose way back a factor's gradient is
-/// multiplied with the other factor. There is no division, which would be by 0.
+/// For each element of the rows of `x` the product of the others, times the
+/// row's `dy`. Of many elements by groups: the product of the others is that of
+/// the other groups times that of the others of the group. There is no
+/// division, which would be by 0.
 static Expr timesOthers(const Expr &x, const Expr &dy) {
   int64_t rows = x.dim(0), n = x.dim(1);
-  SmallVector<Expr> levels;
-  Expr level = padToPowerOfTwo(x);
-  while (level.dim(1) > 1) {
-    levels.push_back(level.reshape({rows, 2, level.dim(1) / 2}));
-    level = halfOf(levels.back(), 0) * halfOf(levels.back(), 1);
+  if (n == 1)
+    return dy;
+  if (n <= kFewFactors)
+    return dy.broadcastTo(x.shape(), {0, 1}) * productsOfOthers(x);
+  int64_t groups = llvm::divideCeil(n, kFewFactors);
+  int64_t whole = groups * kFewFactors;
+  Expr padded = x;
+  if (whole > n) {
+    auto one =
+        cast<TypedAttr>(x.builder->getOneAttr(x.type().getElementType()));
+    int64_t zeros[] = {0, 0}, high[] = {0, whole - n};
+    padded =
+        x.wrap(PadOp::create(*x.builder, x.loc, x, zeros, high, zeros, one));
   }
-  Expr gradient = dy;
-  for (const Expr &pairs : llvm::reverse(levels))
-    gradient =
-        (gradient.broadcastTo(pairs.shape(), {0, 2}) * pairs.reverse({1}))
-            .reshape({rows, pairs.dim(2) * 2});
-  if (gradient.dim(1) == n)
-    return gradient;
+  Expr parts = padded.reshape({rows * groups, kFewFactors});
+  Expr products = parts.reduceProd({1}).reshape({rows, groups});
+  Expr dProducts = timesOthers(products, dy).reshape({rows * groups, 1});
+  Expr dx = timesOthers(parts, dProducts).reshape({rows, whole});
+  if (whole == n)
+    return dx;
   int64_t from[] = {0, 0}, to[] = {rows, n}, steps[] = {1, 1};
-  return x.wrap(SliceOp::create(*x.builder, x.loc, gradient, from, to, steps));
+  return x.wrap(SliceOp::create(*x.builder, x.loc, dx, from, to, steps));
 }
 
 LogicalResult ReduceProdOp::pullback(Pullback &p) {

@@ -31,8 +31,8 @@ def ReduceSumOp : ReductionOp<"reduce_sum", [DeclareOpInterfaceMethods<Different
 def ReduceProdOp : ReductionOp<"reduce_prod", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The product over some dimensions, which disappear";
   let description = [{
-    Gradient: for each element the product of the others, by multiplication alone
-    (halves by halves, in log2(n) steps), so that it is exact where elements are 0.
+    Gradient: for each element the product of the others, by multiplication alone,
+    so that it is exact where elements are 0.
   }];
 }
 def ReduceMaxOp : ReductionOp<"reduce_max", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {

@@ -4,6 +4,7 @@
 
 #include "ir/ops/Scalar.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -73,9 +74,10 @@ bool tandem::isExpensive(PointwiseOpInterface op) {
   }
   op.emitScalar(b, op->getLoc(), x);
   return llvm::any_of(block, [](Operation &code) {
-    return isa<math::MathDialect>(code.getDialect()) &&
-           !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
-                math::RoundEvenOp, math::SqrtOp>(code);
+    return isa<arith::RemFOp>(code) ||
+           (isa<math::MathDialect>(code.getDialect()) &&
+            !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
+                 math::RoundEvenOp, math::TruncOp, math::SqrtOp>(code));
   });
 }
 

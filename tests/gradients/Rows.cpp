@@ -179,6 +179,7 @@ void tandem::test::addShapeRows(std::vector<GradientRow> &rows) {
   move(rows, "reduce_prod", "middle", "2x3x2", "over [1]", "2x2");
   move(rows, "reduce_prod", "outer", "2x2x3", "over [0, 2]", "2");
   move(rows, "reduce_prod", "all", "1x5", "over [0, 1]", "");
+  move(rows, "reduce_prod", "groups", "2x21", "over [1]", "2");
   move(rows, "reduce_prod", "one", "1x3", "over [0]", "3");
   // Of five factors the first one, two or four are 0.
   for (int zeros : {1, 2, 4}) {
