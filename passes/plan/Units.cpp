@@ -217,6 +217,8 @@ Units::Units(func::FuncOp func, const Needs &needs)
     if (op.hasTrait<OpTrait::IsTerminator>())
       continue;
     unitOf[&op] = members.size();
+    ranks.push_back(members.size());
+    ranked.push_back(members.size());
     members.push_back({&op});
     anchors.push_back(isAnchor(&op) ? &op : nullptr);
   }
@@ -261,60 +263,63 @@ SmallVector<Value> Units::results(unsigned unit) const {
 /// follow are: what many use has many that follow it, and few in front of one.
 static constexpr size_t kFewUnits = 64;
 
-/// True if a path of units leads from `from` to `to` that does not begin with
-/// the step to `to` itself.
-bool Units::reaches(unsigned from, unsigned to) const {
-  // Uses come after what they use, so a path has only units that begin before
-  // the last op of `to`, and end after the first of `from`.
-  unsigned first = position(members[from].front());
-  unsigned last = position(members[to].back());
+Units::Between Units::findBetween(unsigned before, unsigned after) const {
+  Between found;
   SmallVector<unsigned> work;
-  DenseSet<unsigned> seen;
-  bool found = false;
-  auto visit = [&](Operation *op, unsigned skipped) {
+  // A path rises in rank from the one to the other.
+  auto visit = [&](Operation *op) {
     auto unit = unitOf.find(op);
-    if (unit == unitOf.end() || unit->second == skipped ||
-        position(members[unit->second].front()) > last ||
-        position(members[unit->second].back()) < first)
-      return;
-    if (seen.insert(unit->second).second)
+    if (unit != unitOf.end() && ranks[unit->second] > ranks[before] &&
+        ranks[unit->second] < ranks[after] &&
+        found.units.insert(unit->second).second)
       work.push_back(unit->second);
   };
-  for (Operation *op : members[to])
-    for (Operation *producer : producers(op))
-      if (unitOf.lookup(producer) != from)
-        visit(producer, to);
-  while (!work.empty() && seen.size() <= kFewUnits) {
-    unsigned unit = work.pop_back_val();
-    for (Operation *op : members[unit])
+  auto isOf = [&](Operation *op, unsigned unit) {
+    auto known = unitOf.find(op);
+    return known != unitOf.end() && known->second == unit;
+  };
+  for (Operation *op : members[after])
+    llvm::for_each(producers(op), visit);
+  while (!work.empty() && found.units.size() <= kFewUnits)
+    for (Operation *op : members[work.pop_back_val()])
       for (Operation *producer : producers(op)) {
-        auto known = unitOf.find(producer);
-        found |= known != unitOf.end() && known->second == from;
-        visit(producer, to);
+        found.isPath |= isOf(producer, before);
+        visit(producer);
       }
-    if (found)
-      return true;
-  }
-  if (work.empty())
-    return false;
+  if (work.empty() || found.isPath)
+    return found;
 
+  found = {};
+  found.isForward = true;
   work.clear();
-  seen.clear();
-  for (Operation *op : members[from])
-    for (Operation *user : users(op)) {
-      auto known = unitOf.find(user);
-      if (known != unitOf.end() && known->second != to)
-        visit(user, from);
-    }
-  while (!work.empty()) {
-    unsigned unit = work.pop_back_val();
-    if (unit == to)
-      return true;
-    for (Operation *op : members[unit])
-      for (Operation *user : users(op))
-        visit(user, from);
+  for (Operation *op : members[before])
+    llvm::for_each(users(op), visit);
+  while (!work.empty() && !found.isPath)
+    for (Operation *op : members[work.pop_back_val()])
+      for (Operation *user : users(op)) {
+        found.isPath |= isOf(user, after);
+        visit(user);
+      }
+  return found;
+}
+
+/// Gives `unit`, made of the units of ranks `first` and `last`, its rank: what
+/// leads to the second is in front of it, what follows the first behind.
+void Units::rank(unsigned unit, unsigned first, unsigned last,
+                 const Between &between) {
+  SmallVector<unsigned> front, back;
+  for (unsigned r = first + 1; r < last; ++r) {
+    bool isKnown = between.units.contains(ranked[r]);
+    (isKnown != between.isForward ? front : back).push_back(ranked[r]);
   }
-  return false;
+  unsigned gone = ranked[first] == unit ? ranked[last] : ranked[first];
+  front.push_back(unit);
+  llvm::append_range(front, back);
+  front.push_back(gone);
+  for (auto [i, moved] : llvm::enumerate(front)) {
+    ranked[first + i] = moved;
+    ranks[moved] = first + i;
+  }
 }
 
 /// True if the unit can be one kernel.
@@ -367,7 +372,10 @@ bool Units::merge(unsigned into, unsigned from) {
       choices(into) || choices(from))
     return false;
   // Nothing in front of an anchor joins its kernel.
-  if (reaches(into, from) || reaches(from, into))
+  unsigned first = std::min(ranks[into], ranks[from]);
+  unsigned last = std::max(ranks[into], ranks[from]);
+  Between between = findBetween(ranked[first], ranked[last]);
+  if (between.isPath)
     return false;
   auto oldInto = members[into], oldFrom = members[from];
   Operation *oldAnchor = anchors[into];
@@ -388,6 +396,7 @@ bool Units::merge(unsigned into, unsigned from) {
       works &= unitOf.lookup(producer) != into;
   if (works && isKernel(into)) {
     anchors[from] = nullptr;
+    rank(into, first, last, between);
     return true;
   }
   for (Operation *op : oldFrom)

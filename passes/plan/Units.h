@@ -65,7 +65,18 @@ private:
   bool mustExist(mlir::Value value) const;
   bool isReadInPlace(mlir::Operation *op) const;
   bool crossesStreams(mlir::Operation *op) const;
-  bool reaches(unsigned from, unsigned to) const;
+  /// What lies between two units, by rank.
+  struct Between {
+    /// True if a path leads from the first to the second through others.
+    bool isPath = false;
+    /// What is between them and leads to the second; `isForward`: what follows
+    /// the first. Complete where there is no path.
+    llvm::DenseSet<unsigned> units;
+    bool isForward = false;
+  };
+  Between findBetween(unsigned before, unsigned after) const;
+  void rank(unsigned unit, unsigned first, unsigned last,
+            const Between &between);
   bool isKernel(unsigned unit) const;
 
   mlir::MLIRContext *context;
@@ -75,6 +86,10 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>
       realUsers, realProducers;
   std::vector<llvm::SmallVector<mlir::Operation *>> members;
+  /// An order of execution of the units as they are, kept while they are
+  /// merged: a unit's rank is above those of what it uses. And the units by
+  /// rank, with those that are gone anywhere.
+  std::vector<unsigned> ranks, ranked;
   llvm::SmallVector<mlir::Operation *> anchors;
 };
 
