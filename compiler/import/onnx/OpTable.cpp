@@ -18,6 +18,9 @@ const OpTable &tandem::onnx::opTable() {
     addSignalOps(table);
     addReduceOps(table);
     addShapeOps(table);
+    addConvOps(table);
+    addPoolOps(table);
+    addActivationOps(table);
     return table;
   }();
   return table;

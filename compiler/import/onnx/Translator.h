@@ -256,6 +256,9 @@ void addResizeOps(OpTable &table);
 void addSignalOps(OpTable &table);
 void addReduceOps(OpTable &table);
 void addShapeOps(OpTable &table);
+void addConvOps(OpTable &table);
+void addPoolOps(OpTable &table);
+void addActivationOps(OpTable &table);
 
 } // namespace tandem::onnx
 
