@@ -41,7 +41,7 @@ static CallResults leakyRelu(Call &call) {
 static CallResults elu(Call &call, double alpha, double scale, double inside) {
   return widened(call, [&](const Expr &x) {
     Expr positive = isGreater(x, 0);
-    Expr bent = expm1OfNegative(select(positive, x.like(0), x) * inside);
+    Expr bent = expm1(select(positive, x.like(0), x) * inside);
     return select(positive, x * scale, bent * (alpha * scale));
   });
 }

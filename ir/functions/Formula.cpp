@@ -22,12 +22,6 @@ Expr formula::equals(const Expr &x, const Expr &y) {
 }
 Expr formula::relu(const Expr &x) { return unary<ReluOp>(x); }
 
-// With t = tanh(x / 2), exp(x) is (1 + t) / (1 - t); nothing cancels.
-Expr formula::expm1OfNegative(const Expr &x) {
-  Expr t = tanh(0.5 * x);
-  return 2.0 * t / (1.0 - t);
-}
-
 // x or 0, whichever is larger, and log(1 + exp(-|x|)). Written by one choice of
 // sign, so that the gradient at 0 is that of the whole.
 Expr formula::softplus(const Expr &x) {

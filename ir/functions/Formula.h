@@ -28,8 +28,6 @@ using tandem::floor;
 using tandem::log1p;
 using tandem::logicalNot;
 Expr relu(const Expr &x);
-/// exp(x) - 1 for x <= 0.
-Expr expm1OfNegative(const Expr &x);
 /// log(1 + exp(x)).
 Expr softplus(const Expr &x);
 /// Within [low, high]; the gradient passes at the bounds.

@@ -33,6 +33,11 @@ const FunctionTable &FunctionTable::get() {
     addSamplingFunctions(table);
     addSignalFunctions(table);
     addQuantizationFunctions(table);
+    addNormalizationFunctions(table);
+    addLossFunctions(table);
+    addAttentionFunctions(table);
+    addRecurrentFunctions(table);
+    addRandomFunctions(table);
     return table;
   }();
   return table;

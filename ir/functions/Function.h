@@ -92,6 +92,13 @@ void addInterpolationFunctions(FunctionTable &table);
 void addSamplingFunctions(FunctionTable &table);
 void addSignalFunctions(FunctionTable &table);
 void addQuantizationFunctions(FunctionTable &table);
+void addNormalizationFunctions(FunctionTable &table);
+void addLossFunctions(FunctionTable &table);
+void addDistanceLossFunctions(FunctionTable &table); ///< losses, too
+void addAttentionFunctions(FunctionTable &table);
+void addRecurrentFunctions(FunctionTable &table);
+void addRecurrentStackFunctions(FunctionTable &table); ///< recurrent, too
+void addRandomFunctions(FunctionTable &table);
 
 } // namespace tandem
 

@@ -197,6 +197,42 @@ static CallResults globalMaxPool(Call &call) {
                             call.at(made[1]).reshape(result)};
 }
 
+static CallResults maxUnpool(Call &call) {
+  if (failed(call.expectFloat(0)) || failed(call.expectRank(0, 3, 5)) ||
+      failed(call.expectInteger(1)) || failed(call.expectSameShape(0, 1)))
+    return failure();
+  Expr x = call[0];
+  auto output = windows::entries(call, "output_size", x.rank() - 2, {}, 1);
+  if (!output)
+    return failure();
+  SmallVector<int64_t> result = {x.dim(0), x.dim(1)};
+  result.append(output->begin(), output->end());
+  if (!isTensorShape(result))
+    return call.fail("expected a result of at most 2^40 elements");
+  int64_t planes = x.dim(0) * x.dim(1), plane = 1;
+  for (int64_t size : *output)
+    plane *= size;
+  Type i64 = call.builder.getI64Type();
+  int64_t count = x.type().getNumElements();
+  Expr index = call[1].cast(i64).reshape({planes, count / planes});
+  Expr isIn = logicalAnd(compare(ComparePredicate::ge, index, index.like(0)),
+                         compare(ComparePredicate::lt, index,
+                                 index.like(static_cast<double>(plane))));
+  Expr base =
+      composite::iota(x, i64, index.shape(), 0) * static_cast<double>(plane);
+  // One outside of its plane is not in another one, but nowhere.
+  index = select(isIn, base + index, index.like(-1));
+  Expr table = call.full(x.type().getElementType(), {planes * plane}, 0);
+  Expr y =
+      call.op("scatter", {table, index.reshape({count}), x.reshape({count})},
+              {call.builder.getNamedAttr(
+                  "combine",
+                  CombineAttr::get(call.builder.getContext(), Combine::set))});
+  if (!y)
+    return failure();
+  return SmallVector<Value>{y.reshape(result)};
+}
+
 //===----------------------------------------------------------------------===//
 // Mean
 //===----------------------------------------------------------------------===//
@@ -523,6 +559,11 @@ void tandem::addPoolingFunctions(FunctionTable &table) {
             [](Call &call) { return maxPool(call, 3); });
   table.add("global_max_pool(x)", "the maximum of each plane, and where it was",
             globalMaxPool);
+  table.add(
+      "max_unpool(x, indices; output_size)",
+      "zeros [N, C, output_size...] with x [N, C, ...] at the positions "
+      "in each plane that max_pool gave; of several at one the last stays",
+      maxUnpool);
   std::string avgText =
       "(x; " + window + ", count_include_pad=true, divisor_override)";
   table.add("avg_pool" + avgText,

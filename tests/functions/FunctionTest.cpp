@@ -38,6 +38,11 @@ std::vector<FunctionRow> test::functionRows() {
   addSamplingFunctionRows(rows);
   addSignalFunctionRows(rows);
   addQuantizationFunctionRows(rows);
+  addNormalizationFunctionRows(rows);
+  addLossFunctionRows(rows);
+  addAttentionFunctionRows(rows);
+  addRecurrentFunctionRows(rows);
+  addRandomFunctionRows(rows);
   return rows;
 }
 

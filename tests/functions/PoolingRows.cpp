@@ -16,6 +16,10 @@ void tandem::test::addPoolingFunctionRows(std::vector<FunctionRow> &rows) {
       "{kernel = array<i64: 3>, strides = array<i64: 2>}");
   row("max_pool3d", "max_pool3d", cube,
       "{kernel = array<i64: 2>, strides = array<i64: 1, 1, 2>}");
+  rows.push_back({"max_unpool",
+                  "max_unpool",
+                  {{tensorOf("1x2x2x2")}, {tensorOf("1x2x2x2", "i64"), 0, 9}},
+                  "{output_size = array<i64: 3, 3>}"});
   row("global_max_pool", "global_max_pool", cube, "");
   row("avg_pool", "avg_pool_beyond", plane,
       "{kernel = array<i64: 3, 2>, strides = array<i64: 2, 3>, padding = "

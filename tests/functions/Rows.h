@@ -46,6 +46,11 @@ void addInterpolationFunctionRows(std::vector<FunctionRow> &rows);
 void addSamplingFunctionRows(std::vector<FunctionRow> &rows);
 void addSignalFunctionRows(std::vector<FunctionRow> &rows);
 void addQuantizationFunctionRows(std::vector<FunctionRow> &rows);
+void addNormalizationFunctionRows(std::vector<FunctionRow> &rows);
+void addLossFunctionRows(std::vector<FunctionRow> &rows);
+void addAttentionFunctionRows(std::vector<FunctionRow> &rows);
+void addRecurrentFunctionRows(std::vector<FunctionRow> &rows);
+void addRandomFunctionRows(std::vector<FunctionRow> &rows);
 
 } // namespace tandem::test
 

@@ -21,6 +21,11 @@ const OpTable &tandem::onnx::opTable() {
     addConvOps(table);
     addPoolOps(table);
     addActivationOps(table);
+    addNormOps(table);
+    addLossOps(table);
+    addRecurrentOps(table);
+    addRandomOps(table);
+    addTrainingOps(table);
     return table;
   }();
   return table;

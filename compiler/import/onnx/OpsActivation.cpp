@@ -44,6 +44,11 @@ static LogicalResult translatePRelu(Node &node) {
   Expr x = node.expr(0), slope = node.expr(1);
   if (!x || !slope)
     return failure();
+  // Before version 7 one slope, or one for each channel.
+  if (node.opset() < 7 && slope.rank() <= 1) {
+    node.result(0, node.call("prelu", {x, slope}));
+    return success();
+  }
   // The slopes stretch to the input, as NumPy has it.
   int64_t lead = x.rank() - slope.rank();
   SmallVector<int64_t> dims;
@@ -55,23 +60,6 @@ static LogicalResult translatePRelu(Node &node) {
     dims.push_back(d + lead);
   }
   node.result(0, node.call("prelu", {x, slope.broadcastTo(x.shape(), dims)}));
-  return success();
-}
-
-static LogicalResult translateClip(Node &node) {
-  if (!node.has(0))
-    return node.error("expected an operand");
-  SmallVector<NamedAttribute> attributes;
-  if (node.opset() < 11) {
-    for (auto [name, ours] :
-         {std::pair<StringRef, StringRef>{"min", "min"}, {"max", "max"}})
-      if (node.hasAttribute(name))
-        attributes.push_back(node.attr(ours, node.number(name, 0)));
-    node.result(0, node.call("clamp", node.operand(0), attributes));
-    return success();
-  }
-  node.result(0, node.call("clamp", {node.operand(0), node.operand(1),
-                                     node.operand(2)}));
   return success();
 }
 
@@ -165,8 +153,7 @@ void onnx::addActivationOps(OpTable &table) {
   table.add("Softsign",
             [](Node &node) { return viaFunction(node, "softsign"); });
   table.add("Mish", [](Node &node) { return viaFunction(node, "mish"); });
-  table.add("PRelu", translatePRelu, 7);
-  table.add("Clip", translateClip, 6);
+  table.add("PRelu", translatePRelu, 6);
   table.add("Gelu", translateGelu, 20);
   table.add("Softmax", [](Node &node) { return alongAxisOp(node, "softmax"); });
   table.add("LogSoftmax",

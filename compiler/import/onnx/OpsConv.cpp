@@ -37,6 +37,90 @@ static LogicalResult translateConv(Node &node) {
   return success();
 }
 
+/// Operand `i`, of integers, less its zero point (operand `zero`), exact in
+/// f64; the zero point is one number, or one for each along `dim`. Null after
+/// a mistake.
+static Expr centered(Node &node, size_t i, size_t zero, int64_t dim) {
+  Expr x = node.expr(i);
+  if (!x)
+    return x;
+  Type f64 = node.builder().getF64Type();
+  x = x.cast(f64);
+  Expr point = node.expr(zero);
+  if (!point)
+    return x;
+  if (point.type().getNumElements() == 1)
+    return x - point.cast(f64).reshape({}).broadcastTo(x.shape(), {});
+  if (point.rank() == 1 && point.dim(0) == x.dim(dim))
+    return x - point.cast(f64).broadcastTo(x.shape(), {dim});
+  (void)node.error("expected a zero point, or one for each of " +
+                   Twine(x.dim(dim)));
+  return node.wrap({});
+}
+
+/// The convolution of operands x and w, less their zero points, in f64: of
+/// integers of 8 bits it is exact.
+static Expr integerConv(Node &node, size_t x, size_t xZero, size_t w,
+                        size_t wZero) {
+  auto input = planeOf(node, x, "the input");
+  auto kernel = planeOf(node, w, "the filter");
+  if (failed(input) || failed(kernel))
+    return node.wrap({});
+  auto windows = NodeWindows::get(node, *input, *kernel);
+  if (failed(windows))
+    return node.wrap({});
+  Expr images = centered(node, x, xZero, 1);
+  Expr filter = centered(node, w, wZero, 0);
+  auto attributes = windows->attributes(node, false);
+  attributes.push_back(node.attr("groups", node.integer("group", 1)));
+  if (!images || !filter)
+    return node.wrap({});
+  return node.wrap(node.call("conv", {images, filter}, attributes));
+}
+
+static LogicalResult translateConvInteger(Node &node) {
+  Expr y = integerConv(node, 0, 2, 1, 3);
+  if (!y)
+    return failure();
+  node.result(0, y.cast(node.builder().getI32Type()).value);
+  return success();
+}
+
+static LogicalResult translateQLinearConv(Node &node) {
+  for (size_t i = 0; i < 8; ++i)
+    if (!node.type(i))
+      return node.error("expected operand " + Twine(i));
+  Expr y = integerConv(node, 0, 2, 3, 5);
+  if (!y)
+    return failure();
+  Type f64 = node.builder().getF64Type();
+  if (Expr bias = node.expr(8)) {
+    if (bias.rank() != 1 || bias.dim(0) != y.dim(1))
+      return node.error("expected a bias for each filter");
+    y = y + bias.cast(f64).broadcastTo(y.shape(), {1});
+  }
+  /// One number, or one for each filter.
+  auto scale = [&](size_t i) {
+    Expr value = node.expr(i).cast(f64);
+    if (value.type().getNumElements() == 1)
+      return value.reshape({}).broadcastTo(y.shape(), {});
+    if (value.rank() == 1 && value.dim(0) == y.dim(1))
+      return value.broadcastTo(y.shape(), {1});
+    (void)node.error("expected a scale, or one for each filter");
+    return node.wrap({});
+  };
+  Expr x = scale(1), w = scale(4), out = scale(6), zero = scale(7);
+  if (!x || !w || !out || !zero)
+    return failure();
+  Type element = node.elementType(7);
+  bool isUnsigned = element.isUnsignedInteger();
+  Expr rounded = round(y * (x * w / out)) + zero;
+  double low = isUnsigned ? 0 : -128, high = isUnsigned ? 255 : 127;
+  rounded = minimum(maximum(rounded, rounded.like(low)), rounded.like(high));
+  node.result(0, rounded.cast(element).value);
+  return success();
+}
+
 static LogicalResult translateConvTranspose(Node &node) {
   auto input = planeOf(node, 0, "the input");
   auto kernel = planeOf(node, 1, "the filter");
@@ -89,4 +173,6 @@ static LogicalResult translateConvTranspose(Node &node) {
 void onnx::addConvOps(OpTable &table) {
   table.add("Conv", translateConv);
   table.add("ConvTranspose", translateConvTranspose);
+  table.add("ConvInteger", translateConvInteger, 10);
+  table.add("QLinearConv", translateQLinearConv, 10);
 }

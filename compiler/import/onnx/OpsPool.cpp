@@ -138,8 +138,73 @@ static LogicalResult translateGlobalLpPool(Node &node) {
   return success();
 }
 
+static LogicalResult translateMaxUnpool(Node &node) {
+  RankedTensorType type = imagesOf(node);
+  if (!type || !node.type(1))
+    return node.error("expected an input [N, C, ...] and indices");
+  ArrayRef<int64_t> shape = type.getShape();
+  auto windows = NodeWindows::get(node, shape.drop_front(2));
+  if (failed(windows))
+    return failure();
+  // The shape that the pool probably had, in which the indices count.
+  SmallVector<int64_t> output;
+  int64_t plane = 1;
+  for (size_t d = 0; d < windows->kernel.size(); ++d) {
+    int64_t size = (shape[d + 2] - 1) * windows->strides[d] +
+                   windows->kernel[d] - windows->padding[2 * d] -
+                   windows->padding[2 * d + 1];
+    if (size < 1 || size >= int64_t(1) << 31)
+      return node.error("expected a result of at least 1 along dimension " +
+                        Twine(d + 2) + ", but got " + Twine(size));
+    output.push_back(size);
+    plane *= size;
+    if (plane > kMaxElements)
+      return node.error("the result is too large");
+  }
+  Expr index = node.expr(1);
+  if (!index || index.shape() != shape)
+    return node.error("expected an index for each element of the input");
+  Type i64 = node.builder().getI64Type();
+  index = index.cast(i64);
+  int64_t planes = shape[0] * shape[1];
+  Expr flat = index.reshape({planes, type.getNumElements() / planes});
+  Expr base =
+      composite::iota(flat, i64, flat.shape(), 0) * static_cast<double>(plane);
+  index = (flat - base).reshape(shape);
+  Value y = node.call("max_unpool", {node.operand(0), index},
+                      {node.attr("output_size", ArrayRef<int64_t>(output))});
+  if (!y)
+    return failure();
+  // A larger shape that is asked for has zeros behind that.
+  if (node.has(2)) {
+    auto asked = node.needInts(2, "the shape");
+    if (failed(asked))
+      return failure();
+    SmallVector<int64_t> low(shape.size(), 0), high(shape.size(), 0);
+    if (asked->size() != shape.size())
+      return node.error("expected a shape of " + Twine(shape.size()) +
+                        " sizes");
+    for (size_t d = 2; d < shape.size(); ++d) {
+      high[d] = (*asked)[d] - output[d - 2];
+      if (high[d] < 0)
+        return node.unsupported("an 'output_shape' smaller than that of the "
+                                "pool's input");
+    }
+    y = node.make(
+        "pad", y,
+        {node.attr("low", ArrayRef<int64_t>(low)),
+         node.attr("high", ArrayRef<int64_t>(high)),
+         node.attr("interior", ArrayRef<int64_t>(low)),
+         node.attr("value", mlir::Attribute(node.builder().getFloatAttr(
+                                type.getElementType(), 0)))});
+  }
+  node.result(0, y);
+  return success();
+}
+
 void onnx::addPoolOps(OpTable &table) {
   table.add("MaxPool", translateMaxPool);
+  table.add("MaxUnpool", translateMaxUnpool);
   table.add("AveragePool", translateAveragePool);
   table.add("LpPool", translateLpPool);
   table.add("GlobalAveragePool", [](Node &node) {

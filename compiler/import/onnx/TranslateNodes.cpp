@@ -31,6 +31,11 @@ static std::string whereOf(const NodeData &data) {
 std::set<std::string> onnx::usedNames(const NodeData &data) {
   std::set<std::string> names(data.inputs.begin(), data.inputs.end());
   names.erase("");
+  // What is differentiated is said by its name.
+  if (data.op == "Gradient" && data.domain == "ai.onnx.preview.training")
+    for (const onnx::Attribute &attribute : data.attributes)
+      if (attribute.name == "y")
+        names.insert(attribute.text);
   // Of a graph inside: what it does not define itself.
   for (const onnx::Attribute &attribute : data.attributes)
     for (const auto &graph : attribute.graphs) {

@@ -259,6 +259,11 @@ void addShapeOps(OpTable &table);
 void addConvOps(OpTable &table);
 void addPoolOps(OpTable &table);
 void addActivationOps(OpTable &table);
+void addNormOps(OpTable &table);
+void addLossOps(OpTable &table);
+void addRecurrentOps(OpTable &table);
+void addRandomOps(OpTable &table);
+void addTrainingOps(OpTable &table);
 
 } // namespace tandem::onnx
 

@@ -1,0 +1,201 @@
+//===- OpsNorm.cpp - ONNX: normalizations ---------------------------------===//
+#include "compiler/import/onnx/Translator.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::onnx;
+
+/// `value` in the element type of operand `i`.
+static Value like(Node &node, Value value, Type element) {
+  return value ? node.wrap(value).cast(element).value : value;
+}
+
+/// The batch's statistics in training, the running ones (which training
+/// updates) in inference: what the op batch_norm does.
+static LogicalResult batchNormInTraining(Node &node, ArrayRef<Value> operands,
+                                         double epsilon, double momentum) {
+  Operation *made =
+      node.build("batch_norm", operands,
+                 {node.attr("epsilon", epsilon), node.flag("training")});
+  if (!made)
+    return failure();
+  node.result(0, made->getResult(0));
+  for (size_t i : {3, 4}) {
+    Expr old = node.wrap(operands[i]),
+         fresh = node.wrap(made->getResult(i - 2));
+    if (failed(node.update(i, old * momentum + fresh * (1 - momentum))))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult translateBatchNormalization(Node &node) {
+  RankedTensorType type = node.type(0);
+  if (!type)
+    return node.error("expected the input to be a dense tensor");
+  if (node.integer("spatial", 1) != 1)
+    return node.unsupported("statistics for each element ('spatial' of 0)");
+  node.ignore({"is_test", "consumed_inputs"});
+  bool isOld = node.opset() < 14;
+  double epsilon = node.number("epsilon", 1e-5f);
+  double momentum = node.number("momentum", 0.9f);
+  bool asked = isOld ? node.wants(1) : node.integer("training_mode", 0) != 0;
+  bool switched = !asked && node.isTraining();
+  bool training = asked;
+  for (size_t i = 1; i < 5; ++i)
+    if (!node.has(i))
+      return node.error("expected operand " + Twine(i));
+  SmallVector<Value> operands;
+  for (size_t i = 0; i < 5; ++i)
+    operands.push_back(node.operand(i));
+  OpBuilder &b = node.builder();
+  if (switched)
+    return batchNormInTraining(node, operands, epsilon, momentum);
+  // ONNX weighs what was, not what is new, and takes the variance as it is.
+  auto made = node.callAll("batch_norm_functional", operands,
+                           {node.attr("training", b.getBoolAttr(training)),
+                            node.attr("unbiased", b.getBoolAttr(false)),
+                            node.attr("momentum", 1 - momentum),
+                            node.attr("eps", epsilon)});
+  if (made.empty())
+    return failure();
+  node.result(0, made[0]);
+  if (!training)
+    return success();
+  if (node.wants(1))
+    node.result(1, made[3]);
+  if (node.wants(2))
+    node.result(2, made[4]);
+  // The batch's own, in old versions.
+  if (isOld && node.wants(3))
+    node.result(3, like(node, made[1], node.elementType(3)));
+  if (isOld && node.wants(4)) {
+    Expr inverse = node.wrap(made[2]);
+    Expr variance = 1.0 / (inverse * inverse) - epsilon;
+    node.result(4, like(node, variance, node.elementType(4)));
+  }
+  return success();
+}
+
+static LogicalResult translateInstanceNormalization(Node &node) {
+  node.ignore({"consumed_inputs"});
+  double epsilon = node.number("epsilon", 1e-5f);
+  node.result(0, node.call("instance_norm",
+                           {node.operand(0), node.operand(1), node.operand(2)},
+                           {node.attr("eps", epsilon)}));
+  return success();
+}
+
+static LogicalResult translateLayerNormalization(Node &node) {
+  RankedTensorType type = node.type(0);
+  if (!type)
+    return node.error("expected the input to be a dense tensor");
+  int64_t axis = node.integer("axis", -1), rank = type.getRank();
+  double epsilon = node.number("epsilon", 1e-5f);
+  int64_t stash = node.integer("stash_type", 1);
+  if (axis < -rank || axis >= rank)
+    return node.error("expected 'axis' to be a dimension of a tensor of rank " +
+                      Twine(rank) + ", but got " + Twine(axis));
+  axis += axis < 0 ? rank : 0;
+  ArrayRef<int64_t> trailing = type.getShape().drop_front(axis);
+  SmallVector<Value> operands = {node.operand(0)};
+  for (size_t i : {1, 2}) {
+    Expr scale = node.expr(i);
+    // It may have to be stretched to what is normalized.
+    if (scale && scale.shape() != trailing) {
+      SmallVector<int64_t> dims;
+      for (int64_t d = 0; d < scale.rank(); ++d)
+        dims.push_back(d + static_cast<int64_t>(trailing.size()) -
+                       scale.rank());
+      scale =
+          node.wrap(node.make("broadcast", scale.value,
+                              {node.attr("shape", trailing),
+                               node.attr("dims", ArrayRef<int64_t>(dims))}));
+      if (!scale)
+        return failure();
+    }
+    operands.push_back(scale.value);
+  }
+  auto made =
+      node.callAll("native_layer_norm", operands,
+                   {node.attr("axis", axis), node.attr("eps", epsilon)});
+  if (made.empty())
+    return failure();
+  node.result(0, made[0]);
+  Type element = node.elementTypeOf(stash);
+  if (!element)
+    return failure();
+  for (size_t i : {1, 2})
+    if (node.wants(i))
+      node.result(i, like(node, made[i], element));
+  return success();
+}
+
+static LogicalResult translateGroupNormalization(Node &node) {
+  RankedTensorType type = node.type(0);
+  if (!type || type.getRank() < 2)
+    return node.error("expected an input [N, C, ...]");
+  int64_t groups = node.integer("num_groups", 0);
+  double epsilon = node.number("epsilon", 1e-5f);
+  node.ignore({"stash_type"});
+  int64_t channels = type.getDimSize(1);
+  if (groups < 1 || channels % groups)
+    return node.error("expected 'num_groups' to divide the " + Twine(channels) +
+                      " channels, but got " + Twine(groups));
+  SmallVector<Value> operands = {node.operand(0)};
+  for (size_t i : {1, 2}) {
+    Expr scale = node.expr(i);
+    // At first there was one for each group.
+    if (scale && node.opset() < 21 && scale.rank() == 1 &&
+        scale.dim(0) == groups)
+      scale = scale.broadcastTo({groups, channels / groups}, {0})
+                  .reshape({channels});
+    operands.push_back(scale.value);
+  }
+  node.result(0, node.call("group_norm", operands,
+                           {node.attr("num_groups", groups),
+                            node.attr("eps", epsilon)}));
+  return success();
+}
+
+static LogicalResult translateLpNormalization(Node &node) {
+  int64_t axis = node.integer("axis", -1), p = node.integer("p", 2);
+  if (p != 1 && p != 2)
+    return node.unsupported("'p' of " + Twine(p));
+  // Zeros stay zeros.
+  node.result(0, node.call("normalize", node.operand(0),
+                           {node.attr("dim", axis),
+                            node.attr("p", static_cast<double>(p)),
+                            node.attr("eps", 1e-37)}));
+  return success();
+}
+
+static LogicalResult translateLRN(Node &node) {
+  int64_t size = node.integer("size", 0);
+  if (size < 1)
+    return node.error("expected 'size' to be at least 1");
+  node.result(0, node.call("local_response_norm", node.operand(0),
+                           {node.attr("size", size),
+                            node.attr("alpha", node.number("alpha", 1e-4f)),
+                            node.attr("beta", node.number("beta", 0.75)),
+                            node.attr("k", node.number("bias", 1)),
+                            node.attr("before", (size - 1) / 2)}));
+  return success();
+}
+
+static LogicalResult translateMeanVarianceNormalization(Node &node) {
+  SmallVector<int64_t> axes = node.integers("axes", {0, 2, 3});
+  node.result(0, node.call("mean_variance_norm", node.operand(0),
+                           {node.attr("dims", ArrayRef<int64_t>(axes))}));
+  return success();
+}
+
+void onnx::addNormOps(OpTable &table) {
+  table.add("BatchNormalization", translateBatchNormalization, 6);
+  table.add("InstanceNormalization", translateInstanceNormalization);
+  table.add("LayerNormalization", translateLayerNormalization, 17);
+  table.add("GroupNormalization", translateGroupNormalization, 18);
+  table.add("LpNormalization", translateLpNormalization);
+  table.add("LRN", translateLRN);
+  table.add("MeanVarianceNormalization", translateMeanVarianceNormalization, 9);
+}
