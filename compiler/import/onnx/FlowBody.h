@@ -43,7 +43,7 @@ public:
   void collect(llvm::SetVector<mlir::Value> &used) {
     region.walk([&](mlir::Operation *op) {
       for (mlir::Value operand : op->getOperands())
-        if (!region.isAncestor(operand.getParentRegion()))
+        if (!contains(operand.getParentRegion()))
           used.insert(operand);
     });
   }
@@ -52,7 +52,7 @@ public:
     for (mlir::Value value : outside) {
       mlir::Value inside = add(value.getType());
       value.replaceUsesWithIf(inside, [&](mlir::OpOperand &use) {
-        return region.isAncestor(use.getOwner()->getParentRegion());
+        return contains(use.getOwner()->getParentRegion());
       });
     }
   }
@@ -61,6 +61,14 @@ public:
   llvm::SmallVector<mlir::Type> types;
 
 private:
+  /// As Region::isAncestor, among regions of which some have no op yet.
+  bool contains(mlir::Region *inner) {
+    while (inner && inner != &region) {
+      mlir::Operation *op = inner->getParentOp();
+      inner = op ? op->getParentRegion() : nullptr;
+    }
+    return inner;
+  }
   Node &node;
 };
 

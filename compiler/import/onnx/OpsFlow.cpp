@@ -370,10 +370,13 @@ LogicalResult LoopTranslation::run() {
   if (most && isKnownToBegin && counts)
     return runScan(*most, {});
   if (numSlices > 0) {
-    if (!isEndless && !most) {
-      if (failed(node.needInts(0, "the trip count")))
-        return failure();
-    }
+    // The size of a stack follows from how often the loop runs.
+    bool isKnown =
+        isEndless || most || succeeded(node.needInts(0, "the trip count"));
+    if (!isKnownToBegin)
+      isKnown &= succeeded(node.needInts(1, "the condition"));
+    if (!isKnown)
+      return failure();
     return node.unsupported("a loop that stacks as many tensors as data says");
   }
   Value condition = isTrue();
