@@ -10,7 +10,9 @@
 #include "compiler/trace/Trace.h"
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace tandem {
 
@@ -38,6 +40,9 @@ Tensor gelu(const Tensor &x, bool tanhApproximation = false,
 Tensor cast(const Tensor &x, DType dtype, Where where = Where::current());
 /// x.detach(): the same storage, through which nothing is differentiated.
 Tensor detach(const Tensor &x, Where where = Where::current());
+/// Within bounds; at a bound the gradient goes to `x`.
+Tensor clamp(const Tensor &x, std::optional<double> low,
+             std::optional<double> high = {}, Where where = Where::current());
 /// Each element is 0 with probability `p`, else x / (1 - p); which ones is
 /// drawn from the state `random` (Trace::uniform). `x` itself where nothing is
 /// dropped (p is 0, or not in training), and in the program that evaluates.
@@ -72,7 +77,29 @@ Tensor min(const Tensor &x, Shape dims = {}, bool keep = false,
 /// The first index of the largest, i64.
 Tensor argmax(const Tensor &x, int64_t dim, Where where = Where::current());
 
+/// The variance: squared differences from the mean, divided by their number
+/// less `correction`.
+Tensor var(const Tensor &x, Shape dims = {}, double correction = 1,
+           bool keep = false, Where where = Where::current());
+/// The p-norm; its gradient at 0 is 0.
+Tensor norm(const Tensor &x, double p = 2, Shape dims = {}, bool keep = false,
+            Where where = Where::current());
+Tensor logSumExp(const Tensor &x, Shape dims = {}, bool keep = false,
+                 Where where = Where::current());
+
+// Orders: values, and where they were, i64. Ties stay in their order.
+std::pair<Tensor, Tensor> sort(const Tensor &x, int64_t dim = -1,
+                               bool descending = false,
+                               Where where = Where::current());
+std::pair<Tensor, Tensor> topk(const Tensor &x, int64_t k, int64_t dim = -1,
+                               bool largest = true,
+                               Where where = Where::current());
+
 // Shape.
+Tensor flip(const Tensor &x, Shape dims, Where where = Where::current());
+/// Along a new dimension.
+Tensor stack(const std::vector<Tensor> &tensors, int64_t dim = 0,
+             Where where = Where::current());
 Tensor concat(const std::vector<Tensor> &tensors, int64_t dim,
               Where where = Where::current());
 /// `low` and `high` elements of `number` before and after each dimension.
@@ -82,6 +109,9 @@ Tensor pad(const Tensor &x, Shape low, Shape high, double number = 0.0,
 // Contractions.
 /// Matrix product of the last two dimensions; leading ones broadcast.
 Tensor matmul(const Tensor &a, const Tensor &b, Where where = Where::current());
+/// Sums of products by an equation, as "bij,bjk->bik".
+Tensor einsum(const std::string &equation, const std::vector<Tensor> &tensors,
+              Where where = Where::current());
 /// x w^T + bias over the last dimension of x.
 Tensor linear(const Tensor &x, const Tensor &w, const Tensor &bias = {},
               Where where = Where::current());
@@ -135,6 +165,26 @@ std::vector<Tensor> grad(const Tensor &e, const std::vector<Tensor> &wrt,
 /// Row indices[...] of `table`, for each index.
 Tensor embedding(const Tensor &table, const Tensor &indices,
                  Where where = Where::current());
+/// x[.., index[.., i, ..], ..] along `dim`.
+Tensor gather(const Tensor &x, int64_t dim, const Tensor &index,
+              Where where = Where::current());
+/// Elements along `dim`, which the index's dimensions replace.
+Tensor indexSelect(const Tensor &x, int64_t dim, const Tensor &index,
+                   Where where = Where::current());
+/// `x` with elements of `source` at indices along `dim`: the last one stays;
+/// or added.
+Tensor scatter(const Tensor &x, int64_t dim, const Tensor &index,
+               const Tensor &source, Where where = Where::current());
+Tensor scatterAdd(const Tensor &x, int64_t dim, const Tensor &index,
+                  const Tensor &source, Where where = Where::current());
+/// 1 at the index in a new last dimension, else 0; i64.
+Tensor oneHot(const Tensor &index, int64_t classes,
+              Where where = Where::current());
+/// Images [N, C, ...] of another size: "nearest", "linear", "bilinear",
+/// "trilinear" or "bicubic".
+Tensor interpolate(const Tensor &x, Shape size,
+                   const std::string &mode = "nearest",
+                   bool alignCorners = false, Where where = Where::current());
 /// Mean of -log softmax(logits)[label] over the last dimension; rows whose
 /// label is `ignoreIndex` do not count.
 Tensor crossEntropy(const Tensor &logits, const Tensor &labels,

@@ -1,6 +1,5 @@
-//===- Diagonals.cpp - triangles, diagonals, blocks and patches -----------===//
+//===- Diagonals.cpp - triangles, diagonals, blocks of channels ----------===//
 #include "ir/functions/Build.h"
-#include "ir/ops/Composite.h"
 #include "ir/ops/Inference.h"
 
 using namespace mlir;
@@ -215,169 +214,8 @@ static CallResults spaceToDepth(Call &call) {
   return fromSpace(call, "blocksize", false);
 }
 
-//===----------------------------------------------------------------------===//
-// Patches
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// How patches lie in a padded image, for each dimension of space.
-struct Patches {
-  List kernel, dilation, padding, stride, count;
-
-  /// Of images of `size`.
-  static std::optional<Patches> of(Call &call, Sizes size) {
-    size_t n = size.size();
-    auto list = [&](StringRef name, int64_t otherwise) {
-      List given = call.isInteger(name)
-                       ? List(n, call.integer(name, otherwise))
-                       : call.integers(name, List(n, otherwise));
-      int64_t least = name == "padding" ? 0 : 1;
-      bool fits = given.size() == n && llvm::all_of(given, [&](int64_t x) {
-                    return x >= least && x <= kMaxElements;
-                  });
-      if (!fits) {
-        (void)call.fail("expected '" + name + "' to have " + Twine(n) +
-                        " entries of at least " + Twine(least) + ", but got " +
-                        infer::text(given));
-        given = List(n, 1);
-      }
-      return given;
-    };
-    Patches p{list("kernel_size", 1),
-              list("dilation", 1),
-              list("padding", 0),
-              list("stride", 1),
-              {}};
-    for (size_t d = 0; d < n && !call.failed(); ++d) {
-      double span = double(p.dilation[d]) * double(p.kernel[d] - 1) + 1;
-      if (span > double(size[d]) + 2 * double(p.padding[d])) {
-        (void)call.fail("expected patches within images of " +
-                        infer::text(size) + ", but they span " +
-                        Twine(int64_t(span)) + " in dimension " + Twine(d));
-        break;
-      }
-      p.count.push_back(
-          (size[d] + 2 * p.padding[d] - int64_t(span)) / p.stride[d] + 1);
-    }
-    if (call.failed())
-      return std::nullopt;
-    return p;
-  }
-};
-} // namespace
-
-/// The index in rows and columns of a padded image, one after the other, of
-/// each element of each patch: [kernel rows, kernel columns, patch rows, patch
-/// columns].
-static Expr patchIndices(Call &call, const Patches &p, int64_t columns,
-                         int64_t size) {
-  Type type = composite::indexType(call.builder.getContext(), size);
-  List shape = joined({p.kernel, p.count});
-  if (productOf(shape) > kMaxElements) {
-    (void)call.fail("would have more elements than a tensor can have");
-    return {};
-  }
-  auto at = [&](int64_t d) {
-    Expr inside = indices(call, type, shape, d);
-    Expr patch = indices(call, type, shape, d + 2);
-    return inside && patch
-               ? inside * double(p.dilation[d]) + patch * double(p.stride[d])
-               : Expr();
-  };
-  Expr row = at(0), column = at(1);
-  return row && column ? row * double(columns) + column : Expr();
-}
-
-static CallResults unfold(Call &call) {
-  if (failed(call.expectRank(0, 3, 4)))
-    return failure();
-  Expr x = call[0];
-  bool batched = x.rank() == 4;
-  if (!batched)
-    x = unsqueezed(call, x, 0);
-  int64_t N = x.dim(0), C = x.dim(1);
-  auto p = Patches::of(call, x.shape().drop_front(2));
-  if (!p)
-    return failure();
-  List around = joined({{0, 0}, p->padding});
-  x = padded(call, x, around, around);
-  if (!x)
-    return failure();
-  int64_t size = x.dim(2) * x.dim(3);
-  Expr index = patchIndices(call, *p, x.dim(3), size);
-  Expr flat = reshaped(call, x, {N, C, size});
-  Expr y = taken(call, flat, 2, index);
-  List shape{N, C * productOf(p->kernel), productOf(p->count)};
-  y = reshaped(call, y, shape);
-  return results({batched ? y : reshaped(call, y, Sizes(shape).drop_front())});
-}
-
-static CallResults fold(Call &call) {
-  if (failed(call.expectFloat(0)) || failed(call.expectRank(0, 2, 3)))
-    return failure();
-  List output = call.integers("output_size");
-  if (output.size() != 2 || output[0] < 1 || output[1] < 1 ||
-      productOf(output) > kMaxElements)
-    return call.fail("expected 'output_size' to be rows and columns, but got " +
-                     infer::text(output));
-  auto p = Patches::of(call, output);
-  if (!p)
-    return failure();
-  Expr x = call[0];
-  bool batched = x.rank() == 3;
-  if (!batched)
-    x = unsqueezed(call, x, 0);
-  int64_t N = x.dim(0), kernel = productOf(p->kernel);
-  int64_t C = x.dim(1) / kernel;
-  if (C < 1 || x.dim(1) % kernel || x.dim(2) != productOf(p->count))
-    return call.fail("expected columns of a multiple of " + Twine(kernel) +
-                     " elements and " + Twine(productOf(p->count)) +
-                     " of them, but got " + infer::text(x.shape()));
-  int64_t rows = output[0] + 2 * p->padding[0];
-  int64_t columns = output[1] + 2 * p->padding[1];
-  if (productOf({N, C, rows, columns}) > kMaxElements)
-    return call.fail("would have more elements than a tensor can have");
-  Expr index = patchIndices(call, *p, columns, rows * columns);
-  Expr patches = wide(x).reshape(joined({{N, C}, p->kernel, p->count}));
-  // Rows of what is added: [kernel, patches, N, C].
-  patches = permuted(call, patches, {2, 3, 4, 5, 0, 1});
-  if (!index || !patches)
-    return failure();
-  Expr y = call.op("take_grad", {patches.value, index.value},
-                   {call.ints("shape", {rows * columns, N, C})});
-  y = reshaped(call, permuted(call, y, {1, 2, 0}), {N, C, rows, columns});
-  y = sliced(call, y, 2, p->padding[0], output[0]);
-  y = sliced(call, y, 3, p->padding[1], output[1]);
-  if (!y)
-    return failure();
-  y = y.cast(elementOf(call[0]));
-  return results({batched ? y : reshaped(call, y, y.shape().drop_front())});
-}
-
-/// All windows of `size` elements, `step` apart, along a dimension; the window
-/// is a new last dimension.
-static CallResults windows(Call &call) {
-  Expr x = call[0];
-  int64_t dim = call.dim("dim", 0, x.rank());
-  int64_t size = call.integer("size", 1), step = call.integer("step", 1);
-  if (call.failed())
-    return failure();
-  if (size < 1 || step < 1 || size > x.dim(dim))
-    return call.fail("expected windows of 1 to " + Twine(x.dim(dim)) +
-                     " elements at least 1 apart, but got " + Twine(size) +
-                     " and " + Twine(step));
-  int64_t count = (x.dim(dim) - size) / step + 1;
-  Type type = composite::indexType(call.builder.getContext(), x.dim(dim));
-  Expr first = indices(call, type, {count, size}, 0);
-  Expr inside = indices(call, type, {count, size}, 1);
-  if (!first || !inside)
-    return failure();
-  Expr y = taken(call, x, dim, first * double(step) + inside);
-  return results({moved(call, y, dim + 1, x.rank())});
-}
-
 void tandem::addDiagonalFunctions(FunctionTable &table) {
-  table.family("Diagonals and patches");
+  table.family("Diagonals and blocks");
   table.add("tril(x; diagonal=0)",
             "the lower triangle of matrices, 0 above `diagonal`",
             triangle<ComparePredicate::le>);
@@ -399,14 +237,4 @@ void tandem::addDiagonalFunctions(FunctionTable &table) {
             depthToSpace);
   table.add("space_to_depth(x; blocksize)", "the reverse of depth_to_space",
             spaceToDepth);
-  table.add("unfold(x; kernel_size, dilation=[1, 1], padding=[0, 0], "
-            "stride=[1, 1])",
-            "patches of images [N, C, H, W] as columns [N, C kh kw, L] "
-            "(im2col)",
-            unfold);
-  table.add("fold(x; output_size, kernel_size, dilation=[1, 1], "
-            "padding=[0, 0], stride=[1, 1])",
-            "the sum of patches at their places in images (col2im)", fold);
-  table.add("unfold_dim(x; dim=0, size, step=1)",
-            "all windows along a dimension, as a new last dimension", windows);
 }

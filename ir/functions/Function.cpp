@@ -22,6 +22,7 @@ const FunctionTable &FunctionTable::get() {
     addReductionFunctions(table);
     addShapeFunctions(table);
     addPadFunctions(table);
+    addPatchFunctions(table);
     addDiagonalFunctions(table);
     addGatherFunctions(table);
     addScatterFunctions(table);

@@ -81,6 +81,7 @@ void addMathFunctions(FunctionTable &table);
 void addReductionFunctions(FunctionTable &table);
 void addShapeFunctions(FunctionTable &table);
 void addPadFunctions(FunctionTable &table);
+void addPatchFunctions(FunctionTable &table);
 void addDiagonalFunctions(FunctionTable &table);
 void addGatherFunctions(FunctionTable &table);
 void addScatterFunctions(FunctionTable &table);

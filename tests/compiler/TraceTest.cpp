@@ -208,6 +208,34 @@ TEST(Trace, CallsFunctionsByName) {
   EXPECT_EQ(count(text, "tandem.no_grad"), 5) << text;
 }
 
+// Each gives a tensor of the shape that PyTorch's has.
+TEST(Trace, CommonFunctions) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {2, 3, 4});
+  Tensor images = trace.input("images", {1, 2, 3, 4});
+  Tensor index = trace.input("index", {2, 2, 4}, DType::I64);
+  Tensor rows = trace.input("rows", {5}, DType::I64);
+  EXPECT_EQ(clamp(x, -1.0).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(clamp(x, {}, 1.0).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(var(x, {0, -1}).shape(), (Shape{3}));
+  EXPECT_EQ(norm(x, 1, {1}, true).shape(), (Shape{2, 1, 4}));
+  EXPECT_EQ(logSumExp(x).shape(), Shape{});
+  EXPECT_EQ(sort(x, 1, true).second.shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(topk(x, 2).first.shape(), (Shape{2, 3, 2}));
+  EXPECT_EQ(flip(x, {0, -1}).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(stack({x, x}, -1).shape(), (Shape{2, 3, 4, 2}));
+  EXPECT_EQ(einsum("bij,bkj->bik", {x, x}).shape(), (Shape{2, 3, 3}));
+  EXPECT_EQ(gather(x, 1, index).shape(), (Shape{2, 2, 4}));
+  EXPECT_EQ(indexSelect(x, 1, rows).shape(), (Shape{2, 5, 4}));
+  EXPECT_EQ(scatter(x, 1, index, x).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(scatterAdd(x, 1, index, x).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(oneHot(rows, 7).shape(), (Shape{5, 7}));
+  EXPECT_EQ(interpolate(images, {6, 8}, "bilinear").shape(),
+            (Shape{1, 2, 6, 8}));
+  trace.output("y", sum(sort(x).first));
+  EXPECT_TRUE(contains(textOf(trace), "tandem.sort"));
+}
+
 TEST(Trace, MistakenCallsAreReported) {
   Trace trace("model");
   Tensor x = trace.input("x", {4, 8});

@@ -113,6 +113,16 @@ void tandem::test::addDiagonalFunctionRows(std::vector<FunctionRow> &rows) {
                   {{tensorOf("2x8x6")}},
                   "{kernel_size = array<i64: 2, 2>, output_size = array<i64: "
                   "3, 4>}"});
+  rows.push_back({"unfold",
+                  "unfold_1d",
+                  {{tensorOf("1x2x5")}},
+                  "{kernel_size = 3 : i64, padding = array<i64: 0, 2>}"});
+  rows.push_back({"fold",
+                  "fold_padded",
+                  {{tensorOf("1x8x4")}},
+                  "{kernel_size = array<i64: 2, 2>, output_size = array<i64: "
+                  "3, 4>, padding = array<i64: 1, 0, 0, 0>, stride = "
+                  "array<i64: 2, 2>}"});
   rows.push_back(
       {"unfold_dim", "unfold_dim", {x}, "{dim = 2 : i64, size = 3 : i64}"});
 }

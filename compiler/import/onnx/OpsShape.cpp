@@ -378,6 +378,26 @@ static LogicalResult translateSpaceToDepth(Node &node) {
                         node.attr("blocksize", node.integer("blocksize", 0))));
 }
 
+/// The sum of patches at their places in images.
+static LogicalResult translateCol2Im(Node &node) {
+  if (failed(expectOperands(node, 3)))
+    return failure();
+  auto size = node.needInts(1, "the size of the images");
+  auto kernel = node.needInts(2, "the size of the patches");
+  if (failed(size) || failed(kernel))
+    return failure();
+  size_t n = size->size();
+  List dilations = node.integers("dilations", List(n, 1));
+  List strides = node.integers("strides", List(n, 1));
+  List pads = node.integers("pads", List(2 * n, 0));
+  return give(node, node.call("fold", node.operand(0),
+                              {node.attr("output_size", ArrayRef(*size)),
+                               node.attr("kernel_size", ArrayRef(*kernel)),
+                               node.attr("dilation", ArrayRef(dilations)),
+                               node.attr("stride", ArrayRef(strides)),
+                               node.attr("padding", ArrayRef(pads))}));
+}
+
 static LogicalResult translateTrilu(Node &node) {
   if (failed(expectOperands(node, 1)))
     return failure();
@@ -483,6 +503,7 @@ void onnx::addShapeOps(OpTable &table) {
   table.add("CenterCropPad", translateCenterCropPad);
   table.add("DepthToSpace", translateDepthToSpace);
   table.add("SpaceToDepth", translateSpaceToDepth);
+  table.add("Col2Im", translateCol2Im, 18);
   table.add("Trilu", translateTrilu);
   table.add("EyeLike", translateEyeLike);
   table.add("Range", translateRange);
