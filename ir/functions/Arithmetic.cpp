@@ -43,14 +43,14 @@ static CallResults ofTwoFloats(Call &call, Formula formula) {
 }
 
 static CallResults subtract(Call &call) {
-  double alpha = call.number("alpha", 1.0);
+  double alpha = numberOf(call, "alpha", 1.0, call[0]);
   return ofTwo(call, [&](const Expr &x, const Expr &y) {
     return alpha == 1 ? x - y : x - y * alpha;
   });
 }
 
 static CallResults addScaled(Call &call) {
-  double alpha = call.number("alpha", 1.0);
+  double alpha = numberOf(call, "alpha", 1.0, call[0]);
   return ofTwo(call, [&](const Expr &x, const Expr &y) {
     return alpha == 1 ? x + y : x + y * alpha;
   });

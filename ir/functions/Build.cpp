@@ -3,6 +3,9 @@
 #include "ir/Ops.h"
 #include "ir/ops/Composite.h"
 
+#include <cmath>
+#include <numeric>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::functions;
@@ -86,6 +89,17 @@ SmallVector<Expr> functions::stretchedOperands(Call &call) {
   if (failed(call.broadcast(list)))
     return {};
   return list;
+}
+
+double functions::numberOf(Call &call, StringRef name, double otherwise,
+                           const Expr &x) {
+  double number = call.number(name, otherwise);
+  if (isFloat(x) ||
+      (number == std::trunc(number) && std::abs(number) <= 0x1p53))
+    return number;
+  (void)call.fail("expected '" + name +
+                  "' to be an integer, as the operand's elements are");
+  return otherwise;
 }
 
 CallResults functions::results(std::initializer_list<Expr> values) {

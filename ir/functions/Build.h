@@ -44,6 +44,10 @@ mlir::LogicalResult expectOneType(Call &call, size_t first = 0);
 llvm::SmallVector<Expr> wideOperands(Call &call);
 /// All operands, of one element type, in one shape; empty after a mistake.
 llvm::SmallVector<Expr> stretchedOperands(Call &call);
+/// The attribute as a number that `x`'s elements can be: of integers a whole
+/// one, small enough to be exact.
+double numberOf(Call &call, llvm::StringRef name, double otherwise,
+                const Expr &x);
 /// Results as a call returns them.
 CallResults results(std::initializer_list<Expr> values);
 /// `formula` of operand 0 (floats) in the compute type, rounded once.

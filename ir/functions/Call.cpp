@@ -276,31 +276,32 @@ Expr Call::full(Type element, ArrayRef<int64_t> shape, double number) {
                               RankedTensorType::get(shape, element), number));
 }
 
-/// A constant of elements that `attributeOf` makes.
-template <typename T, typename Make>
-static Value constantOf(Call &call, Type element, ArrayRef<int64_t> shape,
-                        ArrayRef<T> elements, Make attributeOf) {
-  auto type = RankedTensorType::get(shape, element);
-  SmallVector<Attribute> list =
-      llvm::to_vector(llvm::map_range(elements, attributeOf));
-  return ConstantOp::create(call.builder, call.loc,
-                            DenseElementsAttr::get(type, list));
-}
-
 Expr Call::integersOf(Type element, ArrayRef<int64_t> shape,
                       ArrayRef<int64_t> elements) {
+  unsigned bits = element.getIntOrFloatBitWidth();
+  SmallVector<APInt> list;
+  list.reserve(elements.size());
+  for (int64_t x : elements)
+    list.emplace_back(bits, static_cast<uint64_t>(x), /*isSigned=*/true,
+                      /*implicitTrunc=*/true);
+  auto type = RankedTensorType::get(shape, element);
   return at(
-      constantOf(*this, element, shape, elements, [&](int64_t x) -> Attribute {
-        return builder.getIntegerAttr(element, x);
-      }));
+      ConstantOp::create(builder, loc, DenseElementsAttr::get(type, list)));
 }
 
 Expr Call::numbersOf(Type element, ArrayRef<int64_t> shape,
                      ArrayRef<double> elements) {
+  const auto &semantics = cast<FloatType>(element).getFloatSemantics();
+  SmallVector<APFloat> list;
+  list.reserve(elements.size());
+  for (double x : elements) {
+    bool lost;
+    list.emplace_back(x);
+    list.back().convert(semantics, APFloat::rmNearestTiesToEven, &lost);
+  }
+  auto type = RankedTensorType::get(shape, element);
   return at(
-      constantOf(*this, element, shape, elements, [&](double x) -> Attribute {
-        return builder.getFloatAttr(element, x);
-      }));
+      ConstantOp::create(builder, loc, DenseElementsAttr::get(type, list)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,7 +41,8 @@ static CallResults arange(Call &call) {
     return failure();
   if (!(count >= 0) || count > double(kMaxElements))
     return call.fail("expected a step that leads from 'start' to 'end'");
-  bool isWhole = start == std::trunc(start) && step == std::trunc(step);
+  bool isWhole = start == std::trunc(start) && step == std::trunc(step) &&
+                 std::abs(start) <= 0x1p53 && std::abs(step) <= 0x1p53;
   if (!isa<FloatType>(element) && !isWhole)
     return call.fail("expected 'start' and 'step' to be integers");
   return results(
@@ -63,7 +64,7 @@ static CallResults linspace(Call &call) {
 }
 
 static CallResults fullLike(Call &call) {
-  double value = call.number("value", 0);
+  double value = numberOf(call, "value", 0, call[0]);
   return results({call[0].like(value)});
 }
 

@@ -159,7 +159,7 @@ static CallResults toSpace(Call &call, StringRef name, bool columnsFirst) {
   int64_t rank = x.rank();
   Sizes batch = x.shape().drop_back(3);
   int64_t C = x.dim(rank - 3), H = x.dim(rank - 2), W = x.dim(rank - 1);
-  if (b < 1 || b > C || C % (b * b))
+  if (b < 1 || b > C / b || C % (b * b))
     return call.fail("expected the channels (" + Twine(C) +
                      ") to be divisible by the square of '" + name +
                      "', but that is " + Twine(b));

@@ -124,8 +124,12 @@ static Expr resized(Call &call, Expr x, const Resize &resize, Sizes dims,
   for (auto [dim, axis] : llvm::zip(dims, axes)) {
     if (!x)
       return x;
-    if (productOf(with(x.shape(), dim, axis.out)) > kMaxElements) {
-      (void)call.fail("would have more elements than a tensor can have");
+    constexpr int64_t longest = int64_t(1) << 26; // its places are listed
+    if (axis.out > longest ||
+        productOf(with(x.shape(), dim, axis.out)) > kMaxElements) {
+      (void)call.fail("expected at most " + Twine(longest) +
+                      " elements in dimension " + Twine(dim) +
+                      " and a tensor, but got " + Twine(axis.out));
       return {};
     }
     bool isSame = axis.in == axis.out && axis.scale == 1 &&
@@ -140,7 +144,7 @@ static Expr resized(Call &call, Expr x, const Resize &resize, Sizes dims,
       x = picked(call, x, dim, index);
       continue;
     }
-    if (axis.in * axis.out > mostWeights) {
+    if (productOf({axis.in, axis.out}) > mostWeights) {
       (void)call.fail("would need a matrix of " + Twine(axis.out) + " by " +
                       Twine(axis.in) + " weights");
       return {};
@@ -230,6 +234,11 @@ static CallResults resizeFunction(Call &call) {
     axis.out = static_cast<int64_t>(made);
     if (scales.empty())
       axis.scale = double(axis.out) / double(axis.in);
+    double exact = double(axis.in) * axis.scale;
+    if (made > 2 * exact + 1 || exact > 2 * made + 1)
+      return call.fail("expected sizes and scales that agree, but got " +
+                       Twine(axis.out) + " of " + Twine(axis.in) +
+                       " in dimension " + Twine(dims[i]));
     if (!roi.empty()) {
       axis.start = roi[i];
       axis.end = roi[n + i];

@@ -131,7 +131,7 @@ static CallResults maskedFill(Call &call) {
   if (failed(call.broadcast(x)))
     return failure();
   Expr value = call.has(2) ? call.stretch(call[2], x[0].shape())
-                           : x[0].like(call.number("value", 0));
+                           : x[0].like(numberOf(call, "value", 0, x[0]));
   return results({select(x[1], value, x[0])});
 }
 

@@ -117,7 +117,7 @@ static CallResults pdist(Call &call) {
   if (failed(expectNorm(call, p)) || failed(call.expectFloat(0)) ||
       failed(call.expectRank(0, 2, 2)))
     return failure();
-  constexpr int64_t mostRows = 4096; // their pairs are constants
+  constexpr int64_t mostRows = 2048; // their pairs are constants
   int64_t n = x.dim(0);
   if (n > mostRows)
     return call.fail("expected at most " + Twine(mostRows) + " rows, but got " +

@@ -70,7 +70,7 @@ static CallResults constantPad(Call &call) {
       return failure();
     number = call[1];
   }
-  double value = call.number("value", 0.0);
+  double value = numberOf(call, "value", 0.0, x);
   if (call.failed())
     return failure();
   List low, high;
@@ -110,8 +110,12 @@ static CallResults ownPad(Call &call, Source source) {
     if (size == 0)
       return call.fail("expected elements to repeat in dimension " + Twine(d) +
                        ", but it has none");
-    if (productOf(with(x.shape(), d, size + low + high)) > kMaxElements)
-      return call.fail("would have more elements than a tensor can have");
+    constexpr int64_t longest = int64_t(1) << 26; // its indices are listed
+    if (size + low + high > longest ||
+        productOf(with(x.shape(), d, size + low + high)) > kMaxElements)
+      return call.fail("expected at most " + Twine(longest) +
+                       " elements in dimension " + Twine(d) +
+                       " and a tensor, but got " + Twine(size + low + high));
     List index;
     for (int64_t i = -low; i < size + high; ++i)
       index.push_back(source(i, size));

@@ -69,6 +69,9 @@ std::optional<Patches> Patches::of(Call &call, Sizes size) {
       return std::nullopt;
     }
     p.count.push_back((p.padded[d] - int64_t(span)) / p.stride[d] + 1);
+    // A step that is never taken may be of any size.
+    p.stride[d] = std::min(p.stride[d], p.padded[d]);
+    p.dilation[d] = std::min(p.dilation[d], p.padded[d]);
   }
   if (productOf(joined({p.kernel, p.count})) <= kMaxElements &&
       productOf(p.padded) <= kMaxElements)
@@ -161,6 +164,7 @@ static CallResults windows(Call &call) {
                      " elements at least 1 apart, but got " + Twine(size) +
                      " and " + Twine(step));
   int64_t count = (x.dim(dim) - size) / step + 1;
+  step = std::min(step, x.dim(dim));
   Type type = composite::indexType(call.builder.getContext(), x.dim(dim));
   Expr first = indices(call, type, {count, size}, 0);
   Expr inside = indices(call, type, {count, size}, 1);

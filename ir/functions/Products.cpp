@@ -160,7 +160,8 @@ static CallResults added(Call &call, Expr x, Expr y, double alpha,
 
 template <int64_t left, int64_t right>
 static CallResults addProduct(Call &call) {
-  double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
+  double alpha = numberOf(call, "alpha", 1, call[0]);
+  double beta = numberOf(call, "beta", 1, call[0]);
   if (failed(expectNumbers(call)) || failed(call.expectRank(1, left, left)) ||
       failed(call.expectRank(2, right, right)))
     return failure();
@@ -174,7 +175,8 @@ static CallResults addProduct(Call &call) {
 }
 
 static CallResults addr(Call &call) {
-  double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
+  double alpha = numberOf(call, "alpha", 1, call[0]);
+  double beta = numberOf(call, "beta", 1, call[0]);
   if (failed(expectNumbers(call)) || failed(call.expectRank(1, 1, 1)) ||
       failed(call.expectRank(2, 1, 1)))
     return failure();
@@ -183,7 +185,8 @@ static CallResults addr(Call &call) {
 }
 
 static CallResults gemm(Call &call) {
-  double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
+  double alpha = numberOf(call, "alpha", 1, call[0]);
+  double beta = numberOf(call, "beta", 1, call[0]);
   bool transposeA = call.flag("transpose_a", false);
   bool transposeB = call.flag("transpose_b", false);
   if (failed(expectNumbers(call)) || failed(call.expectRank(0, 2, 2)) ||

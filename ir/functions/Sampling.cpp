@@ -64,7 +64,8 @@ Expr Sampler::lookUp(const Expr &numbers, ArrayRef<Tap> at) {
   if (!weight)
     return found;
   weight = along(call, weight.cast(elementOf(found)), found.shape(), lead);
-  return weight ? found * weight : weight;
+  // What is infinitely far away has no weight.
+  return weight ? found * select(inside, weight, weight.like(0.0)) : weight;
 }
 
 Expr Sampler::sample(const Expr &numbers, Sizes shape,

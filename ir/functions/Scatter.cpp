@@ -214,7 +214,7 @@ static CallResults alongDim(Call &call, StringRef combine, double alpha) {
   return results({moved(call, y, 0, dim)});
 }
 static CallResults indexAdd(Call &call) {
-  double alpha = call.number("alpha", 1.0);
+  double alpha = numberOf(call, "alpha", 1.0, call[0]);
   if (isBool(call[0]))
     return call.fail("expected operands to have numbers, but got bools");
   return alongDim(call, "add", alpha);

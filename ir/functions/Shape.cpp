@@ -391,10 +391,23 @@ static CallResults cat(Call &call) {
   int64_t dim = call.dim("dim", 0, call[0].rank());
   if (call.failed())
     return failure();
-  SmallVector<Value> list;
-  for (size_t i = 0; i < call.size(); ++i)
-    list.push_back(call.value(i));
-  return results({call.op("concat", list, {call.integerAttr("dim", dim)})});
+  if (failed(expectOneType(call)))
+    return failure();
+  SmallVector<Expr> list;
+  int64_t size = 0;
+  for (size_t i = 0; i < call.size(); ++i) {
+    Expr x = call[i];
+    List expected(call[0].shape());
+    if (x.rank() == int64_t(expected.size()))
+      expected[dim] = x.dim(dim);
+    if (failed(call.expectShape(i, expected)))
+      return failure();
+    size = std::min(size + x.dim(dim), kMaxElements + 1);
+    list.push_back(x);
+  }
+  if (productOf(with(call[0].shape(), dim, size)) > kMaxElements)
+    return call.fail("would have more elements than a tensor can have");
+  return results({concatenated(call, list, dim)});
 }
 
 static CallResults stack(Call &call) {

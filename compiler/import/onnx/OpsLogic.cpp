@@ -31,8 +31,12 @@ static LogicalResult translateBinary(Node &node) {
   if (node.opset() < 7) {
     // The second operand's dimensions begin at `axis` of the first's.
     bool stretches = node.integer("broadcast", 0) != 0;
-    int64_t axis = node.integer("axis", node.rank(0) - node.rank(1));
-    int64_t after = node.rank(0) - node.rank(1) - axis;
+    int64_t last = node.rank(0) - node.rank(1);
+    int64_t axis = node.integer("axis", last);
+    if (stretches && (axis < 0 || axis > last))
+      return node.error("expected operand #1 to fit into operand #0 from "
+                        "'axis' on");
+    int64_t after = last - axis;
     if (stretches && after > 0) {
       SmallVector<int64_t> shape(node.shape(1));
       shape.append(after, 1);

@@ -57,12 +57,16 @@ static LogicalResult translateReduce(Node &node) {
   if (failed(dims))
     return failure();
   Value x = node.operand(0);
-  if (!x || (dims->empty() && (isNoop || node.rank(0) == 0) &&
-             node.op() != "ReduceLogSum" && node.op() != "ReduceSumSquare" &&
-             node.op() != "ReduceL1" && node.op() != "ReduceL2"))
-    return give(node, x);
-  if (dims->empty() && isNoop)
-    return give(node, x);
+  if (!x)
+    return failure();
+  // Nothing is summed then, but what is done to each element is done.
+  if (dims->empty() && isNoop) {
+    if (node.op() == "ReduceSumSquare")
+      return give(node, node.make("mul", {x, x}));
+    if (node.op() == "ReduceL1" || node.op() == "ReduceL2")
+      return give(node, node.make("abs", x));
+    return give(node, node.op() == "ReduceLogSum" ? node.make("log", x) : x);
+  }
   // What is no integer even of integers is computed in f64, which holds sums
   // of them exactly; bools are 0 and 1.
   Type element = node.elementType(0);

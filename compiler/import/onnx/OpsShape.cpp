@@ -198,8 +198,9 @@ static LogicalResult translateSplit(Node &node) {
   } else {
     int64_t count =
         node.integer("num_outputs", static_cast<int64_t>(node.numResults()));
-    if (count < 1)
-      return node.error("expected at least one part");
+    if (count < 1 || count != static_cast<int64_t>(node.numResults()))
+      return node.error("expected " + Twine(node.numResults()) +
+                        " parts, but got " + Twine(count));
     // The last part is smaller where they cannot be equal.
     int64_t size = (whole + count - 1) / count;
     for (int64_t i = 0; i < count; ++i)
@@ -342,10 +343,10 @@ static LogicalResult translateCenterCropPad(Node &node) {
                       Twine(target->size()) + " for " + Twine(dims->size()));
   List pad(2 * rank, 0);
   for (auto [dim, size] : llvm::zip(*dims, *target)) {
-    int64_t have = node.shape(0)[dim], more = std::abs(size - have);
-    int64_t before = more / 2, after = more - before;
     if (size < 1)
       return node.error("expected sizes of at least 1, but got " + Twine(size));
+    int64_t have = node.shape(0)[dim], more = std::abs(size - have);
+    int64_t before = more / 2, after = more - before;
     // When cutting, the odd one is cut off at the end, and so when padding it
     // is put there.
     int64_t sign = size < have ? -1 : 1;
@@ -478,7 +479,8 @@ static LogicalResult translateRange(Node &node) {
     SmallVector<mlir::Attribute> list;
     for (int64_t i = 0; i < n; ++i)
       list.push_back(IntegerAttr::get(
-          element, APInt(element.getIntOrFloatBitWidth(), *start + i * *delta,
+          element, APInt(element.getIntOrFloatBitWidth(),
+                         uint64_t(*start) + uint64_t(i) * uint64_t(*delta),
                          /*isSigned=*/true, /*implicitTrunc=*/true)));
     return give(node, node.constant(DenseElementsAttr::get(type(n), list)));
   }
