@@ -246,7 +246,7 @@ LogicalResult RefType::verify(llvm::function_ref<InFlightDiagnostic()> error,
                    << elementType;
   if (!isTensorShape(shape)) {
     auto diagnostic = error();
-    diagnostic << "expected a ref's sizes to be at least 1 with at most 2^40 "
+    diagnostic << "expected a ref's sizes to be at least 0 with at most 2^40 "
                   "elements, but got [";
     llvm::interleaveComma(shape, diagnostic);
     return diagnostic << "]";

@@ -1,5 +1,7 @@
 //===- BuildOp.cpp - makes ops from names and attributes ------------------===//
 #include "ir/BuildOp.h"
+#include "ir/EmptyTensors.h"
+#include "ir/Ops.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -121,6 +123,18 @@ static LogicalResult inferTypes(RegisteredOperationName name, Location loc,
                                  properties.get(), {}, types);
 }
 
+/// Nothing has no largest element. What composites make of that in between is
+/// the neutral element, but a model that asks for it is mistaken.
+static LogicalResult expectSome(Operation *op) {
+  if (!isa<ReduceMaxOp, ReduceMinOp>(op) ||
+      !isEmptyTensor(op->getOperand(0).getType()) ||
+      isEmptyTensor(op->getResult(0).getType()))
+    return success();
+  auto error = op->emitOpError() << "expected at least one element over [";
+  llvm::interleaveComma(cast<ReductionOpInterface>(op).getReducedDims(), error);
+  return error << "], but got " << op->getOperand(0).getType();
+}
+
 FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
                                        StringRef name, ValueRange operands,
                                        ArrayRef<NamedAttribute> attributes,
@@ -149,7 +163,8 @@ FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
     return failure();
   OperationState state(loc, fullName, operands, resultTypes, attributes);
   Operation *op = builder.create(state);
-  if (failed(verify(op, /*verifyRecursively=*/false))) {
+  if (failed(verify(op, /*verifyRecursively=*/false)) ||
+      failed(expectSome(op))) {
     op->erase();
     return failure();
   }

@@ -72,9 +72,9 @@ StringRef tandem::stringify(OpClass opClass) {
 bool tandem::isTensorShape(ArrayRef<int64_t> shape) {
   int64_t elements = 1;
   for (int64_t dim : shape) {
-    if (dim < 1 || dim > kMaxElements / elements)
+    if (dim < 0 || dim > kMaxElements / elements)
       return false;
-    elements *= dim;
+    elements *= std::max<int64_t>(dim, 1);
   }
   return true;
 }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Fold.h"
+#include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 #include "ir/reference/Generic.h"
 
@@ -174,6 +175,11 @@ static LogicalResult evaluate(ReferenceOpInterface op,
 LogicalResult
 FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
                     SmallVectorImpl<OpFoldResult> &results) const {
+  // What has no elements is foldEmptyTensors' alone.
+  auto isEmpty = [](Type type) { return isEmptyTensor(type); };
+  if (llvm::any_of(op->getOperandTypes(), isEmpty) ||
+      llvm::any_of(op->getResultTypes(), isEmpty))
+    return failure();
   if (auto reduction = dyn_cast<ReductionOpInterface>(op))
     if (reduction.getReducedDims().empty()) {
       results.push_back(op->getOperand(0));

@@ -75,10 +75,7 @@ RankedTensorType GraphImporter::type(const JsonPlace &place) {
   Type element = elementType(place, place.text("type"));
   std::vector<int64_t> shape = place.shape("shape");
   if (!isTensorShape(shape)) {
-    if (llvm::is_contained(shape, 0))
-      place.wrong("expected sizes of at least 1, but got one of 0");
-    else
-      place.wrong("the tensor is too large");
+    place.wrong("the tensor is too large");
     return {};
   }
   return element ? RankedTensorType::get(shape, element) : RankedTensorType();

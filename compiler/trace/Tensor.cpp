@@ -157,11 +157,11 @@ std::vector<Tensor> Tensor::split(Shape sizes, int64_t dim, Where where) const {
   int64_t total = 0, whole = size(*d);
   bool fits = true;
   for (int64_t size : sizes) {
-    fits = fits && size > 0 && size <= whole - total;
+    fits = fits && size >= 0 && size <= whole - total;
     total += fits ? size : 0;
   }
   if (!fits || total != whole) {
-    recorder_->mistake(where, "expected sizes of at least 1 that add up to " +
+    recorder_->mistake(where, "expected sizes of at least 0 that add up to " +
                                   Twine(whole) + ", the size of dimension " +
                                   Twine(*d));
     return pieces;

@@ -56,15 +56,18 @@ LogicalResult AsStridedOp::inferReturnTypes(MLIRContext *,
     return emitOptionalError(loc, "expected one stride per size (",
                              sizes.size(), "), but got ", strides.size());
   if (!isTensorShape(sizes))
-    return emitOptionalError(loc, "expected 'sizes' of at least 1 with at most "
+    return emitOptionalError(loc, "expected 'sizes' of at least 0 with at most "
                                   "2^40 elements");
   int64_t elements = 1;
   for (int64_t size : *from)
     elements *= size;
   int64_t last = adaptor.getOffset();
-  bool fits = last >= 0 && last < elements;
+  bool isEmpty = llvm::is_contained(sizes, 0);
+  bool fits = last >= 0 && (last < elements || isEmpty);
   for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
     fits &= stride >= 0 && stride <= elements;
+    if (isEmpty)
+      continue;
     if (fits && size > 1)
       fits =
           (size - 1) <= (elements - 1 - last) / std::max<int64_t>(stride, 1) ||

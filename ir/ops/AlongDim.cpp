@@ -46,12 +46,13 @@ LogicalResult CumsumOp::pullback(Pullback &p) {
 }
 
 void CumsumOp::evaluate(reference::Inputs in, reference::Outputs out) {
+  Type element = getX().getType().getElementType();
   forEachLine(out[0].shape, getDim(),
               [&](int64_t first, int64_t step, int64_t size) {
                 double sum = 0;
                 for (int64_t i = 0; i < size; ++i) {
                   int64_t at = first + (getReverse() ? size - 1 - i : i) * step;
-                  double next = sum + (*in[0])[at];
+                  double next = reference::sum(element, sum, (*in[0])[at]);
                   out[0][at] = getExclusive() ? sum : next;
                   sum = next;
                 }

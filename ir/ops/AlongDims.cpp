@@ -25,6 +25,8 @@ SmallVector<Value> ReduceMeanOp::decompose(OpBuilder &b) {
 }
 
 void ReduceMeanOp::evaluate(reference::Inputs in, reference::Outputs out) {
+  if (in[0]->size() == 0)
+    return llvm::fill(out[0].data, std::nan(""));
   double share = static_cast<double>(out[0].size()) / in[0]->size();
   SmallVector<int64_t> kept;
   reference::forEachIndex(in[0]->shape, [&](ArrayRef<int64_t> index) {
@@ -48,6 +50,9 @@ LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
     return failure();
   SmallVector<int64_t> kept(*shape);
   kept.erase(kept.begin() + dim);
+  if ((*shape)[dim] == 0 && !llvm::is_contained(kept, 0))
+    return fail(loc, "expected at least one element along dimension " +
+                         Twine(dim) + ", but got " + text(*shape));
   return pushShape(loc,
                    RankedTensorType::get(*shape, IntegerType::get(context, 64)),
                    kept, types);

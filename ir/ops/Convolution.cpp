@@ -22,7 +22,7 @@ FailureOr<Convolution2d> Convolution2d::get(Loc loc, Sizes x, Sizes w,
                      "groups, KH, KW], but got " +
                          text(x) + " and " + text(w));
   if (!isTensorShape(x) || !isTensorShape(w))
-    return fail(loc, "expected sizes of at least 1 and at most 2^40 elements, "
+    return fail(loc, "expected sizes of at least 0 and at most 2^40 elements, "
                      "but got " +
                          text(x) + " and " + text(w));
   if (groups < 1 || x[1] % groups != 0 || w[0] % groups != 0)
@@ -120,7 +120,8 @@ static int64_t flops(const Convolution2d &conv) {
       n = llvm::SaturatingMultiply(n, static_cast<uint64_t>(i));
     return n;
   };
-  uint64_t perOutput = product(conv.filterShape()) / conv.filters;
+  uint64_t perOutput =
+      product(conv.filterShape()) / std::max<int64_t>(conv.filters, 1);
   return std::min(
       uint64_t(1) << 62,
       llvm::SaturatingMultiply(2 * product(conv.outputShape()), perOutput));

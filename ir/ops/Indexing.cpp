@@ -232,7 +232,8 @@ static void forEachRow(const reference::Array &indices, int64_t rows,
 }
 
 void TakeOp::evaluate(reference::Inputs in, reference::Outputs out) {
-  int64_t rows = in[0]->dim(0), width = in[0]->size() / rows;
+  int64_t rows = in[0]->dim(0), count = std::max<int64_t>(in[1]->size(), 1);
+  int64_t width = out[0].size() / count; // there may be no row in the table
   bool isFloat = isa<FloatType>(getTable().getType().getElementType());
   double outside = isFloat ? std::numeric_limits<double>::quiet_NaN() : 0.0;
   forEachRow(*in[1], rows, [&](int64_t i, int64_t row) {
@@ -242,7 +243,7 @@ void TakeOp::evaluate(reference::Inputs in, reference::Outputs out) {
 }
 
 void TakeGradOp::evaluate(reference::Inputs in, reference::Outputs out) {
-  int64_t rows = getShape()[0], width = out[0].size() / rows;
+  int64_t rows = getShape()[0], width = rows ? out[0].size() / rows : 0;
   forEachRow(*in[1], rows, [&](int64_t i, int64_t row) {
     if (row >= 0)
       for (int64_t j = 0; j < width; ++j)
@@ -251,14 +252,14 @@ void TakeGradOp::evaluate(reference::Inputs in, reference::Outputs out) {
 }
 
 /// `x` after `y` has been combined into it.
-static double combined(Combine combine, double x, double y) {
+static double combined(Combine combine, Type type, double x, double y) {
   switch (combine) {
   case Combine::set:
     return y;
   case Combine::add:
-    return x + y;
+    return reference::sum(type, x, y);
   case Combine::mul:
-    return x * y;
+    return reference::product(type, x, y);
   case Combine::min:
     return std::isnan(x) || x < y ? x : y;
   case Combine::max:
@@ -273,7 +274,8 @@ void ScatterOp::evaluate(reference::Inputs in, reference::Outputs out) {
   forEachRow(*in[1], rows, [&](int64_t i, int64_t row) {
     for (int64_t j = 0; row >= 0 && j < width; ++j) {
       double &element = out[0][row * width + j];
-      element = combined(getCombine(), element, (*in[2])[i * width + j]);
+      element = combined(getCombine(), getTable().getType().getElementType(),
+                         element, (*in[2])[i * width + j]);
     }
   });
 }

@@ -28,7 +28,7 @@ FailureOr<Sizes> infer::shapeOf(Loc loc, Type type) {
 
 LogicalResult infer::pushShape(Loc loc, Type type, Sizes shape, Types &types) {
   if (!isTensorShape(shape))
-    return fail(loc, "expected sizes of at least 1 and at most 2^40 elements "
+    return fail(loc, "expected sizes of at least 0 and at most 2^40 elements "
                      "in the result, but got " +
                          text(shape));
   if (auto ref = dyn_cast<RefType>(type))

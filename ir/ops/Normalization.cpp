@@ -138,7 +138,9 @@ SmallVector<Value> BatchNormOp::decompose(OpBuilder &b) {
 void BatchNormOp::evaluate(reference::Inputs in, reference::Outputs out) {
   const auto &x = *in[0];
   int64_t batch = x.dim(0), channels = x.dim(1);
-  int64_t plane = x.size() / (batch * channels);
+  int64_t plane = 1;
+  for (int64_t d = 2; d < x.rank(); ++d)
+    plane *= x.dim(d);
   double count = static_cast<double>(batch * plane);
   double epsilon = getEpsilon().convertToDouble();
   for (int64_t c = 0; c < channels; ++c) {

@@ -28,10 +28,12 @@ void TandemDialect::addPoolingOps() {
 static FailureOr<Window2d> poolingWindow(Loc loc, Sizes planes, Sizes kernel,
                                          Sizes strides, Sizes padding,
                                          Sizes dilation) {
-  if (planes.size() != 4 || !isTensorShape(planes))
-    return fail(loc, "expected an input [N, C, H, W] with sizes of at least 1 "
-                     "and at most 2^40 elements, but got " +
-                         text(planes));
+  if (planes.size() != 4 || !isTensorShape(planes) || planes[2] < 1 ||
+      planes[3] < 1)
+    return fail(loc,
+                "expected an input [N, C, H, W] with H and W of at least 1 "
+                "and at most 2^40 elements, but got " +
+                    text(planes));
   auto window = Window2d::get(loc, planes.drop_front(2), kernel, strides,
                               padding, dilation);
   if (failed(window))

@@ -1,4 +1,5 @@
 //===- Product.cpp - linear and attention, made of matmul -----------------===//
+#include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 #include "ir/ops/Composite.h"
 #include "ir/reference/Generic.h"
@@ -41,7 +42,9 @@ LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Loc loc,
 SmallVector<Value> LinearOp::decompose(OpBuilder &b) {
   Expr x(b, getLoc(), getX());
   int64_t columns = x.dim(x.rank() - 1);
-  int64_t rows = x.type().getNumElements() / columns;
+  int64_t rows = 1;
+  for (int64_t size : x.shape().drop_back())
+    rows *= size;
   Expr flat = x.reshape({rows, columns});
   Expr y = x.wrap(MatmulOp::create(b, getLoc(), flat, getW(),
                                    /*transpose_lhs=*/false,
@@ -119,7 +122,8 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
 SmallVector<Value> AttentionOp::fuse(OpBuilder &b) {
   // Wider heads do not fit a kernel's registers.
   constexpr int64_t widest = 256;
-  if (getQ().getType().getShape().back() > widest ||
+  if (llvm::any_of(getOperandTypes(), isEmptyTensor) ||
+      getQ().getType().getShape().back() > widest ||
       getV().getType().getShape().back() > widest)
     return {};
   return {AttentionForwardOp::create(b, getLoc(), getQ(), getK(), getV(),
@@ -133,7 +137,7 @@ void AttentionOp::evaluate(reference::Inputs in, reference::Outputs out) {
   int64_t S = k.dim(k.rank() - 2), E = v.dim(v.rank() - 1);
   double scale = scaleOf(*this);
   std::vector<double> weight(S);
-  for (int64_t batch = 0; batch < q.size() / (T * D); ++batch)
+  for (int64_t batch = 0; batch < out[0].size() / (T * E); ++batch)
     for (int64_t t = 0; t < T; ++t) {
       int64_t seen = getCausal() ? std::min(S, t + 1) : S;
       double largest = -kInfinity, sum = 0;

@@ -1,4 +1,5 @@
 //===- Shape.cpp - constants, and ops that only move elements -------------===//
+#include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
 #include "ir/ops/Inference.h"
@@ -51,6 +52,8 @@ ConstantOp ConstantOp::splat(OpBuilder &b, Location loc, RankedTensorType type,
                              double number) {
   Type element = type.getElementType();
   TypedAttr value;
+  if (isEmptyTensor(type))
+    return cast<ConstantOp>(emptyConstant(b, loc, type).getDefiningOp());
   if (isa<FloatType>(element))
     value = b.getFloatAttr(element, number);
   else
@@ -61,7 +64,7 @@ ConstantOp ConstantOp::splat(OpBuilder &b, Location loc, RankedTensorType type,
 
 TypedAttr ConstantOp::getSplat() {
   auto elements = dyn_cast<DenseElementsAttr>(getValue());
-  if (!elements || !elements.isSplat())
+  if (!elements || elements.empty() || !elements.isSplat())
     return {};
   return cast<TypedAttr>(elements.getSplatValue<Attribute>());
 }
@@ -191,6 +194,8 @@ bool ReshapeOp::isFree() { return true; }
 AffineMap ReshapeOp::getIndexMap() {
   MLIRContext *context = getContext();
   ArrayRef<int64_t> from = shapeOf(getX()), to = getShape();
+  if (llvm::is_contained(from, 0))
+    return AffineMap::getConstantMap(0, context); // of no element
   // Groups of dimensions with equal products map to each other.
   SmallVector<AffineExpr> exprs;
   size_t i = 0, j = 0;
@@ -289,16 +294,17 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
   ArrayRef<int64_t> starts = adaptor.getStarts(), limits = adaptor.getLimits(),
                     strides = adaptor.getStrides();
   if (failed(expectList(loc, "from", starts, from->size(), 0)) ||
-      failed(expectList(loc, "to", limits, from->size(), 1)) ||
+      failed(expectList(loc, "to", limits, from->size(), 0)) ||
       failed(expectList(loc, "step", strides, from->size(), 1)))
     return failure();
   SmallVector<int64_t> to;
   for (auto [d, size] : llvm::enumerate(*from)) {
-    if (limits[d] <= starts[d] || limits[d] > size)
-      return fail(loc, "expected 0 <= from < to <= " + Twine(size) +
+    if (limits[d] < starts[d] || limits[d] > size)
+      return fail(loc, "expected 0 <= from <= to <= " + Twine(size) +
                            " in dimension " + Twine(d) + ", but got from " +
                            Twine(starts[d]) + " and to " + Twine(limits[d]));
-    to.push_back((limits[d] - starts[d] - 1) / strides[d] + 1);
+    int64_t length = limits[d] - starts[d];
+    to.push_back(length == 0 ? 0 : (length - 1) / strides[d] + 1);
   }
   return pushShape(loc, x, to, types);
 }
@@ -317,7 +323,7 @@ static PadOp padBack(SliceOp slice, OpBuilder &b, Location loc, Value small) {
   ArrayRef<int64_t> from = shapeOf(slice.getX()), to = shapeOf(small);
   SmallVector<int64_t> high, interior;
   for (size_t d = 0; d < from.size(); ++d) {
-    int64_t spread = (to[d] - 1) * slice.getStrides()[d] + 1;
+    int64_t spread = to[d] == 0 ? 0 : (to[d] - 1) * slice.getStrides()[d] + 1;
     high.push_back(from[d] - slice.getStarts()[d] - spread);
     interior.push_back(slice.getStrides()[d] - 1);
   }
@@ -369,7 +375,8 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
       return fail(loc, "expected 'interior' below " +
                            Twine(kMaxElements / size) + " in dimension " +
                            Twine(d) + ", but got " + Twine(interior[d]));
-    to.push_back(low[d] + (size - 1) * (interior[d] + 1) + 1 + high[d]);
+    int64_t spread = size == 0 ? 0 : (size - 1) * (interior[d] + 1) + 1;
+    to.push_back(low[d] + spread + high[d]);
   }
   return pushShape(loc, x, to, types);
 }

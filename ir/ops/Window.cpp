@@ -23,7 +23,7 @@ FailureOr<Window2d> Window2d::get(Loc loc, Sizes input, Sizes kernel,
     window.after[d] = padding[2 * d + 1];
     // Each factor is at most 2^40: compare by division, then multiply.
     int64_t padded = input[d] + padding[2 * d] + padding[2 * d + 1];
-    if ((kernel[d] - 1) > (padded - 1) / dilation[d])
+    if (padded < 1 || (kernel[d] - 1) > (padded - 1) / dilation[d])
       return fail(loc, "expected the dilated kernel to fit into the padded " +
                            Twine(d ? "width" : "height") + " (" +
                            Twine(padded) + "), but got kernel " +

@@ -35,8 +35,16 @@ double reference::wrapped(Type type, double number) {
   return integerOf(type, bitsOfInteger(number));
 }
 
-/// The product of two integers, of which a double has not all digits.
-static double product(Type type, double x, double y) {
+double reference::sum(Type type, double x, double y) {
+  // A large operand may be one that was rounded to 2^63 or 2^64.
+  double sum = x + y;
+  return sum == x || sum == y ? sum : wrapped(type, sum);
+}
+
+double reference::product(Type type, double x, double y) {
+  if (!type.isInteger())
+    return x * y;
+  // A double has not all digits.
   return integerOf(type, bitsOfInteger(x) * bitsOfInteger(y));
 }
 
@@ -71,15 +79,14 @@ void reference::evaluatePointwise(PointwiseOpInterface op, Inputs in,
   SmallVector<double> x(in.size());
   auto element =
       cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
-  bool multiplies = isa<MulOp>(*op) && element.isInteger();
-  // Casts say themselves what becomes of numbers that the type does not have.
-  bool wraps = element.isInteger() && !isa<CastOp, BitcastOp>(*op);
+  bool multiplies = isa<MulOp>(*op);
+  // The others give numbers of the type.
+  bool wraps = isa<AddOp, SubOp, NegOp, AbsOp>(*op);
   for (int64_t i = 0, n = out[0].size(); i < n; ++i) {
     for (auto [value, operand] : llvm::zip(x, in))
       value = (*operand)[i];
     double &y = out[0][i];
     y = multiplies ? product(element, x[0], x[1]) : op.referenceScalar(x);
-    // A large operand may be one that was rounded to 2^63 or 2^64.
     if (wraps && !llvm::is_contained(x, y))
       y = wrapped(element, y);
   }
@@ -124,6 +131,8 @@ static double toDouble(TypedAttr number) {
 }
 
 void reference::evaluateView(ViewOpInterface op, Inputs in, Outputs out) {
+  if (out[0].size() == 0)
+    return;
   AffineMap map = op.getIndexMap();
   IntegerSet domain = op.getIndexDomain();
   double fill = op.getFill() ? toDouble(op.getFill()) : 0.0;
@@ -147,7 +156,7 @@ void reference::evaluateReduction(ReductionOpInterface op, Inputs in,
   llvm::fill(out[0].data, toDouble(op.getNeutral()));
   auto element =
       cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
-  bool multiplies = isa<ReduceProdOp>(*op) && element.isInteger();
+  bool multiplies = isa<ReduceProdOp>(*op);
   SmallVector<int64_t> kept;
   int64_t position = 0;
   forEachIndex(in[0]->shape, [&](ArrayRef<int64_t> index) {

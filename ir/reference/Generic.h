@@ -27,6 +27,9 @@ double convert(mlir::Type from, mlir::Type to, double number);
 /// An integer modulo 2^bits, as `type` has it; a number of any other type is as
 /// it is. Of 64 bits exact up to 2^53.
 double wrapped(mlir::Type type, double number);
+/// x + y and x * y as elements of `type`.
+double sum(mlir::Type type, double x, double y);
+double product(mlir::Type type, double x, double y);
 /// The low 64 bits of the integer `number`, which may be negative.
 uint64_t bitsOfInteger(double number);
 

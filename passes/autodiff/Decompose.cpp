@@ -2,6 +2,7 @@
 #include "passes/autodiff/Decompose.h"
 #include "passes/Target.h"
 
+#include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,7 +28,8 @@ static LogicalResult decomposeComposites(Block &block) {
       if (failed(decomposeComposites(region.front())))
         return failure();
     auto composite = dyn_cast<CompositeOpInterface>(op);
-    if (!composite) {
+    // What has no elements is made of nothing, and stays for foldEmptyTensors.
+    if (!composite || areEmptyTensors(op->getResultTypes())) {
       op = op->getNextNode();
       continue;
     }

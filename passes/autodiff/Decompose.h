@@ -7,7 +7,8 @@
 namespace tandem {
 
 /// Replaces every composite op of `func`, also in regions of its ops, by what
-/// it means, and what that means, until none is left. The new ops have the
+/// it means, and what that means, until none is left but
+/// those of which all results are empty. The new ops have the
 /// discardable attributes of the old (its tags) and its location.
 mlir::LogicalResult decomposeComposites(mlir::func::FuncOp func);
 

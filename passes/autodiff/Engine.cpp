@@ -1,6 +1,7 @@
 //===- Engine.cpp - reverse accumulation over a graph ---------------------===//
 #include "passes/autodiff/Engine.h"
 
+#include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
 #include "ir/Signature.h"
@@ -50,7 +51,8 @@ GradientEngine::prune(ArrayRef<Value> targets,
           return depends(result) && useful.contains(result);
         }))
       continue;
-    if (!isa<DifferentiableOpInterface>(op) || op->hasAttr(kFirstOrderAttr))
+    if (!givesZeros(op) &&
+        (!isa<DifferentiableOpInterface>(op) || op->hasAttr(kFirstOrderAttr)))
       missing.push_back(op);
     for (Value operand : flowOperands(op))
       useful.insert(operand);
@@ -292,6 +294,23 @@ void EnginePullback::updateCotangent(unsigned i, Value value) {
   engine.written[name] = {onlyIf(engine.definedness(argument), value), op};
 }
 
+/// No element of a result depends on an operand, or no operand has any.
+bool GradientEngine::givesZeros(Operation *op) const {
+  if (op->getNumRegions() != 0)
+    return false;
+  return areEmptyTensors(op->getResultTypes()) ||
+         llvm::all_of(flowOperands(op), [&](Value operand) {
+           return !depends(operand) || isEmptyTensor(operand.getType());
+         });
+}
+
+void GradientEngine::setZeros(OpBuilder &builder, Location loc, Operation *op) {
+  for (Value operand : flowOperands(op))
+    if (depends(operand) && !cotangents.contains(operand))
+      cotangents[operand] = ConstantOp::splat(
+          builder, loc, cast<RankedTensorType>(operand.getType()), 0.0);
+}
+
 LogicalResult GradientEngine::build(bool allowsEffects) {
   this->allowsEffects = allowsEffects;
   OpBuilder builder(end);
@@ -309,6 +328,10 @@ LogicalResult GradientEngine::build(bool allowsEffects) {
     Location loc =
         NameLoc::get(builder.getStringAttr("grad of " + name), op->getLoc());
     Operation *last = end->getPrevNode();
+    if (givesZeros(op)) {
+      setZeros(builder, loc, op);
+      continue;
+    }
     EnginePullback pullback(*this, builder, loc, op);
     ok &= succeeded(cast<DifferentiableOpInterface>(op).pullback(pullback)) &&
           pullback.ok;

@@ -67,6 +67,11 @@ public:
   }
 
 private:
+  /// True if the gradients of the operands of `op` are zeros, because it has no
+  /// element to differentiate; no rule is asked for them.
+  bool givesZeros(mlir::Operation *op) const;
+  void setZeros(mlir::OpBuilder &builder, mlir::Location loc,
+                mlir::Operation *op);
   friend class EnginePullback;
 
   void accumulate(mlir::OpBuilder &builder, mlir::Location loc,

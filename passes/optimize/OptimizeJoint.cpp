@@ -16,6 +16,7 @@
 #include "passes/optimize/ExpandFlow.h"
 #include "passes/optimize/Simplify.h"
 
+#include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -41,6 +42,8 @@ struct OptimizeJoint : tandem::impl::OptimizeJointBase<OptimizeJoint> {
     if (!ok)
       return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>()) {
+      // Before other rewrites, which take it that there are elements.
+      foldEmptyTensors(func);
       TagCarrier tags(func);
       for (Operation &op : func.getOps())
         op.removeAttr(kPassAttr);

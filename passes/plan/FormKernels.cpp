@@ -1,5 +1,6 @@
 //===- FormKernels.cpp - units become kernels -----------------------------===//
 #include "passes/plan/FormKernels.h"
+#include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
 #include "passes/plan/Units.h"
 
@@ -166,6 +167,11 @@ LogicalResult Former::returnKernelResults() {
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     Value value = outer(operand.get());
+    // Nobody writes what has no elements.
+    if (isEmptyTensor(value.getType())) {
+      operand.set(value);
+      continue;
+    }
     Value source = throughFreeViews(value);
     bool isResult = source.getDefiningOp<KernelOp>() != nullptr;
     if (!outputAlias(func, i) && (!isResult || !returned.insert(source).second))

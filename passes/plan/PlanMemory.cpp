@@ -1,5 +1,6 @@
 //===- PlanMemory.cpp - where every value of a program lives --------------===//
 #include "passes/plan/PlanMemory.h"
+#include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/Libraries.h"
@@ -140,6 +141,8 @@ void Planner::placeResults() {
   Operation *terminator = func.getBody().front().getTerminator();
   DenseSet<unsigned> taken;
   for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
+    if (isEmptyTensor(returned.getType()))
+      continue;
     auto source = cast<OpResult>(throughFreeViews(returned));
     BufferAttr place = buffer(BufferPlace::Result, i);
     RoleAttr role = roleOfResult(func, i);

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/autodiff/Decompose.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/Libraries.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanProgram.h"
 #include "passes/plan/StepMemory.h"
 
+#include "ir/EmptyTensors.h"
 #include "ir/Report.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,6 +45,8 @@ private:
 
 void PlanPrograms::placeConstants(func::FuncOp func) {
   for (auto constant : func.getOps<ConstantOp>()) {
+    if (isEmptyTensor(constant.getType()))
+      continue;
     auto [known, isNew] =
         offsets.try_emplace(constant.getValue(), constantBytes);
     if (isNew)
@@ -88,7 +92,26 @@ static void describeMemory(ModuleOp module) {
   module->setAttr(kStepMemoryAttr, b.getDictionaryAttr(attributes));
 }
 
+/// Empty tensors are constants, arguments and results, but no operands.
+static LogicalResult checkEmptyTensors(func::FuncOp func) {
+  bool ok = true;
+  auto isEmpty = [](Value value) { return isEmptyTensor(value.getType()); };
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (!isa<ConstantOp>(op) && (llvm::any_of(op.getOperands(), isEmpty) ||
+                                 llvm::any_of(op.getResults(), isEmpty))) {
+      op.emitError() << "expected no empty tensor in a kernel, but '"
+                     << op.getName() << "' has one";
+      ok = false;
+    }
+  return success(ok);
+}
+
 LogicalResult tandem::planProgram(func::FuncOp func) {
+  // The optimizer's ops among others, and what was read at this phase.
+  foldEmptyTensors(func);
+  eraseDeadOps(func);
+  if (failed(checkEmptyTensors(func)))
+    return failure();
   if (failed(formKernels(func)))
     return failure();
   chooseLibraries(func);

@@ -93,7 +93,7 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
        "'tensor<4x8xf32>'"},
       {"\"op\": \"write\", \"inputs\": [\"loss\", \"s\"]",
        "\"op\": \"read\", \"inputs\": [\"s\"]", "/nodes/2: unknown op 'read'"},
-      {"[3, 8]", "[3, 0]", "/params/0: expected sizes of at least 1"},
+      {"[3, 8]", "[3, 1099511627776]", "/params/0: the tensor is too large"},
       {"\"value\": \"loss\"", "\"value\": 3",
        "/outputs/0/value: expected the name of a value"},
       {"\"nodes\"", "\"knots\"", "/knots: unknown field 'knots'"},

@@ -115,7 +115,7 @@ func.func @f(%x: tensor<4xf32> {tandem.rule = "x"}) {
 // expected-error@+6 {{expected 'output "y"' to be a result, but it is argument #2}}
 // expected-error@+5 {{expected argument #3 to have a role}}
 // expected-error@+4 {{'param "i"' requires grad, so expected floating-point elements, but got 'tensor<4xi32>'}}
-// expected-error@+3 {{expected 'input "none"' to be a tensor or ref of static shape, at most 2^40 elements, but got 'tensor<0xf32>'}}
+// expected-error@+3 {{expected 'input "none"' to be a tensor or ref of static shape, at most 2^40 elements, but got 'tensor<0xi3>'}}
 // expected-error@+2 {{'update of "z"' names no argument}}
 // expected-error@+1 {{expected 'update of "i"' to have type 'tensor<4xi32>', but got 'tensor<4xf32>'}}
 func.func @f(
@@ -124,7 +124,7 @@ func.func @f(
     %2: tensor<4xf32> {tandem.role = #tandem.role<output "y">},
     %3: tensor<4xf32>,
     %4: tensor<4xi32> {tandem.role = #tandem.role<param "i" {requires_grad}>},
-    %5: tensor<0xf32> {tandem.role = #tandem.role<input "none">})
+    %5: tensor<0xi3> {tandem.role = #tandem.role<input "none">})
     -> (tensor<4xf32> {tandem.role = #tandem.role<update of "z">},
         tensor<4xf32> {tandem.role = #tandem.role<update of "i">}) {
   return %0, %0 : tensor<4xf32>, tensor<4xf32>
