@@ -146,17 +146,21 @@ static CallResults logAddExp(Call &call) {
   });
 }
 
-/// `x` or `y`, where one is NaN the other.
-static CallResults extreme(Call &call, StringRef op) {
+/// `x` or `y`, where one is NaN the other; of equal ones `x`, which then has
+/// the whole gradient.
+static CallResults extreme(Call &call, StringRef op, ComparePredicate wins) {
   return ofTwo(call, [&](const Expr &x, const Expr &y) {
     if (!isFloat(x))
       return call.op(op, {x.value, y.value});
-    Expr a = select(isNaN(x), y, x), b = select(isNaN(y), x, y);
-    return call.op(op, {a.value, b.value});
+    return select(logicalOr(compare(wins, x, y), isNaN(y)), x, y);
   });
 }
-static CallResults fmaxFunction(Call &call) { return extreme(call, "maximum"); }
-static CallResults fminFunction(Call &call) { return extreme(call, "minimum"); }
+static CallResults fmaxFunction(Call &call) {
+  return extreme(call, "maximum", ComparePredicate::ge);
+}
+static CallResults fminFunction(Call &call) {
+  return extreme(call, "minimum", ComparePredicate::le);
+}
 
 //===----------------------------------------------------------------------===//
 // Of three
@@ -204,7 +208,11 @@ static CallResults addcdiv(Call &call) {
 
 static CallResults xlogy(Call &call) {
   return ofTwoFloats(call, [&](const Expr &x, const Expr &y) {
-    Expr nothing = logicalAnd(isEqual(x, 0.0), isNot(isNaN(y)));
+    // 0 whatever log y is; where that is a number it is the gradient for x.
+    Expr nothing = logicalAnd(isEqual(x, 0.0),
+                              compare(ComparePredicate::le, y, y.like(0.0)));
+    Expr infinite = logicalAnd(isEqual(x, 0.0), isEqual(y, kInfinity));
+    nothing = logicalOr(nothing, infinite);
     Expr product = x * log(select(nothing, y.like(1.0), y));
     return select(nothing, x.like(0.0), product);
   });
