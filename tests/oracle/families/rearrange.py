@@ -148,3 +148,31 @@ each("constant_pad", lambda x, pad, value: F.pad(x, pad, value=value),
      [((2, 3), {"pad": [1, -1], "value": 1.5}),
       ((2, 3), {"pad": [-1, 2, 1, -1], "value": -0.5})])
 family.add("flip", lambda x: x.flip(0), [integers(5)], {"dim": [0]})
+
+# What is made of nothing, or of a shape.
+for kind, dtype in (("f32", torch.float64), ("i64", torch.int64), ("i32", torch.int32)):
+    for start, end, step in ((0, 5, 1), (2, 11, 3), (5, -3, -2)):
+        family.add("arange", lambda s=start, e=end, t=step, d=dtype: torch.arange(
+            s, e, t, dtype=d), [],
+            {"start": start, "end": end, "step": step, "dtype": kind}, kinds=[kind])
+    for n, m, diagonal in ((3, 3, 0), (2, 4, 1), (4, 2, -1)):
+        family.add("eye", lambda n=n, m=m, g=diagonal, d=dtype: torch.diagonal_scatter(
+            torch.zeros(n, m, dtype=d), torch.ones(
+                torch.zeros(n, m).diagonal(g).shape, dtype=d), g), [],
+            {"n": n, "m": m, "diagonal": diagonal, "dtype": kind}, kinds=[kind])
+for steps in (1, 2, 7):
+    family.add("linspace", lambda n=steps: torch.linspace(
+        -1, 2, n, dtype=torch.float64), [],
+        {"start": -1.0, "end": 2.0, "steps": steps, "dtype": "f32"}, kinds=["f32"])
+family.add("full_like", lambda x: torch.full_like(x, 1.5), [real(2, 3)], {"value": 1.5},
+           order=0)
+for indexing in ("ij", "xy"):
+    family.add("meshgrid", lambda *x, i=indexing: torch.meshgrid(*x, indexing=i),
+               [real(3), real(2)], {"indexing": indexing}, nodes=[
+                   {"op": "meshgrid", "inputs": ["x0", "x1"], "outputs": ["y0", "y1"],
+                    "attributes": {"indexing": indexing}}])
+    family.add("meshgrid", lambda *x, i=indexing: torch.meshgrid(*x, indexing=i),
+               [real(2), real(3), real(1)], nodes=[
+                   {"op": "meshgrid", "inputs": ["x0", "x1", "x2"],
+                    "outputs": ["y0", "y1", "y2"],
+                    "attributes": {"indexing": indexing}}])

@@ -42,7 +42,7 @@ for mode, torch_mode in (("linear", "bilinear"), ("cubic", "bicubic"),
                            "rounding": "round_prefer_ceil"})
 squared("resize", lambda x: F.interpolate(x, [2, 3], mode="bilinear", antialias=True),
         (1, 1, 5, 7), {"sizes": [2, 3], "dims": [2, 3], "mode": "linear",
-                       "antialias": True})
+                       "antialias": True, "exclude_outside": True})
 squared("resize", lambda x: F.interpolate(x, [6, 5], mode="bilinear",
                                           align_corners=True),
         (1, 1, 3, 4), {"sizes": [6, 5], "dims": [2, 3], "mode": "linear",
