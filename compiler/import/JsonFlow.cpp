@@ -88,9 +88,10 @@ void GraphImporter::addIf(const JsonPlace &node) {
 void GraphImporter::addScan(const JsonPlace &node) {
   Location loc = nameOf(node, "scan");
   ScanParts parts;
-  bool ok = readAll(node, "carries", loc, parts.carries) &
-            readAll(node, "inputs", loc, parts.inputs) &
-            readAll(node, "constants", loc, parts.constants);
+  // All of them are read, so that all mistakes are said.
+  bool ok = readAll(node, "carries", loc, parts.carries);
+  ok &= readAll(node, "inputs", loc, parts.inputs);
+  ok &= readAll(node, "constants", loc, parts.constants);
   parts.reverse = node.flag("reverse");
   Listener listener(*this, node);
   if (node.has("trips")) {
@@ -128,8 +129,8 @@ void GraphImporter::addScan(const JsonPlace &node) {
 void GraphImporter::addWhile(const JsonPlace &node) {
   Location loc = nameOf(node, "while");
   SmallVector<Value> carries, constants;
-  bool ok = readAll(node, "carries", loc, carries) &
-            readAll(node, "constants", loc, constants);
+  bool ok = readAll(node, "carries", loc, carries);
+  ok &= readAll(node, "constants", loc, constants);
   if (!ok)
     return defineResults(node, {}, /*known=*/false);
   Listener listener(*this, node);

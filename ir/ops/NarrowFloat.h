@@ -1,8 +1,9 @@
 //===- NarrowFloat.h - floats of 8 bits as numbers, in arith --------------===//
 //
-// f8E4M3FN and f8E5M2 are stored as bytes and computed in f32. Rounding is to the
-// nearest, ties to even, once, from f32 or f64. What is too large becomes infinity
-// in f8E5M2 and NaN in f8E4M3FN, which has no infinity: PyTorch's choice.
+// f8E4M3FN and f8E5M2 are stored as bytes and computed in f32. Rounding is to
+// the nearest, ties to even, once, from f32 or f64. What is too large becomes
+// infinity in f8E5M2 and NaN in f8E4M3FN, which has no infinity: PyTorch's
+// choice.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_OPS_NARROWFLOAT_H

@@ -1,4 +1,5 @@
-//===- OpsTraining.cpp - ONNX: optimizers of ai.onnx.preview.training ------===//
+//===- OpsTraining.cpp - ONNX: optimizers of ai.onnx.preview.training
+//------===//
 //
 // Optimizers as ONNX has them: a rate, a count of updates, then for n tensors n
 // values, n gradients and n of each moment. Computed in the tensors' type.
