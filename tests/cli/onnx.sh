@@ -1,0 +1,72 @@
+#!/bin/bash
+# onnx.sh BIN EXAMPLES DATA - models in ONNX as a user meets them: what is in
+# one, what is wrong with one, and one from PyTorch that is trained on. DATA is
+# the folder of ONNX's backend tests.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+digits=$2/digits/data
+model=$2/onnx/digits.onnx
+data=$3
+cd "$work" || exit 1
+
+# What is in it: everything that is not supported first.
+expect 0 'ai.onnx 14, made by pytorch' "$tandem" inspect "$model" --dim=batch=64
+grep -q '^operator   Conv  *2$' <<<"$out" || fail "no operators: $out"
+grep -q 'evaluate' <<<"$out" || fail "no programs: $out"
+case=test_strnormalizer_nostopwords_nochangecase
+expect 3 "^  node 'y' \(StringNormalizer\): unsupported" \
+  "$tandem" inspect "$data/node/$case/model.onnx"
+[[ $out == *"problems, "*" not supported:"* ]] || fail "no list first: $out"
+
+# Sizes and values are asked for.
+expect 1 "input 'x': has a dimension of no fixed size.* --dim=batch=N" \
+  "$tandem" compile "$model" -o m.tdm
+expand=$data/simple/test_expand_shape_model1/model.onnx
+expect 3 "--value=shape=" "$tandem" compile "$expand" -o m.tdm
+expect 0 '' "$tandem" compile "$expand" -o m.tdm --value='shape=[3,1]'
+expect 1 "node .*Expand" "$tandem" compile "$expand" -o m.tdm \
+  --value='shape=[2,5,7]'
+expect 2 'a list of numbers' "$tandem" compile "$expand" -o m.tdm \
+  --value='shape=[x]'
+expect 2 '--dim=NAME=N' "$tandem" compile "$model" -o m.tdm --dim=batch
+expect 2 '--shape=INPUT=AxBxC' "$tandem" compile "$model" -o m.tdm \
+  --shape=x=2x
+expect 2 'for models in ONNX' "$tandem" compile "$2/digits/mlp.mlir" -o m.tdm \
+  --freeze=w
+
+# Files and losses that are wrong.
+head -c 20000 "$model" >short.onnx
+expect 1 'truncated' "$tandem" compile short.onnx -o m.tdm
+expect 1 'cannot read' "$tandem" compile none.onnx -o m.tdm
+expect 1 "no value 'scores'.* 'logits'" "$tandem" compile "$model" -o m.tdm \
+  --dim=batch=64 --loss=cross_entropy:scores,labels
+expect 1 'expected one of cross_entropy' "$tandem" compile "$model" -o m.tdm \
+  --dim=batch=64 --loss=squares:logits,labels
+
+# Gradients of a model in ONNX.
+expect 0 'gradients checked' "$tandem" check "$model" --dim=batch=4 \
+  --loss=cross_entropy:logits,labels --keep-eval
+printf '%s\n' "$out" | tail -n 1
+
+# accuracy OPTIMIZER EPOCHS OPTION...: trains, and leaves the accuracy.
+accuracy() {
+  local optimizer=$1 epochs=$2
+  shift 2
+  expect 0 'wrote [0-9]+ weights' "$tandem" compile "$model" -o m.tdm \
+    --dim=batch=64 --loss=cross_entropy:logits,labels \
+    --optimizer="$optimizer" "$@"
+  expect 0 'accuracy' "$tandem" train m.tdm --params m.safetensors --seed 0 \
+    --data x=@"$digits/train_images.npy" \
+    --data labels=@"$digits/train_labels.npy" \
+    --eval x=@"$digits/test_images.npy" \
+    --eval labels=@"$digits/test_labels.npy" \
+    --accuracy=logits,labels --epochs "$epochs" --json
+  accuracy=$(grep -oE '"accuracy": *[0-9.]+' <<<"$out" | grep -oE '[0-9.]+$')
+}
+accuracy sgd:lr=0 1 --keep-eval
+start=$accuracy
+accuracy adamw:lr=2e-3 20
+printf 'accuracy %s, after 20 passes %s\n' "$start" "$accuracy"
+awk -v a="$start" -v b="$accuracy" 'BEGIN { exit !(a > 0.5 && b > 0.97) }' ||
+  fail "expected to start above 0.5 and end above 0.97: $start, $accuracy"
+finish
