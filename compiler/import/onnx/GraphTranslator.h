@@ -41,6 +41,7 @@ private:
   struct Scope {
     std::map<std::string, Datum> names;
     std::set<std::string> broken; ///< names of what could not be made
+    std::set<std::string> used;   ///< by nodes and as outputs
     const Scope *outer = nullptr;
     const Opsets *opsets = nullptr;
     std::string prefix; ///< of locations: "call/"

@@ -271,7 +271,9 @@ Type Node::elementTypeOf(int64_t kind) {
 size_t Node::numResults() const { return results.size(); }
 
 bool Node::wants(size_t i) const {
-  return i < results.size() && !data.outputs[i].empty();
+  return i < results.size() && !data.outputs[i].empty() &&
+         static_cast<const GraphTranslator::Scope *>(scope)->used.count(
+             data.outputs[i]);
 }
 
 void Node::result(size_t i, Datum datum) {

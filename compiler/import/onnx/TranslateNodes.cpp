@@ -107,6 +107,13 @@ SmallVector<size_t> GraphTranslator::sorted(ArrayRef<NodeData> nodes,
 }
 
 void GraphTranslator::addNodes(const Graph &graph, Scope &scope) {
+  for (const NodeData &node : graph.nodes)
+    scope.used.merge(usedNames(node));
+  for (const NamedType &output : graph.outputs)
+    scope.used.insert(output.name);
+  if (scope.isMain && !options.loss.empty()) // KIND:OUTPUT,LABELS
+    scope.used.insert(
+        StringRef(options.loss).split(':').second.split(',').first.str());
   for (size_t i : sorted(graph.nodes, scope))
     addNode(graph.nodes[i], &graph, scope);
 }
@@ -196,6 +203,9 @@ bool GraphTranslator::addCall(const NodeData &data, ArrayRef<Datum> operands,
     llvm::erase_if(node.attributes, [&](onnx::Attribute &attribute) {
       return !attribute.reference.empty() && !resolve(attribute);
     });
+  inside.used.insert(function->outputs.begin(), function->outputs.end());
+  for (const NodeData &node : nodes)
+    inside.used.merge(usedNames(node));
   for (size_t i : sorted(nodes, inside))
     addNode(nodes[i], nullptr, inside);
   --depth;

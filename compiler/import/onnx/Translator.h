@@ -117,7 +117,7 @@ public:
   // Results.
 
   size_t numResults() const;  ///< that the node names, absent ones counted
-  bool wants(size_t i) const; ///< false for a result that nobody names
+  bool wants(size_t i) const; ///< false for a result that nobody uses
   void result(size_t i, mlir::Value value);
   /// A result that is known, whatever the operands are (as `Shape`'s).
   void result(size_t i, mlir::DenseElementsAttr value);
