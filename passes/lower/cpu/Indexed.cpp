@@ -67,16 +67,18 @@ static Work emitTake(AnchorKernel &kernel, TakeOp op) {
   return work;
 }
 
-/// The blocks of `rows` rows of `rowBytes` that collect `count` rows each from
-/// all indices: they fit the second-level cache, and there are blocks for all
-/// threads, but looking through the indices is not most of the work.
+/// How many of a table's rows are a block, which collects its rows of `count`
+/// from all indices. Blocks fit the second-level cache, and there are enough
+/// for all threads; but of narrow rows there are few, since looking through the
+/// indices is most of the work then.
 static int64_t rowsOfBlock(int64_t rows, int64_t width, int64_t rowBytes,
                            int64_t count) {
-  constexpr int64_t blockBytes = 256 * 1024;
+  constexpr int64_t many = 16, few = 4;
   double work = static_cast<double>(rows + count) * width;
-  int64_t enough = std::clamp<int64_t>(work / count, 4, 16);
+  bool isNarrow = work < static_cast<double>(many * count);
+  int64_t blockBytes = isNarrow ? 4 << 20 : 256 << 10;
   return std::clamp<int64_t>(blockBytes / rowBytes, 1,
-                             llvm::divideCeil(rows, enough));
+                             llvm::divideCeil(rows, isNarrow ? few : many));
 }
 
 static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
