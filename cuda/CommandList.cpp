@@ -88,6 +88,7 @@ int64_t bytesOf(const Program &program, const Buffer &buffer) {
   }
   case Buffer::Place::Arena:
   case Buffer::Place::Constant:
+  case Buffer::Place::Host:
     break;
   }
   return buffer.bytes;
@@ -155,6 +156,7 @@ CommandList::CommandList(const artifact::Manifest &manifest,
                          std::span<const bool> ofLibrary)
     : manifest(manifest), program(program) {
   collect(actions, places, tags, ofLibrary);
+  putCopiesAside(tags.streams() + concurrency.extraStreams);
   order(places);
   reduce();
   spread(concurrency, tags.streams());
@@ -202,6 +204,9 @@ void CommandList::collect(std::span<const runtime::Action> actions,
       if (actions[i] != runtime::writeZeros) {
         command.kind = Command::Kind::Copy;
         command.reads = {buffer(actions[i])};
+        command.isToHost = isOnHost(program, program.buffers[written]);
+        command.isFromHost =
+            isOnHost(program, program.buffers[command.reads[0]]);
         // Onto itself.
         if (places[command.reads[0]] == places[written])
           continue;
@@ -301,6 +306,14 @@ void CommandList::spread(const Concurrency &concurrency, int firstExtra) {
   }
 }
 
+/// A device copies to the host, from it, and computes all at once: each way has
+/// a stream, on which a copy waits for what it reads and overwrites alone.
+void CommandList::putCopiesAside(int firstFree) {
+  for (Command &command : list)
+    if (command.isToHost || command.isFromHost)
+      command.stream = firstFree + (command.isFromHost ? 1 : 0);
+}
+
 /// What a stream has waited for, as the last command of each stream that it
 /// knows to have run: what is known need not be waited for again.
 void CommandList::addWaits() {
@@ -384,6 +397,10 @@ std::string CommandList::dump() const {
       case Buffer::Place::Constant:
         part += "constant " + std::to_string(buffer.offset);
         break;
+      case Buffer::Place::Host:
+        part += "host [" + std::to_string(buffer.offset) + ", " +
+                std::to_string(buffer.offset + buffer.bytes) + ")";
+        break;
       }
     }
     return part.empty() ? part : std::string(" ") + what + part;
@@ -396,7 +413,9 @@ std::string CommandList::dump() const {
       text += "'" + kernelOf(command).symbol + "'";
       break;
     case Command::Kind::Copy:
-      text += "copy";
+      text += command.isToHost     ? "copy to host"
+              : command.isFromHost ? "copy from host"
+                                   : "copy";
       break;
     case Command::Kind::Zero:
       text += "zero";

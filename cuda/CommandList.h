@@ -63,6 +63,7 @@ struct Command {
   /// Buffers of the program. A copy has one of each, zeros one written.
   std::vector<int> reads, writes;
   bool usesScratch = false;
+  bool isToHost = false, isFromHost = false; ///< a copy
   int stream = 0;
   /// The commands that must have run before, ascending; none that follows from
   /// others.
@@ -105,6 +106,10 @@ public:
   /// Returns the commands that stream 0 waits for at the end.
   const std::vector<int> &exits() const { return last; }
 
+  /// Copies to the host and from it have streams of their own, after all
+  /// others.
+  static constexpr int copyStreams = 2;
+
   /// Returns the list as text, a line for each command.
   std::string dump() const;
 
@@ -115,6 +120,7 @@ private:
   void order(std::span<const Place> places);
   void reduce();
   void spread(const Concurrency &concurrency, int firstExtra);
+  void putCopiesAside(int firstFree);
   void addWaits();
   const artifact::Kernel &kernelOf(const Command &command) const;
   bool comesAfter(int command, int other) const;

@@ -258,10 +258,18 @@ Status CudaCode::loadConstants() {
 /// Makes what runs must not make while a graph is captured.
 Status CudaCode::reserve() {
   size_t awaited = 0;
-  for (const artifact::Program &program : manifest.programs)
+  bool hasCopies = false;
+  for (const artifact::Program &program : manifest.programs) {
     awaited = std::max(awaited, program.launches.size());
+    hasCopies |= std::any_of(
+        program.launches.begin(), program.launches.end(),
+        [](const artifact::Launch &launch) { return launch.isCopy(); });
+  }
   int count = tags.streams();
-  if (int all = count + concurrency.extraStreams; all > 1) {
+  int all = count + concurrency.extraStreams;
+  if (hasCopies)
+    all += CommandList::copyStreams;
+  if (all > 1) {
     if (Result<CUstream> last = device.streams.at(all - 2); !last)
       return std::move(last).status();
     if (Status status = device.events.reserve(awaited + 1); !status)

@@ -58,6 +58,8 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
       if (command.kind == Command::Kind::Copy)
         bufferOf.push_back(command.reads.front());
       one.bytes = bytesOf(program, program.buffers[command.writes.front()]);
+      one.isToHost = command.isToHost;
+      one.isFromHost = command.isFromHost;
     }
     one.count = bufferOf.size() - one.first;
     bound.push_back(one);
@@ -72,14 +74,17 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
 
 Plan::~Plan() { dropGraph(); }
 
-const std::string &Plan::symbolOf(const Command &command) const {
-  return manifest.kernels[program.launches[command.launch].kernel].symbol;
+std::string Plan::nameOf(const Command &command) const {
+  const Launch &launch = program.launches[command.launch];
+  if (!launch.isCopy())
+    return manifest.kernels[launch.kernel].symbol;
+  return command.isToHost ? "copy to host" : "copy from host";
 }
 
 Status Plan::failed(Status status, size_t index) const {
   const Command &command = list.commands()[index];
   return std::move(status).in("launch " + std::to_string(command.launch) +
-                              " ('" + symbolOf(command) + "') of program '" +
+                              " ('" + nameOf(command) + "') of program '" +
                               program.name + "'");
 }
 
@@ -137,6 +142,11 @@ Status Plan::queueOne(size_t command, CUstream stream) {
         "cuLaunchKernel");
   if (one.call)
     return queueCall(one, stream);
+  if (one.isToHost || one.isFromHost) // pinned: the driver knows the address
+    return context.check(call.memcpyAsync(at(one.first), at(one.first + 1),
+                                          static_cast<size_t>(one.bytes),
+                                          stream),
+                         "cuMemcpyAsync");
   if (one.count == 2)
     return context.check(call.memcpyDtoDAsync(at(one.first), at(one.first + 1),
                                               static_cast<size_t>(one.bytes),
@@ -154,9 +164,10 @@ Status Plan::queueTimed(size_t index, CUstream stream, Profile &profile) {
   if (!from)
     return std::move(from).status();
   Status status = queueOne(index, stream);
-  std::string name = command.kind == Command::Kind::Copy   ? "copy"
-                     : command.kind == Command::Kind::Zero ? "zero"
-                                                           : symbolOf(command);
+  bool isPlain = !command.isToHost && !command.isFromHost;
+  std::string name = command.kind == Command::Kind::Copy && isPlain ? "copy"
+                     : command.kind == Command::Kind::Zero          ? "zero"
+                                                           : nameOf(command);
   if (bound[index].call)
     name += std::string(" (") + bound[index].call->name() + ")";
   Status ended = profile.end(*from, stream, command.stream, std::move(name));

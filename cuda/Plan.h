@@ -69,7 +69,8 @@ private:
     /// In `values`: the kernel's parameters; or the call's buffers and its
     /// workspace; or where to, and from where.
     size_t first = 0, count = 0;
-    int64_t bytes = 0; ///< of a copy or zeros
+    int64_t bytes = 0;                         ///< of a copy or zeros
+    bool isToHost = false, isFromHost = false; ///< a copy
   };
 
   /// A parameter that is a tensor map.
@@ -83,7 +84,7 @@ private:
   Status encodeMaps();
   Status queueOne(size_t command, driver::CUstream stream);
   Status queueTimed(size_t command, driver::CUstream stream, Profile &profile);
-  const std::string &symbolOf(const Command &command) const;
+  std::string nameOf(const Command &command) const;
   Status failed(Status status, size_t command) const;
   driver::CUDA_KERNEL_NODE_PARAMS kernelNode(const Bound &bound);
   driver::CUDA_MEMCPY3D copyNode(const Bound &bound) const;

@@ -34,6 +34,14 @@ CUDA_MEMCPY3D Plan::copyNode(const Bound &one) const {
   node.srcMemoryType = node.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   node.dstDevice = at(one.first);
   node.srcDevice = at(one.first + 1);
+  if (one.isToHost) {
+    node.dstMemoryType = CU_MEMORYTYPE_HOST;
+    node.dstHost = values[one.first];
+  }
+  if (one.isFromHost) {
+    node.srcMemoryType = CU_MEMORYTYPE_HOST;
+    node.srcHost = values[one.first + 1];
+  }
   node.WidthInBytes = static_cast<size_t>(one.bytes);
   node.Height = node.Depth = 1;
   return node;

@@ -136,7 +136,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return kind == K::Param || kind == K::State;
     if (property == "high")
       return kind == K::Input;
-    if (property == "reason")
+    if (property == "reason" || property == "host")
       return kind == K::Saved;
     if (property == "in_place" || property == "visible")
       return kind == K::Update;

@@ -107,8 +107,17 @@ public:
   void bindLaunches(const std::vector<KernelFunction> &functions) {
     bool hasCases = false;
     for (const artifact::Launch &launch : program.launches) {
-      const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
       BoundLaunch &made = bound.launches.emplace_back();
+      if (launch.isCopy()) {
+        made.firstPointer = bound.pointerBuffer.size();
+        for (int64_t buffer : launch.buffers)
+          bound.pointerBuffer.push_back(static_cast<int>(buffer));
+        bindCase(launch);
+        bound.usesHost = true;
+        hasCases |= !launch.needs.empty();
+        continue;
+      }
+      const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
       made.function = functions[launch.kernel];
       made.work = launch.work;
       made.grain = launch.grain;
@@ -213,6 +222,9 @@ private:
       made.choices.emplace_back(bindCondition(choice.when),
                                 choice.copy ? static_cast<Action>(*choice.copy)
                                             : runKernel);
+    if (launch.isCopy())
+      made.choices.emplace_back(BoundCondition(),
+                                static_cast<Action>(launch.reads[0]));
     if (launch.writes.size() != 1)
       return;
     made.written = static_cast<int>(launch.writes[0]);

@@ -121,6 +121,7 @@ struct BoundProgram {
   bool updatesCallers = false;    ///< some argument of the caller is updated
   bool changesHandles = false;    ///< metadata, storage or resize
   bool hasDonated = false;        ///< some argument is donated
+  bool usesHost = false;          ///< copies go to the host's memory, or come
 
   // Filled in by each call.
   std::vector<void *> pointers, argumentData, resultData, bufferData;

@@ -282,6 +282,7 @@ Action Call::actionOf(size_t launch) const {
 
 void Call::resolveBuffers() {
   auto *arena = static_cast<char *>(core.arenaData());
+  auto *host = static_cast<char *>(const_cast<void *>(core.hostData()));
   // Validated: no launch writes to a constant.
   auto *constants = const_cast<std::byte *>(core.constantsData());
   for (size_t b = 0; b < program.buffers.size(); ++b) {
@@ -298,6 +299,9 @@ void Call::resolveBuffers() {
       break;
     case Buffer::Place::Constant:
       bound.bufferData[b] = constants ? constants + buffer.offset : nullptr;
+      break;
+    case Buffer::Place::Host:
+      bound.bufferData[b] = host ? host + buffer.offset : nullptr;
       break;
     }
   }

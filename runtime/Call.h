@@ -99,6 +99,7 @@ private:
   bool isDirect(const Tensor &wanted) const;
   Status unpack(size_t index, const PackedValue &value);
   Status unpackAll();
+  Status unpackOnHost(size_t index);
 
   // FinishCall.cpp
   void writeUpdates();

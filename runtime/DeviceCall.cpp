@@ -86,6 +86,8 @@ Status Call::launchOnDevice(const Action *actions) {
   run.stream = stream;
   run.useGraph = core.useGraphs;
   Status status = core.deviceCode->run(run);
+  if (status && bound.usesHost)
+    status = core.hostMemory.useUntilNow(stream);
   if (status)
     return status;
   // Some of it may have been written.

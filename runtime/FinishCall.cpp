@@ -223,6 +223,10 @@ Status Call::pack() {
     SavedResult &saved = gives->results[r];
     Tensor value =
         saved.shared.defined() ? saved.shared.detach() : *bound.homes[r];
+    if (program.results[r].onHost)
+      if (Status status = core.hostMemory.await(value, /*isWrite=*/false);
+          !status)
+        return status;
     if (Status status = packOne(program.results[r], value, saved); !status)
       return status;
     saved.shared = Tensor();

@@ -324,7 +324,8 @@ MemoryUse Model::memory() const {
   int64_t planned = 0;
   for (const artifact::Program &program : manifest().programs)
     planned = std::max(planned, program.peakBytes);
-  return {planned, core_->account->current, core_->account->peak};
+  return {planned, core_->account->current, core_->account->peak,
+          core_->hostMemory.bytes()};
 }
 
 } // namespace tandem::runtime

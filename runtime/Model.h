@@ -103,6 +103,7 @@ struct MemoryUse {
   int64_t planned; ///< the largest `peak_bytes` of the programs
   int64_t current; ///< bytes charged to the model now
   int64_t peak;    ///< the largest `current` so far
+  int64_t host;    ///< beside them: pinned memory of the host, for a device
 };
 
 class ModelCore;

@@ -222,9 +222,10 @@ int ModelCore::findVariable(std::string_view name) const {
 
 /// Allocates what calls need beside their tensors, and uploads the constants.
 Status ModelCore::reserveOnDevice() {
-  int64_t arenaBytes = 0, planned = 0;
+  int64_t arenaBytes = 0, hostBytes = 0, planned = 0;
   for (const artifact::Program &program : manifest().programs) {
     arenaBytes = std::max(arenaBytes, program.arenaBytes);
+    hostBytes = std::max(hostBytes, program.hostBytes);
     planned = std::max(planned, program.peakBytes);
   }
   std::span<const std::byte> bytes = reader.constants();
@@ -236,6 +237,14 @@ Status ModelCore::reserveOnDevice() {
     return std::move(status).in("cannot load the model, which plans " +
                                 std::to_string(planned) + " bytes, on '" +
                                 toString(place.device()) + "'");
+  hostMemory = HostMemory(*place.backend());
+  if (hostBytes) {
+    Result<Tensor> made = hostMemory.allocate(
+        artifact::DType::U8, std::span<const int64_t>(&hostBytes, 1));
+    if (!made)
+      return std::move(made).status().in("cannot load the model");
+    hostArena = std::move(*made);
+  }
   return constants ? place.copy(constants->data(), bytes.data(),
                                 static_cast<int64_t>(bytes.size()))
                    : Status::success();

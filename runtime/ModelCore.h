@@ -12,6 +12,7 @@
 
 #include "runtime/BoundProgram.h"
 #include "runtime/CodeObject.h"
+#include "runtime/HostMemory.h"
 #include "runtime/Model.h"
 #include "runtime/Overlap.h"
 #include "runtime/SavedValues.h"
@@ -63,6 +64,8 @@ public:
   /// device the arena is, since loading.
   Status reserve(const BoundProgram &program);
   void *arenaData() const { return arena ? arena->data() : nullptr; }
+  /// Of a device: the programs' memory of the host.
+  const void *hostData() const { return hostArena.data(); }
   void *scratchData() const { return scratch ? scratch->data() : nullptr; }
   /// Returns the constants, where the model lives.
   const std::byte *constantsData() const;
@@ -88,6 +91,7 @@ public:
   Fence fetched = nullptr; ///< when the last call's results were on the host
   std::unique_ptr<ThreadPool> pool;
   std::shared_ptr<MemoryAccount> account = std::make_shared<MemoryAccount>();
+  HostMemory hostMemory; ///< of a device
   std::vector<Variable> variables;
   std::deque<BoundProgram> programs;   ///< contexts point into it
   std::mutex mutex;                    ///< held during a call
@@ -104,6 +108,7 @@ private:
   Status reserveOnDevice();
 
   std::shared_ptr<Storage> arena, scratch, constants;
+  Tensor hostArena;
   /// The stream that all of the device's work of this model is ordered before;
   /// none before the first call.
   std::optional<Stream> lastStream;

@@ -22,8 +22,10 @@ namespace {
 Status ensure(Tensor &tensor, const Slot &slot, const ModelCore &core) {
   if (tensor.defined())
     return Status::success();
-  Result<Tensor> made =
-      Tensor::empty(slot.dtype, slot.shape, core.place.device(), core.account);
+  Result<Tensor> made = slot.onHost
+                            ? core.hostMemory.allocate(slot.dtype, slot.shape)
+                            : Tensor::empty(slot.dtype, slot.shape,
+                                            core.place.device(), core.account);
   if (!made)
     return std::move(made).status().in("'" + slot.name + "'");
   tensor = std::move(*made);
@@ -133,8 +135,10 @@ Status Call::placeArgument(size_t index) {
           result.argument == static_cast<int>(index) && !holds(result.needs);
   bool mustStay =
       mode.retain || gives || (takes && mode.takes->use_count() > 1);
-  bool isCopied = isZeros || !place.isUsable(*source) || argument.isCopied ||
-                  isProtected || (argument.isDonated && mustStay);
+  // What a forward left on the host stays there, for copies alone.
+  bool isCopied = !slot.onHost &&
+                  (isZeros || !place.isUsable(*source) || argument.isCopied ||
+                   isProtected || (argument.isDonated && mustStay));
   const Tensor *read = source;
   if (isCopied) {
     Tensor &copy = kept && !gives->hooks ? kept->own : bound.staged[index];
@@ -274,6 +278,8 @@ Status Call::unpack(size_t index, const PackedValue &value) {
                          " with elements from the unpack hook");
   Tensor &tensor = bound.unpacked[index];
   tensor = std::move(*made);
+  if (slot.onHost)
+    return unpackOnHost(index);
   // What the hook gave is the caller's: it is never donated.
   if (!place.isUsable(tensor) || argument.isDonated) {
     Tensor &copy = bound.staged[index];
@@ -289,6 +295,28 @@ Status Call::unpack(size_t index, const PackedValue &value) {
     KeptValue &kept = gives->kept[argument.kept];
     kept.given = kept.value = tensor;
     kept.version = tensor.version();
+  }
+  return Status::success();
+}
+
+/// Brings what a hook gave to memory that the device's copies read.
+Status Call::unpackOnHost(size_t index) {
+  const Slot &slot = program.arguments[index];
+  const Tensor &made = bound.unpacked[index];
+  int number = bound.arguments[index].kept;
+  KeptValue *kept = gives && number >= 0 ? &gives->kept[number] : nullptr;
+  Tensor &copy = kept && !gives->hooks ? kept->own : bound.staged[index];
+  if (Status status = ensure(copy, slot, core); !status)
+    return status;
+  if (Status status = core.hostMemory.await(copy, /*isWrite=*/true); !status)
+    return status;
+  if (Status status = copy.copyFrom(made); !status)
+    return status;
+  bound.argumentData[index] = const_cast<void *>(copy.data());
+  if (kept) {
+    kept->given = made;
+    kept->value = copy;
+    kept->version = made.version();
   }
   return Status::success();
 }

@@ -1,5 +1,5 @@
 //===- Program.cpp - kernels and launches ---------------------------------===//
-#include "ir/Ops.h"
+#include "ir/HostCopy.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -13,6 +13,10 @@ void TandemDialect::addProgramOps() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/ops/Program.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/ops/HostCopy.cpp.inc"
       >();
 }
 

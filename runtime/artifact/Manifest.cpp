@@ -171,6 +171,8 @@ Json slotJson(const Slot &slot, bool isArgument) {
     json["part_of"] = slot.partOf;
   if (!slot.where.empty())
     json["where"] = slot.where;
+  if (slot.onHost)
+    json["host"] = true;
   return json;
 }
 
@@ -186,6 +188,8 @@ Json bufferJson(const Buffer &buffer) {
   case Buffer::Place::Constant:
     return {
         {"in", "constant"}, {"offset", buffer.offset}, {"bytes", buffer.bytes}};
+  case Buffer::Place::Host:
+    return {{"in", "host"}, {"offset", buffer.offset}, {"bytes", buffer.bytes}};
   }
   return nullptr;
 }
@@ -219,6 +223,15 @@ Json libraryJson(const LibraryCall &call) {
 }
 
 Json launchJson(const Launch &launch) {
+  if (launch.isCopy()) {
+    Json json = {{"copy", true},
+                 {"buffers", launch.buffers},
+                 {"reads", launch.reads},
+                 {"writes", launch.writes}};
+    if (!launch.needs.empty())
+      json["needs"] = launch.needs;
+    return json;
+  }
   Json json = {{"kernel", launch.kernel}, {"buffers", launch.buffers},
                {"reads", launch.reads},   {"writes", launch.writes},
                {"work", launch.work},     {"grain", launch.grain},
@@ -244,21 +257,26 @@ Json programJson(const Program &program) {
     json["aliases"] = listJson(program.aliases, outputAliasJson);
   json["arena_bytes"] = program.arenaBytes;
   json["peak_bytes"] = program.peakBytes;
+  if (program.hostBytes)
+    json["host_bytes"] = program.hostBytes;
   json["buffers"] = listJson(program.buffers, bufferJson);
   json["launches"] = listJson(program.launches, launchJson);
   return json;
 }
 
 Json stepMemoryJson(const StepMemory &memory) {
-  return {{"parameters", memory.parameters},
-          {"states", memory.states},
-          {"constants", memory.constants},
-          {"inputs", memory.inputs},
-          {"outputs", memory.outputs},
-          {"gradients", memory.gradients},
-          {"saved", memory.saved},
-          {"staged", memory.staged},
-          {"arena", memory.arena}};
+  Json json = {{"parameters", memory.parameters},
+               {"states", memory.states},
+               {"constants", memory.constants},
+               {"inputs", memory.inputs},
+               {"outputs", memory.outputs},
+               {"gradients", memory.gradients},
+               {"saved", memory.saved},
+               {"staged", memory.staged},
+               {"arena", memory.arena}};
+  if (memory.host)
+    json["host"] = memory.host;
+  return json;
 }
 
 Json partitionJson(const Partition &partition) {
@@ -356,6 +374,26 @@ std::optional<size_t> updatedArgument(const Program &program,
       found = i;
   }
   return found;
+}
+
+bool isOnHost(const Program &program, const Buffer &buffer) {
+  auto isSlot = [&](const std::vector<Slot> &slots) {
+    return buffer.index >= 0 &&
+           buffer.index < static_cast<int64_t>(slots.size()) &&
+           slots[buffer.index].onHost;
+  };
+  switch (buffer.place) {
+  case Buffer::Place::Argument:
+    return isSlot(program.arguments);
+  case Buffer::Place::Result:
+    return isSlot(program.results);
+  case Buffer::Place::Arena:
+  case Buffer::Place::Constant:
+    return false;
+  case Buffer::Place::Host:
+    break;
+  }
+  return true;
 }
 
 std::vector<Slot> outputsOf(const Program &program) {

@@ -175,6 +175,8 @@ struct Slot {
   Condition needs = {};    ///< grads and updates: else it is undefined
   std::string partOf = {}; ///< outputs: as in OutputAlias
   std::string where = {};  ///< for messages: "'tandem.sin' at m.mlir:7:3"
+  /// Saved: it lies in the host's memory, and only copies read or write it.
+  bool onHost = false;
   bool operator==(const Slot &) const = default;
 };
 
@@ -191,10 +193,12 @@ struct OutputAlias {
 
 /// Where a buffer of a program lies.
 struct Buffer {
-  enum class Place : uint8_t { Argument, Result, Arena, Constant };
+  enum class Place : uint8_t { Argument, Result, Arena, Constant, Host };
   Place place = Place::Arena;
-  int64_t index = 0;             ///< of the argument or result
-  int64_t offset = 0, bytes = 0; ///< in the arena or the constants section
+  int64_t index = 0; ///< of the argument or result
+  /// In the arena, the constants section, or the program's host memory, which
+  /// only copies read or write.
+  int64_t offset = 0, bytes = 0;
   static Buffer argument(int64_t index) {
     return {Place::Argument, index, 0, 0};
   }
@@ -204,6 +208,9 @@ struct Buffer {
   }
   static Buffer constant(int64_t offset, int64_t bytes) {
     return {Place::Constant, 0, offset, bytes};
+  }
+  static Buffer host(int64_t offset, int64_t bytes) {
+    return {Place::Host, 0, offset, bytes};
   }
   bool operator==(const Buffer &) const = default;
 };
@@ -217,8 +224,11 @@ struct Choice {
   bool operator==(const Choice &) const = default;
 };
 
-/// One call of a kernel over `work` items (cuda: `grid` blocks).
+/// One call of a kernel over `work` items (cuda: `grid` blocks); or a copy of
+/// one buffer to another, of which one is in the host's memory and one is not.
+/// It stands in the list where it should have ended (to the host) or begun.
 struct Launch {
+  static constexpr int64_t noKernel = -1; ///< of a copy
   int64_t kernel = 0;
   std::vector<int64_t> buffers;       ///< indices of the program's buffers
   std::vector<int64_t> reads, writes; ///< positions in `buffers`
@@ -229,6 +239,17 @@ struct Launch {
   std::vector<int64_t> grid = {};
   /// cuda: the same as a call of a library.
   std::optional<LibraryCall> library = std::nullopt;
+
+  /// A copy of `buffers[0]` to `buffers[1]`; has neither work nor choices.
+  static Launch copy(int64_t from, int64_t to) {
+    Launch made;
+    made.kernel = noKernel;
+    made.buffers = {from, to};
+    made.reads = {0};
+    made.writes = {1};
+    return made;
+  }
+  bool isCopy() const { return kernel == noKernel; }
   bool operator==(const Launch &) const = default;
 };
 
@@ -245,6 +266,8 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Launch> launches;
   std::vector<OutputAlias> aliases; ///< outputs that are no results
+  /// Of the host's memory, while the program runs.
+  int64_t hostBytes = 0;
   bool operator==(const Program &) const = default;
 };
 
@@ -265,6 +288,7 @@ struct StepMemory {
   int64_t saved = 0;  ///< beside outputs
   int64_t staged = 0; ///< updates that are not made in place
   int64_t arena = 0;
+  int64_t host = 0; ///< what is saved in the host's memory; no part of the peak
 
   int64_t peak() const {
     return parameters + states + constants + inputs + outputs + gradients +
@@ -335,6 +359,9 @@ inline constexpr std::string_view cotangentOf = "cotangent of ",
 /// of: where a backward has two of that name, the one that it takes as found.
 std::optional<size_t> updatedArgument(const Program &program,
                                       std::string_view name);
+
+/// True if the buffer is in the host's memory, where the program is a device's.
+bool isOnHost(const Program &program, const Buffer &buffer);
 
 /// Returns all outputs of a program: first those among its results, then those
 /// that are aliases.

@@ -84,6 +84,11 @@ private:
                            typeText(found->dtype, found->shape) + " of '" +
                            firstName + "' but got " +
                            typeText(slot.dtype, slot.shape));
+    if (found && found->onHost != slot.onHost)
+      problems.add(at,
+                   "expected '" + slot.name + "' to be " +
+                       (found->onHost ? "in the host's" : "in the device's") +
+                       " memory as in '" + firstName + "'");
     if (slot.role > Role::State || slot.asFound)
       return;
     // The value at the first program's call is still there only where nothing
@@ -175,8 +180,8 @@ private:
     const Buffer *found = buffer(launch, position);
     if (!found)
       return std::nullopt;
-    if (found->place == Buffer::Place::Arena ||
-        found->place == Buffer::Place::Constant)
+    if (found->place != Buffer::Place::Argument &&
+        found->place != Buffer::Place::Result)
       return found->bytes;
     const std::vector<Slot> &slots = found->place == Buffer::Place::Argument
                                          ? program.arguments

@@ -325,6 +325,7 @@ private:
     fields.condition("needs", out.needs, false);
     fields.text("part_of", out.partOf, false);
     fields.text("where", out.where, false);
+    fields.flag("host", out.onHost);
     fields.finish();
   }
 
@@ -409,9 +410,10 @@ private:
       out.place =
           place == "argument" ? Buffer::Place::Argument : Buffer::Place::Result;
       fields.integer("index", out.index);
-    } else if (place == "arena" || place == "constant") {
-      out.place =
-          place == "arena" ? Buffer::Place::Arena : Buffer::Place::Constant;
+    } else if (place == "arena" || place == "constant" || place == "host") {
+      out.place = place == "arena"      ? Buffer::Place::Arena
+                  : place == "constant" ? Buffer::Place::Constant
+                                        : Buffer::Place::Host;
       fields.integer("offset", out.offset);
       fields.integer("bytes", out.bytes);
     } else {
@@ -441,7 +443,20 @@ private:
   }
 
   void launch(Fields fields, Launch &out) {
+    bool isCopy = false;
+    fields.flag("copy", isCopy);
+    if (isCopy) {
+      out.kernel = Launch::noKernel;
+      fields.integers("buffers", out.buffers);
+      fields.integers("reads", out.reads);
+      fields.integers("writes", out.writes);
+      fields.condition("needs", out.needs, false);
+      return fields.finish();
+    }
     fields.integer("kernel", out.kernel);
+    if (out.kernel < 0)
+      problems.add(child(fields.at(), "kernel"),
+                   "expected at least 0 but got " + std::to_string(out.kernel));
     fields.integers("buffers", out.buffers);
     fields.integers("reads", out.reads);
     fields.integers("writes", out.writes);
@@ -478,6 +493,8 @@ private:
       });
     fields.integer("arena_bytes", out.arenaBytes);
     fields.integer("peak_bytes", out.peakBytes);
+    if (fields.find("host_bytes", false))
+      fields.integer("host_bytes", out.hostBytes);
     fields.each("buffers", [&](const Json &item, const std::string &at) {
       buffer(Fields(item, at, problems), out.buffers.emplace_back());
     });
@@ -497,6 +514,8 @@ private:
     fields.integer("saved", out.saved);
     fields.integer("staged", out.staged);
     fields.integer("arena", out.arena);
+    if (fields.find("host", false))
+      fields.integer("host", out.host);
     fields.finish();
   }
 

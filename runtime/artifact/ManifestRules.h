@@ -41,6 +41,10 @@ void checkMappedBuffers(const Kernel &kernel,
 void checkLibraries(const Manifest &manifest, const Program &program,
                     const std::string &at, ManifestProblems &problems);
 
+/// What lies in the host's memory, and the copies that lead there and back.
+void checkHostMemory(const Program &program, bool isCpu, const std::string &at,
+                     ManifestProblems &problems);
+
 /// What a backward takes from its forward is what the forward gives.
 void checkContexts(const Manifest &manifest, ManifestProblems &problems);
 

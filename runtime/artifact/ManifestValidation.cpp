@@ -234,6 +234,8 @@ private:
                false);
     inRange(at + "/arena_bytes", program.arenaBytes, 0, maxBytes);
     inRange(at + "/peak_bytes", program.peakBytes, 0, maxBytes);
+    inRange(at + "/host_bytes", program.hostBytes, 0, maxBytes);
+    checkHostMemory(program, manifest.target.kind == "cpu", at, problems);
     checkInPlace(program);
     for (size_t i = 0; i < program.buffers.size(); ++i)
       checkBuffer(program, program.buffers[i],
@@ -409,7 +411,9 @@ private:
                                         result.alias->output + "'");
       return;
     }
-    int64_t end = buffer.place == Arena ? program.arenaBytes : constantsBytes;
+    int64_t end = buffer.place == Arena  ? program.arenaBytes
+                  : buffer.place == Host ? program.hostBytes
+                                         : constantsBytes;
     // Each is at least 0 and at most 2^48: the sum does not overflow.
     if (inRange(at + "/offset", buffer.offset, 0, end) &&
         inRange(at + "/bytes", buffer.bytes, 0, end) &&
@@ -426,12 +430,14 @@ private:
   void checkLaunch(const Program &program, const Launch &launch,
                    const std::string &at, std::vector<bool> &argumentWritten,
                    std::vector<bool> &resultWritten) {
-    inRange(at + "/kernel", launch.kernel, 0,
-            static_cast<int64_t>(manifest.kernels.size()) - 1);
-    inRange(at + "/work", launch.work, 0, maxWork);
-    inRange(at + "/grain", launch.grain, 1, maxWork);
-    checkExtents(at + "/grid", launch.grid, {int64_t(0x7fffffff), 65535, 65535},
-                 maxWork);
+    if (!launch.isCopy()) {
+      inRange(at + "/kernel", launch.kernel, 0,
+              static_cast<int64_t>(manifest.kernels.size()) - 1);
+      inRange(at + "/work", launch.work, 0, maxWork);
+      inRange(at + "/grain", launch.grain, 1, maxWork);
+      checkExtents(at + "/grid", launch.grid,
+                   {int64_t(0x7fffffff), 65535, 65535}, maxWork);
+    }
     if (isCuda() && launch.grid.size() == 3) {
       // No product of three 64-bit sizes that are out of range.
       __int128 blocks = 1;
@@ -517,7 +523,8 @@ private:
     const Slot &argument = program.arguments[index];
     // Before a call that keeps the context, the runtime copies what is donated;
     // but an output's storage is the caller's.
-    bool isDonated = argument.role == Role::Saved && !sharesOutput(argument);
+    bool isDonated = argument.role == Role::Saved && !argument.onHost &&
+                     !sharesOutput(argument);
     bool isUpdated =
         std::any_of(inPlace.begin(), inPlace.end(),
                     [&](const auto &entry) { return entry.second == index; });
@@ -542,15 +549,11 @@ private:
     if (manifest.stepMemory) {
       const StepMemory &memory = *manifest.stepMemory;
       std::pair<const char *, int64_t> fields[] = {
-          {"parameters", memory.parameters},
-          {"states", memory.states},
-          {"constants", memory.constants},
-          {"inputs", memory.inputs},
-          {"outputs", memory.outputs},
-          {"gradients", memory.gradients},
-          {"saved", memory.saved},
-          {"staged", memory.staged},
-          {"arena", memory.arena}};
+          {"parameters", memory.parameters}, {"states", memory.states},
+          {"constants", memory.constants},   {"inputs", memory.inputs},
+          {"outputs", memory.outputs},       {"gradients", memory.gradients},
+          {"saved", memory.saved},           {"staged", memory.staged},
+          {"arena", memory.arena},           {"host", memory.host}};
       for (auto [name, bytes] : fields)
         inRange(std::string("/step_memory/") + name, bytes, 0, maxBytes);
     }

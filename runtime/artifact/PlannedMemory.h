@@ -20,7 +20,8 @@ inline int64_t scratchOfThread(const Manifest &manifest,
                                const Program &program) {
   int64_t bytes = 0;
   for (const Launch &launch : program.launches)
-    bytes = std::max(bytes, manifest.kernels[launch.kernel].scratchBytes);
+    if (!launch.isCopy())
+      bytes = std::max(bytes, manifest.kernels[launch.kernel].scratchBytes);
   return (bytes + 63) / 64 * 64;
 }
 

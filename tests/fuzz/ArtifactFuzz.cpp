@@ -36,15 +36,21 @@ void checkBounds(const Manifest &m, size_t constantsBytes) {
         require(b.index >= 0 && static_cast<size_t>(b.index) < limit);
         continue;
       }
-      auto end = static_cast<__int128>(b.place == Buffer::Place::Arena
-                                           ? p.arenaBytes
+      auto end = static_cast<__int128>(
+          b.place == Buffer::Place::Arena  ? p.arenaBytes
+          : b.place == Buffer::Place::Host ? p.hostBytes
                                            : int64_t(constantsBytes));
       require(b.offset >= 0 && b.bytes >= 0 && b.offset % 64 == 0 &&
               static_cast<__int128>(b.offset) + b.bytes <= end);
     }
     for (const Launch &l : p.launches) {
-      require(l.kernel >= 0 &&
-              static_cast<size_t>(l.kernel) < m.kernels.size());
+      if (l.isCopy())
+        require(l.buffers.size() == 2 &&
+                isOnHost(p, p.buffers[l.buffers[0]]) !=
+                    isOnHost(p, p.buffers[l.buffers[1]]));
+      else
+        require(l.kernel >= 0 &&
+                static_cast<size_t>(l.kernel) < m.kernels.size());
       require(l.work >= 0 && l.grain >= 1);
       for (int64_t b : l.buffers)
         require(b >= 0 && static_cast<size_t>(b) < p.buffers.size());
@@ -135,6 +141,8 @@ void checkExtents(const Manifest &m) {
             k.sharedBytes <= 227 * 1024);
   for (const Program &p : m.programs)
     for (const Launch &l : p.launches) {
+      if (l.isCopy())
+        continue;
       require(product(l.grid) == l.work);
       checkMaps(m.kernels[l.kernel], l, p);
       if (l.library)

@@ -239,6 +239,90 @@ const Row rows[] = {
      "/programs/0/launches/0/work: expected as many as the grid has blocks"},
 };
 
+TEST(Targets, WhatIsOnTheHostIsRead) {
+  Manifest m = offloadedRegression();
+  m.stepMemory.emplace().host = 64;
+  EXPECT_TRUE(validate(m, 128).ok()) << validate(m, 128).message();
+  std::string text = *toJson(m);
+  EXPECT_NE(text.find(R"({"copy":true,"buffers":[9,7],"reads":[0],)"
+                      R"("writes":[1]})"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"({"in":"host","offset":0,"bytes":32})"),
+            std::string::npos);
+  Result<Manifest> again = fromJson(text);
+  ASSERT_TRUE(again) << again.status().message();
+  EXPECT_EQ(*again, m);
+  // A launch without a kernel says what it is.
+  text.replace(text.find(R"("copy":true)"), 11, R"("kernel":-1)");
+  EXPECT_NE(fromJson(text).status().message().find(
+                "/programs/1/launches/4/kernel: expected at least 0 but got "
+                "-1"),
+            std::string::npos)
+      << fromJson(text).status().message();
+}
+
+/// Rules of what is in the host's memory.
+class HostRule : public ::testing::TestWithParam<Row> {};
+
+TEST_P(HostRule, IsChecked) {
+  Manifest m = offloadedRegression();
+  GetParam().change(m);
+  std::string message = validate(m, 128).message();
+  EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
+}
+
+const Row hostRows[] = {
+    {"OfCpu",
+     [](Manifest &m) {
+       m.target.kind = "cpu";
+       for (Kernel &kernel : m.kernels)
+         kernel.block = {};
+       for (Program &program : m.programs)
+         for (Launch &launch : program.launches)
+           launch.grid = {};
+     },
+     "/programs/4/host_bytes: expected none for the target 'cpu'"},
+    {"SavedAlone", [](Manifest &m) { m.programs[1].results[1].onHost = true; },
+     "/programs/1/results/1/host: expected it only on a device's saved value"},
+    {"NotInAnOutput",
+     [](Manifest &m) {
+       m.programs[1].results[2].alias = Alias{"", "pred", {}, {}};
+     },
+     "/programs/1/results/2/host: expected it only on a device's saved value"},
+    {"BothPrograms",
+     [](Manifest &m) { m.programs[2].arguments[1].onHost = false; },
+     "/programs/2/arguments/1: expected 'r' to be in the host's memory as in "
+     "'forward'"},
+    {"NoKernel", [](Manifest &m) { m.programs[2].launches[1].buffers[1] = 1; },
+     "/programs/2/launches/1/buffers/1: expected no host memory in a kernel's "
+     "launch"},
+    {"Bounds", [](Manifest &m) { m.programs[4].hostBytes = 0; },
+     "/programs/4/buffers/12/bytes: expected 0 to 0 but got 32"},
+    {"OverTheBus",
+     [](Manifest &m) { m.programs[4].launches[3].buffers[1] = 13; },
+     "/programs/4/launches/3/buffers: expected a copy to lead from the device "
+     "to the host, or back"},
+    {"OneSize", [](Manifest &m) { m.programs[4].buffers[12].bytes = 16; },
+     "/programs/4/launches/3/buffers: expected buffers of one size but got 32 "
+     "and 16 bytes"},
+    {"OneWay",
+     [](Manifest &m) {
+       m.programs[4].launches[3].reads = {0, 1};
+     },
+     "/programs/4/launches/3: expected a copy to read its first buffer"},
+    {"NotDonated",
+     [](Manifest &m) {
+       m.programs[2].launches[0].buffers = {5, 1};
+     },
+     "/programs/2/launches/0/buffers/1: expected an update in place of 'r'"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rows, HostRule, ::testing::ValuesIn(hostRows),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
+
 INSTANTIATE_TEST_SUITE_P(Rows, CudaRule, ::testing::ValuesIn(rows),
                          [](const auto &info) {
                            return std::string(info.param.name);

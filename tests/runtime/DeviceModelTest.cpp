@@ -185,6 +185,58 @@ TEST_F(DeviceModel, HooksMayOffloadToTheHost) {
   FakeDevice::at(1).finishAll();
 }
 
+TEST_F(DeviceModel, WhatIsSavedMayLieOnTheHost) {
+  auto loadOf = [&](const artifact::Manifest &manifest) {
+    Options options;
+    options.device = there;
+    options.seed = 3;
+    Result<Model> model = Model::load(readerFor(manifest), options);
+    EXPECT_TRUE(model) << model.status().message();
+    return *model;
+  };
+  device.finishAll();
+  int64_t pinned = device.pinnedInUse, fences = device.fencesInUse;
+  Context kept;
+  {
+    Model plain = loadOf(forDevice(regression())),
+          away = loadOf(offloadedRegression());
+    EXPECT_EQ(plain.memory().host, 0);
+    EXPECT_EQ(away.memory().host, 64); // of its steps
+    Tensor there_x = *x.copyTo(there), there_y = *y.copyTo(there);
+    Tensor there_one = *one.copyTo(there);
+    std::vector<Argument> ct = {{"loss", &there_one}};
+    Values all[2];
+    for (Model *model : {&plain, &away})
+      for (int i = 0; i < 3; ++i) {
+        Tensor loss, w;
+        std::vector<Destination> out = {{"loss", &loss}}, grads = {{"w", &w}};
+        ASSERT_TRUE(model->step(inputs(there_x, there_y), out).ok());
+        Result<Context> context = model->forward(inputs(there_x, there_y), {});
+        ASSERT_TRUE(context) << context.status().message();
+        ASSERT_TRUE(
+            model->backward(*context, ct, grads, {.retainGraph = true}).ok());
+        Values first = valuesOf(w);
+        ASSERT_TRUE(model->backward(*context, ct, grads).ok());
+        EXPECT_EQ(valuesOf(w), first);
+        for (const Tensor &tensor : {loss, w})
+          for (float value : valuesOf(tensor))
+            all[model == &away].push_back(value);
+      }
+    EXPECT_EQ(all[1], all[0]);
+    // A context has its own, which is used again.
+    EXPECT_EQ(away.memory().host, 128);
+    EXPECT_LT(away.memory().current, plain.memory().current);
+    kept = *away.forward(inputs(there_x, there_y), {});
+    EXPECT_EQ(away.memory().host, 128);
+  }
+  // It outlives the model.
+  EXPECT_GT(device.pinnedInUse, pinned);
+  kept = Context();
+  device.finishAll();
+  EXPECT_EQ(device.pinnedInUse, pinned);
+  EXPECT_EQ(device.fencesInUse, fences);
+}
+
 TEST_F(DeviceModel, MemoryComesBack) {
   device.finishAll();
   int64_t bytes = device.bytesInUse, pinned = device.pinnedInUse,

@@ -49,7 +49,9 @@ public:
     const artifact::Program &program = manifest.programs[run.program];
     for (size_t l = 0; l < program.launches.size(); ++l) {
       const artifact::Launch &launch = program.launches[l];
-      const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
+      const artifact::Kernel none;
+      const artifact::Kernel &kernel =
+          launch.isCopy() ? none : manifest.kernels[launch.kernel];
       std::vector<void *> pointers;
       for (int64_t buffer : launch.buffers)
         pointers.push_back(run.buffers[buffer]);

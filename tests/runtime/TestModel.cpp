@@ -303,6 +303,36 @@ Manifest forDevice(Manifest manifest) {
   return manifest;
 }
 
+Manifest offloadedRegression() {
+  Manifest m = forDevice(regression());
+  Program &forward = m.programs[1], &backward = m.programs[2],
+          &step = m.programs[4];
+  // r is made and brought back in the arena.
+  forward.results[2].onHost = backward.arguments[1].onHost = true;
+  forward.arenaBytes = backward.arenaBytes = 64;
+  forward.buffers.push_back(Buffer::arena(0, 32));
+  for (size_t user : {1, 2})
+    for (int64_t &buffer : forward.launches[user].buffers)
+      buffer = buffer == 7 ? 9 : buffer;
+  forward.launches.push_back(Launch::copy(9, 7));
+  backward.buffers.push_back(Buffer::arena(0, 32));
+  for (Launch &launch : backward.launches)
+    for (int64_t &buffer : launch.buffers)
+      buffer = buffer == 1 ? 5 : buffer;
+  backward.launches.insert(backward.launches.begin(), Launch::copy(1, 5));
+  // In the step it comes back to where pred was.
+  step.hostBytes = 64;
+  step.buffers[8].bytes = 32;
+  step.buffers.push_back(Buffer::host(0, 32));
+  step.buffers.push_back(Buffer::arena(0, 32));
+  for (size_t user : {3, 4})
+    for (int64_t &buffer : step.launches[user].buffers)
+      buffer = buffer == 8 ? 13 : buffer;
+  step.launches.insert(step.launches.begin() + 3,
+                       {Launch::copy(8, 12), Launch::copy(12, 13)});
+  return m;
+}
+
 /// PTX without code: a stand-in for the driver knows kernels by their names.
 static std::string kernelNames(const Manifest &manifest) {
   std::string text = ".version 7.0\n.target sm_80\n.address_size 64\n";

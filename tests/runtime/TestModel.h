@@ -37,6 +37,10 @@ artifact::Manifest wide(int64_t count, int64_t grain);
 /// as many as there is work.
 artifact::Manifest forDevice(artifact::Manifest manifest);
 
+/// The regression for the target "cuda", which keeps what its backward needs in
+/// the host's memory: `r` of a context, and the same in "step".
+artifact::Manifest offloadedRegression();
+
 /// Returns the manifest as an artifact with the test kernels and, in the
 /// constants section, the number 1 at offset 0 and 1, 2, 3, 4 at 64.
 artifact::ArtifactWriter writerFor(const artifact::Manifest &manifest);
