@@ -40,8 +40,8 @@ struct CompileOptions {
   /// For cuda: `f32`, or `tf32` if products of f32 may round their factors.
   std::string matmulPrecision = "f32";
   /// Extended regular expressions over the paths of ops: whose results are
-  /// saved for the backward, and whose never are. Empty: nobody's.
-  std::string save, recompute;
+  /// saved for the backward, in the host's memory, and never. Empty: nobody's.
+  std::string save, offload, recompute;
   /// For cuda, which kernels may be calls of cuBLASLt or cuDNN: `auto`, where
   /// that is expected to be faster, `yes`, wherever it can be said, or `no`.
   std::string libraries = "auto";

@@ -18,14 +18,19 @@ namespace {
 struct PathOption {
   const char *name;
   const std::string &expression;
-  StringRef tag, other;
+  StringRef tag;
+  SmallVector<StringRef, 2> others; ///< that exclude it
 };
 
 } // namespace
 
-static std::array<PathOption, 2> pathOptions(const CompileOptions &options) {
-  return {{{"--save", options.save, kSaveAttr, kRecomputeAttr},
-           {"--recompute", options.recompute, kRecomputeAttr, kSaveAttr}}};
+static std::array<PathOption, 3> pathOptions(const CompileOptions &options) {
+  return {{{"--save", options.save, kSaveAttr, {kRecomputeAttr}},
+           {"--offload", options.offload, kOffloadAttr, {kRecomputeAttr}},
+           {"--recompute",
+            options.recompute,
+            kRecomputeAttr,
+            {kSaveAttr, kOffloadAttr}}}};
 }
 
 Status tandem::checkTagPaths(const CompileOptions &options) {
@@ -79,10 +84,11 @@ static Status tag(ArrayRef<Operation *> ops, const PathOption &option) {
     if (!expression.match(path))
       continue;
     any = true;
-    if (op->hasAttr(option.other))
-      return Status::failed(std::string(option.name) + "=" + option.expression +
-                            " matches '" + path.str() + "', which is tagged '" +
-                            option.other.str() + "'");
+    for (StringRef other : option.others)
+      if (op->hasAttr(other))
+        return Status::failed(std::string(option.name) + "=" +
+                              option.expression + " matches '" + path.str() +
+                              "', which is tagged '" + other.str() + "'");
     op->setAttr(option.tag, UnitAttr::get(op->getContext()));
   }
   if (any)

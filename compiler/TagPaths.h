@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-/// Checks the expressions of `options.save` and `options.recompute`.
+/// Checks the expressions of `options.save`, `offload` and `recompute`.
 Status checkTagPaths(const CompileOptions &options);
 
 /// Tags the ops of a module before `partition` whose paths the expressions

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace tandem;
 
 static constexpr StringLiteral kTags[] = {kSaveAttr, kRecomputeAttr,
-                                          kCheckpointAttr};
+                                          kOffloadAttr, kCheckpointAttr};
 
 bool tandem::isTag(StringRef name) { return llvm::is_contained(kTags, name); }
 
@@ -51,20 +51,22 @@ LogicalResult tandem::verifyTag(Operation *op, NamedAttribute tag) {
   if (!isTaggable(op))
     return op->emitOpError()
            << "makes no value from values, so '" << name << "' says nothing";
-  if (name == kRecomputeAttr && op->hasAttr(kSaveAttr))
-    return op->emitOpError() << "expected one of '" << kSaveAttr << "' and '"
-                             << kRecomputeAttr << "', but got both";
+  if (name == kRecomputeAttr)
+    for (StringRef other : {kSaveAttr, kOffloadAttr})
+      if (op->hasAttr(other))
+        return op->emitOpError() << "expected one of '" << other << "' and '"
+                                 << kRecomputeAttr << "', but got both";
   return success();
 }
 
 void tandem::addTags(Operation *op, Operation *from) {
-  bool decides = op->hasAttr(kSaveAttr) || op->hasAttr(kRecomputeAttr);
+  bool decides = op->hasAttr(kSaveAttr) || op->hasAttr(kRecomputeAttr) ||
+                 op->hasAttr(kOffloadAttr);
+  bool hasOwnRegion = op->hasAttr(kCheckpointAttr);
   for (StringRef name : kTags) {
     Attribute tag = from->getAttr(name);
-    if (!tag || op->hasAttr(name) ||
-        (decides && (name == kSaveAttr || name == kRecomputeAttr)))
-      continue;
-    op->setAttr(name, tag);
+    if (tag && !(name == kCheckpointAttr ? hasOwnRegion : decides))
+      op->setAttr(name, tag);
   }
 }
 

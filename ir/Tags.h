@@ -5,11 +5,14 @@
 //
 //   tandem.save              the results are saved for the backward
 //   tandem.recompute         the results are never saved
+//   tandem.offload           the results are saved, in the host's memory where
+//                            the program is a device's; where it is the host's,
+//                            it says nothing
 //   tandem.checkpoint = "R"  the op is of the region R: of the region, what
 //                            enters it is kept, and the rest computed again
 //
-// An op has at most one of `save` and `recompute`; what an op of a region says
-// itself counts more than its region.
+// An op has either `recompute`, or any of `save` and `offload`; what an op of a
+// region says itself counts more than its region.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_TAGS_H
@@ -21,9 +24,10 @@ namespace tandem {
 
 inline constexpr llvm::StringLiteral kSaveAttr = "tandem.save";
 inline constexpr llvm::StringLiteral kRecomputeAttr = "tandem.recompute";
+inline constexpr llvm::StringLiteral kOffloadAttr = "tandem.offload";
 inline constexpr llvm::StringLiteral kCheckpointAttr = "tandem.checkpoint";
 
-/// True for the three names above.
+/// True for the four names above.
 bool isTag(llvm::StringRef name);
 
 /// True if `op` can be computed twice: it writes no storage and changes no

@@ -1,6 +1,7 @@
 //===- BuildManifest.cpp - the manifest of a lowered module ---------------===//
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/ManifestParts.h"
+#include "ir/HostCopy.h"
 #include "ir/Library.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
@@ -52,6 +53,7 @@ private:
   Status addSlots(func::FuncOp func, am::Program &program);
   Status addProgram(func::FuncOp func);
   Status addLaunch(LaunchOp launch, am::Program &program);
+  Status addCopy(Operation *op, am::Program &program);
   Result<int64_t> kernelIndex(LaunchOp launch);
   Result<int64_t> bufferOf(Value value, am::Program &program);
   int64_t bufferIndex(am::Program &program, const am::Buffer &buffer);
@@ -119,16 +121,24 @@ Result<int64_t> ManifestBuilder::bufferOf(Value value, am::Program &program) {
     }
     return bufferIndex(program, am::Buffer::constant(it->second, bytes));
   }
-  auto launch = dyn_cast<LaunchOp>(op);
-  if (!launch)
-    return Status::failed("expected a launch, a constant or a free view, but "
-                          "got '" +
+  BufferAttr place;
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    place = cast<BufferAttr>(
+        launch.getBuffers()[cast<OpResult>(value).getResultNumber()]);
+  else if (auto copy = dyn_cast<ToHostOp>(op))
+    place = copy.getBufferAttr();
+  else if (auto copy = dyn_cast<ToDeviceOp>(op))
+    place = copy.getBufferAttr();
+  if (!place)
+    return Status::failed("expected a launch, a copy, a constant or a free "
+                          "view, but got '" +
                           op->getName().getStringRef().str() + "'");
-  auto place = cast<BufferAttr>(
-      launch.getBuffers()[cast<OpResult>(value).getResultNumber()]);
   switch (place.getPlace()) {
   case BufferPlace::Arena:
-    return bufferIndex(program, am::Buffer::arena(place.getPosition(), bytes));
+    return bufferIndex(program,
+                       isa<ToHostOp>(op)
+                           ? am::Buffer::host(place.getPosition(), bytes)
+                           : am::Buffer::arena(place.getPosition(), bytes));
   case BufferPlace::Argument:
     return bufferIndex(program, am::Buffer::argument(place.getPosition()));
   case BufferPlace::Result:
@@ -224,6 +234,22 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   return Status::success();
 }
 
+Status ManifestBuilder::addCopy(Operation *op, am::Program &program) {
+  auto from = bufferOf(op->getOperand(0), program);
+  if (!from)
+    return from.status();
+  auto to = bufferOf(op->getResult(0), program);
+  if (!to)
+    return to.status();
+  auto needs = conditionOf(op->getAttrOfType<ArrayAttr>("needs"));
+  if (!needs)
+    return std::move(needs).status();
+  am::Launch &copy =
+      program.launches.emplace_back(am::Launch::copy(*from, *to));
+  copy.needs = std::move(*needs);
+  return Status::success();
+}
+
 Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
   auto add = [](RoleAttr role, Type type, std::vector<am::Slot> &slots) {
     auto slot = slotOf(role, cast<RankedTensorType>(type));
@@ -264,10 +290,18 @@ Status ManifestBuilder::addProgram(func::FuncOp func) {
       program.arenaBytes = bytes.getInt();
     if (auto bytes = plan.getAs<IntegerAttr>("peak_bytes"))
       program.peakBytes = bytes.getInt();
+    if (auto bytes = plan.getAs<IntegerAttr>("host_bytes"))
+      program.hostBytes = bytes.getInt();
   }
-  for (LaunchOp launch : func.getOps<LaunchOp>())
-    if (Status s = addLaunch(launch, program); !s)
+  for (Operation &op : func.getOps()) {
+    Status s;
+    if (auto launch = dyn_cast<LaunchOp>(op))
+      s = addLaunch(launch, program);
+    else if (isa<ToHostOp, ToDeviceOp>(op))
+      s = addCopy(&op, program);
+    if (!s)
       return std::move(s).in("program '" + program.name + "'");
+  }
   manifest.programs.push_back(std::move(program));
   return Status::success();
 }

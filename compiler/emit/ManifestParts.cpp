@@ -79,6 +79,7 @@ am::StepMemory tandem::stepMemoryOf(DictionaryAttr memory) {
   out.saved = integer(memory, "saved");
   out.staged = integer(memory, "staged");
   out.arena = integer(memory, "arena");
+  out.host = integer(memory, "host");
   return out;
 }
 
@@ -208,6 +209,7 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
   slot.asFound = role.getKind() <= RoleKind::State && role.has("pass");
   slot.unchecked = role.has("unchecked");
   slot.visible = role.has("visible");
+  slot.onHost = role.has("host");
   slot.partOf = textOf(properties, "part_of");
   slot.where = textOf(properties, "where");
   auto needs = conditionOf(properties.get("needs"));

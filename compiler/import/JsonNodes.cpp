@@ -80,7 +80,9 @@ Value GraphImporter::read(Location loc, Value ref) {
 void GraphImporter::tagResults(const JsonPlace &node, Operation *op,
                                ValueRange refs) {
   static constexpr std::pair<const char *, StringRef> fields[] = {
-      {"save", kSaveAttr}, {"recompute", kRecomputeAttr}};
+      {"save", kSaveAttr},
+      {"offload", kOffloadAttr},
+      {"recompute", kRecomputeAttr}};
   for (auto [field, tag] : fields) {
     if (!node.flag(field))
       continue;
@@ -104,9 +106,10 @@ void GraphImporter::addNodes(const JsonPlace &parent) {
 
 void GraphImporter::addNode(const JsonPlace &node) {
   // Ops that other phases make.
-  static constexpr StringRef others[] = {
-      "read",      "make_ref",  "yield",   "kernel",     "launch",
-      "undefined", "pass_grad", "or_zero", "accumulate", "if_defined"};
+  static constexpr StringRef others[] = {"read",       "make_ref", "yield",
+                                         "kernel",     "launch",   "undefined",
+                                         "pass_grad",  "or_zero",  "accumulate",
+                                         "if_defined", "to_host",  "to_device"};
   std::string op = node.json.is_object() ? node.text("op") : "";
   if (op == "no_grad" || op == "enable_grad") {
     if (!node.isObject({"op", "nodes", "stream", "checkpoint"}))
@@ -130,7 +133,7 @@ void GraphImporter::addNode(const JsonPlace &node) {
     if (!node.isObject({"op", "name", "inputs", "refs", "outputs", "forward",
                         "backward", "undefined_cotangents", "first_order",
                         "no_grad", "enable_grad", "stream", "checkpoint",
-                        "save", "recompute"}))
+                        "save", "offload", "recompute"}))
       return;
     Mode mode(*this, node);
     return addCustomVjp(node);
@@ -157,11 +160,11 @@ void GraphImporter::addNode(const JsonPlace &node) {
   }
   if (!node.isObject({"op", "name", "inputs", "outputs", "attributes", "type",
                       "shape", "value", "no_grad", "enable_grad", "stream",
-                      "checkpoint", "save", "recompute"}))
+                      "checkpoint", "save", "offload", "recompute"}))
     return;
   Mode mode(*this, node);
   if (op == "constant") {
-    for (const char *field : {"save", "recompute"})
+    for (const char *field : {"save", "offload", "recompute"})
       if (node.flag(field))
         node.wrong("a constant is in every program, so '" + std::string(field) +
                    "' says nothing");
@@ -400,7 +403,7 @@ void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
         auto now = changeHandle(builder, loc, op, operands, list);
         if (succeeded(now))
           handle(inputs[0])->ref = *now;
-        for (const char *field : {"save", "recompute"})
+        for (const char *field : {"save", "offload", "recompute"})
           if (node.flag(field))
             node.wrong("'" + op + "' makes no value, so '" + field +
                        "' says nothing");

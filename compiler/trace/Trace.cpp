@@ -58,6 +58,11 @@ Tensor Trace::save(const Tensor &tensor, Where where) {
   return tensor;
 }
 
+Tensor Trace::offload(const Tensor &tensor, Where where) {
+  recorder_->tag(tensor, kOffloadAttr, where);
+  return tensor;
+}
+
 Tensor Trace::recompute(const Tensor &tensor, Where where) {
   recorder_->tag(tensor, kRecomputeAttr, where);
   return tensor;

@@ -187,6 +187,8 @@ public:
   /// The value that `tensor` holds is saved for the backward, if that depends
   /// on it. Returns `tensor`.
   Tensor save(const Tensor &tensor, Where where = Where::current());
+  /// The same, in the host's memory where the program runs on a device.
+  Tensor offload(const Tensor &tensor, Where where = Where::current());
   /// The value is never saved: what needs it computes it again.
   Tensor recompute(const Tensor &tensor, Where where = Where::current());
 

@@ -19,6 +19,8 @@ TagCarrier::TagCarrier(func::FuncOp func) : func(func) {
     own.region = op.getAttrOfType<StringAttr>(kCheckpointAttr);
     if (op.hasAttr(kSaveAttr))
       own.saved = Said{whereIs(&op), op.getLoc()};
+    if (op.hasAttr(kOffloadAttr))
+      own.offloaded = Said{whereIs(&op), op.getLoc()};
     if (op.hasAttr(kRecomputeAttr))
       own.recomputed = Said{whereIs(&op), op.getLoc()};
     dropTags(&op);
@@ -36,6 +38,8 @@ void TagCarrier::add(Tags &tags, const Tags &more) {
   }
   if (!tags.saved)
     tags.saved = more.saved;
+  if (!tags.offloaded)
+    tags.offloaded = more.offloaded;
   if (!tags.recomputed)
     tags.recomputed = more.recomputed;
 }
@@ -69,10 +73,15 @@ void TagCarrier::notifyOperationReplaced(Operation *op, ValueRange values) {
     Operation *made = value.getDefiningOp();
     if (!made || llvm::is_contained(fresh, made))
       continue;
-    if (isMerging)
-      add(tags[made], own);
-    else if (own.saved && !tags[made].saved)
-      tags[made].saved = own.saved;
+    Tags &its = tags[made];
+    if (isMerging) {
+      add(its, own);
+      continue;
+    }
+    if (own.saved && !its.saved)
+      its.saved = own.saved;
+    if (own.offloaded && !its.offloaded)
+      its.offloaded = own.offloaded;
   }
 }
 
@@ -96,9 +105,11 @@ LogicalResult TagCarrier::restore() {
     if (found == tags.end())
       continue;
     const Tags &own = found->second;
-    if (own.saved && own.recomputed) {
-      auto error = mlir::emitError(own.saved->loc)
-                   << own.saved->where << " is tagged '" << kSaveAttr
+    const std::optional<Said> &kept = own.saved ? own.saved : own.offloaded;
+    if (kept && own.recomputed) {
+      auto error = mlir::emitError(kept->loc)
+                   << kept->where << " is tagged '"
+                   << (own.saved ? kSaveAttr : kOffloadAttr)
                    << "', but is the same as " << own.recomputed->where
                    << ", which is tagged '" << kRecomputeAttr << "'";
       error.attachNote(own.recomputed->loc) << "the other one is here";
@@ -107,6 +118,8 @@ LogicalResult TagCarrier::restore() {
     }
     if (own.saved)
       op.setAttr(kSaveAttr, builder.getUnitAttr());
+    if (own.offloaded)
+      op.setAttr(kOffloadAttr, builder.getUnitAttr());
     if (own.recomputed)
       op.setAttr(kRecomputeAttr, builder.getUnitAttr());
     if (own.region)

@@ -50,7 +50,7 @@ private:
   struct Tags {
     bool isForward = false;
     mlir::StringAttr region;
-    std::optional<Said> saved, recomputed;
+    std::optional<Said> saved, offloaded, recomputed;
   };
   static void add(Tags &tags, const Tags &more);
 

@@ -45,15 +45,18 @@ static Value throughViews(Value value) {
 /// memory, f32 and dense tensor products; Volta's and Turing's from V100 and
 /// T4. Functions run at a quarter of the rate of f32 instructions (CUDA C++
 /// Programming Guide, "Arithmetic Instructions"), and take some four of them.
+/// The host is behind PCI Express (3.0, 4.0, 5.0) of 16 lanes, of which large
+/// copies see four fifths.
 static Rates cudaRates(int64_t sm) {
   struct Sheet {
     int64_t sm;
-    double gigabytes, f32, narrow; // GB/s, Tflop/s
+    double gigabytes, f32, narrow, host; // GB/s, Tflop/s, GB/s
   };
   static constexpr Sheet sheets[] = {
-      {70, 900, 15.7, 125},    {75, 320, 8.1, 65},      {80, 2039, 19.5, 312},
-      {86, 600, 31.2, 125},    {89, 864, 91.6, 362},    {90, 3350, 66.9, 989},
-      {100, 8000, 80.0, 2250}, {120, 1792, 104.8, 209},
+      {70, 900, 15.7, 125, 12.6},    {75, 320, 8.1, 65, 12.6},
+      {80, 2039, 19.5, 312, 25.2},   {86, 600, 31.2, 125, 25.2},
+      {89, 864, 91.6, 362, 25.2},    {90, 3350, 66.9, 989, 50.4},
+      {100, 8000, 80.0, 2250, 50.4}, {120, 1792, 104.8, 209, 50.4},
   };
   const Sheet *sheet = sheets;
   for (const Sheet &next : sheets)
@@ -62,7 +65,8 @@ static Rates cudaRates(int64_t sm) {
   // Data sheets count a fused multiply-add as two.
   double instructions = sheet->f32 * 1e12 / 2;
   return {sheet->gigabytes * 1e9, sheet->f32 * 1e12, sheet->narrow * 1e12,
-          instructions,           instructions / 16, 4e5};
+          instructions,           instructions / 16, 4e5,
+          sheet->host * 1e9};
 }
 
 /// A desktop, or a part of a server with memory of its own: eight cores at
@@ -75,7 +79,7 @@ static Rates cpuRates(int64_t vectorBits) {
   // Element code loads and stores beside what it computes: one result a cycle.
   // A function is a polynomial of some twenty operations.
   return {40e9, products, products, coreCycles * lanes, coreCycles * lanes / 20,
-          1e6};
+          1e6,  40e9};
 }
 
 Rates Rates::of(Operation *op) {

@@ -24,6 +24,7 @@ struct Rates {
   double elements;  ///< arithmetic operations of pointwise ops
   double functions; ///< exp, tanh, ...
   double launches;  ///< kernels that start
+  double host;      ///< bytes copied to the host's memory, or from it
 
   /// Those of the target of the module around `op` (`tandem.target`); without
   /// one, of a CPU with vectors of 256 bits.

@@ -72,6 +72,7 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     eraseDeadOps(joint);
     if (auto gradJoint = module.lookupSymbol<func::FuncOp>("grad_joint"))
       eraseDeadOps(gradJoint);
+    dropOffloadOnHost(module);
     if (failed(checkTags(JointView(joint))))
       return failure();
     dropRegionsThatCost(module, [&](ModuleOp copy) {
@@ -163,8 +164,14 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
       copyReaders(forward, module.lookupSymbol<func::FuncOp>("grad_forward"));
       gradJoint.erase();
     }
+    for (StringRef name :
+         {"forward", "backward", "grad_forward", "grad_backward"})
+      if (auto program = module.lookupSymbol<func::FuncOp>(name))
+        copyOverHost(program);
     if (isChosen)
       reportPartition(module, view, saved, names, repeated);
+    if (isChosen)
+      remarkNotOffloaded(view, saved);
     if (isChosen && remarks)
       remarkPartition(view, saved, repeated);
     if (failed(addUpdate(module, joint, forward, backward)))

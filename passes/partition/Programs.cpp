@@ -3,7 +3,7 @@
 
 #include "passes/Doors.h"
 
-#include "ir/Ops.h"
+#include "ir/HostCopy.h"
 #include "ir/Where.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -86,6 +86,8 @@ SmallVector<Slot> tandem::savedSlots(const JointView &view,
           builder.getDictionaryAttr(
               {builder.getNamedAttr("output", output),
                builder.getNamedAttr("views", builder.getArrayAttr({}))}));
+    else if (view.isOnHost(value))
+      role = role.withUnit("host");
     slots.push_back({value.getType(), role, value.getLoc()});
   }
   return slots;
@@ -152,6 +154,36 @@ void tandem::dropAliasOutputs(func::FuncOp func) {
     dropped[i] = isAliasOutput(roleOfResult(func, i));
   func.getBody().front().getTerminator()->eraseOperands(dropped);
   (void)func.eraseResults(dropped);
+}
+
+//===----------------------------------------------------------------------===//
+// The host's memory
+//===----------------------------------------------------------------------===//
+
+static bool isOnHost(RoleAttr role) {
+  return role.getKind() == RoleKind::Saved && role.has("host");
+}
+
+void tandem::copyOverHost(func::FuncOp func) {
+  OpBuilder builder(func.getContext());
+  for (BlockArgument argument : func.getArguments()) {
+    if (!isOnHost(roleOfArgument(func, argument.getArgNumber())))
+      continue;
+    builder.setInsertionPointToStart(argument.getOwner());
+    auto copy =
+        ToDeviceOp::create(builder, argument.getLoc(), argument.getType(),
+                           argument, BufferAttr(), ArrayAttr());
+    argument.replaceAllUsesExcept(copy, copy);
+  }
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    if (!isOnHost(roleOfResult(func, operand.getOperandNumber())))
+      continue;
+    Value value = operand.get();
+    builder.setInsertionPointAfterValue(value);
+    operand.set(ToHostOp::create(builder, value.getLoc(), value.getType(),
+                                 value, BufferAttr(), ArrayAttr()));
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,7 +36,7 @@ llvm::DenseSet<mlir::Operation *> neededOps(mlir::ValueRange wanted,
                                             const mlir::IRMapping &map);
 
 /// The roles of saved values. One that is also an output of the program shares
-/// its storage.
+/// its storage; one that is to be offloaded says `host`.
 llvm::SmallVector<Slot> savedSlots(const JointView &view,
                                    const SavedValues &saved,
                                    const SavedNames &names);
@@ -78,6 +78,10 @@ buildBackward(const JointView &view, const SavedValues &saved,
 /// Copies to the saved results of `forward` what the arguments of `backward` of
 /// the same names say about who reads them.
 void copyReaders(mlir::func::FuncOp forward, mlir::func::FuncOp backward);
+
+/// Gives the programs copies (`to_host`, `to_device`) for the saved values that
+/// lie in the host's memory: their roles say `host`.
+void copyOverHost(mlir::func::FuncOp func);
 
 /// Takes the outputs that are views out of the results of `func`.
 void dropAliasOutputs(mlir::func::FuncOp func);

@@ -99,7 +99,9 @@ void tandem::remarkPartition(const JointView &view, const SavedValues &saved,
       remark << "the result of '" << op->getName() << "'";
     else
       remark << "an argument";
-    remark << " (" << type << ", " << byteSize(type) << " bytes): " << reason;
+    remark << " (" << type << ", " << byteSize(type) << " bytes"
+           << (view.isOnHost(value) ? ", in the host's memory" : "")
+           << "): " << reason;
     if (op)
       remark << "; making it again would take "
              << micros(secondsOf(costs, value));
@@ -108,4 +110,13 @@ void tandem::remarkPartition(const JointView &view, const SavedValues &saved,
     emitRemark(op->getLoc())
         << "'" << op->getName() << "' is computed again in the backward, in "
         << micros(secondsOf(costs, op)) << ": " << reasonFor(view, costs, op);
+}
+
+void tandem::remarkNotOffloaded(const JointView &view,
+                                const SavedValues &saved) {
+  for (const auto &[value, reason] : saved)
+    if (view.pins.isOffloaded(value) && !view.isOnHost(value))
+      emitRemark(value.getLoc())
+          << reason << " does not bring it to the host: the device has it as "
+          << "output " << view.outputOf(value);
 }

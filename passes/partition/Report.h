@@ -17,6 +17,9 @@ void reportPartition(mlir::ModuleOp module, const JointView &view,
 void remarkPartition(const JointView &view, const SavedValues &saved,
                      llvm::ArrayRef<mlir::Operation *> repeated);
 
+/// Says which values that are to be offloaded stay on the device.
+void remarkNotOffloaded(const JointView &view, const SavedValues &saved);
+
 } // namespace tandem
 
 #endif

@@ -53,6 +53,11 @@ public:
     return outputs.lookup(value);
   }
 
+  /// True if `value`, where it is saved, lies in the host's memory.
+  bool isOnHost(mlir::Value value) const {
+    return pins.isOffloaded(value) && !outputOf(value);
+  }
+
   mutable mlir::func::FuncOp joint;
   /// Gradients, and what the backward writes.
   llvm::SmallVector<mlir::Value> backwardResults;

@@ -156,6 +156,9 @@ SecondOrder::SecondOrder(const JointView &first, func::FuncOp gradJoint,
     given[argument] = primal;
   }
   given.remove_if([&](const auto &pair) { return !used.contains(pair.first); });
+  for (const auto &[value, source] : given)
+    if (first.isOnHost(source))
+      onHost.insert(source);
 }
 
 /// True if `program` reads the argument `name` as it was at the forward.
@@ -208,10 +211,10 @@ void SecondOrder::build(const SavedNames &names) {
     }
   }
   for (const auto &[value, source] : given) {
-    arguments.push_back(
-        {value.getType(),
-         RoleAttr::get(context, RoleKind::Saved, names.of(source)),
-         source.getLoc()});
+    RoleAttr role = RoleAttr::get(context, RoleKind::Saved, names.of(source));
+    if (onHost.contains(source))
+      role = role.withUnit("host");
+    arguments.push_back({value.getType(), role, source.getLoc()});
     sources.push_back(value);
   }
   arguments.append(own);

@@ -29,6 +29,7 @@ private:
   /// What @grad_forward takes of what the joint saved: values of @grad_joint,
   /// and those of the joint that they are.
   llvm::MapVector<mlir::Value, mlir::Value> given;
+  llvm::DenseSet<mlir::Value> onHost; ///< those of the joint
   SavedValues saved;
 };
 

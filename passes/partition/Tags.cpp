@@ -2,6 +2,7 @@
 #include "passes/partition/Tags.h"
 
 #include "passes/Doors.h"
+#include "passes/Target.h"
 #include "passes/partition/SavedValues.h"
 
 #include "ir/Ops.h"
@@ -89,8 +90,12 @@ void Pins::pinTagged(const JointView &view) {
       if (isFree || !needed.contains(smallest))
         continue;
       Pin &pin = pins[smallest];
+      bool isOffload = op.hasAttr(kOffloadAttr);
       pin.isForced = true;
-      pin.whyKept = ("'" + kSaveAttr + "' on " + whereIs(&op)).str();
+      pin.isOffloaded |= isOffload;
+      pin.whyKept = ("'" + (isOffload ? kOffloadAttr : kSaveAttr) + "' on " +
+                     whereIs(&op))
+                        .str();
     }
   }
 }
@@ -252,6 +257,27 @@ static bool isUnneeded(const JointView &view, Value value) {
     return false;
   }
   return true;
+}
+
+void tandem::dropOffloadOnHost(ModuleOp module) {
+  if (isForCuda(module))
+    return;
+  Operation *first = nullptr;
+  unsigned more = 0;
+  for (StringRef name : {"joint", "grad_joint"})
+    if (auto joint = module.lookupSymbol<func::FuncOp>(name))
+      for (Operation &op : joint.getOps())
+        if (op.removeAttr(kOffloadAttr)) {
+          more += first != nullptr;
+          first = first ? first : &op;
+        }
+  if (!first)
+    return;
+  auto remark = first->emitRemark()
+                << "'" << kOffloadAttr << "' on '" << first->getName()
+                << "' says nothing: the programs' memory is the host's";
+  if (more)
+    remark << "; nor on " << more << " more";
 }
 
 LogicalResult tandem::checkTags(const JointView &view) {

@@ -4,6 +4,8 @@
 //
 // - `save`: saved, if the backward depends on it. Of a view, what it shows is:
 //   the smallest value of the chain of views that leads to it.
+// - `offload`: the same, in the host's memory. What lies in an output's storage
+//   stays there.
 // - `recompute`: never saved.
 // - Of a region: what only the region itself and the backward use is never
 //   saved, nor what the backward alone computes from that. What another region
@@ -31,9 +33,9 @@ enum class Tag { None, Save, Recompute };
 
 /// What the op says of itself; its region may say more.
 inline Tag tagOf(mlir::Operation *op) {
-  return op->hasAttr(kSaveAttr)        ? Tag::Save
-         : op->hasAttr(kRecomputeAttr) ? Tag::Recompute
-                                       : Tag::None;
+  return op->hasAttr(kSaveAttr) || op->hasAttr(kOffloadAttr) ? Tag::Save
+         : op->hasAttr(kRecomputeAttr)                       ? Tag::Recompute
+                                                             : Tag::None;
 }
 
 /// The region that the op is of; null: of none.
@@ -49,6 +51,8 @@ public:
 
   /// True if every partition saves `value`.
   bool mustSave(mlir::Value value) const { return pinOf(value).isForced; }
+  /// True if `value`, where it is saved, is saved in the host's memory.
+  bool isOffloaded(mlir::Value value) const { return pinOf(value).isOffloaded; }
   /// True if `value` may not be computed again.
   bool mayNotRepeat(mlir::Value value) const {
     return !pinOf(value).whyKept.empty();
@@ -69,7 +73,7 @@ public:
 
 private:
   struct Pin {
-    bool isForced = false;
+    bool isForced = false, isOffloaded = false;
     std::string whyKept, whyUnsaved;
   };
   const Pin &pinOf(mlir::Value value) const;
@@ -79,6 +83,10 @@ private:
 
   llvm::DenseMap<mlir::Value, Pin> pins;
 };
+
+/// Takes `offload` off the ops of a module's joints where its programs are not
+/// a device's; says so.
+void dropOffloadOnHost(mlir::ModuleOp module);
 
 /// Checks that the tags leave a partition, and are none of what the backward
 /// alone has. Reports everything that is wrong.

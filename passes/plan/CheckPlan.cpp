@@ -1,5 +1,6 @@
 //===- CheckPlan.cpp - the door behind plan -------------------------------===//
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/Storage.h"
@@ -17,10 +18,24 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
     failed = true;
     return op->emitOpError();
   };
+  // Only a copy leads to the host's memory, or away from it.
+  auto checkHostCopy = [&](KernelOp kernel) {
+    Operation *copy = hostCopyOf(kernel);
+    for (Value input : kernel.getInputs())
+      if (isOnHost(throughFreeViews(input)) !=
+          isa_and_nonnull<ToDeviceOp>(copy)) {
+        error(kernel) << "expected a copy from the host's memory, and nothing "
+                         "else, to read what is there";
+        break;
+      }
+  };
   auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
   auto arena = plan ? plan.getAs<IntegerAttr>("arena_bytes") : IntegerAttr();
   if (!arena)
     return error(func) << "expected '" << kPlanAttr << "' with 'arena_bytes'";
+
+  auto hostPlan = plan.getAs<IntegerAttr>("host_bytes");
+  int64_t hostBytes = hostPlan ? hostPlan.getInt() : 0;
 
   SmallVector<KernelOp> kernels(func.getOps<KernelOp>());
   // Who reads a value last; returned values live to the end.
@@ -51,14 +66,16 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
     int64_t end;
     Value value;
   };
-  std::map<int64_t, Buffer> live; // by offset
-  DenseMap<Value, int64_t> offsets;
+  // By offset; first in the arena, then in the host's memory.
+  std::map<int64_t, Buffer> spaces[2];
+  std::map<int64_t, Buffer> &live = spaces[0];
+  DenseMap<Value, std::pair<bool, int64_t>> offsets;
   std::multimap<size_t, Value> dying;
   auto release = [&](Value value) {
     auto found = offsets.find(value);
     if (found == offsets.end())
       return;
-    live.erase(found->second);
+    spaces[found->second.first].erase(found->second.second);
     offsets.erase(found);
   };
   for (auto [k, kernel] : llvm::enumerate(kernels)) {
@@ -87,6 +104,7 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
     for (auto &[begin, buffer] : live)
       if (overlapsWorkspace(begin, buffer.end))
         error(kernel) << "has its workspace where a value lives";
+    checkHostCopy(kernel);
     SmallVector<Value> overwritten;
     if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
       for (Attribute pair : pairs) {
@@ -126,16 +144,19 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
       }
       if (place.getPlace() != BufferPlace::Arena)
         continue;
+      bool inHost = isOnHost(result);
       int64_t begin = place.getPosition();
       int64_t end = begin + byteSize(cast<RankedTensorType>(result.getType()));
-      if (begin % kBufferAlignment || end > arena.getInt())
+      if (begin % kBufferAlignment ||
+          end > (inHost ? hostBytes : arena.getInt()))
         error(kernel) << "expected aligned places within the arena, but got "
                       << place;
-      if (overlapsWorkspace(begin, end))
+      if (!inHost && overlapsWorkspace(begin, end))
         error(kernel) << "has its workspace where its result is";
-      auto after = live.lower_bound(begin);
-      bool overlaps = after != live.end() && after->first < end;
-      if (after != live.begin())
+      std::map<int64_t, Buffer> &space = spaces[inHost];
+      auto after = space.lower_bound(begin);
+      bool overlaps = after != space.end() && after->first < end;
+      if (after != space.begin())
         overlaps |= std::prev(after)->second.end > begin;
       if (overlaps) {
         error(kernel) << "expected values that live at once to have places of "
@@ -143,8 +164,8 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
                       << place << " is taken";
         continue;
       }
-      live[begin] = {end, result};
-      offsets[result] = begin;
+      space[begin] = {end, result};
+      offsets[result] = {inHost, begin};
       auto reader = last.find(result);
       dying.insert({reader == last.end() ? k : reader->second, result});
     }

@@ -2,6 +2,7 @@
 #include "passes/plan/FormKernels.h"
 #include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/Units.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -23,7 +24,7 @@ static std::string nameOf(ArrayRef<Operation *> ops, Operation *anchor) {
     if (isa<ViewOpInterface>(op))
       view = name;
     else if (isa<PointwiseOpInterface, ReductionOpInterface>(op) ||
-             op == anchor)
+             op == anchor || isHostCopy(op))
       names.push_back(name);
   }
   if (names.empty())

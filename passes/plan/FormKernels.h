@@ -32,6 +32,10 @@ mlir::LogicalResult formKernels(mlir::func::FuncOp func);
 /// old value, kernels with effects keep their order.
 void orderKernels(mlir::func::FuncOp func, InPlacePairs &pairs);
 
+/// Puts the kernels in that order, and behind each the free views of its
+/// results.
+void moveKernels(mlir::func::FuncOp func, llvm::ArrayRef<KernelOp> ordered);
+
 /// For CUDA: makes one kernel with several parts of small pointwise kernels
 /// whose results are only returned. They run as late as the memory that they
 /// hold on to allows.

@@ -1,6 +1,7 @@
 //===- InPlace.cpp - results that can be computed where an input lies -----===//
 #include "passes/plan/InPlace.h"
 
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/LoopNest.h"
 
 using namespace mlir;
@@ -96,6 +97,8 @@ bool Finder::isReadWhereWritten(const LoopNest &nest,
 
 SmallVector<InPlacePair, 4> Finder::find() {
   SmallVector<InPlacePair, 4> pairs;
+  if (hostCopyOf(kernel))
+    return pairs;
   SmallVector<SmallVector<Value>> parts = partsOf(kernel);
   SmallVector<llvm::BitVector> reads;
   if (parts.size() > 1)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/Storage.h"
 
@@ -157,7 +158,7 @@ void Joiner::findLastReaders() {
   llvm::SetVector<Value> values;
   for (auto [k, kernel] : llvm::enumerate(kernels)) {
     for (Value result : kernel.getResults())
-      if (!returned.contains(result))
+      if (!returned.contains(result) && !isOnHost(result))
         values.insert(result);
     for (Value input : kernel.getInputs())
       last[throughFreeViews(input)] = k;

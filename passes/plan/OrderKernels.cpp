@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/Schedule.h"
 #include "passes/plan/Storage.h"
@@ -29,7 +30,6 @@ private:
   void addValues();
   void addReuses();
   void addEdges();
-  void move(ArrayRef<KernelOp> ordered);
 
   func::FuncOp func;
   InPlacePairs &pairs;
@@ -75,7 +75,7 @@ void Orderer::addValues() {
     returned.insert(throughFreeViews(value));
   for (auto [k, kernel] : llvm::enumerate(kernels))
     for (Value result : kernel.getResults())
-      if (!returned.contains(result)) {
+      if (!returned.contains(result) && !isOnHost(result)) {
         SmallVector<unsigned, 4> steps = {static_cast<unsigned>(k)};
         llvm::append_range(steps, readers[result]);
         add(result, {0, std::move(steps), /*isGiven=*/false});
@@ -128,8 +128,7 @@ void Orderer::addEdges() {
   }
 }
 
-/// Puts the kernels in order, and behind each the free views of its results.
-void Orderer::move(ArrayRef<KernelOp> ordered) {
+void tandem::moveKernels(func::FuncOp func, ArrayRef<KernelOp> ordered) {
   Operation *terminator = func.getBody().front().getTerminator();
   for (KernelOp kernel : ordered)
     kernel->moveBefore(terminator);
@@ -153,7 +152,7 @@ void Orderer::order() {
   for (unsigned k : order)
     ordered.push_back(kernels[k]);
   if (plannedBytes(func, ordered, pairs) <= plannedBytes(func, kernels, pairs))
-    move(ordered);
+    moveKernels(func, ordered);
 }
 
 void tandem::orderKernels(func::FuncOp func, InPlacePairs &pairs) {

@@ -3,6 +3,7 @@
 #include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
 #include "passes/plan/Pack.h"
 #include "passes/plan/Storage.h"
@@ -26,6 +27,7 @@ struct Life {
   int64_t offset = -1, argument = -1;
   bool isWorkspace = false; ///< of a library's call
   bool isCopied = false;    ///< whole, instead of a kernel that may not run
+  bool isOnHost = false;
 };
 
 /// A saved value that may be overwritten, and when there is something in it.
@@ -75,8 +77,9 @@ private:
   std::vector<Donated> donated;
   DenseMap<Operation *, SmallVector<Attribute>> inPlace;
   SmallVector<unsigned> updatedInPlace; ///< results
-  /// Bytes of the arena, and of updates beside what they are of.
-  int64_t arena = 0, staged = 0;
+  /// Bytes of the arena, of the host's memory, and of updates beside what they
+  /// are of.
+  int64_t arena = 0, host = 0, staged = 0;
   DenseMap<Operation *, unsigned> workspaces; ///< their lives
 };
 } // namespace
@@ -214,6 +217,7 @@ void Planner::placeInArena() {
         continue;
       lifeOf[result] = lives.size();
       lives.push_back({bytes, static_cast<int64_t>(k), last});
+      lives.back().isOnHost = isOnHost(result);
     }
   }
 }
@@ -254,25 +258,29 @@ void Planner::assignOffsets() {
     return std::make_tuple(-lives[x].bytes, lives[x].first, x) <
            std::make_tuple(-lives[y].bytes, lives[y].first, y);
   });
-  std::vector<unsigned> packed;
-  std::vector<PackedBlock> blocks;
+  // The arena, and the host's memory.
+  std::vector<unsigned> packed[2];
+  std::vector<PackedBlock> blocks[2];
   for (unsigned i : order) {
     Life &life = lives[i];
-    if (!life.isWorkspace && placeInDonated(life))
+    if (!life.isWorkspace && !life.isOnHost && placeInDonated(life))
       continue;
-    packed.push_back(i);
-    blocks.push_back({aligned(life.bytes), life.first, life.last});
+    packed[life.isOnHost].push_back(i);
+    blocks[life.isOnHost].push_back(
+        {aligned(life.bytes), life.first, life.last});
   }
-  arena = packBlocks(blocks);
-  for (auto [i, block] : llvm::zip_equal(packed, blocks))
-    lives[i].offset = block.offset;
+  arena = packBlocks(blocks[0]);
+  host = packBlocks(blocks[1]);
+  for (int space : {0, 1})
+    for (auto [i, block] : llvm::zip_equal(packed[space], blocks[space]))
+      lives[i].offset = block.offset;
 }
 
 /// What is in the arena.
 std::vector<PackedBlock> Planner::blocks(bool isAligned) const {
   std::vector<PackedBlock> blocks;
   for (const Life &life : lives)
-    if (life.argument < 0)
+    if (life.argument < 0 && !life.isOnHost)
       blocks.push_back({isAligned ? aligned(life.bytes) : life.bytes,
                         life.first, life.last});
   return blocks;
@@ -325,14 +333,16 @@ void Planner::write() {
       kernel->removeAttr(kLibraryAttr);
     }
   }
-  func->setAttr(
-      kPlanAttr,
-      b.getDictionaryAttr(
-          {b.getNamedAttr("arena_bytes", b.getI64IntegerAttr(arena)),
-           b.getNamedAttr("peak_bytes",
-                          b.getI64IntegerAttr(mostInUse(blocks(true)))),
-           b.getNamedAttr("lower_bound_bytes",
-                          b.getI64IntegerAttr(mostInUse(blocks(false))))}));
+  SmallVector<NamedAttribute> plan;
+  auto say = [&](StringRef name, int64_t bytes) {
+    plan.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
+  };
+  say("arena_bytes", arena);
+  say("peak_bytes", mostInUse(blocks(true)));
+  say("lower_bound_bytes", mostInUse(blocks(false)));
+  if (host)
+    say("host_bytes", host);
+  func->setAttr(kPlanAttr, b.getDictionaryAttr(plan));
 }
 
 int64_t tandem::plannedBytes(func::FuncOp func, ArrayRef<KernelOp> kernels,

@@ -3,7 +3,8 @@
 // Works on a function of kernels (formKernels). Lifetimes are counted in
 // kernels. What a program returns lives in the result's own storage, an update
 // in the argument's where nobody needs the old value any more; everything else
-// lives in the arena, from the kernel that makes it to the last that reads it.
+// lives in the arena, from the kernel that makes it to the last that reads it,
+// or, where a copy brought it to the host, in the program's memory there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PLAN_PLANMEMORY_H

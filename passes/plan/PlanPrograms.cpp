@@ -8,6 +8,7 @@
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanProgram.h"
@@ -77,18 +78,16 @@ void PlanPrograms::remark(func::FuncOp func) {
 static void describeMemory(ModuleOp module) {
   StepMemory memory = stepMemory(module);
   Builder b(module.getContext());
-  std::pair<StringRef, int64_t> fields[] = {{"parameters", memory.parameters},
-                                            {"states", memory.states},
-                                            {"constants", memory.constants},
-                                            {"inputs", memory.inputs},
-                                            {"outputs", memory.outputs},
-                                            {"gradients", memory.gradients},
-                                            {"saved", memory.saved},
-                                            {"staged", memory.staged},
-                                            {"arena", memory.arena}};
+  std::pair<StringRef, int64_t> fields[] = {
+      {"parameters", memory.parameters}, {"states", memory.states},
+      {"constants", memory.constants},   {"inputs", memory.inputs},
+      {"outputs", memory.outputs},       {"gradients", memory.gradients},
+      {"saved", memory.saved},           {"staged", memory.staged},
+      {"arena", memory.arena},           {"host", memory.host}};
   SmallVector<NamedAttribute> attributes;
   for (auto [name, bytes] : fields)
-    attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
+    if (name != "host" || bytes)
+      attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
   module->setAttr(kStepMemoryAttr, b.getDictionaryAttr(attributes));
 }
 
@@ -118,6 +117,7 @@ LogicalResult tandem::planProgram(func::FuncOp func) {
   InPlacePairs pairs;
   orderKernels(func, pairs);
   joinKernels(func, pairs);
+  placeHostCopies(func, pairs);
   planMemory(func, pairs);
   return checkPlan(func);
 }

@@ -110,7 +110,7 @@ void Counter::countResults(func::FuncOp program) {
     else if (role.getKind() == RoleKind::Grad)
       memory.gradients += allocated(type);
     else if (role.getKind() == RoleKind::Saved && !role.has("alias"))
-      memory.saved += allocated(type);
+      (role.has("host") ? memory.host : memory.saved) += allocated(type);
     else if (role.getKind() == RoleKind::Update && !role.has("in_place"))
       memory.staged += allocated(type);
   }
@@ -123,10 +123,15 @@ StepMemory Counter::count() {
     countArguments(program);
     countResults(program);
   }
+  int64_t hostArena = 0;
   for (func::FuncOp program : programsOfArena(module))
-    if (auto plan = program->getAttrOfType<DictionaryAttr>(kPlanAttr))
+    if (auto plan = program->getAttrOfType<DictionaryAttr>(kPlanAttr)) {
       memory.arena = std::max(memory.arena,
                               plan.getAs<IntegerAttr>("arena_bytes").getInt());
+      if (auto bytes = plan.getAs<IntegerAttr>("host_bytes"))
+        hostArena = std::max(hostArena, bytes.getInt());
+    }
+  memory.host += llvm::alignTo(hostArena, kBufferAlignment);
   if (memory.arena)
     memory.arena = llvm::alignTo(memory.arena, kBufferAlignment);
   return memory;

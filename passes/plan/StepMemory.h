@@ -31,6 +31,9 @@ struct StepMemory {
   int64_t staged = 0;
   /// One for all programs.
   int64_t arena = 0;
+  /// What is saved in the host's memory, where the programs are a device's: no
+  /// part of the peak.
+  int64_t host = 0;
 
   int64_t resident() const { return parameters + states + constants; }
   int64_t peak() const {

@@ -76,7 +76,8 @@ void ArgumentStorage::findDonated() {
   RoleIndex roles(forward);
   for (unsigned i = 0; i < donated.size(); ++i) {
     RoleAttr role = roleOfArgument(func, i);
-    if (!role || role.getKind() != RoleKind::Saved || role.has("alias"))
+    if (!role || role.getKind() != RoleKind::Saved || role.has("alias") ||
+        role.has("host"))
       continue;
     auto result = roles.result(RoleKind::Saved, role.getName());
     donated[i] = result && !roleOfResult(forward, *result).has("alias");

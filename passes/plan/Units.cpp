@@ -1,6 +1,7 @@
 //===- Units.cpp - groups of ops on the way to kernels --------------------===//
 #include "passes/plan/Units.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/HostCopies.h"
 
 #include "ir/ReadsViews.h"
 
@@ -92,7 +93,7 @@ bool Units::mustExist(Value value) const {
       return mustExist(user->getResult(0));
     if (isReadInPlace(user))
       return true;
-    return isAnchor(user) || conditions.choices(user) ||
+    return isAnchor(user) || isHostCopy(user) || conditions.choices(user) ||
            user->hasTrait<OpTrait::IsTerminator>();
   });
 }
@@ -109,7 +110,7 @@ bool Units::isReadInPlace(Operation *op) const {
       isRead = true;
       continue;
     }
-    if (isAnchor(user) || conditions.choices(user) ||
+    if (isAnchor(user) || isHostCopy(user) || conditions.choices(user) ||
         user->hasTrait<OpTrait::IsTerminator>())
       return false;
     if (isReadInPlace(user))
@@ -369,7 +370,8 @@ bool Units::merge(unsigned into, unsigned from) {
       members[into].size() + members[from].size() > kLargestUnit)
     return false;
   if (needs(into) != needs(from) || stream(into) != stream(from) ||
-      choices(into) || choices(from))
+      choices(into) || choices(from) || isHostCopy(members[into].front()) ||
+      isHostCopy(members[from].front()))
     return false;
   // Nothing in front of an anchor joins its kernel.
   unsigned first = std::min(ranks[into], ranks[from]);

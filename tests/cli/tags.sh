@@ -81,6 +81,28 @@ sed 's/\(tandem.matmul %arg0.*\){tandem.pass = "forward"}/\1{tandem.pass = "forw
 cmp -s joint.mlir edited.mlir && fail 'nothing was edited'
 [[ $(saved edited.mlir) != *matmul.0* ]] || fail 'an edited tag is not obeyed'
 is "$(saved joint.mlir '--recompute=act|matmul')" ''
+# What is to be offloaded is saved in the host's memory, at every budget; for
+# the host the expression changes nothing.
+for budget in 0 1; do
+  here=$("$tandem" compile m.json --target=cuda:sm_90 --memory-budget=$budget \
+    '--offload=^h1\.act$' '--recompute=^h0\.' --stop-after=partition |
+    grep 'func.func @forward(')
+  [[ "$here" = *'saved "exp.0" {host, '* ]] || fail "at $budget stays $here"
+done
+"$tandem" compile m.json --stop-after=plan -o plain.mlir
+expect 0 "m.json:[0-9:]+: in 'h1.act': remark: 'tandem.offload' on 'tandem.exp' says nothing" \
+  "$tandem" compile m.json --stop-after=plan '--offload=^h1\.act$' -o away.mlir
+cmp plain.mlir away.mlir || fail 'a program for the host is another'
+expect 1 "--offload=h2 matches none of the paths of the model: 'h0.matmul'" \
+  "$tandem" compile m.json --stop-after=capture --offload=h2
+expect 1 "--recompute=act matches 'h0.act', which is tagged 'tandem.offload'" \
+  "$tandem" compile m.json --stop-after=capture --offload=h0 --recompute=act
+sed 's/"op": "exp",/"op": "exp", "offload": true,/' m.json >tagged.json
+"$tandem" compile tagged.json --target=cuda:sm_90 --cubin=no -o tagged.tdm
+expect 0 '^exp.0 .* 8.0 KiB .* host  ' "$tandem" inspect tagged.tdm
+grep -qE '^beside, on the host +8.0 KiB$' <<<"$out" || fail "no host: $out"
+grep -qE '^total .* 8.0 KiB on the host$' <<<"$out" || fail "no total: $out"
+
 # What programs save and take agrees by name and type, or is refused.
 sed '/@backward/s/saved "matmul.0"/saved "matmul.9"/' once.mlir >renamed.mlir
 expect 1 "'saved \"matmul.9\"' in 'backward' that 'forward' does not save" \

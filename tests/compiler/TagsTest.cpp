@@ -20,6 +20,34 @@ TEST(TraceTags, ValuesAreTaggedWhereTheyAreComputed) {
   EXPECT_EQ(count(text, "tandem.recompute"), 1) << text;
 }
 
+TEST(TraceTags, WhatIsOffloaded) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4, 8});
+  Tensor h = trace.offload(exp(x));
+  Tensor w = trace.save(trace.offload(sin(x)));
+  trace.output("y", w + h);
+  std::string text = textOf(trace);
+  EXPECT_EQ(count(text, "tandem.offload"), 2) << text;
+  EXPECT_TRUE(contains(linesWith(text, "tandem.exp"), "tandem.offload"))
+      << text;
+  EXPECT_TRUE(contains(linesWith(text, "tandem.sin"), "tandem.offload"))
+      << text;
+  EXPECT_EQ(count(text, "tandem.save"), 1) << text;
+
+  Trace wrong("model");
+  Tensor z = exp(wrong.input("z", {4}));
+  wrong.offload(z);
+  wrong.recompute(z);
+  wrong.offload(wrong.input("a", {4}));
+  wrong.output("y", z);
+  std::string mistake = mistakeOf(wrong);
+  for (const char *part :
+       {"expected one of 'tandem.offload' and 'tandem.recompute', but got both",
+        "expected 'tandem.offload' to be about a value that the program "
+        "computes, but got an argument"})
+    EXPECT_TRUE(contains(mistake, part)) << part << "\n" << mistake;
+}
+
 TEST(TraceTags, P06_WhatIsWrittenIsNotComputedAgain) {
   Trace trace("model");
   Tensor x = trace.input("x", {4});

@@ -10,6 +10,14 @@ func.func @both(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @away(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'tandem.exp' op expected one of 'tandem.offload' and 'tandem.recompute', but got both}}
+  %0 = tandem.exp %x {tandem.offload, tandem.recompute} : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @write(%x: tensor<4xf32>, %r: !tandem.ref<4xf32>) {
   // expected-error@+1 {{'tandem.write' op writes memory, and cannot be computed again as 'tandem.recompute' says}}
   tandem.write %x into %r {tandem.recompute} : tensor<4xf32>, !tandem.ref<4xf32>

@@ -30,6 +30,31 @@ module @merge attributes {tandem.phase = "joint"} {
 
 // -----
 
+// So does 'offload', beside 'save'.
+// CHECK-LABEL: module @offload
+module @offload attributes {tandem.phase = "joint"} {
+  func.func @evaluate() { return }
+  // CHECK: func.func @joint
+  // CHECK-NEXT: tandem.exp %{{[a-z0-9]+}} {tandem.offload, tandem.pass = "forward"}
+  // CHECK-NEXT: tandem.sin %{{[a-z0-9]+}} {tandem.offload, tandem.pass = "forward", tandem.save}
+  func.func @joint(
+      %x: tensor<8xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
+      %dy: tensor<8xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<8xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<8xf32> {tandem.role = #tandem.role<grad of "x">}) {
+    %e = tandem.exp %x {tandem.pass = "forward"} : tensor<8xf32>
+    %d = tandem.detach %e {tandem.pass = "forward", tandem.offload} : tensor<8xf32>
+    %s = tandem.sin %x {tandem.pass = "forward", tandem.save} : tensor<8xf32>
+    %t = tandem.sin %x {tandem.pass = "forward", tandem.offload} : tensor<8xf32>
+    %a = tandem.mul %d, %s {tandem.pass = "forward"} : tensor<8xf32>
+    %y = tandem.mul %a, %t {tandem.pass = "forward"} : tensor<8xf32>
+    %0 = tandem.mul %dy, %d {tandem.pass = "backward"} : tensor<8xf32>
+    return %y, %0 : tensor<8xf32>, tensor<8xf32>
+  }
+}
+
+// -----
+
 // What folds away says of the value that takes its place that it is saved, but
 // not that this is never saved; what a fold makes is tagged as what it was.
 // CHECK-LABEL: module @fold

@@ -15,6 +15,7 @@
 
 #include "nlohmann/json.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -46,7 +47,8 @@ static void printPrograms(const am::Manifest &manifest) {
   for (const am::Program &program : manifest.programs) {
     double flops = 0;
     for (const am::Launch &launch : program.launches)
-      flops += static_cast<double>(manifest.kernels[launch.kernel].flops);
+      if (!launch.isCopy())
+        flops += static_cast<double>(manifest.kernels[launch.kernel].flops);
     std::printf("%-10s %8zu %10zu %12.4f %12s %12s\n", program.name.c_str(),
                 program.launches.size(), program.results.size(), flops / 1e9,
                 bytesText(program.arenaBytes).c_str(),
@@ -94,6 +96,9 @@ static void printMemory(const am::Manifest &manifest) {
   if (scratch)
     std::printf("%-20s %12s\n", "and for each thread",
                 bytesText(scratch).c_str());
+  if (memory.host)
+    std::printf("%-20s %12s\n", "beside, on the host",
+                bytesText(memory.host).c_str());
 }
 
 /// What is saved, what making it again would take, and the op that makes it.
@@ -105,25 +110,38 @@ static void printSaved(const am::Manifest &manifest) {
   if (manifest.partition)
     for (const am::Partition::Saved &saved : manifest.partition->saved)
       about[saved.name] = &saved;
-  int64_t total = 0;
-  std::printf("\n%-28s %-22s %10s %10s  %s\n", "saved", "type", "bytes",
-              "again", "reason; made by");
+  // On the device, and on the host; the column says it where there are both.
+  int64_t totals[2] = {0, 0};
+  bool isSplit = std::any_of(forward->results.begin(), forward->results.end(),
+                             [](const am::Slot &slot) { return slot.onHost; });
+  auto place = [&](bool onHost) {
+    return !isSplit ? "" : onHost ? "host    " : "device  ";
+  };
+  std::printf("\n%-28s %-22s %10s %10s  %s%s\n", "saved", "type", "bytes",
+              "again", isSplit ? "in      " : "", "reason; made by");
   for (const am::Slot &slot : forward->results) {
     if (slot.role != am::Role::Saved)
       continue;
     int64_t bytes = am::tensorBytes(slot.dtype, slot.shape).value_or(0);
-    total += bytes;
+    totals[slot.onHost] += bytes;
     auto known = about.find(slot.name);
     const am::Partition::Saved *saved =
         known == about.end() ? nullptr : known->second;
     std::string by = saved ? opText(saved->op, saved->where) : "";
     std::printf(
-        "%-28s %-22s %10s %10s  %s%s%s\n", slot.name.c_str(),
+        "%-28s %-22s %10s %10s  %s%s%s%s\n", slot.name.c_str(),
         typeText(slot.dtype, slot.shape).c_str(), bytesText(bytes).c_str(),
         saved && saved->seconds ? shortTime(saved->seconds).c_str() : "",
-        slot.reason.c_str(), by.empty() ? "" : "; ", by.c_str());
+        place(slot.onHost), slot.reason.c_str(), by.empty() ? "" : "; ",
+        by.c_str());
   }
-  std::printf("%-28s %-22s %10s\n", "total", "", bytesText(total).c_str());
+  for (bool onHost : {false, true})
+    if (!onHost || isSplit)
+      std::printf("%-28s %-22s %10s%s\n", "total", "",
+                  bytesText(totals[onHost]).c_str(),
+                  !isSplit ? ""
+                  : onHost ? " on the host"
+                           : " on the device");
 }
 
 /// The ops of the forward that the backward runs again.
@@ -198,7 +216,8 @@ static void printKernels(const am::Manifest &manifest) {
   std::vector<int> uses(manifest.kernels.size());
   for (const am::Program &program : manifest.programs)
     for (const am::Launch &launch : program.launches)
-      ++uses[launch.kernel];
+      if (!launch.isCopy())
+        ++uses[launch.kernel];
   std::printf("\n%-44s %-12s %5s %12s %12s %4s\n", "kernel", "class", "uses",
               "MFLOP", "bytes", "ops");
   for (size_t i = 0; i < manifest.kernels.size(); ++i) {

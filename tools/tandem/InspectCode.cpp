@@ -82,6 +82,13 @@ void commands::printGrids(const am::Manifest &manifest) {
   for (const am::Program &program : manifest.programs) {
     int step = 0;
     for (const am::Launch &launch : program.launches) {
+      if (launch.isCopy()) {
+        bool isToHost =
+            isOnHost(program, program.buffers[launch.buffers.back()]);
+        std::printf("%-10s %5d %s\n", program.name.c_str(), step++,
+                    isToHost ? "copy to host" : "copy from host");
+        continue;
+      }
       const am::Kernel &kernel = manifest.kernels[launch.kernel];
       std::printf("%-10s %5d %-44s %-16s %-12s %9lld %9lld %6lld %s\n",
                   program.name.c_str(), step++, kernel.symbol.c_str(),

@@ -176,6 +176,8 @@ void CompileFlags::declare(OptionTable &table) {
              "the expression matches a part of: compute it again");
   table.text("save", "REGEX", options.save,
              "save what ops of such paths compute");
+  table.text("offload", "REGEX", options.offload,
+             "save it in the host's memory, where the target is a GPU");
   table.integer("order", "1|2", order, 1, 2,
                 "how often programs can be differentiated (default: 1)");
   table.text("dump-phases", "DIR", options.dumpPhases,

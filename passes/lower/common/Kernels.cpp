@@ -1,7 +1,11 @@
 //===- Kernels.cpp - what lowering kernels to any target has in common ----===//
 #include "passes/lower/common/Kernels.h"
 
+#include "passes/plan/HostCopies.h"
+
 #include "ir/Library.h"
+
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -111,6 +115,25 @@ FailureOr<SmallVector<KernelOp>> lower::plannedKernels(ModuleOp module) {
   if (broken)
     return failure();
   return kernels;
+}
+
+void lower::replaceHostCopies(SmallVectorImpl<KernelOp> &kernels) {
+  llvm::erase_if(kernels, [](KernelOp kernel) {
+    Operation *copy = hostCopyOf(kernel);
+    if (!copy)
+      return false;
+    OpBuilder b(kernel);
+    IRMapping map;
+    map.map(copy->getOperand(0), kernel.getInputs()[0]);
+    Operation *made = b.clone(*copy, map);
+    made->setLoc(kernel.getLoc());
+    made->setAttr("buffer", kernel.getBuffersAttr()[0]);
+    if (ArrayAttr needs = kernel.getNeedsAttr())
+      made->setAttr("needs", needs);
+    kernel.replaceAllUsesWith(made->getResults());
+    kernel.erase();
+    return true;
+  });
 }
 
 void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,

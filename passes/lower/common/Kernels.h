@@ -33,6 +33,10 @@ describeKernel(KernelOp kernel, llvm::ArrayRef<mlir::NamedAttribute> ofTarget);
 /// that were not planned.
 mlir::FailureOr<llvm::SmallVector<KernelOp>> plannedKernels(mlir::ModuleOp);
 
+/// Puts the copy that each of `kernels` to or from the host's memory is in the
+/// kernel's place, and takes these kernels off the list.
+void replaceHostCopies(llvm::SmallVectorImpl<KernelOp> &kernels);
+
 /// Puts a launch of `function` in the kernel's place. `grid` may be null.
 void replaceByLaunch(KernelOp kernel, mlir::SymbolRefAttr function,
                      int64_t work, int64_t grain, mlir::DenseI64ArrayAttr grid);

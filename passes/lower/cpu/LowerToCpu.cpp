@@ -15,6 +15,7 @@
 #include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ToLLVM.h"
+#include "passes/plan/HostCopies.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -224,6 +225,16 @@ void LowerToCpu::runOnOperation() {
   flows.clear();
   FailureOr<SmallVector<KernelOp>> kernels = plannedKernels(module);
   if (failed(kernels))
+    return signalPassFailure();
+  bool isForDevice = false;
+  for (KernelOp kernel : *kernels)
+    if (Operation *copy = hostCopyOf(kernel)) {
+      copy->emitOpError()
+          << "is of a device's program, but this is lowered for "
+             "the host";
+      isForDevice = true;
+    }
+  if (isForDevice)
     return signalPassFailure();
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   target = ModuleOp::create(b, module.getLoc(), "cpu");

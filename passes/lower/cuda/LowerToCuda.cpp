@@ -168,6 +168,7 @@ void LowerToCuda::runOnOperation() {
   FailureOr<SmallVector<KernelOp>> kernels = plannedKernels(module);
   if (failed(kernels))
     return signalPassFailure();
+  replaceHostCopies(*kernels);
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   target = gpu::GPUModuleOp::create(b, module.getLoc(), "cuda");
 
