@@ -488,3 +488,30 @@ TEST(JsonGraph, MistakesInCallsAreReported) {
                          R"("inputs": ["h"], "type": "f32",)"),
                 "expected no 'type'");
 }
+
+// Ops of one result and of two, with flags and names among their attributes.
+TEST(JsonGraph, SortedSummedAndScattered) {
+  std::string nodes = R"(
+  {"op": "sort", "inputs": ["x"], "outputs": ["v", "i"],
+   "attributes": {"dim": 1, "descending": true}},
+  {"op": "cumsum", "inputs": ["v"], "outputs": ["c"],
+   "attributes": {"dim": 1, "exclusive": true, "reverse": true}},
+  {"op": "reverse", "inputs": ["c"], "outputs": ["r"],
+   "attributes": {"dims": [0, 1]}},
+  {"op": "slice", "inputs": ["i"], "outputs": ["j"],
+   "attributes": {"starts": [0, 0], "limits": [1, 4], "strides": [1, 1]}},
+  {"op": "reshape", "inputs": ["j"], "outputs": ["k"],
+   "attributes": {"shape": [4]}},
+  {"op": "scatter", "inputs": ["w", "k", "r"], "outputs": ["t"],
+   "attributes": {"combine": "max"}},
+  {"op": "matmul",)";
+  std::string text = replaced(kGraph, "\n  {\"op\": \"matmul\",", nodes);
+  Outcome outcome = import(text);
+  EXPECT_EQ(outcome.message, "");
+  for (const char *part :
+       {"dim 1 descending", "dim 1 exclusive reverse", "along [0, 1]", "max %"})
+    EXPECT_NE(outcome.module.find(part), std::string::npos) << part;
+  expectProblem(replaced(text, "\"max\"", "\"most\""),
+                "expected set, add, mul, min or max, but got \"most\"");
+  expectProblem(replaced(text, "\"combine\": \"max\"", ""), "combine");
+}
