@@ -232,7 +232,7 @@ static CallResults convTranspose(Call &call, int64_t dims) {
                      " channels of the input, which 'groups' (" +
                      Twine(groups) + ") divides, but got " +
                      infer::text(w.shape()));
-  if (groups > (int64_t(1) << 40) / w.dim(1))
+  if (groups > (int64_t(1) << 40) / std::max<int64_t>(w.dim(1), 1))
     return call.fail("expected a result of at most 2^40 elements");
   int64_t rank = x.rank();
 

@@ -4,6 +4,7 @@
 // deviations, as those of the ops layer_norm and batch_norm.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/functions/Build.h"
 #include "ir/functions/Formula.h"
 #include "ir/functions/Function.h"
 #include "ir/functions/Windows.h"
@@ -115,7 +116,7 @@ static CallResults inGroups(Call &call, int64_t groups, double epsilon) {
   if (call.failed() || failed(checkScales(call, {c})))
     return failure();
   Type type = composite::computeType(x.value);
-  int64_t size = x.type().getNumElements() / (n * groups);
+  int64_t size = c / groups * functions::productOf(x.shape().drop_front(2));
   Expr rows = x.cast(type).reshape({n, groups, size});
   Expr y = normalizeOver(rows, {2}, epsilon).y.reshape(x.shape());
   return SmallVector<Value>{
@@ -144,7 +145,8 @@ static CallResults batchNorm(Call &call) {
   double momentum = call.number("momentum", 0.1);
   double epsilon = epsilonOf(call, "eps", 1e-5);
   int64_t channels = x.dim(1);
-  double count = static_cast<double>(x.type().getNumElements() / channels);
+  double count = static_cast<double>(x.type().getNumElements() /
+                                     std::max<int64_t>(channels, 1));
   if (call.failed() || failed(checkScales(call, {channels})))
     return failure();
   if (call.has(3) != call.has(4))
@@ -207,7 +209,7 @@ static CallResults localResponseNorm(Call &call) {
   if (call.failed())
     return failure();
   int64_t n = x.dim(0), c = x.dim(1);
-  int64_t plane = x.type().getNumElements() / (n * c);
+  int64_t plane = functions::productOf(x.shape().drop_front(2));
   Expr w = x.cast(composite::computeType(x.value));
   Expr mean =
       call.call("avg_pool", (w * w).reshape({n, 1, c, plane}).value,

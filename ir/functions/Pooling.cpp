@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Ops.h"
+#include "ir/functions/Build.h"
 #include "ir/functions/Formula.h"
 #include "ir/functions/Function.h"
 #include "ir/functions/Windows.h"
@@ -187,7 +188,10 @@ static CallResults globalMaxPool(Call &call) {
   SmallVector<int64_t> result(x.rank(), 1);
   result[0] = x.dim(0);
   result[1] = x.dim(1);
-  int64_t size = x.type().getNumElements() / (x.dim(0) * x.dim(1));
+  int64_t size = functions::productOf(x.shape().drop_front(2));
+  if (size == 0)
+    return call.fail("expected planes with elements, but got " +
+                     infer::text(x.shape()));
   Expr lines = x.reshape({x.dim(0), x.dim(1), size});
   SmallVector<Value> made =
       call.calls("max_pool", lines.value, {call.ints("kernel", {size})});
@@ -477,7 +481,7 @@ static std::optional<Adaptive> adaptive(Call &call, int64_t dims) {
 /// What each window sees: [N, C, windows, taps].
 static Expr takeWindows(Call &call, const Expr &x, const Adaptive &windows) {
   int64_t n = x.dim(0), c = x.dim(1);
-  int64_t plane = x.type().getNumElements() / (n * c);
+  int64_t plane = functions::productOf(x.shape().drop_front(2));
   Expr table = x.reshape({n, c, plane}).permute({2, 0, 1});
   Expr positions =
       call.integersOf(call.builder.getI64Type(), {windows.size(), windows.taps},
