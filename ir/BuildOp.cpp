@@ -123,18 +123,6 @@ static LogicalResult inferTypes(RegisteredOperationName name, Location loc,
                                  properties.get(), {}, types);
 }
 
-/// Nothing has no largest element. What composites make of that in between is
-/// the neutral element, but a model that asks for it is mistaken.
-static LogicalResult expectSome(Operation *op) {
-  if (!isa<ReduceMaxOp, ReduceMinOp>(op) ||
-      !isEmptyTensor(op->getOperand(0).getType()) ||
-      isEmptyTensor(op->getResult(0).getType()))
-    return success();
-  auto error = op->emitOpError() << "expected at least one element over [";
-  llvm::interleaveComma(cast<ReductionOpInterface>(op).getReducedDims(), error);
-  return error << "], but got " << op->getOperand(0).getType();
-}
-
 FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
                                        StringRef name, ValueRange operands,
                                        ArrayRef<NamedAttribute> attributes,
@@ -163,10 +151,19 @@ FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
     return failure();
   OperationState state(loc, fullName, operands, resultTypes, attributes);
   Operation *op = builder.create(state);
-  if (failed(verify(op, /*verifyRecursively=*/false)) ||
-      failed(expectSome(op))) {
+  if (failed(verify(op, /*verifyRecursively=*/false))) {
     op->erase();
     return failure();
   }
   return op;
+}
+
+LogicalResult tandem::expectElements(Operation *op) {
+  if (!isa<ReduceMaxOp, ReduceMinOp>(op) ||
+      !isEmptyTensor(op->getOperand(0).getType()) ||
+      isEmptyTensor(op->getResult(0).getType()))
+    return success();
+  auto error = op->emitOpError() << "expected at least one element over [";
+  llvm::interleaveComma(cast<ReductionOpInterface>(op).getReducedDims(), error);
+  return error << "], but got " << op->getOperand(0).getType();
 }

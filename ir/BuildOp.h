@@ -20,6 +20,11 @@ buildOp(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
         llvm::ArrayRef<mlir::NamedAttribute> attributes,
         mlir::TypeRange types = {});
 
+/// Fails, with a diagnostic, for the largest or smallest of nothing. What
+/// formulas make of that in between is the neutral element, but a model that
+/// asks for it is mistaken.
+mlir::LogicalResult expectElements(mlir::Operation *op);
+
 } // namespace tandem
 
 #endif

@@ -361,7 +361,7 @@ Operation *GraphImporter::build(const JsonPlace &node, const std::string &op,
                                 ArrayRef<Type> types) {
   Listener listener(*this, node);
   auto made = buildOp(builder, nameOf(node, op), op, operands, list, types);
-  return succeeded(made) ? *made : nullptr;
+  return succeeded(made) && succeeded(expectElements(*made)) ? *made : nullptr;
 }
 
 void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {

@@ -144,6 +144,10 @@ std::vector<Tensor> Recorder::record(StringRef op, ArrayRef<Tensor> operands,
   SmallVector<NamedAttribute> all(attributes);
   llvm::append_range(all, tags());
   auto created = buildOp(builder, loc, op, read, all, resultTypes);
+  if (succeeded(created) && failed(expectElements(*created))) {
+    (*created)->erase();
+    created = failure();
+  }
   if (failed(created)) {
     for (Operation *unused : llvm::reverse(reads))
       unused->erase();

@@ -10,6 +10,7 @@
 #include "passes/Passes.h"
 #include "passes/functionalize/Functionalizer.h"
 
+#include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
 
@@ -381,6 +382,9 @@ LogicalResult GraphFunctionalizer::addOutputs() {
       }
       if (StringAttr whole = partOf(view))
         role = role.with("part_of", whole);
+      // What has no elements shares none.
+      if (isEmptyTensor(view->type))
+        view = nullptr;
     }
     results.push_back({result, role, view});
   }

@@ -288,7 +288,8 @@ reshapeStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> strides,
 std::optional<SmallVector<int64_t>> tandem::stridesBetween(const View *base,
                                                            const View *view) {
   SmallVector<int64_t> result;
-  if (view == base) {
+  // Where nothing is, any strides are right.
+  if (view == base || llvm::is_contained(view->type.getShape(), 0)) {
     int64_t step = 1;
     for (int64_t size : llvm::reverse(view->type.getShape())) {
       result.push_back(step);

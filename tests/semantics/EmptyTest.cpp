@@ -202,3 +202,28 @@ TEST_P(EmptyCalls, TheLargestOfNothingIsAMistake) {
     EXPECT_PART(errorOf(source), "expected at least one element over [1], but "
                                  "got 'tensor<2x0xf32>'");
 }
+
+// An output that would be a view of nothing is a tensor of its own.
+TEST_P(Empty, OutputsThatAreViews) {
+  Source source{
+      R"(module attributes {tandem.phase = "capture"} {
+    func.func @graph(
+        %x: !tandem.ref<0x3xf32> {tandem.role = #tandem.role<input "x">})
+        -> (!tandem.ref<5x0xf32> {tandem.role = #tandem.role<output "y">},
+            !tandem.ref<3x0xf32> {tandem.role = #tandem.role<output "z">}) {
+      %y = tandem.reshape %x to [5, 0] : !tandem.ref<0x3xf32> -> !tandem.ref<5x0xf32>
+      %z = tandem.permute %x by [1, 0] : !tandem.ref<0x3xf32> -> !tandem.ref<3x0xf32>
+      return %y, %z : !tandem.ref<5x0xf32>, !tandem.ref<3x0xf32>
+    }})",
+      [](Trace &t) {
+        Tensor x = t.input("x", {0, 3});
+        t.output("y", x.view({5, 0}));
+        t.output("z", x.permute({1, 0}));
+      }};
+  auto m = start(source);
+  ASSERT_TRUE(m);
+  m->set("x", {});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_EQ(m->shape("y"), (Shape{5, 0}));
+  EXPECT_EQ(m->shape("z"), (Shape{3, 0}));
+}
