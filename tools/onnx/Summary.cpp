@@ -46,7 +46,8 @@ std::string summaryOf(const Model &model, const Import &import) {
     int64_t unsupported = 0;
     for (const Problem &problem : import.problems)
       unsupported += problem.isUnsupported;
-    text += std::to_string(import.problems.size()) + " problems, " +
+    text += std::to_string(import.problems.size()) +
+            (import.problems.size() == 1 ? " problem, " : " problems, ") +
             std::to_string(unsupported) + " of them not supported:\n";
     for (const Problem &problem : import.problems)
       text += "  " + problem.where + ": " + problem.text + "\n";

@@ -60,6 +60,7 @@ Operators that are understood, of version 1 of their domain on unless a version 
 )";
 
 static const char kCasesHead[] = R"(
+
 Of ONNX's backend tests (`tools/onnx-conformance`) these cases need not pass:
 
 | cases | why |
@@ -76,14 +77,14 @@ static int printOnnx(const std::string &path) {
   llvm::outs() << kOnnxHead;
   std::string domain = "?";
   for (const auto &[name, entry] : tandem::onnx::opTable().all()) {
-    if (name.first != domain)
-      llvm::outs() << "\n`" << (name.first.empty() ? "ai.onnx" : name.first)
-                   << "`:\n";
+    bool isFirst = name.first != domain;
+    if (isFirst)
+      llvm::outs() << (domain == "?" ? "\n`" : "\n\n`")
+                   << (name.first.empty() ? "ai.onnx" : name.first) << "`:";
     domain = name.first;
-    llvm::outs() << name.second;
+    llvm::outs() << (isFirst ? "\n" : ",\n") << name.second;
     if (entry.first > 1)
       llvm::outs() << " (" << entry.first << ")";
-    llvm::outs() << '\n';
   }
   llvm::outs() << kCasesHead;
   for (const auto &reason : expected->reasons()) {
