@@ -112,9 +112,7 @@ std::string Session::summary(const std::string &path) {
   onnx::Import import = onnx::importModel(*model, path, options, context_);
   // The problems are in the text.
   if (Status s = import.status(); !s)
-    status_ = Status(
-        s.code(), "'" + path + "': " + std::to_string(import.problems.size()) +
-                      " problems");
+    status_ = Status(s.code(), "'" + path + "' cannot be compiled as it is");
   return onnx::summaryOf(*model, import);
 }
 
