@@ -128,8 +128,7 @@ LogicalResult ScanOp::verify() {
     if (!stack)
       return emitOpError() << "has no stack of " << length << " slices of type "
                            << type
-                           << ": expected a tensor that is not empty, of at "
-                              "most 2^40 elements";
+                           << ": expected a tensor of at most 2^40 elements";
     results.push_back(stack);
   }
   return expectTypes(*this, "the results", results, getResultTypes());

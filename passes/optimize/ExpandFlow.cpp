@@ -32,8 +32,14 @@ using namespace tandem;
 
 /// More ops than this are no program that is compiled in reasonable time.
 static constexpr int64_t kMostOps = 30000;
-/// A loop that becomes more ops than this is run as one where that can be.
-static constexpr uint64_t kMostExpanded = 1000;
+/// A loop that becomes more ops than this is run as one where that can be. One
+/// thread runs it, so a loop whose iterations are work for several may become
+/// more.
+static uint64_t mostExpanded(ScanOp scan) {
+  constexpr int64_t muchWork = 10'000'000;
+  auto length = std::max<int64_t>(static_cast<int64_t>(scan.getLength()), 1);
+  return scan.getFlops() / length >= muchWork ? 10000 : 1000;
+}
 
 static bool isFlow(Operation *op) { return isa<IfOp, ScanOp, WhileOp>(op); }
 
@@ -110,7 +116,7 @@ bool Expander::stays(Operation *op) {
     return false;
   if (auto scan = dyn_cast<ScanOp>(op))
     return llvm::SaturatingMultiply<uint64_t>(
-               scan.getLength(), size(scan.getBody())) > kMostExpanded;
+               scan.getLength(), size(scan.getBody())) > mostExpanded(scan);
   if (isa<WhileOp>(op))
     return true;
   return llvm::any_of(op->getRegions(), [&](Region &region) {
