@@ -15,6 +15,7 @@ using namespace tandem::test::joint;
 
 namespace {
 class Flow : public RowTest {};
+class FlowCalls : public RowTest {};
 
 void expectNear(const std::optional<Numbers> &actual, const Numbers &expected,
                 const std::string &what) {
@@ -109,6 +110,7 @@ Numbers ramp(int size) {
 }
 } // namespace
 TANDEM_ALL_WAYS(Flow);
+TANDEM_COMPILED_WAYS(FlowCalls);
 
 static void checkRecurrence(Machine &m, int length, std::optional<int> trips,
                             bool reverse) {
@@ -165,6 +167,56 @@ TEST_P(Flow, ALongScanRunsAsALoop) {
     for (int trips : {0, 1, 19999, 20000, 20001})
       checkRecurrence(*m, length, trips, reverse);
   }
+}
+
+// Slices of 64 bytes begin where kernels want buffers to: nothing is copied.
+TEST_P(Flow, SlicesOfALongScanInPlace) {
+  if (isCuda())
+    return;
+  constexpr int length = 1500, width = 16;
+  static const std::string text = graph(
+      argument("%xs", "input \"xs\" {requires_grad}", "tensor<1500x16xf32>") +
+          ", " + argument("%x", "input \"x\"", "tensor<16xf32>"),
+      output("h", "tensor<16xf32>") + ", " +
+          output("ss", "tensor<1500x16xf32>"),
+      R"(%h, %ss = tandem.scan 1500 carries(%x) inputs(%xs) constants() {
+      ^bb0(%a: tensor<16xf32>, %s: tensor<16xf32>):
+        %p = tandem.mul %s, %s : tensor<16xf32>
+        %q = tandem.add %a, %p : tensor<16xf32>
+        tandem.yield %q, %p : tensor<16xf32>, tensor<16xf32>
+      } : (tensor<16xf32>, tensor<1500x16xf32>) -> (tensor<16xf32>, tensor<1500x16xf32>)
+      return %h, %ss : tensor<16xf32>, tensor<1500x16xf32>)");
+  auto m = start({text.c_str(), [](Trace &t) {
+                    Tensor xs = t.input("xs", {length, width}, DType::F32,
+                                        {.requiresGrad = true});
+                    Tensor x = t.input("x", {width});
+                    ScanStep made =
+                        scan({x}, {xs}, {},
+                             [](const Tensors &carries, const Tensors &slices,
+                                const Tensors &) -> ScanStep {
+                               Tensor p = slices[0] * slices[0];
+                               return {{carries[0] + p}, {p}};
+                             });
+                    t.output("h", made.carries[0]);
+                    t.output("ss", made.outputs[0]);
+                  }});
+  ASSERT_TRUE(m);
+  Numbers xs = ramp(length * width), x(width, 1), h = x, ss, dxs;
+  for (int i = 0; i < length * width; ++i) {
+    ss.push_back(xs[i] * xs[i]);
+    h[i % width] += ss.back();
+    dxs.push_back(2 * xs[i] * (1 + i % 3));
+  }
+  m->set("xs", xs);
+  m->set("x", x);
+  ASSERT_EQ(m->forward(), "");
+  expectNear(m->output("h"), h, "h");
+  expectNear(m->output("ss"), ss, "ss");
+  Numbers dss(length * width);
+  for (int i = 0; i < length * width; ++i)
+    dss[i] = i % 3;
+  ASSERT_EQ(m->backward({{"h", Numbers(width, 1)}, {"ss", dss}}), "");
+  expectNear(m->gradient("xs"), dxs, "dxs");
 }
 
 // The cotangent of one result alone, and of none that a gradient follows from.
@@ -520,4 +572,59 @@ TEST_P(Flow, AScanIsItsIterationsBitForBit) {
   EXPECT_EQ(loop->output("h"), unrolled->output("h"));
   for (const char *name : {"x", "w", "xs"})
     EXPECT_EQ(loop->gradient(name), unrolled->gradient(name)) << name;
+}
+
+// x squared as often as the trips say, in a loop that is expanded and in one
+// that stays.
+TEST_P(FlowCalls, TheSecondDerivativeOfALoop) {
+  for (int length : {4, 2000}) {
+    SCOPED_TRACE(length);
+    std::string text = graph(kX + ", " + kTrips, output("o"),
+                             "%o = tandem.scan " + std::to_string(length) +
+                                 R"( trips %n carries(%x) inputs() constants() {
+      ^bb0(%a: tensor<2xf32>):
+        %b = tandem.mul %a, %a : tensor<2xf32>
+        tandem.yield %b : tensor<2xf32>
+      } : (tensor<i64>, tensor<2xf32>) -> tensor<2xf32>
+      return %o : tensor<2xf32>)");
+    CompileOptions twice;
+    twice.order = 2;
+    auto m = compiled(
+        {text.c_str(),
+         [=](Trace &t) {
+           ScanOptions options;
+           options.length = length;
+           Tensor x = input(t);
+           options.trips = t.input("n", {}, DType::I64);
+           t.output("o", scan(
+                             {x}, {}, {},
+                             [](const Tensors &carries, const Tensors &,
+                                const Tensors &) -> ScanStep {
+                               return {{carries[0] * carries[0]}, {}};
+                             },
+                             options)
+                             .carries[0]);
+         }},
+        twice);
+    ASSERT_TRUE(m);
+    m->set("x", {2, -1});
+    m->set("n", {2});
+    ASSERT_EQ(m->forward(), "");
+    EXPECT_NUMBERS(m->output("o"), {16, 1});
+    runtime::Tensor ct = tensorOf(DType::F32, {2}, {1, 1}), dx;
+    runtime::Argument cotangents[] = {{"o", &ct}};
+    runtime::Destination grads[] = {{"x", &dx}};
+    runtime::Context graph;
+    Status status = m->model.backward(m->context, cotangents, grads,
+                                      {.createGraph = true}, &graph);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_NUMBERS(numbersOf(dx), {32, -4});
+    runtime::Tensor above = tensorOf(DType::F32, {2}, {1, 10}), ddx, dct;
+    runtime::Argument second[] = {{"grad of x", &above}};
+    runtime::Destination results[] = {{"x", &ddx}, {"cotangent of o", &dct}};
+    status = m->model.backward(graph, second, results);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_NUMBERS(numbersOf(ddx), {48, 120});
+    EXPECT_NUMBERS(numbersOf(dct), {32, -40});
+  }
 }
