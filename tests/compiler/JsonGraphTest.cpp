@@ -68,6 +68,32 @@ TEST(JsonGraph, ImportsWhatItSays) {
                                                             << outcome.module;
 }
 
+TEST(JsonGraph, ConstantsAreNumbersOfTheirType) {
+  auto graph = [](const char *type, const char *value) {
+    return std::string(R"({"format": "tandem-graph", "version": 1,
+      "name": "c", "nodes": [{"op": "constant", "type": ")") +
+           type + R"(", "shape": [2], "value": )" + value +
+           R"(, "outputs": ["y"]}],
+      "outputs": [{"name": "y", "value": "y"}]})";
+  };
+  Outcome large = import(graph("u64", "[18446744073709551615, 1]"));
+  EXPECT_EQ(large.message, "");
+  EXPECT_NE(large.module.find("dense<[18446744073709551615, 1]>"),
+            std::string::npos)
+      << large.module;
+  Outcome small = import(graph("i8", "[-128, 127]"));
+  EXPECT_EQ(small.message, "");
+  EXPECT_NE(small.module.find("dense<[-128, 127]>"), std::string::npos);
+  for (auto [type, value] :
+       {std::pair("u8", "[256, 0]"), std::pair("u8", "[-1, 0]"),
+        std::pair("i8", "[128, 0]"), std::pair("u16", "[0, 65536]")}) {
+    Outcome wrong = import(graph(type, value));
+    EXPECT_NE(wrong.message.find(std::string("expected an element of ") + type),
+              std::string::npos)
+        << type << ": " << wrong.message;
+  }
+}
+
 TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
   struct Row {
     const char *from, *to, *problem;
