@@ -93,8 +93,10 @@ static LogicalResult translateAdam(Node &node) {
     Expr gradient = t.x * norm + t.gradient;
     Expr mean = t.first * alpha + gradient * (1 - alpha);
     Expr squares = t.second * beta + gradient * gradient * (1 - beta);
-    Expr corrected = t.rate * sqrt(1.0 - pow(t.x.like(beta), t.count)) /
-                     (1.0 - pow(t.x.like(alpha), t.count));
+    // Of a first step nothing is corrected; 0 / 0 would reach its gradient.
+    Expr count = select(t.hasStarted, t.count, t.x.like(1));
+    Expr corrected = t.rate * sqrt(1.0 - pow(t.x.like(beta), count)) /
+                     (1.0 - pow(t.x.like(alpha), count));
     Expr rate = select(t.hasStarted, corrected, t.rate);
     Expr x = t.x - rate * mean / (sqrt(squares) + epsilon);
     return {x * (1 - after), mean, squares};
