@@ -80,6 +80,8 @@ static Json placed(const Json &node, const std::string &prefix,
       isNames = isNames && element.is_string();
     if (key == "type" && value == "f")
       value = type;
+    else if (key == "trips")
+      value = prefix + value.get<std::string>();
     else if (key == "attributes" || key == "op" || key == "name")
       continue;
     else if (isNames)

@@ -141,7 +141,7 @@ TEST(OracleFixtures, NamesAreUnique) {
   for (const std::string &family : familyNames())
     for (const Case &c : readFamily(family))
       EXPECT_TRUE(names.insert(c.name()).second) << c.name();
-  EXPECT_GT(names.size(), 400u);
+  EXPECT_GT(names.size(), 2000u);
 }
 
 /// The comparison sees a wrong number, and says which.
@@ -171,8 +171,9 @@ static bool isElsewhere(llvm::StringRef op) {
       "max_pool2d_take", "or_zero", "pass_grad", "take_grad", "undefined",
       "yield",
       // Storage, and what has regions (tests/semantics, tests/property).
-      "custom_vjp", "grad", "if", "make_ref", "read", "resize_", "scan", "set_",
-      "transpose_", "while", "write",
+      // PyTorch does not differentiate a loop without an end.
+      "custom_vjp", "grad", "make_ref", "read", "resize_", "set_", "transpose_",
+      "while", "write",
       // PyTorch draws other numbers (tests/reference/PhiloxTest.cpp).
       "bernoulli", "philox", "random_bits", "random_normal", "random_uniform",
       // Of f32 the bits.
@@ -192,7 +193,7 @@ TEST(OracleFixtures, EveryOpHasACase) {
     if (llvm::StringRef op = name.stripDialect();
         !isElsewhere(op) && !seen.count(op.str()))
       missing += " " + op.str();
-  std::printf("ops without a case:%s\n", missing.c_str());
+  EXPECT_EQ(missing, "");
 }
 
 /// Every function has a case.
@@ -205,5 +206,5 @@ TEST(OracleFixtures, EveryFunctionHasACase) {
   for (auto &[name, function] : FunctionTable::get().all())
     if (!seen.count(name))
       missing += " " + name;
-  std::printf("functions without a case:%s\n", missing.c_str());
+  EXPECT_EQ(missing, "");
 }

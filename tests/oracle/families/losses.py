@@ -74,9 +74,15 @@ for shape in PAIRS:
             add("smooth_l1_loss", lambda x, t, r=r, b=beta: F.smooth_l1_loss(
                 x, t, reduction=r, beta=b), [real(*shape), real(*shape)],
                 {**a, "beta": beta})
-            add("huber_loss", lambda x, t, r=r, b=beta: F.huber_loss(
+            # At the kink, which is none of these differences, the second
+            # derivative has no convention.
+            add("huber_loss", lambda x, t, r=r, b=beta - 0.0078125: F.huber_loss(
                 x, t, reduction=r, delta=b), [real(*shape), real(*shape)],
-                {**a, "delta": beta})
+                {**a, "delta": beta - 0.0078125})
+            add("huber_loss", lambda x, t, r=r, b=beta: F.huber_loss(
+                x, t, reduction=r, delta=b),
+                [few(*shape, values=[0.0, beta, -beta]), few(*shape, values=[0.0])],
+                {**a, "delta": beta}, order=1)
         add("poisson_nll_loss", lambda x, t, r=r: F.poisson_nll_loss(
             x, t, reduction=r), [real(*shape), real(*shape, low=0, high=4)], a)
         add("poisson_nll_loss", lambda x, t, r=r: F.poisson_nll_loss(
