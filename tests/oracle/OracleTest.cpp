@@ -168,8 +168,8 @@ static bool isElsewhere(llvm::StringRef op) {
       "accumulate", "attention_forward", "attention_key_grad",
       "attention_query_grad", "avg_pool2d_grad", "conv2d_filter_grad",
       "conv2d_input_grad", "if_defined", "kernel", "launch", "max_pool2d_grad",
-      "max_pool2d_take", "or_zero", "pass_grad", "take_grad", "undefined",
-      "yield",
+      "max_pool2d_take", "or_zero", "pass_grad", "take_grad", "to_device",
+      "to_host", "undefined", "yield",
       // Storage, and what has regions (tests/semantics, tests/property).
       // PyTorch does not differentiate a loop without an end.
       "custom_vjp", "grad", "make_ref", "read", "resize_", "set_", "transpose_",
