@@ -292,46 +292,101 @@ static CallResults smallest(Call &call) { return extreme(call, true); }
 // Running products
 //===----------------------------------------------------------------------===//
 
-/// Combines along `dim` each element with all before it, in log2(size) steps,
-/// each of which doubles how far an element looks back. `neutral` stands
-/// before the first.
-template <typename Combine>
-static Expr running(Call &call, Expr x, int64_t dim, double neutral,
-                    Combine combine) {
-  int64_t size = x.dim(dim);
-  for (int64_t distance = 1; distance < size && x; distance *= 2) {
-    Expr earlier = sliced(call, x, dim, 0, size - distance);
-    earlier = paddedAlong(call, earlier, dim, distance, 0, neutral);
-    if (!earlier)
-      return earlier;
-    x = combine(earlier, x);
-  }
-  return x;
+namespace {
+/// What is combined along a dimension, element by element.
+struct Running {
+  using Reduce = Expr (*)(Call &, const Expr &); ///< over the last dimension
+  using Combine = Expr (*)(Call &, const Expr &, const Expr &);
+  Call &call;
+  double neutral;
+  Reduce reduce;
+  Combine combine;
+
+  Expr before(const Expr &x, ComparePredicate predicate) const;
+  Expr along(const Expr &x, int64_t dim) const;
+};
+} // namespace
+
+/// For each element i of the last dimension all j combined with j < i, or <=.
+Expr Running::before(const Expr &x, ComparePredicate predicate) const {
+  int64_t rank = x.rank(), size = x.dim(rank - 1);
+  List shape = joined({x.shape(), size}), dims = upTo(rank - 1);
+  dims.push_back(rank);
+  Expr all = functions::along(call, x, shape, dims);
+  Type i64 = call.builder.getI64Type();
+  Expr j = indices(call, i64, shape, rank);
+  Expr i = indices(call, i64, shape, rank - 1);
+  if (!all || !i || !j)
+    return {};
+  return reduce(call, select(compare(predicate, j, i), all, all.like(neutral)));
+}
+
+/// In blocks of about sqrt(size) elements: within each, then over the blocks.
+/// That is size^1.5 combinations, none of which depends on many others, and
+/// its gradient is exact where elements are 0.
+Expr Running::along(const Expr &x, int64_t dim) const {
+  int64_t size = x.dim(dim), last = x.rank() - 1;
+  if (productOf(x.shape()) == 0)
+    return x;
+  auto block = static_cast<int64_t>(std::ceil(std::sqrt(double(size))));
+  int64_t blocks = (size + block - 1) / block;
+  Expr y = moved(call, x, dim, last);
+  y = paddedAlong(call, y, last, 0, blocks * block - size, neutral);
+  if (!y)
+    return y;
+  Sizes outer = y.shape().drop_back();
+  List shape = joined({outer, {blocks, block}});
+  Expr inside = before(reshaped(call, y, shape), ComparePredicate::le);
+  if (!inside)
+    return inside;
+  Expr whole = reshaped(call, sliced(call, inside, last + 1, block - 1, 1),
+                        joined({outer, blocks}));
+  Expr earlier = before(whole, ComparePredicate::lt);
+  earlier = functions::along(call, earlier, shape, upTo(last + 1));
+  if (!earlier)
+    return earlier;
+  Expr all = reshaped(call, combine(call, earlier, inside),
+                      joined({outer, blocks * block}));
+  return moved(call, sliced(call, all, last, 0, size), last, dim);
 }
 
 static CallResults cumprod(Call &call) {
   Expr x = call[0];
+  if (x.rank() == 0)
+    return results({x});
   int64_t dim = call.dim("dim", 0, x.rank());
   if (isBool(x))
     return call.fail("expected operand #0 to have numbers, but got bools");
   if (call.failed())
     return failure();
-  Expr y = running(call, isFloat(x) ? wide(x) : x, dim, 1,
-                   [](const Expr &a, const Expr &b) { return a * b; });
+  Running running{call, 1,
+                  [](Call &call, const Expr &x) {
+                    return reduced(call, "reduce_prod", x, x.rank() - 1);
+                  },
+                  [](Call &, const Expr &a, const Expr &b) { return a * b; }};
+  Expr y = running.along(isFloat(x) ? wide(x) : x, dim);
   if (!y)
     return failure();
   return results({y.cast(elementOf(x))});
 }
 
 static CallResults logCumSumExp(Call &call) {
-  int64_t dim = call.dim("dim", 0, call[0].rank());
+  Expr x = call[0];
+  if (x.rank() == 0 && isFloat(x))
+    return results({x});
+  int64_t dim = call.dim("dim", 0, x.rank());
   if (failed(call.expectFloat(0)) || call.failed())
     return failure();
-  return widened(call, [&](const Expr &x) {
-    return running(call, x, dim, -kInfinity, [&](const Expr &a, const Expr &b) {
-      return call.call("logaddexp", {a.value, b.value});
-    });
-  });
+  Running running{call, -kInfinity,
+                  [](Call &call, const Expr &x) {
+                    return call.call("logsumexp", x.value,
+                                     {call.integerAttr("dim", x.rank() - 1)});
+                  },
+                  [](Call &call, const Expr &a, const Expr &b) {
+                    return call.call("logaddexp", {a.value, b.value});
+                  }};
+  return widened(call,
+                 [&](const Expr &wide) { return running.along(wide, dim); });
 }
 
 void tandem::addReductionFunctions(FunctionTable &table) {
