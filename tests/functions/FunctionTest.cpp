@@ -198,6 +198,33 @@ TEST(FunctionCall, SaysWhatIsWrong) {
             "tensor<2xi32>\n");
 }
 
+TEST(FunctionCall, SaysWhichShapesDoNotFit) {
+  EXPECT_EQ(
+      wrong(
+          {"einsum", "", {{"tensor<2x3xf32>"}}, "{equation = \"ij,jk->ik\"}"}),
+      "'einsum' expected an equation of 1 operands, but got "
+      "'ij,jk->ik'\n");
+  EXPECT_EQ(
+      wrong({"split", "", {{"tensor<3xf32>"}}, "{sizes = array<i64: 1, 1>}"}),
+      "'split' expected 'sizes' that add up to 3, but got [1, 1]\n");
+  EXPECT_EQ(wrong({"gather",
+                   "",
+                   {{"tensor<2x3xf32>"}, {"tensor<2x3xf32>"}},
+                   "{dim = 1 : i64}"}),
+            "'gather' expected operand #1 to have integers, but got "
+            "tensor<2x3xf32>\n");
+  EXPECT_EQ(
+      wrong({"view", "", {{"tensor<2x3xf32>"}}, "{shape = array<i64: 4, -1>}"}),
+      "'view' expected a shape of 6 elements with one size left open, but got "
+      "[4, -1]\n");
+  EXPECT_EQ(wrong({"linalg_matmul",
+                   "",
+                   {{"tensor<2x3xf32>"}, {"tensor<2x3xf32>"}},
+                   ""}),
+            "'linalg_matmul' expected matrices of which the first has as many "
+            "columns as the second has rows, but got [2, 3] and [2, 3]\n");
+}
+
 /// Calls a function with operands and attributes that may be anything: it
 /// builds valid ops or says what is wrong.
 TEST(FunctionCall, RubbishIsRefused) {
