@@ -291,9 +291,10 @@ static Expr pickedRun(Call &call, const Expr &x, int64_t dim, const Run &run) {
 }
 
 Expr functions::picked(Call &call, const Expr &x, int64_t dim, Sizes indices) {
-  // Each part costs a comparison per element of the result; a lookup costs the
+  // Each part costs a comparison per element of the result, and as many again
+  // for each part of what follows along another dimension; a lookup costs the
   // indices in memory, and is not fused with what follows.
-  constexpr size_t mostParts = 6;
+  constexpr size_t mostParts = 3;
   if (!x)
     return x;
   if (indices.empty())

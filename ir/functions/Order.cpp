@@ -146,9 +146,25 @@ static CallResults pdist(Call &call) {
 // The determinant
 //===----------------------------------------------------------------------===//
 
-/// By elimination with the largest pivot of each column, which is brought up by
-/// adding rows: row k becomes the pivot's and that becomes row k's negative, so
-/// that no sign is lost.
+/// [batch, k, k]: moves row `pivot` (one for each batch) to the top and the
+/// first row, negated, to where that was: of determinant 1.
+static Expr rowExchange(Call &call, const Expr &pivot, Type element,
+                        Sizes shape) {
+  Type i64 = call.builder.getI64Type();
+  Expr row = indices(call, i64, shape, 1),
+       column = indices(call, i64, shape, 2);
+  Expr chosen = along(call, pivot, shape, 0);
+  if (!row || !column || !chosen)
+    return {};
+  Expr top = isEqual(column, chosen).cast(element);
+  Expr first = -isEqual(column, 0.0).cast(element);
+  Expr same = isEqual(column, row).cast(element);
+  return select(isEqual(row, 0.0), top,
+                select(isEqual(row, chosen), first, same));
+}
+
+/// By elimination with the largest pivot of each column. Rows are exchanged by
+/// products of matrices, so that each step is computed once.
 static CallResults det(Call &call) {
   constexpr int64_t largest = 64;
   Expr x = call[0];
@@ -163,38 +179,31 @@ static CallResults det(Call &call) {
                      " rows, but got " + Twine(n));
   int64_t batch = productOf(x.shape().drop_back(2));
   Expr a = reshaped(call, wide(x), {batch, n, n}), product;
+  // An exchange is exact only if its factors are not rounded.
+  SmallVector<NamedAttribute> precision;
+  if (elementOf(a).isF32())
+    precision.push_back(call.textAttr("precision", "f32"));
   for (int64_t k = n; k > 0; --k) {
-    // a is [batch, k, k].
     Expr column = reshaped(call, sliced(call, a, 2, 0, 1), {batch, k});
     Expr size = call.op("abs", column.value);
-    Expr pivot = indexOfLargest(call, size, 1);
-    Expr row = indices(call, call.builder.getI64Type(), {batch, k}, 1);
-    pivot = along(call, pivot, {batch, k}, 0);
-    if (!row || !pivot)
+    Expr exchange = rowExchange(call, indexOfLargest(call, size, 1),
+                                elementOf(a), {batch, k, k});
+    if (!exchange)
       return failure();
-    // The pivot's row by a product with 0 and 1.
-    Expr isPivot = isEqual(row, pivot), isFirst = isEqual(row, 0.0);
-    auto as = [&](const Expr &condition) {
-      return along(call, condition, {batch, k, k}, {0, 1});
-    };
-    Expr found = select(as(isPivot), a, a.like(0.0)).reduceSum(1);
-    Expr first = reshaped(call, sliced(call, a, 1, 0, 1), {batch, k});
-    Expr foundAll = along(call, found, {batch, k, k}, {0, 2});
-    Expr firstAll = along(call, first, {batch, k, k}, {0, 2});
-    Expr both = logicalAnd(isPivot, isFirst);
-    Expr swapped = select(as(isPivot), -firstAll, a);
-    swapped = select(as(isFirst), foundAll, swapped);
-    swapped = select(as(both), a, swapped);
-    Expr head = reshaped(call, sliced(call, found, 1, 0, 1), batch);
+    a = call.op("matmul", {exchange.value, a.value}, precision);
+    Expr first = sliced(call, a, 1, 0, 1);
+    Expr head = reshaped(call, sliced(call, first, 2, 0, 1), batch);
+    if (!head)
+      return failure();
     product = product ? product * head : head;
     if (k == 1)
       break;
     // Rows below minus their share of the pivot's.
-    Expr below = sliced(call, swapped, 1, 1, k - 1);
-    Expr lead = reshaped(call, sliced(call, below, 2, 0, 1), {batch, k - 1});
+    Expr rows = sliced(call, a, 1, 1, k - 1);
+    Expr lead = reshaped(call, sliced(call, rows, 2, 0, 1), {batch, k - 1});
+    Expr top = reshaped(call, sliced(call, first, 2, 1, k - 1), {batch, k - 1});
     Expr divisor = along(call, replaced(head, 0, 1), {batch, k - 1}, 0);
-    Expr rest = sliced(call, below, 2, 1, k - 1);
-    Expr top = sliced(call, found, 1, 1, k - 1);
+    Expr rest = sliced(call, rows, 2, 1, k - 1);
     if (!rest || !top || !lead || !divisor)
       return failure();
     List shape{batch, k - 1, k - 1};

@@ -302,15 +302,16 @@ struct Running {
   Reduce reduce;
   Combine combine;
 
-  Expr before(const Expr &x, ComparePredicate predicate) const;
+  Expr upTo(const Expr &x, int64_t distance) const;
   Expr along(const Expr &x, int64_t dim) const;
 };
 } // namespace
 
-/// For each element i of the last dimension all j combined with j < i, or <=.
-Expr Running::before(const Expr &x, ComparePredicate predicate) const {
+/// For each element i of the last dimension all j combined up to i - distance;
+/// where there is none, the first: nothing at all may have no finite value.
+Expr Running::upTo(const Expr &x, int64_t distance) const {
   int64_t rank = x.rank(), size = x.dim(rank - 1);
-  List shape = joined({x.shape(), size}), dims = upTo(rank - 1);
+  List shape = joined({x.shape(), size}), dims = functions::upTo(rank - 1);
   dims.push_back(rank);
   Expr all = functions::along(call, x, shape, dims);
   Type i64 = call.builder.getI64Type();
@@ -318,7 +319,10 @@ Expr Running::before(const Expr &x, ComparePredicate predicate) const {
   Expr i = indices(call, i64, shape, rank - 1);
   if (!all || !i || !j)
     return {};
-  return reduce(call, select(compare(predicate, j, i), all, all.like(neutral)));
+  if (distance)
+    i = maximum(i - double(distance), i.like(0));
+  Expr counts = compare(ComparePredicate::le, j, i);
+  return reduce(call, select(counts, all, all.like(neutral)));
 }
 
 /// In blocks of about sqrt(size) elements: within each, then over the blocks.
@@ -336,17 +340,21 @@ Expr Running::along(const Expr &x, int64_t dim) const {
     return y;
   Sizes outer = y.shape().drop_back();
   List shape = joined({outer, {blocks, block}});
-  Expr inside = before(reshaped(call, y, shape), ComparePredicate::le);
+  Expr inside = upTo(reshaped(call, y, shape), 0);
   if (!inside)
     return inside;
   Expr whole = reshaped(call, sliced(call, inside, last + 1, block - 1, 1),
                         joined({outer, blocks}));
-  Expr earlier = before(whole, ComparePredicate::lt);
-  earlier = functions::along(call, earlier, shape, upTo(last + 1));
-  if (!earlier)
-    return earlier;
-  Expr all = reshaped(call, combine(call, earlier, inside),
-                      joined({outer, blocks * block}));
+  Expr earlier = upTo(whole, 1);
+  earlier = functions::along(call, earlier, shape, functions::upTo(last + 1));
+  Expr number = indices(call, call.builder.getI64Type(), shape, last);
+  if (!earlier || !number)
+    return {};
+  Expr both = combine(call, earlier, inside);
+  if (!both)
+    return both;
+  both = select(isEqual(number, 0.0), inside, both);
+  Expr all = reshaped(call, both, joined({outer, blocks * block}));
   return moved(call, sliced(call, all, last, 0, size), last, dim);
 }
 
