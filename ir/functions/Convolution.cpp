@@ -143,6 +143,11 @@ scatteredLines(Call &call, ArrayRef<int64_t> input, ArrayRef<int64_t> kernel) {
     return std::nullopt;
   SmallVector<Scattered> list;
   for (size_t d = 0; d < count; ++d) {
+    if (kernel[d] < 1) {
+      (void)call.fail("expected a kernel of at least 1, but got " +
+                      infer::text(kernel));
+      return std::nullopt;
+    }
     Scattered s;
     s.line.input = input[d];
     s.line.kernel = kernel[d];

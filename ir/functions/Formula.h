@@ -20,6 +20,14 @@ inline llvm::SmallVector<int64_t> dimsUpTo(int64_t rank) {
   return llvm::to_vector(llvm::seq<int64_t>(0, rank));
 }
 
+/// The elements of x in dimensions `from` and on: 1 of none.
+inline int64_t sizeFrom(const Expr &x, int64_t from) {
+  int64_t size = 1;
+  for (int64_t d : x.shape().drop_front(from))
+    size *= d;
+  return size;
+}
+
 Expr isGreater(const Expr &x, double bound);
 Expr isLess(const Expr &x, double bound);
 Expr equals(const Expr &x, const Expr &y);

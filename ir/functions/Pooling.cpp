@@ -218,7 +218,7 @@ static CallResults maxUnpool(Call &call) {
     plane *= size;
   Type i64 = call.builder.getI64Type();
   int64_t count = x.type().getNumElements();
-  Expr index = call[1].cast(i64).reshape({planes, count / planes});
+  Expr index = call[1].cast(i64).reshape({planes, sizeFrom(x, 2)});
   Expr isIn = logicalAnd(compare(ComparePredicate::ge, index, index.like(0)),
                          compare(ComparePredicate::lt, index,
                                  index.like(static_cast<double>(plane))));

@@ -73,6 +73,8 @@ static std::optional<Layer> layerOf(Call &call, Cell cell) {
   layer.steps = x.dim(layer.isBatchFirst ? 1 : 0);
   layer.batch = x.dim(layer.isBatchFirst ? 0 : 1);
   int64_t directions = layer.directions, input = x.dim(2);
+  if (layer.steps < 1)
+    (void)call.fail("expected at least one step");
   layer.width = call[2].dim(2);
   int64_t width = layer.width;
   if (width >= int64_t(1) << 31 || call.failed() ||

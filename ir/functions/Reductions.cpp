@@ -116,17 +116,23 @@ static Expr nonzero(const Expr &x, Type element) {
   return indicator(truth, element);
 }
 
-static CallResults anyOrAll(Call &call, StringRef op) {
+/// Products of 0 and 1, which of nothing are 1: none of nothing is 0.
+static CallResults anyOrAll(Call &call, bool isAny) {
   auto r = Reduction::of(call);
   if (!r)
     return failure();
-  Expr found = r->over(op, nonzero(r->x, call.builder.getI8Type()));
+  Type i8 = call.builder.getI8Type();
+  Expr one = nonzero(r->x, i8);
+  Expr product = r->over("reduce_prod", isAny ? one.like(1.0) - one : one);
+  if (!product)
+    return failure();
   r->element = call.builder.getI1Type();
-  return results(
-      {r->result(compare(ComparePredicate::ne, found, found.like(0.0)))});
+  Expr zero = product.like(0.0);
+  return results({r->result(compare(
+      isAny ? ComparePredicate::eq : ComparePredicate::ne, product, zero))});
 }
-static CallResults any(Call &call) { return anyOrAll(call, "reduce_max"); }
-static CallResults all(Call &call) { return anyOrAll(call, "reduce_min"); }
+static CallResults any(Call &call) { return anyOrAll(call, true); }
+static CallResults all(Call &call) { return anyOrAll(call, false); }
 
 static CallResults countNonzero(Call &call) {
   auto r = Reduction::of(call);
@@ -209,7 +215,7 @@ static CallResults norm(Call &call) {
 
 static CallResults logSumExp(Call &call) {
   return floatReduction(call, [&](const Reduction &r) {
-    Expr largest = detach(r.over("reduce_max", r.x));
+    Expr largest = detach(r.x.reduceMax(r.dims));
     // An infinite one cannot be subtracted.
     largest = select(isEqual(absolute(call, largest), kInfinity),
                      largest.like(0.0), largest);

@@ -232,7 +232,8 @@ TEST(FunctionCall, RubbishIsRefused) {
       "tensor<f32>",       "tensor<3xf32>",       "tensor<2x3xf32>",
       "tensor<2x3x4xf32>", "tensor<1x2x3x4xf32>", "tensor<2x2x3x3x3xf32>",
       "tensor<3xi64>",     "tensor<2x3xi1>",      "tensor<2x3xf16>",
-      "tensor<i32>",       "tensor<1xf64>",       ""};
+      "tensor<i32>",       "tensor<1xf64>",       "tensor<0x3xf32>",
+      "tensor<2x0x4xf32>", "tensor<0x2x3x3xf32>", ""};
   static const char *values[] = {
       "0 : i64",
       "-1 : i64",

@@ -19,6 +19,14 @@ static RankedTensorType imagesOf(Node &node) {
   return type && type.getRank() >= 3 ? type : RankedTensorType();
 }
 
+/// The product of the sizes from `from` on.
+static int64_t elementsFrom(ArrayRef<int64_t> shape, size_t from) {
+  int64_t size = 1;
+  for (int64_t d : shape.drop_front(from))
+    size *= d;
+  return size;
+}
+
 /// ONNX counts in the whole tensor; `position` counts in each plane. With
 /// `isColumnMajor` the plane is counted column by column.
 static Value indicesOf(Node &node, Value position, ArrayRef<int64_t> shape,
@@ -51,7 +59,7 @@ static Value indicesOf(Node &node, Value position, ArrayRef<int64_t> shape,
       return {};
   }
   SmallVector<int64_t> result(index.shape());
-  Expr flat = index.reshape({planes, index.type().getNumElements() / planes});
+  Expr flat = index.reshape({planes, elementsFrom(index.shape(), 2)});
   Expr base =
       composite::iota(flat, i64, flat.shape(), 0) * static_cast<double>(plane);
   return (flat + base).reshape(result);
@@ -167,7 +175,7 @@ static LogicalResult translateMaxUnpool(Node &node) {
   Type i64 = node.builder().getI64Type();
   index = index.cast(i64);
   int64_t planes = shape[0] * shape[1];
-  Expr flat = index.reshape({planes, type.getNumElements() / planes});
+  Expr flat = index.reshape({planes, elementsFrom(shape, 2)});
   Expr base =
       composite::iota(flat, i64, flat.shape(), 0) * static_cast<double>(plane);
   index = (flat - base).reshape(shape);
