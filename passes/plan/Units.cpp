@@ -323,6 +323,10 @@ void Units::rank(unsigned unit, unsigned first, unsigned last,
   }
 }
 
+/// A kernel reads at no more places than this: ops that each read two views of
+/// the one before would make code that doubles with each of them.
+static constexpr size_t kMostReads = 64;
+
 /// True if the unit can be one kernel.
 bool Units::isKernel(unsigned unit) const {
   SmallVector<Value> values = results(unit);
@@ -332,7 +336,7 @@ bool Units::isKernel(unsigned unit) const {
   auto nest = findLoopNest(
       values, [&](Operation *op) { return op != anchor && isInside(op, unit); },
       context);
-  if (!nest)
+  if (!nest || nest->reads.size() > kMostReads)
     return false;
   if (!anchor)
     return true;

@@ -112,6 +112,28 @@ expect 0 '' "$tandem" compile two.json -o two.tdm --order=2
 # other's results.
 sed 's/"matmul"/"mul"/; s/\[24, 24\]/[32, 24]/' two.json >crossed.json
 expect 0 '' "$tandem" compile crossed.json -o crossed.tdm --order=2
+
+# A sum in ten steps, each of what was there and the same shifted: one kernel
+# would read at 1024 places.
+{
+  printf '{"format": "tandem-graph", "version": 1, "name": "steps",
+   "inputs": [{"name": "y0", "type": "f32", "shape": [1024]}],
+   "nodes": ['
+  for k in 0 1 2 3 4 5 6 7 8 9; do
+    printf '{"op": "slice", "inputs": ["y%d"], "outputs": ["a%d"],
+      "attributes": {"starts": [0], "limits": [%d], "strides": [1]}},
+     {"op": "pad", "inputs": ["a%d"], "outputs": ["b%d"],
+      "attributes": {"low": [%d], "high": [0], "interior": [0], "value": 0.0}},
+     {"op": "add", "inputs": ["y%d", "b%d"], "outputs": ["y%d"]},' \
+      $k $k $((1024 - (1 << k))) $k $k $((1 << k)) $k $k $((k + 1))
+  done
+  printf '{"op": "neg", "inputs": ["y10"], "outputs": ["y"]}],
+   "outputs": [{"name": "y", "value": "y"}]}'
+} >steps.json
+expect 0 '' "$tandem" compile steps.json -o steps.mlir --inference \
+  --stop-after=plan
+kernels=$(grep -c 'tandem.kernel' steps.mlir)
+[ "$kernels" -ge 2 ] || fail "expected a chain of steps to be several kernels, but got $kernels"
 expect 2 'past .joint' "$tandem" compile dumps/digits_mlp.04.optimize.mlir \
   -o x.tdm --loss=loss
 expect 1 "no(t an)? output|'lost'" "$tandem" compile "$model" -o x.tdm --loss=lost
