@@ -62,13 +62,14 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
     return row;
   }
 
-  // Regions are differentiated and expanded; of a loop without an end there is
-  // nothing to expand.
+  // Regions are differentiated and expanded, or kernels that call those of the
+  // region; of a loop without an end there is nothing to expand.
   if (row.opClass == "flow") {
     bool bounded = name.hasInterface<DifferentiableOpInterface>();
     row.gradient = bounded ? "rule" : "refused";
     row.reference = "evaluator";
-    row.cpu = row.cuda = bounded ? "expanded" : "unsupported";
+    row.cpu = bounded ? "expanded, loop" : "loop";
+    row.cuda = bounded ? "expanded" : "unsupported";
     return row;
   }
 

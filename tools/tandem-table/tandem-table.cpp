@@ -21,7 +21,7 @@ static const char kHead[] =
 | class | what engines decide by |
 | gradient | `rule`: in its record; `decomposes`: that of the ops that it means; `none`: cut; `refused`: an error on the way to a gradient; `functionalized`: gone before; `joint`: gone after |
 | reference | evaluation in double: `generic` follows from the op's interfaces, `own` is written for it; `evaluator`: part of whole-function evaluation |
-| cpu, cuda | `loops`: in kernels of loop nests; `anchor`: a kernel around it; `decomposes`: as other ops; `functionalized`, `joint`: gone before |
+| cpu, cuda | `loops`: in kernels of loop nests; `anchor`: a kernel around it; `decomposes`: as other ops; `functionalized`, `joint`: gone before; `expanded`: written out before there are kernels; `loop`: a kernel that runs those of the region; `unsupported`: a located error |
 | rows | gradient checks in `tests/gradients` |
 
 | op | class | gradient | reference | cpu | cuda | rows |
