@@ -104,8 +104,9 @@ TEST(Elements, floatsOf8Bits) {
     auto back = convertExactly(*wide, dtype);
     ASSERT_TRUE(back.ok());
     for (int i = 0; i < 256; ++i)
-      if (!std::isnan(elementAsDouble(dtype, all.bytes.data(), i)))
+      if (!std::isnan(elementAsDouble(dtype, all.bytes.data(), i))) {
         ASSERT_EQ(uint8_t(back->bytes[size_t(i)]), i);
+      }
   }
   auto bits = [](const char *text, DType dtype) {
     return loadInteger<uint8_t>(parseScalar(text, dtype)->bytes, 0);
