@@ -8,10 +8,8 @@
 // Reports medians: a table, or JSON with --json; a number sets the rounds.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Compile.h"
 #include "runtime/Model.h"
-
-#include "mlir/Parser/Parser.h"
+#include "tools/bench/compile/CompileText.h"
 
 #include <algorithm>
 #include <chrono>
@@ -60,25 +58,10 @@ std::string program(int inputs) {
 }
 
 Result<Model> compiled(int inputs) {
-  mlir::DialectRegistry registry;
-  registerCompiler(registry);
-  mlir::MLIRContext context(registry);
-  auto module =
-      mlir::parseSourceString<mlir::ModuleOp>(program(inputs), &context);
-  if (!module)
-    return Status::failed("the program is wrong");
-  CompileOptions options;
-  std::vector<PhaseTime> times;
-  if (Status s = runPhases(*module, options, times); !s)
-    return s;
-  auto writer = emitArtifact(*module, options, times);
-  if (!writer)
-    return writer.status();
-  auto bytes = writer->bytes();
+  auto bytes = bench::compileText(program(inputs), {});
   if (!bytes)
     return bytes.status();
-  auto reader =
-      artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+  auto reader = bench::read(*bytes);
   if (!reader)
     return reader.status();
   Options one;

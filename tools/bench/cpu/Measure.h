@@ -1,0 +1,40 @@
+//===- Measure.h - contenders by turns ------------------------------------===//
+//
+// In each round every contender has its turn: a call that warms up, then as
+// many calls as fill a few milliseconds. What is compared is compared within a
+// round, so that a machine that slows down slows all of them. Between turns the
+// threads of the one before get the time to fall asleep.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_BENCH_CPU_MEASURE_H
+#define TANDEM_TOOLS_BENCH_CPU_MEASURE_H
+
+#include "tools/bench/cpu/Case.h"
+
+namespace tandem::bench {
+
+struct Effort {
+  double seconds = 0.4;     ///< for a contender, in all rounds
+  double turn = 4e-3;       ///< seconds of calls in a turn
+  int least = 5, most = 31; ///< rounds
+};
+
+/// Seconds of a call, by round.
+using Times = std::vector<double>;
+
+/// Returns the times of each contender.
+std::vector<Times> measure(const std::vector<Contender> &contenders,
+                           const Effort &effort);
+
+/// Returns the value below which `part` of `values` are, 0.5 for the median.
+double quantile(std::vector<double> values, double part);
+
+/// Returns the median of the quotients, round by round.
+double ratio(const Times &of, const Times &to);
+
+/// Returns the seconds that a call takes.
+double secondsOf(const std::function<void()> &call);
+
+} // namespace tandem::bench
+
+#endif
