@@ -15,7 +15,7 @@ import time
 import jax
 import jax.numpy as jnp
 
-import gpu_models as sizes
+import sizes
 
 
 def norm(x, p):

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import gpu_models as sizes
+import sizes
 
 
 class Gpt(nn.Module):

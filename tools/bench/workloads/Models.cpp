@@ -10,6 +10,12 @@ using namespace tandem::workloads;
 
 namespace {
 
+/// What every model of the benchmark is traced with.
+struct Setting {
+  DType dtype;
+  Purpose purpose;
+};
+
 /// Declares parameters in the workload's order: parameter j uses stream j.
 class Parameters {
 public:
@@ -28,6 +34,27 @@ public:
   int64_t stream = 0;
 };
 
+/// The end of a classifier: in training the loss against labels, which are an
+/// input, and the scores; in inference the scores alone.
+class Head {
+public:
+  Head(Trace &trace, Purpose purpose, const Shape &shape, int64_t classes)
+      : trace(trace), training(purpose == Purpose::Training) {
+    if (training)
+      labels = trace.input("labels", shape, DType::I64, {.high = classes});
+  }
+  void finish(const Tensor &logits) {
+    if (training)
+      trace.output("loss", crossEntropy(logits, labels));
+    trace.output("logits", logits);
+  }
+
+private:
+  Trace &trace;
+  bool training;
+  Tensor labels;
+};
+
 /// The scale of the uniform distribution with standard deviation `s`.
 double std_(double s) { return 2.0 * std::sqrt(3.0) * s; }
 
@@ -35,11 +62,11 @@ double std_(double s) { return 2.0 * std::sqrt(3.0) * s; }
 // Multilayer perceptrons
 //===----------------------------------------------------------------------===//
 
-void perceptron(Trace &trace, DType dtype, const Shape &sizes, int64_t batch) {
-  Parameters parameters(trace, dtype);
-  Tensor x = trace.input("x", {batch, sizes.front()}, dtype);
-  Tensor labels =
-      trace.input("labels", {batch}, DType::I64, {.high = sizes.back()});
+void perceptron(Trace &trace, Setting setting, const Shape &sizes,
+                int64_t batch) {
+  Parameters parameters(trace, setting.dtype);
+  Tensor x = trace.input("x", {batch, sizes.front()}, setting.dtype);
+  Head head(trace, setting.purpose, {batch}, sizes.back());
   std::vector<std::pair<Tensor, Tensor>> layers;
   for (size_t i = 0; i + 1 < sizes.size(); ++i) {
     std::string n = std::to_string(i);
@@ -52,15 +79,14 @@ void perceptron(Trace &trace, DType dtype, const Shape &sizes, int64_t batch) {
     if (i + 1 < layers.size())
       x = relu(x);
   }
-  trace.output("loss", crossEntropy(x, labels));
-  trace.output("logits", x);
+  head.finish(x);
 }
 
-void traceMlp(Trace &trace, DType dtype) {
-  perceptron(trace, dtype, {784, 1024, 1024, 10}, 256);
+void traceMlp(Trace &trace, Setting setting) {
+  perceptron(trace, setting, {784, 1024, 1024, 10}, 256);
 }
-void traceMnist(Trace &trace, DType dtype) {
-  perceptron(trace, dtype, {784, 500, 10}, 500);
+void traceMnist(Trace &trace, Setting setting) {
+  perceptron(trace, setting, {784, 500, 10}, 500);
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,11 +116,11 @@ struct ConvNorm {
   int64_t stride, pad, channels;
 };
 
-void residual(Trace &trace, DType dtype, int64_t width, int stages, int blocks,
-              int64_t batch) {
-  Parameters p(trace, dtype);
-  Tensor x = trace.input("x", {batch, 3, 32, 32}, dtype);
-  Tensor labels = trace.input("labels", {batch}, DType::I64, {.high = 10});
+void residual(Trace &trace, Setting setting, int64_t width, int stages,
+              int blocks, int64_t batch) {
+  Parameters p(trace, setting.dtype);
+  Tensor x = trace.input("x", {batch, 3, 32, 32}, setting.dtype);
+  Head head(trace, setting.purpose, {batch}, 10);
   ConvNorm stem(p, "stem", width, 3, 3, 1);
   struct Block {
     ConvNorm first, second;
@@ -123,18 +149,17 @@ void residual(Trace &trace, DType dtype, int64_t width, int stages, int blocks,
     x = relu(y + (block.shortcut.empty() ? x : block.shortcut[0](trace, x)));
   }
   Tensor logits = linear(mean(x, {2, 3}), w, bias);
-  trace.output("loss", crossEntropy(logits, labels));
-  trace.output("logits", logits);
+  head.finish(logits);
 }
 
-void traceResnet8(Trace &trace, DType dtype) {
-  residual(trace, dtype, 16, 3, 1, 32);
+void traceResnet8(Trace &trace, Setting setting) {
+  residual(trace, setting, 16, 3, 1, 32);
 }
-void traceResnet18(Trace &trace, DType dtype) {
-  residual(trace, dtype, 64, 4, 2, 32);
+void traceResnet18(Trace &trace, Setting setting) {
+  residual(trace, setting, 64, 4, 2, 32);
 }
-void traceResnet18Large(Trace &trace, DType dtype) {
-  residual(trace, dtype, 64, 4, 2, 256);
+void traceResnet18Large(Trace &trace, Setting setting) {
+  residual(trace, setting, 64, 4, 2, 256);
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,13 +190,12 @@ GptLayer gptLayer(Parameters &p, const std::string &name, const GptSize &g) {
   return l;
 }
 
-void transformer(Trace &trace, DType dtype, const GptSize &g) {
+void transformer(Trace &trace, Setting setting, const GptSize &g) {
   int64_t c = g.width, d = c / g.heads;
-  Parameters p(trace, dtype);
+  Parameters p(trace, setting.dtype);
   Tensor tokens =
       trace.input("x", {g.batch, g.time}, DType::I64, {.high = g.vocabulary});
-  Tensor labels = trace.input("labels", {g.batch, g.time}, DType::I64,
-                              {.high = g.vocabulary});
+  Head head(trace, setting.purpose, {g.batch, g.time}, g.vocabulary);
   Tensor wte = p.uniform("wte", {g.vocabulary, c}, std_(0.02));
   Tensor wpe = p.uniform("wpe", {g.positions, c}, std_(0.02));
   std::vector<GptLayer> layers;
@@ -193,14 +217,17 @@ void transformer(Trace &trace, DType dtype, const GptSize &g) {
     h = h + linear(a, l.fcprojw, l.fcprojb);
   }
   Tensor logits = linear(layerNorm(h, lnfw, lnfb), wte);
-  trace.output("loss", crossEntropy(logits, labels));
-  trace.output("logits", logits);
+  head.finish(logits);
 }
 
-void traceGpt(Trace &trace, DType dtype) { transformer(trace, dtype, kGpt); }
-void traceGpt2(Trace &trace, DType dtype) { transformer(trace, dtype, kGpt2); }
-void traceGpt2Large(Trace &trace, DType dtype) {
-  transformer(trace, dtype, kGpt2Large);
+void traceGpt(Trace &trace, Setting setting) {
+  transformer(trace, setting, kGpt);
+}
+void traceGpt2(Trace &trace, Setting setting) {
+  transformer(trace, setting, kGpt2);
+}
+void traceGpt2Large(Trace &trace, Setting setting) {
+  transformer(trace, setting, kGpt2Large);
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,10 +236,12 @@ void traceGpt2Large(Trace &trace, DType dtype) {
 
 constexpr int kChain = 4;
 
-void traceNormchain(Trace &trace, DType dtype) {
-  Parameters p(trace, dtype);
+void traceNormchain(Trace &trace, Setting setting) {
+  bool training = setting.purpose == Purpose::Training;
+  Parameters p(trace, setting.dtype);
   p.stream = 1; // stream 0 is x, an input whose gradient is wanted
-  Tensor h = trace.input("x", {kRows, kColumns}, dtype, {.requiresGrad = true});
+  Tensor h = trace.input("x", {kRows, kColumns}, setting.dtype,
+                         {.requiresGrad = training});
   std::vector<std::pair<Tensor, Tensor>> layers;
   for (int i = 0; i < kChain; ++i) {
     std::string n = std::to_string(i);
@@ -221,13 +250,17 @@ void traceNormchain(Trace &trace, DType dtype) {
   }
   for (auto &[g, b] : layers)
     h = h + gelu(layerNorm(h, g, b), true);
-  trace.output("loss", mean(h * h));
+  if (training)
+    trace.output("loss", mean(h * h));
+  else
+    trace.output("y", h);
 }
 
 } // namespace
 
-void workloads::trace(const Workload &workload, Trace &trace, DType dtype) {
-  using Model = void (*)(Trace &, DType);
+void workloads::trace(const Workload &workload, Trace &trace, DType dtype,
+                      Purpose purpose) {
+  using Model = void (*)(Trace &, Setting);
   static const std::map<std::string, Model> models = {
       {"mlp", traceMlp},
       {"resnet8", traceResnet8},
@@ -239,5 +272,5 @@ void workloads::trace(const Workload &workload, Trace &trace, DType dtype) {
       {"gpt2-124m-large", traceGpt2Large},
       {"resnet18-large", traceResnet18Large},
   };
-  models.at(workload.name)(trace, dtype);
+  models.at(workload.name)(trace, {dtype, purpose});
 }

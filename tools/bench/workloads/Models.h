@@ -7,8 +7,14 @@
 
 namespace tandem::workloads {
 
+enum class Purpose {
+  Training, ///< the labels are an input, the loss and the scores are outputs
+  Inference ///< scores alone: what is deployed
+};
+
 /// Records the workload's model with floating-point elements of type `dtype`.
-void trace(const Workload &workload, Trace &trace, DType dtype);
+void trace(const Workload &workload, Trace &trace, DType dtype,
+           Purpose purpose = Purpose::Training);
 
 } // namespace tandem::workloads
 

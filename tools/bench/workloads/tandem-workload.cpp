@@ -1,7 +1,7 @@
 //===- tandem-workload.cpp - writes and checks the benchmark models -------===//
 //
 //   tandem-workload list
-//   tandem-workload write NAME [--type=f64] -o X.mlir
+//   tandem-workload write NAME [--type=f64] [--inference] -o X.mlir
 //   tandem-workload optimizer NAME
 //   tandem-workload check NAME X.tdm --expected=DIR
 //
@@ -36,8 +36,10 @@ static Status optimizer(std::string_view, Words words) {
 static Status write(std::string_view tool, Words words) {
   OptionTable table("write NAME -o X.mlir", "Writes a workload's model.");
   std::string name, output, type = "f32";
+  bool inference = false;
   table.positional("NAME", name, "the workload");
   table.text("type", "f32|f64|bf16", type, "of the numbers (default: f32)");
+  table.flag("inference", inference, "without labels and loss");
   table.text("o", "X.mlir", output, "where to write it");
   if (Status s = table.parse(words); !s)
     return s;
@@ -54,7 +56,9 @@ static Status write(std::string_view tool, Words words) {
     return Status::usage("expected --type to be f32, f64 or bf16, but got '" +
                          type + "'");
   Trace trace(name);
-  workloads::trace(**workload, trace, *artifact::parseDType(type));
+  using workloads::Purpose;
+  workloads::trace(**workload, trace, *artifact::parseDType(type),
+                   inference ? Purpose::Inference : Purpose::Training);
   return trace.save(output);
 }
 

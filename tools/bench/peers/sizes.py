@@ -1,7 +1,6 @@
-"""The benchmark's models at the sizes of tools/bench/workloads, for peers on a GPU.
+"""The benchmark's models at the sizes of tools/bench/workloads, for the peers.
 
-A size is a dictionary that both peers read; weights are random (speed does not depend on them).
-Sizes are those of Workloads.h: a change there is a change here.
+A size is a dictionary that all peers read. Sizes are those of Workloads.h: a change there is a change here.
 """
 
 GPT = {

@@ -1,0 +1,217 @@
+"""The stages of a run. Each reads and adds to the folder of results, so that they can run apart:
+
+prepare   compiles the workloads, compares losses, exports ONNX, lets every peer compile what it keeps on disk
+roofs     measures the machine
+measure   rounds
+other     what is no step: compile time and memory, the cost of a call
+"""
+
+import json
+import os
+import random
+import resource
+import shlex
+import subprocess
+import sys
+import time
+
+import cells
+import report
+import turns
+
+ORDER = ["prepare", "roofs", "measure", "other"]
+SMALL_SUM = """module @call attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<16xf32> {tandem.role = #tandem.role<input "x">},
+                   %y: tensor<16xf32> {tandem.role = #tandem.role<input "y">})
+      -> (tensor<16xf32> {tandem.role = #tandem.role<output "z">}) {
+    %z = tandem.add %x, %y : tensor<16xf32>
+    return %z : tensor<16xf32>
+  }
+}
+"""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def add(args, name, row):
+    with open(os.path.join(args.out, name), "a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def tool(args, name, *words):
+    command = [os.path.join(args.bin, name), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(command)}: {done.stderr.strip() or 'failed'}")
+    return done.stdout
+
+
+def artifact(args, workload, phase):
+    return os.path.join(args.out, "models", f"{workload}-{phase}.tdm")
+
+
+def expected(workload):
+    return os.path.join(os.path.dirname(cells.PEERS), "workloads", "expected", workload + ".json")
+
+
+def wrong_losses(workload, losses):
+    """A message where the first losses of a peer are not the expected ones."""
+    with open(expected(workload)) as file:
+        wanted = json.load(file)["losses"]
+    if len(losses) >= 3 and all(abs(a - b) <= tolerance(workload) * abs(b) for a, b in zip(losses, wanted)):
+        return None
+    return f"losses {losses[:3]}, but expected {wanted}"
+
+
+def tolerance(workload):
+    """Relative. Which of resnet18's activations near zero pass the relu hangs on the last bits."""
+    return 1e-3 if workload == "resnet18" else 1e-4
+
+
+def chosen(args):
+    return [(w, p, t) for w in args.workloads for p in args.phases for t in args.threads]
+
+
+def prepare(args):
+    os.makedirs(os.path.join(args.out, "models"), exist_ok=True)
+    os.makedirs(os.path.join(args.out, "onnx"), exist_ok=True)
+    for workload in args.workloads:
+        for phase in args.phases:
+            prepare_tandem(args, workload, phase)
+        onnx = os.path.join(args.out, "onnx", workload + ".onnx")
+        if args.pythons.get("torch1") and "infer" in args.phases and not os.path.exists(onnx):
+            say(f"{workload}: exporting ONNX")
+            subprocess.run([args.pythons["torch1"], os.path.join(cells.PEERS, "export_onnx.py"), workload, onnx], check=True,
+                           stdout=subprocess.DEVNULL)
+    known = {tuple(a[k] for k in cells.Cell._fields) for a in report.lines(os.path.join(args.out, "peers.jsonl"))}
+    for setting in chosen(args):
+        for cell in cells.cells(*setting, args.pythons):
+            if cell not in known:
+                prepare_peer(args, cell)
+
+
+def prepare_tandem(args, workload, phase):
+    path, model = artifact(args, workload, phase), os.path.join(args.out, "models", f"{workload}-{phase}.mlir")
+    if os.path.exists(path) and os.path.getmtime(path) > os.path.getmtime(os.path.join(args.bin, "tandem")):
+        return
+    say(f"{workload} {phase}: compiling")
+    infer = ["--inference"] if phase == "infer" else []
+    tool(args, "tandem-workload", "write", workload, *infer, "-o", model)
+    optimizer = tool(args, "tandem-workload", "optimizer", workload).strip()
+    tool(args, "tandem", "compile", model, "-o", path, *(infer or [f"--optimizer={optimizer}"]))
+    if phase == "train":
+        tool(args, "tandem-workload", "check", workload, path, f"--expected={os.path.dirname(expected(workload))}",
+             f"--tolerance={tolerance(workload)}")
+
+
+def prepare_peer(args, cell):
+    """Runs a peer for one short turn, and keeps whether it works and calculates what it should."""
+    begin = time.monotonic()
+    peer = turns.Peer(cell, args.pythons, args.out)
+    about = peer.ready(900)
+    if "error" not in about:
+        result = peer.turn(0.01)
+        peer.end()
+        wrong = wrong_losses(cell.workload, result.get("check_losses", [])) if cell.phase == "train" else None
+        if "error" in result or wrong:
+            about["error"] = result.get("error") or wrong
+    add(args, "peers.jsonl", dict(cell._asdict(), **{k: about[k] for k in about if k not in cell._fields},
+                                  ready_seconds=round(time.monotonic() - begin, 1)))
+    say(f"{' '.join(map(str, cell))}: {about.get('error', 'works')}, {time.monotonic() - begin:.0f} s")
+
+
+def roofs(args):
+    if not args.roof:
+        return
+    program = args.roof
+    if program.endswith(".c"):
+        program = os.path.join(args.out, "roof")
+        subprocess.run(["cc", "-O3", "-march=native", "-fopenmp", args.roof, "-o", program, "-lm"], check=True)
+    printed = subprocess.run([program, str(os.cpu_count()), "128", "20"], check=True, capture_output=True, text=True).stdout
+    seen = json.loads(printed)
+    for threads in {1, os.cpu_count()}:
+        peak = [e for e in seen["gflops_f32"] if e["what"] == "fma_wide" and e["threads"] == threads]
+        triad = [e for e in seen["gbytes_per_s"] if e["what"] == "triad" and e["huge_pages"] and e["threads"] == threads]
+        rate = lambda entry: entry["best"] or entry["median_all"]
+        add(args, "roofs.jsonl", dict(threads=threads, gflops=rate(peak[0]), triad_gbs=rate(triad[0])))
+
+
+def worth_measuring(args, setting):
+    """The peers that work, but those that were far behind their family's fastest mode."""
+    failed = {tuple(a[k] for k in cells.Cell._fields)
+              for a in report.lines(os.path.join(args.out, "peers.jsonl")) if "error" in a}
+    best, family = {}, {}
+    for turn in report.lines(os.path.join(args.out, "turns.jsonl")):
+        if "median_ms" in turn:
+            cell = cells.Cell(*(turn[k] for k in cells.Cell._fields))
+            best[cell] = min(best.get(cell, 1e9), turn["median_ms"])
+    for cell, ms in best.items():
+        key = cell._replace(family=cell.family.replace("-max", ""), mode="")
+        family[key] = min(family.get(key, 1e9), ms)
+    near = lambda c: best.get(c, 0) <= args.near * family.get(c._replace(family=c.family.replace("-max", ""), mode=""), 1e9)
+    return [cell for cell in cells.cells(*setting, args.pythons) if cell not in failed and near(cell)]
+
+
+def measure(args):
+    end = time.monotonic() + args.limit
+    for setting in chosen(args):
+        measure_setting(args, setting, end)
+
+
+def measure_setting(args, setting, end):
+    workload, phase, threads = setting
+    path = os.path.join(args.out, "turns.jsonl")
+    start = 1 + max((t["round"] for t in report.lines(path) if (t["workload"], t["phase"], t["threads"]) == setting), default=-1)
+    ready, waiting, todo = [], [], worth_measuring(args, setting)
+    while todo or waiting:  # two start at a time, on two processors
+        while todo and len(waiting) < 2:
+            waiting.append(turns.Peer(todo.pop(0), args.pythons, args.out))
+        peer = waiting.pop(0)
+        about = peer.ready(90)
+        if "error" in about:
+            say(f"{' '.join(map(str, peer.cell))}: {about['error']}")
+        else:
+            ready.append(peer)
+    tandem = turns.Tandem(args.bin, artifact(args, workload, phase), "step" if phase == "train" else "evaluate", threads)
+    tandem.cell = cells.Cell(workload, phase, threads, "tandem", "")
+    contenders = [tandem, *ready]
+    for round_number in range(start, start + args.rounds):
+        order = contenders[:]
+        random.Random(round_number).shuffle(order)  # nobody always follows the same one
+        for one in order:
+            if time.monotonic() > end:
+                break
+            result = one.turn(args.seconds)
+            wrong = "check_losses" in result and wrong_losses(workload, result.pop("check_losses"))
+            if wrong or "error" in result:
+                contenders.remove(one)
+                result = dict(error=wrong or result["error"])
+            add(args, "turns.jsonl", dict(one.cell._asdict(), round=round_number, **result))
+            say(f"round {round_number} {' '.join(map(str, one.cell))}: "
+                + (f"{result['median_ms']:.3f} ms" if "median_ms" in result else result["error"]))
+    for peer in ready:
+        peer.end()
+
+
+def other(args):
+    """Compiling the largest workload, and a call of a program of one small op."""
+    model = os.path.join(args.out, "models", "gpt2-124m-train.mlir")
+    if os.path.exists(model):
+        optimizer = tool(args, "tandem-workload", "optimizer", "gpt2-124m").strip()
+        begin = time.monotonic()
+        process = subprocess.Popen([os.path.join(args.bin, "tandem"), "compile", model, f"--optimizer={optimizer}", "-o",
+                                    os.path.join(args.out, "models", "compiled.tdm")])
+        usage = os.wait4(process.pid, 0)[2]
+        add(args, "other.jsonl", dict(what="compiling gpt2-124m: time", value=time.monotonic() - begin, unit="s"))
+        add(args, "other.jsonl", dict(what="compiling gpt2-124m: peak memory", value=usage.ru_maxrss / 2**20, unit="GiB"))
+    call = os.path.join(args.out, "models", "call")
+    with open(call + ".mlir", "w") as file:
+        file.write(SMALL_SUM)
+    tool(args, "tandem", "compile", call + ".mlir", "--inference", "-o", call + ".tdm")
+    for threads in {1, os.cpu_count()}:
+        seen = json.loads(tool(args, "tandem-run", "bench", call + ".tdm", "--program=evaluate", f"--threads={threads}",
+                               "--seconds=0.3", "--json"))
+        add(args, "other.jsonl", dict(what=f"call of a sum of 16 numbers, {threads} threads", value=seen["median_ms"] * 1e3,
+                                      unit="us"))
