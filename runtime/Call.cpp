@@ -6,6 +6,7 @@
 #include "runtime/Call.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace tandem::runtime {
@@ -29,6 +30,28 @@ struct Job {
                  job.scratch ? job.scratch + job.scratchBytes * thread
                              : nullptr);
   }
+};
+
+/// Notes when launches end, if anybody wants to know.
+class LaunchClock {
+public:
+  explicit LaunchClock(std::vector<double> *seconds) : seconds(seconds) {
+    if (!seconds)
+      return;
+    seconds->clear();
+    last = std::chrono::steady_clock::now();
+  }
+  void lap() {
+    if (!seconds)
+      return;
+    auto now = std::chrono::steady_clock::now();
+    seconds->push_back(std::chrono::duration<double>(now - last).count());
+    last = now;
+  }
+
+private:
+  std::vector<double> *seconds;
+  std::chrono::steady_clock::time_point last;
 };
 
 } // namespace
@@ -324,7 +347,8 @@ void Call::launch(const Action *actions) {
           bound.scratchBytes};
   if (!bound.scratchBytes)
     job.scratch = nullptr;
-  for (size_t i = 0; i < bound.launches.size(); ++i) {
+  LaunchClock clock(mode.seconds);
+  for (size_t i = 0; i < bound.launches.size(); ++i, clock.lap()) {
     const BoundLaunch &launch = bound.launches[i];
     job.function = launch.function;
     job.pointers = bound.pointers.data() + launch.firstPointer;

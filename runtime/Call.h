@@ -24,6 +24,7 @@ struct CallMode {
   const std::shared_ptr<SavedValues> *takes = nullptr;
   bool retain = false;      ///< `takes` serves another call
   bool createGraph = false; ///< gradients are enabled during a backward
+  std::vector<double> *seconds = nullptr; ///< gets the time of each launch
 };
 
 class Call {

@@ -193,6 +193,23 @@ Status Model::initialize(uint64_t seed) {
 
 Status Model::run(std::string_view program, std::span<const Argument> inputs,
                   std::span<const Destination> outputs) {
+  return run(program, inputs, outputs, nullptr);
+}
+
+Status Model::runTimed(std::string_view program,
+                       std::span<const Argument> inputs,
+                       std::span<const Destination> outputs,
+                       std::vector<double> &seconds) {
+  if (!core_->place.isHost())
+    return Status::unsupported("launches are timed on the host alone, and this "
+                               "model is on device '" +
+                               toString(core_->place.device()) + "'");
+  return run(program, inputs, outputs, &seconds);
+}
+
+Status Model::run(std::string_view program, std::span<const Argument> inputs,
+                  std::span<const Destination> outputs,
+                  std::vector<double> *seconds) {
   return guarded([&]() -> Status {
     Lock lock(*core_);
     if (Status status = lock.status(); !status)
@@ -203,7 +220,9 @@ Status Model::run(std::string_view program, std::span<const Argument> inputs,
     if (bound->source || program == "backward")
       return Status::usage("cannot run '" + std::string(program) +
                            "' by itself: it needs the context of a forward");
-    return Call(*core_, *bound).run(inputs, outputs);
+    CallMode mode;
+    mode.seconds = seconds;
+    return Call(*core_, *bound, mode).run(inputs, outputs);
   });
 }
 

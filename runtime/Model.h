@@ -43,6 +43,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tandem::runtime {
 
@@ -158,6 +159,12 @@ public:
   Status run(std::string_view program, std::span<const Argument> inputs,
              std::span<const Destination> outputs);
 
+  /// The same on the host, and sets `seconds` to the time that each launch of
+  /// the program took. Unsupported on a device.
+  Status runTimed(std::string_view program, std::span<const Argument> inputs,
+                  std::span<const Destination> outputs,
+                  std::vector<double> &seconds);
+
   /// Runs "forward" and keeps what "backward" needs; the context is empty where
   /// there is no "backward". A hook that fails fails
   /// the call: outputs and updates are written, but there is no context.
@@ -192,6 +199,9 @@ public:
 
 private:
   explicit Model(std::shared_ptr<ModelCore> core);
+  Status run(std::string_view program, std::span<const Argument> inputs,
+             std::span<const Destination> outputs,
+             std::vector<double> *seconds);
   Status run(BoundProgram &bound, ContextState &state,
              std::span<const Argument> cotangents,
              std::span<const Destination> grads, const BackwardOptions &options,

@@ -178,6 +178,10 @@ Result<int64_t> ManifestBuilder::kernelIndex(LaunchOp launch) {
   kernel.bytes = integer("bytes");
   kernel.scratchBytes = integer("scratch_bytes");
   kernel.sharedBytes = integer("shared_bytes");
+  if (auto summary = about.getAs<StringAttr>("summary"))
+    kernel.summary = summary.str();
+  if (auto type = about.getAs<TypeAttr>("dtype"))
+    kernel.dtype = dtypeOf(type.getValue());
   if (auto block = about.getAs<DenseI64ArrayAttr>("block"))
     kernel.block = block.asArrayRef().vec();
   auto maps = tensorMapsOf(about.getAs<ArrayAttr>("tensor_maps"));

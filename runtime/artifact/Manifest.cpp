@@ -74,6 +74,10 @@ Json kernelJson(const Kernel &kernel) {
     json["shared_bytes"] = kernel.sharedBytes;
   if (!kernel.tensorMaps.empty())
     json["tensor_maps"] = listJson(kernel.tensorMaps, tensorMapJson);
+  if (!kernel.summary.empty())
+    json["summary"] = kernel.summary;
+  if (kernel.dtype != DType::F32)
+    json["dtype"] = spelling(kernel.dtype);
   return json;
 }
 

@@ -121,6 +121,10 @@ struct Kernel {
   int64_t sharedBytes = 0;
   /// cuda: parameters after those of the buffers, made when these are placed.
   std::vector<TensorMap> tensorMaps = {};
+  /// For people: the op that computes most, with its types
+  /// ("matmul 64x1024 1024x64 -> 64x64"), and in which element type it does.
+  std::string summary = {};
+  DType dtype = DType::F32;
   bool operator==(const Kernel &) const = default;
 };
 

@@ -280,6 +280,10 @@ private:
       fields.each("tensor_maps", [&](const Json &item, const std::string &at) {
         tensorMap({item, at, problems}, out.tensorMaps.emplace_back());
       });
+    if (fields.find("summary", false))
+      fields.text("summary", out.summary);
+    if (fields.find("dtype", false))
+      fields.dtype(out.dtype);
     fields.finish();
   }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/PlannedMemory.h"
 #include "runtime/cli/Commands.h"
+#include "runtime/cli/KernelTimes.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Profile.h"
 #include "runtime/cli/Timing.h"
@@ -27,7 +28,7 @@ struct BenchOptions {
   std::string program;
   std::vector<std::string> inputs;
   Repeats repeats;
-  bool json = false;
+  bool json = false, kernels = false;
 };
 
 /// What was planned to be allocated; nothing where that is not stated: on a
@@ -102,6 +103,9 @@ Status bench(std::string_view tool, Words words) {
                   "calls to time");
   options.number("seconds", "S", bench.repeats.seconds,
                  "time calls for S seconds (default: 3, without --steps)");
+  options.flag("kernels", bench.kernels,
+               "time each kernel, and compare it with what this machine can\n"
+               "do, measured beside it");
   options.flag("json", bench.json, "print results as JSON");
   if (Status status = options.parse(words); !status)
     return status;
@@ -119,6 +123,8 @@ Status bench(std::string_view tool, Words words) {
   auto inputs = completeInputs(bench.inputs, *model, **program);
   if (!inputs)
     return std::move(inputs).status();
+  if (bench.kernels)
+    return benchKernels(bench.repeats, *model, **program, *inputs, bench.json);
   Profile profile;
   if (Status status = profile.start(bench.model, *model); !status)
     return status;

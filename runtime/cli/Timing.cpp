@@ -72,8 +72,10 @@ namespace {
 class Calls {
 public:
   Calls(Model &model, const Program &program,
-        std::span<const runtime::Argument> arguments)
-      : model(model), program(program), arguments(arguments) {
+        std::span<const runtime::Argument> arguments,
+        std::vector<double> *launches)
+      : model(model), program(program), arguments(arguments),
+        launches(launches) {
     if (auto found = runtime::backendOf(model.device()))
       backend = *found;
   }
@@ -84,7 +86,9 @@ public:
   }
 
   Status next() {
-    Status status = model.run(program.name, arguments, {});
+    Status status = launches
+                        ? model.runTimed(program.name, arguments, {}, *launches)
+                        : model.run(program.name, arguments, {});
     if (!status || !backend)
       return status;
     std::swap(fences[0], fences[1]);
@@ -96,20 +100,38 @@ private:
   Model &model;
   const Program &program;
   std::span<const runtime::Argument> arguments;
+  std::vector<double> *launches; ///< gets the times of each call, or null
   runtime::Backend *backend = nullptr;
   runtime::Fence fences[2] = {}; ///< after the last call, and the one before
 };
 
 } // namespace
 
+void LaunchTimes::add(const std::vector<double> &call) {
+  launches.resize(call.size());
+  for (size_t i = 0; i < call.size(); ++i)
+    launches[i].push_back(call[i]);
+}
+
+std::vector<double> LaunchTimes::medians() const {
+  std::vector<double> medians;
+  for (std::vector<double> times : launches) {
+    std::sort(times.begin(), times.end());
+    medians.push_back(medianOf(times));
+  }
+  return medians;
+}
+
 Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
                                    const Program &program,
-                                   std::vector<NamedTensor> &inputs) {
+                                   std::vector<NamedTensor> &inputs,
+                                   LaunchTimes *launches) {
   std::vector<runtime::Argument> arguments;
   for (NamedTensor &input : inputs)
     arguments.push_back({input.name, &input.tensor});
   Timing timing;
-  Calls calls(model, program, arguments);
+  std::vector<double> times;
+  Calls calls(model, program, arguments, launches ? &times : nullptr);
   timing.warmup = repeats.warmup.value_or(3);
   for (int64_t i = 0; i < timing.warmup; ++i)
     if (Status status = calls.next(); !status)
@@ -126,6 +148,10 @@ Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
     auto now = Clock::now();
     timing.sorted.push_back(std::chrono::duration<double>(now - last).count());
     last = now;
+    if (launches) {
+      launches->add(times);
+      last = Clock::now();
+    }
   } while (int64_t(timing.sorted.size()) < steps && !Interrupt::asked() &&
            std::chrono::duration<double>(last - begin).count() < seconds);
   if (Interrupt::asked())

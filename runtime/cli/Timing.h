@@ -13,6 +13,13 @@ struct Repeats {
   std::optional<double> seconds;
 };
 
+/// Of an odd number of values the one in the middle, else the mean of both.
+inline double medianOf(const std::vector<double> &sorted) {
+  size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 ? sorted[middle]
+                           : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
 struct Timing {
   int64_t warmup = 0;
   std::vector<double> sorted; ///< seconds of each timed call
@@ -21,11 +28,7 @@ struct Timing {
     return sorted[size_t(quantile * double(sorted.size() - 1) + 0.5)];
   }
   /// In seconds.
-  double median() const {
-    size_t middle = sorted.size() / 2;
-    return sorted.size() % 2 ? sorted[middle]
-                             : (sorted[middle - 1] + sorted[middle]) / 2;
-  }
+  double median() const { return medianOf(sorted); }
 };
 
 /// Returns a tensor for each input of the program: the given one, "NAME=@FILE",
@@ -36,10 +39,24 @@ Result<std::vector<NamedTensor>>
 completeInputs(const std::vector<std::string> &given,
                const runtime::Model &model, const artifact::Program &program);
 
-/// Calls the program with `inputs`. Fails where it is interrupted.
+/// How long the launches of a program take, over calls.
+class LaunchTimes {
+public:
+  /// Notes the seconds of each launch of one call.
+  void add(const std::vector<double> &call);
+  /// The median for each launch.
+  std::vector<double> medians() const;
+
+private:
+  std::vector<std::vector<double>> launches;
+};
+
+/// Calls the program with `inputs`; `launches`, if given, gets the timed calls'
+/// (Unsupported on a device). Fails where it is interrupted.
 Result<Timing> timeCalls(const Repeats &repeats, runtime::Model &model,
                          const artifact::Program &program,
-                         std::vector<NamedTensor> &inputs);
+                         std::vector<NamedTensor> &inputs,
+                         LaunchTimes *launches = nullptr);
 
 } // namespace tandem::commands
 

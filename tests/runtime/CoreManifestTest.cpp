@@ -74,6 +74,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"role\":\"input\",\"name\":\"x\",\"dtype\":\"f32\"}",
                 "/programs/0/arguments/0/dtype: unknown field"}));
 
+TEST(ManifestText, WhatAKernelComputesIsKept) {
+  Manifest m = regression();
+  EXPECT_EQ(toJson(m)->find("summary"), std::string::npos);
+  m.kernels[0].summary = "matmul 8x3xf64 3xf64 -> 8xf64";
+  m.kernels[0].dtype = DType::F64;
+  auto read = fromJson(*toJson(m));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(*read, m);
+}
+
 TEST(ManifestText, AllProblemsAtOnceAndNotTooMany) {
   std::string text = *toJson(regression());
   for (size_t at; (at = text.find("\"dtype\":\"f32\"")) != std::string::npos;)

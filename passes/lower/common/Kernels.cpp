@@ -81,27 +81,6 @@ bool lower::isLoopKernel(KernelOp kernel) {
   return opClass == OpClass::Pointwise || opClass == OpClass::Reduction;
 }
 
-DictionaryAttr lower::describeKernel(KernelOp kernel,
-                                     ArrayRef<NamedAttribute> ofTarget) {
-  Builder b(kernel.getContext());
-  SmallVector<Attribute> ops;
-  double bytes = 0;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    ops.push_back(b.getStringAttr(op.getName().getStringRef()));
-  for (Type t : kernel->getOperandTypes())
-    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
-  for (Type t : kernel->getResultTypes())
-    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(t)));
-  SmallVector<NamedAttribute> attrs = {
-      b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
-      b.getNamedAttr("ops", b.getArrayAttr(ops)),
-      b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
-      b.getNamedAttr("bytes",
-                     b.getI64IntegerAttr(static_cast<int64_t>(bytes)))};
-  llvm::append_range(attrs, ofTarget);
-  return b.getDictionaryAttr(attrs);
-}
-
 FailureOr<SmallVector<KernelOp>> lower::plannedKernels(ModuleOp module) {
   SmallVector<KernelOp> kernels;
   for (auto func : module.getOps<func::FuncOp>())

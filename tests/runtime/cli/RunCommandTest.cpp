@@ -220,6 +220,50 @@ TEST_F(RunCommand, benchReportsTimes) {
       << ended.out;
 }
 
+TEST_F(RunCommand, benchTellsWhatEachKernelTakes) {
+  Ended ended = run({"bench", "classifier.tdm", "--kernels", "--json",
+                     "--steps=7", "--threads=2"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["program"], "step");
+  EXPECT_EQ(json["calls"], 7);
+  EXPECT_EQ(json["threads"], 2);
+  double roof = json["roofs"]["gflops_f32"];
+  double bandwidth = json["roofs"]["gbytes_per_second"];
+  EXPECT_GT(roof, 0);
+  EXPECT_GT(bandwidth, 0);
+  ASSERT_EQ(json["kernels"].size(), 3u);
+  double sum = 0, before = INFINITY;
+  for (const Json &kernel : json["kernels"]) {
+    double ms = kernel["ms"], lost = kernel["lost_ms"];
+    double flops = kernel["flops"], bytes = kernel["bytes"];
+    EXPECT_EQ(kernel["launches"], 1);
+    EXPECT_EQ(kernel["launch_ms"], Json::array({ms}));
+    EXPECT_GT(ms, 0);
+    // What the clock saw against what the machine can do.
+    double least =
+        std::max(flops / (roof * 1e9), bytes / (bandwidth * 1e9)) * 1e3;
+    EXPECT_NEAR(double(kernel["roof_ms"]), least, 1e-6 * least);
+    EXPECT_NEAR(lost, ms - least, 1e-6 * ms);
+    EXPECT_NEAR(double(kernel["gflops"]), flops / ms * 1e-6,
+                1e-6 * double(kernel["gflops"]));
+    EXPECT_LE(lost, before);
+    before = lost;
+    sum += ms;
+  }
+  EXPECT_NEAR(double(json["kernels_ms"]), sum, 1e-6 * sum);
+  EXPECT_LE(sum, 2 * double(json["median_ms"]));
+
+  ended = run({"bench", "classifier.tdm", "--kernels", "--steps=3",
+               "--program=evaluate"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  for (const char *part :
+       {"of roof", "scores", "all kernels", "GFLOP/s in f32"})
+    EXPECT_NE(ended.out.find(part), std::string::npos) << part << ended.out;
+  EXPECT_EQ(ended.out.find("descend"), std::string::npos) << ended.out;
+}
+
 TEST_F(RunCommand, saysHowItIsUsed) {
   Ended ended = run({});
   EXPECT_EQ(ended.code, 2);

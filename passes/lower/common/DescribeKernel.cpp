@@ -1,0 +1,141 @@
+//===- DescribeKernel.cpp - what a manifest says of a kernel --------------===//
+//
+// `flops` are those of the ops. `bytes` is what a kernel must move if nothing
+// of it is in a cache before: each operand and result once, but of a table the
+// rows that are taken or updated, and of a tensor that only slices read the
+// slices. `summary` and `dtype` are of the op that computes most.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/common/Kernels.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::lower;
+
+static double bytesOf(Value value) {
+  return static_cast<double>(byteSize(cast<RankedTensorType>(value.getType())));
+}
+
+/// The bytes that the kernel's ops read of `value`.
+static double bytesRead(Value value) {
+  double part = 0;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<SliceOp>(user) ||
+        (isa<TakeOp>(user) && use.getOperandNumber() == 0))
+      part += bytesOf(user->getResult(0));
+    else if (auto scatter = dyn_cast<ScatterOp>(user);
+             scatter && use.get() == scatter.getTable())
+      part += bytesOf(scatter.getUpdates());
+    else if (auto view = dyn_cast<ViewOpInterface>(user); view && view.isFree())
+      part += bytesRead(user->getResult(0));
+    else
+      return bytesOf(value);
+  }
+  return std::min(part, bytesOf(value));
+}
+
+/// The bytes of a result that the kernel writes, where it overwrites an input
+/// (`isInPlace`) or not.
+static double bytesWritten(Value result, bool isInPlace) {
+  if (auto scatter = result.getDefiningOp<ScatterOp>(); scatter && isInPlace)
+    return std::min(bytesOf(scatter.getUpdates()), bytesOf(result));
+  return bytesOf(result);
+}
+
+static double bytesOf(KernelOp kernel) {
+  Block &block = kernel.getBody().front();
+  SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
+  double bytes = 0;
+  for (auto [i, result] : llvm::enumerate(block.getTerminator()->getOperands()))
+    bytes += bytesWritten(result, overwrites[i] >= 0);
+  for (auto [i, input] : llvm::enumerate(block.getArguments())) {
+    // A table that is not updated where it is, is copied.
+    bool isCopied =
+        llvm::any_of(input.getUsers(),
+                     [](Operation *user) { return isa<ScatterOp>(user); }) &&
+        !llvm::is_contained(overwrites, static_cast<int64_t>(i));
+    bytes += isCopied ? bytesOf(input) : bytesRead(input);
+  }
+  return bytes;
+}
+
+/// The op with the most flops, the last one of equals, and views only where
+/// there is nothing else; null if there is none.
+static Operation *heaviest(KernelOp kernel) {
+  Operation *most = nullptr;
+  std::pair<bool, int64_t> of(false, 0);
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (auto cost = dyn_cast<CostOpInterface>(op)) {
+      std::pair<bool, int64_t> here(!isa<ViewOpInterface>(op), cost.getFlops());
+      if (most && here < of)
+        continue;
+      most = &op;
+      of = here;
+    }
+  return most;
+}
+
+static void printTypes(llvm::raw_ostream &stream, TypeRange types) {
+  for (Type type : types) {
+    auto tensor = cast<RankedTensorType>(type);
+    stream << ' ';
+    llvm::interleave(tensor.getShape(), stream, "x");
+    if (!tensor.getElementType().isF32())
+      stream << (tensor.getRank() ? "x" : "") << tensor.getElementType();
+    else if (tensor.getRank() == 0)
+      stream << "f32";
+  }
+}
+
+/// "matmul 64x1024 64x1024 -> 64x64 transpose_rhs": the types, those in f32
+/// without it, and what is not the default.
+static std::string summaryOf(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << op->getName().stripDialect();
+  printTypes(stream, op->getOperandTypes());
+  stream << " ->";
+  printTypes(stream, op->getResultTypes());
+  for (NamedAttribute attr : op->getAttrs()) {
+    if (isa<UnitAttr>(attr.getValue()))
+      stream << ' ' << attr.getName().getValue();
+    auto list = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (!list || attr.getName() != "strides" ||
+        llvm::all_of(list.asArrayRef(), [](int64_t step) { return step == 1; }))
+      continue;
+    stream << " strides ";
+    llvm::interleave(list.asArrayRef(), stream, "x");
+  }
+  return text;
+}
+
+/// That of the operands, not of the result: products accumulate in f32.
+static Type elementOf(Operation *op) {
+  TypeRange types = op->getNumOperands() ? TypeRange(op->getOperandTypes())
+                                         : TypeRange(op->getResultTypes());
+  return getElementTypeOrSelf(types.front());
+}
+
+DictionaryAttr lower::describeKernel(KernelOp kernel,
+                                     ArrayRef<NamedAttribute> ofTarget) {
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> ops;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    ops.push_back(b.getStringAttr(op.getName().getStringRef()));
+  SmallVector<NamedAttribute> attrs = {
+      b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
+      b.getNamedAttr("ops", b.getArrayAttr(ops)),
+      b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
+      b.getNamedAttr(
+          "bytes", b.getI64IntegerAttr(static_cast<int64_t>(bytesOf(kernel))))};
+  if (Operation *most = heaviest(kernel)) {
+    attrs.push_back(
+        b.getNamedAttr("summary", b.getStringAttr(summaryOf(most))));
+    attrs.push_back(b.getNamedAttr("dtype", TypeAttr::get(elementOf(most))));
+  }
+  llvm::append_range(attrs, ofTarget);
+  return b.getDictionaryAttr(attrs);
+}

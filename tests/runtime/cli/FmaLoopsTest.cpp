@@ -1,0 +1,52 @@
+//===- FmaLoopsTest.cpp - the loops that give the roof --------------------===//
+#include "runtime/cli/FmaLoops.h"
+
+#include "runtime/CpuFeatures.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+
+namespace tandem::commands::test {
+namespace {
+
+using artifact::DType;
+
+/// Flops a second, of the best of some rounds.
+double rate(const FmaLoop &loop) {
+  double best = 0;
+  for (int round = 0; round < 20; ++round) {
+    auto begin = std::chrono::steady_clock::now();
+    loop.run(10000);
+    std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - begin;
+    best = std::max(best, 10000 * loop.flops / seconds.count());
+  }
+  return best;
+}
+
+TEST(FmaLoops, AreTheWidestThatRunHere) {
+  FmaLoop single = widestFmaLoop(DType::F32);
+  FmaLoop twice = widestFmaLoop(DType::F64);
+  EXPECT_EQ(single.flops, 2 * twice.flops);
+  // Not a processor of this century is below it; a loop that the compiler
+  // took away would be above any.
+  EXPECT_GT(rate(single), 5e8);
+  EXPECT_LT(rate(single), 2e12);
+  EXPECT_GT(rate(twice), 2.5e8);
+  if (runtime::missingCpuFeatures({"avx512f"}).empty()) {
+    EXPECT_STREQ(single.name, "avx512f");
+  } else if (runtime::missingCpuFeatures({"avx2", "fma"}).empty()) {
+    EXPECT_STREQ(single.name, "avx2");
+  }
+}
+
+TEST(FmaLoops, ProductsOfBFloatsAreNotSlowerThanOfFloats) {
+  FmaLoop narrow = widestFmaLoop(DType::BF16);
+  if (std::string(narrow.name) != "avx512bf16")
+    GTEST_SKIP() << "no instruction for them";
+  EXPECT_EQ(narrow.flops, 2 * widestFmaLoop(DType::F32).flops);
+  EXPECT_GT(rate(narrow), 5e8);
+}
+
+} // namespace
+} // namespace tandem::commands::test
