@@ -6,25 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Ops.h"
+#include "ir/functions/Build.h"
 #include "ir/functions/Formula.h"
-#include "ir/functions/Function.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::formula;
-
-/// `formula` of operand 0, which must have floats, in the compute type.
-template <typename Formula>
-static CallResults widened(Call &call, Formula formula) {
-  if (failed(call.expectFloat(0)) || call.failed())
-    return failure();
-  Value x = call.value(0);
-  Expr wide =
-      composite::in(call.builder, call.loc, x, composite::computeType(x));
-  return SmallVector<Value>{formula(wide).cast(getElementTypeOrSelf(x))};
-}
+using functions::widened;
 
 //===----------------------------------------------------------------------===//
 // Of two pieces

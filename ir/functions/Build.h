@@ -52,7 +52,7 @@ double numberOf(Call &call, llvm::StringRef name, double otherwise,
 CallResults results(std::initializer_list<Expr> values);
 /// `formula` of operand 0 (floats) in the compute type, rounded once.
 template <typename Formula> CallResults widened(Call &call, Formula formula) {
-  if (mlir::failed(call.expectFloat(0)))
+  if (mlir::failed(call.expectFloat(0)) || call.failed())
     return mlir::failure();
   Expr y = formula(wide(call[0]));
   if (!y)

@@ -114,6 +114,45 @@ DenseElementsAttr onnx::attributeOf(const TensorData &data,
       type, ArrayRef<char>(data.bytes.data(), data.bytes.size()));
 }
 
+/// Calls `integer` with an element of an integer kind (booleans are bytes), or
+/// `floating` with the semantics of a kind of float.
+template <typename Integer, typename Floating>
+static void ofKind(ElementKind kind, Integer integer, Floating floating) {
+  switch (kind) {
+  case ElementKind::I8:
+    return integer(int8_t());
+  case ElementKind::I16:
+    return integer(int16_t());
+  case ElementKind::I32:
+    return integer(int32_t());
+  case ElementKind::I64:
+    return integer(int64_t());
+  case ElementKind::Bool:
+  case ElementKind::U8:
+    return integer(uint8_t());
+  case ElementKind::U16:
+    return integer(uint16_t());
+  case ElementKind::U32:
+    return integer(uint32_t());
+  case ElementKind::U64:
+    return integer(uint64_t());
+  case ElementKind::F64:
+    return floating(llvm::APFloat::IEEEdouble());
+  case ElementKind::F32:
+    return floating(llvm::APFloat::IEEEsingle());
+  case ElementKind::F16:
+    return floating(llvm::APFloat::IEEEhalf());
+  case ElementKind::BF16:
+    return floating(llvm::APFloat::BFloat());
+  case ElementKind::F8E4M3FN:
+    return floating(llvm::APFloat::Float8E4M3FN());
+  case ElementKind::F8E5M2:
+    return floating(llvm::APFloat::Float8E5M2());
+  default:
+    return; // a tensor of another kind is refused when it is read
+  }
+}
+
 /// Writes `number` as an element.
 static void store(double number, ElementKind kind, char *to) {
   // Beyond the range of an integer its ends are meant (as INT64_MAX, the end
@@ -134,42 +173,13 @@ static void store(double number, ElementKind kind, char *to) {
     llvm::APInt bits = value.bitcastToAPInt();
     std::memcpy(to, bits.getRawData(), bits.getBitWidth() / 8);
   };
-  switch (kind) {
-  case ElementKind::Bool:
+  if (kind == ElementKind::Bool)
     *to = number != 0;
-    return;
-  case ElementKind::I8:
-    return integer(int8_t());
-  case ElementKind::I16:
-    return integer(int16_t());
-  case ElementKind::I32:
-    return integer(int32_t());
-  case ElementKind::I64:
-    return integer(int64_t());
-  case ElementKind::U8:
-    return integer(uint8_t());
-  case ElementKind::U16:
-    return integer(uint16_t());
-  case ElementKind::U32:
-    return integer(uint32_t());
-  case ElementKind::U64:
-    return integer(uint64_t());
-  case ElementKind::F32:
-    return floating(llvm::APFloat::IEEEsingle());
-  case ElementKind::F16:
-    return floating(llvm::APFloat::IEEEhalf());
-  case ElementKind::BF16:
-    return floating(llvm::APFloat::BFloat());
-  case ElementKind::F8E4M3FN:
-    return floating(llvm::APFloat::Float8E4M3FN());
-  case ElementKind::F8E5M2:
-    return floating(llvm::APFloat::Float8E5M2());
-  default:
-    std::memcpy(to, &number, sizeof number);
-  }
+  else
+    ofKind(kind, integer, floating);
 }
 
-/// Calls `visit` with each element, as itself or, of small floats, as a double.
+/// Calls `visit` with each element, as itself or, of floats, as a double.
 template <typename Visit>
 static void forEachElement(const TensorData &data, Visit visit) {
   int64_t unit = byteSize(data.kind), count = data.elements();
@@ -194,39 +204,7 @@ static void forEachElement(const TensorData &data, Visit visit) {
       visit(value.convertToDouble());
     }
   };
-  switch (data.kind) {
-  case ElementKind::F32:
-    return all(float());
-  case ElementKind::F64:
-    return all(double());
-  case ElementKind::I8:
-    return all(int8_t());
-  case ElementKind::I16:
-    return all(int16_t());
-  case ElementKind::I32:
-    return all(int32_t());
-  case ElementKind::I64:
-    return all(int64_t());
-  case ElementKind::Bool:
-  case ElementKind::U8:
-    return all(uint8_t());
-  case ElementKind::U16:
-    return all(uint16_t());
-  case ElementKind::U32:
-    return all(uint32_t());
-  case ElementKind::U64:
-    return all(uint64_t());
-  case ElementKind::F16:
-    return floating(llvm::APFloat::IEEEhalf());
-  case ElementKind::BF16:
-    return floating(llvm::APFloat::BFloat());
-  case ElementKind::F8E4M3FN:
-    return floating(llvm::APFloat::Float8E4M3FN());
-  case ElementKind::F8E5M2:
-    return floating(llvm::APFloat::Float8E5M2());
-  default:
-    return;
-  }
+  ofKind(data.kind, all, floating);
 }
 
 SmallVector<int64_t> onnx::integersOf(const TensorData &data) {
