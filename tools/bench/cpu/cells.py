@@ -45,8 +45,8 @@ def first_file(*patterns):
 
 def tuned(family, threads, out):
     """The environment in which the peer is fastest: an allocator that keeps its pages, a BLAS that shares PyTorch's threads,
-    kernels for AVX-512; compiled code is kept in `out`."""
-    env = dict(OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads),
+    kernels for AVX-512; compiled code and weights are kept in `out`."""
+    env = dict(PEER_WEIGHTS=os.path.join(out, "models"), OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads),
                TORCHINDUCTOR_CACHE_DIR=os.path.join(out, f"inductor-{threads}"),
                JAX_COMPILATION_CACHE_DIR=os.path.join(out, f"jax-{threads}"),
                JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0", JAX_PLATFORMS="cpu")
@@ -59,7 +59,8 @@ def tuned(family, threads, out):
             env["LD_LIBRARY_PATH"] = blas
         with open("/proc/cpuinfo") as file:
             if "avx512vl" in file.read():
-                env["ATEN_CPU_CAPABILITY"] = "avx512"
+                # An OpenBLAS older than the processor takes it for one without AVX.
+                env.update(ATEN_CPU_CAPABILITY="avx512", OPENBLAS_CORETYPE="SKYLAKEX")
     return env
 
 

@@ -19,7 +19,10 @@ import cells
 sys.path.insert(0, cells.PEERS)
 import workloads  # noqa: E402
 
-FAMILY_TITLES = dict(torch1="PyTorch 1", torch2="PyTorch 2", jax="JAX", onnxruntime="ONNX Runtime")
+MEANS = dict(ratio="times as fast as the fastest peer", times_floor="x floor",
+             ratio_deployed="times as fast as the fastest of ONNX Runtime and PyTorch JIT")
+FAMILY_TITLES = dict(torch1="PyTorch 1", torch2="PyTorch 2", jax="JAX", onnxruntime="ONNX Runtime",
+                     hand="by hand")
 
 
 def lines(path):
@@ -63,9 +66,13 @@ def summary(turns):
     return dict(ms=statistics.median(used), low=min(used), high=max(used), turns=len(turns), noisy=noisy)
 
 
+def peers(out):
+    """{cell: what was found when it was prepared last}."""
+    return {cells.Cell(*(a[k] for k in cells.Cell._fields)): a for a in lines(os.path.join(out, "peers.jsonl"))}
+
+
 def collect(out):
     rows, groups, roof, cache = [], {}, roofs(out), last_level_cache()
-    about = {(a["family"], a["mode"]): a for a in lines(os.path.join(out, "peers.jsonl"))}
     for turn in lines(os.path.join(out, "turns.jsonl")):
         if "median_ms" in turn:
             key = turn["phase"], turn["workload"], turn["threads"]
@@ -83,14 +90,18 @@ def collect(out):
             row["floor_ms"] = floor_ms(workload, phase, roof[threads], cache)
         if "tandem" in row and "floor_ms" in row:
             row["times_floor"] = row["tandem"]["ms"] / row["floor_ms"]
-        if row["peers"]:
-            row["fastest"] = min(row["peers"], key=lambda name: row["peers"][name]["ms"])
-            if "tandem" in row:
-                row["ratio"] = row["peers"][row["fastest"]]["ms"] / row["tandem"]["ms"]
+        times = {name: cell["ms"] for name, cell in row["peers"].items() if not name.startswith("hand")}
+        if times:
+            row["fastest"] = min(times, key=times.get)
+        if times and "tandem" in row:
+            row["ratio"] = times[row["fastest"]] / row["tandem"]["ms"]
+            deployed = [ms for name, ms in times.items() if name.startswith("onnx") or " jit" in name and "torch" in name]
+            if deployed:
+                row["ratio_deployed"] = min(deployed) / row["tandem"]["ms"]
         rows.append(row)
-    versions = {family.replace("-max", ""): a["version"] for (family, _), a in about.items() if "version" in a}
-    failed = [f"{a['family']} {a['mode']} {a['workload']} {a['phase']}: {a['error']}"
-              for a in lines(os.path.join(out, "peers.jsonl")) if "error" in a]
+    about = peers(out)
+    versions = {cell.family.replace("-max", ""): a["version"] for cell, a in about.items() if "version" in a}
+    failed = [f"{' '.join(map(str, cell))}: {a['error']}" for cell, a in about.items() if "error" in a]
     return dict(roofs={str(t): dict(gflops=p, triad_gbs=b) for t, (p, b) in sorted(roof.items())}, last_level_cache=cache,
                 versions=versions, rows=rows, means=means(rows), scaling=scaling(rows), failed=failed,
                 other=lines(os.path.join(out, "other.jsonl")))
@@ -105,7 +116,7 @@ def means(rows):
     for phase, threads in dict.fromkeys((r["phase"], r["threads"]) for r in rows):
         chosen = [r for r in rows if (r["phase"], r["threads"]) == (phase, threads)]
         mean = dict(phase=phase, threads=threads)
-        for field in ("ratio", "times_floor"):
+        for field in ("ratio", "ratio_deployed", "times_floor"):
             values = [r[field] for r in chosen if field in r]
             if values:
                 mean[field], mean[field + "_of"] = geometric_mean(values), len(values)
@@ -154,7 +165,7 @@ def table(data):
     parts.append(markdown(titles, body))
     for mean in data["means"]:
         text = [f"{mean[field]:.2f} {what} (of {mean[field + '_of']})"
-                for field, what in (("ratio", "times as fast as the fastest peer"), ("times_floor", "x floor")) if field in mean]
+                for field, what in MEANS.items() if field in mean]
         if text:
             behind = f"; behind on {', '.join(mean['behind'])}" if mean["behind"] else ""
             parts.append(f"{mean['phase']}, {mean['threads']} threads, geometric mean: {', '.join(text)}{behind}\n")

@@ -1,15 +1,16 @@
 """The stages of a run. Each reads and adds to the folder of results, so that they can run apart:
 
-prepare   compiles the workloads, compares losses, exports ONNX, lets every peer compile what it keeps on disk
+prepare   compiles the workloads, compares losses, exports ONNX, lets every peer compile what it keeps on disk (a peer that
+          was not prepared is measured as well, if it gets ready within a minute and a half)
 roofs     measures the machine
 measure   rounds
 other     what is no step: compile time and memory, the cost of a call
 """
 
+import fnmatch
 import json
 import os
 import random
-import resource
 import shlex
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import report
 import turns
 
 ORDER = ["prepare", "roofs", "measure", "other"]
+KEPT = ["error", "median_ms", "best_ms", "min_ms", "p10_ms", "p90_ms", "others_busy_cores", "peak_rss_mb", "final_loss"]
 SMALL_SUM = """module @call attributes {tandem.phase = "capture"} {
   func.func @graph(%x: tensor<16xf32> {tandem.role = #tandem.role<input "x">},
                    %y: tensor<16xf32> {tandem.role = #tandem.role<input "y">})
@@ -74,6 +76,11 @@ def chosen(args):
     return [(w, p, t) for w in args.workloads for p in args.phases for t in args.threads]
 
 
+def asked_for(args, setting):
+    return [cell for cell in cells.cells(*setting, args.pythons)
+            if any(fnmatch.fnmatch(f"{cell.family} {cell.mode}", pattern) for pattern in args.only)]
+
+
 def prepare(args):
     os.makedirs(os.path.join(args.out, "models"), exist_ok=True)
     os.makedirs(os.path.join(args.out, "onnx"), exist_ok=True)
@@ -85,9 +92,9 @@ def prepare(args):
             say(f"{workload}: exporting ONNX")
             subprocess.run([args.pythons["torch1"], os.path.join(cells.PEERS, "export_onnx.py"), workload, onnx], check=True,
                            stdout=subprocess.DEVNULL)
-    known = {tuple(a[k] for k in cells.Cell._fields) for a in report.lines(os.path.join(args.out, "peers.jsonl"))}
+    known = {cell for cell, about in report.peers(args.out).items() if "error" not in about}
     for setting in chosen(args):
-        for cell in cells.cells(*setting, args.pythons):
+        for cell in asked_for(args, setting):
             if cell not in known:
                 prepare_peer(args, cell)
 
@@ -109,7 +116,8 @@ def prepare_tandem(args, workload, phase):
 def prepare_peer(args, cell):
     """Runs a peer for one short turn, and keeps whether it works and calculates what it should."""
     begin = time.monotonic()
-    peer = turns.Peer(cell, args.pythons, args.out)
+    # Its threads do not spin: nothing is measured, and others may work beside it.
+    peer = turns.Peer(cell, args.pythons, args.out, OMP_WAIT_POLICY="passive")
     about = peer.ready(900)
     if "error" not in about:
         result = peer.turn(0.01)
@@ -117,20 +125,28 @@ def prepare_peer(args, cell):
         wrong = wrong_losses(cell.workload, result.get("check_losses", [])) if cell.phase == "train" else None
         if "error" in result or wrong:
             about["error"] = result.get("error") or wrong
-    add(args, "peers.jsonl", dict(cell._asdict(), **{k: about[k] for k in about if k not in cell._fields},
-                                  ready_seconds=round(time.monotonic() - begin, 1)))
+    note_peer(args, cell, dict(about, ready_seconds=round(time.monotonic() - begin, 1)))
     say(f"{' '.join(map(str, cell))}: {about.get('error', 'works')}, {time.monotonic() - begin:.0f} s")
+
+
+def note_peer(args, cell, about):
+    add(args, "peers.jsonl", dict(cell._asdict(), **{k: about[k] for k in about if k not in cell._fields}))
+
+
+def compiled(args, source, name, *options):
+    """The program; it is compiled first if it is C."""
+    if not source.endswith(".c"):
+        return source
+    program = os.path.join(args.out, name)
+    subprocess.run(["cc", "-O3", "-march=native", *options, "-fopenmp", source, "-o", program, "-lm"], check=True)
+    return program
 
 
 def roofs(args):
     if not args.roof:
         return
-    program = args.roof
-    if program.endswith(".c"):
-        program = os.path.join(args.out, "roof")
-        subprocess.run(["cc", "-O3", "-march=native", "-fopenmp", args.roof, "-o", program, "-lm"], check=True)
-    printed = subprocess.run([program, str(os.cpu_count()), "128", "20"], check=True, capture_output=True, text=True).stdout
-    seen = json.loads(printed)
+    command = [compiled(args, args.roof, "roof"), str(os.cpu_count()), "128", "20"]
+    seen = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     for threads in {1, os.cpu_count()}:
         peak = [e for e in seen["gflops_f32"] if e["what"] == "fma_wide" and e["threads"] == threads]
         triad = [e for e in seen["gbytes_per_s"] if e["what"] == "triad" and e["huge_pages"] and e["threads"] == threads]
@@ -140,8 +156,7 @@ def roofs(args):
 
 def worth_measuring(args, setting):
     """The peers that work, but those that were far behind their family's fastest mode."""
-    failed = {tuple(a[k] for k in cells.Cell._fields)
-              for a in report.lines(os.path.join(args.out, "peers.jsonl")) if "error" in a}
+    failed = {cell for cell, about in report.peers(args.out).items() if "error" in about}
     best, family = {}, {}
     for turn in report.lines(os.path.join(args.out, "turns.jsonl")):
         if "median_ms" in turn:
@@ -151,7 +166,7 @@ def worth_measuring(args, setting):
         key = cell._replace(family=cell.family.replace("-max", ""), mode="")
         family[key] = min(family.get(key, 1e9), ms)
     near = lambda c: best.get(c, 0) <= args.near * family.get(c._replace(family=c.family.replace("-max", ""), mode=""), 1e9)
-    return [cell for cell in cells.cells(*setting, args.pythons) if cell not in failed and near(cell)]
+    return [cell for cell in asked_for(args, setting) if cell not in failed and near(cell)]
 
 
 def measure(args):
@@ -164,6 +179,7 @@ def measure_setting(args, setting, end):
     workload, phase, threads = setting
     path = os.path.join(args.out, "turns.jsonl")
     start = 1 + max((t["round"] for t in report.lines(path) if (t["workload"], t["phase"], t["threads"]) == setting), default=-1)
+    known = report.peers(args.out)
     ready, waiting, todo = [], [], worth_measuring(args, setting)
     while todo or waiting:  # two start at a time, on two processors
         while todo and len(waiting) < 2:
@@ -174,9 +190,12 @@ def measure_setting(args, setting, end):
             say(f"{' '.join(map(str, peer.cell))}: {about['error']}")
         else:
             ready.append(peer)
-    tandem = turns.Tandem(args.bin, artifact(args, workload, phase), "step" if phase == "train" else "evaluate", threads)
-    tandem.cell = cells.Cell(workload, phase, threads, "tandem", "")
-    contenders = [tandem, *ready]
+            if peer.cell not in known:
+                note_peer(args, peer.cell, about)
+    contenders = [turns.Tandem(cells.Cell(*setting, "tandem", ""), args.bin, artifact(args, workload, phase)), *ready]
+    if args.hand and workload == "normchain":
+        program = compiled(args, args.hand, "normchain-hand", "-ffast-math")
+        contenders.append(turns.Hand(cells.Cell(*setting, "hand", "C"), program))
     for round_number in range(start, start + args.rounds):
         order = contenders[:]
         random.Random(round_number).shuffle(order)  # nobody always follows the same one
@@ -188,7 +207,8 @@ def measure_setting(args, setting, end):
             if wrong or "error" in result:
                 contenders.remove(one)
                 result = dict(error=wrong or result["error"])
-            add(args, "turns.jsonl", dict(one.cell._asdict(), round=round_number, **result))
+            kept = {field: result[field] for field in ("n", "steps", *KEPT) if field in result}
+            add(args, "turns.jsonl", dict(one.cell._asdict(), round=round_number, **kept))
             say(f"round {round_number} {' '.join(map(str, one.cell))}: "
                 + (f"{result['median_ms']:.3f} ms" if "median_ms" in result else result["error"]))
     for peer in ready:

@@ -44,11 +44,11 @@ class Others:
 class Peer:
     """A peer's process, stopped while it is not its turn."""
 
-    def __init__(self, cell, pythons, out):
+    def __init__(self, cell, pythons, out, **environment):
         self.cell = cell
         os.makedirs(os.path.join(out, "logs"), exist_ok=True)
         self.log = os.path.join(out, "logs", "-".join(map(str, cell)) + ".log")
-        env = {**os.environ, **cells.tuned(cell.family, cell.threads, out)}
+        env = {**os.environ, **cells.tuned(cell.family, cell.threads, out), **environment}
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([*cells.command(cell, pythons, out), "--turns"], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=log, env=env, preexec_fn=die_with_parent)
@@ -107,22 +107,37 @@ def children_time():
     return usage.ru_utime + usage.ru_stime
 
 
+def run_once(command):
+    """What a program that starts anew for each turn prints as JSON."""
+    with Others(children_time) as others:
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return dict(error=(done.stderr.strip() or "failed")[-200:])
+    return dict(json.loads(done.stdout), others_busy_cores=others.cores)
+
+
 class Tandem:
     """One compiled program; `step_ms` is what a step took last, for choosing how many to time."""
 
     step_ms = 0.0
 
-    def __init__(self, binaries, artifact, program, threads):
-        self.command = cells.pinned(threads) + [os.path.join(binaries, "tandem-run"), "bench", artifact,
-                                                f"--program={program}", f"--threads={threads}", "--json"]
+    def __init__(self, cell, binaries, artifact):
+        self.cell, program = cell, "step" if cell.phase == "train" else "evaluate"
+        self.command = cells.pinned(cell.threads) + [os.path.join(binaries, "tandem-run"), "bench", artifact,
+                                                     f"--program={program}", f"--threads={cell.threads}", "--json"]
 
     def turn(self, seconds):
-        length = "--steps=3" if self.step_ms * 3e-3 > seconds else f"--seconds={seconds}"
-        with Others(children_time) as others:
-            done = subprocess.run([*self.command, length], capture_output=True, text=True)
-        if done.returncode:
-            return dict(error=(done.stderr.strip() or "failed")[-200:])
-        seen = json.loads(done.stdout)
-        self.step_ms = seen["median_ms"]
-        return dict(n=seen["steps"], median_ms=seen["median_ms"], best_ms=seen["min_ms"], p90_ms=seen["p90_ms"],
-                    others_busy_cores=others.cores)
+        result = run_once([*self.command, "--steps=3" if self.step_ms * 3e-3 > seconds else f"--seconds={seconds}"])
+        self.step_ms = result.get("median_ms", 0.0)
+        return result
+
+
+class Hand:
+    """A C program that does what normchain does; it is no peer, but says what is possible."""
+
+    def __init__(self, cell, program):
+        self.cell = cell
+        self.command = cells.pinned(cell.threads) + [program, cell.phase, str(cell.threads), "400"]
+
+    def turn(self, seconds):
+        return run_once([*self.command, str(seconds)])

@@ -158,9 +158,9 @@ class Inference:
                 self.model = torch.jit.trace(network, self.inputs[0], check_trace=False)
                 self.model = torch.jit.optimize_for_inference(torch.jit.freeze(self.model))
             elif MODE == "compile":
-                import torch._inductor.config
+                from torch._inductor import config
 
-                torch._inductor.config.freezing = True
+                config.freezing = True
                 self.model = torch.compile(network, **COMPILE)
             got = self.model(self.inputs[0])
             self.error = float((got - expected).abs().max() / expected.abs().max())

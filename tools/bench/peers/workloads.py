@@ -9,6 +9,7 @@ Counting needs neither NumPy nor a framework.
 """
 
 import math
+import os
 
 import sizes
 
@@ -34,12 +35,21 @@ class Workload:
         self.parameters.append((name, shape, None, value))
 
     def weights(self):
-        """Fresh arrays by name."""
+        """Fresh arrays by name. They are made once, if PEER_WEIGHTS names a folder to keep them in."""
         import counter
         import numpy as np
 
-        return {name: np.full(shape, value, dtype=np.float32) if scale is None else counter.uniform(stream, shape, scale)
+        folder = os.environ.get("PEER_WEIGHTS")
+        kept = os.path.join(folder, self.name + ".npz") if folder else ""
+        if os.path.exists(kept):
+            with np.load(kept) as arrays:
+                return dict(arrays)
+        made = {name: np.full(shape, value, dtype=np.float32) if scale is None else counter.uniform(stream, shape, scale)
                 for stream, (name, shape, scale, value) in enumerate(self.parameters)}
+        if kept:
+            np.savez(f"{kept}.{os.getpid()}.npz", **made)
+            os.replace(f"{kept}.{os.getpid()}.npz", kept)
+        return made
 
     def loss(self, ops, p, x, labels):
         return ops.cross_entropy(self.logits(ops, p, x, True), labels)
@@ -269,5 +279,7 @@ NAMES = ["mlp", "resnet8", "resnet18", "gpt", "gpt2-124m", "normchain", "mnist-f
 def named(name):
     for table, family in ((sizes.MLP, Mlp), (sizes.RESNET, ResNet), (sizes.GPT, Gpt), (sizes.NORMCHAIN, NormChain)):
         if name in table:
-            return family(**table[name])
+            workload = family(**table[name])
+            workload.name = name
+            return workload
     raise KeyError(name)
