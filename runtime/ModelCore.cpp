@@ -11,6 +11,7 @@
 #include "runtime/Initialize.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tandem::runtime {
 
@@ -53,6 +54,8 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
     return status;
   if (Status status = core->loadCode(); !status)
     return status;
+  int threads = options.threads ? options.threads : availableThreads();
+  core->pool = std::make_unique<ThreadPool>(core->place.isHost() ? threads : 1);
   if (Status status = core->createVariables(); !status)
     return status;
   if (Status status = core->bindPrograms(); !status)
@@ -68,8 +71,6 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
             backend->synchronize(currentStream(core->place.device()));
         !status)
       return status;
-  int threads = options.threads ? options.threads : availableThreads();
-  core->pool = std::make_unique<ThreadPool>(core->place.isHost() ? threads : 1);
   return core;
 }
 
@@ -128,14 +129,31 @@ Status ModelCore::loadCode() {
   return Status::success();
 }
 
+/// Writes zeros, each thread to its own part: the system puts a page where the
+/// thread is that first writes to it, and the pool gives a thread the same part
+/// of the work again and again.
+void ModelCore::clear(Storage &storage) const {
+  constexpr int64_t grain = 1 << 20;
+  pool->run(
+      storage.bytes(), grain,
+      [](void *data, int64_t begin, int64_t end, int) {
+        std::memset(static_cast<char *>(data) + begin, 0, size_t(end - begin));
+      },
+      storage.data());
+}
+
 Status ModelCore::createVariables() {
   for (const artifact::Value &value : manifest().values) {
     if (value.role != Role::Param && value.role != Role::State)
       continue;
     Result<Tensor> tensor =
-        Tensor::zeros(value.dtype, value.shape, place.device(), account);
+        Tensor::empty(value.dtype, value.shape, place.device(), account);
     if (!tensor)
       return std::move(tensor).status().in("'" + value.name + "'");
+    if (place.isHost())
+      clear(*tensor->storage());
+    else if (Status status = tensor->zero(); !status)
+      return std::move(status).in("'" + value.name + "'");
     tensor->storage()->fix();
     byName.emplace_back(value.name, static_cast<int>(variables.size()));
     if (tensor->elements())
@@ -295,9 +313,12 @@ Status ModelCore::followCurrent() {
 Status ModelCore::reserve(const BoundProgram &program) {
   if (!place.isHost())
     return Status::success();
+  int64_t before = arena ? arena->bytes() : 0;
   if (Status status = grow(arena, program.program->arenaBytes, account);
       !status)
     return status;
+  if (arena && arena->bytes() != before)
+    clear(*arena);
   return grow(scratch, program.scratchBytes * pool->threads(), account);
 }
 

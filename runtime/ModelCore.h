@@ -104,6 +104,7 @@ private:
   Status checkFeatures() const;
   Status loadCode();
   Status createVariables();
+  void clear(Storage &storage) const;
   Status bindPrograms();
   Status reserveOnDevice();
 

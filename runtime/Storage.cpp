@@ -10,10 +10,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 
 namespace tandem::runtime {
 
 namespace {
+
+/// Large storages are made of huge pages, so that walking through them misses
+/// no translations.
+constexpr size_t hugePage = 2 << 20;
+constexpr int64_t hugeFrom = 4 * hugePage;
 
 int64_t rounded(int64_t bytes) {
   auto align = static_cast<int64_t>(storageAlignment);
@@ -33,10 +39,15 @@ void MemoryAccount::add(int64_t bytes) {
 Result<void *> Storage::obtain(int64_t bytes, Stream stream) const {
   if (backend_)
     return backend_->allocate(bytes, stream);
-  void *data = std::aligned_alloc(storageAlignment, bytes);
-  if (!data)
+  bool isLarge = bytes >= hugeFrom;
+  void *data = nullptr;
+  if (::posix_memalign(&data, isLarge ? hugePage : storageAlignment, bytes))
     return Status::failed("out of memory: cannot allocate " +
                           std::to_string(bytes) + " bytes");
+  // Advice: where it is not taken, pages are small. The rest of the last page
+  // is somebody else's.
+  if (isLarge)
+    (void)::madvise(data, size_t(bytes) / hugePage * hugePage, MADV_HUGEPAGE);
   return data;
 }
 

@@ -1,14 +1,15 @@
 //===- ThreadPool.cpp - runs a range of items on several threads ----------===//
 //
-// A job is open from its submission until its last chunk is taken. A worker
-// that wakes in time joins it (under the mutex) and the caller waits for those
-// that joined, not for those still asleep: a worker without a processor delays
-// nobody.
+// A job is open from its submission until its last range is taken. A worker
+// that wakes in time joins it, and the caller waits for those that joined, not
+// for those still asleep: a worker without a processor delays nobody. Joining
+// and leaving are one atomic operation each; the mutex is only for sleep.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/ThreadPool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <sched.h>
 #include <system_error>
 
@@ -16,17 +17,40 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Chunks for each thread: enough to even out a thread that is held up.
-constexpr int64_t chunksPerThread = 4;
-/// A few microseconds: the gap between two launches of one program.
-constexpr int spins = 256;
+/// Ranges for each thread: enough to even out a thread that is held up.
+constexpr int64_t rangesPerThread = 4;
+/// How long a thread looks for what is about to happen before it blocks: the
+/// gap between two launches of one program, and less than waking up takes.
+constexpr auto patience = std::chrono::microseconds(20);
+
+// The gate: workers in the job, flags, and the number of the job.
+constexpr uint64_t oneWorker = 1, workerMask = 0xffff;
+constexpr uint64_t openFlag = 1 << 16, stopFlag = 1 << 17;
+constexpr int jobShift = 20;
+
+uint64_t jobOf(uint64_t gate) { return gate >> jobShift; }
 
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
 #else
   std::atomic_signal_fence(std::memory_order_seq_cst);
 #endif
+}
+
+/// Looks for a while whether `holds`; returns what it saw last.
+template <typename Fn> bool lookFor(Fn holds) {
+  auto until = std::chrono::steady_clock::now() + patience;
+  do {
+    for (int i = 0; i < 8; ++i) {
+      if (holds())
+        return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return holds();
 }
 
 } // namespace
@@ -38,7 +62,8 @@ int availableThreads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads)
+    : parts(std::make_unique<Part[]>(std::max(1, threads))) {
   workers.reserve(std::max(0, threads - 1));
   for (int i = 1; i < threads; ++i) {
     try {
@@ -52,12 +77,34 @@ ThreadPool::ThreadPool(int threads) {
 ThreadPool::~ThreadPool() {
   {
     std::lock_guard lock(mutex);
-    stop = true;
-    epoch.fetch_add(1, std::memory_order_release);
+    gate.fetch_or(stopFlag);
   }
   wake.notify_all();
   for (std::thread &worker : workers)
     worker.join();
+}
+
+int64_t ThreadPool::Job::begin(int64_t range) const {
+  int64_t each = units / ranges, longer = units % ranges;
+  int64_t unit = range * each + std::min(range, longer);
+  return unit == units ? work : unit * grain;
+}
+
+int64_t ThreadPool::Part::takeFront() {
+  uint64_t seen = left.load(std::memory_order_relaxed);
+  while (uint32_t(seen) < seen >> 32)
+    if (left.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed))
+      return int64_t(uint32_t(seen));
+  return -1;
+}
+
+int64_t ThreadPool::Part::takeBack() {
+  uint64_t seen = left.load(std::memory_order_relaxed);
+  while (uint32_t(seen) < seen >> 32)
+    if (left.compare_exchange_weak(seen, seen - (uint64_t(1) << 32),
+                                   std::memory_order_relaxed))
+      return int64_t(seen >> 32) - 1;
+  return -1;
 }
 
 void ThreadPool::run(int64_t work, int64_t grain, Body body, void *context) {
@@ -70,61 +117,92 @@ void ThreadPool::run(int64_t work, int64_t grain, Body body, void *context) {
     return;
   }
   std::lock_guard submitted(submission);
-  int64_t share = std::max<int64_t>(1, units / (threads() * chunksPerThread));
-  int64_t chunks = (units - 1) / share + 1;
-  {
-    std::lock_guard lock(mutex);
-    job = {body, context, work, share * grain, chunks};
-    next.store(0, std::memory_order_relaxed);
-    open = true;
-    epoch.fetch_add(1, std::memory_order_release);
+  job = {body,  context, work,
+         grain, units,   std::min(units, threads() * rangesPerThread)};
+  // Threads that no range is for begin with those of the others.
+  int64_t first = 0, owners = std::min<int64_t>(threads(), job.ranges);
+  for (int64_t t = 0; t < threads(); ++t) {
+    int64_t last = t < owners ? job.ranges * (t + 1) / owners : first;
+    parts[t].left.store(uint64_t(last) << 32 | uint64_t(first),
+                        std::memory_order_relaxed);
+    first = last;
   }
-  if (chunks >= threads())
-    wake.notify_all();
-  else
-    for (int64_t i = 1; i < chunks; ++i)
-      wake.notify_one();
+  uint64_t number = jobOf(gate.load(std::memory_order_relaxed)) + 1;
+  gate.store(number << jobShift | openFlag);
+  if (sleepers.load() > 0) {
+    { std::lock_guard lock(mutex); } // who is about to sleep, sleeps then
+    if (job.ranges >= threads())
+      wake.notify_all();
+    else
+      for (int64_t i = 1; i < job.ranges; ++i)
+        wake.notify_one();
+  }
   drain(0);
-  {
-    std::lock_guard lock(mutex);
-    open = false;
-  }
-  for (int i = 0; i < spins && active.load(std::memory_order_acquire); ++i)
-    pause();
+  gate.fetch_and(~openFlag);
+  awaitWorkers();
+}
+
+void ThreadPool::awaitWorkers() {
+  auto isDone = [&] { return (gate.load() & workerMask) == 0; };
+  if (lookFor(isDone))
+    return;
   std::unique_lock lock(mutex);
-  finished.wait(lock, [&] { return active == 0; });
+  finished.wait(lock, isDone);
+}
+
+/// Counts a worker out; the last one wakes the caller.
+void ThreadPool::leave() {
+  uint64_t before = gate.fetch_sub(oneWorker);
+  if ((before & workerMask) != oneWorker || (before & openFlag))
+    return;
+  { std::lock_guard lock(mutex); } // as in `run`
+  finished.notify_one();
+}
+
+void ThreadPool::runRange(int64_t range, int thread) const {
+  job.body(job.context, job.begin(range), job.begin(range + 1), thread);
 }
 
 void ThreadPool::drain(int thread) {
-  while (true) {
-    int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= job.chunks)
-      return;
-    int64_t begin = chunk * job.chunk;
-    int64_t end = begin + std::min(job.chunk, job.work - begin);
-    job.body(job.context, begin, end, thread);
-  }
+  for (int64_t range; (range = parts[thread].takeFront()) >= 0;)
+    runRange(range, thread);
+  for (int i = 1; i < threads(); ++i)
+    for (int64_t range;
+         (range = parts[(thread + i) % threads()].takeBack()) >= 0;)
+      runRange(range, thread);
+}
+
+void ThreadPool::sleep(uint64_t seen) {
+  std::unique_lock lock(mutex);
+  sleepers.fetch_add(1);
+  wake.wait(lock, [&] {
+    uint64_t now = gate.load();
+    return jobOf(now) != seen || (now & stopFlag);
+  });
+  sleepers.fetch_sub(1);
 }
 
 void ThreadPool::serve(int thread) {
-  uint64_t seen = 0;
+  uint64_t seen = 0, now = 0;
   while (true) {
-    for (int i = 0; i < spins && epoch.load(std::memory_order_acquire) == seen;
-         ++i)
-      pause();
-    std::unique_lock lock(mutex);
-    wake.wait(lock, [&] { return epoch != seen; });
-    if (stop)
-      return;
-    seen = epoch;
-    if (!open)
+    bool isNew = lookFor([&] {
+      now = gate.load();
+      return jobOf(now) != seen || (now & stopFlag);
+    });
+    if (!isNew) {
+      sleep(seen);
       continue;
-    ++active;
-    lock.unlock();
-    drain(thread);
-    lock.lock();
-    if (--active == 0)
-      finished.notify_one();
+    }
+    if (now & stopFlag)
+      return;
+    bool joined = false;
+    while (!joined && jobOf(now) != seen && (now & openFlag))
+      joined = gate.compare_exchange_weak(now, now + oneWorker);
+    seen = jobOf(now);
+    if (joined) {
+      drain(thread);
+      leave();
+    }
   }
 }
 

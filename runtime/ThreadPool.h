@@ -3,8 +3,12 @@
 // A pool of threads - 1 workers; the calling thread is the last one. `run` cuts
 // [0, work) into ranges that begin at multiples of `grain`; which ranges there
 // are depends on work, grain and the number of threads only, which thread takes
-// one does not matter to results. Nothing is allocated by `run`. Idle workers
-// spin for a few microseconds and then block.
+// one does not matter to results. Each thread begins with its own part of the
+// ranges, the same one for the same work, so that it finds in its caches what
+// it left there in the job before; then it takes from the ends of the others'.
+// Nothing is allocated by `run`. A worker without a job spins for a few
+// microseconds, the gap between two launches of a step, and then blocks; so
+// does a caller that waits for the last ranges.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_THREADPOOL_H
@@ -13,6 +17,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -41,26 +46,40 @@ public:
   void run(int64_t work, int64_t grain, Body body, void *context);
 
 private:
+  /// The ranges of a job: `ranges` of them, over `units` grains, as equal as
+  /// can be.
   struct Job {
     Body body = nullptr;
     void *context = nullptr;
-    int64_t work = 0, chunk = 0, chunks = 0;
+    int64_t work = 0, grain = 1, units = 0, ranges = 0;
+    int64_t begin(int64_t range) const;
+  };
+  /// The ranges [front, back) that nobody has taken of a thread's part: its
+  /// thread takes from the front, the others from the back.
+  struct alignas(64) Part {
+    std::atomic<uint64_t> left{0}; ///< back in the upper half
+    int64_t takeFront();
+    int64_t takeBack();
   };
 
   void serve(int thread);
+  void sleep(uint64_t seen);
   void drain(int thread);
+  void runRange(int64_t range, int thread) const;
+  void leave();
+  void awaitWorkers();
 
   std::vector<std::thread> workers;
-  std::mutex submission; ///< held by the caller whose job runs
+  std::unique_ptr<Part[]> parts; ///< one for each thread
+  Job job;                       ///< written while no worker is in it
+  std::mutex submission;         ///< held by the caller whose job runs
 
-  std::mutex mutex; ///< guards what follows, but for the atomics
+  /// The number of the job, whether workers may still join it, whether they
+  /// shall end, and how many are in it (ThreadPool.cpp).
+  alignas(64) std::atomic<uint64_t> gate{0};
+  alignas(64) std::atomic<int> sleepers{0};
+  std::mutex mutex; ///< between those that sleep and those that wake them
   std::condition_variable wake, finished;
-  Job job;
-  bool open = false; ///< workers may still join the job
-  bool stop = false;
-  std::atomic<uint64_t> epoch{0}; ///< counts jobs; changed under the mutex
-  std::atomic<int> active{0};     ///< workers in the job; changed under it too
-  std::atomic<int64_t> next{0};   ///< the chunk to take
 };
 
 /// Returns the number of processors that this process may use, at least 1.

@@ -1,14 +1,17 @@
 //===- CorePoolTest.cpp - the thread pool ---------------------------------===//
 //
-// Coverage of ranges, many callers, many pools, and that idle workers do not
-// burn processor time.
+// Coverage of ranges, who runs which, many callers, many pools, and that idle
+// workers do not burn processor time.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/ThreadPool.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <ctime>
 #include <gtest/gtest.h>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -55,6 +58,70 @@ TEST(ThreadPool, SmallWorkStaysWithTheCaller) {
   pool.run(100, 100, Record::body, &record);
   EXPECT_EQ(record.ranges.size(), 1u);
   EXPECT_EQ(record.threads, std::set<int>{0});
+}
+
+TEST(ThreadPool, RangesAreAsEqualAsCanBe) {
+  ThreadPool pool(2);
+  Record record;
+  pool.run(17 * 3, 3, Record::body, &record);
+  EXPECT_EQ(record.ranges.size(), 8u);
+  for (auto [begin, end] : record.ranges) {
+    EXPECT_GE(end - begin, 2 * 3);
+    EXPECT_LE(end - begin, 3 * 3);
+  }
+}
+
+/// What a body waits for; not for ever, so that a failure ends.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int passed = 0;
+  std::map<int, int64_t> first; ///< of each thread, where it began
+
+  bool await(std::unique_lock<std::mutex> &lock, int count) {
+    return changed.wait_for(lock, std::chrono::seconds(60),
+                            [&] { return passed >= count; });
+  }
+};
+
+TEST(ThreadPool, EachThreadBeginsWithItsOwnPart) {
+  ThreadPool pool(3);
+  for (int job = 0; job < 20; ++job) {
+    Gate gate;
+    pool.run(
+        12, 1,
+        [](void *context, int64_t begin, int64_t, int thread) {
+          Gate &gate = *static_cast<Gate *>(context);
+          std::unique_lock lock(gate.mutex);
+          if (!gate.first.emplace(thread, begin).second)
+            return;
+          ++gate.passed;
+          gate.changed.notify_all();
+          EXPECT_TRUE(gate.await(lock, 3));
+        },
+        &gate);
+    EXPECT_EQ(gate.first, (std::map<int, int64_t>{{0, 0}, {1, 4}, {2, 8}}));
+  }
+}
+
+TEST(ThreadPool, WhatOneThreadDoesNotGetToOthersTake) {
+  ThreadPool pool(2);
+  Gate gate;
+  pool.run(
+      8, 1,
+      [](void *context, int64_t begin, int64_t, int thread) {
+        Gate &gate = *static_cast<Gate *>(context);
+        std::unique_lock lock(gate.mutex);
+        ++gate.passed;
+        gate.changed.notify_all();
+        // The caller is held up in its first range until all is done.
+        if (thread == 0) {
+          EXPECT_EQ(begin, 0);
+          EXPECT_TRUE(gate.await(lock, 8));
+        }
+      },
+      &gate);
+  EXPECT_EQ(gate.passed, 8);
 }
 
 TEST(ThreadPool, HugeWorkDoesNotOverflow) {
