@@ -96,6 +96,9 @@ Value Code::below(Value x, int64_t y) const {
 Value Code::both(Value x, Value y) const {
   return b.createOrFold<arith::AndIOp>(loc, x, y);
 }
+Value Code::either(Value x, Value y) const {
+  return b.createOrFold<arith::OrIOp>(loc, x, y);
+}
 Value Code::select(Value condition, Value x, Value y) const {
   if (x.getType().isUnsignedInteger())
     return scalar::select(b, loc, condition, x, y);
@@ -198,6 +201,11 @@ void Code::store(Value vector, Value memref, ValueRange at, Value mask) const {
     vector::MaskedStoreOp::create(b, loc, memref, at, mask, vector);
   else
     vector::StoreOp::create(b, loc, vector, memref, at);
+}
+
+void Code::prefetch(Value memref, ValueRange at) const {
+  memref::PrefetchOp::create(b, loc, memref, at, /*isWrite=*/false,
+                             /*localityHint=*/3, /*isDataCache=*/true);
 }
 
 Value Code::widen(Value x, Type element) const {

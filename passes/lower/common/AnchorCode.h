@@ -58,6 +58,7 @@ public:
   /// 0 <= x < y
   Value below(Value x, int64_t y) const;
   Value both(Value x, Value y) const;
+  Value either(Value x, Value y) const;
   Value select(Value condition, Value x, Value y) const;
 
   /// for (iv = low; iv < high; iv += step) body(iv)
@@ -89,6 +90,8 @@ public:
              Value mask = {}) const;
   void store(Value vector, Value memref, mlir::ValueRange at,
              Value mask = {}) const;
+  /// Asks for the cache line of an element, which will be read.
+  void prefetch(Value memref, mlir::ValueRange at) const;
   /// A float or vector of floats in the wider type `element` (no change if it
   /// is of that type).
   Value widen(Value x, mlir::Type element) const;

@@ -65,10 +65,9 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
 
   int64_t batches = p.sizes[Image] * p.sizes[Group];
   GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
-  int64_t panels = schedule.panels(gemm), blocks = schedule.mBlocks(gemm);
+  int64_t items = schedule.items(gemm);
   kernel.forEachItem([&](Value item) {
-    Value batch = code.div(item, panels * blocks);
-    Value part = code.rem(item, panels * blocks);
+    Value batch = code.div(item, items);
     at[Image] = code.div(batch, p.sizes[Group]);
     at[Group] = code.rem(batch, p.sizes[Group]);
     a.enter(at);
@@ -76,12 +75,13 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
       matrix->enter(at);
     if (windows)
       windows->enter(at[Image], at[Group]);
-    emitGemm(code, gemm, schedule, kernel.scratch, code.div(part, panels),
-             code.rem(part, panels));
+    emitGemm(code, gemm, schedule, kernel.scratch,
+             {code.rem(item, items), code.equal(item, kernel.body.begin),
+              code.less(code.add(item, 1), kernel.body.end)});
   });
 
   Work work;
-  work.items = batches * blocks * panels;
+  work.items = batches * items;
   double columns = std::min(schedule.width(), gemm.N);
   double rows = std::min(schedule.mBlock, gemm.M);
   double k = static_cast<double>(gemm.K0) * gemm.K1;

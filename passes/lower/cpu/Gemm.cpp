@@ -7,78 +7,7 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
-using llvm::alignTo;
 using llvm::divideCeil;
-
-//===----------------------------------------------------------------------===//
-// The schedule
-//===----------------------------------------------------------------------===//
-
-int64_t GemmSchedule::mBlocks(const Gemm &g) const {
-  return divideCeil(g.M, mBlock);
-}
-int64_t GemmSchedule::panels(const Gemm &g) const {
-  return divideCeil(g.N, width());
-}
-int64_t GemmSchedule::kBlocks(const Gemm &g) const {
-  return std::max<int64_t>(1, divideCeil(g.K0, k0Block) *
-                                  divideCeil(g.K1, k1Block));
-}
-
-/// `size` in equal parts of at most `most`, each a multiple of `unit`.
-static int64_t equalParts(int64_t size, int64_t most, int64_t unit) {
-  int64_t parts = std::max<int64_t>(1, divideCeil(size, most));
-  return std::max<int64_t>(unit, alignTo(divideCeil(size, parts), unit));
-}
-
-/// The tile. Sums, one row of B and one element of A are in registers. A tile
-/// of few rows is wide, so that sums which do not wait for each other hide the
-/// latency of the multiply-add; more than 8 rows of an A in place would compete
-/// for the ways of the first-level cache.
-static void chooseTile(GemmSchedule &s, const Gemm &g,
-                       const VectorTarget &target) {
-  int64_t across = std::max<int64_t>(1, divideCeil(g.N, s.lanes));
-  bool many = target.registers >= 32;
-  int64_t wide = g.M == 1   ? (many ? 8 : 6)
-                 : g.M == 2 ? (many ? 6 : 4)
-                 : g.M == 3 ? (many ? 6 : 3)
-                            : (many ? 4 : 2);
-  s.vectors = std::min(across, wide);
-  int64_t most = (target.registers - 2 - s.vectors) / s.vectors;
-  most = std::min<int64_t>(most, s.vectors >= (many ? 4 : 2) ? 6 : 8);
-  s.rows = equalParts(g.M, most, 1);
-}
-
-GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
-                               int64_t batches) {
-  GemmSchedule s;
-  s.lanes = target.lanes(g.type);
-  chooseTile(s, g, target);
-
-  // A panel stays in the second-level cache; and long sums are made of short
-  // ones, which keeps f32 about as exact as blocked libraries are.
-  constexpr int64_t panelBytes = 256 * 1024;
-  int64_t rowBytes = s.width() * g.type.getIntOrFloatBitWidth() / 8;
-  int64_t most = std::min<int64_t>(256, panelBytes / rowBytes);
-  s.k1Block = equalParts(g.K1, most, std::max(s.lanes, s.unroll));
-  if (g.K1 <= s.k1Block)
-    s.k1Block = std::max<int64_t>(1, g.K1);
-  s.k0Block = s.k1Block < g.K1
-                  ? 1
-                  : equalParts(g.K0, std::max<int64_t>(1, most / s.k1Block), 1);
-
-  // Packing is paid back by the rows that use the panel.
-  s.packs = !g.b || (!g.isPacked && g.M > 2 * s.rows);
-  s.mBlock = equalParts(g.M, 480, s.rows);
-  double k = static_cast<double>(g.K0) * g.K1;
-  constexpr double enoughFlops = 4e6;
-  constexpr int64_t enoughItems = 16, leastRows = 48;
-  while (batches * s.mBlocks(g) * s.panels(g) < enoughItems &&
-         s.mBlock >= 2 * leastRows &&
-         2.0 * s.mBlock * s.width() * k > enoughFlops)
-    s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
-  return s;
-}
 
 //===----------------------------------------------------------------------===//
 // The code
@@ -90,39 +19,62 @@ Value GemmPanel::row(Code &code, Value atK0, Value atK1) const {
 }
 
 namespace {
+/// A range of k.
+struct GemmRange {
+  Value k0, k0End, k1, k1End;
+};
+
+/// A place in a loop over pieces.
+struct GemmPiece {
+  GemmRange range;
+  Value number;
+  Value isFirst, isLast;
+};
+
 /// The emission of one item.
 class GemmEmitter {
 public:
   GemmEmitter(Code &code, const Gemm &g, const GemmSchedule &s,
               Scratch &scratch)
-      : code(code), g(g), s(s) {
-    manyBlocks = s.kBlocks(g) > 1;
-    if (s.packs)
-      panel.memref = scratch.take(
-          code, {s.k0Block * s.k1Block + s.lanes, s.width()}, g.type);
+      : code(code), g(g), s(s), manySums(s.kBlocks(g) > 1),
+        manyPanels(s.kPanels(g) > 1) {
     panel.width = s.width();
     panel.lanes = s.lanes;
-    if (manyBlocks || !g.store)
-      sums = scratch.take(code, {manyBlocks ? s.mBlock : s.rows, s.width()},
+    if (s.packs) {
+      int64_t rows = s.k0Panel * s.k1Panel + s.lanes;
+      panel.memref = scratch.take(code, {rows, s.width()}, g.type);
+      next = panel;
+      if (s.packsEvery)
+        next.memref = scratch.take(code, {rows, s.width()}, g.type);
+    }
+    if (manySums || !g.store)
+      sums = scratch.take(code, {s.sweeps ? s.mBlock : 2 * s.rows, s.width()},
                           g.type);
   }
 
   /// Of a part.
   GemmEmitter(Code &code, const Gemm &g, const GemmSchedule &s)
-      : code(code), g(g), s(s), manyBlocks(false) {
+      : code(code), g(g), s(s), manySums(false), manyPanels(false) {
     assert(!s.packs && g.store && "a part has no scratch");
   }
 
-  void emit(Value mBlock, Value panelNumber);
+  void emit(const GemmItem &item);
   void emitPart(const GemmPart &part);
 
 private:
-  void emitBlock(Value isFirst, Value isLast);
-  void emitTile(Value m, int64_t rows, int64_t columns, Value isLast);
+  /// The pieces of `range` with at most `k0Step` and `k1Step` of k0 and k1.
+  void forEachPiece(const GemmRange &range, int64_t k0Step, int64_t k1Step,
+                    llvm::function_ref<void(const GemmPiece &)> body);
+  void locate(GemmPanel &which, Value number);
+  void emitRows(const GemmPiece &piece);
+  void emitTile(Value m, int64_t rows, int64_t columns, const GemmPiece &piece);
   void emitFinish(Value m);
-  Code::Values emitProduct(Value m, int64_t rows, int64_t columns);
+  Code::Values emitProduct(Value m, int64_t rows, int64_t columns,
+                           const GemmRange &range);
   Code::Values emitRound(Value m, int64_t rows, int64_t columns, Value k0,
                          Value k1, int64_t unroll, ValueRange sums);
+  void enterTile(Value m, const GemmPiece &piece);
+  void emitBeside(const GemmRange &range, Value k0, Value k1);
   /// The mask of vector `v` of a tile with `columns` columns; null if all its
   /// lanes are columns.
   Value maskOf(int64_t v, int64_t columns) {
@@ -130,49 +82,104 @@ private:
     return active >= s.lanes ? Value()
                              : code.firstLanes(code.index(active), s.lanes);
   }
-  /// The row of `sums` that C(m, ...) has.
-  Value sumsRow(Value m, Value firstOfTile) {
-    return code.sub(m, manyBlocks ? mBegin : firstOfTile);
-  }
 
   Code &code;
   const Gemm &g;
   const GemmSchedule &s;
-  GemmPanel panel;
-  bool manyBlocks;
-  Value sums;
+  GemmPanel panel, next; ///< `next` is packed beside the product
+  /// A sum is made of several short ones; of several panels.
+  bool manySums, manyPanels;
+  Value sums; ///< of the item, or twice of a tile
   Value mBegin, mEnd, nEnd;
+  Value packsNext; ///< while this item runs
+  /// What a tile does beside its product: it asks for a block of A, and packs
+  /// these rows of the next panel.
+  Value fetchM, fetchK1, packRow, packEnd;
 };
 } // namespace
 
-void GemmEmitter::emit(Value mBlock, Value panelNumber) {
+void GemmEmitter::forEachPiece(
+    const GemmRange &range, int64_t k0Step, int64_t k1Step,
+    llvm::function_ref<void(const GemmPiece &)> body) {
+  // Along one dimension. A range that is not cut keeps its bounds.
+  auto cut = [&](Value from, Value to, int64_t step, int64_t size,
+                 llvm::function_ref<void(Value, Value)> piece) {
+    if (step >= size)
+      return piece(from, to);
+    code.loop(from, to, step, [&](Value at) {
+      Value end = code.add(at, step);
+      piece(at, size % step == 0 ? end : code.min(end, to));
+    });
+  };
+  int64_t along = std::max<int64_t>(1, divideCeil(g.K1, k1Step));
+  cut(range.k0, range.k0End, k0Step, g.K0, [&](Value k0, Value k0End) {
+    cut(range.k1, range.k1End, k1Step, g.K1, [&](Value k1, Value k1End) {
+      GemmPiece piece;
+      piece.range = {k0, k0End, k1, k1End};
+      piece.number =
+          code.add(code.mul(code.div(k0, k0Step), along), code.div(k1, k1Step));
+      piece.isFirst =
+          code.both(code.equal(k0, range.k0), code.equal(k1, range.k1));
+      piece.isLast = code.both(code.equal(k0End, range.k0End),
+                               code.equal(k1End, range.k1End));
+      body(piece);
+    });
+  });
+}
+
+/// Sets the columns of panel `number`.
+void GemmEmitter::locate(GemmPanel &which, Value number) {
+  which.n = code.mul(number, s.width());
+  which.columns = g.N % s.width() == 0
+                      ? code.index(s.width())
+                      : code.min(code.sub(code.index(g.N), which.n), s.width());
+}
+
+void GemmEmitter::emit(const GemmItem &item) {
+  Value number = code.div(item.number, s.mBlocks(g));
+  Value mBlock = code.rem(item.number, s.mBlocks(g));
   mBegin = code.mul(mBlock, s.mBlock);
   mEnd = code.min(code.add(mBegin, s.mBlock), g.M);
-  panel.n = code.mul(panelNumber, s.width());
-  nEnd = code.add(panel.n, s.width());
-  if (g.N % s.width() != 0)
-    nEnd = code.min(nEnd, g.N);
-  panel.columns =
-      g.N % s.width() == 0 ? code.index(s.width()) : code.sub(nEnd, panel.n);
+  locate(panel, number);
+  nEnd = code.add(panel.n, panel.columns);
 
-  int64_t blocks = s.kBlocks(g);
-  int64_t k1Blocks = std::max<int64_t>(1, divideCeil(g.K1, s.k1Block));
-  code.loop(code.index(0), code.index(blocks), 1, [&](Value block) {
-    Value k0 = code.div(block, k1Blocks), k1 = code.rem(block, k1Blocks);
-    panel.k0 = code.mul(k0, s.k0Block);
-    panel.k0End = code.min(code.add(panel.k0, s.k0Block), g.K0);
-    panel.k1 = code.mul(k1, s.k1Block);
-    panel.k1End = code.min(code.add(panel.k1, s.k1Block), g.K1);
-    if (s.k0Block == 1 && g.K0 > 0)
-      panel.k0End = code.add(panel.k0, 1);
-    if (k1Blocks == 1) {
-      panel.k1 = code.index(0);
-      panel.k1End = code.index(g.K1);
-    }
-    if (s.packs)
+  GemmRange all = {code.index(0), code.index(g.K0), code.index(0),
+                   code.index(g.K1)};
+  Value isLastBlock = code.equal(mBlock, code.index(s.mBlocks(g) - 1));
+  Value needsPack =
+      code.either(item.isFirst, code.equal(mBlock, code.index(0)));
+  if (s.packsEvery) {
+    // Two panels take turns. The first one of a product or of a call is packed
+    // at once.
+    Value last = code.index(s.panels(g) - 1);
+    locate(next, code.min(code.add(number, 1), last));
+    Value isOdd = code.equal(code.rem(number, 2), code.index(1));
+    Value even = panel.memref, odd = next.memref;
+    panel.memref = code.select(isOdd, odd, even);
+    next.memref = code.select(isOdd, even, odd);
+    std::tie(next.k0, next.k0End) = std::tie(all.k0, all.k0End);
+    std::tie(next.k1, next.k1End) = std::tie(all.k1, all.k1End);
+    packsNext = code.both(isLastBlock,
+                          code.both(code.less(number, last), item.hasNext));
+    needsPack =
+        code.either(item.isFirst, code.equal(item.number, code.index(0)));
+  }
+  forEachPiece(all, s.k0Panel, s.k1Panel, [&](const GemmPiece &part) {
+    panel.k0 = part.range.k0;
+    panel.k0End = part.range.k0End;
+    panel.k1 = part.range.k1;
+    panel.k1End = part.range.k1End;
+    if (s.packs && manyPanels)
       g.pack(code, panel);
-    emitBlock(code.equal(block, code.index(0)),
-              code.equal(block, code.index(blocks - 1)));
+    else if (s.packs)
+      code.when(needsPack, [&] { g.pack(code, panel); });
+    if (!s.sweeps)
+      return emitRows(part);
+    forEachPiece(part.range, s.k0Block, s.k1Block, [&](GemmPiece piece) {
+      piece.isFirst = code.both(piece.isFirst, part.isFirst);
+      piece.isLast = code.both(piece.isLast, part.isLast);
+      emitRows(piece);
+    });
   });
 }
 
@@ -184,29 +191,23 @@ void GemmEmitter::emitPart(const GemmPart &part) {
   panel.k0End = code.index(1);
   panel.k1 = part.k1;
   panel.k1End = part.k1End;
-  emitBlock(/*isFirst=*/{}, /*isLast=*/{}); // there is one
+  GemmPiece whole;
+  whole.range = {panel.k0, panel.k0End, panel.k1, panel.k1End};
+  emitRows(whole);
 }
 
-void GemmEmitter::emitBlock(Value isFirst, Value isLast) {
-  if (manyBlocks)
-    code.when(isFirst, [&] {
-      code.loop(code.index(0), code.sub(mEnd, mBegin), 1, [&](Value row) {
-        for (int64_t v = 0; v < s.vectors; ++v)
-          code.store(code.zeros(g.type, s.lanes), sums,
-                     {row, code.index(v * s.lanes)});
-      });
-    });
-
+void GemmEmitter::emitRows(const GemmPiece &piece) {
   int64_t restRows = g.M % s.rows, restColumns = g.N % s.width();
   code.loop(mBegin, mEnd, s.rows, [&](Value m) {
+    enterTile(m, piece);
     auto columns = [&](int64_t count) {
       Value isWhole = code.less(m, code.index(g.M - s.rows + 1));
       if (restRows == 0)
-        emitTile(m, s.rows, count, isLast);
+        emitTile(m, s.rows, count, piece);
       else
         code.when(
-            isWhole, [&] { emitTile(m, s.rows, count, isLast); },
-            [&] { emitTile(m, restRows, count, isLast); });
+            isWhole, [&] { emitTile(m, s.rows, count, piece); },
+            [&] { emitTile(m, restRows, count, piece); });
     };
     if (restColumns == 0)
       columns(s.width());
@@ -217,25 +218,58 @@ void GemmEmitter::emitBlock(Value isFirst, Value isLast) {
           code.less(panel.n, code.index(g.N - s.width() + 1)),
           [&] { columns(s.width()); }, [&] { columns(restColumns); });
     if (!g.store)
-      code.when(isLast, [&] { emitFinish(m); });
+      code.when(piece.isLast, [&] { emitFinish(m); });
   });
 }
 
+/// The block of A and the part of the next panel that belong to a tile.
+void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
+  if (g.fetch) {
+    // Lines of A hold the elements of some tiles after this one; behind the
+    // item's last rows come those of its first ones, further along k.
+    Value later = code.add(m, 64 / (g.type.getIntOrFloatBitWidth() / 8));
+    Value isInside = code.less(later, mEnd);
+    fetchM =
+        code.select(isInside, later, code.add(mBegin, code.sub(later, mEnd)));
+    fetchK1 = code.select(isInside, code.index(0), code.index(s.k1Block));
+  }
+  if (s.packsEvery) {
+    Value tile = code.div(code.sub(m, mBegin), s.rows);
+    if (s.sweeps)
+      tile = code.add(code.mul(piece.number, s.lastTiles(g)), tile);
+    packRow = code.mul(tile, s.packedByTile(g));
+    Value end = code.min(code.add(packRow, s.packedByTile(g)), g.K1);
+    packEnd = code.select(packsNext, end, code.index(0));
+  }
+}
+
+/// What stands beside a round of a product.
+void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
+  if (g.fetch)
+    for (int64_t u = 0; u < s.unroll; ++u)
+      g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
+  if (!s.packsEvery)
+    return;
+  Value round =
+      code.div(code.sub(k1, s.sweeps ? range.k1 : panel.k1), s.unroll);
+  Value row = code.add(packRow, code.div(round, s.packsEvery));
+  Value isDue = code.equal(code.rem(round, s.packsEvery), code.index(0));
+  code.when(code.both(isDue, code.less(row, packEnd)),
+            [&] { g.packRow(code, next, row); });
+}
+
 void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
-                           Value isLast) {
-  Code::Values tile = emitProduct(m, rows, columns);
+                           const GemmPiece &piece) {
   int64_t vectors = divideCeil(columns, s.lanes);
+  Code::Values tile;
   auto forEach = [&](auto body) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t v = 0; v < vectors; ++v)
         body(i, v, tile[i * vectors + v]);
   };
-  auto place = [&](int64_t i, int64_t v) {
-    return Code::Values{code.add(sumsRow(m, m), i), code.index(v * s.lanes)};
-  };
-  auto keep = [&] {
+  auto keep = [&](Value row) {
     forEach([&](int64_t i, int64_t v, Value x) {
-      code.store(x, sums, place(i, v));
+      code.store(x, sums, {code.add(row, i), code.index(v * s.lanes)});
     });
   };
   auto store = [&] {
@@ -244,17 +278,39 @@ void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
               maskOf(v, columns));
     });
   };
-  if (manyBlocks)
+  // `from` and `to` are the rows of the sums before and with this piece.
+  auto addPiece = [&](const GemmPiece &part, Value from, Value to) {
+    code.when(part.isFirst, [&] {
+      tile.assign(rows * vectors, code.zeros(g.type, s.lanes));
+      keep(from);
+    });
+    tile = emitProduct(m, rows, columns, part.range);
     forEach([&](int64_t i, int64_t v, Value &x) {
-      Value before = code.load(sums, place(i, v), s.lanes);
+      Value before = code.load(
+          sums, {code.add(from, i), code.index(v * s.lanes)}, s.lanes);
       x = arith::AddFOp::create(code.b, code.loc, before, x);
     });
-  if (!g.store)
-    keep();
-  else if (manyBlocks)
-    code.when(isLast, store, keep);
-  else
-    store();
+    if (g.store)
+      code.when(part.isLast, store, [&] { keep(to); });
+    else
+      keep(to);
+  };
+
+  if (!manySums) {
+    tile = emitProduct(m, rows, columns, piece.range);
+    return g.store ? store() : keep(code.index(0));
+  }
+  if (s.sweeps) {
+    Value row = code.sub(m, mBegin);
+    return addPiece(piece, row, row);
+  }
+  // Two places take turns: of one, LLVM would keep the sums in registers, of
+  // which there are none left. The last sums are in the first one.
+  forEachPiece(piece.range, s.k0Block, s.k1Block, [&](const GemmPiece &part) {
+    Value from = code.mul(code.rem(part.number, 2), s.rows);
+    Value to = code.sub(code.index(s.rows), from);
+    addPiece(part, from, code.select(part.isLast, code.index(0), to));
+  });
 }
 
 /// Finishes the elements of the tile's rows from `m` on.
@@ -269,7 +325,7 @@ void GemmEmitter::emitFinish(Value m) {
                       ? code.index(1)
                       : code.add(code.div(code.add(nEnd, -1), g.lineLength), 1);
   code.loop(m, end, 1, [&](Value row) {
-    Value at = sumsRow(row, m);
+    Value at = code.sub(row, s.sweeps ? mBegin : m);
     code.loop(firstLine, endLine, 1, [&](Value line) {
       // Column 0 of the line is that column of the panel.
       Value start = code.sub(code.mul(line, g.lineLength), panel.n);
@@ -287,29 +343,32 @@ void GemmEmitter::emitFinish(Value m) {
   });
 }
 
-Code::Values GemmEmitter::emitProduct(Value m, int64_t rows, int64_t columns) {
+Code::Values GemmEmitter::emitProduct(Value m, int64_t rows, int64_t columns,
+                                      const GemmRange &range) {
   int64_t vectors = divideCeil(columns, s.lanes);
   Code::Values zero(rows * vectors, code.zeros(g.type, s.lanes));
-  return code.loop(
-      panel.k0, panel.k0End, 1, zero, [&](Value k0, ValueRange carried) {
-        // Rounds of `unroll`, and one by one what they leave.
-        Value length = code.sub(panel.k1End, panel.k1);
-        Value whole =
-            code.add(panel.k1, code.mul(code.div(length, s.unroll), s.unroll));
-        bool even = g.K1 % s.unroll == 0 && s.k1Block % s.unroll == 0;
-        if (even)
-          whole = panel.k1End;
-        Code::Values tile = code.loop(
-            panel.k1, whole, s.unroll, carried, [&](Value k1, ValueRange in) {
-              return emitRound(m, rows, columns, k0, k1, s.unroll, in);
-            });
-        if (even)
-          return tile;
-        return code.loop(whole, panel.k1End, 1, tile,
-                         [&](Value k1, ValueRange in) {
-                           return emitRound(m, rows, columns, k0, k1, 1, in);
-                         });
-      });
+  auto alongK1 = [&](Value k0, ValueRange carried) {
+    // Rounds of `unroll`, and one by one what they leave.
+    Value length = code.sub(range.k1End, range.k1);
+    Value whole =
+        code.add(range.k1, code.mul(code.div(length, s.unroll), s.unroll));
+    bool even = g.K1 % s.unroll == 0 && s.k1Block % s.unroll == 0;
+    if (even)
+      whole = range.k1End;
+    Code::Values tile = code.loop(
+        range.k1, whole, s.unroll, carried, [&](Value k1, ValueRange in) {
+          emitBeside(range, k0, k1);
+          return emitRound(m, rows, columns, k0, k1, s.unroll, in);
+        });
+    if (even)
+      return tile;
+    return code.loop(whole, range.k1End, 1, tile, [&](Value k1, ValueRange in) {
+      return emitRound(m, rows, columns, k0, k1, 1, in);
+    });
+  };
+  if (g.K0 == 1)
+    return alongK1(range.k0, zero);
+  return code.loop(range.k0, range.k0End, 1, zero, alongK1);
 }
 
 Code::Values GemmEmitter::emitRound(Value m, int64_t rows, int64_t columns,
@@ -337,8 +396,8 @@ Code::Values GemmEmitter::emitRound(Value m, int64_t rows, int64_t columns,
 }
 
 void cpu::emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
-                   Scratch &scratch, Value mBlock, Value panel) {
-  GemmEmitter(code, gemm, schedule, scratch).emit(mBlock, panel);
+                   Scratch &scratch, const GemmItem &item) {
+  GemmEmitter(code, gemm, schedule, scratch).emit(item);
 }
 
 void cpu::emitGemmPart(Code &code, const Gemm &gemm,

@@ -4,10 +4,11 @@
 //   C(m, n) = sum over k = (k0, k1) of A(m, k) B(k, n).
 // How A and B are found and where C goes are the caller's functions. The item
 // of work is a block of rows times a panel of columns: the panel of B is packed
-// into scratch, block of k by block of k (or read in place), and tiles of
-// `rows` x `vectors` registers of sums run down the block. Sums are in f32 or
-// f64; each is made in the order of k in an arithmetic that depends on shapes
-// alone.
+// into scratch (or read in place), and tiles of `rows` x `vectors` registers of
+// sums run down the block. Items of one panel follow each other, and those that
+// one thread runs in a row share what was packed. Sums are in f32 or f64; each
+// is made in the order of k, of short sums, in an arithmetic that depends on
+// shapes alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_GEMM_H
@@ -48,6 +49,15 @@ struct Gemm {
   /// Other columns of the panel may be anything; so may `lanes` rows after the
   /// last.
   std::function<void(Code &, const GemmPanel &)> pack;
+  /// Writes row k1 of the panel (k0 is one), while the products of the panel
+  /// before it are computed, and asks for a later one. Null if that is not
+  /// possible.
+  std::function<void(Code &, const GemmPanel &, mlir::Value k1)> packRow;
+  /// Asks for A(m, (k0, k1 + u)), if the processor does not foresee its being
+  /// read; else null.
+  std::function<void(Code &, mlir::Value m, mlir::Value k0, mlir::Value k1,
+                     int64_t u)>
+      fetch;
   /// Columns n, n + 1, ... of B(k0, k1 + u), `lanes` of them, or those that
   /// are on in `mask`; null if B has to be packed.
   std::function<mlir::Value(Code &, mlir::Value k0, mlir::Value k1, int64_t u,
@@ -73,23 +83,48 @@ struct GemmSchedule {
   int64_t lanes = 16;            ///< of a register
   int64_t rows = 6, vectors = 4; ///< of a tile
   int64_t unroll = 4;            ///< rounds of k in the innermost loop
-  int64_t k0Block = 1, k1Block = 0;
+  /// The k of a short sum, and of a panel: whole short sums.
+  int64_t k0Block = 1, k1Block = 0, k0Panel = 1, k1Panel = 0;
   int64_t mBlock = 0; ///< rows of an item, a multiple of `rows`
   bool packs = true;
+  /// All rows of an item are multiplied for one short sum, then for the next:
+  /// what they need of A is a block that stays in the cache. Else a tile is
+  /// finished before the next one begins.
+  bool sweeps = false;
+  /// A row of the next panel is packed in every so many rounds of the products
+  /// of a panel's last item; 0 if a panel is packed at once.
+  int64_t packsEvery = 0;
 
   int64_t width() const { return vectors * lanes; }
   int64_t mBlocks(const Gemm &g) const;
   int64_t panels(const Gemm &g) const;
+  int64_t items(const Gemm &g) const { return mBlocks(g) * panels(g); }
+  /// The short sums of a sum, and the panels that follow each other along k.
   int64_t kBlocks(const Gemm &g) const;
+  int64_t kPanels(const Gemm &g) const;
+  /// The tiles along m of the last item of a panel.
+  int64_t lastTiles(const Gemm &g) const;
+  /// The unrolled rounds that each pass of a tile has at least: over a short
+  /// sum if all rows are swept, else over all of k.
+  int64_t roundsOfTile(const Gemm &g) const;
+  /// The rows of the next panel that each of those passes packs.
+  int64_t packedByTile(const Gemm &g) const;
 };
 
 /// Chooses the schedule of one of `batches` equal products.
 GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
                           int64_t batches);
 
-/// Emits block `mBlock` and panel `panel` of the product.
+/// Which item of a product it is, and what the same call runs before and after
+/// it, with the same scratch.
+struct GemmItem {
+  mlir::Value number;
+  mlir::Value isFirst, hasNext; ///< of the call's items
+};
+
+/// Emits an item.
 void emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
-              Scratch &scratch, mlir::Value mBlock, mlir::Value panel);
+              Scratch &scratch, const GemmItem &item);
 
 /// Rows [m, mEnd) of a panel of a product, and what is summed over.
 struct GemmPart {

@@ -71,6 +71,12 @@ void GemmOperand::bindA(Gemm &gemm) {
     Value x = memref::LoadOp::create(code.b, code.loc, operand.memref, at);
     return code.widen(x, type);
   };
+  // Down its columns: each k is in another line, and often another page.
+  if (operand.isAffine() && stride(line) == 1 && stride(k1) > 1 && gemm.M > 1)
+    gemm.fetch = [this](Code &, Value m, Value atK0, Value atK1, int64_t u) {
+      code.prefetch(operand.memref,
+                    code.add(position(m, atK0, atK1), u * stride(k1)));
+    };
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,6 +95,10 @@ void GemmOperand::bindB(Gemm &gemm) {
       Value at = code.add(position(n, atK0, atK1), u * stride(k1));
       return code.widen(code.load(operand.memref, at, lanes, mask), type);
     };
+    if (!k0 && alongLine)
+      gemm.packRow = [this, N](Code &, const GemmPanel &p, Value atK1) {
+        packRow(p, p.k0, atK1, N % p.width != 0);
+      };
     // Rows that fill their distance.
     gemm.isPacked = N <= 64 && stride(k1) <= 2 * N;
   } else if (alongK) {
@@ -105,21 +115,33 @@ void GemmOperand::forEachK(const GemmPanel &panel,
   });
 }
 
+/// Rows are far apart, and what is read of one is short: the processor does not
+/// foresee the next ones.
+void GemmOperand::packRow(const GemmPanel &panel, Value atK0, Value atK1,
+                          bool isMasked) {
+  constexpr int64_t ahead = 8, line = 64;
+  int64_t lineLength = line * 8 / operand.element.getIntOrFloatBitWidth();
+  Value later = code.min(code.add(atK1, ahead), code.add(panel.k1End, -1));
+  Value next = position(panel.n, atK0, later);
+  for (int64_t column = 0; column < panel.width; column += lineLength)
+    code.prefetch(operand.memref, code.add(next, column));
+  Value row = panel.row(code, atK0, atK1);
+  Value from = position(panel.n, atK0, atK1);
+  for (int64_t column = 0; column < panel.width; column += panel.lanes) {
+    Value mask;
+    if (isMasked)
+      mask = code.firstLanes(code.sub(panel.columns, code.index(column)),
+                             panel.lanes);
+    Value x =
+        code.load(operand.memref, code.add(from, column), panel.lanes, mask);
+    code.store(code.widen(x, type), panel.memref, {row, code.index(column)});
+  }
+}
+
 void GemmOperand::packRows(const GemmPanel &panel, int64_t N) {
-  auto pack = [&](bool masked) {
+  auto pack = [&](bool isMasked) {
     forEachK(panel, [&](Value atK0, Value atK1) {
-      Value row = panel.row(code, atK0, atK1);
-      Value from = position(panel.n, atK0, atK1);
-      for (int64_t column = 0; column < panel.width; column += panel.lanes) {
-        Value mask;
-        if (masked)
-          mask = code.firstLanes(code.sub(panel.columns, code.index(column)),
-                                 panel.lanes);
-        Value x = code.load(operand.memref, code.add(from, column), panel.lanes,
-                            mask);
-        code.store(code.widen(x, type), panel.memref,
-                   {row, code.index(column)});
-      }
+      packRow(panel, atK0, atK1, isMasked);
     });
   };
   if (N % panel.width == 0)

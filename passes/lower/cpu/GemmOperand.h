@@ -44,6 +44,8 @@ private:
   }
   void forEachK(const GemmPanel &panel,
                 llvm::function_ref<void(mlir::Value k0, mlir::Value k1)> body);
+  void packRow(const GemmPanel &panel, mlir::Value atK0, mlir::Value atK1,
+               bool isMasked);
   void packRows(const GemmPanel &panel, int64_t N);
   void packTransposed(const GemmPanel &panel, int64_t N);
   void packElements(const GemmPanel &panel);

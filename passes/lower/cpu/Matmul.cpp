@@ -80,22 +80,22 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
     };
 
   GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
-  int64_t panels = schedule.panels(gemm), blocks = schedule.mBlocks(gemm);
+  int64_t items = schedule.items(gemm);
   kernel.forEachItem([&](Value item) {
-    Value rest = code.div(item, panels * blocks);
+    Value rest = code.div(item, items);
     for (int64_t d = rank - 3; d >= 0; --d) {
       at[d] = d == 0 ? rest : code.rem(rest, sizes[d]);
       rest = code.div(rest, sizes[d]);
     }
     lhs.enter(at);
     rhs.enter(at);
-    Value part = code.rem(item, panels * blocks);
-    emitGemm(code, gemm, schedule, kernel.scratch, code.div(part, panels),
-             code.rem(part, panels));
+    emitGemm(code, gemm, schedule, kernel.scratch,
+             {code.rem(item, items), code.equal(item, kernel.body.begin),
+              code.less(code.add(item, 1), kernel.body.end)});
   });
 
   Work work;
-  work.items = batches * blocks * panels;
+  work.items = batches * items;
   double columns = std::min(schedule.width(), gemm.N);
   double rows = std::min(schedule.mBlock, gemm.M);
   double bytes = elementBytes(type.getElementType()) *

@@ -66,6 +66,22 @@ TEST(Matmul, ManyBlocksOfRows) {
   check({{}, 500, 130, 1100, true, true});
 }
 
+TEST(Matmul, PanelsAfterEachOther) {
+  // Of which the next one is packed while this one is multiplied.
+  for (bool tl : kBoth)
+    for (bool tr : kBoth) {
+      check({{}, 200, 330, 517, tl, tr});
+      check({{2}, 131, 192, 300, tl, tr});
+      check({{}, 64, 520, 90, tl, tr});
+    }
+  check({{}, 300, 200, 301, true, false, "bf16"});
+  check({{}, 100, 130, 401, false, false, "f64"});
+  check({{}, 400, 100, 4500, true});
+  for (int bits : {128, 256})
+    for (bool tl : kBoth)
+      check({{}, 130, 100, 300, tl}, bits);
+}
+
 TEST(Matmul, Batches) {
   for (bool tl : kBoth)
     for (bool tr : kBoth) {

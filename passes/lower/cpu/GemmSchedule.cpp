@@ -1,0 +1,149 @@
+//===- GemmSchedule.cpp - how matrix products are cut ---------------------===//
+#include "passes/lower/cpu/Gemm.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+using llvm::alignTo;
+using llvm::divideCeil;
+
+int64_t GemmSchedule::mBlocks(const Gemm &g) const {
+  return divideCeil(g.M, mBlock);
+}
+int64_t GemmSchedule::panels(const Gemm &g) const {
+  return divideCeil(g.N, width());
+}
+int64_t GemmSchedule::kBlocks(const Gemm &g) const {
+  return std::max<int64_t>(1, divideCeil(g.K0, k0Block) *
+                                  divideCeil(g.K1, k1Block));
+}
+int64_t GemmSchedule::kPanels(const Gemm &g) const {
+  return std::max<int64_t>(1, divideCeil(g.K0, k0Panel) *
+                                  divideCeil(g.K1, k1Panel));
+}
+
+int64_t GemmSchedule::lastTiles(const Gemm &g) const {
+  return divideCeil(g.M - (mBlocks(g) - 1) * mBlock, rows);
+}
+int64_t GemmSchedule::roundsOfTile(const Gemm &g) const {
+  int64_t last = g.K1 % k1Block;
+  return (!sweeps ? g.K1 : last ? last : k1Block) / unroll;
+}
+int64_t GemmSchedule::packedByTile(const Gemm &g) const {
+  return divideCeil(g.K1, lastTiles(g) * (sweeps ? kBlocks(g) : 1));
+}
+
+/// What a panel takes of the second-level cache.
+static constexpr int64_t panelBytes = 1 << 20;
+
+/// `size` in equal parts of at most `most`, each a multiple of `unit`.
+static int64_t equalParts(int64_t size, int64_t most, int64_t unit) {
+  int64_t parts = std::max<int64_t>(1, divideCeil(size, most));
+  return std::max<int64_t>(unit, alignTo(divideCeil(size, parts), unit));
+}
+
+/// What a tile costs for each k, in 32nds of a cycle. In a cycle there are two
+/// multiply-adds and two loads (of a row of B, and an element of A for each
+/// row); a register of B comes from the second-level cache in three; a sum is
+/// added to again after four. The elements of A come from further away.
+static int64_t tileCost(int64_t rows, int64_t vectors) {
+  if (rows == 0 || vectors == 0)
+    return 0;
+  constexpr int64_t operation = 16, latency = 4 * 32, fromCache = 3 * 32;
+  return std::max({rows * vectors * operation, (rows + vectors) * operation,
+                   vectors * fromCache, latency}) +
+         4 * rows;
+}
+
+/// The tile that is best for the sizes, whole tiles and what remains. Sums, one
+/// row of B and one element of A are in registers; more than 8 rows of an A in
+/// place would compete for the ways of the first-level cache.
+static void chooseTile(GemmSchedule &s, const Gemm &g,
+                       const VectorTarget &target) {
+  int64_t across = std::max<int64_t>(1, divideCeil(g.N, s.lanes));
+  int64_t best = 0;
+  for (int64_t vectors = std::min<int64_t>(across, 8); vectors > 0; --vectors) {
+    int64_t most = (target.registers - 2 - vectors) / vectors;
+    if (most < 1)
+      continue;
+    int64_t rows = equalParts(g.M, std::min<int64_t>(most, 8), 1);
+    auto column = [&](int64_t width) {
+      return g.M / rows * tileCost(rows, width) + tileCost(g.M % rows, width);
+    };
+    int64_t cost =
+        across / vectors * column(vectors) + column(across % vectors);
+    if (best == 0 || cost < best) {
+      best = cost;
+      s.rows = rows;
+      s.vectors = vectors;
+    }
+  }
+}
+
+/// Cuts k. Short sums keep f32 about as exact as blocked libraries are; a panel
+/// stays in the second-level cache while the rows of A pass by.
+static void cutK(GemmSchedule &s, const Gemm &g) {
+  int64_t sumLength = g.fetch ? 128 : 256;
+  s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
+  if (g.K1 <= s.k1Block)
+    s.k1Block = std::max<int64_t>(1, g.K1);
+  s.k0Block =
+      s.k1Block < g.K1
+          ? 1
+          : equalParts(g.K0, std::max<int64_t>(1, sumLength / s.k1Block), 1);
+  int64_t rowBytes = s.width() * g.type.getIntOrFloatBitWidth() / 8;
+  int64_t most = panelBytes / rowBytes;
+  s.k0Panel = std::max<int64_t>(1, g.K0);
+  s.k1Panel = std::max<int64_t>(1, g.K1);
+  if (!s.packs || g.K0 * g.K1 <= most)
+    return;
+  if (g.K1 <= most) {
+    s.k0Panel = equalParts(g.K0, most / g.K1, s.k0Block);
+  } else {
+    s.k0Panel = 1;
+    s.k1Panel = equalParts(g.K1, most, s.k1Block);
+  }
+}
+
+/// A panel is packed during the last item of the one before it, if that takes
+/// long enough.
+static void packAhead(GemmSchedule &s, const Gemm &g) {
+  if (!s.packs || !g.packRow || g.K0 != 1 || s.kPanels(g) > 1 ||
+      s.panels(g) == 1)
+    return;
+  // Two panels share the second-level cache.
+  if (g.K1 * s.width() * g.type.getIntOrFloatBitWidth() / 8 > panelBytes / 2)
+    return;
+  int64_t rowsOfTile = s.packedByTile(g);
+  if (s.roundsOfTile(g) >= rowsOfTile)
+    s.packsEvery = llvm::bit_floor<uint64_t>(s.roundsOfTile(g) / rowsOfTile);
+}
+
+GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
+                               int64_t batches) {
+  GemmSchedule s;
+  s.lanes = target.lanes(g.type);
+  chooseTile(s, g, target);
+  // Packing is paid back by the rows that use the panel.
+  s.packs = !g.b || (!g.isPacked && g.M > 2 * s.rows);
+  cutK(s, g);
+  s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
+
+  // Items that share a panel may be short. Each of several panels along k is
+  // packed for every item.
+  bool isShared = s.kPanels(g) == 1;
+  s.mBlock = equalParts(g.M, isShared ? 192 : 480, s.rows);
+  double k = static_cast<double>(g.K0) * g.K1;
+  constexpr double enoughFlops = 4e6;
+  constexpr int64_t leastRows = 48;
+  int64_t enoughItems = isShared ? 64 : 16;
+  while (batches * s.items(g) < enoughItems && s.mBlock >= 2 * leastRows &&
+         2.0 * s.mBlock * s.width() * k > enoughFlops)
+    s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
+  packAhead(s, g);
+  return s;
+}
