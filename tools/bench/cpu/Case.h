@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,11 +48,16 @@ struct Contender {
   std::function<void()> finish = {};
   /// Where set, measures itself: the seconds of one call.
   std::function<double()> sample = {};
-  bool isPeer = true; ///< counts when the best library is chosen
+  enum Group {
+    Library,   ///< does what Tandem does
+    OwnLayout, ///< but has its operands in a layout of its own at no cost
+    Roof,
+    Tandem
+  } group = Library;
 };
 
-/// What makes the contender of a library, or none where it cannot do it.
-using Peer = std::function<std::optional<Contender>(
+/// Makes the contenders of a library, none where it cannot do it.
+using Peer = std::function<std::vector<Contender>(
     const std::vector<Tensor> &inputs, const std::vector<Tensor> &outputs,
     int threads)>;
 
@@ -61,11 +65,11 @@ struct Case {
   std::string name;
   std::vector<Operand> inputs, outputs;
   std::string program; ///< the text of a module
-  /// The calls that are measured of the compiled model.
-  enum Calls { Evaluate, Backward, ForwardBackward, Update } calls = Evaluate;
-  std::string optimizer = {}; ///< for Update
-  double flops = 0;           ///< 0: of no interest, the kernel moves memory
-  double bytes = 0;           ///< that must be read and written at least
+  /// Where set, what is measured is the update of the parameter `w` by the
+  /// first input, its gradient; its first value is the second input.
+  std::string optimizer = {};
+  double flops = 0; ///< 0: of no interest, the kernel moves memory
+  double bytes = 0; ///< that must be read and written at least
   /// An element of a result.
   std::function<double(const std::vector<Tensor> &inputs, int output,
                        int64_t element)>
@@ -82,13 +86,27 @@ std::string programText(const std::vector<Operand> &inputs,
 /// Returns the bytes of all operands.
 double allBytes(const Case &c);
 
-/// Returns "" if the contender's results are right, else what is wrong. Looks
-/// at some hundred elements of each output.
-std::string check(const Case &c, const std::vector<Tensor> &inputs,
-                  const Contender &contender);
+/// What some hundred elements of a case's results should be.
+class Answers {
+public:
+  Answers(const Case &c, const std::vector<Tensor> &inputs);
+  /// Returns "" if the contender's results are right, else what is wrong.
+  std::string check(const Contender &contender) const;
+
+private:
+  struct Answer {
+    int64_t element;
+    double value;
+  };
+  const Case &which;
+  std::vector<std::vector<Answer>> answers; ///< of each output
+};
 
 /// The families of cases.
 void addMatmuls(std::vector<Case> &cases);
+void addConvolutions(std::vector<Case> &cases);
+void addAttentions(std::vector<Case> &cases);
+void addLoops(std::vector<Case> &cases);
 
 } // namespace tandem::bench
 

@@ -1,5 +1,7 @@
 //===- MatmulCases.cpp - matrix products ----------------------------------===//
+#include "tools/bench/cpu/Dnnl.h"
 #include "tools/bench/cpu/OpenBlas.h"
+#include "tools/bench/cpu/Xsmm.h"
 
 #include <cmath>
 
@@ -32,11 +34,54 @@ static double dot(const Product &p, const Tensor &lhs, const Tensor &rhs,
   return sum;
 }
 
-static Case product(const Product &p, DType dtype = DType::F32) {
+/// With the operands as they are, and with a rhs that was packed before.
+static Peer dnnlProduct(const Product &p, DType dtype, bool isFused) {
+  return [=](const std::vector<Tensor> &inputs,
+             const std::vector<Tensor> &outputs, int) {
+    std::vector<Contender> all;
+    for (const auto &dnnl : dnnlLibraries()) {
+      if (!dnnl->problem.empty())
+        continue;
+      auto desc = [&](int64_t rows, int64_t columns, bool isTransposed) {
+        std::vector<int64_t> strides = {isTransposed ? 1 : columns,
+                                        isTransposed ? rows : 1};
+        if (p.batch > 1)
+          strides.insert(strides.begin(), rows * columns);
+        return dnnl->dense(shape(p.batch, rows, columns), dtype, strides);
+      };
+      auto lhs = desc(p.m, p.k, p.transposeLhs);
+      auto rhs = desc(p.k, p.n, p.transposeRhs);
+      auto y = desc(p.m, p.n, false);
+      auto bias = isFused ? dnnl->dense({1, p.n}, dtype) : nullptr;
+      std::vector<DnnlOperand> operands = {{kSrc, lhs, inputs[0]},
+                                           {kWeights, rhs, inputs[1]},
+                                           {kDst, y, outputs[0], true}};
+      if (isFused)
+        operands.push_back({kBias, bias, inputs[2]});
+      for (const auto &layout :
+           {rhs, dnnl->any(shape(p.batch, p.k, p.n), dtype)})
+        for (Contender &contender :
+             dnnl->contenders("", dnnl->matmul(lhs, layout, bias, y, isFused),
+                              operands, outputs))
+          if (layout == rhs || contender.group == Contender::OwnLayout)
+            all.push_back(std::move(contender));
+    }
+    return all;
+  };
+}
+
+static double geluTanh(double x) {
+  return 0.5 * x *
+         (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+/// `isFused`: with a bias and gelu.
+static Case product(const Product &p, DType dtype = DType::F32,
+                    bool isFused = false) {
   Case c;
   std::string form = p.transposeLhs ? "tn" : p.transposeRhs ? "nt" : "nn";
-  c.name = std::string(dtype == DType::F32 ? "matmul" : "matmul-bf16") + "-" +
-           form + "-" + sizes(p);
+  c.name = std::string(dtype == DType::F32 ? "matmul" : "matmul-bf16") +
+           (isFused ? "-bias-gelu-" : "-") + form + "-" + sizes(p);
   c.inputs = {
       {"lhs",
        p.transposeLhs ? shape(p.batch, p.k, p.m) : shape(p.batch, p.m, p.k),
@@ -48,37 +93,54 @@ static Case product(const Product &p, DType dtype = DType::F32) {
   std::string attributes = p.transposeLhs   ? " {transpose_lhs}"
                            : p.transposeRhs ? " {transpose_rhs}"
                                             : "";
-  c.program = programText(c.inputs, c.outputs,
-                          "%y = tandem.matmul %lhs, %rhs" + attributes + " : " +
-                              c.inputs[0].type() + ", " + c.inputs[1].type() +
-                              " -> " + c.outputs[0].type());
+  std::string y = c.outputs[0].type();
+  std::string matmul = "tandem.matmul %lhs, %rhs" + attributes + " : " +
+                       c.inputs[0].type() + ", " + c.inputs[1].type() + " -> " +
+                       y + "\n";
+  std::string body = "%y = " + matmul;
+  if (isFused) {
+    c.inputs.push_back({"bias", {p.n}, dtype});
+    body = "%product = " + matmul + "%rows = tandem.broadcast %bias to [" +
+           std::to_string(p.m) + ", " + std::to_string(p.n) +
+           "] along [1] : " + c.inputs[2].type() + " -> " + y +
+           "\n%sum = tandem.add %product, %rows : " + y +
+           "\n%y = tandem.gelu %sum {approximate = \"tanh\"} : " + y;
+  }
+  c.program = programText(c.inputs, c.outputs, body);
   c.flops = 2.0 * static_cast<double>(p.batch * p.m * p.n * p.k);
   c.bytes = allBytes(c);
-  c.expected = [p](const std::vector<Tensor> &inputs, int, int64_t element) {
-    return dot(p, inputs[0], inputs[1], element);
+  c.expected = [=](const std::vector<Tensor> &inputs, int, int64_t element) {
+    double sum = dot(p, inputs[0], inputs[1], element);
+    return isFused ? geluTanh(sum + read(inputs[2], element % p.n)) : sum;
   };
-  if (dtype == DType::F32)
-    c.peers = {openBlas(p)};
-  else
+  c.peers = {dnnlProduct(p, dtype, isFused)};
+  if (dtype != DType::F32)
     c.tolerance = 1e-2;
+  else if (!isFused)
+    c.peers.push_back(openBlas(p));
+  // Larger ones are not what libxsmm is for.
+  if (dtype == DType::F32 && !isFused && std::min(p.m, p.k) < 128)
+    c.peers.push_back(xsmm(p));
   return c;
 }
 
 void bench::addMatmuls(std::vector<Case> &cases) {
-  auto add = [&](Product p, DType dtype) {
-    cases.push_back(product(p, dtype));
+  auto add = [&](Product p, bool isFused = false) {
+    cases.push_back(product(p, DType::F32, isFused));
     p.transposeLhs = true;
-    cases.push_back(product(p, dtype));
+    cases.push_back(product(p, DType::F32, isFused));
     p.transposeLhs = false;
     p.transposeRhs = true;
-    cases.push_back(product(p, dtype));
+    cases.push_back(product(p, DType::F32, isFused));
   };
-  for (int64_t n : {512, 1024, 2048})
-    add({.m = n, .n = n, .k = n}, DType::F32);
-  add({.m = 768, .n = 3072, .k = 768}, DType::F32);
-  add({.m = 64, .n = 1024, .k = 1024}, DType::F32);
-  add({.m = 1024, .n = 1024, .k = 64}, DType::F32);
-  add({.batch = 96, .m = 128, .n = 128, .k = 64}, DType::F32);
+  for (bool isFused : {false, true}) {
+    for (int64_t n : {512, 1024, 2048})
+      add({.m = n, .n = n, .k = n}, isFused);
+    add({.m = 768, .n = 3072, .k = 768}, isFused);
+  }
+  add({.m = 64, .n = 1024, .k = 1024});
+  add({.m = 1024, .n = 1024, .k = 64});
+  add({.batch = 96, .m = 128, .n = 128, .k = 64});
   for (int64_t n : {512, 1024})
     cases.push_back(product({.m = n, .n = n, .k = n}, DType::BF16));
 }

@@ -56,6 +56,22 @@ std::vector<Times> bench::measure(const std::vector<Contender> &contenders,
   return times;
 }
 
+std::vector<Contender> bench::fastest(std::vector<Contender> contenders) {
+  std::vector<Contender> chosen;
+  for (auto group : {Contender::Library, Contender::OwnLayout}) {
+    std::vector<std::pair<double, Contender *>> order;
+    for (Contender &contender : contenders)
+      if (contender.group == group)
+        order.emplace_back(std::min(turn(contender, 1), turn(contender, 1)),
+                           &contender);
+    std::sort(order.begin(), order.end());
+    size_t wanted = group == Contender::Library ? 2 : 1;
+    for (size_t i = 0; i < order.size() && i < wanted; ++i)
+      chosen.push_back(std::move(*order[i].second));
+  }
+  return chosen;
+}
+
 double bench::quantile(std::vector<double> values, double part) {
   std::sort(values.begin(), values.end());
   double place = part * static_cast<double>(values.size() - 1);

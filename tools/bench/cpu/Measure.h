@@ -14,7 +14,7 @@
 namespace tandem::bench {
 
 struct Effort {
-  double seconds = 0.4;     ///< for a contender, in all rounds
+  double seconds = 0.2;     ///< for a contender, in all rounds
   double turn = 4e-3;       ///< seconds of calls in a turn
   int least = 5, most = 31; ///< rounds
 };
@@ -25,6 +25,10 @@ using Times = std::vector<double>;
 /// Returns the times of each contender.
 std::vector<Times> measure(const std::vector<Contender> &contenders,
                            const Effort &effort);
+
+/// The fastest of the libraries' contenders in a few calls: of those that do
+/// what Tandem does, and of those with layouts of their own, up to two.
+std::vector<Contender> fastest(std::vector<Contender> contenders);
 
 /// Returns the value below which `part` of `values` are, 0.5 for the median.
 double quantile(std::vector<double> values, double part);

@@ -58,10 +58,10 @@ std::string bench::openBlasProblem() {
 Peer bench::openBlas(const Product &p) {
   return [p](const std::vector<Tensor> &inputs,
              const std::vector<Tensor> &outputs,
-             int threads) -> std::optional<Contender> {
+             int threads) -> std::vector<Contender> {
     const OpenBlas &blas = openBlasLibrary();
     if (!blas.isComplete)
-      return std::nullopt;
+      return {};
     blas.setThreads(threads);
     Contender contender;
     contender.name = "openblas";
@@ -79,6 +79,6 @@ Peer bench::openBlas(const Product &p) {
                    static_cast<int>(p.transposeRhs ? p.k : p.n), 0,
                    to + b * p.m * p.n, static_cast<int>(p.n));
     };
-    return contender;
+    return {contender};
   };
 }

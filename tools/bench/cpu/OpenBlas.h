@@ -3,14 +3,9 @@
 #define TANDEM_TOOLS_BENCH_CPU_OPENBLAS_H
 
 #include "tools/bench/cpu/Case.h"
+#include "tools/bench/cpu/Product.h"
 
 namespace tandem::bench {
-
-/// y[b] = op(lhs[b]) op(rhs[b]), sizes M x N x K, row-major.
-struct Product {
-  int64_t batch = 1, m, n, k;
-  bool transposeLhs = false, transposeRhs = false;
-};
 
 /// Where OpenBLAS is looked for, beside the loader's places.
 void setOpenBlas(const std::string &path);

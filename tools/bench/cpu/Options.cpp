@@ -12,17 +12,23 @@ const char *bench::helpText() {
   return R"(usage: bench-cpu [OPTIONS]
 
 Measures single kernels, compiled and called as a user would, against the
-machine's roofs and against OpenBLAS, all in one process and by turns.
+machine's roofs and against OpenBLAS, oneDNN and libxsmm, all in one
+process and by turns. Libraries that are not there are left out.
 
   --filter=A,B,...   only cases whose names contain one of these
   --list             print the names of the cases
   --threads=1,2      numbers of threads; default: 1 and all processors
-  --seconds=S        at most about S seconds for a contender (0.4)
+  --seconds=S        at most about S seconds for a contender (0.2)
   --quick            a few rounds only
-  --check            compare results, measure nothing
+  --alone            without the libraries
+  --check            only whether Tandem's results are right
   --json[=FILE]      print JSON instead of the table, or write it to FILE too
   --target=SPEC      as of 'tandem compile'
   --openblas=FILE    the library to open
+  --onednn=A,B,...   the libraries to open, of versions 2 or 3
+  --libxsmm=FILE     the library to open; where there is only an archive:
+                     cc -shared -o libxsmm.so -Wl,--whole-archive libxsmm.a \
+                       libxsmmnoblas.a -Wl,--no-whole-archive -lm
 
 A case whose result is wrong is an error (exit status 4). 'roof' is the time
 that the case's operations take on registers alone, 'copy' that of copying as
@@ -63,7 +69,9 @@ BenchOptions bench::parseOptions(int argc, char **argv) {
     } else if (name == "--list") {
       options.list = true;
     } else if (name == "--check") {
-      options.check = true;
+      options.check = options.alone = true;
+    } else if (name == "--alone") {
+      options.alone = true;
     } else if (name == "--quick") {
       options.effort = {.seconds = 0.02, .turn = 1e-3, .least = 3, .most = 5};
     } else if (name == "--json") {
@@ -75,6 +83,10 @@ BenchOptions bench::parseOptions(int argc, char **argv) {
       options.target = value;
     } else if (name == "--openblas") {
       options.openBlas = value;
+    } else if (name == "--libxsmm") {
+      options.xsmm = value;
+    } else if (name == "--onednn") {
+      options.dnnl = split(value);
     } else if (name == "--seconds" && std::atof(value.c_str()) > 0) {
       options.effort.seconds = std::atof(value.c_str());
     } else if (name == "--threads") {

@@ -7,8 +7,9 @@
 namespace tandem::bench {
 
 struct BenchOptions {
-  bool help = false, list = false, json = false, check = false;
-  std::string jsonFile, filter, target, openBlas;
+  bool help = false, list = false, json = false, check = false, alone = false;
+  std::string jsonFile, filter, target, openBlas, xsmm;
+  std::vector<std::string> dnnl = {""};
   std::vector<int> threads;
   Effort effort;
   std::string error; ///< what is wrong with the arguments, or ""

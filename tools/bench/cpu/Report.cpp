@@ -44,6 +44,31 @@ Json bench::roofsJson(int threads, const Effort &effort) {
   return json;
 }
 
+/// What Tandem's time is beside the others': of libraries, the fastest that
+/// does what Tandem does, and the fastest that has layouts of its own.
+static void addRatios(const Row &row, Json &json) {
+  double least[2] = {0, 0};
+  for (size_t i = 1; i < row.contenders.size(); ++i) {
+    const Contender &contender = row.contenders[i];
+    double times = ratio(row.times[i], row.times[0]);
+    if (contender.name == "roof") {
+      json["of_roof"] =
+          rounded(times * row.which->flops /
+                  (row.threads * roofFlops(row.which->inputs[0].dtype)));
+    } else if (contender.name == "copy") {
+      json["of_copy"] = rounded(times);
+    } else {
+      bool isOwn = contender.group == Contender::OwnLayout;
+      double time = quantile(row.times[i], 0.5);
+      if (least[isOwn] != 0 && time >= least[isOwn])
+        continue;
+      least[isOwn] = time;
+      json[isOwn ? "best_own_layout" : "best"] = contender.name;
+      json[isOwn ? "ratio_own_layout" : "ratio"] = rounded(times);
+    }
+  }
+}
+
 Json bench::rowJson(const Row &row) {
   const Case &c = *row.which;
   Json json = {{"case", c.name},
@@ -53,8 +78,8 @@ Json bench::rowJson(const Row &row) {
   for (size_t i = 0; i < row.contenders.size(); ++i) {
     const Contender &contender = row.contenders[i];
     Json entry = {{"name", contender.name}};
-    if (!row.wrong[i].empty())
-      entry["wrong"] = row.wrong[i];
+    if (i == 0 && !row.wrong.empty())
+      entry["wrong"] = row.wrong;
     if (!row.times.empty()) {
       const Times &times = row.times[i];
       double median = quantile(times, 0.5);
@@ -68,34 +93,17 @@ Json bench::rowJson(const Row &row) {
   }
   if (row.times.empty())
     return json;
-  const Times &tandem = row.times[0];
-  double median = quantile(tandem, 0.5);
+  double median = quantile(row.times[0], 0.5);
   json["gflops"] = rounded(c.flops / median * 1e-9);
   json["gbs"] = rounded(c.bytes / median * 1e-9);
-  double least = 0;
-  for (size_t i = 1; i < row.contenders.size(); ++i) {
-    const Contender &contender = row.contenders[i];
-    double times = ratio(row.times[i], tandem);
-    if (contender.name == "roof")
-      json["of_roof"] = rounded(times * c.flops /
-                                (row.threads * roofFlops(c.inputs[0].dtype)));
-    else if (contender.name == "copy")
-      json["of_copy"] = rounded(times);
-    if (!contender.isPeer || !row.wrong[i].empty())
-      continue;
-    if (double time = quantile(row.times[i], 0.5); least == 0 || time < least) {
-      least = time;
-      json["best"] = contender.name;
-      json["ratio"] = rounded(times);
-    }
-  }
+  addRatios(row, json);
   return json;
 }
 
 std::string bench::tableHead() {
-  return formatted("%-32s %2s %9s %-19s %7s %6s %5s %5s %6s  %s", "case", "T",
-                   "ms", "[low-high]", "GFLOP/s", "GB/s", "roof", "copy",
-                   "ratio", "others, in Tandem's times");
+  return formatted("%-36s %2s %9s %-19s %7s %6s %5s %5s %6s %6s  %s", "case",
+                   "T", "ms", "[low-high]", "GFLOP/s", "GB/s", "roof", "copy",
+                   "ratio", "own", "others, in Tandem's times");
 }
 
 static std::string percent(const Json &json, const char *key) {
@@ -104,10 +112,14 @@ static std::string percent(const Json &json, const char *key) {
              : "-";
 }
 
+static std::string factor(const Json &json, const char *key) {
+  return json.contains(key) ? formatted("%.2f", json[key].get<double>()) : "-";
+}
+
 std::string bench::tableLine(const Json &json) {
   const Json &tandem = json["contenders"][0];
   std::string line =
-      formatted("%-32s %2d", json["case"].get<std::string>().c_str(),
+      formatted("%-36s %2d", json["case"].get<std::string>().c_str(),
                 json["threads"].get<int>());
   if (tandem.contains("ms")) {
     std::string spread =
@@ -115,13 +127,11 @@ std::string bench::tableLine(const Json &json) {
                   tandem["ms_high"].get<double>());
     double gflops = json["gflops"];
     line += formatted(
-        " %9.4g %-19s %7s %6.1f %5s %5s %6s ", tandem["ms"].get<double>(),
+        " %9.4g %-19s %7s %6.1f %5s %5s %6s %6s ", tandem["ms"].get<double>(),
         spread.c_str(), gflops > 0 ? formatted("%.1f", gflops).c_str() : "-",
         json["gbs"].get<double>(), percent(json, "of_roof").c_str(),
-        percent(json, "of_copy").c_str(),
-        json.contains("ratio")
-            ? formatted("%.2f", json["ratio"].get<double>()).c_str()
-            : "-");
+        percent(json, "of_copy").c_str(), factor(json, "ratio").c_str(),
+        factor(json, "ratio_own_layout").c_str());
   }
   for (size_t i = 0; i < json["contenders"].size(); ++i) {
     const Json &entry = json["contenders"][i];

@@ -13,8 +13,8 @@ struct Row {
   const Case *which;
   int threads;
   std::vector<Contender> contenders;
-  std::vector<std::string> wrong; ///< of each contender, "" if it is right
-  std::vector<Times> times;       ///< empty if nothing was measured
+  std::string wrong;        ///< about Tandem's results, "" if they are right
+  std::vector<Times> times; ///< empty if nothing was measured
 };
 
 /// The machine's rates on some threads.

@@ -12,7 +12,7 @@ using namespace tandem::runtime;
 Result<Artifact> bench::compile(const Case &c, const std::string &target) {
   CompileOptions options;
   options.target = target;
-  options.inference = c.calls == Case::Evaluate;
+  options.inference = c.optimizer.empty();
   options.optimizer = c.optimizer;
   return compileText(c.program, options);
 }
@@ -21,25 +21,22 @@ namespace {
 
 /// A loaded model with the tensors that it is called with.
 struct Program {
-  Program(Model model) : model(std::move(model)) {}
+  explicit Program(Model model) : model(std::move(model)) {}
   Model model;
-  std::vector<std::string> names;
   std::vector<Tensor> inputs, outputs;
   std::vector<Argument> arguments;
   std::vector<Destination> destinations;
-
-  Status evaluate() { return model.run("evaluate", arguments, destinations); }
 };
 
-} // namespace
-
 /// A call that failed is a mistake of this program: nothing is measured then.
-static void expect(const Status &status) {
+void expect(const Status &status) {
   if (!status) {
     std::fprintf(stderr, "bench-cpu: %s\n", status.message().c_str());
     std::exit(status.exitCode());
   }
 }
+
+} // namespace
 
 Result<Contender> bench::tandemContender(const Case &c,
                                          const Artifact &artifact,
@@ -57,14 +54,28 @@ Result<Contender> bench::tandemContender(const Case &c,
   auto program = std::make_shared<Program>(std::move(*model));
   program->inputs = inputs;
   program->outputs = outputs;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    program->arguments.push_back({c.inputs[i].name, &program->inputs[i]});
-  for (size_t i = 0; i < outputs.size(); ++i)
-    program->destinations.push_back({c.outputs[i].name, &program->outputs[i]});
   Contender contender;
   contender.name = "tandem";
-  contender.isPeer = false;
+  contender.group = Contender::Tandem;
+  if (!c.optimizer.empty()) {
+    if (Status status = program->model.set("w", inputs[1]); !status)
+      return status;
+    program->arguments = {{"w", &program->inputs[0]}};
+    program->outputs = {*program->model.get("w")};
+    contender.call = [program] {
+      expect(program->model.update(program->arguments));
+    };
+  } else {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      program->arguments.push_back({c.inputs[i].name, &program->inputs[i]});
+    for (size_t i = 0; i < outputs.size(); ++i)
+      program->destinations.push_back(
+          {c.outputs[i].name, &program->outputs[i]});
+    contender.call = [program] {
+      expect(program->model.run("evaluate", program->arguments,
+                                program->destinations));
+    };
+  }
   contender.outputs = program->outputs;
-  contender.call = [program] { expect(program->evaluate()); };
   return contender;
 }
