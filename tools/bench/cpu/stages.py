@@ -2,8 +2,9 @@
 
 prepare   compiles the workloads, compares losses, exports ONNX, lets every peer compile what it keeps on disk (a peer that
           was not prepared is measured as well, if it gets ready within a minute and a half)
-roofs     measures the machine
+roofs     measures the machine, by bench-cpu unless another program is given
 measure   rounds
+kernels   single kernels, by bench-cpu
 other     what is no step: compile time and memory, the cost of a call
 """
 
@@ -20,7 +21,7 @@ import cells
 import report
 import turns
 
-ORDER = ["prepare", "roofs", "measure", "other"]
+ORDER = ["prepare", "roofs", "measure", "kernels", "other"]
 KEPT = ["error", "median_ms", "best_ms", "min_ms", "p10_ms", "p90_ms", "others_busy_cores", "peak_rss_mb", "final_loss"]
 SMALL_SUM = """module @call attributes {tandem.phase = "capture"} {
   func.func @graph(%x: tensor<16xf32> {tandem.role = #tandem.role<input "x">},
@@ -143,11 +144,16 @@ def compiled(args, source, name, *options):
 
 
 def roofs(args):
+    both = sorted({1, os.cpu_count()})
     if not args.roof:
+        if os.path.exists(os.path.join(args.bin, "bench-cpu")):  # --filter: no kernels
+            seen = tool(args, "bench-cpu", "--filter=roofs alone", "--json", f"--threads={','.join(map(str, both))}")
+            for row in json.loads(seen)["roofs"]:
+                add(args, "roofs.jsonl", dict(threads=row["threads"], gflops=row["f32_gflops"], triad_gbs=row["triad_gbs"]))
         return
     command = [compiled(args, args.roof, "roof"), str(os.cpu_count()), "128", "20"]
     seen = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    for threads in {1, os.cpu_count()}:
+    for threads in both:
         peak = [e for e in seen["gflops_f32"] if e["what"] == "fma_wide" and e["threads"] == threads]
         triad = [e for e in seen["gbytes_per_s"] if e["what"] == "triad" and e["huge_pages"] and e["threads"] == threads]
         rate = lambda entry: entry["best"] or entry["median_all"]
@@ -215,6 +221,13 @@ def measure_setting(args, setting, end):
         peer.end()
 
 
+def kernels(args):
+    if os.path.exists(os.path.join(args.bin, "bench-cpu")):
+        path = os.path.join(args.out, "kernels")
+        with open(path + ".txt", "w") as file:
+            subprocess.run([os.path.join(args.bin, "bench-cpu"), f"--json={path}.json"], stdout=file)
+
+
 def other(args):
     """Compiling the largest workload, and a call of a program of one small op."""
     model = os.path.join(args.out, "models", "gpt2-124m-train.mlir")
@@ -230,7 +243,7 @@ def other(args):
     with open(call + ".mlir", "w") as file:
         file.write(SMALL_SUM)
     tool(args, "tandem", "compile", call + ".mlir", "--inference", "-o", call + ".tdm")
-    for threads in {1, os.cpu_count()}:
+    for threads in sorted({1, os.cpu_count()}):
         seen = json.loads(tool(args, "tandem-run", "bench", call + ".tdm", "--program=evaluate", f"--threads={threads}",
                                "--seconds=0.3", "--json"))
         add(args, "other.jsonl", dict(what=f"call of a sum of 16 numbers, {threads} threads", value=seen["median_ms"] * 1e3,
