@@ -26,22 +26,25 @@ constexpr int kChains = 12;
 // The empty asm keeps the compiler from dropping or combining steps.
 #define TANDEM_CHAIN(STEP, c)                                                  \
   x##c = STEP(x##c, a, b);                                                     \
-  asm volatile("" : "+v"(x##c));
+  asm volatile("" : "+v"(x##c))
 #define TANDEM_FMA_LOOP(NAME, TYPE, SET, STEP, ...)                            \
   __attribute__((noinline, ##__VA_ARGS__)) void NAME() {                       \
     TYPE a = SET(0.999F), b = SET(1e-3F);                                      \
     TYPE x0 = b, x1 = b, x2 = b, x3 = b, x4 = b, x5 = b, x6 = b, x7 = b,       \
          x8 = b, x9 = b, x10 = b, x11 = b;                                     \
     for (int64_t i = 0; i < kSteps; ++i) {                                     \
-      TANDEM_CHAIN(STEP, 0)                                                    \
-      TANDEM_CHAIN(STEP, 1)                                                    \
-      TANDEM_CHAIN(STEP, 2)                                                    \
-      TANDEM_CHAIN(STEP, 3)                                                    \
-      TANDEM_CHAIN(STEP, 4)                                                    \
-      TANDEM_CHAIN(STEP, 5)                                                    \
-      TANDEM_CHAIN(STEP, 6)                                                    \
-      TANDEM_CHAIN(STEP, 7) TANDEM_CHAIN(STEP, 8) TANDEM_CHAIN(STEP, 9)        \
-          TANDEM_CHAIN(STEP, 10) TANDEM_CHAIN(STEP, 11)                        \
+      TANDEM_CHAIN(STEP, 0);                                                   \
+      TANDEM_CHAIN(STEP, 1);                                                   \
+      TANDEM_CHAIN(STEP, 2);                                                   \
+      TANDEM_CHAIN(STEP, 3);                                                   \
+      TANDEM_CHAIN(STEP, 4);                                                   \
+      TANDEM_CHAIN(STEP, 5);                                                   \
+      TANDEM_CHAIN(STEP, 6);                                                   \
+      TANDEM_CHAIN(STEP, 7);                                                   \
+      TANDEM_CHAIN(STEP, 8);                                                   \
+      TANDEM_CHAIN(STEP, 9);                                                   \
+      TANDEM_CHAIN(STEP, 10);                                                  \
+      TANDEM_CHAIN(STEP, 11);                                                  \
     }                                                                          \
   }
 

@@ -128,11 +128,11 @@ static int runAll(const std::vector<Case> &cases, const BenchOptions &options) {
                    status.message().c_str());
       exitCode = status.exitCode();
     }
+    if (!options.jsonFile.empty())
+      std::ofstream(options.jsonFile) << json.dump(1) << '\n';
   }
   if (options.json)
     std::printf("%s\n", json.dump(1).c_str());
-  if (!options.jsonFile.empty())
-    std::ofstream(options.jsonFile) << json.dump(1) << '\n';
   return exitCode;
 }
 
