@@ -143,6 +143,9 @@ Status tandem::checkOptions(const CompileOptions &options) {
       options.libraries != "no")
     wrong.push_back("expected --libraries to be auto, yes or no, but got '" +
                     options.libraries + "'");
+  if (options.winograd != "auto" && options.winograd != "no")
+    wrong.push_back("expected --winograd to be auto or no, but got '" +
+                    options.winograd + "'");
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
@@ -212,20 +215,42 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
-/// A target of CUDA with the precision and the libraries that are asked for.
+namespace {
+/// An option that a target carries where it is not the usual.
+struct Asked {
+  StringRef kind; ///< of the targets that it is for
+  StringRef attribute, flag, value, usual;
+};
+} // namespace
+
+static SmallVector<Asked> askedOf(const CompileOptions &options) {
+  return {{"cuda", "matmul_precision", "--matmul-precision",
+           options.matmulPrecision, "f32"},
+          {"cuda", "libraries", "--libraries", options.libraries, "auto"},
+          {"cpu", "winograd", "--winograd", options.winograd, "auto"}};
+}
+
+/// The target with what is asked for.
 static DictionaryAttr withAsked(DictionaryAttr target,
                                 const CompileOptions &options) {
   auto kind = target.getAs<StringAttr>("kind");
-  if (!kind || kind.getValue() != "cuda")
-    return target;
   NamedAttrList attributes(target);
-  auto set = [&](StringRef name, const std::string &value, StringRef usual) {
-    if (value != usual)
-      attributes.set(name, StringAttr::get(target.getContext(), value));
-  };
-  set("matmul_precision", options.matmulPrecision, "f32");
-  set("libraries", options.libraries, "auto");
+  for (const Asked &asked : askedOf(options))
+    if (kind && kind.getValue() == asked.kind && asked.value != asked.usual)
+      attributes.set(asked.attribute,
+                     StringAttr::get(target.getContext(), asked.value));
   return attributes.getDictionary(target.getContext());
+}
+
+/// The options that a target without them lacks, as they are written.
+static std::string lackOf(DictionaryAttr target,
+                          const CompileOptions &options) {
+  std::vector<std::string> flags;
+  DictionaryAttr wanted = withAsked(target, options);
+  for (const Asked &asked : askedOf(options))
+    if (wanted.get(asked.attribute) != target.get(asked.attribute))
+      flags.push_back((asked.flag + "=" + asked.value).str());
+  return llvm::join(flags, ", ");
 }
 
 /// Puts the target into the module. One that is past `capture` stays with its
@@ -238,11 +263,8 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
     if (!has || withAsked(has, options) == has)
       return Status::success();
     if (isLowered)
-      return Status::usage(
-          (options.matmulPrecision != "f32"
-               ? "--matmul-precision=" + options.matmulPrecision
-               : "--libraries=" + options.libraries) +
-          " comes too late for a module at 'lower'");
+      return Status::usage(lackOf(has, options) +
+                           " comes too late for a module at 'lower'");
     module->setAttr(kTargetAttr, withAsked(has, options));
     return Status::success();
   }

@@ -31,6 +31,10 @@ StringRef tandem::productPrecision(Operation *op) {
   return asked.empty() ? "f32" : asked;
 }
 
+bool tandem::allowsWinograd(Operation *op) {
+  return ofTarget(op, "winograd") != "no";
+}
+
 int64_t tandem::cudaSharedLimit(int64_t sm) {
   // CUDA C++ Programming Guide, "Technical Specifications per Compute
   // Capability": the maximum for a block, which is 1 KiB below the SM's.

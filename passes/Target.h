@@ -16,6 +16,10 @@ bool isForCuda(mlir::Operation *op);
 /// ops that have none.
 llvm::StringRef productPrecision(mlir::Operation *op);
 
+/// True unless the target of the module around `op` forbids Winograd's method
+/// for convolutions.
+bool allowsWinograd(mlir::Operation *op);
+
 /// The most shared memory that a block can ask for on compute capability `sm`
 /// (90 for sm_90), in bytes.
 int64_t cudaSharedLimit(int64_t sm);

@@ -140,9 +140,11 @@ void JitKernel::compile(int vectorBits) {
   if (vectorBits == 0)
     vectorBits = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
-  original.get()->setAttr(kTargetAttr,
-                          b.getDictionaryAttr(b.getNamedAttr(
-                              "vector_bits", b.getI64IntegerAttr(vectorBits))));
+  NamedAttrList target;
+  if (auto own = original.get()->getAttrOfType<DictionaryAttr>(kTargetAttr))
+    target.append(own.begin(), own.end());
+  target.set("vector_bits", b.getI64IntegerAttr(vectorBits));
+  original.get()->setAttr(kTargetAttr, target.getDictionary(&context));
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
   passes.addPass(createLowerToCpu());
@@ -160,16 +162,16 @@ void JitKernel::compile(int vectorBits) {
     inputTypes.push_back(cast<RankedTensorType>(type));
   for (Type type : launch->getResultTypes())
     outputTypes.push_back(cast<RankedTensorType>(type));
-  auto target = lowered->lookupSymbol<ModuleOp>("cpu");
+  auto code = lowered->lookupSymbol<ModuleOp>("cpu");
   std::string symbol = launch.getKernel().getLeafReference().str();
-  if (auto attr = target.lookupSymbol(symbol)->getAttrOfType<DictionaryAttr>(
-          kKernelAttr))
+  if (auto attr =
+          code.lookupSymbol(symbol)->getAttrOfType<DictionaryAttr>(kKernelAttr))
     scratchBytes = attr.getAs<IntegerAttr>("scratch_bytes").getInt();
-  target.walk(
+  code.walk(
       [](LLVM::LLVMFuncOp func) { func->removeDiscardableAttr(kKernelAttr); });
 
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
-  auto module = translateModuleToLLVMIR(target, *llvmContext);
+  auto module = translateModuleToLLVMIR(code, *llvmContext);
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!module || !builder) {
     error += "no LLVM module\n";
@@ -188,8 +190,8 @@ void JitKernel::compile(int vectorBits) {
     }
   optimize(*module, *machine);
   if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
-    std::error_code code;
-    llvm::raw_fd_ostream stream(dump, code);
+    std::error_code failure;
+    llvm::raw_fd_ostream stream(dump, failure);
     module->print(stream, nullptr);
   }
   jit = llvm::cantFail(llvm::orc::LLJITBuilder()

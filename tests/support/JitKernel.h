@@ -55,7 +55,8 @@ std::vector<double> fromElements(const void *from, mlir::Type type,
 class JitKernel {
 public:
   /// Parses a module with a function whose kernel this is. `vectorBits` of the
-  /// code; 0 for the host's widest.
+  /// code; 0 for the host's widest. What else the module's `tandem.target` says
+  /// holds.
   explicit JitKernel(const std::string &text, int vectorBits = 0);
   ~JitKernel();
 

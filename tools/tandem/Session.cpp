@@ -192,6 +192,10 @@ void CompileFlags::declare(OptionTable &table) {
              "for cuda: which products and convolutions may be calls of\n"
              "cuBLASLt and cuDNN where a program runs (default, auto: those\n"
              "where that is expected to be faster; yes: all that can be)");
+  table.text("winograd", "auto|no", options.winograd,
+             "for cpu: no forbids Winograd's method for convolutions of 3x3,\n"
+             "whose results are a little less exact (default, auto: where\n"
+             "that is expected to be faster)");
   table.flag("emulation", options.emulation,
              "for cuda: an image of the kernels for the device cuda-emu too");
   table.list("dim", "NAME=N", dims, "ONNX: the size of a symbolic dimension");

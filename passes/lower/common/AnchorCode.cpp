@@ -218,11 +218,12 @@ Value Code::widen(Value x, Type element) const {
 }
 
 /// Rows that are 2^s apart exchange their off-diagonal blocks of 2^s lanes, for
-/// every s.
+/// every s. The greatest first: then what is not used of the result costs
+/// nothing.
 Code::Values Code::transpose(ValueRange input) const {
   Values rows(input);
   int64_t n = rows.size();
-  for (int64_t distance = 1; distance < n; distance *= 2) {
+  for (int64_t distance = n / 2; distance > 0; distance /= 2) {
     SmallVector<int64_t> upper(n), lower(n);
     for (int64_t lane = 0; lane < n; ++lane) {
       bool low = (lane & distance) == 0;

@@ -2,13 +2,15 @@
 //
 // The code's dimensions are those of ConvolutionProduct. B is gathered from the
 // image while it is packed (WindowPack.h), unless windows are single pixels
-// side by side: then it is a matrix in place.
+// side by side: then it is a matrix in place. Convolutions of 3x3 taps may be
+// computed by another method (Winograd.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/WindowPack.h"
+#include "passes/lower/cpu/Winograd.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -19,6 +21,8 @@ using namespace tandem::lower;
 
 FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   using enum ConvolutionProduct::Dim;
+  if (auto work = winograd::emit(kernel))
+    return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());

@@ -109,8 +109,16 @@ static std::string list(std::vector<int64_t> numbers) {
   return text + "]";
 }
 
+/// The same case without Winograd's method.
+static Case direct(const Case &c) {
+  return {c.name + "-direct",
+          "module attributes {tandem.target = {winograd = \"no\"}} {\n" +
+              c.module + "}\n",
+          c.flops};
+}
+
 /// A square convolution, padded to keep the size (up to the stride), and both
-/// gradients.
+/// gradients; those that Winograd's method may compute also without it.
 static void addConvolution(std::vector<Case> &cases, int64_t batch,
                            int64_t channels, int64_t size, int64_t filters,
                            int64_t kernel, int64_t stride) {
@@ -126,6 +134,7 @@ static void addConvolution(std::vector<Case> &cases, int64_t batch,
                      "-" + std::to_string(filters) + "-k" +
                      std::to_string(kernel) + "s" + std::to_string(stride);
   double flops = 2.0 * batch * filters * out * out * channels * kernel * kernel;
+  size_t first = cases.size();
   cases.push_back(
       {name, module(x, w, y, "tandem.conv2d %0, %1" + geometry), flops});
   cases.push_back(
@@ -138,6 +147,9 @@ static void addConvolution(std::vector<Case> &cases, int64_t batch,
        module(x, y, w,
               "tandem.conv2d_filter_grad %0, %1 to " + list(ws) + geometry),
        flops});
+  if (kernel == 3 && stride == 1)
+    for (size_t i = first; i < first + 3; ++i)
+      cases.push_back(direct(cases[i]));
 }
 
 /// Causal attention of `batch` heads, and its gradients. What nobody sees is no
@@ -184,6 +196,10 @@ static std::vector<Case> allCases() {
   addConvolution(cases, 8, 256, 14, 256, 3, 1);
   addConvolution(cases, 8, 512, 7, 512, 3, 1);
   addConvolution(cases, 4, 3, 224, 64, 7, 2);
+  addConvolution(cases, 32, 64, 32, 64, 3, 1);
+  addConvolution(cases, 32, 128, 16, 128, 3, 1);
+  addConvolution(cases, 32, 256, 8, 256, 3, 1);
+  addConvolution(cases, 32, 512, 4, 512, 3, 1);
   addAttention(cases, 32, 128, 64);
   addAttention(cases, 48, 64, 64);
   addAttention(cases, 8, 1024, 64);

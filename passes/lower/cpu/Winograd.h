@@ -1,0 +1,72 @@
+//===- Winograd.h - convolutions of 3x3 taps by fewer multiplications -----===//
+//
+// A convolution with stride 1 and 3x3 taps makes each tile of 4x4 pixels of its
+// result with 36 multiplications for each plane that is summed, not 144
+// (WinogradTransforms.h). The elements of many tiles that belong to one of the
+// 36 points are a matrix, and so are the taps': 36 products of matrices, whose
+// results are transformed back.
+//
+// The item of work is a block of tiles times a block of planes of the result.
+// Taps are transformed by every item that needs them: with enough tiles in an
+// item that costs less than to fetch 4 times their bytes from memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
+#define TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
+
+#include "passes/lower/cpu/KernelEmitter.h"
+
+#include "ir/ops/Convolution.h"
+
+namespace tandem::cpu::winograd {
+
+inline constexpr int64_t kTile = 4, kTaps = 3;
+
+/// The pixels that tiles cover, and how: tiles side by side are a segment, and
+/// a row of tiles has one or more segments of equal length. Tiles may reach
+/// over the right and the lower edge.
+struct Grid {
+  int64_t images, height, width;
+  int64_t segmentTiles, perRow;
+
+  static Grid of(int64_t images, int64_t height, int64_t width);
+
+  int64_t rows() const; ///< of tiles of an image
+  int64_t segments() const { return images * rows() * perRow; }
+  int64_t tiles() const { return segments() * segmentTiles; }
+  int64_t segmentWidth() const { return segmentTiles * kTile; }
+};
+
+/// conv2d or conv2d_input_grad: a convolution of the image that is seen.
+struct Shape {
+  int64_t planes;  ///< that are summed
+  int64_t results; ///< planes of the result
+  Grid grid;
+  Window2d::Pair seen;   ///< height and width
+  Window2d::Pair before; ///< where pixel (0, 0) begins to see, negated
+  bool isInputGrad;      ///< the taps are turned by 180 degrees
+
+  static Shape of(mlir::Operation *op);
+};
+
+/// How it is cut.
+struct Schedule {
+  int64_t lanes;
+  int64_t planeBlock;  ///< planes that are summed at a time
+  int64_t resultBlock; ///< planes of the result in an item
+  int64_t segments;    ///< of an item
+
+  /// Of an op for which it is expected to be faster than a direct sum, for a
+  /// target that does not forbid it; nothing for others. Depends on the op and
+  /// the target alone.
+  static std::optional<Schedule> choose(mlir::Operation *op,
+                                        const VectorTarget &target);
+};
+
+/// The kernel by this method; nothing, and no code, where the method is not
+/// chosen or the tensors are not where it could read them.
+std::optional<Work> emit(AnchorKernel &kernel);
+
+} // namespace tandem::cpu::winograd
+
+#endif
