@@ -45,8 +45,8 @@ struct CompileOptions {
   /// For cuda, which kernels may be calls of cuBLASLt or cuDNN: `auto`, where
   /// that is expected to be faster, `yes`, wherever it can be said, or `no`.
   std::string libraries = "auto";
-  /// For cpu, whether convolutions may be computed by Winograd's method: `auto`,
-  /// where that is expected to be faster, or `no`.
+  /// For cpu, whether convolutions may be computed by Winograd's method:
+  /// `auto`, where that is expected to be faster, or `no`.
   std::string winograd = "auto";
   /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
   /// its.

@@ -10,6 +10,9 @@
 // Taps are transformed by every item that needs them: with enough tiles in an
 // item that costs less than to fetch 4 times their bytes from memory.
 //
+// The gradient of the taps is a sum over all tiles, whose item is a block of
+// planes seen times a block of planes of y.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
 #define TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
@@ -37,7 +40,8 @@ struct Grid {
   int64_t segmentWidth() const { return segmentTiles * kTile; }
 };
 
-/// conv2d or conv2d_input_grad: a convolution of the image that is seen.
+/// conv2d or conv2d_input_grad: a convolution of the image that is seen; or
+/// conv2d_filter_grad, with the names of conv2d.
 struct Shape {
   int64_t planes;  ///< that are summed
   int64_t results; ///< planes of the result
@@ -52,9 +56,9 @@ struct Shape {
 /// How it is cut.
 struct Schedule {
   int64_t lanes;
-  int64_t planeBlock;  ///< planes that are summed at a time
+  int64_t planeBlock;  ///< planes that are summed at a time, or are in an item
   int64_t resultBlock; ///< planes of the result in an item
-  int64_t segments;    ///< of an item
+  int64_t segments;    ///< of an item, or that are summed at a time
 
   /// Of an op for which it is expected to be faster than a direct sum, for a
   /// target that does not forbid it; nothing for others. Depends on the op and
@@ -62,6 +66,10 @@ struct Schedule {
   static std::optional<Schedule> choose(mlir::Operation *op,
                                         const VectorTarget &target);
 };
+
+/// The kernel of conv2d_filter_grad.
+std::optional<Work> emitFilterGrad(AnchorKernel &kernel,
+                                   const Schedule &schedule);
 
 /// The kernel by this method; nothing, and no code, where the method is not
 /// chosen or the tensors are not where it could read them.

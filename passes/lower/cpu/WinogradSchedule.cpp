@@ -26,13 +26,15 @@ int64_t Grid::rows() const { return divideCeil(height, kTile); }
 static Convolution2d convolutionOf(Operation *op) {
   if (auto conv = dyn_cast<Conv2dOp>(op))
     return conv.getConvolution();
+  if (auto conv = dyn_cast<Conv2dFilterGradOp>(op))
+    return conv.getConvolution();
   return cast<Conv2dInputGradOp>(op).getConvolution();
 }
 
 Shape Shape::of(Operation *op) {
   Convolution2d c = convolutionOf(op);
   const Window2d &w = c.window;
-  if (isa<Conv2dOp>(op))
+  if (!isa<Conv2dInputGradOp>(op))
     return {c.channels, c.filters, Grid::of(c.batch, w.output[0], w.output[1]),
             w.input,    w.before,  /*isInputGrad=*/false};
   // Pixel i of x is seen, at tap k, by pixel i + before - k of y.
@@ -45,7 +47,7 @@ Shape Shape::of(Operation *op) {
 }
 
 static bool hasShape(Operation *op) {
-  if (!isa<Conv2dOp, Conv2dInputGradOp>(op))
+  if (!isa<Conv2dOp, Conv2dInputGradOp, Conv2dFilterGradOp>(op))
     return false;
   Convolution2d c = convolutionOf(op);
   const Window2d &w = c.window;
@@ -62,22 +64,43 @@ static int64_t blockOf(int64_t size, int64_t unit, int64_t most) {
   return block;
 }
 
-/// Vector operations, in multiply-adds, of a tile's or a pair of planes'
-/// transform, with those that transpose.
-static constexpr double kInputCost = 236, kTapsCost = 160, kResultCost = 190;
+// Vector operations of a transform with its transposes: of what a tile sees, of
+// a tile of y, of a pair of planes' taps; and back of a tile, and of taps.
+static constexpr double kSeenCost = 236, kTileCost = 190, kTapsCost = 160,
+                        kResultCost = 190, kTapsResultCost = 150;
 
-static bool isFaster(const Shape &shape, const Schedule &s) {
+/// What the transforms cost, in multiply-adds of lanes.
+static double transformCost(const Shape &shape, const Schedule &s,
+                            bool isFilterGrad) {
   double planes = shape.planes, results = shape.results;
-  double pixels = static_cast<double>(shape.grid.images) * shape.grid.height *
-                  shape.grid.width;
   double tiles = shape.grid.tiles();
+  double planeBlocks = planes / s.planeBlock,
+         resultBlocks = results / s.resultBlock;
+  double seen = kSeenCost * tiles * planes * resultBlocks;
+  if (isFilterGrad)
+    return seen + kTileCost * tiles * results * planeBlocks +
+           kTapsResultCost * planes * results;
   double blocks = divideCeil(shape.grid.segments(), s.segments);
-  double direct = pixels * kTaps * kTaps * planes * results;
-  double products = tiles * kPoints * kPoints * planes * results;
-  double transforms = kInputCost * tiles * planes * (results / s.resultBlock) +
-                      kTapsCost * blocks * planes * results +
-                      kResultCost * tiles * results;
-  return products + transforms < direct;
+  return seen + kTapsCost * blocks * planes * results +
+         kResultCost * tiles * results;
+}
+
+// All matrices of an item stay in the second-level cache (1.2 MB), those of one
+// point in the first-level cache.
+static constexpr int64_t kLongSide = 64, kShortSide = 32;
+
+/// Blocks of taps, which sum over all tiles.
+static void cutTaps(const Shape &shape, Schedule &s) {
+  constexpr int64_t enoughItems = 4;
+  s.planeBlock = blockOf(shape.planes, s.lanes, kLongSide);
+  s.resultBlock = blockOf(shape.results, s.lanes, kLongSide);
+  auto items = [&] {
+    return shape.planes / s.planeBlock * (shape.results / s.resultBlock);
+  };
+  // The transform of what a tile sees is the dearer one.
+  for (int64_t *block : {&s.planeBlock, &s.resultBlock})
+    if (items() < enoughItems && *block % (2 * s.lanes) == 0)
+      *block /= 2;
 }
 
 std::optional<Schedule> Schedule::choose(Operation *op,
@@ -86,17 +109,27 @@ std::optional<Schedule> Schedule::choose(Operation *op,
   if (!hasShape(op) || !element.isF32() || !allowsWinograd(op))
     return std::nullopt;
   Shape shape = Shape::of(op);
+  const Grid &grid = shape.grid;
   Schedule s;
   s.lanes = target.lanes(element);
   if (shape.planes % s.lanes != 0 || shape.results % s.lanes != 0 ||
-      shape.grid.tiles() == 0)
+      grid.tiles() == 0)
     return std::nullopt;
-  // One point's matrices stay in the first-level cache, all of them in the
-  // second-level cache.
-  constexpr int64_t planes = 32, results = 64, tiles = 64;
-  s.planeBlock = blockOf(shape.planes, s.lanes, planes);
-  s.resultBlock = blockOf(shape.results, s.lanes, results);
-  s.segments = std::clamp<int64_t>(tiles / shape.grid.segmentTiles, 1,
-                                   shape.grid.segments());
-  return isFaster(shape, s) ? std::optional(s) : std::nullopt;
+  bool isFilterGrad = isa<Conv2dFilterGradOp>(op);
+  if (isFilterGrad) {
+    cutTaps(shape, s);
+  } else {
+    s.planeBlock = blockOf(shape.planes, s.lanes, kShortSide);
+    s.resultBlock = blockOf(shape.results, s.lanes, kLongSide);
+  }
+  s.segments = std::clamp<int64_t>((isFilterGrad ? kShortSide : kLongSide) /
+                                       grid.segmentTiles,
+                                   1, grid.segments());
+
+  double products = static_cast<double>(shape.planes) * shape.results;
+  double pixels = static_cast<double>(grid.images) * grid.height * grid.width;
+  double direct = products * pixels * kTaps * kTaps;
+  double own = products * grid.tiles() * kPoints * kPoints +
+               transformCost(shape, s, isFilterGrad);
+  return own < direct ? std::optional(s) : std::nullopt;
 }

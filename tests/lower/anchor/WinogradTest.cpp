@@ -86,10 +86,15 @@ static Tolerance toleranceOf(double terms, int vectorBits) {
 static void check(const Case &c, int vectorBits = 0) {
   std::string forward = moduleOf(c, "conv2d");
   std::string inputGrad = moduleOf(c, "conv2d_input_grad");
+  std::string filterGrad = moduleOf(c, "conv2d_filter_grad");
   EXPECT_TRUE(chosen(forward)) << forward;
   EXPECT_TRUE(chosen(inputGrad)) << inputGrad;
+  EXPECT_TRUE(chosen(filterGrad)) << filterGrad;
   checkKernel(forward, toleranceOf(9.0 * c.x[1], vectorBits));
   checkKernel(inputGrad, toleranceOf(9.0 * c.filters, vectorBits));
+  std::vector<int64_t> y = resultOf(c);
+  double pixels = static_cast<double>(y[0] * y[2] * y[3]);
+  checkKernel(filterGrad, toleranceOf(pixels, vectorBits));
 }
 
 TEST(Winograd, WholeTiles) {
@@ -132,6 +137,13 @@ TEST(Winograd, Epilogue) {
     %z = tandem.add %r, %3 : tensor<3x48x9x10xf32>
     tandem.yield %z : tensor<3x48x9x10xf32>)"),
               toleranceOf(288, 0));
+  checkKernel(kernelModule({"tensor<5x48x9x10xf32>", "tensor<5x32x9x10xf32>",
+                            "tensor<32x48x3x3xf32>"},
+                           {"tensor<32x48x3x3xf32>"}, R"(
+    %y = tandem.conv2d_filter_grad %0, %1 to [32, 48, 3, 3] padding [1, 1, 1, 1] : tensor<5x48x9x10xf32>, tensor<5x32x9x10xf32> -> tensor<32x48x3x3xf32>
+    %z = tandem.sub %2, %y : tensor<32x48x3x3xf32>
+    tandem.yield %z : tensor<32x48x3x3xf32>)"),
+              toleranceOf(450, 0));
 }
 
 // Images that are not where vectors of neighbours could be read are summed
@@ -170,11 +182,13 @@ static std::string withoutWinograd(const std::string &text) {
 
 // What docs/rationale/winograd.md says of the errors.
 TEST(Winograd, IsAlmostAsExact) {
-  std::string text = moduleOf({{4, 128, 8, 8}, 64}, "conv2d");
-  double direct = errorOf(withoutWinograd(text)), own = errorOf(text);
-  EXPECT_LT(own, 1.5e-6);
-  EXPECT_LT(own, 4 * direct);
-  EXPECT_GT(own, direct);
+  for (const char *op : {"conv2d", "conv2d_input_grad", "conv2d_filter_grad"}) {
+    std::string text = moduleOf({{4, 128, 8, 8}, 64}, op);
+    double direct = errorOf(withoutWinograd(text)), own = errorOf(text);
+    EXPECT_LT(own, 1.5e-6) << op;
+    EXPECT_LT(own, 4 * direct) << op;
+    EXPECT_GT(own, direct) << op;
+  }
 }
 
 TEST(Winograd, Choice) {
