@@ -1,11 +1,13 @@
-//===- bench-call-overhead.cpp - what a backward costs beside its kernels -===//
+//===- bench-call-overhead.cpp - what a call costs beside its kernels -----===//
 //
-// Compiles programs of 10 and of 1,000 small inputs that require grad, none of
-// which the backward writes, and calls their backwards without and with
-// `createGraph`, by turns, on one thread. The second call asks whether the
-// backward writes an input that requires grad; the artifact's list of those is
-// empty, so that asking must cost nothing, however many inputs there are.
-// Reports medians: a table, or JSON with --json; a number sets the rounds.
+// Calls a program of one small op, which is on the calling thread however many
+// there are. Then compiles programs of 10 and of 1,000 small inputs that
+// require grad, none of which the backward writes, and calls their backwards
+// without and with `createGraph`, by turns, on one thread. The second call asks
+// whether the backward writes an input that requires grad; the artifact's list
+// of those is empty, so that asking must cost nothing, however many inputs
+// there are. Reports medians: a table, or JSON with --json; a number sets the
+// rounds.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Model.h"
@@ -57,22 +59,62 @@ std::string program(int inputs) {
          " -> tensor<f32>\nreturn %loss : tensor<f32>\n}\n}\n";
 }
 
-Result<Model> compiled(int inputs) {
-  auto bytes = bench::compileText(program(inputs), {});
+/// y = x + x.
+std::string oneOp() {
+  return std::string("module @one attributes {tandem.phase = "
+                     "\"functionalize\"} {\nfunc.func @graph(%x: ") +
+         kType + " {tandem.role = #tandem.role<input \"x\">}) -> (" + kType +
+         " {tandem.role = #tandem.role<output \"y\">}) {\n%y = tandem.add %x, "
+         "%x : " +
+         kType + "\nreturn %y : " + kType + "\n}\n}\n";
+}
+
+Result<Model> compiled(const std::string &text, int threads,
+                       bool inference = false) {
+  CompileOptions options;
+  options.inference = inference;
+  auto bytes = bench::compileText(text, options);
   if (!bytes)
     return bytes.status();
   auto reader = bench::read(*bytes);
   if (!reader)
     return reader.status();
-  Options one;
-  one.threads = 1;
-  return Model::load(std::move(*reader), one);
+  Options loading;
+  loading.threads = threads;
+  return Model::load(std::move(*reader), loading);
 }
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2,
                    values.end());
   return values[values.size() / 2];
+}
+
+/// Returns the median time of a call in microseconds.
+Result<double> measureOneOp(int rounds) {
+  auto model = compiled(oneOp(), 0, /*inference=*/true);
+  if (!model)
+    return model.status();
+  const int64_t shape[] = {16};
+  auto x = Tensor::zeros(artifact::DType::F32, shape);
+  auto y = Tensor::zeros(artifact::DType::F32, shape);
+  if (!x || !y)
+    return Status::failed("out of memory");
+  const Argument inputs[] = {{"x", &*x}};
+  const Destination outputs[] = {{"y", &*y}};
+  constexpr int calls = 100; // so that the clock itself does not count
+  std::vector<double> times;
+  for (int round = -rounds / 10; round < rounds; ++round) {
+    auto begin = std::chrono::steady_clock::now();
+    for (int call = 0; call < calls; ++call)
+      if (Status status = model->run("evaluate", inputs, outputs); !status)
+        return status;
+    std::chrono::duration<double> spent =
+        std::chrono::steady_clock::now() - begin;
+    if (round >= 0)
+      times.push_back(spent.count() * 1e6 / calls);
+  }
+  return median(times);
 }
 
 struct Measured {
@@ -82,7 +124,7 @@ struct Measured {
 };
 
 Result<Measured> measure(int inputs, int rounds) {
-  auto model = compiled(inputs);
+  auto model = compiled(program(inputs), 1);
   if (!model)
     return model.status();
   std::vector<std::string> names;
@@ -144,9 +186,16 @@ int main(int argc, char **argv) {
       json = true;
     else
       rounds = std::max(std::atoi(argv[i]), 10);
+  auto one = measureOneOp(rounds);
+  if (!one) {
+    std::fprintf(stderr, "one op: %s\n", one.status().message().c_str());
+    return one.status().exitCode();
+  }
   if (json)
-    std::printf("{\"call_overhead\": [");
+    std::printf("{\"one_op_us\": %.4f, \"call_overhead\": [", *one);
   else
+    std::printf("a program of one small op: %.4f us a call\n\n", *one);
+  if (!json)
     std::printf("%8s %14s %14s %14s %16s\n", "inputs", "backward us",
                 "with graph us", "difference us", "per input ns");
   bool first = true;
