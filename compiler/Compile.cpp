@@ -152,16 +152,16 @@ Status tandem::checkOptions(const CompileOptions &options) {
 }
 
 /// Writes the module of a phase to `folder`/<model>.<nn>.<phase>.mlir, where
-/// there are several targets to <phase>.<kind>.mlir.
+/// there are several targets to <phase>.<label>.mlir.
 static Status dump(ModuleOp module, const std::string &folder, StringRef phase,
-                   StringRef kind) {
+                   StringRef label) {
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return Status::failed("cannot make '" + folder + "': " + error.message());
   std::string name;
   llvm::raw_string_ostream(name)
       << module.getName().value_or("model") << '.'
       << llvm::format("%02d", *phaseNumber(phase)) << '.' << phase
-      << (kind.empty() ? "" : ".") << kind << ".mlir";
+      << (label.empty() ? "" : ".") << label << ".mlir";
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
   std::error_code error;
@@ -284,10 +284,10 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
-/// Runs the phases. `kind` is not empty if the module is one of several, for as
-/// many targets, that were one until now.
+/// Runs the phases. `label` is not empty if the module is one of several, for
+/// as many targets, that were one until now.
 static Status run(ModuleOp module, const CompileOptions &options,
-                  std::vector<PhaseTime> &times, StringRef kind) {
+                  std::vector<PhaseTime> &times, StringRef label) {
   if (Status s = stamp(module, options); !s)
     return s;
   if (Status s = tagPaths(module, options); !s)
@@ -301,9 +301,9 @@ static Status run(ModuleOp module, const CompileOptions &options,
   auto dumpPhase = [&](StringRef phase) {
     return options.dumpPhases.empty()
                ? Status::success()
-               : dump(module, options.dumpPhases, phase, kind);
+               : dump(module, options.dumpPhases, phase, label);
   };
-  if (kind.empty())
+  if (label.empty())
     if (Status s = dumpPhase(phaseOf(module)); !s)
       return s;
   if (last == 1)
@@ -333,8 +333,8 @@ static Status run(ModuleOp module, const CompileOptions &options,
                             "'");
     std::chrono::duration<double> spent =
         std::chrono::steady_clock::now() - start;
-    times.push_back(
-        {(phase.name + (kind.empty() ? "" : ".") + kind).str(), spent.count()});
+    times.push_back({(phase.name + (label.empty() ? "" : ".") + label).str(),
+                     spent.count()});
     if (Status s = dumpPhase(phase.name); !s)
       return s;
   }
@@ -343,7 +343,7 @@ static Status run(ModuleOp module, const CompileOptions &options,
 
 Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
                          std::vector<PhaseTime> &times) {
-  return run(module, options, times, /*kind=*/"");
+  return run(module, options, times, /*label=*/"");
 }
 
 Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
@@ -365,12 +365,11 @@ Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
   if (Status s = runPhases(*module, part, times); !s)
     return s;
   part.stopAfter = options.stopAfter;
-  SmallVector<StringRef> names;
-  StringRef(options.target).split(names, '+');
-  for (auto [name, target] : llvm::zip_equal(names, *targets)) {
+  for (auto [name, label] :
+       llvm::zip_equal(targetNames(options.target), targetLabels(*targets))) {
     OwningOpRef<ModuleOp> copy = module->clone();
-    part.target = name.str();
-    if (Status s = run(*copy, part, times, kindOf(target)); !s)
+    part.target = name;
+    if (Status s = run(*copy, part, times, label); !s)
       return s;
     modules.push_back(std::move(copy));
   }

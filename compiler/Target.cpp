@@ -123,25 +123,65 @@ StringRef tandem::kindOf(const Target &target) {
   return std::holds_alternative<CpuTarget>(target) ? "cpu" : "cuda";
 }
 
+std::vector<std::string> tandem::targetNames(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, '+');
+  std::vector<std::string> names;
+  for (StringRef part : parts) {
+    bool isVariant =
+        !names.empty() && StringRef(names.back()).starts_with("cpu:") &&
+        !part.empty() && !part.contains(':') && part != "cpu" && part != "cuda";
+    names.push_back((isVariant ? "cpu:" : "") + part.str());
+  }
+  return names;
+}
+
+std::vector<std::string>
+tandem::targetLabels(const std::vector<Target> &targets) {
+  std::vector<std::string> labels;
+  for (const Target &target : targets) {
+    std::string label = kindOf(target).str();
+    bool isOneOfSeveral = llvm::count_if(targets, [&](const Target &other) {
+                            return kindOf(other) == kindOf(target);
+                          }) > 1;
+    if (auto *cpu = std::get_if<CpuTarget>(&target); cpu && isOneOfSeveral)
+      label += "-" + cpu->arch;
+    labels.push_back(label);
+  }
+  return labels;
+}
+
+/// What keeps `target` from standing beside `other`; empty: nothing.
+static std::string conflict(const Target &target, const Target &other,
+                            const std::string &text) {
+  if (kindOf(target) != kindOf(other))
+    return "";
+  auto *cpu = std::get_if<CpuTarget>(&target);
+  if (!cpu)
+    return "expected --target to name one target of the kind 'cuda', but got "
+           "'" +
+           text + "'";
+  return cpu->arch == std::get<CpuTarget>(other).arch
+             ? "expected --target to name the processor '" + cpu->arch +
+                   "' once, but got '" + text + "'"
+             : "";
+}
+
 Result<std::vector<Target>> tandem::parseTargets(const std::string &text) {
   std::vector<Target> targets;
   std::vector<std::string> wrong;
   Status unsupported;
-  SmallVector<StringRef> parts;
-  StringRef(text).split(parts, '+');
-  for (StringRef part : parts) {
+  for (const std::string &part : targetNames(text)) {
     auto target = parseOne(part);
     if (!target && target.status().code() == Code::Unsupported) {
       unsupported = target.status();
     } else if (!target) {
       wrong.push_back(target.status().message());
     } else {
-      bool isSecond = llvm::any_of(targets, [&](const Target &other) {
-        return kindOf(other) == kindOf(*target);
-      });
-      if (isSecond)
-        wrong.push_back("expected --target to name one target of the kind '" +
-                        kindOf(*target).str() + "', but got '" + text + "'");
+      for (const Target &other : targets)
+        if (std::string problem = conflict(*target, other, text);
+            !problem.empty())
+          wrong.push_back(problem);
       targets.push_back(std::move(*target));
     }
   }

@@ -1,8 +1,9 @@
 //===- Target.h - what code is made for -----------------------------------===//
 //
 // Targets as the options name them: `cpu`, `cpu:x86-64-v3`, `cuda:sm_90`, and
-// several joined by '+', one of each kind. On a module a target is the
-// dictionary `tandem.target = {kind, arch}`, for cpu also with `features` and
+// several joined by '+': one for cuda, and for cpu one or more processors, the
+// variants (`cpu:x86-64-v3+x86-64-v4`). On a module a target is the dictionary
+// `tandem.target = {kind, arch}`, for cpu also with `features` and
 // `vector_bits`.
 //
 //===----------------------------------------------------------------------===//
@@ -38,6 +39,12 @@ using Target = std::variant<CpuTarget, CudaTarget>;
 
 /// Returns "cpu" or "cuda".
 llvm::StringRef kindOf(const Target &target);
+
+/// Returns the targets' names one by one, each with its kind: "cpu:x86-64-v4".
+std::vector<std::string> targetNames(llvm::StringRef text);
+/// Returns for each target what tells it apart in names of files: its kind, and
+/// where there are several of it also the processor, "cpu-x86-64-v4".
+std::vector<std::string> targetLabels(const std::vector<Target> &targets);
 
 /// Returns the targets that `text` names, in its order: for plain `cpu` the
 /// host's processor, for plain `cuda` sm_90. The message of a failure lists

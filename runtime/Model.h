@@ -53,6 +53,9 @@ struct Options {
   /// Where the model lives and runs. None: the host if the artifact has code
   /// for it, else device 0 of the artifact's first target.
   std::optional<Device> device = {};
+  /// On the host, of several variants the one for this processor (LLVM's name).
+  /// Empty: of those that can run here the one that uses most features.
+  std::string cpuVariant = {};
   bool useGraphs = true; ///< a device may record programs and replay them
   /// A device may compute what the artifact marks with a vendor's library.
   bool useLibraries = true;

@@ -100,15 +100,43 @@ Status ModelCore::chooseTarget(const Options &options) {
   if (!found)
     return std::move(found).status();
   place = *found;
-  return place.isHost() ? checkFeatures() : Status::success();
+  if (place.isHost())
+    return chooseVariant(options.cpuVariant);
+  if (!options.cpuVariant.empty())
+    return Status::usage("variants are for processors, and the device is '" +
+                         toString(device) + "'");
+  return Status::success();
 }
 
-Status ModelCore::checkFeatures() const {
-  const artifact::Target &target = manifest().target;
-  std::vector<std::string> missing = missingCpuFeatures(target.features);
-  if (!missing.empty())
-    return Status::noDevice("the artifact's code is for '" + target.arch +
-                            "' and this processor lacks " + joined(missing));
+/// Of the variants that this processor can run, the one that uses most of it;
+/// or the one that is wanted.
+Status ModelCore::chooseVariant(const std::string &wanted) {
+  std::span<const artifact::Manifest> manifests = reader.manifests();
+  std::vector<std::string> names;
+  std::string problems;
+  std::optional<size_t> best;
+  for (size_t i = 0; i < manifests.size(); ++i) {
+    const artifact::Target &target = manifests[i].target;
+    if (target.kind != "cpu")
+      continue;
+    names.push_back(target.arch);
+    if (!wanted.empty() && target.arch != wanted)
+      continue;
+    std::vector<std::string> missing = missingCpuFeatures(target.features);
+    if (!missing.empty())
+      problems += (problems.empty() ? "the artifact's code is for '"
+                                    : "; other code is for '") +
+                  target.arch + "' and this processor lacks " + joined(missing);
+    else if (!best ||
+             target.features.size() > manifests[*best].target.features.size())
+      best = i;
+  }
+  if (!best && problems.empty())
+    return Status::usage("the artifact has no code for '" + wanted +
+                         "'; it has the variants " + joined(names));
+  if (!best)
+    return Status::noDevice(problems);
+  reader.choose(*best);
   return Status::success();
 }
 
@@ -122,7 +150,7 @@ Status ModelCore::loadCode() {
   }
   if (manifest().kernels.empty())
     return Status::success();
-  auto loaded = CodeObject::load(reader.section("object.cpu"));
+  auto loaded = CodeObject::load(reader.code("object.cpu"));
   if (!loaded)
     return loaded.status();
   code = std::move(*loaded);

@@ -101,7 +101,7 @@ private:
   explicit ModelCore(artifact::ArtifactReader reader)
       : reader(std::move(reader)) {}
   Status chooseTarget(const Options &options);
-  Status checkFeatures() const;
+  Status chooseVariant(const std::string &wanted);
   Status loadCode();
   Status createVariables();
   void clear(Storage &storage) const;

@@ -131,13 +131,22 @@ tandem::emitTargets(const Modules &modules, const CompileOptions &options,
     return Status::usage(
         "expected a target of the kind 'cuda' for " +
         std::string(options.emulation ? "--emulation" : "--cubin=yes"));
-  std::optional<artifact::ArtifactWriter> whole;
+  std::vector<Target> targets;
   for (const auto &module : modules) {
+    auto target = targetFromAttr(
+        module.get()->getAttrOfType<DictionaryAttr>(kTargetAttr));
+    if (!target)
+      return target.status();
+    targets.push_back(std::move(*target));
+  }
+  std::vector<std::string> labels = targetLabels(targets);
+  std::optional<artifact::ArtifactWriter> whole;
+  for (auto [module, label] : llvm::zip_equal(modules, labels)) {
     auto writer = emitArtifact(*module, options, times);
     if (!writer)
       return writer;
     if (modules.size() > 1)
-      times.back().phase += isForCuda(module) ? ".cuda" : ".cpu";
+      times.back().phase += "." + label;
     if (whole)
       whole->join(std::move(*writer));
     else

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <zlib.h>
 
 namespace tandem::artifact {
@@ -41,6 +42,20 @@ struct SectionEntry {
   uint32_t zero;
 };
 static_assert(sizeof(SectionEntry) == 40);
+
+/// The names of sections end in what tells targets apart. The first target's
+/// have nothing; another's manifest and constants have its kind, and what is
+/// of the second and further variants of one kind has their number as well.
+inline constexpr size_t maxVariants = 9; ///< of one kind; one digit
+struct SectionSuffix {
+  std::string manifest, code;
+};
+/// That of a target of `kind`, `variants` of which came before.
+inline SectionSuffix sectionSuffix(bool isFirst, const std::string &kind,
+                                   size_t variants) {
+  std::string number = variants ? "." + std::to_string(variants + 1) : "";
+  return {isFirst ? "" : "." + kind + number, number};
+}
 
 inline uint32_t checksum(const void *data, size_t bytes) {
   return static_cast<uint32_t>(

@@ -98,7 +98,11 @@ bool ArtifactReader::choose(std::string_view kind) {
 }
 
 std::span<const std::byte> ArtifactReader::constants() const {
-  return section(chosen ? "constants." + manifest().target.kind : "constants");
+  return section("constants" + contents->suffixes[chosen].first);
+}
+
+std::span<const std::byte> ArtifactReader::code(std::string_view name) const {
+  return section(std::string(name) + contents->suffixes[chosen].second);
 }
 
 Result<ArtifactReader>
@@ -153,13 +157,23 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
                   section.bytes.size()});
     if (!manifest)
       return invalid(std::move(manifest).status());
-    std::string suffix = section.name.substr(std::strlen("manifest"));
+    // A variant whose constants are those of the first of its kind has none.
+    size_t variants = 0, first = contents->manifests.size();
+    for (size_t i = contents->manifests.size(); i-- > 0;)
+      if (contents->manifests[i].target.kind == manifest->target.kind) {
+        ++variants;
+        first = i;
+      }
+    auto suffix = sectionSuffix(isFirst, manifest->target.kind, variants);
+    std::string constants = suffix.manifest;
+    if (variants && reader.section("constants" + constants).empty())
+      constants = contents->suffixes[first].first;
     Status valid = validate(
         *manifest,
-        static_cast<int64_t>(reader.section("constants" + suffix).size()));
+        static_cast<int64_t>(reader.section("constants" + constants).size()));
     if (!valid)
       return invalid(std::move(valid));
-    if (!isFirst && suffix.substr(1) != manifest->target.kind)
+    if (section.name != "manifest" + suffix.manifest || variants >= maxVariants)
       return damaged("section '" + section.name + "' is of the target '" +
                      manifest->target.kind + "'");
     if (isFirst != contents->manifests.empty())
@@ -169,6 +183,8 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
           !same)
         return damaged("section '" + section.name + "': " + same.message());
     contents->manifests.push_back(std::move(*manifest));
+    contents->suffixes.emplace_back(std::move(constants),
+                                    std::move(suffix.code));
   }
   if (contents->manifests.empty())
     return damaged("there is no section 'manifest'");

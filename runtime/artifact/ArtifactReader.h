@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::artifact {
@@ -36,10 +37,15 @@ public:
   const Manifest &manifest() const { return contents->manifests[chosen]; }
   /// Returns the manifests of all targets.
   std::span<const Manifest> manifests() const { return contents->manifests; }
-  /// Chooses the target of this kind ("cpu", "cuda"); false if there is none.
+  /// Chooses the first target of this kind ("cpu", "cuda"); false if there is
+  /// none.
   bool choose(std::string_view kind);
+  /// Chooses a target by its place among `manifests`.
+  void choose(size_t target) { chosen = target; }
   /// Returns the constants of the chosen target.
   std::span<const std::byte> constants() const;
+  /// Returns the chosen target's code of that name ("object.cpu").
+  std::span<const std::byte> code(std::string_view name) const;
   const std::vector<Section> &sections() const { return contents->sections; }
   /// Returns the section's bytes; none if there is no such section.
   std::span<const std::byte> section(std::string_view name) const;
@@ -52,6 +58,8 @@ private:
     std::shared_ptr<const void> memory; ///< keeps `file` alive
     std::vector<Section> sections;
     std::vector<Manifest> manifests; ///< at least one
+    /// Of each target: how the names of its constants and of its code end.
+    std::vector<std::pair<std::string, std::string>> suffixes;
   };
   static Result<ArtifactReader> parse(std::shared_ptr<Contents> contents);
 

@@ -9,6 +9,7 @@
 #include "runtime/artifact/AtomicFile.h"
 
 #include <cstring>
+#include <map>
 #include <vector>
 
 namespace tandem::artifact {
@@ -31,7 +32,14 @@ struct Part {
 
 Result<std::string> ArtifactWriter::bytes() const {
   std::vector<Part> parts;
-  auto addTarget = [&](const ArtifactWriter &one, const std::string &suffix) {
+  std::map<std::string, std::vector<const ArtifactWriter *>> ofKind;
+  auto addTarget = [&](const ArtifactWriter &one) {
+    const std::string &kind = one.manifest.target.kind;
+    std::vector<const ArtifactWriter *> &variants = ofKind[kind];
+    if (variants.size() == maxVariants)
+      return Status::usage("expected at most " + std::to_string(maxVariants) +
+                           " targets of the kind '" + kind + "'");
+    auto suffix = sectionSuffix(&one == this, kind, variants.size());
     Status valid =
         validate(one.manifest, static_cast<int64_t>(one.constants.size()));
     if (!valid)
@@ -39,19 +47,21 @@ Result<std::string> ArtifactWriter::bytes() const {
     Result<std::string> json = toJson(one.manifest);
     if (!json)
       return json.status();
-    parts.push_back({"manifest" + suffix, *std::move(json)});
+    parts.push_back({"manifest" + suffix.manifest, *std::move(json)});
     for (const auto &[name, bytes] : one.code)
-      parts.push_back({name, bytes});
-    parts.push_back({"constants" + suffix, one.constants});
+      parts.push_back({name + suffix.code, bytes});
+    // Variants with equal constants have them once.
+    if (variants.empty() || variants.front()->constants != one.constants)
+      parts.push_back({"constants" + suffix.manifest, one.constants});
+    variants.push_back(&one);
     return Status::success();
   };
-  if (Status status = addTarget(*this, ""); !status)
+  if (Status status = addTarget(*this); !status)
     return status;
   for (const ArtifactWriter &other : joined) {
     if (Status same = checkSameModel(manifest, other.manifest); !same)
       return same;
-    if (Status status = addTarget(other, "." + other.manifest.target.kind);
-        !status)
+    if (Status status = addTarget(other); !status)
       return status;
   }
   std::erase_if(parts, [](const Part &part) { return part.bytes.empty(); });

@@ -38,8 +38,10 @@ public:
     code.emplace_back(std::move(section), std::move(bytes));
   }
   void setManifest(Manifest m) { manifest = std::move(m); }
-  /// Adds the artifact of the same model for another kind of target: its
-  /// manifest is the section "manifest.KIND", its constants "constants.KIND".
+  /// Adds the artifact of the same model for another target: of another kind,
+  /// whose manifest is the section "manifest.KIND" and whose constants are
+  /// "constants.KIND"; or for another processor (a variant), whose sections end
+  /// in ".2", ".3", ... as well.
   void join(ArtifactWriter other) { joined.push_back(std::move(other)); }
 
   /// Returns the bytes of the file.

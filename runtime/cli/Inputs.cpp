@@ -30,6 +30,9 @@ void ModelOptions::declare(OptionTable &options) {
   options.text("device", "DEVICE", device,
                "cpu, cuda[:N] or cuda-emu[:N] (default: cpu if the artifact\n"
                "has code for it, else cuda)");
+  options.text("cpu-variant", "ARCH", cpuVariant,
+               "of an artifact for several processors, the code for this one\n"
+               "(default: the best that runs here)");
   options.flag("no-cuda-graph", noGraphs,
                "launch kernels one by one instead of whole programs");
   options.text("libraries", "auto|no", libraries,
@@ -42,6 +45,7 @@ Result<runtime::Model> ModelOptions::load() const {
   runtime::Options options;
   options.threads = int(threads.value_or(0));
   options.seed = uint64_t(seed.value_or(0));
+  options.cpuVariant = cpuVariant;
   options.useGraphs = !noGraphs;
   if (libraries != "auto" && libraries != "no")
     return Status::usage("expected --libraries to be auto or no, but got '" +

@@ -17,7 +17,7 @@ struct ModelOptions {
   std::string artifact, params;
   std::optional<int64_t> threads, seed;
 
-  std::string device, profile, libraries = "auto";
+  std::string device, cpuVariant, profile, libraries = "auto";
   bool noGraphs = false;
 
   void declare(OptionTable &options);

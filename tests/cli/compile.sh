@@ -92,6 +92,25 @@ expect 2 '--order exclude each other' \
 expect 2 '--order has no effect' \
   "$tandem" compile dumps/digits_mlp.04.optimize.mlir -o x.tdm --order=2
 
+# Code for several processors: each variant has a plan of its own, and the one
+# that uses most of this processor is chosen.
+if [ "$(uname -m)" = x86_64 ]; then
+  expect 0 '' "$tandem" compile "$model" -o v.tdm \
+    --target=cpu:x86-64+x86-64-v2 --dump-phases=dumps --inference
+  [ -f dumps/digits_mlp.06.plan.cpu-x86-64-v2.mlir ] ||
+    fail 'the dumps of variants have their names'
+  expect 0 'for cpu x86-64 and cpu x86-64-v2' "$tandem" inspect v.tdm
+  expect 0 '^object.cpu.2' "$tandem" inspect v.tdm
+  for variant in '' x86-64 x86-64-v2; do
+    expect 0 '^median' "$tandem" bench v.tdm --steps=1 --warmup=0 \
+      ${variant:+--cpu-variant=$variant}
+  done
+  expect 2 "no code for 'z80'; it has the variants 'x86-64', 'x86-64-v2'" \
+    "$tandem" bench v.tdm --cpu-variant=z80
+  expect 2 "the processor 'x86-64' once" \
+    "$tandem" compile "$model" -o x.tdm --target=cpu:x86-64+x86-64
+fi
+
 # What is copied instead of a kernel that may not run lies in buffers of its own
 # size, and not in larger ones that have become free.
 cat >two.json <<'EOF'

@@ -34,13 +34,38 @@ TEST(Target, Names) {
   EXPECT_EQ(kindOf((*both)[1]), "cpu");
 }
 
+TEST(Target, Variants) {
+  auto variants = parseTargets("cpu:x86-64-v3+x86-64-v4+cuda:sm_90");
+  ASSERT_TRUE(variants) << variants.status().message();
+  ASSERT_EQ(variants->size(), 3u);
+  EXPECT_EQ(std::get<CpuTarget>((*variants)[0]).arch, "x86-64-v3");
+  EXPECT_EQ(std::get<CpuTarget>((*variants)[1]).arch, "x86-64-v4");
+  EXPECT_EQ(std::get<CpuTarget>((*variants)[1]).vectorBits, 512);
+  EXPECT_EQ(
+      targetLabels(*variants),
+      (std::vector<std::string>{"cpu-x86-64-v3", "cpu-x86-64-v4", "cuda"}));
+  EXPECT_EQ(targetNames("cpu:x86-64-v3+x86-64-v4+cuda:sm_90"),
+            (std::vector<std::string>{"cpu:x86-64-v3", "cpu:x86-64-v4",
+                                      "cuda:sm_90"}));
+  EXPECT_EQ(targetLabels(*parseTargets("cpu+cuda")),
+            (std::vector<std::string>{"cpu", "cuda"}));
+  EXPECT_TRUE(parseTargets("cpu:x86-64-v4+cpu:x86-64-v3"));
+  EXPECT_EQ(problem("cpu:x86-64-v3+x86-64-v4+x86-64-v3"),
+            "expected --target to name the processor 'x86-64-v3' once, but "
+            "got 'cpu:x86-64-v3+x86-64-v4+x86-64-v3'");
+  EXPECT_NE(problem("cuda:sm_90+x86-64-v3").find("got 'x86-64-v3'"),
+            std::string::npos);
+  EXPECT_NE(problem("cpu+x86-64-v3").find("got 'x86-64-v3'"),
+            std::string::npos);
+}
+
 TEST(Target, EveryProblemIsSaid) {
   EXPECT_EQ(problem("cuda:sm_1"),
             "expected the architecture for 'cuda' to be one of sm_80, sm_86, "
             "sm_89, sm_90, sm_90a, sm_100, but got 'sm_1'");
-  EXPECT_EQ(problem("cpu+cpu:x86-64"),
-            "expected --target to name one target of the kind 'cpu', but got "
-            "'cpu+cpu:x86-64'");
+  EXPECT_EQ(problem("cuda:sm_80+cuda:sm_90"),
+            "expected --target to name one target of the kind 'cuda', but got "
+            "'cuda:sm_80+cuda:sm_90'");
   for (const char *text : {"", "+", "cpu+", "tpu", "cuda:", "cpu:", ":sm_90"})
     EXPECT_NE(problem(text).find("expected --target to be cpu, cpu:ARCH, cuda"),
               std::string::npos)

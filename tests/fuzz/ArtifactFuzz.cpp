@@ -195,8 +195,11 @@ void readAndCheck(std::span<const std::byte> file) {
   for (const ArtifactReader::Section &section : reader->sections())
     checksum(section.bytes.data(), section.bytes.size());
   std::span<const Manifest> manifests = reader->manifests();
-  for (const Manifest &manifest : manifests) {
+  for (size_t i = 0; i < manifests.size(); ++i) {
+    const Manifest &manifest = manifests[i];
     require(reader->choose(manifest.target.kind));
+    reader->choose(i);
+    (void)reader->code("object.cpu");
     check(reader->manifest(), reader->constants().size());
     // Every target is of the same model.
     require(manifest.values.size() == manifests[0].values.size());

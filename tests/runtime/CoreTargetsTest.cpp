@@ -38,6 +38,94 @@ TEST(Targets, BothAreInOneFile) {
   EXPECT_EQ(reader->manifest(), regression());
 }
 
+Manifest variant(const char *arch, std::vector<std::string> features) {
+  Manifest manifest = regression();
+  manifest.target = {"cpu", arch, std::move(features)};
+  return manifest;
+}
+
+ArtifactWriter writerForVariants(const std::vector<Manifest> &manifests) {
+  ArtifactWriter whole = writerFor(manifests[0]);
+  for (size_t i = 1; i < manifests.size(); ++i)
+    whole.join(writerFor(manifests[i]));
+  return whole;
+}
+
+TEST(Targets, VariantsAreInOneFile) {
+  ArtifactWriter writer =
+      writerForVariants({variant("old", {}), variant("middle", {})});
+  ArtifactWriter device;
+  device.setManifest(forDevice(regression()));
+  device.addCode("ptx", std::string(".version 8.0\n") + '\0');
+  device.addConstant(std::vector<std::byte>(128));
+  writer.join(std::move(device));
+  // Other constants than the first has.
+  ArtifactWriter last;
+  last.setManifest(variant("new", {}));
+  last.setObject("new code");
+  last.addConstant(std::vector<std::byte>(128, std::byte(7)));
+  writer.join(std::move(last));
+  std::string bytes = *writer.bytes();
+  Result<ArtifactReader> reader = readBytes(bytes);
+  ASSERT_TRUE(reader) << reader.status().message();
+  std::vector<std::string> names;
+  for (const ArtifactReader::Section &section : reader->sections())
+    names.push_back(section.name);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "manifest", "object.cpu", "constants", "manifest.cpu.2",
+                       "object.cpu.2", "manifest.cuda", "ptx", "constants.cuda",
+                       "manifest.cpu.3", "object.cpu.3", "constants.cpu.3"}));
+  ASSERT_EQ(reader->manifests().size(), 4u);
+  for (size_t target : {0, 1, 3}) {
+    reader->choose(target);
+    EXPECT_EQ(reader->constants()[2], std::byte(target == 3 ? 7 : 0x80));
+    EXPECT_EQ(reader->code("object.cpu").size(),
+              target == 3 ? 8 : kernelObject().size());
+  }
+  ASSERT_TRUE(reader->choose("cpu"));
+  EXPECT_EQ(reader->manifest().target.arch, "old");
+}
+
+TEST(Targets, TooManyVariantsAreRefused) {
+  std::vector<Manifest> many(10, variant("same", {}));
+  EXPECT_EQ(writerForVariants(many).bytes().status().message(),
+            "expected at most 9 targets of the kind 'cpu'");
+  many.pop_back();
+  EXPECT_TRUE(writerForVariants(many).bytes());
+}
+
+#ifdef __x86_64__
+TEST(Targets, TheBestVariantThatRunsHereIsChosen) {
+  using namespace runtime;
+  auto load = [](const std::vector<Manifest> &manifests,
+                 const std::string &wanted) {
+    Options options;
+    options.cpuVariant = wanted;
+    return Model::load(*readBytes(*writerForVariants(manifests).bytes()),
+                       options);
+  };
+  std::vector<Manifest> all = {
+      variant("first", {"sse2"}), variant("second", {"sse2", "cx8"}),
+      variant("third", {"sse2", "cx8", "time-travel"})};
+  auto arch = [&](const std::string &wanted) {
+    auto model = load(all, wanted);
+    return model ? model->manifest().target.arch : model.status().message();
+  };
+  EXPECT_EQ(arch(""), "second");
+  EXPECT_EQ(arch("first"), "first");
+  EXPECT_EQ(arch("third"), "the artifact's code is for 'third' and this "
+                           "processor lacks 'time-travel'");
+  EXPECT_EQ(arch("fourth"), "the artifact has no code for 'fourth'; it has the "
+                            "variants 'first', 'second', 'third'");
+  all = {variant("far", {"time-travel"}), variant("farther", {"levitation"})};
+  EXPECT_EQ(arch(""), "the artifact's code is for 'far' and this processor "
+                      "lacks 'time-travel'; other code is for 'farther' and "
+                      "this processor lacks 'levitation'");
+  EXPECT_EQ(load(all, "").status().code(), Code::NoDevice);
+  EXPECT_EQ(load(all, "fourth").status().code(), Code::Usage);
+}
+#endif
+
 TEST(Targets, ManifestsAreOfOneModel) {
   Manifest one = regression(), other = forDevice(regression());
   EXPECT_TRUE(checkSameModel(one, other).ok());

@@ -151,9 +151,12 @@ Result<artifact::ArtifactReader> Session::loaded(const std::string &path) {
 }
 
 void CompileFlags::declare(OptionTable &table) {
-  table.text("target", "KIND[:ARCH][+...]", options.target,
-             "what to compile for: cpu, cuda, or both (cpu+cuda:sm_90)\n"
-             "(default: this machine's processor)");
+  table.text(
+      "target", "KIND[:ARCH][+...]", options.target,
+      "what to compile for: cpu, cuda, or both (cpu+cuda:sm_90), and for\n"
+      "several processors (cpu:x86-64-v3+x86-64-v4), of which the best\n"
+      "is chosen when the artifact is loaded (default: this machine's\n"
+      "processor)");
   table.flag("inference", options.inference,
              "no gradients: the program `evaluate` alone");
   table.text("loss", "NAME", options.loss,
