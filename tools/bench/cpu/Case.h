@@ -68,12 +68,17 @@ struct Case {
   /// Where set, what is measured is the update of the parameter `w` by the
   /// first input, its gradient; its first value is the second input.
   std::string optimizer = {};
-  double flops = 0; ///< 0: of no interest, the kernel moves memory
-  double bytes = 0; ///< that must be read and written at least
+  bool isDirect = false; ///< compiled without Winograd's method
+  double flops = 0;      ///< 0: of no interest, the kernel moves memory
+  double bytes = 0;      ///< that must be read and written at least
   /// An element of a result.
   std::function<double(const std::vector<Tensor> &inputs, int output,
                        int64_t element)>
       expected = {};
+  /// Elements to look at beside those that are chosen by distance.
+  std::function<std::vector<int64_t>(const std::vector<Tensor> &inputs,
+                                     int output)>
+      special = {};
   double tolerance = 2e-4; ///< beside the largest expected element
   std::vector<Peer> peers = {};
 };

@@ -94,8 +94,8 @@ double filterGrad(const Shape &s, const Tensor &x, const Tensor &dy,
   return sum;
 }
 
-/// Every algorithm in every layout of every library.
-Peer dnnlConvolution(const Shape &s, DnnlPass pass) {
+/// Every algorithm in every layout of every library; or the direct one alone.
+Peer dnnlConvolution(const Shape &s, DnnlPass pass, bool isDirect) {
   return [=](const std::vector<Tensor> &inputs,
              const std::vector<Tensor> &outputs, int) {
     std::vector<Contender> all;
@@ -135,12 +135,15 @@ Peer dnnlConvolution(const Shape &s, DnnlPass pass) {
           {"-nhwc", false, last(s.x()), anyW, last(s.y())},
           {"-blocked", false, dnnl->any(s.x()), anyW, dnnl->any(s.y())},
           {"-wino", true, dnnl->any(s.x()), anyW, dnnl->any(s.y())}};
-      for (const auto &v : variants)
+      for (const auto &v : variants) {
+        if (v.isWinograd && isDirect)
+          continue;
         for (Contender &contender : dnnl->contenders(
                  v.name,
                  dnnl->convolution(pass, v.isWinograd, v.x, v.w, v.y, window),
                  operands, outputs))
           all.push_back(std::move(contender));
+      }
     }
     return all;
   };
@@ -153,7 +156,7 @@ std::string list(const std::vector<int64_t> &numbers) {
   return text + "]";
 }
 
-Case convolution(const Shape &s, DnnlPass pass) {
+Case convolution(const Shape &s, DnnlPass pass, bool isDirect) {
   Operand x{"x", s.x()}, w{"w", s.w()}, y{"y", s.y()};
   std::string geometry =
       " strides " + list({s.stride, s.stride}) + " padding " +
@@ -189,7 +192,8 @@ Case convolution(const Shape &s, DnnlPass pass) {
       return filterGrad(s, inputs[0], inputs[1], element);
     };
   }
-  c.name += s.name();
+  c.name += s.name() + (isDirect ? "-direct" : "");
+  c.isDirect = isDirect;
   c.program =
       programText(c.inputs, c.outputs,
                   op + " : " + c.inputs[0].type() + ", " + c.inputs[1].type() +
@@ -197,7 +201,7 @@ Case convolution(const Shape &s, DnnlPass pass) {
   c.flops = 2.0 * static_cast<double>(s.images * s.filters * s.out() * s.out() *
                                       s.groupChannels() * s.window * s.window);
   c.bytes = allBytes(c);
-  c.peers = {dnnlConvolution(s, pass)};
+  c.peers = {dnnlConvolution(s, pass, isDirect)};
   return c;
 }
 
@@ -225,7 +229,10 @@ void bench::addConvolutions(std::vector<Case> &cases) {
       {8, 128, 56, 128, 3, 1, 128},
   };
   for (const Shape &s : shapes)
-    for (DnnlPass pass :
-         {DnnlPass::Forward, DnnlPass::BackwardData, DnnlPass::BackwardWeights})
-      cases.push_back(convolution(s, pass));
+    for (DnnlPass pass : {DnnlPass::Forward, DnnlPass::BackwardData,
+                          DnnlPass::BackwardWeights}) {
+      cases.push_back(convolution(s, pass, false));
+      if (s.window == 3 && s.stride == 1 && s.groups == 1)
+        cases.push_back(convolution(s, pass, true));
+    }
 }

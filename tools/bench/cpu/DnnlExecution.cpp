@@ -8,6 +8,7 @@ using namespace tandem::bench;
 struct Dnnl::Execution {
   std::shared_ptr<void> primitive;
   std::vector<std::shared_ptr<void>> memories;
+  std::vector<Tensor> tensors; ///< whose elements the memories are
   std::vector<DnnlExecutionArgument> arguments;
 };
 
@@ -25,7 +26,7 @@ Dnnl::contenders(const std::string &suffix, const DnnlPrimitiveDesc &chosen,
   auto execution = [this](const DnnlPrimitiveDesc &pd) {
     void *made = nullptr;
     f->primitiveCreate(&made, pd.get());
-    return Execution{{made, f->primitiveDestroy}, {}, {}};
+    return Execution{{made, f->primitiveDestroy}, {}, {}, {}};
   };
   auto add = [](Execution &to, int argument, std::shared_ptr<void> memory) {
     to.arguments.push_back({argument, memory.get()});
@@ -36,6 +37,7 @@ Dnnl::contenders(const std::string &suffix, const DnnlPrimitiveDesc &chosen,
   std::vector<Execution> before, after; ///< reorders
   for (const DnnlOperand &operand : operands) {
     Tensor tensor = operand.tensor;
+    main.tensors.push_back(tensor);
     auto given = memory(operand.desc.get(), tensor.mutableData());
     const void *wanted = operand.argument.query
                              ? f->query(chosen.get(), operand.argument.query, 0)

@@ -75,13 +75,13 @@ static double geluTanh(double x) {
          (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-/// `isFused`: with a bias and gelu.
+/// `isFused`: with a bias and gelu (by tanh), in one kernel.
 static Case product(const Product &p, DType dtype = DType::F32,
                     bool isFused = false) {
   Case c;
   std::string form = p.transposeLhs ? "tn" : p.transposeRhs ? "nt" : "nn";
   c.name = std::string(dtype == DType::F32 ? "matmul" : "matmul-bf16") +
-           (isFused ? "-bias-gelu-" : "-") + form + "-" + sizes(p);
+           (isFused ? "-fused-" : "-") + form + "-" + sizes(p);
   c.inputs = {
       {"lhs",
        p.transposeLhs ? shape(p.batch, p.k, p.m) : shape(p.batch, p.m, p.k),

@@ -30,10 +30,20 @@ process and by turns. Libraries that are not there are left out.
                      cc -shared -o libxsmm.so -Wl,--whole-archive libxsmm.a \
                        libxsmmnoblas.a -Wl,--no-whole-archive -lm
 
+Products are sizes M x N x K, as they are (nn), with the left factor transposed
+(tn) or the right one (nt); 'fused' ones add a bias and apply gelu. Convolutions
+are N x C x size - filters, window and stride, and 'direct' where Tandem and the
+libraries do without Winograd's method. [4096, 1024] are the other
+kernels' sizes, but of attention (heads x time x width) and optimizers (4 Mi
+parameters).
+
 A case whose result is wrong is an error (exit status 4). 'roof' is the time
 that the case's operations take on registers alone, 'copy' that of copying as
 many bytes as the case must read and write; both are measured within the same
 rounds. [low-high] are the tenth and the ninetieth percentile of the rounds.
+'ratio' is the time of the fastest library over Tandem's (above 1, Tandem is
+ahead), the median of the rounds' ratios; 'own' the same for the fastest one that
+has its operands in a layout of its own (marked *), which costs it nothing here.
 )";
 }
 

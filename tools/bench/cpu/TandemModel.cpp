@@ -14,6 +14,7 @@ Result<Artifact> bench::compile(const Case &c, const std::string &target) {
   options.target = target;
   options.inference = c.optimizer.empty();
   options.optimizer = c.optimizer;
+  options.winograd = c.isDirect ? "no" : "auto";
   return compileText(c.program, options);
 }
 
