@@ -46,7 +46,8 @@ def first_file(*patterns):
 def tuned(family, threads, out):
     """The environment in which the peer is fastest: an allocator that keeps its pages, a BLAS that shares PyTorch's threads,
     kernels for AVX-512; compiled code and weights are kept in `out`."""
-    env = dict(PEER_WEIGHTS=os.path.join(out, "models"), OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads),
+    env = dict(PEER_WEIGHTS=os.path.join(out, "models"), PYTHONDONTWRITEBYTECODE="1",
+               OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads),
                TORCHINDUCTOR_CACHE_DIR=os.path.join(out, f"inductor-{threads}"),
                JAX_COMPILATION_CACHE_DIR=os.path.join(out, f"jax-{threads}"),
                JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0", JAX_PLATFORMS="cpu")

@@ -8,21 +8,18 @@ kernels   single kernels, by bench-cpu
 other     what is no step: compile time and memory, the cost of a call
 """
 
-import fnmatch
 import json
 import os
-import random
-import shlex
 import subprocess
-import sys
 import time
 
 import cells
 import report
 import turns
+from common import add, artifact, asked_for, chosen, compiled, expected, note_peer, say, tolerance, tool, wrong_losses
+from rounds import measure  # noqa: F401  (one of the stages)
 
 ORDER = ["prepare", "roofs", "measure", "kernels", "other"]
-KEPT = ["error", "median_ms", "best_ms", "min_ms", "p10_ms", "p90_ms", "others_busy_cores", "peak_rss_mb", "final_loss"]
 SMALL_SUM = """module @call attributes {tandem.phase = "capture"} {
   func.func @graph(%x: tensor<16xf32> {tandem.role = #tandem.role<input "x">},
                    %y: tensor<16xf32> {tandem.role = #tandem.role<input "y">})
@@ -32,54 +29,6 @@ SMALL_SUM = """module @call attributes {tandem.phase = "capture"} {
   }
 }
 """
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def add(args, name, row):
-    with open(os.path.join(args.out, name), "a") as file:
-        file.write(json.dumps(row) + "\n")
-
-
-def tool(args, name, *words):
-    command = [os.path.join(args.bin, name), *words]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{shlex.join(command)}: {done.stderr.strip() or 'failed'}")
-    return done.stdout
-
-
-def artifact(args, workload, phase):
-    return os.path.join(args.out, "models", f"{workload}-{phase}.tdm")
-
-
-def expected(workload):
-    return os.path.join(os.path.dirname(cells.PEERS), "workloads", "expected", workload + ".json")
-
-
-def wrong_losses(workload, losses):
-    """A message where the first losses of a peer are not the expected ones."""
-    with open(expected(workload)) as file:
-        wanted = json.load(file)["losses"]
-    if len(losses) >= 3 and all(abs(a - b) <= tolerance(workload) * abs(b) for a, b in zip(losses, wanted)):
-        return None
-    return f"losses {losses[:3]}, but expected {wanted}"
-
-
-def tolerance(workload):
-    """Relative. Which of resnet18's activations near zero pass the relu hangs on the last bits."""
-    return 1e-3 if workload == "resnet18" else 1e-4
-
-
-def chosen(args):
-    return [(w, p, t) for w in args.workloads for p in args.phases for t in args.threads]
-
-
-def asked_for(args, setting):
-    return [cell for cell in cells.cells(*setting, args.pythons)
-            if any(fnmatch.fnmatch(f"{cell.family} {cell.mode}", pattern) for pattern in args.only)]
 
 
 def prepare(args):
@@ -130,19 +79,6 @@ def prepare_peer(args, cell):
     say(f"{' '.join(map(str, cell))}: {about.get('error', 'works')}, {time.monotonic() - begin:.0f} s")
 
 
-def note_peer(args, cell, about):
-    add(args, "peers.jsonl", dict(cell._asdict(), **{k: about[k] for k in about if k not in cell._fields}))
-
-
-def compiled(args, source, name, *options):
-    """The program; it is compiled first if it is C."""
-    if not source.endswith(".c"):
-        return source
-    program = os.path.join(args.out, name)
-    subprocess.run(["cc", "-O3", "-march=native", *options, "-fopenmp", source, "-o", program, "-lm"], check=True)
-    return program
-
-
 def roofs(args):
     both = sorted({1, os.cpu_count()})
     if not args.roof:
@@ -158,67 +94,6 @@ def roofs(args):
         triad = [e for e in seen["gbytes_per_s"] if e["what"] == "triad" and e["huge_pages"] and e["threads"] == threads]
         rate = lambda entry: entry["best"] or entry["median_all"]
         add(args, "roofs.jsonl", dict(threads=threads, gflops=rate(peak[0]), triad_gbs=rate(triad[0])))
-
-
-def worth_measuring(args, setting):
-    """The peers that work, but those that were far behind their family's fastest mode."""
-    failed = {cell for cell, about in report.peers(args.out).items() if "error" in about}
-    best, family = {}, {}
-    for turn in report.lines(os.path.join(args.out, "turns.jsonl")):
-        if "median_ms" in turn:
-            cell = cells.Cell(*(turn[k] for k in cells.Cell._fields))
-            best[cell] = min(best.get(cell, 1e9), turn["median_ms"])
-    for cell, ms in best.items():
-        key = cell._replace(family=cell.family.replace("-max", ""), mode="")
-        family[key] = min(family.get(key, 1e9), ms)
-    near = lambda c: best.get(c, 0) <= args.near * family.get(c._replace(family=c.family.replace("-max", ""), mode=""), 1e9)
-    return [cell for cell in asked_for(args, setting) if cell not in failed and near(cell)]
-
-
-def measure(args):
-    end = time.monotonic() + args.limit
-    for setting in chosen(args):
-        measure_setting(args, setting, end)
-
-
-def measure_setting(args, setting, end):
-    workload, phase, threads = setting
-    path = os.path.join(args.out, "turns.jsonl")
-    start = 1 + max((t["round"] for t in report.lines(path) if (t["workload"], t["phase"], t["threads"]) == setting), default=-1)
-    known = report.peers(args.out)
-    ready, waiting, todo = [], [], worth_measuring(args, setting)
-    while todo or waiting:  # two start at a time, on two processors
-        while todo and len(waiting) < 2:
-            waiting.append(turns.Peer(todo.pop(0), args.pythons, args.out))
-        peer = waiting.pop(0)
-        about = peer.ready(90)
-        if "error" in about:
-            say(f"{' '.join(map(str, peer.cell))}: {about['error']}")
-        else:
-            ready.append(peer)
-            if peer.cell not in known:
-                note_peer(args, peer.cell, about)
-    contenders = [turns.Tandem(cells.Cell(*setting, "tandem", ""), args.bin, artifact(args, workload, phase)), *ready]
-    if args.hand and workload == "normchain":
-        program = compiled(args, args.hand, "normchain-hand", "-ffast-math")
-        contenders.append(turns.Hand(cells.Cell(*setting, "hand", "C"), program))
-    for round_number in range(start, start + args.rounds):
-        order = contenders[:]
-        random.Random(round_number).shuffle(order)  # nobody always follows the same one
-        for one in order:
-            if time.monotonic() > end:
-                break
-            result = one.turn(args.seconds)
-            wrong = "check_losses" in result and wrong_losses(workload, result.pop("check_losses"))
-            if wrong or "error" in result:
-                contenders.remove(one)
-                result = dict(error=wrong or result["error"])
-            kept = {field: result[field] for field in ("n", "steps", *KEPT) if field in result}
-            add(args, "turns.jsonl", dict(one.cell._asdict(), round=round_number, **kept))
-            say(f"round {round_number} {' '.join(map(str, one.cell))}: "
-                + (f"{result['median_ms']:.3f} ms" if "median_ms" in result else result["error"]))
-    for peer in ready:
-        peer.end()
 
 
 def kernels(args):
