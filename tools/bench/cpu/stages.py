@@ -20,15 +20,6 @@ from common import add, artifact, asked_for, chosen, compiled, expected, note_pe
 from rounds import measure  # noqa: F401  (one of the stages)
 
 ORDER = ["prepare", "roofs", "measure", "kernels", "other"]
-SMALL_SUM = """module @call attributes {tandem.phase = "capture"} {
-  func.func @graph(%x: tensor<16xf32> {tandem.role = #tandem.role<input "x">},
-                   %y: tensor<16xf32> {tandem.role = #tandem.role<input "y">})
-      -> (tensor<16xf32> {tandem.role = #tandem.role<output "z">}) {
-    %z = tandem.add %x, %y : tensor<16xf32>
-    return %z : tensor<16xf32>
-  }
-}
-"""
 
 
 def prepare(args):
@@ -111,15 +102,11 @@ def other(args):
         begin = time.monotonic()
         process = subprocess.Popen([os.path.join(args.bin, "tandem"), "compile", model, f"--optimizer={optimizer}", "-o",
                                     os.path.join(args.out, "models", "compiled.tdm")])
-        usage = os.wait4(process.pid, 0)[2]
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit("tandem compile: gpt2-124m failed")
         add(args, "other.jsonl", dict(what="compiling gpt2-124m: time", value=time.monotonic() - begin, unit="s"))
         add(args, "other.jsonl", dict(what="compiling gpt2-124m: peak memory", value=usage.ru_maxrss / 2**20, unit="GiB"))
-    call = os.path.join(args.out, "models", "call")
-    with open(call + ".mlir", "w") as file:
-        file.write(SMALL_SUM)
-    tool(args, "tandem", "compile", call + ".mlir", "--inference", "-o", call + ".tdm")
-    for threads in sorted({1, os.cpu_count()}):
-        seen = json.loads(tool(args, "tandem-run", "bench", call + ".tdm", "--program=evaluate", f"--threads={threads}",
-                               "--seconds=0.3", "--json"))
-        add(args, "other.jsonl", dict(what=f"call of a sum of 16 numbers, {threads} threads", value=seen["median_ms"] * 1e3,
-                                      unit="us"))
+    if os.path.exists(os.path.join(args.bin, "bench-call-overhead")):
+        seen = json.loads(tool(args, "bench-call-overhead", "--json"))
+        add(args, "other.jsonl", dict(what="a call of a program of one small op", value=seen["one_op_us"], unit="us"))
