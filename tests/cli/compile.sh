@@ -33,6 +33,8 @@ for phase in 05.partition 06.plan 07.lower; do
 done
 expect 0 '^module @digits_mlp.*tandem.phase = "joint"' \
   "$tandem" compile "$model" --stop-after=joint
+expect 0 '^module @digits_mlp.*winograd = "no"' \
+  "$tandem" compile "$model" --stop-after=joint --winograd=no
 expect 0 '^emit ' "$tandem" compile "$model" -o f.tdm --time-report
 expect 0 '' "$tandem" compile "$model" -o g.tdm --inference
 expect 0 'evaluate' "$tandem" inspect g.tdm
@@ -74,6 +76,10 @@ expect 3 'unsupported --memory-budget=1kB: a step needs at least' \
 expect 2 '--memory-budget has no effect on a module that is past .partition.' \
   "$tandem" compile dumps/digits_mlp.05.partition.mlir -o x.tdm \
   --memory-budget=0.5
+expect 2 "expected --winograd to be auto or no, but got 'yes'" \
+  "$tandem" compile "$model" -o x.tdm --winograd=yes
+expect 2 '--winograd=no comes too late for a module at .lower.' \
+  "$tandem" compile dumps/digits_mlp.07.lower.mlir -o x.tdm --winograd=no
 expect 2 'expected --target' "$tandem" compile "$model" -o x.tdm --target=tpu
 expect 2 'for .cuda. to be one of sm_80, .* but got .sm_1.; unknown processor' \
   "$tandem" compile "$model" -o x.tdm --target=cuda:sm_1+cpu:i9000
