@@ -24,6 +24,11 @@ struct Job {
   char *scratch;
   int64_t scratchBytes; ///< of one thread
 
+  /// The first word of each thread's scratch is 0 when a launch begins.
+  void begin(int threads) const {
+    for (int t = 0; scratch && t < threads; ++t)
+      std::memset(scratch + scratchBytes * t, 0, sizeof(int64_t));
+  }
   static void run(void *context, int64_t begin, int64_t end, int thread) {
     const Job &job = *static_cast<Job *>(context);
     job.function(job.pointers, begin, end,
@@ -364,8 +369,10 @@ void Call::launch(const Action *actions) {
       else if (to != job.pointers[actions[i]])
         std::memmove(to, job.pointers[actions[i]], one.writtenBytes);
     } else if (launch.isSmall && launch.work > 0) {
+      job.begin(1);
       Job::run(&job, 0, launch.work, 0);
     } else {
+      job.begin(core.pool->threads());
       core.pool->run(launch.work, launch.grain, Job::run, &job);
     }
   }

@@ -215,6 +215,7 @@ void JitKernel::compile(int vectorBits) {
 void JitKernel::run(std::vector<void *> &buffers, int64_t piece,
                     bool backwards) {
   KernelBuffer scratch(scratchBytes, 0xFF);
+  beginLaunch(scratch.data());
   int64_t pieces = (work + piece - 1) / piece;
   for (int64_t i = 0; i < pieces; ++i) {
     int64_t begin = (backwards ? pieces - 1 - i : i) * piece;

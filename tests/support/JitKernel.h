@@ -18,6 +18,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,7 @@ public:
 
   /// Runs [0, work) at once.
   void runAll(std::vector<void *> &buffers, void *scratch) {
+    beginLaunch(scratch);
     function(buffers.data(), 0, work, scratch);
   }
   /// Runs [0, work) in pieces of `piece` items, each with fresh scratch, the
@@ -86,6 +88,9 @@ public:
 
 private:
   void compile(int vectorBits);
+  void beginLaunch(void *scratch) const {
+    std::memset(scratch, 0, std::min<int64_t>(scratchBytes, 8));
+  }
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> original, lowered;

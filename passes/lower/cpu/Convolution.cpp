@@ -80,8 +80,7 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
     if (windows)
       windows->enter(at[Image], at[Group]);
     emitGemm(code, gemm, schedule, kernel.scratch,
-             {code.rem(item, items), code.equal(item, kernel.body.begin),
-              code.less(code.add(item, 1), kernel.body.end)});
+             {code.rem(item, items), code.div(item, schedule.mBlocks(gemm))});
   });
 
   Work work;

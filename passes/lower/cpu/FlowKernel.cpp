@@ -289,6 +289,8 @@ void FlowEmitter::run(const FlowSteps &region, ArrayRef<Value> arguments,
                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       LLVM::StoreOp::create(b, loc, place, entry);
     }
+    if (step.scratchBytes > 0) // begins as a launch does
+      LLVM::StoreOp::create(b, loc, number(0), nested);
     LLVM::CallOp::create(
         b, loc, TypeRange(), step.function,
         ValueRange{table, number(0), number(step.items), nested});

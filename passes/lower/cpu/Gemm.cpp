@@ -41,10 +41,13 @@ public:
     panel.width = s.width();
     panel.lanes = s.lanes;
     if (s.packs) {
+      // The word with which scratch begins.
+      if (!manyPanels && scratch.bytes() == 0)
+        packed = scratch.take(code, {1}, code.b.getI64Type());
       int64_t rows = s.k0Panel * s.k1Panel + s.lanes;
       panel.memref = scratch.take(code, {rows, s.width()}, g.type);
       next = panel;
-      if (s.packsEvery)
+      if (packsAhead())
         next.memref = scratch.take(code, {rows, s.width()}, g.type);
     }
     if (manySums || !g.store)
@@ -66,6 +69,9 @@ private:
   void forEachPiece(const GemmRange &range, int64_t k0Step, int64_t k1Step,
                     llvm::function_ref<void(const GemmPiece &)> body);
   void locate(GemmPanel &which, Value number);
+  bool packsAhead() const { return s.packsEvery > 0 && packed; }
+  void packUnlessPacked(Value number);
+  void notePacked(Value number);
   void emitRows(const GemmPiece &piece);
   void emitTile(Value m, int64_t rows, int64_t columns, const GemmPiece &piece);
   void emitFinish(Value m);
@@ -92,6 +98,9 @@ private:
   Value sums; ///< of the item, or twice of a tile
   Value mBegin, mEnd, nEnd;
   Value packsNext; ///< while this item runs
+  /// Where the number of the panel in scratch is, plus one: at the beginning
+  /// of scratch, which is 0 when a thread runs the first items of a launch.
+  Value packed;
   /// What a tile does beside its product: it asks for a block of A, and packs
   /// these rows of the next panel.
   Value fetchM, fetchK1, packRow, packEnd;
@@ -146,11 +155,8 @@ void GemmEmitter::emit(const GemmItem &item) {
   GemmRange all = {code.index(0), code.index(g.K0), code.index(0),
                    code.index(g.K1)};
   Value isLastBlock = code.equal(mBlock, code.index(s.mBlocks(g) - 1));
-  Value needsPack =
-      code.either(item.isFirst, code.equal(mBlock, code.index(0)));
-  if (s.packsEvery) {
-    // Two panels take turns. The first one of a product or of a call is packed
-    // at once.
+  if (packsAhead()) {
+    // Two panels take turns.
     Value last = code.index(s.panels(g) - 1);
     locate(next, code.min(code.add(number, 1), last));
     Value isOdd = code.equal(code.rem(number, 2), code.index(1));
@@ -159,20 +165,17 @@ void GemmEmitter::emit(const GemmItem &item) {
     next.memref = code.select(isOdd, even, odd);
     std::tie(next.k0, next.k0End) = std::tie(all.k0, all.k0End);
     std::tie(next.k1, next.k1End) = std::tie(all.k1, all.k1End);
-    packsNext = code.both(isLastBlock,
-                          code.both(code.less(number, last), item.hasNext));
-    needsPack =
-        code.either(item.isFirst, code.equal(item.number, code.index(0)));
+    packsNext = code.both(isLastBlock, code.less(number, last));
   }
   forEachPiece(all, s.k0Panel, s.k1Panel, [&](const GemmPiece &part) {
     panel.k0 = part.range.k0;
     panel.k0End = part.range.k0End;
     panel.k1 = part.range.k1;
     panel.k1End = part.range.k1End;
-    if (s.packs && manyPanels)
-      g.pack(code, panel);
+    if (s.packs && packed)
+      packUnlessPacked(item.panel);
     else if (s.packs)
-      code.when(needsPack, [&] { g.pack(code, panel); });
+      g.pack(code, panel);
     if (!s.sweeps)
       return emitRows(part);
     forEachPiece(part.range, s.k0Block, s.k1Block, [&](GemmPiece piece) {
@@ -181,6 +184,29 @@ void GemmEmitter::emit(const GemmItem &item) {
       emitRows(piece);
     });
   });
+  if (packsAhead())
+    code.when(packsNext, [&] { notePacked(code.add(item.panel, 1)); });
+}
+
+/// The items before this one on the same thread may have packed its panel.
+void GemmEmitter::packUnlessPacked(Value number) {
+  Value known = arith::IndexCastOp::create(
+      code.b, code.loc, code.b.getIndexType(),
+      memref::LoadOp::create(code.b, code.loc, packed,
+                             ValueRange{code.index(0)}));
+  code.when(
+      code.equal(known, code.add(number, 1)), [] {},
+      [&] {
+        g.pack(code, panel);
+        notePacked(number);
+      });
+}
+
+void GemmEmitter::notePacked(Value number) {
+  Value known = arith::IndexCastOp::create(
+      code.b, code.loc, code.b.getI64Type(), code.add(number, 1));
+  memref::StoreOp::create(code.b, code.loc, known, packed,
+                          ValueRange{code.index(0)});
 }
 
 void GemmEmitter::emitPart(const GemmPart &part) {
@@ -233,7 +259,7 @@ void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
         code.select(isInside, later, code.add(mBegin, code.sub(later, mEnd)));
     fetchK1 = code.select(isInside, code.index(0), code.index(s.k1Block));
   }
-  if (s.packsEvery) {
+  if (packsAhead()) {
     Value tile = code.div(code.sub(m, mBegin), s.rows);
     if (s.sweeps)
       tile = code.add(code.mul(piece.number, s.lastTiles(g)), tile);
@@ -248,7 +274,7 @@ void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
   if (g.fetch)
     for (int64_t u = 0; u < s.unroll; ++u)
       g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
-  if (!s.packsEvery)
+  if (!packsAhead())
     return;
   Value round =
       code.div(code.sub(k1, s.sweeps ? range.k1 : panel.k1), s.unroll);

@@ -115,11 +115,10 @@ struct GemmSchedule {
 GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
                           int64_t batches);
 
-/// Which item of a product it is, and what the same call runs before and after
-/// it, with the same scratch.
+/// Which item of a product it is, and of which of the panels of all products of
+/// the launch.
 struct GemmItem {
-  mlir::Value number;
-  mlir::Value isFirst, hasNext; ///< of the call's items
+  mlir::Value number, panel;
 };
 
 /// Emits an item.

@@ -39,6 +39,14 @@ Value GemmOperand::position(Value atLine, Value atK0, Value atK1) {
   return at;
 }
 
+/// True if all rows of k, with what is between them, fit the first-level cache.
+bool GemmOperand::isNear() const {
+  constexpr int64_t cacheBytes = 32 * 1024;
+  int64_t rows = sizes[k1] * (k0 ? sizes[*k0] : 1);
+  return rows * stride(k1) * operand.element.getIntOrFloatBitWidth() / 8 <=
+         cacheBytes;
+}
+
 Value GemmOperand::element(Value atLine, Value atK0, Value atK1) {
   if (operand.isAffine()) {
     Value at = position(atLine, atK0, atK1);
@@ -72,7 +80,8 @@ void GemmOperand::bindA(Gemm &gemm) {
     return code.widen(x, type);
   };
   // Down its columns: each k is in another line, and often another page.
-  if (operand.isAffine() && stride(line) == 1 && stride(k1) > 1 && gemm.M > 1)
+  if (operand.isAffine() && stride(line) == 1 && stride(k1) > 1 && gemm.M > 1 &&
+      !isNear())
     gemm.fetch = [this](Code &, Value m, Value atK0, Value atK1, int64_t u) {
       code.prefetch(operand.memref,
                     code.add(position(m, atK0, atK1), u * stride(k1)));
@@ -99,8 +108,9 @@ void GemmOperand::bindB(Gemm &gemm) {
       gemm.packRow = [this, N](Code &, const GemmPanel &p, Value atK1) {
         packRow(p, p.k0, atK1, N % p.width != 0);
       };
-    // Rows that fill their distance.
-    gemm.isPacked = N <= 64 && stride(k1) <= 2 * N;
+    // Rows that fill their distance; or few.
+    gemm.isPacked = (N <= 64 && stride(k1) <= 2 * N) ||
+                    (isNear() && operand.element == type);
   } else if (alongK) {
     gemm.pack = [this, N](Code &, const GemmPanel &p) { packTransposed(p, N); };
   } else {

@@ -42,6 +42,7 @@ private:
   int64_t stride(std::optional<unsigned> dim) const {
     return dim ? operand.stride(*dim) : 0;
   }
+  bool isNear() const;
   void forEachK(const GemmPanel &panel,
                 llvm::function_ref<void(mlir::Value k0, mlir::Value k1)> body);
   void packRow(const GemmPanel &panel, mlir::Value atK0, mlir::Value atK1,

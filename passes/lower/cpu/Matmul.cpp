@@ -90,8 +90,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
     lhs.enter(at);
     rhs.enter(at);
     emitGemm(code, gemm, schedule, kernel.scratch,
-             {code.rem(item, items), code.equal(item, kernel.body.begin),
-              code.less(code.add(item, 1), kernel.body.end)});
+             {code.rem(item, items), code.div(item, schedule.mBlocks(gemm))});
   });
 
   Work work;
