@@ -1,0 +1,14 @@
+//===- AttentionGradient.h - the gradients of attention -------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTIONGRADIENT_H
+#define TANDEM_PASSES_LOWER_CPU_ATTENTIONGRADIENT_H
+
+#include "passes/lower/cpu/KernelEmitter.h"
+
+namespace tandem::cpu {
+
+/// Of one of the ops that are gradients of attention_forward.
+mlir::FailureOr<Work> emitAttentionGradient(AnchorKernel &kernel);
+
+} // namespace tandem::cpu
+
+#endif
