@@ -36,6 +36,10 @@ void orderKernels(mlir::func::FuncOp func, InPlacePairs &pairs);
 /// results.
 void moveKernels(mlir::func::FuncOp func, llvm::ArrayRef<KernelOp> ordered);
 
+/// For processors: makes one kernel of the gradients of attention for queries
+/// and for keys, where that is worthwhile.
+void joinAttention(mlir::func::FuncOp func);
+
 /// For CUDA: makes one kernel with several parts of small pointwise kernels
 /// whose results are only returned. They run as late as the memory that they
 /// hold on to allows.

@@ -28,24 +28,24 @@ static llvm::BitVector readFrom(ArrayRef<Value> values, Block &body) {
   return read;
 }
 
-static Operation *anchorOf(Block &body) {
-  Operation *anchor = nullptr;
+static SmallVector<Operation *> anchorsOf(Block &body) {
+  SmallVector<Operation *> anchors;
   for (Operation &op : body)
     if (auto cost = dyn_cast<CostOpInterface>(op)) {
       OpClass opClass = cost.getOpClass();
       if (opClass == OpClass::Contraction || opClass == OpClass::Window ||
           opClass == OpClass::Indexed || opClass == OpClass::Flow)
-        anchor = &op;
+        anchors.push_back(&op);
     }
-  return anchor;
+  return anchors;
 }
 
 namespace {
 class Finder {
 public:
   explicit Finder(KernelOp kernel)
-      : kernel(kernel), body(kernel.getBody().front()), anchor(anchorOf(body)) {
-  }
+      : kernel(kernel), body(kernel.getBody().front()),
+        anchors(anchorsOf(body)) {}
   SmallVector<InPlacePair, 4> find();
 
 private:
@@ -56,7 +56,7 @@ private:
 
   KernelOp kernel;
   Block &body;
-  Operation *anchor;
+  SmallVector<Operation *> anchors;
 };
 } // namespace
 
@@ -104,10 +104,10 @@ SmallVector<InPlacePair, 4> Finder::find() {
   if (parts.size() > 1)
     for (const SmallVector<Value> &part : parts)
       reads.push_back(readFrom(part, body));
-  // The anchor reads its operands at any time.
+  // An anchor reads its operands at any time.
   llvm::BitVector early(body.getNumArguments());
-  if (anchor)
-    early = readFrom(llvm::to_vector(anchor->getOperands()), body);
+  for (Operation *anchor : anchors)
+    early |= readFrom(llvm::to_vector(anchor->getOperands()), body);
   size_t first = 0;
   for (auto [p, part] : llvm::enumerate(parts)) {
     size_t begin = first;
@@ -116,7 +116,9 @@ SmallVector<InPlacePair, 4> Finder::find() {
       continue;
     auto nest = findLoopNest(
         part,
-        [&](Operation *op) { return op->getBlock() == &body && op != anchor; },
+        [&](Operation *op) {
+          return op->getBlock() == &body && !llvm::is_contained(anchors, op);
+        },
         kernel.getContext());
     if (!nest)
       continue;

@@ -113,6 +113,8 @@ LogicalResult tandem::planProgram(func::FuncOp func) {
     return failure();
   if (failed(formKernels(func)))
     return failure();
+  // Before kernels are ordered: what both read is held until both have run.
+  joinAttention(func);
   chooseLibraries(func);
   InPlacePairs pairs;
   orderKernels(func, pairs);

@@ -27,9 +27,12 @@ Value Operand::at(Code &code, ArrayRef<Value> dims) const {
 
 AnchorKernel::AnchorKernel(KernelOp kernel, Operation *anchor, KernelBody &body,
                            Code &code)
-    : kernel(kernel), anchor(anchor), body(body), code(code),
-      target(VectorTarget::of(kernel)), scratch(body.scratch),
-      elements(code.loc) {
+    : kernel(kernel), anchor(anchor), companion(companionOf(anchor)),
+      body(body), code(code), target(VectorTarget::of(kernel)),
+      scratch(body.scratch), elements(code.loc) {
+  llvm::append_range(results, anchor->getResults());
+  if (companion)
+    llvm::append_range(results, companion->getResults());
   bindArguments();
   traceOutputs();
 }
@@ -39,14 +42,14 @@ void AnchorKernel::bindArguments() {
   for (auto [argument, memref] :
        llvm::zip_equal(block.getArguments(), body.inputs))
     elements.bind(argument, memref);
-  for (OpResult result : anchor->getResults())
-    elements.bind(
-        result, [this, result](OpBuilder &, Location, const Place &place) {
-          if (ArrayRef(place.index) != ArrayRef(sources[result].index))
-            problem = "an element of a result follows from several elements of "
-                      "the anchor's";
-          return current[result.getResultNumber()];
-        });
+  for (auto [number, result] : llvm::enumerate(results))
+    elements.bind(result, [this, result = result, number = number](
+                              OpBuilder &, Location, const Place &place) {
+      if (ArrayRef(place.index) != ArrayRef(sources[result].index))
+        problem = "an element of a result follows from several elements of "
+                  "the anchor's";
+      return current[number];
+    });
 }
 
 Operand AnchorKernel::operand(unsigned number, ArrayRef<AffineExpr> index,
@@ -113,12 +116,12 @@ throughInverse(ViewOpInterface view, ArrayRef<AffineExpr> index,
 
 void AnchorKernel::traceOutputs() {
   auto sizesOf = [&](unsigned result) {
-    return typeOf(anchor->getResult(result)).getShape();
+    return typeOf(results[result]).getShape();
   };
-  for (OpResult result : anchor->getResults()) {
+  for (auto [number, result] : llvm::enumerate(results)) {
     ArrayRef<int64_t> sizes = typeOf(result).getShape();
     Source &source = sources[result];
-    source.result = result.getResultNumber();
+    source.result = number;
     for (size_t d = 0; d < sizes.size(); ++d)
       source.index.push_back(
           simplifyIndex(getAffineDimExpr(d, kernel.getContext()), sizes));
@@ -194,7 +197,7 @@ std::optional<Operand> AnchorKernel::directOutput(Type type,
   }
   if (!tensor || typeOf(tensor).getElementType() != type)
     return std::nullopt;
-  for (Operation *op = tensor.getDefiningOp(); op != anchor;
+  for (Operation *op = tensor.getDefiningOp(); op != results[result].getOwner();
        op = op->getOperand(0).getDefiningOp())
     if (!isa_and_nonnull<ViewOpInterface>(op))
       return std::nullopt;
@@ -245,9 +248,9 @@ void AnchorKernel::finishResult(unsigned result, ValueRange index,
                                 Value value) {
   if (!problem.empty())
     return;
-  current.assign(anchor->getNumResults(), Value());
+  current.assign(results.size(), Value());
   current[result] = value;
-  elements.enter(index, typeOf(anchor->getResult(result)).getShape());
+  elements.enter(index, typeOf(results[result]).getShape());
   SmallVector<unsigned> outputs;
   for (auto [i, tensor] : llvm::enumerate(yieldedBy(kernel)))
     if (sources[tensor].result == result)
@@ -289,6 +292,16 @@ AnchorFamily lower::familyOf(OperationName op) {
   return AnchorFamily::None;
 }
 
+Operation *lower::companionOf(Operation *anchor) {
+  if (!isa<AttentionKeyGradOp>(anchor))
+    return nullptr;
+  for (auto op : anchor->getBlock()->getOps<AttentionQueryGradOp>())
+    if (llvm::equal(op->getOperands(), anchor->getOperands()) &&
+        op->getAttrs() == anchor->getAttrs())
+      return op;
+  return nullptr;
+}
+
 Operation *lower::findAnchor(KernelOp kernel) {
   Operation *anchor = nullptr;
   for (Operation &op : kernel.getBody().front())
@@ -296,7 +309,9 @@ Operation *lower::findAnchor(KernelOp kernel) {
       if (llvm::is_contained(
               {OpClass::Contraction, OpClass::Window, OpClass::Indexed},
               cost.getOpClass())) {
-        if (anchor) {
+        if (anchor && companionOf(anchor) == &op)
+          continue;
+        if (anchor && companionOf(&op) != anchor) {
           kernel->emitError()
               << "kernel '" << kernel.getName()
               << "' has more than one contraction, window or indexed op";

@@ -37,6 +37,8 @@ public:
 
   KernelOp kernel;
   mlir::Operation *anchor;
+  /// The op that the anchor shares its kernel with (see companionOf), or null.
+  mlir::Operation *companion;
   KernelBody &body;
   Code &code;
   VectorTarget target;
@@ -79,6 +81,8 @@ private:
   void store(llvm::ArrayRef<unsigned> outputs);
 
   ElementEmitter elements;
+  /// The results of the anchor, then those of its companion.
+  llvm::SmallVector<mlir::OpResult> results;
   /// What follows from the anchor: from which of its results, the last if
   /// several, and at which index of that result's dimensions.
   struct Source {
@@ -103,8 +107,13 @@ enum class AnchorFamily {
 };
 AnchorFamily familyOf(mlir::OperationName op);
 
-/// The kernel's one contraction, window or indexed op. Null, with an error, if
-/// it has none or several.
+/// The op that is the companion of `anchor` in its block: the gradient of
+/// attention for queries, if it and the anchor, that for keys, have equal
+/// operands. Null if there is none.
+mlir::Operation *companionOf(mlir::Operation *anchor);
+
+/// The kernel's one contraction, window or indexed op, companions aside. Null,
+/// with an error, if it has none or several.
 mlir::Operation *findAnchor(KernelOp kernel);
 
 } // namespace tandem::lower

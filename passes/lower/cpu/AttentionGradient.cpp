@@ -1,7 +1,9 @@
 //===- AttentionGradient.cpp - the gradients of attention -----------------===//
 //
 // The weights are computed again from the rows' statistics, which own queries
-// have in lanes and own keys by block.
+// have in lanes and own keys by block. Where the gradients of queries and keys
+// are one kernel, an item is a batch: each tile of keys adds to all of the
+// queries' gradients, one after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/AttentionGradient.h"
@@ -62,6 +64,7 @@ private:
   };
 
   void addSums(unsigned number, bool ofGradients, Number like, unsigned column);
+  void emitBatch(Value batch);
   void emitTile(Value item);
   void readStatistics(Value from, Value to);
   void emitBlock(const Block &block);
@@ -76,14 +79,18 @@ private:
   Statistic lse;
   std::optional<Statistic> delta;
   SmallVector<Sums> results;
+  /// The gradients of the queries, if keys are own.
+  std::optional<Sums> queryGradients;
+  Matrix ownMatrix; ///< own rows, of the tile
 };
 } // namespace
 
 AttentionGradient::AttentionGradient(AnchorKernel &kernel)
     : AttentionItem(kernel, isa<AttentionKeyGradOp>(kernel.anchor)),
-      needsProducts(!ownsKeys || kernel.isWanted(0)),
+      needsProducts(!ownsKeys || kernel.companion || kernel.isWanted(0)),
       ownRows(kernel, index, ownsKeys ? Number::K : Number::Q,
-              ownsKeys ? index.s : index.t, index.d, schedule, 0),
+              ownsKeys ? index.s : index.t, index.d, schedule,
+              kernel.companion ? schedule.width() : 0),
       others(kernel, index, ownsKeys ? Number::Q : Number::K,
              ownsKeys ? index.t : index.s, index.d, schedule, schedule.block),
       ownValues(kernel, index, ownsKeys ? Number::V : Number::DY,
@@ -111,6 +118,12 @@ AttentionGradient::AttentionGradient(AnchorKernel &kernel)
     addSums(0, true, Number::K, index.d);
   if (ownsKeys && kernel.isWanted(1))
     addSums(1, false, Number::V, index.e);
+  if (kernel.companion)
+    queryGradients.emplace(
+        Sums{true,
+             ScratchMatrix(kernel, schedule.others,
+                           schedule.padded(index.attention.width), type),
+             resultLike(2, Number::Q, index.t, index.d)});
 }
 
 void AttentionGradient::addSums(unsigned number, bool ofGradients, Number like,
@@ -124,11 +137,29 @@ void AttentionGradient::addSums(unsigned number, bool ofGradients, Number like,
 
 Work AttentionGradient::emit() {
   Work work;
-  work.items = index.attention.batches * schedule.tiles();
-  kernel.forEachItem([&](Value item) { emitTile(item); });
+  work.items = index.attention.batches;
+  if (!queryGradients)
+    work.items *= schedule.tiles();
+  kernel.forEachItem([&](Value item) {
+    if (queryGradients)
+      emitBatch(item);
+    else
+      emitTile(item);
+  });
   work.grain = grainOf(2 + results.size(), work.items);
   work.scratchBytes = kernel.scratch.bytes();
   return work;
+}
+
+void AttentionGradient::emitBatch(Value batch) {
+  int64_t tiles = schedule.tiles();
+  Value first = code.mul(batch, tiles), zero = code.index(0);
+  code.loop(zero, code.index(tiles), 1,
+            [&](Value tile) { emitTile(code.add(first, tile)); });
+  place = index.at(code, batch);
+  Value factor = code.number(type, index.scale);
+  finishRows(queryGradients->result, queryGradients->memory.matrix, zero,
+             code.index(schedule.others), [&](Value) { return factor; });
 }
 
 void AttentionGradient::emitTile(Value item) {
@@ -146,6 +177,8 @@ void AttentionGradient::emitTile(Value item) {
     ownValues.turn(code, ownProducts.memref, firstOwn, end);
   if (!ownsKeys)
     readStatistics(firstOwn, end);
+  if (queryGradients)
+    ownMatrix = ownRows.rows(code, firstOwn, end);
   forEachBlock([&](const Block &block) { emitBlock(block); });
   for (const Sums &sums : results) {
     Value factor = code.number(type, sums.ofGradients ? index.scale : 1);
@@ -181,6 +214,9 @@ void AttentionGradient::emitBlock(const Block &block) {
     else
       addToOwn(weights.matrix, values, index.attention.valueWidth,
                sums.memory.matrix, block);
+  if (queryGradients)
+    addToOthers(gradients.matrix, ownMatrix, index.attention.width,
+                queryGradients->memory.matrix, block);
 }
 
 /// Makes weights of scores, and of products of dy and v gradients of scores.

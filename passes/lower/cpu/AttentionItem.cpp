@@ -183,6 +183,44 @@ void AttentionItem::addToOwn(const Matrix &scores, const Matrix &b,
   });
 }
 
+void AttentionItem::addToOthers(const Matrix &scores, const Matrix &b,
+                                int64_t columns, const Matrix &sums,
+                                const Block &block) {
+  assert(ownsKeys && "own keys are seen by the others from them on");
+  int64_t lanes = schedule.lanes;
+  Value zero = code.index(0), low = block.from;
+  if (index.causal)
+    low =
+        code.max(low, code.min(roundedDown(firstOwn, schedule.rows), block.to));
+  auto emitTile = [&](Value m, int64_t rows, Value column, int64_t vectors) {
+    Value end = ownCount;
+    if (index.causal) {
+      // The vectors of own keys that the tile's last row sees.
+      Value last = code.sub(code.add(m, schedule.rows - 1), firstOwn);
+      end = code.min(code.add(roundedDown(last, lanes), lanes), end);
+    }
+    TileProduct product{scores, b, /*isTurned=*/false, zero, end, type};
+    Values made = product.emit(code, code.sub(m, block.from), rows, column,
+                               vectors, lanes);
+    auto put = [&](bool isFirst) {
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value row = code.add(m, i), to = code.add(column, v * lanes);
+          Value x = made[i * vectors + v];
+          store(isFirst ? x : add(load(sums, row, to), x), sums, row, to);
+        }
+    };
+    code.when(
+        code.equal(firstOwn, zero), [&] { put(true); }, [&] { put(false); });
+  };
+  int64_t count = schedule.padded(columns) / lanes;
+  schedule.forEachPanel(code, count, {}, [&](Value first, int64_t vectors) {
+    forEachTile(low, block.to, schedule.rows, [&](Value m, int64_t rows) {
+      emitTile(m, rows, code.mul(first, lanes), vectors);
+    });
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Rows of scores
 //===----------------------------------------------------------------------===//

@@ -66,9 +66,9 @@ protected:
   void addToOwn(const Matrix &scores, const Matrix &b, int64_t columns,
                 const Matrix &sums, const Block &block,
                 const Matrix *scales = nullptr);
-  /// sums(row, ...) += the sum of scores(row, own) b(own, ...) over own rows,
-  /// for the rows of the block; without what was there if the tile is the
-  /// first.
+  /// sums(row, ...) += the sum of scores(row, own) b(own, ...) over own keys,
+  /// for the rows of the block, which are numbered from the first of all;
+  /// without what was there if the tile is the first.
   void addToOthers(const Matrix &scores, const Matrix &b, int64_t columns,
                    const Matrix &sums, const Block &block);
 

@@ -31,26 +31,31 @@ std::string tandem::test::attentionKernel(const Heads &heads,
               v = tensor(heads.S, heads.E), y = tensor(heads.T, heads.E);
   std::string rows = "tensor<" + heads.leading + std::to_string(heads.T) + "x" +
                      (heads.element == "f64" ? "f64" : "f32") + ">";
-  std::vector<std::string> operands = {q, k, v}, results = {y, rows};
-  std::string op = "attention_forward";
-  if (kernel != AttentionKernel::Forward) {
-    operands.insert(operands.end(), {y, rows, rows});
-    results = {q};
-    op = "attention_query_grad";
-  }
-  if (kernel == AttentionKernel::KeyGrad) {
-    results = {k, v};
-    op = "attention_key_grad";
-  }
   double scale = heads.scale.value_or(1 / std::sqrt(heads.D));
-  std::string made = names(results.size(), "%r");
+  std::vector<std::string> operands = {q, k, v}, results;
+  bool isForward = kernel == AttentionKernel::Forward;
+  if (!isForward)
+    operands.insert(operands.end(), {y, rows, rows});
+  std::string body, made;
+  auto add = [&](const std::string &op, const std::vector<std::string> &types) {
+    std::string values = names(types.size(), "%" + op);
+    body += values + " = tandem.attention_" + op + " " +
+            names(operands.size(), "%") + " {scale = " + std::to_string(scale) +
+            " : f64" + (heads.causal ? ", causal" : "") + "} : (" +
+            joined(operands) + ") -> (" + joined(types) + ")\n";
+    made += (made.empty() ? "" : ", ") + values;
+    results.insert(results.end(), types.begin(), types.end());
+  };
+  if (isForward)
+    add("forward", {y, rows});
+  if (kernel == AttentionKernel::QueryGrad ||
+      kernel == AttentionKernel::BothGrads)
+    add("query_grad", {q});
+  if (kernel == AttentionKernel::KeyGrad ||
+      kernel == AttentionKernel::BothGrads)
+    add("key_grad", {k, v});
   return kernelModule(operands, results,
-                      made + " = tandem." + op + " " +
-                          names(operands.size(), "%") +
-                          " {scale = " + std::to_string(scale) + " : f64" +
-                          (heads.causal ? ", causal" : "") + "} : (" +
-                          joined(operands) + ") -> (" + joined(results) +
-                          ")\ntandem.yield " + made + " : " + joined(results));
+                      body + "tandem.yield " + made + " : " + joined(results));
 }
 
 Tolerance tandem::test::toleranceOf(const Heads &heads) {

@@ -18,7 +18,8 @@ struct Heads {
   std::optional<double> scale = {}; ///< else 1 / sqrt(D)
 };
 
-enum class AttentionKernel { Forward, QueryGrad, KeyGrad };
+/// BothGrads is the kernel of both gradients, which processors have.
+enum class AttentionKernel { Forward, QueryGrad, KeyGrad, BothGrads };
 inline constexpr AttentionKernel kAttentionKernels[] = {
     AttentionKernel::Forward, AttentionKernel::QueryGrad,
     AttentionKernel::KeyGrad};

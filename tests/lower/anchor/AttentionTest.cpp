@@ -13,6 +13,7 @@ static void check(const Heads &heads, AttentionKernel kernel,
 static void checkAll(const Heads &heads, int vectorBits = 0) {
   for (AttentionKernel kernel : kAttentionKernels)
     check(heads, kernel, vectorBits);
+  check(heads, AttentionKernel::BothGrads, vectorBits);
 }
 
 static constexpr bool kBoth[] = {false, true};
