@@ -45,7 +45,7 @@ void AnchorKernel::bindArguments() {
   for (auto [number, result] : llvm::enumerate(results))
     elements.bind(result, [this, result = result, number = number](
                               OpBuilder &, Location, const Place &place) {
-      if (ArrayRef(place.index) != ArrayRef(sources[result].index))
+      if (ArrayRef(place.index) != ArrayRef(currentIndex(sources[result])))
         problem = "an element of a result follows from several elements of "
                   "the anchor's";
       return current[number];
@@ -219,6 +219,14 @@ std::optional<Operand> AnchorKernel::directOutput(Type type,
   return output;
 }
 
+SmallVector<AffineExpr> AnchorKernel::currentIndex(const Source &source) const {
+  SmallVector<AffineExpr> index(source.index);
+  if (!currentAt.empty())
+    for (AffineExpr &expr : index)
+      expr = simplifyIndex(expr.replaceDims(currentAt), currentSizes);
+  return index;
+}
+
 /// Stores the outputs with these numbers, whose elements of the anchor are
 /// `current`.
 void AnchorKernel::store(ArrayRef<unsigned> outputs) {
@@ -227,11 +235,11 @@ void AnchorKernel::store(ArrayRef<unsigned> outputs) {
   SmallVector<Value> scalars;
   for (unsigned i : outputs)
     scalars.push_back(
-        elements.at(code.b, yielded[i], sources[yielded[i]].index));
+        elements.at(code.b, yielded[i], currentIndex(sources[yielded[i]])));
   for (auto [i, scalar] : llvm::zip_equal(outputs, scalars)) {
     RankedTensorType type = typeOf(yielded[i]);
     elements.store(code.b, scalar, type.getElementType(), body.outputs[i],
-                   linearize(sources[yielded[i]].index, type.getShape(),
+                   linearize(currentIndex(sources[yielded[i]]), type.getShape(),
                              kernel.getContext()));
   }
 }
@@ -242,6 +250,26 @@ void AnchorKernel::finish(ValueRange index, ValueRange values) {
   current.assign(values.begin(), values.end());
   elements.enter(index, typeOf(anchor->getResult(0)).getShape());
   store(llvm::to_vector(llvm::seq<unsigned>(0, body.outputs.size())));
+}
+
+bool AnchorKernel::keepsIndices() const {
+  return llvm::all_of(sources, [&](const auto &entry) {
+    const Source &source = entry.second;
+    Value result = anchor->getResult(source.result);
+    return ArrayRef(source.index) == ArrayRef(sources.lookup(result).index);
+  });
+}
+
+void AnchorKernel::finish(ArrayRef<AffineExpr> index, ValueRange dims,
+                          ArrayRef<int64_t> sizes, ValueRange values) {
+  if (!problem.empty())
+    return;
+  current.assign(values.begin(), values.end());
+  currentAt.assign(index.begin(), index.end());
+  currentSizes.assign(sizes.begin(), sizes.end());
+  elements.enter(dims, sizes);
+  store(llvm::to_vector(llvm::seq<unsigned>(0, body.outputs.size())));
+  currentAt.clear();
 }
 
 void AnchorKernel::finishResult(unsigned result, ValueRange index,

@@ -65,7 +65,14 @@ public:
   /// anchor, of compute types) of the anchor's results at `index`, where these
   /// have one shape.
   void finish(mlir::ValueRange index, mlir::ValueRange values);
-  /// The same of one result alone, where nothing follows from several.
+  /// The same at an `index` in dimensions of `sizes` with the values `dims`.
+  /// Where it is one of them that runs along the outputs, a loop over that
+  /// becomes one over vectors.
+  void finish(llvm::ArrayRef<mlir::AffineExpr> index, mlir::ValueRange dims,
+              llvm::ArrayRef<int64_t> sizes, mlir::ValueRange values);
+  /// Whether all that follows from the anchor's elements has their indices.
+  bool keepsIndices() const;
+  /// `finish` of one result alone, where nothing follows from several.
   void finishResult(unsigned result, mlir::ValueRange index, mlir::Value value);
   /// True if an output follows from the result.
   bool isWanted(unsigned result) const;
@@ -90,8 +97,13 @@ private:
     llvm::SmallVector<mlir::AffineExpr> index;
   };
   llvm::DenseMap<mlir::Value, Source> sources;
-  /// The anchor's elements while `finish` runs.
+  /// The index of `source` where the anchor's elements are the current ones.
+  llvm::SmallVector<mlir::AffineExpr> currentIndex(const Source &source) const;
+  /// The anchor's elements while `finish` runs, and their index; empty if it is
+  /// the dimensions.
   llvm::SmallVector<mlir::Value> current;
+  llvm::SmallVector<mlir::AffineExpr> currentAt;
+  llvm::SmallVector<int64_t> currentSizes;
   std::string problem;
 };
 

@@ -54,7 +54,9 @@ ConvolutionProduct ConvolutionProduct::of(Operation *op) {
     p.aNumber = 1;
     p.a = split(d[K1], w.output[1], d[K0], filter);
     p.b = split(d[K1], w.input[1], d[K0], d[Group] * channels + d[N]);
-    p.y = split(d[N] % taps, w.kernel[1], filter, d[N].floorDiv(taps));
+    // In a form of which the position is found to be affine.
+    p.y = {filter, d[N].floorDiv(taps),
+           d[N].floorDiv(w.kernel[1]) % w.kernel[0], d[N] % w.kernel[1]};
     p.lanes = Taps;
     p.lineLength = w.kernel[1];
   }

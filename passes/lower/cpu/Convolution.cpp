@@ -1,12 +1,14 @@
 //===- Convolution.cpp - convolutions as implicit matrix products ---------===//
 //
-// The code's dimensions are those of ConvolutionProduct. B is gathered from the
+// Most are direct (DirectConvolution.h), and those of 3x3 taps may be computed
+// by another method (Winograd.h). Of the others, whose vectors are of pixels,
+// the code's dimensions are those of ConvolutionProduct: B is gathered from the
 // image while it is packed (WindowPack.h), unless windows are single pixels
-// side by side: then it is a matrix in place. Convolutions of 3x3 taps may be
-// computed by another method (Winograd.h).
+// side by side; then it is a matrix in place.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/WindowPack.h"
@@ -25,6 +27,8 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
     return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
+  if (std::optional<Work> work = emitDirectConvolution(kernel, p))
+    return *work;
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   Gemm gemm;
   gemm.M = p.sizes[M];
