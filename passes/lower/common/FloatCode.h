@@ -43,15 +43,6 @@ public:
   mlir::Value sub(mlir::Value x, mlir::Value y) {
     return mlir::arith::SubIOp::create(b, loc, x, y);
   }
-  mlir::Value half(mlir::Value x) {
-    return mlir::arith::ShRSIOp::create(b, loc, x, integer(1));
-  }
-  /// 2 to the power of an integer in [-126, 127].
-  mlir::Value powerOfTwo(mlir::Value exponent) {
-    mlir::Value bits = mlir::arith::ShLIOp::create(
-        b, loc, add(exponent, integer(127)), integer(23));
-    return mlir::arith::BitcastOp::create(b, loc, typeOf(b.getF32Type()), bits);
-  }
   mlir::Value select(mlir::arith::CmpIPredicate predicate, mlir::Value x,
                      mlir::Value y, mlir::Value yes, mlir::Value no) {
     mlir::Value holds = mlir::arith::CmpIOp::create(b, loc, predicate, x, y);
@@ -62,6 +53,28 @@ public:
   }
   mlir::Value subFloat(mlir::Value x, mlir::Value y) {
     return mlir::arith::SubFOp::create(b, loc, x, y);
+  }
+  mlir::Value div(mlir::Value x, mlir::Value y) {
+    return mlir::arith::DivFOp::create(b, loc, x, y);
+  }
+  mlir::Value neg(mlir::Value x) {
+    return mlir::arith::NegFOp::create(b, loc, x);
+  }
+  mlir::Value abs(mlir::Value x) {
+    return mlir::math::AbsFOp::create(b, loc, x);
+  }
+  mlir::Value withSign(mlir::Value x, mlir::Value sign) {
+    return mlir::math::CopySignOp::create(b, loc, x, sign);
+  }
+  /// sum * x + c for each coefficient c but the first, with which sum begins.
+  mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients) {
+    mlir::Value sum = number(coefficients[0]);
+    for (double c : coefficients.drop_front())
+      sum = fma(sum, x, number(c));
+    return sum;
+  }
+  mlir::Value toFloat(mlir::Value x) {
+    return mlir::arith::SIToFPOp::create(b, loc, typeOf(b.getF32Type()), x);
   }
   mlir::Value both(mlir::Value x, int32_t mask) {
     return mlir::arith::AndIOp::create(b, loc, x, integer(mask));

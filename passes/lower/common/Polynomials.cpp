@@ -1,12 +1,8 @@
 //===- Polynomials.cpp - functions of f32 without libm --------------------===//
-//
-// exp is written here: MLIR's own saturates where exp overflows, and never
-// reaches 0. Accuracy: 1.3 units in the last place, denormals included.
-//
-//===----------------------------------------------------------------------===//
 #include "passes/lower/common/Polynomials.h"
 #include "passes/lower/common/FloatCode.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 
@@ -15,68 +11,222 @@
 using namespace mlir;
 using namespace tandem;
 using tandem::lower::FloatCode;
+using tandem::lower::FloatInstructions;
+using P = arith::CmpFPredicate;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+/// log2(e) as an f32 and what that lacks.
+static constexpr double kLog2E = 0x1.715476p+0, kLog2ERest = 0x1.4ae0bf8p-26;
+/// Numbers of this size are integers: where it is added, a sum is rounded to
+/// an integer, which is in the sum's last bits.
+static constexpr double kInteger = 0x1.8p23;
+static constexpr int32_t kIntegerBits = 0x4b400000;
+
+//===----------------------------------------------------------------------===//
+// Powers of two and of e
+//===----------------------------------------------------------------------===//
+
+/// 2^f of |f| <= 1/2: of least relative error (2e-9) among the polynomials of
+/// this degree that are 1 at 0.
+static Value fractionalPower(FloatCode &w, Value f) {
+  return w.polynomial(f,
+                      {1.5353361912e-4, 1.3398874415e-3, 9.6184374577e-3,
+                       5.5503324711e-2, 2.4022647910e-1, 6.9314720286e-1, 1.0});
+}
 
 namespace {
-/// exp(x) = 2^k e^r with x = k log(2) + r and |r| <= log(2) / 2.
+/// A power as 2^k 2^f with |f| <= 1/2.
+struct Parts {
+  Value f;
+  Value bits; ///< k is the difference of these and kIntegerBits
+};
+} // namespace
+
+/// The parts of e^(scale x), with |x| up to some hundreds. `isExact`: f is as
+/// good as f32 can be; else it is off by 2^-26 |scale x|.
+static Parts partsOf(FloatCode &w, Value x, double scale, bool isExact) {
+  Value factor = w.number(scale * kLog2E);
+  Value sum = w.fma(x, factor, w.number(kInteger));
+  Value k = w.subFloat(sum, w.number(kInteger));
+  Value f = w.fma(x, factor, w.neg(k));
+  if (isExact)
+    f = w.fma(x, w.number(scale * kLog2ERest), f);
+  return {f, w.bitsOf(sum)};
+}
+
+/// 2^k as an f32; -126 <= k <= 127.
+static Value wholePower(FloatCode &w, const Parts &parts) {
+  return w.ofBits(w.add(w.left(parts.bits, 23), w.integer(127 << 23)));
+}
+
+/// e^x
+static Value exponential(OpBuilder &b, Location loc, Value x,
+                         FloatInstructions has) {
+  FloatCode w(b, loc, x.getType());
+  // Comparisons with NaN do not hold: it passes.
+  Value low = w.number(-104.0);
+  Value bounded = w.select(P::OGT, low, x, low, x);
+  if (has.scale) {
+    Value high = w.number(89.0);
+    bounded = w.select(P::OLT, high, bounded, high, bounded);
+    Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
+    Value k = w.sub(parts.bits, w.integer(kIntegerBits));
+    return LLVM::CallIntrinsicOp::create(
+               b, loc, x.getType(), b.getStringAttr("llvm.ldexp"),
+               ValueRange{fractionalPower(w, parts.f), k})
+        .getResult(0);
+  }
+  Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
+  // The exponent is added to that of 2^f. Where the result may be denormal it
+  // is 2^64 times as large first.
+  using I = arith::CmpIPredicate;
+  Value limit = w.integer(kIntegerBits - 120);
+  Value raised = w.add(parts.bits, w.integer(64));
+  Value k = w.select(I::slt, parts.bits, limit, raised, parts.bits);
+  Value factor =
+      w.select(I::slt, parts.bits, limit, w.number(0x1p-64), w.number(1.0));
+  Value bits = w.bitsOf(fractionalPower(w, parts.f));
+  Value y = w.mul(w.ofBits(w.add(bits, w.left(k, 23))), factor);
+  // Of NaN the sum with infinity.
+  return w.select(P::OLE, x, w.number(0x1.62e42ep+6), y,
+                  w.addFloat(x, w.number(kInfinity)));
+}
+
+namespace {
 struct LowerExp : OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
+  LowerExp(MLIRContext *context, FloatInstructions has)
+      : OpRewritePattern(context), has(has) {}
 
   LogicalResult matchAndRewrite(math::ExpOp op,
                                 PatternRewriter &rewriter) const override {
-    Value x = op.getOperand();
-    if (!getElementTypeOrSelf(x).isF32())
+    if (!getElementTypeOrSelf(op.getType()).isF32())
       return failure();
-    using P = arith::CmpFPredicate;
-    FloatCode w(rewriter, op.getLoc(), x.getType());
-    // Bounded, so that it is an integer of 32 bits whatever x is.
-    Value k = w.round(w.mul(x, w.number(1.44269504088896341)));
-    Value low = w.number(-150.0), high = w.number(130.0);
-    k = w.select(P::OGT, k, low, k, low);
-    k = w.select(P::OLT, k, high, k, high);
-    Value r = w.fma(k, w.number(-0.693359375), x);
-    r = w.fma(k, w.number(2.12194440e-4), r);
-    Value p = w.number(1.9875691500e-4);
-    for (double c : {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
-                     1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0})
-      p = w.fma(p, r, w.number(c));
-    // In two steps, since 2^k alone may be too large or too small for f32.
-    Value exponent = w.toInteger(k), half = w.half(exponent);
-    Value y = w.mul(w.mul(p, w.powerOfTwo(half)),
-                    w.powerOfTwo(w.sub(exponent, half)));
-    y = w.select(P::OGT, x, w.number(89.0),
-                 w.number(std::numeric_limits<double>::infinity()), y);
-    y = w.select(P::OLT, x, w.number(-104.0), w.number(0.0), y);
-    rewriter.replaceOp(op, y);
+    rewriter.replaceOp(
+        op, exponential(rewriter, op.getLoc(), op.getOperand(), has));
+    return success();
+  }
+  FloatInstructions has;
+};
+
+template <typename Op, Value (*Function)(FloatCode &, Value)>
+struct LowerFunction : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return failure();
+    FloatCode w(rewriter, op.getLoc(), op.getType());
+    rewriter.replaceOp(op, Function(w, op.getOperand()));
     return success();
   }
 };
 } // namespace
 
-/// 2^x = 2^k 2^r with x = k + r and |r| <= 1/2; 2^r is a polynomial of least
-/// relative error (2e-9) among those that are 1 at 0.
+/// 2^x = 2^k 2^r with x = k + r and |r| <= 1/2.
 Value lower::emitExp2(OpBuilder &b, Location loc, Value x) {
-  using P = arith::CmpFPredicate;
   FloatCode w(b, loc, x.getType());
   Value low = w.number(-125), high = w.number(128);
   x = w.select(P::OLT, high, x, high, x);
-  // Added to 1.5 * 2^23, x is rounded to an integer, in the last bits.
-  Value shifted = w.addFloat(x, w.number(0x1.8p23));
-  Value r = w.subFloat(x, w.subFloat(shifted, w.number(0x1.8p23)));
-  Value p = w.number(1.5353348320e-4);
-  for (double c : {1.3398885986e-3, 9.6184374785e-3, 5.5503324448e-2,
-                   2.4022647912e-1, 6.9314720287e-1, 1.0})
-    p = w.fma(p, r, w.number(c));
-  Value power =
-      w.ofBits(w.add(w.left(w.bitsOf(shifted), 23), w.integer(127 << 23)));
-  return w.select(P::OLT, x, low, w.number(0), w.mul(p, power));
+  Value sum = w.addFloat(x, w.number(kInteger));
+  Value f = w.subFloat(x, w.subFloat(sum, w.number(kInteger)));
+  Value y = w.mul(fractionalPower(w, f), wholePower(w, {f, w.bitsOf(sum)}));
+  return w.select(P::OLT, x, low, w.number(0), y);
 }
 
-void lower::populatePolynomials(RewritePatternSet &patterns) {
+//===----------------------------------------------------------------------===//
+// Logarithms
+//===----------------------------------------------------------------------===//
+
+/// log(x) = e log(2) + log(1 + m) with x = 2^e (1 + m) and |m| <= 1/3.
+static Value logarithm(FloatCode &w, Value x) {
+  Value least = w.number(0x1p-126);
+  Value normal = w.select(P::OLT, x, least, w.mul(x, w.number(0x1p23)), x);
+  Value raised = w.select(P::OLT, x, least, w.number(-23.0), w.number(0.0));
+  constexpr int32_t twoThirds = 0x3f2aaaab;
+  Value exponent = w.both(w.sub(w.bitsOf(normal), w.integer(twoThirds)),
+                          int32_t(0xff800000));
+  Value m =
+      w.subFloat(w.ofBits(w.sub(w.bitsOf(normal), exponent)), w.number(1.0));
+  Value e = w.fma(w.toFloat(exponent), w.number(0x1p-23), raised);
+  // The even and the odd powers side by side.
+  Value z = w.mul(m, m);
+  Value even =
+      w.polynomial(z, {-0.130310059, -0.121483512, -0.166846126, -0.249996200});
+  Value odd = w.polynomial(z, {0.140869141, 0.139814854, 0.200120345});
+  Value p = w.fma(odd, m, even);
+  p = w.fma(p, m, w.number(0.333331972));
+  p = w.fma(p, m, w.number(-0.5));
+  Value y = w.fma(e, w.number(0x1.62e43p-1), w.fma(p, z, m));
+  y = w.select(P::OLT, x, w.number(kInfinity), y, x); // NaN too
+  y = w.select(P::OLT, x, w.number(0.0), w.number(kNaN), y);
+  return w.select(P::OEQ, x, w.number(0.0), w.number(-kInfinity), y);
+}
+
+/// log(1 + x) = log(u) + c / u, where u + c is 1 + x and u the rounded sum.
+static Value logarithmOfNext(FloatCode &w, Value x) {
+  Value one = w.number(1.0), u = w.addFloat(one, x);
+  Value c = w.subFloat(x, w.subFloat(u, one));
+  Value y = w.addFloat(logarithm(w, u), w.div(c, u));
+  y = w.select(P::OEQ, u, one, x, y);
+  y = w.select(P::OEQ, u, w.number(0.0), w.number(-kInfinity), y);
+  return w.select(P::OEQ, u, w.number(kInfinity), u, y);
+}
+
+//===----------------------------------------------------------------------===//
+// tanh and erf
+//===----------------------------------------------------------------------===//
+
+/// An odd polynomial near 0, and 1 - 2 / (e^2|x| + 1) from 0.55 on.
+static Value hyperbolicTangent(FloatCode &w, Value x) {
+  Value z = w.mul(x, x);
+  Value near = w.fma(w.mul(w.polynomial(z, {1.57394409e-2, -5.23025580e-2,
+                                            1.33152470e-1, -3.33327681e-1}),
+                           z),
+                     x, x);
+  // From 10 on it is 1.
+  Value a = w.abs(x), high = w.number(10.0);
+  Value bounded = w.select(P::OLT, high, a, high, a);
+  Parts parts = partsOf(w, bounded, 2.0, /*isExact=*/false);
+  Value sum =
+      w.fma(fractionalPower(w, parts.f), wholePower(w, parts), w.number(1.0));
+  Value far = w.subFloat(w.number(1.0), w.div(w.number(2.0), sum));
+  // Of zeros, too, the sign.
+  return w.withSign(w.select(P::OGT, a, w.number(0.55), far, near), x);
+}
+
+/// An odd polynomial near 0, and 1 - e^-p(|x|) from 0.93 on.
+static Value errorFunction(FloatCode &w, Value x) {
+  Value z = w.mul(x, x), a = w.abs(x);
+  Value near =
+      w.fma(w.polynomial(z, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
+                             1.12819925e-1, -3.76125336e-1, 1.28379166e-1}),
+            x, x);
+  Value even = w.polynomial(a, {-1.72853470e-5, 3.83197126e-4});
+  Value odd = w.polynomial(a, {-3.88396438e-3, 2.42546219e-2});
+  Value p = w.fma(even, z, odd);
+  for (double c : {-1.06777877e-1, -6.34846687e-1, -1.28717512e-1})
+    p = w.fma(p, a, w.number(c));
+  p = w.fma(p, a, w.neg(a));
+  // Below, e^p is lost beside 1.
+  Value low = w.number(-40.0);
+  p = w.select(P::OGT, low, p, low, p);
+  Parts parts = partsOf(w, p, 1.0, /*isExact=*/false);
+  Value far = w.subFloat(
+      w.number(1.0), w.mul(fractionalPower(w, parts.f), wholePower(w, parts)));
+  return w.select(P::OGT, a, w.number(0.927734375), w.withSign(far, x), near);
+}
+
+void lower::populatePolynomials(RewritePatternSet &patterns,
+                                FloatInstructions has) {
+  MLIRContext *context = patterns.getContext();
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    return llvm::is_contained(ArrayRef<StringRef>{"math.log", "math.log1p",
-                                                  "math.tanh", "math.erf",
-                                                  "math.sin", "math.cos"},
-                              name);
+    return name == "math.sin" || name == "math.cos";
   });
-  patterns.add<LowerExp>(patterns.getContext());
+  patterns.add<LowerExp>(context, has);
+  patterns.add<LowerFunction<math::LogOp, logarithm>,
+               LowerFunction<math::Log1pOp, logarithmOfNext>,
+               LowerFunction<math::TanhOp, hyperbolicTangent>,
+               LowerFunction<math::ErfOp, errorFunction>>(context);
 }

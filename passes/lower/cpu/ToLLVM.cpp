@@ -47,22 +47,22 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
   }
 
   /// What the target around the functions says.
-  bool hasF16c() {
+  bool has(StringRef feature) {
     for (Operation *op = getOperation(); op; op = op->getParentOp())
       if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
         auto features = target.getAs<ArrayAttr>("features");
         return features &&
                llvm::is_contained(features,
-                                  StringAttr::get(&getContext(), "f16c"));
+                                  StringAttr::get(&getContext(), feature));
       }
     return false;
   }
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    lower::populatePolynomials(patterns);
+    lower::populatePolynomials(patterns, {.scale = has("avx512f")});
     lower::populateElementaryFunctions(patterns);
-    lower::populateHalfConversions(patterns, hasF16c());
+    lower::populateHalfConversions(patterns, has("f16c"));
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

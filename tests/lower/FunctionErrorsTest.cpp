@@ -1,0 +1,142 @@
+//===- FunctionErrorsTest.cpp - the last places of functions of f32 -------===//
+//
+// The greatest error of each function that is computed without libm, over all
+// exponents and both signs, in units in the last place of the exact result;
+// and what becomes of special numbers. Each is compiled with the host's
+// instructions, without any beyond the least of its kind, and for cuda where
+// the code is the same.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/lower/Check.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+double rsqrt(double x) { return 1 / std::sqrt(x); }
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+struct Function {
+  const char *name;
+  double (*exact)(double);
+  double bound;        ///< as docs and comments state it
+  double least = -inf; ///< arguments below are left out
+  bool onCuda = false; ///< with the same code as other targets
+};
+
+/// The distance of a result from what it should be, in units in the last place
+/// of that: those of f32, denormals included.
+double placesBetween(double got, double exact) {
+  if (std::isnan(exact) || std::isnan(got))
+    return std::isnan(exact) == std::isnan(got) ? 0 : inf;
+  constexpr double largest = std::numeric_limits<float>::max();
+  if (std::isinf(got)) // where it would be rounded to that
+    return std::abs(exact) >= largest + 0x1p103 && (got > 0) == (exact > 0)
+               ? 0
+               : inf;
+  if (got == 0 && exact == 0)
+    return std::signbit(got) == std::signbit(exact) ? 0 : inf;
+  if (std::isinf(exact))
+    return inf;
+  int exponent;
+  std::frexp(exact, &exponent);
+  return std::abs(got - exact) / std::ldexp(1, std::max(exponent - 24, -149));
+}
+
+/// Some of all exponents and signs, and what is special.
+reference::Array argumentsOf(const Function &function) {
+  std::vector<double> numbers = {0.0,
+                                 -0.0,
+                                 inf,
+                                 -inf,
+                                 nan,
+                                 0x1p-149,
+                                 -0x1p-149,
+                                 0x1p-126,
+                                 -0x1p-126,
+                                 88.72283,
+                                 88.72284,
+                                 89,
+                                 -87.4,
+                                 -103.9,
+                                 -103.98,
+                                 -104.1,
+                                 0.55,
+                                 0.9277344,
+                                 1,
+                                 -1,
+                                 2,
+                                 0x1.fffffep127,
+                                 -0x1.fffffep127};
+  for (double &x : numbers)
+    x = static_cast<float>(x);
+  std::mt19937 random(7);
+  for (int exponent = -149; exponent < 128; ++exponent)
+    for (int i = 0; i < 150; ++i) {
+      double digits = 1 + static_cast<double>(random() >> 9) * 0x1p-23;
+      double x = static_cast<float>(std::ldexp(digits, exponent));
+      numbers.push_back(i % 2 ? x : -x);
+    }
+  // Where most of the functions bend.
+  for (int i = 0; i < 40000; ++i)
+    numbers.push_back(static_cast<float>(
+        (static_cast<double>(random()) * 0x1p-32 - 0.5) * (i % 2 ? 6 : 210)));
+  llvm::erase_if(numbers, [&](double x) { return x < function.least; });
+  reference::Array array(
+      llvm::ArrayRef<int64_t>{static_cast<int64_t>(numbers.size())});
+  llvm::copy(numbers, array.data.begin());
+  return array;
+}
+
+class FunctionErrors : public testing::TestWithParam<Function> {};
+
+} // namespace
+
+TEST_P(FunctionErrors, AreBounded) {
+  Function function = GetParam();
+  Arrays x = {argumentsOf(function)};
+  std::string type = "tensor<" + std::to_string(x[0].size()) + "xf32>";
+  std::string text = program("x: " + type + " -> " + type,
+                             std::string("%y = tandem.") + function.name +
+                                 " %x : " + type + "\nreturn %y : " + type);
+  std::vector<std::string> targets = {"cpu"};
+#ifdef __x86_64__
+  targets.push_back("cpu:x86-64");
+#endif
+  if (function.onCuda)
+    targets.push_back("cuda");
+  for (const std::string &target : targets) {
+    SCOPED_TRACE(target);
+    Machine machine(text, target);
+    ASSERT_EQ(machine.error(), "");
+    Arrays y = machine.run("evaluate", x);
+    double most = 0, where = 0;
+    for (int64_t i = 0; i < x[0].size(); ++i) {
+      double places = placesBetween(y[0][i], function.exact(x[0][i]));
+      if (places > most) {
+        most = places;
+        where = x[0][i];
+      }
+    }
+    EXPECT_LE(most, function.bound) << function.name << "(" << where << ")";
+    RecordProperty(target, std::to_string(most));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Ops, FunctionErrors,
+    testing::Values(Function{"exp", std::exp, 1.1},
+                    Function{"log", std::log, 0.9, -inf, true},
+                    Function{"log1p", std::log1p, 1.5, -inf, true},
+                    Function{"tanh", std::tanh, 1.8},
+                    Function{"erf", std::erf, 1.0, -inf, true},
+                    Function{"rsqrt", rsqrt, 1.5},
+                    // Below, e^-x is infinite.
+                    Function{"sigmoid", sigmoid, 2.2, -88.7}),
+    [](const auto &info) { return std::string(info.param.name); });
