@@ -39,10 +39,10 @@ LogicalResult GeluOp::verify() {
 
 SmallVector<Value> GeluOp::decompose(OpBuilder &b) {
   return widened(b, *this, [&](const Expr &x) {
-    Expr twice = getApproximate() == "tanh"
-                     ? tanh(kSqrt2OverPi * (x + kCubic * (x * x * x)))
-                     : erf(x * kSqrtHalf);
-    return 0.5 * x * (1.0 + twice);
+    // (1 + tanh(y)) / 2, without the cancellation where y is negative.
+    if (getApproximate() == "tanh")
+      return x * sigmoid(2 * kSqrt2OverPi * (x + kCubic * (x * x * x)));
+    return 0.5 * x * (1.0 + erf(x * kSqrtHalf));
   });
 }
 
