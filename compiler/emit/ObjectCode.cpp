@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/Link.h"
+#include "compiler/emit/StreamStores.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
@@ -38,7 +39,9 @@ static Result<std::string> compileChunk(ModuleOp chunk,
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
+  markStreamStores(*module);
   optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
+  emitStreamStores(*module);
   return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 

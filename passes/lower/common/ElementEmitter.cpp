@@ -48,14 +48,14 @@ Value lower::loadElement(OpBuilder &b, Location loc, Type element, Value memref,
 }
 
 void lower::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
-                         Value memref, Value position) {
+                         Value memref, Value position, bool isStreamed) {
   if (element.isInteger(1))
     scalar = arith::ExtUIOp::create(b, loc, b.getI8Type(), scalar);
   else if (isNarrowFloat(element))
     scalar = scalar::toBits(b, loc, scalar, element);
   else if (scalar.getType() != element)
     scalar = arith::TruncFOp::create(b, loc, element, scalar);
-  memref::StoreOp::create(b, loc, scalar, memref, position);
+  memref::StoreOp::create(b, loc, scalar, memref, position, isStreamed);
 }
 
 Value lower::neutral(OpBuilder &b, Location loc,
@@ -223,7 +223,7 @@ Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
 }
 
 void ElementEmitter::store(OpBuilder &b, Value scalar, Type element,
-                           Value memref, AffineExpr offset) {
+                           Value memref, AffineExpr offset, bool isStreamed) {
   Value flat = memref;
   if (cast<MemRefType>(memref.getType()).getRank() != 1) {
     OpBuilder::InsertionGuard guard(b);
@@ -231,5 +231,5 @@ void ElementEmitter::store(OpBuilder &b, Value scalar, Type element,
     flat = flatten(b, loc, memref);
   }
   storeElement(b, loc, element, scalar, flat,
-               expand(b, simplifyIndex(offset, sizes)));
+               expand(b, simplifyIndex(offset, sizes)), isStreamed);
 }

@@ -56,9 +56,10 @@ public:
   mlir::Value expand(mlir::OpBuilder &b, llvm::ArrayRef<IndexGuard> guards);
 
   /// Converts an element from its compute type and stores it at the row-major
-  /// position `offset` of `memref`.
+  /// position `offset` of `memref`; `isStreamed`: past the caches.
   void store(mlir::OpBuilder &b, mlir::Value scalar, mlir::Type element,
-             mlir::Value memref, mlir::AffineExpr offset);
+             mlir::Value memref, mlir::AffineExpr offset,
+             bool isStreamed = false);
 
 private:
   mlir::Value emit(mlir::OpBuilder &b, mlir::Value tensor, const Place &place);
@@ -88,7 +89,8 @@ mlir::Value loadElement(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Type element, mlir::Value memref,
                         mlir::Value position);
 void storeElement(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
-                  mlir::Value scalar, mlir::Value memref, mlir::Value position);
+                  mlir::Value scalar, mlir::Value memref, mlir::Value position,
+                  bool isStreamed = false);
 
 } // namespace tandem::lower
 

@@ -18,6 +18,12 @@ using namespace tandem::lower;
 /// for the first-level cache.
 static constexpr int64_t kItemElements = 4096;
 
+/// Results from here on are written past the caches: they would not stay in a
+/// core's own, and a line that is about to be overwritten need not be read.
+/// From this size on whoever reads them finds them no slower
+/// (docs/PERFORMANCE.md).
+static constexpr int64_t kStreamedBytes = 4 << 20;
+
 int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
   constexpr double kFlopsPerSecond = 20e9, kBytesPerSecond = 10e9;
   constexpr double kWorthwhile = 20e-6;
@@ -117,8 +123,12 @@ void LoopEmitter::storeRoots(
   for (auto [i, value] : values) {
     const LoopNest::Root &root = nest.roots[i];
     auto type = cast<RankedTensorType>(root.value.getType());
+    // What it overwrites was read.
+    bool isStreamed = byteSize(type) >= kStreamedBytes &&
+                      !llvm::is_contained(body.inputs, body.outputs[i]);
     elements.store(b, value, type.getElementType(), body.outputs[i],
-                   linearize(root.index, type.getShape(), b.getContext()));
+                   linearize(root.index, type.getShape(), b.getContext()),
+                   isStreamed);
   }
 }
 
@@ -204,21 +214,23 @@ Work LoopEmitter::emitPointwise() {
                        (cut == rank - 1 && block % together != 0)))
     together = 1;
   std::function<void(unsigned)> nestFrom;
-  auto loopOver = [&](unsigned d, Value low, Value high) {
+  // `count` indices of dimension d from `first` on. Where the count is known to
+  // LLVM, it needs no code for what remains.
+  auto loopOver = [&](unsigned d, Value first, Value count) {
     if (d + 1 < rank || together == 1) {
-      loop(low, high, [&](Value iv) {
-        ivs[d] = iv;
+      loop(constant(0), count, [&](Value i) {
+        ivs[d] = arith::AddIOp::create(b, loc, first, i);
         nestFrom(d + 1);
       });
       return;
     }
-    Value count = constant(together);
-    low = arith::DivUIOp::create(b, loc, low, count);
-    high = arith::DivUIOp::create(b, loc, high, count);
-    loop(low, high, [&](Value group) {
-      Value first = arith::MulIOp::create(b, loc, group, count);
+    Value several = constant(together);
+    count = arith::DivUIOp::create(b, loc, count, several);
+    loop(constant(0), count, [&](Value group) {
+      Value low = arith::AddIOp::create(
+          b, loc, first, arith::MulIOp::create(b, loc, group, several));
       for (int64_t i = 0; i < together; ++i) {
-        ivs[d] = arith::AddIOp::create(b, loc, first, constant(i));
+        ivs[d] = arith::AddIOp::create(b, loc, low, constant(i));
         store();
       }
     });
@@ -240,7 +252,10 @@ Work LoopEmitter::emitPointwise() {
     if (blocks == 1)
       return nestFrom(cut);
     auto [low, high] = bounds(which, block, nest.sizes[cut]);
-    loopOver(cut, low, high);
+    loopOver(cut, low,
+             nest.sizes[cut] % block == 0
+                 ? constant(block)
+                 : arith::SubIOp::create(b, loc, high, low).getResult());
   });
   return workOf(nest.sizeOf(outer) * blocks);
 }

@@ -4,7 +4,8 @@
 // aside) share one. Each is written twice over: `NAME.body`, whose parameters
 // are the buffers, distinct and aligned, so that LLVM knows they do not
 // overlap; and `NAME`, with the kernel ABI (docs/ARCHITECTURE.md, section 3),
-// which loads the buffers and calls the body, into which LLVM then inlines it.
+// which loads the buffers and calls the body. That is not inlined: what is
+// known of parameters would be lost.
 // The kernel of a branch or a loop has the second one alone: it calls the
 // functions of the kernels of its regions.
 //
@@ -172,7 +173,7 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
     return cpu::emitFlow(kernel, flow->second, func);
   auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(bodyName(name));
   bodyFunc.setLinkage(LLVM::Linkage::Internal);
-  bodyFunc.setAlwaysInline(true);
+  bodyFunc.setNoInline(true);
 
   Block *entry = func.addEntryBlock(b);
   b.setInsertionPointToStart(entry);

@@ -1,0 +1,60 @@
+//===- StreamStores.cpp - stores that go past the caches ------------------===//
+#include "compiler/emit/StreamStores.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/Module.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace llvm;
+
+/// An access group of no loop says nothing, and vectorization keeps it.
+static constexpr unsigned kMark = LLVMContext::MD_access_group;
+/// The least vector that is worth it: half a cache line, of which two stores
+/// beside each other make a whole one.
+static constexpr uint64_t kLeastBytes = 32;
+
+void tandem::markStreamStores(Module &module) {
+  MDNode *mark = nullptr;
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (isa<StoreInst>(instruction) &&
+          instruction.hasMetadata(LLVMContext::MD_nontemporal)) {
+        if (!mark)
+          mark = MDNode::getDistinct(module.getContext(), {});
+        instruction.setMetadata(LLVMContext::MD_nontemporal, nullptr);
+        instruction.setMetadata(kMark, mark);
+      }
+}
+
+/// True if the store may go past the caches now.
+static bool isStreamed(StoreInst &store, const DataLayout &layout) {
+  if (!store.hasMetadata(kMark) || !store.isSimple())
+    return false;
+  Type *type = store.getValueOperand()->getType();
+  uint64_t bytes = layout.getTypeStoreSize(type).getKnownMinValue();
+  return isa<FixedVectorType>(type) && bytes >= kLeastBytes &&
+         store.getAlign() >= bytes;
+}
+
+void tandem::emitStreamStores(Module &module) {
+  LLVMContext &context = module.getContext();
+  MDNode *one = MDNode::get(context, ConstantAsMetadata::get(ConstantInt::get(
+                                         Type::getInt32Ty(context), 1)));
+  bool isX86 = module.getTargetTriple().isX86();
+  for (Function &function : module) {
+    bool streams = false;
+    for (Instruction &instruction : instructions(function))
+      if (auto *store = dyn_cast<StoreInst>(&instruction);
+          store && isStreamed(*store, module.getDataLayout())) {
+        store->setMetadata(LLVMContext::MD_nontemporal, one);
+        streams = true;
+      }
+    for (BasicBlock &block : function)
+      if (streams && isX86 && isa<ReturnInst>(block.getTerminator()))
+        IRBuilder<>(block.getTerminator())
+            .CreateIntrinsic(Intrinsic::x86_sse_sfence, {});
+  }
+}
