@@ -5,7 +5,12 @@
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Units.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -93,6 +98,31 @@ Value Former::outer(Value value) {
   return copy->getResult(0);
 }
 
+/// What the backward makes again may be in one kernel with the forward's own.
+static void removeRepetitions(KernelOp kernel) {
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+}
+
+/// Adds the free views by which loops see one tensor in several ways, so that
+/// the tensor is one input of the kernel.
+static void takeInViews(SmallVectorImpl<Operation *> &ops,
+                        DenseSet<Operation *> &inside) {
+  llvm::MapVector<Value, llvm::SetVector<Value>> shows;
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          !producer || !inside.contains(producer))
+        shows[throughFreeViews(operand)].insert(operand);
+  for (auto &[tensor, views] : shows)
+    if (views.size() > 1)
+      for (Value view : views)
+        for (; view != tensor; view = view.getDefiningOp()->getOperand(0))
+          if (inside.insert(view.getDefiningOp()).second)
+            ops.push_back(view.getDefiningOp());
+}
+
 void Former::emit(const Units &units, unsigned unit) {
   SmallVector<Value> results = units.results(unit);
   if (results.empty())
@@ -110,6 +140,8 @@ void Former::emit(const Units &units, unsigned unit) {
         if (units.isInside(producer, unit))
           work.push_back(producer);
   }
+  if (!units.anchor(unit))
+    takeInViews(ops, inside);
   llvm::sort(ops, [&](Operation *x, Operation *y) {
     return units.position(x) < units.position(y);
   });
@@ -142,6 +174,8 @@ void Former::emit(const Units &units, unsigned unit) {
   for (Value result : results)
     yielded.push_back(mapping.lookup(result));
   YieldOp::create(b, kernel.getLoc(), yielded);
+  if (!units.anchor(unit))
+    removeRepetitions(kernel);
   b.setInsertionPointAfter(kernel);
   for (auto [old, result] : llvm::zip_equal(results, kernel.getResults()))
     now.map(old, result);

@@ -3,6 +3,7 @@
 // Units::merge knows what can be one kernel; here is what should be.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/plan/FormKernels.h"
 #include "passes/plan/Units.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -83,38 +84,77 @@ static void fuseIntoConsumers(Units &units) {
 /// A reader is tried with this many that follow it.
 static constexpr size_t kReadersTried = 8;
 
-/// Loop kernels of one pass that read the same large tensor read it once.
-static void fuseReaders(Units &units) {
+/// The large tensors that a unit reads: those of at least half as many elements
+/// as the largest value in it.
+static SmallVector<Value> largeReads(const Units &units, unsigned unit) {
+  SmallVector<Operation *> work(units.ops(unit));
+  DenseSet<Operation *> seen;
+  SmallVector<Value> reads;
+  int64_t most = 1;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!seen.insert(op).second)
+      continue;
+    for (Value result : op->getResults())
+      most = std::max(most, elementsOf(result));
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && units.isInside(producer, unit))
+        work.push_back(producer);
+      else
+        reads.push_back(operand);
+    }
+  }
+  for (Value read : reads)
+    most = std::max(most, elementsOf(read));
+  llvm::erase_if(reads,
+                 [&](Value read) { return 2 * elementsOf(read) < most; });
+  return reads;
+}
+
+static bool reducesRows(const Units &units, unsigned unit) {
+  return llvm::any_of(units.ops(unit), [](Operation *op) {
+    auto reduction = dyn_cast<ReductionOpInterface>(op);
+    return reduction &&
+           reduction.getReducedDims().back() + 1 ==
+               cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
+  });
+}
+
+static bool isOfForward(const Units &units, unsigned unit) {
+  return isForward(units.ops(unit).back());
+}
+
+/// True if a unit of the forward can wait for one of the backward: the rest of
+/// the forward uses nothing large of it. Otherwise what the backward makes
+/// would be made early, and kept.
+static bool canWait(const Units &units, unsigned forward, unsigned backward) {
+  int64_t most = 1;
+  for (Operation *op : units.ops(forward))
+    most = std::max(most, elementsOf(op->getResult(0)));
+  return llvm::all_of(units.ops(forward), [&](Operation *op) {
+    return 2 * elementsOf(op->getResult(0)) < most ||
+           llvm::all_of(units.users(op), [&](Operation *user) {
+             return !isForward(user) || units.unit(user) == forward ||
+                    units.unit(user) == backward;
+           });
+  });
+}
+
+/// Loop kernels that read the same large tensor read it once: those of one
+/// pass; or, then, where rows are reduced, one of the forward and one of the
+/// backward. These can be one only if nothing else is between them, which is
+/// at the end of a network: the rows of a loss and those of its gradient.
+static void fuseReaders(Units &units, bool acrossPasses) {
   llvm::MapVector<Value, SmallVector<unsigned>> readers;
   for (unsigned unit : units.order()) {
     if (units.anchor(unit))
       continue;
-    SmallVector<Operation *> work(units.ops(unit));
-    DenseSet<Operation *> seen;
-    SmallVector<Value> reads;
-    int64_t most = 1;
-    while (!work.empty()) {
-      Operation *op = work.pop_back_val();
-      if (!seen.insert(op).second)
-        continue;
-      for (Value result : op->getResults())
-        most = std::max(most, elementsOf(result));
-      for (Value operand : op->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        if (producer && units.isInside(producer, unit))
-          work.push_back(producer);
-        else
-          reads.push_back(operand);
-      }
+    for (Value read : largeReads(units, unit)) {
+      SmallVector<unsigned> &list = readers[throughFreeViews(read)];
+      if (list.empty() || list.back() != unit)
+        list.push_back(unit);
     }
-    for (Value read : reads)
-      most = std::max(most, elementsOf(read));
-    for (Value read : reads)
-      if (2 * elementsOf(read) >= most) {
-        SmallVector<unsigned> &list = readers[read];
-        if (list.empty() || list.back() != unit)
-          list.push_back(unit);
-      }
   }
   for (auto &[value, list] : readers)
     for (size_t i = 0; i + 1 < list.size(); ++i)
@@ -122,17 +162,23 @@ static void fuseReaders(Units &units) {
            ++j) {
         unsigned x = list[i], y = list[j];
         // Either may have been merged into a third meanwhile.
-        if (units.ops(x).empty() || units.ops(y).empty() ||
-            isForward(units.ops(x).front()) !=
-                isForward(units.ops(y).front()) ||
-            isForward(units.ops(x).back()) != isForward(units.ops(y).back()))
+        if (units.ops(x).empty() || units.ops(y).empty())
           continue;
-        units.merge(x, y);
+        bool isOnePass = isForward(units.ops(x).front()) ==
+                             isForward(units.ops(y).front()) &&
+                         isOfForward(units, x) == isOfForward(units, y);
+        if (isOnePass != !acrossPasses)
+          continue;
+        if (isOnePass || ((reducesRows(units, x) || reducesRows(units, y)) &&
+                          (isOfForward(units, x) ? canWait(units, x, y)
+                                                 : canWait(units, y, x))))
+          units.merge(x, y);
       }
 }
 
 void tandem::fuse(Units &units) {
   fuseIntoAnchors(units);
   fuseIntoConsumers(units);
-  fuseReaders(units);
+  fuseReaders(units, /*acrossPasses=*/false);
+  fuseReaders(units, /*acrossPasses=*/true);
 }

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace tandem;
 
 /// More ops than this in one kernel do not pay, and take long to compile.
-static constexpr size_t kLargestUnit = 96;
+static constexpr size_t kLargestUnit = 320;
 
 static OpClass classOf(Operation *op) {
   if (auto cost = dyn_cast<CostOpInterface>(op))
@@ -341,7 +341,7 @@ bool Units::isKernel(unsigned unit) const {
   if (!anchor)
     return true;
   // What follows an anchor has one element for each of its elements.
-  if (!nest->reductions.empty())
+  if (!nest->reductions.empty() || !nest->partials.empty())
     return false;
   auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
   std::function<bool(Value)> follows = [&](Value value) {
