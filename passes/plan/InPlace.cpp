@@ -80,7 +80,7 @@ bool Finder::isReadWhereWritten(const LoopNest &nest,
                                 const LoopNest::Root &root,
                                 BlockArgument argument) {
   // Loops of a later level would read what this one has overwritten.
-  if (root.isFull && root.level != nest.levels)
+  if (root.isPartial || (root.isFull && root.level != nest.levels))
     return false;
   auto position = [&](ArrayRef<AffineExpr> index, Value value) {
     return simplifyIndex(

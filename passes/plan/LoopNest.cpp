@@ -1,5 +1,6 @@
 //===- LoopNest.cpp - which loops a group of ops can run in ---------------===//
 #include "passes/plan/LoopNest.h"
+#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
 
 #include "ir/ops/Scalar.h"
@@ -15,6 +16,13 @@ using Exprs = SmallVector<AffineExpr>;
 
 static RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t n = 1;
+  for (int64_t size : sizes)
+    n *= size;
+  return n;
 }
 
 static int64_t productWhere(ArrayRef<int64_t> sizes, ArrayRef<bool> reduced,
@@ -63,6 +71,12 @@ bool LoopNest::hasFullRootAt(unsigned level) const {
   });
 }
 
+bool LoopNest::hasPartialAt(unsigned level) const {
+  return llvm::any_of(partials, [&](const Reduction &partial) {
+    return partial.level == level;
+  });
+}
+
 bool tandem::isExpensive(PointwiseOpInterface op) {
   OpBuilder b(op->getContext());
   Block block;
@@ -106,6 +120,9 @@ private:
   AffineExpr position(ArrayRef<AffineExpr> index, bool kept, bool reduced);
   bool walk(Value value, const Place &place, unsigned &level);
   bool addReduction(ReductionOpInterface op, unsigned &level);
+  int64_t partsOf(Value result);
+  bool addPartial(Value result, int64_t parts);
+  void sortReductions();
 
   IsInside isInside;
   MLIRContext *context;
@@ -146,12 +163,6 @@ bool Finder::addReduction(ReductionOpInterface op, unsigned &level) {
         llvm::is_contained(op.getReducedDims(), static_cast<int64_t>(d));
     (isReduced ? reduced : kept).push_back(size);
   }
-  auto product = [](ArrayRef<int64_t> sizes) {
-    int64_t n = 1;
-    for (int64_t size : sizes)
-      n *= size;
-    return n;
-  };
   if (product(kept) != nest->keptSize() ||
       product(reduced) != nest->reducedSize())
     return false;
@@ -171,6 +182,65 @@ bool Finder::addReduction(ReductionOpInterface op, unsigned &level) {
       {op, needs, Exprs(place.index.begin(), place.index.end())});
   level = needs + 1;
   return true;
+}
+
+/// The parts of a partial result: the elements of the dimensions in front of
+/// those that are reduced, where these are the inner ones of the kept indices
+/// and those behind are the reduced ones. 0 of any other result.
+int64_t Finder::partsOf(Value result) {
+  auto op = result.getDefiningOp<ReductionOpInterface>();
+  if (!op || !isInside(op) || isForCuda(op))
+    return 0;
+  // Rows: no index is kept within a reduced one.
+  ArrayRef<bool> isReduced = space->reduced;
+  if (isReduced.empty() || isReduced.front() || !llvm::is_sorted(isReduced) ||
+      !isReduced.back())
+    return 0;
+  ArrayRef<int64_t> dims = op.getReducedDims();
+  ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
+  if (dims.empty() ||
+      dims.back() - dims.front() + 1 != static_cast<int64_t>(dims.size()))
+    return 0;
+  int64_t parts = product(shape.take_front(dims.front()));
+  bool fits =
+      product(shape.drop_front(dims.back() + 1)) == nest->reducedSize() &&
+      product(shape.take_front(dims.back() + 1)) == nest->keptSize();
+  return fits && parts > 1 ? parts : 0;
+}
+
+/// Numbers of the partial results of one part: they are summed in a core's own
+/// cache.
+static constexpr int64_t kMostPartials = 1 << 16;
+
+bool Finder::addPartial(Value result, int64_t parts) {
+  if (nest->partials.empty())
+    nest->parts = parts;
+  int64_t count = static_cast<int64_t>(nest->partials.size()) + 1;
+  if (count * nest->reducedSize() > kMostPartials)
+    return false;
+  auto op = result.getDefiningOp<ReductionOpInterface>();
+  Place place;
+  for (AffineExpr expr : delinearize(
+           fullPosition, typeOf(op->getOperand(0)).getShape(), nest->sizes))
+    place.index.push_back(expr);
+  unsigned level = 0;
+  if (parts != nest->parts || !walk(op->getOperand(0), place, level))
+    return false;
+  nest->partials.push_back(
+      {op, level, Exprs(place.index.begin(), place.index.end())});
+  nest->roots.push_back({result, /*isFull=*/false, level, {}, true});
+  return true;
+}
+
+void Finder::sortReductions() {
+  for (const LoopNest::Reduction &reduction : nest->reductions)
+    nest->levels = std::max(nest->levels, reduction.level + 1);
+  SmallVector<LoopNest::Reduction> found = std::move(nest->reductions);
+  nest->reductions.clear();
+  for (unsigned level = 0; level < nest->levels; ++level)
+    for (const LoopNest::Reduction &reduction : found)
+      if (reduction.level == level)
+        nest->reductions.push_back(reduction);
 }
 
 bool Finder::walk(Value value, const Place &place, unsigned &level) {
@@ -226,6 +296,11 @@ bool Finder::build(const Space &newSpace, ArrayRef<AffineExpr> newIndex,
   fullPosition = position(newIndex, true, true);
   int64_t kept = nest->keptSize(), full = kept * nest->reducedSize();
   for (Value result : results) {
+    if (int64_t parts = partsOf(result)) {
+      if (!addPartial(result, parts))
+        return false;
+      continue;
+    }
     RankedTensorType type = typeOf(result);
     int64_t n = type.getNumElements();
     if (n != kept && n != full)
@@ -241,14 +316,7 @@ bool Finder::build(const Space &newSpace, ArrayRef<AffineExpr> newIndex,
     nest->roots.push_back(
         {result, isFull, level, Exprs(place.index.begin(), place.index.end())});
   }
-  for (const LoopNest::Reduction &reduction : nest->reductions)
-    nest->levels = std::max(nest->levels, reduction.level + 1);
-  SmallVector<LoopNest::Reduction> found = std::move(nest->reductions);
-  nest->reductions.clear();
-  for (unsigned level = 0; level < nest->levels; ++level)
-    for (const LoopNest::Reduction &reduction : found)
-      if (reduction.level == level)
-        nest->reductions.push_back(reduction);
+  sortReductions();
   return true;
 }
 
@@ -264,9 +332,11 @@ Exprs Finder::positions(const LoopNest &nest) {
       result.push_back(guard.expr);
   }
   for (const LoopNest::Root &root : nest.roots)
-    add(root.index, root.value);
-  for (const LoopNest::Reduction &reduction : nest.reductions)
-    add(reduction.index, reduction.op->getOperand(0));
+    if (!root.isPartial)
+      add(root.index, root.value);
+  for (const auto &list : {nest.reductions, nest.partials})
+    for (const LoopNest::Reduction &reduction : list)
+      add(reduction.index, reduction.op->getOperand(0));
   return result;
 }
 

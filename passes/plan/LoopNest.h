@@ -6,6 +6,11 @@
 // per index or per kept index, and a reduction's result is used only at its own
 // kept index. plan asks whether a group is such; lower asks for the loops.
 //
+// Where the reduced indices are the inner ones (rows), results may also be
+// *partial*: reductions of rows with each other, of which there is one for each
+// part of the rows (what is left of a sum over all rows, which another kernel
+// adds up). So one pass over the rows makes both kinds of sums.
+//
 // Index expressions are of the nest's dimensions (affine dim d is in
 // [0, sizes[d])).
 //
@@ -35,7 +40,9 @@ struct LoopNest {
     bool isFull;
     /// The level after whose reductions it can be computed; 0 needs none.
     unsigned level;
+    /// Empty of a partial result.
     llvm::SmallVector<mlir::AffineExpr> index;
+    bool isPartial = false;
   };
   struct Access {
     mlir::Value value;
@@ -46,6 +53,11 @@ struct LoopNest {
   llvm::SmallVector<bool> reduced;
   /// By rising level.
   llvm::SmallVector<Reduction> reductions;
+  /// The reductions of rows with each other: each is a root, in their order,
+  /// with an element for each part and reduced index. All have as many parts,
+  /// of as many kept indices that follow each other.
+  llvm::SmallVector<Reduction> partials;
+  int64_t parts = 1;
   /// One per result of the group, in order.
   llvm::SmallVector<Root> roots;
   unsigned levels = 0;
@@ -60,11 +72,13 @@ struct LoopNest {
   int64_t sizeOf(llvm::ArrayRef<unsigned> dims) const;
   llvm::SmallVector<const Reduction *> reductionsAt(unsigned level) const;
   bool hasFullRootAt(unsigned level) const;
+  bool hasPartialAt(unsigned level) const;
 };
 
 /// The nest of the ops for which `isInside` holds, whose results that are used
 /// elsewhere are `results`. Adjacent dimensions are one where that changes
-/// nothing. Nothing if the group cannot be one loop kernel.
+/// nothing. Nothing if the group cannot be one loop kernel. Partial results
+/// are where the target has loops for them.
 std::optional<LoopNest>
 findLoopNest(llvm::ArrayRef<mlir::Value> results,
              llvm::function_ref<bool(mlir::Operation *)> isInside,

@@ -15,6 +15,9 @@ struct Limits {
   /// Columns that one item of a kernel takes together, at the least.
   int64_t columnsPerItem;
   int64_t mostParts; ///< partial results per result
+  /// Reductions of rows with each other are always made of parts, which loops
+  /// over rows may make beside other things (LoopNest.h).
+  bool partsOfRows;
 
   static Limits of(Operation *op);
 };
@@ -24,8 +27,8 @@ static constexpr int64_t kFewestParts = 8;
 
 Limits Limits::of(Operation *op) {
   if (isForCuda(op))
-    return {1 << 18, 128, 128, 1024}; // the items are blocks
-  return {1 << 16, 16, 16, 256};
+    return {1 << 18, 128, 128, 1024, false}; // the items are blocks
+  return {1 << 16, 16, 16, 256, true};
 }
 
 static RankedTensorType typeOf(Value value) {
@@ -77,6 +80,27 @@ static Value withoutUnits(OpBuilder &b, ReductionOpInterface op) {
   return dims.empty() ? x : reduceLike(b, op, x, dims);
 }
 
+/// In two steps: over the dimensions `inner` of `shape`, in which the operand
+/// is seen, and then over `outer` of the rest. What is between them is not
+/// rounded to less than f32.
+static Value inParts(OpBuilder &b, ReductionOpInterface op,
+                     ArrayRef<int64_t> shape, ArrayRef<int64_t> inner,
+                     ArrayRef<int64_t> outer) {
+  Location loc = op->getLoc();
+  Value x = op->getOperand(0);
+  Type element = typeOf(x).getElementType();
+  bool isNarrow = element.isF16() || element.isBF16();
+  if (isNarrow)
+    x = tagged(CastOp::create(b, loc, typeOf(x).clone(b.getF32Type()), x), op);
+  if (shape != typeOf(x).getShape())
+    x = ReshapeOp::create(b, loc, x, shape);
+  Value result = reduceLike(b, op, reduceLike(b, op, x, inner), outer);
+  if (isNarrow)
+    result = tagged(
+        CastOp::create(b, loc, typeOf(result).clone(element), result), op);
+  return result;
+}
+
 /// In two steps, if one has too few results for many threads. Null if not.
 static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op,
                         const Limits &limits) {
@@ -100,27 +124,57 @@ static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op,
   if (!parts)
     return {};
 
-  Location loc = op->getLoc();
-  Type element = typeOf(x).getElementType();
-  bool isNarrow = element.isF16() || element.isBF16();
-  if (isNarrow)
-    x = tagged(CastOp::create(b, loc, typeOf(x).clone(b.getF32Type()), x), op);
-  SmallVector<int64_t> split(shape), first;
   bool isWhole = parts == shape[dim];
+  SmallVector<int64_t> split(shape), first;
   if (!isWhole) {
     split[dim] = shape[dim] / parts;
     split.insert(split.begin() + dim, parts);
-    x = ReshapeOp::create(b, loc, x, split);
   }
   for (int64_t d : dims)
     if (!isWhole || d != dim)
       first.push_back(isWhole ? d : d + 1);
-  Value partial = reduceLike(b, op, x, first);
-  Value result = reduceLike(b, op, partial, {dim});
-  if (isNarrow)
-    result = tagged(
-        CastOp::create(b, loc, typeOf(result).clone(element), result), op);
-  return result;
+  return inParts(b, op, split, first, {dim});
+}
+
+/// The reduction of rows with each other, by parts of rows that follow each
+/// other: enough parts for many threads, and so few that they are little beside
+/// the rows. Null if `op` is another, or small.
+static Value byRows(OpBuilder &b, ReductionOpInterface op) {
+  constexpr int64_t mostParts = 64, fewestRows = 32, small = 1 << 18;
+  constexpr int64_t widestRow = 1 << 14, narrowestRow = 64;
+  Value x = op->getOperand(0);
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  ArrayRef<int64_t> dims = op.getReducedDims();
+  if (typeOf(x).getNumElements() < small || dims.front() != 0 ||
+      dims.back() + 1 != static_cast<int64_t>(dims.size()))
+    return {};
+  int64_t rows = 1, width = 1;
+  for (auto [d, size] : llvm::enumerate(shape))
+    (d < dims.size() ? rows : width) *= size;
+  if (width < narrowestRow || width > widestRow)
+    return {};
+  int64_t parts = std::min(mostParts, rows / fewestRows);
+  while (parts >= kFewestParts && rows % parts != 0)
+    --parts;
+  if (parts < kFewestParts)
+    return {};
+  SmallVector<int64_t> split{parts, rows / parts};
+  llvm::append_range(split, shape.drop_front(dims.size()));
+  return inParts(b, op, split, /*inner=*/{1}, /*outer=*/{0});
+}
+
+/// The reduction of everything, by rows first: loops over rows may make it
+/// beside other things. Null if `op` is another, or small.
+static Value rowByRow(OpBuilder &b, ReductionOpInterface op) {
+  constexpr int64_t small = 1 << 16, fewestRows = 64, mostRows = 1 << 15;
+  constexpr int64_t widestRow = 1 << 14, narrowestRow = 64;
+  ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
+  int64_t n = typeOf(op->getOperand(0)).getNumElements();
+  if (op.getReducedDims().size() != shape.size() || n < small ||
+      shape.back() < narrowestRow || shape.back() > widestRow ||
+      n / shape.back() < fewestRows || n / shape.back() > mostRows)
+    return {};
+  return inParts(b, op, {n / shape.back(), shape.back()}, {1}, {0});
 }
 
 void tandem::splitReductions(func::FuncOp func) {
@@ -138,7 +192,15 @@ void tandem::splitReductions(func::FuncOp func) {
         continue;
       b.setInsertionPoint(op);
     }
-    if (Value parted = inTwoSteps(b, op, limits)) {
+    Value parted;
+    if (limits.partsOfRows) {
+      parted = rowByRow(b, op);
+      if (!parted)
+        parted = byRows(b, op);
+    }
+    if (!parted)
+      parted = inTwoSteps(b, op, limits);
+    if (parted) {
       op->getResult(0).replaceAllUsesWith(parted);
       op->erase();
     }

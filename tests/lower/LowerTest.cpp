@@ -393,6 +393,52 @@ TEST(Rows, LayerNormBackward) {
         {.tolerance = 1e-5});
 }
 
+// One pass over the rows makes dx, and parts of dg and db, which are added up
+// in a second kernel; with something expensive that several levels need.
+TEST(Rows, PartialResults) {
+  struct Case {
+    int64_t rows, columns;
+    const char *element;
+    double tolerance;
+  };
+  for (auto [rows, columns, element, tolerance] :
+       {Case{520, 517, "f32", 1e-4}, Case{264, 1001, "f64", 1e-10},
+        Case{768, 344, "bf16", 0.1}}) {
+    std::string kept = "tensor<" + std::to_string(rows) + "x" + element + ">";
+    std::string row = "tensor<" + std::to_string(columns) + "x" + element + ">";
+    std::string full = "tensor<" + std::to_string(rows) + "x" +
+                       std::to_string(columns) + "x" + element + ">";
+    std::string shape =
+        " to [" + std::to_string(rows) + ", " + std::to_string(columns) + "] ";
+    auto ofRows = [&](const char *to, const char *from) {
+      return std::string(to) + " = tandem.broadcast " + from + shape +
+             "along [0] : " + kept + " -> " + full + "\n";
+    };
+    auto sum = [&](const char *to, const char *from, bool overRow) {
+      return std::string(to) + " = tandem.reduce_sum " + from + " over " +
+             (overRow ? "[1]" : "[0]") + " : " + full + " -> " +
+             (overRow ? kept : row) + "\n";
+    };
+    auto op = [&](const char *text) { return text + (" : " + full + "\n"); };
+    std::string text = program(
+        "x: " + full + ", dy: " + full + ", g: " + row + " -> " + full + ", " +
+            row + ", " + row,
+        "%n = tandem.constant dense<0.001> : " + kept + "\n" +
+            sum("%s", "%x", true) + "%m = tandem.mul %s, %n : " + kept + "\n" +
+            ofRows("%mb", "%m") + op("%c = tandem.sub %x, %mb") +
+            op("%t = tandem.tanh %c") + "%gb = tandem.broadcast %g" + shape +
+            "along [1] : " + row + " -> " + full + "\n" +
+            op("%d = tandem.mul %dy, %gb") + op("%dt = tandem.mul %d, %t") +
+            sum("%q", "%dt", true) + "%qm = tandem.mul %q, %n : " + kept +
+            "\n" + ofRows("%qb", "%qm") + op("%e = tandem.mul %t, %qb") +
+            op("%dx = tandem.sub %d, %e") + op("%p = tandem.mul %dy, %t") +
+            sum("%dg", "%p", false) + sum("%db", "%dy", false) +
+            "return %dx, %dg, %db : " + full + ", " + row + ", " + row);
+    check(text, {.tolerance = tolerance});
+    EXPECT_EQ(Machine(text).kernels("evaluate").size(), 2u);
+  }
+}
+
 TEST(Rows, BatchStatisticsOverChannels) {
   check(program("x: tensor<3x5x4x7xf32> -> tensor<3x5x4x7xf32>, tensor<5xf32>",
                 R"(

@@ -3,11 +3,13 @@
 // One kernel of loop ops, in one of three forms:
 // - pointwise: no reductions; an item is a block of elements;
 // - rows: the innermost index is reduced; an item is one kept index, and its
-//   reductions are scalars carried by the loops over the reduced indices;
+//   reductions are scalars carried by the loops over the reduced indices. With
+//   partial results an item is a part: the kept indices of one after the other,
+//   and rows of accumulators;
 // - columns: the innermost index is kept; an item is a block of it, and its
 //   reductions are short rows of accumulators.
-// Loops run once per level of reductions; what is expensive and needed at
-// several levels is kept in scratch where a row of it is small.
+// Loops run once per level of reductions; what is much work and needed at
+// several levels is kept in scratch where a row of it is small (SavedRows.h).
 //
 // The order of an item's arithmetic depends on the kernel alone, and long sums
 // are sums of partial sums, so that their error does not grow with the length.
@@ -18,6 +20,7 @@
 
 #include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/SavedRows.h"
 #include "passes/plan/LoopNest.h"
 
 namespace tandem::cpu {
@@ -56,12 +59,16 @@ private:
                       mlir::Value y, bool anyOrder);
 
   // Rows.
+  Values takeRows(size_t count, llvm::function_ref<mlir::Type(size_t)> compute,
+                  int64_t &scratchBytes);
+  void emitRow(mlir::Value position);
+  void storePartials(mlir::Value item, mlir::Value position);
+  void overReduced(llvm::function_ref<void(mlir::Value position)> code);
   void emitRowLevel(unsigned level);
   Values rowLoops(unsigned level, llvm::ArrayRef<unsigned> dims,
                   mlir::ValueRange totals, bool isOuter);
   Values innermostRow(unsigned level, unsigned dim, mlir::Value low,
                       mlir::Value high);
-  void chooseSaved();
 
   Work workOf(int64_t items, int64_t scratchBytes = 0);
 
@@ -74,14 +81,13 @@ private:
   /// The index of each dimension of the nest, where the code stands.
   Values ivs;
   /// Rows: what is saved at a level for later ones, and where.
-  struct Saved {
-    mlir::Value value;
-    unsigned level;
-    llvm::SmallVector<mlir::AffineExpr> index;
+  struct Saved : SavedRow {
     mlir::Value row;
   };
   llvm::SmallVector<Saved> saved;
   mlir::AffineExpr rowPosition;
+  /// Rows: the accumulators of the partial results.
+  Values partials;
 };
 
 } // namespace tandem::cpu

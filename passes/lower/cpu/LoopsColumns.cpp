@@ -15,9 +15,11 @@ using namespace tandem::lower;
 /// The longest sum of a column that is not made of partial sums.
 static constexpr int64_t kPartialLength = 256;
 
-/// Columns of an item: whole cache lines, but enough items for many threads.
+/// Columns of an item: whole cache lines, and as many as the first-level cache
+/// has room for accumulators of, since wide rows are read faster; but enough
+/// items for many threads.
 static int64_t columnBlock(int64_t columns, int64_t outer) {
-  for (int64_t block : {64, 32})
+  for (int64_t block : {1024, 512, 256, 128, 64, 32})
     if (outer * ((columns + block - 1) / block) >= 16)
       return block;
   return 16;

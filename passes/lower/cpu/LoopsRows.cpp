@@ -19,8 +19,6 @@ static constexpr int64_t kPartialLength = 4096;
 /// The longest row that is added in the order of its elements. What is longer
 /// is added in any order that the processor's vectors ask for.
 static constexpr int64_t kOrderedLength = 16;
-/// The most scratch for saved rows: they shall stay in the second-level cache.
-static constexpr int64_t kScratchBytes = 64 * 1024;
 
 /// Keeps the rows of different items apart: where LLVM took several of them
 /// together and the last ones alone, these would be added in another order, and
@@ -41,40 +39,109 @@ static void keepApart(scf::ForOp items) {
   items->setAttr("loop_annotation", annotation);
 }
 
+/// Rows of scratch with an element per reduced index, of `compute(i)`.
+LoopEmitter::Values
+LoopEmitter::takeRows(size_t count, llvm::function_ref<Type(size_t)> compute,
+                      int64_t &scratchBytes) {
+  Values rows;
+  for (size_t i = 0; i < count; ++i) {
+    auto type = MemRefType::get({nest.reducedSize()}, compute(i));
+    rows.push_back(memref::ViewOp::create(
+        b, loc, type, body.scratch, constant(scratchBytes), ValueRange{}));
+    int64_t bytes = nest.reducedSize() * elementBytes(compute(i));
+    scratchBytes += (bytes + 63) / 64 * 64;
+  }
+  return rows;
+}
+
 Work LoopEmitter::emitRows() {
   SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
   rowPosition = getAffineConstantExpr(0, b.getContext());
   for (unsigned d : nest.dims(/*reduced=*/true))
     rowPosition =
         rowPosition * nest.sizes[d] + getAffineDimExpr(d, b.getContext());
-  chooseSaved();
+  for (SavedRow &row : chooseSavedRows(kernel.getBody().front(), nest))
+    saved.push_back({std::move(row), Value()});
+  auto computeTypeOf = [](Value value) {
+    return scalar::computeType(
+        cast<RankedTensorType>(value.getType()).getElementType());
+  };
   int64_t scratchBytes = 0;
-  for (Saved &row : saved) {
-    Type element = cast<RankedTensorType>(row.value.getType()).getElementType();
-    Type compute = scalar::computeType(element);
-    auto type = MemRefType::get({nest.reducedSize()}, compute);
-    row.row = memref::ViewOp::create(b, loc, type, body.scratch,
-                                     constant(scratchBytes), ValueRange{});
-    int64_t bytes = nest.reducedSize() * elementBytes(compute);
-    scratchBytes += (bytes + 63) / 64 * 64;
+  Values rows = takeRows(
+      saved.size(), [&](size_t i) { return computeTypeOf(saved[i].value); },
+      scratchBytes);
+  for (auto [one, row] : llvm::zip_equal(saved, rows))
+    one.row = row;
+  partials = takeRows(
+      nest.partials.size(),
+      [&](size_t i) {
+        return computeTypeOf(nest.partials[i].op->getResult(0));
+      },
+      scratchBytes);
+  bool staysApart = !nest.sizes.empty() && nest.sizes.back() > kOrderedLength;
+  auto overRows = [&](Value low, Value high) {
+    scf::ForOp rows =
+        loop(low, high, [&](Value position) { emitRow(position); });
+    if (staysApart)
+      keepApart(rows);
+  };
+  if (partials.empty()) {
+    overRows(body.begin, body.end);
+    return workOf(nest.keptSize(), scratchBytes);
   }
   scf::ForOp items = loop(body.begin, body.end, [&](Value item) {
-    setIndices(kept, item);
-    for (unsigned level = 0; level <= nest.levels; ++level)
-      emitRowLevel(level);
-    for (unsigned d : nest.dims(/*reduced=*/true))
-      ivs[d] = constant(0); // not used by elements of kept indices
-    elements.enter(ivs, nest.sizes);
-    storeRoots([](const LoopNest::Root &root) { return !root.isFull; });
+    overReduced([&](Value position) {
+      for (auto [partial, row] : llvm::zip_equal(nest.partials, partials))
+        memref::StoreOp::create(b, loc, lower::neutral(b, loc, partial), row,
+                                position);
+    });
+    auto [low, high] =
+        bounds(item, nest.keptSize() / nest.parts, nest.keptSize());
+    overRows(low, high);
+    overReduced([&](Value position) { storePartials(item, position); });
   });
-  if (!nest.sizes.empty() && nest.sizes.back() > kOrderedLength)
+  if (staysApart)
     keepApart(items);
-  return workOf(nest.sizeOf(kept), scratchBytes);
+  return workOf(nest.parts, scratchBytes);
+}
+
+/// One loop over the reduced indices, by their joint position.
+void LoopEmitter::overReduced(llvm::function_ref<void(Value)> code) {
+  loop(nest.reducedSize(), code);
+}
+
+void LoopEmitter::storePartials(Value item, Value position) {
+  size_t next = 0;
+  for (auto [root, output] : llvm::zip_equal(nest.roots, body.outputs)) {
+    if (!root.isPartial)
+      continue;
+    Value sum = memref::LoadOp::create(b, loc, partials[next++], position);
+    Value first =
+        arith::MulIOp::create(b, loc, item, constant(nest.reducedSize()));
+    lower::storeElement(
+        b, loc, cast<RankedTensorType>(root.value.getType()).getElementType(),
+        sum, lower::flatten(b, loc, output),
+        arith::AddIOp::create(b, loc, first, position));
+  }
+}
+
+/// All levels of the kept index at a joint position.
+void LoopEmitter::emitRow(Value position) {
+  setIndices(nest.dims(/*reduced=*/false), position);
+  for (unsigned level = 0; level <= nest.levels; ++level)
+    emitRowLevel(level);
+  for (unsigned d : nest.dims(/*reduced=*/true))
+    ivs[d] = constant(0); // not used by elements of kept indices
+  elements.enter(ivs, nest.sizes);
+  storeRoots([](const LoopNest::Root &root) {
+    return !root.isFull && !root.isPartial;
+  });
 }
 
 void LoopEmitter::emitRowLevel(unsigned level) {
   auto reductions = nest.reductionsAt(level);
-  if (reductions.empty() && !nest.hasFullRootAt(level))
+  if (reductions.empty() && !nest.hasFullRootAt(level) &&
+      !nest.hasPartialAt(level))
     return;
   Values totals;
   for (const LoopNest::Reduction *reduction : reductions)
@@ -152,6 +219,15 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
             elements.expand(b, simplifyIndex(rowPosition, nest.sizes));
         memref::StoreOp::create(b, loc, x, row.row, position);
       }
+    for (auto [partial, row] : llvm::zip_equal(nest.partials, partials))
+      if (partial.level == level) {
+        Value x = elements.at(b, partial.op->getOperand(0), partial.index);
+        Value position =
+            elements.expand(b, simplifyIndex(rowPosition, nest.sizes));
+        Value sum = memref::LoadOp::create(b, loc, row, position);
+        sum = combine(partial, sum, x, /*anyOrder=*/false);
+        memref::StoreOp::create(b, loc, sum, row, position);
+      }
     storeRoots([&](const LoopNest::Root &root) {
       return root.isFull && root.level == level;
     });
@@ -163,83 +239,4 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
     ivs[dim] = iv;
     return code(carried);
   });
-}
-
-/// The last expensive values of the chains that several levels need, each if it
-/// has one element per index of the nest, used at that index only.
-void LoopEmitter::chooseSaved() {
-  Block *region = &kernel.getBody().front();
-  using Places = DenseMap<Value, SmallVector<Place, 1>>;
-  std::function<void(Value, const Place &, Places &)> visit =
-      [&](Value value, const Place &place, Places &places) {
-        Operation *op = value.getDefiningOp();
-        if (!op || isa<ReductionOpInterface>(op) ||
-            llvm::is_contained(places[value], place))
-          return;
-        places[value].push_back(place);
-        if (llvm::any_of(saved,
-                         [&](const Saved &row) { return row.value == value; }))
-          return;
-        Place source;
-        SmallVector<IndexGuard> inside;
-        if (auto view = dyn_cast<ViewOpInterface>(op)) {
-          if (throughView(view, place, nest.sizes, source, inside))
-            visit(op->getOperand(0), source, places);
-          return;
-        }
-        for (Value operand : op->getOperands())
-          visit(operand, place, places);
-      };
-  auto placesAt = [&](unsigned level) {
-    Places places;
-    auto start = [&](Value value, ArrayRef<AffineExpr> index) {
-      Place place;
-      place.index.assign(index.begin(), index.end());
-      visit(value, place, places);
-    };
-    for (const LoopNest::Reduction *reduction : nest.reductionsAt(level))
-      start(reduction->op->getOperand(0), reduction->index);
-    for (const LoopNest::Root &root : nest.roots)
-      if (root.isFull && root.level == level)
-        start(root.value, root.index);
-    return places;
-  };
-
-  SmallVector<AffineExpr> identity;
-  for (unsigned d = 0; d < nest.sizes.size(); ++d)
-    identity.push_back(getAffineDimExpr(d, b.getContext()));
-  AffineExpr own = simplifyIndex(
-      linearize(identity, nest.sizes, b.getContext()), nest.sizes);
-  int64_t bytes = 0;
-  for (Operation &op : llvm::reverse(*region)) {
-    auto pointwise = dyn_cast<PointwiseOpInterface>(op);
-    if (!pointwise || !isExpensive(pointwise))
-      continue;
-    Value value = op.getResult(0);
-    auto type = cast<RankedTensorType>(value.getType());
-    int64_t rowBytes = nest.reducedSize() *
-                       elementBytes(scalar::computeType(type.getElementType()));
-    rowBytes = (rowBytes + 63) / 64 * 64;
-    if (bytes + rowBytes > kScratchBytes)
-      continue;
-    SmallVector<unsigned> levels;
-    SmallVector<Place> all;
-    for (unsigned level = 0; level <= nest.levels; ++level) {
-      Places places = placesAt(level);
-      auto found = places.find(value);
-      if (found == places.end())
-        continue;
-      levels.push_back(level);
-      llvm::append_range(all, found->second);
-    }
-    if (levels.size() < 2 || !llvm::all_equal(all) || !all[0].guards.empty() ||
-        simplifyIndex(linearize(all[0].index, type.getShape(), b.getContext()),
-                      nest.sizes) != own)
-      continue;
-    saved.push_back(
-        {value, levels[0],
-         SmallVector<AffineExpr>(all[0].index.begin(), all[0].index.end()),
-         Value()});
-    bytes += rowBytes;
-  }
 }
