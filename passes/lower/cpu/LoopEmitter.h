@@ -25,6 +25,11 @@
 
 namespace tandem::cpu {
 
+/// Tensors from here on do not stay in a core's caches. Results are written
+/// past them: a line that is about to be overwritten need not be read, and
+/// whoever reads the result finds it no slower.
+inline constexpr int64_t kStreamedBytes = 4 << 20;
+
 class LoopEmitter {
 public:
   LoopEmitter(KernelOp kernel, LoopNest nest, mlir::OpBuilder &b,
@@ -61,6 +66,7 @@ private:
   // Rows.
   Values takeRows(size_t count, llvm::function_ref<mlir::Type(size_t)> compute,
                   int64_t &scratchBytes);
+  void prefetchNextRow(mlir::Value position);
   void emitRow(mlir::Value position);
   void storePartials(mlir::Value item, mlir::Value position);
   void overReduced(llvm::function_ref<void(mlir::Value position)> code);

@@ -18,12 +18,6 @@ using namespace tandem::lower;
 /// for the first-level cache.
 static constexpr int64_t kItemElements = 4096;
 
-/// Results from here on are written past the caches: they would not stay in a
-/// core's own, and a line that is about to be overwritten need not be read.
-/// From this size on whoever reads them finds them no slower
-/// (docs/PERFORMANCE.md).
-static constexpr int64_t kStreamedBytes = 4 << 20;
-
 int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
   constexpr double kFlopsPerSecond = 20e9, kBytesPerSecond = 10e9;
   constexpr double kWorthwhile = 20e-6;

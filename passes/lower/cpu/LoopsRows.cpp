@@ -8,6 +8,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
@@ -125,8 +127,43 @@ void LoopEmitter::storePartials(Value item, Value position) {
   }
 }
 
+/// Asks for the next row of each large input: the processor's own prefetching
+/// ends with a page, and rests while the last levels of a row work in the
+/// cache.
+void LoopEmitter::prefetchNextRow(Value position) {
+  constexpr int64_t lineBytes = 64;
+  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
+  if (reduced.size() != 1)
+    return;
+  unsigned dim = reduced[0];
+  DenseSet<Value> seen;
+  setIndices(nest.dims(/*reduced=*/false),
+             arith::AddIOp::create(b, loc, position, constant(1)));
+  for (const LoopNest::Access &read : nest.reads) {
+    auto input = dyn_cast<BlockArgument>(read.value);
+    auto type = cast<RankedTensorType>(read.value.getType());
+    int64_t perLine = lineBytes / elementBytes(type.getElementType());
+    AffineExpr at = simplifyIndex(
+        linearize(read.place.index, type.getShape(), b.getContext()),
+        nest.sizes);
+    if (!input || byteSize(type) < kStreamedBytes ||
+        !read.place.guards.empty() || coefficientOf(at, dim) != 1 ||
+        nest.sizes[dim] < 4 * perLine || !seen.insert(input).second)
+      continue;
+    Value memref = lower::flatten(b, loc, body.inputs[input.getArgNumber()]);
+    loop(llvm::divideCeil(nest.sizes[dim], perLine), [&](Value line) {
+      ivs[dim] = arith::MulIOp::create(b, loc, line, constant(perLine));
+      elements.enter(ivs, nest.sizes);
+      memref::PrefetchOp::create(b, loc, memref, elements.expand(b, at),
+                                 /*isWrite=*/false, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
+    });
+  }
+}
+
 /// All levels of the kept index at a joint position.
 void LoopEmitter::emitRow(Value position) {
+  prefetchNextRow(position);
   setIndices(nest.dims(/*reduced=*/false), position);
   for (unsigned level = 0; level <= nest.levels; ++level)
     emitRowLevel(level);
