@@ -7,6 +7,7 @@
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/partition/BudgetSpec.h"
 
 #include "mlir/InitAllDialects.h"
@@ -239,6 +240,8 @@ static DictionaryAttr withAsked(DictionaryAttr target,
     if (kind && kind.getValue() == asked.kind && asked.value != asked.usual)
       attributes.set(asked.attribute,
                      StringAttr::get(target.getContext(), asked.value));
+  if (kind && kind.getValue() == "cpu" && options.fastMath)
+    attributes.set(kFastMathAttr, UnitAttr::get(target.getContext()));
   return attributes.getDictionary(target.getContext());
 }
 
@@ -250,6 +253,8 @@ static std::string lackOf(DictionaryAttr target,
   for (const Asked &asked : askedOf(options))
     if (wanted.get(asked.attribute) != target.get(asked.attribute))
       flags.push_back((asked.flag + "=" + asked.value).str());
+  if (wanted.contains(kFastMathAttr) && !target.contains(kFastMathAttr))
+    flags.push_back("--fast-math");
   return llvm::join(flags, ", ");
 }
 

@@ -39,6 +39,8 @@ struct CompileOptions {
   bool emulation = false;            ///< for cuda: the emulator's image too
   /// For cuda: `f32`, or `tf32` if products of f32 may round their factors.
   std::string matmulPrecision = "f32";
+  /// For cpu: shorter functions, and products and sums rounded as one.
+  bool fastMath = false;
   /// Extended regular expressions over the paths of ops: whose results are
   /// saved for the backward, in the host's memory, and never. Empty: nobody's.
   std::string save, offload, recompute;

@@ -8,18 +8,28 @@
 using namespace mlir;
 using namespace tandem;
 
-/// What the target of the module around `op` says of `name`.
-static StringRef ofTarget(Operation *op, StringRef name) {
+/// The target of the module around `op`; null if there is none.
+static DictionaryAttr targetOf(Operation *op) {
   for (; op; op = op->getParentOp())
-    if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
-      auto text = target.getAs<StringAttr>(name);
-      return text ? text.getValue() : StringRef();
-    }
+    if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr))
+      return target;
   return {};
+}
+
+/// What it says of `name`.
+static StringRef ofTarget(Operation *op, StringRef name) {
+  DictionaryAttr target = targetOf(op);
+  auto text = target ? target.getAs<StringAttr>(name) : StringAttr();
+  return text ? text.getValue() : StringRef();
 }
 
 bool tandem::hasTarget(Operation *op) { return !ofTarget(op, "kind").empty(); }
 bool tandem::isForCuda(Operation *op) { return ofTarget(op, "kind") == "cuda"; }
+
+bool tandem::usesFastMath(Operation *op) {
+  DictionaryAttr target = targetOf(op);
+  return target && target.contains(kFastMathAttr);
+}
 
 StringRef tandem::productPrecision(Operation *op) {
   if (!llvm::is_contained(op->getName().getAttributeNames(), "precision") ||

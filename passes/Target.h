@@ -11,6 +11,12 @@ namespace tandem {
 bool hasTarget(mlir::Operation *op);
 bool isForCuda(mlir::Operation *op);
 
+/// In the target of a cpu: functions of f32 in fewer steps, and products and
+/// sums rounded as one.
+inline constexpr llvm::StringLiteral kFastMathAttr = "fast_math";
+/// True if the module around `op` is compiled so.
+bool usesFastMath(mlir::Operation *op);
+
 /// The `precision` of a product (matmul, linear, convolutions) of f32, "f32" or
 /// "tf32": its own, or what the module around it is compiled with. Empty for
 /// ops that have none.

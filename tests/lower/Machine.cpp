@@ -7,6 +7,7 @@
 #include "ir/reference/Evaluator.h"
 #include "ir/reference/Generic.h"
 #include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
 
@@ -66,7 +67,8 @@ reference::Array test::decode(const char *data, RankedTensorType type) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-Machine::Machine(const std::string &text, const std::string &targetName) {
+Machine::Machine(const std::string &text, const std::string &targetName,
+                 bool fastMath) {
   DialectRegistry registry;
   registerCompiler(registry);
   context =
@@ -83,7 +85,11 @@ Machine::Machine(const std::string &text, const std::string &targetName) {
   }
   const Target &target = targets->front();
   const auto *cudaTarget = std::get_if<CudaTarget>(&target);
-  original.get()->setAttr("tandem.target", targetAttr(target, context.get()));
+  NamedAttrList attributes(targetAttr(target, context.get()));
+  if (fastMath)
+    attributes.set(kFastMathAttr, UnitAttr::get(context.get()));
+  original.get()->setAttr("tandem.target",
+                          attributes.getDictionary(context.get()));
   plannedModule = original->clone();
   PassManager plan(context.get());
   plan.addPass(createPlanPrograms());

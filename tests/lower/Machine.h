@@ -34,9 +34,10 @@ reference::Array decode(const char *bytes, mlir::RankedTensorType type);
 
 class Machine {
 public:
-  /// Compiles `text`; `error()` says what went wrong. `target` as in the
-  /// option --target.
-  explicit Machine(const std::string &text, const std::string &target = "cpu");
+  /// Compiles `text`; `error()` says what went wrong. `target` and `fastMath`
+  /// as in the options --target and --fast-math.
+  explicit Machine(const std::string &text, const std::string &target = "cpu",
+                   bool fastMath = false);
   ~Machine();
 
   const std::string &error() const { return problem; }

@@ -199,6 +199,10 @@ void CompileFlags::declare(OptionTable &table) {
              "for cpu: no forbids Winograd's method for convolutions of 3x3,\n"
              "whose results are a little less exact (default, auto: where\n"
              "that is expected to be faster)");
+  table.flag("fast-math", options.fastMath,
+             "for cpu: exp, tanh and sigmoid of f32 in fewer steps (off by up\n"
+             "to 2e-6 of the result, without denormal ones), and products\n"
+             "and sums rounded as one");
   table.flag("emulation", options.emulation,
              "for cuda: an image of the kernels for the device cuda-emu too");
   table.list("dim", "NAME=N", dims, "ONNX: the size of a symbolic dimension");

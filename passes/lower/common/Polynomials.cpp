@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace tandem;
 using tandem::lower::FloatCode;
-using tandem::lower::FloatInstructions;
+using tandem::lower::FloatOptions;
 using P = arith::CmpFPredicate;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -60,14 +60,28 @@ static Value wholePower(FloatCode &w, const Parts &parts) {
   return w.ofBits(w.add(w.left(parts.bits, 23), w.integer(127 << 23)));
 }
 
+/// e^x between 2^-126 and 2^127, which is never infinite.
+static Value fastExponential(FloatCode &w, Value x) {
+  Value low = w.number(-87.3), high = w.number(88.0);
+  x = w.select(P::OGT, low, x, low, x);
+  x = w.select(P::OLT, high, x, high, x);
+  Parts parts = partsOf(w, x, 1.0, /*isExact=*/false);
+  // Of least relative error (1e-7).
+  Value p = w.polynomial(parts.f, {1.3264727e-3, 9.6715126e-3, 5.5507337e-2,
+                                   2.4022242e-1, 6.9314698e-1, 1.0});
+  return w.mul(p, wholePower(w, parts));
+}
+
 /// e^x
 static Value exponential(OpBuilder &b, Location loc, Value x,
-                         FloatInstructions has) {
+                         FloatOptions options) {
   FloatCode w(b, loc, x.getType());
+  if (options.isFast)
+    return fastExponential(w, x);
   // Comparisons with NaN do not hold: it passes.
   Value low = w.number(-104.0);
   Value bounded = w.select(P::OGT, low, x, low, x);
-  if (has.scale) {
+  if (options.hasScale) {
     Value high = w.number(89.0);
     bounded = w.select(P::OLT, high, bounded, high, bounded);
     Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
@@ -95,18 +109,18 @@ static Value exponential(OpBuilder &b, Location loc, Value x,
 
 namespace {
 struct LowerExp : OpRewritePattern<math::ExpOp> {
-  LowerExp(MLIRContext *context, FloatInstructions has)
-      : OpRewritePattern(context), has(has) {}
+  LowerExp(MLIRContext *context, FloatOptions options)
+      : OpRewritePattern(context), options(options) {}
 
   LogicalResult matchAndRewrite(math::ExpOp op,
                                 PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return failure();
     rewriter.replaceOp(
-        op, exponential(rewriter, op.getLoc(), op.getOperand(), has));
+        op, exponential(rewriter, op.getLoc(), op.getOperand(), options));
     return success();
   }
-  FloatInstructions has;
+  FloatOptions options;
 };
 
 template <typename Op, Value (*Function)(FloatCode &, Value)>
@@ -196,6 +210,23 @@ static Value hyperbolicTangent(FloatCode &w, Value x) {
   return w.withSign(w.select(P::OGT, a, w.number(0.55), far, near), x);
 }
 
+/// e / (e + 2) with e = e^2|x| - 1 = 2^k (e^r - 1) + 2^k - 1, where r is in
+/// [0, log(2)], so that nothing is cancelled.
+static Value fastTangent(FloatCode &w, Value x) {
+  Value a = w.abs(x), high = w.number(10.0);
+  a = w.select(P::OLT, high, a, high, a);
+  Value sum = w.addFloat(w.fma(a, w.number(2 * kLog2E), w.number(-0.5)),
+                         w.number(kInteger));
+  Value k = w.subFloat(sum, w.number(kInteger));
+  Value r = w.fma(k, w.number(-0x1.62e43p-1), w.addFloat(a, a));
+  Value p = w.polynomial(r, {1.8613634e-3, 7.9608262e-3, 4.1795977e-2,
+                             1.6664739e-1, 5.0000089e-1});
+  p = w.fma(w.mul(r, r), p, r);
+  Value power = wholePower(w, {r, w.bitsOf(sum)});
+  Value e = w.fma(power, p, w.subFloat(power, w.number(1.0)));
+  return w.withSign(w.div(e, w.addFloat(e, w.number(2.0))), x);
+}
+
 /// An odd polynomial near 0, and 1 - e^-p(|x|) from 0.93 on.
 static Value errorFunction(FloatCode &w, Value x) {
   Value z = w.mul(x, x), a = w.abs(x);
@@ -219,14 +250,17 @@ static Value errorFunction(FloatCode &w, Value x) {
 }
 
 void lower::populatePolynomials(RewritePatternSet &patterns,
-                                FloatInstructions has) {
+                                FloatOptions options) {
   MLIRContext *context = patterns.getContext();
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return name == "math.sin" || name == "math.cos";
   });
-  patterns.add<LowerExp>(context, has);
+  patterns.add<LowerExp>(context, options);
   patterns.add<LowerFunction<math::LogOp, logarithm>,
                LowerFunction<math::Log1pOp, logarithmOfNext>,
-               LowerFunction<math::TanhOp, hyperbolicTangent>,
                LowerFunction<math::ErfOp, errorFunction>>(context);
+  if (options.isFast)
+    patterns.add<LowerFunction<math::TanhOp, fastTangent>>(context);
+  else
+    patterns.add<LowerFunction<math::TanhOp, hyperbolicTangent>>(context);
 }

@@ -17,14 +17,16 @@
 
 namespace tandem::lower {
 
-/// What the target has.
-struct FloatInstructions {
-  /// One that multiplies by a power of two and rounds once.
-  bool scale = false;
+struct FloatOptions {
+  /// The target multiplies by a power of two, and rounds once, in one step.
+  bool hasScale = false;
+  /// In fewer steps: exp is off by 3 + |x| / 4 units, and what is below 2^-126
+  /// is 0; tanh by 2.5; and 1 / (1 + e^y) by 6 where |y| is below 8.
+  bool isFast = false;
 };
 
 void populatePolynomials(mlir::RewritePatternSet &patterns,
-                         FloatInstructions has = {});
+                         FloatOptions options = {});
 
 /// 2^x of an f32 or a vector of them, in fewer steps: what is below 2^-125 is
 /// 0, and what is above 2^127 may be infinity. Accuracy: 1.2 units in the last

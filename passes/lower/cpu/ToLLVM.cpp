@@ -1,6 +1,7 @@
 //===- ToLLVM.cpp - from the code of emitters to the LLVM dialect ---------===//
 #include "passes/lower/cpu/ToLLVM.h"
 #include "ir/Dialect.h"
+#include "passes/Target.h"
 #include "passes/lower/common/ElementaryFunctions.h"
 #include "passes/lower/common/HalfConversions.h"
 #include "passes/lower/common/Polynomials.h"
@@ -60,12 +61,28 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    lower::populatePolynomials(patterns, {.scale = has("avx512f")});
+    bool isFast = usesFastMath(getOperation());
+    lower::populatePolynomials(patterns,
+                               {.hasScale = has("avx512f"), .isFast = isFast});
     lower::populateElementaryFunctions(patterns);
     lower::populateHalfConversions(patterns, has("f16c"));
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    if (isFast)
+      contract();
+  }
+
+  /// Lets products and sums be rounded as one.
+  void contract() {
+    auto flags = arith::FastMathFlags::contract;
+    getOperation().walk([&](arith::ArithFastMathInterface op) {
+      if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op))
+        op->setAttr(
+            op.getFastMathAttrName(),
+            arith::FastMathFlagsAttr::get(
+                &getContext(), op.getFastMathFlagsAttr().getValue() | flags));
+    });
   }
 };
 } // namespace
