@@ -42,6 +42,10 @@ FailureOr<LaunchShape> cuda_lower::emitAnchor(KernelOp kernel, ThreadCode &code,
     return anchor->emitError()
            << "unsupported: '" << anchor->getName() << "' has no code for cuda";
   AnchorKernel parts(kernel, anchor, body, code);
+  if (parts.companion)
+    return anchor->emitError()
+           << "unsupported: a kernel of both gradients of attention has no "
+              "code for cuda";
   if (failed(parts.check()))
     return failure();
   FailureOr<LaunchShape> shape = emitter(parts, code);

@@ -13,7 +13,8 @@ static void check(const Heads &heads, AttentionKernel kernel,
 static void checkAll(const Heads &heads, int vectorBits = 0) {
   for (AttentionKernel kernel : kAttentionKernels)
     check(heads, kernel, vectorBits);
-  check(heads, AttentionKernel::BothGrads, vectorBits);
+  if (kHasBothGrads)
+    check(heads, AttentionKernel::BothGrads, vectorBits);
 }
 
 static constexpr bool kBoth[] = {false, true};

@@ -1,6 +1,8 @@
 //===- CpuCheck.cpp - kernels on this processor against the reference -----===//
 #include "tests/lower/anchor/KernelCheck.h"
 
+const bool tandem::test::kHasBothGrads = true;
+
 using namespace tandem;
 using namespace tandem::test;
 

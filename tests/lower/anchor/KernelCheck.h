@@ -8,6 +8,10 @@
 
 namespace tandem::test {
 
+/// Whether the target that is tested has kernels of both gradients of
+/// attention.
+extern const bool kHasBothGrads;
+
 /// What a check may assume of a kernel.
 struct Tolerance {
   double terms = 1; ///< the length of the longest sum

@@ -1,6 +1,8 @@
 //===- CudaCheck.cpp - emulated CUDA kernels against the reference --------===//
 #include "tests/lower/cuda/CudaCheck.h"
 
+const bool tandem::test::kHasBothGrads = false;
+
 using namespace tandem;
 using namespace tandem::test;
 
