@@ -48,9 +48,8 @@ Expr composite::shiftByMax(const Expr &x, int64_t dim) {
 }
 
 Expr composite::softmax(const Expr &x, int64_t dim) {
-  // One quotient a line; the sum is at least 1.
   Expr e = exp(shiftByMax(x, dim));
-  return e * (1.0 / e.reduceSum(dim)).expandReduced(x.shape(), dim);
+  return e / e.reduceSum(dim).expandReduced(x.shape(), dim);
 }
 
 Expr composite::reduceMean(const Expr &x, ArrayRef<int64_t> dims) {

@@ -121,7 +121,7 @@ TEST(Partition, P04_GeluIsRepeated) {
   Partitioned p =
       partition(between([](Trace &, Tensor x) { return gelu(x, true); }));
   EXPECT_EQ(p.saved, (List{"matmul.0: tensor<256x512xf32>"}));
-  EXPECT_TRUE(p.repeats("tandem.tanh"));
+  EXPECT_TRUE(p.repeats("tandem.sigmoid"));
 }
 
 TEST(Partition, P04_LayerNormSavesTwoNumbersARow) {
