@@ -9,6 +9,7 @@
 
 #include "runtime/CpuFeatures.h"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,17 @@ constexpr auto leastF32 = plain<float>, leastF64 = plain<double>;
 /// A multiply-add of `lanes` in each chain.
 constexpr double flopsOf(int lanes) { return 2.0 * chains * lanes; }
 
+/// Flops a second, in about a millisecond.
+[[maybe_unused]] double rate(const FmaLoop &loop) {
+  constexpr int64_t iterations = 100000;
+  loop.run(iterations); // wakes the wide registers
+  auto begin = std::chrono::steady_clock::now();
+  loop.run(iterations);
+  std::chrono::duration<double> spent =
+      std::chrono::steady_clock::now() - begin;
+  return loop.flops * iterations / spent.count();
+}
+
 [[maybe_unused]] bool has(const std::vector<std::string> &features) {
   return runtime::missingCpuFeatures(features).empty();
 }
@@ -99,8 +111,13 @@ constexpr double flopsOf(int lanes) { return 2.0 * chains * lanes; }
 
 FmaLoop widestFmaLoop(DType dtype) {
 #if defined(__x86_64__)
-  if (dtype == DType::BF16 && has({"avx512f", "avx512bf16"}))
-    return {"avx512bf16", 2 * flopsOf(16), wideBF16};
+  if (dtype == DType::BF16 && has({"avx512f", "avx512bf16"})) {
+    // Some processors have products of bf16 that are slower than those of f32.
+    static const FmaLoop products{"avx512bf16", 2 * flopsOf(16), wideBF16},
+        singles = widestFmaLoop(DType::F32);
+    static const bool isFaster = rate(products) > rate(singles);
+    return isFaster ? products : singles;
+  }
   bool isDouble = dtype == DType::F64;
   if (has({"avx512f"}))
     return isDouble ? FmaLoop{"avx512f", flopsOf(8), wideF64}

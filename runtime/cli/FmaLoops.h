@@ -21,7 +21,7 @@ struct FmaLoop {
 };
 
 /// Returns the widest loop that this processor runs in which factors are of
-/// type `dtype`, or of f32 where there is none.
+/// type `dtype`, or of f32 where there is none or that is faster.
 FmaLoop widestFmaLoop(artifact::DType dtype);
 
 } // namespace tandem::commands

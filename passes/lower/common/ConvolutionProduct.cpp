@@ -5,7 +5,7 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 
-static Convolution2d convolutionOf(Operation *op) {
+Convolution2d lower::convolutionOf(Operation *op) {
   if (auto conv = dyn_cast<Conv2dOp>(op))
     return conv.getConvolution();
   if (auto conv = dyn_cast<Conv2dInputGradOp>(op))

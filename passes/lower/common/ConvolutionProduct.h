@@ -20,6 +20,9 @@
 
 namespace tandem::lower {
 
+/// The convolution that one of the three ops belongs to.
+Convolution2d convolutionOf(mlir::Operation *op);
+
 /// One of the three ops as a product.
 struct ConvolutionProduct {
   enum Dim : unsigned { Image, Group, M, N, K0, K1, Dims };

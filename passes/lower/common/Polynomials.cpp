@@ -138,17 +138,6 @@ struct LowerFunction : OpRewritePattern<Op> {
 };
 } // namespace
 
-/// 2^x = 2^k 2^r with x = k + r and |r| <= 1/2.
-Value lower::emitExp2(OpBuilder &b, Location loc, Value x) {
-  FloatCode w(b, loc, x.getType());
-  Value low = w.number(-125), high = w.number(128);
-  x = w.select(P::OLT, high, x, high, x);
-  Value sum = w.addFloat(x, w.number(kInteger));
-  Value f = w.subFloat(x, w.subFloat(sum, w.number(kInteger)));
-  Value y = w.mul(fractionalPower(w, f), wholePower(w, {f, w.bitsOf(sum)}));
-  return w.select(P::OLT, x, low, w.number(0), y);
-}
-
 //===----------------------------------------------------------------------===//
 // Logarithms
 //===----------------------------------------------------------------------===//

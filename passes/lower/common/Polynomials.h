@@ -28,11 +28,6 @@ struct FloatOptions {
 void populatePolynomials(mlir::RewritePatternSet &patterns,
                          FloatOptions options = {});
 
-/// 2^x of an f32 or a vector of them, in fewer steps: what is below 2^-125 is
-/// 0, and what is above 2^127 may be infinity. Accuracy: 1.2 units in the last
-/// place; 2^0 is 1. NaN stays NaN.
-mlir::Value emitExp2(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
-
 } // namespace tandem::lower
 
 #endif

@@ -7,13 +7,6 @@ using namespace tandem::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
-/// `size` in equal parts of at most `most`, each a multiple of `unit`.
-static int64_t equalParts(int64_t size, int64_t most, int64_t unit = 1) {
-  int64_t parts = divideCeil(size, std::max<int64_t>(most, 1));
-  return std::max<int64_t>(
-      unit, llvm::alignTo(divideCeil(size, std::max<int64_t>(parts, 1)), unit));
-}
-
 bool DirectConvolution::tilesAreLines() const {
   int64_t width = conv.window.kernel[1], together = s.rows / width;
   return s.rows % width == 0 && planes % together == 0 &&

@@ -111,6 +111,9 @@ struct GemmSchedule {
   int64_t packedByTile(const Gemm &g) const;
 };
 
+/// `size` in equal parts of at most `most`, each a multiple of `unit`.
+int64_t equalParts(int64_t size, int64_t most, int64_t unit = 1);
+
 /// Chooses the schedule of one of `batches` equal products.
 GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
                           int64_t batches);

@@ -40,9 +40,9 @@ int64_t GemmSchedule::packedByTile(const Gemm &g) const {
 /// What a panel takes of the second-level cache.
 static constexpr int64_t panelBytes = 1 << 20;
 
-/// `size` in equal parts of at most `most`, each a multiple of `unit`.
-static int64_t equalParts(int64_t size, int64_t most, int64_t unit) {
-  int64_t parts = std::max<int64_t>(1, divideCeil(size, most));
+int64_t cpu::equalParts(int64_t size, int64_t most, int64_t unit) {
+  int64_t parts =
+      std::max<int64_t>(1, divideCeil(size, std::max<int64_t>(most, 1)));
   return std::max<int64_t>(unit, alignTo(divideCeil(size, parts), unit));
 }
 

@@ -3,6 +3,7 @@
 #include "passes/lower/cpu/WinogradTransforms.h"
 
 #include "passes/Target.h"
+#include "passes/lower/common/ConvolutionProduct.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -22,14 +23,6 @@ Grid Grid::of(int64_t images, int64_t height, int64_t width) {
 }
 
 int64_t Grid::rows() const { return divideCeil(height, kTile); }
-
-static Convolution2d convolutionOf(Operation *op) {
-  if (auto conv = dyn_cast<Conv2dOp>(op))
-    return conv.getConvolution();
-  if (auto conv = dyn_cast<Conv2dFilterGradOp>(op))
-    return conv.getConvolution();
-  return cast<Conv2dInputGradOp>(op).getConvolution();
-}
 
 Shape Shape::of(Operation *op) {
   Convolution2d c = convolutionOf(op);

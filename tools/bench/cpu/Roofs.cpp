@@ -1,6 +1,8 @@
 //===- Roofs.cpp - what the machine can do --------------------------------===//
 #include "tools/bench/cpu/Roofs.h"
 
+#include "runtime/cli/FmaLoops.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,96 +10,14 @@
 #include <memory>
 #include <thread>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 using namespace tandem;
 using namespace tandem::bench;
 
 namespace {
 
-/// Steps of every chain in a call of one thread.
+/// Iterations of the loop in a call of one thread.
 constexpr int64_t kSteps = 400000;
-/// Chains that do not wait for each other: more than an instruction's latency
-/// times the units that execute it, fewer than registers.
-constexpr int kChains = 12;
-
-// The empty asm keeps the compiler from dropping or combining steps.
-#define TANDEM_CHAIN(STEP, c)                                                  \
-  x##c = STEP(x##c, a, b);                                                     \
-  asm volatile("" : "+v"(x##c))
-#define TANDEM_FMA_LOOP(NAME, TYPE, SET, STEP, ...)                            \
-  __attribute__((noinline, ##__VA_ARGS__)) void NAME() {                       \
-    TYPE a = SET(0.999F), b = SET(1e-3F);                                      \
-    TYPE x0 = b, x1 = b, x2 = b, x3 = b, x4 = b, x5 = b, x6 = b, x7 = b,       \
-         x8 = b, x9 = b, x10 = b, x11 = b;                                     \
-    for (int64_t i = 0; i < kSteps; ++i) {                                     \
-      TANDEM_CHAIN(STEP, 0);                                                   \
-      TANDEM_CHAIN(STEP, 1);                                                   \
-      TANDEM_CHAIN(STEP, 2);                                                   \
-      TANDEM_CHAIN(STEP, 3);                                                   \
-      TANDEM_CHAIN(STEP, 4);                                                   \
-      TANDEM_CHAIN(STEP, 5);                                                   \
-      TANDEM_CHAIN(STEP, 6);                                                   \
-      TANDEM_CHAIN(STEP, 7);                                                   \
-      TANDEM_CHAIN(STEP, 8);                                                   \
-      TANDEM_CHAIN(STEP, 9);                                                   \
-      TANDEM_CHAIN(STEP, 10);                                                  \
-      TANDEM_CHAIN(STEP, 11);                                                  \
-    }                                                                          \
-  }
-
-#if defined(__x86_64__)
-// What `dpbf16` multiplies is of no interest: the bits are those of 1e-3F.
-#define TANDEM_DOT(x, a, b)                                                    \
-  _mm512_dpbf16_ps(x, reinterpret_cast<__m512bh>(a),                           \
-                   reinterpret_cast<__m512bh>(b))
-TANDEM_FMA_LOOP(fma512, __m512, _mm512_set1_ps, _mm512_fmadd_ps,
-                target("avx512f"))
-TANDEM_FMA_LOOP(fma256, __m256, _mm256_set1_ps, _mm256_fmadd_ps,
-                target("avx2,fma"))
-TANDEM_FMA_LOOP(dot512, __m512, _mm512_set1_ps, TANDEM_DOT,
-                target("avx512f,avx512bf16"))
-#endif
-
-using Vector = float __attribute__((vector_size(16)));
-#define TANDEM_SPREAD(value) (Vector{} + (value))
-#define TANDEM_CONTRACTED(x, a, b) ((x) * (a) + (b))
-TANDEM_FMA_LOOP(fma128, Vector, TANDEM_SPREAD, TANDEM_CONTRACTED)
-
-struct FmaLoop {
-  void (*run)();
-  double lanes; ///< products of an instruction
-};
-
 using Clock = std::chrono::steady_clock;
-
-double rate(const FmaLoop &loop) {
-  loop.run();
-  auto begin = Clock::now();
-  loop.run();
-  std::chrono::duration<double> spent = Clock::now() - begin;
-  return loop.lanes / spent.count();
-}
-
-FmaLoop widest(DType dtype) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (dtype == DType::BF16 && __builtin_cpu_supports("avx512bf16")) {
-    // Some processors have products of bf16 that are slower than those of f32.
-    static const FmaLoop dot{dot512, 32}, fma{fma512, 16};
-    static const bool isDotFaster = rate(dot) > rate(fma);
-    return isDotFaster ? dot : fma;
-  }
-  if (__builtin_cpu_supports("avx512f"))
-    return {fma512, 16};
-  if (__builtin_cpu_supports("fma"))
-    return {fma256, 8};
-#endif
-  (void)dtype;
-  return {fma128, 4};
-}
 
 /// Runs `body(part)` on as many threads at once; returns the seconds from when
 /// the last was there until the last was done.
@@ -140,12 +60,12 @@ std::shared_ptr<std::vector<char>> memory(double bytes) {
 } // namespace
 
 double bench::roofFlops(DType dtype) {
-  return 2.0 * widest(dtype).lanes * kChains * kSteps;
+  return commands::widestFmaLoop(dtype).flops * kSteps;
 }
 
 Contender bench::fmaRoof(int threads, DType dtype) {
-  auto run = widest(dtype).run;
-  return parallel("roof", threads, [run](int) { run(); });
+  auto run = commands::widestFmaLoop(dtype).run;
+  return parallel("roof", threads, [run](int) { run(kSteps); });
 }
 
 Contender bench::copyOf(double bytes, int threads) {
