@@ -147,6 +147,15 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (options.winograd != "auto" && options.winograd != "no")
     wrong.push_back("expected --winograd to be auto or no, but got '" +
                     options.winograd + "'");
+  if (options.tune) {
+    if (!(*options.tune >= 0))
+      wrong.emplace_back("expected --tune to be at least 0 seconds");
+    if (!options.stopAfter.empty() && phaseNumber(options.stopAfter) &&
+        *phaseNumber(options.stopAfter) < *phaseNumber("plan"))
+      wrong.push_back("--tune has no effect before 'plan', but --stop-after is "
+                      "'" +
+                      options.stopAfter + "'");
+  }
   if (wrong.empty())
     return target;
   return Status::usage(llvm::join(wrong, "; "));
@@ -289,6 +298,51 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
+/// Looks for the schedules of a module at `plan`, if that is asked for.
+static Status tune(ModuleOp module, const CompileOptions &options,
+                   const Target &target, std::vector<PhaseTime> &times,
+                   StringRef label) {
+  const auto *cpu = std::get_if<CpuTarget>(&target);
+  if (!options.tune || !cpu)
+    return Status::success();
+  auto start = std::chrono::steady_clock::now();
+  TuneOptions how;
+  how.seconds = *options.tune;
+  how.cachePath = options.tuneCache;
+  how.timer = options.timer;
+  how.compileThreads = options.threads;
+  how.remarks = options.remarks;
+  how.progress = options.tuneProgress;
+  auto report = tuneKernels(module, *cpu, how);
+  if (!report)
+    return report.status();
+  if (report->left())
+    module.emitWarning() << "--tune: " << report->left() << " of "
+                         << report->kernels
+                         << " kernels with a choice of schedules were not "
+                            "measured in the time given, and keep the model's";
+  std::chrono::duration<double> spent =
+      std::chrono::steady_clock::now() - start;
+  times.push_back({("tune" + Twine(label.empty() ? "" : ".") + label).str(),
+                   spent.count()});
+  return Status::success();
+}
+
+/// Whether --tune can do anything for the target and the module.
+static Status checkTune(ModuleOp module, const CompileOptions &options,
+                        const Target &target) {
+  if (!options.tune)
+    return Status::success();
+  if (phaseOf(module) == "lower")
+    return Status::usage("--tune comes too late for a module at 'lower'");
+  const auto *cpu = std::get_if<CpuTarget>(&target);
+  if (!cpu)
+    return Status::usage("expected a target of the kind 'cpu' for --tune");
+  if (!options.timer)
+    return Status::unsupported("--tune: nothing here can measure kernels");
+  return options.timer->canRun(cpu->arch, cpu->features);
+}
+
 /// Runs the phases. `label` is not empty if the module is one of several, for
 /// as many targets, that were one until now.
 static Status run(ModuleOp module, const CompileOptions &options,
@@ -319,6 +373,11 @@ static Status run(ModuleOp module, const CompileOptions &options,
       targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
   if (!target)
     return target.status();
+  if (Status s = checkTune(module, options, *target); !s)
+    return s;
+  if (phaseOf(module) == "plan")
+    if (Status s = tune(module, options, *target, times, label); !s)
+      return s;
   for (const Phase &phase : phases()) {
     int number = *phaseNumber(phase.name);
     if (number <= done || number > last)
@@ -340,6 +399,9 @@ static Status run(ModuleOp module, const CompileOptions &options,
         std::chrono::steady_clock::now() - start;
     times.push_back({(phase.name + (label.empty() ? "" : ".") + label).str(),
                      spent.count()});
+    if (phase.name == "plan")
+      if (Status s = tune(module, options, *target, times, label); !s)
+        return s;
     if (Status s = dumpPhase(phase.name); !s)
       return s;
   }

@@ -10,6 +10,7 @@
 #define TANDEM_COMPILER_COMPILE_H
 
 #include "compiler/import/onnx/Import.h"
+#include "compiler/tune/Tune.h"
 #include "runtime/artifact/ArtifactWriter.h"
 #include "runtime/artifact/Status.h"
 
@@ -17,6 +18,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,13 @@ struct CompileOptions {
   /// For cpu, whether convolutions may be computed by Winograd's method:
   /// `auto`, where that is expected to be faster, or `no`.
   std::string winograd = "auto";
+  /// For cpu: the seconds to measure kernels' schedules for (compiler/tune); 0:
+  /// those alone that are in `tuneCache`. Needs a timer.
+  std::optional<double> tune;
+  std::string tuneCache;        ///< a file; empty: nothing is kept
+  KernelTimer *timer = nullptr; ///< outlives the compilation
+  /// Called after each kernel that was measured.
+  std::function<void(const TuneReport &)> tuneProgress;
   /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
   /// its.
   onnx::ImportOptions onnx;

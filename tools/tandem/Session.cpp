@@ -1,8 +1,10 @@
 //===- Session.cpp - one use of the compiler by a command -----------------===//
 #include "tools/tandem/Session.h"
 #include "compiler/import/onnx/OnnxFile.h"
+#include "compiler/tune/ScheduleCache.h"
 #include "tools/onnx/Summary.h"
 #include "tools/onnx/Tensors.h"
+#include "tools/tandem/Tuning.h"
 
 #include "mlir/IR/Location.h"
 #include "llvm/Support/raw_ostream.h"
@@ -22,7 +24,13 @@ Session::Session(const CompileOptions &options)
   context_.printOpOnDiagnostic(false);
   context_.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { print(diagnostic); });
+  if (options_.tune) {
+    tuning_ = std::make_unique<Tuning>();
+    tuning_->attach(options_);
+  }
 }
+
+Session::~Session() = default;
 
 /// Writes "FILE:LINE:COLUMN: " for the first place in the file of a location,
 /// and what was being derived there.
@@ -121,6 +129,8 @@ Modules Session::phases(const std::string &path) {
   if (!module)
     return {};
   auto modules = runTargets(std::move(module), options_, times_);
+  if (tuning_)
+    tuning_->finish();
   if (!modules) {
     status_ = std::move(modules).status().in(path);
     return {};
@@ -148,6 +158,23 @@ Result<artifact::ArtifactReader> Session::loaded(const std::string &path) {
   if (!bytes)
     return bytes.status();
   return artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+}
+
+/// Reads `--tune=SECONDS` and what goes with it.
+static Status readTune(const std::string &seconds, CompileOptions &out) {
+  if (seconds.empty())
+    return out.tuneCache.empty()
+               ? Status::success()
+               : Status::usage("--tune-cache has no effect without --tune");
+  double number = 0;
+  if (StringRef(seconds).getAsDouble(number) || !(number >= 0) || number > 1e6)
+    return Status::usage("expected --tune to be 0 to 1000000 seconds, but "
+                         "got '" +
+                         seconds + "'");
+  out.tune = number;
+  if (out.tuneCache.empty())
+    out.tuneCache = defaultCachePath();
+  return Status::success();
 }
 
 void CompileFlags::declare(OptionTable &table) {
@@ -203,6 +230,14 @@ void CompileFlags::declare(OptionTable &table) {
              "for cpu: exp, tanh and sigmoid of f32 in fewer steps (off by up\n"
              "to 2e-6 of the result, without denormal ones), and products\n"
              "and sums rounded as one");
+  table.text("tune", "SECONDS", tune,
+             "for cpu: compile and measure other schedules of products and\n"
+             "convolutions on this machine for so long, and use those that\n"
+             "are faster (0: those alone that were found before)");
+  table.text(
+      "tune-cache", "F.json", options.tuneCache,
+      "where --tune keeps what it finds (default: tandem/schedules.json\n"
+      "in the user's folder for caches)");
   table.flag("emulation", options.emulation,
              "for cuda: an image of the kernels for the device cuda-emu too");
   table.list("dim", "NAME=N", dims, "ONNX: the size of a symbolic dimension");
@@ -248,5 +283,7 @@ Status CompileFlags::finish(CompileOptions &out) const {
       return Status::usage("expected --shape=INPUT=AxBxC, but got '" + text +
                            "'");
   }
+  if (Status s = readTune(tune, out); !s)
+    return s;
   return checkOptions(out);
 }

@@ -15,13 +15,17 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <memory>
 #include <optional>
 
 namespace tandem::commands {
 
+class Tuning;
+
 class Session {
 public:
   explicit Session(const CompileOptions &options);
+  ~Session();
 
   mlir::MLIRContext &context() { return context_; }
   std::vector<PhaseTime> &times() { return times_; }
@@ -53,7 +57,8 @@ private:
   onnx::ImportOptions importOptions(const std::string &path);
 
   CompileOptions options_;
-  std::string loss_; ///< `KIND:OUTPUT,LABELS` of a model in ONNX
+  std::unique_ptr<Tuning> tuning_; ///< if kernels are tuned
+  std::string loss_;               ///< `KIND:OUTPUT,LABELS` of a model in ONNX
   Weights weights_;
   mlir::MLIRContext context_;
   std::vector<PhaseTime> times_;
@@ -70,6 +75,7 @@ struct CompileFlags {
   CompileOptions options;
   std::optional<int64_t> threads;
   std::optional<int64_t> order;
+  std::string tune;
   std::vector<std::string> dims, shapes; ///< of a model in ONNX
 };
 

@@ -1,4 +1,5 @@
 //===- Anchors.cpp - which emitter is for which anchor --------------------===//
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 using namespace mlir;
@@ -40,6 +41,8 @@ FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
   if (!emitter)
     return anchor->emitError() << "unsupported: '" << anchor->getName()
                                << "' has no code for the cpu";
+  if (failed(AskedSchedule::of(kernel)))
+    return failure();
   Code code(b, kernel.getLoc());
   AnchorKernel parts(kernel, anchor, body, code);
   if (failed(parts.check()))

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
@@ -23,12 +24,15 @@ using namespace tandem::lower;
 
 FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   using enum ConvolutionProduct::Dim;
-  if (auto work = winograd::emit(kernel))
-    return *work;
+  auto asked = AskedSchedule::checked(kernel.kernel);
+  if (asked.allows("winograd"))
+    if (auto work = winograd::emit(kernel))
+      return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
-  if (std::optional<Work> work = emitDirectConvolution(kernel, p))
-    return *work;
+  if (asked.method != "windows")
+    if (std::optional<Work> work = emitDirectConvolution(kernel, p))
+      return *work;
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   Gemm gemm;
   gemm.M = p.sizes[M];
@@ -37,6 +41,7 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   gemm.K1 = p.sizes[K1];
   gemm.lineLength = p.lineLength;
   gemm.type = scalar::computeType(type.getElementType());
+  gemm.asked = asked;
 
   std::optional<unsigned> k0;
   if (gemm.K0 > 1)

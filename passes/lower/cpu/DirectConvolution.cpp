@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/DirectConvolution.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -52,7 +53,9 @@ bool DirectConvolution::isBetter() const {
       return false;
   if (2 * across <= kernel.target.lanes(type))
     return false;
-  return !product.isPointwise() && (sumsPixels || planes * taps >= shortest);
+  bool isAsked = AskedSchedule::checked(kernel.kernel).method == "direct";
+  return !product.isPointwise() &&
+         (sumsPixels || isAsked || planes * taps >= shortest);
 }
 
 void DirectConvolution::takeScratch() {

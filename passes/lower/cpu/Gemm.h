@@ -15,6 +15,7 @@
 #define TANDEM_PASSES_LOWER_CPU_GEMM_H
 
 #include "passes/lower/common/AnchorCode.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 
 #include <functional>
 #include <optional>
@@ -40,6 +41,7 @@ struct GemmPanel {
 struct Gemm {
   int64_t M = 0, N = 0, K0 = 1, K1 = 0;
   mlir::Type type; ///< of the sums: f32 or f64
+  AskedSchedule asked;
 
   /// A(m + i, (k0, k1 + u)) in the sums' type.
   std::function<mlir::Value(Code &, mlir::Value m, int64_t i, mlir::Value k0,

@@ -84,6 +84,15 @@ static void chooseTile(GemmSchedule &s, const Gemm &g,
   }
 }
 
+/// The tile that is asked for, as far as the sizes reach.
+static void askTile(GemmSchedule &s, const Gemm &g) {
+  if (g.asked.rows)
+    s.rows = std::min(g.asked.rows, std::max<int64_t>(1, g.M));
+  if (g.asked.vectors)
+    s.vectors = std::min(g.asked.vectors,
+                         std::max<int64_t>(1, divideCeil(g.N, s.lanes)));
+}
+
 /// Cuts k. Short sums keep f32 about as exact as blocked libraries are; a panel
 /// stays in the second-level cache while the rows of A pass by.
 static void cutK(GemmSchedule &s, const Gemm &g) {
@@ -128,8 +137,11 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
   GemmSchedule s;
   s.lanes = target.lanes(g.type);
   chooseTile(s, g, target);
+  askTile(s, g);
   // Packing is paid back by the rows that use the panel.
   s.packs = !g.b || (!g.isPacked && g.M > 2 * s.rows);
+  if (g.asked.packs)
+    s.packs = !g.b || *g.asked.packs;
   cutK(s, g);
   s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
 
@@ -144,6 +156,8 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
   while (batches * s.items(g) < enoughItems && s.mBlock >= 2 * leastRows &&
          2.0 * s.mBlock * s.width() * k > enoughFlops)
     s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
+  if (g.asked.block)
+    s.mBlock = equalParts(g.M, g.asked.block, s.rows);
   packAhead(s, g);
   return s;
 }

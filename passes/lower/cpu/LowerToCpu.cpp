@@ -13,6 +13,7 @@
 #include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/lower/common/Kernels.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ToLLVM.h"
@@ -164,10 +165,11 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
       LLVM::LLVMVoidType::get(context),
       {pointer, b.getI64Type(), b.getI64Type(), pointer});
   auto func = LLVM::LLVMFuncOp::create(b, loc, name, type);
-  func->setAttr(kKernelAttr,
-                describeKernel(kernel, b.getNamedAttr("scratch_bytes",
-                                                      b.getI64IntegerAttr(
-                                                          work.scratchBytes))));
+  SmallVector<NamedAttribute> ofCpu = {
+      b.getNamedAttr("scratch_bytes", b.getI64IntegerAttr(work.scratchBytes))};
+  if (Attribute asked = kernel->getAttr(cpu::kScheduleAttr))
+    ofCpu.push_back(b.getNamedAttr(cpu::kScheduleAttr, asked));
+  func->setAttr(kKernelAttr, describeKernel(kernel, ofCpu));
 
   if (auto flow = flows.find(kernel); flow != flows.end())
     return cpu::emitFlow(kernel, flow->second, func);

@@ -44,6 +44,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   gemm.K1 = inner;
   gemm.lineLength = gemm.N;
   gemm.type = scalar::computeType(type.getElementType());
+  gemm.asked = AskedSchedule::checked(kernel.kernel);
   int64_t batches = 1;
   for (int64_t size : ArrayRef(sizes).take_front(rank - 2))
     batches *= size;

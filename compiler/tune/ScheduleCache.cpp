@@ -1,0 +1,179 @@
+//===- ScheduleCache.cpp - schedules that were found by measuring ---------===//
+#include "compiler/tune/ScheduleCache.h"
+#include "runtime/artifact/AtomicFile.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+
+using namespace mlir;
+using namespace tandem;
+using nlohmann::json;
+
+static constexpr const char *kFormat = "tandem schedules";
+static constexpr int kVersion = 1;
+
+static json toJson(DictionaryAttr schedule) {
+  json object = json::object();
+  for (NamedAttribute attr : schedule) {
+    std::string name = attr.getName().str();
+    if (auto flag = dyn_cast<BoolAttr>(attr.getValue()))
+      object[name] = flag.getValue();
+    else if (auto number = dyn_cast<IntegerAttr>(attr.getValue()))
+      object[name] = number.getInt();
+    else if (auto text = dyn_cast<StringAttr>(attr.getValue()))
+      object[name] = text.getValue().str();
+  }
+  return object;
+}
+
+/// Null if it is no schedule.
+static DictionaryAttr fromJson(const json &object, MLIRContext *context) {
+  if (!object.is_object())
+    return {};
+  Builder b(context);
+  NamedAttrList list;
+  for (const auto &[name, value] : object.items()) {
+    Attribute attr;
+    if (value.is_boolean())
+      attr = b.getBoolAttr(value.get<bool>());
+    else if (value.is_number_integer())
+      attr = b.getI64IntegerAttr(value.get<int64_t>());
+    else if (value.is_string())
+      attr = b.getStringAttr(value.get<std::string>());
+    if (!attr || name.empty())
+      return {};
+    list.set(name, attr);
+  }
+  return list.getDictionary(context);
+}
+
+/// Reads an entry; says what is wrong with it, or nothing.
+static std::string readEntry(const json &object, MLIRContext *context,
+                             TunedSchedule &entry) {
+  if (!object.is_object())
+    return "expected an object";
+  auto text = [&](const char *name, std::string &to) {
+    auto at = object.find(name);
+    bool isFine = at != object.end() && at->is_string();
+    if (isFine)
+      to = at->get<std::string>();
+    return isFine;
+  };
+  auto number = [&](const char *name, double &to) {
+    auto at = object.find(name);
+    bool isFine = at != object.end() && at->is_number();
+    if (isFine)
+      to = at->get<double>();
+    return isFine;
+  };
+  if (!text("kernel", entry.kernel) || !text("machine", entry.machine))
+    return "expected 'kernel' and 'machine' to be strings";
+  double threads = 0;
+  if (!number("threads", threads) || !(threads >= 1 && threads <= 1 << 20) ||
+      !number("seconds", entry.seconds) ||
+      !number("model_seconds", entry.modelSeconds))
+    return "expected 'threads', 'seconds' and 'model_seconds' to be numbers";
+  entry.threads = static_cast<int>(threads);
+  auto schedule = object.find("schedule");
+  if (schedule != object.end())
+    entry.schedule = fromJson(*schedule, context);
+  if (!entry.schedule)
+    return "expected 'schedule' to be an object of numbers, strings and "
+           "booleans";
+  return "";
+}
+
+Result<ScheduleCache> ScheduleCache::read(const std::string &path,
+                                          MLIRContext *context) {
+  ScheduleCache cache;
+  if (!llvm::sys::fs::exists(path))
+    return cache;
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return Status::failed("cannot read '" + path +
+                          "': " + buffer.getError().message());
+  auto wrong = [&](const std::string &why) {
+    return Status::failed("'" + path + "' is not a cache of schedules (" + why +
+                          "); remove it, or name another file with "
+                          "--tune-cache");
+  };
+  StringRef bytes = (*buffer)->getBuffer();
+  json file = json::parse(bytes.begin(), bytes.end(), /*cb=*/nullptr,
+                          /*allow_exceptions=*/false);
+  if (file.is_discarded())
+    return wrong("it is no JSON");
+  auto format = file.find("format");
+  if (!file.is_object() || format == file.end() || *format != kFormat)
+    return wrong("expected 'format' to be '" + std::string(kFormat) + "'");
+  auto version = file.find("version");
+  if (version == file.end() || *version != kVersion)
+    return wrong("expected 'version' to be " + std::to_string(kVersion));
+  auto entries = file.find("entries");
+  if (entries == file.end() || !entries->is_object())
+    return wrong("expected 'entries' to be an object");
+  for (const auto &[key, value] : entries->items()) {
+    TunedSchedule entry;
+    if (std::string why = readEntry(value, context, entry); !why.empty())
+      return wrong("entry '" + key + "': " + why);
+    cache.entries.emplace(key, std::move(entry));
+  }
+  return cache;
+}
+
+const TunedSchedule *ScheduleCache::find(const std::string &key) const {
+  auto at = entries.find(key);
+  return at == entries.end() ? nullptr : &at->second;
+}
+
+void ScheduleCache::set(const std::string &key, TunedSchedule schedule) {
+  entries[key] = std::move(schedule);
+}
+
+Status ScheduleCache::write(const std::string &path,
+                            MLIRContext *context) const {
+  auto now = read(path, context);
+  if (!now)
+    return now.status();
+  for (const auto &[key, entry] : entries)
+    now->entries[key] = entry;
+  json list = json::object();
+  for (const auto &[key, entry] : now->entries)
+    list[key] = {
+        {"kernel", entry.kernel},   {"machine", entry.machine},
+        {"threads", entry.threads}, {"schedule", toJson(entry.schedule)},
+        {"seconds", entry.seconds}, {"model_seconds", entry.modelSeconds}};
+  json file = {{"format", kFormat}, {"version", kVersion}, {"entries", list}};
+  // What a name of a kernel holds may be no UTF-8.
+  std::string text = file.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
+                               json::error_handler_t::replace) +
+                     '\n';
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (!folder.empty())
+    if (std::error_code error = llvm::sys::fs::create_directories(folder))
+      return Status::failed("cannot make '" + folder.str() +
+                            "': " + error.message());
+  auto out = artifact::AtomicFile::create(path);
+  if (!out)
+    return out.status();
+  if (Status s = out->write(text.data(), text.size()); !s)
+    return s;
+  return out->commit();
+}
+
+std::string tandem::defaultCachePath() {
+  llvm::SmallString<128> path;
+  if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    path = cache;
+  else if (const char *home = std::getenv("HOME"); home && *home)
+    llvm::sys::path::append(path, home, ".cache");
+  else
+    return "";
+  llvm::sys::path::append(path, "tandem", "schedules.json");
+  return path.str().str();
+}

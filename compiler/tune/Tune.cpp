@@ -1,0 +1,256 @@
+//===- Tune.cpp - schedules by measuring instead of by a model ------------===//
+#include "compiler/tune/Tune.h"
+#include "compiler/tune/ScheduleCache.h"
+#include "compiler/tune/Trials.h"
+#include "passes/lower/common/Kernels.h"
+#include "passes/lower/cpu/AskedSchedule.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace tandem;
+using tandem::cpu::AskedSchedule;
+
+using Clock = std::chrono::steady_clock;
+
+/// What another schedule has to gain, so that chance does not choose.
+static constexpr double kGain = 0.97;
+
+/// This machine's processor, as LLVM and as the system call it.
+static std::string machineName() {
+  std::string name = llvm::sys::getHostCPUName().str();
+  auto info = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo");
+  if (!info)
+    return name;
+  SmallVector<StringRef> lines;
+  (*info)->getBuffer().split(lines, '\n');
+  for (StringRef line : lines)
+    if (auto [field, value] = line.split(':');
+        field.trim() == "model name" && !value.trim().empty())
+      return name + ", " + value.trim().str();
+  return name;
+}
+
+namespace {
+/// Equal kernels of a module.
+struct Group {
+  SmallVector<KernelOp> kernels;
+  std::string key; ///< of the cache
+  std::string summary;
+  double weight = 0; ///< the operations of all
+  size_t place = 0;  ///< among the module's, by the first kernel
+
+  KernelOp first() const { return kernels.front(); }
+};
+
+class Tuner {
+public:
+  Tuner(ModuleOp module, const CpuTarget &target, const TuneOptions &options)
+      : module(module), target(target), options(options),
+        context(module.getContext()), machine(machineName()),
+        end(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                               std::chrono::duration<double>(options.seconds))),
+        registers(lower::VectorTarget::of(module)) {}
+
+  Result<TuneReport> run();
+
+private:
+  using Schedules = std::vector<DictionaryAttr>;
+
+  std::vector<Group> groups();
+  Status measure(const Group &group, double seconds, TunedSchedule &found);
+  /// Times the schedules and the model's; sets `found` to the fastest.
+  Status compare(KernelOp kernel, Schedules schedules, double seconds,
+                 TunedSchedule &found);
+  void apply(const Group &group, const TunedSchedule &found) const;
+  double left() const {
+    return std::chrono::duration<double>(end - Clock::now()).count();
+  }
+
+  ModuleOp module;
+  const CpuTarget &target;
+  const TuneOptions &options;
+  MLIRContext *context;
+  std::string machine;
+  Clock::time_point end;
+  lower::VectorTarget registers;
+};
+} // namespace
+
+static std::string hashOf(StringRef text) {
+  auto bytes = llvm::SHA256::hash(
+      ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  return llvm::toHex(ArrayRef(bytes).take_front(16), /*LowerCase=*/true);
+}
+
+static std::string summaryOf(KernelOp kernel) {
+  DictionaryAttr about = lower::describeKernel(kernel, {});
+  auto summary = about.getAs<StringAttr>("summary");
+  return summary ? summary.str() : kernel.getName().str();
+}
+
+/// The kernels that have a choice, those that compute most first. One that says
+/// already how it is cut has none.
+std::vector<Group> Tuner::groups() {
+  std::string common = TANDEM_VERSION "\n" + machine + '\n' +
+                       std::to_string(options.timer->threads()) + '\n';
+  llvm::raw_string_ostream(common) << module->getAttr(kTargetAttr) << '\n';
+  std::vector<Group> groups;
+  llvm::StringMap<size_t> byKey;
+  for (auto func : module.getOps<func::FuncOp>())
+    for (auto kernel : func.getOps<KernelOp>()) {
+      if (kernel->hasAttr(cpu::kScheduleAttr) ||
+          cpu::scheduleCandidates(kernel, registers).empty())
+        continue;
+      std::string key = lower::keyOf(kernel);
+      auto [at, isNew] = byKey.try_emplace(key, groups.size());
+      if (isNew)
+        groups.emplace_back();
+      Group &group = groups[at->second];
+      if (isNew) {
+        group.place = at->second;
+        group.key = hashOf(common + key);
+        group.summary = summaryOf(kernel);
+      }
+      group.kernels.push_back(kernel);
+      group.weight += static_cast<double>(kernel.getFlops()) + 1;
+    }
+  llvm::sort(groups, [](const Group &a, const Group &b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.place < b.place;
+  });
+  return groups;
+}
+
+Status Tuner::compare(KernelOp kernel, Schedules schedules, double seconds,
+                      TunedSchedule &found) {
+  auto begin = Clock::now();
+  schedules.insert(schedules.begin(), DictionaryAttr());
+  auto compiled =
+      compileTrials(kernel, schedules, target, options.compileThreads);
+  if (!compiled)
+    return compiled.status();
+  std::chrono::duration<double> spent = Clock::now() - begin;
+  auto times = options.timer->time(compiled->trials,
+                                   std::max(seconds - spent.count(), 0.0));
+  if (!times)
+    return times.status();
+  found.modelSeconds = found.seconds = times->front();
+  found.schedule = DictionaryAttr::get(context);
+  for (auto [time, schedule] : llvm::zip_equal(*times, compiled->schedules))
+    if (time < found.seconds && time < kGain * found.modelSeconds) {
+      found.seconds = time;
+      found.schedule = schedule;
+    }
+  return Status::success();
+}
+
+Status Tuner::measure(const Group &group, double seconds,
+                      TunedSchedule &found) {
+  auto attributes = [&](ArrayRef<AskedSchedule> list) {
+    Schedules schedules;
+    for (const AskedSchedule &asked : list)
+      schedules.push_back(asked.attribute(context));
+    return schedules;
+  };
+  KernelOp kernel = group.first();
+  found = {group.summary,
+           machine,
+           options.timer->threads(),
+           DictionaryAttr::get(context),
+           0,
+           0};
+  auto candidates = cpu::scheduleCandidates(kernel, registers);
+  if (Status s = compare(kernel, attributes(candidates), seconds / 2, found);
+      !s)
+    return s;
+  AskedSchedule best;
+  for (const AskedSchedule &asked : candidates)
+    if (asked.attribute(context) == found.schedule)
+      best = asked;
+  auto neighbours = cpu::scheduleNeighbours(kernel, best);
+  if (neighbours.empty() || left() <= 0)
+    return Status::success();
+  neighbours.insert(neighbours.begin(), best);
+  return compare(kernel, attributes(neighbours), seconds / 2, found);
+}
+
+void Tuner::apply(const Group &group, const TunedSchedule &found) const {
+  if (found.schedule.empty())
+    return;
+  for (KernelOp kernel : group.kernels)
+    kernel->setAttr(cpu::kScheduleAttr, found.schedule);
+}
+
+static void reportChoice(KernelOp kernel, const TunedSchedule &found) {
+  auto micros = [](double seconds) {
+    return llvm::formatv("{0:F1} us", seconds * 1e6).str();
+  };
+  InFlightDiagnostic remark = kernel.emitRemark();
+  if (found.schedule.empty())
+    remark << "no schedule is faster than the model's, whose launch takes "
+           << micros(found.modelSeconds);
+  else
+    remark << "a launch takes " << micros(found.seconds) << " with "
+           << found.schedule << ", " << micros(found.modelSeconds)
+           << " with the model's schedule";
+}
+
+Result<TuneReport> Tuner::run() {
+  ScheduleCache cache;
+  if (!options.cachePath.empty()) {
+    auto read = ScheduleCache::read(options.cachePath, context);
+    if (!read)
+      return read.status();
+    cache = std::move(*read);
+  }
+  TuneReport report;
+  std::vector<Group> unknown;
+  double weight = 0;
+  for (Group &group : groups()) {
+    ++report.kernels;
+    if (const TunedSchedule *known = cache.find(group.key)) {
+      ++report.cached;
+      apply(group, *known);
+      continue;
+    }
+    weight += group.weight;
+    unknown.push_back(std::move(group));
+  }
+  for (const Group &group : unknown) {
+    double seconds = left();
+    if (seconds <= 0)
+      break;
+    TunedSchedule found;
+    if (Status s = measure(group, seconds * group.weight / weight, found); !s)
+      return std::move(s).in("--tune: " + group.summary);
+    weight -= group.weight;
+    apply(group, found);
+    ++report.measured;
+    report.changed += !found.schedule.empty();
+    report.modelSeconds += found.modelSeconds;
+    report.seconds += found.seconds;
+    report.last = group.summary;
+    if (options.remarks)
+      reportChoice(group.first(), found);
+    cache.set(group.key, std::move(found));
+    // At once: who stops a long search keeps what it has found.
+    if (!options.cachePath.empty())
+      if (Status s = cache.write(options.cachePath, context); !s)
+        return s;
+    if (options.progress)
+      options.progress(report);
+  }
+  return report;
+}
+
+Result<TuneReport> tandem::tuneKernels(ModuleOp module, const CpuTarget &target,
+                                       const TuneOptions &options) {
+  return Tuner(module, target, options).run();
+}

@@ -1,0 +1,259 @@
+//===- TuneTest.cpp - schedules that are found by measuring ---------------===//
+//
+// With a timer that makes up its times: what is tried, what is chosen, what the
+// cache keeps, and what happens when there is no time or no good cache.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Compile.h"
+#include "compiler/tune/ScheduleCache.h"
+#include "passes/lower/cpu/AskedSchedule.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+/// Says that the trial `fastest` of each kernel takes half as long.
+class MadeUpTimes : public KernelTimer {
+public:
+  size_t fastest = 0;
+  int calls = 0;
+  std::vector<std::string> symbols;
+  Status runs;
+
+  int threads() const override { return 2; }
+  Status canRun(const std::string &,
+                const std::vector<std::string> &) const override {
+    return runs;
+  }
+  Result<std::vector<double>> time(const KernelTrials &trials,
+                                   double) override {
+    ++calls;
+    EXPECT_FALSE(trials.object.empty());
+    EXPECT_EQ(trials.outputs.size(), trials.overwrites.size());
+    std::vector<double> times(trials.trials.size(), 1.0);
+    if (fastest < times.size())
+      times[fastest] = 0.5;
+    for (const KernelTrial &trial : trials.trials)
+      symbols.push_back(trial.symbol);
+    return times;
+  }
+};
+
+class Tune : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = std::filesystem::temp_directory_path() /
+             ("tandem-tune-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    options.target = "cpu:x86-64-v3";
+    options.stopAfter = "plan";
+    options.tune = 1e6;
+    options.tuneCache = folder / "new" / "cache.json";
+    options.timer = &timer;
+    DialectRegistry registry;
+    registerCompiler(registry);
+    context.appendDialectRegistry(registry);
+    context.getDiagEngine().registerHandler(
+        [this](Diagnostic &diagnostic) { said += diagnostic.str() + '\n'; });
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  /// Two equal products, another one, and an op without a choice.
+  static constexpr const char *model = R"(
+module @model attributes {tandem.phase = "partition"} {
+  func.func @evaluate(%x: tensor<40x40xf32> {tandem.role = #tandem.role<input "x">}, %z: tensor<40x40xf32> {tandem.role = #tandem.role<input "z">}, %w: tensor<40x96xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<40x96xf32> {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.matmul %x, %z : tensor<40x40xf32>, tensor<40x40xf32> -> tensor<40x40xf32>
+    %1 = tandem.matmul %0, %z : tensor<40x40xf32>, tensor<40x40xf32> -> tensor<40x40xf32>
+    %2 = tandem.matmul %1, %w : tensor<40x40xf32>, tensor<40x96xf32> -> tensor<40x96xf32>
+    return %2 : tensor<40x96xf32>
+  }
+})";
+
+  /// The schedules of the model's kernels, in order, as text; "" for none.
+  std::vector<std::string> tune() {
+    auto module = parseSourceString<ModuleOp>(model, &context);
+    times.clear();
+    status = runPhases(*module, options, times);
+    std::vector<std::string> schedules;
+    module->walk([&](KernelOp kernel) {
+      schedules.emplace_back();
+      if (Attribute schedule = kernel->getAttr(cpu::kScheduleAttr))
+        llvm::raw_string_ostream(schedules.back()) << schedule;
+    });
+    return schedules;
+  }
+  void writeCache(const std::string &text) {
+    options.tuneCache = folder / "given.json";
+    std::ofstream(options.tuneCache) << text;
+  }
+
+  std::filesystem::path folder;
+  MadeUpTimes timer;
+  CompileOptions options;
+  MLIRContext context;
+  std::vector<PhaseTime> times;
+  Status status;
+  std::string said;
+};
+} // namespace
+
+TEST_F(Tune, TheFastestIsChosenAndKept) {
+  timer.fastest = 2;
+  auto schedules = tune();
+  ASSERT_TRUE(status) << status.message();
+  ASSERT_EQ(schedules.size(), 3U);
+  EXPECT_NE(schedules[0], "");
+  EXPECT_EQ(schedules[0], schedules[1]) << "equal kernels";
+  EXPECT_NE(schedules[2], "");
+  EXPECT_EQ(timer.calls, 4) << "tiles, then blocks, of two kernels";
+  EXPECT_EQ(times.back().phase, "tune");
+
+  // The second time nothing is measured, and the result is the same.
+  timer.fastest = 5;
+  EXPECT_EQ(tune(), schedules);
+  EXPECT_EQ(timer.calls, 4);
+  options.tune = 0;
+  EXPECT_EQ(tune(), schedules);
+  EXPECT_EQ(said, "");
+
+  // Other targets and other numbers of threads are other entries.
+  options.target = "cpu:x86-64-v4";
+  EXPECT_EQ(tune(), std::vector<std::string>({"", "", ""}));
+  EXPECT_NE(said.find("2 of 2 kernels"), std::string::npos) << said;
+}
+
+TEST_F(Tune, TheModelIsKeptWhereNothingIsFaster) {
+  timer.fastest = 0; // the model's
+  EXPECT_EQ(tune(), std::vector<std::string>({"", "", ""}));
+  ASSERT_TRUE(status) << status.message();
+  int calls = timer.calls;
+  tune();
+  EXPECT_EQ(timer.calls, calls) << "that, too, is kept";
+}
+
+TEST_F(Tune, NoTrialIsMeasuredTwice) {
+  tune();
+  // Those that come to the code of an earlier one are left out: tiles wider
+  // than the product are cut.
+  std::set<std::string> first(timer.symbols.begin(), timer.symbols.end());
+  EXPECT_GT(first.size(), 3U);
+}
+
+TEST_F(Tune, NoTime) {
+  options.tune = 0;
+  EXPECT_EQ(tune(), std::vector<std::string>({"", "", ""}));
+  EXPECT_TRUE(status);
+  EXPECT_EQ(timer.calls, 0);
+  EXPECT_NE(said.find("--tune: 2 of 2 kernels with a choice of schedules were "
+                      "not measured"),
+            std::string::npos)
+      << said;
+  EXPECT_FALSE(std::filesystem::exists(options.tuneCache));
+}
+
+TEST_F(Tune, WithoutACache) {
+  options.tuneCache = "";
+  timer.fastest = 1;
+  EXPECT_NE(tune()[0], "");
+  tune();
+  EXPECT_EQ(timer.calls, 8);
+}
+
+TEST_F(Tune, WhatCannotBeTuned) {
+  timer.runs = Status::noDevice("--tune: not here");
+  tune();
+  EXPECT_EQ(status.message(), "--tune: not here");
+  EXPECT_EQ(status.code(), Code::NoDevice);
+  timer.runs = Status();
+  options.timer = nullptr;
+  tune();
+  EXPECT_EQ(status.code(), Code::Unsupported);
+  options.timer = &timer;
+  options.target = "cuda";
+  tune();
+  EXPECT_EQ(status.message(), "expected a target of the kind 'cpu' for --tune");
+  options.stopAfter = "joint";
+  EXPECT_EQ(checkOptions(options).message(),
+            "--tune has no effect before 'plan', but --stop-after is 'joint'");
+}
+
+TEST_F(Tune, BadCaches) {
+  const std::pair<const char *, const char *> bad[] = {
+      {"", "it is no JSON"},
+      {"[", "it is no JSON"},
+      {"[1]", "expected 'format' to be 'tandem schedules'"},
+      {"3", "expected 'format'"},
+      {R"({"format": "x"})", "expected 'format'"},
+      {R"({"format": "tandem schedules", "version": 2})",
+       "expected 'version' to be 1"},
+      {R"({"format": "tandem schedules", "version": 1})",
+       "expected 'entries' to be an object"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k": 1}})",
+       "entry 'k': expected an object"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k": {}}})",
+       "entry 'k': expected 'kernel' and 'machine' to be strings"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
+         {"kernel": "", "machine": "", "threads": -1}}})",
+       "entry 'k': expected 'threads', 'seconds' and 'model_seconds'"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
+         {"kernel": "", "machine": "", "threads": 1, "seconds": 1,
+          "model_seconds": 1, "schedule": {"rows": [1]}}}})",
+       "entry 'k': expected 'schedule' to be an object"}};
+  for (auto [text, problem] : bad) {
+    writeCache(text);
+    tune();
+    EXPECT_EQ(status.code(), Code::Failed) << text;
+    EXPECT_NE(status.message().find(problem), std::string::npos)
+        << text << ": " << status.message();
+    EXPECT_NE(status.message().find("is not a cache of schedules"),
+              std::string::npos);
+    EXPECT_EQ(timer.calls, 0);
+  }
+}
+
+/// A schedule of the file that no kernel can have is an error where the kernel
+/// is, not a crash.
+TEST_F(Tune, ImpossibleSchedulesOfACache) {
+  tune();
+  auto cache = ScheduleCache::read(options.tuneCache, &context);
+  ASSERT_TRUE(cache);
+  EXPECT_EQ(cache->size(), 2U);
+  std::ifstream in(options.tuneCache);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  for (size_t at = 0;
+       (at = text.find("\"schedule\": {", at)) != std::string::npos; at += 10)
+    text.replace(at, text.find('}', at) + 1 - at,
+                 R"("schedule": {"rows": 99})");
+  writeCache(text);
+  options.stopAfter = "";
+  tune();
+  EXPECT_FALSE(status);
+  EXPECT_NE(
+      said.find("expected 'rows' of its schedule to be an i64 of 1 to 32"),
+      std::string::npos)
+      << said;
+}
+
+TEST_F(Tune, CachesOfSeveralCompilationsJoin) {
+  options.tuneCache = folder / "both.json";
+  ScheduleCache one, two;
+  auto schedule = DictionaryAttr::get(&context);
+  one.set("a", {"k", "m", 1, schedule, 1, 1});
+  two.set("b", {"k\xff", "m", 1, schedule, 1, 1});
+  ASSERT_TRUE(one.write(options.tuneCache, &context));
+  ASSERT_TRUE(two.write(options.tuneCache, &context));
+  auto both = ScheduleCache::read(options.tuneCache, &context);
+  ASSERT_TRUE(both) << both.status().message();
+  EXPECT_TRUE(both->find("a"));
+  EXPECT_TRUE(both->find("b"));
+  EXPECT_FALSE(both->find("c"));
+}

@@ -1,0 +1,147 @@
+//===- ScheduleTest.cpp - kernels that say how they are cut ---------------===//
+//
+// Every schedule of a product gives the bits of the model's; the methods of a
+// convolution give the reference's numbers up to rounding.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/lower/anchor/KernelCheck.h"
+
+#include "ir/Dialect.h"
+#include "passes/lower/cpu/AskedSchedule.h"
+
+#include "mlir/Parser/Parser.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+/// The kernel of `text` with the attribute `schedule`.
+static std::string scheduled(std::string text, const std::string &schedule) {
+  size_t at = text.find("{buffers = ");
+  EXPECT_NE(at, std::string::npos);
+  return text.insert(at + 1, "schedule = " + schedule + ", ");
+}
+
+/// Calls `use` with the kernel of `text` in a module for `vectorBits`.
+template <typename Use>
+static void withKernel(const std::string &text, Use use) {
+  mlir::DialectRegistry registry;
+  registry.insert<TandemDialect, mlir::func::FuncDialect>();
+  mlir::MLIRContext context(registry);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(module) << text;
+  module->walk([&](KernelOp kernel) { use(kernel); });
+}
+
+/// The schedules that tuning would try for the kernel of `text`, as text.
+static std::vector<std::string>
+candidatesOf(const std::string &text, const lower::VectorTarget &target) {
+  std::vector<std::string> list;
+  withKernel(text, [&](KernelOp kernel) {
+    auto candidates = cpu::scheduleCandidates(kernel, target);
+    auto all = candidates;
+    for (const cpu::AskedSchedule &one :
+         {candidates.front(), candidates.back()})
+      llvm::append_range(all, cpu::scheduleNeighbours(kernel, one));
+    for (const cpu::AskedSchedule &asked : all) {
+      list.emplace_back();
+      llvm::raw_string_ostream(list.back())
+          << asked.attribute(kernel.getContext());
+    }
+  });
+  return list;
+}
+
+static std::string matmul(const std::string &lhs, const std::string &rhs,
+                          const std::string &y, const std::string &attributes) {
+  return kernelModule({lhs, rhs}, {y},
+                      "%y = tandem.matmul %0, %1 {" + attributes +
+                          "} : " + lhs + ", " + rhs + " -> " + y +
+                          "\ntandem.yield %y : " + y);
+}
+
+/// Expects the bits of the kernel of `text` with every schedule to be those
+/// without one, and those to be right.
+static void checkBits(const std::string &text, double terms,
+                      int vectorBits = 0) {
+  checkKernel(text, {terms, vectorBits});
+  JitKernel model(text, vectorBits);
+  ASSERT_TRUE(model.ok()) << model.error;
+  auto inputs = randomInputs(model.inputTypes, 8);
+  auto expected = model.outputs(inputs, model.work);
+  lower::VectorTarget target;
+  target.bits = vectorBits ? vectorBits : 512;
+  target.registers = target.bits == 512 ? 32 : 16;
+  auto candidates = candidatesOf(text, target);
+  EXPECT_GE(candidates.size(), 10U);
+  for (const char *extreme :
+       {"{rows = 1}", "{rows = 32, vectors = 8}", "{vectors = 1, block = 1}",
+        "{block = 1099511627776, packs = true}", "{rows = 7, vectors = 3}"})
+    candidates.emplace_back(extreme);
+  for (const std::string &schedule : candidates) {
+    SCOPED_TRACE(schedule);
+    JitKernel kernel(scheduled(text, schedule), vectorBits);
+    ASSERT_TRUE(kernel.ok()) << kernel.error;
+    EXPECT_EQ(kernel.outputs(inputs, kernel.work), expected);
+    EXPECT_EQ(kernel.outputs(inputs, 1, true), expected);
+    EXPECT_EQ(kernel.error, "");
+  }
+}
+
+TEST(Schedule, ProductsHaveTheSameBits) {
+  checkBits(matmul("tensor<67x131xf32>", "tensor<131x83xf32>",
+                   "tensor<67x83xf32>", ""),
+            131);
+  checkBits(matmul("tensor<301x70xf32>", "tensor<301x97xf32>",
+                   "tensor<70x97xf32>", "transpose_lhs"),
+            301);
+  checkBits(matmul("tensor<3x50x40xf32>", "tensor<3x65x40xf32>",
+                   "tensor<3x50x65xf32>", "transpose_rhs"),
+            40);
+  checkBits(
+      matmul("tensor<5x600xf32>", "tensor<600x40xf32>", "tensor<5x40xf32>", ""),
+      600);
+}
+
+TEST(Schedule, NarrowRegisters) {
+  checkBits(matmul("tensor<67x131xf32>", "tensor<131x83xf32>",
+                   "tensor<67x83xf32>", ""),
+            131, 256);
+  checkBits(matmul("tensor<31x300xf64>", "tensor<300x19xf64>",
+                   "tensor<31x19xf64>", ""),
+            300, 128);
+}
+
+static std::string convolution(const std::string &op, const std::string &lhs,
+                               const std::string &rhs, const std::string &y) {
+  return kernelModule({lhs, rhs}, {y},
+                      "%y = tandem." + op + " : " + lhs + ", " + rhs + " -> " +
+                          y + "\ntandem.yield %y : " + y);
+}
+
+TEST(Schedule, MethodsOfConvolutions) {
+  const std::string pad = " padding [1, 1, 1, 1]";
+  struct Case {
+    std::string text;
+    double terms;
+  };
+  const std::string x = "tensor<2x16x9x7xf32>", w = "tensor<32x16x3x3xf32>",
+                    y = "tensor<2x32x9x7xf32>";
+  const Case cases[] = {
+      {convolution("conv2d %0, %1" + pad, x, w, y), 16 * 9},
+      {convolution("conv2d_input_grad %0, %1 to [2, 16, 9, 7]" + pad, y, w, x),
+       32 * 9},
+      {convolution("conv2d_filter_grad %0, %1 to [32, 16, 3, 3]" + pad, x, y,
+                   w),
+       2 * 9 * 7},
+      {convolution("conv2d %0, %1 padding [0, 0, 0, 0]", "tensor<1x3x8x8xf32>",
+                   "tensor<8x3x5x5xf32>", "tensor<1x8x4x4xf32>"),
+       75}};
+  for (const Case &c : cases)
+    for (const char *method : {"winograd", "direct", "windows"}) {
+      SCOPED_TRACE(method);
+      // Winograd's transforms lose a few bits more.
+      checkKernel(
+          scheduled(c.text, std::string("{method = \"") + method + "\"}"),
+          {8 * c.terms});
+    }
+}
