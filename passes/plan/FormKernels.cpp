@@ -257,6 +257,7 @@ LogicalResult Former::form() {
 
 LogicalResult tandem::formKernels(func::FuncOp func) {
   splitReductions(func);
+  splitFilterGrads(func);
   FailureOr<Needs> needs = Needs::of(func);
   if (failed(needs))
     return failure();

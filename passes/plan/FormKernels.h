@@ -53,6 +53,10 @@ inline constexpr llvm::StringLiteral kPartsAttr = "parts";
 /// two steps, the first of which has enough results to be run in parallel.
 void splitReductions(mlir::func::FuncOp func);
 
+/// For processors: replaces gradients of convolutions' filters that are too few
+/// blocks of results for many threads by sums of those of parts of the images.
+void splitFilterGrads(mlir::func::FuncOp func);
+
 /// The stream that the program placed an op on; 0 if it did not.
 int64_t streamOf(mlir::Operation *op);
 

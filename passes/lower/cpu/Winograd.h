@@ -43,8 +43,9 @@ struct Grid {
 /// conv2d or conv2d_input_grad: a convolution of the image that is seen; or
 /// conv2d_filter_grad, with the names of conv2d.
 struct Shape {
-  int64_t planes;  ///< that are summed
-  int64_t results; ///< planes of the result
+  int64_t groups;  ///< more than one of conv2d_filter_grad alone
+  int64_t planes;  ///< that are summed, of a group
+  int64_t results; ///< planes of the result, of a group
   Grid grid;
   Window2d::Pair seen;   ///< height and width
   Window2d::Pair before; ///< where pixel (0, 0) begins to see, negated

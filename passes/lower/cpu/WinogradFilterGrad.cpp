@@ -49,9 +49,9 @@ FilterGradEmitter::FilterGradEmitter(AnchorKernel &kernel,
   SmallVector<AffineExpr> d;
   for (unsigned i = 0; i < 3; ++i)
     d.push_back(getAffineDimExpr(i, code.b.getContext()));
-  output = kernel.directOutput(code.b.getF32Type(),
-                               {d[0], d[1], d[2].floorDiv(kTaps), d[2] % kTaps},
-                               {shape.results, shape.planes, kAllTaps}, 2);
+  output = kernel.directOutput(
+      code.b.getF32Type(), {d[0], d[1], d[2].floorDiv(kTaps), d[2] % kTaps},
+      {shape.groups * shape.results, shape.planes, kAllTaps}, 2);
 }
 
 Work FilterGradEmitter::emit() {
@@ -68,7 +68,8 @@ Work FilterGradEmitter::emit() {
   kernel.forEachItem([&](Value item) { emitItem(item); });
 
   Work work;
-  work.items = shape.planes / s.planeBlock * (shape.results / s.resultBlock);
+  work.items = shape.groups * (shape.planes / s.planeBlock) *
+               (shape.results / s.resultBlock);
   double flops = 2.0 * kAllPoints * grid.tiles() * s.planeBlock * s.resultBlock;
   work.grain = grainFor(work.items, flops, /*bytesPerItem=*/0);
   work.scratchBytes = kernel.scratch.bytes();
@@ -77,14 +78,18 @@ Work FilterGradEmitter::emit() {
 
 void FilterGradEmitter::emitItem(Value item) {
   int64_t planeBlocks = shape.planes / s.planeBlock;
+  int64_t resultBlocks = shape.results / s.resultBlock;
+  Value ofAll = code.div(item, planeBlocks); // blocks of all groups' results
+  Value group = code.div(ofAll, resultBlocks);
   Value firstPlane = code.mul(code.rem(item, planeBlocks), s.planeBlock);
-  Value firstResult = code.mul(code.div(item, planeBlocks), s.resultBlock);
+  Value firstSeen = code.add(code.mul(group, shape.planes), firstPlane);
+  Value firstResult = code.mul(ofAll, s.resultBlock);
   Value zero = code.index(0), all = code.index(grid.segments());
   code.loop(zero, all, s.segments, [&](Value segment) {
     Value segments = code.index(s.segments);
     if (grid.segments() % s.segments != 0)
       segments = code.min(segments, code.sub(all, segment));
-    image.pack(segment, segments, firstPlane, *seen, transformInput);
+    image.pack(segment, segments, firstSeen, *seen, transformInput);
     gradient.pack(segment, segments, firstResult, *made, transformTaps);
     PointProducts sums{*made, *seen, *products};
     sums.isTransposed = true;

@@ -29,11 +29,17 @@ Shape Shape::of(Operation *op) {
   Convolution2d c = convolutionOf(op);
   const Window2d &w = c.window;
   if (!isa<Conv2dInputGradOp>(op))
-    return {c.channels, c.filters, Grid::of(c.batch, w.output[0], w.output[1]),
-            w.input,    w.before,  /*isInputGrad=*/false};
+    return {c.groups,
+            c.channelsPerGroup(),
+            c.filtersPerGroup(),
+            Grid::of(c.batch, w.output[0], w.output[1]),
+            w.input,
+            w.before,
+            /*isInputGrad=*/false};
   // Pixel i of x is seen, at tap k, by pixel i + before - k of y.
-  return {c.filters,
-          c.channels,
+  return {c.groups,
+          c.filtersPerGroup(),
+          c.channelsPerGroup(),
           Grid::of(c.batch, w.input[0], w.input[1]),
           w.output,
           {kTaps - 1 - w.before[0], kTaps - 1 - w.before[1]},
@@ -46,8 +52,8 @@ static bool hasShape(Operation *op) {
   Convolution2d c = convolutionOf(op);
   const Window2d &w = c.window;
   constexpr Window2d::Pair taps{kTaps, kTaps}, one{1, 1};
-  return c.groups == 1 && w.kernel == taps && w.stride == one &&
-         w.dilation == one;
+  return (c.groups == 1 || isa<Conv2dFilterGradOp>(op)) && w.kernel == taps &&
+         w.stride == one && w.dilation == one;
 }
 
 /// The largest multiple of `unit` that divides `size` and is at most `most`.
@@ -89,7 +95,8 @@ static void cutTaps(const Shape &shape, Schedule &s) {
   s.planeBlock = blockOf(shape.planes, s.lanes, kLongSide);
   s.resultBlock = blockOf(shape.results, s.lanes, kLongSide);
   auto items = [&] {
-    return shape.planes / s.planeBlock * (shape.results / s.resultBlock);
+    return shape.groups * (shape.planes / s.planeBlock) *
+           (shape.results / s.resultBlock);
   };
   // The transform of what a tile sees is the dearer one.
   for (int64_t *block : {&s.planeBlock, &s.resultBlock})

@@ -146,6 +146,27 @@ TEST(Winograd, Epilogue) {
               toleranceOf(450, 0));
 }
 
+// Groups, which parts of a sum over images are: each has planes of its own.
+TEST(Winograd, GroupsOfFilterGrad) {
+  auto text = [](int64_t images, int64_t groups, int64_t planes,
+                 int64_t filters, int64_t height, int64_t width) {
+    std::string x = typeOf({images, groups * planes, height, width}, "f32"),
+                dy = typeOf({images, groups * filters, height, width}, "f32"),
+                w = typeOf({groups * filters, planes, 3, 3}, "f32");
+    return kernelModule({x, dy}, {w},
+                        "%y = tandem.conv2d_filter_grad %0, %1 to [" +
+                            list({groups * filters, planes, 3, 3}, ", ") +
+                            "] padding [1, 1, 1, 1] groups " +
+                            std::to_string(groups) + " : " + x + ", " + dy +
+                            " -> " + w + "\ntandem.yield %y : " + w);
+  };
+  std::string few = text(3, 4, 16, 16, 9, 11), many = text(2, 3, 32, 64, 8, 8);
+  EXPECT_TRUE(chosen(few));
+  EXPECT_TRUE(chosen(many));
+  checkKernel(few, toleranceOf(3 * 9 * 11, 0));
+  checkKernel(many, toleranceOf(2 * 8 * 8, 0));
+}
+
 // Images that are not where vectors of neighbours could be read are summed
 // directly.
 TEST(Winograd, ViewsBefore) {

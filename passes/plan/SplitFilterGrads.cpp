@@ -1,0 +1,90 @@
+//===- SplitFilterGrads.cpp - gradients of filters, in parts of the images ===//
+//
+// The gradient of a convolution's filter is a sum over all images. One of few
+// planes is made of few blocks, too few for many threads, so its images are cut
+// into parts whose sums are made beside each other and then added, in their
+// order. Part p has the images p, p + parts, ...: it is a group of a
+// convolution of fewer images with more planes, which are where they were:
+//   x [N, C, H, W] is [N / parts, parts * C, H, W].
+//
+//===----------------------------------------------------------------------===//
+#include "ir/ops/Convolution.h"
+#include "passes/Target.h"
+#include "passes/plan/FormKernels.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+
+/// How many parts: as many as give enough blocks of results, while each is
+/// worth a thread's start and what is added is little beside what is read.
+/// Depends on shapes alone.
+static int64_t partsOf(Conv2dFilterGradOp op) {
+  constexpr int64_t enoughBlocks = 8, planesOfBlock = 64;
+  constexpr int64_t fewestFlops = 1 << 21, fewestReads = 4;
+  Convolution2d conv = op.getConvolution();
+  auto sizeOf = [](Value x) {
+    return cast<RankedTensorType>(x.getType()).getNumElements();
+  };
+  int64_t made = sizeOf(op.getY());
+  if (made == 0)
+    return 1;
+  int64_t blocks = conv.groups *
+                   llvm::divideCeil(conv.filtersPerGroup(), planesOfBlock) *
+                   llvm::divideCeil(conv.channelsPerGroup(), planesOfBlock);
+  int64_t most = std::min(
+      {conv.batch, op.getFlops() / fewestFlops,
+       (sizeOf(op.getX()) + sizeOf(op.getDy())) / (fewestReads * made)});
+  int64_t parts = 1;
+  for (int64_t p = 2; p <= most && parts * blocks < enoughBlocks; ++p)
+    if (conv.batch % p == 0)
+      parts = p;
+  return parts;
+}
+
+static void split(Conv2dFilterGradOp op, int64_t parts) {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  auto tagged = [&](Operation *made) {
+    for (StringRef tag : {kPassAttr, kStreamAttr})
+      if (Attribute value = op->getAttr(tag))
+        made->setAttr(tag, value);
+    return made->getResult(0);
+  };
+  auto grouped = [&](Value images) {
+    SmallVector<int64_t> shape(
+        cast<RankedTensorType>(images.getType()).getShape());
+    shape[0] /= parts;
+    shape[1] *= parts;
+    return tagged(ReshapeOp::create(b, loc, images, shape));
+  };
+  SmallVector<int64_t> shape(op.getShape());
+  shape[0] *= parts;
+  Value x = grouped(op.getX()), dy = grouped(op.getDy());
+  Value sums = tagged(Conv2dFilterGradOp::create(
+      b, loc, x, dy, shape, op.getStrides(), op.getPadding(), op.getDilation(),
+      op.getGroups() * parts, op.getPrecisionAttr()));
+  shape[0] /= parts;
+  shape.insert(shape.begin(), parts);
+  sums = tagged(ReshapeOp::create(b, loc, sums, shape));
+  Value sum = tagged(ReduceSumOp::create(b, loc, sums, ArrayRef<int64_t>{0}));
+  op.getY().replaceAllUsesWith(sum);
+  op.erase();
+}
+
+void tandem::splitFilterGrads(func::FuncOp func) {
+  if (isForCuda(func))
+    return;
+  SmallVector<Conv2dFilterGradOp> ops;
+  func.walk([&](Conv2dFilterGradOp op) { ops.push_back(op); });
+  for (Conv2dFilterGradOp op : ops) {
+    // What is added is not rounded to less than f32.
+    Type element = op.getY().getType().getElementType();
+    if (!element.isF32() && !element.isF64())
+      continue;
+    if (int64_t parts = partsOf(op); parts > 1)
+      split(op, parts);
+  }
+}
