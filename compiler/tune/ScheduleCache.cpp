@@ -53,6 +53,14 @@ static DictionaryAttr fromJson(const json &object, MLIRContext *context) {
   return list.getDictionary(context);
 }
 
+/// The name of an entry in a message: it came out of a file.
+static std::string shown(StringRef key) {
+  std::string text;
+  llvm::raw_string_ostream(text).write_escaped(key.take_front(64),
+                                               /*UseHexEscapes=*/true);
+  return text;
+}
+
 /// Reads an entry; says what is wrong with it, or nothing.
 static std::string readEntry(const json &object, MLIRContext *context,
                              TunedSchedule &entry) {
@@ -91,20 +99,25 @@ static std::string readEntry(const json &object, MLIRContext *context,
 
 Result<ScheduleCache> ScheduleCache::read(const std::string &path,
                                           MLIRContext *context) {
-  ScheduleCache cache;
   if (!llvm::sys::fs::exists(path))
-    return cache;
+    return ScheduleCache();
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return Status::failed("cannot read '" + path +
                           "': " + buffer.getError().message());
+  return parse((*buffer)->getBuffer(), path, context);
+}
+
+Result<ScheduleCache> ScheduleCache::parse(StringRef text,
+                                           const std::string &path,
+                                           MLIRContext *context) {
+  ScheduleCache cache;
   auto wrong = [&](const std::string &why) {
     return Status::failed("'" + path + "' is not a cache of schedules (" + why +
                           "); remove it, or name another file with "
                           "--tune-cache");
   };
-  StringRef bytes = (*buffer)->getBuffer();
-  json file = json::parse(bytes.begin(), bytes.end(), /*cb=*/nullptr,
+  json file = json::parse(text.begin(), text.end(), /*cb=*/nullptr,
                           /*allow_exceptions=*/false);
   if (file.is_discarded())
     return wrong("it is no JSON");
@@ -120,7 +133,7 @@ Result<ScheduleCache> ScheduleCache::read(const std::string &path,
   for (const auto &[key, value] : entries->items()) {
     TunedSchedule entry;
     if (std::string why = readEntry(value, context, entry); !why.empty())
-      return wrong("entry '" + key + "': " + why);
+      return wrong("entry '" + shown(key) + "': " + why);
     cache.entries.emplace(key, std::move(entry));
   }
   return cache;
@@ -135,6 +148,20 @@ void ScheduleCache::set(const std::string &key, TunedSchedule schedule) {
   entries[key] = std::move(schedule);
 }
 
+std::string ScheduleCache::text() const {
+  json list = json::object();
+  for (const auto &[key, entry] : entries)
+    list[key] = {
+        {"kernel", entry.kernel},   {"machine", entry.machine},
+        {"threads", entry.threads}, {"schedule", toJson(entry.schedule)},
+        {"seconds", entry.seconds}, {"model_seconds", entry.modelSeconds}};
+  json file = {{"format", kFormat}, {"version", kVersion}, {"entries", list}};
+  // What a name of a kernel holds may be no UTF-8.
+  return file.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
+                   json::error_handler_t::replace) +
+         '\n';
+}
+
 Status ScheduleCache::write(const std::string &path,
                             MLIRContext *context) const {
   auto now = read(path, context);
@@ -142,17 +169,7 @@ Status ScheduleCache::write(const std::string &path,
     return now.status();
   for (const auto &[key, entry] : entries)
     now->entries[key] = entry;
-  json list = json::object();
-  for (const auto &[key, entry] : now->entries)
-    list[key] = {
-        {"kernel", entry.kernel},   {"machine", entry.machine},
-        {"threads", entry.threads}, {"schedule", toJson(entry.schedule)},
-        {"seconds", entry.seconds}, {"model_seconds", entry.modelSeconds}};
-  json file = {{"format", kFormat}, {"version", kVersion}, {"entries", list}};
-  // What a name of a kernel holds may be no UTF-8.
-  std::string text = file.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
-                               json::error_handler_t::replace) +
-                     '\n';
+  std::string text = now->text();
   StringRef folder = llvm::sys::path::parent_path(path);
   if (!folder.empty())
     if (std::error_code error = llvm::sys::fs::create_directories(folder))

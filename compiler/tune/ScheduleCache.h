@@ -40,6 +40,12 @@ public:
   static Result<ScheduleCache> read(const std::string &path,
                                     mlir::MLIRContext *context);
 
+  /// The same of a file's text; `path` is what messages call it.
+  static Result<ScheduleCache> parse(llvm::StringRef text,
+                                     const std::string &path,
+                                     mlir::MLIRContext *context);
+  std::string text() const;
+
   const TunedSchedule *find(const std::string &key) const;
   void set(const std::string &key, TunedSchedule schedule);
   /// Writes the file, whole or not at all, with what others have added to it
