@@ -41,7 +41,8 @@ SmallVector<Value> GeluOp::decompose(OpBuilder &b) {
   return widened(b, *this, [&](const Expr &x) {
     // (1 + tanh(y)) / 2, without the cancellation where y is negative.
     if (getApproximate() == "tanh")
-      return x * sigmoid(2 * kSqrt2OverPi * (x + kCubic * (x * x * x)));
+      return x * sigmoid(x * (2 * kSqrt2OverPi +
+                              2 * kSqrt2OverPi * kCubic * (x * x)));
     return 0.5 * x * (1.0 + erf(x * kSqrtHalf));
   });
 }

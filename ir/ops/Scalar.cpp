@@ -139,8 +139,10 @@ V scalar::round(B &b, L loc, V x) {
   return unary<math::RoundEvenOp>(b, loc, x);
 }
 V scalar::sigmoid(B &b, L loc, V x) {
-  V e = exp(b, loc, neg(b, loc, x));
-  return div(b, loc, one(b, loc, x), add(b, loc, one(b, loc, x), e));
+  V sum = add(b, loc, one(b, loc, x), exp(b, loc, neg(b, loc, x)));
+  // The flag tells it from quotients of a model's own, which are exact.
+  return arith::DivFOp::create(b, loc, one(b, loc, x), sum,
+                               arith::FastMathFlags::arcp);
 }
 V scalar::relu(B &b, L loc, V x) { return maximum(b, loc, x, zero(b, loc, x)); }
 V scalar::sign(B &b, L loc, V x) {

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 
 #include <limits>
 
@@ -27,12 +28,37 @@ static constexpr int32_t kIntegerBits = 0x4b400000;
 // Powers of two and of e
 //===----------------------------------------------------------------------===//
 
+/// The polynomial with these coefficients, that of the highest power first, of
+/// |x| < 1 or so: a chain of half as many steps, which pairs of coefficients
+/// side by side enter, for one more product.
+static Value inPairs(FloatCode &w, Value x, ArrayRef<double> coefficients) {
+  double last = coefficients.back();
+  ArrayRef<double> rest = coefficients.drop_back();
+  Value z = w.mul(x, x), sum;
+  if (rest.size() % 2 != 0) {
+    sum = w.number(rest[0]);
+    rest = rest.drop_front();
+  }
+  for (; !rest.empty(); rest = rest.drop_front(2)) {
+    Value pair = w.fma(x, w.number(rest[0]), w.number(rest[1]));
+    sum = sum ? w.fma(sum, z, pair) : pair;
+  }
+  return w.fma(sum, x, w.number(last));
+}
+
 /// 2^f of |f| <= 1/2: of least relative error (2e-9) among the polynomials of
 /// this degree that are 1 at 0.
 static Value fractionalPower(FloatCode &w, Value f) {
-  return w.polynomial(f,
-                      {1.5353361912e-4, 1.3398874415e-3, 9.6184374577e-3,
-                       5.5503324711e-2, 2.4022647910e-1, 6.9314720286e-1, 1.0});
+  return inPairs(w, f,
+                 {1.5353361912e-4, 1.3398874415e-3, 9.6184374577e-3,
+                  5.5503324711e-2, 2.4022647910e-1, 6.9314720286e-1, 1.0});
+}
+
+/// The same but for 1e-7 of it.
+static Value shortPower(FloatCode &w, Value f) {
+  return inPairs(w, f,
+                 {1.3264727e-3, 9.6715126e-3, 5.5507337e-2, 2.4022242e-1,
+                  6.9314698e-1, 1.0});
 }
 
 namespace {
@@ -66,10 +92,34 @@ static Value fastExponential(FloatCode &w, Value x) {
   x = w.select(P::OGT, low, x, low, x);
   x = w.select(P::OLT, high, x, high, x);
   Parts parts = partsOf(w, x, 1.0, /*isExact=*/false);
-  // Of least relative error (1e-7).
-  Value p = w.polynomial(parts.f, {1.3264727e-3, 9.6715126e-3, 5.5507337e-2,
-                                   2.4022242e-1, 6.9314698e-1, 1.0});
-  return w.mul(p, wholePower(w, parts));
+  return w.mul(shortPower(w, parts.f), wholePower(w, parts));
+}
+
+//===----------------------------------------------------------------------===//
+// Quotients
+//===----------------------------------------------------------------------===//
+
+/// 1/x but for 4e-5 of it, with 2^-120 <= x <= 2^125, where a division would
+/// keep its unit busy for longer. The integer difference is off by a twentieth,
+/// a straight line in the digits; the cubic polynomial in its product with x is
+/// the one nearest to 1.
+static Value roughReciprocal(FloatCode &w, Value x) {
+  Value r = w.ofBits(w.sub(w.integer(0x7ef33400), w.bitsOf(x)));
+  Value rest = w.fma(w.neg(x), r, w.number(1.50095987));
+  return w.mul(r, w.fma(rest, rest, w.number(0.749037862)));
+}
+
+/// The same to 0.53 units in the last place.
+static Value reciprocal(FloatCode &w, Value x) {
+  Value r = roughReciprocal(w, x);
+  return w.fma(r, w.fma(w.neg(x), r, w.number(1.0)), r);
+}
+
+/// y/x to 0.53 units in the last place; x as above, and y is 0 or both y and
+/// the quotient are far from what f32 cannot hold.
+static Value quotient(FloatCode &w, Value y, Value x) {
+  Value r = roughReciprocal(w, x), q = w.mul(y, r);
+  return w.fma(w.fma(w.neg(x), q, y), r, q);
 }
 
 /// e^x
@@ -139,6 +189,73 @@ struct LowerFunction : OpRewritePattern<Op> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
+// Sigmoid
+//===----------------------------------------------------------------------===//
+
+/// 1 / (1 + e^y), where y is x or, with `isNegated`, -x.
+static Value logistic(FloatCode &w, Value x, bool isNegated, bool isFast) {
+  // Where y is below -40, e^y is lost beside 1; above 105 the result is 0.
+  Value low = w.number(isNegated ? -105.0 : -40.0);
+  Value high = w.number(isNegated ? 40.0 : 105.0);
+  x = w.select(P::OGT, low, x, low, x);
+  x = w.select(P::OLT, high, x, high, x);
+  Parts parts = partsOf(w, x, isNegated ? -1.0 : 1.0, /*isExact=*/!isFast);
+  // The sum times 2^-27, so that it and its reciprocal are normal numbers.
+  Value power = w.ofBits(w.add(w.left(parts.bits, 23), w.integer(100 << 23)));
+  Value p = isFast ? shortPower(w, parts.f) : fractionalPower(w, parts.f);
+  Value sum = w.fma(p, power, w.number(0x1p-27));
+  return w.mul(reciprocal(w, sum), w.number(0x1p-27));
+}
+
+/// y where `x` is 1 + e^y.
+static Value exponentOf(Value x) {
+  auto sum = x.getDefiningOp<arith::AddFOp>();
+  if (!sum)
+    return {};
+  for (auto [one, other] : {std::pair(sum.getLhs(), sum.getRhs()),
+                            std::pair(sum.getRhs(), sum.getLhs())})
+    if (auto power = other.getDefiningOp<math::ExpOp>();
+        power && matchPattern(one, m_OneFloat()))
+      return power.getOperand();
+  return {};
+}
+
+namespace {
+/// A quotient with this flag is that of scalar::sigmoid; other types than f32
+/// are divided, in vectors as in scalars.
+struct LowerLogistic : OpRewritePattern<arith::DivFOp> {
+  LowerLogistic(MLIRContext *context, FloatOptions options)
+      : OpRewritePattern(context), options(options) {}
+
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!arith::bitEnumContainsAll(op.getFastmath(),
+                                   arith::FastMathFlags::arcp))
+      return failure();
+    Value exponent = exponentOf(op.getRhs());
+    if (!exponent || !matchPattern(op.getLhs(), m_OneFloat()) ||
+        !getElementTypeOrSelf(op.getType()).isF32()) {
+      rewriter.modifyOpInPlace(
+          op, [&] { op.setFastmath(arith::FastMathFlags::none); });
+      return success();
+    }
+    auto negated = exponent.getDefiningOp<arith::NegFOp>();
+    FloatCode w(rewriter, op.getLoc(), op.getType());
+    rewriter.replaceOp(op,
+                       logistic(w, negated ? negated.getOperand() : exponent,
+                                /*isNegated=*/negated, options.isFast));
+    return success();
+  }
+  FloatOptions options;
+};
+} // namespace
+
+void lower::populateLogistic(RewritePatternSet &patterns,
+                             FloatOptions options) {
+  patterns.add<LowerLogistic>(patterns.getContext(), options);
+}
+
+//===----------------------------------------------------------------------===//
 // Logarithms
 //===----------------------------------------------------------------------===//
 
@@ -171,7 +288,10 @@ static Value logarithm(FloatCode &w, Value x) {
 static Value logarithmOfNext(FloatCode &w, Value x) {
   Value one = w.number(1.0), u = w.addFloat(one, x);
   Value c = w.subFloat(x, w.subFloat(u, one));
-  Value y = w.addFloat(logarithm(w, u), w.div(c, u));
+  // Where u is larger, c is 0.
+  Value large = w.number(0x1p100);
+  Value bounded = w.select(P::OLT, large, u, large, u);
+  Value y = w.fma(c, reciprocal(w, bounded), logarithm(w, u));
   y = w.select(P::OEQ, u, one, x, y);
   y = w.select(P::OEQ, u, w.number(0.0), w.number(-kInfinity), y);
   return w.select(P::OEQ, u, w.number(kInfinity), u, y);
@@ -194,7 +314,7 @@ static Value hyperbolicTangent(FloatCode &w, Value x) {
   Parts parts = partsOf(w, bounded, 2.0, /*isExact=*/false);
   Value sum =
       w.fma(fractionalPower(w, parts.f), wholePower(w, parts), w.number(1.0));
-  Value far = w.subFloat(w.number(1.0), w.div(w.number(2.0), sum));
+  Value far = w.fma(w.number(-2.0), reciprocal(w, sum), w.number(1.0));
   // Of zeros, too, the sign.
   return w.withSign(w.select(P::OGT, a, w.number(0.55), far, near), x);
 }
@@ -213,29 +333,27 @@ static Value fastTangent(FloatCode &w, Value x) {
   p = w.fma(w.mul(r, r), p, r);
   Value power = wholePower(w, {r, w.bitsOf(sum)});
   Value e = w.fma(power, p, w.subFloat(power, w.number(1.0)));
-  return w.withSign(w.div(e, w.addFloat(e, w.number(2.0))), x);
+  return w.withSign(quotient(w, e, w.addFloat(e, w.number(2.0))), x);
 }
 
-/// An odd polynomial near 0, and 1 - e^-p(|x|) from 0.93 on.
+/// An odd polynomial near 0, and from 0.93 on 1 - p(|x|)^4: the fourth root of
+/// 1 - erf is smooth enough for a polynomial, and its rounding matters little.
 static Value errorFunction(FloatCode &w, Value x) {
   Value z = w.mul(x, x), a = w.abs(x);
   Value near =
       w.fma(w.polynomial(z, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
                              1.12819925e-1, -3.76125336e-1, 1.28379166e-1}),
             x, x);
-  Value even = w.polynomial(a, {-1.72853470e-5, 3.83197126e-4});
-  Value odd = w.polynomial(a, {-3.88396438e-3, 2.42546219e-2});
-  Value p = w.fma(even, z, odd);
-  for (double c : {-1.06777877e-1, -6.34846687e-1, -1.28717512e-1})
-    p = w.fma(p, a, w.number(c));
-  p = w.fma(p, a, w.neg(a));
-  // Below, e^p is lost beside 1.
-  Value low = w.number(-40.0);
-  p = w.select(P::OGT, low, p, low, p);
-  Parts parts = partsOf(w, p, 1.0, /*isExact=*/false);
-  Value far = w.subFloat(
-      w.number(1.0), w.mul(fractionalPower(w, parts.f), wholePower(w, parts)));
-  return w.select(P::OGT, a, w.number(0.927734375), w.withSign(far, x), near);
+  // From there on it is 1.
+  Value high = w.number(3.92);
+  Value bounded = w.select(P::OLT, high, a, high, a);
+  Value p =
+      w.polynomial(bounded, {-2.859303213e-5, 2.779970422e-4, 1.005488684e-4,
+                             -1.020892163e-2, 3.798142257e-2, -9.126340275e-3,
+                             -1.006489308e-1, -2.900097477e-1, 1.001432075});
+  p = w.mul(p, p);
+  Value far = w.withSign(w.fma(w.neg(p), p, w.number(1.0)), x);
+  return w.select(P::OGT, a, w.number(0.927734375), far, near);
 }
 
 void lower::populatePolynomials(RewritePatternSet &patterns,

@@ -1,10 +1,11 @@
 //===- Polynomials.h - functions of f32 without libm ----------------------===//
 //
-// exp, log, log1p, tanh and erf of f32, scalars or vectors, as arithmetic
-// alone, so that loops of them are vectorized. Greatest errors, in units in the
-// last place (tests/lower/FunctionErrorsTest.cpp measures them):
+// exp, log, log1p, tanh, erf and sigmoid of f32, scalars or vectors, as
+// arithmetic without divisions, so that loops of them are vectorized. Greatest
+// errors, in units in the last place (tests/lower/FunctionErrorsTest.cpp
+// measures them):
 //
-//     exp 1.1    log 0.9    log1p 1.5    tanh 1.8    erf 1.0
+//     exp 1.1    log 0.9    log1p 1.5    tanh 1.8    erf 1.8    sigmoid 2.5
 //
 // denormal arguments and results included. NaN stays NaN, zeros keep their
 // sign, and infinities give what they give in libm. sin and cos are MLIR's.
@@ -24,6 +25,10 @@ struct FloatOptions {
   /// is 0; tanh by 2.5; and 1 / (1 + e^y) by 6 where |y| is below 8.
   bool isFast = false;
 };
+
+/// Patterns of sigmoid alone, which is 1 / (1 + e^-x) until then: they come
+/// before those of e^x.
+void populateLogistic(mlir::RewritePatternSet &patterns, FloatOptions options);
 
 void populatePolynomials(mlir::RewritePatternSet &patterns,
                          FloatOptions options = {});

@@ -60,10 +60,13 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
     bool isFast = usesFastMath(getOperation());
-    lower::populatePolynomials(patterns,
-                               {.hasScale = has("avx512f"), .isFast = isFast});
+    lower::FloatOptions options{.hasScale = has("avx512f"), .isFast = isFast};
+    RewritePatternSet sigmoids(&getContext()), patterns(&getContext());
+    lower::populateLogistic(sigmoids, options);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(sigmoids))))
+      return signalPassFailure();
+    lower::populatePolynomials(patterns, options);
     lower::populateElementaryFunctions(patterns);
     lower::populateHalfConversions(patterns, has("f16c"));
     arith::populateExpandBFloat16Patterns(patterns);
