@@ -1,9 +1,11 @@
 //===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
+#include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/LoopEmitter.h"
 
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -178,6 +180,38 @@ static int64_t neighbours(KernelOp kernel) {
   return region.getOps<PhiloxOp>().empty() ? 1 : 4;
 }
 
+/// Vectors beside each other in a loop over `size` elements, without a rest.
+/// The functions of one are a long chain of steps, each of which waits for the
+/// one before it, and a processor looks ahead only as far as about three such
+/// chains that follow each other.
+static int64_t vectorsTogether(KernelOp kernel, int64_t size) {
+  bool hasChains =
+      llvm::any_of(kernel.getBody().front().getOps<PointwiseOpInterface>(),
+                   [](PointwiseOpInterface op) { return isExpensive(op); });
+  VectorTarget target = VectorTarget::of(kernel);
+  int64_t count = hasChains ? target.registers / 8 : 1;
+  int64_t lanes = target.lanes(Float32Type::get(kernel.getContext()));
+  while (count > 1 && size % (count * lanes) != 0)
+    count /= 2;
+  return count;
+}
+
+static void interleave(scf::ForOp loop, int64_t count) {
+  if (count == 1)
+    return;
+  MLIRContext *context = loop.getContext();
+  Builder b(context);
+  auto vectors = LLVM::LoopInterleaveAttr::get(
+      context, b.getI32IntegerAttr(static_cast<int32_t>(count)));
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(
+                    context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
+                    /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
+                    /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
+                    /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
+                    /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
+}
+
 Work LoopEmitter::emitPointwise() {
   unsigned rank = nest.sizes.size();
   if (llvm::is_contained(nest.sizes, 0))
@@ -212,10 +246,13 @@ Work LoopEmitter::emitPointwise() {
   // LLVM, it needs no code for what remains.
   auto loopOver = [&](unsigned d, Value first, Value count) {
     if (d + 1 < rank || together == 1) {
-      loop(constant(0), count, [&](Value i) {
+      scf::ForOp made = loop(constant(0), count, [&](Value i) {
         ivs[d] = arith::AddIOp::create(b, loc, first, i);
         nestFrom(d + 1);
       });
+      if (std::optional<int64_t> size = getConstantIntValue(count);
+          size && d + 1 == rank)
+        interleave(made, vectorsTogether(kernel, *size));
       return;
     }
     Value several = constant(together);
