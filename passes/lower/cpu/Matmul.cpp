@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/Dots.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
@@ -51,6 +52,9 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   if (batches * gemm.M * gemm.N == 0)
     return Work{0, 1, 0};
 
+  if (auto work = emitDots(kernel, indexOf(m, k, op.getTransposeLhs()),
+                           indexOf(k, n, op.getTransposeRhs()), sizes))
+    return *work;
   GemmOperand lhs(kernel, 0, indexOf(m, k, op.getTransposeLhs()), sizes, m,
                   std::nullopt, k);
   GemmOperand rhs(kernel, 1, indexOf(k, n, op.getTransposeRhs()), sizes, n,

@@ -107,6 +107,36 @@ TEST(Matmul, NarrowVectors) {
     }
 }
 
+TEST(Matmul, FewRowsAlongK) {
+  // Dot products: blocks of columns, of k, and what is left over of each.
+  for (int64_t rows : {1, 2, 3, 4, 7, 8})
+    for (auto [columns, inner] : {std::pair<int64_t, int64_t>{1, 128},
+                                  {13, 131},
+                                  {150, 300},
+                                  {64, 1024}})
+      check({{}, rows, columns, inner, false, true});
+  check({{}, 2, 21, 9001, false, true});
+  check({{2, 3}, 4, 67, 260, false, true});
+  check({{}, 1, 40, 500, true, true});
+  for (const char *element : {"f64", "bf16", "f16"})
+    check({{}, 5, 70, 401, false, true, element});
+  for (int bits : {128, 256}) {
+    check({{}, 3, 35, 300, false, true}, bits);
+    check({{}, 4, 35, 300, false, true, "f64"}, bits);
+    check({{}, 5, 35, 300, false, true}, bits);
+  }
+  checkKernel(kernelModule({"tensor<3x200xf32>", "tensor<70x200xf32>",
+                            "tensor<70xf32>", "tensor<3x70xf32>"},
+                           {"tensor<3x70xbf16>", "tensor<3x70xf32>"}, R"(
+    %y = tandem.matmul %0, %1 {transpose_rhs} : tensor<3x200xf32>, tensor<70x200xf32> -> tensor<3x70xf32>
+    %b = tandem.broadcast %2 to [3, 70] along [1] : tensor<70xf32> -> tensor<3x70xf32>
+    %s = tandem.add %y, %b : tensor<3x70xf32>
+    %z = tandem.mul %s, %3 : tensor<3x70xf32>
+    %c = tandem.cast %z : tensor<3x70xf32> to tensor<3x70xbf16>
+    tandem.yield %c, %s : tensor<3x70xbf16>, tensor<3x70xf32>)"),
+              {200});
+}
+
 TEST(Matmul, Epilogue) {
   checkKernel(kernelModule({"tensor<45x20xf32>", "tensor<20x70xf32>",
                             "tensor<70xf32>", "tensor<45x70xf32>"},
