@@ -46,6 +46,10 @@ private:
   mlir::Value constant(int64_t value);
   /// for iv = low, low + 1, ... below high.
   mlir::scf::ForOp loop(mlir::Value low, mlir::Value high, Body body);
+  /// How many vectors stand beside each other in the code of a loop over `size`
+  /// elements, and the same said to LLVM of `op`.
+  int64_t vectorsTogether(int64_t size);
+  static void interleave(mlir::Operation *op, int64_t count);
   void loop(int64_t size, Body body) {
     loop(constant(0), constant(size), body);
   }
@@ -66,7 +70,7 @@ private:
   // Rows.
   Values takeRows(size_t count, llvm::function_ref<mlir::Type(size_t)> compute,
                   int64_t &scratchBytes);
-  void prefetchNextRow(mlir::Value position);
+  void prefetchNextRow(mlir::Value position, unsigned level);
   void emitRow(mlir::Value position);
   void storePartials(mlir::Value item, mlir::Value position);
   void overReduced(llvm::function_ref<void(mlir::Value position)> code);

@@ -180,11 +180,10 @@ static int64_t neighbours(KernelOp kernel) {
   return region.getOps<PhiloxOp>().empty() ? 1 : 4;
 }
 
-/// Vectors beside each other in a loop over `size` elements, without a rest.
-/// The functions of one are a long chain of steps, each of which waits for the
-/// one before it, and a processor looks ahead only as far as about three such
-/// chains that follow each other.
-static int64_t vectorsTogether(KernelOp kernel, int64_t size) {
+/// So many that nothing remains. The functions of one are a long chain of
+/// steps, each of which waits for the one before it, and a processor looks
+/// ahead only as far as about three such chains that follow each other.
+int64_t LoopEmitter::vectorsTogether(int64_t size) {
   bool hasChains =
       llvm::any_of(kernel.getBody().front().getOps<PointwiseOpInterface>(),
                    [](PointwiseOpInterface op) { return isExpensive(op); });
@@ -196,20 +195,20 @@ static int64_t vectorsTogether(KernelOp kernel, int64_t size) {
   return count;
 }
 
-static void interleave(scf::ForOp loop, int64_t count) {
+void LoopEmitter::interleave(Operation *op, int64_t count) {
   if (count == 1)
     return;
-  MLIRContext *context = loop.getContext();
+  MLIRContext *context = op->getContext();
   Builder b(context);
   auto vectors = LLVM::LoopInterleaveAttr::get(
       context, b.getI32IntegerAttr(static_cast<int32_t>(count)));
-  loop->setAttr("loop_annotation",
-                LLVM::LoopAnnotationAttr::get(
-                    context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
-                    /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
-                    /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
-                    /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
-                    /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
+  op->setAttr("loop_annotation",
+              LLVM::LoopAnnotationAttr::get(
+                  context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
+                  /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
+                  /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
+                  /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
+                  /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
 }
 
 Work LoopEmitter::emitPointwise() {
@@ -252,7 +251,7 @@ Work LoopEmitter::emitPointwise() {
       });
       if (std::optional<int64_t> size = getConstantIntValue(count);
           size && d + 1 == rank)
-        interleave(made, vectorsTogether(kernel, *size));
+        interleave(made, vectorsTogether(*size));
       return;
     }
     Value several = constant(together);

@@ -127,10 +127,11 @@ void LoopEmitter::storePartials(Value item, Value position) {
   }
 }
 
-/// Asks for the next row of each large input: the processor's own prefetching
-/// ends with a page, and rests while the last levels of a row work in the
-/// cache.
-void LoopEmitter::prefetchNextRow(Value position) {
+/// Asks for a part of the next row of each large input: the processor's own
+/// prefetching ends with a page, and rests while the last levels of a row work
+/// in the cache. Each level asks for its share, since a core has room for some
+/// dozen lines under way.
+void LoopEmitter::prefetchNextRow(Value position, unsigned level) {
   constexpr int64_t lineBytes = 64;
   SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   if (reduced.size() != 1)
@@ -151,7 +152,10 @@ void LoopEmitter::prefetchNextRow(Value position) {
         nest.sizes[dim] < 4 * perLine || !seen.insert(input).second)
       continue;
     Value memref = lower::flatten(b, loc, body.inputs[input.getArgNumber()]);
-    loop(llvm::divideCeil(nest.sizes[dim], perLine), [&](Value line) {
+    int64_t lines = llvm::divideCeil(nest.sizes[dim], perLine);
+    int64_t first = lines * level / (nest.levels + 1);
+    int64_t end = lines * (level + 1) / (nest.levels + 1);
+    loop(constant(first), constant(end), [&](Value line) {
       ivs[dim] = arith::MulIOp::create(b, loc, line, constant(perLine));
       elements.enter(ivs, nest.sizes);
       memref::PrefetchOp::create(b, loc, memref, elements.expand(b, at),
@@ -163,10 +167,11 @@ void LoopEmitter::prefetchNextRow(Value position) {
 
 /// All levels of the kept index at a joint position.
 void LoopEmitter::emitRow(Value position) {
-  prefetchNextRow(position);
-  setIndices(nest.dims(/*reduced=*/false), position);
-  for (unsigned level = 0; level <= nest.levels; ++level)
+  for (unsigned level = 0; level <= nest.levels; ++level) {
+    prefetchNextRow(position, level);
+    setIndices(nest.dims(/*reduced=*/false), position);
     emitRowLevel(level);
+  }
   for (unsigned d : nest.dims(/*reduced=*/true))
     ivs[d] = constant(0); // not used by elements of kept indices
   elements.enter(ivs, nest.sizes);
@@ -272,8 +277,12 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
   };
   if (dim == ~0u)
     return code(init);
-  return loop(low, high, init, [&](Value iv, ValueRange carried) {
+  Values totals = loop(low, high, init, [&](Value iv, ValueRange carried) {
     ivs[dim] = iv;
     return code(carried);
   });
+  if (nest.sizes[dim] <= kPartialLength)
+    interleave(&*std::prev(b.getInsertionPoint()),
+               vectorsTogether(nest.sizes[dim]));
+  return totals;
 }
