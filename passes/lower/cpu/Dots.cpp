@@ -23,7 +23,6 @@ public:
   Work emit();
 
 private:
-  void emitBlock();
   /// The sums of all rows with the lines from `first` on, `lines` of them.
   void emitTile(Value first);
   Code::Values products(ArrayRef<Value> aAt, ArrayRef<Value> bAt, Value from,
