@@ -81,6 +81,7 @@ private:
                          Value k1, int64_t unroll, ValueRange sums);
   void enterTile(Value m, const GemmPiece &piece);
   void emitBeside(const GemmRange &range, Value k0, Value k1);
+  void fetchEnd(Value round);
   /// The mask of vector `v` of a tile with `columns` columns; null if all its
   /// lanes are columns.
   Value maskOf(int64_t v, int64_t columns) {
@@ -104,6 +105,8 @@ private:
   /// What a tile does beside its product: it asks for a block of A, and packs
   /// these rows of the next panel.
   Value fetchM, fetchK1, packRow, packEnd;
+  /// The tile, and whether its end comes after this piece.
+  Value tileM, endsTile;
 };
 } // namespace
 
@@ -274,6 +277,8 @@ void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
   if (g.fetch)
     for (int64_t u = 0; u < s.unroll; ++u)
       g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
+  if (g.fetchEnd)
+    fetchEnd(code.div(code.sub(k1, range.k1), s.unroll));
   if (!packsAhead())
     return;
   Value round =
@@ -284,8 +289,27 @@ void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
             [&] { g.packRow(code, next, row); });
 }
 
+/// Asks for what the tile will be finished with, in the first half of its last
+/// rounds: while it is on its way, they go on.
+void GemmEmitter::fetchEnd(Value round) {
+  int64_t length =
+      std::max(s.lanes, 512 / int64_t(g.type.getIntOrFloatBitWidth()));
+  int64_t across = divideCeil(s.width(), length), lines = s.rows * across;
+  int64_t rounds = s.k1Block / s.unroll;
+  int64_t inRound = divideCeil(lines, std::max<int64_t>(1, rounds / 2));
+  for (int64_t i = 0; i < inRound; ++i) {
+    Value last = code.index(lines - 1);
+    Value line = code.min(code.add(code.mul(round, inRound), i), last);
+    line = code.select(endsTile, line, last);
+    g.fetchEnd(code, code.add(tileM, code.div(line, across)),
+               code.add(panel.n, code.mul(code.rem(line, across), length)));
+  }
+}
+
 void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
                            const GemmPiece &piece) {
+  tileM = m;
+  endsTile = piece.isLast;
   int64_t vectors = divideCeil(columns, s.lanes);
   Code::Values tile;
   auto forEach = [&](auto body) {
@@ -310,6 +334,7 @@ void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
       tile.assign(rows * vectors, code.zeros(g.type, s.lanes));
       keep(from);
     });
+    endsTile = part.isLast;
     tile = emitProduct(m, rows, columns, part.range);
     forEach([&](int64_t i, int64_t v, Value &x) {
       Value before = code.load(
@@ -346,20 +371,31 @@ void GemmEmitter::emitFinish(Value m) {
     end = code.min(end, g.M);
   Value zero = code.index(0);
   bool isOneLine = g.lineLength == g.N;
-  Value firstLine = isOneLine ? zero : code.div(panel.n, g.lineLength);
-  Value endLine = isOneLine
-                      ? code.index(1)
-                      : code.add(code.div(code.add(nEnd, -1), g.lineLength), 1);
+  auto whole = [&](Value columns) {
+    code.loop(m, end, 1, [&](Value row) {
+      Value at = code.sub(row, s.sweeps ? mBegin : m);
+      code.loop(zero, columns, 1, [&](Value column) {
+        Value sum = memref::LoadOp::create(code.b, code.loc, sums,
+                                           ValueRange{at, column});
+        g.finish(code, row, zero, code.add(panel.n, column), sum);
+      });
+    });
+  };
+  // Loops of a known length are the better ones.
+  if (isOneLine)
+    return code.when(
+        code.equal(panel.columns, code.index(s.width())),
+        [&] { whole(code.index(s.width())); }, [&] { whole(panel.columns); });
+  Value firstLine = code.div(panel.n, g.lineLength);
+  Value endLine = code.add(code.div(code.add(nEnd, -1), g.lineLength), 1);
   code.loop(m, end, 1, [&](Value row) {
     Value at = code.sub(row, s.sweeps ? mBegin : m);
     code.loop(firstLine, endLine, 1, [&](Value line) {
       // Column 0 of the line is that column of the panel.
       Value start = code.sub(code.mul(line, g.lineLength), panel.n);
-      Value low = panel.n, high = nEnd;
-      if (!isOneLine) {
-        low = code.max(zero, code.sub(zero, start));
-        high = code.min(code.sub(code.sub(nEnd, panel.n), start), g.lineLength);
-      }
+      Value low = code.max(zero, code.sub(zero, start));
+      Value high =
+          code.min(code.sub(code.sub(nEnd, panel.n), start), g.lineLength);
       code.loop(low, high, 1, [&](Value column) {
         Value sum = memref::LoadOp::create(
             code.b, code.loc, sums, ValueRange{at, code.add(start, column)});

@@ -78,6 +78,9 @@ struct Gemm {
                      mlir::Value column, mlir::Value sum)>
       finish;
   int64_t lineLength = 0; ///< divides N
+  /// Asks for the lines of what elements from C(m, n) on are finished with.
+  /// Null if that is nothing.
+  std::function<void(Code &, mlir::Value m, mlir::Value n)> fetchEnd;
 };
 
 /// How it is cut.

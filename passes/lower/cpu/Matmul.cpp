@@ -17,6 +17,27 @@ using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
 
+/// The buffers that are read element by element where the result's are made.
+static SmallVector<Value> besideResult(AnchorKernel &kernel) {
+  SmallVector<Value> buffers;
+  if (!kernel.keepsIndices())
+    return buffers;
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(kernel.anchor->getResult(0).getType()).getShape();
+  for (BlockArgument argument : kernel.kernel.getBody().getArguments()) {
+    if (cast<RankedTensorType>(argument.getType()).getShape() != shape ||
+        llvm::none_of(argument.getUsers(), [](Operation *user) {
+          return isa<PointwiseOpInterface>(user);
+        }))
+      continue;
+    Value memref = kernel.body.inputs[argument.getArgNumber()];
+    OpBuilder::InsertionGuard guard(kernel.code.b);
+    kernel.code.b.setInsertionPointAfterValue(memref);
+    buffers.push_back(flatten(kernel.code.b, kernel.code.loc, memref));
+  }
+  return buffers;
+}
+
 FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   auto op = cast<MatmulOp>(kernel.anchor);
   Code &code = kernel.code;
@@ -82,6 +103,17 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
       index[m] = row;
       index[n] = column;
       kernel.finish(index, sum);
+    };
+  SmallVector<Value> beside = besideResult(kernel);
+  if (!output && !beside.empty())
+    gemm.fetchEnd = [&](Code &code, Value row, Value column) {
+      Value position = code.index(0);
+      for (unsigned d = 0; d < m; ++d)
+        position = code.add(code.mul(position, sizes[d]), at[d]);
+      position = code.add(code.mul(position, sizes[m]), row);
+      position = code.add(code.mul(position, sizes[n]), column);
+      for (Value buffer : beside)
+        code.prefetch(buffer, position);
     };
 
   GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
