@@ -15,7 +15,9 @@ using llvm::divideCeil;
 
 Value GemmPanel::row(Code &code, Value atK0, Value atK1) const {
   Value length = code.sub(k1End, k1);
-  return code.add(code.mul(code.sub(atK0, k0), length), code.sub(atK1, k1));
+  Value row =
+      code.add(code.mul(code.sub(atK0, k0), length), code.sub(atK1, k1));
+  return firstRow ? code.add(firstRow, row) : row;
 }
 
 namespace {
@@ -44,15 +46,25 @@ public:
       // The word with which scratch begins.
       if (!manyPanels && scratch.bytes() == 0)
         packed = scratch.take(code, {1}, code.b.getI64Type());
-      int64_t rows = s.k0Panel * s.k1Panel + s.lanes;
+      int64_t rows = s.group * panelRows();
       panel.memref = scratch.take(code, {rows, s.width()}, g.type);
       next = panel;
       if (packsAhead())
         next.memref = scratch.take(code, {rows, s.width()}, g.type);
     }
+    if (s.packsA) {
+      // Rows are an odd number of lines apart, so that one column of them is
+      // in all sets of the cache.
+      int64_t line = lineLength();
+      int64_t length = llvm::alignTo(s.mBlock, line);
+      length += (length / line) % 2 == 0 ? line : 0;
+      block.memref = scratch.take(code, {s.k1Block, length}, g.type);
+      block.lanes = s.lanes;
+    }
     if (manySums || !g.store)
-      sums = scratch.take(code, {s.sweeps ? s.mBlock : 2 * s.rows, s.width()},
-                          g.type);
+      sums = scratch.take(
+          code, {s.sweeps ? s.group * s.mBlock : 2 * s.rows, s.width()},
+          g.type);
   }
 
   /// Of a part.
@@ -68,20 +80,37 @@ private:
   /// The pieces of `range` with at most `k0Step` and `k1Step` of k0 and k1.
   void forEachPiece(const GemmRange &range, int64_t k0Step, int64_t k1Step,
                     llvm::function_ref<void(const GemmPiece &)> body);
-  void locate(GemmPanel &which, Value number);
+  /// The rows that a panel has in scratch.
+  int64_t panelRows() const { return s.k0Panel * s.k1Panel + s.lanes; }
+  /// Elements of a cache line.
+  int64_t lineLength() const {
+    return 512 / static_cast<int64_t>(g.type.getIntOrFloatBitWidth());
+  }
+  void locate(GemmPanel &which, Value group, Value place);
   bool packsAhead() const { return s.packsEvery > 0 && packed; }
+  void forEachPanel(llvm::function_ref<void(Value place)> body);
+  void packGroup();
   void packUnlessPacked(Value number);
   void notePacked(Value number);
+  void packBlock(const GemmPiece &piece);
+  void emitPanels(const GemmPiece &piece);
   void emitRows(const GemmPiece &piece);
   void emitTile(Value m, int64_t rows, int64_t columns, const GemmPiece &piece);
   void emitFinish(Value m);
+  /// Where an item has the sums of row m.
+  Value sumsRow(Value m) {
+    return code.add(code.mul(place, s.mBlock), code.sub(m, mBegin));
+  }
   Code::Values emitProduct(Value m, int64_t rows, int64_t columns,
                            const GemmRange &range);
+  /// A(m + i, (k0, k1 + u))
+  Value factor(Value m, int64_t i, Value k0, Value k1, int64_t u);
   Code::Values emitRound(Value m, int64_t rows, int64_t columns, Value k0,
                          Value k1, int64_t unroll, ValueRange sums);
   void enterTile(Value m, const GemmPiece &piece);
   void emitBeside(const GemmRange &range, Value k0, Value k1);
   void fetchEnd(Value round);
+  void fetchBlock(Value k0, Value round);
   /// The mask of vector `v` of a tile with `columns` columns; null if all its
   /// lanes are columns.
   Value maskOf(int64_t v, int64_t columns) {
@@ -94,11 +123,13 @@ private:
   const Gemm &g;
   const GemmSchedule &s;
   GemmPanel panel, next; ///< `next` is packed beside the product
+  GemmBlock block;       ///< of A, if that is packed
   /// A sum is made of several short ones; of several panels.
   bool manySums, manyPanels;
   Value sums; ///< of the item, or twice of a tile
-  Value mBegin, mEnd, nEnd;
-  Value packsNext; ///< while this item runs
+  Value mBegin, mEnd;
+  Value group, place; ///< of the panel
+  Value packsNext;    ///< while this item runs
   /// Where the number of the panel in scratch is, plus one: at the beginning
   /// of scratch, which is 0 when a thread runs the first items of a launch.
   Value packed;
@@ -139,8 +170,10 @@ void GemmEmitter::forEachPiece(
   });
 }
 
-/// Sets the columns of panel `number`.
-void GemmEmitter::locate(GemmPanel &which, Value number) {
+/// Makes `which` the panel at this place of a group.
+void GemmEmitter::locate(GemmPanel &which, Value group, Value place) {
+  Value number = code.add(code.mul(group, s.group), place);
+  which.firstRow = code.mul(place, panelRows());
   which.n = code.mul(number, s.width());
   which.columns = g.N % s.width() == 0
                       ? code.index(s.width())
@@ -152,16 +185,14 @@ void GemmEmitter::emit(const GemmItem &item) {
   Value mBlock = code.rem(item.number, s.mBlocks(g));
   mBegin = code.mul(mBlock, s.mBlock);
   mEnd = code.min(code.add(mBegin, s.mBlock), g.M);
-  locate(panel, number);
-  nEnd = code.add(panel.n, panel.columns);
+  group = number;
 
   GemmRange all = {code.index(0), code.index(g.K0), code.index(0),
                    code.index(g.K1)};
   Value isLastBlock = code.equal(mBlock, code.index(s.mBlocks(g) - 1));
   if (packsAhead()) {
-    // Two panels take turns.
-    Value last = code.index(s.panels(g) - 1);
-    locate(next, code.min(code.add(number, 1), last));
+    // Two groups take turns.
+    Value last = code.index(s.groups(g) - 1);
     Value isOdd = code.equal(code.rem(number, 2), code.index(1));
     Value even = panel.memref, odd = next.memref;
     panel.memref = code.select(isOdd, odd, even);
@@ -176,19 +207,69 @@ void GemmEmitter::emit(const GemmItem &item) {
     panel.k1 = part.range.k1;
     panel.k1End = part.range.k1End;
     if (s.packs && packed)
-      packUnlessPacked(item.panel);
+      packUnlessPacked(item.group);
     else if (s.packs)
-      g.pack(code, panel);
+      packGroup();
     if (!s.sweeps)
-      return emitRows(part);
+      return emitPanels(part);
     forEachPiece(part.range, s.k0Block, s.k1Block, [&](GemmPiece piece) {
       piece.isFirst = code.both(piece.isFirst, part.isFirst);
       piece.isLast = code.both(piece.isLast, part.isLast);
-      emitRows(piece);
+      emitPanels(piece);
     });
   });
   if (packsAhead())
-    code.when(packsNext, [&] { notePacked(code.add(item.panel, 1)); });
+    code.when(packsNext, [&] { notePacked(code.add(item.group, 1)); });
+}
+
+/// Calls `body` for each panel of the group.
+void GemmEmitter::forEachPanel(llvm::function_ref<void(Value place)> body) {
+  Value count = code.index(s.group);
+  if (s.panels(g) % s.group != 0)
+    count = code.min(
+        count, code.sub(code.index(s.panels(g)), code.mul(group, s.group)));
+  code.loop(code.index(0), count, 1, [&](Value at) {
+    place = at;
+    locate(panel, group, at);
+    body(at);
+  });
+}
+
+void GemmEmitter::packGroup() {
+  forEachPanel([&](Value) { g.pack(code, panel); });
+}
+
+/// Multiplies the item's rows with each of its panels.
+void GemmEmitter::emitPanels(const GemmPiece &piece) {
+  if (s.packsA)
+    packBlock(piece);
+  Value packs = packsNext;
+  forEachPanel([&](Value at) {
+    if (packsAhead()) {
+      // The panel at the same place of the next group, if there is one.
+      Value nextGroup = code.add(group, 1);
+      Value number = code.add(code.mul(nextGroup, s.group), at);
+      packsNext = code.both(packs, code.less(number, code.index(s.panels(g))));
+      locate(next, code.select(packsNext, nextGroup, group), at);
+    }
+    emitRows(piece);
+  });
+  packsNext = packs;
+}
+
+/// Packs the item's rows of A, and says which ones come next.
+void GemmEmitter::packBlock(const GemmPiece &piece) {
+  block.m = mBegin;
+  block.mEnd = mEnd;
+  block.k0 = piece.range.k0;
+  block.k1 = piece.range.k1;
+  block.k1End = piece.range.k1End;
+  g.packA(code, block);
+  Value nextM =
+      code.select(code.less(mEnd, code.index(g.M)), mEnd, code.index(0));
+  Value isLast = code.equal(block.k1End, code.index(g.K1));
+  fetchM = code.select(isLast, nextM, mBegin);
+  fetchK1 = code.select(isLast, code.index(0), block.k1End);
 }
 
 /// The items before this one on the same thread may have packed its panel.
@@ -200,7 +281,7 @@ void GemmEmitter::packUnlessPacked(Value number) {
   code.when(
       code.equal(known, code.add(number, 1)), [] {},
       [&] {
-        g.pack(code, panel);
+        packGroup();
         notePacked(number);
       });
 }
@@ -253,7 +334,7 @@ void GemmEmitter::emitRows(const GemmPiece &piece) {
 
 /// The block of A and the part of the next panel that belong to a tile.
 void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
-  if (g.fetch) {
+  if (g.fetch && !s.packsA) {
     // Lines of A hold the elements of some tiles after this one; behind the
     // item's last rows come those of its first ones, further along k.
     Value later = code.add(m, 64 / (g.type.getIntOrFloatBitWidth() / 8));
@@ -274,11 +355,14 @@ void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
 
 /// What stands beside a round of a product.
 void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
-  if (g.fetch)
+  Value inPiece = code.div(code.sub(k1, range.k1), s.unroll);
+  if (s.packsA)
+    fetchBlock(k0, inPiece);
+  else if (g.fetch)
     for (int64_t u = 0; u < s.unroll; ++u)
       g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
   if (g.fetchEnd)
-    fetchEnd(code.div(code.sub(k1, range.k1), s.unroll));
+    fetchEnd(inPiece);
   if (!packsAhead())
     return;
   Value round =
@@ -289,11 +373,28 @@ void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
             [&] { g.packRow(code, next, row); });
 }
 
+/// Asks for the block of A that is packed next, a part in every tile.
+void GemmEmitter::fetchBlock(Value k0, Value round) {
+  int64_t rounds = std::max<int64_t>(1, s.k1Block / s.unroll);
+  int64_t tiles = s.mBlock / s.rows;
+  int64_t across = divideCeil(s.mBlock, lineLength());
+  int64_t lines = across * s.k1Block;
+  int64_t inRound = divideCeil(lines, s.group * tiles * rounds);
+  Value tile = code.add(code.mul(place, tiles),
+                        code.div(code.sub(tileM, mBegin), s.rows));
+  Value first = code.mul(code.add(code.mul(tile, rounds), round), inRound);
+  for (int64_t i = 0; i < inRound; ++i) {
+    Value line = code.min(code.add(first, i), lines - 1);
+    Value m = code.mul(code.rem(line, across), lineLength());
+    g.fetch(code, code.add(fetchM, m), k0,
+            code.add(fetchK1, code.div(line, across)), 0);
+  }
+}
+
 /// Asks for what the tile will be finished with, in the first half of its last
 /// rounds: while it is on its way, they go on.
 void GemmEmitter::fetchEnd(Value round) {
-  int64_t length =
-      std::max(s.lanes, 512 / int64_t(g.type.getIntOrFloatBitWidth()));
+  int64_t length = std::max(s.lanes, lineLength());
   int64_t across = divideCeil(s.width(), length), lines = s.rows * across;
   int64_t rounds = s.k1Block / s.unroll;
   int64_t inRound = divideCeil(lines, std::max<int64_t>(1, rounds / 2));
@@ -352,7 +453,7 @@ void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
     return g.store ? store() : keep(code.index(0));
   }
   if (s.sweeps) {
-    Value row = code.sub(m, mBegin);
+    Value row = sumsRow(m);
     return addPiece(piece, row, row);
   }
   // Two places take turns: of one, LLVM would keep the sums in registers, of
@@ -373,7 +474,7 @@ void GemmEmitter::emitFinish(Value m) {
   bool isOneLine = g.lineLength == g.N;
   auto whole = [&](Value columns) {
     code.loop(m, end, 1, [&](Value row) {
-      Value at = code.sub(row, s.sweeps ? mBegin : m);
+      Value at = s.sweeps ? sumsRow(row) : code.sub(row, m);
       code.loop(zero, columns, 1, [&](Value column) {
         Value sum = memref::LoadOp::create(code.b, code.loc, sums,
                                            ValueRange{at, column});
@@ -386,10 +487,11 @@ void GemmEmitter::emitFinish(Value m) {
     return code.when(
         code.equal(panel.columns, code.index(s.width())),
         [&] { whole(code.index(s.width())); }, [&] { whole(panel.columns); });
+  Value nEnd = code.add(panel.n, panel.columns);
   Value firstLine = code.div(panel.n, g.lineLength);
   Value endLine = code.add(code.div(code.add(nEnd, -1), g.lineLength), 1);
   code.loop(m, end, 1, [&](Value row) {
-    Value at = code.sub(row, s.sweeps ? mBegin : m);
+    Value at = s.sweeps ? sumsRow(row) : code.sub(row, m);
     code.loop(firstLine, endLine, 1, [&](Value line) {
       // Column 0 of the line is that column of the panel.
       Value start = code.sub(code.mul(line, g.lineLength), panel.n);
@@ -433,6 +535,15 @@ Code::Values GemmEmitter::emitProduct(Value m, int64_t rows, int64_t columns,
   return code.loop(range.k0, range.k0End, 1, zero, alongK1);
 }
 
+Value GemmEmitter::factor(Value m, int64_t i, Value k0, Value k1, int64_t u) {
+  if (!s.packsA)
+    return g.a(code, m, i, k0, k1, u);
+  Value row = code.add(code.sub(k1, block.k1), u);
+  Value column = code.add(code.sub(m, block.m), i);
+  return memref::LoadOp::create(code.b, code.loc, block.memref,
+                                ValueRange{row, column});
+}
+
 Code::Values GemmEmitter::emitRound(Value m, int64_t rows, int64_t columns,
                                     Value k0, Value k1, int64_t unroll,
                                     ValueRange in) {
@@ -448,7 +559,7 @@ Code::Values GemmEmitter::emitRound(Value m, int64_t rows, int64_t columns,
                    : g.b(code, k0, k1, u, code.add(panel.n, v * s.lanes),
                          s.lanes, maskOf(v, columns));
     for (int64_t i = 0; i < rows; ++i) {
-      Value x = code.splat(g.a(code, m, i, k0, k1, u), s.lanes);
+      Value x = code.splat(factor(m, i, k0, k1, u), s.lanes);
       for (int64_t v = 0; v < vectors; ++v)
         tile[i * vectors + v] =
             code.multiplyAdd(x, row[v], tile[i * vectors + v]);

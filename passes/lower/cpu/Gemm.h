@@ -27,6 +27,7 @@ using namespace lower;
 /// The part of B that is packed at one time.
 struct GemmPanel {
   mlir::Value memref;     ///< [rows][width] of the sums' type
+  mlir::Value firstRow;   ///< of the memref that is the panel's; null: 0
   int64_t width;          ///< columns of the panel, a multiple of the lanes
   int64_t lanes;          ///< of a register
   mlir::Value n, columns; ///< first column of B, and how many are in B
@@ -35,6 +36,13 @@ struct GemmPanel {
 
   /// The row of (k0, k1): k1 runs faster.
   mlir::Value row(Code &code, mlir::Value atK0, mlir::Value atK1) const;
+};
+
+/// A block of A, packed in the order of rows of k.
+struct GemmBlock {
+  mlir::Value memref; ///< [rows of k][at least mEnd - m] of the sums' type
+  int64_t lanes;      ///< of a register
+  mlir::Value m, mEnd, k0, k1, k1End;
 };
 
 /// What is multiplied, and where it comes from and goes.
@@ -60,6 +68,9 @@ struct Gemm {
   std::function<void(Code &, mlir::Value m, mlir::Value k0, mlir::Value k1,
                      int64_t u)>
       fetch;
+  /// Writes A(m + j, (k0, k1 + i)) to row i, column j of the block, if it is
+  /// better read from there; else null.
+  std::function<void(Code &, const GemmBlock &)> packA;
   /// Columns n, n + 1, ... of B(k0, k1 + u), `lanes` of them, or those that
   /// are on in `mask`; null if B has to be packed.
   std::function<mlir::Value(Code &, mlir::Value k0, mlir::Value k1, int64_t u,
@@ -91,7 +102,9 @@ struct GemmSchedule {
   /// The k of a short sum, and of a panel: whole short sums.
   int64_t k0Block = 1, k1Block = 0, k0Panel = 1, k1Panel = 0;
   int64_t mBlock = 0; ///< rows of an item, a multiple of `rows`
+  int64_t group = 1;  ///< panels of an item, which share its rows of A
   bool packs = true;
+  bool packsA = false; ///< the rows of an item, for each short sum
   /// All rows of an item are multiplied for one short sum, then for the next:
   /// what they need of A is a block that stays in the cache. Else a tile is
   /// finished before the next one begins.
@@ -103,7 +116,8 @@ struct GemmSchedule {
   int64_t width() const { return vectors * lanes; }
   int64_t mBlocks(const Gemm &g) const;
   int64_t panels(const Gemm &g) const;
-  int64_t items(const Gemm &g) const { return mBlocks(g) * panels(g); }
+  int64_t groups(const Gemm &g) const;
+  int64_t items(const Gemm &g) const { return mBlocks(g) * groups(g); }
   /// The short sums of a sum, and the panels that follow each other along k.
   int64_t kBlocks(const Gemm &g) const;
   int64_t kPanels(const Gemm &g) const;
@@ -123,10 +137,10 @@ int64_t equalParts(int64_t size, int64_t most, int64_t unit = 1);
 GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
                           int64_t batches);
 
-/// Which item of a product it is, and of which of the panels of all products of
-/// the launch.
+/// Which item of a product it is, and of which of the groups of panels of all
+/// products of the launch.
 struct GemmItem {
-  mlir::Value number, panel;
+  mlir::Value number, group;
 };
 
 /// Emits an item.

@@ -81,11 +81,34 @@ void GemmOperand::bindA(Gemm &gemm) {
   };
   // Down its columns: each k is in another line, and often another page.
   if (operand.isAffine() && stride(line) == 1 && stride(k1) > 1 && gemm.M > 1 &&
-      !isNear())
+      !isNear()) {
     gemm.fetch = [this](Code &, Value m, Value atK0, Value atK1, int64_t u) {
       code.prefetch(operand.memref,
                     code.add(position(m, atK0, atK1), u * stride(k1)));
     };
+    if (!k0)
+      gemm.packA = [this](Code &, const GemmBlock &b) { packBlock(b); };
+  }
+}
+
+/// Rows of k are copied one after the other.
+void GemmOperand::packBlock(const GemmBlock &block) {
+  Value length = code.sub(block.mEnd, block.m);
+  Value whole = code.mul(code.div(length, block.lanes), block.lanes);
+  code.loop(block.k1, block.k1End, 1, [&](Value atK1) {
+    Value row = code.sub(atK1, block.k1);
+    Value from = position(block.m, block.k0, atK1);
+    auto copy = [&](Value column, Value mask) {
+      Value x =
+          code.load(operand.memref, code.add(from, column), block.lanes, mask);
+      code.store(code.widen(x, type), block.memref, {row, column});
+    };
+    code.loop(code.index(0), whole, block.lanes,
+              [&](Value column) { copy(column, {}); });
+    code.when(code.less(whole, length), [&] {
+      copy(whole, code.firstLanes(code.sub(length, whole), block.lanes));
+    });
+  });
 }
 
 //===----------------------------------------------------------------------===//

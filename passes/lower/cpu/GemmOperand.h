@@ -50,6 +50,7 @@ private:
   void packRows(const GemmPanel &panel, int64_t N);
   void packTransposed(const GemmPanel &panel, int64_t N);
   void packElements(const GemmPanel &panel);
+  void packBlock(const GemmBlock &block);
 
   AnchorKernel &kernel;
   Code &code;

@@ -17,6 +17,9 @@ int64_t GemmSchedule::mBlocks(const Gemm &g) const {
 int64_t GemmSchedule::panels(const Gemm &g) const {
   return divideCeil(g.N, width());
 }
+int64_t GemmSchedule::groups(const Gemm &g) const {
+  return divideCeil(panels(g), group);
+}
 int64_t GemmSchedule::kBlocks(const Gemm &g) const {
   return std::max<int64_t>(1, divideCeil(g.K0, k0Block) *
                                   divideCeil(g.K1, k1Block));
@@ -96,7 +99,7 @@ static void askTile(GemmSchedule &s, const Gemm &g) {
 /// Cuts k. Short sums keep f32 about as exact as blocked libraries are; a panel
 /// stays in the second-level cache while the rows of A pass by.
 static void cutK(GemmSchedule &s, const Gemm &g) {
-  int64_t sumLength = g.fetch ? 128 : 256;
+  int64_t sumLength = g.fetch && !s.packsA ? 128 : 256;
   s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
     s.k1Block = std::max<int64_t>(1, g.K1);
@@ -118,14 +121,18 @@ static void cutK(GemmSchedule &s, const Gemm &g) {
   }
 }
 
+static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
+  return s.k0Panel * s.k1Panel * s.width() * g.type.getIntOrFloatBitWidth() / 8;
+}
+
 /// A panel is packed during the last item of the one before it, if that takes
 /// long enough.
 static void packAhead(GemmSchedule &s, const Gemm &g) {
   if (!s.packs || !g.packRow || g.K0 != 1 || s.kPanels(g) > 1 ||
-      s.panels(g) == 1)
+      s.groups(g) == 1)
     return;
-  // Two panels share the second-level cache.
-  if (g.K1 * s.width() * g.type.getIntOrFloatBitWidth() / 8 > panelBytes / 2)
+  // Two groups share the second-level cache.
+  if (s.group * panelSize(s, g) > panelBytes / 2)
     return;
   int64_t rowsOfTile = s.packedByTile(g);
   if (s.roundsOfTile(g) >= rowsOfTile)
@@ -142,7 +149,12 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
   s.packs = !g.b || (!g.isPacked && g.M > 2 * s.rows);
   if (g.asked.packs)
     s.packs = !g.b || *g.asked.packs;
+  s.packsA = s.packs && g.packA && s.panels(g) > 1;
   cutK(s, g);
+  // What it takes to pack rows of A is paid back by the panels that share them.
+  if (s.packsA)
+    s.group = equalParts(
+        s.panels(g), std::min<int64_t>(4, 2 * panelBytes / panelSize(s, g)));
   s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
 
   // Items that share a panel may be short. Each of several panels along k is
