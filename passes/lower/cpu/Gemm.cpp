@@ -110,7 +110,6 @@ private:
   void enterTile(Value m, const GemmPiece &piece);
   void emitBeside(const GemmRange &range, Value k0, Value k1);
   void fetchEnd(Value round);
-  void fetchBlock(Value k0, Value round);
   /// The mask of vector `v` of a tile with `columns` columns; null if all its
   /// lanes are columns.
   Value maskOf(int64_t v, int64_t columns) {
@@ -257,7 +256,7 @@ void GemmEmitter::emitPanels(const GemmPiece &piece) {
   packsNext = packs;
 }
 
-/// Packs the item's rows of A, and says which ones come next.
+/// Packs the item's rows of A.
 void GemmEmitter::packBlock(const GemmPiece &piece) {
   block.m = mBegin;
   block.mEnd = mEnd;
@@ -265,11 +264,6 @@ void GemmEmitter::packBlock(const GemmPiece &piece) {
   block.k1 = piece.range.k1;
   block.k1End = piece.range.k1End;
   g.packA(code, block);
-  Value nextM =
-      code.select(code.less(mEnd, code.index(g.M)), mEnd, code.index(0));
-  Value isLast = code.equal(block.k1End, code.index(g.K1));
-  fetchM = code.select(isLast, nextM, mBegin);
-  fetchK1 = code.select(isLast, code.index(0), block.k1End);
 }
 
 /// The items before this one on the same thread may have packed its panel.
@@ -356,9 +350,7 @@ void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
 /// What stands beside a round of a product.
 void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
   Value inPiece = code.div(code.sub(k1, range.k1), s.unroll);
-  if (s.packsA)
-    fetchBlock(k0, inPiece);
-  else if (g.fetch)
+  if (g.fetch && !s.packsA)
     for (int64_t u = 0; u < s.unroll; ++u)
       g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
   if (g.fetchEnd)
@@ -371,24 +363,6 @@ void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
   Value isDue = code.equal(code.rem(round, s.packsEvery), code.index(0));
   code.when(code.both(isDue, code.less(row, packEnd)),
             [&] { g.packRow(code, next, row); });
-}
-
-/// Asks for the block of A that is packed next, a part in every tile.
-void GemmEmitter::fetchBlock(Value k0, Value round) {
-  int64_t rounds = std::max<int64_t>(1, s.k1Block / s.unroll);
-  int64_t tiles = s.mBlock / s.rows;
-  int64_t across = divideCeil(s.mBlock, lineLength());
-  int64_t lines = across * s.k1Block;
-  int64_t inRound = divideCeil(lines, s.group * tiles * rounds);
-  Value tile = code.add(code.mul(place, tiles),
-                        code.div(code.sub(tileM, mBegin), s.rows));
-  Value first = code.mul(code.add(code.mul(tile, rounds), round), inRound);
-  for (int64_t i = 0; i < inRound; ++i) {
-    Value line = code.min(code.add(first, i), lines - 1);
-    Value m = code.mul(code.rem(line, across), lineLength());
-    g.fetch(code, code.add(fetchM, m), k0,
-            code.add(fetchK1, code.div(line, across)), 0);
-  }
 }
 
 /// Asks for what the tile will be finished with, in the first half of its last
@@ -431,15 +405,13 @@ void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
   };
   // `from` and `to` are the rows of the sums before and with this piece.
   auto addPiece = [&](const GemmPiece &part, Value from, Value to) {
-    code.when(part.isFirst, [&] {
-      tile.assign(rows * vectors, code.zeros(g.type, s.lanes));
-      keep(from);
-    });
     endsTile = part.isLast;
+    Value zeros = code.zeros(g.type, s.lanes);
     tile = emitProduct(m, rows, columns, part.range);
     forEach([&](int64_t i, int64_t v, Value &x) {
       Value before = code.load(
           sums, {code.add(from, i), code.index(v * s.lanes)}, s.lanes);
+      before = code.select(part.isFirst, zeros, before);
       x = arith::AddFOp::create(code.b, code.loc, before, x);
     });
     if (g.store)

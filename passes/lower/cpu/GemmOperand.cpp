@@ -91,14 +91,17 @@ void GemmOperand::bindA(Gemm &gemm) {
   }
 }
 
-/// Rows of k are copied one after the other.
+/// Rows of k are copied one after the other; the processor does not foresee
+/// the later ones.
 void GemmOperand::packBlock(const GemmBlock &block) {
   Value length = code.sub(block.mEnd, block.m);
   Value whole = code.mul(code.div(length, block.lanes), block.lanes);
   code.loop(block.k1, block.k1End, 1, [&](Value atK1) {
     Value row = code.sub(atK1, block.k1);
     Value from = position(block.m, block.k0, atK1);
+    Value later = position(block.m, block.k0, code.add(atK1, 8));
     auto copy = [&](Value column, Value mask) {
+      code.prefetch(operand.memref, code.add(later, column));
       Value x =
           code.load(operand.memref, code.add(from, column), block.lanes, mask);
       code.store(code.widen(x, type), block.memref, {row, column});

@@ -125,6 +125,15 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
   return s.k0Panel * s.k1Panel * s.width() * g.type.getIntOrFloatBitWidth() / 8;
 }
 
+/// What it takes to pack rows of A is paid back by the panels that share them:
+/// those that stay in the second-level cache, and some even if they do not.
+static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g) {
+  int64_t near = panelBytes / panelSize(s, g);
+  int64_t most = std::min<int64_t>(std::clamp<int64_t>(near, 4, 8),
+                                   2 * panelBytes / panelSize(s, g));
+  return equalParts(s.panels(g), most);
+}
+
 /// A panel is packed during the last item of the one before it, if that takes
 /// long enough.
 static void packAhead(GemmSchedule &s, const Gemm &g) {
@@ -151,10 +160,8 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
     s.packs = !g.b || *g.asked.packs;
   s.packsA = s.packs && g.packA && s.panels(g) > 1;
   cutK(s, g);
-  // What it takes to pack rows of A is paid back by the panels that share them.
   if (s.packsA)
-    s.group = equalParts(
-        s.panels(g), std::min<int64_t>(4, 2 * panelBytes / panelSize(s, g)));
+    s.group = panelsOfItem(s, g);
   s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
 
   // Items that share a panel may be short. Each of several panels along k is

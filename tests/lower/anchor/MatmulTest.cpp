@@ -82,6 +82,35 @@ TEST(Matmul, PanelsAfterEachOther) {
       check({{}, 130, 100, 300, tl}, bits);
 }
 
+TEST(Matmul, RowsOfAPackedForManyPanels) {
+  check({{}, 210, 1000, 90, true});
+  check({{}, 97, 650, 700, true, true});
+  check({{}, 33, 333, 4400, true});
+  check({{2}, 100, 400, 300, true});
+  check({{}, 66, 500, 517, true, false, "bf16"});
+  check({{}, 50, 300, 520, true, false, "f64"});
+  for (int bits : {128, 256})
+    check({{}, 70, 300, 530, true}, bits);
+}
+
+TEST(Matmul, EndsThatReadMuch) {
+  // An optimizer's update behind a weight gradient.
+  for (const char *sizes : {"64x200", "300x77", "520x130"}) {
+    std::string k = std::string(sizes).substr(0, std::string(sizes).find('x'));
+    std::string n = std::string(sizes).substr(k.size() + 1);
+    std::string a = "tensor<" + k + "x83xf32>",
+                b = "tensor<" + k + "x" + n + "xf32>",
+                y = "tensor<83x" + n + "xf32>";
+    checkKernel(
+        kernelModule({a, b, y, y}, {y, y},
+                     "%g = tandem.matmul %0, %1 {transpose_lhs} : " + a + ", " +
+                         b + " -> " + y + "\n%v = tandem.add %2, %g : " + y +
+                         "\n%w = tandem.sub %3, %v : " + y +
+                         "\ntandem.yield %w, %v : " + y + ", " + y),
+        {static_cast<double>(std::stoi(k))});
+  }
+}
+
 TEST(Matmul, Batches) {
   for (bool tl : kBoth)
     for (bool tr : kBoth) {
