@@ -24,7 +24,8 @@ public:
 private:
   void emitItem(Value item);
   void finish(Value firstResult, Value firstPlane);
-  void finishTaps(ValueRange taps, Value result, Value plane);
+  void storeTaps(ValueRange taps, Value result, Value firstPlane, Value plane);
+  void finishLine(Value result, Value firstPlane);
 
   AnchorKernel &kernel;
   Code &code;
@@ -34,7 +35,7 @@ private:
   TilePack image, gradient;
   std::optional<Operand> output;
   std::optional<PointMatrices> seen, made, products;
-  Value lines; ///< [planes][taps], where results are finished one by one
+  Value line; ///< [planes and taps] of a result, where it is finished there
 };
 } // namespace
 
@@ -59,8 +60,8 @@ Work FilterGradEmitter::emit() {
   image.prepare();
   gradient.prepare();
   if (!output)
-    lines = kernel.scratch.take(code, {s.lanes, kAllTaps + s.lanes},
-                                code.b.getF32Type());
+    line = kernel.scratch.take(code, {s.planeBlock * kAllTaps},
+                               code.b.getF32Type());
   seen.emplace(kernel, tiles, s.planeBlock, s.lanes);
   made.emplace(kernel, tiles, s.resultBlock, s.lanes);
   products.emplace(kernel, s.resultBlock, s.planeBlock, s.lanes);
@@ -107,17 +108,27 @@ void FilterGradEmitter::finish(Value firstResult, Value firstPlane) {
     return transformProducts(code, m, kTaps);
   };
   code.loop(zero, code.index(s.resultBlock), 1, [&](Value result) {
+    Value ofAll = code.add(firstResult, result);
     code.loop(zero, code.index(s.planeBlock), s.lanes, [&](Value plane) {
-      finishTaps(
-          transformSquare(code, products->load(result, plane), transform),
-          code.add(firstResult, result), code.add(firstPlane, plane));
+      storeTaps(transformSquare(code, products->load(result, plane), transform),
+                ofAll, firstPlane, plane);
     });
+    if (!output)
+      finishLine(ofAll, firstPlane);
   });
 }
 
-/// Stores the taps of `lanes` planes from `plane` on, a vector for each tap.
-void FilterGradEmitter::finishTaps(ValueRange taps, Value result, Value plane) {
-  Value zero = code.index(0);
+/// Stores the taps of `lanes` planes from `plane` of the block on, a vector for
+/// each tap.
+void FilterGradEmitter::storeTaps(ValueRange taps, Value result,
+                                  Value firstPlane, Value plane) {
+  Value to = line, at = code.mul(plane, kAllTaps);
+  int64_t stride = kAllTaps;
+  if (output) {
+    to = output->memref;
+    at = output->at(code, {result, code.add(firstPlane, plane), {}});
+    stride = output->stride(1);
+  }
   for (int64_t begin = 0; begin < kAllTaps; begin += s.lanes) {
     int64_t count = std::min(s.lanes, kAllTaps - begin);
     Code::Values columns(taps.slice(begin, count));
@@ -125,29 +136,31 @@ void FilterGradEmitter::finishTaps(ValueRange taps, Value result, Value plane) {
     Value mask = code.firstLanes(code.index(count), s.lanes);
     Code::Values rows = code.transpose(columns);
     for (auto [lane, vector] : llvm::enumerate(rows))
-      if (output)
-        code.store(vector, output->memref,
-                   code.add(output->at(code, {result, plane, zero}),
-                            lane * output->stride(1) + begin),
-                   mask);
-      else
-        code.store(vector, lines, {code.index(lane), code.index(begin)});
+      code.store(vector, to, code.add(at, lane * stride + begin), mask);
   }
-  if (output)
-    return;
-  auto each = [&](int64_t count, llvm::function_ref<void(Value)> body) {
-    code.loop(zero, code.index(count), 1, body);
-  };
-  each(s.lanes, [&](Value lane) {
-    each(kTaps, [&](Value y) {
-      each(kTaps, [&](Value x) {
-        Value tap = code.add(code.mul(y, kTaps), x);
-        Value sum = memref::LoadOp::create(code.b, code.loc, lines,
-                                           ValueRange{lane, tap});
-        kernel.finish({result, code.add(plane, lane), y, x}, sum);
-      });
-    });
-  });
+}
+
+/// Finishes the sums of `line`, the taps of one result.
+void FilterGradEmitter::finishLine(Value result, Value firstPlane) {
+  Value first = code.mul(firstPlane, kAllTaps);
+  int64_t results = shape.groups * shape.results;
+  AffineExpr d0 = getAffineDimExpr(0, code.b.getContext());
+  AffineExpr n = getAffineDimExpr(1, code.b.getContext());
+  SmallVector<AffineExpr> index{d0, n.floorDiv(kAllTaps),
+                                n.floorDiv(kTaps) % kTaps, n % kTaps};
+  bool isFlat = kernel.keepsIndices();
+  code.loop(code.index(0), code.index(s.planeBlock * kAllTaps), 1,
+            [&](Value i) {
+              Value sum = memref::LoadOp::create(code.b, code.loc, line, i);
+              Value at = code.add(first, i);
+              if (isFlat)
+                return kernel.finish(index, {result, at},
+                                     {results, shape.planes * kAllTaps}, sum);
+              Value tap = code.rem(at, kAllTaps);
+              kernel.finish({result, code.div(at, kAllTaps),
+                             code.div(tap, kTaps), code.rem(tap, kTaps)},
+                            sum);
+            });
 }
 
 std::optional<Work> winograd::emitFilterGrad(AnchorKernel &kernel,

@@ -74,6 +74,11 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   bool isWhole = getConstantIntValue(p.k) == gemm.K1;
   schedule.k1Block = isWhole ? gemm.K1 : gemm.K1 | 1;
   schedule.packs = false;
+  // One register across: more of them down, so that none waits for its sum.
+  constexpr int64_t many = 16;
+  if (schedule.vectors == 1 && gemm.M % many == 0 &&
+      kernel.target.registers > many + 1)
+    schedule.rows = many;
   Value zero = code.index(0);
   code.loop(zero, code.index(kAllPoints), 1, [&](Value number) {
     point = number;
