@@ -34,10 +34,9 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
   SmallVector<AffineExpr> dims;
   for (unsigned d = 0; d < 4; ++d)
     dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
-  image =
-      kernel.operand(product.bNumber, dims,
-                     product.lanes == Product::InputPixels ? conv.outputShape()
-                                                           : conv.inputShape());
+  image = kernel.operand(product.bNumber, dims, seenShape());
+  if (sumsPixels)
+    packed = kernel.operand(product.aNumber, dims, conv.outputShape());
 }
 
 /// Not where the image has no strides, few filters would fill no vectors, or
@@ -80,6 +79,13 @@ void DirectConvolution::takeScratch() {
   factorGemm.type = type;
   factor->bindB(factorGemm);
 
+  // Bands of lines are parts of planes.
+  if (bands() == 1) {
+    ahead.emplace_back(code, image, seenShape(), s.images, s.planes);
+    if (sumsPixels)
+      ahead.emplace_back(code, packed, conv.outputShape(), s.images,
+                         std::min(s.width(), across));
+  }
   padded.emplace(kernel, image, y, x, s.images, s.planes, s.lines, type);
   int64_t k = sumsPixels ? s.images * s.lines * x.results : s.planes * taps;
   panel.memref = kernel.scratch.take(code, {k + s.lanes, s.width()}, type);
@@ -162,10 +168,30 @@ void DirectConvolution::emitItem(Value group, Value panelNumber, Value block) {
     pixels = pixelsOf(block);
   int64_t blocks = sumsPixels ? pixelBlocks() : planeBlocks();
   code.loop(zero, code.index(blocks), 1, [&](Value k) {
+    enterNext(block, k);
     sum(sumsPixels ? pixelsOf(k) : pixels, sumsPixels ? ofPlanes : planesOf(k),
         code.equal(k, zero));
   });
   store(pixels, ofPlanes, group);
+}
+
+/// What is read after block `number` of those that are summed for `block`.
+void DirectConvolution::enterNext(Value block, Value number) {
+  if (ahead.empty())
+    return;
+  Value group = at[Product::Group], next = code.add(number, 1);
+  if (sumsPixels) {
+    Value first = code.mul(next, s.images);
+    ahead[0].enter(
+        first, code.add(code.mul(group, planes), code.mul(block, s.planes)));
+    ahead[1].enter(first, code.add(code.mul(group, across), panel.n));
+    return;
+  }
+  Value isLast = code.equal(next, code.index(planeBlocks()));
+  Value first = code.select(isLast, code.add(block, 1), block);
+  Value plane = code.select(isLast, code.index(0), code.mul(next, s.planes));
+  ahead[0].enter(code.mul(first, s.images),
+                 code.add(code.mul(group, planes), plane));
 }
 
 void DirectConvolution::pack(const Pixels &pixels, Range ofPlanes) {

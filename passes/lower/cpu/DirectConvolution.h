@@ -17,6 +17,7 @@
 #define TANDEM_PASSES_LOWER_CPU_DIRECTCONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cpu/FetchAhead.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/PaddedImages.h"
 
@@ -64,6 +65,10 @@ private:
   /// Of conv2d_filter_grad: the rows of a tile are lines of the kernel.
   bool tilesAreLines() const;
   void takeScratch();
+  llvm::SmallVector<int64_t> seenShape() const {
+    return product.lanes == Product::InputPixels ? conv.outputShape()
+                                                 : conv.inputShape();
+  }
   int64_t panels() const { return llvm::divideCeil(across, s.width()); }
   int64_t planeBlocks() const { return llvm::divideCeil(planes, s.planes); }
   int64_t bands() const { return llvm::divideCeil(y.neighbours(), s.lines); }
@@ -80,6 +85,7 @@ private:
 
   void emitItem(Value group, Value panelNumber, Value block);
   void pack(const Pixels &pixels, Range ofPlanes);
+  void enterNext(Value block, Value number);
   Pixels pixelsOf(Value block);
   Range planesOf(Value block);
   static Value length(Code &code, Range range) {
@@ -102,7 +108,9 @@ private:
   rowsFrom(Value begin, Value place,
            llvm::function_ref<std::pair<int64_t, int64_t>(int64_t)> distances);
   /// `count` tiles with the rows `rows(tile)`. A tile may have a row twice.
-  void emitTiles(Value count, llvm::function_ref<Rows(Value)> rows,
+  /// `enter` is called when one begins.
+  void emitTiles(Value count, llvm::function_ref<void(Value)> enter,
+                 llvm::function_ref<Rows(Value)> rows,
                  llvm::function_ref<Code::Values(Rows &, Code::Values)> product,
                  Value isFirst);
   /// One k: padded elements `shift` after the rows' begin, row `k` of the
@@ -128,10 +136,12 @@ private:
   DirectSchedule s;
 
   Operand image;
+  Operand packed; ///< of conv2d_filter_grad, dy
   std::optional<GemmOperand> factor;
   bool planeIsK0 = false; ///< of the factor; else k1 is (plane, tap)
   Gemm factorGemm;
   std::optional<PaddedImages> padded;
+  llvm::SmallVector<FetchAhead, 2> ahead; ///< the images, and what is packed
   GemmPanel panel;
   Value sums, squares;
   std::optional<Operand> output;

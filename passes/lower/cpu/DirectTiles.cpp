@@ -43,10 +43,12 @@ DirectConvolution::Rows DirectConvolution::rowsFrom(
 }
 
 void DirectConvolution::emitTiles(
-    Value count, llvm::function_ref<Rows(Value)> rowsOf,
+    Value count, llvm::function_ref<void(Value)> enter,
+    llvm::function_ref<Rows(Value)> rowsOf,
     llvm::function_ref<Code::Values(Rows &, Code::Values)> product,
     Value isFirst) {
   code.loop(code.index(0), count, 1, [&](Value number) {
+    enter(number);
     Rows rows = rowsOf(number);
     Code::Values tile = product(
         rows, Code::Values(s.rows * s.vectors, code.zeros(type, s.lanes)));
@@ -82,6 +84,14 @@ void DirectConvolution::emitPixels(const Pixels &pixels, Range ofPlanes,
         emitPhase(pixels, ofPlanes, phaseY, phaseX, isFirst);
 }
 
+/// The phase with the most taps.
+static int64_t longestPhase(const WindowAxis &axis) {
+  auto isShorter = [](const auto &a, const auto &b) {
+    return a.size() < b.size();
+  };
+  return llvm::max_element(axis.taps, isShorter) - axis.taps.begin();
+}
+
 void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
                                   int64_t phaseY, int64_t phaseX,
                                   Value isFirst) {
@@ -114,6 +124,15 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
   while (unroll < 4 && 2 * unroll * inPhase <= 6 &&
          planes % (2 * unroll) == 0 && s.planes % (2 * unroll) == 0)
     unroll *= 2;
+  // The tiles of the longest phase leave time.
+  bool fetches = phaseY == longestPhase(y) && phaseX == longestPhase(x);
+  auto enter = [&](Value tile) {
+    int64_t parts =
+        divideCeil(s.images * std::min(s.lines, down) * right, s.rows);
+    if (fetches)
+      for (FetchAhead &next : ahead)
+        next.beginPart(tile, parts, divideCeil(s.planes, unroll));
+  };
   auto product = [&](Rows &rows, Code::Values zero) {
     if (inPhase == 0)
       return zero;
@@ -129,6 +148,9 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
     return code.loop(
         code.index(0), length(code, ofPlanes), unroll, zero,
         [&](Value plane, ValueRange carried) {
+          if (fetches)
+            for (const FetchAhead &next : ahead)
+              next.emitRound(unroll == 1 ? plane : code.div(plane, unroll));
           Value shift = code.mul(plane, padded->planeStride);
           Value k = code.mul(plane, taps);
           Code::Values in(carried);
@@ -176,7 +198,7 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
     }
     return rows;
   };
-  emitTiles(code.div(code.add(count, s.rows - 1), s.rows), rows, product,
+  emitTiles(code.div(code.add(count, s.rows - 1), s.rows), enter, rows, product,
             isFirst);
 }
 
@@ -226,10 +248,12 @@ void DirectConvolution::emitTaps(const Pixels &pixels, Range ofPlanes,
           return code.loop(
               code.index(0), lines, 1, carried,
               [&](Value line, ValueRange carried) {
+                Value atLine = code.add(code.mul(image, lines), line);
+                for (const FetchAhead &next : ahead)
+                  next.emitRound(atLine);
                 Value shift = code.add(
                     ofImage, code.mul(line, y.step * padded->rowStride));
-                Value k =
-                    code.mul(code.add(code.mul(image, lines), line), x.results);
+                Value k = code.mul(atLine, x.results);
                 int64_t whole = x.results / unroll * unroll;
                 Code::Values in = code.loop(
                     code.index(0), code.index(whole), unroll, carried,
@@ -247,9 +271,14 @@ void DirectConvolution::emitTaps(const Pixels &pixels, Range ofPlanes,
               });
         });
   };
+  auto enter = [&](Value tile) {
+    for (FetchAhead &next : ahead)
+      next.beginPart(tile, divideCeil(s.planes * taps, s.rows),
+                     s.images * s.lines);
+  };
   if (tilesAreLines())
-    emitTiles(code.div(count, s.rows), rowsOfLine, product, isFirst);
+    emitTiles(code.div(count, s.rows), enter, rowsOfLine, product, isFirst);
   else
-    emitTiles(code.div(code.add(count, s.rows - 1), s.rows), rowsOfAll, product,
-              isFirst);
+    emitTiles(code.div(code.add(count, s.rows - 1), s.rows), enter, rowsOfAll,
+              product, isFirst);
 }

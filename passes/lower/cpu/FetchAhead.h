@@ -1,0 +1,49 @@
+//===- FetchAhead.h - the images that are needed next ---------------------===//
+//
+// Copies of images run at the speed of memory, and processors do not foresee
+// what is beyond a page: often the next plane. Products leave memory idle. So
+// while tiles of one block are multiplied, the planes of the next one are asked
+// for, some lines with each round of a tile: many at once would keep what the
+// tile reads waiting.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_FETCHAHEAD_H
+#define TANDEM_PASSES_LOWER_CPU_FETCHAHEAD_H
+
+#include "passes/lower/common/Anchor.h"
+
+namespace tandem::cpu {
+
+using namespace lower;
+
+/// A block of planes of some images, [images, planes, height, width].
+class FetchAhead {
+public:
+  using Value = mlir::Value;
+
+  /// Nothing is asked for where planes of `sizes` do not follow each other
+  /// without gaps.
+  FetchAhead(Code &code, const Operand &operand, llvm::ArrayRef<int64_t> sizes,
+             int64_t images, int64_t planes);
+
+  /// The block that begins there is next; images that do not exist are the last
+  /// one again.
+  void enter(Value image, Value plane);
+  /// Part `number` of about `parts` is asked for in `rounds`.
+  void beginPart(Value number, int64_t parts, int64_t rounds);
+  void emitRound(Value round) const;
+
+private:
+  Code &code;
+  Operand operand;
+  int64_t all, images; ///< images of the tensor, of a block
+  int64_t lines;       ///< of the cache, that an image's planes are in
+  int64_t perLine;     ///< elements
+  Value image, plane;
+  Value part; ///< its position
+  int64_t linesOfRound = 0;
+};
+
+} // namespace tandem::cpu
+
+#endif
