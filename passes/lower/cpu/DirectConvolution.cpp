@@ -41,7 +41,7 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
 
 /// Not where the image has no strides, few filters would fill no vectors, or
 /// windows are pixels in place. And short sums are not worth transposing what
-/// comes of them.
+/// comes of them, unless gathered windows would be zeros for the most part.
 bool DirectConvolution::isBetter() const {
   constexpr int64_t widest = 16, shortest = 96;
   if (!image.isAffine() || image.stride(3) != 1 ||
@@ -54,7 +54,8 @@ bool DirectConvolution::isBetter() const {
     return false;
   bool isAsked = AskedSchedule::checked(kernel.kernel).method == "direct";
   return !product.isPointwise() &&
-         (sumsPixels || isAsked || planes * taps >= shortest);
+         (sumsPixels || isAsked ||
+          planes * taps * y.phases * x.phases >= shortest);
 }
 
 void DirectConvolution::takeScratch() {
