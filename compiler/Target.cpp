@@ -53,6 +53,22 @@ static const llvm::Target *hostTarget() {
   return llvm::TargetRegistry::lookupTarget(hostTriple(), error);
 }
 
+/// Instructions of the system, special stores and matrix tiles, which LLVM
+/// emits only where a program names them, and kernels do not. A virtual machine
+/// often hides them from a processor that is otherwise whole.
+static bool isNeverUsed(StringRef feature) {
+  static constexpr StringLiteral names[] = {
+      "amx-bf16", "amx-complex", "amx-fp16", "amx-int8", "amx-tile",
+      "cldemote", "clflushopt",  "clwb",     "clzero",   "enqcmd",
+      "fsgsbase", "hreset",      "invpcid",  "kl",       "movdir64b",
+      "movdiri",  "mwaitx",      "pconfig",  "pku",      "prefetchi",
+      "ptwrite",  "rdpid",       "rdpru",    "rdrnd",    "rdseed",
+      "rtm",      "serialize",   "sgx",      "shstk",    "tsxldtrk",
+      "uintr",    "usermsr",     "waitpkg",  "wbnoinvd", "widekl",
+      "xsave",    "xsavec",      "xsaveopt", "xsaves"};
+  return llvm::is_contained(names, feature);
+}
+
 /// The instructions that code for `arch` may use; on the host without those
 /// that it does not report. What else LLVM calls a feature (tuning, modes) no
 /// processor reports, and none needs.
@@ -64,7 +80,8 @@ static std::vector<std::string> featuresOf(const std::string &arch, bool host) {
   for (const llvm::SubtargetFeatureKV &feature :
        info->getEnabledProcessorFeatures()) {
     auto it = reported.find(feature.Key);
-    if (it != reported.end() && (!host || it->second))
+    if (it != reported.end() && (!host || it->second) &&
+        !isNeverUsed(feature.Key))
       features.push_back(feature.Key);
   }
   llvm::sort(features);

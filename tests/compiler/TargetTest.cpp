@@ -34,6 +34,22 @@ TEST(Target, Names) {
   EXPECT_EQ(kindOf((*both)[1]), "cpu");
 }
 
+/// What a virtual machine hides and no kernel uses is not asked for.
+TEST(Target, FeaturesThatKernelsDoNotUse) {
+  auto target = parseCpuTarget("cpu:sapphirerapids");
+  if (!target)
+    GTEST_SKIP() << "not for this kind of processor: "
+                 << target.status().message();
+  auto has = [&](const char *feature) {
+    return llvm::is_contained(target->features, feature);
+  };
+  for (const char *feature : {"avx512f", "avx512bf16", "fma", "f16c"})
+    EXPECT_TRUE(has(feature)) << feature;
+  for (const char *feature :
+       {"enqcmd", "pconfig", "ptwrite", "uintr", "waitpkg", "amx-tile"})
+    EXPECT_FALSE(has(feature)) << feature;
+}
+
 TEST(Target, Variants) {
   auto variants = parseTargets("cpu:x86-64-v3+x86-64-v4+cuda:sm_90");
   ASSERT_TRUE(variants) << variants.status().message();
