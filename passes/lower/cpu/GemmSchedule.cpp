@@ -42,6 +42,8 @@ int64_t GemmSchedule::packedByTile(const Gemm &g) const {
 
 /// What a panel takes of the second-level cache.
 static constexpr int64_t panelBytes = 1 << 20;
+/// The most rows of an item that packs panels for itself alone.
+static constexpr int64_t rowsOfLongItem = 480;
 
 int64_t cpu::equalParts(int64_t size, int64_t most, int64_t unit) {
   int64_t parts =
@@ -98,7 +100,7 @@ static void askTile(GemmSchedule &s, const Gemm &g) {
 
 /// Cuts k. Short sums keep f32 about as exact as blocked libraries are; a panel
 /// stays in the second-level cache while the rows of A pass by.
-static void cutK(GemmSchedule &s, const Gemm &g) {
+static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
   int64_t sumLength = g.fetch && !s.packsA ? 128 : 256;
   s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
@@ -108,7 +110,7 @@ static void cutK(GemmSchedule &s, const Gemm &g) {
           ? 1
           : equalParts(g.K0, std::max<int64_t>(1, sumLength / s.k1Block), 1);
   int64_t rowBytes = s.width() * g.type.getIntOrFloatBitWidth() / 8;
-  int64_t most = panelBytes / rowBytes;
+  int64_t most = bytes / rowBytes;
   s.k0Panel = std::max<int64_t>(1, g.K0);
   s.k1Panel = std::max<int64_t>(1, g.K1);
   if (!s.packs || g.K0 * g.K1 <= most)
@@ -125,12 +127,26 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
   return s.k0Panel * s.k1Panel * s.width() * g.type.getIntOrFloatBitWidth() / 8;
 }
 
-/// What it takes to pack rows of A is paid back by the panels that share them:
-/// those that stay in the second-level cache, and some even if they do not.
-static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g) {
+/// Panels share the item's rows of A where those are packed, which is to be
+/// paid back, or are many times what caches hold. Their panels stay in the
+/// second-level cache, or some are shared even if they do not.
+static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
+                            int64_t batches) {
+  if (s.kPanels(g) > 1) {
+    if (g.K0 != 1)
+      return 1;
+    int64_t most = 4, leastItems = 6;
+    int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
+    while (most > 1 &&
+           blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
+               leastItems)
+      most /= 2;
+    return equalParts(s.panels(g), most);
+  }
+  if (!s.packsA)
+    return 1;
   int64_t near = panelBytes / panelSize(s, g);
-  int64_t most = std::min<int64_t>(std::clamp<int64_t>(near, 4, 8),
-                                   2 * panelBytes / panelSize(s, g));
+  int64_t most = std::min(std::clamp<int64_t>(near, 4, 8), 2 * near);
   return equalParts(s.panels(g), most);
 }
 
@@ -159,18 +175,19 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
   if (g.asked.packs)
     s.packs = !g.b || *g.asked.packs;
   s.packsA = s.packs && g.packA && s.panels(g) > 1;
-  cutK(s, g);
-  if (s.packsA)
-    s.group = panelsOfItem(s, g);
+  cutK(s, g, panelBytes);
+  s.group = panelsOfItem(s, g, batches);
+  if (s.kPanels(g) > 1)
+    cutK(s, g, panelBytes / s.group);
   s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
 
   // Items that share a panel may be short. Each of several panels along k is
   // packed for every item.
   bool isShared = s.kPanels(g) == 1;
-  s.mBlock = equalParts(g.M, isShared ? 192 : 480, s.rows);
+  s.mBlock = equalParts(g.M, isShared ? 192 : rowsOfLongItem, s.rows);
   double k = static_cast<double>(g.K0) * g.K1;
   constexpr double enoughFlops = 4e6;
-  constexpr int64_t leastRows = 48;
+  int64_t leastRows = isShared ? 48 : 192;
   int64_t enoughItems = isShared ? 64 : 16;
   while (batches * s.items(g) < enoughItems && s.mBlock >= 2 * leastRows &&
          2.0 * s.mBlock * s.width() * k > enoughFlops)
