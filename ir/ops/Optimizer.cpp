@@ -180,8 +180,9 @@ static SmallVector<Value> decomposeAdam(Op op, OpBuilder &b, bool decoupled) {
     param = param * u.spread(1.0 - lr * decay);
   m = m + (1 - beta1) * (g - m);
   v = beta2 * v + (1 - beta2) * (g * g);
+  // One division an element: more of them take longer than memory does.
   Expr denominator =
-      sqrt(v) / u.spread(sqrt(correction2)) + number(op.getEpsilon());
+      sqrt(v) * u.spread(1.0 / sqrt(correction2)) + number(op.getEpsilon());
   param = param - u.spread(lr / correction1) * (m / denominator);
   return {u.out(param, op.getParam()), u.out(m, op.getM()),
           u.out(v, op.getV())};
