@@ -15,6 +15,9 @@ using namespace tandem::cpu;
 using namespace tandem::cpu::winograd;
 using llvm::divideCeil;
 
+/// The taps' matrices are a third of the second-level cache then.
+static constexpr int64_t kMostKept = 64 * 64;
+
 namespace {
 class Emitter {
 public:
@@ -25,7 +28,8 @@ public:
 
 private:
   void emitItem(Value item);
-  void packTaps(Value firstPlane, Value firstResult);
+  void packTaps(Value firstPlane, Value firstResult, Value firstRow);
+  void packTapsOnce();
   void finish(Value firstResult);
   void finishSegment(const TilePlace &place, Value plane);
   void storeLine(Value pixel, int64_t length, Value active, Value place);
@@ -40,6 +44,10 @@ private:
   Operand filter;
   std::optional<Operand> output;
   std::optional<PointMatrices> inputs, taps, products;
+  /// Of a filter of few planes all taps are packed once by each thread: whether
+  /// they are is in the word with which scratch begins.
+  bool keepsTaps;
+  Value areKept;
   Value made;  ///< [pixels of a segment][lanes]
   Value lines; ///< its transpose, where results are finished one by one
   Value firstSegment, segments; ///< of the item
@@ -70,12 +78,17 @@ bool Emitter::canRead() const {
 Work Emitter::emit() {
   int64_t tiles = s.segments * grid.segmentTiles;
   int64_t pixels = kTile * grid.segmentWidth() + s.lanes;
+  keepsTaps = shape.results == s.resultBlock &&
+              shape.planes * shape.results <= kMostKept;
+  if (keepsTaps)
+    areKept = kernel.scratch.take(code, {1}, code.b.getI64Type());
   image.prepare();
   made = kernel.scratch.take(code, {pixels, s.lanes}, type);
   if (!output)
     lines = kernel.scratch.take(code, {s.lanes, pixels}, type);
   inputs.emplace(kernel, tiles, s.planeBlock, s.lanes);
-  taps.emplace(kernel, s.planeBlock, s.resultBlock, s.lanes);
+  taps.emplace(kernel, keepsTaps ? shape.planes : s.planeBlock, s.resultBlock,
+               s.lanes);
   products.emplace(kernel, tiles, s.resultBlock, s.lanes);
 
   kernel.forEachItem([&](Value item) { emitItem(item); });
@@ -98,10 +111,15 @@ void Emitter::emitItem(Value item) {
     segments =
         code.min(segments, code.sub(code.index(grid.segments()), firstSegment));
   Value zero = code.index(0);
+  if (keepsTaps)
+    packTapsOnce();
   code.loop(zero, code.index(shape.planes), s.planeBlock, [&](Value plane) {
     image.pack(firstSegment, segments, plane, *inputs, transformInput);
-    packTaps(plane, firstResult);
     PointProducts sums{*inputs, *taps, *products};
+    if (keepsTaps)
+      sums.firstOfB = plane;
+    else
+      packTaps(plane, firstResult, zero);
     sums.rows = code.mul(segments, grid.segmentTiles);
     sums.k = code.index(s.planeBlock);
     sums.isFirst = code.equal(plane, zero);
@@ -110,7 +128,22 @@ void Emitter::emitItem(Value item) {
   finish(firstResult);
 }
 
-void Emitter::packTaps(Value firstPlane, Value firstResult) {
+void Emitter::packTapsOnce() {
+  Value zero = code.index(0);
+  Value known =
+      memref::LoadOp::create(code.b, code.loc, areKept, ValueRange{zero});
+  known = arith::IndexCastOp::create(code.b, code.loc, code.b.getIndexType(),
+                                     known);
+  code.when(code.equal(known, zero), [&] {
+    code.loop(zero, code.index(shape.planes), s.planeBlock,
+              [&](Value plane) { packTaps(plane, zero, plane); });
+    Value done = code.number(code.b.getI64Type(), 1);
+    memref::StoreOp::create(code.b, code.loc, done, areKept, ValueRange{zero});
+  });
+}
+
+/// Packs the taps of a block of planes to rows from `firstRow` on.
+void Emitter::packTaps(Value firstPlane, Value firstResult, Value firstRow) {
   Value zero = code.index(0);
   code.loop(zero, code.index(s.resultBlock), s.lanes, [&](Value results) {
     code.loop(zero, code.index(s.planeBlock), 1, [&](Value plane) {
@@ -120,7 +153,8 @@ void Emitter::packTaps(Value firstPlane, Value firstResult) {
           code, filter.memref, place, filter.stride(1), s.lanes, kTaps * kTaps);
       if (shape.isInputGrad)
         std::reverse(seen.begin(), seen.end());
-      taps->store(transformSquare(code, seen, transformTaps), plane, results);
+      taps->store(transformSquare(code, seen, transformTaps),
+                  code.add(firstRow, plane), results);
     });
   });
 }

@@ -43,7 +43,7 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   Gemm gemm;
   gemm.M = p.sums.rows;
   gemm.N = p.sums.columns;
-  gemm.K1 = p.b.rows;
+  gemm.K1 = p.isTransposed ? p.a.rows : p.a.columns;
   gemm.type = code.b.getF32Type();
   gemm.isPacked = true;
   Value point;
@@ -56,7 +56,10 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   };
   gemm.b = [&](Code &code, Value, Value k, int64_t u, Value n, int64_t lanes,
                Value mask) {
-    return code.load(p.b.memref, p.b.at(point, code.add(k, u), n), lanes, mask);
+    Value row = code.add(k, u);
+    if (p.firstOfB)
+      row = code.add(row, p.firstOfB);
+    return code.load(p.b.memref, p.b.at(point, row, n), lanes, mask);
   };
   GemmSchedule schedule = scheduleGemm(gemm, kernel.target, /*batches=*/1);
   gemm.store = [&](Code &code, Value m, int64_t i, Value n, Value sums,

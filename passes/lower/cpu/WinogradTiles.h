@@ -41,7 +41,8 @@ struct PointProducts {
   bool isTransposed = false; ///< a is [k][row]
   mlir::Value rows = {},
               k = {}; ///< how many of them, at most what the matrices have
-  mlir::Value isFirst = {}; ///< the sums begin
+  mlir::Value isFirst = {};  ///< the sums begin
+  mlir::Value firstOfB = {}; ///< the row of b that is k 0; null: the first
 };
 void emitProducts(AnchorKernel &kernel, const PointProducts &products);
 
