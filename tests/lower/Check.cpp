@@ -1,6 +1,8 @@
 //===- Check.cpp - programs on all targets against the reference ----------===//
 #include "tests/lower/Check.h"
 
+#include "compiler/Target.h"
+
 #include <cmath>
 
 using namespace tandem;
@@ -95,9 +97,26 @@ static void checkOn(const std::string &target, const std::string &text,
   EXPECT_EQ(machine.error(), "") << text;
 }
 
+#ifdef __x86_64__
+static bool runsHere(const std::string &target) {
+  auto cpu = parseCpuTarget(target), here = parseCpuTarget("cpu");
+  return cpu && here && llvm::all_of(cpu->features, [&](const auto &feature) {
+           return llvm::is_contained(here->features, feature);
+         });
+}
+#endif
+
 void test::check(const std::string &text, const Options &options,
                  const Arrays *given) {
   checkOn(options.target, text, options, given);
-  if (options.target == "cpu")
-    checkOn("cuda", text, options, given);
+  if (options.target != "cpu")
+    return;
+  checkOn("cuda", text, options, given);
+#ifdef __x86_64__
+  // Of narrow floats processors have different instructions, or none.
+  if (text.find("f16") != std::string::npos)
+    for (const char *older : {"cpu:x86-64-v2", "cpu:x86-64-v3"})
+      if (runsHere(older))
+        checkOn(older, text, options, given);
+#endif
 }

@@ -1,5 +1,4 @@
-//===- HalfConversions.cpp - f16 without calls
-//-----------------------------===//
+//===- HalfConversions.cpp - f16 and bf16 without calls -------------------===//
 #include "passes/lower/common/HalfConversions.h"
 #include "passes/lower/common/FloatCode.h"
 
@@ -87,11 +86,39 @@ struct TruncateToHalf : OpRewritePattern<arith::TruncFOp> {
     return success();
   }
 };
+/// To the nearest bf16, halves to even; NaN to a quiet one. Nothing is selected
+/// among results: LLVM would do that among numbers of bf16, and call for it the
+/// compiler's library on processors without them.
+struct TruncateToBrain : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    if (!getElementTypeOrSelf(x.getType()).isF32() ||
+        !getElementTypeOrSelf(op.getType()).isBF16())
+      return failure();
+    using P = arith::CmpFPredicate;
+    FloatCode w(rewriter, op.getLoc(), x.getType());
+    Value bits = w.bitsOf(x), none = w.integer(0);
+    Value odd = w.both(w.right(bits, 16), 1);
+    Value half = w.select(P::UNO, x, x, none, w.add(odd, w.integer(0x7fff)));
+    Value quiet = w.select(P::UNO, x, x, w.integer(0x400000), none);
+    Value high = w.right(w.either(w.add(bits, half), quiet), 16);
+    Value low = arith::TruncIOp::create(
+        rewriter, op.getLoc(), withElement(op.getType(), rewriter.getI16Type()),
+        high);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), low);
+    return success();
+  }
+};
 } // namespace
 
 void lower::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
   MLIRContext *context = patterns.getContext();
   patterns.add<ByWayOfF32<arith::ExtFOp>, ByWayOfF32<arith::TruncFOp>>(context);
+  // Before MLIR's.
+  patterns.add<TruncateToBrain>(context, /*benefit=*/2);
   if (!hasF16c)
     patterns.add<ExtendHalf, TruncateToHalf>(context);
 }

@@ -1,5 +1,4 @@
-//===- HalfConversions.h - f16 without calls
-//-------------------------------===//
+//===- HalfConversions.h - f16 and bf16 without calls ---------------------===//
 #ifndef TANDEM_PASSES_LOWER_COMMON_HALFCONVERSIONS_H
 #define TANDEM_PASSES_LOWER_COMMON_HALFCONVERSIONS_H
 
