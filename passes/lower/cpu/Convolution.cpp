@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/cpu/DepthwiseFilterGrad.h"
 #include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
@@ -28,6 +29,8 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   if (asked.allows("winograd"))
     if (auto work = winograd::emit(kernel))
       return *work;
+  if (auto work = emitDepthwiseFilterGrad(kernel))
+    return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
   if (asked.method != "windows")

@@ -1,0 +1,167 @@
+//===- DepthwiseFilterGrad.cpp - gradients of filters of one plane --------===//
+//
+// An item is a plane of x with its plane of dy. Lanes are neighbouring pixels:
+// each tap has a register of sums, to which the products of a vector of dy and
+// what it sees at that tap, in a padded copy of x, are added. The lanes are
+// added at the end.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cpu/DepthwiseFilterGrad.h"
+#include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cpu/PaddedImages.h"
+
+#include "ir/ops/Scalar.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+
+namespace {
+class DepthwiseFilterGrad {
+public:
+  explicit DepthwiseFilterGrad(AnchorKernel &kernel);
+  bool isPossible() const;
+  Work emit();
+
+private:
+  Code::Values addLine(Value image, Value row, ValueRange sums);
+  void finish(Value plane, Code::Values sums);
+
+  AnchorKernel &kernel;
+  Code &code;
+  Convolution2d conv;
+  WindowAxis y, x;
+  Type type; ///< of the sums
+  int64_t lanes, taps;
+  Operand image, gradient;
+  std::optional<PaddedImages> padded;
+  Value ofTaps; ///< the sums of a block of taps
+  Value plane;  ///< of the item
+};
+} // namespace
+
+DepthwiseFilterGrad::DepthwiseFilterGrad(AnchorKernel &kernel)
+    : kernel(kernel), code(kernel.code), conv(convolutionOf(kernel.anchor)),
+      y(WindowAxis::ofOutput(conv.window, 0)),
+      x(WindowAxis::ofOutput(conv.window, 1)),
+      taps(conv.window.kernel[0] * conv.window.kernel[1]) {
+  auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
+  type = scalar::computeType(result.getElementType());
+  lanes = kernel.target.lanes(type);
+  SmallVector<AffineExpr> dims;
+  for (unsigned d = 0; d < 4; ++d)
+    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  image = kernel.operand(0, dims, conv.inputShape());
+  gradient = kernel.operand(1, dims, conv.outputShape());
+}
+
+bool DepthwiseFilterGrad::isPossible() const {
+  auto isLine = [](const Operand &operand) {
+    return operand.isAffine() && operand.stride(3) == 1;
+  };
+  // Sums, a vector of dy and one of x are in registers.
+  return conv.groups > 0 && conv.channels == conv.groups &&
+         conv.filters == conv.groups && conv.window.stride[1] == 1 &&
+         taps <= kernel.target.registers - 3 && isLine(image) &&
+         isLine(gradient) && conv.batch > 0 && taps > 0 && y.results > 0 &&
+         x.results > 0 && y.seen > 0 && x.seen > 0;
+}
+
+/// The sums with those of a line of dy, whose padded image is in scratch.
+Code::Values DepthwiseFilterGrad::addLine(Value image, Value row,
+                                          ValueRange sums) {
+  Value from = gradient.at(code, {image, plane, row, {}});
+  Value seen = code.mul(row, y.step * padded->rowStride);
+  auto add = [&](Value column, Value mask, ValueRange before) {
+    Code::Values after;
+    Value dy = code.widen(
+        code.load(gradient.memref, code.add(from, column), lanes, mask), type);
+    for (const WindowAxis::Tap &tapY : y.taps[0])
+      for (const WindowAxis::Tap &tapX : x.taps[0]) {
+        Value at = code.add(code.add(seen, column),
+                            tapY.offset * padded->rowStride + tapX.offset);
+        after.push_back(
+            code.multiplyAdd(dy, code.load(padded->memref, at, lanes, mask),
+                             before[after.size()]));
+      }
+    return after;
+  };
+  int64_t whole = x.results / lanes * lanes;
+  Code::Values result(sums);
+  result = code.loop(
+      code.index(0), code.index(whole), lanes, result,
+      [&](Value column, ValueRange in) { return add(column, {}, in); });
+  if (whole < x.results)
+    result = add(code.index(whole),
+                 code.firstLanes(code.index(x.results - whole), lanes), result);
+  return result;
+}
+
+/// Adds the lanes of each tap's sums: those of `lanes` taps are turned, and
+/// their vectors added in pairs.
+void DepthwiseFilterGrad::finish(Value plane, Code::Values sums) {
+  int64_t width = conv.window.kernel[1];
+  for (int64_t first = 0; first < taps; first += lanes) {
+    Code::Values rows(sums.begin() + first,
+                      sums.begin() + std::min(first + lanes, taps));
+    rows.resize(lanes, code.zeros(type, lanes));
+    rows = code.transpose(rows);
+    for (size_t count = rows.size(); count > 1; count /= 2)
+      for (size_t i = 0; i < count / 2; ++i)
+        rows[i] = arith::AddFOp::create(code.b, code.loc, rows[i],
+                                        rows[i + count / 2]);
+    code.store(rows[0], ofTaps, {code.index(0)});
+    for (int64_t tap = first; tap < std::min(first + lanes, taps); ++tap) {
+      Value sum = memref::LoadOp::create(code.b, code.loc, ofTaps,
+                                         ValueRange{code.index(tap - first)});
+      kernel.finish({plane, code.index(0), code.index(tap / width),
+                     code.index(tap % width)},
+                    sum);
+    }
+  }
+}
+
+Work DepthwiseFilterGrad::emit() {
+  int64_t lines = y.neighbours();
+  padded.emplace(kernel, image, y, x, /*images=*/1, /*planes=*/1, lines, type);
+  ofTaps = kernel.scratch.take(code, {lanes}, type);
+  Value zero = code.index(0);
+  kernel.forEachItem([&](Value item) {
+    plane = item;
+    Code::Values none(taps, code.zeros(type, lanes));
+    // Sums of images are short.
+    Code::Values sums =
+        code.loop(zero, code.index(conv.batch), 1, none,
+                  [&](Value image, ValueRange before) {
+                    padded->fill({image, code.add(image, 1)},
+                                 {item, code.add(item, 1)}, zero);
+                    Code::Values own =
+                        code.loop(zero, code.index(lines), 1, none,
+                                  [&](Value row, ValueRange in) {
+                                    return addLine(image, row, in);
+                                  });
+                    for (auto [sum, old] : llvm::zip_equal(own, before))
+                      sum = arith::AddFOp::create(code.b, code.loc, old, sum);
+                    return own;
+                  });
+    finish(item, sums);
+  });
+  Work work;
+  work.items = conv.groups;
+  double pixels = static_cast<double>(conv.batch) * y.results * x.results;
+  double seen = static_cast<double>(conv.batch) * y.seen * x.seen;
+  work.grain = grainFor(work.items, 2 * pixels * taps,
+                        elementBytes(type) * (pixels + seen));
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+std::optional<Work> cpu::emitDepthwiseFilterGrad(AnchorKernel &kernel) {
+  if (!isa<Conv2dFilterGradOp>(kernel.anchor))
+    return std::nullopt;
+  DepthwiseFilterGrad gradient(kernel);
+  if (!gradient.isPossible())
+    return std::nullopt;
+  return gradient.emit();
+}
