@@ -124,6 +124,29 @@ static Case product(const Product &p, DType dtype = DType::F32,
   return c;
 }
 
+/// A weight's gradient that ends with its update: v' = v + g, w' = w - v'.
+static Case updated(const Product &p) {
+  Case c = product(p);
+  c.name = "matmul-update-tn-" + sizes(p);
+  c.peers.clear();
+  c.inputs.push_back({"v", {p.m, p.n}});
+  c.inputs.push_back({"w", {p.m, p.n}});
+  c.outputs = {{"y", {p.m, p.n}}, {"z", {p.m, p.n}}};
+  std::string y = c.outputs[0].type();
+  c.program = programText(c.inputs, c.outputs,
+                          "%g = tandem.matmul %lhs, %rhs {transpose_lhs} : " +
+                              c.inputs[0].type() + ", " + c.inputs[1].type() +
+                              " -> " + y + "\n%y = tandem.add %v, %g : " + y +
+                              "\n%z = tandem.sub %w, %y : " + y);
+  c.bytes = allBytes(c);
+  c.expected = [=](const std::vector<Tensor> &inputs, int output,
+                   int64_t element) {
+    double v = read(inputs[2], element) + dot(p, inputs[0], inputs[1], element);
+    return output == 0 ? v : read(inputs[3], element) - v;
+  };
+  return c;
+}
+
 void bench::addMatmuls(std::vector<Case> &cases) {
   auto add = [&](Product p, bool isFused = false) {
     cases.push_back(product(p, DType::F32, isFused));
@@ -141,6 +164,11 @@ void bench::addMatmuls(std::vector<Case> &cases) {
   add({.m = 64, .n = 1024, .k = 1024});
   add({.m = 1024, .n = 1024, .k = 64});
   add({.batch = 96, .m = 128, .n = 128, .k = 64});
+  for (int64_t k : {256, 1024})
+    cases.push_back(
+        updated({.m = 1024, .n = 1024, .k = k, .transposeLhs = true}));
+  // A long k, and few rows.
+  cases.push_back(product({.m = 256, .n = 768, .k = 16384}));
   for (int64_t n : {512, 1024})
     cases.push_back(product({.m = n, .n = n, .k = n}, DType::BF16));
 }
