@@ -86,7 +86,10 @@ void GemmOperand::bindA(Gemm &gemm) {
       code.prefetch(operand.memref,
                     code.add(position(m, atK0, atK1), u * stride(k1)));
     };
-    if (!k0)
+    // Rows that are far apart meet in few sets of the caches.
+    constexpr int64_t farBytes = 2048;
+    int64_t bytes = operand.element.getIntOrFloatBitWidth() / 8;
+    if (!k0 && stride(k1) * bytes > farBytes)
       gemm.packA = [this](Code &, const GemmBlock &b) { packBlock(b); };
   }
 }

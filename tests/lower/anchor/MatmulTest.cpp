@@ -83,14 +83,14 @@ TEST(Matmul, PanelsAfterEachOther) {
 }
 
 TEST(Matmul, RowsOfAPackedForManyPanels) {
-  check({{}, 210, 1000, 90, true});
-  check({{}, 97, 650, 700, true, true});
-  check({{}, 33, 333, 4400, true});
-  check({{2}, 100, 400, 300, true});
-  check({{}, 66, 500, 517, true, false, "bf16"});
-  check({{}, 50, 300, 520, true, false, "f64"});
+  check({{}, 601, 700, 40, true});
+  check({{}, 523, 330, 300, true, true});
+  check({{}, 520, 140, 4400, true});
+  check({{2}, 544, 200, 70, true});
+  check({{}, 1030, 200, 267, true, false, "bf16"});
+  check({{}, 300, 130, 270, true, false, "f64"});
   for (int bits : {128, 256})
-    check({{}, 70, 300, 530, true}, bits);
+    check({{}, 517, 200, 270, true}, bits);
 }
 
 TEST(Matmul, EndsThatReadMuch) {
