@@ -50,12 +50,12 @@ bool DirectConvolution::isBetter() const {
   for (int64_t size : product.sizes)
     if (size == 0)
       return false;
-  if (2 * across <= kernel.target.lanes(type))
+  int64_t phases = y.phases * x.phases;
+  if (2 * across * phases <= kernel.target.lanes(type))
     return false;
   bool isAsked = AskedSchedule::checked(kernel.kernel).method == "direct";
   return !product.isPointwise() &&
-         (sumsPixels || isAsked ||
-          planes * taps * y.phases * x.phases >= shortest);
+         (sumsPixels || isAsked || planes * taps * phases >= shortest);
 }
 
 void DirectConvolution::takeScratch() {
