@@ -3,12 +3,12 @@
 // The one emitter behind matrix products and convolutions:
 //   C(m, n) = sum over k = (k0, k1) of A(m, k) B(k, n).
 // How A and B are found and where C goes are the caller's functions. The item
-// of work is a block of rows times a panel of columns: the panel of B is packed
-// into scratch (or read in place), and tiles of `rows` x `vectors` registers of
-// sums run down the block. Items of one panel follow each other, and those that
-// one thread runs in a row share what was packed. Sums are in f32 or f64; each
-// is made in the order of k, of short sums, in an arithmetic that depends on
-// shapes alone.
+// of work is a block of rows times a group of panels of columns: each panel of
+// B is packed into scratch (or read in place), so are the rows of A where they
+// are far apart, and tiles of `rows` x `vectors` registers of sums run down the
+// block. Items of one group follow each other, and those that one thread runs
+// in a row share what was packed of B. Sums are in f32 or f64; each is made in
+// the order of k, of short sums, in an arithmetic that depends on shapes alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_GEMM_H
@@ -109,8 +109,8 @@ struct GemmSchedule {
   /// what they need of A is a block that stays in the cache. Else a tile is
   /// finished before the next one begins.
   bool sweeps = false;
-  /// A row of the next panel is packed in every so many rounds of the products
-  /// of a panel's last item; 0 if a panel is packed at once.
+  /// A row of the next group's panel is packed in every so many rounds of the
+  /// products of a group's last item; 0 if a group is packed at once.
   int64_t packsEvery = 0;
 
   int64_t width() const { return vectors * lanes; }
