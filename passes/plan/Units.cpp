@@ -138,6 +138,8 @@ void Units::decideRepeated(Block &body) {
   constexpr unsigned longestChain = 12;
   DenseSet<Value> small;
   DenseMap<Value, unsigned> chain;
+  // The tensor that a repeated pointwise op is a function of, at one place.
+  DenseMap<Value, Value> source;
   auto elements = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getNumElements();
   };
@@ -168,18 +170,24 @@ void Units::decideRepeated(Block &body) {
       if (elements(op.getOperand(0)) * muchSmaller <= elements(result))
         small.insert(result);
     } else if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
-      auto large = llvm::count_if(op.getOperands(), [&](Value operand) {
-        return !small.contains(operand);
-      });
+      SmallVector<Value> large;
+      for (Value operand : op.getOperands())
+        if (!small.contains(operand))
+          large.push_back(source.lookup_or(operand, operand));
+      // A mask may read it several times: 0 <= x and x < 10.
+      if (getElementTypeOrSelf(result).isInteger(1) && llvm::all_equal(large))
+        large.truncate(std::min<size_t>(large.size(), 1));
       unsigned length = 1;
       for (Value operand : op.getOperands())
         length = std::max(length, chain.lookup(operand) + 1);
-      if (large > 1 || length > longestChain || isExpensive(pointwise))
+      if (large.size() > 1 || length > longestChain || isExpensive(pointwise))
         continue;
       repeated.insert(&op);
       chain[result] = length;
-      if (large == 0)
+      if (large.empty())
         small.insert(result);
+      else
+        source[result] = large[0];
     }
   }
 }
