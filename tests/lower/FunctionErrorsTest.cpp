@@ -149,3 +149,54 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &info) {
       return info.param.name + std::to_string(info.index);
     });
+
+/// A quotient by a number of the row is the one that a division gives, to the
+/// last bit: also halfway between two denormal numbers.
+TEST(Quotients, OfRowsAreExact) {
+  constexpr int64_t kRows = 64, kColumns = 192;
+  const std::vector<int64_t> shape = {kRows, kColumns};
+  Arrays in = {reference::Array(shape), reference::Array(shape)};
+  std::mt19937 random(3);
+  auto number = [&](int low, int high) {
+    int exponent = low + static_cast<int>(random() % (high - low));
+    double digits = 1 + static_cast<double>(random() >> 9) * 0x1p-23;
+    return static_cast<double>(static_cast<float>(
+        std::ldexp(random() % 2 ? digits : -digits, exponent)));
+  };
+  const double special[] = {0.0,     -0.0,     inf,        -inf, std::nan(""),
+                            0x1p100, 0x1p-149, 0x1.8p-148, 3.0,  -7.0};
+  // The divisor is the sum of its row, where all else is 0.
+  auto divisor = [&](int64_t r) -> double & {
+    return in[1].data[r * kColumns + 5];
+  };
+  for (int64_t r = 0; r < kRows; ++r) {
+    divisor(r) = r < 10   ? special[r]
+                 : r < 24 ? static_cast<double>(2 * r - 17) // 3, 5, ...
+                          : number(-149, 128);
+    for (int64_t j = 0; j < kColumns; ++j)
+      in[0].data[r * kColumns + j] =
+          j < 10       ? special[j]
+          : j % 3 == 0 ? static_cast<double>(2 * j + 1) * 0x1p-149
+          : r % 2 == 0 ? number(-149, -100)
+                       : number(-149, 128);
+  }
+  std::string x = "tensor<64x192xf32>", row = "tensor<64xf32>";
+  std::string text =
+      program("x: " + x + ", d: " + x + " -> " + x,
+              "%s = tandem.reduce_sum %d over [1] : " + x + " -> " + row +
+                  "\n%w = tandem.broadcast %s to [64, 192] along [0] : " + row +
+                  " -> " + x + "\n%y = tandem.div %x, %w : " + x +
+                  "\nreturn %y : " + x);
+  Machine machine(text, "cpu", false);
+  ASSERT_EQ(machine.error(), "");
+  Arrays y = machine.run("evaluate", in);
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    auto by = static_cast<float>(divisor(i / kColumns));
+    float exact = static_cast<float>(in[0].data[i]) / (by == 0 ? 0 : by);
+    EXPECT_EQ(std::isnan(y[0].data[i]), std::isnan(exact));
+    if (std::isnan(exact))
+      continue;
+    EXPECT_EQ(y[0].data[i], exact) << in[0].data[i] << " / " << by;
+    EXPECT_EQ(std::signbit(y[0].data[i]), std::signbit(exact));
+  }
+}
