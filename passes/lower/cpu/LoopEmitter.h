@@ -46,10 +46,10 @@ private:
   mlir::Value constant(int64_t value);
   /// for iv = low, low + 1, ... below high.
   mlir::scf::ForOp loop(mlir::Value low, mlir::Value high, Body body);
-  /// How many vectors stand beside each other in the code of a loop over `size`
-  /// elements, and the same said to LLVM of `op`.
-  int64_t vectorsTogether(int64_t size);
-  static void interleave(mlir::Operation *op, int64_t count);
+  /// How many vectors stand beside each other in the code of `loop` over `size`
+  /// elements, and the same said to LLVM.
+  int64_t vectorsTogether(mlir::scf::ForOp loop, int64_t size);
+  static void interleave(mlir::scf::ForOp loop, int64_t count);
   void loop(int64_t size, Body body) {
     loop(constant(0), constant(size), body);
   }

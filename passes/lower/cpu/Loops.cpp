@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -182,33 +183,38 @@ static int64_t neighbours(KernelOp kernel) {
 
 /// So many that nothing remains. The functions of one are a long chain of
 /// steps, each of which waits for the one before it, and a processor looks
-/// ahead only as far as about three such chains that follow each other.
-int64_t LoopEmitter::vectorsTogether(int64_t size) {
-  bool hasChains =
-      llvm::any_of(kernel.getBody().front().getOps<PointwiseOpInterface>(),
-                   [](PointwiseOpInterface op) { return isExpensive(op); });
+/// ahead only as far as about three such chains that follow each other. Sums
+/// wait for their last step, which eight of them side by side fill.
+int64_t LoopEmitter::vectorsTogether(scf::ForOp loop, int64_t size) {
+  bool hasChains = false;
+  loop->walk([&](Operation *op) {
+    hasChains |= isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp,
+                     math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>(op);
+  });
   VectorTarget target = VectorTarget::of(kernel);
-  int64_t count = hasChains ? target.registers / 8 : 1;
+  int64_t count = hasChains                     ? target.registers / 8
+                  : loop.getNumRegionIterArgs() ? target.registers / 4
+                                                : 1;
   int64_t lanes = target.lanes(Float32Type::get(kernel.getContext()));
   while (count > 1 && size % (count * lanes) != 0)
     count /= 2;
   return count;
 }
 
-void LoopEmitter::interleave(Operation *op, int64_t count) {
+void LoopEmitter::interleave(scf::ForOp loop, int64_t count) {
   if (count == 1)
     return;
-  MLIRContext *context = op->getContext();
+  MLIRContext *context = loop.getContext();
   Builder b(context);
   auto vectors = LLVM::LoopInterleaveAttr::get(
       context, b.getI32IntegerAttr(static_cast<int32_t>(count)));
-  op->setAttr("loop_annotation",
-              LLVM::LoopAnnotationAttr::get(
-                  context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
-                  /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
-                  /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
-                  /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
-                  /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(
+                    context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
+                    /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
+                    /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
+                    /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
+                    /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
 }
 
 Work LoopEmitter::emitPointwise() {
@@ -251,7 +257,7 @@ Work LoopEmitter::emitPointwise() {
       });
       if (std::optional<int64_t> size = getConstantIntValue(count);
           size && d + 1 == rank)
-        interleave(made, vectorsTogether(*size));
+        interleave(made, vectorsTogether(made, *size));
       return;
     }
     Value several = constant(together);

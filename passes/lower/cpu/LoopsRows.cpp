@@ -322,7 +322,7 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
   });
   auto made = cast<scf::ForOp>(*std::prev(b.getInsertionPoint()));
   if (nest.sizes[dim] <= kPartialLength)
-    interleave(made, vectorsTogether(nest.sizes[dim]));
+    interleave(made, vectorsTogether(made, nest.sizes[dim]));
   if (VectorTarget::of(kernel).bits >= 512)
     multiplyByReciprocals(made);
   return totals;
