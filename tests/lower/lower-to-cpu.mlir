@@ -50,7 +50,7 @@ module @inplace attributes {tandem.phase = "partition"} {
 // CHECK: llvm.intr.maximum({{.*}}) {fastmathFlags = #llvm.fastmath<nsz, contract, reassoc>}
 // CHECK: llvm.fsub {{[^{]*}} : f32
 // CHECK: llvm.fadd {{.*}} {fastmathFlags = #llvm.fastmath<nsz, contract, reassoc>}
-// CHECK: llvm.fdiv {{[^{]*}} : f32
+// CHECK: llvm.fdiv {{[^{]*}} : f{{32|64}}
 // CHECK: scratch_bytes = 4096
 module @softmax attributes {tandem.phase = "partition"} {
   func.func @evaluate(%x: tensor<64x1024xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<64x1024xf32> {tandem.role = #tandem.role<output "y">}) {
