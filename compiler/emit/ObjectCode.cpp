@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/Link.h"
+#include "compiler/emit/NarrowFloats.h"
 #include "compiler/emit/StreamStores.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -41,6 +42,7 @@ static Result<std::string> compileChunk(ModuleOp chunk,
   tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
   markStreamStores(*module);
   optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
+  moveNarrowFloatsAsBits(*module);
   emitStreamStores(*module);
   return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
 }

@@ -357,3 +357,36 @@ INSTANTIATE_TEST_SUITE_P(Types, NarrowFloats,
                          testing::Values("f8E4M3FN", "f8E5M2"));
 
 } // namespace
+
+/// Loads with masks, gathered ones, and choices among them, of numbers that a
+/// processor may not have.
+TEST(Types, HalvesInAnchors) {
+  for (std::string t : {"bf16", "f16"}) {
+    SCOPED_TRACE(t);
+    Options options;
+    options.tolerance = 0.02;
+    auto of = [&](const char *shape) {
+      return "tensor<" + std::string(shape) + "x" + t + ">";
+    };
+    check(program("x: " + of("2x3x7x5") + ", w: " + of("4x3x3x3") + " -> " +
+                      of("2x4x7x5"),
+                  "%y = tandem.conv2d %x, %w padding [1, 1, 1, 1] : " +
+                      of("2x3x7x5") + ", " + of("4x3x3x3") + " -> " +
+                      of("2x4x7x5") + "\nreturn %y : " + of("2x4x7x5")),
+          options);
+    check(
+        program("x: " + of("2x3x7x5") + ", y: " + of("2x4x4x3") + " -> " +
+                    of("4x3x3x3"),
+                "%w = tandem.conv2d_filter_grad %x, %y to [4, 3, 3, 3] strides "
+                "[2, 2] padding [1, 1, 1, 1] : " +
+                    of("2x3x7x5") + ", " + of("2x4x4x3") + " -> " +
+                    of("4x3x3x3") + "\nreturn %w : " + of("4x3x3x3")),
+        options);
+    check(
+        program("x: " + of("5x19") + ", w: " + of("7x19") + " -> " + of("5x7"),
+                "%y = tandem.matmul %x, %w {transpose_rhs} : " + of("5x19") +
+                    ", " + of("7x19") + " -> " + of("5x7") +
+                    "\nreturn %y : " + of("5x7")),
+        options);
+  }
+}
