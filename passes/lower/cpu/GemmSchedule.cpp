@@ -101,7 +101,10 @@ static void askTile(GemmSchedule &s, const Gemm &g) {
 /// Cuts k. Short sums keep f32 about as exact as blocked libraries are; a panel
 /// stays in the second-level cache while the rows of A pass by.
 static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
-  int64_t sumLength = g.fetch && !s.packsA ? 128 : 256;
+  // By the product alone, so that no bit depends on how it is cut: rows of A in
+  // place would take too much of the cache.
+  bool packsRows = g.packA && g.N > 4 * s.lanes;
+  int64_t sumLength = g.fetch && !packsRows ? 128 : 256;
   s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
     s.k1Block = std::max<int64_t>(1, g.K1);

@@ -94,6 +94,10 @@ TEST(Schedule, ProductsHaveTheSameBits) {
   checkBits(matmul("tensor<301x70xf32>", "tensor<301x97xf32>",
                    "tensor<70x97xf32>", "transpose_lhs"),
             301);
+  // Rows of A that are packed.
+  checkBits(matmul("tensor<300x600xf32>", "tensor<300x150xf32>",
+                   "tensor<600x150xf32>", "transpose_lhs"),
+            300);
   checkBits(matmul("tensor<3x50x40xf32>", "tensor<3x65x40xf32>",
                    "tensor<3x50x65xf32>", "transpose_rhs"),
             40);
