@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/DepthwiseFilterGrad.h"
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/PaddedImages.h"
 
 #include "ir/ops/Scalar.h"
@@ -49,9 +50,7 @@ DepthwiseFilterGrad::DepthwiseFilterGrad(AnchorKernel &kernel)
   auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   type = scalar::computeType(result.getElementType());
   lanes = kernel.target.lanes(type);
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d < 4; ++d)
-    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
   image = kernel.operand(0, dims, conv.inputShape());
   gradient = kernel.operand(1, dims, conv.outputShape());
 }

@@ -1,5 +1,6 @@
 //===- Dots.cpp - products of few rows as dot products --------------------===//
 #include "passes/lower/cpu/Dots.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
@@ -164,15 +165,10 @@ void DotsEmitter::finishBlock() {
 
 Work DotsEmitter::emit() {
   sums = kernel.scratch.take(code, {rows, block}, type);
-  int64_t blocks = divideCeil(columns, block), batches = 1;
-  for (int64_t size : ArrayRef(sizes).drop_back(3))
-    batches *= size;
+  ArrayRef<int64_t> batchSizes = ArrayRef(sizes).drop_back(3);
+  int64_t blocks = divideCeil(columns, block), batches = product(batchSizes);
   kernel.forEachItem([&](Value item) {
-    Value rest = code.div(item, blocks);
-    for (int64_t d = static_cast<int64_t>(m) - 1; d >= 0; --d) {
-      at[d] = d == 0 ? rest : code.rem(rest, sizes[d]);
-      rest = code.div(rest, sizes[d]);
-    }
+    llvm::copy(split(code, code.div(item, blocks), batchSizes), at.begin());
     begin = code.mul(code.rem(item, blocks), block);
     end = code.min(code.add(begin, block), columns);
     code.loop(begin, end, lines, [&](Value first) { emitTile(first); });
