@@ -17,11 +17,14 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Ranges for each thread: enough to even out a thread that is held up.
-constexpr int64_t rangesPerThread = 4;
-/// How long a thread looks for what is about to happen before it blocks: the
-/// gap between two launches of one program, and less than waking up takes.
-constexpr auto patience = std::chrono::microseconds(20);
+/// Ranges for each thread: the others wait for the last one at the end of each
+/// job, and a thread that is held up has few left to itself.
+constexpr int64_t rangesPerThread = 16;
+/// How long a thread looks for what is about to happen before it blocks: about
+/// what blocking and waking take in a virtual machine (40 us and more), so that
+/// at most twice the shorter of the two is lost. Longer than the gap between
+/// two launches of one program.
+constexpr auto patience = std::chrono::microseconds(100);
 
 // The gate: workers in the job, flags, and the number of the job.
 constexpr uint64_t oneWorker = 1, workerMask = 0xffff;

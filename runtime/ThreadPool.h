@@ -6,9 +6,9 @@
 // one does not matter to results. Each thread begins with its own part of the
 // ranges, the same one for the same work, so that it finds in its caches what
 // it left there in the job before; then it takes from the ends of the others'.
-// Nothing is allocated by `run`. A worker without a job spins for a few
-// microseconds, the gap between two launches of a step, and then blocks; so
-// does a caller that waits for the last ranges.
+// Nothing is allocated by `run`. A worker without a job looks for one for
+// about as long as waking it would take, 100 us, and then blocks; so does a
+// caller that waits for the last ranges.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_THREADPOOL_H

@@ -63,8 +63,8 @@ TEST(ThreadPool, SmallWorkStaysWithTheCaller) {
 TEST(ThreadPool, RangesAreAsEqualAsCanBe) {
   ThreadPool pool(2);
   Record record;
-  pool.run(17 * 3, 3, Record::body, &record);
-  EXPECT_EQ(record.ranges.size(), 8u);
+  pool.run(71 * 3, 3, Record::body, &record);
+  EXPECT_EQ(record.ranges.size(), 32u);
   for (auto [begin, end] : record.ranges) {
     EXPECT_GE(end - begin, 2 * 3);
     EXPECT_LE(end - begin, 3 * 3);
