@@ -6,6 +6,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <nlohmann/json.hpp>
 
@@ -164,17 +165,30 @@ std::string ScheduleCache::text() const {
 
 Status ScheduleCache::write(const std::string &path,
                             MLIRContext *context) const {
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (!folder.empty())
+    if (std::error_code error = llvm::sys::fs::create_directories(folder))
+      return Status::failed("cannot make '" + folder.str() +
+                            "': " + error.message());
+  // Held until what was read is written again. The file itself is replaced, so
+  // another one is locked; it stays, since someone may wait for it.
+  std::error_code error;
+  llvm::raw_fd_ostream lockFile(path + ".lock", error,
+                                llvm::sys::fs::CD_OpenAlways);
+  if (error)
+    return Status::failed("cannot write '" + path +
+                          ".lock': " + error.message());
+  auto lock = lockFile.lock();
+  if (!lock)
+    return Status::failed("cannot lock '" + path +
+                          ".lock': " + llvm::toString(lock.takeError()));
+
   auto now = read(path, context);
   if (!now)
     return now.status();
   for (const auto &[key, entry] : entries)
     now->entries[key] = entry;
   std::string text = now->text();
-  StringRef folder = llvm::sys::path::parent_path(path);
-  if (!folder.empty())
-    if (std::error_code error = llvm::sys::fs::create_directories(folder))
-      return Status::failed("cannot make '" + folder.str() +
-                            "': " + error.message());
   auto out = artifact::AtomicFile::create(path);
   if (!out)
     return out.status();

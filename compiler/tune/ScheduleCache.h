@@ -49,7 +49,8 @@ public:
   const TunedSchedule *find(const std::string &key) const;
   void set(const std::string &key, TunedSchedule schedule);
   /// Writes the file, whole or not at all, with what others have added to it
-  /// since it was read. Makes its folder if there is none.
+  /// since it was read; processes that do so at one moment take turns by a
+  /// lock on the file `path`.lock. Makes its folder if there is none.
   Status write(const std::string &path, mlir::MLIRContext *context) const;
 
   size_t size() const { return entries.size(); }

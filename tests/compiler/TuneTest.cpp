@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace tandem;
@@ -257,4 +259,34 @@ TEST_F(Tune, CachesOfSeveralCompilationsJoin) {
   EXPECT_TRUE(both->find("a"));
   EXPECT_TRUE(both->find("b"));
   EXPECT_FALSE(both->find("c"));
+}
+
+TEST_F(Tune, CompilationsThatWriteAtOneMomentLoseNothing) {
+  options.tuneCache = folder / "many.json";
+  auto schedule = DictionaryAttr::get(&context);
+  constexpr int processes = 4, entries = 20;
+  std::vector<pid_t> children;
+  for (int process = 0; process < processes; ++process) {
+    pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      bool isWritten = true;
+      for (int i = 0; i < entries; ++i) {
+        ScheduleCache cache;
+        cache.set(std::to_string(process) + "." + std::to_string(i),
+                  {"k", "m", 1, schedule, 1, 1});
+        isWritten &= bool(cache.write(options.tuneCache, &context));
+      }
+      ::_exit(isWritten ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  auto all = ScheduleCache::read(options.tuneCache, &context);
+  ASSERT_TRUE(all) << all.status().message();
+  EXPECT_EQ(all->size(), size_t(processes * entries));
 }
