@@ -9,6 +9,7 @@
 #include "runtime/ModelCore.h"
 #include "runtime/CpuFeatures.h"
 #include "runtime/Initialize.h"
+#include "runtime/Processors.h"
 
 #include <algorithm>
 #include <cstring>

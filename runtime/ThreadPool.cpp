@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/ThreadPool.h"
+#include "runtime/Processors.h"
 
 #include <algorithm>
 #include <chrono>
-#include <sched.h>
 #include <system_error>
 
 namespace tandem::runtime {
@@ -58,15 +58,12 @@ template <typename Fn> bool lookFor(Fn holds) {
 
 } // namespace
 
-int availableThreads() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0)
-    return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 ThreadPool::ThreadPool(int threads)
-    : parts(std::make_unique<Part[]>(std::max(1, threads))) {
+    : parts(std::make_unique<Part[]>(std::max(1, threads))),
+      processors(std::make_unique<std::atomic<int>[]>(std::max(1, threads))),
+      hasProcessors(threads <= availableThreads()) {
+  for (int i = 0; i < threads; ++i)
+    processors[i] = -1;
   workers.reserve(std::max(0, threads - 1));
   for (int i = 1; i < threads; ++i) {
     try {
@@ -120,6 +117,7 @@ void ThreadPool::run(int64_t work, int64_t grain, Body body, void *context) {
     return;
   }
   std::lock_guard submitted(submission);
+  processors[0].store(currentProcessor(), std::memory_order_relaxed);
   job = {body,  context, work,
          grain, units,   std::min(units, threads() * rangesPerThread)};
   // Threads that no range is for begin with those of the others.
@@ -175,7 +173,32 @@ void ThreadPool::drain(int thread) {
       runRange(range, thread);
 }
 
-void ThreadPool::sleep(uint64_t seen) {
+/// Systems wake a worker where its caller runs, and may leave both there for
+/// tenths of a second beside a processor that has nothing to do.
+void ThreadPool::standApart(int thread) {
+  if (!hasProcessors)
+    return;
+  int mine = currentProcessor();
+  std::atomic<int> &noted = processors[thread];
+  if (noted.load(std::memory_order_relaxed) != mine)
+    noted.store(mine, std::memory_order_relaxed);
+  auto isMine = [&](const std::atomic<int> &other) {
+    return other.load(std::memory_order_relaxed) == mine;
+  };
+  // Of two on one processor the latter moves.
+  if (mine < 0 || std::none_of(&processors[0], &noted, isMine))
+    return;
+  cpu_set_t taken;
+  CPU_ZERO(&taken);
+  for (int i = 0; i < threads(); ++i)
+    if (int at = processors[i].load(std::memory_order_relaxed); at >= 0)
+      CPU_SET(at, &taken);
+  if (leaveProcessors(taken))
+    noted.store(currentProcessor(), std::memory_order_relaxed);
+}
+
+void ThreadPool::sleep(int thread, uint64_t seen) {
+  processors[thread].store(-1, std::memory_order_relaxed);
   std::unique_lock lock(mutex);
   sleepers.fetch_add(1);
   wake.wait(lock, [&] {
@@ -193,7 +216,8 @@ void ThreadPool::serve(int thread) {
       return jobOf(now) != seen || (now & stopFlag);
     });
     if (!isNew) {
-      sleep(seen);
+      sleep(thread, seen);
+      standApart(thread);
       continue;
     }
     if (now & stopFlag)
@@ -203,6 +227,7 @@ void ThreadPool::serve(int thread) {
       joined = gate.compare_exchange_weak(now, now + oneWorker);
     seen = jobOf(now);
     if (joined) {
+      standApart(thread);
       drain(thread);
       leave();
     }

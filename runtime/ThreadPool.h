@@ -8,7 +8,8 @@
 // it left there in the job before; then it takes from the ends of the others'.
 // Nothing is allocated by `run`. A worker without a job looks for one for
 // about as long as waking it would take, 100 us, and then blocks; so does a
-// caller that waits for the last ranges.
+// caller that waits for the last ranges. Threads that share a processor while
+// others are free part, if there are enough; none is bound to one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_THREADPOOL_H
@@ -63,7 +64,8 @@ private:
   };
 
   void serve(int thread);
-  void sleep(uint64_t seen);
+  void sleep(int thread, uint64_t seen);
+  void standApart(int thread);
   void drain(int thread);
   void runRange(int64_t range, int thread) const;
   void leave();
@@ -71,8 +73,12 @@ private:
 
   std::vector<std::thread> workers;
   std::unique_ptr<Part[]> parts; ///< one for each thread
-  Job job;                       ///< written while no worker is in it
-  std::mutex submission;         ///< held by the caller whose job runs
+  /// Where each thread was seen last, -1 while it sleeps; and whether there
+  /// were as many processors as threads.
+  std::unique_ptr<std::atomic<int>[]> processors;
+  bool hasProcessors;
+  Job job;               ///< written while no worker is in it
+  std::mutex submission; ///< held by the caller whose job runs
 
   /// The number of the job, whether workers may still join it, whether they
   /// shall end, and how many are in it (ThreadPool.cpp).
@@ -81,9 +87,6 @@ private:
   std::mutex mutex; ///< between those that sleep and those that wake them
   std::condition_variable wake, finished;
 };
-
-/// Returns the number of processors that this process may use, at least 1.
-int availableThreads();
 
 } // namespace tandem::runtime
 

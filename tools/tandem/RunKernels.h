@@ -3,6 +3,7 @@
 #define TANDEM_TOOLS_TANDEM_RUNKERNELS_H
 
 #include "compiler/tune/KernelTimer.h"
+#include "runtime/Processors.h"
 #include "runtime/ThreadPool.h"
 
 namespace tandem::commands {
