@@ -13,6 +13,7 @@
 #include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/PixelConvolution.h"
 #include "passes/lower/cpu/WindowPack.h"
 #include "passes/lower/cpu/Winograd.h"
 
@@ -33,6 +34,9 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
     return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
+  if (asked.method.empty())
+    if (std::optional<Work> work = emitPixelConvolution(kernel, p))
+      return *work;
   if (asked.method != "windows")
     if (std::optional<Work> work = emitDirectConvolution(kernel, p))
       return *work;

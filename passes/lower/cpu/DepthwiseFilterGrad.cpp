@@ -61,7 +61,7 @@ bool DepthwiseFilterGrad::isPossible() const {
   };
   // Sums, a vector of dy and one of x are in registers.
   return conv.groups > 0 && conv.channels == conv.groups &&
-         conv.filters == conv.groups && conv.window.stride[1] == 1 &&
+         conv.filters == conv.groups && x.step <= 2 &&
          taps <= kernel.target.registers - 3 && isLine(image) &&
          isLine(gradient) && conv.batch > 0 && taps > 0 && y.results > 0 &&
          x.results > 0 && y.seen > 0 && x.seen > 0;
@@ -78,8 +78,9 @@ Code::Values DepthwiseFilterGrad::addLine(Value image, Value row,
         code.load(gradient.memref, code.add(from, column), lanes, mask), type);
     for (const WindowAxis::Tap &tapY : y.taps[0])
       for (const WindowAxis::Tap &tapX : x.taps[0]) {
-        Value at = code.add(code.add(seen, column),
-                            tapY.offset * padded->rowStride + tapX.offset);
+        Value at =
+            code.add(code.add(seen, column), tapY.offset * padded->rowStride +
+                                                 padded->column(tapX.offset));
         after.push_back(
             code.multiplyAdd(dy, code.load(padded->memref, at, lanes, mask),
                              before[after.size()]));
@@ -123,7 +124,8 @@ void DepthwiseFilterGrad::finish(Value plane, Code::Values sums) {
 
 Work DepthwiseFilterGrad::emit() {
   int64_t lines = y.neighbours();
-  padded.emplace(kernel, image, y, x, /*images=*/1, /*planes=*/1, lines, type);
+  padded.emplace(kernel, image, y, x, /*images=*/1, /*planes=*/1, lines, type,
+                 /*splits=*/x.step == 2);
   ofTaps = kernel.scratch.take(code, {lanes}, type);
   Value zero = code.index(0);
   kernel.forEachItem([&](Value item) {

@@ -18,11 +18,15 @@ static Value maskOf(Code &code, ArrayRef<bool> on) {
 PaddedImages::PaddedImages(AnchorKernel &kernel, const Operand &operand,
                            const WindowAxis &y, const WindowAxis &x,
                            int64_t images, int64_t planes, int64_t lines,
-                           Type type)
+                           Type type, bool splits)
     : code(kernel.code), operand(operand), y(y), x(x), type(type),
       rows(y.padded(lines)), lanes(kernel.target.lanes(type)),
-      isWhole(lines == y.neighbours()) {
+      apart(splits ? x.step : 1), isWhole(lines == y.neighbours()) {
+  assert(apart <= 2 && "rows are in at most two parts");
   rowStride = x.padded(x.neighbours());
+  if (apart > 1) // parts are whole vectors
+    rowStride =
+        apart * llvm::alignTo(llvm::divideCeil(rowStride, apart), lanes);
   planeStride = rows * rowStride;
   if (isDense())
     planeStride = llvm::alignTo(planeStride, lanes);
@@ -58,9 +62,10 @@ void PaddedImages::fill(Range images, Range planes, Value line) {
 /// other there, if lines do; processors with masks expand them.
 bool PaddedImages::isDense() const {
   constexpr int64_t most = 128; // vectors of a plane: they are not a loop
-  return isWhole && rows * rowStride <= most * lanes && y.every == 1 &&
-         operand.element == type && operand.stride(2) == x.seen &&
-         x.first <= 0 && x.first + rowStride >= x.seen &&
+  return isWhole && apart == 1 && rows * rowStride <= most * lanes &&
+         y.every == 1 && operand.element == type &&
+         operand.stride(2) == x.seen && x.first <= 0 &&
+         x.first + rowStride >= x.seen &&
          lanes * type.getIntOrFloatBitWidth() == 512;
 }
 
@@ -88,34 +93,49 @@ void PaddedImages::fillPlane(Value image, Value plane, Value to) {
   }
 }
 
+Value PaddedImages::padded(Value from, int64_t at) {
+  int64_t low = std::clamp<int64_t>(-at, 0, lanes);
+  int64_t high = std::clamp<int64_t>(x.seen - at, 0, lanes);
+  if (low >= high)
+    return code.zeros(type, lanes);
+  Value mask;
+  if (low > 0 || high < lanes) {
+    SmallVector<bool> on(lanes);
+    for (int64_t lane = low; lane < high; ++lane)
+      on[lane] = true;
+    mask = maskOf(code, on);
+  }
+  return code.widen(code.load(operand.memref, code.add(from, at), lanes, mask),
+                    type);
+}
+
 /// Rows are written in their order: what a vector writes after its row's end,
 /// the next one overwrites.
 void PaddedImages::fillRow(Value image, Value plane, Value row, Value to) {
-  auto forEach = [&](auto body) {
-    for (int64_t column = 0; column < rowStride; column += lanes)
-      code.store(body(column), memref, code.add(to, column));
+  auto inside = [&] {
+    Value from = operand.at(code, {image, plane, row, {}});
+    int64_t part = rowStride / apart;
+    for (int64_t column = 0; column < part; column += lanes) {
+      Value first = padded(from, x.first + apart * column);
+      if (apart == 1) {
+        code.store(first, memref, code.add(to, column));
+        continue;
+      }
+      Value second = padded(from, x.first + apart * column + lanes);
+      for (int64_t phase = 0; phase < apart; ++phase) {
+        SmallVector<int64_t> taken;
+        for (int64_t lane = 0; lane < lanes; ++lane)
+          taken.push_back(2 * lane + phase);
+        Value vector =
+            vector::ShuffleOp::create(code.b, code.loc, first, second, taken);
+        code.store(vector, memref, code.add(to, phase * part + column));
+      }
+    }
   };
-  Value zeros = code.zeros(type, lanes);
-  code.when(
-      code.below(row, y.seen),
-      [&] {
-        Value from = operand.at(code, {image, plane, row, {}});
-        forEach([&](int64_t column) {
-          int64_t at = x.first + column; // of the image, of lane 0
-          int64_t low = std::clamp<int64_t>(-at, 0, lanes);
-          int64_t high = std::clamp<int64_t>(x.seen - at, 0, lanes);
-          if (low >= high)
-            return zeros;
-          Value mask;
-          if (low > 0 || high < lanes) {
-            SmallVector<bool> on(lanes);
-            for (int64_t lane = low; lane < high; ++lane)
-              on[lane] = true;
-            mask = maskOf(code, on);
-          }
-          return code.widen(
-              code.load(operand.memref, code.add(from, at), lanes, mask), type);
-        });
-      },
-      [&] { forEach([&](int64_t) { return zeros; }); });
+  auto outside = [&] {
+    Value zeros = code.zeros(type, lanes);
+    for (int64_t column = 0; column < rowStride; column += lanes)
+      code.store(zeros, memref, code.add(to, column));
+  };
+  code.when(code.below(row, y.seen), inside, outside);
 }

@@ -1,0 +1,32 @@
+//===- PixelConvolution.h - convolutions of few planes --------------------===//
+//
+// conv2d and conv2d_input_grad where a group has too few planes of the result
+// to be the vectors of DirectConvolution.h: depthwise convolutions, the
+// gradient of an image of three channels. Vectors are neighbouring pixels of
+// one phase, and what they see at a tap is a vector of a padded image
+// (PaddedImages.h), read where it is; the taps are broadcast. A tile is some
+// planes and lines of the result and some vectors, whose sums are in registers.
+//
+// Sums are made in the order of planes and taps, in blocks of planes that
+// follow from shapes and the target alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_PIXELCONVOLUTION_H
+#define TANDEM_PASSES_LOWER_CPU_PIXELCONVOLUTION_H
+
+#include "passes/lower/common/ConvolutionProduct.h"
+
+#include <optional>
+
+namespace tandem::cpu {
+
+using namespace lower;
+
+/// Emits the convolution, or nothing where it has more planes or its images are
+/// too narrow.
+std::optional<Work> emitPixelConvolution(AnchorKernel &kernel,
+                                         const ConvolutionProduct &product);
+
+} // namespace tandem::cpu
+
+#endif
