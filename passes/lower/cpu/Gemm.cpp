@@ -20,6 +20,10 @@ Value GemmPanel::row(Code &code, Value atK0, Value atK1) const {
   return firstRow ? code.add(firstRow, row) : row;
 }
 
+Value GemmBlock::at(Code &code, Value tile, Value row) const {
+  return code.add(code.mul(tile, tileLength), code.mul(row, rows));
+}
+
 namespace {
 /// A range of k.
 struct GemmRange {
@@ -53,13 +57,12 @@ public:
         next.memref = scratch.take(code, {rows, s.width()}, g.type);
     }
     if (s.packsA) {
-      // Rows are an odd number of lines apart, so that one column of them is
-      // in all sets of the cache.
-      int64_t line = lineLength();
-      int64_t length = llvm::alignTo(s.mBlock, line);
-      length += (length / line) % 2 == 0 ? line : 0;
-      block.memref = scratch.take(code, {s.k1Block, length}, g.type);
-      block.lanes = s.lanes;
+      int64_t length = s.sweeps ? s.k1Block : s.k1Panel;
+      block.rows = s.rows;
+      block.tileLength =
+          llvm::alignTo(length * s.rows + block.width() - s.rows, lineLength());
+      block.memref =
+          scratch.take(code, {s.mBlock / s.rows * block.tileLength}, g.type);
     }
     if (manySums || !g.store)
       sums = scratch.take(
@@ -372,13 +375,16 @@ void GemmEmitter::fetchEnd(Value round) {
   int64_t across = divideCeil(s.width(), length), lines = s.rows * across;
   int64_t rounds = s.k1Block / s.unroll;
   int64_t inRound = divideCeil(lines, std::max<int64_t>(1, rounds / 2));
-  for (int64_t i = 0; i < inRound; ++i) {
-    Value last = code.index(lines - 1);
-    Value line = code.min(code.add(code.mul(round, inRound), i), last);
-    line = code.select(endsTile, line, last);
-    g.fetchEnd(code, code.add(tileM, code.div(line, across)),
-               code.add(panel.n, code.mul(code.rem(line, across), length)));
-  }
+  Value isDue = code.less(round, code.index(divideCeil(lines, inRound)));
+  code.when(code.both(endsTile, isDue), [&] {
+    for (int64_t i = 0; i < inRound; ++i) {
+      Value line = code.add(code.mul(round, inRound), i);
+      if (lines % inRound != 0)
+        line = code.min(line, lines - 1);
+      g.fetchEnd(code, code.add(tileM, code.div(line, across)),
+                 code.add(panel.n, code.mul(code.rem(line, across), length)));
+    }
+  });
 }
 
 void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
@@ -510,10 +516,10 @@ Code::Values GemmEmitter::emitProduct(Value m, int64_t rows, int64_t columns,
 Value GemmEmitter::factor(Value m, int64_t i, Value k0, Value k1, int64_t u) {
   if (!s.packsA)
     return g.a(code, m, i, k0, k1, u);
-  Value row = code.add(code.sub(k1, block.k1), u);
-  Value column = code.add(code.sub(m, block.m), i);
+  Value tile = code.div(code.sub(m, block.m), s.rows);
+  Value at = block.at(code, tile, code.sub(k1, block.k1));
   return memref::LoadOp::create(code.b, code.loc, block.memref,
-                                ValueRange{row, column});
+                                code.add(at, u * s.rows + i));
 }
 
 Code::Values GemmEmitter::emitRound(Value m, int64_t rows, int64_t columns,

@@ -17,6 +17,8 @@
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <functional>
 #include <optional>
 
@@ -38,11 +40,18 @@ struct GemmPanel {
   mlir::Value row(Code &code, mlir::Value atK0, mlir::Value atK1) const;
 };
 
-/// A block of A, packed in the order of rows of k.
+/// A block of A, packed tile by tile: the product of a tile reads on and on.
 struct GemmBlock {
-  mlir::Value memref; ///< [rows of k][at least mEnd - m] of the sums' type
-  int64_t lanes;      ///< of a register
+  mlir::Value memref; ///< rank 1, of the sums' type
+  int64_t rows;       ///< of a tile
+  int64_t tileLength; ///< elements from one tile to the next
   mlir::Value m, mEnd, k0, k1, k1End;
+
+  /// Where tile `tile` has its elements of k1 + `row`.
+  mlir::Value at(Code &code, mlir::Value tile, mlir::Value row) const;
+  /// The elements that are written at once there: the tile's rows, and some
+  /// that the next row of k overwrites.
+  int64_t width() const { return llvm::PowerOf2Ceil(rows); }
 };
 
 /// What is multiplied, and where it comes from and goes.
@@ -68,8 +77,8 @@ struct Gemm {
   std::function<void(Code &, mlir::Value m, mlir::Value k0, mlir::Value k1,
                      int64_t u)>
       fetch;
-  /// Writes A(m + j, (k0, k1 + i)) to row i, column j of the block, if it is
-  /// better read from there; else null.
+  /// Writes A(m + tile * rows + j, (k0, k1 + i)) to element j of the block's
+  /// row i of that tile, if it is better read from there; else null.
   std::function<void(Code &, const GemmBlock &)> packA;
   /// Columns n, n + 1, ... of B(k0, k1 + u), `lanes` of them, or those that
   /// are on in `mask`; null if B has to be packed.

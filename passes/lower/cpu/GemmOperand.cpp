@@ -86,33 +86,45 @@ void GemmOperand::bindA(Gemm &gemm) {
       code.prefetch(operand.memref,
                     code.add(position(m, atK0, atK1), u * stride(k1)));
     };
-    // Rows that are far apart meet in few sets of the caches.
-    constexpr int64_t farBytes = 2048;
+    // Rows that are far apart meet in few sets of the caches; of a large
+    // product it pays anyway.
+    constexpr int64_t farBytes = 2048, large = 1 << 18;
     int64_t bytes = operand.element.getIntOrFloatBitWidth() / 8;
-    if (!k0 && stride(k1) * bytes > farBytes)
+    if (!k0 && (stride(k1) * bytes > farBytes || gemm.M * gemm.N >= large))
       gemm.packA = [this](Code &, const GemmBlock &b) { packBlock(b); };
   }
 }
 
 /// Rows of k are copied one after the other; the processor does not foresee
-/// the later ones.
+/// the later ones. What is written of a tile's row reaches into the next row,
+/// which comes later.
 void GemmOperand::packBlock(const GemmBlock &block) {
-  Value length = code.sub(block.mEnd, block.m);
-  Value whole = code.mul(code.div(length, block.lanes), block.lanes);
+  int64_t line = 512 / operand.element.getIntOrFloatBitWidth();
+  int64_t width = block.width(), rows = block.rows;
+  Value M = code.index(sizes[this->line]);
+  // Tiles whose vectors end before the row does, and the others.
+  Value tiles =
+      code.div(code.add(code.sub(block.mEnd, block.m), rows - 1), rows);
+  Value inRow = code.add(code.sub(M, block.m), rows - width);
+  inRow = code.div(code.max(inRow, code.index(0)), rows);
+  Value whole = code.min(tiles, inRow);
   code.loop(block.k1, block.k1End, 1, [&](Value atK1) {
     Value row = code.sub(atK1, block.k1);
     Value from = position(block.m, block.k0, atK1);
     Value later = position(block.m, block.k0, code.add(atK1, 8));
-    auto copy = [&](Value column, Value mask) {
-      code.prefetch(operand.memref, code.add(later, column));
-      Value x =
-          code.load(operand.memref, code.add(from, column), block.lanes, mask);
-      code.store(code.widen(x, type), block.memref, {row, column});
+    code.loop(code.index(0), code.sub(block.mEnd, block.m), line,
+              [&](Value column) {
+                code.prefetch(operand.memref, code.add(later, column));
+              });
+    auto copy = [&](Value tile, Value mask) {
+      Value x = code.load(operand.memref, code.add(from, code.mul(tile, rows)),
+                          width, mask);
+      code.store(code.widen(x, type), block.memref, block.at(code, tile, row));
     };
-    code.loop(code.index(0), whole, block.lanes,
-              [&](Value column) { copy(column, {}); });
-    code.when(code.less(whole, length), [&] {
-      copy(whole, code.firstLanes(code.sub(length, whole), block.lanes));
+    code.loop(code.index(0), whole, 1, [&](Value tile) { copy(tile, {}); });
+    code.loop(whole, tiles, 1, [&](Value tile) {
+      Value left = code.sub(code.sub(M, block.m), code.mul(tile, rows));
+      copy(tile, code.firstLanes(left, width));
     });
   });
 }

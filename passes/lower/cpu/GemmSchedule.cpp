@@ -98,13 +98,17 @@ static void askTile(GemmSchedule &s, const Gemm &g) {
                          std::max<int64_t>(1, divideCeil(g.N, s.lanes)));
 }
 
+/// Of a row of a panel.
+static int64_t rowBytes(const GemmSchedule &s, const Gemm &g) {
+  return s.width() * g.type.getIntOrFloatBitWidth() / 8;
+}
+
 /// Cuts k. Short sums keep f32 about as exact as blocked libraries are; a panel
 /// stays in the second-level cache while the rows of A pass by.
 static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
-  // By the product alone, so that no bit depends on how it is cut: rows of A in
-  // place would take too much of the cache.
-  bool packsRows = g.packA && g.N > 4 * s.lanes;
-  int64_t sumLength = g.fetch && !packsRows ? 128 : 256;
+  // By the product alone, so that no bit depends on how it is cut. What is
+  // swept over again and again, a panel's part and A's, is to stay near.
+  int64_t sumLength = g.fetch ? 128 : 256;
   s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
     s.k1Block = std::max<int64_t>(1, g.K1);
@@ -112,8 +116,7 @@ static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
       s.k1Block < g.K1
           ? 1
           : equalParts(g.K0, std::max<int64_t>(1, sumLength / s.k1Block), 1);
-  int64_t rowBytes = s.width() * g.type.getIntOrFloatBitWidth() / 8;
-  int64_t most = bytes / rowBytes;
+  int64_t most = bytes / rowBytes(s, g);
   s.k0Panel = std::max<int64_t>(1, g.K0);
   s.k1Panel = std::max<int64_t>(1, g.K1);
   if (!s.packs || g.K0 * g.K1 <= most)
@@ -127,30 +130,66 @@ static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
 }
 
 static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
-  return s.k0Panel * s.k1Panel * s.width() * g.type.getIntOrFloatBitWidth() / 8;
+  return s.k0Panel * s.k1Panel * rowBytes(s, g);
 }
 
-/// Panels share the item's rows of A where those are packed, which is to be
-/// paid back, or are many times what caches hold. Their panels stay in the
-/// second-level cache, or some are shared even if they do not.
+/// Panels share the item's rows of A where those are many times what caches
+/// hold.
 static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
                             int64_t batches) {
-  if (s.kPanels(g) > 1) {
-    if (g.K0 != 1)
-      return 1;
-    int64_t most = 4, leastItems = 6;
-    int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
-    while (most > 1 &&
-           blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
-               leastItems)
-      most /= 2;
-    return equalParts(s.panels(g), most);
-  }
-  if (!s.packsA)
+  if (s.kPanels(g) == 1 || g.K0 != 1)
     return 1;
-  int64_t near = panelBytes / panelSize(s, g);
-  int64_t most = std::min(std::clamp<int64_t>(near, 4, 8), 2 * near);
+  int64_t most = 4, leastItems = 6;
+  int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
+  while (most > 1 &&
+         blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
+             leastItems)
+    most /= 2;
   return equalParts(s.panels(g), most);
+}
+
+/// Cuts a product whose rows of A are packed, which many panels share. Sums, a
+/// part of each panel and the rows stay in the second-level cache.
+/// - Of a short k, rows and panels are packed for all of it, and a tile is
+///   finished before the next.
+/// - Of a longer one, rows are packed for each short sum, and panels for all of
+///   k if many items share them.
+/// - Else panels are packed for each short sum too, and used before they have
+///   left the cache. Both are packed for an item alone, so that items are few.
+static void cutPackedRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
+  constexpr int64_t shortK = 512;
+  s.sweeps = s.kBlocks(g) > 1 && g.K1 > shortK;
+  s.group = equalParts(s.panels(g), 8);
+  s.mBlock = equalParts(g.M, s.sweeps ? 384 : 192, s.rows);
+  int64_t groupBytes = s.group * g.K1 * rowBytes(s, g);
+  bool isShared = !s.sweeps || groupBytes <= panelBytes ||
+                  (s.mBlocks(g) > 2 && groupBytes <= 8 * panelBytes);
+  s.k1Panel = isShared ? g.K1 : s.k1Block;
+
+  int64_t enoughItems = isShared ? 16 : 4, leastRows = isShared ? 48 : 96;
+  while (batches * s.items(g) < enoughItems) {
+    if (!isShared && s.group > 2 && s.group * s.width() > s.mBlock)
+      s.group = divideCeil(s.group, 2);
+    else if (s.mBlock >= 2 * leastRows)
+      s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
+    else
+      break;
+  }
+}
+
+/// Cuts m.
+static void cutRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
+  // Items that share a panel may be short. Each of several panels along k is
+  // packed for every item.
+  bool isShared = s.kPanels(g) == 1;
+  s.mBlock = equalParts(g.M, isShared ? 192 : rowsOfLongItem, s.rows);
+  double k = static_cast<double>(g.K0) * g.K1;
+  constexpr double enoughFlops = 4e6;
+  int64_t leastRows = isShared ? 48 : 192;
+  int64_t enoughItems = isShared ? 64 : 16;
+  while (batches * s.items(g) < enoughItems && s.mBlock >= 2 * leastRows &&
+         2.0 * s.mBlock * s.width() * k > enoughFlops)
+    s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
 }
 
 /// A panel is packed during the last item of the one before it, if that takes
@@ -179,22 +218,15 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
     s.packs = !g.b || *g.asked.packs;
   s.packsA = s.packs && g.packA && s.panels(g) > 1;
   cutK(s, g, panelBytes);
-  s.group = panelsOfItem(s, g, batches);
-  if (s.kPanels(g) > 1)
-    cutK(s, g, panelBytes / s.group);
-  s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
-
-  // Items that share a panel may be short. Each of several panels along k is
-  // packed for every item.
-  bool isShared = s.kPanels(g) == 1;
-  s.mBlock = equalParts(g.M, isShared ? 192 : rowsOfLongItem, s.rows);
-  double k = static_cast<double>(g.K0) * g.K1;
-  constexpr double enoughFlops = 4e6;
-  int64_t leastRows = isShared ? 48 : 192;
-  int64_t enoughItems = isShared ? 64 : 16;
-  while (batches * s.items(g) < enoughItems && s.mBlock >= 2 * leastRows &&
-         2.0 * s.mBlock * s.width() * k > enoughFlops)
-    s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
+  if (s.packsA) {
+    cutPackedRows(s, g, batches);
+  } else {
+    s.group = panelsOfItem(s, g, batches);
+    if (s.kPanels(g) > 1)
+      cutK(s, g, panelBytes / s.group);
+    s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
+    cutRows(s, g, batches);
+  }
   if (g.asked.block)
     s.mBlock = equalParts(g.M, g.asked.block, s.rows);
   packAhead(s, g);
