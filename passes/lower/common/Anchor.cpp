@@ -260,6 +260,22 @@ bool AnchorKernel::keepsIndices() const {
   });
 }
 
+SmallVector<unsigned> AnchorKernel::inputsInOrder() {
+  ArrayRef<int64_t> sizes = typeOf(results[0]).getShape();
+  auto placeIn = [&](Value tensor, const Source &source) {
+    return simplifyIndex(
+        linearize(source.index, typeOf(tensor).getShape(), kernel.getContext()),
+        sizes);
+  };
+  AffineExpr place = placeIn(results[0], sources.lookup(results[0]));
+  SmallVector<unsigned> inputs;
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    if (auto known = sources.find(argument);
+        known != sources.end() && placeIn(argument, known->second) == place)
+      inputs.push_back(argument.getArgNumber());
+  return inputs;
+}
+
 void AnchorKernel::finish(ArrayRef<AffineExpr> index, ValueRange dims,
                           ArrayRef<int64_t> sizes, ValueRange values) {
   if (!problem.empty())

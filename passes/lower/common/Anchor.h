@@ -72,6 +72,9 @@ public:
               llvm::ArrayRef<int64_t> sizes, mlir::ValueRange values);
   /// Whether all that follows from the anchor's elements has their indices.
   bool keepsIndices() const;
+  /// The inputs of which what follows from an element of the anchor's one
+  /// result reads the element with the same place in row-major order.
+  llvm::SmallVector<unsigned> inputsInOrder();
   /// `finish` of one result alone, where nothing follows from several.
   void finishResult(unsigned result, mlir::ValueRange index, mlir::Value value);
   /// True if an output follows from the result.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/Dots.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/GemmOperand.h"
@@ -20,17 +21,8 @@ using namespace tandem::lower;
 /// The buffers that are read element by element where the result's are made.
 static SmallVector<Value> besideResult(AnchorKernel &kernel) {
   SmallVector<Value> buffers;
-  if (!kernel.keepsIndices())
-    return buffers;
-  ArrayRef<int64_t> shape =
-      cast<RankedTensorType>(kernel.anchor->getResult(0).getType()).getShape();
-  for (BlockArgument argument : kernel.kernel.getBody().getArguments()) {
-    if (cast<RankedTensorType>(argument.getType()).getShape() != shape ||
-        llvm::none_of(argument.getUsers(), [](Operation *user) {
-          return isa<PointwiseOpInterface>(user);
-        }))
-      continue;
-    Value memref = kernel.body.inputs[argument.getArgNumber()];
+  for (unsigned input : kernel.inputsInOrder()) {
+    Value memref = kernel.body.inputs[input];
     OpBuilder::InsertionGuard guard(kernel.code.b);
     kernel.code.b.setInsertionPointAfterValue(memref);
     buffers.push_back(flatten(kernel.code.b, kernel.code.loc, memref));
@@ -49,9 +41,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   int64_t inner =
       op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n);
   sizes.push_back(inner);
-  SmallVector<AffineExpr> dims;
-  for (int64_t d = 0; d <= rank; ++d)
-    dims.push_back(getAffineDimExpr(d, op.getContext()));
+  SmallVector<AffineExpr> dims = dimensions(op.getContext(), rank + 1);
   ArrayRef<AffineExpr> batchDims = ArrayRef(dims).take_front(rank - 2);
   auto indexOf = [&](unsigned row, unsigned column, bool transposed) {
     SmallVector<AffineExpr> index(batchDims);
@@ -67,9 +57,8 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   gemm.lineLength = gemm.N;
   gemm.type = scalar::computeType(type.getElementType());
   gemm.asked = AskedSchedule::checked(kernel.kernel);
-  int64_t batches = 1;
-  for (int64_t size : ArrayRef(sizes).take_front(rank - 2))
-    batches *= size;
+  ArrayRef<int64_t> batchSizes = ArrayRef(sizes).take_front(rank - 2);
+  int64_t batches = product(batchSizes);
   if (batches * gemm.M * gemm.N == 0)
     return Work{0, 1, 0};
 
@@ -119,11 +108,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
   int64_t items = schedule.items(gemm);
   kernel.forEachItem([&](Value item) {
-    Value rest = code.div(item, items);
-    for (int64_t d = rank - 3; d >= 0; --d) {
-      at[d] = d == 0 ? rest : code.rem(rest, sizes[d]);
-      rest = code.div(rest, sizes[d]);
-    }
+    llvm::copy(split(code, code.div(item, items), batchSizes), at.begin());
     lhs.enter(at);
     rhs.enter(at);
     emitGemm(code, gemm, schedule, kernel.scratch,

@@ -86,6 +86,9 @@ TEST(Matmul, RowsOfAPackedForManyPanels) {
   check({{}, 601, 700, 40, true});
   check({{}, 523, 330, 300, true, true});
   check({{}, 520, 140, 4400, true});
+  // A k that is not short: panels are shared, and not.
+  check({{}, 775, 140, 601, true});
+  check({{}, 523, 400, 1100, true});
   check({{2}, 544, 200, 70, true});
   check({{}, 1030, 200, 267, true, false, "bf16"});
   check({{}, 300, 130, 270, true, false, "f64"});
@@ -95,19 +98,25 @@ TEST(Matmul, RowsOfAPackedForManyPanels) {
 
 TEST(Matmul, EndsThatReadMuch) {
   // An optimizer's update behind a weight gradient.
-  for (const char *sizes : {"64x200", "300x77", "520x130"}) {
-    std::string k = std::string(sizes).substr(0, std::string(sizes).find('x'));
-    std::string n = std::string(sizes).substr(k.size() + 1);
-    std::string a = "tensor<" + k + "x83xf32>",
-                b = "tensor<" + k + "x" + n + "xf32>",
-                y = "tensor<83x" + n + "xf32>";
+  struct Sizes {
+    int64_t m, n, k;
+  };
+  const Sizes list[] = {{83, 200, 64},  {83, 77, 300},   {83, 130, 520},
+                        {700, 400, 60}, {523, 520, 530}, {530, 400, 1030}};
+  for (Sizes p : list) {
+    auto tensor = [](int64_t rows, int64_t columns) {
+      return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) +
+             "xf32>";
+    };
+    std::string a = tensor(p.k, p.m), b = tensor(p.k, p.n),
+                y = tensor(p.m, p.n);
     checkKernel(
         kernelModule({a, b, y, y}, {y, y},
                      "%g = tandem.matmul %0, %1 {transpose_lhs} : " + a + ", " +
                          b + " -> " + y + "\n%v = tandem.add %2, %g : " + y +
                          "\n%w = tandem.sub %3, %v : " + y +
                          "\ntandem.yield %w, %v : " + y + ", " + y),
-        {static_cast<double>(std::stoi(k))});
+        {static_cast<double>(p.k)});
   }
 }
 
