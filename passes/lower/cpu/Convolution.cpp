@@ -14,6 +14,7 @@
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/PixelConvolution.h"
+#include "passes/lower/cpu/PointwiseConvolution.h"
 #include "passes/lower/cpu/WindowPack.h"
 #include "passes/lower/cpu/Winograd.h"
 
@@ -34,9 +35,12 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
     return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
-  if (asked.method.empty())
+  if (asked.method.empty()) {
     if (std::optional<Work> work = emitPixelConvolution(kernel, p))
       return *work;
+    if (std::optional<Work> work = emitPointwiseConvolution(kernel, p))
+      return *work;
+  }
   if (asked.method != "windows")
     if (std::optional<Work> work = emitDirectConvolution(kernel, p))
       return *work;

@@ -110,6 +110,31 @@ TEST(Convolution, Depthwise) {
   check({2, 4, 8, 19, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 4}, 256);
 }
 
+/// Blocks of lines and of images, bands of planes of which the last is short,
+/// several blocks of k, packed and plain factors; with strides vectors that are
+/// on part of a line, on one or on several.
+TEST(Convolution, PointwiseBlocks) {
+  check({1, 20, 24, 56, 70, 1, 1});
+  check({4, 300, 7, 7, 33, 1, 1});
+  check({2, 33, 14, 14, 130, 1, 1});
+  check({8, 40, 4, 4, 24, 1, 1, {2, 2}});
+  check({4, 18, 8, 8, 100, 1, 1, {2, 2}});
+  check({2, 24, 16, 16, 27, 1, 1, {2, 2}});
+  check({1, 260, 32, 32, 13, 1, 1, {2, 2}});
+  check({1, 15, 8, 128, 40, 1, 1, {2, 2}});
+  check({2, 40, 14, 14, 40, 1, 1, {2, 2}});
+  check({2, 48, 8, 8, 64, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}, 2});
+  check({2, 64, 6, 8, 48, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+  for (const char *element : {"f64", "bf16", "f16"}) {
+    check({2, 20, 8, 8, 24, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, element});
+    check({2, 20, 8, 8, 24, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}, 1, element});
+  }
+  for (int bits : {128, 256}) {
+    check({2, 20, 8, 8, 24, 1, 1}, bits);
+    check({2, 20, 8, 8, 24, 1, 1, {2, 2}}, bits);
+  }
+}
+
 /// Vectors of pixels: of both phases, lines that fill no tile, several bands
 /// and blocks of planes, taps that no pixel of a phase sees.
 TEST(Convolution, FewPlanes) {

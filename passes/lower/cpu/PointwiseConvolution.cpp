@@ -1,0 +1,502 @@
+//===- PointwiseConvolution.cpp - convolutions of 1x1 taps ----------------===//
+//
+// Items: what is packed, multiplied and asked for, in which order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cpu/PointwiseConvolution.h"
+#include "passes/lower/cpu/Gemm.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+using llvm::divideCeil;
+
+PointwiseConvolution::PointwiseConvolution(AnchorKernel &kernel,
+                                           const Product &product)
+    : kernel(kernel), code(kernel.code), product(product), conv(product.conv),
+      planes(product.sizes[Product::K1]), across(product.sizes[Product::M]) {
+  auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
+  type = scalar::computeType(result.getElementType());
+  SmallVector<AffineExpr> dims;
+  for (unsigned d = 0; d < 4; ++d)
+    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  image = kernel.operand(product.bNumber, dims,
+                         isForward() ? conv.inputShape() : conv.outputShape());
+  factor = kernel.operand(product.aNumber, product.a, product.sizes);
+}
+
+bool PointwiseConvolution::isPossible() const {
+  using Pair = Window2d::Pair;
+  constexpr Pair one{1, 1}, two{2, 2}, none{0, 0};
+  const Window2d &w = conv.window;
+  if (product.lanes == Product::Taps || w.kernel != one ||
+      (w.stride != one && w.stride != two) || w.before != none ||
+      w.after != none || !image.isAffine() || !factor.isAffine())
+    return false;
+  for (int64_t size : product.sizes)
+    if (size == 0)
+      return false;
+  // Planes without gaps; and packing is paid back by planes of the result.
+  constexpr int64_t fewestPlanes = 13;
+  int64_t width = isForward() ? w.input[1] : w.output[1];
+  return image.stride(3) == 1 && image.stride(2) == width &&
+         across >= fewestPlanes;
+}
+
+/// A vector of pixels of y with strides is on one line, or on whole ones.
+static bool hasEvenLines(const Window2d &w, int64_t lanes) {
+  return w.input[1] == 2 * w.output[1] && w.input[0] == 2 * w.output[0] &&
+         (w.output[1] % lanes == 0 || lanes % w.output[1] == 0);
+}
+
+bool PointwiseConvolution::schedule() {
+  bool many = kernel.target.registers >= 32;
+  s.lanes = kernel.target.lanes(type);
+  s.vectors = many ? 4 : 2;
+  s.rows = equalParts(
+      across, std::min<int64_t>(
+                  (kernel.target.registers - 2 - s.vectors) / s.vectors, 8));
+  constexpr int64_t shortSum = 256;
+  s.kBlock = equalParts(planes, shortSum);
+  if (hasStride() && !hasEvenLines(conv.window, s.lanes))
+    return false;
+  if (!cutPixels())
+    return false;
+  // Lines that follow a run are not there.
+  if (isForward() && hasStride() && runPixels() % s.lanes != 0)
+    return false;
+  cutRows();
+  return true;
+}
+
+/// A block stays in the second-level cache, and a plane's run in it is long.
+bool PointwiseConvolution::cutPixels() {
+  constexpr int64_t cacheBytes = 1 << 19, longest = 32, enoughBlocks = 4;
+  auto [height, width] = conv.window.output;
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t all = conv.batch * divideCeil(height * width, s.lanes);
+  int64_t most = std::min({longest, cacheBytes / (planes * s.lanes * bytes),
+                           std::max(2 * s.vectors, all / enoughBlocks)});
+  double best = 0;
+  auto consider = [&](int64_t images, int64_t lines) {
+    int64_t run = divideCeil(lines * width, s.lanes), vectors = images * run;
+    if (vectors > most && vectors > s.vectors)
+      return;
+    // Runs that end within a vector are masked, so they are whole images.
+    if (lines * width % s.lanes != 0 && lines != height)
+      return;
+    double used = static_cast<double>(images * lines * width) /
+                  static_cast<double>(vectors * s.lanes);
+    // Of two that fill vectors equally, the longer one.
+    double worth = used + 0.002 * static_cast<double>(vectors);
+    if (worth > best) {
+      best = worth;
+      s.images = images;
+      s.lines = lines;
+      s.runVectors = run;
+    }
+  };
+  for (int64_t lines = 1; lines <= height; ++lines)
+    if (height % lines == 0)
+      consider(1, lines);
+  for (int64_t images = 2; images <= conv.batch; ++images)
+    if (conv.batch % images == 0)
+      consider(images, height);
+  return best > 0.6;
+}
+
+/// Enough items for many threads, of rows that pay for the packing.
+void PointwiseConvolution::cutRows() {
+  constexpr int64_t enoughItems = 16, fewestRows = 96, bandRows = 48;
+  s.rowsOfItem = equalParts(across, across, s.rows);
+  for (int64_t parts = 2;
+       blocks() * rowBlocks() < enoughItems && s.rowsOfItem >= 2 * fewestRows;
+       ++parts)
+    s.rowsOfItem = equalParts(across, divideCeil(across, parts), s.rows);
+  s.band = equalParts(s.rowsOfItem, bandRows, s.rows);
+}
+
+void PointwiseConvolution::takeScratch() {
+  // The word with which scratch begins is 0 when a thread begins a launch.
+  packed = kernel.scratch.take(code, {1}, code.b.getI64Type());
+  auto takePanels = [&] {
+    return kernel.scratch.take(code, {panels() * planes, s.width()}, type);
+  };
+  panelsOf = takePanels();
+  if (manyBuffers())
+    panelsAhead = takePanels();
+  // Elements that are far apart meet in few sets of the first-level cache.
+  constexpr int64_t farBytes = 512;
+  int64_t bytes = factor.element.getIntOrFloatBitWidth() / 8;
+  if (factor.stride(Product::M) == 1 &&
+      factor.stride(Product::K1) * bytes > farBytes)
+    ofFactor = kernel.scratch.take(
+        code, {s.kBlock, int64_t(llvm::alignTo(s.band, s.lanes)) + s.lanes},
+        type);
+  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
+  if (keepsSums())
+    sums = kernel.scratch.take(code, {s.band * sumsOfRow()}, type);
+  if (expands())
+    expanded = kernel.scratch.take(code, {expandedLength()}, type);
+}
+
+std::optional<Work> PointwiseConvolution::emit() {
+  if (!schedule())
+    return std::nullopt;
+  takeScratch();
+  kernel.forEachItem([&](Value item) { emitItem(item); });
+  Work work;
+  work.items = blocks() * rowBlocks();
+  double pixels = static_cast<double>(s.images * runPixels());
+  double rows = std::min(s.rowsOfItem, across), k = planes;
+  work.grain = grainFor(work.items, 2 * rows * pixels * k,
+                        elementBytes(type) * (rows + k) * pixels);
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+PointwiseConvolution::Block PointwiseConvolution::blockAt(Value number) {
+  Value line = code.mul(code.rem(number, bands()), s.lines);
+  Value ofImages = code.div(number, bands());
+  int64_t parts = conv.batch / s.images;
+  return {code.div(ofImages, parts),
+          code.mul(code.rem(ofImages, parts), s.images), line};
+}
+
+PointwiseConvolution::Place PointwiseConvolution::placeOf(const Block &block,
+                                                          Value vector) {
+  Value first = code.mul(block.line, conv.window.output[1]);
+  return {code.add(block.image, code.div(vector, s.runVectors)),
+          code.add(first, code.mul(code.rem(vector, s.runVectors), s.lanes))};
+}
+
+Value PointwiseConvolution::maskOf(Value vector) {
+  if (runPixels() % s.lanes == 0)
+    return {};
+  Value done = code.mul(code.rem(vector, s.runVectors), s.lanes);
+  Value left = code.sub(code.index(runPixels()), done);
+  return code.firstLanes(code.min(left, s.lanes), s.lanes);
+}
+
+void PointwiseConvolution::emitItem(Value item) {
+  Value number = code.div(item, rowBlocks());
+  Value row = code.mul(code.rem(item, rowBlocks()), s.rowsOfItem);
+  Value end = code.min(code.add(row, s.rowsOfItem), across);
+  block = blockAt(number);
+  next = blockAt(code.min(code.add(number, 1), blocks() - 1));
+  firstRow = row;
+  // In the last item of the block.
+  packsAhead =
+      code.equal(code.rem(item, rowBlocks()), code.index(rowBlocks() - 1));
+  packUnlessPacked(number);
+  if (expands()) {
+    Value zeros = code.zeros(type, s.lanes);
+    code.loop(code.index(0), code.index(expandedLength()), s.lanes,
+              [&](Value at) { code.store(zeros, expanded, at); });
+  }
+  code.loop(row, end, s.band, [&](Value first) {
+    emitBand(first, code.min(code.add(first, s.band), end));
+  });
+  if (manyBuffers())
+    code.when(
+        code.both(packsAhead, code.less(number, code.index(blocks() - 1))),
+        [&] { notePacked(code.add(number, 1)); });
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// The item before this one on the same thread may have packed its block.
+void PointwiseConvolution::packUnlessPacked(Value number) {
+  Value isOdd = code.equal(code.rem(number, 2), code.index(1));
+  if (manyBuffers()) {
+    Value even = panelsOf, odd = panelsAhead;
+    panelsOf = code.select(isOdd, odd, even);
+    panelsAhead = code.select(isOdd, even, odd);
+  }
+  Value known = memref::LoadOp::create(code.b, code.loc, packed,
+                                       ValueRange{code.index(0)});
+  code.when(
+      code.equal(known, packedWord(number)), [] {},
+      [&] {
+        int64_t whole = s.blockVectors() / s.vectors;
+        code.loop(code.index(0), code.index(whole), 1,
+                  [&](Value panel) { packPanel(panel, s.vectors); });
+        if (int64_t left = s.blockVectors() % s.vectors)
+          packPanel(code.index(whole), left);
+        notePacked(number);
+      });
+}
+
+Value PointwiseConvolution::packedWord(Value number) {
+  return arith::IndexCastOp::create(code.b, code.loc, code.b.getI64Type(),
+                                    code.add(number, 1));
+}
+
+void PointwiseConvolution::notePacked(Value number) {
+  memref::StoreOp::create(code.b, code.loc, packedWord(number), packed,
+                          ValueRange{code.index(0)});
+}
+
+void PointwiseConvolution::packPanel(Value number, int64_t vectors) {
+  Source source = sourceOf(block, number, vectors);
+  code.loop(code.index(0), code.index(planes), 1,
+            [&](Value k) { packRow(source, k, panelsOf); });
+}
+
+/// Where the vectors of a panel come from, and the panel's first row.
+PointwiseConvolution::Source
+PointwiseConvolution::sourceOf(const Block &of, Value panel, int64_t vectors) {
+  Source source;
+  source.row = code.mul(panel, planes);
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value vector = code.add(code.mul(panel, s.vectors), v);
+    // The last panel may have fewer; others of it are not read.
+    if (vectors == s.vectors && s.blockVectors() % s.vectors != 0)
+      vector = code.min(vector, s.blockVectors() - 1);
+    source.from.push_back(seenAt(of, vector));
+    source.masks.push_back(maskOf(vector));
+  }
+  return source;
+}
+
+/// Planes are far apart and little is read of each: the processor does not
+/// foresee the later ones.
+void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
+  constexpr int64_t ahead = 16;
+  Value ofPlane = code.mul(k, image.stride(1));
+  Value later =
+      code.mul(code.min(code.add(k, ahead), planes - 1), image.stride(1));
+  Value row = code.add(source.row, k);
+  for (auto [v, from] : llvm::enumerate(source.from)) {
+    code.prefetch(image.memref, code.add(from, later));
+    Value vector = seenVector(code.add(from, ofPlane), source.masks[v]);
+    code.store(vector, to, {row, code.index(v * s.lanes)});
+  }
+}
+
+/// Where what a vector of `of` sees of the first plane begins.
+Value PointwiseConvolution::seenAt(const Block &of, Value vector) {
+  Place place = placeOf(of, vector);
+  Value line = code.div(place.pixel, conv.window.output[1]);
+  Value column = code.rem(place.pixel, conv.window.output[1]);
+  if (isForward() && hasStride()) {
+    line = code.mul(line, 2);
+    column = code.mul(column, 2);
+  }
+  return image.at(code,
+                  {place.image, code.mul(of.group, planes), line, column});
+}
+
+/// The rows of a panel of the next block that a tile packs: as few as make all
+/// panels in the tiles of an item. 0 if its rounds are too few for them.
+int64_t PointwiseConvolution::rowsOfTile() const {
+  int64_t rounds = planes / kUnroll;
+  int64_t ofPanel = tilesOfItem() / panels();
+  int64_t rowsOfTile = divideCeil(planes, ofPanel);
+  return blocks() > 1 && rowsOfTile <= rounds ? rowsOfTile : 0;
+}
+
+/// Finds the rows of the next block that a tile packs.
+void PointwiseConvolution::beginAhead(Value tile) {
+  int64_t parts = divideCeil(planes, rowsOfTile());
+  Value panel = code.min(code.div(tile, parts), panels() - 1);
+  aheadRow = code.mul(code.rem(tile, parts), rowsOfTile());
+  ahead = sourceOf(next, panel, s.vectors);
+}
+
+void PointwiseConvolution::packAhead(Value round) {
+  int64_t every = llvm::bit_floor<uint64_t>(planes / kUnroll / rowsOfTile());
+  Value packs = packsAhead;
+  if (every > 1)
+    packs = code.both(packs, code.equal(code.rem(round, every), code.index(0)));
+  Value number = code.div(round, every);
+  packs = code.both(packs, code.less(number, code.index(rowsOfTile())));
+  code.when(packs, [&] {
+    packRow(ahead, code.min(code.add(aheadRow, number), planes - 1),
+            panelsAhead);
+  });
+}
+
+/// What a vector of pixels sees of a plane. With strides, half of what is read
+/// is not used; the last element may be outside.
+Value PointwiseConvolution::seenVector(Value from, Value mask) {
+  auto load = [&](Value at, Value mask) {
+    return code.widen(code.load(image.memref, at, s.lanes, mask), type);
+  };
+  if (!isForward() || !hasStride())
+    return load(from, mask);
+  int64_t line = std::min(s.lanes, conv.window.output[1]);
+  Code::Values parts;
+  Value allButOne = code.firstLanes(code.index(s.lanes - 1), s.lanes);
+  auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> lanes) -> Value {
+    return vector::ShuffleOp::create(code.b, code.loc, x, y, lanes);
+  };
+  if (line == s.lanes) {
+    parts = {load(from, {}), load(code.add(from, s.lanes), allButOne)};
+    SmallVector<int64_t> even;
+    for (int64_t lane = 0; lane < s.lanes; ++lane)
+      even.push_back(2 * lane);
+    return shuffle(parts[0], parts[1], even);
+  }
+  // Of each line its even elements; then pairs of what there is.
+  SmallVector<bool> seen(s.lanes);
+  SmallVector<int64_t> even;
+  for (int64_t lane = 0; lane < line; ++lane) {
+    seen[2 * lane] = true;
+    even.push_back(2 * lane);
+  }
+  Value isSeen = arith::ConstantOp::create(
+      code.b, code.loc,
+      DenseElementsAttr::get(VectorType::get({s.lanes}, code.b.getI1Type()),
+                             ArrayRef<bool>(seen)));
+  for (int64_t first = 0; first < s.lanes; first += line) {
+    // Two lines of the image for each of y.
+    Value at = code.add(from, first / line * 2 * image.stride(2));
+    Value whole = load(at, isSeen);
+    parts.push_back(shuffle(whole, whole, even));
+  }
+  while (parts.size() > 1) {
+    int64_t length = cast<VectorType>(parts[0].getType()).getNumElements();
+    auto both = llvm::to_vector(llvm::seq<int64_t>(0, 2 * length));
+    Code::Values pairs;
+    for (size_t i = 0; i < parts.size(); i += 2)
+      pairs.push_back(shuffle(parts[i], parts[i + 1], both));
+    parts = pairs;
+  }
+  return parts[0];
+}
+
+/// Rows of the factor that are neighbours, for each k of a short sum.
+void PointwiseConvolution::packFactor(Value row, Value end, Value k,
+                                      Value kEnd) {
+  using enum Product::Dim;
+  SmallVector<Value> at(Dims);
+  at[Group] = block.group;
+  at[M] = row;
+  Value base = factor.at(code, at), count = code.sub(end, row);
+  code.loop(k, kEnd, 1, [&](Value atK) {
+    Value from = code.add(base, code.mul(atK, factor.stride(K1)));
+    code.loop(code.index(0), count, s.lanes, [&](Value column) {
+      Value left = code.min(code.sub(count, column), s.lanes);
+      Value mask = code.firstLanes(left, s.lanes);
+      Value vector =
+          code.load(factor.memref, code.add(from, column), s.lanes, mask);
+      code.store(code.widen(vector, type), ofFactor,
+                 {code.sub(atK, k), column});
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Multiplies a band of planes of the result with all panels.
+void PointwiseConvolution::emitBand(Value row, Value end) {
+  bandRow = row;
+  code.loop(code.index(0), code.index(planes), s.kBlock, [&](Value k) {
+    Value kEnd = code.add(k, s.kBlock);
+    if (planes % s.kBlock != 0)
+      kEnd = code.min(kEnd, planes);
+    if (ofFactor)
+      packFactor(row, end, k, kEnd);
+    // Rows by rows over all panels: runs of several planes at one time, or
+    // short ones, are up to twice as slow where the result is not in a cache.
+    auto ofRows = [&](Value m, int64_t rows) {
+      Value tiles = code.mul(code.div(code.sub(m, firstRow), s.rows), panels());
+      auto tile = [&](Value panel, int64_t vectors) {
+        if (manyBuffers())
+          beginAhead(code.add(tiles, panel));
+        emitTile(m, rows, panel, vectors, k, kEnd);
+      };
+      int64_t whole = s.blockVectors() / s.vectors;
+      code.loop(code.index(0), code.index(whole), 1,
+                [&](Value panel) { tile(panel, s.vectors); });
+      if (int64_t left = s.blockVectors() % s.vectors)
+        tile(code.index(whole), left);
+    };
+    code.loop(row, end, s.rows, [&](Value m) {
+      if (across % s.rows == 0)
+        return ofRows(m, s.rows);
+      code.when(
+          code.less(m, code.index(across - s.rows + 1)),
+          [&] { ofRows(m, s.rows); }, [&] { ofRows(m, across % s.rows); });
+    });
+  });
+  if (!isStored())
+    finishBand(row, end);
+}
+
+Value PointwiseConvolution::factorAt(Value row, int64_t i, Value k, int64_t u) {
+  using enum Product::Dim;
+  if (ofFactor)
+    return memref::LoadOp::create(
+        code.b, code.loc, ofFactor,
+        ValueRange{code.add(k, u), code.add(code.sub(row, bandRow), i)});
+  SmallVector<Value> at(Dims);
+  at[Group] = block.group;
+  at[M] = row;
+  at[K1] = k;
+  Value position = code.add(factor.at(code, at),
+                            i * factor.stride(M) + u * factor.stride(K1));
+  return code.widen(
+      memref::LoadOp::create(code.b, code.loc, factor.memref, position), type);
+}
+
+void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
+                                    int64_t vectors, Value k, Value kEnd) {
+  Code::Values none(rows * vectors, code.zeros(type, s.lanes));
+  Value panelRow = code.mul(panel, planes);
+  auto round = [&](Value at, int64_t count, ValueRange in) {
+    Code::Values tile(in), seen(vectors);
+    // Where the factor is packed, it begins with the short sum.
+    Value atFactor = ofFactor ? code.sub(at, k) : at;
+    for (int64_t u = 0; u < count; ++u) {
+      for (int64_t v = 0; v < vectors; ++v)
+        seen[v] = code.load(
+            panelsOf,
+            {code.add(code.add(panelRow, at), u), code.index(v * s.lanes)},
+            s.lanes);
+      for (int64_t i = 0; i < rows; ++i) {
+        Value x = code.splat(factorAt(row, i, atFactor, u), s.lanes);
+        for (int64_t v = 0; v < vectors; ++v)
+          tile[i * vectors + v] =
+              code.multiplyAdd(x, seen[v], tile[i * vectors + v]);
+      }
+    }
+    return tile;
+  };
+  constexpr int64_t unroll = kUnroll;
+  bool isEven = planes % unroll == 0 && s.kBlock % unroll == 0;
+  Value whole =
+      isEven
+          ? kEnd
+          : code.add(k, code.mul(code.div(code.sub(kEnd, k), unroll), unroll));
+  Code::Values tile =
+      code.loop(k, whole, unroll, none, [&](Value at, ValueRange in) {
+        if (manyBuffers())
+          packAhead(code.div(at, unroll));
+        return round(at, unroll, in);
+      });
+  if (!isEven)
+    tile = code.loop(whole, kEnd, 1, tile,
+                     [&](Value at, ValueRange in) { return round(at, 1, in); });
+  storeOrAdd(row, rows, panel, vectors, tile, k, kEnd);
+}
+
+std::optional<Work>
+cpu::emitPointwiseConvolution(AnchorKernel &kernel,
+                              const ConvolutionProduct &product) {
+  PointwiseConvolution convolution(kernel, product);
+  if (!convolution.isPossible())
+    return std::nullopt;
+  return convolution.emit();
+}
