@@ -3,6 +3,7 @@
 #include "passes/Target.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -53,39 +54,66 @@ static const llvm::Target *hostTarget() {
   return llvm::TargetRegistry::lookupTarget(hostTriple(), error);
 }
 
-/// Instructions of the system, special stores and matrix tiles, which LLVM
-/// emits only where a program names them, and kernels do not. A virtual machine
-/// often hides them from a processor that is otherwise whole.
+/// Instructions of the system, special stores and matrix tiles of other types
+/// than bf16, which LLVM emits only where a program names them, and kernels do
+/// not. A virtual machine often hides them from a processor that is otherwise
+/// whole.
 static bool isNeverUsed(StringRef feature) {
   static constexpr StringLiteral names[] = {
-      "amx-bf16", "amx-complex", "amx-fp16", "amx-int8", "amx-tile",
-      "cldemote", "clflushopt",  "clwb",     "clzero",   "enqcmd",
-      "fsgsbase", "hreset",      "invpcid",  "kl",       "movdir64b",
-      "movdiri",  "mwaitx",      "pconfig",  "pku",      "prefetchi",
-      "ptwrite",  "rdpid",       "rdpru",    "rdrnd",    "rdseed",
-      "rtm",      "serialize",   "sgx",      "shstk",    "tsxldtrk",
-      "uintr",    "usermsr",     "waitpkg",  "wbnoinvd", "widekl",
-      "xsave",    "xsavec",      "xsaveopt", "xsaves"};
+      "amx-complex", "amx-fp16", "amx-int8",  "cldemote", "clflushopt",
+      "clwb",        "clzero",   "enqcmd",    "fsgsbase", "hreset",
+      "invpcid",     "kl",       "movdir64b", "movdiri",  "mwaitx",
+      "pconfig",     "pku",      "prefetchi", "ptwrite",  "rdpid",
+      "rdpru",       "rdrnd",    "rdseed",    "rtm",      "serialize",
+      "sgx",         "shstk",    "tsxldtrk",  "uintr",    "usermsr",
+      "waitpkg",     "wbnoinvd", "widekl",    "xsave",    "xsavec",
+      "xsaveopt",    "xsaves"};
   return llvm::is_contained(names, feature);
 }
 
-/// The instructions that code for `arch` may use; on the host without those
-/// that it does not report. What else LLVM calls a feature (tuning, modes) no
-/// processor reports, and none needs.
-static std::vector<std::string> featuresOf(const std::string &arch, bool host) {
+/// What products of tiles are made of (passes/lower/cpu/TileCode.h).
+static constexpr StringLiteral tileFeatures[] = {"amx-bf16", "amx-tile",
+                                                 "avx512bf16"};
+
+/// What LLVM says that the processor `arch` has.
+static llvm::StringSet<> promisedBy(const std::string &arch) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       hostTarget()->createMCSubtargetInfo(hostTriple(), arch, ""));
-  llvm::StringMap<bool> reported = llvm::sys::getHostCPUFeatures();
-  std::vector<std::string> features;
+  llvm::StringSet<> names;
   for (const llvm::SubtargetFeatureKV &feature :
-       info->getEnabledProcessorFeatures()) {
-    auto it = reported.find(feature.Key);
-    if (it != reported.end() && (!host || it->second) &&
-        !isNeverUsed(feature.Key))
-      features.push_back(feature.Key);
+       info->getEnabledProcessorFeatures())
+    names.insert(feature.Key);
+  return names;
+}
+
+/// The instructions that code for `arch` may use; on the host without those
+/// that it does not report, and with its tiles: a virtual machine that does not
+/// tell its model is taken for an older one. What else LLVM calls a feature
+/// (tuning, modes) no processor reports, and none needs.
+static std::vector<std::string> featuresOf(const std::string &arch, bool host) {
+  llvm::StringMap<bool> reported = llvm::sys::getHostCPUFeatures();
+  llvm::StringSet<> names = promisedBy(arch);
+  if (host)
+    for (StringRef name : tileFeatures)
+      names.insert(name);
+  std::vector<std::string> features;
+  for (const auto &entry : names) {
+    StringRef name = entry.getKey();
+    auto it = reported.find(name);
+    if (it != reported.end() && (!host || it->second) && !isNeverUsed(name))
+      features.push_back(name.str());
   }
   llvm::sort(features);
   return features;
+}
+
+CpuTarget tandem::withoutTiles(CpuTarget target) {
+  llvm::StringSet<> promised = promisedBy(target.arch);
+  llvm::erase_if(target.features, [&](StringRef name) {
+    return llvm::is_contained(tileFeatures, name) &&
+           (name.starts_with("amx-") || !promised.contains(name));
+  });
+  return target;
 }
 
 static Result<CpuTarget> cpuTarget(StringRef arch) {

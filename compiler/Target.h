@@ -53,6 +53,11 @@ Result<std::vector<Target>> parseTargets(const std::string &text);
 /// The same for a text that names one processor.
 Result<CpuTarget> parseCpuTarget(const std::string &text);
 
+/// Returns the target without matrix tiles, and without what is used beside
+/// them alone: for code that has none. Many machines hide them, and a process
+/// has to ask for them.
+CpuTarget withoutTiles(CpuTarget target);
+
 mlir::DictionaryAttr targetAttr(const Target &target,
                                 mlir::MLIRContext *context);
 Result<Target> targetFromAttr(mlir::DictionaryAttr attr);

@@ -26,6 +26,13 @@ static StringRef ofTarget(Operation *op, StringRef name) {
 bool tandem::hasTarget(Operation *op) { return !ofTarget(op, "kind").empty(); }
 bool tandem::isForCuda(Operation *op) { return ofTarget(op, "kind") == "cuda"; }
 
+bool tandem::hasFeature(Operation *op, StringRef feature) {
+  DictionaryAttr target = targetOf(op);
+  auto features = target ? target.getAs<ArrayAttr>("features") : ArrayAttr();
+  return features && llvm::is_contained(
+                         features, StringAttr::get(op->getContext(), feature));
+}
+
 bool tandem::usesFastMath(Operation *op) {
   DictionaryAttr target = targetOf(op);
   return target && target.contains(kFastMathAttr);

@@ -11,6 +11,10 @@ namespace tandem {
 bool hasTarget(mlir::Operation *op);
 bool isForCuda(mlir::Operation *op);
 
+/// True if the processor that the module around `op` is compiled for has the
+/// instructions of `feature`, LLVM's name of them.
+bool hasFeature(mlir::Operation *op, llvm::StringRef feature);
+
 /// In the target of a cpu: functions of f32 in fewer steps, and products and
 /// sums rounded as one.
 inline constexpr llvm::StringLiteral kFastMathAttr = "fast_math";

@@ -123,11 +123,11 @@ Status ModelCore::chooseVariant(const std::string &wanted) {
     names.push_back(target.arch);
     if (!wanted.empty() && target.arch != wanted)
       continue;
-    std::vector<std::string> missing = missingCpuFeatures(target.features);
-    if (!missing.empty())
+    std::string problem = cpuProblem(target.features);
+    if (!problem.empty())
       problems += (problems.empty() ? "the artifact's code is for '"
                                     : "; other code is for '") +
-                  target.arch + "' and this processor lacks " + joined(missing);
+                  target.arch + "' and " + problem;
     else if (!best ||
              target.features.size() > manifests[*best].target.features.size())
       best = i;

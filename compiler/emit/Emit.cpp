@@ -9,6 +9,7 @@
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Dialect.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
 
 #include <chrono>
@@ -79,6 +80,16 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   return Status::success();
 }
 
+/// Whether a kernel multiplies matrix tiles.
+static bool usesTiles(ModuleOp module) {
+  auto result = module.walk([](LLVM::CallIntrinsicOp call) {
+    return call.getIntrin().starts_with("llvm.x86.tdp")
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 static artifact::Target manifestTarget(const Target &target) {
   if (auto *cuda = std::get_if<CudaTarget>(&target))
     return {"cuda", cuda->arch, {}};
@@ -101,6 +112,8 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
       targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
   if (!target)
     return target.status();
+  if (auto *cpu = std::get_if<CpuTarget>(&*target); cpu && !usesTiles(module))
+    *cpu = withoutTiles(std::move(*cpu));
   manifest->target = manifestTarget(*target);
 
   Names exported;

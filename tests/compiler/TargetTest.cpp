@@ -43,10 +43,11 @@ TEST(Target, FeaturesThatKernelsDoNotUse) {
   auto has = [&](const char *feature) {
     return llvm::is_contained(target->features, feature);
   };
-  for (const char *feature : {"avx512f", "avx512bf16", "fma", "f16c"})
+  for (const char *feature :
+       {"avx512f", "avx512bf16", "fma", "f16c", "amx-tile", "amx-bf16"})
     EXPECT_TRUE(has(feature)) << feature;
   for (const char *feature :
-       {"enqcmd", "pconfig", "ptwrite", "uintr", "waitpkg", "amx-tile"})
+       {"enqcmd", "pconfig", "ptwrite", "uintr", "waitpkg", "amx-int8"})
     EXPECT_FALSE(has(feature)) << feature;
 }
 

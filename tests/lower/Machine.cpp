@@ -10,6 +10,7 @@
 #include "passes/Target.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
+#include "runtime/CpuFeatures.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -114,6 +115,7 @@ void Machine::compileCpu(const CpuTarget &target) {
       names.push_back(func.getName().str());
   if (names.empty())
     return;
+  problem += runtime::cpuProblem(target.features);
   auto object = emitSharedObject(kernels, names, target, 1);
   if (!object) {
     problem += object.status().message();

@@ -10,6 +10,7 @@
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/TileProduct.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -64,6 +65,9 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
 
   if (auto work = emitDots(kernel, indexOf(m, k, op.getTransposeLhs()),
                            indexOf(k, n, op.getTransposeRhs()), sizes))
+    return *work;
+  if (auto work = emitTileProduct(kernel, indexOf(m, k, op.getTransposeLhs()),
+                                  indexOf(k, n, op.getTransposeRhs()), sizes))
     return *work;
   GemmOperand lhs(kernel, 0, indexOf(m, k, op.getTransposeLhs()), sizes, m,
                   std::nullopt, k);

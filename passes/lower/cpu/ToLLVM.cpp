@@ -47,28 +47,18 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
     registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect>();
   }
 
-  /// What the target around the functions says.
-  bool has(StringRef feature) {
-    for (Operation *op = getOperation(); op; op = op->getParentOp())
-      if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
-        auto features = target.getAs<ArrayAttr>("features");
-        return features &&
-               llvm::is_contained(features,
-                                  StringAttr::get(&getContext(), feature));
-      }
-    return false;
-  }
-
   void runOnOperation() override {
     bool isFast = usesFastMath(getOperation());
-    lower::FloatOptions options{.hasScale = has("avx512f"), .isFast = isFast};
+    lower::FloatOptions options{
+        .hasScale = hasFeature(getOperation(), "avx512f"), .isFast = isFast};
     RewritePatternSet sigmoids(&getContext()), patterns(&getContext());
     lower::populateLogistic(sigmoids, options);
     if (failed(applyPatternsGreedily(getOperation(), std::move(sigmoids))))
       return signalPassFailure();
     lower::populatePolynomials(patterns, options);
     lower::populateElementaryFunctions(patterns);
-    lower::populateHalfConversions(patterns, has("f16c"));
+    lower::populateHalfConversions(patterns,
+                                   hasFeature(getOperation(), "f16c"));
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();

@@ -1,0 +1,72 @@
+//===- TileCode.h - products of matrix tiles as formulas ------------------===//
+//
+// The processor's tiles for products of bf16 (AMX): 16 rows of 64 bytes each.
+// One instruction adds the product of 16 lines and 16 lines along 32 k to 16
+// x 16 sums in f32. The left factor has a row a line, its 32 k; the right one a
+// row a pair of k, with the pair of each of the 16 lines.
+//
+// All tiles of a function have all of their rows: LLVM makes registers of them,
+// and configures these where the function begins; with a second shape it would
+// do so again and again. What is missing at the edges is zeros.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_TILECODE_H
+#define TANDEM_PASSES_LOWER_CPU_TILECODE_H
+
+#include "passes/lower/common/AnchorCode.h"
+
+namespace tandem::cpu {
+
+using namespace lower;
+
+/// Whether the target of the module around `op` has tiles for bf16.
+bool hasTiles(mlir::Operation *op);
+
+/// Where tiles are read: row r at `pointer` + r * `stride`.
+struct TilePlace {
+  mlir::Value pointer; ///< !llvm.ptr
+  mlir::Value stride;  ///< of rows, i64, bytes
+};
+
+class TileCode {
+public:
+  using Value = mlir::Value;
+
+  static constexpr int64_t lines = 16;    ///< of a factor, and rows of a tile
+  static constexpr int64_t terms = 32;    ///< k in a row
+  static constexpr int64_t rowBytes = 64; ///< of a tile
+  static constexpr int64_t elements = lines * terms; ///< of a tile of bf16
+  static constexpr int64_t registers = 8;
+
+  explicit TileCode(Code &code) : b(code.b), loc(code.loc) {}
+
+  /// Element `position` of a memref of one dimension, without an offset.
+  Value pointer(Value memref, Value position) const;
+  /// `bytes` (an index) after a pointer.
+  Value after(Value pointer, Value bytes) const;
+  /// An index as an i64.
+  Value number(Value index) const;
+
+  Value zeros() const;
+  /// A tile; of `isStreamed` the caches near the core keep nothing.
+  Value load(const TilePlace &place, bool isStreamed = false) const;
+  void store(Value tile, const TilePlace &place) const;
+  /// The sums with the products of a left and a right factor added to them.
+  Value multiplyAdd(Value left, Value right, Value sums) const;
+
+  /// 16 numbers of f32 as bf16, rounded to nearest, ties to even. Subnormal
+  /// ones become 0, as they do in sums of tiles.
+  Value narrow(Value vector) const;
+
+private:
+  Value call(mlir::Type type, llvm::StringRef intrinsic,
+             mlir::ValueRange operands) const;
+  Value half(int64_t value) const; ///< i16
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+};
+
+} // namespace tandem::cpu
+
+#endif

@@ -1,0 +1,49 @@
+//===- TileProduct.h - matrix products of bf16 by tiles -------------------===//
+//
+// Products of bf16 with sums in f32 on processors that have tiles (TileCode.h).
+// The item of work is a block of rows times a group of panels of columns: the
+// panels' tiles are packed into scratch, so are those of the rows where they
+// cannot be read in place, and blocks of 2 x 2 tiles of sums run along k. A sum
+// is made in the order of k, 32 terms at a time, in whatever way the product is
+// cut: between two parts it rests in scratch.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_TILEPRODUCT_H
+#define TANDEM_PASSES_LOWER_CPU_TILEPRODUCT_H
+
+#include "passes/lower/common/Anchor.h"
+
+namespace tandem::cpu {
+
+using namespace lower;
+
+/// How a product of tiles is cut.
+struct TileSchedule {
+  int64_t rows = 2, columns = 2; ///< of a block of sums, in tiles
+  /// Steps of 32 k that a block is summed over at one time, while a panel's
+  /// tiles stay in the first-level cache; and that are packed at one time.
+  int64_t part = 0, panelSteps = 0;
+  int64_t group = 1;    ///< panels of an item
+  int64_t mBlock = 0;   ///< rows of an item, whole blocks
+  int64_t rowsNear = 0; ///< of these, how many are packed at one time
+  bool packsLeft = true;
+
+  int64_t height() const;
+  int64_t width() const;
+};
+
+/// Chooses the schedule of one of `batches` equal products, [M, K] by [K, N].
+TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
+                           bool leftIsInPlace);
+
+/// Emits the product of kernel.anchor, a matmul with dimensions of `sizes`,
+/// [batch..., m, n, k], whose factors are at `lhs` and `rhs`; or nothing, where
+/// the target or the types have no tiles.
+std::optional<Work> emitTileProduct(AnchorKernel &kernel,
+                                    llvm::ArrayRef<mlir::AffineExpr> lhs,
+                                    llvm::ArrayRef<mlir::AffineExpr> rhs,
+                                    llvm::ArrayRef<int64_t> sizes);
+
+} // namespace tandem::cpu
+
+#endif

@@ -1,0 +1,161 @@
+//===- TileTest.cpp - products of bf16 by matrix tiles --------------------===//
+#include "tests/lower/anchor/KernelCheck.h"
+
+#include "runtime/CpuFeatures.h"
+
+using namespace tandem::test;
+
+namespace {
+
+struct Product {
+  std::vector<int64_t> batch;
+  int64_t M, N, K;
+  bool transposeLhs = false, transposeRhs = false;
+};
+
+std::string tensor(std::vector<int64_t> shape, int64_t rows, int64_t columns,
+                   bool transposed = false) {
+  shape.push_back(transposed ? columns : rows);
+  shape.push_back(transposed ? rows : columns);
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + "bf16>";
+}
+
+/// The module around a kernel, for a processor with tiles.
+std::string withTiles(const std::string &function) {
+  return "module attributes {tandem.target = {kind = \"cpu\", arch = "
+         "\"sapphirerapids\", features = [\"amx-bf16\", \"amx-tile\", "
+         "\"avx512bf16\", \"avx512bw\", \"avx512f\", \"f16c\"]}} {\n" +
+         function + "}\n";
+}
+
+std::string product(const Product &p) {
+  std::string lhs = tensor(p.batch, p.M, p.K, p.transposeLhs);
+  std::string rhs = tensor(p.batch, p.K, p.N, p.transposeRhs);
+  std::string y = tensor(p.batch, p.M, p.N);
+  std::string attributes = std::string(p.transposeLhs ? "transpose_lhs" : "") +
+                           (p.transposeLhs && p.transposeRhs ? ", " : "") +
+                           (p.transposeRhs ? "transpose_rhs" : "");
+  return withTiles(kernelModule({lhs, rhs}, {y},
+                                "%y = tandem.matmul %0, %1 {" + attributes +
+                                    "} : " + lhs + ", " + rhs + " -> " + y +
+                                    "\ntandem.yield %y : " + y));
+}
+
+class Tiles : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!tandem::runtime::missingCpuFeatures(
+             {"amx-tile", "amx-bf16", "avx512bf16", "avx512bw"})
+             .empty())
+      GTEST_SKIP() << "this processor has no tiles of bf16";
+  }
+  static void check(const Product &p) {
+    checkKernel(product(p), {static_cast<double>(p.K)});
+  }
+  static void checkAll(const Product &p) {
+    for (bool tl : {false, true})
+      for (bool tr : {false, true})
+        check({p.batch, p.M, p.N, p.K, tl, tr});
+  }
+};
+
+TEST_F(Tiles, Shapes) {
+  const int64_t shapes[][3] = {
+      {32, 32, 32},  {64, 64, 64},  {1, 1, 1},     {1, 17, 3},     {16, 16, 33},
+      {31, 100, 19}, {130, 10, 33}, {97, 65, 50},  {2, 200, 65},   {200, 2, 31},
+      {48, 48, 96},  {17, 130, 64}, {64, 16, 128}, {128, 96, 160}, {33, 31, 1}};
+  for (auto [M, N, K] : shapes)
+    checkAll({{}, M, N, K});
+}
+
+TEST_F(Tiles, ManyParts) {
+  // Sums that rest between parts of k, and panels that are packed in parts.
+  checkAll({{}, 40, 70, 1500});
+  checkAll({{}, 200, 330, 2051});
+  checkAll({{}, 70, 100, 5000});
+  checkAll({{}, 3, 20, 2500});
+}
+
+TEST_F(Tiles, ManyItems) {
+  checkAll({{}, 600, 40, 96});
+  checkAll({{}, 300, 1100, 64});
+  checkAll({{}, 1030, 300, 40});
+}
+
+TEST_F(Tiles, Batches) {
+  checkAll({{3}, 12, 12, 16});
+  checkAll({{2, 3}, 33, 40, 24});
+  checkAll({{5, 1, 2}, 1, 1, 7});
+  checkAll({{4}, 64, 64, 64});
+}
+
+TEST_F(Tiles, Ends) {
+  checkKernel(
+      withTiles(kernelModule({"tensor<45x96xbf16>", "tensor<96x70xbf16>",
+                              "tensor<70xf32>", "tensor<45x70xf32>"},
+                             {"tensor<45x70xf32>", "tensor<45x70xbf16>"}, R"(
+    %y = tandem.matmul %0, %1 : tensor<45x96xbf16>, tensor<96x70xbf16> -> tensor<45x70xbf16>
+    %f = tandem.cast %y : tensor<45x70xbf16> to tensor<45x70xf32>
+    %b = tandem.broadcast %2 to [45, 70] along [1] : tensor<70xf32> -> tensor<45x70xf32>
+    %s = tandem.add %f, %b : tensor<45x70xf32>
+    %t = tandem.tanh %s : tensor<45x70xf32>
+    %z = tandem.mul %t, %3 : tensor<45x70xf32>
+    %c = tandem.cast %s : tensor<45x70xf32> to tensor<45x70xbf16>
+    tandem.yield %z, %c : tensor<45x70xf32>, tensor<45x70xbf16>)")),
+      {0, 0, 0x1p-6});
+  // An update behind a weight gradient.
+  for (const char *sizes : {"64x200", "300x77", "520x130", "1400x64"}) {
+    std::string k = std::string(sizes).substr(0, std::string(sizes).find('x'));
+    std::string n = std::string(sizes).substr(k.size() + 1);
+    std::string a = "tensor<" + k + "x83xbf16>",
+                b = "tensor<" + k + "x" + n + "xbf16>",
+                g = "tensor<83x" + n + "xbf16>", y = "tensor<83x" + n + "xf32>";
+    checkKernel(withTiles(kernelModule(
+                    {a, b, y, y}, {y, y},
+                    "%h = tandem.matmul %0, %1 {transpose_lhs} : " + a + ", " +
+                        b + " -> " + g + "\n%g = tandem.cast %h : " + g +
+                        " to " + y + "\n%v = tandem.add %2, %g : " + y +
+                        "\n%w = tandem.sub %3, %v : " + y +
+                        "\ntandem.yield %w, %v : " + y + ", " + y)),
+                {0, 0, 0x1p-4});
+  }
+}
+
+TEST_F(Tiles, ViewsAround) {
+  // Heads out of and back into rows, as attention does.
+  checkKernel(
+      withTiles(kernelModule({"tensor<2x10x3x32xbf16>", "tensor<2x10x96xbf16>"},
+                             {"tensor<2x10x3x10xbf16>"}, R"(
+    %q = tandem.permute %0 by [0, 2, 1, 3] : tensor<2x10x3x32xbf16> -> tensor<2x3x10x32xbf16>
+    %h = tandem.reshape %1 to [2, 10, 3, 32] : tensor<2x10x96xbf16> -> tensor<2x10x3x32xbf16>
+    %k = tandem.permute %h by [0, 2, 1, 3] : tensor<2x10x3x32xbf16> -> tensor<2x3x10x32xbf16>
+    %y = tandem.matmul %q, %k {transpose_rhs} : tensor<2x3x10x32xbf16>, tensor<2x3x10x32xbf16> -> tensor<2x3x10x10xbf16>
+    %z = tandem.permute %y by [0, 2, 1, 3] : tensor<2x3x10x10xbf16> -> tensor<2x10x3x10xbf16>
+    tandem.yield %z : tensor<2x10x3x10xbf16>)")),
+      {32});
+  // A pad and a slice before, a transpose after the product.
+  for (const char *transpose : {"", " {transpose_lhs}"}) {
+    bool isLhs = *transpose != 0;
+    std::string p = isLhs ? "%s, %p" : "%p, %s";
+    checkKernel(withTiles(kernelModule(
+                    {"tensor<9x5xbf16>", "tensor<16x30xbf16>"},
+                    {isLhs ? "tensor<8x30xbf16>" : "tensor<30x9xbf16>"},
+                    isLhs ? R"(
+    %p = tandem.pad %0 low [0, 1] high [0, 2] interior [0, 0] with 1.0 : bf16 : tensor<9x5xbf16> -> tensor<9x8xbf16>
+    %s = tandem.slice %1 from [0, 0] to [9, 30] step [1, 1] : tensor<16x30xbf16> -> tensor<9x30xbf16>
+    %y = tandem.matmul %p, %s {transpose_lhs} : tensor<9x8xbf16>, tensor<9x30xbf16> -> tensor<8x30xbf16>
+    tandem.yield %y : tensor<8x30xbf16>)"
+                          : R"(
+    %p = tandem.pad %0 low [0, 1] high [0, 2] interior [0, 0] with 1.0 : bf16 : tensor<9x5xbf16> -> tensor<9x8xbf16>
+    %s = tandem.slice %1 from [0, 0] to [16, 30] step [2, 1] : tensor<16x30xbf16> -> tensor<8x30xbf16>
+    %y = tandem.matmul %p, %s : tensor<9x8xbf16>, tensor<8x30xbf16> -> tensor<9x30xbf16>
+    %z = tandem.permute %y by [1, 0] : tensor<9x30xbf16> -> tensor<30x9xbf16>
+    tandem.yield %z : tensor<30x9xbf16>)")),
+                {9});
+  }
+}
+
+} // namespace
