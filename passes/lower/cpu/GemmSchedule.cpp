@@ -42,6 +42,8 @@ int64_t GemmSchedule::packedByTile(const Gemm &g) const {
 
 /// What a panel takes of the second-level cache.
 static constexpr int64_t panelBytes = 1 << 20;
+/// Of so short a k, rows of A are packed for all of it.
+static constexpr int64_t shortK = 512;
 /// The most rows of an item that packs panels for itself alone.
 static constexpr int64_t rowsOfLongItem = 480;
 
@@ -108,7 +110,8 @@ static int64_t rowBytes(const GemmSchedule &s, const Gemm &g) {
 static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
   // By the product alone, so that no bit depends on how it is cut. What is
   // swept over again and again, a panel's part and A's, is to stay near.
-  int64_t sumLength = g.fetch ? 128 : 256;
+  bool isSwept = g.fetch && !(g.packA && g.N > 4 * s.lanes && g.K1 <= shortK);
+  int64_t sumLength = isSwept ? 128 : 256;
   s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
     s.k1Block = std::max<int64_t>(1, g.K1);
@@ -157,7 +160,6 @@ static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
 /// - Else panels are packed for each short sum too, and used before they have
 ///   left the cache. Both are packed for an item alone, so that items are few.
 static void cutPackedRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
-  constexpr int64_t shortK = 512;
   s.sweeps = s.kBlocks(g) > 1 && g.K1 > shortK;
   s.group = equalParts(s.panels(g), 8);
   s.mBlock = equalParts(g.M, s.sweeps ? 384 : 192, s.rows);

@@ -1,6 +1,7 @@
 //===- GemmTiles.cpp - the tiles of a product -----------------------------===//
 #include "passes/lower/cpu/GemmEmitter.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -32,33 +33,38 @@ void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
 
 /// What stands beside a round of a product.
 void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
-  Value inPiece = code.div(code.sub(k1, range.k1), s.unroll);
+  Value round =
+      code.div(code.sub(k1, s.sweeps ? range.k1 : panel.k1), s.unroll);
   if (g.fetch && !s.packsA)
     for (int64_t u = 0; u < s.unroll; ++u)
       g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
   if (g.fetchEnd)
-    fetchEnd(inPiece);
+    fetchEnd(round);
   if (!packsAhead())
     return;
-  Value round =
-      code.div(code.sub(k1, s.sweeps ? range.k1 : panel.k1), s.unroll);
   Value row = code.add(packRow, code.div(round, s.packsEvery));
   Value isDue = code.equal(code.rem(round, s.packsEvery), code.index(0));
   code.when(code.both(isDue, code.less(row, packEnd)),
             [&] { g.packRow(code, next, row); });
 }
 
-/// Asks for what the tile will be finished with, in the first half of its last
-/// rounds: while it is on its way, they go on.
+/// Asks for what the tile will be finished with. While the last of it is on its
+/// way, the rounds go on; too much at a time would hold up what they read.
 void GemmEmitter::fetchEnd(Value round) {
   int64_t length = std::max(s.lanes, lineLength());
   int64_t across = divideCeil(s.width(), length), lines = s.rows * across;
-  int64_t rounds = s.k1Block / s.unroll;
-  int64_t inRound = divideCeil(lines, std::max<int64_t>(1, rounds / 2));
-  Value isDue = code.less(round, code.index(divideCeil(lines, inRound)));
+  int64_t rounds = (s.sweeps ? s.k1Block : g.K1) / s.unroll;
+  int64_t window = std::max<int64_t>(1, s.sweeps ? rounds / 2 : 3 * rounds / 4);
+  int64_t inRound = divideCeil(lines, window);
+  int64_t every =
+      llvm::bit_floor<uint64_t>(std::max<int64_t>(1, window / lines));
+  Value turn = code.div(round, every);
+  Value isDue =
+      code.both(code.equal(code.rem(round, every), code.index(0)),
+                code.less(turn, code.index(divideCeil(lines, inRound))));
   code.when(code.both(endsTile, isDue), [&] {
     for (int64_t i = 0; i < inRound; ++i) {
-      Value line = code.add(code.mul(round, inRound), i);
+      Value line = code.add(code.mul(turn, inRound), i);
       if (lines % inRound != 0)
         line = code.min(line, lines - 1);
       g.fetchEnd(code, code.add(tileM, code.div(line, across)),
@@ -91,7 +97,6 @@ void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
   };
   // `from` and `to` are the rows of the sums before and with this piece.
   auto addPiece = [&](const GemmPiece &part, Value from, Value to) {
-    endsTile = part.isLast;
     Value zeros = code.zeros(g.type, s.lanes);
     tile = emitProduct(m, rows, columns, part.range);
     forEach([&](int64_t i, int64_t v, Value &x) {
