@@ -41,7 +41,9 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
     if (std::optional<Work> work = emitPointwiseConvolution(kernel, p))
       return *work;
   }
-  if (asked.method != "windows")
+  WindowPack windows(kernel, p.bNumber, p.conv, p.lanes);
+  bool isTurned = asked.method.empty() && windows.isTransposed();
+  if (asked.method != "windows" && !isTurned)
     if (std::optional<Work> work = emitDirectConvolution(kernel, p))
       return *work;
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
@@ -60,13 +62,11 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   GemmOperand a(kernel, p.aNumber, p.a, p.sizes, M, k0, K1);
   a.bindA(gemm);
   std::optional<GemmOperand> matrix;
-  std::optional<WindowPack> windows;
   if (p.isPointwise()) {
     matrix.emplace(kernel, p.bNumber, p.b, p.sizes, N, k0, K1);
     matrix->bindB(gemm);
   } else {
-    windows.emplace(kernel, p.bNumber, p.conv, p.lanes);
-    windows->bindB(gemm);
+    windows.bindB(gemm);
   }
   std::optional<Operand> output =
       kernel.directOutput(gemm.type, p.y, p.sizes, N);
@@ -97,8 +97,8 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
     a.enter(at);
     if (matrix)
       matrix->enter(at);
-    if (windows)
-      windows->enter(at[Image], at[Group]);
+    else
+      windows.enter(at[Image], at[Group]);
     emitGemm(code, gemm, schedule, kernel.scratch,
              {code.rem(item, items), code.div(item, schedule.mBlocks(gemm))});
   });

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/PointwiseConvolution.h"
+#include "passes/lower/cpu/EverySecondPixel.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
@@ -49,12 +50,6 @@ bool PointwiseConvolution::isPossible() const {
          across >= fewestPlanes;
 }
 
-/// A vector of pixels of y with strides is on one line, or on whole ones.
-static bool hasEvenLines(const Window2d &w, int64_t lanes) {
-  return w.input[1] == 2 * w.output[1] && w.input[0] == 2 * w.output[0] &&
-         (w.output[1] % lanes == 0 || lanes % w.output[1] == 0);
-}
-
 bool PointwiseConvolution::schedule() {
   bool many = kernel.target.registers >= 32;
   s.lanes = kernel.target.lanes(type);
@@ -64,7 +59,7 @@ bool PointwiseConvolution::schedule() {
                   (kernel.target.registers - 2 - s.vectors) / s.vectors, 8));
   constexpr int64_t shortSum = 256;
   s.kBlock = equalParts(planes, shortSum);
-  if (hasStride() && !hasEvenLines(conv.window, s.lanes))
+  if (hasStride() && !seesEverySecondPixel(conv.window, s.lanes))
     return false;
   if (!cutPixels())
     return false;
@@ -325,53 +320,12 @@ void PointwiseConvolution::packAhead(Value round) {
   });
 }
 
-/// What a vector of pixels sees of a plane. With strides, half of what is read
-/// is not used; the last element may be outside.
+/// What a vector of pixels sees of a plane.
 Value PointwiseConvolution::seenVector(Value from, Value mask) {
-  auto load = [&](Value at, Value mask) {
-    return code.widen(code.load(image.memref, at, s.lanes, mask), type);
-  };
-  if (!isForward() || !hasStride())
-    return load(from, mask);
-  int64_t line = std::min(s.lanes, conv.window.output[1]);
-  Code::Values parts;
-  Value allButOne = code.firstLanes(code.index(s.lanes - 1), s.lanes);
-  auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> lanes) -> Value {
-    return vector::ShuffleOp::create(code.b, code.loc, x, y, lanes);
-  };
-  if (line == s.lanes) {
-    parts = {load(from, {}), load(code.add(from, s.lanes), allButOne)};
-    SmallVector<int64_t> even;
-    for (int64_t lane = 0; lane < s.lanes; ++lane)
-      even.push_back(2 * lane);
-    return shuffle(parts[0], parts[1], even);
-  }
-  // Of each line its even elements; then pairs of what there is.
-  SmallVector<bool> seen(s.lanes);
-  SmallVector<int64_t> even;
-  for (int64_t lane = 0; lane < line; ++lane) {
-    seen[2 * lane] = true;
-    even.push_back(2 * lane);
-  }
-  Value isSeen = arith::ConstantOp::create(
-      code.b, code.loc,
-      DenseElementsAttr::get(VectorType::get({s.lanes}, code.b.getI1Type()),
-                             ArrayRef<bool>(seen)));
-  for (int64_t first = 0; first < s.lanes; first += line) {
-    // Two lines of the image for each of y.
-    Value at = code.add(from, first / line * 2 * image.stride(2));
-    Value whole = load(at, isSeen);
-    parts.push_back(shuffle(whole, whole, even));
-  }
-  while (parts.size() > 1) {
-    int64_t length = cast<VectorType>(parts[0].getType()).getNumElements();
-    auto both = llvm::to_vector(llvm::seq<int64_t>(0, 2 * length));
-    Code::Values pairs;
-    for (size_t i = 0; i < parts.size(); i += 2)
-      pairs.push_back(shuffle(parts[i], parts[i + 1], both));
-    parts = pairs;
-  }
-  return parts[0];
+  if (isForward() && hasStride())
+    return everySecondPixel(code, image, from, conv.window.output[1], s.lanes,
+                            type);
+  return code.widen(code.load(image.memref, from, s.lanes, mask), type);
 }
 
 /// Rows of the factor that are neighbours, for each k of a short sum.

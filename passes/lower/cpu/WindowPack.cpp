@@ -1,5 +1,8 @@
 //===- WindowPack.cpp - what windows see, as the panels of a product ------===//
 #include "passes/lower/cpu/WindowPack.h"
+#include "passes/lower/cpu/EverySecondPixel.h"
+
+#include "ir/ops/Scalar.h"
 
 #include <limits>
 
@@ -42,7 +45,9 @@ void WindowPack::bindB(Gemm &gemm) {
   tapIsK1 = taps > 1;
   bool vectors = operand.isAffine() && isSmall();
   gemm.pack = [this, vectors](Code &, const GemmPanel &panel) {
-    if (!vectors)
+    if (isTransposed())
+      packTransposed(panel);
+    else if (!vectors)
       packElements(panel);
     else if (lanes == Product::Taps)
       packTaps(panel);
@@ -232,6 +237,41 @@ void WindowPack::packTaps(const GemmPanel &panel) {
         code.store(code.widen(seenLanes, type), panel.memref,
                    {row, code.index(v * count)});
       }
+    });
+  });
+}
+
+bool WindowPack::isTransposed() const {
+  int64_t lanes = kernel.target.lanes(scalar::computeType(operand.element));
+  return this->lanes == Product::Taps && operand.isAffine() &&
+         operand.stride(3) == 1 && operand.stride(2) == seen[1] &&
+         seesEverySecondPixel(window, lanes) && grid[0] * grid[1] % lanes == 0;
+}
+
+/// Squares of the pixels of some planes are read along the pixels, and turned.
+void WindowPack::packTransposed(const GemmPanel &panel) {
+  int64_t count = panel.lanes;
+  auto square = [&](Value column, Value image, Value pixel) {
+    Value y = code.mul(code.div(pixel, grid[1]), 2);
+    Value x = code.mul(code.rem(pixel, grid[1]), 2);
+    Code::Values rows;
+    for (int64_t i = 0; i < count; ++i) {
+      Value plane = code.add(code.add(panel.n, column), i);
+      if (N % count != 0) // planes that are not there: again the last
+        plane = code.min(plane, N - 1);
+      Value from = position(image, code.add(firstPlane, plane), y, x);
+      rows.push_back(
+          everySecondPixel(code, operand, from, grid[1], count, type));
+    }
+    rows = code.transpose(rows);
+    Value row = panel.row(code, image, pixel);
+    for (int64_t i = 0; i < count; ++i)
+      code.store(rows[i], panel.memref, {code.add(row, i), column});
+  };
+  code.loop(code.index(0), panel.columns, count, [&](Value column) {
+    code.loop(panel.k0, panel.k0End, 1, [&](Value image) {
+      code.loop(panel.k1, panel.k1End, count,
+                [&](Value pixel) { square(column, image, pixel); });
     });
   });
 }

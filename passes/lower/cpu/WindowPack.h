@@ -26,6 +26,9 @@ public:
              Lanes lanes);
   /// An item of this image and group begins.
   void enter(mlir::Value image, mlir::Value group);
+  /// Whether lines of pixels can be read as vectors where lanes are taps: those
+  /// of single pixels with strides.
+  bool isTransposed() const;
   /// Makes the windows the product's B.
   void bindB(Gemm &gemm);
 
@@ -37,6 +40,7 @@ private:
   };
   void packPixels(const GemmPanel &panel);
   void packTaps(const GemmPanel &panel);
+  void packTransposed(const GemmPanel &panel);
   void packElements(const GemmPanel &panel);
 
   /// Calls `body(plane, row)` for each plane that the panel's k has, with the
