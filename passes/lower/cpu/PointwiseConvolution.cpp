@@ -299,11 +299,11 @@ int64_t PointwiseConvolution::rowsOfTile() const {
   return blocks() > 1 && rowsOfTile <= rounds ? rowsOfTile : 0;
 }
 
-/// Finds the rows of the next block that a tile packs.
-void PointwiseConvolution::beginAhead(Value tile) {
-  int64_t parts = divideCeil(planes, rowsOfTile());
-  Value panel = code.min(code.div(tile, parts), panels() - 1);
-  aheadRow = code.mul(code.rem(tile, parts), rowsOfTile());
+/// Finds the rows of the next block that a tile packs: those of the same planes
+/// as the tile before it, where it went on to another panel, so that what is
+/// read of a plane is a run too.
+void PointwiseConvolution::beginAhead(Value rowTile, Value panel) {
+  aheadRow = code.mul(rowTile, rowsOfTile());
   ahead = sourceOf(next, panel, s.vectors);
 }
 
@@ -365,10 +365,10 @@ void PointwiseConvolution::emitBand(Value row, Value end) {
     // Rows by rows over all panels: runs of several planes at one time, or
     // short ones, are up to twice as slow where the result is not in a cache.
     auto ofRows = [&](Value m, int64_t rows) {
-      Value tiles = code.mul(code.div(code.sub(m, firstRow), s.rows), panels());
+      Value rowTile = code.div(code.sub(m, firstRow), s.rows);
       auto tile = [&](Value panel, int64_t vectors) {
         if (manyBuffers())
-          beginAhead(code.add(tiles, panel));
+          beginAhead(rowTile, panel);
         emitTile(m, rows, panel, vectors, k, kEnd);
       };
       int64_t whole = s.blockVectors() / s.vectors;

@@ -109,7 +109,7 @@ private:
   Source sourceOf(const Block &of, Value panel, int64_t vectors);
   void packRow(const Source &source, Value k, Value to);
   int64_t rowsOfTile() const;
-  void beginAhead(Value tile);
+  void beginAhead(Value rowTile, Value panel);
   void packAhead(Value round);
   Value seenAt(const Block &of, Value vector);
   Value seenVector(Value from, Value mask);
