@@ -152,16 +152,34 @@ void GemmEmitter::emitPanels(const GemmPiece &piece) {
   if (s.packsA)
     packBlock(piece);
   Value packs = packsNext;
-  forEachPanel([&](Value at) {
-    if (packsAhead()) {
-      // The panel at the same place of the next group, if there is one.
-      Value nextGroup = code.add(group, 1);
-      Value number = code.add(code.mul(nextGroup, s.group), at);
-      packsNext = code.both(packs, code.less(number, code.index(s.panels(g))));
-      locate(next, code.select(packsNext, nextGroup, group), at);
-    }
-    emitRows(piece);
-  });
+  auto forEachRows = [&](llvm::function_ref<void(Value m)> body) {
+    code.loop(mBegin, mEnd, s.rows, body);
+  };
+  auto enterPanel = [&](Value at) {
+    if (!packsAhead())
+      return;
+    // The panel at the same place of the next group, if there is one.
+    Value nextGroup = code.add(group, 1);
+    Value number = code.add(code.mul(nextGroup, s.group), at);
+    packsNext = code.both(packs, code.less(number, code.index(s.panels(g))));
+    locate(next, code.select(packsNext, nextGroup, group), at);
+  };
+  // A short part of a panel stays in the first-level cache while all rows pass
+  // by. But where a tile is finished, its rows better pass by all panels before
+  // the next ones do: what is read and stored then lies in long runs, which the
+  // processor foresees.
+  if (s.sweeps && !g.fetchEnd)
+    forEachPanel([&](Value at) {
+      enterPanel(at);
+      forEachRows([&](Value m) { emitRows(m, piece); });
+    });
+  else
+    forEachRows([&](Value m) {
+      forEachPanel([&](Value at) {
+        enterPanel(at);
+        emitRows(m, piece);
+      });
+    });
   packsNext = packs;
 }
 
@@ -206,33 +224,32 @@ void GemmEmitter::emitPart(const GemmPart &part) {
   panel.k1End = part.k1End;
   GemmPiece whole;
   whole.range = {panel.k0, panel.k0End, panel.k1, panel.k1End};
-  emitRows(whole);
+  code.loop(mBegin, mEnd, s.rows, [&](Value m) { emitRows(m, whole); });
 }
 
-void GemmEmitter::emitRows(const GemmPiece &piece) {
+/// Multiplies the rows of a tile from `m` on with the panel.
+void GemmEmitter::emitRows(Value m, const GemmPiece &piece) {
   int64_t restRows = g.M % s.rows, restColumns = g.N % s.width();
-  code.loop(mBegin, mEnd, s.rows, [&](Value m) {
-    enterTile(m, piece);
-    auto columns = [&](int64_t count) {
-      Value isWhole = code.less(m, code.index(g.M - s.rows + 1));
-      if (restRows == 0)
-        emitTile(m, s.rows, count, piece);
-      else
-        code.when(
-            isWhole, [&] { emitTile(m, s.rows, count, piece); },
-            [&] { emitTile(m, restRows, count, piece); });
-    };
-    if (restColumns == 0)
-      columns(s.width());
-    else if (g.N < s.width())
-      columns(restColumns);
+  enterTile(m, piece);
+  auto columns = [&](int64_t count) {
+    Value isWhole = code.less(m, code.index(g.M - s.rows + 1));
+    if (restRows == 0)
+      emitTile(m, s.rows, count, piece);
     else
       code.when(
-          code.less(panel.n, code.index(g.N - s.width() + 1)),
-          [&] { columns(s.width()); }, [&] { columns(restColumns); });
-    if (!g.store)
-      code.when(piece.isLast, [&] { emitFinish(m); });
-  });
+          isWhole, [&] { emitTile(m, s.rows, count, piece); },
+          [&] { emitTile(m, restRows, count, piece); });
+  };
+  if (restColumns == 0)
+    columns(s.width());
+  else if (g.N < s.width())
+    columns(restColumns);
+  else
+    code.when(
+        code.less(panel.n, code.index(g.N - s.width() + 1)),
+        [&] { columns(s.width()); }, [&] { columns(restColumns); });
+  if (!g.store)
+    code.when(piece.isLast, [&] { emitFinish(m); });
 }
 
 void cpu::emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,

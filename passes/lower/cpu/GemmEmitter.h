@@ -55,7 +55,7 @@ private:
   void notePacked(mlir::Value number);
   void packBlock(const GemmPiece &piece);
   void emitPanels(const GemmPiece &piece);
-  void emitRows(const GemmPiece &piece);
+  void emitRows(mlir::Value m, const GemmPiece &piece);
   void emitTile(mlir::Value m, int64_t rows, int64_t columns,
                 const GemmPiece &piece);
   void emitFinish(mlir::Value m);
