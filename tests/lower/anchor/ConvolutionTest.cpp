@@ -218,6 +218,53 @@ TEST(Convolution, Epilogue) {
               {72});
 }
 
+/// `op` of operands of types `a` and `b`, with a bias, relu and a residual
+/// behind it; and the same in another order of dimensions.
+static void checkEnds(const std::string &op, const std::string &a,
+                      const std::string &b, std::vector<int64_t> shape,
+                      double terms) {
+  auto tensor = [](std::vector<int64_t> shape) {
+    return "tensor<" + list(shape, "x") + "xf32>";
+  };
+  std::string y = tensor(shape), bias = tensor({shape[1]});
+  std::string sum =
+      "%y = tandem." + op + " : " + a + ", " + b + " -> " + y +
+      "\n%b = tandem.broadcast %2 to [" + list(shape, ", ") +
+      "] along [1] : " + bias + " -> " + y + "\n%s = tandem.add %y, %b : " + y +
+      "\n%r = tandem.relu %s : " + y + "\n%z = tandem.add %r, %3 : " + y;
+  checkKernel(
+      kernelModule({a, b, bias, y}, {y}, sum + "\ntandem.yield %z : " + y),
+      {terms});
+  std::string last = tensor({shape[0], shape[2], shape[3], shape[1]});
+  checkKernel(
+      kernelModule({a, b, bias, y}, {last},
+                   sum + "\n%p = tandem.permute %z by [0, 2, 3, 1] : " + y +
+                       " -> " + last + "\ntandem.yield %p : " + last),
+      {terms});
+}
+
+TEST(Convolution, EndsOfPixels) {
+  std::string plain = " strides [1, 1] padding [0, 0, 0, 0]",
+              halves = " strides [2, 2] padding [0, 0, 0, 0]",
+              padded = " strides [2, 2] padding [1, 1, 1, 1] groups 3";
+  // Windows of one pixel: one block of k, several, every second pixel, and
+  // those between them.
+  checkEnds("conv2d %0, %1" + plain, "tensor<2x20x7x9xf32>",
+            "tensor<31x20x1x1xf32>", {2, 31, 7, 9}, 20);
+  checkEnds("conv2d %0, %1" + plain, "tensor<2x300x4x8xf32>",
+            "tensor<20x300x1x1xf32>", {2, 20, 4, 8}, 300);
+  checkEnds("conv2d %0, %1" + halves, "tensor<2x20x16x32xf32>",
+            "tensor<14x20x1x1xf32>", {2, 14, 8, 16}, 20);
+  checkEnds("conv2d_input_grad %0, %1 to [2, 24, 8, 16]" + halves,
+            "tensor<2x40x4x8xf32>", "tensor<40x24x1x1xf32>", {2, 24, 8, 16},
+            40);
+  // Few planes: of one phase and of two.
+  checkEnds("conv2d %0, %1" + padded, "tensor<2x3x11x37xf32>",
+            "tensor<3x1x3x3xf32>", {2, 3, 6, 19}, 9);
+  checkEnds("conv2d_input_grad %0, %1 to [2, 3, 11, 37]" + padded,
+            "tensor<2x3x6x19xf32>", "tensor<3x1x3x3xf32>", {2, 3, 11, 37}, 9);
+}
+
 TEST(Convolution, ViewsBefore) {
   // Channels last in memory; an image without strides.
   checkKernel(kernelModule({"tensor<2x8x9x6xf32>", "tensor<5x6x3x3xf32>"},
