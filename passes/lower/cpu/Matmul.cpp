@@ -63,11 +63,11 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   if (batches * gemm.M * gemm.N == 0)
     return Work{0, 1, 0};
 
-  if (auto work = emitDots(kernel, indexOf(m, k, op.getTransposeLhs()),
-                           indexOf(k, n, op.getTransposeRhs()), sizes))
-    return *work;
   if (auto work = emitTileProduct(kernel, indexOf(m, k, op.getTransposeLhs()),
                                   indexOf(k, n, op.getTransposeRhs()), sizes))
+    return *work;
+  if (auto work = emitDots(kernel, indexOf(m, k, op.getTransposeLhs()),
+                           indexOf(k, n, op.getTransposeRhs()), sizes))
     return *work;
   GemmOperand lhs(kernel, 0, indexOf(m, k, op.getTransposeLhs()), sizes, m,
                   std::nullopt, k);

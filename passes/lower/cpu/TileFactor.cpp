@@ -78,50 +78,72 @@ Code::Values TileFactor::readLines(Value atLine, Value atTerm, int64_t terms) {
   return lines;
 }
 
-/// 16 pairs of k of 16 lines.
-Code::Values TileFactor::readPairs(Value atLine, Value atTerm, int64_t terms) {
+/// The pairs of k of `lines` lines, 16 vectors for each 16 lines, one after the
+/// other; `each` gets them as they come.
+void TileFactor::readPairs(Value atLine, Value atTerm, int64_t terms,
+                           int64_t lines, EachPair each) {
+  // What is read of a row is short, and rows may be far apart: the processor
+  // does not foresee the next ones.
+  constexpr int64_t ahead = kTerms;
   Value mask;
-  if (sizes[line] % kLines != 0)
-    mask = code.firstLanes(code.sub(code.index(sizes[line]), atLine), kLines);
-  Type bits = VectorType::get({kLines}, code.b.getI16Type());
+  if (sizes[line] % lines != 0)
+    mask = code.firstLanes(code.sub(code.index(sizes[line]), atLine), lines);
+  Type bits = VectorType::get({lines}, code.b.getI16Type());
   auto row = [&](int64_t term) -> Value {
     if (term >= terms)
-      return code.zeros(code.b.getI16Type(), kLines);
-    // Rows are far apart, and what is read of one is short: the processor does
-    // not foresee the next ones.
+      return code.zeros(code.b.getI16Type(), lines);
     Value at = position(atLine, code.add(atTerm, term));
-    if (terms == kTerms)
-      code.prefetch(operand.memref, code.add(at, kTerms * stride(k)));
-    Value x = code.load(operand.memref, at, kLines, mask);
+    code.prefetch(operand.memref, code.add(at, ahead * stride(k)));
+    Value x = code.load(operand.memref, at, lines, mask);
     return vector::BitCastOp::create(code.b, code.loc, bits, x);
   };
-  SmallVector<int64_t> interleaved;
-  for (int64_t i = 0; i < kLines; ++i)
-    interleaved.append({i, kLines + i});
-  Code::Values pairs;
-  for (int64_t term = 0; term < kTerms; term += 2) {
-    Value low = row(term), high = row(term + 1);
-    Value both =
-        vector::ShuffleOp::create(code.b, code.loc, low, high, interleaved);
-    pairs.push_back(
-        vector::BitCastOp::create(code.b, code.loc, pairsType(code.b), both));
+  for (int64_t pair = 0; pair < kLines; ++pair) {
+    Value low = row(2 * pair), high = row(2 * pair + 1);
+    for (int64_t from = 0; from < lines; from += kLines) {
+      SmallVector<int64_t> interleaved;
+      for (int64_t i = from; i < from + kLines; ++i)
+        interleaved.append({i, lines + i});
+      Value both =
+          vector::ShuffleOp::create(code.b, code.loc, low, high, interleaved);
+      each(
+          from / kLines, pair,
+          vector::BitCastOp::create(code.b, code.loc, pairsType(code.b), both));
+    }
   }
-  return pairs;
 }
 
-void TileFactor::packSquare(Value memref, Value at, Value atLine, Value atTerm,
-                            int64_t terms) {
-  bool isOfLines = alongTerms();
-  if (!isOfLines && !alongLine())
-    return packElements(memref, at, atLine, atTerm, terms);
-  Code::Values rows = isOfLines ? readLines(atLine, atTerm, terms)
-                                : readPairs(atLine, atTerm, terms);
-  if (isOfLines != (side == Left))
-    rows = code.transpose(rows);
+/// Row `i` of the tile at `at`.
+void TileFactor::storeRow(Value memref, Value at, int64_t i, Value row) {
   Type type = VectorType::get({kTerms}, code.b.getBF16Type());
-  for (int64_t i = 0; i < kLines; ++i)
-    code.store(vector::BitCastOp::create(code.b, code.loc, type, rows[i]),
-               memref, code.add(at, i * kTerms));
+  code.store(vector::BitCastOp::create(code.b, code.loc, type, row), memref,
+             code.add(at, i * kTerms));
+}
+
+/// Packs the tiles at `at`, of 16 lines each.
+void TileFactor::packTiles(Value memref, ArrayRef<Value> at, Value atLine,
+                           Value atTerm, int64_t terms) {
+  if (!alongTerms() && !alongLine())
+    return packElements(memref, at.front(), atLine, atTerm, terms);
+  SmallVector<Code::Values> squares(at.size(), Code::Values(kLines));
+  bool turns = alongTerms() != (side == Left);
+  auto put = [&](int64_t tile, int64_t i, Value row) {
+    if (turns)
+      squares[tile][i] = row;
+    else
+      storeRow(memref, at[tile], i, row);
+  };
+  if (alongTerms()) {
+    Code::Values lines = readLines(atLine, atTerm, terms);
+    for (int64_t i = 0; i < kLines; ++i)
+      put(0, i, lines[i]);
+  } else {
+    int64_t lines = kLines * static_cast<int64_t>(at.size());
+    readPairs(atLine, atTerm, terms, lines, put);
+  }
+  if (turns)
+    for (auto [tile, rows] : llvm::zip_equal(at, squares))
+      for (auto [i, row] : llvm::enumerate(code.transpose(rows)))
+        storeRow(memref, tile, static_cast<int64_t>(i), row);
 }
 
 /// Element by element, in any place.
@@ -159,19 +181,37 @@ void TileFactor::packElements(Value memref, Value at, Value atLine,
 void TileFactor::pack(const TileMemory &to, Value first, Value end, Value step,
                       Value stepEnd) {
   int64_t whole = sizes[k] / kTerms, rest = sizes[k] % kTerms;
-  auto squares = [&](Value atStep, int64_t terms) {
-    Value atTerm = code.mul(atStep, kTerms);
-    Value at =
-        code.add(to.first, code.mul(code.sub(atStep, step), to.alongTerms));
-    code.loop(first, end, kLines, [&](Value atLine) {
-      Value tile = code.div(code.sub(atLine, first), kLines);
-      packSquare(to.memref, code.add(at, code.mul(tile, to.alongLines)), atLine,
-                 atTerm, terms);
-    });
+  // `count` tiles side by side.
+  auto tiles = [&](Value atLine, Value atStep, int64_t count, int64_t terms) {
+    SmallVector<Value> at;
+    Value lines = code.div(code.sub(atLine, first), kLines);
+    for (int64_t i = 0; i < count; ++i) {
+      Value number = to.number(code.add(lines, i), code.sub(atStep, step));
+      at.push_back(code.mul(number, TileCode::elements));
+    }
+    packTiles(to.memref, at, atLine, code.mul(atStep, kTerms), terms);
   };
-  Value wholeEnd = rest == 0 ? stepEnd : code.min(stepEnd, whole);
-  code.loop(step, wholeEnd, 1, [&](Value at) { squares(at, kTerms); });
-  if (rest != 0)
-    code.when(code.less(code.index(whole), stepEnd),
-              [&] { squares(code.index(whole), rest); });
+  auto alongSteps = [&](llvm::function_ref<void(Value, int64_t)> body) {
+    Value wholeEnd = rest == 0 ? stepEnd : code.min(stepEnd, whole);
+    code.loop(step, wholeEnd, 1, [&](Value at) { body(at, kTerms); });
+    if (rest != 0)
+      code.when(code.less(code.index(whole), stepEnd),
+                [&] { body(code.index(whole), rest); });
+  };
+  // In the order in which the tensor lies in memory; of neighbours along the
+  // line whole cache lines are read.
+  if (alongLine()) {
+    Value count = code.div(code.sub(end, first), 2 * kLines);
+    Value pairsEnd = code.add(first, code.mul(count, 2 * kLines));
+    return alongSteps([&](Value atStep, int64_t terms) {
+      code.loop(first, pairsEnd, 2 * kLines,
+                [&](Value atLine) { tiles(atLine, atStep, 2, terms); });
+      code.loop(pairsEnd, end, kLines,
+                [&](Value atLine) { tiles(atLine, atStep, 1, terms); });
+    });
+  }
+  code.loop(first, end, kLines, [&](Value atLine) {
+    alongSteps(
+        [&](Value atStep, int64_t terms) { tiles(atLine, atStep, 1, terms); });
+  });
 }

@@ -19,10 +19,9 @@ namespace tandem::cpu {
 /// Tiles in memory.
 struct TileMemory {
   mlir::Value memref; ///< of bf16, one dimension
-  mlir::Value first;  ///< the position of the first tile
-  /// Elements from the tile of 16 lines to that of the next 16, and from that
-  /// of 32 k to that of the next 32.
-  int64_t alongLines, alongTerms;
+  /// Which tile is that of these 16 lines and this step of 32 k, both counted
+  /// from where packing begins.
+  llvm::function_ref<mlir::Value(mlir::Value lines, mlir::Value step)> number;
 };
 
 class TileFactor {
@@ -47,8 +46,8 @@ public:
   TilePlace inPlace(mlir::Value line, mlir::Value k) const;
 
   /// Writes the tiles of the lines [line, lineEnd) and of the k of steps [step,
-  /// stepEnd) of 32. Lines behind the last may be anything, k behind the last
-  /// are zeros.
+  /// stepEnd) of 32, in the tensor's order. Lines behind the last may be
+  /// anything, k behind the last are zeros.
   void pack(const TileMemory &to, mlir::Value line, mlir::Value lineEnd,
             mlir::Value step, mlir::Value stepEnd);
 
@@ -57,10 +56,16 @@ private:
   bool alongTerms() const { return operand.isAffine() && stride(k) == 1; }
   bool alongLine() const { return operand.isAffine() && stride(line) == 1; }
   mlir::Value position(mlir::Value atLine, mlir::Value atTerm) const;
-  void packSquare(mlir::Value memref, mlir::Value at, mlir::Value atLine,
-                  mlir::Value atTerm, int64_t terms);
+  /// A vector of the tile `tile` of those that are read: its pair `pair`.
+  using EachPair =
+      llvm::function_ref<void(int64_t tile, int64_t pair, mlir::Value row)>;
+
+  void packTiles(mlir::Value memref, llvm::ArrayRef<mlir::Value> at,
+                 mlir::Value atLine, mlir::Value atTerm, int64_t terms);
   Code::Values readLines(mlir::Value atLine, mlir::Value atTerm, int64_t terms);
-  Code::Values readPairs(mlir::Value atLine, mlir::Value atTerm, int64_t terms);
+  void readPairs(mlir::Value atLine, mlir::Value atTerm, int64_t terms,
+                 int64_t lines, EachPair each);
+  void storeRow(mlir::Value memref, mlir::Value at, int64_t i, mlir::Value row);
   void packElements(mlir::Value memref, mlir::Value at, mlir::Value atLine,
                     mlir::Value atTerm, int64_t terms);
 

@@ -15,9 +15,13 @@ using llvm::divideCeil;
 namespace {
 class TileProduct {
 public:
-  TileProduct(AnchorKernel &kernel, ArrayRef<AffineExpr> lhs,
-              ArrayRef<AffineExpr> rhs, ArrayRef<int64_t> sizes);
+  /// Of [m, k] by [k, n], whose factors are at `at`; or, if it `isTurned`, of
+  /// the right factor's transpose by the left one's.
+  TileProduct(AnchorKernel &kernel, ArrayRef<ArrayRef<AffineExpr>> at,
+              ArrayRef<int64_t> sizes, bool isTurned);
 
+  /// Whether the left tiles are read where they are.
+  bool isInPlace() const { return !s.packsLeft; }
   Work emit();
 
 private:
@@ -67,14 +71,17 @@ private:
 };
 } // namespace
 
-TileProduct::TileProduct(AnchorKernel &kernel, ArrayRef<AffineExpr> lhs,
-                         ArrayRef<AffineExpr> rhs, ArrayRef<int64_t> sizes)
+TileProduct::TileProduct(AnchorKernel &kernel,
+                         ArrayRef<ArrayRef<AffineExpr>> factors,
+                         ArrayRef<int64_t> sizes, bool isTurned)
     : kernel(kernel), code(kernel.code), tiles(kernel.code), sizes(sizes),
-      m(sizes.size() - 3), n(sizes.size() - 2), k(sizes.size() - 1),
-      M(sizes[m]), N(sizes[n]), K(sizes[k]),
-      steps(divideCeil(K, TileCode::terms)),
-      left(kernel, 0, TileFactor::Left, lhs, sizes, m, k),
-      right(kernel, 1, TileFactor::Right, rhs, sizes, n, k), at(sizes.size()) {
+      m(sizes.size() - (isTurned ? 2 : 3)),
+      n(sizes.size() - (isTurned ? 3 : 2)), k(sizes.size() - 1), M(sizes[m]),
+      N(sizes[n]), K(sizes[k]), steps(divideCeil(K, TileCode::terms)),
+      left(kernel, isTurned, TileFactor::Left, factors[isTurned], sizes, m, k),
+      right(kernel, !isTurned, TileFactor::Right, factors[!isTurned], sizes, n,
+            k),
+      at(sizes.size()) {
   int64_t batches = product(ArrayRef(sizes).drop_back(3));
   s = scheduleTiles(M, N, K, batches, false);
   if (left.isInPlace(s.height()))
@@ -82,6 +89,8 @@ TileProduct::TileProduct(AnchorKernel &kernel, ArrayRef<AffineExpr> lhs,
   panels = divideCeil(N, s.width());
   manyPanels = s.panelSteps < steps;
   manyParts = s.part < steps;
+  if (isTurned) // neighbours in a row of sums are not neighbours in the result
+    return;
   SmallVector<AffineExpr> dims = dimensions(code.b.getContext(), n + 1);
   output = kernel.directOutput(code.b.getBF16Type(), dims,
                                ArrayRef(sizes).drop_back(), n);
@@ -149,16 +158,13 @@ void TileProduct::emitItem(Value item) {
 }
 
 void TileProduct::packGroup(const Range &range) {
-  int64_t panelTiles = s.panelSteps * s.columns;
-  code.loop(firstPanel, panelEnd, 1, [&](Value panel) {
-    Value place =
-        code.mul(code.sub(panel, firstPanel), panelTiles * TileCode::elements);
-    Value column = firstOf(panel, s.width());
-    Value end = code.min(code.add(column, s.width()), N);
-    right.pack({rightMemory, place, TileCode::elements,
-                s.columns * TileCode::elements},
-               column, end, range.from, range.to);
-  });
+  auto number = [&](Value lines, Value step) {
+    Value panel = code.div(lines, s.columns);
+    Value row = code.add(code.mul(panel, s.panelSteps), step);
+    return code.add(code.mul(row, s.columns), code.rem(lines, s.columns));
+  };
+  right.pack({rightMemory, number}, firstOf(firstPanel, s.width()),
+             code.min(firstOf(panelEnd, s.width()), N), range.from, range.to);
 }
 
 /// The items before this one on the same thread may have packed its group.
@@ -180,10 +186,11 @@ void TileProduct::packUnlessPacked(const Range &range, Value number) {
 void TileProduct::emitRows(const Range &range, Value from, Value to) {
   packedFrom = range.from;
   nearBegin = from;
+  auto number = [&](Value lines, Value step) {
+    return code.add(code.mul(lines, s.panelSteps), step);
+  };
   if (s.packsLeft)
-    left.pack({leftMemory, code.index(0), s.panelSteps * TileCode::elements,
-               TileCode::elements},
-              from, to, range.from, range.to);
+    left.pack({leftMemory, number}, from, to, range.from, range.to);
   code.loop(firstPanel, panelEnd, 1, [&](Value panel) {
     forEachRange(range, s.part, s.panelSteps, [&](const Range &part) {
       code.loop(from, to, s.height(),
@@ -365,5 +372,12 @@ std::optional<Work> cpu::emitTileProduct(AnchorKernel &kernel,
   if (!hasTiles(kernel.kernel) || product(sizes) == 0 ||
       !isBf16(anchor->getOperand(0)) || !isBf16(anchor->getOperand(1)))
     return std::nullopt;
-  return TileProduct(kernel, lhs, rhs, sizes).emit();
+  // The left factor's few rows are packed at once, and the right one, a linear
+  // layer's weights, is read from memory by tiles.
+  if (sizes[sizes.size() - 3] <= TileCode::lines) {
+    TileProduct turned(kernel, {lhs, rhs}, sizes, /*isTurned=*/true);
+    if (turned.isInPlace())
+      return turned.emit();
+  }
+  return TileProduct(kernel, {lhs, rhs}, sizes, /*isTurned=*/false).emit();
 }

@@ -71,6 +71,27 @@ TEST_F(Tiles, Shapes) {
     checkAll({{}, M, N, K});
 }
 
+TEST_F(Tiles, FewRows) {
+  // Of which the right factor's transpose by the left one's is made, where the
+  // right factor lies along k in whole tiles; and some where it does not.
+  for (int64_t rows : {1, 5, 8, 16, 17}) {
+    checkAll({{}, rows, 128, 96});
+    check({{}, rows, 320, 1536, false, true});
+    check({{}, rows, 64, 33, false, true});
+    check({{2}, rows, 192, 64, false, true});
+  }
+  checkKernel(
+      withTiles(kernelModule(
+          {"tensor<3x256xbf16>", "tensor<64x256xbf16>", "tensor<64xf32>"},
+          {"tensor<3x64xf32>", "tensor<3x64xbf16>"}, R"(
+    %y = tandem.matmul %0, %1 {transpose_rhs} : tensor<3x256xbf16>, tensor<64x256xbf16> -> tensor<3x64xbf16>
+    %f = tandem.cast %y : tensor<3x64xbf16> to tensor<3x64xf32>
+    %b = tandem.broadcast %2 to [3, 64] along [1] : tensor<64xf32> -> tensor<3x64xf32>
+    %s = tandem.add %f, %b : tensor<3x64xf32>
+    tandem.yield %s, %y : tensor<3x64xf32>, tensor<3x64xbf16>)")),
+      {0, 0, 0x1p-5});
+}
+
 TEST_F(Tiles, ManyParts) {
   // Sums that rest between parts of k, and panels that are packed in parts.
   checkAll({{}, 40, 70, 1500});

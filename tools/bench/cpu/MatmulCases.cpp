@@ -148,13 +148,13 @@ static Case updated(const Product &p) {
 }
 
 void bench::addMatmuls(std::vector<Case> &cases) {
-  auto add = [&](Product p, bool isFused = false) {
-    cases.push_back(product(p, DType::F32, isFused));
+  auto add = [&](Product p, bool isFused = false, DType dtype = DType::F32) {
+    cases.push_back(product(p, dtype, isFused));
     p.transposeLhs = true;
-    cases.push_back(product(p, DType::F32, isFused));
+    cases.push_back(product(p, dtype, isFused));
     p.transposeLhs = false;
     p.transposeRhs = true;
-    cases.push_back(product(p, DType::F32, isFused));
+    cases.push_back(product(p, dtype, isFused));
   };
   for (bool isFused : {false, true}) {
     for (int64_t n : {512, 1024, 2048})
@@ -170,5 +170,5 @@ void bench::addMatmuls(std::vector<Case> &cases) {
   // A long k, and few rows.
   cases.push_back(product({.m = 256, .n = 768, .k = 16384}));
   for (int64_t n : {512, 1024})
-    cases.push_back(product({.m = n, .n = n, .k = n}, DType::BF16));
+    add({.m = n, .n = n, .k = n}, false, DType::BF16);
 }
