@@ -92,6 +92,45 @@ TEST_F(Tiles, FewRows) {
       {0, 0, 0x1p-5});
 }
 
+/// The bytes of the product of two matrices, given in any form.
+std::vector<uint8_t> bytesOf(const Product &p,
+                             std::vector<tandem::reference::Array> factors) {
+  JitKernel kernel(product(p));
+  EXPECT_TRUE(kernel.ok()) << kernel.error;
+  auto turn = [&](tandem::reference::Array &matrix, unsigned number) {
+    tandem::reference::Array turned(kernel.inputTypes[number]);
+    int64_t rows = matrix.dim(0), columns = matrix.dim(1);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        turned.data[j * rows + i] = matrix.data[i * columns + j];
+    matrix = turned;
+  };
+  if (p.transposeLhs)
+    turn(factors[0], 0);
+  if (p.transposeRhs)
+    turn(factors[1], 1);
+  return kernel.outputs(factors, kernel.work).front();
+}
+
+TEST_F(Tiles, BitsDoNotDependOnTheForm) {
+  for (int64_t K : {96, 200, 1440, 2560}) {
+    Product whole = {{}, 40, 128, K};
+    JitKernel kernel(product(whole));
+    auto factors = randomInputs(kernel.inputTypes, 8);
+    auto expected = bytesOf(whole, factors);
+    for (bool tl : {false, true})
+      for (bool tr : {false, true})
+        EXPECT_EQ(bytesOf({{}, 40, 128, K, tl, tr}, factors), expected);
+    // Its first rows alone, where the product is turned.
+    JitKernel few(product({{}, 4, 128, K}));
+    tandem::reference::Array rows(few.inputTypes[0]);
+    std::copy_n(factors[0].data.begin(), rows.size(), rows.data.begin());
+    expected.resize(4 * 128 * 2);
+    EXPECT_EQ(bytesOf({{}, 4, 128, K, false, true}, {rows, factors[1]}),
+              expected);
+  }
+}
+
 TEST_F(Tiles, ManyParts) {
   // Sums that rest between parts of k, and panels that are packed in parts.
   checkAll({{}, 40, 70, 1500});
