@@ -87,10 +87,11 @@ void GemmOperand::bindA(Gemm &gemm) {
                     code.add(position(m, atK0, atK1), u * stride(k1)));
     };
     // Rows that are far apart meet in few sets of the caches; of a large
-    // product it pays anyway.
-    constexpr int64_t farBytes = 2048, large = 1 << 18;
+    // product, whose panels make several groups, it pays anyway.
+    constexpr int64_t farBytes = 2048, large = 1 << 18, manyColumns = 512;
     int64_t bytes = operand.element.getIntOrFloatBitWidth() / 8;
-    if (!k0 && (stride(k1) * bytes > farBytes || gemm.M * gemm.N >= large))
+    bool isLarge = gemm.M * gemm.N >= large && gemm.N > manyColumns;
+    if (!k0 && (stride(k1) * bytes > farBytes || isLarge))
       gemm.packA = [this](Code &, const GemmBlock &b) { packBlock(b); };
   }
 }
