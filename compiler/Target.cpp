@@ -10,6 +10,7 @@
 #include "llvm/TargetParser/Host.h"
 
 #include <mutex>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace tandem;
@@ -116,6 +117,15 @@ CpuTarget tandem::withoutTiles(CpuTarget target) {
   return target;
 }
 
+/// Of the host; 0 where it does not say.
+static int64_t hostCacheBytes() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return std::max<int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+  return 0;
+#endif
+}
+
 static Result<CpuTarget> cpuTarget(StringRef arch) {
   if (!hostTarget())
     return Status::unsupported("LLVM has no code generator for '" +
@@ -132,6 +142,8 @@ static Result<CpuTarget> cpuTarget(StringRef arch) {
     return llvm::is_contained(target.features, feature);
   };
   target.vectorBits = has("avx512f") ? 512 : has("avx2") ? 256 : 128;
+  if (arch.empty())
+    target.lastCacheBytes = hostCacheBytes();
   return target;
 }
 
@@ -255,11 +267,15 @@ DictionaryAttr tandem::targetAttr(const Target &target, MLIRContext *context) {
          b.getNamedAttr("arch", b.getStringAttr(cuda->arch))});
   const auto &cpu = std::get<CpuTarget>(target);
   SmallVector<StringRef> features(cpu.features.begin(), cpu.features.end());
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("kind", b.getStringAttr("cpu")),
-       b.getNamedAttr("arch", b.getStringAttr(cpu.arch)),
-       b.getNamedAttr("features", b.getStrArrayAttr(features)),
-       b.getNamedAttr("vector_bits", b.getI64IntegerAttr(cpu.vectorBits))});
+  SmallVector<NamedAttribute> fields = {
+      b.getNamedAttr("kind", b.getStringAttr("cpu")),
+      b.getNamedAttr("arch", b.getStringAttr(cpu.arch)),
+      b.getNamedAttr("features", b.getStrArrayAttr(features)),
+      b.getNamedAttr("vector_bits", b.getI64IntegerAttr(cpu.vectorBits))};
+  if (cpu.lastCacheBytes)
+    fields.push_back(b.getNamedAttr(kLastCacheAttr,
+                                    b.getI64IntegerAttr(cpu.lastCacheBytes)));
+  return b.getDictionaryAttr(fields);
 }
 
 static Result<CpuTarget> cpuFromAttr(DictionaryAttr attr) {
@@ -271,6 +287,8 @@ static Result<CpuTarget> cpuFromAttr(DictionaryAttr attr) {
   if (!arch || !features || !bits)
     return wrong;
   CpuTarget target{arch.str(), {}, static_cast<int>(bits.getInt())};
+  if (auto cache = attr.getAs<IntegerAttr>(kLastCacheAttr))
+    target.lastCacheBytes = cache.getInt();
   for (Attribute feature : features) {
     auto name = dyn_cast<StringAttr>(feature);
     if (!name)

@@ -52,6 +52,13 @@ bool tandem::allowsWinograd(Operation *op) {
   return ofTarget(op, "winograd") != "no";
 }
 
+int64_t tandem::cacheShare(Operation *op) {
+  DictionaryAttr target = targetOf(op);
+  auto bytes =
+      target ? target.getAs<IntegerAttr>(kLastCacheAttr) : IntegerAttr();
+  return (bytes ? bytes.getInt() : 32 << 20) / 8;
+}
+
 int64_t tandem::cudaSharedLimit(int64_t sm) {
   // CUDA C++ Programming Guide, "Technical Specifications per Compute
   // Capability": the maximum for a block, which is 1 KiB below the SM's.

@@ -30,6 +30,12 @@ llvm::StringRef productPrecision(mlir::Operation *op);
 /// for convolutions.
 bool allowsWinograd(mlir::Operation *op);
 
+/// In the target of a cpu: the bytes of the last cache before memory.
+inline constexpr llvm::StringLiteral kLastCacheAttr = "last_cache_bytes";
+/// The bytes of that cache that a program can count on to find again, while
+/// others use it too: an eighth, of 32 MiB where the target does not say.
+int64_t cacheShare(mlir::Operation *op);
+
 /// The most shared memory that a block can ask for on compute capability `sm`
 /// (90 for sm_90), in bytes.
 int64_t cudaSharedLimit(int64_t sm);

@@ -10,6 +10,7 @@
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
+#include "passes/plan/PastCaches.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanProgram.h"
 #include "passes/plan/StepMemory.h"
@@ -121,6 +122,7 @@ LogicalResult tandem::planProgram(func::FuncOp func) {
   joinKernels(func, pairs);
   placeHostCopies(func, pairs);
   planMemory(func, pairs);
+  choosePastCaches(func);
   return checkPlan(func);
 }
 

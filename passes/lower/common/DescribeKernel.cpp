@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Kernels.h"
 
+#include "passes/plan/PastCaches.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -16,25 +18,6 @@ using namespace tandem::lower;
 
 static double bytesOf(Value value) {
   return static_cast<double>(byteSize(cast<RankedTensorType>(value.getType())));
-}
-
-/// The bytes that the kernel's ops read of `value`.
-static double bytesRead(Value value) {
-  double part = 0;
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (isa<SliceOp>(user) ||
-        (isa<TakeOp>(user) && use.getOperandNumber() == 0))
-      part += bytesOf(user->getResult(0));
-    else if (auto scatter = dyn_cast<ScatterOp>(user);
-             scatter && use.get() == scatter.getTable())
-      part += bytesOf(scatter.getUpdates());
-    else if (auto view = dyn_cast<ViewOpInterface>(user); view && view.isFree())
-      part += bytesRead(user->getResult(0));
-    else
-      return bytesOf(value);
-  }
-  return std::min(part, bytesOf(value));
 }
 
 /// The bytes of a result that the kernel writes, where it overwrites an input

@@ -25,10 +25,8 @@
 
 namespace tandem::cpu {
 
-/// Tensors from here on do not stay in a core's caches. Results are written
-/// past them: a line that is about to be overwritten need not be read, and
-/// whoever reads the result finds it no slower.
-inline constexpr int64_t kStreamedBytes = 4 << 20;
+/// Tensors from here on do not stay in a core's own caches.
+inline constexpr int64_t kLargeBytes = 4 << 20;
 
 class LoopEmitter {
 public:

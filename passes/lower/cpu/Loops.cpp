@@ -1,6 +1,7 @@
 //===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/LoopEmitter.h"
+#include "passes/plan/PastCaches.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -113,6 +114,8 @@ void LoopEmitter::setIndices(ArrayRef<unsigned> dims, Value position) {
 /// must not hide it from the others.
 void LoopEmitter::storeRoots(
     llvm::function_ref<bool(const LoopNest::Root &)> which) {
+  auto past = kernel->getAttrOfType<DenseI64ArrayAttr>(kPastCachesAttr);
+  ArrayRef<int64_t> pastCaches = past ? past.asArrayRef() : ArrayRef<int64_t>();
   SmallVector<std::pair<size_t, Value>> values;
   for (auto [i, root] : llvm::enumerate(nest.roots))
     if (which(root))
@@ -120,12 +123,9 @@ void LoopEmitter::storeRoots(
   for (auto [i, value] : values) {
     const LoopNest::Root &root = nest.roots[i];
     auto type = cast<RankedTensorType>(root.value.getType());
-    // What it overwrites was read.
-    bool isStreamed = byteSize(type) >= kStreamedBytes &&
-                      !llvm::is_contained(body.inputs, body.outputs[i]);
     elements.store(b, value, type.getElementType(), body.outputs[i],
                    linearize(root.index, type.getShape(), b.getContext()),
-                   isStreamed);
+                   llvm::is_contained(pastCaches, static_cast<int64_t>(i)));
   }
 }
 

@@ -149,7 +149,7 @@ void LoopEmitter::prefetchNextRow(Value position, unsigned level) {
     AffineExpr at = simplifyIndex(
         linearize(read.place.index, type.getShape(), b.getContext()),
         nest.sizes);
-    if (!input || byteSize(type) < kStreamedBytes ||
+    if (!input || byteSize(type) < kLargeBytes ||
         !read.place.guards.empty() || coefficientOf(at, dim) != 1 ||
         nest.sizes[dim] < 4 * perLine || !seen.insert(input).second)
       continue;
