@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/Link.h"
+#include "compiler/emit/LoadsAhead.h"
 #include "compiler/emit/NarrowFloats.h"
 #include "compiler/emit/StreamStores.h"
 
@@ -44,6 +45,7 @@ static Result<std::string> compileChunk(ModuleOp chunk,
   optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
   moveNarrowFloatsAsBits(*module);
   emitStreamStores(*module);
+  emitLoadsAhead(*module);
   return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 

@@ -488,6 +488,30 @@ TEST(Rows, LongVectorThatDoesNotSplit) {
         {.tolerance = 1e-6, .low = 0.5, .high = 1.5});
 }
 
+// Large ones ask for what they will read; odd sizes, in all three forms.
+
+TEST(Large, ElementsAhead) {
+  check(program("x: tensor<1031x1033xf32>, h: tensor<1031x2066xbf16> -> "
+                "tensor<1031x1033xf32>, tensor<1031x2066xbf16>",
+                R"(
+    %y = tandem.exp %x : tensor<1031x1033xf32>
+    %g = tandem.neg %h : tensor<1031x2066xbf16>
+    return %y, %g : tensor<1031x1033xf32>, tensor<1031x2066xbf16>)"),
+        {.tolerance = 1e-5});
+}
+
+TEST(Large, RowsAndColumnsAhead) {
+  check(program("x: tensor<1031x1033xf32> -> tensor<1031xf32>, "
+                "tensor<1033xf32>, tensor<1031xf32>",
+                R"(
+    %rows = tandem.reduce_sum %x over [1] : tensor<1031x1033xf32> -> tensor<1031xf32>
+    %columns = tandem.reduce_max %x over [0] : tensor<1031x1033xf32> -> tensor<1033xf32>
+    %e = tandem.slice %x from [0, 3] to [1031, 1030] step [1, 1] : tensor<1031x1033xf32> -> tensor<1031x1027xf32>
+    %r = tandem.reduce_max %e over [1] : tensor<1031x1027xf32> -> tensor<1031xf32>
+    return %rows, %columns, %r : tensor<1031xf32>, tensor<1033xf32>, tensor<1031xf32>)"),
+        {.tolerance = 1e-5, .low = 0.5, .high = 1.5});
+}
+
 //===----------------------------------------------------------------------===//
 // Updates in place
 //===----------------------------------------------------------------------===//

@@ -64,3 +64,21 @@ module @softmax attributes {tandem.phase = "partition"} {
     return %y : tensor<64x1024xf32>
   }
 }
+
+// -----
+
+// A large input is asked for a page before it is read, a small one is not; of
+// columns, the next row is.
+// CHECK-LABEL: module @ahead
+// CHECK: llvm.func internal @add_0.body
+// CHECK-SAME: passthrough = {{\[}}["tandem-loads-ahead", "0,4096"]]
+// CHECK: llvm.func internal @reduce_max_0.body
+// CHECK-SAME: passthrough = {{\[}}["tandem-loads-ahead", "4096"]]
+module @ahead attributes {tandem.phase = "partition"} {
+  func.func @evaluate(%x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}, %b: tensor<1024xf32> {tandem.role = #tandem.role<input "b">}, %z: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "z">}) -> (tensor<1024x1024xf32> {tandem.role = #tandem.role<output "y">}, tensor<1024xf32> {tandem.role = #tandem.role<output "m">}) {
+    %c = tandem.broadcast %b to [1024, 1024] along [1] : tensor<1024xf32> -> tensor<1024x1024xf32>
+    %y = tandem.add %x, %c : tensor<1024x1024xf32>
+    %m = tandem.reduce_max %z over [0] : tensor<1024x1024xf32> -> tensor<1024xf32>
+    return %y, %m : tensor<1024x1024xf32>, tensor<1024xf32>
+  }
+}

@@ -17,7 +17,14 @@ struct KernelBody {
   /// memref<?xi8> of at least Work::scratchBytes, 64-byte aligned, private to
   /// the calling thread.
   mlir::Value scratch;
+  /// What an emitter can say of an input: how many bytes ahead of where its
+  /// loops load it, it shall be asked for; 0, or beyond the end: not at all.
+  llvm::SmallVector<int64_t> ahead;
 };
+
+/// The attribute of an LLVM function with these numbers, joined by commas, for
+/// its first parameters.
+inline constexpr llvm::StringLiteral kLoadsAheadAttr = "tandem-loads-ahead";
 
 /// How a kernel can be split.
 struct Work {

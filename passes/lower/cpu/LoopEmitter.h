@@ -65,10 +65,19 @@ private:
   mlir::Value combine(const LoopNest::Reduction &reduction, mlir::Value x,
                       mlir::Value y, bool anyOrder);
 
+  // What is asked for before it is needed.
+  struct Stream {
+    unsigned input;
+    mlir::AffineExpr at; ///< linear
+    int64_t bytes;       ///< of an element
+  };
+  llvm::SmallVector<Stream> streams();
+  void askAhead(std::optional<unsigned> step = {}, int64_t stepSize = 1);
+  void prefetchNextRow(mlir::Value position, unsigned level);
+
   // Rows.
   Values takeRows(size_t count, llvm::function_ref<mlir::Type(size_t)> compute,
                   int64_t &scratchBytes);
-  void prefetchNextRow(mlir::Value position, unsigned level);
   void emitRow(mlir::Value position);
   void storePartials(mlir::Value item, mlir::Value position);
   void overReduced(llvm::function_ref<void(mlir::Value position)> code);

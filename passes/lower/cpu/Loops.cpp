@@ -234,6 +234,7 @@ Work LoopEmitter::emitPointwise() {
         blockOf(nest.sizes[cut], std::max<int64_t>(kItemElements / within, 1));
     blocks = (nest.sizes[cut] + block - 1) / block;
   }
+  askAhead();
   SmallVector<unsigned> outer;
   for (unsigned d = 0; d < cut; ++d)
     outer.push_back(d);

@@ -41,6 +41,7 @@ Work LoopEmitter::emitColumns() {
   // Sums are cut along the innermost reduced dimension.
   bool partial = reducedSize > 2 * kPartialLength;
 
+  askAhead(reduced.back(), std::min(block, columns));
   SmallVector<Value> totals, parts;
   for (const LoopNest::Reduction &reduction : nest.reductions) {
     Type type = lower::neutral(b, loc, reduction).getType();

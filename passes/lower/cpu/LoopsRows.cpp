@@ -10,8 +10,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
@@ -126,44 +124,6 @@ void LoopEmitter::storePartials(Value item, Value position) {
         b, loc, cast<RankedTensorType>(root.value.getType()).getElementType(),
         sum, lower::flatten(b, loc, output),
         arith::AddIOp::create(b, loc, first, position));
-  }
-}
-
-/// Asks for a part of the next row of each large input: the processor's own
-/// prefetching ends with a page, and rests while the last levels of a row work
-/// in the cache. Each level asks for its share, since a core has room for some
-/// dozen lines under way.
-void LoopEmitter::prefetchNextRow(Value position, unsigned level) {
-  constexpr int64_t lineBytes = 64;
-  SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
-  if (reduced.size() != 1)
-    return;
-  unsigned dim = reduced[0];
-  DenseSet<Value> seen;
-  setIndices(nest.dims(/*reduced=*/false),
-             arith::AddIOp::create(b, loc, position, constant(1)));
-  for (const LoopNest::Access &read : nest.reads) {
-    auto input = dyn_cast<BlockArgument>(read.value);
-    auto type = cast<RankedTensorType>(read.value.getType());
-    int64_t perLine = lineBytes / elementBytes(type.getElementType());
-    AffineExpr at = simplifyIndex(
-        linearize(read.place.index, type.getShape(), b.getContext()),
-        nest.sizes);
-    if (!input || byteSize(type) < kLargeBytes ||
-        !read.place.guards.empty() || coefficientOf(at, dim) != 1 ||
-        nest.sizes[dim] < 4 * perLine || !seen.insert(input).second)
-      continue;
-    Value memref = lower::flatten(b, loc, body.inputs[input.getArgNumber()]);
-    int64_t lines = llvm::divideCeil(nest.sizes[dim], perLine);
-    int64_t first = lines * level / (nest.levels + 1);
-    int64_t end = lines * (level + 1) / (nest.levels + 1);
-    loop(constant(first), constant(end), [&](Value line) {
-      ivs[dim] = arith::MulIOp::create(b, loc, line, constant(perLine));
-      elements.enter(ivs, nest.sizes);
-      memref::PrefetchOp::create(b, loc, memref, elements.expand(b, at),
-                                 /*isWrite=*/false, /*localityHint=*/3,
-                                 /*isDataCache=*/true);
-    });
   }
 }
 

@@ -29,6 +29,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace tandem {
@@ -116,6 +117,16 @@ FailureOr<Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
                              : cpu::emitAnchor(kernel, b, body);
   if (failed(work))
     return failure();
+  if (llvm::any_of(body.ahead, [](int64_t bytes) { return bytes != 0; }))
+    func->setAttr("passthrough",
+                  b.getArrayAttr(b.getStrArrayAttr(
+                      {kLoadsAheadAttr,
+                       llvm::join(llvm::map_range(body.ahead,
+                                                  [](int64_t bytes) {
+                                                    return std::to_string(
+                                                        bytes);
+                                                  }),
+                                  ",")})));
   // Only now is the scratch's size known.
   auto scratchType = MemRefType::get({std::max<int64_t>(work->scratchBytes, 1)},
                                      b.getI8Type());
