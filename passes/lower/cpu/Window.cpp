@@ -1,9 +1,11 @@
-//===- Window.cpp - pooling
-//------------------------------------------------===//
+//===- Window.cpp - pooling -----------------------------------------------===//
 //
-// The item is a plane. Windows are computed a row of outputs at a time, tap by
-// tap: the row is in scratch, and the innermost loop runs over the outputs that
-// see the input at this tap, so that it has no condition and can be a vector's.
+// The item is a plane. Of small windows the taps of an output are written out
+// one after the other, in loops over the outputs that have all of them inside
+// of the input, so that these have no condition and can be vectors'; the few
+// outputs at the edges have code of their own. Large windows are computed a row
+// of outputs at a time, tap by tap: the row is in scratch, and the innermost
+// loop runs over the outputs that see the input at this tap.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
@@ -12,12 +14,18 @@
 #include "ir/ops/Scalar.h"
 #include "ir/ops/Window.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <limits>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
+
+/// The most taps of a window, and the most outputs at an edge, that are written
+/// out.
+static constexpr int64_t kTaps = 25, kEdge = 3;
 
 namespace {
 /// The emission of one pooling op.
@@ -59,6 +67,17 @@ private:
                   llvm::function_ref<void(Value h, Value kw, Range ow)> body);
   /// The element of an operand [N, C, H, W] in the item's plane.
   Value load(unsigned number, ArrayRef<int64_t> shape, Value h, Value w);
+  /// A tap of a window.
+  struct Tap {
+    int64_t h, w;
+  };
+  using Output = llvm::function_ref<void(Value oh, Value ow, ArrayRef<Tap>)>;
+  /// Calls `body` with the taps that are inside for each output, which is that
+  /// of a loop or known; returns false if that is too much code.
+  bool forEachOutput(const Window2d &w, Output body);
+  /// The input's element at a tap of an output, and its position in the plane.
+  Value loadTap(const Window2d &w, Value oh, Value ow, Tap tap);
+  Value positionOf(const Window2d &w, Value oh, Value ow, Tap tap);
   void forRange(Value high, llvm::function_ref<void(Value)> body) {
     code.loop(zero, high, 1, body);
   }
@@ -152,6 +171,73 @@ Value WindowEmitter::load(unsigned number, ArrayRef<int64_t> shape, Value h,
   return kernel.element(number, index, {image, channel, h, w}, shape);
 }
 
+/// The outputs [low, high) in direction `d` all of whose taps are inside.
+static std::pair<int64_t, int64_t> insideOf(const Window2d &w, int d) {
+  int64_t last =
+      w.input[d] - 1 + w.before[d] - (w.kernel[d] - 1) * w.dilation[d];
+  int64_t high = last < 0 ? 0 : std::min(last / w.stride[d] + 1, w.output[d]);
+  int64_t low =
+      llvm::divideCeil(std::max<int64_t>(w.before[d], 0), w.stride[d]);
+  return {std::min(low, high), high};
+}
+
+/// The taps that are inside of output `out` in direction `d`.
+static SmallVector<int64_t> tapsOf(const Window2d &w, int d, int64_t out) {
+  SmallVector<int64_t> taps;
+  for (int64_t tap = 0; tap < w.kernel[d]; ++tap) {
+    int64_t at = out * w.stride[d] - w.before[d] + tap * w.dilation[d];
+    if (at >= 0 && at < w.input[d])
+      taps.push_back(tap);
+  }
+  return taps;
+}
+
+bool WindowEmitter::forEachOutput(const Window2d &w, Output body) {
+  std::pair<int64_t, int64_t> inside[] = {insideOf(w, 0), insideOf(w, 1)};
+  for (int d : {0, 1})
+    if (auto [low, high] = inside[d];
+        low == high || low > kEdge || w.output[d] - high > kEdge)
+      return false;
+  if (w.kernel[0] * w.kernel[1] > kTaps)
+    return false;
+  // The edges, and the middle by the first output of it.
+  auto along = [&](int d,
+                   llvm::function_ref<void(Value, ArrayRef<int64_t>)> out) {
+    auto [low, high] = inside[d];
+    for (int64_t at = 0; at < low; ++at)
+      out(code.index(at), tapsOf(w, d, at));
+    code.loop(code.index(low), code.index(high), 1,
+              [&](Value at) { out(at, tapsOf(w, d, inside[d].first)); });
+    for (int64_t at = high; at < w.output[d]; ++at)
+      out(code.index(at), tapsOf(w, d, at));
+  };
+  along(0, [&](Value oh, ArrayRef<int64_t> rows) {
+    along(1, [&](Value ow, ArrayRef<int64_t> columns) {
+      SmallVector<Tap> taps;
+      for (int64_t row : rows)
+        for (int64_t column : columns)
+          taps.push_back({row, column});
+      body(oh, ow, taps);
+    });
+  });
+  return true;
+}
+
+Value WindowEmitter::loadTap(const Window2d &w, Value oh, Value ow, Tap tap) {
+  auto shape =
+      cast<RankedTensorType>(kernel.anchor->getOperand(0).getType()).getShape();
+  return load(0, shape, inputAt(w, 0, oh, code.index(tap.h)),
+              inputAt(w, 1, ow, code.index(tap.w)));
+}
+
+Value WindowEmitter::positionOf(const Window2d &w, Value oh, Value ow,
+                                Tap tap) {
+  return arith::IndexCastOp::create(
+      code.b, code.loc, code.b.getI32Type(),
+      code.add(code.mul(inputAt(w, 0, oh, code.index(tap.h)), w.input[1]),
+               inputAt(w, 1, ow, code.index(tap.w))));
+}
+
 //===----------------------------------------------------------------------===//
 // Maxima
 //===----------------------------------------------------------------------===//
@@ -160,14 +246,34 @@ void WindowEmitter::maxPool(const Window2d &w) {
   auto shape =
       cast<RankedTensorType>(kernel.anchor->getOperand(0).getType()).getShape();
   Type integer = code.b.getI32Type();
-  Value best = kernel.scratch.take(code, {w.output[1]}, element);
-  Value where = kernel.scratch.take(code, {w.output[1]}, integer);
   Value least = code.number(element, -std::numeric_limits<double>::infinity());
   Value nowhere = code.number(integer, -1);
   Value none = code.number(integer, 0);
   auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) {
     return arith::CmpFOp::create(code.b, code.loc, predicate, x, y);
   };
+  // A greater one than `old`, or the first NaN.
+  auto isAbove = [&](Value x, Value old) -> Value {
+    Value isNaN = code.both(compare(arith::CmpFPredicate::UNO, x, x),
+                            compare(arith::CmpFPredicate::ORD, old, old));
+    return arith::OrIOp::create(code.b, code.loc, isNaN,
+                                compare(arith::CmpFPredicate::OGT, x, old));
+  };
+  bool done = forEachOutput(w, [&](Value oh, Value ow, ArrayRef<Tap> taps) {
+    Value best = least, where = nowhere;
+    for (Tap tap : taps) {
+      Value x = loadTap(w, oh, ow, tap), at = positionOf(w, oh, ow, tap);
+      bool isFirst = where == nowhere;
+      Value takes = isFirst ? Value() : isAbove(x, best);
+      best = isFirst ? x : code.select(takes, x, best);
+      where = isFirst ? at : code.select(takes, at, where);
+    }
+    kernel.finish({image, channel, oh, ow}, {best, where});
+  });
+  if (done)
+    return;
+  Value best = kernel.scratch.take(code, {w.output[1]}, element);
+  Value where = kernel.scratch.take(code, {w.output[1]}, integer);
   forRange(code.index(w.output[0]), [&](Value oh) {
     forRange(code.index(w.output[1]), [&](Value ow) {
       put(least, best, ow);
@@ -178,15 +284,10 @@ void WindowEmitter::maxPool(const Window2d &w) {
         Value at = inputAt(w, 1, ow, kw);
         Value x = load(0, shape, h, at);
         Value old = take(best, ow), oldWhere = take(where, ow);
-        // The first element; a greater one; the first NaN.
         Value isFirst = arith::CmpIOp::create(
             code.b, code.loc, arith::CmpIPredicate::slt, oldWhere, none);
-        Value isNaN = code.both(compare(arith::CmpFPredicate::UNO, x, x),
-                                compare(arith::CmpFPredicate::ORD, old, old));
-        Value takes = arith::OrIOp::create(
-            code.b, code.loc,
-            arith::OrIOp::create(code.b, code.loc, isFirst, isNaN),
-            compare(arith::CmpFPredicate::OGT, x, old));
+        Value takes =
+            arith::OrIOp::create(code.b, code.loc, isFirst, isAbove(x, old));
         Value position = arith::IndexCastOp::create(
             code.b, code.loc, integer, code.add(code.mul(h, w.input[1]), at));
         put(code.select(takes, x, old), best, ow);
@@ -247,8 +348,20 @@ void WindowEmitter::maxPoolTake(ArrayRef<int64_t> shape) {
 void WindowEmitter::avgPool(const Window2d &w, bool countPadding) {
   auto shape =
       cast<RankedTensorType>(kernel.anchor->getOperand(0).getType()).getShape();
-  Value sums = kernel.scratch.take(code, {w.output[1]}, element);
   Value nothing = code.number(element, 0);
+  bool done = forEachOutput(w, [&](Value oh, Value ow, ArrayRef<Tap> taps) {
+    Value sum = nothing;
+    for (Tap tap : taps)
+      sum = add(code, sum, loadTap(w, oh, ow, tap));
+    auto count = static_cast<double>(countPadding ? w.kernel[0] * w.kernel[1]
+                                                  : taps.size());
+    Value mean =
+        scalar::div(code.b, code.loc, sum, code.number(element, count));
+    kernel.finish({image, channel, oh, ow}, mean);
+  });
+  if (done)
+    return;
+  Value sums = kernel.scratch.take(code, {w.output[1]}, element);
   forRange(code.index(w.output[0]), [&](Value oh) {
     forRange(code.index(w.output[1]),
              [&](Value ow) { put(nothing, sums, ow); });
