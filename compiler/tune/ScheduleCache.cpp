@@ -177,11 +177,11 @@ Status ScheduleCache::write(const std::string &path,
                                 llvm::sys::fs::CD_OpenAlways);
   if (error)
     return Status::failed("cannot write '" + path +
-                          ".lock': " + error.message());
+                          "': its lock: " + error.message());
   auto lock = lockFile.lock();
   if (!lock)
-    return Status::failed("cannot lock '" + path +
-                          ".lock': " + llvm::toString(lock.takeError()));
+    return Status::failed("cannot write '" + path +
+                          "': its lock: " + llvm::toString(lock.takeError()));
 
   auto now = read(path, context);
   if (!now)
