@@ -13,12 +13,20 @@ FetchAhead::FetchAhead(Code &code, const Operand &operand,
                        ArrayRef<int64_t> sizes, int64_t images, int64_t planes)
     : code(code), operand(operand), all(sizes[0]), images(images), lines(0) {
   constexpr int64_t lineBits = 512;
-  if (!operand.isAffine() || operand.stride(3) != 1 ||
-      operand.stride(2) != sizes[3] ||
-      operand.stride(1) != sizes[2] * sizes[3] || all == 0)
+  if (!operand.isAffine() || all == 0 || (all > 1 && operand.stride(0) == 0))
     return;
+  int64_t stride = 1;
+  for (unsigned d : {3, 2, 1}) {
+    if (sizes[d] != 1 && operand.stride(d) != stride)
+      return;
+    stride *= sizes[d];
+  }
   perLine = lineBits / operand.element.getIntOrFloatBitWidth();
   lines = divideCeil(planes * sizes[2] * sizes[3], perLine);
+}
+
+int64_t FetchAhead::linesOfPart(int64_t parts) const {
+  return divideCeil(lines, std::max<int64_t>(1, parts / images));
 }
 
 void FetchAhead::enter(Value image, Value plane) {
@@ -30,7 +38,7 @@ void FetchAhead::beginPart(Value number, int64_t parts, int64_t rounds) {
   if (lines == 0)
     return;
   int64_t ofImage = std::max<int64_t>(1, parts / images);
-  linesOfRound = divideCeil(divideCeil(lines, ofImage), rounds);
+  linesOfRound = divideCeil(linesOfPart(parts), rounds);
   Value at = code.min(code.add(image, code.div(number, ofImage)), all - 1);
   Value first =
       code.mul(code.rem(number, ofImage), linesOfRound * rounds * perLine);

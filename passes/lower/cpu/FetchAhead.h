@@ -22,10 +22,12 @@ public:
   using Value = mlir::Value;
 
   /// Nothing is asked for where planes of `sizes` do not follow each other
-  /// without gaps.
+  /// without gaps, or where all images are one.
   FetchAhead(Code &code, const Operand &operand, llvm::ArrayRef<int64_t> sizes,
              int64_t images, int64_t planes);
 
+  /// The lines of a part: of so many rounds each asks for one.
+  int64_t linesOfPart(int64_t parts) const;
   /// The block that begins there is next; images that do not exist are the last
   /// one again.
   void enter(Value image, Value plane);

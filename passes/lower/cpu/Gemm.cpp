@@ -94,6 +94,7 @@ void GemmEmitter::emit(const GemmItem &item) {
   mBegin = code.mul(mBlock, s.mBlock);
   mEnd = code.min(code.add(mBegin, s.mBlock), g.M);
   group = number;
+  itemNumber = item.number;
 
   GemmRange all = {code.index(0), code.index(g.K0), code.index(0),
                    code.index(g.K1)};

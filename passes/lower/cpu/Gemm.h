@@ -101,6 +101,10 @@ struct Gemm {
   /// Asks for the lines of what elements from C(m, n) on are finished with.
   /// Null if that is nothing.
   std::function<void(Code &, mlir::Value m, mlir::Value n)> fetchEnd;
+  /// Asks for a part of what the next product of the launch reads, in a round
+  /// of a tile: tiles have numbers from 0 to GemmSchedule::tiles. Null if that
+  /// is nothing, or foreseen.
+  std::function<void(Code &, mlir::Value tile, mlir::Value round)> fetchNext;
 };
 
 /// How it is cut.
@@ -130,6 +134,10 @@ struct GemmSchedule {
   /// The short sums of a sum, and the panels that follow each other along k.
   int64_t kBlocks(const Gemm &g) const;
   int64_t kPanels(const Gemm &g) const;
+  /// At least the tiles of a product.
+  int64_t tiles(const Gemm &g) const {
+    return items(g) * group * (mBlock / rows);
+  }
   /// The tiles along m of the last item of a panel.
   int64_t lastTiles(const Gemm &g) const;
   /// The unrolled rounds that each pass of a tile has at least: over a short

@@ -91,6 +91,7 @@ private:
   bool manySums, manyPanels;
   mlir::Value sums; ///< of the item, or twice of a tile
   mlir::Value mBegin, mEnd;
+  mlir::Value itemNumber;
   mlir::Value group, place; ///< of the panel
   mlir::Value packsNext;    ///< while this item runs
   /// Where the number of the panel in scratch is, plus one: at the beginning
@@ -99,6 +100,7 @@ private:
   /// What a tile does beside its product: it asks for a block of A, and packs
   /// these rows of the next panel.
   mlir::Value fetchM, fetchK1, packRow, packEnd;
+  mlir::Value tileNumber; ///< of the product
   /// The tile, and whether its end comes after this piece.
   mlir::Value tileM, endsTile;
 };

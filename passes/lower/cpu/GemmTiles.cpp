@@ -10,7 +10,7 @@ using namespace tandem::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
-/// The block of A and the part of the next panel that belong to a tile.
+/// What of A, of the next panel and of the next product belongs to a tile.
 void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
   if (g.fetch && !s.packsA) {
     // Lines of A hold the elements of some tiles after this one; behind the
@@ -21,6 +21,11 @@ void GemmEmitter::enterTile(Value m, const GemmPiece &piece) {
         code.select(isInside, later, code.add(mBegin, code.sub(later, mEnd)));
     fetchK1 = code.select(isInside, code.index(0), code.index(s.k1Block));
   }
+  if (g.fetchNext)
+    tileNumber =
+        code.add(code.mul(code.add(code.mul(itemNumber, s.group), place),
+                          s.mBlock / s.rows),
+                 code.div(code.sub(m, mBegin), s.rows));
   if (packsAhead()) {
     Value tile = code.div(code.sub(m, mBegin), s.rows);
     if (s.sweeps)
@@ -40,6 +45,8 @@ void GemmEmitter::emitBeside(const GemmRange &range, Value k0, Value k1) {
       g.fetch(code, fetchM, k0, code.add(k1, fetchK1), u);
   if (g.fetchEnd)
     fetchEnd(round);
+  if (g.fetchNext)
+    g.fetchNext(code, tileNumber, round);
   if (!packsAhead())
     return;
   Value row = code.add(packRow, code.div(round, s.packsEvery));

@@ -7,6 +7,7 @@
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/Dots.h"
+#include "passes/lower/cpu/FetchAhead.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/KernelEmitter.h"
@@ -29,6 +30,37 @@ static SmallVector<Value> besideResult(AnchorKernel &kernel) {
     buffers.push_back(flatten(kernel.code.b, kernel.code.loc, memref));
   }
   return buffers;
+}
+
+/// The factors of the products of a batch, where each is asked for during the
+/// product before it: those that do not fill the second-level cache.
+static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
+                                            ArrayRef<int64_t> batchSizes) {
+  constexpr double mostBytes = 512 << 10;
+  int64_t batches = product(batchSizes);
+  std::vector<FetchAhead> factors;
+  if (batches == 1)
+    return factors;
+  double bytes = 0;
+  for (unsigned number : {0, 1}) {
+    auto type =
+        cast<RankedTensorType>(kernel.anchor->getOperand(number).getType());
+    ArrayRef<int64_t> shape = type.getShape().take_back(2);
+    bytes += static_cast<double>(product(shape)) *
+             elementBytes(type.getElementType());
+    SmallVector<int64_t> sizes = {batches, 1, shape[0], shape[1]};
+    SmallVector<AffineExpr> dims =
+        dimensions(kernel.kernel.getContext(), sizes.size());
+    SmallVector<AffineExpr> index = delinearize(dims[0], batchSizes, sizes);
+    index.append({dims[2], dims[3]});
+    FetchAhead factor(kernel.code, kernel.operand(number, index, sizes), sizes,
+                      1, 1);
+    if (factor.linesOfPart(1) > 0)
+      factors.push_back(factor);
+  }
+  if (bytes > mostBytes)
+    factors.clear();
+  return factors;
 }
 
 FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
@@ -81,6 +113,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   rhs.bindB(gemm);
   // The indices of the batch, set when an item begins.
   SmallVector<Value> at(rank + 1);
+  Value nextBatch;
   if (output)
     gemm.store = [&](Code &code, Value row, int64_t i, Value column, Value sums,
                      Value mask) {
@@ -111,8 +144,34 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
 
   GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
   int64_t items = schedule.items(gemm);
+  std::vector<FetchAhead> ahead = factorsAhead(kernel, batchSizes);
+  if (schedule.sweeps || schedule.kPanels(gemm) > 1)
+    ahead.clear();
+  if (!ahead.empty()) {
+    gemm.fetchNext = [&](Code &code, Value tile, Value round) {
+      int64_t tiles = schedule.tiles(gemm);
+      int64_t rounds = std::max<int64_t>(1, gemm.K1 / schedule.unroll);
+      for (FetchAhead &next : ahead) {
+        int64_t asking = std::min(rounds, next.linesOfPart(tiles));
+        next.enter(nextBatch, code.index(0));
+        next.beginPart(tile, tiles, asking);
+        code.when(code.less(round, code.index(asking)),
+                  [&] { next.emitRound(round); });
+      }
+    };
+    // Nothing else waits for memory then but what is stored.
+    if (output)
+      gemm.fetchEnd = [&](Code &code, Value row, Value column) {
+        SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
+        index[m] = row;
+        index[n] = column;
+        code.prefetch(output->memref, output->at(code, index));
+      };
+  }
   kernel.forEachItem([&](Value item) {
-    llvm::copy(split(code, code.div(item, items), batchSizes), at.begin());
+    Value batch = code.div(item, items);
+    llvm::copy(split(code, batch, batchSizes), at.begin());
+    nextBatch = code.add(batch, 1);
     lhs.enter(at);
     rhs.enter(at);
     emitGemm(code, gemm, schedule, kernel.scratch,

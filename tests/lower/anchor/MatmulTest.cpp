@@ -125,6 +125,9 @@ TEST(Matmul, Batches) {
     for (bool tr : kBoth) {
       check({{3}, 12, 12, 16, tl, tr});
       check({{2, 3}, 33, 40, 24, tl, tr});
+      // Several items, tiles that are not whole, several short sums.
+      check({{2, 2}, 131, 141, 67, tl, tr});
+      check({{3}, 50, 200, 300, tl, tr});
     }
   check({{5, 1, 2}, 1, 1, 7});
 }
