@@ -4,6 +4,7 @@
 #include "compiler/emit/ObjectCode.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -113,7 +114,7 @@ Result<CompiledTrials> tandem::compileTrials(KernelOp kernel,
   compiled.trials.object = std::move(*object);
   compiled.trials.inputs = tensorsOf(kernel->getOperandTypes());
   compiled.trials.outputs = tensorsOf(kernel->getResultTypes());
-  for (int64_t input : lower::inPlaceInputs(kernel))
+  for (int64_t input : inPlaceInputs(kernel))
     compiled.trials.overwrites.push_back(input);
   return compiled;
 }

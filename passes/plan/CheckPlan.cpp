@@ -106,7 +106,7 @@ LogicalResult tandem::checkPlan(func::FuncOp func) {
         error(kernel) << "has its workspace where a value lives";
     checkHostCopy(kernel);
     SmallVector<Value> overwritten;
-    if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
+    if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
       for (Attribute pair : pairs) {
         auto numbers = dyn_cast<DenseI64ArrayAttr>(pair);
         if (!numbers || numbers.size() != 2 || numbers[0] < 0 ||

@@ -7,6 +7,16 @@
 using namespace mlir;
 using namespace tandem;
 
+SmallVector<int64_t> tandem::inPlaceInputs(KernelOp kernel) {
+  SmallVector<int64_t> inputs(kernel.getNumResults(), -1);
+  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
+    for (Attribute pair : pairs) {
+      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(pair).asArrayRef();
+      inputs[numbers[0]] = numbers[1];
+    }
+  return inputs;
+}
+
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }

@@ -6,6 +6,12 @@
 
 namespace tandem {
 
+/// On a planned kernel: pairs of a result and the input that it overwrites.
+inline constexpr llvm::StringLiteral kInPlaceAttr = "in_place";
+
+/// Which input each result of a planned kernel overwrites; -1 for none.
+llvm::SmallVector<int64_t> inPlaceInputs(KernelOp kernel);
+
 /// A result of a kernel and an input of it.
 using InPlacePair = std::pair<unsigned, unsigned>;
 

@@ -3,42 +3,11 @@
 
 #include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
-
-#include <limits>
+#include "passes/plan/InPlace.h"
+#include "passes/plan/KernelBytes.h"
 
 using namespace mlir;
 using namespace tandem;
-
-static double bytesOf(Value value) {
-  return static_cast<double>(byteSize(cast<RankedTensorType>(value.getType())));
-}
-
-double tandem::bytesRead(Value value) {
-  double part = 0;
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (isa<SliceOp>(user) ||
-        (isa<TakeOp>(user) && use.getOperandNumber() == 0))
-      part += bytesOf(user->getResult(0));
-    else if (auto scatter = dyn_cast<ScatterOp>(user);
-             scatter && use.get() == scatter.getTable())
-      part += bytesOf(scatter.getUpdates());
-    else if (auto view = dyn_cast<ViewOpInterface>(user); view && view.isFree())
-      part += bytesRead(user->getResult(0));
-    else
-      return bytesOf(value);
-  }
-  return std::min(part, bytesOf(value));
-}
-
-/// The results that overwrite an input.
-static llvm::SmallDenseSet<int64_t> inPlaceResults(KernelOp kernel) {
-  llvm::SmallDenseSet<int64_t> results;
-  if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
-    for (Attribute pair : pairs)
-      results.insert(cast<DenseI64ArrayAttr>(pair)[0]);
-  return results;
-}
 
 //===----------------------------------------------------------------------===//
 // Distances
@@ -88,10 +57,10 @@ ReuseDistances::ReuseDistances(func::FuncOp func)
       if (!source.getDefiningOp<KernelOp>() && seen.insert(source).second)
         footprint += bytesRead(argument);
     }
-    auto overwriting = inPlaceResults(kernel);
+    SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
     for (OpResult result : kernel->getResults()) {
       own.push_back(extentOf(result));
-      if (!overwriting.contains(result.getResultNumber()))
+      if (overwrites[result.getResultNumber()] < 0)
         bytes += bytesOf(result);
     }
     moved.push_back(bytes);
@@ -119,7 +88,7 @@ double ReuseDistances::before(OpResult result) const {
   size_t made = numbers.lookup(result.getOwner()), count = kernels.size();
   Extent extent = extentOf(result);
   if (extent.place == BufferPlace::Result)
-    return std::numeric_limits<double>::infinity();
+    return std::min(until[made + 1], footprint) + bytesOf(result);
   double bytes = moved[made];
   for (size_t back = 1; back < count && bytes < footprint; ++back) {
     size_t k = (made + count - back) % count;
@@ -131,13 +100,20 @@ double ReuseDistances::before(OpResult result) const {
 }
 
 double ReuseDistances::after(OpResult result) const {
-  size_t made = numbers.lookup(result.getOwner()), next = made + 1;
+  size_t made = numbers.lookup(result.getOwner()), count = kernels.size();
   Extent extent = extentOf(result);
-  while (next < kernels.size() && !touches(next, extent))
-    ++next;
-  double last = next < kernels.size() ? moved[next] : 0;
-  double bytes = until[next] - until[made + 1] + std::max(last, moved[made]);
-  return std::min(bytes, footprint);
+  // The caller reads its results, and in its arguments the next run reads.
+  bool staysInside = extent.place == BufferPlace::Argument;
+  double bytes = 0;
+  for (size_t ahead = 1; ahead <= count && bytes < footprint; ++ahead) {
+    size_t next = (made + ahead) % count;
+    if (next == 0 && !staysInside)
+      break;
+    if (touches(next, extent))
+      return std::min(bytes + std::max(moved[next], moved[made]), footprint);
+    bytes += moved[next];
+  }
+  return std::min(bytes + moved[made], footprint);
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,12 +128,11 @@ void tandem::choosePastCaches(func::FuncOp func) {
   std::optional<ReuseDistances> distances;
   for (auto kernel : func.getOps<KernelOp>()) {
     kernel->removeAttr(kPastCachesAttr);
-    auto overwriting = inPlaceResults(kernel);
-    SmallVector<int64_t> past;
+    SmallVector<int64_t> overwrites = inPlaceInputs(kernel), past;
     for (OpResult result : kernel->getResults()) {
       // What it overwrites was read.
       if (bytesOf(result) < kPastCachesBytes ||
-          overwriting.contains(result.getResultNumber()))
+          overwrites[result.getResultNumber()] >= 0)
         continue;
       if (!distances)
         distances.emplace(func);

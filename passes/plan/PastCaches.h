@@ -9,6 +9,17 @@
 // order of the plan. A program runs again and again: before its first kernel
 // comes its last one.
 //
+// What a program returns is read by its caller, who passes the same memory in
+// the next call, or memory that it has just had back: so it is touched right
+// after the program's end, and before its beginning, with as much beside it as
+// its reader writes. A program that moves little then finds all of it in the
+// cache. A caller who touches much more between two calls loses by that about
+// as much as others gain: a layer norm of 16 MiB to 16 MiB, whose result is
+// read after it, takes 0.73 of the time with ordinary stores if nothing else is
+// touched, 0.93 with two such pairs by turns, 1.14 with three and 1.3 with ten
+// (one thread of a machine with 480 MiB of last-level cache, of which a tenth
+// to a sixth is found again).
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PLAN_PASTCACHES_H
 #define TANDEM_PASSES_PLAN_PASTCACHES_H
@@ -27,10 +38,6 @@ inline constexpr llvm::StringLiteral kPastCachesAttr = "past_caches";
 /// won by writing them past it.
 inline constexpr int64_t kPastCachesBytes = 4 << 20;
 
-/// The bytes that a kernel reads of `value`, an argument of its region: of a
-/// table the rows that are taken, of what only slices read the slices.
-double bytesRead(mlir::Value value);
-
 /// The bytes that are moved between touches of the memory of a result. Of a
 /// planned function, until its kernels change.
 class ReuseDistances {
@@ -38,13 +45,15 @@ public:
   explicit ReuseDistances(mlir::func::FuncOp func);
 
   /// From the last touch of the result's memory, in the run before if there is
-  /// none in this, to the kernel that makes it. At most what the program
-  /// touches in all; infinite of what it returns in memory of the caller, who
-  /// may have done anything meanwhile.
+  /// none in this, to the kernel that makes it; at most what the program
+  /// touches in all. Of what is returned in memory of the caller, from the
+  /// program's beginning, and the bytes of the result for what the caller
+  /// writes while it reads them.
   double before(mlir::OpResult result) const;
-  /// From the kernel to the next one that reads the result; of what the program
+  /// From the kernel to the next one that reads the result, of an argument
+  /// that is overwritten perhaps in the next run; of what else the program
   /// returns, at most until its end. Both kernels sweep over it: so of them
-  /// counts what the larger one moves.
+  /// counts what the larger one moves. At most what the program touches in all.
   double after(mlir::OpResult result) const;
 
 private:

@@ -328,7 +328,7 @@ void Planner::write() {
     if (auto workspace = workspaces.find(kernel); workspace != workspaces.end())
       placeLibraryWorkspace(kernel, lives[workspace->second].offset);
     if (auto pairs = inPlace.find(kernel); pairs != inPlace.end()) {
-      kernel->setAttr("in_place", b.getArrayAttr(pairs->second));
+      kernel->setAttr(kInPlaceAttr, b.getArrayAttr(pairs->second));
       // A library reads its operands at any time.
       kernel->removeAttr(kLibraryAttr);
     }

@@ -70,7 +70,7 @@ void PlanPrograms::remark(func::FuncOp func) {
                     << " bytes, at least " << bytes("lower_bound_bytes")
                     << " are live at once";
   for (auto kernel : func.getOps<KernelOp>())
-    if (auto pairs = kernel->getAttrOfType<ArrayAttr>("in_place"))
+    if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
       kernel.emitRemark() << "'" << kernel.getName() << "' overwrites "
                           << pairs.size() << " of its inputs";
 }

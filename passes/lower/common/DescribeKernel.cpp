@@ -8,17 +8,14 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Kernels.h"
 
-#include "passes/plan/PastCaches.h"
+#include "passes/plan/InPlace.h"
+#include "passes/plan/KernelBytes.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
-
-static double bytesOf(Value value) {
-  return static_cast<double>(byteSize(cast<RankedTensorType>(value.getType())));
-}
 
 /// The bytes of a result that the kernel writes, where it overwrites an input
 /// (`isInPlace`) or not.
@@ -28,7 +25,7 @@ static double bytesWritten(Value result, bool isInPlace) {
   return bytesOf(result);
 }
 
-static double bytesOf(KernelOp kernel) {
+static double bytesMoved(KernelOp kernel) {
   Block &block = kernel.getBody().front();
   SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
   double bytes = 0;
@@ -112,8 +109,8 @@ DictionaryAttr lower::describeKernel(KernelOp kernel,
       b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
       b.getNamedAttr("ops", b.getArrayAttr(ops)),
       b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
-      b.getNamedAttr(
-          "bytes", b.getI64IntegerAttr(static_cast<int64_t>(bytesOf(kernel))))};
+      b.getNamedAttr("bytes", b.getI64IntegerAttr(
+                                  static_cast<int64_t>(bytesMoved(kernel))))};
   if (Operation *most = heaviest(kernel)) {
     attrs.push_back(
         b.getNamedAttr("summary", b.getStringAttr(summaryOf(most))));

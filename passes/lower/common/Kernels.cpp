@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 
-static constexpr StringLiteral kInPlaceAttr = "in_place";
-
 static OpClass classOfOp(Operation &op) {
   if (auto cost = dyn_cast<CostOpInterface>(op))
     return cost.getOpClass();
@@ -56,16 +54,6 @@ std::string lower::keyOf(KernelOp kernel) {
   copy->print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
   copy->destroy();
   return key;
-}
-
-SmallVector<int64_t> lower::inPlaceInputs(KernelOp kernel) {
-  SmallVector<int64_t> inputs(kernel.getNumResults(), -1);
-  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
-    for (Attribute pair : pairs) {
-      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(pair).asArrayRef();
-      inputs[numbers[0]] = numbers[1];
-    }
-  return inputs;
 }
 
 MemRefType lower::memrefOf(Type tensor) {

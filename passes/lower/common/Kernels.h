@@ -18,9 +18,6 @@ bool isLoopKernel(KernelOp kernel);
 /// regions, locations, names and places aside.
 std::string keyOf(KernelOp kernel);
 
-/// Which input each result overwrites; -1 for none.
-llvm::SmallVector<int64_t> inPlaceInputs(KernelOp kernel);
-
 /// A tensor as a memref: row-major, booleans and floats of 8 bits i8.
 mlir::MemRefType memrefOf(mlir::Type tensor);
 

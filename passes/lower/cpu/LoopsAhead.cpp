@@ -15,6 +15,7 @@ using namespace tandem::lower;
 /// How far ahead of what is loaded it pays to ask: some hundred nanoseconds at
 /// the speed of memory, and the next page before the processor comes to it.
 static constexpr int64_t kAheadBytes = 4096;
+
 /// The nest's large inputs that it reads along the innermost index, and where.
 SmallVector<LoopEmitter::Stream> LoopEmitter::streams() {
   SmallVector<Stream> streams;

@@ -18,6 +18,7 @@
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ToLLVM.h"
 #include "passes/plan/HostCopies.h"
+#include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -3,6 +3,7 @@
 
 #include "ir/ops/Scalar.h"
 #include "passes/lower/common/Kernels.h"
+#include "passes/plan/InPlace.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -199,7 +200,7 @@ int64_t LoopEmitter::vectorLength() {
 }
 
 void LoopEmitter::finishReads() {
-  for (auto [i, input] : llvm::enumerate(lower::inPlaceInputs(kernel)))
+  for (auto [i, input] : llvm::enumerate(inPlaceInputs(kernel)))
     if (input >= 0 && !nest.roots[i].isFull)
       return code.barrier();
 }

@@ -11,6 +11,7 @@
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 #include "passes/lower/cuda/ToNVVM.h"
+#include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -19,16 +19,26 @@ double bench::secondsOf(const std::function<void()> &call) {
 
 /// Calls that take longer need no other to warm up.
 static constexpr double kLong = 0.02;
+/// Tensors of some MiB that other contenders have driven out of the caches are
+/// all there again after so many calls, or so many seconds of calls.
+static constexpr int kWarmCalls = 4;
+static constexpr double kWarmSeconds = 0.01;
 
-/// The seconds of a call, over `calls` of them after one that warms up.
-static double turn(const Contender &contender, int calls, bool isWarm) {
+static int callsToWarm(double seconds) {
+  if (seconds >= kLong)
+    return 0;
+  return std::clamp(static_cast<int>(kWarmSeconds / seconds), 1, kWarmCalls);
+}
+
+/// The seconds of a call, over `calls` of them after `warming` that warm up.
+static double turn(const Contender &contender, int warming, int calls) {
   // Pools of other libraries spin for up to a millisecond after their last
   // call (Library.h).
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   auto once = [&] {
     return contender.sample ? contender.sample() : secondsOf(contender.call);
   };
-  if (!isWarm)
+  for (int i = 0; i < warming; ++i)
     once();
   double spent = 0;
   for (int i = 0; i < calls; ++i)
@@ -38,16 +48,15 @@ static double turn(const Contender &contender, int calls, bool isWarm) {
 
 std::vector<Times> bench::measure(const std::vector<Contender> &contenders,
                                   const Effort &effort) {
-  std::vector<int> calls;
-  std::vector<bool> isLong;
+  std::vector<int> calls, warming;
   double round = 0; ///< seconds that it takes
   for (const Contender &contender : contenders) {
-    double once = turn(contender, 1, true);
+    double once = turn(contender, 0, 1);
     if (once < kLong)
-      once = turn(contender, 1, false);
-    isLong.push_back(once >= kLong);
+      once = turn(contender, 1, 1);
+    warming.push_back(callsToWarm(once));
     calls.push_back(std::max(1, static_cast<int>(effort.turn / once)));
-    round += once * (calls.back() + !isLong.back()) + 2e-3;
+    round += once * (calls.back() + warming.back()) + 2e-3;
   }
   double budget = effort.seconds * static_cast<double>(contenders.size());
   int rounds =
@@ -55,7 +64,7 @@ std::vector<Times> bench::measure(const std::vector<Contender> &contenders,
   std::vector<Times> times(contenders.size());
   for (int r = 0; r < rounds; ++r)
     for (size_t c = 0; c < contenders.size(); ++c)
-      times[c].push_back(turn(contenders[c], calls[c], isLong[c]));
+      times[c].push_back(turn(contenders[c], warming[c], calls[c]));
   return times;
 }
 
@@ -65,9 +74,9 @@ std::vector<Contender> bench::fastest(std::vector<Contender> contenders) {
     std::vector<std::pair<double, Contender *>> order;
     for (Contender &contender : contenders)
       if (contender.group == group) {
-        double time = turn(contender, 1, true);
+        double time = turn(contender, 0, 1);
         if (time < kLong)
-          time = turn(contender, 3, true);
+          time = turn(contender, kWarmCalls, 3);
         order.emplace_back(time, &contender);
       }
     std::sort(order.begin(), order.end());

@@ -1,9 +1,12 @@
 //===- Measure.h - contenders by turns ------------------------------------===//
 //
-// In each round every contender has its turn: a call that warms up, then as
-// many calls as fill a few milliseconds. What is compared is compared within a
-// round, so that a machine that slows down slows all of them. Between turns the
-// threads of the one before get the time to fall asleep.
+// In each round every contender has its turn: some calls that warm up, then as
+// many as fill a few milliseconds. What is compared is compared within a round,
+// so that a machine that slows down slows all of them. Between turns the
+// threads of the one before get the time to fall asleep. A turn measures calls
+// with the same tensors, which are in the caches as far as these have room: one
+// call is not enough to bring them there, and who comes after a contender with
+// the same inputs would be ahead.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_BENCH_CPU_MEASURE_H
