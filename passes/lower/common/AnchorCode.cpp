@@ -187,6 +187,11 @@ Value Code::firstLanes(Value active, int64_t lanes) const {
   return vector::CreateMaskOp::create(b, loc, type, active);
 }
 
+Value Code::lanesOn(ArrayRef<bool> on) const {
+  auto type = VectorType::get(static_cast<int64_t>(on.size()), b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, on));
+}
+
 Value Code::load(Value memref, ValueRange at, int64_t lanes, Value mask) const {
   Type element = cast<MemRefType>(memref.getType()).getElementType();
   auto type = VectorType::get({lanes}, element);

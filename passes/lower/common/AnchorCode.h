@@ -84,6 +84,8 @@ public:
   Value multiplyAdd(Value x, Value y, Value z) const;
   /// The mask of `lanes` lanes whose first `active` are on.
   Value firstLanes(Value active, int64_t lanes) const;
+  /// The mask of these lanes.
+  Value lanesOn(llvm::ArrayRef<bool> on) const;
   /// `lanes` elements of a memref from `at` on; with `mask` only those that are
   /// on, the others 0.
   Value load(Value memref, mlir::ValueRange at, int64_t lanes,

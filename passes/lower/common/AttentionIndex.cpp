@@ -1,5 +1,6 @@
 //===- AttentionIndex.cpp - the dimensions of attention's code ------------===//
 #include "passes/lower/common/AttentionIndex.h"
+#include "passes/lower/common/Indices.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -21,9 +22,7 @@ AttentionIndex::AttentionIndex(Operation *op) : context(op->getContext()) {
 }
 
 SmallVector<AffineExpr> AttentionIndex::index(ArrayRef<unsigned> last) const {
-  SmallVector<AffineExpr> index;
-  for (unsigned i = 0; i < t; ++i)
-    index.push_back(getAffineDimExpr(i, context));
+  SmallVector<AffineExpr> index = dimensions(context, t);
   for (unsigned i : last)
     index.push_back(getAffineDimExpr(i, context));
   return index;

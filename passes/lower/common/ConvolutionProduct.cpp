@@ -1,5 +1,6 @@
 //===- ConvolutionProduct.cpp - convolutions as implicit matrix products --===//
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/common/Indices.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -18,9 +19,7 @@ ConvolutionProduct ConvolutionProduct::of(Operation *op) {
                        OutputPixels,      1};
   const Convolution2d &c = p.conv;
   const Window2d &w = c.window;
-  SmallVector<AffineExpr> d;
-  for (unsigned i = 0; i < Dims; ++i)
-    d.push_back(getAffineDimExpr(i, op->getContext()));
+  SmallVector<AffineExpr> d = dimensions(op->getContext(), Dims);
   int64_t channels = c.channelsPerGroup(), filters = c.filtersPerGroup();
   int64_t taps = w.kernel[0] * w.kernel[1];
   int64_t outputs = w.output[0] * w.output[1];

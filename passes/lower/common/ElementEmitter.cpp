@@ -1,5 +1,6 @@
 //===- ElementEmitter.cpp - scalar code of one element of a value ---------===//
 #include "passes/lower/common/ElementEmitter.h"
+#include "passes/lower/common/Indices.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -159,9 +160,7 @@ Value ElementEmitter::at(OpBuilder &b, Value tensor,
 }
 
 Value ElementEmitter::at(OpBuilder &b, Value tensor) {
-  SmallVector<AffineExpr> index;
-  for (size_t d = 0; d < ivs.size(); ++d)
-    index.push_back(getAffineDimExpr(d, b.getContext()));
+  SmallVector<AffineExpr> index = dimensions(b.getContext(), ivs.size());
   return at(b, tensor, index);
 }
 

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/DirectConvolution.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
@@ -31,9 +32,7 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
       across(product.sizes[Product::M]) {
   auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   type = scalar::computeType(result.getElementType());
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d < 4; ++d)
-    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
   image = kernel.operand(product.bNumber, dims, seenShape());
   if (sumsPixels)
     packed = kernel.operand(product.aNumber, dims, conv.outputShape());

@@ -20,11 +20,8 @@ Value cpu::everySecondPixel(Code &code, const Operand &image, Value from,
     return vector::ShuffleOp::create(code.b, code.loc, x, y, of);
   };
   auto load = [&](Value at, ArrayRef<bool> on) {
-    Value mask = arith::ConstantOp::create(
-        code.b, code.loc,
-        DenseElementsAttr::get(VectorType::get({lanes}, code.b.getI1Type()),
-                               on));
-    return code.widen(code.load(image.memref, at, lanes, mask), type);
+    return code.widen(code.load(image.memref, at, lanes, code.lanesOn(on)),
+                      type);
   };
   // What is beside the pixels is not asked for: it may be no part of the image.
   SmallVector<bool> isSeen(lanes);

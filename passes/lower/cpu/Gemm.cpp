@@ -16,6 +16,13 @@ Value GemmPanel::row(Code &code, Value atK0, Value atK1) const {
   return firstRow ? code.add(firstRow, row) : row;
 }
 
+void GemmPanel::storeTurned(Code &code, Code::Values columns, Value atK0,
+                            Value atK1, Value column) const {
+  Value first = row(code, atK0, atK1);
+  for (auto [i, vector] : llvm::enumerate(code.transpose(columns)))
+    code.store(vector, memref, {code.add(first, i), column});
+}
+
 Value GemmBlock::at(Code &code, Value tile, Value row) const {
   return code.add(code.mul(tile, tileLength), code.mul(row, rows));
 }
@@ -27,9 +34,8 @@ GemmEmitter::GemmEmitter(Code &code, const Gemm &g, const GemmSchedule &s,
   panel.width = s.width();
   panel.lanes = s.lanes;
   if (s.packs) {
-    // The word with which scratch begins.
     if (!manyPanels && scratch.bytes() == 0)
-      packed = scratch.take(code, {1}, code.b.getI64Type());
+      packed = PackedNumber::take(code, scratch);
     int64_t rows = s.group * panelRows();
     panel.memref = scratch.take(code, {rows, s.width()}, g.type);
     next = panel;
@@ -115,8 +121,8 @@ void GemmEmitter::emit(const GemmItem &item) {
     panel.k0End = part.range.k0End;
     panel.k1 = part.range.k1;
     panel.k1End = part.range.k1End;
-    if (s.packs && packed)
-      packUnlessPacked(item.group);
+    if (s.packs && packed.isThere())
+      packed.packUnlessThere(code, item.group, [&] { packGroup(); });
     else if (s.packs)
       packGroup();
     if (!s.sweeps)
@@ -128,7 +134,7 @@ void GemmEmitter::emit(const GemmItem &item) {
     });
   });
   if (packsAhead())
-    code.when(packsNext, [&] { notePacked(code.add(item.group, 1)); });
+    code.when(packsNext, [&] { packed.note(code, code.add(item.group, 1)); });
 }
 
 /// Calls `body` for each panel of the group.
@@ -192,27 +198,6 @@ void GemmEmitter::packBlock(const GemmPiece &piece) {
   block.k1 = piece.range.k1;
   block.k1End = piece.range.k1End;
   g.packA(code, block);
-}
-
-/// The items before this one on the same thread may have packed its panel.
-void GemmEmitter::packUnlessPacked(Value number) {
-  Value known = arith::IndexCastOp::create(
-      code.b, code.loc, code.b.getIndexType(),
-      memref::LoadOp::create(code.b, code.loc, packed,
-                             ValueRange{code.index(0)}));
-  code.when(
-      code.equal(known, code.add(number, 1)), [] {},
-      [&] {
-        packGroup();
-        notePacked(number);
-      });
-}
-
-void GemmEmitter::notePacked(Value number) {
-  Value known = arith::IndexCastOp::create(
-      code.b, code.loc, code.b.getI64Type(), code.add(number, 1));
-  memref::StoreOp::create(code.b, code.loc, known, packed,
-                          ValueRange{code.index(0)});
 }
 
 void GemmEmitter::emitPart(const GemmPart &part) {

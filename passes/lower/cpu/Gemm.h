@@ -38,6 +38,10 @@ struct GemmPanel {
 
   /// The row of (k0, k1): k1 runs faster.
   mlir::Value row(Code &code, mlir::Value atK0, mlir::Value atK1) const;
+  /// Stores a square: from row (k0, k1) on, from `column` of the panel on,
+  /// `columns` of it, one vector of k each.
+  void storeTurned(Code &code, Code::Values columns, mlir::Value atK0,
+                   mlir::Value atK1, mlir::Value column) const;
 };
 
 /// A block of A, packed tile by tile: the product of a tile reads on and on.

@@ -8,6 +8,7 @@
 #define TANDEM_PASSES_LOWER_CPU_GEMMEMITTER_H
 
 #include "passes/lower/cpu/Gemm.h"
+#include "passes/lower/cpu/PackedNumber.h"
 
 namespace tandem::cpu {
 
@@ -48,11 +49,9 @@ private:
     return 512 / static_cast<int64_t>(g.type.getIntOrFloatBitWidth());
   }
   void locate(GemmPanel &which, mlir::Value group, mlir::Value place);
-  bool packsAhead() const { return s.packsEvery > 0 && packed; }
+  bool packsAhead() const { return s.packsEvery > 0 && packed.isThere(); }
   void forEachPanel(llvm::function_ref<void(mlir::Value place)> body);
   void packGroup();
-  void packUnlessPacked(mlir::Value number);
-  void notePacked(mlir::Value number);
   void packBlock(const GemmPiece &piece);
   void emitPanels(const GemmPiece &piece);
   void emitRows(mlir::Value m, const GemmPiece &piece);
@@ -94,9 +93,7 @@ private:
   mlir::Value itemNumber;
   mlir::Value group, place; ///< of the panel
   mlir::Value packsNext;    ///< while this item runs
-  /// Where the number of the panel in scratch is, plus one: at the beginning
-  /// of scratch, which is 0 when a thread runs the first items of a launch.
-  mlir::Value packed;
+  PackedNumber packed;      ///< of the group of panels in scratch
   /// What a tile does beside its product: it asks for a block of A, and packs
   /// these rows of the next panel.
   mlir::Value fetchM, fetchK1, packRow, packEnd;

@@ -210,18 +210,15 @@ void GemmOperand::packRows(const GemmPanel &panel, int64_t N) {
 void GemmOperand::packTransposed(const GemmPanel &panel, int64_t N) {
   int64_t lanes = panel.lanes;
   auto square = [&](Value column, Value atK0, Value atK1, Value mask) {
-    Code::Values rows;
+    Code::Values columns;
     for (int64_t i = 0; i < lanes; ++i) {
       Value n = code.add(code.add(panel.n, column), i);
       if (N % lanes != 0) // columns that are not there: again the last
         n = code.min(n, N - 1);
       Value x = code.load(operand.memref, position(n, atK0, atK1), lanes, mask);
-      rows.push_back(code.widen(x, type));
+      columns.push_back(code.widen(x, type));
     }
-    rows = code.transpose(rows);
-    Value row = panel.row(code, atK0, atK1);
-    for (int64_t i = 0; i < lanes; ++i)
-      code.store(rows[i], panel.memref, {code.add(row, i), column});
+    panel.storeTurned(code, columns, atK0, atK1, column);
   };
   code.loop(code.index(0), panel.columns, lanes, [&](Value column) {
     code.loop(panel.k0, panel.k0End, 1, [&](Value atK0) {

@@ -8,13 +8,6 @@ using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
 
-static Value maskOf(Code &code, ArrayRef<bool> on) {
-  auto type =
-      VectorType::get({static_cast<int64_t>(on.size())}, code.b.getI1Type());
-  return arith::ConstantOp::create(code.b, code.loc,
-                                   DenseElementsAttr::get(type, on));
-}
-
 PaddedImages::PaddedImages(AnchorKernel &kernel, const Operand &operand,
                            const WindowAxis &y, const WindowAxis &x,
                            int64_t images, int64_t planes, int64_t lines,
@@ -88,7 +81,7 @@ void PaddedImages::fillPlane(Value image, Value plane, Value to) {
     else if (count > 0)
       vector = vector::ExpandLoadOp::create(
           code.b, code.loc, cast<VectorType>(vector.getType()), operand.memref,
-          code.add(from, begin), maskOf(code, on), vector);
+          code.add(from, begin), code.lanesOn(on), vector);
     code.store(vector, memref, code.add(to, at));
   }
 }
@@ -103,7 +96,7 @@ Value PaddedImages::padded(Value from, int64_t at) {
     SmallVector<bool> on(lanes);
     for (int64_t lane = low; lane < high; ++lane)
       on[lane] = true;
-    mask = maskOf(code, on);
+    mask = code.lanesOn(on);
   }
   return code.widen(code.load(operand.memref, code.add(from, at), lanes, mask),
                     type);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/PointwiseConvolution.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/EverySecondPixel.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/KernelEmitter.h"
@@ -24,9 +25,7 @@ PointwiseConvolution::PointwiseConvolution(AnchorKernel &kernel,
       planes(product.sizes[Product::K1]), across(product.sizes[Product::M]) {
   auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   type = scalar::computeType(result.getElementType());
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d < 4; ++d)
-    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
   image = kernel.operand(product.bNumber, dims,
                          isForward() ? conv.inputShape() : conv.outputShape());
   factor = kernel.operand(product.aNumber, product.a, product.sizes);
@@ -119,7 +118,7 @@ void PointwiseConvolution::cutRows() {
 
 void PointwiseConvolution::takeScratch() {
   // The word with which scratch begins is 0 when a thread begins a launch.
-  packed = kernel.scratch.take(code, {1}, code.b.getI64Type());
+  packed = PackedNumber::take(code, kernel.scratch);
   auto takePanels = [&] {
     return kernel.scratch.take(code, {panels() * planes, s.width()}, type);
   };
@@ -189,7 +188,13 @@ void PointwiseConvolution::emitItem(Value item) {
   // In the last item of the block.
   packsAhead =
       code.equal(code.rem(item, rowBlocks()), code.index(rowBlocks() - 1));
-  packUnlessPacked(number);
+  if (manyBuffers()) {
+    Value isOdd = code.equal(code.rem(number, 2), code.index(1));
+    Value even = panelsOf, odd = panelsAhead;
+    panelsOf = code.select(isOdd, odd, even);
+    panelsAhead = code.select(isOdd, even, odd);
+  }
+  packed.packUnlessThere(code, number, [&] { packBlock(); });
   if (expands()) {
     Value zeros = code.zeros(type, s.lanes);
     code.loop(code.index(0), code.index(expandedLength()), s.lanes,
@@ -201,43 +206,19 @@ void PointwiseConvolution::emitItem(Value item) {
   if (manyBuffers())
     code.when(
         code.both(packsAhead, code.less(number, code.index(blocks() - 1))),
-        [&] { notePacked(code.add(number, 1)); });
+        [&] { packed.note(code, code.add(number, 1)); });
 }
 
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//
 
-/// The item before this one on the same thread may have packed its block.
-void PointwiseConvolution::packUnlessPacked(Value number) {
-  Value isOdd = code.equal(code.rem(number, 2), code.index(1));
-  if (manyBuffers()) {
-    Value even = panelsOf, odd = panelsAhead;
-    panelsOf = code.select(isOdd, odd, even);
-    panelsAhead = code.select(isOdd, even, odd);
-  }
-  Value known = memref::LoadOp::create(code.b, code.loc, packed,
-                                       ValueRange{code.index(0)});
-  code.when(
-      code.equal(known, packedWord(number)), [] {},
-      [&] {
-        int64_t whole = s.blockVectors() / s.vectors;
-        code.loop(code.index(0), code.index(whole), 1,
-                  [&](Value panel) { packPanel(panel, s.vectors); });
-        if (int64_t left = s.blockVectors() % s.vectors)
-          packPanel(code.index(whole), left);
-        notePacked(number);
-      });
-}
-
-Value PointwiseConvolution::packedWord(Value number) {
-  return arith::IndexCastOp::create(code.b, code.loc, code.b.getI64Type(),
-                                    code.add(number, 1));
-}
-
-void PointwiseConvolution::notePacked(Value number) {
-  memref::StoreOp::create(code.b, code.loc, packedWord(number), packed,
-                          ValueRange{code.index(0)});
+void PointwiseConvolution::packBlock() {
+  int64_t whole = s.blockVectors() / s.vectors;
+  code.loop(code.index(0), code.index(whole), 1,
+            [&](Value panel) { packPanel(panel, s.vectors); });
+  if (int64_t left = s.blockVectors() % s.vectors)
+    packPanel(code.index(whole), left);
 }
 
 void PointwiseConvolution::packPanel(Value number, int64_t vectors) {
@@ -293,7 +274,7 @@ Value PointwiseConvolution::seenAt(const Block &of, Value vector) {
 /// The rows of a panel of the next block that a tile packs: as few as make all
 /// panels in the tiles of an item. 0 if its rounds are too few for them.
 int64_t PointwiseConvolution::rowsOfTile() const {
-  int64_t rounds = planes / kUnroll;
+  int64_t rounds = planes / unroll;
   int64_t ofPanel = tilesOfItem() / panels();
   int64_t rowsOfTile = divideCeil(planes, ofPanel);
   return blocks() > 1 && rowsOfTile <= rounds ? rowsOfTile : 0;
@@ -308,7 +289,7 @@ void PointwiseConvolution::beginAhead(Value rowTile, Value panel) {
 }
 
 void PointwiseConvolution::packAhead(Value round) {
-  int64_t every = llvm::bit_floor<uint64_t>(planes / kUnroll / rowsOfTile());
+  int64_t every = llvm::bit_floor<uint64_t>(planes / unroll / rowsOfTile());
   Value packs = packsAhead;
   if (every > 1)
     packs = code.both(packs, code.equal(code.rem(round, every), code.index(0)));
@@ -428,7 +409,6 @@ void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
     }
     return tile;
   };
-  constexpr int64_t unroll = kUnroll;
   bool isEven = planes % unroll == 0 && s.kBlock % unroll == 0;
   Value whole =
       isEven

@@ -16,6 +16,7 @@
 #define TANDEM_PASSES_LOWER_CPU_POINTWISECONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cpu/PackedNumber.h"
 
 #include <optional>
 
@@ -35,9 +36,6 @@ struct PointwiseSchedule {
   int64_t blockVectors() const { return images * runVectors; }
 };
 
-/// Rounds of k in the innermost loop.
-constexpr int64_t kUnroll = 4;
-
 /// The emission of one kernel.
 class PointwiseConvolution {
 public:
@@ -50,6 +48,9 @@ public:
 
 private:
   using Value = mlir::Value;
+
+  /// Rounds of k in the innermost loop.
+  static constexpr int64_t unroll = 4;
 
   bool schedule();
   bool cutPixels();
@@ -97,9 +98,7 @@ private:
   Value maskOf(Value vector);
 
   void emitItem(Value number);
-  void packUnlessPacked(Value number);
-  Value packedWord(Value number);
-  void notePacked(Value number);
+  void packBlock();
   void packPanel(Value number, int64_t vectors);
   /// The rows of a panel: of each vector where it is in plane 0, and its mask.
   struct Source {
@@ -138,7 +137,7 @@ private:
   std::optional<Operand> output;
   PointwiseSchedule s;
 
-  Value packed; ///< the number of the block that is packed, plus one
+  PackedNumber packed; ///< of the block in scratch
   /// [panel, k][width] of this block, and of the next one.
   Value panelsOf, panelsAhead;
   Value packsAhead; ///< while this item runs

@@ -1,5 +1,6 @@
 //===- SavedRows.cpp - what a row kernel computes once for several levels -===//
 #include "passes/lower/cpu/SavedRows.h"
+#include "passes/lower/common/Indices.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -50,9 +51,8 @@ private:
 
 Chooser::Chooser(Block &region, const LoopNest &nest)
     : region(region), nest(nest), context(region.getParentOp()->getContext()) {
-  SmallVector<AffineExpr> identity;
-  for (size_t d = 0; d < nest.sizes.size(); ++d)
-    identity.push_back(getAffineDimExpr(d, context));
+  SmallVector<AffineExpr> identity =
+      lower::dimensions(context, nest.sizes.size());
   own = simplifyIndex(linearize(identity, nest.sizes, context), nest.sizes);
 }
 

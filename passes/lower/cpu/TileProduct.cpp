@@ -2,6 +2,7 @@
 #include "passes/lower/cpu/TileProduct.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/PackedNumber.h"
 #include "passes/lower/cpu/TileFactor.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -34,7 +35,6 @@ private:
   void takeScratch();
   void emitItem(Value item);
   void packGroup(const Range &range);
-  void packUnlessPacked(const Range &range, Value number);
   void emitRows(const Range &range, Value from, Value to);
   void emitBlock(Value m, Value panel, const Range &range);
   TilePlace leftTile(Value m, int64_t tile, Value step);
@@ -62,7 +62,7 @@ private:
   bool manyParts, manyPanels; ///< of a sum, along k
   std::optional<Operand> output;
 
-  Value packed; ///< the word with which scratch begins
+  PackedNumber packed; ///< of the group of panels in scratch
   Value rightMemory, leftMemory, sums, zeroRow;
   SmallVector<Value> at; ///< the item's place
   Value mBegin, mEnd, firstPanel, panelEnd;
@@ -98,7 +98,7 @@ TileProduct::TileProduct(AnchorKernel &kernel,
 
 void TileProduct::takeScratch() {
   Type bf16 = code.b.getBF16Type(), f32 = code.b.getF32Type();
-  packed = kernel.scratch.take(code, {1}, code.b.getI64Type());
+  packed = PackedNumber::take(code, kernel.scratch);
   zeroRow = kernel.scratch.take(code, {TileCode::lines}, f32);
   int64_t tile = TileCode::elements * s.panelSteps;
   rightMemory = kernel.scratch.take(code, {s.group * s.columns * tile}, bf16);
@@ -149,7 +149,8 @@ void TileProduct::emitItem(Value item) {
     if (manyPanels)
       packGroup(range);
     else
-      packUnlessPacked(range, code.div(item, mBlocks()));
+      packed.packUnlessThere(code, code.div(item, mBlocks()),
+                             [&] { packGroup(range); });
     code.loop(mBegin, mEnd, s.rowsNear, [&](Value from) {
       Value to = code.min(code.add(from, s.rowsNear), mEnd);
       emitRows(range, from, to);
@@ -165,21 +166,6 @@ void TileProduct::packGroup(const Range &range) {
   };
   right.pack({rightMemory, number}, firstOf(firstPanel, s.width()),
              code.min(firstOf(panelEnd, s.width()), N), range.from, range.to);
-}
-
-/// The items before this one on the same thread may have packed its group.
-void TileProduct::packUnlessPacked(const Range &range, Value number) {
-  Value known =
-      toIndex(code, memref::LoadOp::create(code.b, code.loc, packed,
-                                           ValueRange{code.index(0)}));
-  Value own = code.add(number, 1);
-  code.when(
-      code.equal(known, own), [] {},
-      [&] {
-        packGroup(range);
-        memref::StoreOp::create(code.b, code.loc, tiles.number(own), packed,
-                                ValueRange{code.index(0)});
-      });
 }
 
 /// The rows [from, to) of the item with all its panels.

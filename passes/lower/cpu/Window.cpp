@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -165,9 +166,7 @@ void WindowEmitter::forEachTap(
 
 Value WindowEmitter::load(unsigned number, ArrayRef<int64_t> shape, Value h,
                           Value w) {
-  SmallVector<AffineExpr> index;
-  for (unsigned d = 0; d < 4; ++d)
-    index.push_back(getAffineDimExpr(d, code.b.getContext()));
+  SmallVector<AffineExpr> index = dimensions(code.b.getContext(), 4);
   return kernel.element(number, index, {image, channel, h, w}, shape);
 }
 

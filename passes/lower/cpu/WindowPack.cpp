@@ -1,5 +1,6 @@
 //===- WindowPack.cpp - what windows see, as the panels of a product ------===//
 #include "passes/lower/cpu/WindowPack.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/EverySecondPixel.h"
 
 #include "ir/ops/Scalar.h"
@@ -20,8 +21,7 @@ WindowPack::WindowPack(AnchorKernel &kernel, unsigned number,
   taps = window.kernel[0] * window.kernel[1];
   seen = seesOutput ? window.output : window.input;
   grid = seesOutput ? window.input : window.output;
-  for (unsigned d = 0; d < 4; ++d)
-    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  dims = dimensions(kernel.anchor->getContext(), 4);
   sizes = seesOutput ? conv.outputShape() : conv.inputShape();
   operand = kernel.operand(number, dims, sizes);
 }
@@ -254,19 +254,16 @@ void WindowPack::packTransposed(const GemmPanel &panel) {
   auto square = [&](Value column, Value image, Value pixel) {
     Value y = code.mul(code.div(pixel, grid[1]), 2);
     Value x = code.mul(code.rem(pixel, grid[1]), 2);
-    Code::Values rows;
+    Code::Values columns;
     for (int64_t i = 0; i < count; ++i) {
       Value plane = code.add(code.add(panel.n, column), i);
       if (N % count != 0) // planes that are not there: again the last
         plane = code.min(plane, N - 1);
       Value from = position(image, code.add(firstPlane, plane), y, x);
-      rows.push_back(
+      columns.push_back(
           everySecondPixel(code, operand, from, grid[1], count, type));
     }
-    rows = code.transpose(rows);
-    Value row = panel.row(code, image, pixel);
-    for (int64_t i = 0; i < count; ++i)
-      code.store(rows[i], panel.memref, {code.add(row, i), column});
+    panel.storeTurned(code, columns, image, pixel, column);
   };
   code.loop(code.index(0), panel.columns, count, [&](Value column) {
     code.loop(panel.k0, panel.k0End, 1, [&](Value image) {

@@ -5,6 +5,7 @@
 //                               inputs[p](tile, plane) taps[p](plane, result)
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/WinogradTiles.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -58,9 +59,7 @@ Emitter::Emitter(AnchorKernel &kernel, const Schedule &schedule)
     : kernel(kernel), code(kernel.code), shape(Shape::of(kernel.anchor)),
       grid(shape.grid), s(schedule), type(code.b.getF32Type()),
       image(kernel, 0, grid, shape.before, kPoints, s.lanes) {
-  SmallVector<AffineExpr> d;
-  for (unsigned i = 0; i < 4; ++i)
-    d.push_back(getAffineDimExpr(i, code.b.getContext()));
+  SmallVector<AffineExpr> d = dimensions(code.b.getContext(), 4);
   // The filter's dimensions here: plane, result, tap.
   SmallVector<AffineExpr> index{d[1], d[0], d[2].floorDiv(kTaps), d[2] % kTaps};
   if (shape.isInputGrad)

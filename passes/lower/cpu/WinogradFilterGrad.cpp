@@ -7,6 +7,7 @@
 // the tile sees of x.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/WinogradTiles.h"
 
 using namespace mlir;
@@ -47,9 +48,7 @@ FilterGradEmitter::FilterGradEmitter(AnchorKernel &kernel,
       grid(shape.grid), s(schedule),
       image(kernel, 0, grid, shape.before, kPoints, s.lanes),
       gradient(kernel, 1, grid, {0, 0}, kTile, s.lanes) {
-  SmallVector<AffineExpr> d;
-  for (unsigned i = 0; i < 3; ++i)
-    d.push_back(getAffineDimExpr(i, code.b.getContext()));
+  SmallVector<AffineExpr> d = dimensions(code.b.getContext(), 3);
   output = kernel.directOutput(
       code.b.getF32Type(), {d[0], d[1], d[2].floorDiv(kTaps), d[2] % kTaps},
       {shape.groups * shape.results, shape.planes, kAllTaps}, 2);

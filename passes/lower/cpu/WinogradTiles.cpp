@@ -1,5 +1,6 @@
 //===- WinogradTiles.cpp - the parts of kernels by Winograd's method ------===//
 #include "passes/lower/cpu/WinogradTiles.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/Gemm.h"
 
 using namespace mlir;
@@ -131,9 +132,7 @@ TilePack::TilePack(AnchorKernel &kernel, unsigned number, const Grid &grid,
       cast<RankedTensorType>(kernel.anchor->getOperand(number).getType())
           .getShape();
   seen = {shape[2], shape[3]};
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d < 4; ++d)
-    dims.push_back(getAffineDimExpr(d, code.b.getContext()));
+  SmallVector<AffineExpr> dims = dimensions(code.b.getContext(), 4);
   image = kernel.operand(number, dims, shape);
 }
 

@@ -1,5 +1,6 @@
 //===- GemmWindow.cpp - what windows see, as a factor of a product --------===//
 #include "passes/lower/cuda/GemmWindow.h"
+#include "passes/lower/common/Indices.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -19,8 +20,7 @@ WindowFactor::WindowFactor(AnchorKernel &kernel, ThreadCode &code,
   taps = window.kernel[0] * window.kernel[1];
   seen = seesOutput ? window.output : window.input;
   grid = seesOutput ? window.input : window.output;
-  for (unsigned d = 0; d < 4; ++d)
-    dims.push_back(getAffineDimExpr(d, kernel.anchor->getContext()));
+  dims = dimensions(kernel.anchor->getContext(), 4);
   sizes = seesOutput ? conv.outputShape() : conv.inputShape();
   operand = kernel.operand(product.bNumber, dims, sizes);
   inMemory = operand.isAffine();

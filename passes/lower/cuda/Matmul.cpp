@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Target.h"
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cuda/GemmFactor.h"
 
 #include "ir/ops/Scalar.h"
@@ -38,9 +39,7 @@ FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
   SmallVector<int64_t> sizes(type.getShape());
   sizes.push_back(
       op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n));
-  SmallVector<AffineExpr> dims;
-  for (unsigned d = 0; d <= rank; ++d)
-    dims.push_back(getAffineDimExpr(d, op.getContext()));
+  SmallVector<AffineExpr> dims = dimensions(op.getContext(), rank + 1);
   auto indexOf = [&](unsigned row, unsigned column, bool transposed) {
     SmallVector<AffineExpr> index(ArrayRef(dims).take_front(rank - 2));
     index.push_back(dims[transposed ? column : row]);

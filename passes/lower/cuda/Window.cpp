@@ -7,6 +7,7 @@
 // belongs there in the order of the index.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/Indices.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -93,9 +94,7 @@ LaunchShape WindowEmitter::forEachElement(llvm::function_ref<void()> body) {
 }
 
 Value WindowEmitter::load(unsigned number, Value h, Value w) {
-  SmallVector<AffineExpr> index;
-  for (unsigned d = 0; d < 4; ++d)
-    index.push_back(getAffineDimExpr(d, code.b.getContext()));
+  SmallVector<AffineExpr> index = dimensions(code.b.getContext(), 4);
   return kernel.element(number, index, {image, channel, h, w},
                         shapeOf(kernel.anchor->getOperand(number)));
 }
