@@ -4,6 +4,8 @@
 # Started by CTest through the lit.site.cfg.py of the build folder, which sets
 # the folders and then loads this file.
 import os
+import platform
+import sys
 
 import lit.formats
 
@@ -31,5 +33,8 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+if platform.machine() == "x86_64":
+    config.available_features.add("x86")
+config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%tandem_source", config.tandem_source_dir))
 config.substitutions.append(("%tandem_binary", config.tandem_binary_dir))

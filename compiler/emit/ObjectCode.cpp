@@ -24,6 +24,11 @@ static void setFunctionAttributes(llvm::Module &module, const CpuTarget &target,
     function.addFnAttr("prefer-vector-width",
                        std::to_string(target.vectorBits));
     function.addFnAttr(llvm::Attribute::NoUnwind);
+    // Without a frame pointer stacks are aligned to 16 bytes: by the time that
+    // spills of wider vectors ask for more it is too late to reserve one. They
+    // would cross lines of the cache, and some of them pages.
+    if (target.vectorBits > 128)
+      function.addFnAttr("frame-pointer", "all");
   }
 }
 
