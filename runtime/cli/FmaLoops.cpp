@@ -20,6 +20,8 @@ namespace {
 using artifact::DType;
 
 constexpr int chains = 12;
+/// Of tiles: a product's latency is some three times what it keeps the unit.
+constexpr int tileChains = 4;
 
 /// An iteration multiplies and adds in `chains` registers of type `Vector`.
 #define TANDEM_FMA_LOOP(name, attribute, bytes, constraint, instruction)       \
@@ -61,6 +63,32 @@ TANDEM_FMA_LOOP(halfF64, __attribute__((target("avx2,fma"))), 32, "x",
                 "vfmadd231pd %2, %1, %0")
 TANDEM_FMA_LOOP(leastF32, , 16, "x", "mulps %2, %0\n\taddps %1, %0")
 TANDEM_FMA_LOOP(leastF64, , 16, "x", "mulpd %2, %0\n\taddpd %1, %0")
+
+/// Products of whole matrix tiles. No compiler uses tiles by itself, so that
+/// they need not be named as changed.
+__attribute__((target("amx-tile,amx-bf16"))) void
+tilesBF16(int64_t iterations) {
+  constexpr int tiles = 8, rows = 16, rowBytes = 64;
+  struct alignas(64) {
+    uint8_t palette = 1, firstRow = 0, none[14] = {};
+    uint16_t bytes[16] = {};
+    uint8_t lines[16] = {};
+  } shapes;
+  static_assert(sizeof(shapes) == 64, "is what ldtilecfg reads");
+  for (int i = 0; i < tiles; ++i) {
+    shapes.bytes[i] = rowBytes;
+    shapes.lines[i] = rows;
+  }
+  __asm__ volatile("ldtilecfg %0\n\ttilezero %%tmm0\n\ttilezero %%tmm1\n\t"
+                   "tilezero %%tmm2\n\ttilezero %%tmm3\n\ttilezero %%tmm4\n\t"
+                   "tilezero %%tmm5" ::"m"(shapes));
+  for (; iterations > 0; --iterations)
+    __asm__ volatile("tdpbf16ps %tmm5, %tmm4, %tmm0\n\t"
+                     "tdpbf16ps %tmm5, %tmm4, %tmm1\n\t"
+                     "tdpbf16ps %tmm5, %tmm4, %tmm2\n\t"
+                     "tdpbf16ps %tmm5, %tmm4, %tmm3");
+  __asm__ volatile("tilerelease");
+}
 
 #elif defined(__aarch64__)
 
@@ -111,6 +139,8 @@ constexpr double flopsOf(int lanes) { return 2.0 * chains * lanes; }
 
 FmaLoop widestFmaLoop(DType dtype) {
 #if defined(__x86_64__)
+  if (dtype == DType::BF16 && has({"amx-tile", "amx-bf16"}))
+    return {"amx-bf16", 2.0 * tileChains * 16 * 16 * 32, tilesBF16};
   if (dtype == DType::BF16 && has({"avx512f", "avx512bf16"})) {
     // Some processors have products of bf16 that are slower than those of f32.
     static const FmaLoop products{"avx512bf16", 2 * flopsOf(16), wideBF16},

@@ -1,6 +1,7 @@
 //===- AskedSchedule.cpp - a kernel's schedule, said and not modelled -----===//
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/TileProduct.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -98,12 +99,16 @@ DictionaryAttr AskedSchedule::attribute(MLIRContext *context) const {
   return list.getDictionary(context);
 }
 
-static AnchorFamily familyOf(KernelOp kernel) {
+/// The family of the kernel's anchor; none where that takes no schedule: matrix
+/// tiles have one size.
+static AnchorFamily anchorFamilyOf(KernelOp kernel) {
   AnchorFamily family = AnchorFamily::None;
   for (Operation &op : kernel.getBody().front())
     if (AnchorFamily one = lower::familyOf(op.getName());
         one != AnchorFamily::None)
-      family = one;
+      family = one == AnchorFamily::Matmul && takesTiles(&op)
+                   ? AnchorFamily::None
+                   : one;
   return family;
 }
 
@@ -126,7 +131,7 @@ static void addTiles(SmallVectorImpl<AskedSchedule> &list,
 SmallVector<AskedSchedule> cpu::scheduleCandidates(KernelOp kernel,
                                                    const VectorTarget &target) {
   SmallVector<AskedSchedule> list;
-  switch (familyOf(kernel)) {
+  switch (anchorFamilyOf(kernel)) {
   case AnchorFamily::Matmul:
     addTiles(list, target, {});
     break;
@@ -146,7 +151,7 @@ SmallVector<AskedSchedule> cpu::scheduleCandidates(KernelOp kernel,
 SmallVector<AskedSchedule> cpu::scheduleNeighbours(KernelOp kernel,
                                                    const AskedSchedule &best) {
   SmallVector<AskedSchedule> list;
-  bool isProduct = familyOf(kernel) == AnchorFamily::Matmul;
+  bool isProduct = anchorFamilyOf(kernel) == AnchorFamily::Matmul;
   if (!isProduct && best.method != "windows")
     return list;
   for (int64_t block : {48, 96, 192, 384, 768}) {

@@ -347,16 +347,18 @@ Work TileProduct::emit() {
   return work;
 }
 
+bool cpu::takesTiles(Operation *anchor) {
+  auto isBf16 = [&](unsigned number) {
+    return getElementTypeOrSelf(anchor->getOperand(number).getType()).isBF16();
+  };
+  return hasTiles(anchor) && isBf16(0) && isBf16(1);
+}
+
 std::optional<Work> cpu::emitTileProduct(AnchorKernel &kernel,
                                          ArrayRef<AffineExpr> lhs,
                                          ArrayRef<AffineExpr> rhs,
                                          ArrayRef<int64_t> sizes) {
-  auto isBf16 = [&](Value tensor) {
-    return getElementTypeOrSelf(tensor.getType()).isBF16();
-  };
-  Operation *anchor = kernel.anchor;
-  if (!hasTiles(kernel.kernel) || product(sizes) == 0 ||
-      !isBf16(anchor->getOperand(0)) || !isBf16(anchor->getOperand(1)))
+  if (!takesTiles(kernel.anchor) || product(sizes) == 0)
     return std::nullopt;
   // The left factor's few rows are packed at once, and the right one, a linear
   // layer's weights, is read from memory by tiles.

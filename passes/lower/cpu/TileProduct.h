@@ -36,9 +36,13 @@ struct TileSchedule {
 TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
                            bool leftIsInPlace);
 
+/// True if tiles multiply the factors of `anchor`, a matmul of a kernel: they
+/// are bf16, and the target has tiles.
+bool takesTiles(mlir::Operation *anchor);
+
 /// Emits the product of kernel.anchor, a matmul with dimensions of `sizes`,
 /// [batch..., m, n, k], whose factors are at `lhs` and `rhs`; or nothing, where
-/// the target or the types have no tiles.
+/// it takes no tiles or is empty.
 std::optional<Work> emitTileProduct(AnchorKernel &kernel,
                                     llvm::ArrayRef<mlir::AffineExpr> lhs,
                                     llvm::ArrayRef<mlir::AffineExpr> rhs,

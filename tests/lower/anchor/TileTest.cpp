@@ -1,8 +1,13 @@
 //===- TileTest.cpp - products of bf16 by matrix tiles --------------------===//
 #include "tests/lower/anchor/KernelCheck.h"
 
+#include "ir/Dialect.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "runtime/CpuFeatures.h"
 
+#include "mlir/Parser/Parser.h"
+
+using namespace tandem;
 using namespace tandem::test;
 
 namespace {
@@ -61,6 +66,25 @@ protected:
         check({p.batch, p.M, p.N, p.K, tl, tr});
   }
 };
+
+TEST(TileSchedules, TuningHasNoChoiceWhereTilesMultiply) {
+  mlir::DialectRegistry registry;
+  registry.insert<TandemDialect, mlir::func::FuncDialect>();
+  mlir::MLIRContext context(registry);
+  std::string tiles = product({{}, 64, 64, 64});
+  tiles.insert(tiles.find("arch = "), "vector_bits = 512, ");
+  std::string noTiles = tiles;
+  noTiles.replace(noTiles.find("amx-bf16"), 8, "avx512vl");
+  for (const auto &[text, hasChoice] :
+       {std::pair(tiles, false), {noTiles, true}}) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    ASSERT_TRUE(module) << text;
+    module->walk([&, hasChoice = hasChoice](KernelOp kernel) {
+      lower::VectorTarget target = lower::VectorTarget::of(kernel);
+      EXPECT_EQ(!cpu::scheduleCandidates(kernel, target).empty(), hasChoice);
+    });
+  }
+}
 
 TEST_F(Tiles, Shapes) {
   const int64_t shapes[][3] = {
