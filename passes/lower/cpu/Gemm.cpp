@@ -172,10 +172,10 @@ void GemmEmitter::emitPanels(const GemmPiece &piece) {
     locate(next, code.select(packsNext, nextGroup, group), at);
   };
   // A short part of a panel stays in the first-level cache while all rows pass
-  // by. But where a tile is finished, its rows better pass by all panels before
-  // the next ones do: what is read and stored then lies in long runs, which the
-  // processor foresees.
-  if (s.sweeps && !g.fetchEnd)
+  // by. Where rows are packed it is longer, and they stay. And where a tile is
+  // finished, its rows better pass by all panels before the next ones do: what
+  // is read and stored then lies in long runs, which the processor foresees.
+  if (s.sweeps && !s.packsA && !g.fetchEnd)
     forEachPanel([&](Value at) {
       enterPanel(at);
       forEachRows([&](Value m) { emitRows(m, piece); });

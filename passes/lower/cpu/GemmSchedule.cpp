@@ -110,7 +110,7 @@ static int64_t rowBytes(const GemmSchedule &s, const Gemm &g) {
 static void cutK(GemmSchedule &s, const Gemm &g, int64_t bytes) {
   // By the product alone, so that no bit depends on how it is cut. What is
   // swept over again and again, a panel's part and A's, is to stay near.
-  bool isSwept = g.fetch && !(g.packA && g.N > 4 * s.lanes && g.K1 <= shortK);
+  bool isSwept = g.fetch && !(g.packA && g.N > 4 * s.lanes);
   int64_t sumLength = isSwept ? 128 : 256;
   s.k1Block = equalParts(g.K1, sumLength, std::max(s.lanes, s.unroll));
   if (g.K1 <= s.k1Block)
@@ -155,17 +155,15 @@ static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
 /// part of each panel and the rows stay in the second-level cache.
 /// - Of a short k, rows and panels are packed for all of it, and a tile is
 ///   finished before the next.
-/// - Of a longer one, rows are packed for each short sum, and panels for all of
-///   k if many items share them.
-/// - Else panels are packed for each short sum too, and used before they have
-///   left the cache. Both are packed for an item alone, so that items are few.
+/// - Of a longer one, rows are packed for each short sum, and panels too if all
+///   of k fills the cache: they are used before they have left it. Both are
+///   packed for an item alone then, so that items are few.
 static void cutPackedRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
   s.sweeps = s.kBlocks(g) > 1 && g.K1 > shortK;
   s.group = equalParts(s.panels(g), 8);
-  s.mBlock = equalParts(g.M, s.sweeps ? 384 : 192, s.rows);
+  s.mBlock = equalParts(g.M, s.sweeps ? 528 : 192, s.rows);
   int64_t groupBytes = s.group * g.K1 * rowBytes(s, g);
-  bool isShared = !s.sweeps || groupBytes <= panelBytes ||
-                  (s.mBlocks(g) > 2 && groupBytes <= 8 * panelBytes);
+  bool isShared = !s.sweeps || groupBytes <= panelBytes;
   s.k1Panel = isShared ? g.K1 : s.k1Block;
 
   int64_t enoughItems = isShared ? 16 : 4, leastRows = isShared ? 48 : 96;
