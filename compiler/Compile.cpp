@@ -110,6 +110,9 @@ Status tandem::checkOptions(const CompileOptions &options) {
   }
   if (options.inference && !options.optimizer.empty())
     wrong.emplace_back("--inference and --optimizer exclude each other");
+  if (options.prepare && !options.inference)
+    wrong.emplace_back("--prepare needs --inference: in training parameters "
+                       "change with every step");
   if (options.order != 1 && options.order != 2)
     wrong.push_back("expected --order to be 1 or 2, but got " +
                     std::to_string(options.order));
@@ -193,18 +196,22 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   Builder b(module.getContext());
   if (!module->hasAttr(kPhaseAttr))
     module->setAttr(kPhaseAttr, b.getStringAttr("capture"));
-  auto set = [&](StringRef attribute, StringRef phase, const std::string &value,
+  auto put = [&](StringRef attribute, StringRef phase, Attribute value,
                  const char *option) {
-    if (value.empty())
-      return Status::success();
     if (*phaseNumber(phaseOf(module)) >= *phaseNumber(phase))
       return Status::usage(std::string(option) +
                            " has no effect on a module "
                            "that is past '" +
                            phase.str() + "'; this one is at '" +
                            phaseOf(module).str() + "'");
-    module->setAttr(attribute, b.getStringAttr(value));
+    module->setAttr(attribute, value);
     return Status::success();
+  };
+  auto set = [&](StringRef attribute, StringRef phase, const std::string &value,
+                 const char *option) {
+    return value.empty()
+               ? Status::success()
+               : put(attribute, phase, b.getStringAttr(value), option);
   };
   if (Status s = set(kLossAttr, "joint", options.loss, "--loss"); !s)
     return s;
@@ -222,6 +229,8 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
           set(kOptimizerAttr, "partition", options.optimizer, "--optimizer");
       !s)
     return s;
+  if (options.prepare)
+    return put(kPrepareAttr, "partition", b.getUnitAttr(), "--prepare");
   return Status::success();
 }
 

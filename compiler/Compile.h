@@ -28,8 +28,11 @@ struct CompileOptions {
   /// As `parseTargets` reads them; empty: the module's own, else `cpu`.
   std::string target;
   bool inference = false; ///< the program `evaluate` alone
-  std::string loss;       ///< the output to differentiate; empty: "loss"
-  std::string optimizer;  ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  /// For inference: what follows from parameters and states alone is computed
+  /// when they change, by the program `prepare`.
+  bool prepare = false;
+  std::string loss;      ///< the output to differentiate; empty: "loss"
+  std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
   std::string partition = "min-cut"; ///< `min-cut` or `default`
   std::string memoryBudget;          ///< `0.5`, `6GiB` (BudgetSpec.h); empty
   int order = 1;                     ///< 2: gradients can be differentiated

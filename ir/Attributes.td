@@ -12,7 +12,8 @@ def RoleKind : I32EnumAttr<"RoleKind", "what an argument or result is for", [
   I32EnumAttrCase<"Input", 0, "input">, I32EnumAttrCase<"Param", 1, "param">,
   I32EnumAttrCase<"State", 2, "state">, I32EnumAttrCase<"Output", 3, "output">,
   I32EnumAttrCase<"Saved", 4, "saved">, I32EnumAttrCase<"Cotangent", 5, "cotangent">,
-  I32EnumAttrCase<"Grad", 6, "grad">, I32EnumAttrCase<"Update", 7, "update">]> {
+  I32EnumAttrCase<"Grad", 6, "grad">, I32EnumAttrCase<"Update", 7, "update">,
+  I32EnumAttrCase<"Prepared", 8, "prepared">]> {
   let cppNamespace = "::tandem";
   let genSpecializedAttr = 0;
 }
@@ -39,6 +40,8 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
     - grad, update: `needs` (a list of lists of cotangents, each of which must
       have a defined one; else there is none).
     - saved: `reason`, `alias` (it is the storage of an output).
+    - prepared (none): what `@prepare` computes of params and states alone, and
+      `@evaluate` takes.
     - `unchecked` (saved values, and what is saved by reference: may be
       overwritten), `where` (an op and its location, for messages).
 

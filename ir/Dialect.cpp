@@ -184,7 +184,9 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError()
            << "expected '" << name << "' to be an integer of at least 0";
   }
-  if (name == kNoGradAttr) {
+  if (name == kPrepareAttr && !isa<ModuleOp>(op))
+    return op->emitOpError() << "'" << name << "' belongs on a module";
+  if (name == kNoGradAttr || name == kPrepareAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a unit "

@@ -58,6 +58,9 @@ inline constexpr llvm::StringLiteral kPassAttr = "tandem.pass";
 inline constexpr llvm::StringLiteral kNoGradAttr = "tandem.no_grad";
 inline constexpr llvm::StringLiteral kLossAttr = "tandem.loss";
 inline constexpr llvm::StringLiteral kOptimizerAttr = "tandem.optimizer";
+/// On the module: what inference computes of params and states alone goes to a
+/// program of its own, `prepare`.
+inline constexpr llvm::StringLiteral kPrepareAttr = "tandem.prepare";
 inline constexpr llvm::StringLiteral kTargetAttr = "tandem.target";
 inline constexpr llvm::StringLiteral kPlanAttr = "tandem.plan";
 inline constexpr llvm::StringLiteral kBufferAttr = "tandem.buffer";

@@ -67,7 +67,9 @@ public:
   void gradJoint(func::FuncOp func);
   void programs();
   void saved();
-  void saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers);
+  void prepared();
+  void handed(RoleKind kind, StringRef verb, func::FuncOp giver,
+              ArrayRef<func::FuncOp> takers);
   void noneOfKind(func::FuncOp func, RoleKind kind);
   void sameArgument(func::FuncOp func, unsigned index, Type expected,
                     StringRef other);
@@ -130,11 +132,11 @@ void Door::untagged(func::FuncOp func) {
 
 void Door::noneOfKind(func::FuncOp func, RoleKind kind) {
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
-    if (RoleAttr role = roleOfArgument(func, i); role.getKind() == kind)
+    if (RoleAttr role = roleOfArgument(func, i); role && role.getKind() == kind)
       error(func) << "'" << role.str() << "' as an argument of '"
                   << func.getName() << "'";
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
-    if (RoleAttr role = roleOfResult(func, i); role.getKind() == kind)
+    if (RoleAttr role = roleOfResult(func, i); role && role.getKind() == kind)
       error(func) << "'" << role.str() << "' as a result of '" << func.getName()
                   << "'";
 }
@@ -228,31 +230,32 @@ void Door::sameArgument(func::FuncOp func, unsigned index, Type expected,
                 << expected << " in '" << other << "'";
 }
 
-/// What `giver` saves is what `takers` take, by name and type,
-/// and each saved value is taken.
-void Door::saved(func::FuncOp giver, ArrayRef<func::FuncOp> takers) {
+/// What `giver` hands out as `kind` is what `takers` take, by name and type,
+/// and each value is taken.
+void Door::handed(RoleKind kind, StringRef verb, func::FuncOp giver,
+                  ArrayRef<func::FuncOp> takers) {
   llvm::StringMap<Type> values;
   for (unsigned i = 0, n = giver.getNumResults(); i < n; ++i)
-    if (RoleAttr role = roleOfResult(giver, i);
-        role.getKind() == RoleKind::Saved)
+    if (RoleAttr role = roleOfResult(giver, i); role && role.getKind() == kind)
       values[role.getName()] = giver.getResultTypes()[i];
   llvm::StringSet<> taken;
   for (func::FuncOp taker : takers)
     for (unsigned i = 0, n = taker ? taker.getNumArguments() : 0; i < n; ++i) {
       RoleAttr role = roleOfArgument(taker, i);
-      if (role.getKind() != RoleKind::Saved)
+      if (!role || role.getKind() != kind)
         continue;
       taken.insert(role.getName());
       auto it = values.find(role.getName());
       if (it == values.end())
         error(taker) << "'" << role.str() << "' in '" << taker.getName()
-                     << "' that '" << giver.getName() << "' does not save";
+                     << "' that '" << giver.getName() << "' does not " << verb;
       else
         sameArgument(taker, i, it->second, giver.getName());
     }
   if (values.size() != taken.size())
-    error(giver) << values.size() << " saved values in '" << giver.getName()
-                 << "' of which " << taken.size() << " are taken";
+    error(giver) << values.size() << " " << stringifyRoleKind(kind)
+                 << " values in '" << giver.getName() << "' of which "
+                 << taken.size() << " are taken";
 }
 
 void Door::saved() {
@@ -260,9 +263,36 @@ void Door::saved() {
     return module.lookupSymbol<func::FuncOp>(name);
   };
   func::FuncOp gradForward = lookup("grad_forward");
-  saved(lookup("forward"), {lookup("backward"), gradForward});
+  handed(RoleKind::Saved, "save", lookup("forward"),
+         {lookup("backward"), gradForward});
   if (gradForward)
-    saved(gradForward, {lookup("grad_backward")});
+    handed(RoleKind::Saved, "save", gradForward, {lookup("grad_backward")});
+}
+
+/// @prepare takes params and states and gives what @evaluate alone takes.
+void Door::prepared() {
+  auto prepare = module.lookupSymbol<func::FuncOp>("prepare");
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func != prepare && (func.getName() != "evaluate" || !prepare))
+      noneOfKind(func, RoleKind::Prepared);
+  if (!prepare)
+    return;
+  auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
+  for (unsigned i = 0, n = prepare.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(prepare, i);
+    if (!role || (role.getKind() != RoleKind::Param &&
+                  role.getKind() != RoleKind::State))
+      error(prepare) << "argument #" << i
+                     << " of 'prepare' that is no param or state";
+    else if (auto value = evaluate ? findValue(evaluate, role.getName())
+                                   : std::optional<unsigned>())
+      sameArgument(prepare, i, evaluate.getArgumentTypes()[*value], "evaluate");
+  }
+  for (unsigned i = 0, n = prepare.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(prepare, i);
+        !role || role.getKind() != RoleKind::Prepared)
+      error(prepare) << "result #" << i << " of 'prepare' that is not prepared";
+  handed(RoleKind::Prepared, "prepare", prepare, {evaluate});
 }
 
 /// The cotangents and gradients are the backwards' alone; values have one type
@@ -285,8 +315,9 @@ void Door::programs() {
   saved();
 }
 
-LogicalResult tandem::checkSavedValues(ModuleOp module) {
+LogicalResult tandem::checkHandedValues(ModuleOp module) {
   Door door(module, "partition");
+  door.prepared();
   if (module.lookupSymbol("forward") && module.lookupSymbol("backward"))
     door.saved();
   return door.result();
@@ -302,8 +333,8 @@ LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
   else if (isJoint)
     door.functions({"evaluate"}, {"joint", "grad_joint"});
   else if (phase == "partition")
-    door.functions({"evaluate"}, {"forward", "backward", "update", "step",
-                                  "grad_forward", "grad_backward"});
+    door.functions({"evaluate"}, {"prepare", "forward", "backward", "update",
+                                  "step", "grad_forward", "grad_backward"});
   else
     return success();
   if (door.failed)
@@ -315,6 +346,8 @@ LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
     if (isJoint && func.getName() == "grad_joint")
       door.gradJoint(func);
   }
+  if (phase == "partition")
+    door.prepared();
   if (phase == "partition" && module.lookupSymbol("forward"))
     door.programs();
   return door.result();

@@ -33,9 +33,9 @@ bool isBackward(RoleAttr role);
 /// reports everything that is wrong.
 mlir::LogicalResult checkDoor(mlir::ModuleOp module, llvm::StringRef phase);
 
-/// Checks that the programs of a module take what others of them save, by name
-/// and type: what an edit of the printed module breaks.
-mlir::LogicalResult checkSavedValues(mlir::ModuleOp module);
+/// Checks that the programs of a module take what others of them save or
+/// prepare, by name and type: what an edit of the printed module breaks.
+mlir::LogicalResult checkHandedValues(mlir::ModuleOp module);
 
 /// Stamps `module` with the phase that a pass has just made, and checks its
 /// door.

@@ -79,6 +79,10 @@ def PartitionJoint : ModulePass<"tandem-partition-joint"> {
     (`tandem.optimizer`, a spec such as `adamw:lr=1e-3`), `@update` gives the
     new parameters and `@step` is one whole training step.
 
+    Where the module says `tandem.prepare`, for inference alone, `@prepare`
+    gives what `@evaluate` would compute of parameters and states alone in every
+    call, and `@evaluate` takes it (docs/rationale/frozen-parameters.md).
+
     With a memory budget partitions that save less are planned as well, from the
     least peak to the fastest step, and the fastest within the budget is taken.
     What there was to choose from stands in the module's `tandem.partition`.

@@ -395,4 +395,14 @@ void bindContext(BoundProgram &first, BoundProgram &second) {
   }
 }
 
+void bindPrepared(BoundProgram &first, BoundProgram &second) {
+  second.prepares = &first;
+  for (size_t a = 0; a < second.arguments.size(); ++a)
+    if (const Slot &slot = second.program->arguments[a];
+        slot.role == Role::Prepared)
+      second.arguments[a].prepared =
+          find(first.program->results, Role::Prepared, slot.name);
+  first.preparedFor.resize(first.arguments.size());
+}
+
 } // namespace tandem::runtime

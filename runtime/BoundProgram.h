@@ -56,10 +56,11 @@ struct BoundArgument {
   bool isCopied = false;
   /// A cotangent that some launch reads whether it is defined or not.
   bool isAlwaysRead = false;
-  int group = -1; ///< arguments of one group may share memory
-  int saved = -1; ///< of a backward: the saved result of its forward
-  int found = -1; ///< of a backward: its place in the `kept` of its forward
-  int kept = -1;  ///< of a forward: its place in its own `kept`
+  int group = -1;    ///< arguments of one group may share memory
+  int saved = -1;    ///< of a backward: the saved result of its forward
+  int found = -1;    ///< of a backward: its place in the `kept` of its forward
+  int kept = -1;     ///< of a forward: its place in its own `kept`
+  int prepared = -1; ///< the result of `prepares` that it is
 };
 
 struct BoundResult {
@@ -106,8 +107,9 @@ struct ArgumentCopy {
 
 struct BoundProgram {
   const artifact::Program *program = nullptr;
-  size_t index = 0;               ///< of the program in the manifest
-  BoundProgram *source = nullptr; ///< a backward: its forward
+  size_t index = 0;                 ///< of the program in the manifest
+  BoundProgram *source = nullptr;   ///< a backward: its forward
+  BoundProgram *prepares = nullptr; ///< it computes the prepared arguments
   std::vector<BoundArgument> arguments;
   std::vector<BoundResult> results;
   std::vector<BoundAlias> aliases;
@@ -150,6 +152,11 @@ struct BoundProgram {
   std::vector<Download> downloads; ///< and for each result
   std::vector<std::shared_ptr<SavedValues>> freeSaved; ///< of its contexts
   size_t savedMade = 0;
+
+  /// Of a program that prepares: whether `internal` has its results, and the
+  /// versions of the variables that they were computed from.
+  bool isPrepared = false;
+  std::vector<uint64_t> preparedFor;
 };
 
 /// Resolves `program` of `manifest`, but not its links to other programs.
@@ -161,6 +168,9 @@ void bindProgram(BoundProgram &bound, const artifact::Manifest &manifest,
 
 /// Links `second` to the program whose contexts it takes.
 void bindContext(BoundProgram &first, BoundProgram &second);
+
+/// Links `second` to the program that prepares arguments of it.
+void bindPrepared(BoundProgram &first, BoundProgram &second);
 
 } // namespace tandem::runtime
 

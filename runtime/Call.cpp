@@ -132,6 +132,9 @@ Status Call::run(std::span<const Argument> inputs,
     clearDestinations();
     return Status::success();
   }
+  if (bound.prepares)
+    if (Status status = core.prepare(*bound.prepares); !status)
+      return status;
   return place.isHost() ? perform() : performOnDevice();
 }
 

@@ -54,6 +54,12 @@ void Call::checkCapture() {
   stream = takes ? takes->stream : caller;
   if (!place.isCapturing(stream))
     return;
+  if (bound.prepares && !core.isCurrent(*bound.prepares)) {
+    place.backend()->breakCapture(stream);
+    problem("what 'prepare' computes of parameters and states is not there or "
+            "not of their present values: run '" +
+            program.name + "' once before its stream is captured");
+  }
   auto check = [&](const Tensor *tensor, int entry) {
     if (tensor && tensor->defined() && tensor->device() != place.device()) {
       place.backend()->breakCapture(stream);

@@ -249,6 +249,8 @@ Status ModelCore::bindPrograms() {
   for (auto [first, second] : pairs)
     if (BoundProgram *from = find(first), *to = find(second); from && to)
       bindContext(*from, *to);
+  if (BoundProgram *from = find("prepare"), *to = find("evaluate"); from && to)
+    bindPrepared(*from, *to);
   return Status::success();
 }
 
@@ -322,6 +324,10 @@ Status ModelCore::follow(Stream stream, Stream caller) {
   for (Storage *storage : {arena.get(), constants.get()})
     if (storage)
       storage->useOn(stream);
+  if (BoundProgram *preparing = find("prepare"))
+    for (Tensor &tensor : preparing->internal)
+      if (tensor.defined())
+        tensor.useOn(stream);
   return Status::success();
 }
 

@@ -70,6 +70,11 @@ public:
   /// Returns the constants, where the model lives.
   const std::byte *constantsData() const;
 
+  /// True if what `program` prepares follows from the variables' values.
+  bool isCurrent(const BoundProgram &program) const;
+  /// Runs `program`, which prepares arguments of others, unless that is so.
+  Status prepare(BoundProgram &program);
+
   /// Makes `stream` wait for the last call, whose memory the next one uses, and
   /// for `caller`, the stream that was current when it was asked for.
   Status follow(Stream stream, Stream caller);

@@ -111,6 +111,8 @@ Status Call::placeArgument(size_t index) {
       return Status::success(); // unpackAll
     source = given = &saved.value();
     version = saved.shared.defined() ? saved.version : source->version();
+  } else if (argument.prepared >= 0) {
+    source = given = &bound.prepares->internal[argument.prepared];
   } else if (argument.found >= 0) {
     const KeptValue &found = takes->kept[argument.found];
     if (found.isPacked && !slot.asFound)

@@ -80,6 +80,7 @@ am::StepMemory tandem::stepMemoryOf(DictionaryAttr memory) {
   out.staged = integer(memory, "staged");
   out.arena = integer(memory, "arena");
   out.host = integer(memory, "host");
+  out.prepared = integer(memory, "prepared");
   return out;
 }
 

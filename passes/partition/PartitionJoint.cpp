@@ -1,8 +1,8 @@
 //===- PartitionJoint.cpp - the joint becomes programs --------------------===//
 //
 // @forward and @backward from @joint, @update from the optimizer that the
-// module names, @step from all three. In @step nothing is merged: equal ops
-// are a value that is computed again on purpose.
+// module names, @step from all three; @prepare from @evaluate. In @step nothing
+// is merged: equal ops are a value that is computed again on purpose.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
@@ -11,6 +11,7 @@
 #include "passes/optimize/Simplify.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/MemoryBudget.h"
+#include "passes/partition/Prepare.h"
 #include "passes/partition/Regions.h"
 #include "passes/partition/Report.h"
 #include "passes/partition/SecondOrder.h"
@@ -67,6 +68,13 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     for (Operation &op : evaluate.getOps())
       dropTags(&op);
     eraseDeadOps(evaluate);
+    bool prepares = module->hasAttr(kPrepareAttr);
+    if (joint && prepares)
+      return module.emitError()
+             << "'" << kPrepareAttr
+             << "' is for inference alone, but there is a function 'joint'";
+    if (prepares)
+      buildPrepare(evaluate);
     if (!joint)
       return success();
     eraseDeadOps(joint);

@@ -84,10 +84,11 @@ static void describeMemory(ModuleOp module) {
       {"constants", memory.constants},   {"inputs", memory.inputs},
       {"outputs", memory.outputs},       {"gradients", memory.gradients},
       {"saved", memory.saved},           {"staged", memory.staged},
-      {"arena", memory.arena},           {"host", memory.host}};
+      {"arena", memory.arena},           {"host", memory.host},
+      {"prepared", memory.prepared}};
   SmallVector<NamedAttribute> attributes;
   for (auto [name, bytes] : fields)
-    if (name != "host" || bytes)
+    if (bytes || (name != "host" && name != "prepared"))
       attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
   module->setAttr(kStepMemoryAttr, b.getDictionaryAttr(attributes));
 }
@@ -131,7 +132,7 @@ void PlanPrograms::runOnOperation() {
   offsets.clear();
   constantBytes = 0;
   if (failed(expectPhase(module, "partition")) ||
-      failed(checkSavedValues(module)))
+      failed(checkHandedValues(module)))
     return signalPassFailure();
   for (auto func : module.getOps<func::FuncOp>()) {
     if (failed(planProgram(func)))

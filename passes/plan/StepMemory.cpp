@@ -28,8 +28,9 @@ static SmallVector<func::FuncOp> programsOfStep(ModuleOp module) {
     if (auto program = module.lookupSymbol<func::FuncOp>(name))
       programs.push_back(program);
   if (programs.empty())
-    if (auto program = module.lookupSymbol<func::FuncOp>("evaluate"))
-      programs.push_back(program);
+    for (StringRef name : {"prepare", "evaluate"})
+      if (auto program = module.lookupSymbol<func::FuncOp>(name))
+        programs.push_back(program);
   return programs;
 }
 
@@ -119,6 +120,9 @@ void Counter::countResults(func::FuncOp program) {
 StepMemory Counter::count() {
   countVariables();
   countConstants();
+  if (auto prepare = module.lookupSymbol<func::FuncOp>("prepare"))
+    for (Type type : prepare.getResultTypes())
+      memory.prepared += allocated(type);
   for (func::FuncOp program : programsOfStep(module)) {
     countArguments(program);
     countResults(program);

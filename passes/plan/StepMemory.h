@@ -34,8 +34,12 @@ struct StepMemory {
   /// What is saved in the host's memory, where the programs are a device's: no
   /// part of the peak.
   int64_t host = 0;
+  /// What is computed of parameters and states alone, and kept.
+  int64_t prepared = 0;
 
-  int64_t resident() const { return parameters + states + constants; }
+  int64_t resident() const {
+    return parameters + states + constants + prepared;
+  }
   int64_t peak() const {
     return resident() + inputs + outputs + gradients + saved + staged + arena;
   }

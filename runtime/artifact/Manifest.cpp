@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view roleNames[] = {"input",  "param",     "state",
                                           "output", "cotangent", "grad",
-                                          "update", "saved"};
+                                          "update", "saved",     "prepared"};
 
 Json initJson(const Init &init) {
   switch (init.kind) {
@@ -280,6 +280,8 @@ Json stepMemoryJson(const StepMemory &memory) {
                {"arena", memory.arena}};
   if (memory.host)
     json["host"] = memory.host;
+  if (memory.prepared)
+    json["prepared"] = memory.prepared;
   return json;
 }
 
@@ -319,7 +321,7 @@ std::string_view spelling(Role role) {
 }
 
 std::optional<Role> parseRole(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Role::Saved); ++i)
+  for (size_t i = 0; i < std::size(roleNames); ++i)
     if (roleNames[i] == name)
       return static_cast<Role>(i);
   return std::nullopt;

@@ -36,7 +36,8 @@ enum class Role : uint8_t {
   Cotangent,
   Grad,
   Update,
-  Saved
+  Saved,
+  Prepared
 };
 
 /// Returns "input", "param", ...
@@ -262,7 +263,9 @@ struct Launch {
 /// of the forward's call, so the forward must not update them, unless the
 /// backward takes them as it finds them. "grad_forward" is a backward that
 /// gives what "grad_backward" takes; it may take inputs and saved values of the
-/// forward, and "grad_backward" may take those that it took.
+/// forward, and "grad_backward" may take those that it took. "prepare" gives
+/// what "evaluate" takes (role prepared), and takes params and states alone:
+/// its results hold until one of these is written.
 struct Program {
   std::string name;
   std::vector<Slot> arguments, results;
@@ -293,10 +296,11 @@ struct StepMemory {
   int64_t staged = 0; ///< updates that are not made in place
   int64_t arena = 0;
   int64_t host = 0; ///< what is saved in the host's memory; no part of the peak
+  int64_t prepared = 0; ///< of params and states alone, and kept
 
   int64_t peak() const {
     return parameters + states + constants + inputs + outputs + gradients +
-           saved + staged + arena;
+           saved + staged + arena + prepared;
   }
   bool operator==(const StepMemory &) const = default;
 };

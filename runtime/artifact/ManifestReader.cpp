@@ -520,6 +520,8 @@ private:
     fields.integer("arena", out.arena);
     if (fields.find("host", false))
       fields.integer("host", out.host);
+    if (fields.find("prepared", false))
+      fields.integer("prepared", out.prepared);
     fields.finish();
   }
 

@@ -48,6 +48,9 @@ void checkHostMemory(const Program &program, bool isCpu, const std::string &at,
 /// What a backward takes from its forward is what the forward gives.
 void checkContexts(const Manifest &manifest, ManifestProblems &problems);
 
+/// What "evaluate" takes prepared is what "prepare" gives.
+void checkPrepared(const Manifest &manifest, ManifestProblems &problems);
+
 } // namespace tandem::artifact
 
 #endif

@@ -55,6 +55,10 @@ Signature signatureOf(const std::string &program) {
     return {{Cotangent, Saved, Input, Param, State}, {Grad, Saved, Update}};
   if (program == "update")
     return {{Grad, Param, State}, {Update}};
+  if (program == "prepare")
+    return {{Param, State}, {Prepared}};
+  if (program == "evaluate")
+    return {{Input, Param, State, Prepared}, {Output, Grad, Update}};
   return {{Input, Param, State}, {Output, Grad, Update}};
 }
 
@@ -82,6 +86,7 @@ public:
       checkLibraries(manifest, program, at, problems);
     }
     checkContexts(manifest, problems);
+    checkPrepared(manifest, problems);
     checkMutations();
     checkReports();
     return problems.status();
@@ -281,7 +286,7 @@ private:
                                         typeText(slot.dtype, slot.shape));
       if (slot.inPlace && (isArgument || slot.role != Role::Update))
         problems.add(at + "/in_place", "expected it on an update only");
-      if (slot.role != Role::Saved)
+      if (slot.role != Role::Saved && slot.role != Role::Prepared)
         checkLink(program, slot, at);
       // The runtime has an input's or cotangent's storage only where it is an
       // argument.
@@ -553,7 +558,8 @@ private:
           {"constants", memory.constants},   {"inputs", memory.inputs},
           {"outputs", memory.outputs},       {"gradients", memory.gradients},
           {"saved", memory.saved},           {"staged", memory.staged},
-          {"arena", memory.arena},           {"host", memory.host}};
+          {"arena", memory.arena},           {"host", memory.host},
+          {"prepared", memory.prepared}};
       for (auto [name, bytes] : fields)
         inRange(std::string("/step_memory/") + name, bytes, 0, maxBytes);
     }

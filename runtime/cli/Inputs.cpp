@@ -141,7 +141,8 @@ chooseProgram(const Manifest &manifest, const std::string &wanted,
                        [](const artifact::Slot &slot) {
                          return slot.role == Role::Input ||
                                 slot.role == Role::Param ||
-                                slot.role == Role::State;
+                                slot.role == Role::State ||
+                                slot.role == Role::Prepared;
                        });
   };
   if (wanted.empty()) {

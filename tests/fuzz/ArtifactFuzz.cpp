@@ -25,9 +25,22 @@ void require(bool condition) {
     std::abort();
 }
 
+/// True if a result of "prepare" is what `taken` stands for.
+bool isPrepared(const Manifest &m, const Slot &taken) {
+  for (const Program &p : m.programs)
+    for (const Slot &given : p.results)
+      if (p.name == "prepare" && given.role == Role::Prepared &&
+          given.name == taken.name && given.dtype == taken.dtype &&
+          given.shape == taken.shape)
+        return true;
+  return false;
+}
+
 /// What the executor relies on, checked without the validator's code.
 void checkBounds(const Manifest &m, size_t constantsBytes) {
   for (const Program &p : m.programs) {
+    for (const Slot &slot : p.arguments)
+      require(slot.role != Role::Prepared || isPrepared(m, slot));
     for (const Buffer &b : p.buffers) {
       bool argument = b.place == Buffer::Place::Argument;
       bool result = b.place == Buffer::Place::Result;

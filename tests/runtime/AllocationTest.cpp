@@ -191,6 +191,30 @@ TEST_P(Allocation, C04_MutationAllocatesNothing) {
             0);
 }
 
+TEST_P(Allocation, PreparedValuesAllocateNothing) {
+  Maker m;
+  m.value(Role::Input, "x", {6});
+  m.value(Role::Param, "w", {6});
+  m.value(Role::Output, "o", {6});
+  m.program("prepare");
+  int64_t w = m.argument(Role::Param, "w", {6});
+  m.launch("mul", {w, w}, m.result(Role::Prepared, "w.mul", {6}), 6);
+  m.program("evaluate");
+  int64_t in = m.argument(Role::Input, "x", {6});
+  int64_t scale = m.argument(Role::Prepared, "w.mul", {6});
+  m.launch("mul", {in, scale}, m.result(Role::Output, "o", {6}), 6);
+  Model prepares = m.load();
+  Tensor a = filled({6}), o = filled({6}), other = filled({6}, 1);
+  std::vector<Argument> given = {{"x", &a}};
+  std::vector<Destination> to = {{"o", &o}};
+  EXPECT_EQ(countAfterFirst([&] {
+              return prepares.set("w", other) &&
+                     prepares.run("evaluate", given, to) &&
+                     prepares.run("evaluate", given, to);
+            }),
+            0);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     On, Allocation,
     ::testing::Values(Where{"Host", false, false}, Where{"Device", true, true},

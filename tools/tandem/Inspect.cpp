@@ -76,15 +76,12 @@ static void printMemory(const am::Manifest &manifest) {
   if (!manifest.stepMemory)
     return;
   const am::StepMemory &memory = *manifest.stepMemory;
-  std::pair<const char *, int64_t> rows[] = {{"parameters", memory.parameters},
-                                             {"states", memory.states},
-                                             {"constants", memory.constants},
-                                             {"inputs", memory.inputs},
-                                             {"outputs", memory.outputs},
-                                             {"gradients", memory.gradients},
-                                             {"saved", memory.saved},
-                                             {"staged updates", memory.staged},
-                                             {"arena", memory.arena}};
+  std::pair<const char *, int64_t> rows[] = {
+      {"parameters", memory.parameters}, {"states", memory.states},
+      {"constants", memory.constants},   {"inputs", memory.inputs},
+      {"outputs", memory.outputs},       {"gradients", memory.gradients},
+      {"saved", memory.saved},           {"staged updates", memory.staged},
+      {"prepared", memory.prepared},     {"arena", memory.arena}};
   std::printf("\n%-20s %12s\n", "memory of a step", "bytes");
   for (auto [name, bytes] : rows)
     if (bytes)

@@ -186,6 +186,10 @@ void CompileFlags::declare(OptionTable &table) {
       "processor)");
   table.flag("inference", options.inference,
              "no gradients: the program `evaluate` alone");
+  table.flag("prepare", options.prepare,
+             "with --inference: compute what follows from parameters and\n"
+             "states alone once, and again where they were set; memory grows\n"
+             "by it, and nobody may write them but through the model");
   table.text("loss", "NAME", options.loss,
              "the output to differentiate (default: 'loss'); of a model in\n"
              "ONNX also KIND:OUTPUT,LABELS, which gives it that loss, and an\n"

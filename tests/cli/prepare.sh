@@ -1,0 +1,82 @@
+#!/bin/bash
+# prepare.sh BIN - `tandem compile --inference --prepare` as a user meets it: the
+# numbers of a plain artifact, the same bytes from every dump, on all devices.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+cd "$work" || exit 1
+
+# y = x + exp(w) * v, with a scalar x, since no file is at hand.
+model() {
+  cat <<EOF
+{"format": "tandem-graph", "version": 1, "name": "scaled",
+ "inputs": [{"name": "x", "type": "f32", "shape": []}],
+ "params": [{"name": "w", "type": "f32", "shape": [32, 24], "init": {"kind": "uniform", "low": -1, "high": 1}},
+            {"name": "v", "type": "f32", "shape": [32, 24]$1}],
+ "nodes": [{"op": "exp", "inputs": ["w"], "outputs": ["e"]},
+           {"op": "mul", "inputs": ["e", "v"], "outputs": ["s"]},
+           {"op": "broadcast", "inputs": ["x"], "outputs": ["xs"], "attributes": {"shape": [32, 24], "dims": []}},
+           {"op": "add", "inputs": ["xs", "s"], "outputs": ["y"]}],
+ "outputs": [{"name": "y", "value": "y"}]}
+EOF
+}
+model ', "init": {"kind": "uniform", "low": -1, "high": 1}' >scaled.json
+model '' >unset.json
+
+expect 0 '' "$tandem" compile scaled.json -o plain.tdm --inference
+expect 0 '' "$tandem" compile scaled.json -o scaled.tdm --inference --prepare \
+  --dump-phases=dumps
+expect 0 '' "$tandem" compile scaled.json -o again.tdm --inference --prepare \
+  --threads=1
+cmp scaled.tdm again.tdm || fail 'two compilations that prepare differ'
+for phase in 04.optimize 05.partition 06.plan 07.lower; do
+  expect 0 '' "$tandem" compile dumps/scaled.$phase.mlir -o again.tdm
+  cmp scaled.tdm again.tdm || fail "resuming from $phase prepares otherwise"
+done
+expect 0 'prepared "mul"' "$tandem" compile scaled.json --inference --prepare \
+  --stop-after=partition
+expect 0 '^prepare ' "$tandem" inspect scaled.tdm
+expect 0 '^prepared +3' "$tandem" inspect scaled.tdm
+expect 0 '--prepare ' "$tandem" compile --help
+
+# The same bits, whatever the seed of the parameters.
+for seed in 1 2; do
+  for artifact in plain scaled; do
+    expect 0 '' "$tandem" run $artifact.tdm --seed=$seed --input x=3.5 \
+      --output y=@$artifact.$seed.npy
+  done
+  cmp plain.$seed.npy scaled.$seed.npy || fail 'what is prepared is wrong'
+done
+cmp -s plain.1.npy plain.2.npy && fail 'the parameters are the same'
+expect 0 '^median' "$tandem" bench scaled.tdm --steps=2
+expect 0 'prepare' "$tandem" bench scaled.tdm --steps=2 --program=prepare
+expect 0 'exp' "$tandem" bench scaled.tdm --steps=2 --program=prepare --kernels
+
+# A parameter without a value is missing in the same words.
+expect 0 '' "$tandem" compile unset.json -o plain.tdm --inference
+expect 0 '' "$tandem" compile unset.json -o unset.tdm --inference --prepare
+for artifact in plain unset; do
+  expect 2 "cannot run 'evaluate': param 'v' .index 2. has no value" \
+    "$tandem" run $artifact.tdm --input x=3.5
+done
+
+# A program for each processor and device.
+if [ "$(uname -m)" = x86_64 ]; then
+  expect 0 '' "$tandem" compile scaled.json -o variants.tdm --inference \
+    --prepare --target=cpu:x86-64+x86-64-v2
+  expect 0 '' "$tandem" run variants.tdm --seed=1 --input x=3.5 \
+    --cpu-variant=x86-64 --output y=@variant.npy
+fi
+expect 0 '' "$tandem" compile scaled.json -o both.tdm --inference --prepare \
+  --target=cpu+cuda:sm_80 --emulation --cubin=no
+expect 0 'y ' "$tandem" run both.tdm --seed=1 --input x=3.5 --device=cuda-emu
+
+# Wrong use.
+expect 2 '--prepare needs --inference' \
+  "$tandem" compile scaled.json -o x.tdm --prepare
+expect 2 "--prepare has no effect on a module that is past 'partition'" \
+  "$tandem" compile dumps/scaled.06.plan.mlir -o x.tdm --inference --prepare
+sed 's/prepared "mul"/prepared "exp"/' dumps/scaled.05.partition.mlir |
+  awk '/prepared "exp"/ && !done { sub(/prepared "exp"/, "prepared \"mul\""); done = 1 } 1' >other.mlir
+expect 1 "prepared \"exp\"' in 'evaluate' that 'prepare' does not prepare" \
+  "$tandem" compile other.mlir -o x.tdm
+finish
