@@ -2,6 +2,7 @@
 #include "passes/plan/LoopNest.h"
 #include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/LoopSpaces.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -96,12 +97,6 @@ bool tandem::isExpensive(PointwiseOpInterface op) {
 }
 
 namespace {
-/// A space that may serve a group.
-struct Space {
-  SmallVector<int64_t> sizes;
-  SmallVector<bool> reduced;
-};
-
 /// Follows the values of a group through a space.
 class Finder {
 public:
@@ -110,7 +105,7 @@ public:
 
   /// Builds the nest over `space`, whose dimension d is index[d] in terms of
   /// the nest's dimensions, which have `sizes` and `reduced`.
-  bool build(const Space &space, ArrayRef<AffineExpr> index,
+  bool build(const LoopSpace &space, ArrayRef<AffineExpr> index,
              ArrayRef<Value> results, LoopNest &nest);
 
   /// The expressions that decide whether dimensions can be joined.
@@ -126,7 +121,7 @@ private:
 
   IsInside isInside;
   MLIRContext *context;
-  const Space *space = nullptr;
+  const LoopSpace *space = nullptr;
   Exprs index;
   AffineExpr keptPosition, reducedPosition, fullPosition;
   LoopNest *nest = nullptr;
@@ -285,7 +280,7 @@ bool Finder::walk(Value value, const Place &place, unsigned &level) {
   return true;
 }
 
-bool Finder::build(const Space &newSpace, ArrayRef<AffineExpr> newIndex,
+bool Finder::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
                    ArrayRef<Value> results, LoopNest &newNest) {
   space = &newSpace;
   nest = &newNest;
@@ -340,63 +335,6 @@ Exprs Finder::positions(const LoopNest &nest) {
   return result;
 }
 
-/// The spaces worth trying: those of the reductions, or shapes with as many
-/// elements as the results.
-static SmallVector<Space> candidates(ArrayRef<Value> results,
-                                     IsInside isInside) {
-  SmallVector<Space> spaces;
-  SmallVector<Value> work(results);
-  DenseSet<Value> seen;
-  SmallVector<Value> values;
-  bool hasReductions = false;
-  for (size_t i = 0; i < work.size(); ++i) {
-    if (!seen.insert(work[i]).second)
-      continue;
-    values.push_back(work[i]);
-    Operation *op = work[i].getDefiningOp();
-    if (!op || !isInside(op))
-      continue;
-    hasReductions |= isa<ReductionOpInterface>(op);
-    llvm::append_range(work, op->getOperands());
-  }
-  auto add = [&](Space space) {
-    for (const Space &known : spaces)
-      if (known.sizes == space.sizes && known.reduced == space.reduced)
-        return;
-    spaces.push_back(std::move(space));
-  };
-  for (Value value : values) {
-    Operation *op = value.getDefiningOp();
-    if (hasReductions) {
-      auto reduction = dyn_cast_or_null<ReductionOpInterface>(op);
-      if (!reduction || !isInside(op))
-        continue;
-      ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
-      Space space{SmallVector<int64_t>(shape),
-                  SmallVector<bool>(shape.size(), false)};
-      for (int64_t d : reduction.getReducedDims())
-        space.reduced[d] = true;
-      add(std::move(space));
-    } else if (typeOf(value).getNumElements() ==
-               typeOf(results[0]).getNumElements()) {
-      ArrayRef<int64_t> shape = typeOf(value).getShape();
-      add({SmallVector<int64_t>(shape),
-           SmallVector<bool>(shape.size(), false)});
-    }
-  }
-  return spaces;
-}
-
-static bool hasDivision(AffineExpr expr) {
-  bool found = false;
-  expr.walk([&](AffineExpr part) {
-    found |= part.getKind() == AffineExprKind::Mod ||
-             part.getKind() == AffineExprKind::FloorDiv ||
-             part.getKind() == AffineExprKind::CeilDiv;
-  });
-  return found;
-}
-
 /// Joins neighbouring dimensions that every expression steps through as one:
 /// groups[i] lists dimensions of `nest`.
 static SmallVector<SmallVector<unsigned>> join(const LoopNest &nest,
@@ -429,7 +367,11 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
   std::optional<LoopNest> best;
   std::pair<size_t, size_t> bestCost;
   Finder finder(isInside, context);
-  for (const Space &space : candidates(results, isInside)) {
+  SmallVector<LoopSpace> spaces = loopSpaces(results, isInside);
+  bool isCut = llvm::all_of(
+      results, [](Value value) { return !isForCuda(value.getDefiningOp()); });
+  for (size_t i = 0, count = spaces.size(); i < spaces.size(); ++i) {
+    LoopSpace space = spaces[i];
     Exprs identity;
     for (size_t d = 0; d < space.sizes.size(); ++d)
       identity.push_back(getAffineDimExpr(d, context));
@@ -438,6 +380,10 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
     wide.reduced = space.reduced;
     if (!finder.build(space, identity, results, wide))
       continue;
+    if (isCut && i < count)
+      if (std::optional<LoopSpace> pieces =
+              cutSpace(space, finder.positions(wide)))
+        spaces.push_back(std::move(*pieces));
 
     LoopNest nest;
     Exprs index(space.sizes.size(), getAffineConstantExpr(0, context));

@@ -61,6 +61,11 @@ private:
   /// Sets the indices of `dims` from their joint row-major position.
   void setIndices(llvm::ArrayRef<unsigned> dims, mlir::Value position);
 
+  /// Emits `code` for each index of the dimension that decides what is read
+  /// (Loops.cpp), where there is one, and what is read is known in the code;
+  /// else once.
+  void whereReadsAreKnown(llvm::function_ref<void()> code);
+
   void storeRoots(llvm::function_ref<bool(const LoopNest::Root &)> which);
   mlir::Value combine(const LoopNest::Reduction &reduction, mlir::Value x,
                       mlir::Value y, bool anyOrder);

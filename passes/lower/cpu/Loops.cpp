@@ -110,6 +110,42 @@ void LoopEmitter::setIndices(ArrayRef<unsigned> dims, Value position) {
   }
 }
 
+/// A kept dimension of a few indices, not the innermost one, on whose index
+/// alone it depends whether some input is read: of what is concatenated.
+static std::optional<unsigned> decidingDim(const LoopNest &nest) {
+  constexpr int64_t most = 4;
+  for (const LoopNest::Access &read : nest.reads)
+    for (const IndexGuard &guard : read.place.guards)
+      for (unsigned d = 0; d + 1 < nest.sizes.size(); ++d)
+        if (!nest.reduced[d] && nest.sizes[d] <= most &&
+            coefficientOf(guard.expr, d).value_or(0) != 0 &&
+            llvm::none_of(
+                llvm::seq<unsigned>(0, nest.sizes.size()), [&](unsigned other) {
+                  return other != d && guard.expr.isFunctionOfDim(other);
+                }))
+          return d;
+  return std::nullopt;
+}
+
+/// LLVM makes a switch of such conditions, which it neither takes out of a loop
+/// nor turns into masks.
+void LoopEmitter::whereReadsAreKnown(llvm::function_ref<void()> code) {
+  std::optional<unsigned> dim = decidingDim(nest);
+  if (!dim || !ivs[*dim])
+    return code();
+  Value at = ivs[*dim];
+  for (int64_t i = 0; i < nest.sizes[*dim]; ++i) {
+    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, at,
+                                         constant(i));
+    auto branch = scf::IfOp::create(b, loc, isHere, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&branch.getThenRegion().front());
+    ivs[*dim] = constant(i);
+    code();
+  }
+  ivs[*dim] = at;
+}
+
 /// Computes all of the roots before it stores any: one that overwrites an input
 /// must not hide it from the others.
 void LoopEmitter::storeRoots(
@@ -248,6 +284,7 @@ Work LoopEmitter::emitPointwise() {
                        (cut == rank - 1 && block % together != 0)))
     together = 1;
   std::function<void(unsigned)> nestFrom;
+  std::optional<unsigned> deciding = decidingDim(nest);
   // `count` indices of dimension d from `first` on. Where the count is known to
   // LLVM, it needs no code for what remains.
   auto loopOver = [&](unsigned d, Value first, Value count) {
@@ -275,6 +312,14 @@ Work LoopEmitter::emitPointwise() {
   nestFrom = [&](unsigned d) {
     if (d == rank)
       return store();
+    if (d == deciding) {
+      for (int64_t i = 0; i < nest.sizes[d]; ++i) {
+        ivs[d] = constant(i);
+        nestFrom(d + 1);
+      }
+      ivs[d] = {};
+      return;
+    }
     loopOver(d, constant(0), constant(nest.sizes[d]));
   };
   loop(body.begin, body.end, [&](Value item) {
@@ -286,13 +331,16 @@ Work LoopEmitter::emitPointwise() {
       item = arith::DivUIOp::create(b, loc, item, constant(blocks));
     }
     setIndices(outer, item);
-    if (blocks == 1)
-      return nestFrom(cut);
-    auto [low, high] = bounds(which, block, nest.sizes[cut]);
-    loopOver(cut, low,
-             nest.sizes[cut] % block == 0
-                 ? constant(block)
-                 : arith::SubIOp::create(b, loc, high, low).getResult());
+    auto emitItem = [&] {
+      if (blocks == 1)
+        return nestFrom(cut);
+      auto [low, high] = bounds(which, block, nest.sizes[cut]);
+      loopOver(cut, low,
+               nest.sizes[cut] % block == 0
+                   ? constant(block)
+                   : arith::SubIOp::create(b, loc, high, low).getResult());
+    };
+    whereReadsAreKnown(emitItem);
   });
   return workOf(nest.sizeOf(outer) * blocks);
 }

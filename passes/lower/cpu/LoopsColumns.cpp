@@ -136,12 +136,14 @@ Work LoopEmitter::emitColumns() {
     for (unsigned d : reduced)
       ivs[d] = constant(0); // not used by elements of kept indices
     std::tie(low, high) = bounds(which, block, columns);
-    for (unsigned level = 0; level <= nest.levels; ++level)
-      emitLevel(level);
-    for (unsigned d : reduced)
-      ivs[d] = constant(0);
-    overColumns([&](Value) {
-      storeRoots([](const LoopNest::Root &root) { return !root.isFull; });
+    whereReadsAreKnown([&] {
+      for (unsigned level = 0; level <= nest.levels; ++level)
+        emitLevel(level);
+      for (unsigned d : reduced)
+        ivs[d] = constant(0);
+      overColumns([&](Value) {
+        storeRoots([](const LoopNest::Root &root) { return !root.isFull; });
+      });
     });
   });
   return workOf(nest.sizeOf(outer) * blocks);
