@@ -41,6 +41,16 @@ static bool belongsToForward(const Units &units, Operation *op, unsigned unit) {
          });
 }
 
+/// True if only sums read what `user` makes of `value`, and a sum reads `value`
+/// itself: then the kernel of the sums makes it of what it reads anyway, and
+/// nothing is written.
+static bool belongsToSums(const Units &units, Operation *value,
+                          Operation *user) {
+  auto isSum = [](Operation *op) { return isa<ReductionOpInterface>(op); };
+  return llvm::all_of(units.users(user), isSum) &&
+         llvm::any_of(units.users(value), isSum);
+}
+
 /// Anchors take what follows them element by element, but not from the forward
 /// what the backward makes (again, perhaps, because it is not to be kept).
 static void fuseIntoAnchors(Units &units) {
@@ -54,7 +64,8 @@ static void fuseIntoAnchors(Units &units) {
       for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
         for (Operation *user : units.users(op))
           if (!units.isRepeated(user) && isa<PointwiseOpInterface>(user) &&
-              isForward(anchor) == isForward(user))
+              isForward(anchor) == isForward(user) &&
+              !belongsToSums(units, op, user))
             changed |= units.merge(unit, units.unit(user));
     }
   }

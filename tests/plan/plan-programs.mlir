@@ -99,3 +99,23 @@ module @mean attributes {tandem.phase = "partition"} {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// A gradient is summed as it is and times something else. It is in memory for
+// the first sum, so the kernel of the sums multiplies it: the product's was to
+// write both.
+// CHECK-LABEL: module @sums
+// CHECK: tandem.kernel "matmul"(%arg0, %arg1)
+// CHECK: tandem.kernel "fused_mul_reduce_sum_reduce_sum"(%0, %arg2)
+// CHECK-NOT: tandem.kernel
+// CHECK: return
+module @sums attributes {tandem.phase = "partition"} {
+  func.func @evaluate(%x: tensor<32x20xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<20x64xf32> {tandem.role = #tandem.role<param "w">}, %h: tensor<32x64xf32> {tandem.role = #tandem.role<input "h">}) -> (tensor<64xf32> {tandem.role = #tandem.role<output "a">}, tensor<64xf32> {tandem.role = #tandem.role<output "b">}) {
+    %0 = tandem.matmul %x, %w : tensor<32x20xf32>, tensor<20x64xf32> -> tensor<32x64xf32>
+    %1 = tandem.mul %0, %h : tensor<32x64xf32>
+    %2 = tandem.reduce_sum %0 over [0] : tensor<32x64xf32> -> tensor<64xf32>
+    %3 = tandem.reduce_sum %1 over [0] : tensor<32x64xf32> -> tensor<64xf32>
+    return %2, %3 : tensor<64xf32>, tensor<64xf32>
+  }
+}
