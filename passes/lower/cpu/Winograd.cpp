@@ -16,9 +16,6 @@ using namespace tandem::cpu;
 using namespace tandem::cpu::winograd;
 using llvm::divideCeil;
 
-/// The taps' matrices are a third of the second-level cache then.
-static constexpr int64_t kMostKept = 64 * 64;
-
 namespace {
 class Emitter {
 public:
@@ -77,8 +74,7 @@ bool Emitter::canRead() const {
 Work Emitter::emit() {
   int64_t tiles = s.segments * grid.segmentTiles;
   int64_t pixels = kTile * grid.segmentWidth() + s.lanes;
-  keepsTaps = shape.results == s.resultBlock &&
-              shape.planes * shape.results <= kMostKept;
+  keepsTaps = winograd::keepsTaps(shape, s);
   if (keepsTaps)
     areKept = kernel.scratch.take(code, {1}, code.b.getI64Type());
   image.prepare();

@@ -68,6 +68,10 @@ struct Schedule {
                                         const VectorTarget &target);
 };
 
+/// Whether a thread transforms all taps once and keeps them: those of few
+/// planes, of conv2d and conv2d_input_grad.
+bool keepsTaps(const Shape &shape, const Schedule &schedule);
+
 /// The kernel of conv2d_filter_grad.
 std::optional<Work> emitFilterGrad(AnchorKernel &kernel,
                                    const Schedule &schedule);

@@ -104,6 +104,22 @@ static void cutTaps(const Shape &shape, Schedule &s) {
       *block /= 2;
 }
 
+/// Blocks of tiles where no item transforms taps of its own, so that smaller
+/// ones cost little: threads should not wait for the last one.
+static void cutTiles(const Grid &grid, Schedule &s) {
+  constexpr int64_t enoughItems = 16, fewestTiles = 16;
+  while (divideCeil(grid.segments(), s.segments) < enoughItems &&
+         s.segments % 2 == 0 &&
+         s.segments / 2 * grid.segmentTiles >= fewestTiles)
+    s.segments /= 2;
+}
+
+bool winograd::keepsTaps(const Shape &shape, const Schedule &s) {
+  // The taps' matrices are a third of the second-level cache then.
+  constexpr int64_t most = 64 * 64;
+  return shape.results == s.resultBlock && shape.planes * shape.results <= most;
+}
+
 std::optional<Schedule> Schedule::choose(Operation *op,
                                          const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
@@ -126,6 +142,9 @@ std::optional<Schedule> Schedule::choose(Operation *op,
   s.segments = std::clamp<int64_t>((isFilterGrad ? kShortSide : kLongSide) /
                                        grid.segmentTiles,
                                    1, grid.segments());
+
+  if (!isFilterGrad && keepsTaps(shape, s))
+    cutTiles(grid, s);
 
   double products = static_cast<double>(shape.planes) * shape.results;
   double pixels = static_cast<double>(grid.images) * grid.height * grid.width;
