@@ -10,6 +10,7 @@
 
 #include "passes/autodiff/Decompose.h"
 #include "passes/partition/Cost.h"
+#include "passes/partition/PackWeights.h"
 #include "passes/partition/Programs.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -31,6 +32,7 @@ public:
 private:
   void findFrozen();
   void findReturned();
+  void packWeights();
   void demandOperands(Operation *op);
   void demand(Value value);
   bool isWorthIt(Value value);
@@ -50,6 +52,7 @@ private:
   /// What never changes; those that depend on an argument.
   DenseSet<Value> frozen, ofVariables;
   DenseSet<Operation *> returned; ///< they make what is given out
+  DenseSet<Value> panels;         ///< of right factors, to be prepared
   DenseSet<Value> visited;
   SetVector<Value> prepared;
 };
@@ -91,6 +94,23 @@ void Preparer::findReturned() {
     }
 }
 
+/// Products that gain by it read frozen right factors from panels.
+void Preparer::packWeights() {
+  DenseMap<std::pair<Value, unsigned>, Value> made;
+  for (auto product : llvm::to_vector(evaluate.getOps<MatmulOp>())) {
+    Value weights = product.getRhs();
+    if (!ofVariables.contains(weights) || frozen.contains(product.getLhs()) ||
+        !gainsByPanels(product))
+      continue;
+    Value &known = made[{weights, product.getTransposeRhs()}];
+    if (!known) {
+      known = buildPanels(product);
+      panels.insert(known);
+    }
+    readPanels(product, known);
+  }
+}
+
 SetVector<Value> Preparer::coneOf(Value value) {
   SetVector<Value> cone;
   cone.insert(value);
@@ -101,6 +121,8 @@ SetVector<Value> Preparer::coneOf(Value value) {
 }
 
 bool Preparer::isWorthIt(Value value) {
+  if (panels.contains(value))
+    return true;
   double computing = 0;
   DenseSet<Operation *> ops;
   for (Value made : coneOf(value)) {
@@ -123,7 +145,8 @@ void Preparer::demand(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !visited.insert(value).second)
     return;
-  if (returned.contains(op) || isa<ViewOpInterface>(op) || !isWorthIt(value))
+  bool isView = isa<ViewOpInterface>(op) && !panels.contains(value);
+  if (returned.contains(op) || isView || !isWorthIt(value))
     demandOperands(op);
   else
     prepared.insert(value);
@@ -143,9 +166,12 @@ SmallVector<Slot> Preparer::argumentSlots(SmallVectorImpl<Value> &sources) {
   return slots;
 }
 
-/// "w.cast", where all comes from one argument; else "add".
+/// "w.cast" or "w.panels", where all comes from one argument; else "add".
 std::string Preparer::nameOf(Value value) {
-  std::string name = value.getDefiningOp()->getName().stripDialect().str();
+  std::string name =
+      panels.contains(value)
+          ? "panels"
+          : value.getDefiningOp()->getName().stripDialect().str();
   BlockArgument only;
   unsigned arguments = 0;
   for (Value made : coneOf(value))
@@ -186,6 +212,8 @@ void Preparer::takePrepared(ArrayRef<Slot> slots) {
 
 func::FuncOp Preparer::run() {
   findFrozen();
+  packWeights();
+  findFrozen(); // the panels too
   findReturned();
   for (Operation &op : evaluate.getOps())
     if (op.getNumResults() == 0 || !frozen.contains(op.getResult(0)) ||

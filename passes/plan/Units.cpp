@@ -1,5 +1,6 @@
 //===- Units.cpp - groups of ops on the way to kernels --------------------===//
 #include "passes/plan/Units.h"
+#include "passes/Panels.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 
@@ -106,7 +107,11 @@ bool Units::isReadInPlace(Operation *op) const {
     return false;
   bool isRead = false;
   for (Operation *user : op->getUsers()) {
-    if (readsViews(user)) {
+    auto product = dyn_cast<MatmulOp>(user);
+    bool readsPanels = product && product.getRhs() == op->getResult(0) &&
+                       product.getLhs() != op->getResult(0) &&
+                       panelsOf(product);
+    if (readsPanels || readsViews(user)) {
       isRead = true;
       continue;
     }

@@ -51,6 +51,49 @@ expect 0 '^median' "$tandem" bench scaled.tdm --steps=2
 expect 0 'prepare' "$tandem" bench scaled.tdm --steps=2 --program=prepare
 expect 0 'exp' "$tandem" bench scaled.tdm --steps=2 --program=prepare --kernels
 
+# product M K N SHAPE ATTRIBUTES PANELS: (x * u) W, of a W of that shape, has the
+# same bits where W lies in panels, which it does if PANELS is 1.
+product() {
+  local panels=$6
+  cat >product.json <<EOF
+{"format": "tandem-graph", "version": 1, "name": "product",
+ "inputs": [{"name": "x", "type": "f32", "shape": []}],
+ "params": [{"name": "u", "type": "f32", "shape": [$1, $2], "init": {"kind": "uniform", "low": -1, "high": 1}},
+            {"name": "w", "type": "f32", "shape": $4, "init": {"kind": "uniform", "low": -1, "high": 1}},
+            {"name": "b", "type": "f32", "shape": [$3], "init": {"kind": "uniform", "low": -1, "high": 1}}],
+ "nodes": [{"op": "broadcast", "inputs": ["x"], "outputs": ["xs"], "attributes": {"shape": [$1, $2], "dims": []}},
+           {"op": "mul", "inputs": ["xs", "u"], "outputs": ["l"]},
+           {"op": "matmul", "inputs": ["l", "w"], "outputs": ["p"], "attributes": {$5}},
+           {"op": "broadcast", "inputs": ["b"], "outputs": ["bs"], "attributes": {"shape": [$1, $3], "dims": [1]}},
+           {"op": "add", "inputs": ["p", "bs"], "outputs": ["y"]}],
+ "outputs": [{"name": "y", "value": "y"}]}
+EOF
+  local targets="" variant found
+  case $(uname -m) in x86_64) targets=cpu:x86-64-v2+x86-64-v3+x86-64-v4 ;; esac
+  expect 0 '' "$tandem" compile product.json -o p.mlir --inference --prepare \
+    ${targets:+--target=cpu:x86-64-v3} --stop-after=partition
+  found=$(grep -c 'prepare(.*w.panels' p.mlir)
+  [ "$found" = "$panels" ] || fail "$*: expected $panels weights in panels, but got $found"
+  expect 0 '' "$tandem" compile product.json -o plain.tdm --inference \
+    ${targets:+--target=$targets}
+  expect 0 '' "$tandem" compile product.json -o packed.tdm --inference --prepare \
+    ${targets:+--target=$targets}
+  for variant in '' ${targets:+x86-64-v2 x86-64-v3}; do
+    for artifact in plain packed; do
+      expect 0 '' "$tandem" run $artifact.tdm --seed=1 --input x=1.25 \
+        --output y=@$artifact.npy ${variant:+--cpu-variant=$variant}
+    done
+    cmp plain.npy packed.npy || fail "$*: panels give other numbers for '$variant'"
+  done
+}
+product 16 256 192 '[256, 192]' '' 1
+product 33 300 333 '[300, 333]' '' 1
+product 9 131 250 '[250, 131]' '"transpose_rhs": true' 1
+product 127 1030 128 '[128, 1030]' '"transpose_rhs": true' 1
+product 8 256 192 '[256, 192]' '' 0
+product 128 256 192 '[256, 192]' '' 0
+product 16 256 65 '[256, 65]' '' 0
+
 # A parameter without a value is missing in the same words.
 expect 0 '' "$tandem" compile unset.json -o plain.tdm --inference
 expect 0 '' "$tandem" compile unset.json -o unset.tdm --inference --prepare

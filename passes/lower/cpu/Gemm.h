@@ -91,6 +91,9 @@ struct Gemm {
       b;
   /// Reading B in place is as good as reading the panel.
   bool isPacked = false;
+  /// Where B is read in place, so many columns have neighbours; 0: all. Tiles
+  /// are as wide or divide it.
+  int64_t panelColumns = 0;
 
   /// Stores `sums`, C(m + i, n ...), or those that are on in `mask`. Null if
   /// elements are stored one by one.

@@ -1,6 +1,8 @@
 //===- GemmOperand.cpp - tensors as the factors of a product --------------===//
 #include "passes/lower/cpu/GemmOperand.h"
 
+#include "passes/Panels.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -23,6 +25,11 @@ void GemmOperand::enter(ArrayRef<Value> values) {
     dims[*k0] = nullptr;
   if (operand.isAffine())
     base = operand.at(code, dims);
+  else if (panels) {
+    SmallVector<Value> cut(dims);
+    cut.resize(sizes.size() + 2);
+    base = panels->at(code, cut);
+  }
   last = {};
 }
 
@@ -134,8 +141,49 @@ void GemmOperand::packBlock(const GemmBlock &block) {
 // B
 //===----------------------------------------------------------------------===//
 
+/// The position may be affine in the panel and the column of it, which its line
+/// consists of.
+void GemmOperand::findPanels() {
+  MLIRContext *context = code.b.getContext();
+  auto number = static_cast<unsigned>(sizes.size());
+  AffineExpr cut = getAffineDimExpr(number, context) * kPanelColumns +
+                   getAffineDimExpr(number + 1, context);
+  SmallVector<AffineExpr> cutIndex;
+  for (AffineExpr expr : index)
+    cutIndex.push_back(expr.replace(getAffineDimExpr(line, context), cut));
+  SmallVector<int64_t> cutSizes(sizes);
+  cutSizes.push_back(llvm::divideCeil(sizes[line], kPanelColumns));
+  cutSizes.push_back(kPanelColumns);
+  Operand found = kernel.operand(this->number, cutIndex, cutSizes);
+  if (found.isAffine() && found.stride(number + 1) == 1)
+    panels = found;
+}
+
+/// Reads panels in place.
+void GemmOperand::bindPanels(Gemm &gemm) {
+  gemm.panelColumns = kPanelColumns;
+  gemm.isPacked = true;
+  gemm.pack = [this](Code &, const GemmPanel &p) { packElements(p); };
+  gemm.b = [this](Code &, Value atK0, Value atK1, int64_t u, Value n,
+                  int64_t lanes, Value mask) {
+    auto panel = static_cast<unsigned>(sizes.size());
+    Value at = code.add(
+        base, code.mul(code.div(n, kPanelColumns), panels->stride(panel)));
+    at = code.add(at, code.rem(n, kPanelColumns));
+    if (k0)
+      at = code.add(at, code.mul(atK0, panels->stride(*k0)));
+    int64_t row = panels->stride(k1);
+    at = code.add(code.add(at, code.mul(atK1, row)), u * row);
+    return code.widen(code.load(panels->memref, at, lanes, mask), type);
+  };
+}
+
 void GemmOperand::bindB(Gemm &gemm) {
   type = gemm.type;
+  if (!operand.isAffine())
+    findPanels();
+  if (panels)
+    return bindPanels(gemm);
   int64_t N = gemm.N;
   bool alongLine = operand.isAffine() && stride(line) == 1;
   bool alongK = operand.isAffine() && stride(k1) == 1;

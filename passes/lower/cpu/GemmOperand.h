@@ -43,6 +43,8 @@ private:
     return dim ? operand.stride(*dim) : 0;
   }
   bool isNear() const;
+  void findPanels();
+  void bindPanels(Gemm &gemm);
   void forEachK(const GemmPanel &panel,
                 llvm::function_ref<void(mlir::Value k0, mlir::Value k1)> body);
   void packRow(const GemmPanel &panel, mlir::Value atK0, mlir::Value atK1,
@@ -61,6 +63,9 @@ private:
   std::optional<unsigned> k0;
   unsigned k1;
   Operand operand;
+  /// The operand in panels (passes/Panels.h), if it is: of the dimensions after
+  /// the others, the first counts panels, the second columns of one.
+  std::optional<Operand> panels;
   mlir::Type type; ///< of the sums
 
   llvm::SmallVector<mlir::Value> dims; ///< the item's values

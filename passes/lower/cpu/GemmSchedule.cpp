@@ -66,6 +66,11 @@ static int64_t tileCost(int64_t rows, int64_t vectors) {
          4 * rows;
 }
 
+/// True if tiles of so many registers stay within panels that B is read from.
+static bool fitsPanels(const GemmSchedule &s, const Gemm &g, int64_t vectors) {
+  return g.panelColumns % (vectors * s.lanes) == 0;
+}
+
 /// The tile that is best for the sizes, whole tiles and what remains. Sums, one
 /// row of B and one element of A are in registers; more than 8 rows of an A in
 /// place would compete for the ways of the first-level cache.
@@ -75,7 +80,7 @@ static void chooseTile(GemmSchedule &s, const Gemm &g,
   int64_t best = 0;
   for (int64_t vectors = std::min<int64_t>(across, 8); vectors > 0; --vectors) {
     int64_t most = (target.registers - 2 - vectors) / vectors;
-    if (most < 1)
+    if (most < 1 || !fitsPanels(s, g, vectors))
       continue;
     int64_t rows = equalParts(g.M, std::min<int64_t>(most, 8), 1);
     auto column = [&](int64_t width) {
@@ -95,7 +100,7 @@ static void chooseTile(GemmSchedule &s, const Gemm &g,
 static void askTile(GemmSchedule &s, const Gemm &g) {
   if (g.asked.rows)
     s.rows = std::min(g.asked.rows, std::max<int64_t>(1, g.M));
-  if (g.asked.vectors)
+  if (g.asked.vectors && fitsPanels(s, g, g.asked.vectors))
     s.vectors = std::min(g.asked.vectors,
                          std::max<int64_t>(1, divideCeil(g.N, s.lanes)));
 }

@@ -96,6 +96,46 @@ TEST(Matmul, RowsOfAPackedForManyPanels) {
     check({{}, 517, 200, 270, true}, bits);
 }
 
+/// A kernel of a product whose right factor lies in panels (passes/Panels.h).
+static std::string panelProduct(const Product &p) {
+  int64_t panels = (p.N + 63) / 64, padded = panels * 64;
+  std::string lhs = tensor(p.transposeLhs ? std::vector<int64_t>{p.K, p.M}
+                                          : std::vector<int64_t>{p.M, p.K},
+                           p.element);
+  std::string in = tensor({panels, p.K, 64}, p.element);
+  std::string turned = tensor({p.K, panels, 64}, p.element);
+  std::string rows = tensor({p.K, padded}, p.element);
+  std::string rhs = tensor({p.K, p.N}, p.element);
+  std::string y = tensor({p.M, p.N}, p.element);
+  auto number = [](int64_t value) { return std::to_string(value); };
+  return kernelModule(
+      {lhs, in, y}, {y},
+      "%t = tandem.permute %1 by [1, 0, 2] : " + in + " -> " + turned +
+          "\n%r = tandem.reshape %t to [" + number(p.K) + ", " +
+          number(padded) + "] : " + turned + " -> " + rows +
+          "\n%w = tandem.slice %r from [0, 0] to [" + number(p.K) + ", " +
+          number(p.N) + "] step [1, 1] : " + rows + " -> " + rhs +
+          "\n%p = tandem.matmul %0, %w" +
+          (p.transposeLhs ? " {transpose_lhs}" : "") + " : " + lhs + ", " +
+          rhs + " -> " + y + "\n%y = tandem.add %p, %2 : " + y +
+          "\ntandem.yield %y : " + y);
+}
+
+TEST(Matmul, RightFactorsInPanels) {
+  const int64_t shapes[][3] = {{16, 128, 256}, {9, 65, 7},     {33, 333, 300},
+                               {127, 200, 31}, {12, 64, 1030}, {200, 130, 9},
+                               {8, 1000, 100}, {1, 70, 20}};
+  for (auto [M, N, K] : shapes)
+    for (bool tl : kBoth) {
+      std::string text = panelProduct({{}, M, N, K, tl});
+      checkKernel(text, {static_cast<double>(K)});
+      for (int bits : {128, 256})
+        checkKernel(text, {static_cast<double>(K), bits});
+    }
+  checkKernel(panelProduct({{}, 20, 130, 70, false, false, "f64"}), {70.0});
+  checkKernel(panelProduct({{}, 20, 130, 70, false, false, "bf16"}), {70.0});
+}
+
 TEST(Matmul, EndsThatReadMuch) {
   // An optimizer's update behind a weight gradient.
   struct Sizes {
