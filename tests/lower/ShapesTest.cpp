@@ -56,7 +56,7 @@ std::string normalized(const std::vector<int64_t> &shape,
 
 TEST(ReductionShapes, RowsAroundWarpsAndBlocks) {
   for (int64_t length :
-       {1, 3, 8, 31, 33, 64, 129, 256, 260, 516, 768, 1028, 4100})
+       {1, 3, 8, 15, 16, 17, 31, 33, 64, 129, 256, 260, 516, 768, 1028, 4100})
     check(normalized({9, length}, {1}), {.tolerance = 1e-5});
 }
 

@@ -18,9 +18,10 @@ using namespace tandem::lower;
 /// The longest sum that is not made of partial sums: vectorized, each lane adds
 /// some dozens of numbers.
 static constexpr int64_t kPartialLength = 4096;
-/// The longest row that is added in the order of its elements. What is longer
-/// is added in any order that the processor's vectors ask for.
-static constexpr int64_t kOrderedLength = 16;
+/// The longest row that is added in the order of its elements: shorter than any
+/// processor's vector. What is longer is added in any order that vectors ask
+/// for.
+static constexpr int64_t kOrderedLength = 15;
 
 /// Keeps the rows of different items apart: where LLVM took several of them
 /// together and the last ones alone, these would be added in another order, and
