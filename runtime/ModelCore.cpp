@@ -1,22 +1,19 @@
 //===- ModelCore.cpp - what a Model is made of ----------------------------===//
 //
 // Loading: the target is chosen, the code loaded, variables allocated and
-// initialised, and each program's launches resolved to functions and to places
-// in flat tables. The manifest was validated by the reader: no index is checked
-// again.
+// initialised (ModelVariables.cpp), and each program's launches resolved to
+// functions and to places in flat tables. The manifest was validated by the
+// reader: no index is checked again.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/ModelCore.h"
 #include "runtime/CpuFeatures.h"
-#include "runtime/Initialize.h"
 #include "runtime/Processors.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace tandem::runtime {
-
-using artifact::Role;
 
 namespace {
 
@@ -158,66 +155,6 @@ Status ModelCore::loadCode() {
   return Status::success();
 }
 
-/// Writes zeros, each thread to its own part: the system puts a page where the
-/// thread is that first writes to it, and the pool gives a thread the same part
-/// of the work again and again.
-void ModelCore::clear(Storage &storage) const {
-  constexpr int64_t grain = 1 << 20;
-  pool->run(
-      storage.bytes(), grain,
-      [](void *data, int64_t begin, int64_t end, int) {
-        std::memset(static_cast<char *>(data) + begin, 0, size_t(end - begin));
-      },
-      storage.data());
-}
-
-Status ModelCore::createVariables() {
-  for (const artifact::Value &value : manifest().values) {
-    if (value.role != Role::Param && value.role != Role::State)
-      continue;
-    Result<Tensor> tensor =
-        Tensor::empty(value.dtype, value.shape, place.device(), account);
-    if (!tensor)
-      return std::move(tensor).status().in("'" + value.name + "'");
-    if (place.isHost())
-      clear(*tensor->storage());
-    else if (Status status = tensor->zero(); !status)
-      return std::move(status).in("'" + value.name + "'");
-    tensor->storage()->fix();
-    byName.emplace_back(value.name, static_cast<int>(variables.size()));
-    if (tensor->elements())
-      byAddress.emplace_back(addressRange(*tensor),
-                             static_cast<int>(variables.size()));
-    variables.push_back({&value, std::move(*tensor), false});
-  }
-  std::sort(byName.begin(), byName.end());
-  std::sort(
-      byAddress.begin(), byAddress.end(),
-      [](const auto &a, const auto &b) { return a.first.low < b.first.low; });
-  return Status::success();
-}
-
-Status ModelCore::initializeVariables(uint64_t seed) {
-  for (Variable &variable : variables) {
-    if (!variable.value->init)
-      continue;
-    // On the host, so that every device gets the same bits.
-    Tensor host = variable.tensor;
-    if (!place.isHost()) {
-      Result<Tensor> made = Tensor::empty(host.dtype(), host.shape());
-      if (!made)
-        return std::move(made).status();
-      host = std::move(*made);
-    }
-    initialize(host, *variable.value->init, seed, variable.value->name);
-    if (!place.isHost())
-      if (Status status = variable.tensor.copyFrom(host); !status)
-        return std::move(status).in("'" + variable.value->name + "'");
-    variable.isSet = true;
-  }
-  return Status::success();
-}
-
 Status ModelCore::bindPrograms() {
   std::vector<KernelFunction> functions;
   std::vector<std::string> missing;
@@ -259,14 +196,6 @@ BoundProgram *ModelCore::find(std::string_view name) {
     if (bound.program->name == name)
       return &bound;
   return nullptr;
-}
-
-int ModelCore::findVariable(std::string_view name) const {
-  auto found = std::lower_bound(byName.begin(), byName.end(), name,
-                                [](const auto &entry, std::string_view key) {
-                                  return entry.first < key;
-                                });
-  return found != byName.end() && found->first == name ? found->second : -1;
 }
 
 /// Allocates what calls need beside their tensors, and uploads the constants.

@@ -108,6 +108,7 @@ private:
   Status chooseTarget(const Options &options);
   Status chooseVariant(const std::string &wanted);
   Status loadCode();
+  Result<std::vector<Tensor>> allocateVariables() const;
   Status createVariables();
   void clear(Storage &storage) const;
   Status bindPrograms();

@@ -16,10 +16,9 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Large storages are made of huge pages, so that walking through them misses
-/// no translations.
+/// What of a storage fills huge pages is made of them, so that walking through
+/// it misses no translations.
 constexpr size_t hugePage = 2 << 20;
-constexpr int64_t hugeFrom = 4 * hugePage;
 
 int64_t rounded(int64_t bytes) {
   auto align = static_cast<int64_t>(storageAlignment);
@@ -39,7 +38,7 @@ void MemoryAccount::add(int64_t bytes) {
 Result<void *> Storage::obtain(int64_t bytes, Stream stream) const {
   if (backend_)
     return backend_->allocate(bytes, stream);
-  bool isLarge = bytes >= hugeFrom;
+  bool isLarge = bytes >= static_cast<int64_t>(hugePage);
   void *data = nullptr;
   if (::posix_memalign(&data, isLarge ? hugePage : storageAlignment, bytes))
     return Status::failed("out of memory: cannot allocate " +
@@ -52,6 +51,8 @@ Result<void *> Storage::obtain(int64_t bytes, Stream stream) const {
 }
 
 void Storage::giveBack() {
+  if (whole_)
+    return whole_.reset();
   if (!backend_)
     return std::free(data_);
   if (data_)
@@ -72,8 +73,7 @@ Storage::allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account,
   storage->device_ = device;
   storage->backend_ = *backend;
   storage->stream_ = currentStream(device);
-  // At least one line, so that no storage has a null or shared address.
-  bytes = rounded(std::max<int64_t>(bytes, 1));
+  bytes = allocated(bytes);
   Result<void *> data = storage->obtain(bytes, storage->stream_);
   if (!data)
     return std::move(data).status();
@@ -83,6 +83,20 @@ Storage::allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account,
   storage->account_ = std::move(account);
   if (storage->account_)
     storage->account_->add(bytes);
+  return storage;
+}
+
+int64_t Storage::allocated(int64_t bytes) {
+  return rounded(std::max<int64_t>(bytes, 1));
+}
+
+std::shared_ptr<Storage> Storage::partOf(std::shared_ptr<Storage> whole,
+                                         int64_t offset, int64_t bytes) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->data_ = static_cast<char *>(whole->data()) + offset;
+  storage->bytes_ = bytes;
+  storage->owned_ = storage->isFixed_ = true;
+  storage->whole_ = std::move(whole);
   return storage;
 }
 

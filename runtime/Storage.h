@@ -47,6 +47,16 @@ public:
   allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account = nullptr,
            Device device = {});
 
+  /// The `bytes` of `whole`, memory of the host, from `offset` on: a storage
+  /// like one that was allocated and fixed, which keeps `whole` alive, and is
+  /// charged with it.
+  static std::shared_ptr<Storage> partOf(std::shared_ptr<Storage> whole,
+                                         int64_t offset, int64_t bytes);
+
+  /// The bytes that are allocated for `bytes`: whole lines of a cache, at least
+  /// one, so that no storage has a null or shared address.
+  static int64_t allocated(int64_t bytes);
+
   /// Wraps memory of somebody else, for use on the device's current stream;
   /// `release` runs when the last user is gone: that stream then waits for all
   /// others that used the memory.
@@ -102,6 +112,7 @@ private:
   int userCount_ = 0;
   std::array<Stream, maxUsers> users_{}; ///< other streams that used it
   std::shared_ptr<MemoryAccount> account_;
+  std::shared_ptr<Storage> whole_; ///< that this is a part of
   std::function<void()> release_;
 };
 

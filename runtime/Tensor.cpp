@@ -138,6 +138,18 @@ Result<Tensor> Tensor::empty(DType dtype, std::span<const int64_t> shape,
   return over(std::move(*storage), 0, dtype, shape, rowMajor(shape), *count);
 }
 
+Result<Tensor> Tensor::in(std::shared_ptr<Storage> storage, DType dtype,
+                          std::span<const int64_t> shape) {
+  Result<int64_t> count = elementCount(dtype, shape);
+  if (!count)
+    return count.status();
+  if (int64_t bytes = *count * byteSize(dtype); bytes > storage->bytes())
+    return Status::usage("expected a storage of at least " +
+                         std::to_string(bytes) + " bytes but got " +
+                         std::to_string(storage->bytes()));
+  return over(std::move(storage), 0, dtype, shape, rowMajor(shape), *count);
+}
+
 Result<Tensor> Tensor::zeros(DType dtype, std::span<const int64_t> shape,
                              Device device,
                              std::shared_ptr<MemoryAccount> account) {

@@ -84,6 +84,10 @@ public:
   static Result<Tensor> empty(DType dtype, std::span<const int64_t> shape,
                               Device device,
                               std::shared_ptr<MemoryAccount> account = nullptr);
+  /// Returns a row-major tensor that begins where `storage` does; fails if that
+  /// is too small.
+  static Result<Tensor> in(std::shared_ptr<Storage> storage, DType dtype,
+                           std::span<const int64_t> shape);
   /// Returns a new row-major tensor of zeros.
   static Result<Tensor>
   zeros(DType dtype, std::span<const int64_t> shape,

@@ -27,6 +27,40 @@ Tensor counted(int64_t count) {
   return tensor;
 }
 
+TEST(Storage, PartsKeepTheWholeAndCountTheirOwnWrites) {
+  auto account = std::make_shared<MemoryAccount>();
+  auto whole = *Storage::allocate(256, account);
+  auto *begin = static_cast<char *>(whole->data());
+  Tensor x = *Tensor::in(Storage::partOf(whole, 0, 64), DType::F32, Sizes{16});
+  Tensor y =
+      *Tensor::in(Storage::partOf(whole, 64, 192), DType::F32, Sizes{4, 12});
+  EXPECT_EQ(x.data(), begin);
+  EXPECT_EQ(y.data(), begin + 64);
+  EXPECT_EQ(account->current, 256) << "parts are charged with the whole";
+  uint64_t version = y.version();
+  ASSERT_TRUE(x.fill(2).ok());
+  ASSERT_TRUE(y.fill(3).ok());
+  EXPECT_EQ(y.version(), version + 1);
+  EXPECT_EQ(x.at(15), 2);
+  EXPECT_EQ(x.resizeStorage(0).message(),
+            "expected storage that nobody else relies on but got that of a "
+            "model or of an exported tensor");
+  whole.reset();
+  x = {};
+  EXPECT_EQ(account->current, 256);
+  EXPECT_EQ(y.at(47), 3);
+  y = {};
+  EXPECT_EQ(account->current, 0);
+}
+
+TEST(Storage, TensorsAreInsideOfIt) {
+  auto storage = *Storage::allocate(64);
+  EXPECT_TRUE(Tensor::in(storage, DType::F32, Sizes{2, 8}).ok());
+  EXPECT_EQ(Tensor::in(storage, DType::F64, Sizes{9}).status().message(),
+            "expected a storage of at least 72 bytes but got 64");
+  EXPECT_FALSE(Tensor::in(storage, DType::F32, Sizes{-1}).ok());
+}
+
 TEST(Storage, M14_AllHandlesSeeAResize) {
   auto account = std::make_shared<MemoryAccount>();
   Tensor x = *Tensor::zeros(DType::F32, Sizes{32}, account);
