@@ -94,6 +94,40 @@ product 8 256 192 '[256, 192]' '' 0
 product 128 256 192 '[256, 192]' '' 0
 product 16 256 65 '[256, 65]' '' 0
 
+# Mixed precision: the casts of weights, which are made once, give the same bits.
+for rows in 24 130; do
+  cat >mixed.json <<EOF
+{"format": "tandem-graph", "version": 1, "name": "mixed",
+ "inputs": [{"name": "x", "type": "f32", "shape": []}],
+ "params": [{"name": "u", "type": "f32", "shape": [$rows, 96], "init": {"kind": "uniform", "low": -1, "high": 1}},
+            {"name": "w", "type": "f32", "shape": [96, 192], "init": {"kind": "uniform", "low": -1, "high": 1}},
+            {"name": "v", "type": "f32", "shape": [80, 192], "init": {"kind": "uniform", "low": -1, "high": 1}}],
+ "nodes": [{"op": "broadcast", "inputs": ["x"], "outputs": ["xs"], "attributes": {"shape": [$rows, 96], "dims": []}},
+           {"op": "mul", "inputs": ["xs", "u"], "outputs": ["xu"]},
+           {"op": "cast", "type": "bf16", "inputs": ["xu"], "outputs": ["l"]},
+           {"op": "cast", "type": "bf16", "inputs": ["w"], "outputs": ["wb"]},
+           {"op": "matmul", "inputs": ["l", "wb"], "outputs": ["h"]},
+           {"op": "relu", "inputs": ["h"], "outputs": ["r"]},
+           {"op": "cast", "type": "bf16", "inputs": ["v"], "outputs": ["vb"]},
+           {"op": "matmul", "inputs": ["r", "vb"], "outputs": ["p"], "attributes": {"transpose_rhs": true}},
+           {"op": "cast", "type": "f32", "inputs": ["p"], "outputs": ["y"]}],
+ "outputs": [{"name": "y", "value": "y"}]}
+EOF
+  expect 0 'prepared "w.cast".*prepared "v.cast"' "$tandem" compile mixed.json \
+    --inference --prepare --stop-after=partition
+  expect 0 '' "$tandem" compile mixed.json -o plain.tdm --inference
+  expect 0 '' "$tandem" compile mixed.json -o mixed.tdm --inference --prepare
+  for seed in 1 2; do
+    for artifact in plain mixed; do
+      expect 0 '' "$tandem" run $artifact.tdm --seed=$seed --input x=1.25 \
+        --output y=@$artifact.$seed.npy
+    done
+    cmp plain.$seed.npy mixed.$seed.npy ||
+      fail "casts that are prepared give other numbers for $rows rows"
+  done
+  cmp -s plain.1.npy plain.2.npy && fail 'the parameters are the same'
+done
+
 # A parameter without a value is missing in the same words.
 expect 0 '' "$tandem" compile unset.json -o plain.tdm --inference
 expect 0 '' "$tandem" compile unset.json -o unset.tdm --inference --prepare

@@ -5,7 +5,10 @@
 // through the runtime, whoever calls.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/tandem.hpp"
+#include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/Maker.h"
+#include "tests/runtime/io/Bytes.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -83,6 +86,31 @@ TEST(Prepared, FollowsWritesOfWhatWasGot) {
   EXPECT_EQ(evaluate(model, x), expected(3, 1, 10));
 }
 
+TEST(Prepared, FollowsWhatIsLoaded) {
+  io::test::Folder folder;
+  const std::string artifact = folder / "m.tdm",
+                    file = folder / "w.safetensors";
+  artifact::Manifest manifest = preparing().manifest;
+  bool isHost = testDevice().isHost();
+  ASSERT_TRUE(
+      writerFor(isHost ? manifest : forDevice(manifest)).write(artifact).ok());
+  tdm::Model model(artifact, /*threads=*/1, /*seed=*/0,
+                   isHost ? "cpu" : "cuda-emu");
+  std::vector<float> xs(6, 3), ws(6, 5), os(6);
+  tdm::Tensor x = tdm::Tensor::wrap(xs.data(), TDM_F32, {6});
+  tdm::Tensor o = tdm::Tensor::wrap(os.data(), TDM_F32, {6});
+  auto call = [&] {
+    model.run("evaluate", {{"x", x}}, {{"o", o}});
+    return os;
+  };
+  model.set("w", tdm::Tensor::wrap(ws.data(), TDM_F32, {6}));
+  model.save(file);
+  model.initialize(0);
+  EXPECT_EQ(call(), expected(3, 2, 10));
+  model.load(file);
+  EXPECT_EQ(call(), expected(3, 5, 10));
+}
+
 // What is prepared stays: a write that the runtime does not see, which is
 // forbidden, has no effect until one that it sees.
 TEST(Prepared, RunsOnceForEachValue) {
@@ -152,6 +180,49 @@ TEST(Prepared, ServesSeveralThreads) {
   first.join();
   second.join();
   EXPECT_EQ(evaluate(model, x), expected(3, 5, 10));
+}
+
+// A capture of a call records no preparation, so that what it reads must be
+// there, and of the present values.
+TEST(Prepared, IsCurrentBeforeACapture) {
+  if (tensorDevice().isHost())
+    GTEST_SKIP() << "nothing is captured";
+  FakeDevice &device = FakeDevice::at(0);
+  Stream stream = device.makeStream();
+  StreamScope scope(device.device(), stream);
+  Model model = preparing().load();
+  Tensor x = all(3), o = all(0);
+  Argument in[] = {{"x", &x}};
+  Destination out[] = {{"o", &o}};
+  auto expectRefusal = [&] {
+    device.beginCapture(stream);
+    EXPECT_EQ(model.run("evaluate", in, out).message(),
+              "cannot run 'evaluate': what 'prepare' computes of parameters "
+              "and states is not there or not of their present values: run "
+              "'evaluate' once before its stream is captured");
+    EXPECT_FALSE(device.endCapture(stream)) << "the capture has ended";
+  };
+  expectRefusal();
+  EXPECT_EQ(evaluate(model, x), expected(3, 2, 10));
+  ASSERT_TRUE(model.set("w", all(5)).ok());
+  expectRefusal();
+  ASSERT_TRUE(model.run("evaluate", in, out).ok());
+  EXPECT_EQ(valuesOf(o), expected(3, 5, 10));
+
+  device.beginCapture(stream);
+  EXPECT_TRUE(model.run("evaluate", in, out).ok());
+  auto graph = device.endCapture(stream);
+  ASSERT_TRUE(graph) << graph.status().message();
+  ASSERT_TRUE(x.copyFrom(all(4)).ok());
+  device.replay(stream, *graph);
+  EXPECT_EQ(valuesOf(o), expected(4, 5, 10));
+  // A replay is not a call: what it reads is what the last call prepared.
+  ASSERT_TRUE(model.set("w", all(1)).ok());
+  device.replay(stream, *graph);
+  EXPECT_EQ(valuesOf(o), expected(4, 5, 10));
+  EXPECT_EQ(evaluate(model, x), expected(4, 1, 10));
+  device.replay(stream, *graph);
+  EXPECT_EQ(valuesOf(o), expected(4, 1, 10));
 }
 
 //===----------------------------------------------------------------------===//
