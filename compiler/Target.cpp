@@ -7,6 +7,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/TargetParser/Host.h"
 
 #include <mutex>
@@ -142,8 +143,10 @@ static Result<CpuTarget> cpuTarget(StringRef arch) {
     return llvm::is_contained(target.features, feature);
   };
   target.vectorBits = has("avx512f") ? 512 : has("avx2") ? 256 : 128;
-  if (arch.empty())
+  if (arch.empty()) {
     target.lastCacheBytes = hostCacheBytes();
+    target.processors = llvm::hardware_concurrency().compute_thread_count();
+  }
   return target;
 }
 
@@ -275,6 +278,9 @@ DictionaryAttr tandem::targetAttr(const Target &target, MLIRContext *context) {
   if (cpu.lastCacheBytes)
     fields.push_back(b.getNamedAttr(kLastCacheAttr,
                                     b.getI64IntegerAttr(cpu.lastCacheBytes)));
+  if (cpu.processors)
+    fields.push_back(
+        b.getNamedAttr(kProcessorsAttr, b.getI64IntegerAttr(cpu.processors)));
   return b.getDictionaryAttr(fields);
 }
 
@@ -289,6 +295,8 @@ static Result<CpuTarget> cpuFromAttr(DictionaryAttr attr) {
   CpuTarget target{arch.str(), {}, static_cast<int>(bits.getInt())};
   if (auto cache = attr.getAs<IntegerAttr>(kLastCacheAttr))
     target.lastCacheBytes = cache.getInt();
+  if (auto processors = attr.getAs<IntegerAttr>(kProcessorsAttr))
+    target.processors = processors.getInt();
   for (Attribute feature : features) {
     auto name = dyn_cast<StringAttr>(feature);
     if (!name)

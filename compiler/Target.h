@@ -4,7 +4,7 @@
 // several joined by '+': one for cuda, and for cpu one or more processors, the
 // variants (`cpu:x86-64-v3+x86-64-v4`). On a module a target is the dictionary
 // `tandem.target = {kind, arch}`, for cpu also with `features` and
-// `vector_bits`, and of the host with `last_cache_bytes`.
+// `vector_bits`, and of the host with `last_cache_bytes` and `processors`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_TARGET_H
@@ -27,6 +27,7 @@ struct CpuTarget {
   std::vector<std::string> features; ///< those that are on, sorted
   int vectorBits = 128;              ///< of the widest registers
   int64_t lastCacheBytes = 0;        ///< of the last cache; 0: not known
+  int64_t processors = 0;            ///< that a process may use; 0: not known
 };
 
 struct CudaTarget {

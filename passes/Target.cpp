@@ -52,11 +52,19 @@ bool tandem::allowsWinograd(Operation *op) {
   return ofTarget(op, "winograd") != "no";
 }
 
-int64_t tandem::cacheShare(Operation *op) {
+/// The integer `name` of it, or `other`.
+static int64_t ofTarget(Operation *op, StringRef name, int64_t other) {
   DictionaryAttr target = targetOf(op);
-  auto bytes =
-      target ? target.getAs<IntegerAttr>(kLastCacheAttr) : IntegerAttr();
-  return (bytes ? bytes.getInt() : 32 << 20) / 8;
+  auto value = target ? target.getAs<IntegerAttr>(name) : IntegerAttr();
+  return value ? value.getInt() : other;
+}
+
+int64_t tandem::cacheShare(Operation *op) {
+  return ofTarget(op, kLastCacheAttr, 32 << 20) / 8;
+}
+
+int64_t tandem::processorsOf(Operation *op) {
+  return std::clamp<int64_t>(ofTarget(op, kProcessorsAttr, 8), 1, 1024);
 }
 
 int64_t tandem::cudaSharedLimit(int64_t sm) {

@@ -36,6 +36,11 @@ inline constexpr llvm::StringLiteral kLastCacheAttr = "last_cache_bytes";
 /// others use it too: an eighth, of 32 MiB where the target does not say.
 int64_t cacheShare(mlir::Operation *op);
 
+/// In the target of a cpu: the processors that a process may use.
+inline constexpr llvm::StringLiteral kProcessorsAttr = "processors";
+/// The processors that a launch is cut for: 8 where the target does not say.
+int64_t processorsOf(mlir::Operation *op);
+
 /// The most shared memory that a block can ask for on compute capability `sm`
 /// (90 for sm_90), in bytes.
 int64_t cudaSharedLimit(int64_t sm);

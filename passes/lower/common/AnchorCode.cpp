@@ -2,6 +2,7 @@
 #include "passes/lower/common/AnchorCode.h"
 
 #include "ir/ops/Scalar.h"
+#include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -18,6 +19,7 @@ using namespace tandem::lower;
 
 VectorTarget VectorTarget::of(Operation *op) {
   VectorTarget target;
+  target.processors = processorsOf(op);
   for (; op; op = op->getParentOp())
     if (auto attr = op->getAttrOfType<DictionaryAttr>("tandem.target")) {
       if (auto bits = attr.getAs<IntegerAttr>("vector_bits"))

@@ -21,6 +21,7 @@ namespace tandem::lower {
 struct VectorTarget {
   int64_t bits = 128;
   int64_t registers = 16;
+  int64_t processors = 8; ///< that items of work are to keep busy
 
   /// That of the module around `op`: its attribute `tandem.target`; without
   /// one, the host.

@@ -144,10 +144,10 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
 /// Panels share the item's rows of A where those are many times what caches
 /// hold.
 static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
-                            int64_t batches) {
+                            const VectorTarget &target, int64_t batches) {
   if (s.kPanels(g) == 1 || g.K0 != 1)
     return 1;
-  int64_t most = 4, leastItems = 6;
+  int64_t most = 4, leastItems = 3 * target.processors;
   int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
   while (most > 1 &&
          blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
@@ -163,7 +163,8 @@ static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
 /// - Of a longer one, rows are packed for each short sum, and panels too if all
 ///   of k fills the cache: they are used before they have left it. Both are
 ///   packed for an item alone then, so that items are few.
-static void cutPackedRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
+static void cutPackedRows(GemmSchedule &s, const Gemm &g,
+                          const VectorTarget &target, int64_t batches) {
   s.sweeps = s.kBlocks(g) > 1 && g.K1 > shortK;
   s.group = equalParts(s.panels(g), 8);
   s.mBlock = equalParts(g.M, s.sweeps ? 528 : 192, s.rows);
@@ -171,7 +172,9 @@ static void cutPackedRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
   bool isShared = !s.sweeps || groupBytes <= panelBytes;
   s.k1Panel = isShared ? g.K1 : s.k1Block;
 
-  int64_t enoughItems = isShared ? 16 : 4, leastRows = isShared ? 48 : 96;
+  int64_t turns = 2 * target.processors;
+  int64_t enoughItems = isShared ? std::max<int64_t>(16, turns) : turns;
+  int64_t leastRows = isShared ? 48 : 96;
   while (batches * s.items(g) < enoughItems) {
     if (!isShared && s.group > 2 && s.group * s.width() > s.mBlock)
       s.group = divideCeil(s.group, 2);
@@ -224,9 +227,9 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
   s.packsA = s.packs && g.packA && s.panels(g) > 1;
   cutK(s, g, panelBytes);
   if (s.packsA) {
-    cutPackedRows(s, g, batches);
+    cutPackedRows(s, g, target, batches);
   } else {
-    s.group = panelsOfItem(s, g, batches);
+    s.group = panelsOfItem(s, g, target, batches);
     if (s.kPanels(g) > 1)
       cutK(s, g, panelBytes / s.group);
     s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);

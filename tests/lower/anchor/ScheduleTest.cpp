@@ -115,6 +115,36 @@ TEST(Schedule, NarrowRegisters) {
             300, 128);
 }
 
+/// Items are cut for the processors that there are; sums are not.
+TEST(Schedule, ProcessorsChangeItemsButNoBits) {
+  // Packed rows of A with a long k; panels of a k so long that it is in parts.
+  const std::string products[] = {
+      matmul("tensor<1100x800xf32>", "tensor<1100x350xf32>",
+             "tensor<800x350xf32>", "transpose_lhs"),
+      matmul("tensor<50x20000xf32>", "tensor<20000x300xf32>",
+             "tensor<50x300xf32>", "")};
+  for (const std::string &product : products) {
+    SCOPED_TRACE(product);
+    auto with = [&](int64_t processors) {
+      return "module attributes {tandem.target = {kind = \"cpu\", processors "
+             "= " +
+             std::to_string(processors) + "}} {\n" + product + "}\n";
+    };
+    JitKernel one(with(1));
+    ASSERT_TRUE(one.ok()) << one.error;
+    auto inputs = randomInputs(one.inputTypes, 8);
+    auto expected = one.outputs(inputs, one.work);
+    for (int64_t processors : {2, 8, 64}) {
+      JitKernel more(with(processors));
+      ASSERT_TRUE(more.ok()) << more.error;
+      EXPECT_EQ(more.outputs(inputs, more.work), expected) << processors;
+      EXPECT_GE(more.work, one.work);
+      if (processors == 8)
+        EXPECT_GT(more.work, one.work);
+    }
+  }
+}
+
 static std::string convolution(const std::string &op, const std::string &lhs,
                                const std::string &rhs, const std::string &y) {
   return kernelModule({lhs, rhs}, {y},
