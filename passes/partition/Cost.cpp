@@ -5,6 +5,7 @@
 #include "passes/Target.h"
 #include "passes/partition/Programs.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/KernelBytes.h"
 #include "passes/plan/Units.h"
 
 #include "ir/Ops.h"
@@ -21,10 +22,6 @@ static constexpr int64_t kMuchLarger = 8;
 static OpClass classOf(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   return cost ? cost.getOpClass() : OpClass::Program;
-}
-
-static int64_t bytesOf(Value value) {
-  return byteSize(cast<RankedTensorType>(value.getType()));
 }
 
 /// The value that a chain of views shows.

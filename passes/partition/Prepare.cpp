@@ -12,6 +12,7 @@
 #include "passes/partition/Cost.h"
 #include "passes/partition/PackWeights.h"
 #include "passes/partition/Programs.h"
+#include "passes/plan/KernelBytes.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -58,10 +59,6 @@ private:
 };
 
 } // namespace
-
-static double bytesOf(Value value) {
-  return static_cast<double>(byteSize(cast<RankedTensorType>(value.getType())));
-}
 
 void Preparer::findFrozen() {
   for (BlockArgument argument : evaluate.getArguments())
@@ -123,16 +120,19 @@ SetVector<Value> Preparer::coneOf(Value value) {
 bool Preparer::isWorthIt(Value value) {
   if (panels.contains(value))
     return true;
+  auto moving = [&](Value moved) {
+    return costs.moving(static_cast<double>(bytesOf(moved)));
+  };
   double computing = 0;
   DenseSet<Operation *> ops;
   for (Value made : coneOf(value)) {
     Operation *op = made.getDefiningOp();
     if (!op)
-      computing += costs.moving(bytesOf(made));
+      computing += moving(made);
     else if (ops.insert(op).second)
       computing += costs.arithmetic(op);
   }
-  return bytesOf(value) > 0 && computing >= costs.moving(bytesOf(value));
+  return bytesOf(value) > 0 && computing >= moving(value);
 }
 
 void Preparer::demandOperands(Operation *op) {

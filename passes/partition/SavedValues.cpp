@@ -5,6 +5,7 @@
 #include "passes/partition/Cost.h"
 #include "passes/partition/MaxFlow.h"
 #include "passes/partition/Tags.h"
+#include "passes/plan/KernelBytes.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
@@ -86,11 +87,7 @@ bool JointView::isFree(Value value) const {
   return classOf(value.getDefiningOp()) == OpClass::Constant;
 }
 
-static int64_t bytesOf(Value value) {
-  return byteSize(cast<RankedTensorType>(value.getType()));
-}
-
-static int64_t bytesOf(const SavedValues &saved) {
+static int64_t bytesSaved(const SavedValues &saved) {
   int64_t bytes = 0;
   for (const auto &[value, reason] : saved)
     bytes += bytesOf(value);
@@ -313,5 +310,5 @@ SavedValues tandem::saveSmallestCut(const JointView &view) {
   SavedValues plain = saveWhatBackwardUses(view);
   // The cut also weighs what is read; where that makes it keep more, it has
   // missed its purpose.
-  return bytesOf(cut) <= bytesOf(plain) ? cut : plain;
+  return bytesSaved(cut) <= bytesSaved(plain) ? cut : plain;
 }

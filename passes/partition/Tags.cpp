@@ -4,6 +4,7 @@
 #include "passes/Doors.h"
 #include "passes/Target.h"
 #include "passes/partition/SavedValues.h"
+#include "passes/plan/KernelBytes.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
@@ -11,10 +12,6 @@
 
 using namespace mlir;
 using namespace tandem;
-
-static int64_t bytesOf(Value value) {
-  return byteSize(cast<RankedTensorType>(value.getType()));
-}
 
 /// What `value` is a view of; null if it is none.
 static Value viewedBy(Value value) {

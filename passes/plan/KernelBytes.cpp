@@ -4,12 +4,12 @@
 using namespace mlir;
 using namespace tandem;
 
-double tandem::bytesOf(Value value) {
-  return static_cast<double>(byteSize(cast<RankedTensorType>(value.getType())));
+int64_t tandem::bytesOf(Value value) {
+  return byteSize(cast<RankedTensorType>(value.getType()));
 }
 
-double tandem::bytesRead(Value value) {
-  double part = 0;
+int64_t tandem::bytesRead(Value value) {
+  int64_t part = 0;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (isa<SliceOp>(user) ||

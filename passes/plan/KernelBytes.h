@@ -12,11 +12,11 @@
 namespace tandem {
 
 /// The bytes of a tensor.
-double bytesOf(mlir::Value value);
+int64_t bytesOf(mlir::Value value);
 
 /// The bytes that a kernel reads of `value`, an argument of its region: of a
 /// table the rows that are taken, of what only slices read the slices.
-double bytesRead(mlir::Value value);
+int64_t bytesRead(mlir::Value value);
 
 } // namespace tandem
 

@@ -41,12 +41,12 @@ ReuseDistances::Extent ReuseDistances::extentOf(Value value) const {
 }
 
 ReuseDistances::ReuseDistances(func::FuncOp func)
-    : kernels(func.getOps<KernelOp>()), until(1, 0.0) {
+    : kernels(func.getOps<KernelOp>()), until(1, 0) {
   DenseSet<Value> seen;
   for (KernelOp kernel : kernels) {
     numbers[kernel] = extents.size();
     auto &own = extents.emplace_back();
-    double bytes = 0;
+    int64_t bytes = 0;
     for (auto [input, argument] : llvm::zip_equal(
              kernel.getInputs(), kernel.getBody().front().getArguments())) {
       Value source = throughFreeViews(input);
@@ -75,7 +75,7 @@ ReuseDistances::ReuseDistances(func::FuncOp func)
   auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
   if (auto arena =
           plan ? plan.getAs<IntegerAttr>("arena_bytes") : IntegerAttr())
-    footprint += static_cast<double>(arena.getInt());
+    footprint += arena.getInt();
 }
 
 bool ReuseDistances::touches(size_t kernel, const Extent &extent) const {
@@ -84,27 +84,28 @@ bool ReuseDistances::touches(size_t kernel, const Extent &extent) const {
   });
 }
 
-double ReuseDistances::before(OpResult result) const {
+int64_t ReuseDistances::before(OpResult result) const {
   size_t made = numbers.lookup(result.getOwner()), count = kernels.size();
   Extent extent = extentOf(result);
   if (extent.place == BufferPlace::Result)
     return std::min(until[made + 1], footprint) + bytesOf(result);
-  double bytes = moved[made];
+  int64_t bytes = moved[made];
   for (size_t back = 1; back < count && bytes < footprint; ++back) {
     size_t k = (made + count - back) % count;
     if (touches(k, extent))
-      return std::min(bytes + std::max(0.0, moved[k] - moved[made]), footprint);
+      return std::min(bytes + std::max<int64_t>(0, moved[k] - moved[made]),
+                      footprint);
     bytes += moved[k];
   }
   return footprint;
 }
 
-double ReuseDistances::after(OpResult result) const {
+int64_t ReuseDistances::after(OpResult result) const {
   size_t made = numbers.lookup(result.getOwner()), count = kernels.size();
   Extent extent = extentOf(result);
   // The caller reads its results, and in its arguments the next run reads.
   bool staysInside = extent.place == BufferPlace::Argument;
-  double bytes = 0;
+  int64_t bytes = 0;
   for (size_t ahead = 1; ahead <= count && bytes < footprint; ++ahead) {
     size_t next = (made + ahead) % count;
     if (next == 0 && !staysInside)
@@ -123,7 +124,7 @@ double ReuseDistances::after(OpResult result) const {
 void tandem::choosePastCaches(func::FuncOp func) {
   if (isForCuda(func))
     return;
-  auto share = static_cast<double>(cacheShare(func));
+  int64_t share = cacheShare(func);
   Builder b(func.getContext());
   std::optional<ReuseDistances> distances;
   for (auto kernel : func.getOps<KernelOp>()) {

@@ -49,12 +49,12 @@ public:
   /// touches in all. Of what is returned in memory of the caller, from the
   /// program's beginning, and the bytes of the result for what the caller
   /// writes while it reads them.
-  double before(mlir::OpResult result) const;
+  int64_t before(mlir::OpResult result) const;
   /// From the kernel to the next one that reads the result, of an argument
   /// that is overwritten perhaps in the next run; of what else the program
   /// returns, at most until its end. Both kernels sweep over it: so of them
   /// counts what the larger one moves. At most what the program touches in all.
-  double after(mlir::OpResult result) const;
+  int64_t after(mlir::OpResult result) const;
 
 private:
   /// Bytes of the arena, an argument, a result or a constant.
@@ -72,8 +72,8 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> constants; ///< numbers
   llvm::DenseSet<mlir::Value> returned;
   std::vector<llvm::SmallVector<Extent>> extents; ///< that a kernel touches
-  std::vector<double> moved, until; ///< by kernel; by all before it
-  double footprint = 0;
+  std::vector<int64_t> moved, until; ///< by kernel; by all before it
+  int64_t footprint = 0;
 };
 
 /// Sets kPastCachesAttr of the kernels of a planned function for a CPU.

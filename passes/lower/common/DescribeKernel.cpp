@@ -19,16 +19,16 @@ using namespace tandem::lower;
 
 /// The bytes of a result that the kernel writes, where it overwrites an input
 /// (`isInPlace`) or not.
-static double bytesWritten(Value result, bool isInPlace) {
+static int64_t bytesWritten(Value result, bool isInPlace) {
   if (auto scatter = result.getDefiningOp<ScatterOp>(); scatter && isInPlace)
     return std::min(bytesOf(scatter.getUpdates()), bytesOf(result));
   return bytesOf(result);
 }
 
-static double bytesMoved(KernelOp kernel) {
+static int64_t bytesMoved(KernelOp kernel) {
   Block &block = kernel.getBody().front();
   SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
-  double bytes = 0;
+  int64_t bytes = 0;
   for (auto [i, result] : llvm::enumerate(block.getTerminator()->getOperands()))
     bytes += bytesWritten(result, overwrites[i] >= 0);
   for (auto [i, input] : llvm::enumerate(block.getArguments())) {
@@ -109,8 +109,7 @@ DictionaryAttr lower::describeKernel(KernelOp kernel,
       b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
       b.getNamedAttr("ops", b.getArrayAttr(ops)),
       b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
-      b.getNamedAttr("bytes", b.getI64IntegerAttr(
-                                  static_cast<int64_t>(bytesMoved(kernel))))};
+      b.getNamedAttr("bytes", b.getI64IntegerAttr(bytesMoved(kernel)))};
   if (Operation *most = heaviest(kernel)) {
     attrs.push_back(
         b.getNamedAttr("summary", b.getStringAttr(summaryOf(most))));

@@ -3,6 +3,7 @@
 
 #include "passes/Doors.h"
 #include "passes/partition/Cost.h"
+#include "passes/plan/KernelBytes.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
@@ -16,10 +17,6 @@ using namespace tandem::budget;
 static OpClass classOf(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   return cost ? cost.getOpClass() : OpClass::Program;
-}
-
-static int64_t bytesOf(mlir::Value value) {
-  return byteSize(cast<RankedTensorType>(value.getType()));
 }
 
 /// What `value` is a name of: the source of views that is no larger.
