@@ -2,6 +2,7 @@
 #include "passes/partition/PackWeights.h"
 
 #include "passes/Panels.h"
+#include "passes/Target.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -15,16 +16,27 @@ static int64_t columnsOf(MatmulOp product) {
 bool tandem::gainsByPanels(MatmulOp product) {
   if (!canReadPanels(product))
     return false;
-  // Of up to 8 rows, products are sums along k, for which weights in place are
-  // as good. From 128 on, a panel is made beside the products of the one before
-  // it. Small weights stay in caches in any case; and what is missing in the
-  // last panel is to be a small part.
-  constexpr int64_t fewRows = 8, manyRows = 128, smallWeights = 1 << 14;
+  // Vectors of 128 bits are slow enough for weights in place, and so are those
+  // of 256 with many rows. Of up to 8 rows, products are sums along k. Of more
+  // than 256, making panels beside the products is hidden well enough. A panel
+  // that is read again for each few rows has to stay in the second-level cache.
+  // Small weights stay in caches in any case; and what is missing in the last
+  // panel is to be a small part.
+  if (!hasFeature(product, "avx2"))
+    return false;
+  bool isWide = hasFeature(product, "avx512f");
+  constexpr int64_t fewRows = 8, smallWeights = 1 << 14;
+  int64_t mostRows = isWide ? 256 : 127;
+  int64_t panelBytes = isWide ? 1 << 20 : 1 << 19;
+  RankedTensorType weights = product.getRhs().getType();
   int64_t rows = product.getY().getType().getDimSize(0);
   int64_t columns = columnsOf(product);
+  int64_t inner = weights.getDimSize(product.getTransposeRhs() ? 1 : 0);
   int64_t padded = llvm::alignTo(columns, kPanelColumns);
-  return rows > fewRows && rows < manyRows &&
-         product.getRhs().getType().getNumElements() >= smallWeights &&
+  return rows > fewRows && rows <= mostRows &&
+         weights.getNumElements() >= smallWeights &&
+         inner * kPanelColumns * elementBytes(weights.getElementType()) <=
+             panelBytes &&
          4 * padded <= 5 * columns;
 }
 

@@ -7,9 +7,10 @@
 namespace tandem {
 
 /// True if a product on a processor gains by reading its right factor from
-/// panels that were made before (passes/Panels.h): of so many rows that panels
-/// are better than the weights in place, and of so few that making them is not
-/// hidden behind the products.
+/// panels that were made before (passes/Panels.h): with wide vectors, of so
+/// many rows that panels are better than the weights in place, of so few that
+/// making them is not hidden behind the products, and of a k for which caches
+/// hold a panel.
 bool gainsByPanels(MatmulOp product);
 
 /// Makes the panels of a product's right factor: views in front of it.
