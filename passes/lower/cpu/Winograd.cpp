@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/cpu/PackedNumber.h"
 #include "passes/lower/cpu/WinogradTiles.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -27,7 +28,6 @@ public:
 private:
   void emitItem(Value item);
   void packTaps(Value firstPlane, Value firstResult, Value firstRow);
-  void packTapsOnce();
   void finish(Value firstResult);
   void finishSegment(const TilePlace &place, Value plane);
   void storeLine(Value pixel, int64_t length, Value active, Value place);
@@ -42,10 +42,9 @@ private:
   Operand filter;
   std::optional<Operand> output;
   std::optional<PointMatrices> inputs, taps, products;
-  /// Of a filter of few planes all taps are packed once by each thread: whether
-  /// they are is in the word with which scratch begins.
-  bool keepsTaps;
-  Value areKept;
+  /// Where each thread packs all taps once, of a filter of few planes: they are
+  /// number 0.
+  PackedNumber keptTaps;
   Value made;  ///< [pixels of a segment][lanes]
   Value lines; ///< its transpose, where results are finished one by one
   Value firstSegment, segments; ///< of the item
@@ -74,16 +73,15 @@ bool Emitter::canRead() const {
 Work Emitter::emit() {
   int64_t tiles = s.segments * grid.segmentTiles;
   int64_t pixels = kTile * grid.segmentWidth() + s.lanes;
-  keepsTaps = winograd::keepsTaps(shape, s);
-  if (keepsTaps)
-    areKept = kernel.scratch.take(code, {1}, code.b.getI64Type());
+  if (keepsTaps(shape, s))
+    keptTaps = PackedNumber::take(code, kernel.scratch);
   image.prepare();
   made = kernel.scratch.take(code, {pixels, s.lanes}, type);
   if (!output)
     lines = kernel.scratch.take(code, {s.lanes, pixels}, type);
   inputs.emplace(kernel, tiles, s.planeBlock, s.lanes);
-  taps.emplace(kernel, keepsTaps ? shape.planes : s.planeBlock, s.resultBlock,
-               s.lanes);
+  taps.emplace(kernel, keptTaps.isThere() ? shape.planes : s.planeBlock,
+               s.resultBlock, s.lanes);
   products.emplace(kernel, tiles, s.resultBlock, s.lanes);
 
   kernel.forEachItem([&](Value item) { emitItem(item); });
@@ -106,12 +104,15 @@ void Emitter::emitItem(Value item) {
     segments =
         code.min(segments, code.sub(code.index(grid.segments()), firstSegment));
   Value zero = code.index(0);
-  if (keepsTaps)
-    packTapsOnce();
+  if (keptTaps.isThere())
+    keptTaps.packUnlessThere(code, zero, [&] {
+      code.loop(zero, code.index(shape.planes), s.planeBlock,
+                [&](Value plane) { packTaps(plane, zero, plane); });
+    });
   code.loop(zero, code.index(shape.planes), s.planeBlock, [&](Value plane) {
     image.pack(firstSegment, segments, plane, *inputs, transformInput);
     PointProducts sums{*inputs, *taps, *products};
-    if (keepsTaps)
+    if (keptTaps.isThere())
       sums.firstOfB = plane;
     else
       packTaps(plane, firstResult, zero);
@@ -121,20 +122,6 @@ void Emitter::emitItem(Value item) {
     emitProducts(kernel, sums);
   });
   finish(firstResult);
-}
-
-void Emitter::packTapsOnce() {
-  Value zero = code.index(0);
-  Value known =
-      memref::LoadOp::create(code.b, code.loc, areKept, ValueRange{zero});
-  known = arith::IndexCastOp::create(code.b, code.loc, code.b.getIndexType(),
-                                     known);
-  code.when(code.equal(known, zero), [&] {
-    code.loop(zero, code.index(shape.planes), s.planeBlock,
-              [&](Value plane) { packTaps(plane, zero, plane); });
-    Value done = code.number(code.b.getI64Type(), 1);
-    memref::StoreOp::create(code.b, code.loc, done, areKept, ValueRange{zero});
-  });
 }
 
 /// Packs the taps of a block of planes to rows from `firstRow` on.
