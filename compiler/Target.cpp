@@ -7,7 +7,6 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/Threading.h"
 #include "llvm/TargetParser/Host.h"
 
 #include <mutex>
@@ -127,6 +126,16 @@ static int64_t hostCacheBytes() {
 #endif
 }
 
+/// Of the host, not of this process: where that may run must not show in what
+/// it writes. 0 where the host does not say.
+static int64_t hostProcessors() {
+#ifdef _SC_NPROCESSORS_ONLN
+  return std::max<int64_t>(0, ::sysconf(_SC_NPROCESSORS_ONLN));
+#else
+  return 0;
+#endif
+}
+
 static Result<CpuTarget> cpuTarget(StringRef arch) {
   if (!hostTarget())
     return Status::unsupported("LLVM has no code generator for '" +
@@ -145,7 +154,7 @@ static Result<CpuTarget> cpuTarget(StringRef arch) {
   target.vectorBits = has("avx512f") ? 512 : has("avx2") ? 256 : 128;
   if (arch.empty()) {
     target.lastCacheBytes = hostCacheBytes();
-    target.processors = llvm::hardware_concurrency().compute_thread_count();
+    target.processors = hostProcessors();
   }
   return target;
 }

@@ -27,7 +27,7 @@ struct CpuTarget {
   std::vector<std::string> features; ///< those that are on, sorted
   int vectorBits = 128;              ///< of the widest registers
   int64_t lastCacheBytes = 0;        ///< of the last cache; 0: not known
-  int64_t processors = 0;            ///< that a process may use; 0: not known
+  int64_t processors = 0;            ///< of the machine; 0: not known
 };
 
 struct CudaTarget {

@@ -36,7 +36,7 @@ inline constexpr llvm::StringLiteral kLastCacheAttr = "last_cache_bytes";
 /// others use it too: an eighth, of 32 MiB where the target does not say.
 int64_t cacheShare(mlir::Operation *op);
 
-/// In the target of a cpu: the processors that a process may use.
+/// In the target of a cpu: the processors of the machine.
 inline constexpr llvm::StringLiteral kProcessorsAttr = "processors";
 /// The processors that a launch is cut for: 8 where the target does not say.
 int64_t processorsOf(mlir::Operation *op);
