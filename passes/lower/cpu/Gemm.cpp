@@ -48,9 +48,9 @@ GemmEmitter::GemmEmitter(Code &code, const Gemm &g, const GemmSchedule &s,
     block.tileLength =
         llvm::alignTo(length * s.rows + block.width() - s.rows, lineLength());
     block.memref =
-        scratch.take(code, {s.mBlock / s.rows * block.tileLength}, g.type);
+        scratch.take(code, {s.rowsNear / s.rows * block.tileLength}, g.type);
   }
-  if (manySums || !g.store)
+  if ((manySums && !s.sumsInResult) || !g.store)
     sums = scratch.take(
         code, {s.sweeps ? s.group * s.mBlock : 2 * s.rows, s.width()}, g.type);
 }
@@ -156,11 +156,19 @@ void GemmEmitter::packGroup() {
 
 /// Multiplies the item's rows with each of its panels.
 void GemmEmitter::emitPanels(const GemmPiece &piece) {
-  if (s.packsA)
-    packBlock(piece);
   Value packs = packsNext;
   auto forEachRows = [&](llvm::function_ref<void(Value m)> body) {
-    code.loop(mBegin, mEnd, s.rows, body);
+    if (!s.packsA)
+      return code.loop(mBegin, mEnd, s.rows, body);
+    auto near = [&](Value from, Value to) {
+      packBlock(from, to, piece);
+      code.loop(from, to, s.rows, body);
+    };
+    if (s.rowsNear >= s.mBlock)
+      return near(mBegin, mEnd);
+    code.loop(mBegin, mEnd, s.rowsNear, [&](Value from) {
+      near(from, code.min(code.add(from, s.rowsNear), mEnd));
+    });
   };
   auto enterPanel = [&](Value at) {
     if (!packsAhead())
@@ -190,10 +198,10 @@ void GemmEmitter::emitPanels(const GemmPiece &piece) {
   packsNext = packs;
 }
 
-/// Packs the item's rows of A.
-void GemmEmitter::packBlock(const GemmPiece &piece) {
-  block.m = mBegin;
-  block.mEnd = mEnd;
+/// Packs rows [m, end) of A.
+void GemmEmitter::packBlock(Value m, Value end, const GemmPiece &piece) {
+  block.m = m;
+  block.mEnd = end;
   block.k0 = piece.range.k0;
   block.k1 = piece.range.k1;
   block.k1End = piece.range.k1End;

@@ -100,6 +100,10 @@ struct Gemm {
   std::function<void(Code &, mlir::Value m, int64_t i, mlir::Value n,
                      mlir::Value sums, mlir::Value mask)>
       store;
+  /// Reads what `store` has stored, if sums may wait there for more; else null.
+  std::function<mlir::Value(Code &, mlir::Value m, int64_t i, mlir::Value n,
+                            int64_t lanes, mlir::Value mask)>
+      load;
   /// Finishes and stores one element, of column n = line * lineLength + column.
   std::function<void(Code &, mlir::Value m, mlir::Value line,
                      mlir::Value column, mlir::Value sum)>
@@ -125,10 +129,14 @@ struct GemmSchedule {
   int64_t group = 1;  ///< panels of an item, which share its rows of A
   bool packs = true;
   bool packsA = false; ///< the rows of an item, for each short sum
+  /// Of an item's rows, so many are packed at one time, a multiple of `rows`.
+  int64_t rowsNear = 0;
   /// All rows of an item are multiplied for one short sum, then for the next:
   /// what they need of A is a block that stays in the cache. Else a tile is
   /// finished before the next one begins.
   bool sweeps = false;
+  /// Sums of swept rows wait in the result, not in scratch.
+  bool sumsInResult = false;
   /// A row of the next group's panel is packed in every so many rounds of the
   /// products of a group's last item; 0 if a group is packed at once.
   int64_t packsEvery = 0;

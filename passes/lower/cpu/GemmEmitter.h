@@ -52,7 +52,7 @@ private:
   bool packsAhead() const { return s.packsEvery > 0 && packed.isThere(); }
   void forEachPanel(llvm::function_ref<void(mlir::Value place)> body);
   void packGroup();
-  void packBlock(const GemmPiece &piece);
+  void packBlock(mlir::Value m, mlir::Value end, const GemmPiece &piece);
   void emitPanels(const GemmPiece &piece);
   void emitRows(mlir::Value m, const GemmPiece &piece);
   void emitTile(mlir::Value m, int64_t rows, int64_t columns,

@@ -156,33 +156,70 @@ static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
   return equalParts(s.panels(g), most);
 }
 
-/// Cuts a product whose rows of A are packed, which many panels share. Sums, a
-/// part of each panel and the rows stay in the second-level cache.
+/// What the items of a product whose rows of A are packed cost on the processor
+/// that has most of them, in cycles: multiply-adds, copies of both factors, and
+/// what each run of a row's results waits for, of those that an end reads too.
+static int64_t costOfItems(const GemmSchedule &s, const Gemm &g,
+                           const VectorTarget &target, int64_t batches) {
+  constexpr int64_t bytesInCycle = 4, runBegins = 64;
+  int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
+  int64_t columns = std::min(s.group * s.width(), g.N);
+  int64_t turns = divideCeil(batches * s.items(g), target.processors);
+  int64_t rows = turns * std::min(s.mBlock, g.M);
+  // Items that follow each other share panels of all of k.
+  int64_t groups = s.kPanels(g) == 1 ? divideCeil(turns, s.mBlocks(g)) : turns;
+  int64_t products = rows * columns / (2 * s.lanes);
+  int64_t copies = (rows + groups * columns) * bytes / bytesInCycle;
+  int64_t runs = rows * (s.sumsInResult ? s.kBlocks(g) : g.store ? 1 : 2);
+  return g.K1 * (products + copies) + runs * runBegins;
+}
+
+/// Cuts a product whose rows of A are packed, which many panels share, so that
+/// its items cost least. A part of each panel and some of the rows stay in the
+/// second-level cache.
 /// - Of a short k, rows and panels are packed for all of it, and a tile is
 ///   finished before the next.
 /// - Of a longer one, rows are packed for each short sum, and panels too if all
 ///   of k fills the cache: they are used before they have left it. Both are
-///   packed for an item alone then, so that items are few.
+///   packed for an item alone then. Sums wait in the result, or in scratch.
 static void cutPackedRows(GemmSchedule &s, const Gemm &g,
                           const VectorTarget &target, int64_t batches) {
+  constexpr int64_t leastRows = 96, mostRows = 1032;
+  constexpr int64_t nearBytes = 288 << 10, mostSums = 2064 << 10;
   s.sweeps = s.kBlocks(g) > 1 && g.K1 > shortK;
-  s.group = equalParts(s.panels(g), 8);
-  s.mBlock = equalParts(g.M, s.sweeps ? 528 : 192, s.rows);
-  int64_t groupBytes = s.group * g.K1 * rowBytes(s, g);
-  bool isShared = !s.sweeps || groupBytes <= panelBytes;
-  s.k1Panel = isShared ? g.K1 : s.k1Block;
-
-  int64_t turns = 2 * target.processors;
-  int64_t enoughItems = isShared ? std::max<int64_t>(16, turns) : turns;
-  int64_t leastRows = isShared ? 48 : 96;
-  while (batches * s.items(g) < enoughItems) {
-    if (!isShared && s.group > 2 && s.group * s.width() > s.mBlock)
-      s.group = divideCeil(s.group, 2);
-    else if (s.mBlock >= 2 * leastRows)
-      s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
-    else
-      break;
+  s.sumsInResult = s.sweeps && g.load;
+  int64_t part = s.sweeps ? s.k1Block : g.K1;
+  int64_t mostPanels =
+      std::max<int64_t>(1, panelBytes / (part * rowBytes(s, g)));
+  GemmSchedule cut = s;
+  std::optional<int64_t> least;
+  auto tryRows = [&](int64_t rows) {
+    cut.mBlock = rows;
+    if (s.sweeps && !s.sumsInResult &&
+        rows * cut.group * rowBytes(s, g) > mostSums)
+      return;
+    int64_t cost = costOfItems(cut, g, target, batches);
+    if (least && cost > *least)
+      return;
+    least = cost;
+    s = cut;
+  };
+  for (int64_t panels = std::min(mostPanels, s.panels(g)); panels > 0;) {
+    cut.group = equalParts(s.panels(g), panels);
+    bool isShared =
+        !s.sweeps || cut.group * g.K1 * rowBytes(s, g) <= panelBytes;
+    cut.k1Panel = isShared ? g.K1 : s.k1Block;
+    int64_t fewest = divideCeil(g.M, mostRows), rows = 0;
+    for (int64_t blocks = fewest;; ++blocks) {
+      rows = equalParts(g.M, divideCeil(g.M, blocks), s.rows);
+      if (rows < leastRows && blocks > fewest)
+        break;
+      tryRows(rows);
+    }
+    panels = cut.group - 1;
   }
+  int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
+  s.rowsNear = equalParts(s.mBlock, nearBytes / (part * bytes), s.rows);
 }
 
 /// Cuts m.

@@ -107,12 +107,18 @@ void GemmEmitter::emitTile(Value m, int64_t rows, int64_t columns,
     Value zeros = code.zeros(g.type, s.lanes);
     tile = emitProduct(m, rows, columns, part.range);
     forEach([&](int64_t i, int64_t v, Value &x) {
-      Value before = code.load(
-          sums, {code.add(from, i), code.index(v * s.lanes)}, s.lanes);
+      Value before =
+          s.sumsInResult
+              ? g.load(code, m, i, code.add(panel.n, v * s.lanes), s.lanes,
+                       maskOf(v, columns))
+              : code.load(sums, {code.add(from, i), code.index(v * s.lanes)},
+                          s.lanes);
       before = code.select(part.isFirst, zeros, before);
       x = arith::AddFOp::create(code.b, code.loc, before, x);
     });
-    if (g.store)
+    if (s.sumsInResult)
+      store();
+    else if (g.store)
       code.when(part.isLast, store, [&] { keep(to); });
     else
       keep(to);

@@ -130,6 +130,15 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
       index[n] = column;
       kernel.finish(index, sum);
     };
+  if (output)
+    gemm.load = [&](Code &code, Value row, int64_t i, Value column,
+                    int64_t lanes, Value mask) {
+      SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
+      index[m] = row;
+      index[n] = column;
+      Value position = code.add(output->at(code, index), i * output->stride(m));
+      return code.load(output->memref, position, lanes, mask);
+    };
   SmallVector<Value> beside = besideResult(kernel);
   if (!output && !beside.empty())
     gemm.fetchEnd = [&](Code &code, Value row, Value column) {
@@ -180,7 +189,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
 
   Work work;
   work.items = batches * items;
-  double columns = std::min(schedule.width(), gemm.N);
+  double columns = std::min(schedule.group * schedule.width(), gemm.N);
   double rows = std::min(schedule.mBlock, gemm.M);
   double bytes = elementBytes(type.getElementType()) *
                  (columns * inner + rows * inner + rows * columns);

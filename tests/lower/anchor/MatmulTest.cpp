@@ -89,6 +89,8 @@ TEST(Matmul, RowsOfAPackedForManyPanels) {
   // A k that is not short: panels are shared, and not.
   check({{}, 775, 140, 601, true});
   check({{}, 523, 400, 1100, true});
+  // Of several items, which pack their rows a part at a time.
+  check({{}, 1041, 200, 515, true});
   check({{2}, 544, 200, 70, true});
   check({{}, 1030, 200, 267, true, false, "bf16"});
   check({{}, 300, 130, 270, true, false, "f64"});

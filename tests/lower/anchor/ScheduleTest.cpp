@@ -98,6 +98,10 @@ TEST(Schedule, ProductsHaveTheSameBits) {
   checkBits(matmul("tensor<300x600xf32>", "tensor<300x150xf32>",
                    "tensor<600x150xf32>", "transpose_lhs"),
             300);
+  // And sums that wait in the result.
+  checkBits(matmul("tensor<531x650xf32>", "tensor<531x150xf32>",
+                   "tensor<650x150xf32>", "transpose_lhs"),
+            531);
   checkBits(matmul("tensor<3x50x40xf32>", "tensor<3x65x40xf32>",
                    "tensor<3x50x65xf32>", "transpose_rhs"),
             40);
