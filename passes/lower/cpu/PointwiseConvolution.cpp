@@ -57,7 +57,8 @@ bool PointwiseConvolution::schedule() {
       across, std::min<int64_t>(
                   (kernel.target.registers - 2 - s.vectors) / s.vectors, 8));
   constexpr int64_t shortSum = 256;
-  s.kBlock = equalParts(planes, shortSum);
+  // Whole rounds, which count what is packed beside them.
+  s.kBlock = equalParts(planes, shortSum, unroll);
   if (hasStride() && !seesEverySecondPixel(conv.window, s.lanes))
     return false;
   if (!cutPixels())

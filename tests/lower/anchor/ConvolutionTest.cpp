@@ -135,6 +135,13 @@ TEST(Convolution, PointwiseBlocks) {
   }
 }
 
+/// A regression: the next block's rows are packed in rounds of k, of which
+/// there were fewer than rows where blocks of k are no whole rounds.
+TEST(Convolution, PointwiseBlocksOfKThatAreNoWholeRounds) {
+  check({6, 300, 7, 7, 28, 1, 1});
+  check({6, 605, 7, 7, 28, 1, 1});
+}
+
 /// Vectors of pixels: of both phases, lines that fill no tile, several bands
 /// and blocks of planes, taps that no pixel of a phase sees.
 TEST(Convolution, FewPlanes) {
