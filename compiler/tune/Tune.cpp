@@ -3,7 +3,7 @@
 #include "compiler/tune/ScheduleCache.h"
 #include "compiler/tune/Trials.h"
 #include "passes/lower/common/Kernels.h"
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/cpu/ScheduleSearch.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -22,6 +22,10 @@ using Clock = std::chrono::steady_clock;
 
 /// What another schedule has to gain, so that chance does not choose.
 static constexpr double kGain = 0.97;
+
+/// Of the rounds of schedules that are tried: what an earlier search has found
+/// is not the answer of a later one.
+static constexpr StringLiteral kSearch = "search 2";
 
 /// This machine's processor, as LLVM and as the system call it.
 static std::string machineName() {
@@ -62,13 +66,11 @@ public:
   Result<TuneReport> run();
 
 private:
-  using Schedules = std::vector<DictionaryAttr>;
-
   std::vector<Group> groups();
   Status measure(const Group &group, double seconds, TunedSchedule &found);
-  /// Times the schedules and the model's; sets `found` to the fastest.
-  Status compare(KernelOp kernel, Schedules schedules, double seconds,
-                 TunedSchedule &found);
+  /// Times the variants and the model's; sets `found` to the fastest.
+  Status compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
+                 double seconds, TunedSchedule &found);
   void apply(const Group &group, const TunedSchedule &found) const;
   double left() const {
     return std::chrono::duration<double>(end - Clock::now()).count();
@@ -99,15 +101,15 @@ static std::string summaryOf(KernelOp kernel) {
 /// The kernels that have a choice, those that compute most first. One that says
 /// already how it is cut has none.
 std::vector<Group> Tuner::groups() {
-  std::string common = TANDEM_VERSION "\n" + machine + '\n' +
-                       std::to_string(options.timer->threads()) + '\n';
+  std::string common = TANDEM_VERSION "\n" + kSearch.str() + '\n' + machine +
+                       '\n' + std::to_string(options.timer->threads()) + '\n';
   llvm::raw_string_ostream(common) << module->getAttr(kTargetAttr) << '\n';
   std::vector<Group> groups;
   llvm::StringMap<size_t> byKey;
   for (auto func : module.getOps<func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
       if (kernel->hasAttr(cpu::kScheduleAttr) ||
-          cpu::scheduleCandidates(kernel, registers).empty())
+          cpu::scheduleRounds(kernel).empty())
         continue;
       std::string key = lower::keyOf(kernel);
       auto [at, isNew] = byKey.try_emplace(key, groups.size());
@@ -128,14 +130,19 @@ std::vector<Group> Tuner::groups() {
   return groups;
 }
 
-Status Tuner::compare(KernelOp kernel, Schedules schedules, double seconds,
-                      TunedSchedule &found) {
+Status Tuner::compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
+                      double seconds, TunedSchedule &found) {
   auto begin = Clock::now();
-  schedules.insert(schedules.begin(), DictionaryAttr());
+  std::vector<DictionaryAttr> schedules{DictionaryAttr()}; // the model's
+  for (const AskedSchedule &asked : variants)
+    schedules.push_back(asked.attribute(context));
   auto compiled =
       compileTrials(kernel, schedules, target, options.compileThreads);
   if (!compiled)
     return compiled.status();
+  bool isTimed = found.modelSeconds > 0;
+  if (compiled->schedules.size() == 1 && isTimed)
+    return Status::success();
   std::chrono::duration<double> spent = Clock::now() - begin;
   auto times = options.timer->time(compiled->trials,
                                    std::max(seconds - spent.count(), 0.0));
@@ -153,12 +160,6 @@ Status Tuner::compare(KernelOp kernel, Schedules schedules, double seconds,
 
 Status Tuner::measure(const Group &group, double seconds,
                       TunedSchedule &found) {
-  auto attributes = [&](ArrayRef<AskedSchedule> list) {
-    Schedules schedules;
-    for (const AskedSchedule &asked : list)
-      schedules.push_back(asked.attribute(context));
-    return schedules;
-  };
   KernelOp kernel = group.first();
   found = {group.summary,
            machine,
@@ -166,19 +167,22 @@ Status Tuner::measure(const Group &group, double seconds,
            DictionaryAttr::get(context),
            0,
            0};
-  auto candidates = cpu::scheduleCandidates(kernel, registers);
-  if (Status s = compare(kernel, attributes(candidates), seconds / 2, found);
-      !s)
-    return s;
   AskedSchedule best;
-  for (const AskedSchedule &asked : candidates)
-    if (asked.attribute(context) == found.schedule)
-      best = asked;
-  auto neighbours = cpu::scheduleNeighbours(kernel, best);
-  if (neighbours.empty() || left() <= 0)
-    return Status::success();
-  neighbours.insert(neighbours.begin(), best);
-  return compare(kernel, attributes(neighbours), seconds / 2, found);
+  auto rounds = cpu::scheduleRounds(kernel);
+  for (cpu::ScheduleRound round : rounds) {
+    if (round != rounds.front() && left() <= 0)
+      break;
+    auto variants = round(best, registers);
+    variants.insert(variants.begin(), best);
+    double share = seconds / static_cast<double>(rounds.size());
+    if (Status s = compare(kernel, variants, share, found); !s)
+      return s;
+    best = {};
+    for (const AskedSchedule &asked : variants)
+      if (asked.attribute(context) == found.schedule)
+        best = asked;
+  }
+  return Status::success();
 }
 
 void Tuner::apply(const Group &group, const TunedSchedule &found) const {

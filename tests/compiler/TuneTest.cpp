@@ -80,8 +80,8 @@ module @model attributes {tandem.phase = "partition"} {
 })";
 
   /// The schedules of the model's kernels, in order, as text; "" for none.
-  std::vector<std::string> tune() {
-    auto module = parseSourceString<ModuleOp>(model, &context);
+  std::vector<std::string> tune(const char *text = model) {
+    auto module = parseSourceString<ModuleOp>(text, &context);
     times.clear();
     status = runPhases(*module, options, times);
     std::vector<std::string> schedules;
@@ -139,6 +139,25 @@ TEST_F(Tune, TheModelIsKeptWhereNothingIsFaster) {
   int calls = timer.calls;
   tune();
   EXPECT_EQ(timer.calls, calls) << "that, too, is kept";
+}
+
+/// The method, then the tile, then the item: each goes on from the best before.
+/// Of the methods there is another one alone, so that the third trial is none.
+TEST_F(Tune, ConvolutionsAreCutInRounds) {
+  constexpr const char *text = R"(
+module @model attributes {tandem.phase = "partition"} {
+  func.func @evaluate(%x: tensor<4x20x12x12xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<24x20x3x3xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<4x24x12x12xf32> {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.conv2d %x, %w strides [1, 1] padding [1, 1, 1, 1] : tensor<4x20x12x12xf32>, tensor<24x20x3x3xf32> -> tensor<4x24x12x12xf32>
+    return %0 : tensor<4x24x12x12xf32>
+  }
+})";
+  timer.fastest = 2;
+  auto schedules = tune(text);
+  ASSERT_TRUE(status) << status.message() << said;
+  EXPECT_EQ(schedules,
+            std::vector<std::string>(
+                {"{block = 16 : i64, rows = 3 : i64, vectors = 3 : i64}"}));
+  EXPECT_EQ(timer.calls, 3);
 }
 
 /// What comes to the code of an earlier trial is left out: the best schedule is

@@ -1,16 +1,9 @@
 //===- AskedSchedule.cpp - a kernel's schedule, said and not modelled -----===//
 #include "passes/lower/cpu/AskedSchedule.h"
-#include "passes/lower/common/Anchor.h"
-#include "passes/lower/cpu/TileProduct.h"
-
-#include "ir/ops/Scalar.h"
-
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
-
-static constexpr StringLiteral kMethods[] = {"winograd", "direct", "windows"};
 
 /// The most that a schedule may ask for; a tile is written out in code.
 static constexpr int64_t kMostRows = 32, kMostVectors = 8,
@@ -35,6 +28,8 @@ static LogicalResult read(KernelOp kernel, NamedAttribute attr,
     return number(asked.vectors, kMostVectors);
   if (name == "block")
     return number(asked.block, kMostBlock);
+  if (name == "columns")
+    return number(asked.columns, kMostBlock);
   if (name == "packs") {
     auto value = dyn_cast<BoolAttr>(attr.getValue());
     if (!value)
@@ -46,7 +41,7 @@ static LogicalResult read(KernelOp kernel, NamedAttribute attr,
   }
   if (name == "method") {
     auto value = dyn_cast<StringAttr>(attr.getValue());
-    if (!value || !llvm::is_contained(kMethods, value.getValue()))
+    if (!value || !llvm::is_contained(AskedSchedule::methods, value.getValue()))
       return kernel.emitOpError() << "expected 'method' of its schedule to be "
                                      "\"winograd\", \"direct\" or "
                                      "\"windows\", but got "
@@ -55,8 +50,8 @@ static LogicalResult read(KernelOp kernel, NamedAttribute attr,
     return success();
   }
   return kernel.emitOpError() << "expected its schedule to have 'method', "
-                                 "'rows', 'vectors', 'block' and 'packs', but "
-                                 "got '"
+                                 "'rows', 'vectors', 'block', 'columns' and "
+                                 "'packs', but got '"
                               << name << "'";
 }
 
@@ -92,75 +87,11 @@ DictionaryAttr AskedSchedule::attribute(MLIRContext *context) const {
     list.set("vectors", b.getI64IntegerAttr(vectors));
   if (block)
     list.set("block", b.getI64IntegerAttr(block));
+  if (columns)
+    list.set("columns", b.getI64IntegerAttr(columns));
   if (packs)
     list.set("packs", b.getBoolAttr(*packs));
   if (!method.empty())
     list.set("method", b.getStringAttr(method));
   return list.getDictionary(context);
-}
-
-/// The family of the kernel's anchor; none where that takes no schedule: matrix
-/// tiles have one size.
-static AnchorFamily anchorFamilyOf(KernelOp kernel) {
-  AnchorFamily family = AnchorFamily::None;
-  for (Operation &op : kernel.getBody().front())
-    if (AnchorFamily one = lower::familyOf(op.getName());
-        one != AnchorFamily::None)
-      family = one == AnchorFamily::Matmul && takesTiles(&op)
-                   ? AnchorFamily::None
-                   : one;
-  return family;
-}
-
-/// Tiles whose sums, a row of the right factor and an element of the left one
-/// fill the registers.
-static void addTiles(SmallVectorImpl<AskedSchedule> &list,
-                     const VectorTarget &target, AskedSchedule from) {
-  constexpr int64_t most = 14; // rows
-  for (int64_t vectors = 1; vectors <= 6; ++vectors) {
-    int64_t rows =
-        std::min<int64_t>((target.registers - 2 - vectors) / vectors, most);
-    if (rows < 2)
-      break;
-    from.rows = rows;
-    from.vectors = vectors;
-    list.push_back(from);
-  }
-}
-
-SmallVector<AskedSchedule> cpu::scheduleCandidates(KernelOp kernel,
-                                                   const VectorTarget &target) {
-  SmallVector<AskedSchedule> list;
-  switch (anchorFamilyOf(kernel)) {
-  case AnchorFamily::Matmul:
-    addTiles(list, target, {});
-    break;
-  case AnchorFamily::Convolution:
-    for (StringRef method : kMethods) {
-      AskedSchedule asked;
-      asked.method = method;
-      list.push_back(asked);
-    }
-    break;
-  default:
-    break;
-  }
-  return list;
-}
-
-SmallVector<AskedSchedule> cpu::scheduleNeighbours(KernelOp kernel,
-                                                   const AskedSchedule &best) {
-  SmallVector<AskedSchedule> list;
-  bool isProduct = anchorFamilyOf(kernel) == AnchorFamily::Matmul;
-  if (!isProduct && best.method != "windows")
-    return list;
-  for (int64_t block : {48, 96, 192, 384, 768}) {
-    list.push_back(best);
-    list.back().block = block;
-  }
-  for (bool packs : {false, true}) {
-    list.push_back(best);
-    list.back().packs = packs;
-  }
-  return list;
 }

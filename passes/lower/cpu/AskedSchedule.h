@@ -2,14 +2,26 @@
 //
 // A kernel around a product or a convolution may say how it is cut, in the
 // attribute `schedule`, a dictionary. What it does not say, the models of
-// GemmSchedule.cpp, WinogradSchedule.cpp and so on choose. Rows, vectors, block
-// and packs change how long a kernel takes, and no bit of its results.
+// GemmSchedule.cpp, DirectSchedule.cpp, WinogradSchedule.cpp and so on choose.
+// But for the method, what it says changes how long a kernel takes and no bit
+// of its results.
 //
 //   method    of a convolution: "winograd", "direct", or "windows" (vectors of
 //             pixels); a method that the op or the target rules out is not used
-//   rows, vectors   of a product's tile, in registers
-//   block     rows of a product's item
+//   rows, vectors    of a tile of sums, in registers: of products, of direct
+//   and
+//             1x1 convolutions, and of the products of Winograd's method
+//   block, columns   what an item has, as far as the sizes reach and its memory
+//             stays small; what has no unit below is not asked
 //   packs     whether a panel of the right factor is packed
+//
+//                             block                    columns
+//   product, windows          rows
+//   direct conv2d, _input_grad            pixels
+//   direct conv2d_filter_grad planes of x
+//   1x1                       planes of the result     pixels
+//   Winograd                  tiles of 4x4 pixels      planes of the result
+//   its conv2d_filter_grad    planes of x              planes of y
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_ASKEDSCHEDULE_H
@@ -26,7 +38,10 @@ namespace tandem::cpu {
 inline constexpr llvm::StringLiteral kScheduleAttr = "schedule";
 
 struct AskedSchedule {
-  int64_t rows = 0, vectors = 0, block = 0; ///< 0: not said
+  static constexpr llvm::StringLiteral methods[] = {"winograd", "direct",
+                                                    "windows"};
+
+  int64_t rows = 0, vectors = 0, block = 0, columns = 0; ///< 0: not said
   std::optional<bool> packs;
   llvm::StringRef method; ///< empty: not said
 
@@ -42,14 +57,6 @@ struct AskedSchedule {
     return method.empty() || method == wanted;
   }
 };
-
-/// Schedules worth trying for a kernel, besides its model's: none if it has no
-/// choice. They may come to the same code.
-llvm::SmallVector<AskedSchedule>
-scheduleCandidates(KernelOp kernel, const lower::VectorTarget &target);
-/// Those that are worth trying where `best` is the best of them.
-llvm::SmallVector<AskedSchedule> scheduleNeighbours(KernelOp kernel,
-                                                    const AskedSchedule &best);
 
 } // namespace tandem::cpu
 

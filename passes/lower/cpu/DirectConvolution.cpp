@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -29,7 +28,8 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
       planes(product.lanes == Product::InputPixels ? conv.filtersPerGroup()
                                                    : conv.channelsPerGroup()),
       taps(conv.window.kernel[0] * conv.window.kernel[1]),
-      across(product.sizes[Product::M]) {
+      across(product.sizes[Product::M]),
+      asked(AskedSchedule::checked(kernel.kernel)) {
   auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   type = scalar::computeType(result.getElementType());
   SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
@@ -52,7 +52,7 @@ bool DirectConvolution::isBetter() const {
   int64_t phases = y.phases * x.phases;
   if (2 * across * phases <= kernel.target.lanes(type))
     return false;
-  bool isAsked = AskedSchedule::checked(kernel.kernel).method == "direct";
+  bool isAsked = asked.method == "direct";
   return !product.isPointwise() &&
          (sumsPixels || isAsked || planes * taps * phases >= shortest);
 }

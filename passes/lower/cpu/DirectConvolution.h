@@ -17,6 +17,7 @@
 #define TANDEM_PASSES_LOWER_CPU_DIRECTCONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/FetchAhead.h"
 #include "passes/lower/cpu/GemmOperand.h"
 #include "passes/lower/cpu/PaddedImages.h"
@@ -62,6 +63,8 @@ private:
 
   void schedule();
   void chooseTile();
+  void cutPlanes();
+  void cutPixels();
   /// Of conv2d_filter_grad: the rows of a tile are lines of the kernel.
   bool tilesAreLines() const;
   void takeScratch();
@@ -133,6 +136,7 @@ private:
   int64_t planes, taps;
   int64_t across;  ///< filters of a group; of conv2d_input_grad, channels
   mlir::Type type; ///< of the sums
+  AskedSchedule asked;
   DirectSchedule s;
 
   Operand image;

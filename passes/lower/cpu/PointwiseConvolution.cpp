@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/PointwiseConvolution.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/EverySecondPixel.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/KernelEmitter.h"
@@ -61,23 +62,43 @@ bool PointwiseConvolution::schedule() {
   s.kBlock = equalParts(planes, shortSum, unroll);
   if (hasStride() && !seesEverySecondPixel(conv.window, s.lanes))
     return false;
-  if (!cutPixels())
+  if (!cutPixels(mostVectors()))
     return false;
-  // Lines that follow a run are not there.
-  if (isForward() && hasStride() && runPixels() % s.lanes != 0)
-    return false;
-  cutRows();
+  // What is asked for changes the cut alone: the model has decided on the
+  // method.
+  auto asked = AskedSchedule::checked(kernel.kernel);
+  if (asked.vectors)
+    s.vectors = asked.vectors;
+  if (asked.rows)
+    s.rows = std::min(asked.rows, across);
+  if (asked.columns)
+    askPixels(asked.columns);
+  cutRows(asked.block);
   return true;
 }
 
-/// A block stays in the second-level cache, and a plane's run in it is long.
-bool PointwiseConvolution::cutPixels() {
+/// Blocks of about so many pixels, where these can be cut so.
+void PointwiseConvolution::askPixels(int64_t pixels) {
+  constexpr int64_t most = 256;
+  PointwiseSchedule before = s;
+  if (!cutPixels(std::min<int64_t>(divideCeil(pixels, s.lanes), most)))
+    s = before;
+}
+
+/// A block stays in the second-level cache.
+int64_t PointwiseConvolution::mostVectors() const {
   constexpr int64_t cacheBytes = 1 << 19, longest = 32, enoughBlocks = 4;
   auto [height, width] = conv.window.output;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t all = conv.batch * divideCeil(height * width, s.lanes);
-  int64_t most = std::min({longest, cacheBytes / (planes * s.lanes * bytes),
-                           std::max(2 * s.vectors, all / enoughBlocks)});
+  return std::min({longest, cacheBytes / (planes * s.lanes * bytes),
+                   std::max(2 * s.vectors, all / enoughBlocks)});
+}
+
+/// Finds blocks of up to `most` vectors, or of a tile's, in which a plane's run
+/// is long; whether they are good.
+bool PointwiseConvolution::cutPixels(int64_t most) {
+  auto [height, width] = conv.window.output;
   double best = 0;
   auto consider = [&](int64_t images, int64_t lines) {
     int64_t run = divideCeil(lines * width, s.lanes), vectors = images * run;
@@ -103,15 +124,18 @@ bool PointwiseConvolution::cutPixels() {
   for (int64_t images = 2; images <= conv.batch; ++images)
     if (conv.batch % images == 0)
       consider(images, height);
-  return best > 0.6;
+  // Lines that follow a run are not there.
+  bool isCut = isForward() && hasStride() && runPixels() % s.lanes != 0;
+  return best > 0.6 && !isCut;
 }
 
-/// Enough items for many threads, of rows that pay for the packing.
-void PointwiseConvolution::cutRows() {
+/// Enough items for many threads, of rows that pay for the packing; or items of
+/// `asked` rows.
+void PointwiseConvolution::cutRows(int64_t asked) {
   constexpr int64_t enoughItems = 16, fewestRows = 96, bandRows = 48;
-  s.rowsOfItem = equalParts(across, across, s.rows);
-  for (int64_t parts = 2;
-       blocks() * rowBlocks() < enoughItems && s.rowsOfItem >= 2 * fewestRows;
+  s.rowsOfItem = equalParts(across, asked ? asked : across, s.rows);
+  for (int64_t parts = 2; !asked && blocks() * rowBlocks() < enoughItems &&
+                          s.rowsOfItem >= 2 * fewestRows;
        ++parts)
     s.rowsOfItem = equalParts(across, divideCeil(across, parts), s.rows);
   s.band = equalParts(s.rowsOfItem, bandRows, s.rows);

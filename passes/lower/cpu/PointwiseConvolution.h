@@ -53,8 +53,10 @@ private:
   static constexpr int64_t unroll = 4;
 
   bool schedule();
-  bool cutPixels();
-  void cutRows();
+  int64_t mostVectors() const;
+  bool cutPixels(int64_t most);
+  void askPixels(int64_t pixels);
+  void cutRows(int64_t asked);
   void takeScratch();
   bool isForward() const { return product.lanes == Product::OutputPixels; }
   bool hasStride() const { return conv.window.stride[0] != 1; }

@@ -114,6 +114,25 @@ static void cutTiles(const Grid &grid, Schedule &s) {
     s.segments /= 2;
 }
 
+/// What is asked for, as far as the sizes reach and matrices stay small: what
+/// is summed at a time, which follows from the shapes alone, is not.
+static void ask(const AskedSchedule &asked, const Shape &shape,
+                bool isFilterGrad, Schedule &s) {
+  constexpr int64_t mostPlanes = 256, mostTiles = 1024;
+  auto planes = [&](int64_t size, int64_t count) {
+    count = std::clamp(count, s.lanes, std::max(s.lanes, mostPlanes));
+    return blockOf(size, s.lanes, count);
+  };
+  if (asked.columns)
+    s.resultBlock = planes(shape.results, asked.columns);
+  if (asked.block && isFilterGrad)
+    s.planeBlock = planes(shape.planes, asked.block);
+  else if (asked.block)
+    s.segments = std::clamp<int64_t>(std::min(asked.block, mostTiles) /
+                                         shape.grid.segmentTiles,
+                                     1, shape.grid.segments());
+}
+
 bool winograd::keepsTaps(const Shape &shape, const Schedule &s) {
   // The taps' matrices are a third of the second-level cache then.
   constexpr int64_t most = 64 * 64;
@@ -151,7 +170,11 @@ std::optional<Schedule> Schedule::choose(Operation *op,
   double direct = products * pixels * kTaps * kTaps;
   double own = products * grid.tiles() * kPoints * kPoints +
                transformCost(shape, s, isFilterGrad);
-  auto kernel = op->getParentOfType<KernelOp>();
-  bool isAsked = kernel && AskedSchedule::checked(kernel).method == "winograd";
-  return own < direct || isAsked ? std::optional(s) : std::nullopt;
+  AskedSchedule asked;
+  if (auto kernel = op->getParentOfType<KernelOp>())
+    asked = AskedSchedule::checked(kernel);
+  if (own >= direct && asked.method != "winograd")
+    return std::nullopt;
+  ask(asked, shape, isFilterGrad, s);
+  return s;
 }

@@ -47,6 +47,9 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   gemm.K1 = p.isTransposed ? p.a.rows : p.a.columns;
   gemm.type = code.b.getF32Type();
   gemm.isPacked = true;
+  auto asked = AskedSchedule::checked(kernel.kernel);
+  gemm.asked.rows = asked.rows;
+  gemm.asked.vectors = asked.vectors;
   Value point;
   gemm.a = [&](Code &code, Value m, int64_t i, Value, Value k, int64_t u) {
     Value row = code.add(m, i), column = code.add(k, u);
@@ -80,7 +83,7 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   schedule.packs = false;
   // One register across: more of them down, so that none waits for its sum.
   constexpr int64_t many = 16;
-  if (schedule.vectors == 1 && gemm.M % many == 0 &&
+  if (!asked.rows && schedule.vectors == 1 && gemm.M % many == 0 &&
       kernel.target.registers > many + 1)
     schedule.rows = many;
   Value zero = code.index(0);

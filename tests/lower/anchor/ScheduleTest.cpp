@@ -7,7 +7,7 @@
 #include "tests/lower/anchor/KernelCheck.h"
 
 #include "ir/Dialect.h"
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/cpu/ScheduleSearch.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -32,20 +32,30 @@ static void withKernel(const std::string &text, Use use) {
   module->walk([&](KernelOp kernel) { use(kernel); });
 }
 
-/// The schedules that tuning would try for the kernel of `text`, as text.
-static std::vector<std::string>
-candidatesOf(const std::string &text, const lower::VectorTarget &target) {
+/// The schedules that tuning tries for the kernel of `text` by `method`, as
+/// text: of what the first and the last variant of each round lead to, every
+/// `step`th.
+static std::vector<std::string> candidatesOf(const std::string &text,
+                                             const lower::VectorTarget &target,
+                                             const std::string &method,
+                                             int step) {
   std::vector<std::string> list;
   withKernel(text, [&](KernelOp kernel) {
-    auto candidates = cpu::scheduleCandidates(kernel, target);
-    auto all = candidates;
-    for (const cpu::AskedSchedule &one :
-         {candidates.front(), candidates.back()})
-      llvm::append_range(all, cpu::scheduleNeighbours(kernel, one));
-    for (const cpu::AskedSchedule &asked : all) {
-      list.emplace_back();
-      llvm::raw_string_ostream(list.back())
-          << asked.attribute(kernel.getContext());
+    std::vector<cpu::AskedSchedule> from(1);
+    from.front().method = method;
+    for (cpu::ScheduleRound round : cpu::scheduleRounds(kernel)) {
+      if (round(from.front(), target).back().method != method)
+        continue; // methods
+      llvm::SmallVector<cpu::AskedSchedule> last;
+      for (const cpu::AskedSchedule &best : from) {
+        last = round(best, target);
+        for (size_t i = 0; i < last.size(); i += step) {
+          list.emplace_back();
+          llvm::raw_string_ostream(list.back())
+              << last[i].attribute(kernel.getContext());
+        }
+      }
+      from = {from.front(), last.back()};
     }
   });
   return list;
@@ -60,31 +70,42 @@ static std::string matmul(const std::string &lhs, const std::string &rhs,
 }
 
 /// Expects the bits of the kernel of `text` with every schedule to be those
-/// without one, and those to be right.
-static void checkBits(const std::string &text, double terms,
-                      int vectorBits = 0) {
-  checkKernel(text, {terms, vectorBits});
-  JitKernel model(text, vectorBits);
+/// without one, or with `method` alone, and those to be right. Some of them cut
+/// it otherwise.
+static void checkBits(const std::string &text, double terms, int vectorBits = 0,
+                      const std::string &method = "") {
+  SCOPED_TRACE(text);
+  std::string start =
+      method.empty() ? text : scheduled(text, "{method = \"" + method + "\"}");
+  checkKernel(start, {terms, vectorBits});
+  JitKernel model(start, vectorBits);
   ASSERT_TRUE(model.ok()) << model.error;
   auto inputs = randomInputs(model.inputTypes, 8);
   auto expected = model.outputs(inputs, model.work);
   lower::VectorTarget target;
   target.bits = vectorBits ? vectorBits : 512;
   target.registers = target.bits == 512 ? 32 : 16;
-  auto candidates = candidatesOf(text, target);
+  bool isProduct = text.find("matmul") != std::string::npos;
+  auto candidates = candidatesOf(text, target, method, isProduct ? 1 : 3);
   EXPECT_GE(candidates.size(), 10U);
+  std::string begin = method.empty() ? "" : "method = \"" + method + "\", ";
   for (const char *extreme :
-       {"{rows = 1}", "{rows = 32, vectors = 8}", "{vectors = 1, block = 1}",
-        "{block = 1099511627776, packs = true}", "{rows = 7, vectors = 3}"})
-    candidates.emplace_back(extreme);
+       {"rows = 1", "vectors = 8", "rows = 32, vectors = 8",
+        "vectors = 1, block = 1, columns = 1",
+        "block = 1099511627776, columns = 1099511627776, packs = true",
+        "rows = 7, vectors = 3"})
+    candidates.push_back("{" + begin + extreme + "}");
+  int cutOtherwise = 0;
   for (const std::string &schedule : candidates) {
     SCOPED_TRACE(schedule);
     JitKernel kernel(scheduled(text, schedule), vectorBits);
     ASSERT_TRUE(kernel.ok()) << kernel.error;
+    cutOtherwise += kernel.work != model.work;
     EXPECT_EQ(kernel.outputs(inputs, kernel.work), expected);
     EXPECT_EQ(kernel.outputs(inputs, 1, true), expected);
     EXPECT_EQ(kernel.error, "");
   }
+  EXPECT_GT(cutOtherwise, 0);
 }
 
 TEST(Schedule, ProductsHaveTheSameBits) {
@@ -154,6 +175,58 @@ static std::string convolution(const std::string &op, const std::string &lhs,
   return kernelModule({lhs, rhs}, {y},
                       "%y = tandem." + op + " : " + lhs + ", " + rhs + " -> " +
                           y + "\ntandem.yield %y : " + y);
+}
+
+// Odd sizes, strides, groups, and pixels that do not fill vectors.
+
+TEST(Schedule, DirectConvolutionsHaveTheSameBits) {
+  checkBits(convolution("conv2d %0, %1 padding [1, 1, 1, 1]",
+                        "tensor<3x35x9x11xf32>", "tensor<37x35x3x3xf32>",
+                        "tensor<3x37x9x11xf32>"),
+            35 * 9);
+  checkBits(convolution("conv2d_input_grad %0, %1 to [2, 24, 13, 9] strides "
+                        "[2, 2] padding [1, 1, 1, 1]",
+                        "tensor<2x70x7x5xf32>", "tensor<70x24x3x3xf32>",
+                        "tensor<2x24x13x9xf32>"),
+            70 * 9);
+  checkBits(convolution("conv2d_filter_grad %0, %1 to [37, 10, 3, 3] padding "
+                        "[1, 1, 1, 1]",
+                        "tensor<5x10x17x11xf32>", "tensor<5x37x17x11xf32>",
+                        "tensor<37x10x3x3xf32>"),
+            5 * 17 * 11);
+  checkBits(convolution("conv2d_filter_grad %0, %1 to [40, 9, 5, 2] strides "
+                        "[2, 1] groups 2",
+                        "tensor<2x18x15x12xf32>", "tensor<2x40x6x11xf32>",
+                        "tensor<40x9x5x2xf32>"),
+            2 * 6 * 11, 256);
+}
+
+TEST(Schedule, PointwiseConvolutionsHaveTheSameBits) {
+  checkBits(convolution("conv2d %0, %1", "tensor<6x300x7x7xf32>",
+                        "tensor<50x300x1x1xf32>", "tensor<6x50x7x7xf32>"),
+            300);
+  checkBits(convolution("conv2d %0, %1 strides [2, 2]",
+                        "tensor<4x40x16x16xf32>", "tensor<70x40x1x1xf32>",
+                        "tensor<4x70x8x8xf32>"),
+            40);
+  checkBits(convolution("conv2d_input_grad %0, %1 to [4, 100, 16, 16] strides "
+                        "[2, 2]",
+                        "tensor<4x36x8x8xf32>", "tensor<36x100x1x1xf32>",
+                        "tensor<4x100x16x16xf32>"),
+            36, 256);
+}
+
+TEST(Schedule, WinogradsMethodHasTheSameBits) {
+  const std::string x = "tensor<3x48x17x13xf32>", w = "tensor<64x48x3x3xf32>",
+                    y = "tensor<3x64x17x13xf32>", pad = " padding [1, 1, 1, 1]";
+  checkBits(convolution("conv2d %0, %1" + pad, x, w, y), 8 * 48 * 9, 0,
+            "winograd");
+  checkBits(
+      convolution("conv2d_input_grad %0, %1 to [3, 48, 17, 13]" + pad, y, w, x),
+      8 * 64 * 9, 0, "winograd");
+  checkBits(
+      convolution("conv2d_filter_grad %0, %1 to [64, 48, 3, 3]" + pad, x, y, w),
+      8 * 3 * 17 * 13, 256, "winograd");
 }
 
 TEST(Schedule, MethodsOfConvolutions) {

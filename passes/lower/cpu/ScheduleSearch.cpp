@@ -1,0 +1,92 @@
+//===- ScheduleSearch.cpp - which schedules of a kernel are worth trying --===//
+#include "passes/lower/cpu/ScheduleSearch.h"
+#include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/TileProduct.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+
+using Schedules = SmallVector<AskedSchedule>;
+
+static Schedules methods(const AskedSchedule &best, const VectorTarget &) {
+  Schedules list;
+  for (StringRef method : AskedSchedule::methods) {
+    list.push_back(best);
+    list.back().method = method;
+  }
+  return list;
+}
+
+/// Tiles whose sums, a row of the right factor and an element of the left one
+/// fill the registers.
+static Schedules tiles(const AskedSchedule &best, const VectorTarget &target) {
+  constexpr int64_t most = 14; // rows
+  Schedules list;
+  for (int64_t vectors = 1; vectors <= 6; ++vectors) {
+    int64_t rows =
+        std::min<int64_t>((target.registers - 2 - vectors) / vectors, most);
+    if (rows < 2)
+      break;
+    list.push_back(best);
+    list.back().rows = rows;
+    list.back().vectors = vectors;
+  }
+  return list;
+}
+
+/// Adds `best` with each of `values` as its `part`.
+template <typename Part, typename T>
+static void vary(Schedules &list, const AskedSchedule &best, Part part,
+                 std::initializer_list<T> values) {
+  for (T value : values) {
+    list.push_back(best);
+    list.back().*part = value;
+  }
+}
+
+static Schedules itemsOfProduct(const AskedSchedule &best,
+                                const VectorTarget &) {
+  Schedules list;
+  vary<>(list, best, &AskedSchedule::block, {48, 96, 192, 384, 768});
+  vary<>(list, best, &AskedSchedule::packs, {false, true});
+  return list;
+}
+
+/// What is a good number of tiles for one method is one of planes or pixels for
+/// another.
+static Schedules itemsOfConvolution(const AskedSchedule &best,
+                                    const VectorTarget &target) {
+  if (best.method == "windows")
+    return itemsOfProduct(best, target);
+  Schedules list;
+  vary<>(list, best, &AskedSchedule::block,
+         {16, 32, 64, 128, 256, 512, 1024, 2048});
+  vary<>(list, best, &AskedSchedule::columns, {16, 32, 64, 128, 256, 512});
+  return list;
+}
+
+/// The family of the kernel's anchor; none where that takes no schedule: matrix
+/// tiles have one size.
+static AnchorFamily anchorFamilyOf(KernelOp kernel) {
+  AnchorFamily family = AnchorFamily::None;
+  for (Operation &op : kernel.getBody().front())
+    if (AnchorFamily one = lower::familyOf(op.getName());
+        one != AnchorFamily::None)
+      family = one == AnchorFamily::Matmul && takesTiles(&op)
+                   ? AnchorFamily::None
+                   : one;
+  return family;
+}
+
+SmallVector<ScheduleRound> cpu::scheduleRounds(KernelOp kernel) {
+  switch (anchorFamilyOf(kernel)) {
+  case AnchorFamily::Matmul:
+    return {tiles, itemsOfProduct};
+  case AnchorFamily::Convolution:
+    return {methods, tiles, itemsOfConvolution};
+  default:
+    return {};
+  }
+}
