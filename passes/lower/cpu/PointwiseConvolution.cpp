@@ -51,12 +51,8 @@ bool PointwiseConvolution::isPossible() const {
 }
 
 bool PointwiseConvolution::schedule() {
-  bool many = kernel.target.registers >= 32;
   s.lanes = kernel.target.lanes(type);
-  s.vectors = many ? 4 : 2;
-  s.rows = equalParts(
-      across, std::min<int64_t>(
-                  (kernel.target.registers - 2 - s.vectors) / s.vectors, 8));
+  s.vectors = kernel.target.registers >= 32 ? 4 : 2;
   constexpr int64_t shortSum = 256;
   // Whole rounds, which count what is packed beside them.
   s.kBlock = equalParts(planes, shortSum, unroll);
@@ -64,6 +60,7 @@ bool PointwiseConvolution::schedule() {
     return false;
   if (!cutPixels(mostVectors()))
     return false;
+  chooseTile();
   // What is asked for changes the cut alone: the model has decided on the
   // method.
   auto asked = AskedSchedule::checked(kernel.kernel);
@@ -85,9 +82,22 @@ void PointwiseConvolution::askPixels(int64_t pixels) {
     s = before;
 }
 
-/// A block stays in the second-level cache.
+/// A panel that each tile reads from the second-level cache is better read by
+/// eight rows than by six; but what remains of a block should be no tile of one
+/// vector.
+void PointwiseConvolution::chooseTile() {
+  constexpr int64_t nearBytes = 1 << 15, mostRows = 8;
+  int64_t panelBytes = s.kBlock * s.width() * type.getIntOrFloatBitWidth() / 8;
+  if (s.vectors == 4 && panelBytes > nearBytes && s.blockVectors() % 3 != 1)
+    s.vectors = 3;
+  int64_t free = kernel.target.registers - 2 - s.vectors;
+  s.rows = equalParts(across, std::min(free / s.vectors, mostRows));
+}
+
+/// Two packed blocks, and what the next ones are made of, stay in the
+/// second-level cache.
 int64_t PointwiseConvolution::mostVectors() const {
-  constexpr int64_t cacheBytes = 1 << 19, longest = 32, enoughBlocks = 4;
+  constexpr int64_t cacheBytes = 1 << 18, longest = 32, enoughBlocks = 4;
   auto [height, width] = conv.window.output;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t all = conv.batch * divideCeil(height * width, s.lanes);
@@ -209,6 +219,7 @@ void PointwiseConvolution::emitItem(Value item) {
   Value end = code.min(code.add(row, s.rowsOfItem), across);
   block = blockAt(number);
   next = blockAt(code.min(code.add(number, 1), blocks() - 1));
+  afterNext = blockAt(code.min(code.add(number, 2), blocks() - 1));
   firstRow = row;
   // In the last item of the block.
   packsAhead =
@@ -247,9 +258,12 @@ void PointwiseConvolution::packBlock() {
 }
 
 void PointwiseConvolution::packPanel(Value number, int64_t vectors) {
+  constexpr int64_t ahead = 16;
   Source source = sourceOf(block, number, vectors);
-  code.loop(code.index(0), code.index(planes), 1,
-            [&](Value k) { packRow(source, k, panelsOf); });
+  code.loop(code.index(0), code.index(planes), 1, [&](Value k) {
+    fetchRow(source, code.add(k, ahead));
+    packRow(source, k, panelsOf);
+  });
 }
 
 /// Where the vectors of a panel come from, and the panel's first row.
@@ -269,15 +283,17 @@ PointwiseConvolution::sourceOf(const Block &of, Value panel, int64_t vectors) {
 }
 
 /// Planes are far apart and little is read of each: the processor does not
-/// foresee the later ones.
+/// foresee the later ones. Rows that do not exist are the last one.
+void PointwiseConvolution::fetchRow(const Source &source, Value k) {
+  Value ofPlane = code.mul(code.min(k, planes - 1), image.stride(1));
+  for (Value from : source.from)
+    code.prefetch(image.memref, code.add(from, ofPlane));
+}
+
 void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
-  constexpr int64_t ahead = 16;
   Value ofPlane = code.mul(k, image.stride(1));
-  Value later =
-      code.mul(code.min(code.add(k, ahead), planes - 1), image.stride(1));
   Value row = code.add(source.row, k);
   for (auto [v, from] : llvm::enumerate(source.from)) {
-    code.prefetch(image.memref, code.add(from, later));
     Value vector = seenVector(code.add(from, ofPlane), source.masks[v]);
     code.store(vector, to, {row, code.index(v * s.lanes)});
   }
@@ -307,10 +323,20 @@ int64_t PointwiseConvolution::rowsOfTile() const {
 
 /// Finds the rows of the next block that a tile packs: those of the same planes
 /// as the tile before it, where it went on to another panel, so that what is
-/// read of a plane is a run too.
+/// read of a plane is a run too. It asks for what the tile of the panel packs
+/// that is a pass over the panels later, so that memory has the time of a pass.
+/// The last pass asks for the first rows of the block after the next.
 void PointwiseConvolution::beginAhead(Value rowTile, Value panel) {
   aheadRow = code.mul(rowTile, rowsOfTile());
   ahead = sourceOf(next, panel, s.vectors);
+  laterRow = code.add(aheadRow, rowsOfTile());
+  Value isLast = code.less(code.index(planes - 1), laterRow);
+  laterRow = code.select(isLast, code.index(0), laterRow);
+  auto either = [&](Value a, Value b) { return code.select(isLast, a, b); };
+  later = sourceOf({either(afterNext.group, next.group),
+                    either(afterNext.image, next.image),
+                    either(afterNext.line, next.line)},
+                   panel, s.vectors);
 }
 
 void PointwiseConvolution::packAhead(Value round) {
@@ -321,6 +347,7 @@ void PointwiseConvolution::packAhead(Value round) {
   Value number = code.div(round, every);
   packs = code.both(packs, code.less(number, code.index(rowsOfTile())));
   code.when(packs, [&] {
+    fetchRow(later, code.add(laterRow, number));
     packRow(ahead, code.min(code.add(aheadRow, number), planes - 1),
             panelsAhead);
   });

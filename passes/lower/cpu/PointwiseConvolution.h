@@ -56,6 +56,7 @@ private:
   int64_t mostVectors() const;
   bool cutPixels(int64_t most);
   void askPixels(int64_t pixels);
+  void chooseTile();
   void cutRows(int64_t asked);
   void takeScratch();
   bool isForward() const { return product.lanes == Product::OutputPixels; }
@@ -109,6 +110,7 @@ private:
   };
   Source sourceOf(const Block &of, Value panel, int64_t vectors);
   void packRow(const Source &source, Value k, Value to);
+  void fetchRow(const Source &source, Value k);
   int64_t rowsOfTile() const;
   void beginAhead(Value rowTile, Value panel);
   void packAhead(Value round);
@@ -146,10 +148,11 @@ private:
   Value ofFactor;   ///< [k][row of the band], where it is packed
   Value sums;       ///< [row of the band][pixel of the block], rank 1
   Value expanded;   ///< a run of x
-  Block block, next;
+  Block block, next, afterNext;
   Value firstRow, bandRow; ///< the first of the item, of the band
-  Source ahead;            ///< of what a tile packs, from this row on
-  Value aheadRow;
+  /// Of what a tile packs and what it asks for, from these rows on.
+  Source ahead, later;
+  Value aheadRow, laterRow;
 };
 
 /// Emits the convolution, or nothing for others.

@@ -142,6 +142,18 @@ TEST(Convolution, PointwiseBlocksOfKThatAreNoWholeRounds) {
   check({6, 605, 7, 7, 28, 1, 1});
 }
 
+/// Sums so long that tiles have three vectors: blocks that are whole panels or
+/// leave two vectors, with masks, with strides, of several blocks of k.
+TEST(Convolution, PointwisePanelsOfThree) {
+  check({1, 140, 24, 24, 20, 1, 1});
+  check({2, 150, 16, 16, 149, 1, 1});
+  check({4, 200, 7, 7, 30, 1, 1});
+  check({1, 300, 32, 32, 150, 1, 1, {2, 2}});
+  check({4, 131, 8, 16, 17, 1, 1, {2, 2}});
+  check({2, 320, 12, 8, 30, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+  check({2, 260, 8, 8, 33, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, "f64"});
+}
+
 /// Vectors of pixels: of both phases, lines that fill no tile, several bands
 /// and blocks of planes, taps that no pixel of a phase sees.
 TEST(Convolution, FewPlanes) {
