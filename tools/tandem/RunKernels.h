@@ -11,7 +11,7 @@ namespace tandem::commands {
 /// Launches kernels as the runtime does, on all processors. Their tensors are
 /// made anew for each launch's turn among several copies, so that they come
 /// from the caches about as often as in a step. The time of a trial is the
-/// median of its launches.
+/// median of its launches; the best of many are timed twice.
 class RunKernels : public KernelTimer {
 public:
   RunKernels() : pool(runtime::availableThreads()) {}
