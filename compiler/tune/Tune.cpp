@@ -25,7 +25,7 @@ static constexpr double kGain = 0.97;
 
 /// Of the rounds of schedules that are tried: what an earlier search has found
 /// is not the answer of a later one.
-static constexpr StringLiteral kSearch = "search 2";
+static constexpr StringLiteral kSearch = "search 3";
 
 /// This machine's processor, as LLVM and as the system call it.
 static std::string machineName() {
@@ -48,7 +48,7 @@ struct Group {
   SmallVector<KernelOp> kernels;
   std::string key; ///< of the cache
   std::string summary;
-  double weight = 0; ///< the operations of all
+  double weight = 0; ///< the time of all, roughly
   size_t place = 0;  ///< among the module's, by the first kernel
 
   KernelOp first() const { return kernels.front(); }
@@ -98,7 +98,19 @@ static std::string summaryOf(KernelOp kernel) {
   return summary ? summary.str() : kernel.getName().str();
 }
 
-/// The kernels that have a choice, those that compute most first. One that says
+/// Of operations, or of bytes from memory, whichever takes longer.
+static double roughSecondsOf(KernelOp kernel) {
+  constexpr double flopsPerSecond = 1e11, bytesPerSecond = 2e10, launch = 1e-6;
+  double bytes = 0;
+  for (TypeRange types : {TypeRange(kernel->getOperandTypes()),
+                          TypeRange(kernel->getResultTypes())})
+    for (Type type : types)
+      bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
+  double flops = static_cast<double>(kernel.getFlops());
+  return launch + std::max(flops / flopsPerSecond, bytes / bytesPerSecond);
+}
+
+/// The kernels that have a choice, those that take longest first. One that says
 /// already how it is cut has none.
 std::vector<Group> Tuner::groups() {
   std::string common = TANDEM_VERSION "\n" + kSearch.str() + '\n' + machine +
@@ -122,7 +134,7 @@ std::vector<Group> Tuner::groups() {
         group.summary = summaryOf(kernel);
       }
       group.kernels.push_back(kernel);
-      group.weight += static_cast<double>(kernel.getFlops()) + 1;
+      group.weight += roughSecondsOf(kernel);
     }
   llvm::sort(groups, [](const Group &a, const Group &b) {
     return a.weight != b.weight ? a.weight > b.weight : a.place < b.place;

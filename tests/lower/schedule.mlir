@@ -51,12 +51,18 @@ module @wrong attributes {tandem.phase = "plan"} {
       %y = tandem.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
       tandem.yield %y : tensor<4x4xf32>
     } {buffers = [#tandem.buffer<arena 0>], schedule = {packs = 1}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    // expected-error @+1 {{expected its schedule to have 'method', 'rows', 'vectors', 'block', 'columns' and 'packs', but got 'width'}}
+    // expected-error @+1 {{expected its schedule to have 'method', 'rows', 'vectors', 'block', 'columns', 'packs' and 'ahead', but got 'width'}}
     %4 = tandem.kernel "matmul" (%a) {
     ^bb0(%x: tensor<4x4xf32>):
       %y = tandem.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
       tandem.yield %y : tensor<4x4xf32>
     } {buffers = [#tandem.buffer<arena 0>], schedule = {width = 1}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    // expected-error @+1 {{expected 'ahead' of its schedule to be true or false, but got 0 : i64}}
+    %6 = tandem.kernel "loop" (%a) {
+    ^bb0(%x: tensor<4x4xf32>):
+      %y = tandem.exp %x : tensor<4x4xf32>
+      tandem.yield %y : tensor<4x4xf32>
+    } {buffers = [#tandem.buffer<arena 0>], schedule = {ahead = 0}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
     // expected-error @+1 {{expected 'schedule' to be a dictionary, but got 3 : i64}}
     %5 = tandem.kernel "matmul" (%a) {
     ^bb0(%x: tensor<4x4xf32>):

@@ -22,6 +22,16 @@ static LogicalResult read(KernelOp kernel, NamedAttribute attr,
     to = value.getInt();
     return success();
   };
+  auto flag = [&](std::optional<bool> &to) -> LogicalResult {
+    auto value = dyn_cast<BoolAttr>(attr.getValue());
+    if (!value)
+      return kernel.emitOpError() << "expected '" << name
+                                  << "' of its schedule to be true or false, "
+                                     "but got "
+                                  << attr.getValue();
+    to = value.getValue();
+    return success();
+  };
   if (name == "rows")
     return number(asked.rows, kMostRows);
   if (name == "vectors")
@@ -30,15 +40,10 @@ static LogicalResult read(KernelOp kernel, NamedAttribute attr,
     return number(asked.block, kMostBlock);
   if (name == "columns")
     return number(asked.columns, kMostBlock);
-  if (name == "packs") {
-    auto value = dyn_cast<BoolAttr>(attr.getValue());
-    if (!value)
-      return kernel.emitOpError() << "expected 'packs' of its schedule to be "
-                                     "true or false, but got "
-                                  << attr.getValue();
-    asked.packs = value.getValue();
-    return success();
-  }
+  if (name == "packs")
+    return flag(asked.packs);
+  if (name == "ahead")
+    return flag(asked.ahead);
   if (name == "method") {
     auto value = dyn_cast<StringAttr>(attr.getValue());
     if (!value || !llvm::is_contained(AskedSchedule::methods, value.getValue()))
@@ -50,8 +55,8 @@ static LogicalResult read(KernelOp kernel, NamedAttribute attr,
     return success();
   }
   return kernel.emitOpError() << "expected its schedule to have 'method', "
-                                 "'rows', 'vectors', 'block', 'columns' and "
-                                 "'packs', but got '"
+                                 "'rows', 'vectors', 'block', 'columns', "
+                                 "'packs' and 'ahead', but got '"
                               << name << "'";
 }
 
@@ -91,6 +96,8 @@ DictionaryAttr AskedSchedule::attribute(MLIRContext *context) const {
     list.set("columns", b.getI64IntegerAttr(columns));
   if (packs)
     list.set("packs", b.getBoolAttr(*packs));
+  if (ahead)
+    list.set("ahead", b.getBoolAttr(*ahead));
   if (!method.empty())
     list.set("method", b.getStringAttr(method));
   return list.getDictionary(context);

@@ -1,27 +1,31 @@
 //===- AskedSchedule.h - a kernel's schedule, said and not modelled -------===//
-//
-// A kernel around a product or a convolution may say how it is cut, in the
-// attribute `schedule`, a dictionary. What it does not say, the models of
-// GemmSchedule.cpp, DirectSchedule.cpp, WinogradSchedule.cpp and so on choose.
-// But for the method, what it says changes how long a kernel takes and no bit
-// of its results.
+//// A kernel may say how it is cut, in the attribute `schedule`, a dictionary.
+// What it does not say, the models of GemmSchedule.cpp, DirectSchedule.cpp,
+// WinogradSchedule.cpp and so on choose. But for the method, what it says
+// changes how long a kernel takes and no bit of its results.
 //
 //   method    of a convolution: "winograd", "direct", or "windows" (vectors of
 //             pixels); a method that the op or the target rules out is not used
-//   rows, vectors    of a tile of sums, in registers: of products, of direct
-//   and
-//             1x1 convolutions, and of the products of Winograd's method
+//   rows, vectors   of a tile of sums, in registers: of products, of direct and
+//             1x1 convolutions, and of the products of Winograd's method.
+//             Vectors are those of own rows in a tile of attention, but for its
+//             joined gradients; and those side by side in a pointwise loop
 //   block, columns   what an item has, as far as the sizes reach and its memory
-//             stays small; what has no unit below is not asked
+//             stays small
 //   packs     whether a panel of the right factor is packed
+//   ahead     whether loops ask for what they will read of large inputs
 //
-//                             block                    columns
-//   product, windows          rows
-//   direct conv2d, _input_grad            pixels
-//   direct conv2d_filter_grad planes of x
-//   1x1                       planes of the result     pixels
-//   Winograd                  tiles of 4x4 pixels      planes of the result
-//   its conv2d_filter_grad    planes of x              planes of y
+//                              block                  columns
+//   product, windows           rows
+//   product by matrix tiles    rows                   columns
+//   direct conv2d, input_grad  pixels
+//   direct filter_grad         planes of x
+//   1x1                        planes of the result   pixels
+//   convolution of few planes  pixels
+//   Winograd                   tiles of 4x4 pixels    planes of the result
+//   its filter_grad            planes of x            planes of y
+//   pointwise loop             elements
+//   loop that keeps columns                           columns
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_ASKEDSCHEDULE_H
@@ -42,7 +46,7 @@ struct AskedSchedule {
                                                     "windows"};
 
   int64_t rows = 0, vectors = 0, block = 0, columns = 0; ///< 0: not said
-  std::optional<bool> packs;
+  std::optional<bool> packs, ahead;
   llvm::StringRef method; ///< empty: not said
 
   /// What the kernel asks for. Fails, with an error at it, if that is no

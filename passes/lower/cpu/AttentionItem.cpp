@@ -1,6 +1,7 @@
 //===- AttentionItem.cpp - what an item of attention consists of ----------===//
 #include "passes/lower/cpu/AttentionItem.h"
 #include "passes/lower/common/FloatCode.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 
 #include <limits>
 
@@ -13,7 +14,11 @@ static constexpr double kLog2E = 1.4426950408889634;
 
 AttentionItem::AttentionItem(AnchorKernel &kernel, bool ownsKeys)
     : kernel(kernel), code(kernel.code), index(kernel.anchor),
-      ownsKeys(ownsKeys), schedule(index, kernel.target, ownsKeys),
+      ownsKeys(ownsKeys),
+      // The companion sums over tiles of own rows.
+      schedule(
+          index, kernel.target, ownsKeys,
+          kernel.companion ? 0 : AskedSchedule::checked(kernel.kernel).vectors),
       type(index.compute), unit(type.isF32() ? kLog2E : 1) {}
 
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,8 @@ using llvm::divideCeil;
 //===----------------------------------------------------------------------===//
 
 AttentionSchedule::AttentionSchedule(const AttentionIndex &index,
-                                     const VectorTarget &target, bool ownsKeys)
+                                     const VectorTarget &target, bool ownsKeys,
+                                     int64_t asked)
     : own(ownsKeys ? index.attention.keys : index.attention.queries),
       others(ownsKeys ? index.attention.queries : index.attention.keys),
       lanes(target.lanes(index.compute)) {
@@ -36,6 +37,10 @@ AttentionSchedule::AttentionSchedule(const AttentionIndex &index,
   // Blocks that are as wide as tiles have the diagonal in corners.
   int64_t unit = index.causal ? std::lcm(step(), width()) : step();
   block = alignTo(std::clamp<int64_t>(others, 1, tileRows), unit);
+  // Blocks, by which own rows are summed, stay, and so do their corners.
+  if (asked && (!index.causal || block % (asked * lanes) == 0))
+    vectors =
+        std::min<int64_t>(asked, divideCeil(std::max<int64_t>(own, 1), lanes));
 }
 
 int64_t AttentionSchedule::tiles() const { return divideCeil(own, width()); }

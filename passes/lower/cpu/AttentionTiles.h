@@ -21,8 +21,9 @@ namespace tandem::cpu {
 /// How the work is cut: into tiles of own rows, which go through blocks of
 /// other rows. Products are made in tiles of registers.
 struct AttentionSchedule {
+  /// `vectors` of own rows in a tile are asked for, or as many as are good: 0.
   AttentionSchedule(const AttentionIndex &index, const VectorTarget &target,
-                    bool ownsKeys);
+                    bool ownsKeys, int64_t vectors);
 
   int64_t own, others; ///< how many rows there are
   int64_t lanes;       ///< of a register

@@ -19,6 +19,7 @@
 #define TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
 
 #include "passes/lower/common/ElementEmitter.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/SavedRows.h"
 #include "passes/plan/LoopNest.h"
@@ -95,6 +96,7 @@ private:
   Work workOf(int64_t items, int64_t scratchBytes = 0);
 
   KernelOp kernel;
+  AskedSchedule asked;
   LoopNest nest;
   mlir::OpBuilder &b;
   mlir::Location loc;

@@ -36,6 +36,8 @@ int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
 
 FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
                                KernelBody &body) {
+  if (failed(AskedSchedule::of(kernel)))
+    return failure();
   std::optional<LoopNest> nest = findLoopNest(kernel);
   if (!nest)
     return kernel.emitOpError()
@@ -52,8 +54,9 @@ FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,
                          KernelBody &body)
-    : kernel(kernel), nest(std::move(nest)), b(b), loc(kernel.getLoc()),
-      body(body), elements(loc) {
+    : kernel(kernel), asked(AskedSchedule::checked(kernel)),
+      nest(std::move(nest)), b(b), loc(kernel.getLoc()), body(body),
+      elements(loc) {
   Block &region = kernel.getBody().front();
   for (auto [argument, memref] :
        llvm::zip_equal(region.getArguments(), body.inputs))
@@ -258,16 +261,17 @@ Work LoopEmitter::emitPointwise() {
   if (llvm::is_contained(nest.sizes, 0))
     return workOf(0);
   // The dimension that is cut into blocks: those before it are of the item.
+  int64_t wanted =
+      asked.block ? std::max<int64_t>(asked.block, 2) : kItemElements;
   unsigned cut = rank;
   int64_t inner = 1, within = 1;
-  while (cut > 0 && inner < kItemElements) {
+  while (cut > 0 && inner < wanted) {
     within = inner;
     inner *= nest.sizes[--cut];
   }
   int64_t block = 1, blocks = 1;
   if (cut < rank) {
-    block =
-        blockOf(nest.sizes[cut], std::max<int64_t>(kItemElements / within, 1));
+    block = blockOf(nest.sizes[cut], std::max<int64_t>(wanted / within, 1));
     blocks = (nest.sizes[cut] + block - 1) / block;
   }
   askAhead();
@@ -295,7 +299,8 @@ Work LoopEmitter::emitPointwise() {
       });
       if (std::optional<int64_t> size = getConstantIntValue(count);
           size && d + 1 == rank)
-        interleave(made, vectorsTogether(made, *size));
+        interleave(made, asked.vectors ? asked.vectors
+                                       : vectorsTogether(made, *size));
       return;
     }
     Value several = constant(together);

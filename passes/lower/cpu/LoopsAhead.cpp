@@ -19,6 +19,8 @@ static constexpr int64_t kAheadBytes = 4096;
 /// The nest's large inputs that it reads along the innermost index, and where.
 SmallVector<LoopEmitter::Stream> LoopEmitter::streams() {
   SmallVector<Stream> streams;
+  if (!asked.ahead.value_or(true))
+    return streams;
   DenseSet<Value> seen;
   for (const LoopNest::Access &read : nest.reads) {
     auto input = dyn_cast<BlockArgument>(read.value);

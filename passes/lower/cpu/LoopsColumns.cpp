@@ -3,6 +3,8 @@
 
 #include "ir/ops/Scalar.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,6 +27,12 @@ static int64_t columnBlock(int64_t columns, int64_t outer) {
   return 16;
 }
 
+/// The accumulators of what is asked for are on the stack.
+static int64_t askedBlock(int64_t asked) {
+  constexpr int64_t least = 16, most = 2048;
+  return llvm::alignTo(std::clamp(asked, least, most), least);
+}
+
 static Value allocate(OpBuilder &b, Location loc, Type element, int64_t size) {
   return memref::AllocaOp::create(b, loc, MemRefType::get({size}, element),
                                   b.getI64IntegerAttr(64));
@@ -34,7 +42,8 @@ Work LoopEmitter::emitColumns() {
   SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
   unsigned last = outer.pop_back_val();
   int64_t columns = nest.sizes[last];
-  int64_t block = columnBlock(columns, nest.sizeOf(outer));
+  int64_t block = asked.columns ? askedBlock(asked.columns)
+                                : columnBlock(columns, nest.sizeOf(outer));
   int64_t blocks = (columns + block - 1) / block;
   int64_t reducedSize = nest.reducedSize();
   SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);

@@ -1,6 +1,7 @@
 //===- PixelConvolution.cpp - convolutions of few planes ------------------===//
 #include "passes/lower/cpu/PixelConvolution.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/PaddedImages.h"
@@ -152,6 +153,10 @@ void PixelConvolution::schedule() {
   while (lines > fewestLines && together * planeBytes(lines) > cacheBytes)
     lines = step(divideCeil(y.neighbours(), ++parts));
   planesOfBlock = equalParts(planes, cacheBytes / planeBytes(lines));
+  // Sums stay what they are, in blocks of so many planes.
+  constexpr int64_t mostPixels = 1 << 14;
+  if (int64_t asked = AskedSchedule::checked(kernel.kernel).block)
+    lines = step(std::min(asked, mostPixels) / (y.phases * x.results));
 }
 
 void PixelConvolution::takeScratch() {

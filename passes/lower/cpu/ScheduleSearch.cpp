@@ -1,6 +1,8 @@
 //===- ScheduleSearch.cpp - which schedules of a kernel are worth trying --===//
 #include "passes/lower/cpu/ScheduleSearch.h"
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Kernels.h"
+#include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/TileProduct.h"
 
 using namespace mlir;
@@ -67,25 +69,52 @@ static Schedules itemsOfConvolution(const AskedSchedule &best,
   return list;
 }
 
-/// The family of the kernel's anchor; none where that takes no schedule: matrix
-/// tiles have one size.
-static AnchorFamily anchorFamilyOf(KernelOp kernel) {
-  AnchorFamily family = AnchorFamily::None;
-  for (Operation &op : kernel.getBody().front())
-    if (AnchorFamily one = lower::familyOf(op.getName());
-        one != AnchorFamily::None)
-      family = one == AnchorFamily::Matmul && takesTiles(&op)
-                   ? AnchorFamily::None
-                   : one;
-  return family;
+static Schedules itemsOfTiles(const AskedSchedule &best, const VectorTarget &) {
+  Schedules list;
+  vary<>(list, best, &AskedSchedule::block, {32, 64, 128, 256, 512, 1024});
+  vary<>(list, best, &AskedSchedule::columns, {64, 128, 256, 512, 1024, 2048});
+  return list;
+}
+
+static Schedules tilesOfAttention(const AskedSchedule &best,
+                                  const VectorTarget &) {
+  Schedules list;
+  vary<>(list, best, &AskedSchedule::vectors, {1, 2, 3, 4, 6, 8});
+  return list;
+}
+
+static Schedules itemsOfLoops(const AskedSchedule &best, const VectorTarget &) {
+  Schedules list;
+  vary<>(list, best, &AskedSchedule::block, {1024, 2048, 8192, 16384, 65536});
+  vary<>(list, best, &AskedSchedule::columns, {32, 64, 128, 256, 512, 1024});
+  vary<>(list, best, &AskedSchedule::ahead, {false});
+  return list;
+}
+
+static Schedules vectorsOfLoops(const AskedSchedule &best,
+                                const VectorTarget &) {
+  Schedules list;
+  vary<>(list, best, &AskedSchedule::vectors, {1, 2, 4, 8});
+  return list;
 }
 
 SmallVector<ScheduleRound> cpu::scheduleRounds(KernelOp kernel) {
-  switch (anchorFamilyOf(kernel)) {
+  if (flowOf(kernel))
+    return {};
+  if (isLoopKernel(kernel))
+    return {itemsOfLoops, vectorsOfLoops};
+  Operation *anchor = findAnchor(kernel);
+  if (!anchor)
+    return {};
+  switch (lower::familyOf(anchor->getName())) {
   case AnchorFamily::Matmul:
+    if (takesTiles(anchor))
+      return {itemsOfTiles};
     return {tiles, itemsOfProduct};
   case AnchorFamily::Convolution:
     return {methods, tiles, itemsOfConvolution};
+  case AnchorFamily::Attention:
+    return {tilesOfAttention};
   default:
     return {};
   }

@@ -83,9 +83,12 @@ TileProduct::TileProduct(AnchorKernel &kernel,
             k),
       at(sizes.size()) {
   int64_t batches = product(ArrayRef(sizes).drop_back(3));
-  s = scheduleTiles(M, N, K, batches, false);
+  auto asked = AskedSchedule::checked(kernel.kernel);
+  if (isTurned)
+    std::swap(asked.block, asked.columns);
+  s = scheduleTiles(M, N, K, batches, false, asked);
   if (left.isInPlace(s.height()))
-    s = scheduleTiles(M, N, K, batches, true);
+    s = scheduleTiles(M, N, K, batches, true, asked);
   panels = divideCeil(N, s.width());
   manyPanels = s.panelSteps < steps;
   manyParts = s.part < steps;

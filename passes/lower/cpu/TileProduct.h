@@ -12,6 +12,7 @@
 #define TANDEM_PASSES_LOWER_CPU_TILEPRODUCT_H
 
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 
 namespace tandem::cpu {
 
@@ -32,9 +33,10 @@ struct TileSchedule {
   int64_t width() const;
 };
 
-/// Chooses the schedule of one of `batches` equal products, [M, K] by [K, N].
+/// Chooses the schedule of one of `batches` equal products, [M, K] by [K, N],
+/// with items of what is asked for.
 TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
-                           bool leftIsInPlace);
+                           bool leftIsInPlace, const AskedSchedule &asked);
 
 /// True if tiles multiply the factors of `anchor`, a matmul of a kernel: they
 /// are bf16, and the target has tiles.

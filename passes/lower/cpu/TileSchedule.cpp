@@ -14,7 +14,8 @@ int64_t TileSchedule::height() const { return rows * TileCode::lines; }
 int64_t TileSchedule::width() const { return columns * TileCode::lines; }
 
 TileSchedule cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
-                                int64_t batches, bool leftIsInPlace) {
+                                int64_t batches, bool leftIsInPlace,
+                                const AskedSchedule &asked) {
   // Of 8 registers, 4 hold sums, and at most 4 factors: each of 2 x 2 is used
   // twice. Sums that nobody asks for are not made.
   TileSchedule s;
@@ -44,15 +45,24 @@ TileSchedule cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
   s.rowsNear = equalParts(M, rowsAtOnce, s.height());
   s.mBlock = isShared ? s.rowsNear : equalParts(M, rowsOfLongItem, s.rowsNear);
 
+  // The memory of an item stays small.
+  constexpr int64_t mostRows = 4096, mostColumns = 4096;
+  if (asked.block)
+    s.mBlock = equalParts(M, std::min(asked.block, mostRows), s.height());
+  if (asked.columns)
+    s.group =
+        equalParts(panels, std::min(asked.columns, mostColumns) / s.width());
+
   // Enough for some threads: first groups, which share no panel; then rows.
   auto items = [&] {
     return batches * static_cast<int64_t>(divideCeil(panels, s.group)) *
            static_cast<int64_t>(divideCeil(M, s.mBlock));
   };
   constexpr int64_t enough = 16, leastColumns = 256, leastRows = 64;
-  while (items() < enough && s.group * s.width() >= 2 * leastColumns)
+  while (!asked.columns && items() < enough &&
+         s.group * s.width() >= 2 * leastColumns)
     s.group = divideCeil(s.group, 2);
-  while (items() < enough && s.mBlock >= 2 * leastRows)
+  while (!asked.block && items() < enough && s.mBlock >= 2 * leastRows)
     s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.height());
   s.rowsNear = std::min(s.rowsNear, s.mBlock);
   return s;

@@ -1,11 +1,7 @@
 //===- TileTest.cpp - products of bf16 by matrix tiles --------------------===//
-#include "tests/lower/anchor/KernelCheck.h"
+#include "tests/lower/anchor/ScheduleCheck.h"
 
-#include "ir/Dialect.h"
-#include "passes/lower/cpu/ScheduleSearch.h"
 #include "runtime/CpuFeatures.h"
-
-#include "mlir/Parser/Parser.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -67,22 +63,11 @@ protected:
   }
 };
 
-TEST(TileSchedules, TuningHasNoChoiceWhereTilesMultiply) {
-  mlir::DialectRegistry registry;
-  registry.insert<TandemDialect, mlir::func::FuncDialect>();
-  mlir::MLIRContext context(registry);
-  std::string tiles = product({{}, 64, 64, 64});
-  tiles.insert(tiles.find("arch = "), "vector_bits = 512, ");
-  std::string noTiles = tiles;
-  noTiles.replace(noTiles.find("amx-bf16"), 8, "avx512vl");
-  for (const auto &[text, hasChoice] :
-       {std::pair(tiles, false), {noTiles, true}}) {
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
-    module->walk([&, hasChoice = hasChoice](KernelOp kernel) {
-      EXPECT_EQ(!cpu::scheduleRounds(kernel).empty(), hasChoice);
-    });
-  }
+/// A long k in several panels, and few rows, whose product is turned.
+TEST_F(Tiles, SchedulesHaveTheSameBits) {
+  checkBits(product({{}, 300, 500, 100}), {100});
+  checkBits(product({{2}, 100, 90, 5000, true}), {5000});
+  checkBits(product({{}, 9, 300, 256, false, true}), {256});
 }
 
 TEST_F(Tiles, Shapes) {
