@@ -8,6 +8,7 @@
 #include "ir/functions/Formula.h"
 #include "ir/functions/Function.h"
 #include "ir/functions/Windows.h"
+#include "ir/ops/Composite.h"
 
 #include <cmath>
 #include <limits>
@@ -41,7 +42,7 @@ static Expr safeSoftmax(const Expr &x) {
   Expr e = exp(x - largest.expandReduced(x.shape(), {dim}));
   Expr sum = e.reduceSum({dim});
   sum = select(isEmpty, sum.like(1), sum);
-  return e / sum.expandReduced(x.shape(), {dim});
+  return composite::shares(e, sum, dim);
 }
 
 /// What is added to the scores, in their shape and type; null after a mistake.

@@ -47,9 +47,13 @@ Expr composite::shiftByMax(const Expr &x, int64_t dim) {
   return x - detach(x.reduceMax(dim)).expandReduced(x.shape(), dim);
 }
 
+Expr composite::shares(const Expr &parts, const Expr &sum, int64_t dim) {
+  return parts * (1.0 / sum).expandReduced(parts.shape(), dim);
+}
+
 Expr composite::softmax(const Expr &x, int64_t dim) {
   Expr e = exp(shiftByMax(x, dim));
-  return e / e.reduceSum(dim).expandReduced(x.shape(), dim);
+  return shares(e, e.reduceSum(dim), dim);
 }
 
 Expr composite::reduceMean(const Expr &x, ArrayRef<int64_t> dims) {

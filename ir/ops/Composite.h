@@ -29,6 +29,10 @@ mlir::Type indexType(mlir::MLIRContext *context, int64_t size);
 /// x minus its maximum along `dim`, which takes no part in the gradient: the
 /// result does not depend on what is subtracted.
 Expr shiftByMax(const Expr &x, int64_t dim);
+/// What each of `parts` along `dim` is of their `sum`: its product with the
+/// sum's reciprocal, at most 1.5 units in the last place off, since there is
+/// one reciprocal a line and a quotient each would take vectors 16 cycles.
+Expr shares(const Expr &parts, const Expr &sum, int64_t dim);
 Expr softmax(const Expr &x, int64_t dim);
 Expr reduceMean(const Expr &x, llvm::ArrayRef<int64_t> dims);
 
