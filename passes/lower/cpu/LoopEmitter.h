@@ -21,6 +21,7 @@
 #include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/PickedElements.h"
 #include "passes/lower/cpu/SavedRows.h"
 #include "passes/plan/LoopNest.h"
 
@@ -82,14 +83,27 @@ private:
   void prefetchNextRow(mlir::Value position, unsigned level);
 
   // Rows.
+  /// What is saved at a level for later ones, and where: in scratch, or
+  /// the elements themselves where the code has no loops over them.
+  struct Saved : SavedRow {
+    mlir::Value row;
+    Values elements = {};
+  };
   Values takeRows(size_t count, llvm::function_ref<mlir::Type(size_t)> compute,
                   int64_t &scratchBytes);
   void emitRow(mlir::Value position);
   void storePartials(mlir::Value item, mlir::Value position);
   void overReduced(llvm::function_ref<void(mlir::Value position)> code);
   void emitRowLevel(unsigned level);
+  llvm::SmallVector<const LoopNest::Reduction *>
+  reductionsInLoops(unsigned level) const;
+  mlir::Value emitPicked(const LoopNest::Reduction &reduction,
+                         const PickedElement &picked);
   Values rowLoops(unsigned level, llvm::ArrayRef<unsigned> dims,
                   mlir::ValueRange totals, bool isOuter);
+  mlir::Value savedElement(const Saved &row);
+  Values writtenOut(unsigned dim, mlir::ValueRange init,
+                    llvm::function_ref<Values(mlir::ValueRange)> code);
   Values innermostRow(unsigned level, unsigned dim, mlir::Value low,
                       mlir::Value high);
 
@@ -104,12 +118,14 @@ private:
   ElementEmitter elements;
   /// The index of each dimension of the nest, where the code stands.
   Values ivs;
-  /// Rows: what is saved at a level for later ones, and where.
-  struct Saved : SavedRow {
-    mlir::Value row;
-  };
   llvm::SmallVector<Saved> saved;
   mlir::AffineExpr rowPosition;
+  /// Rows: whether each element has code of its own, and where that code stands
+  /// in the row then.
+  bool isWrittenOut = false;
+  int64_t writtenPosition = 0;
+  /// Rows: the reductions that no loop is needed for.
+  llvm::DenseMap<mlir::Operation *, PickedElement> picked;
   /// Rows: the accumulators of the partial results.
   Values partials;
 };

@@ -22,6 +22,13 @@ static constexpr int64_t kPartialLength = 4096;
 /// processor's vector. What is longer is added in any order that vectors ask
 /// for.
 static constexpr int64_t kOrderedLength = 15;
+/// A row of such a length has code for each of its elements, so that LLVM can
+/// make vectors of the same element of several rows.
+static bool isShort(const LoopNest &nest) {
+  int64_t size = nest.reducedSize();
+  return nest.partials.empty() && size > 1 && size <= kOrderedLength &&
+         nest.dims(/*isReduced=*/true).size() == 1;
+}
 
 /// Keeps the rows of different items apart: where LLVM took several of them
 /// together and the last ones alone, these would be added in another order, and
@@ -63,6 +70,12 @@ Work LoopEmitter::emitRows() {
   for (unsigned d : nest.dims(/*reduced=*/true))
     rowPosition =
         rowPosition * nest.sizes[d] + getAffineDimExpr(d, b.getContext());
+  isWrittenOut = isShort(nest);
+  if (SmallVector<unsigned> reduced = nest.dims(/*isReduced=*/true);
+      reduced.size() == 1 && !isWrittenOut)
+    for (const LoopNest::Reduction &reduction : nest.reductions)
+      if (auto element = findPickedElement(reduction, nest, reduced[0]))
+        picked.insert({reduction.op, std::move(*element)});
   for (SavedRow &row : chooseSavedRows(kernel.getBody().front(), nest))
     saved.push_back({std::move(row), Value()});
   auto computeTypeOf = [](Value value) {
@@ -70,11 +83,13 @@ Work LoopEmitter::emitRows() {
         cast<RankedTensorType>(value.getType()).getElementType());
   };
   int64_t scratchBytes = 0;
-  Values rows = takeRows(
-      saved.size(), [&](size_t i) { return computeTypeOf(saved[i].value); },
-      scratchBytes);
-  for (auto [one, row] : llvm::zip_equal(saved, rows))
-    one.row = row;
+  if (!isWrittenOut) {
+    Values rows = takeRows(
+        saved.size(), [&](size_t i) { return computeTypeOf(saved[i].value); },
+        scratchBytes);
+    for (auto [one, row] : llvm::zip_equal(saved, rows))
+      one.row = row;
+  }
   partials = takeRows(
       nest.partials.size(),
       [&](size_t i) {
@@ -143,36 +158,90 @@ void LoopEmitter::emitRow(Value position) {
   });
 }
 
-void LoopEmitter::emitRowLevel(unsigned level) {
+SmallVector<const LoopNest::Reduction *>
+LoopEmitter::reductionsInLoops(unsigned level) const {
   auto reductions = nest.reductionsAt(level);
-  if (reductions.empty() && !nest.hasFullRootAt(level) &&
-      !nest.hasPartialAt(level))
-    return;
-  Values totals;
-  for (const LoopNest::Reduction *reduction : reductions)
-    totals.push_back(lower::neutral(b, loc, *reduction));
-  totals =
-      rowLoops(level, nest.dims(/*reduced=*/true), totals, /*isOuter=*/false);
-  for (auto [reduction, total] : llvm::zip_equal(reductions, totals))
+  llvm::erase_if(reductions, [&](const LoopNest::Reduction *reduction) {
+    return picked.contains(reduction->op);
+  });
+  return reductions;
+}
+
+/// The one element that such a sum is; it is read where there is one.
+Value LoopEmitter::emitPicked(const LoopNest::Reduction &reduction,
+                              const PickedElement &picked) {
+  unsigned dim = nest.dims(/*isReduced=*/true).front();
+  ivs[dim] = constant(0); // `at` does not depend on it
+  elements.enter(ivs, nest.sizes);
+  Value at = scalar::toIndex(b, loc, elements.at(b, picked.at, picked.atIndex));
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, at,
+                                       constant(nest.sizes[dim]));
+  ivs[dim] = arith::SelectOp::create(b, loc, inside, at, constant(0));
+  elements.enter(ivs, nest.sizes);
+  Value x = elements.at(b, picked.value, reduction.index);
+  Value zero = lower::neutral(b, loc, reduction);
+  return combine(reduction, zero, scalar::select(b, loc, inside, x, zero),
+                 /*anyOrder=*/false);
+}
+
+void LoopEmitter::emitRowLevel(unsigned level) {
+  auto bindTotal = [&](const LoopNest::Reduction &reduction, Value total) {
     elements.bind(
-        reduction->op->getResult(0),
+        reduction.op->getResult(0),
         [total](OpBuilder &, Location, const Place &) { return total; });
+  };
+  auto reductions = reductionsInLoops(level);
+  bool isLoop =
+      !reductions.empty() || nest.hasFullRootAt(level) ||
+      nest.hasPartialAt(level) ||
+      llvm::any_of(saved, [&](const Saved &row) { return row.level == level; });
+  if (isLoop) {
+    Values totals;
+    for (const LoopNest::Reduction *reduction : reductions)
+      totals.push_back(lower::neutral(b, loc, *reduction));
+    totals =
+        rowLoops(level, nest.dims(/*reduced=*/true), totals, /*isOuter=*/false);
+    for (auto [reduction, total] : llvm::zip_equal(reductions, totals))
+      bindTotal(*reduction, total);
+  }
   for (Saved &row : saved)
     if (row.level == level)
-      elements.bind(
-          row.value,
-          [this, &row](OpBuilder &b, Location loc, const Place &) -> Value {
-            Value position =
-                elements.expand(b, simplifyIndex(rowPosition, nest.sizes));
-            return memref::LoadOp::create(b, loc, row.row, position);
-          });
+      elements.bind(row.value,
+                    [this, &row](OpBuilder &, Location, const Place &) {
+                      return savedElement(row);
+                    });
+  for (const LoopNest::Reduction *reduction : nest.reductionsAt(level))
+    if (auto found = picked.find(reduction->op); found != picked.end())
+      bindTotal(*reduction, emitPicked(*reduction, found->second));
+}
+
+/// The element of a saved row where the code stands.
+Value LoopEmitter::savedElement(const Saved &row) {
+  if (isWrittenOut)
+    return row.elements[writtenPosition];
+  return memref::LoadOp::create(
+      b, loc, row.row,
+      elements.expand(b, simplifyIndex(rowPosition, nest.sizes)));
+}
+
+/// `code` for each index of `dim`, one after the other.
+LoopEmitter::Values
+LoopEmitter::writtenOut(unsigned dim, ValueRange init,
+                        llvm::function_ref<Values(ValueRange)> code) {
+  Values carried(init);
+  for (int64_t i = 0; i < nest.sizes[dim]; ++i) {
+    writtenPosition = i;
+    ivs[dim] = constant(i);
+    carried = code(carried);
+  }
+  return carried;
 }
 
 /// The loops over the reduced dimensions `dims`: returns the totals after them.
 LoopEmitter::Values LoopEmitter::rowLoops(unsigned level,
                                           ArrayRef<unsigned> dims,
                                           ValueRange totals, bool isOuter) {
-  auto reductions = nest.reductionsAt(level);
+  auto reductions = reductionsInLoops(level);
   auto addTo = [&](ValueRange totals, ArrayRef<Value> partial) {
     Values sums;
     for (auto [reduction, x, y] : llvm::zip_equal(reductions, totals, partial))
@@ -242,7 +311,7 @@ static void multiplyByReciprocals(scf::ForOp loop) {
 /// returns the reductions over it.
 LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
                                               Value low, Value high) {
-  auto reductions = nest.reductionsAt(level);
+  auto reductions = reductionsInLoops(level);
   bool anyOrder = dim != ~0u && nest.sizes[dim] > kOrderedLength;
   Values init;
   for (const LoopNest::Reduction *reduction : reductions)
@@ -257,6 +326,10 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
     for (Saved &row : saved)
       if (row.level == level) {
         Value x = elements.at(b, row.value, row.index);
+        if (isWrittenOut) {
+          row.elements.push_back(x);
+          continue;
+        }
         Value position =
             elements.expand(b, simplifyIndex(rowPosition, nest.sizes));
         memref::StoreOp::create(b, loc, x, row.row, position);
@@ -277,6 +350,8 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
   };
   if (dim == ~0u)
     return code(init);
+  if (isWrittenOut)
+    return writtenOut(dim, init, code);
   Values totals = loop(low, high, init, [&](Value iv, ValueRange carried) {
     ivs[dim] = iv;
     return code(carried);
