@@ -4,6 +4,9 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <queue>
+#include <tuple>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
@@ -42,8 +45,6 @@ int64_t GemmSchedule::packedByTile(const Gemm &g) const {
 
 /// What a panel takes of the second-level cache.
 static constexpr int64_t panelBytes = 1 << 20;
-/// Of so short a k, rows of A are packed for all of it.
-static constexpr int64_t shortK = 512;
 /// The most rows of an item that packs panels for itself alone.
 static constexpr int64_t rowsOfLongItem = 480;
 
@@ -156,41 +157,59 @@ static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
   return equalParts(s.panels(g), most);
 }
 
-/// What the items of a product whose rows of A are packed cost on the processor
-/// that has most of them, in cycles: multiply-adds, copies of both factors, and
-/// what each run of a row's results waits for, of those that an end reads too.
-static int64_t costOfItems(const GemmSchedule &s, const Gemm &g,
-                           const VectorTarget &target, int64_t batches) {
+/// What an item of a product whose rows of A are packed costs, in cycles:
+/// multiply-adds, copies of both factors, and what each run of a row's results
+/// waits for, of those that an end reads too.
+static int64_t costOfItem(const GemmSchedule &s, const Gemm &g, int64_t rows,
+                          int64_t columns, bool packsPanels) {
   constexpr int64_t bytesInCycle = 4, runBegins = 64;
   int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
-  int64_t columns = std::min(s.group * s.width(), g.N);
-  int64_t turns = divideCeil(batches * s.items(g), target.processors);
-  int64_t rows = turns * std::min(s.mBlock, g.M);
-  // Items that follow each other share panels of all of k.
-  int64_t groups = s.kPanels(g) == 1 ? divideCeil(turns, s.mBlocks(g)) : turns;
   int64_t products = rows * columns / (2 * s.lanes);
-  int64_t copies = (rows + groups * columns) * bytes / bytesInCycle;
+  int64_t copied = rows + (packsPanels ? columns : 0);
   int64_t runs = rows * (s.sumsInResult ? s.kBlocks(g) : g.store ? 1 : 2);
-  return g.K1 * (products + copies) + runs * runBegins;
+  return g.K1 * (products + copied * bytes / bytesInCycle) + runs * runBegins;
+}
+
+/// What the items cost on the processor that has most to do, if each takes the
+/// next one when it has finished one.
+static int64_t costOfItems(const GemmSchedule &s, const Gemm &g,
+                           const VectorTarget &target, int64_t batches) {
+  // What each processor has done, its number, and its last group of panels.
+  using Processor = std::tuple<int64_t, int64_t, int64_t>;
+  std::priority_queue<Processor, std::vector<Processor>, std::greater<>> next;
+  for (int64_t number = 0; number < target.processors; ++number)
+    next.push({0, number, -1});
+  int64_t blocks = s.mBlocks(g), width = s.group * s.width(), cost = 0;
+  // More of them are as even.
+  batches = std::min(batches, 2 * target.processors);
+  for (int64_t group = 0; group < batches * s.groups(g); ++group) {
+    int64_t columns = std::min(width, g.N - group % s.groups(g) * width);
+    for (int64_t block = 0; block < blocks; ++block) {
+      auto [done, number, panels] = next.top();
+      next.pop();
+      int64_t rows = std::min(s.mBlock, g.M - block * s.mBlock);
+      bool packsPanels = s.sweeps || panels != group;
+      done += costOfItem(s, g, rows, columns, packsPanels);
+      next.push({done, number, group});
+      cost = std::max(cost, done);
+    }
+  }
+  return cost;
 }
 
 /// Cuts a product whose rows of A are packed, which many panels share, so that
-/// its items cost least. A part of each panel and some of the rows stay in the
-/// second-level cache.
-/// - Of a short k, rows and panels are packed for all of it, and a tile is
-///   finished before the next.
-/// - Of a longer one, rows are packed for each short sum, and panels too if all
-///   of k fills the cache: they are used before they have left it. Both are
-///   packed for an item alone then. Sums wait in the result, or in scratch.
+/// its items cost least. For each short sum some of the item's rows are packed
+/// at one time, and all of its panels: both are used before they have left the
+/// second-level cache. Sums wait in the result, or in scratch.
 static void cutPackedRows(GemmSchedule &s, const Gemm &g,
                           const VectorTarget &target, int64_t batches) {
   constexpr int64_t leastRows = 96, mostRows = 1032;
   constexpr int64_t nearBytes = 288 << 10, mostSums = 2064 << 10;
-  s.sweeps = s.kBlocks(g) > 1 && g.K1 > shortK;
+  s.sweeps = s.kBlocks(g) > 1;
   s.sumsInResult = s.sweeps && g.load;
-  int64_t part = s.sweeps ? s.k1Block : g.K1;
+  s.k1Panel = s.k1Block;
   int64_t mostPanels =
-      std::max<int64_t>(1, panelBytes / (part * rowBytes(s, g)));
+      std::max<int64_t>(1, panelBytes / (s.k1Block * rowBytes(s, g)));
   GemmSchedule cut = s;
   std::optional<int64_t> least;
   auto tryRows = [&](int64_t rows) {
@@ -206,12 +225,10 @@ static void cutPackedRows(GemmSchedule &s, const Gemm &g,
   };
   for (int64_t panels = std::min(mostPanels, s.panels(g)); panels > 0;) {
     cut.group = equalParts(s.panels(g), panels);
-    bool isShared =
-        !s.sweeps || cut.group * g.K1 * rowBytes(s, g) <= panelBytes;
-    cut.k1Panel = isShared ? g.K1 : s.k1Block;
-    int64_t fewest = divideCeil(g.M, mostRows), rows = 0;
-    for (int64_t blocks = fewest;; ++blocks) {
-      rows = equalParts(g.M, divideCeil(g.M, blocks), s.rows);
+    int64_t fewest = divideCeil(g.M, mostRows);
+    int64_t most = fewest + 4 * target.processors;
+    for (int64_t blocks = fewest; blocks <= most; ++blocks) {
+      int64_t rows = equalParts(g.M, divideCeil(g.M, blocks), s.rows);
       if (rows < leastRows && blocks > fewest)
         break;
       tryRows(rows);
@@ -219,11 +236,13 @@ static void cutPackedRows(GemmSchedule &s, const Gemm &g,
     panels = cut.group - 1;
   }
   int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
-  s.rowsNear = equalParts(s.mBlock, nearBytes / (part * bytes), s.rows);
+  s.rowsNear = equalParts(s.mBlock, nearBytes / (s.k1Block * bytes), s.rows);
 }
 
-/// Cuts m.
-static void cutRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
+/// Cuts m. Rows that are swept are asked for ahead but for those with which an
+/// item begins, so that its items are no more than keep the processors busy.
+static void cutRows(GemmSchedule &s, const Gemm &g, const VectorTarget &target,
+                    int64_t batches) {
   // Items that share a panel may be short. Each of several panels along k is
   // packed for every item.
   bool isShared = s.kPanels(g) == 1;
@@ -231,10 +250,22 @@ static void cutRows(GemmSchedule &s, const Gemm &g, int64_t batches) {
   double k = static_cast<double>(g.K0) * g.K1;
   constexpr double enoughFlops = 4e6;
   int64_t leastRows = isShared ? 48 : 192;
-  int64_t enoughItems = isShared ? 64 : 16;
+  int64_t enoughItems = !isShared ? 16 : s.sweeps ? 8 * target.processors : 64;
   while (batches * s.items(g) < enoughItems && s.mBlock >= 2 * leastRows &&
          2.0 * s.mBlock * s.width() * k > enoughFlops)
     s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.rows);
+  // Each processor has as many of a few items.
+  int64_t most = s.mBlocks(g) + target.processors;
+  for (int64_t blocks = s.mBlocks(g); blocks < most; ++blocks) {
+    int64_t rows = equalParts(g.M, divideCeil(g.M, blocks), s.rows);
+    int64_t items = batches * s.groups(g) * divideCeil(g.M, rows);
+    if (items > 4 * target.processors || rows < leastRows)
+      break;
+    if (items % target.processors == 0) {
+      s.mBlock = rows;
+      break;
+    }
+  }
 }
 
 /// A panel is packed during the last item of the one before it, if that takes
@@ -270,7 +301,7 @@ GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
     if (s.kPanels(g) > 1)
       cutK(s, g, panelBytes / s.group);
     s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
-    cutRows(s, g, batches);
+    cutRows(s, g, target, batches);
   }
   if (g.asked.block)
     s.mBlock = equalParts(g.M, g.asked.block, s.rows);
