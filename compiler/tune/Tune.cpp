@@ -23,9 +23,9 @@ using Clock = std::chrono::steady_clock;
 /// What another schedule has to gain, so that chance does not choose.
 static constexpr double kGain = 0.97;
 
-/// Of the rounds of schedules that are tried: what an earlier search has found
-/// is not the answer of a later one.
-static constexpr StringLiteral kSearch = "search 3";
+/// Of which schedules are tried and how they are timed: what an earlier search
+/// has found is not the answer of a later one.
+static constexpr StringLiteral kSearch = "search 4";
 
 /// This machine's processor, as LLVM and as the system call it.
 static std::string machineName() {

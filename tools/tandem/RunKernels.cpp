@@ -155,23 +155,27 @@ static Times mediansOf(const std::vector<size_t> &which, double seconds,
   return medians;
 }
 
-/// The medians of `count` trials. Of many, the best and the first one are timed
-/// again, for most of the time: the least of many medians is one that chance
-/// has helped. Others are not said to be faster than these.
+/// The medians of `count` trials, timed for `seconds` or a little. Of many, the
+/// best and the first one are timed again, for most of the time: the least of
+/// many medians is one that chance has helped. Others are not said to be faster
+/// than these.
 static Times timeByTurns(size_t count, double seconds,
                          const std::function<double(size_t, int)> &launch) {
   constexpr size_t finalists = 4;
   constexpr double firstPart = 0.4;
+  // Little beside the seconds that it takes to compile the variants.
+  constexpr double leastFirst = 0.1, least = 0.2;
   std::vector<size_t> all(count);
   std::iota(all.begin(), all.end(), 0);
   if (count <= finalists)
-    return mediansOf(all, seconds, launch);
+    return mediansOf(all, std::max(seconds, least), launch);
   auto begin = Clock::now();
-  Times medians = mediansOf(all, firstPart * seconds, launch);
+  Times medians =
+      mediansOf(all, std::max(firstPart * seconds, leastFirst), launch);
   std::ranges::sort(all.begin() + 1, all.end(), {},
                     [&](size_t i) { return std::pair(medians[i], i); });
   all.resize(finalists);
-  Times again = mediansOf(all, seconds - since(begin), launch);
+  Times again = mediansOf(all, std::max(seconds - since(begin), least), launch);
   double slowest = std::ranges::max(again);
   for (double &median : medians)
     median = std::max(median, slowest);
@@ -215,10 +219,15 @@ Result<std::vector<double>> RunKernels::time(const KernelTrials &trials,
         {function, nullptr, static_cast<char *>(*scratch), scratchBytes});
   }
 
+  size_t nextSet = 0;
   return timeByTurns(launches.size(), seconds, [&](size_t i, int turn) {
     Launch &launch = launches[i];
     const KernelTrial &trial = trials.trials[i];
-    launch.buffers = sets[turn % copies].data();
+    // Not those of the launch before, which has them in its caches, and others
+    // in each turn.
+    if (i == 0)
+      nextSet += turn;
+    launch.buffers = sets[nextSet++ % copies].data();
     // As the runtime does: the first word of scratch is 0.
     for (int t = 0; t < threads(); ++t)
       std::memset(launch.scratch + scratchBytes * t, 0, sizeof(int64_t));
