@@ -30,7 +30,10 @@ private:
   void packTaps(Value firstPlane, Value firstResult, Value firstRow);
   void finish(Value firstResult);
   void finishSegment(const TilePlace &place, Value plane);
+  int64_t lineWidth() const;
   void storeLine(Value pixel, int64_t length, Value active, Value place);
+  void finishLines(const TilePlace &place, Value lane, Value plane,
+                   Value height, Value width);
 
   AnchorKernel &kernel;
   Code &code;
@@ -165,12 +168,12 @@ void Emitter::finish(Value firstResult) {
 }
 
 /// Stores `length` pixels of `lanes` planes, from `pixel` of the segment on, of
-/// which the first `active` exist.
+/// which the first `active` exist, to `place` of the output or of `lines`.
 void Emitter::storeLine(Value pixel, int64_t length, Value active,
                         Value place) {
   Value zero = code.index(0);
   code.loop(zero, code.min(active, length), s.lanes, [&](Value begin) {
-    Value first = code.add(pixel, begin);
+    Value first = code.add(pixel, begin), to = code.add(place, begin);
     Code::Values pixels;
     for (int64_t i = 0; i < std::min(s.lanes, length); ++i)
       pixels.push_back(code.load(made, {code.add(first, i), zero}, s.lanes));
@@ -180,11 +183,15 @@ void Emitter::storeLine(Value pixel, int64_t length, Value active,
     for (auto [lane, vector] : llvm::enumerate(planes))
       if (output)
         code.store(vector, output->memref,
-                   code.add(code.add(place, begin), lane * output->stride(1)),
-                   mask);
+                   code.add(to, lane * output->stride(1)), mask);
       else
-        code.store(vector, lines, {code.index(lane), first});
+        code.store(vector, lines, {code.index(lane), to});
   });
+}
+
+/// The width of a segment in `lines`.
+int64_t Emitter::lineWidth() const {
+  return grid.perRow == 1 ? grid.width : grid.segmentWidth();
 }
 
 void Emitter::finishSegment(const TilePlace &place, Value plane) {
@@ -198,28 +205,49 @@ void Emitter::finishSegment(const TilePlace &place, Value plane) {
     width = code.index(grid.segmentWidth());
   Value first =
       output ? output->at(code, {place.image, plane, place.y, place.x}) : zero;
-  bool isOneLine = grid.segmentWidth() == grid.width &&
-                   (!output || output->stride(2) == grid.width);
+  int64_t stride = output ? output->stride(2) : lineWidth();
+  bool isOneLine = grid.segmentWidth() == grid.width && stride == grid.width;
   if (isOneLine)
     storeLine(zero, kTile * grid.width, code.mul(height, grid.width), first);
   else
     code.loop(zero, height, 1, [&](Value line) {
       storeLine(code.mul(line, grid.segmentWidth()), grid.segmentWidth(), width,
-                output ? code.add(first, code.mul(line, output->stride(2)))
-                       : zero);
+                code.add(first, code.mul(line, stride)));
     });
   if (output)
     return;
   code.loop(zero, code.index(s.lanes), 1, [&](Value lane) {
-    code.loop(zero, height, 1, [&](Value line) {
-      code.loop(zero, width, 1, [&](Value column) {
-        Value pixel = code.add(code.mul(line, grid.segmentWidth()), column);
-        Value sum = memref::LoadOp::create(code.b, code.loc, lines,
-                                           ValueRange{lane, pixel});
-        kernel.finish({place.image, code.add(plane, lane),
-                       code.add(place.y, line), code.add(place.x, column)},
-                      sum);
-      });
+    finishLines(place, lane, code.add(plane, lane), height, width);
+  });
+}
+
+/// Finishes the sums of a plane of a segment in `lines`.
+void Emitter::finishLines(const TilePlace &place, Value lane, Value plane,
+                          Value height, Value width) {
+  Value zero = code.index(0);
+  auto sumAt = [&](Value pixel) -> Value {
+    return memref::LoadOp::create(code.b, code.loc, lines,
+                                  ValueRange{lane, pixel});
+  };
+  // Whole lines are one loop: a short loop over one of them would be written
+  // out before it could become vectors.
+  if (grid.perRow == 1 && kernel.keepsIndices()) {
+    SmallVector<AffineExpr> d = dimensions(code.b.getContext(), 3);
+    Value start = code.mul(place.y, grid.width);
+    code.loop(zero, code.mul(height, grid.width), 1, [&](Value pixel) {
+      kernel.finish({d[0], d[1], d[2].floorDiv(grid.width), d[2] % grid.width},
+                    {place.image, plane, code.add(start, pixel)},
+                    {grid.images, shape.results, grid.height * grid.width},
+                    sumAt(pixel));
+    });
+    return;
+  }
+  code.loop(zero, height, 1, [&](Value line) {
+    code.loop(zero, width, 1, [&](Value column) {
+      Value pixel = code.add(code.mul(line, lineWidth()), column);
+      kernel.finish({place.image, plane, code.add(place.y, line),
+                     code.add(place.x, column)},
+                    sumAt(pixel));
     });
   });
 }

@@ -146,6 +146,35 @@ TEST(Winograd, Epilogue) {
               toleranceOf(450, 0));
 }
 
+// What follows a sum has its indices, or those of a reshape, over lines that
+// are whole vectors, parts of them, and parts of long rows.
+TEST(Winograd, EpilogueOfLines) {
+  using Lines = std::pair<int64_t, int64_t>;
+  for (auto [height, width] :
+       {Lines{16, 16}, {14, 14}, {6, 7}, {4, 4}, {5, 70}})
+    for (bool isFlat : {false, true}) {
+      SCOPED_TRACE(std::to_string(height) + "x" + std::to_string(width) +
+                   (isFlat ? " flat" : ""));
+      std::string y = typeOf({2, 32, height, width}, "f32"),
+                  dy = typeOf({2, 16, height, width}, "f32"),
+                  w = typeOf({16, 32, 3, 3}, "f32"),
+                  flat = typeOf({2, 32 * height * width}, "f32");
+      std::string shape = list({2, 32 * height * width}, ", ");
+      std::string text = "%y = tandem.conv2d_input_grad %0, %1 to [" +
+                         list({2, 32, height, width}, ", ") +
+                         "] padding [1, 1, 1, 1] : " + dy + ", " + w + " -> " +
+                         y + "\n";
+      std::string end = isFlat ? flat : y, from = isFlat ? "%f" : "%y";
+      if (isFlat)
+        text += "%f = tandem.reshape %y to [" + shape + "] : " + y + " -> " +
+                flat + "\n";
+      text += "%z = tandem.add " + from + ", %2 : " + end +
+              "\n%r = tandem.relu %z : " + end + "\ntandem.yield %r : " + end;
+      checkKernel(kernelModule({dy, w, end}, {end}, text),
+                  toleranceOf(16 * 9, 0));
+    }
+}
+
 // Groups, which parts of a sum over images are: each has planes of its own.
 TEST(Winograd, GroupsOfFilterGrad) {
   auto text = [](int64_t images, int64_t groups, int64_t planes,
