@@ -35,7 +35,8 @@ mlir::FailureOr<Work> emitAttention(AnchorKernel &kernel);
 bool hasCpuLowering(mlir::OperationName op);
 
 /// The number of items, each costing about `flops` operations and `bytes` of
-/// memory traffic, that keep a core busy for at least 20 microseconds.
+/// memory traffic, that a thread takes at a time: all of them if they are not
+/// worth a second thread.
 int64_t grainFor(int64_t items, double flopsPerItem, double bytesPerItem);
 
 } // namespace tandem::cpu

@@ -24,14 +24,16 @@ static constexpr int64_t kItemElements = 4096;
 
 int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
   constexpr double kFlopsPerSecond = 20e9, kBytesPerSecond = 10e9;
-  constexpr double kWorthwhile = 20e-6;
+  // What is worth a second thread, and what one takes at a time: threads wait
+  // for the last of these, and taking one costs some tens of nanoseconds.
+  constexpr double kWorthwhile = 20e-6, kRange = 2.5e-6;
   double seconds =
       std::max(flopsPerItem / kFlopsPerSecond, bytesPerItem / kBytesPerSecond);
   items = std::max<int64_t>(items, 1);
   if (seconds * static_cast<double>(items) <= kWorthwhile)
     return items;
-  return std::clamp<int64_t>(
-      static_cast<int64_t>(std::ceil(kWorthwhile / seconds)), 1, items);
+  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(kRange / seconds)),
+                             1, items);
 }
 
 FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
