@@ -94,17 +94,27 @@ void GemmEmitter::locate(GemmPanel &which, Value group, Value place) {
                       : code.min(code.sub(code.index(g.N), which.n), s.width());
 }
 
+/// The rows of a group's items. Each group begins with others: threads that
+/// have groups of their own read the same rows of A a while after each other,
+/// and not both from memory.
+Value GemmEmitter::blockOfTurn(Value group, Value turn) {
+  if (s.groups(g) == 1 || s.mBlocks(g) == 1)
+    return turn;
+  Value first = code.div(code.mul(group, s.mBlocks(g)), s.groups(g));
+  return code.rem(code.add(first, turn), s.mBlocks(g));
+}
+
 void GemmEmitter::emit(const GemmItem &item) {
   Value number = code.div(item.number, s.mBlocks(g));
-  Value mBlock = code.rem(item.number, s.mBlocks(g));
-  mBegin = code.mul(mBlock, s.mBlock);
+  Value turn = code.rem(item.number, s.mBlocks(g));
+  mBegin = code.mul(blockOfTurn(number, turn), s.mBlock);
   mEnd = code.min(code.add(mBegin, s.mBlock), g.M);
   group = number;
   itemNumber = item.number;
 
   GemmRange all = {code.index(0), code.index(g.K0), code.index(0),
                    code.index(g.K1)};
-  Value isLastBlock = code.equal(mBlock, code.index(s.mBlocks(g) - 1));
+  Value isLastBlock = code.equal(turn, code.index(s.mBlocks(g) - 1));
   if (packsAhead()) {
     // Two groups take turns.
     Value last = code.index(s.groups(g) - 1);

@@ -58,6 +58,7 @@ private:
   void emitTile(mlir::Value m, int64_t rows, int64_t columns,
                 const GemmPiece &piece);
   void emitFinish(mlir::Value m);
+  mlir::Value blockOfTurn(mlir::Value group, mlir::Value turn);
   /// Where an item has the sums of row m.
   mlir::Value sumsRow(mlir::Value m) {
     return code.add(code.mul(place, s.mBlock), code.sub(m, mBegin));
