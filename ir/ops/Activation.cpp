@@ -109,8 +109,10 @@ void SoftmaxOp::evaluate(reference::Inputs in, reference::Outputs out) {
   reference::forEachLine(
       x.shape, getDim(), [&](int64_t base, int64_t step, int64_t count) {
         auto [largest, sum] = largestAndSum(x, base, step, count);
+        // As composite::shares, to the bit.
+        double reciprocal = 1 / sum;
         for (int64_t i = base; i < base + count * step; i += step)
-          out[0][i] = std::exp(x[i] - largest) / sum;
+          out[0][i] = std::exp(x[i] - largest) * reciprocal;
       });
 }
 
