@@ -1,29 +1,8 @@
 //===- ConvolutionTest.cpp - convolutions on the cpu ----------------------===//
+#include "tests/lower/anchor/ConvolutionKernel.h"
 #include "tests/lower/anchor/KernelCheck.h"
 
 using namespace tandem::test;
-
-namespace {
-struct Convolution {
-  int64_t batch, channels, height, width, filters, kh, kw;
-  int64_t stride[2] = {1, 1};
-  int64_t padding[4] = {0, 0, 0, 0}; // top, bottom, left, right
-  int64_t dilation[2] = {1, 1};
-  int64_t groups = 1;
-  std::string element = "f32";
-
-  int64_t outHeight() const {
-    return (height + padding[0] + padding[1] - (kh - 1) * dilation[0] - 1) /
-               stride[0] +
-           1;
-  }
-  int64_t outWidth() const {
-    return (width + padding[2] + padding[3] - (kw - 1) * dilation[1] - 1) /
-               stride[1] +
-           1;
-  }
-};
-} // namespace
 
 static std::string list(std::vector<int64_t> numbers, const char *between) {
   std::string text;
@@ -34,35 +13,8 @@ static std::string list(std::vector<int64_t> numbers, const char *between) {
 
 /// Checks the convolution and both gradients.
 static void check(const Convolution &c, int vectorBits = 0) {
-  auto tensor = [&](std::vector<int64_t> shape) {
-    return "tensor<" + list(shape, "x") + "x" + c.element + ">";
-  };
-  std::vector<int64_t> xs{c.batch, c.channels, c.height, c.width};
-  std::vector<int64_t> ws{c.filters, c.channels / c.groups, c.kh, c.kw};
-  std::vector<int64_t> ys{c.batch, c.filters, c.outHeight(), c.outWidth()};
-  std::string x = tensor(xs), w = tensor(ws), y = tensor(ys);
-  std::string geometry =
-      " strides [" + list({c.stride[0], c.stride[1]}, ", ") + "] padding [" +
-      list({c.padding[0], c.padding[1], c.padding[2], c.padding[3]}, ", ") +
-      "] dilation [" + list({c.dilation[0], c.dilation[1]}, ", ") +
-      "] groups " + std::to_string(c.groups);
-  auto kernel = [&](std::string op, std::string a, std::string b,
-                    std::string to, std::string result) {
-    return kernelModule({a, b}, {result},
-                        "%y = tandem." + op + " %0, %1" + to + geometry +
-                            " : " + a + ", " + b + " -> " + result +
-                            "\ntandem.yield %y : " + result);
-  };
-  double taps = c.kh * c.kw;
-  checkKernel(kernel("conv2d", x, w, "", y),
-              {c.channels / c.groups * taps, vectorBits});
-  checkKernel(
-      kernel("conv2d_input_grad", y, w, " to [" + list(xs, ", ") + "]", x),
-      {c.filters / c.groups * taps, vectorBits});
-  checkKernel(
-      kernel("conv2d_filter_grad", x, y, " to [" + list(ws, ", ") + "]", w),
-      {static_cast<double>(c.batch * c.outHeight() * c.outWidth()),
-       vectorBits});
+  for (ConvolutionPass pass : kConvolutionPasses)
+    checkKernel(convolutionKernel(c, pass), {termsOf(c, pass), vectorBits});
 }
 
 TEST(Convolution, Pointwise) {

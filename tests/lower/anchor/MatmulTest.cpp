@@ -1,44 +1,11 @@
 //===- MatmulTest.cpp - matrix products on the cpu ------------------------===//
 #include "tests/lower/anchor/KernelCheck.h"
+#include "tests/lower/anchor/MatmulKernel.h"
 
 using namespace tandem::test;
 
-static std::string tensor(std::vector<int64_t> shape, std::string element) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + element + ">";
-}
-
-struct Product {
-  std::vector<int64_t> batch;
-  int64_t M, N, K;
-  bool transposeLhs = false, transposeRhs = false;
-  std::string element = "f32";
-};
-
-/// A kernel of the product alone.
-static std::string product(const Product &p) {
-  auto shape = [&](int64_t rows, int64_t columns, bool transposed) {
-    std::vector<int64_t> sizes = p.batch;
-    sizes.push_back(transposed ? columns : rows);
-    sizes.push_back(transposed ? rows : columns);
-    return tensor(sizes, p.element);
-  };
-  std::string lhs = shape(p.M, p.K, p.transposeLhs);
-  std::string rhs = shape(p.K, p.N, p.transposeRhs);
-  std::string y = shape(p.M, p.N, false);
-  std::string attributes = std::string(p.transposeLhs ? "transpose_lhs" : "") +
-                           (p.transposeLhs && p.transposeRhs ? ", " : "") +
-                           (p.transposeRhs ? "transpose_rhs" : "");
-  return kernelModule({lhs, rhs}, {y},
-                      "%y = tandem.matmul %0, %1 {" + attributes +
-                          "} : " + lhs + ", " + rhs + " -> " + y +
-                          "\ntandem.yield %y : " + y);
-}
-
 static void check(const Product &p, int vectorBits = 0) {
-  checkKernel(product(p), {static_cast<double>(p.K), vectorBits});
+  checkKernel(productKernel(p), {static_cast<double>(p.K), vectorBits});
 }
 
 static constexpr bool kBoth[] = {false, true};
@@ -98,44 +65,21 @@ TEST(Matmul, RowsOfAPackedForManyPanels) {
     check({{}, 517, 200, 270, true}, bits);
 }
 
-/// A kernel of a product whose right factor lies in panels (passes/Panels.h).
-static std::string panelProduct(const Product &p) {
-  int64_t panels = (p.N + 63) / 64, padded = panels * 64;
-  std::string lhs = tensor(p.transposeLhs ? std::vector<int64_t>{p.K, p.M}
-                                          : std::vector<int64_t>{p.M, p.K},
-                           p.element);
-  std::string in = tensor({panels, p.K, 64}, p.element);
-  std::string turned = tensor({p.K, panels, 64}, p.element);
-  std::string rows = tensor({p.K, padded}, p.element);
-  std::string rhs = tensor({p.K, p.N}, p.element);
-  std::string y = tensor({p.M, p.N}, p.element);
-  auto number = [](int64_t value) { return std::to_string(value); };
-  return kernelModule(
-      {lhs, in, y}, {y},
-      "%t = tandem.permute %1 by [1, 0, 2] : " + in + " -> " + turned +
-          "\n%r = tandem.reshape %t to [" + number(p.K) + ", " +
-          number(padded) + "] : " + turned + " -> " + rows +
-          "\n%w = tandem.slice %r from [0, 0] to [" + number(p.K) + ", " +
-          number(p.N) + "] step [1, 1] : " + rows + " -> " + rhs +
-          "\n%p = tandem.matmul %0, %w" +
-          (p.transposeLhs ? " {transpose_lhs}" : "") + " : " + lhs + ", " +
-          rhs + " -> " + y + "\n%y = tandem.add %p, %2 : " + y +
-          "\ntandem.yield %y : " + y);
-}
-
 TEST(Matmul, RightFactorsInPanels) {
   const int64_t shapes[][3] = {{16, 128, 256}, {9, 65, 7},     {33, 333, 300},
                                {127, 200, 31}, {12, 64, 1030}, {200, 130, 9},
                                {8, 1000, 100}, {1, 70, 20}};
   for (auto [M, N, K] : shapes)
     for (bool tl : kBoth) {
-      std::string text = panelProduct({{}, M, N, K, tl});
+      std::string text = panelProductKernel({{}, M, N, K, tl});
       checkKernel(text, {static_cast<double>(K)});
       for (int bits : {128, 256})
         checkKernel(text, {static_cast<double>(K), bits});
     }
-  checkKernel(panelProduct({{}, 20, 130, 70, false, false, "f64"}), {70.0});
-  checkKernel(panelProduct({{}, 20, 130, 70, false, false, "bf16"}), {70.0});
+  checkKernel(panelProductKernel({{}, 20, 130, 70, false, false, "f64"}),
+              {70.0});
+  checkKernel(panelProductKernel({{}, 20, 130, 70, false, false, "bf16"}),
+              {70.0});
 }
 
 TEST(Matmul, EndsThatReadMuch) {
@@ -145,21 +89,9 @@ TEST(Matmul, EndsThatReadMuch) {
   };
   const Sizes list[] = {{83, 200, 64},  {83, 77, 300},   {83, 130, 520},
                         {700, 400, 60}, {523, 520, 530}, {530, 400, 1030}};
-  for (Sizes p : list) {
-    auto tensor = [](int64_t rows, int64_t columns) {
-      return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) +
-             "xf32>";
-    };
-    std::string a = tensor(p.k, p.m), b = tensor(p.k, p.n),
-                y = tensor(p.m, p.n);
-    checkKernel(
-        kernelModule({a, b, y, y}, {y, y},
-                     "%g = tandem.matmul %0, %1 {transpose_lhs} : " + a + ", " +
-                         b + " -> " + y + "\n%v = tandem.add %2, %g : " + y +
-                         "\n%w = tandem.sub %3, %v : " + y +
-                         "\ntandem.yield %w, %v : " + y + ", " + y),
-        {static_cast<double>(p.k)});
-  }
+  for (Sizes p : list)
+    checkKernel(productKernel({{}, p.m, p.n, p.k, true}, ProductEnd::Update),
+                {static_cast<double>(p.k)});
 }
 
 TEST(Matmul, Batches) {
