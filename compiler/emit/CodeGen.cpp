@@ -1,5 +1,6 @@
 //===- CodeGen.cpp - LLVM's pipelines, set up in one place ----------------===//
 #include "compiler/emit/CodeGen.h"
+#include "compiler/emit/LoneLanes.h"
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/raw_ostream.h"
@@ -31,6 +32,7 @@ void tandem::optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::PassBuilder builder(&machine, tuning);
   Analyses analyses(builder);
   builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+  storeLoneLanes(module);
 }
 
 Status tandem::runPasses(llvm::Module &module, llvm::TargetMachine &machine,

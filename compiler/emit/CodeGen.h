@@ -12,7 +12,8 @@
 
 namespace tandem {
 
-/// Runs the pass managers' default pipeline for `level`.
+/// Runs the pass managers' default pipeline for `level`, and what LLVM's code
+/// for instructions needs behind it (LoneLanes.h).
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
                     llvm::OptimizationLevel level,
                     const llvm::PipelineTuningOptions &tuning);

@@ -1,6 +1,7 @@
 //===- JitKernel.cpp - one kernel, compiled and called --------------------===//
 #include "tests/support/JitKernel.h"
 
+#include "compiler/emit/CodeGen.h"
 #include "ir/reference/Evaluator.h"
 #include "passes/Passes.h"
 
@@ -13,7 +14,6 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -113,24 +113,6 @@ JitKernel::JitKernel(const std::string &text, int vectorBits) {
 
 JitKernel::~JitKernel() = default;
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 void JitKernel::compile(int vectorBits) {
   double begin = threadSeconds();
   llvm::InitializeNativeTarget();
@@ -188,7 +170,10 @@ void JitKernel::compile(int vectorBits) {
       f.addFnAttr("target-features", machine->getTargetFeatureString());
       f.addFnAttr("prefer-vector-width", std::to_string(vectorBits));
     }
-  optimize(*module, *machine);
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = false;
+  optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
   if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
     std::error_code failure;
     llvm::raw_fd_ostream stream(dump, failure);

@@ -130,6 +130,15 @@ TEST(Convolution, FewPlanes) {
   }
 }
 
+/// A regression: of nine 16-bit numbers, the last was stored with 32 bits
+/// (compiler/emit/LoneLanes.h).
+TEST(Convolution, FiltersOfOnePlane) {
+  for (int bits : {128, 256})
+    for (const char *element : {"f16", "bf16"})
+      check({1, 1, 17, 50, 7, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, element},
+            bits);
+}
+
 TEST(Convolution, ManyBlocksOfK) {
   check({1, 150, 4, 5, 10, 3, 3, {1, 1}, {1, 1, 1, 1}});
   check({30, 3, 8, 8, 130, 3, 3, {1, 1}, {1, 1, 1, 1}});
