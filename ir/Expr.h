@@ -51,7 +51,7 @@ public:
   Expr wrap(mlir::Value other) const { return {*builder, loc, other}; }
 
   mlir::OpBuilder *builder = nullptr;
-  mlir::Location loc = mlir::UnknownLoc();
+  mlir::LocationAttr loc; ///< null, as the rest, of an Expr that is none
   mlir::Value value;
 };
 

@@ -33,7 +33,8 @@ endif()
 
 if(TANDEM_SANITIZE)
   string(REPLACE ";" "," sanitizers "${TANDEM_SANITIZE}")
-  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer -g
+  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer
+    -gline-tables-only
     -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${sanitizers})
 endif()
