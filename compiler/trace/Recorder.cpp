@@ -370,6 +370,12 @@ Tensor Recorder::addArgument(RoleAttr role, RankedTensorType type,
   return add(func.getArgument(index));
 }
 
+bool Recorder::expectName(StringRef name, Where where) {
+  if (name.empty())
+    (void)mistake(where, "expected a name, but got an empty one");
+  return !name.empty();
+}
+
 Tensor Recorder::addConstant(RankedTensorType type, double number,
                              Where where) {
   if (!usable({}, where))
@@ -394,6 +400,8 @@ void Recorder::addOutput(const std::string &name, const Tensor &tensor,
                          Twine(name) + "' twice");
       return;
     }
+  if (!expectName(name, where))
+    return;
   auto role = RoleAttr::get(&context, RoleKind::Output, name);
   // What the tensor holds at the end of the program, after every write.
   outputs.push_back({role, tensor});

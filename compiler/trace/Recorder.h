@@ -66,6 +66,8 @@ public:
                     llvm::ArrayRef<mlir::NamedAttribute> attributes,
                     Where where, llvm::ArrayRef<mlir::Type> resultTypes = {});
 
+  /// Whether an argument or an output may have this name; if not, a mistake.
+  bool expectName(llvm::StringRef name, Where where);
   /// A mistake of the program; returns an invalid tensor.
   Tensor mistake(Where where, const llvm::Twine &message);
   /// True if all are valid and of this recorder; otherwise, unless one is

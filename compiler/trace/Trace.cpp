@@ -143,7 +143,7 @@ static Tensor addArgument(Recorder &r, RoleKind kind, const std::string &name,
                           const std::optional<Init> &init,
                           const InputOptions &options, Where where) {
   auto type = tensorType(r, shape, dtype, where);
-  if (!type)
+  if (!type || !r.expectName(name, where))
     return {};
   Builder b = r.attributes();
   auto role =
@@ -180,6 +180,8 @@ static Tensor addAlias(Recorder &r, const std::string &name, StringRef of,
                        RankedTensorType type, bool isArgument,
                        const AliasViews &views, const InputOptions &options,
                        Where where) {
+  if (!r.expectName(name, where))
+    return {};
   Builder b = r.attributes();
   NamedAttrList alias;
   RankedTensorType result;

@@ -221,7 +221,7 @@ static CallResults roll(Call &call) {
     int64_t d = dim < 0 ? dim + x.rank() : dim, size = x.dim(d);
     if (size == 0)
       continue;
-    int64_t first = ((-shift) % size + size) % size;
+    int64_t first = (size - shift % size) % size;
     x = concatenated(
         call,
         {sliced(call, x, d, first, size - first), sliced(call, x, d, 0, first)},

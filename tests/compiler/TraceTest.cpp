@@ -169,6 +169,20 @@ TEST(Trace, MistakesOfUseAreReported) {
                                        "output"));
 }
 
+TEST(Trace, ArgumentsAndOutputsHaveNames) {
+  Trace trace("model");
+  int line = __LINE__ + 1;
+  EXPECT_FALSE(trace.input("", {2}).valid());
+  Tensor w = trace.parameter("w", {2}, Init::constant(0));
+  EXPECT_FALSE(trace.parameter("", {2}, Init::constant(0)).valid());
+  trace.output("", w * 2.0);
+  std::string mistakes = mistakeOf(trace);
+  EXPECT_EQ(count(mistakes, "expected a name, but got an empty one"), 3)
+      << mistakes;
+  EXPECT_TRUE(contains(mistakes, "TraceTest.cpp:" + std::to_string(line) + ":"))
+      << mistakes;
+}
+
 TEST(Trace, BadSizesAndDimensionsAreReported) {
   Trace trace("model");
   Tensor x = trace.input("x", {4, 6});

@@ -262,7 +262,7 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
     RoleAttr role = roleOfArgument(func, argument.getArgNumber());
     if (role.getKind() != RoleKind::Cotangent || !defined ||
         llvm::is_contained(given, role.getName().getValue()))
-      std::memcpy(data, bytes.data(), bytes.size());
+      llvm::copy(bytes, data);
     buffers[argument] = data;
     inputs.push_back(data);
   }
@@ -273,7 +273,7 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
       std::vector<char> bytes =
           encode(array[0], constant.getType().getElementType());
       char *data = allocate(bytes.size());
-      std::memcpy(data, bytes.data(), bytes.size());
+      llvm::copy(bytes, data);
       buffers[constant] = data;
     }
     auto launchOp = dyn_cast<LaunchOp>(op);

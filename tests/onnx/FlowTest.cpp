@@ -225,7 +225,7 @@ TEST_F(OnnxFlow, AScanAlongAxesInDirections) {
   const Numbers x = {1, 2, 3, 10, 20, 30}, y = {1, 2, 3, 4, 5, 6};
   // The zeros are a parameter.
   auto run = [&](const Model &model) {
-    return evaluate(model, {x, y, {0, 0}, {2}});
+    return evaluate(model, {x, y, {0, 0}});
   };
   auto first = run(scanning({}, {3, 2}, {3, 2}));
   EXPECT_EQ(first, (std::vector<Numbers>{

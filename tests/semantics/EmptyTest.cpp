@@ -90,12 +90,12 @@ TEST_P(EmptyCalls, StepsWithAnOptimizer) {
 
 // Other libraries may give empty tensors without memory.
 TEST_P(EmptyCalls, DLPackWithoutMemory) {
+  int64_t shape[] = {0, 3};
+  DLManagedTensor managed{}; // outlives the machine
   auto m = compiled(layers());
   ASSERT_TRUE(m);
   m->set("b", {2, 3});
   m->set("w", {1, 2, 3, 4, 5, 6});
-  int64_t shape[] = {0, 3};
-  DLManagedTensor managed{};
   managed.dl_tensor.device = {
       isCuda() ? static_cast<DLDeviceType>(kDLExtDev) : kDLCPU, 0};
   managed.dl_tensor.ndim = 2;

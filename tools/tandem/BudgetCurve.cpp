@@ -17,8 +17,8 @@ namespace am = tandem::artifact;
 
 static constexpr int kSteps = 10, kRounds = 3;
 
-static BudgetPoint describe(double budget, const am::Manifest &manifest) {
-  BudgetPoint point;
+static CurvePoint describe(double budget, const am::Manifest &manifest) {
+  CurvePoint point;
   point.budget = budget;
   if (manifest.stepMemory)
     point.peak = manifest.stepMemory->peak();
@@ -132,7 +132,7 @@ Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
 std::string tandem::toJson(const BudgetCurve &curve) {
   nlohmann::ordered_json json = {{"model", curve.model},
                                  {"target", curve.target}};
-  for (const BudgetPoint &point : curve.points) {
+  for (const CurvePoint &point : curve.points) {
     nlohmann::ordered_json one = {{"budget", point.budget},
                                   {"peak_bytes", point.peak},
                                   {"saved_bytes", point.saved},
@@ -160,7 +160,7 @@ std::string tandem::toTable(const BudgetCurve &curve) {
   std::string text = "budget    planned peak    saved         again    "
                      "predicted ms   measured ms\n";
   char line[128];
-  for (const BudgetPoint &point : curve.points) {
+  for (const CurvePoint &point : curve.points) {
     std::snprintf(line, sizeof line,
                   "%-8.1f  %-14s  %-12s  %-7lld  %-13s  %s\n", point.budget,
                   bytesText(point.peak).c_str(), bytesText(point.saved).c_str(),

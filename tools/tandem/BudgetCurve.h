@@ -11,7 +11,7 @@
 namespace tandem {
 
 /// A model compiled under one memory budget.
-struct BudgetPoint {
+struct CurvePoint {
   double budget = 1;
   int64_t peak = 0;     ///< planned bytes of a step
   int64_t saved = 0;    ///< bytes between forward and backward
@@ -22,7 +22,7 @@ struct BudgetPoint {
 
 struct BudgetCurve {
   std::string model, target;
-  std::vector<BudgetPoint> points; ///< of rising budgets
+  std::vector<CurvePoint> points; ///< of rising budgets
 };
 
 /// Compiles the model under the budgets 0, 0.1, ..., 1. With `seconds`, which

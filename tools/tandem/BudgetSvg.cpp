@@ -42,7 +42,7 @@ public:
   std::string draw();
 
 private:
-  using Time = std::optional<double> BudgetPoint::*;
+  using Time = std::optional<double> CurvePoint::*;
 
   double x(double bytes) const {
     return kLeft + bytes / xs.back() * (kWidth - kLeft - kRight);
@@ -111,7 +111,7 @@ void Picture::series(Time time, const char *color, const char *name,
                      double keyX) {
   std::string path;
   double lastX = -100, lastY = -100;
-  for (const BudgetPoint &point : curve.points) {
+  for (const CurvePoint &point : curve.points) {
     if (!(point.*time))
       continue;
     double px = x(static_cast<double>(point.peak)), py = y(*(point.*time));
@@ -134,7 +134,7 @@ void Picture::series(Time time, const char *color, const char *name,
 
 std::string Picture::draw() {
   double mostBytes = 1, mostSeconds = 0;
-  for (const BudgetPoint &point : curve.points) {
+  for (const CurvePoint &point : curve.points) {
     mostBytes = std::max(mostBytes, static_cast<double>(point.peak));
     mostSeconds = std::max(
         {mostSeconds, point.predicted.value_or(0), point.measured.value_or(0)});
@@ -151,8 +151,8 @@ std::string Picture::draw() {
         "\" font-family=\"sans-serif\" font-size=\"12\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
   axes();
-  series(&BudgetPoint::predicted, "#1f77b4", "predicted", kLeft);
-  series(&BudgetPoint::measured, "#d62728", "measured", kLeft + 110);
+  series(&CurvePoint::predicted, "#1f77b4", "predicted", kLeft);
+  series(&CurvePoint::measured, "#d62728", "measured", kLeft + 110);
   return svg + "</svg>\n";
 }
 

@@ -107,6 +107,8 @@ void GraphTranslator::addInput(const NamedType &input, Scope &scope) {
     return;
   }
   scope.broken.insert(input.name);
+  if (input.name.empty())
+    return; // checkNames has said so
   if (input.type.form != ValueType::Form::Tensor)
     return problem(where, "unsupported: an input that is no dense tensor",
                    true);
@@ -346,7 +348,7 @@ void GraphTranslator::addOutputs(const Graph &graph, Scope &scope) {
     }
     bool isBroken;
     const Datum *datum = find(output.name, scope, isBroken);
-    if (isBroken)
+    if (isBroken || output.name.empty())
       continue;
     if (!datum || !*datum) {
       problem(where, "expected a node that makes it, but there is none");

@@ -122,12 +122,16 @@ void tmaLoad(T t, std::byte *to, void *barrier, const void *tensorMap,
   tellProxy(thread);
   block.conflict(thread, block.races.write(block.races.proxy(),
                                            block.offsetOf(to), bytes));
+  // A thread that fails never comes back: nothing may be allocated yet.
+  forEachPiece(map, coordinates,
+               [&](size_t, std::byte *from, size_t size, bool inside) {
+                 if (inside)
+                   block.checkGlobal(thread, thread.site, from, size, 0);
+               });
   BulkCopy copy{to, std::vector<std::byte>(bytes)};
   auto base = reinterpret_cast<size_t>(to);
   forEachPiece(map, coordinates,
                [&](size_t offset, std::byte *from, size_t size, bool inside) {
-                 if (inside)
-                   block.checkGlobal(thread, thread.site, from, size, 0);
                  for (size_t i = 0; i < size; ++i) {
                    size_t at = swizzled(base + offset + i, map.swizzle) - base;
                    copy.data[at] = inside        ? from[i]
