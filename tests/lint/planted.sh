@@ -101,6 +101,60 @@ END
     put tools/tandem-run/Main.cpp <<<'#include "compiler/Driver.h"'
     expect_found tools/tandem-run/Main.cpp:1
     ;;
+  definitions)
+    put ir/Good.h <<'END'
+namespace tandem {
+class Point;
+struct Point final {
+  struct Inner {};
+};
+namespace plan {
+class Point : public tandem::Point {
+};
+} // namespace plan
+} // namespace tandem
+END
+    put ir/Good.cpp <<'END'
+namespace tandem {
+struct Point::Inner {
+};
+namespace {
+struct Local {};
+} // namespace
+class Point;
+} // namespace tandem
+END
+    put tests/ir/OneTest.cpp < <(printf 'struct Case {\n};\n')
+    put tests/ir/OtherTest.cpp < <(printf 'struct Case {\n};\n')
+    put passes/Local.cpp <<'END'
+namespace tandem {
+namespace {
+struct Local {
+};
+} // namespace
+} // namespace tandem
+END
+    expect_clean
+    put tools/Curve.h <<'END'
+namespace tandem {
+
+struct Point {
+};
+} // namespace tandem
+END
+    expect_found tools/Curve.h:3
+    put tools/Plan.h <<'END'
+namespace tandem::plan {
+class Point
+    : public Base {
+};
+} // namespace tandem::plan
+END
+    expect_found tools/Plan.h:2
+    put tools/Test.h < <(printf 'enum class Case { A };\n')
+    rm -- "$tree/tests/ir/OtherTest.cpp"
+    expect_found tools/Test.h:1
+    ;;
   sizes)
     { echo '// At the limit.'; lines 699 'int x;'; } | put ir/Good.cpp
     put tools/good.sh < <(printf '#!/bin/sh\n# Does nothing.\n')
