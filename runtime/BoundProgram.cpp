@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/BoundProgram.h"
+#include "runtime/artifact/PlannedMemory.h"
 
 #include <algorithm>
 #include <mutex>
@@ -21,11 +22,6 @@ namespace {
 /// Below this many operations or bytes, which take a few microseconds, waking a
 /// thread costs more than it gains.
 constexpr int64_t smallCost = 64 * 1024;
-
-int64_t rounded(int64_t bytes) {
-  auto align = static_cast<int64_t>(storageAlignment);
-  return (bytes + align - 1) / align * align;
-}
 
 /// Returns a copy of `name` that lives as long as the process, or null if it is
 /// empty: handles outlive models.
@@ -106,6 +102,7 @@ public:
 
   void bindLaunches(const std::vector<KernelFunction> &functions) {
     bool hasCases = false;
+    bound.scratchBytes = artifact::scratchOfThread(manifest, program);
     for (const artifact::Launch &launch : program.launches) {
       BoundLaunch &made = bound.launches.emplace_back();
       if (launch.isCopy()) {
@@ -126,8 +123,6 @@ public:
                      kernel.flops < smallCost && kernel.bytes < smallCost;
       for (int64_t buffer : launch.buffers)
         bound.pointerBuffer.push_back(static_cast<int>(buffer));
-      bound.scratchBytes =
-          std::max(bound.scratchBytes, rounded(kernel.scratchBytes));
       for (int64_t position : launch.writes)
         if (const Buffer &to = program.buffers[launch.buffers[position]];
             to.place == Buffer::Place::Argument &&

@@ -119,7 +119,7 @@ struct BoundProgram {
   std::vector<BoundCase> cases;   ///< one for each launch, or none
   std::vector<Action> allDefined; ///< what each launch does then
   std::vector<int> pointerBuffer; ///< for each pointer, the program's buffer
-  int64_t scratchBytes = 0;       ///< of one thread
+  int64_t scratchBytes = 0;       ///< of one thread, with its gap
   bool updatesCallers = false;    ///< some argument of the caller is updated
   bool changesHandles = false;    ///< metadata, storage or resize
   bool hasDonated = false;        ///< some argument is donated

@@ -57,7 +57,7 @@ private:
   };
   /// The ranges [front, back) that nobody has taken of a thread's part: its
   /// thread takes from the front, the others from the back.
-  struct alignas(64) Part {
+  struct alignas(128) Part {
     std::atomic<uint64_t> left{0}; ///< back in the upper half
     int64_t takeFront();
     int64_t takeBack();

@@ -15,14 +15,20 @@
 
 namespace tandem::artifact {
 
-/// The bytes that one thread needs for the kernels of `program`.
+/// What lies between the scratch memories of two threads, in bytes: a processor
+/// fetches some lines ahead of what a thread walks through, and would take them
+/// away from the other one, which writes them. 512 are enough on x86.
+inline constexpr int64_t scratchGap = 2048;
+
+/// The bytes that one thread needs for the kernels of `program`, with the gap
+/// behind them.
 inline int64_t scratchOfThread(const Manifest &manifest,
                                const Program &program) {
   int64_t bytes = 0;
   for (const Launch &launch : program.launches)
     if (!launch.isCopy())
       bytes = std::max(bytes, manifest.kernels[launch.kernel].scratchBytes);
-  return (bytes + 63) / 64 * 64;
+  return bytes ? (bytes + 63) / 64 * 64 + scratchGap : 0;
 }
 
 /// What the runtime has allocated after steps of a model on the host with so
