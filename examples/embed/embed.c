@@ -25,10 +25,8 @@ static unsigned char *readFile(const char *path, size_t *bytes) {
     *bytes = (size_t)ftell(file);
     rewind(file);
     data = malloc(*bytes + 1);
-    if (data && fread(data, 1, *bytes, file) != *bytes)
-      data = NULL;
   }
-  if (!data) {
+  if (!data || fread(data, 1, *bytes, file) != *bytes) {
     fprintf(stderr, "embed: cannot read '%s'\n", path);
     exit(1);
   }
@@ -85,6 +83,11 @@ int main(int argc, char **argv) {
   }
   printf("loss %.4f, %zu of %d unseen digits right\n",
          *(float *)tdm_tensor_data(loss), right, BATCH);
+  tdm_tensor *tensors[] = {x, y, loss, logits};
+  for (size_t i = 0; i < sizeof tensors / sizeof *tensors; ++i)
+    tdm_tensor_free(tensors[i]);
   tdm_model_free(model);
+  free(images);
+  free(labels);
   return 0;
 }
