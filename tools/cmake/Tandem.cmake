@@ -20,6 +20,12 @@ endif()
 
 find_package(Threads REQUIRED)
 
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # ccache can only keep objects whose precompiled header carries no time.
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
+
 add_library(tandem-flags INTERFACE)
 target_include_directories(tandem-flags INTERFACE
   ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
@@ -64,8 +70,10 @@ function(tandem_tool name)
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
 
-# Compiler-side targets (those that link tandem-mlir or a library that does)
-# share one precompiled header; runtime-side ones have none.
+# Each side of the project has one precompiled header: compiler-side targets
+# (those that link tandem-mlir or a library that does) share ir/Pch.h, the others
+# runtime/Pch.h. Without TANDEM_PRECOMPILE the runtime's side has none, so that a
+# source that misses an include is found (preset runtime-only).
 function(tandem_reuse_pch name)
   set(compilerSide tandem-mlir tandem::ir tandem::reference tandem::passes
     tandem::compiler tandem::capture)
@@ -75,4 +83,14 @@ function(tandem_reuse_pch name)
       return()
     endif()
   endforeach()
+  if(TANDEM_PRECOMPILE)
+    target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch)
+  endif()
 endfunction()
+
+if(TANDEM_PRECOMPILE)
+  add_library(tandem-runtime-pch STATIC ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp)
+  target_link_libraries(tandem-runtime-pch PUBLIC tandem-flags)
+  target_precompile_headers(tandem-runtime-pch PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/runtime/Pch.h>")
+endif()

@@ -34,11 +34,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(tandem-mlir INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-misleading-indentation>)
 endif()
-if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  # ccache can only keep objects whose header carries no time.
-  target_compile_options(tandem-mlir INTERFACE
-    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
-endif()
 
 # tandem_tablegen(FILE.td OUT MODE...): generates OUT next to the binary tree's
 # copy of the current folder and adds it to `tandem-tablegen`.

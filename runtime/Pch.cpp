@@ -1,0 +1,1 @@
+// Gives the precompiled header (runtime/Pch.h) a translation unit to live in.
