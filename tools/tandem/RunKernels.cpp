@@ -14,7 +14,6 @@ using namespace tandem;
 using namespace tandem::commands;
 using artifact::DType;
 using runtime::KernelFunction;
-using runtime::Storage;
 
 using Clock = std::chrono::steady_clock;
 
@@ -67,11 +66,11 @@ static void fill(void *data, DType type, int64_t bytes) {
 }
 
 namespace {
-using Memory = std::vector<std::shared_ptr<Storage>>;
+using Memory = std::vector<std::shared_ptr<runtime::Storage>>;
 
 /// Adds memory for a tensor; says where it is.
 Result<void *> take(Memory &memory, int64_t bytes) {
-  auto storage = Storage::allocate(std::max<int64_t>(bytes, 1));
+  auto storage = runtime::Storage::allocate(std::max<int64_t>(bytes, 1));
   if (!storage)
     return storage.status();
   memory.push_back(*storage);
