@@ -5,6 +5,7 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/reference/Arguments.h"
+#include "ir/reference/Rounding.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -20,7 +21,8 @@ using Value_ = std::optional<Array>;
 class Frame {
 public:
   /// `defined`: the names of the cotangents that are.
-  explicit Frame(const llvm::StringSet<> &defined) : defined(defined) {}
+  Frame(const llvm::StringSet<> &defined, bool keepsDigits)
+      : defined(defined), keepsDigits(keepsDigits) {}
 
   LogicalResult run(Block &block);
   void bind(Value value, Value_ array) {
@@ -64,6 +66,7 @@ private:
   void release(Operation *op);
 
   const llvm::StringSet<> &defined;
+  bool keepsDigits; ///< of f16 and bf16 (Rounding.h)
   DenseMap<Value, Value_> tensors;
   DenseMap<Value, Ref> refs;
   /// The argument whose handle a ref is, and what changed handles show.
@@ -180,7 +183,7 @@ LogicalResult Frame::runTranspose(TransposeHandleOp op) {
 }
 
 LogicalResult Frame::runKernel(KernelOp op) {
-  Frame frame(defined);
+  Frame frame(defined, keepsDigits);
   Block &body = op.getBody().front();
   for (auto [argument, input] :
        llvm::zip_equal(body.getArguments(), op.getInputs()))
@@ -195,7 +198,7 @@ LogicalResult Frame::runKernel(KernelOp op) {
 
 /// The forward region, in either form of the op.
 LogicalResult Frame::runCustom(CustomVjpOp op) {
-  Frame frame(defined);
+  Frame frame(defined, keepsDigits);
   Block &body = op.getForward().front();
   for (auto [argument, input] : llvm::zip(body.getArguments(), op.getInputs()))
     frame.bind(argument, get(input));
@@ -214,7 +217,7 @@ LogicalResult Frame::runCustom(CustomVjpOp op) {
 
 FailureOr<SmallVector<Value_>> Frame::runRegion(Region &region,
                                                 SmallVector<Value_> values) {
-  Frame frame(defined);
+  Frame frame(defined, keepsDigits);
   Block &body = region.front();
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), values))
     frame.bind(argument, std::move(value));
@@ -355,8 +358,11 @@ void Frame::runTensors(ReferenceOpInterface op) {
       out.emplace_back(cast<RankedTensorType>(type));
     if (!areEmptyTensors(op->getResultTypes()))
       op.evaluate(in, out);
-    for (auto [result, array] : llvm::zip_equal(op->getResults(), out))
+    for (auto [result, array] : llvm::zip_equal(op->getResults(), out)) {
+      if (!keepsDigits)
+        roundToType(getElementTypeOrSelf(result.getType()), array);
       bind(result, std::move(array));
+    }
     return;
   }
   Value_ one;
@@ -450,15 +456,26 @@ static std::optional<Handle> handleOf(const Ref &ref, Outcome &outcome) {
   return handle;
 }
 
-FailureOr<Outcome> reference::run(func::FuncOp func, const Call &call) {
-  if (failed(check(func, call)))
-    return failure();
+/// What a caller has more digits of than the type, the program never sees.
+static Call withRoundedArguments(func::FuncOp func, const Call &call) {
+  Call rounded = call;
+  for (auto [type, array] :
+       llvm::zip_equal(func.getArgumentTypes(), rounded.arguments))
+    if (array)
+      roundToType(isa<RefType>(type) ? cast<RefType>(type).getElementType()
+                                     : getElementTypeOrSelf(type),
+                  *array);
+  return rounded;
+}
+
+static FailureOr<Outcome> runCall(func::FuncOp func, const Call &call,
+                                  bool keepsDigits) {
   llvm::StringSet<> defined;
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
     if (RoleAttr role = roleOfArgument(func, i);
         role && role.getKind() == RoleKind::Cotangent && call.arguments[i])
       defined.insert(role.getName().getValue());
-  Frame frame(defined);
+  Frame frame(defined, keepsDigits);
   Outcome outcome;
   Block &body = func.getBody().front();
   FailureOr<ArgumentRefs> refs = bindRefs(func, call, outcome);
@@ -488,12 +505,16 @@ FailureOr<Outcome> reference::run(func::FuncOp func, const Call &call) {
   return outcome;
 }
 
-FailureOr<SmallVector<Array>>
-reference::evaluate(func::FuncOp func, ArrayRef<Array> arguments,
-                    SmallVectorImpl<Array> *refsAfter) {
-  Call call;
-  llvm::append_range(call.arguments, arguments);
-  FailureOr<Outcome> outcome = run(func, call);
+FailureOr<Outcome> reference::run(func::FuncOp func, const Call &call) {
+  if (failed(check(func, call)))
+    return failure();
+  return runCall(func, withRoundedArguments(func, call),
+                 /*keepsDigits=*/false);
+}
+
+/// The values of the results, all of which have one.
+static FailureOr<SmallVector<Array>> resultsOf(func::FuncOp func,
+                                               FailureOr<Outcome> &outcome) {
   if (failed(outcome))
     return failure();
   SmallVector<Array> results;
@@ -502,7 +523,27 @@ reference::evaluate(func::FuncOp func, ArrayRef<Array> arguments,
       return func.emitError() << "result #" << i << " has no value";
     results.push_back(std::move(*value));
   }
-  if (refsAfter) {
+  return results;
+}
+
+FailureOr<SmallVector<Array>>
+reference::evaluateUnrounded(func::FuncOp func, ArrayRef<Array> arguments) {
+  Call call;
+  llvm::append_range(call.arguments, arguments);
+  if (failed(check(func, call)))
+    return failure();
+  FailureOr<Outcome> outcome = runCall(func, call, /*keepsDigits=*/true);
+  return resultsOf(func, outcome);
+}
+
+FailureOr<SmallVector<Array>>
+reference::evaluate(func::FuncOp func, ArrayRef<Array> arguments,
+                    SmallVectorImpl<Array> *refsAfter) {
+  Call call;
+  llvm::append_range(call.arguments, arguments);
+  FailureOr<Outcome> outcome = run(func, call);
+  auto results = resultsOf(func, outcome);
+  if (succeeded(results) && refsAfter) {
     refsAfter->clear();
     for (auto [i, value] : llvm::enumerate(outcome->arguments)) {
       if (!value)

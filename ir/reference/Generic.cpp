@@ -2,6 +2,7 @@
 #include "ir/reference/Generic.h"
 
 #include "ir/Ops.h"
+#include "ir/reference/Rounding.h"
 
 #include "mlir/IR/AffineExpr.h"
 
@@ -48,19 +49,10 @@ double reference::product(Type type, double x, double y) {
   return integerOf(type, bitsOfInteger(x) * bitsOfInteger(y));
 }
 
-/// `number` rounded to the float type `to`.
-static double roundedTo(FloatType to, double number) {
-  APFloat value(number);
-  bool lost;
-  value.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
-  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
-  return value.convertToDouble();
-}
-
 double reference::convert(Type from, Type to, double number) {
   if (to.isInteger(1))
     return number != 0;
-  // The reference rounds nowhere but to what few numbers a byte has.
+  // What else is rounded is rounded where it is made (Rounding.h).
   if (auto type = dyn_cast<FloatType>(to))
     return isNarrowFloat(to) ? roundedTo(type, number) : number;
   if (from.isInteger())

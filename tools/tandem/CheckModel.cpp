@@ -2,7 +2,7 @@
 #include "tools/tandem/CheckModel.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
-#include "ir/reference/Evaluator.h"
+#include "ir/reference/Rounding.h"
 #include "runtime/Initialize.h"
 #include "runtime/Model.h"
 #include "tools/onnx/Tensors.h"
@@ -160,11 +160,11 @@ Status Checker::compiledGradients() {
 /// no reference until it is built, so that such a graph runs as the joint.
 FailureOr<SmallVector<Array>> Checker::forwardAt(const std::vector<Array> &at) {
   if (graph.getOps<GradOp>().empty())
-    return reference::evaluate(graph, at);
+    return reference::evaluateUnrounded(graph, at);
   std::vector<Array> all = at;
   for (unsigned i = at.size(), n = joint.getNumArguments(); i < n; ++i)
     all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
-  auto results = reference::evaluate(joint, all);
+  auto results = reference::evaluateUnrounded(joint, all);
   if (succeeded(results))
     results->resize(graph.getNumResults());
   return results;
@@ -245,7 +245,7 @@ Result<std::vector<GradientCheck>> Checker::run() {
     all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
     llvm::fill(all.back().data, 1.0);
   }
-  auto results = reference::evaluate(joint, all);
+  auto results = reference::evaluateUnrounded(joint, all);
   if (failed(results))
     return Status::failed("the reference cannot evaluate the joint program");
 

@@ -1,6 +1,7 @@
 //===- Known.cpp - values that are known when compiling -------------------===//
 #include "compiler/import/onnx/Known.h"
 #include "ir/Ops.h"
+#include "ir/reference/Rounding.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -294,8 +295,10 @@ bool KnownValues::evaluate(Operation *op) {
   for (Type type : op->getResultTypes())
     out.emplace_back(cast<RankedTensorType>(type));
   cast<ReferenceOpInterface>(op).evaluate(in, out);
-  for (auto [result, array] : llvm::zip(op->getResults(), out))
+  for (auto [result, array] : llvm::zip(op->getResults(), out)) {
+    reference::roundToType(getElementTypeOrSelf(result.getType()), array);
     arrays[result] = std::make_shared<Array>(std::move(array));
+  }
   return true;
 }
 
