@@ -226,6 +226,41 @@ static V castFloat(B &b, L loc, V x, FloatType to) {
                        : arith::ExtFOp::create(b, loc, compute, narrow);
 }
 
+/// `bits`, an integer of 64 bits, as one of which a double has all digits: of
+/// what is too large the last 12 are one, which says whether they are 0. It is
+/// rounded to fewer digits as `bits` is.
+static V withoutLastDigits(B &b, L loc, V bits, bool isUnsigned) {
+  constexpr int64_t exact = int64_t(1) << 53, last = 0xfff;
+  Type type = bits.getType();
+  auto number = [&](int64_t n) {
+    return constant(b, loc, type, b.getI64IntegerAttr(n));
+  };
+  V above = isUnsigned ? bits : add(b, loc, bits, number(exact));
+  V isLarge = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt, above,
+                                    number(isUnsigned ? exact : 2 * exact));
+  V rest = bitAnd(b, loc, bits, number(last));
+  V isExact = compare(b, loc, ComparePredicate::eq, rest, number(0));
+  V digit = select(b, loc, isExact, number(0), number((last + 1) / 2));
+  V first = bitAnd(b, loc, bits, number(~last));
+  return select(b, loc, isLarge, bitOr(b, loc, first, digit), bits);
+}
+
+/// The number of `to` nearest to the integer `x`, in its compute type.
+static V castFromInteger(B &b, L loc, V x, FloatType to) {
+  unsigned width = x.getType().getIntOrFloatBitWidth();
+  V bits = signless(b, loc, x);
+  Type type = computeType(to);
+  // f32 would be the first to round these. Of other narrow types integers with
+  // so many digits are beyond the largest number.
+  if (to.isBF16() && width > 16)
+    type = b.getF64Type();
+  if (to.isBF16() && width == 64)
+    bits = withoutLastDigits(b, loc, bits, isUnsigned(x));
+  V wide = isUnsigned(x) ? V(arith::UIToFPOp::create(b, loc, type, bits))
+                         : V(arith::SIToFPOp::create(b, loc, type, bits));
+  return type == to ? wide : castFloat(b, loc, wide, to);
+}
+
 /// The integer `to` nearest to `x` toward zero; NaN is 0.
 static V castToInteger(B &b, L loc, V x, Type to) {
   bool none = isUnsignedType(to);
@@ -263,11 +298,7 @@ V scalar::cast(B &b, L loc, V x, Type from, Type to) {
   if (auto toFloat = dyn_cast<FloatType>(to)) {
     if (isFloat(x))
       return castFloat(b, loc, x, toFloat);
-    Type compute = computeType(to);
-    V bits = signless(b, loc, x);
-    V wide = isUnsigned(x) ? V(arith::UIToFPOp::create(b, loc, compute, bits))
-                           : V(arith::SIToFPOp::create(b, loc, compute, bits));
-    return to == compute ? wide : castFloat(b, loc, wide, toFloat);
+    return castFromInteger(b, loc, x, toFloat);
   }
   if (to.isInteger(1))
     return compare(b, loc, ComparePredicate::ne, x, zero(b, loc, x));

@@ -12,21 +12,52 @@ static Type withElement(Type like, Type element) {
   return element;
 }
 
-namespace {
-/// An extension or truncation between f16 and f64, by way of f32.
-template <typename Op> struct ByWayOfF32 : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+static bool isHalf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF16() || element.isBF16();
+}
 
-  LogicalResult matchAndRewrite(Op op,
+namespace {
+/// To f64, by way of f32.
+struct ExtendToDouble : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
     Type from = op.getIn().getType(), to = op.getType();
-    Type a = getElementTypeOrSelf(from), b = getElementTypeOrSelf(to);
-    if (!((a.isF16() && b.isF64()) || (a.isF64() && b.isF16())))
+    if (!isHalf(from) || !getElementTypeOrSelf(to).isF64())
       return failure();
-    Value middle =
-        Op::create(rewriter, op.getLoc(),
-                   withElement(from, rewriter.getF32Type()), op.getIn());
-    rewriter.replaceOpWithNewOp<Op>(op, to, middle);
+    Value middle = arith::ExtFOp::create(
+        rewriter, op.getLoc(), withElement(from, rewriter.getF32Type()),
+        op.getIn());
+    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, to, middle);
+    return success();
+  }
+};
+
+/// From f64, by way of f32, which is rounded to odd: the last digit of what is
+/// not exact is 1, so that the second rounding never takes it for the middle
+/// between two numbers. (Boldo and Melquiond, "When double rounding is odd".)
+struct TruncateDouble : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    if (!getElementTypeOrSelf(x.getType()).isF64() || !isHalf(op.getType()))
+      return failure();
+    using P = arith::CmpFPredicate;
+    Location loc = op.getLoc();
+    Value nearest = arith::TruncFOp::create(
+        rewriter, loc, withElement(op.getType(), rewriter.getF32Type()), x);
+    Value back = arith::ExtFOp::create(rewriter, loc, x.getType(), nearest);
+    FloatCode w(rewriter, loc, nearest.getType());
+    Value bits = w.bitsOf(nearest);
+    Value below = w.select(P::OGT, w.abs(back), w.abs(x),
+                           w.sub(bits, w.integer(1)), bits);
+    Value odd = w.select(P::ONE, back, x, w.either(below, w.integer(1)), bits);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(),
+                                                 w.ofBits(odd));
     return success();
   }
 };
@@ -116,7 +147,7 @@ struct TruncateToBrain : OpRewritePattern<arith::TruncFOp> {
 
 void lower::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<ByWayOfF32<arith::ExtFOp>, ByWayOfF32<arith::TruncFOp>>(context);
+  patterns.add<ExtendToDouble, TruncateDouble>(context);
   // Before MLIR's.
   patterns.add<TruncateToBrain>(context, /*benefit=*/2);
   if (!hasF16c)

@@ -6,10 +6,11 @@
 
 namespace tandem::lower {
 
-/// Patterns for conversions between f16 and wider types that LLVM would make
-/// calls of the compiler's library, which kernels must not need: between f16
-/// and f64 by way of f32, and, unless the processor has instructions for it
-/// (`hasF16c`), between f16 and f32 by integer arithmetic.
+/// Patterns for conversions between f16 or bf16 and wider types that LLVM would
+/// make calls of the compiler's library, which kernels must not need: from and
+/// to f64 by way of f32, rounded once all the same; to bf16 by integer
+/// arithmetic; and, unless the processor has instructions for it (`hasF16c`),
+/// between f16 and f32 so too.
 void populateHalfConversions(mlir::RewritePatternSet &patterns, bool hasF16c);
 
 } // namespace tandem::lower
