@@ -1,6 +1,8 @@
 //===- ElementEmitter.cpp - scalar code of one element of a value ---------===//
 #include "passes/lower/common/ElementEmitter.h"
+#include "passes/Target.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/Rounding.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -54,8 +56,8 @@ void lower::storeElement(OpBuilder &b, Location loc, Type element, Value scalar,
     scalar = arith::ExtUIOp::create(b, loc, b.getI8Type(), scalar);
   else if (isNarrowFloat(element))
     scalar = scalar::toBits(b, loc, scalar, element);
-  else if (scalar.getType() != element)
-    scalar = arith::TruncFOp::create(b, loc, element, scalar);
+  else
+    scalar = narrowed(b, loc, scalar, element);
   memref::StoreOp::create(b, loc, scalar, memref, position, isStreamed);
 }
 
@@ -187,11 +189,21 @@ Value ElementEmitter::emitLeaf(OpBuilder &b, const Leaf &leaf, Type compute,
   return branch.getResult(0);
 }
 
+/// `x`, the element of `tensor` as it was computed, as a number of its type.
+static Value ofItsType(OpBuilder &b, Location loc, Value x, Value tensor) {
+  return usesFastMath(tensor.getDefiningOp())
+             ? x
+             : rounded(b, loc, x, typeOf(tensor).getElementType());
+}
+
 Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
                                    const Place &place) {
   Type compute = scalar::computeType(typeOf(tensor).getElementType());
-  if (auto leaf = leaves.find(tensor); leaf != leaves.end())
-    return emitLeaf(b, leaf->second, compute, place);
+  if (auto leaf = leaves.find(tensor); leaf != leaves.end()) {
+    Value x = emitLeaf(b, leaf->second, compute, place);
+    // Arguments were rounded when they were stored; the others are sums.
+    return isa<BlockArgument>(tensor) ? x : ofItsType(b, loc, x, tensor);
+  }
   Operation *op = tensor.getDefiningOp();
   if (auto view = dyn_cast<ViewOpInterface>(op)) {
     Place source;
@@ -210,15 +222,20 @@ Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
     SmallVector<Value> x;
     for (Value operand : op->getOperands())
       x.push_back(emit(b, operand, place));
-    return pointwise.emitScalar(b, loc, x);
+    return ofItsType(b, loc, pointwise.emitScalar(b, loc, x), tensor);
   }
   if (auto constant = dyn_cast<ConstantOp>(op))
     return scalar::constant(b, loc, compute, constant.getSplat());
   auto iota = cast<IotaOp>(op);
   Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(),
                                        expand(b, place.index[iota.getDim()]));
-  return scalar::cast(b, loc, i, b.getI64Type(),
-                      typeOf(tensor).getElementType());
+  // Small indices are exact in f32, and a cast from it is less work.
+  constexpr int64_t exact = 1 << 24;
+  Type element = typeOf(tensor).getElementType();
+  Type first =
+      typeOf(tensor).getDimSize(iota.getDim()) <= exact ? compute : element;
+  i = scalar::cast(b, loc, i, b.getI64Type(), first);
+  return scalar::cast(b, loc, i, first, element);
 }
 
 void ElementEmitter::store(OpBuilder &b, Value scalar, Type element,
