@@ -265,6 +265,9 @@ bool Describer::describeMatmul(MatmulOp op) {
   int64_t stride = p.m * p.n;
   for (unsigned d = m; d-- > 0; stride *= sizes[d])
     y.batch.insert(y.batch.begin(), sizes[d] == 1 ? 0 : stride);
+  // A library adds the bias before it rounds, and the product is a value.
+  if (biasSum && type.getElementTypeBitWidth() < 32)
+    return false;
   if (biasSum) {
     Operation *add = biasSum.getDefiningOp();
     bool isFirst = throughFree(add->getOperand(0)).getDefiningOp() == anchor;

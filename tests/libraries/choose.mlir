@@ -37,6 +37,20 @@ module attributes {tandem.phase = "partition",
     %u = tandem.add %r, %d : tensor<5x7xf32>
     return %y, %z, %u : tensor<5x7xf32>, tensor<5x7xf32>, tensor<5x7xf32>
   }
+
+  // A library adds a bias of bf16 to the sums in f32, before the product was
+  // rounded to its type.
+  // CHECK-LABEL: @narrow_bias
+  // CHECK-NOT: tandem.library
+  func.func @narrow_bias(%a: tensor<8x16xbf16> {tandem.role = #tandem.role<input "a">},
+      %b: tensor<8x16xbf16> {tandem.role = #tandem.role<input "b">},
+      %c: tensor<8xbf16> {tandem.role = #tandem.role<input "c">})
+      -> (tensor<8x8xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %p = tandem.matmul %a, %b {transpose_rhs} : tensor<8x16xbf16>, tensor<8x16xbf16> -> tensor<8x8xbf16>
+    %v = tandem.broadcast %c to [8, 8] along [1] : tensor<8xbf16> -> tensor<8x8xbf16>
+    %y = tandem.add %p, %v : tensor<8x8xbf16>
+    return %y : tensor<8x8xbf16>
+  }
 }
 
 // -----
