@@ -20,10 +20,10 @@ using artifact::Slot;
 namespace {
 
 /// The dense tensor as another type of as many bytes.
-Tensor seenAs(const Tensor &tensor, artifact::DType dtype,
-              const std::vector<int64_t> &shape) {
+Result<Tensor> seenAs(const Tensor &tensor, artifact::DType dtype,
+                      const std::vector<int64_t> &shape) {
   Layout layout = Layout::of(dtype, shape);
-  return *tensor.viewAs(dtype, layout.shape(), layout.strides(), 0);
+  return tensor.viewAs(dtype, layout.shape(), layout.strides(), 0);
 }
 
 } // namespace
@@ -70,8 +70,10 @@ void Call::keepSaved() {
     if (home < 0)
       continue;
     const Slot &slot = program.results[r];
-    gives->results[r].shared =
-        seenAs(*bound.homes[home], slot.dtype, slot.shape);
+    if (auto seen = seenAs(*bound.homes[home], slot.dtype, slot.shape))
+      gives->results[r].shared = std::move(*seen);
+    else
+      note(std::move(seen).status().in(name(slot, r)));
   }
 }
 
@@ -86,10 +88,13 @@ void Call::writeDestinations() {
     const Tensor &base = *bound.homes[alias.result];
     Layout layout = Layout::of(base.dtype(), base.shape(), base.strides());
     // Validated: over row-major strides every view is one.
-    (void)applyViews(program.aliases[i].alias.views, layout).ok();
-    bound.views[i] =
-        *base.viewAs(layout.dtype, layout.shape(), layout.strides(),
-                     layout.offset * byteSize(layout.dtype));
+    Status status = applyViews(program.aliases[i].alias.views, layout);
+    auto view = base.viewAs(layout.dtype, layout.shape(), layout.strides(),
+                            layout.offset * byteSize(layout.dtype));
+    if (status && view)
+      bound.views[i] = std::move(*view);
+    else
+      note(status ? std::move(view).status() : std::move(status));
   }
   for (size_t r = 0; r < program.results.size(); ++r) {
     Tensor *wanted = bound.wanted[r];
@@ -105,8 +110,10 @@ void Call::writeDestinations() {
       *wanted = std::move(bound.fresh[r]);
     else if (bound.homes[r] == wanted)
       wanted->markWritten();
+    else if (auto seen = seenAs(*bound.homes[r], slot.dtype, slot.shape))
+      write(r, *wanted, *seen);
     else
-      write(r, *wanted, seenAs(*bound.homes[r], slot.dtype, slot.shape));
+      note(std::move(seen).status().in(name(slot, r)));
     wanted->setMade(isGradMode() && result.isDifferentiable, result.partOf);
   }
   // Views of what is on the host show it from here on.

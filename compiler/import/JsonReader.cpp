@@ -1,10 +1,9 @@
 //===- JsonReader.cpp - typed, complaining access to a JSON document ------===//
 #include "compiler/import/JsonReader.h"
+#include "runtime/artifact/JsonText.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <set>
 
 using namespace tandem;
 
@@ -16,52 +15,19 @@ static std::string lineAndColumn(std::string_view text, size_t byte) {
   return std::to_string(line) + ":" + std::to_string(column);
 }
 
-/// What a document says may be anything; what is printed fits a line.
-static std::string printable(const std::string &text) {
-  std::string out;
-  for (unsigned char c : text) {
-    char code[5];
-    std::snprintf(code, sizeof code, "\\x%02x", c);
-    out += c >= 0x20 && c < 0x7f ? std::string(1, static_cast<char>(c)) : code;
-  }
-  return out;
-}
-
 Result<Json> tandem::parseJson(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::string repeated;
-  auto watch = [&](int depth, Json::parse_event_t event, Json &value) {
-    if (depth > 200)
-      repeated = "deeper than 200 levels";
-    if (event == Json::parse_event_t::object_start)
-      keys.emplace_back();
-    if (event == Json::parse_event_t::object_end && !keys.empty())
-      keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.empty() &&
-        !keys.back().insert(value.get<std::string>()).second &&
-        repeated.empty())
-      repeated = "key '" + value.get<std::string>() + "' is there twice";
-    return true;
-  };
-  try {
-    Json json = Json::parse(text, watch);
-    if (!repeated.empty())
-      return Status::failed(printable(repeated));
+  Json json;
+  auto problem = artifact::parseJsonText(text, json);
+  if (!problem)
     return json;
-  } catch (const Json::parse_error &error) {
-    std::string what = error.what();
-    size_t colon = what.find("] ");
-    return Status::failed(
-        lineAndColumn(text, error.byte) + ": not JSON: " +
-        printable(colon == std::string::npos ? what : what.substr(colon + 2)));
-  } catch (const std::exception &error) {
-    return Status::failed(printable(std::string("not JSON: ") + error.what()));
-  }
+  return Status::failed(lineAndColumn(text, problem->byte) +
+                        (problem->byte ? ": not JSON: " : ": ") +
+                        problem->what);
 }
 
 void JsonPlace::wrong(const std::string &message) const {
   problems.push_back(
-      printable((pointer.empty() ? "/" : pointer) + ": " + message));
+      artifact::printable((pointer.empty() ? "/" : pointer) + ": " + message));
 }
 
 bool JsonPlace::isObject(const std::vector<std::string_view> &known) const {

@@ -327,24 +327,6 @@ std::optional<Role> parseRole(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<int64_t> tensorBytes(DType dtype,
-                                   const std::vector<int64_t> &shape) {
-  if (shape.size() > static_cast<size_t>(maxManifestRank))
-    return std::nullopt;
-  int64_t bytes = byteSize(dtype);
-  bool empty = false;
-  for (int64_t size : shape) {
-    if (size < 0)
-      return std::nullopt;
-    empty |= size == 0;
-    // A huge size beside a zero is refused too: strides are products of sizes.
-    if (size > 0 &&
-        (__builtin_mul_overflow(bytes, size, &bytes) || bytes > maxBytes))
-      return std::nullopt;
-  }
-  return empty ? 0 : bytes;
-}
-
 const Value *Manifest::findValue(std::string_view name) const {
   for (const Value &value : values)
     if (value.role != Role::Output && value.name == name)

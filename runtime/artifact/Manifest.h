@@ -26,8 +26,6 @@ namespace tandem::artifact {
 
 /// Every buffer begins at a multiple of this many bytes.
 inline constexpr int64_t bufferAlignment = 64;
-/// No tensor, arena or scratch is larger than this.
-inline constexpr int64_t maxBytes = int64_t(1) << 48;
 enum class Role : uint8_t {
   Input,
   Param,
@@ -43,11 +41,6 @@ enum class Role : uint8_t {
 /// Returns "input", "param", ...
 std::string_view spelling(Role role);
 std::optional<Role> parseRole(std::string_view name);
-
-/// Returns the bytes of a dense tensor, or nothing if a size is negative, the
-/// rank too large, or there are more than `maxBytes`.
-std::optional<int64_t> tensorBytes(DType dtype,
-                                   const std::vector<int64_t> &shape);
 
 /// How a parameter or state begins.
 struct Init {

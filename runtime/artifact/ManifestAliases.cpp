@@ -71,7 +71,7 @@ private:
       for (size_t b = 0; b < program.buffers.size(); ++b)
         if (const Buffer &buffer = program.buffers[b];
             buffer.place == Buffer::Place::Argument &&
-            &slot == &program.arguments[0] + buffer.index)
+            buffer.index == &slot - program.arguments.data())
           problems.add(child(this->at + "/buffers", static_cast<int64_t>(b)),
                        "'" + slot.name + "' is freed and has no buffer");
     if (slot.resize && *slot.resize > 0 && !slot.freed)
@@ -109,11 +109,14 @@ private:
                                              slot.alias->output + "'");
       return;
     }
-    // One buffer serves both: so the view must not move an element.
+    // One buffer serves both: so the view must not move an element, and has all
+    // of them.
     Layout layout = Layout::of(output->dtype, output->shape);
     Status status = applyViews(slot.alias->views, layout);
     Layout dense = Layout::of(slot.dtype, slot.shape);
     if (!status || layout.offset != 0 || layout.dtype != slot.dtype ||
+        tensorBytes(slot.dtype, slot.shape) !=
+            tensorBytes(output->dtype, output->shape) ||
         !std::equal(layout.shape().begin(), layout.shape().end(),
                     slot.shape.begin(), slot.shape.end()) ||
         !std::equal(layout.strides().begin(), layout.strides().end(),
@@ -197,21 +200,13 @@ private:
   std::optional<TensorType> typeOf(const TensorType &base,
                                    const std::vector<View> &views,
                                    const std::string &at) {
-    if (!tensorBytes(base.dtype, base.shape))
-      return std::nullopt; // reported where the type stands
     Layout layout = Layout::of(base.dtype, base.shape);
     if (Status status = applyViews(views, layout); !status) {
       problems.add(at + "/views", status.message());
       return std::nullopt;
     }
     std::span<const int64_t> shape = layout.shape();
-    TensorType type{layout.dtype, {shape.begin(), shape.end()}};
-    if (!tensorBytes(type.dtype, type.shape)) {
-      problems.add(at + "/views", "no tensor has the type " +
-                                      typeText(type.dtype, type.shape));
-      return std::nullopt;
-    }
-    return type;
+    return TensorType{layout.dtype, {shape.begin(), shape.end()}};
   }
 
   void hasType(const TensorType &base, const std::vector<View> &views,

@@ -7,6 +7,7 @@
 #include "runtime/artifact/ManifestRules.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace tandem::artifact {
 
@@ -118,8 +119,7 @@ public:
     for (size_t i = 0; i < program.launches.size(); ++i)
       checkLaunch(program.launches[i],
                   child(at + "/launches", static_cast<int64_t>(i)));
-    for (size_t i = 0; i < program.results.size(); ++i)
-      checkWritten(static_cast<int64_t>(i));
+    checkWritten();
   }
 
 private:
@@ -208,29 +208,41 @@ private:
     });
   }
 
-  void checkWritten(int64_t index) {
-    const Slot &result = program.results[index];
-    std::optional<size_t> argument;
-    if (result.inPlace)
-      argument = updatedArgument(program, result.name);
-    bool isWritten = false, isSure = false;
+  /// That a result which is written is written whenever it is there: one pass
+  /// over the launches for all results.
+  void checkWritten() {
+    size_t count = program.results.size();
+    std::vector<bool> isWritten(count), isSure(count);
+    std::unordered_map<int64_t, size_t> ofArgument;
+    for (size_t r = 0; r < count; ++r)
+      if (const Slot &result = program.results[r]; result.inPlace)
+        if (auto argument = updatedArgument(program, result.name))
+          ofArgument.emplace(static_cast<int64_t>(*argument), r);
     for (const Launch &launch : program.launches)
       for (int64_t position : launch.writes) {
         const Buffer *written = buffer(launch, position);
-        if (!written)
+        std::optional<size_t> r;
+        if (written && written->place == Buffer::Place::Result) {
+          if (written->index >= 0 &&
+              written->index < static_cast<int64_t>(count) &&
+              !program.results[written->index].inPlace)
+            r = static_cast<size_t>(written->index);
+        } else if (written && written->place == Buffer::Place::Argument) {
+          if (auto found = ofArgument.find(written->index);
+              found != ofArgument.end())
+            r = found->second;
+        }
+        if (!r)
           continue;
-        bool isIt = argument
-                        ? written->place == Buffer::Place::Argument &&
-                              written->index == static_cast<int64_t>(*argument)
-                        : written->place == Buffer::Place::Result &&
-                              written->index == index;
-        isWritten |= isIt;
-        isSure |= isIt && follows(launch.needs, result.needs);
+        isWritten[*r] = true;
+        isSure[*r] =
+            isSure[*r] || follows(launch.needs, program.results[*r].needs);
       }
-    if (isWritten && !isSure)
-      problems.add(child(at + "/results", index),
-                   "expected a launch that writes '" + result.name +
-                       "' whenever its needs hold");
+    for (size_t r = 0; r < count; ++r)
+      if (isWritten[r] && !isSure[r])
+        problems.add(child(at + "/results", static_cast<int64_t>(r)),
+                     "expected a launch that writes '" +
+                         program.results[r].name + "' whenever its needs hold");
   }
 
   const Program &program;

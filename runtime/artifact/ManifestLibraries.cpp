@@ -106,9 +106,10 @@ private:
       return false;
     if (one.place != Buffer::Place::Arena)
       return one.index == other.index;
-    return one.bytes > 0 && other.bytes > 0 &&
-           one.offset - other.offset < other.bytes &&
-           other.offset - one.offset < one.bytes;
+    // Offsets may be anything in a manifest.
+    __int128 distance = __int128(one.offset) - other.offset;
+    return one.bytes > 0 && other.bytes > 0 && distance < other.bytes &&
+           -distance < one.bytes;
   }
 
   /// What the call may use as it likes is none of the launch's other memory.

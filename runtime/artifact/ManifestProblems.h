@@ -8,6 +8,7 @@
 #define TANDEM_RUNTIME_ARTIFACT_MANIFESTPROBLEMS_H
 
 #include "runtime/artifact/Status.h"
+#include "runtime/artifact/Text.h"
 
 #include <string>
 #include <vector>
@@ -16,10 +17,15 @@ namespace tandem::artifact {
 
 class ManifestProblems {
 public:
+  /// A file's names stand in messages: they are made to fit a line.
   void add(const std::string &pointer, const std::string &message) {
-    if (problems.size() < shown)
-      problems.push_back((pointer.empty() ? "manifest" : pointer) + ": " +
-                         message);
+    if (problems.size() < shown) {
+      std::string text =
+          printable((pointer.empty() ? "manifest" : pointer) + ": " + message);
+      if (text.size() > longest)
+        text = text.substr(0, longest) + "...";
+      problems.push_back(text);
+    }
     ++count;
   }
 
@@ -39,7 +45,7 @@ public:
   }
 
 private:
-  static constexpr size_t shown = 16;
+  static constexpr size_t shown = 16, longest = 600;
   std::vector<std::string> problems;
   size_t count = 0;
 };

@@ -6,11 +6,10 @@
 // mean together is checked by ManifestValidation.cpp.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/JsonText.h"
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/ManifestProblems.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 
@@ -19,6 +18,11 @@ namespace tandem::artifact {
 using Json = nlohmann::ordered_json;
 
 namespace {
+
+/// The bytes of a text; its lists lie in one another at most 9 deep, and no
+/// object has more than 20 members, which are looked for one after the other.
+constexpr size_t mostText = size_t(1) << 28;
+constexpr JsonLimits limits{32, 64};
 
 /// The members of one JSON object; whoever reads a member names it, and
 /// `finish` reports those that nobody named.
@@ -566,36 +570,22 @@ private:
 } // namespace
 
 Result<Manifest> fromJson(std::string_view text) {
-  // Repeated keys would silently overwrite each other; so one set of keys for
-  // each object that is open.
-  std::vector<std::set<std::string>> open;
-  std::string repeated;
-  auto watch = [&](int, Json::parse_event_t event, Json &parsed) {
-    if (event == Json::parse_event_t::object_start)
-      open.emplace_back();
-    else if (event == Json::parse_event_t::object_end)
-      open.pop_back();
-    else if (event == Json::parse_event_t::key &&
-             !open.back().insert(parsed.get<std::string>()).second)
-      repeated = parsed.get<std::string>();
-    return true;
-  };
-  try {
-    Json json = Json::parse(text.begin(), text.end(), watch);
-    if (!repeated.empty())
-      return Status::failed("manifest: field '" + repeated + "' is repeated");
-    Reader reader;
-    reader.read(json);
-    if (!reader.problems.none())
-      return reader.problems.status();
-    return std::move(reader.manifest);
-  } catch (const Json::parse_error &error) {
-    return Status::failed("manifest: expected JSON but got an error at byte " +
-                          std::to_string(error.byte));
-  } catch (const std::exception &error) {
-    return Status::failed(std::string("manifest: cannot be read: ") +
-                          error.what());
-  }
+  if (text.size() > mostText)
+    return Status::failed("manifest: expected at most " +
+                          std::to_string(mostText) + " bytes but got " +
+                          std::to_string(text.size()));
+  Json json;
+  if (auto problem = parseJsonText(text, json, limits))
+    return Status::failed("manifest: " +
+                          (problem->byte
+                               ? "expected JSON but got an error at byte " +
+                                     std::to_string(problem->byte)
+                               : problem->what));
+  Reader reader;
+  reader.read(json);
+  if (!reader.problems.none())
+    return reader.problems.status();
+  return std::move(reader.manifest);
 }
 
 } // namespace tandem::artifact

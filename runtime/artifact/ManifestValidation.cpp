@@ -1,12 +1,13 @@
 //===- ManifestValidation.cpp - the contract of the manifest --------------===//
 //
 // Checks what the executor relies on (docs/ARCHITECTURE.md, section 3): names
-// and links, types and sizes, bounds of buffers, and that launches write what
-// may be written and leave no result unwritten. Every arithmetic here is on
-// values that were checked to be small enough.
+// and links, bounds of buffers, and that launches write what may be written and
+// leave no result unwritten. Every arithmetic here is on values that were
+// checked to be small enough: types and counts before all else.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestRules.h"
+#include "runtime/artifact/Text.h"
 
 #include <algorithm>
 #include <array>
@@ -26,9 +27,7 @@ constexpr int64_t maxSharedBytes = 227 * 1024;
 
 /// True for text that a message or a C string can carry.
 bool isName(const std::string &name) {
-  return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
+  return !name.empty() && !hasControls(name);
 }
 
 bool isSymbol(const std::string &name) {
@@ -68,6 +67,9 @@ public:
       : manifest(manifest), constantsBytes(constantsBytes) {}
 
   Status run() {
+    checkTypes(manifest, problems);
+    if (!problems.none())
+      return problems.status();
     if (manifest.target.kind.empty())
       problems.add("/target/kind", "expected a kind of target but got none");
     checkValues();
@@ -112,9 +114,6 @@ private:
         outputByName.emplace(value.name, &value);
       else
         valueByName.emplace(value.name, &value);
-      if (!tensorBytes(value.dtype, value.shape))
-        problems.add(at + "/shape", "no tensor has the type " +
-                                        typeText(value.dtype, value.shape));
       if (value.requiresGrad &&
           ((value.role != Role::Input && value.role != Role::Param) ||
            !isFloat(value.dtype)))
@@ -281,9 +280,6 @@ private:
         problems.add(at + "/name", "expected a printable name");
       if (!seen.insert({slot.role, slot.name, slot.asFound}).second)
         problems.add(at + "/name", "'" + slot.name + "' is repeated");
-      if (!tensorBytes(slot.dtype, slot.shape))
-        problems.add(at + "/shape", "no tensor has the type " +
-                                        typeText(slot.dtype, slot.shape));
       if (slot.inPlace && (isArgument || slot.role != Role::Update))
         problems.add(at + "/in_place", "expected it on an update only");
       if (slot.role != Role::Saved && slot.role != Role::Prepared)
@@ -602,13 +598,6 @@ private:
 };
 
 } // namespace
-
-std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
-  std::string text = std::string(spelling(dtype)) + " [";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 Status validate(const Manifest &manifest, int64_t constantsBytes) {
   return Validator(manifest, constantsBytes).run();

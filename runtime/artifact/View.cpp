@@ -21,37 +21,22 @@ constexpr std::string_view opNames[] = {"reshape",   "permute",    "slice",
 
 using Ints = std::span<const int64_t>;
 
-std::string text(Ints values) {
-  std::string out = "[";
-  for (size_t i = 0; i < values.size(); ++i)
-    out += (i ? ", " : "") + std::to_string(values[i]);
-  return out + "]";
-}
-
 Status wrong(const View &view, const std::string &what) {
   return Status::usage("'" + std::string(spelling(view.op)) + "': " + what);
 }
 
-bool isShape(Ints shape) {
-  return shape.size() <= size_t(maxManifestRank) &&
-         std::all_of(shape.begin(), shape.end(),
-                     [](int64_t size) { return size >= 0; });
-}
-
-/// The number of elements, or -1 on overflow.
+/// The number of elements of a tensor: its type was checked.
 int64_t count(Ints shape) {
   int64_t product = 1;
   for (int64_t size : shape)
-    if (size == 0)
-      return 0;
-  for (int64_t size : shape)
-    if (__builtin_mul_overflow(product, size, &product))
-      return -1;
+    product *= size;
   return product;
 }
 
-void setRowMajor(Ints shape, int64_t step, Layout &layout) {
-  layout.rank = static_cast<int>(shape.size());
+/// No more dimensions than there is room for are taken, whatever `shape` has.
+void setRowMajor(Ints shape, Layout &layout) {
+  layout.rank = static_cast<int>(std::min(shape.size(), layout.sizes.size()));
+  int64_t step = 1;
   for (int i = layout.rank - 1; i >= 0; --i) {
     layout.sizes[i] = shape[i];
     layout.steps[i] = step;
@@ -60,12 +45,12 @@ void setRowMajor(Ints shape, int64_t step, Layout &layout) {
 }
 
 Status reshape(const View &view, Layout &layout) {
-  if (!isShape(view.shape) || count(view.shape) != count(layout.shape()))
+  if (count(view.shape) != count(layout.shape()))
     return wrong(view, "expected the elements of shape " +
-                           text(layout.shape()) + " but got shape " +
-                           text(view.shape));
+                           toText(layout.shape()) + " but got shape " +
+                           toText(view.shape));
   if (count(view.shape) == 0) {
-    setRowMajor(view.shape, 1, layout);
+    setRowMajor(view.shape, layout);
     return Status::success();
   }
   // The operand's dimensions in chunks that lie at one step, from the last on;
@@ -95,10 +80,11 @@ Status reshape(const View &view, Layout &layout) {
   for (; to >= 0; --to) // of a scalar: all sizes are 1
     made.steps[to] = 1;
   if (!fits)
-    return wrong(
-        view, "expected strides that let shape " + text(layout.shape()) +
-                  " be seen as " + text(view.shape) +
-                  " without a copy, but got strides " + text(layout.strides()));
+    return wrong(view, "expected strides that let shape " +
+                           toText(layout.shape()) + " be seen as " +
+                           toText(view.shape) +
+                           " without a copy, but got strides " +
+                           toText(layout.strides()));
   layout = made;
   return Status::success();
 }
@@ -115,7 +101,7 @@ Status permute(const View &view, Layout &layout) {
   if (!fits)
     return wrong(view, "expected a permutation of " +
                            std::to_string(layout.rank) +
-                           " dimensions but got " + text(view.dims));
+                           " dimensions but got " + toText(view.dims));
   Layout made = layout;
   for (int i = 0; i < layout.rank; ++i) {
     made.sizes[i] = layout.sizes[view.dims[i]];
@@ -137,7 +123,7 @@ Status slice(const View &view, Layout &layout) {
     if (start < 0 || limit < start || limit > layout.sizes[i] || stride < 1)
       return wrong(view,
                    "expected a range within dimension " + std::to_string(i) +
-                       " of shape " + text(layout.shape()) + " but got [" +
+                       " of shape " + toText(layout.shape()) + " but got [" +
                        std::to_string(start) + ", " + std::to_string(limit) +
                        ") by " + std::to_string(stride));
     int64_t size = limit == start ? 0 : (limit - start - 1) / stride + 1;
@@ -153,7 +139,7 @@ Status slice(const View &view, Layout &layout) {
 }
 
 Status broadcast(const View &view, Layout &layout) {
-  bool fits = isShape(view.shape) && view.dims.size() == size_t(layout.rank);
+  bool fits = view.dims.size() == size_t(layout.rank);
   Layout made = layout;
   made.rank = static_cast<int>(view.shape.size());
   for (int i = 0; fits && i < made.rank; ++i) {
@@ -172,15 +158,16 @@ Status broadcast(const View &view, Layout &layout) {
   }
   if (!fits)
     return wrong(view, "expected dimensions that spread shape " +
-                           text(layout.shape()) + " over " + text(view.shape) +
-                           " but got " + text(view.dims));
+                           toText(layout.shape()) + " over " +
+                           toText(view.shape) + " but got " +
+                           toText(view.dims));
   layout = made;
   return Status::success();
 }
 
 Status asStrided(const View &view, Layout &layout) {
   int64_t total = count(layout.shape());
-  bool fits = isShape(view.shape) && view.strides.size() == view.shape.size();
+  bool fits = view.strides.size() == view.shape.size();
   int64_t low = view.offset, high = view.offset;
   for (size_t i = 0; fits && i < view.shape.size(); ++i) {
     int64_t reach = 0;
@@ -191,10 +178,14 @@ Status asStrided(const View &view, Layout &layout) {
   }
   if (!fits || (count(view.shape) != 0 && (low < 0 || high >= total)))
     return wrong(view, "expected elements among the " + std::to_string(total) +
-                           " of shape " + text(layout.shape()) +
-                           " but got sizes " + text(view.shape) + ", strides " +
-                           text(view.strides) + " and offset " +
-                           std::to_string(view.offset));
+                           " of shape " + toText(layout.shape()) +
+                           " but got sizes " + toText(view.shape) +
+                           ", strides " + toText(view.strides) +
+                           " and offset " + std::to_string(view.offset));
+  if (count(view.shape) == 0) {
+    setRowMajor(view.shape, layout);
+    return Status::success();
+  }
   // All elements of the operand at one step?
   int64_t step = 0, run = 1;
   for (int i = layout.rank - 1; i >= 0 && total > 1; --i) {
@@ -205,8 +196,8 @@ Status asStrided(const View &view, Layout &layout) {
     else if (layout.steps[i] != step * run)
       return wrong(view, "expected elements at a constant stride but got "
                          "shape " +
-                             text(layout.shape()) + " with strides " +
-                             text(layout.strides()));
+                             toText(layout.shape()) + " with strides " +
+                             toText(layout.strides()));
     run *= layout.sizes[i];
   }
   layout.rank = static_cast<int>(view.shape.size());
@@ -214,8 +205,7 @@ Status asStrided(const View &view, Layout &layout) {
     layout.sizes[i] = view.shape[i];
     layout.steps[i] = view.shape[i] > 1 ? view.strides[i] * step : 0;
   }
-  if (count(view.shape) > 0)
-    layout.offset += view.offset * step;
+  layout.offset += view.offset * step;
   return Status::success();
 }
 
@@ -228,7 +218,43 @@ Status bitcast(const View &view, Layout &layout) {
   return Status::success();
 }
 
+/// Where a tensor has no elements its strides may be anything: nothing is
+/// computed from them.
+void dropStrides(Layout &layout) {
+  if (count(layout.shape()) == 0) {
+    Layout was = layout;
+    setRowMajor(was.shape(), layout);
+  }
+}
+
 } // namespace
+
+std::string toText(Ints sizes) {
+  constexpr size_t most = maxManifestRank + 1;
+  std::string text = "[";
+  for (size_t i = 0; i < std::min(sizes.size(), most); ++i)
+    text += (i ? ", " : "") + std::to_string(sizes[i]);
+  return text + (sizes.size() > most
+                     ? ", ... of " + std::to_string(sizes.size()) + "]"
+                     : "]");
+}
+
+std::optional<int64_t> tensorBytes(DType dtype, Ints shape) {
+  if (shape.size() > static_cast<size_t>(maxManifestRank))
+    return std::nullopt;
+  int64_t bytes = byteSize(dtype);
+  bool empty = false;
+  for (int64_t size : shape) {
+    if (size < 0)
+      return std::nullopt;
+    empty |= size == 0;
+    // A huge size beside a zero is refused too: strides are products of sizes.
+    if (size > 0 &&
+        (__builtin_mul_overflow(bytes, size, &bytes) || bytes > maxBytes))
+      return std::nullopt;
+  }
+  return empty ? 0 : bytes;
+}
 
 std::string_view spelling(View::Op op) { return opNames[static_cast<int>(op)]; }
 
@@ -242,14 +268,18 @@ std::optional<View::Op> parseViewOp(std::string_view name) {
 Layout Layout::of(DType dtype, Ints shape, Ints strides) {
   Layout layout;
   layout.dtype = dtype;
-  setRowMajor(shape, 1, layout);
+  setRowMajor(shape, layout);
   if (!strides.empty())
-    std::copy(strides.begin(), strides.end(), layout.steps.begin());
+    std::copy_n(strides.begin(), layout.rank, layout.steps.begin());
   return layout;
 }
 
 Status applyViews(std::span<const View> chain, Layout &layout) {
+  dropStrides(layout);
   for (const View &view : chain) {
+    // The shape of a view that has none is that of a scalar.
+    if (!tensorBytes(layout.dtype, view.shape))
+      return wrong(view, "no tensor has the shape " + toText(view.shape));
     Status status;
     switch (view.op) {
     case View::Op::Reshape:
@@ -275,6 +305,7 @@ Status applyViews(std::span<const View> chain, Layout &layout) {
     }
     if (!status)
       return status;
+    dropStrides(layout);
   }
   return Status::success();
 }

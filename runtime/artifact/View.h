@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,17 @@ namespace tandem::artifact {
 
 /// No tensor has more dimensions.
 inline constexpr int maxManifestRank = 16;
+/// No tensor, arena or scratch is larger than this.
+inline constexpr int64_t maxBytes = int64_t(1) << 48;
+
+/// Returns the bytes of a dense tensor, or nothing if there is no such tensor:
+/// a size is negative, the rank too large, or there are more than `maxBytes`.
+/// What a file says of a type goes through here before anything is computed
+/// from it.
+std::optional<int64_t> tensorBytes(DType dtype, std::span<const int64_t> shape);
+
+/// Returns "[2, 3]"; of a list that is too long for a shape its beginning.
+std::string toText(std::span<const int64_t> sizes);
 
 /// One view op. Each uses only the fields named with it.
 struct View {
@@ -103,8 +115,8 @@ struct Layout {
   std::array<int64_t, maxManifestRank> sizes{}, steps{};
   int64_t offset = 0;
 
-  /// Returns the layout of a tensor; row-major if `strides` is empty. Both have
-  /// at most `maxManifestRank` entries.
+  /// Returns the layout of a tensor; row-major if `strides` is empty. The type
+  /// is one that `tensorBytes` takes, and strides reach at most `maxBytes`.
   static Layout of(DType dtype, std::span<const int64_t> shape,
                    std::span<const int64_t> strides = {});
   std::span<const int64_t> shape() const {
@@ -116,8 +128,10 @@ struct Layout {
 };
 
 /// Moves `layout` through the chain. Fails, naming the op, if a view does not
-/// fit the shape before it, or cannot be had without a copy over the strides
-/// that come in; row-major strides allow every chain of views whose shapes fit.
+/// fit the shape before it, makes a type that no tensor has, or cannot be had
+/// without a copy over the strides that come in; row-major strides allow every
+/// chain of views whose shapes fit. After each view the layout's type is one
+/// that `tensorBytes` takes; where it has no elements it is row-major.
 Status applyViews(std::span<const View> chain, Layout &layout);
 
 } // namespace tandem::artifact

@@ -11,6 +11,7 @@
 
 #include "runtime/artifact/DType.h"
 #include "runtime/artifact/Status.h"
+#include "runtime/artifact/Text.h"
 
 #include <bit>
 #include <cstddef>
@@ -103,9 +104,7 @@ inline std::string_view asText(Bytes bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-/// Returns `text` in single quotes for a message: what is not printable ASCII
-/// is escaped and what is long is cut, since the text came out of a file.
-std::string inQuotes(std::string_view text);
+using artifact::inQuotes; ///< of text that came out of a file
 
 } // namespace tandem::io
 

@@ -301,18 +301,4 @@ Result<Array> parseScalar(std::string_view text, DType dtype) {
   return result;
 }
 
-std::string inQuotes(std::string_view text) {
-  constexpr size_t longest = 120;
-  std::string result = "'";
-  for (char c : text.substr(0, longest)) {
-    if (c >= 0x20 && c < 0x7f) {
-      result += c;
-      continue;
-    }
-    constexpr char hex[] = "0123456789abcdef";
-    result += {'\\', 'x', hex[(c >> 4) & 15], hex[c & 15]};
-  }
-  return result + (text.size() > longest ? "...'" : "'");
-}
-
 } // namespace tandem::io

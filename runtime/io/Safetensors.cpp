@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Safetensors.h"
 
+#include "runtime/artifact/JsonText.h"
 #include "runtime/io/File.h"
 
 #include <algorithm>
 #include <new>
-#include <nlohmann/json.hpp>
-#include <set>
 
 namespace tandem::io {
 namespace {
@@ -59,34 +58,15 @@ private:
 
 /// Parses `text`, the header that begins at byte 8 of the file.
 Result<Json> parseHeader(std::string_view text) {
-  std::vector<std::set<std::string>> open;
-  std::string repeated;
-  size_t deepest = 0;
-  auto watch = [&](int depth, Json::parse_event_t event, Json &value) {
-    deepest = std::max(deepest, size_t(depth));
-    if (event == Json::parse_event_t::object_start)
-      open.emplace_back();
-    else if (event == Json::parse_event_t::object_end)
-      open.pop_back();
-    else if (event == Json::parse_event_t::key &&
-             !open.back().insert(value.get<std::string>()).second)
-      repeated = value.get<std::string>();
-    return true;
-  };
-  try {
-    Json header = Json::parse(text.begin(), text.end(), watch);
-    if (!repeated.empty())
-      return Status::failed("header has the key " + inQuotes(repeated) +
-                            " twice");
-    if (!header.is_object())
-      return Status::failed("expected the header to be a JSON object");
-    return header;
-  } catch (const Json::parse_error &error) {
-    return Status::failed("header is not JSON: error at byte " +
-                          std::to_string(8 + error.byte));
-  } catch (const Json::exception &) {
-    return Status::failed("header is not JSON: a number is out of range");
-  }
+  // Lists and objects of a header lie in one another at most 3 deep.
+  Json header;
+  if (auto problem = artifact::parseJsonText(text, header, {.depth = 8}))
+    return Status::failed(problem->byte ? "header is not JSON: error at byte " +
+                                              std::to_string(8 + problem->byte)
+                                        : "header: " + problem->what);
+  if (!header.is_object())
+    return Status::failed("expected the header to be a JSON object");
+  return header;
 }
 
 /// Reads a list of non-negative integers.

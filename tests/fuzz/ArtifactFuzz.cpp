@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ArtifactFormat.h"
 #include "runtime/artifact/ArtifactReader.h"
+#include "tests/runtime/Mutants.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,147 +26,8 @@ void require(bool condition) {
     std::abort();
 }
 
-/// True if a result of "prepare" is what `taken` stands for.
-bool isPrepared(const Manifest &m, const Slot &taken) {
-  for (const Program &p : m.programs)
-    for (const Slot &given : p.results)
-      if (p.name == "prepare" && given.role == Role::Prepared &&
-          given.name == taken.name && given.dtype == taken.dtype &&
-          given.shape == taken.shape)
-        return true;
-  return false;
-}
-
-/// What the executor relies on, checked without the validator's code.
-void checkBounds(const Manifest &m, size_t constantsBytes) {
-  for (const Program &p : m.programs) {
-    for (const Slot &slot : p.arguments)
-      require(slot.role != Role::Prepared || isPrepared(m, slot));
-    for (const Buffer &b : p.buffers) {
-      bool argument = b.place == Buffer::Place::Argument;
-      bool result = b.place == Buffer::Place::Result;
-      size_t limit = argument ? p.arguments.size() : p.results.size();
-      if (argument || result) {
-        require(b.index >= 0 && static_cast<size_t>(b.index) < limit);
-        continue;
-      }
-      auto end = static_cast<__int128>(
-          b.place == Buffer::Place::Arena  ? p.arenaBytes
-          : b.place == Buffer::Place::Host ? p.hostBytes
-                                           : int64_t(constantsBytes));
-      require(b.offset >= 0 && b.bytes >= 0 && b.offset % 64 == 0 &&
-              static_cast<__int128>(b.offset) + b.bytes <= end);
-    }
-    for (const Launch &l : p.launches) {
-      if (l.isCopy())
-        require(l.buffers.size() == 2 &&
-                isOnHost(p, p.buffers[l.buffers[0]]) !=
-                    isOnHost(p, p.buffers[l.buffers[1]]));
-      else
-        require(l.kernel >= 0 &&
-                static_cast<size_t>(l.kernel) < m.kernels.size());
-      require(l.work >= 0 && l.grain >= 1);
-      for (int64_t b : l.buffers)
-        require(b >= 0 && static_cast<size_t>(b) < p.buffers.size());
-      for (int64_t w : l.writes)
-        require(p.buffers[l.buffers[w]].place != Buffer::Place::Constant);
-    }
-  }
-}
-
-/// Bulk copies stay in their buffers.
-void checkMaps(const Kernel &kernel, const Launch &launch, const Program &p) {
-  for (const TensorMap &map : kernel.tensorMaps) {
-    require(map.buffer >= 0 &&
-            static_cast<size_t>(map.buffer) < launch.buffers.size());
-    require(map.offset >= 0 && map.offset % 16 == 0 && map.elementBytes() > 0);
-    require(!map.sizes.empty() && map.sizes.size() <= 5 &&
-            map.strides.size() + 1 == map.sizes.size() &&
-            map.box.size() == map.sizes.size());
-    __int128 end = map.offset + map.elementBytes();
-    for (size_t d = 0; d < map.sizes.size(); ++d) {
-      require(map.sizes[d] >= 1 && map.sizes[d] < int64_t(1) << 32 &&
-              map.box[d] >= 1 && map.box[d] <= 256);
-      int64_t stride = d ? map.strides[d - 1] : map.elementBytes();
-      require(stride > 0 && (d == 0 || stride % 16 == 0));
-      end += static_cast<__int128>(map.sizes[d] - 1) * stride;
-    }
-    const Buffer &buffer = p.buffers[launch.buffers[map.buffer]];
-    int64_t bytes = buffer.bytes;
-    if (buffer.place == Buffer::Place::Argument ||
-        buffer.place == Buffer::Place::Result) {
-      const Slot &slot = buffer.place == Buffer::Place::Argument
-                             ? p.arguments[buffer.index]
-                             : p.results[buffer.index];
-      bytes = tensorBytes(slot.dtype, slot.shape).value_or(0);
-    }
-    require(end <= bytes);
-  }
-}
-
-/// Bytes of a buffer.
-int64_t bytesOf(const Program &p, const Buffer &b) {
-  if (b.place == Buffer::Place::Argument)
-    return *tensorBytes(p.arguments[b.index].dtype, p.arguments[b.index].shape);
-  if (b.place == Buffer::Place::Result)
-    return *tensorBytes(p.results[b.index].dtype, p.results[b.index].shape);
-  return b.bytes;
-}
-
-/// The last elements that a library's product touches, and its workspace.
-void checkLibrary(const Program &p, const Launch &l) {
-  const LibraryCall &call = *l.library;
-  if (call.workspace)
-    require(p.buffers.at(*call.workspace).place == Buffer::Place::Arena);
-  auto last = [&](size_t operand, __int128 element) {
-    const Buffer &b = p.buffers[l.buffers.at(call.operands.at(operand))];
-    require((element + 1) * byteSize(call.dtype) <= bytesOf(p, b));
-  };
-  if (!call.isMatmul())
-    return;
-  int64_t batch = call.sizes.at(0), m = call.sizes.at(1), n = call.sizes.at(2),
-          k = call.sizes.at(3);
-  auto corner = [&](size_t operand, int64_t rows, int64_t columns) {
-    last(operand, __int128(batch - 1) * call.batchStrides.at(operand) +
-                      __int128(rows - 1) * call.lds.at(operand) + columns - 1);
-  };
-  corner(0, call.transposes.at(0) ? k : m, call.transposes.at(0) ? m : k);
-  corner(1, call.transposes.at(1) ? n : k, call.transposes.at(1) ? k : n);
-  corner(2, m, n);
-  if (call.operands.size() > 3)
-    last(3, n - 1);
-}
-
-/// What a device is given.
-void checkExtents(const Manifest &m) {
-  if (m.target.kind != "cuda")
-    return;
-  auto product = [](const std::vector<int64_t> &sizes) {
-    require(sizes.size() == 3);
-    __int128 all = 1;
-    for (int64_t size : sizes) {
-      require(size >= 1 && size <= INT32_MAX);
-      all *= size;
-    }
-    return all;
-  };
-  for (const Kernel &k : m.kernels)
-    require(product(k.block) <= 1024 && k.sharedBytes >= 0 &&
-            k.sharedBytes <= 227 * 1024);
-  for (const Program &p : m.programs)
-    for (const Launch &l : p.launches) {
-      if (l.isCopy())
-        continue;
-      require(product(l.grid) == l.work);
-      checkMaps(m.kernels[l.kernel], l, p);
-      if (l.library)
-        checkLibrary(p, l);
-    }
-}
-
 void check(const Manifest &manifest, size_t constantsBytes) {
-  checkBounds(manifest, constantsBytes);
-  checkExtents(manifest);
+  require(test::unsoundness(manifest, constantsBytes).empty());
   Result<std::string> text = toJson(manifest);
   require(text.ok());
   Result<Manifest> again = fromJson(*text);

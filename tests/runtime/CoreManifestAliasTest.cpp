@@ -16,20 +16,6 @@ using namespace tandem::test;
 
 namespace {
 
-Alias aliasOf(const char *of, std::vector<View> views = {}) {
-  Alias alias;
-  alias.of = of;
-  alias.views = std::move(views);
-  return alias;
-}
-
-Alias aliasOfOutput(const char *output, std::vector<View> views = {}) {
-  Alias alias;
-  alias.output = output;
-  alias.views = std::move(views);
-  return alias;
-}
-
 Slot slotOf(Role role, const char *name, std::vector<int64_t> shape) {
   Slot slot;
   slot.role = role;
@@ -38,91 +24,8 @@ Slot slotOf(Role role, const char *name, std::vector<int64_t> shape) {
   return slot;
 }
 
-Value valueOf(Role role, const char *name, std::vector<int64_t> shape) {
-  Value value;
-  value.role = role;
-  value.name = name;
-  value.shape = std::move(shape);
-  return value;
-}
-
-OutputAlias outputAlias(const char *name, std::vector<int64_t> shape,
-                        Alias alias) {
-  OutputAlias made;
-  made.name = name;
-  made.shape = std::move(shape);
-  made.alias = std::move(alias);
-  return made;
-}
-
-/// The regression with every new field somewhere. Programs: 1 forward, 2
-/// backward; arguments of forward: 0 x, 1 y, 5 p, 6 q, 7 f.
-Manifest mutating() {
-  Manifest m = regression();
-  for (const char *name : {"p", "q"})
-    m.values.push_back(valueOf(Role::Input, name, {4, 2}));
-  m.values.push_back(valueOf(Role::Input, "f", {4}));
-  m.values.push_back(valueOf(Role::Output, "xt", {3, 8}));
-  m.values.push_back(valueOf(Role::Output, "rows", {2, 4}));
-
-  Program &forward = m.programs[1];
-  forward.arguments.push_back(slotOf(Role::Input, "p", {4, 2}));
-  forward.arguments.push_back(slotOf(Role::Input, "q", {4, 2}));
-  forward.arguments.push_back(slotOf(Role::Input, "f", {4}));
-  Slot &x = forward.arguments[0], &p = forward.arguments[5];
-  Slot &q = forward.arguments[6], &f = forward.arguments[7];
-  x.metadata = aliasOf("x", {View::permute({1, 0})});
-  x.where = "'tandem.transpose_' at m.mlir:3:1";
-  p.alias = aliasOf("base", {View::slice({0, 0}, {4, 2}, {1, 1})});
-  p.alias->storage = TensorType{DType::F32, {4, 4}};
-  q.alias = aliasOf("base",
-                    {View::reshape({16}), View::asStrided({4, 2}, {4, 1}, 1)});
-  q.alias->storage = p.alias->storage;
-  q.storage = aliasOf("y", {View::broadcast({8, 1}, {0}), View::detach(),
-                            View::bitcast(DType::I32)});
-  f.freed = true;
-  f.resize = 4;
-  Slot &saved = forward.results[2];
-  saved.unchecked = true;
-  saved.where = "'tandem.sub' at m.mlir:4:2";
-  forward.results.push_back(slotOf(Role::Saved, "pred.saved", {2, 4}));
-  forward.results.back().alias = aliasOfOutput("pred", {View::reshape({2, 4})});
-  forward.aliases = {
-      outputAlias("xt", {3, 8}, aliasOf("x", {View::permute({1, 0})})),
-      outputAlias("rows", {2, 4},
-                  aliasOfOutput("pred", {View::reshape({2, 4})}))};
-  forward.aliases[0].partOf = "split";
-
-  Program &backward = m.programs[2];
-  backward.arguments.push_back(slotOf(Role::Cotangent, "pred", {8}));
-  backward.arguments.push_back(slotOf(Role::Saved, "pred.saved", {2, 4}));
-  backward.arguments.push_back(slotOf(Role::Param, "w", {3}));
-  backward.arguments.push_back(slotOf(Role::Param, "w", {3}));
-  backward.arguments.back().asFound = true;
-  backward.arguments[1].unchecked = true;
-  backward.results[0].needs = {{"loss"}};
-  backward.results.push_back(slotOf(Role::Update, "w", {3}));
-  backward.results.back().inPlace = true;
-  backward.results.back().visible = true;
-  backward.results.back().needs = {{"loss", "pred"}};
-  backward.buffers.push_back(Buffer::argument(6));
-  Launch copy;
-  copy.kernel = 5;
-  copy.buffers = {5, 5};
-  copy.reads = {0};
-  copy.writes = {1};
-  copy.needs = {{"loss", "pred"}};
-  copy.choices.resize(3);
-  copy.choices[0].when = {{"loss"}, {"pred"}};
-  copy.choices[1].when = {{"loss"}};
-  copy.choices[1].copy = 0;
-  copy.choices[2].copy = -1;
-  backward.launches.push_back(copy);
-  return m;
-}
-
 TEST(ManifestAlias, IsValidAndComesBackFromItsText) {
-  Manifest m = mutating();
+  Manifest m = mutatingRegression();
   EXPECT_TRUE(validate(m, 128).ok()) << validate(m, 128).message();
   Result<std::string> text = toJson(m);
   ASSERT_TRUE(text);
@@ -158,7 +61,7 @@ class ManifestAliasText : public ::testing::TestWithParam<TextRow> {};
 
 TEST_P(ManifestAliasText, IsRefused) {
   const TextRow &row = GetParam();
-  std::string text = *toJson(mutating());
+  std::string text = *toJson(mutatingRegression());
   size_t at = text.find(row.from);
   ASSERT_NE(at, std::string::npos) << row.from;
   text.replace(at, std::string(row.from).size(), row.to);
@@ -203,7 +106,7 @@ void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
 class ManifestAliasRule : public ::testing::TestWithParam<Row> {};
 
 TEST_P(ManifestAliasRule, IsChecked) {
-  Manifest m = mutating();
+  Manifest m = mutatingRegression();
   GetParam().change(m);
   Status status = validate(m, 128);
   ASSERT_FALSE(status.ok());

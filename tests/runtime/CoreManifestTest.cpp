@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "/format: expected a 64-bit integer"},
         TextRow{"\"format\":1,", "", "expected the field 'format'"},
         TextRow{"\"format\":1", "\"format\":1,\"format\":1",
-                "'format' is repeated"},
+                "key 'format' is there twice"},
         TextRow{"\"producer\"", "\"pro~/ducer\"",
                 "/pro~0~1ducer: unknown field"},
         TextRow{"\"model\":\"regression\"", "\"model\":[]",

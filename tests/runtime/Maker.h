@@ -20,20 +20,6 @@ using artifact::View;
 
 using Sizes = std::vector<int64_t>;
 
-inline Alias aliasOf(const char *of, std::vector<View> views = {}) {
-  Alias alias;
-  alias.of = of;
-  alias.views = std::move(views);
-  return alias;
-}
-
-inline Alias aliasOfOutput(const char *output, std::vector<View> views = {}) {
-  Alias alias;
-  alias.output = output;
-  alias.views = std::move(views);
-  return alias;
-}
-
 class Maker {
 public:
   Maker() {

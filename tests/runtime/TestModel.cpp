@@ -303,6 +303,79 @@ Manifest forDevice(Manifest manifest) {
   return manifest;
 }
 
+static OutputAlias outputAlias(const char *name, std::vector<int64_t> shape,
+                               Alias alias) {
+  OutputAlias made;
+  made.name = name;
+  made.shape = std::move(shape);
+  made.alias = std::move(alias);
+  return made;
+}
+
+Manifest mutatingRegression() {
+  Manifest m = regression();
+  for (const char *name : {"p", "q"})
+    m.values.push_back(value(Role::Input, name, {4, 2}));
+  m.values.push_back(value(Role::Input, "f", {4}));
+  m.values.push_back(value(Role::Output, "xt", {3, 8}));
+  m.values.push_back(value(Role::Output, "rows", {2, 4}));
+
+  Program &forward = m.programs[1];
+  forward.arguments.push_back(slot(Role::Input, "p", {4, 2}));
+  forward.arguments.push_back(slot(Role::Input, "q", {4, 2}));
+  forward.arguments.push_back(slot(Role::Input, "f", {4}));
+  Slot &x = forward.arguments[0], &p = forward.arguments[5];
+  Slot &q = forward.arguments[6], &f = forward.arguments[7];
+  x.metadata = aliasOf("x", {View::permute({1, 0})});
+  x.where = "'tandem.transpose_' at m.mlir:3:1";
+  p.alias = aliasOf("base", {View::slice({0, 0}, {4, 2}, {1, 1})});
+  p.alias->storage = TensorType{DType::F32, {4, 4}};
+  q.alias = aliasOf("base",
+                    {View::reshape({16}), View::asStrided({4, 2}, {4, 1}, 1)});
+  q.alias->storage = p.alias->storage;
+  q.storage = aliasOf("y", {View::broadcast({8, 1}, {0}), View::detach(),
+                            View::bitcast(DType::I32)});
+  f.freed = true;
+  f.resize = 4;
+  Slot &saved = forward.results[2];
+  saved.unchecked = true;
+  saved.where = "'tandem.sub' at m.mlir:4:2";
+  forward.results.push_back(slot(Role::Saved, "pred.saved", {2, 4}));
+  forward.results.back().alias = aliasOfOutput("pred", {View::reshape({2, 4})});
+  forward.aliases = {
+      outputAlias("xt", {3, 8}, aliasOf("x", {View::permute({1, 0})})),
+      outputAlias("rows", {2, 4},
+                  aliasOfOutput("pred", {View::reshape({2, 4})}))};
+  forward.aliases[0].partOf = "split";
+
+  Program &backward = m.programs[2];
+  backward.arguments.push_back(slot(Role::Cotangent, "pred", {8}));
+  backward.arguments.push_back(slot(Role::Saved, "pred.saved", {2, 4}));
+  backward.arguments.push_back(slot(Role::Param, "w", {3}));
+  backward.arguments.push_back(slot(Role::Param, "w", {3}));
+  backward.arguments.back().asFound = true;
+  backward.arguments[1].unchecked = true;
+  backward.results[0].needs = {{"loss"}};
+  backward.results.push_back(slot(Role::Update, "w", {3}));
+  backward.results.back().inPlace = true;
+  backward.results.back().visible = true;
+  backward.results.back().needs = {{"loss", "pred"}};
+  backward.buffers.push_back(Buffer::argument(6));
+  Launch copy;
+  copy.kernel = 5;
+  copy.buffers = {5, 5};
+  copy.reads = {0};
+  copy.writes = {1};
+  copy.needs = {{"loss", "pred"}};
+  copy.choices.resize(3);
+  copy.choices[0].when = {{"loss"}, {"pred"}};
+  copy.choices[1].when = {{"loss"}};
+  copy.choices[1].copy = 0;
+  copy.choices[2].copy = -1;
+  backward.launches.push_back(copy);
+  return m;
+}
+
 Manifest offloadedRegression() {
   Manifest m = forDevice(regression());
   Program &forward = m.programs[1], &backward = m.programs[2],

@@ -29,6 +29,27 @@ artifact::Manifest regression();
 /// them; where one is not finite it changes no param, and halves the scale.
 artifact::Manifest scaledRegression();
 
+inline artifact::Alias aliasOf(const char *of,
+                               std::vector<artifact::View> views = {}) {
+  artifact::Alias alias;
+  alias.of = of;
+  alias.views = std::move(views);
+  return alias;
+}
+
+inline artifact::Alias aliasOfOutput(const char *output,
+                                     std::vector<artifact::View> views = {}) {
+  artifact::Alias alias;
+  alias.output = output;
+  alias.views = std::move(views);
+  return alias;
+}
+
+/// The regression with everything that a manifest says of aliases, handles and
+/// conditions somewhere. Programs: 1 forward, 2 backward; arguments of forward:
+/// 0 x, 1 y, 5 p, 6 q, 7 f.
+artifact::Manifest mutatingRegression();
+
 /// One program "evaluate": x [count] -> big [count] through scratch memory, and
 /// scaled [count] = x times a constant of four numbers at offset 64.
 artifact::Manifest wide(int64_t count, int64_t grain);

@@ -48,19 +48,6 @@ int64_t byteSize(ElementKind kind) {
   }
 }
 
-std::string printable(const std::string &text) {
-  static const char digits[] = "0123456789abcdef";
-  std::string to;
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f)
-      to += c;
-    else
-      to += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-  }
-  return to;
-}
-
 int64_t TensorData::elements() const {
   int64_t count = 1;
   for (int64_t size : shape)

@@ -9,6 +9,8 @@
 #ifndef TANDEM_COMPILER_IMPORT_ONNX_GRAPH_H
 #define TANDEM_COMPILER_IMPORT_ONNX_GRAPH_H
 
+#include "runtime/artifact/Text.h"
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -50,8 +52,7 @@ std::string spelling(ElementKind kind);
 /// The bytes of an element; 0 of what has no whole bytes (strings, 4 bits).
 int64_t byteSize(ElementKind kind);
 
-/// The text with \xNN for bytes that do not print, for messages.
-std::string printable(const std::string &text);
+using artifact::printable; ///< for messages
 
 /// A dense tensor of the file.
 struct TensorData {
