@@ -4,10 +4,17 @@
 // expected and what came; all problems come at once; nothing has changed.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/CodeObject.h"
 #include "runtime/dlpack.h"
 #include "tests/runtime/TestModel.h"
 
+#include <cstring>
+#include <elf.h>
+#include <fcntl.h>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <span>
+#include <unistd.h>
 
 using namespace tandem;
 using namespace tandem::runtime;
@@ -221,6 +228,66 @@ TEST(Load, CodeThatIsNone) {
   foreign[18] = static_cast<char>(0xf3); // e_machine: RISC-V
   foreign[19] = 0;
   EXPECT_EQ(load(foreign).code(), Code::NoDevice);
+}
+
+// Attack 9: an object could ask for memory that is both written and run, also
+// for the stack of the process.
+TEST(Load, CodeIsNotWritten) {
+  auto withFlags = [](uint32_t type, uint32_t flags) {
+    std::string object = kernelObject();
+    Elf64_Ehdr header;
+    std::memcpy(&header, object.data(), sizeof(header));
+    for (size_t i = 0; i < header.e_phnum; ++i) {
+      char *place = object.data() + header.e_phoff + i * sizeof(Elf64_Phdr);
+      Elf64_Phdr segment;
+      std::memcpy(&segment, place, sizeof(segment));
+      if (segment.p_type == type)
+        segment.p_flags |= flags;
+      std::memcpy(place, &segment, sizeof(segment));
+    }
+    artifact::ArtifactWriter writer = writerFor(regression());
+    writer.setObject(std::move(object));
+    std::string bytes = *writer.bytes();
+    return Model::load(*artifact::ArtifactReader::fromMemory(
+                           std::as_bytes(std::span(bytes))))
+        .status()
+        .message();
+  };
+  EXPECT_EQ(withFlags(PT_LOAD, 0), "");
+  const char *both = "wants memory that is both written and run";
+  EXPECT_NE(withFlags(PT_GNU_STACK, PF_X).find(both), std::string::npos);
+  EXPECT_NE(withFlags(PT_LOAD, PF_X | PF_W).find(both), std::string::npos);
+  std::string cut = kernelObject();
+  Elf64_Ehdr header;
+  std::memcpy(&header, cut.data(), sizeof(header));
+  header.e_phnum = 0xffff;
+  std::memcpy(cut.data(), &header, sizeof(header));
+  EXPECT_NE(runtime::CodeObject::load(std::as_bytes(std::span(cut)))
+                .status()
+                .message()
+                .find("its table of segments"),
+            std::string::npos);
+}
+
+// Attack 9: the file with the code could be written while it ran.
+TEST(Load, CodeIsSealed) {
+  Model model = modelFor(regression());
+  int sealed = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code none;
+    std::string to = std::filesystem::read_symlink(entry.path(), none).string();
+    if (to.find("memfd:tandem-code") == std::string::npos)
+      continue;
+    int fd = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    EXPECT_LT(::write(fd, "x", 1), 0);
+    EXPECT_NE(::ftruncate(fd, 0), 0);
+    EXPECT_TRUE(::fcntl(fd, F_GET_SEALS) & F_SEAL_SEAL);
+    ::close(fd);
+    ++sealed;
+  }
+  EXPECT_GE(sealed, 1);
 }
 
 TEST(Load, TwoModelsAtOnceKeepTheirOwnCode) {
