@@ -69,11 +69,35 @@ Result<runtime::Model> ModelOptions::load() const {
 
 namespace {
 
+/// Unpacked arrays of more bytes are looked at before they are unpacked, which
+/// takes seconds; smaller ones are left to whoever knows all that is wrong.
+constexpr int64_t largeArray = int64_t(64) << 20;
+
+/// Refuses a large array whose rows are not those of `value`.
+Status checkRows(const artifact::Value &value, artifact::DType dtype,
+                 std::span<const int64_t> shape) {
+  std::span<const int64_t> own = value.shape;
+  auto count = io::elementCount(shape);
+  if (count && *count * byteSize(dtype) <= largeArray)
+    return Status::success();
+  bool fits = !own.empty() && shape.size() == own.size() &&
+              std::equal(own.begin() + 1, own.end(), shape.begin() + 1);
+  return fits ? Status::success()
+              : Status::usage("expected rows of " +
+                              runtime::describe(value.dtype, own) +
+                              " but got " + runtime::describe(dtype, shape));
+}
+
 /// Reads and converts one argument; `value` is the model's value of its name.
 Result<runtime::Tensor> readTensor(const io::Argument &argument,
                                    const artifact::Value *value) {
-  auto array =
-      io::readArgument(argument, value ? value->dtype : artifact::DType::F32);
+  io::ArrayCheck check;
+  if (value)
+    check = [value](artifact::DType dtype, std::span<const int64_t> shape) {
+      return checkRows(*value, dtype, shape);
+    };
+  auto array = io::readArgument(
+      argument, value ? value->dtype : artifact::DType::F32, check);
   if (!array)
     return std::move(array).status();
   if (value && array->dtype != value->dtype) {

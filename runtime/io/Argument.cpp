@@ -95,15 +95,15 @@ Result<Argument> parseArgument(std::string_view text) {
   return argument;
 }
 
-Result<Array> readArgument(const Argument &argument,
-                           artifact::DType scalarType) {
+Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
+                           const ArrayCheck &check) {
   switch (argument.kind) {
   case Argument::Kind::Scalar:
     return parseScalar(argument.text, scalarType);
   case Argument::Kind::Npy:
     return readNpy(argument.text);
   case Argument::Kind::Npz:
-    return readNpz(argument.text, argument.member, argument.name);
+    return readNpz(argument.text, argument.member, argument.name, check);
   case Argument::Kind::Safetensors:
     break;
   }

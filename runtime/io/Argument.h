@@ -9,7 +9,7 @@
 #ifndef TANDEM_RUNTIME_IO_ARGUMENT_H
 #define TANDEM_RUNTIME_IO_ARGUMENT_H
 
-#include "runtime/io/Array.h"
+#include "runtime/io/Npz.h"
 
 namespace tandem::io {
 
@@ -30,9 +30,10 @@ struct Argument {
 Result<Argument> parseArgument(std::string_view text);
 
 /// Reads the array that a file argument names; a scalar becomes `scalarType`.
-/// Messages begin with `where()`.
-Result<Array> readArgument(const Argument &argument,
-                           artifact::DType scalarType);
+/// Messages begin with `where()`. `check` is asked before a member of an
+/// archive is unpacked.
+Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
+                           const ArrayCheck &check = {});
 
 /// A result and the place where it goes.
 struct OutputFile {

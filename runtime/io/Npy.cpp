@@ -20,6 +20,7 @@ namespace {
 using artifact::DType;
 
 constexpr std::string_view magic = "\x93NUMPY";
+constexpr size_t mostDimensions = 64; // NumPy's own limit
 constexpr std::string_view supportedTypes =
     "bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, "
     "float32, float64";
@@ -225,7 +226,7 @@ Status checkBools(Bytes data, size_t offset) {
 
 } // namespace
 
-Result<Array> parseNpy(Bytes file) {
+Result<NpyHeader> parseNpyHeader(Bytes file, uint64_t fileBytes) {
   std::string_view text = asText(file);
   if (!text.starts_with(magic))
     return Status::failed("not an npy file: expected it to begin with "
@@ -260,27 +261,40 @@ Result<Array> parseNpy(Bytes file) {
   auto type = parseDescr(*header->descr);
   if (!type)
     return std::move(type).status();
-  auto size = size_t(byteSize(type->dtype));
+  if (header->shape->size() > mostDimensions)
+    return Status::unsupported(
+        "npy has " + std::to_string(header->shape->size()) +
+        " dimensions; expected at most " + std::to_string(mostDimensions));
+  auto size = uint64_t(byteSize(type->dtype));
   auto count = elementCount(*header->shape);
   size_t offset = start + length;
-  Bytes data = file.subspan(offset);
-  if (!count || data.size() != size_t(*count) * size)
+  uint64_t data = fileBytes - offset;
+  if (!count || data != uint64_t(*count) * size)
     return Status::failed(
         "npy data at byte " + std::to_string(offset) + ": expected " +
-        (count ? std::to_string(size_t(*count) * size) + " bytes"
+        (count ? std::to_string(uint64_t(*count) * size) + " bytes"
                : std::string("more bytes than can be addressed")) +
         " for " + std::string(spelling(type->dtype)) + " " +
-        shapeText(*header->shape) + " but got " + std::to_string(data.size()));
-  if (type->dtype == DType::Bool)
-    if (Status status = checkBools(data, offset); !status)
-      return status;
+        shapeText(*header->shape) + " but got " + std::to_string(data));
+  return NpyHeader{type->dtype, std::move(*header->shape), type->swapped,
+                   *header->fortran, offset};
+}
 
-  Array result{type->dtype, std::move(*header->shape), {}};
-  if (*header->fortran && result.shape.size() > 1)
+Result<Array> parseNpy(Bytes file) {
+  auto header = parseNpyHeader(file, file.size());
+  if (!header)
+    return std::move(header).status();
+  Bytes data = file.subspan(header->bytes);
+  if (header->dtype == DType::Bool)
+    if (Status status = checkBools(data, header->bytes); !status)
+      return status;
+  auto size = size_t(byteSize(header->dtype));
+  Array result{header->dtype, std::move(header->shape), {}};
+  if (header->isColumnMajor && result.shape.size() > 1)
     result.bytes = rowMajor(data, result.shape, size);
   else
     result.bytes.assign(data.begin(), data.end());
-  if (type->swapped)
+  if (header->isSwapped)
     swapElements(result.bytes, size);
   return result;
 }

@@ -16,6 +16,19 @@ namespace tandem::io {
 /// Returns the array that the bytes of an .npy file hold.
 Result<Array> parseNpy(Bytes file);
 
+/// What stands before the elements of an .npy file.
+struct NpyHeader {
+  artifact::DType dtype = artifact::DType::F32;
+  std::vector<int64_t> shape;
+  bool isSwapped = false;     ///< elements have their highest byte first
+  bool isColumnMajor = false; ///< the first dimension has neighbours
+  size_t bytes = 0;           ///< of the header: here the elements begin
+};
+
+/// Reads the header of a file of `fileBytes` bytes, of which `begin` are the
+/// first, and checks that the elements are as many bytes as it says.
+Result<NpyHeader> parseNpyHeader(Bytes begin, uint64_t fileBytes);
+
 /// Returns whether NumPy has the type: it has no bf16 and no float of 8 bits.
 constexpr bool npyHas(artifact::DType dtype) {
   return dtype != artifact::DType::BF16 && dtype < artifact::DType::F8E4M3FN;

@@ -13,6 +13,7 @@
 
 #include <deque>
 #include <limits>
+#include <new>
 #include <zlib.h>
 
 namespace tandem::io {
@@ -82,8 +83,10 @@ bool readExtra(Bytes extra, std::initializer_list<uint64_t *> fields) {
   return true;
 }
 
-/// Returns the `unpacked` bytes of a deflate stream.
-Result<std::vector<std::byte>> inflateAll(Bytes packed, uint64_t unpacked) {
+/// Returns the `unpacked` bytes of a deflate stream; or, of one that may have
+/// more, the first so many at most.
+Result<std::vector<std::byte>> inflateBytes(Bytes packed, uint64_t unpacked,
+                                            bool isBegin) try {
   std::vector<std::byte> result(unpacked);
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
@@ -100,6 +103,8 @@ Result<std::vector<std::byte>> inflateAll(Bytes packed, uint64_t unpacked) {
       in += chunk;
     }
     size_t room = std::min(result.size() - out, size_t{1} << 30);
+    if (isBegin && room == 0)
+      break;
     std::byte *target = room ? result.data() + out : &beyond;
     stream.next_out = reinterpret_cast<Bytef *>(target);
     stream.avail_out = room ? uInt(room) : 1;
@@ -110,6 +115,10 @@ Result<std::vector<std::byte>> inflateAll(Bytes packed, uint64_t unpacked) {
       break;
   }
   inflateEnd(&stream);
+  if (isBegin) {
+    result.resize(out);
+    return result;
+  }
   if (out > result.size())
     return Status::failed("unpacks to more than the stated " +
                           std::to_string(unpacked) + " bytes");
@@ -119,7 +128,14 @@ Result<std::vector<std::byte>> inflateAll(Bytes packed, uint64_t unpacked) {
     return Status::failed("expected to unpack " + std::to_string(unpacked) +
                           " bytes but got " + std::to_string(out));
   return result;
+} catch (const std::bad_alloc &) {
+  return Status::failed("not enough memory to unpack its " +
+                        std::to_string(unpacked) + " bytes");
 }
+
+/// The longest npy header whose array is looked at before it is unpacked; NumPy
+/// writes some hundred bytes.
+constexpr uint64_t mostHeader = 1 << 17;
 
 } // namespace
 
@@ -200,7 +216,7 @@ std::vector<std::string> NpzArchive::names() const {
   return result;
 }
 
-Result<std::vector<std::byte>> NpzArchive::unpack(const Member &member) const {
+Result<Bytes> NpzArchive::packedBytes(const Member &member) const {
   if (member.flags & 1)
     return Status::unsupported("is encrypted; expected a plain npz");
   if (member.method != 0 && member.method != 8)
@@ -218,21 +234,41 @@ Result<std::vector<std::byte>> NpzArchive::unpack(const Member &member) const {
     return Status::failed("expected " + std::to_string(member.packed) +
                           " bytes at byte " + std::to_string(start) +
                           " but the file ends before");
-  Bytes packed = file_.subspan(start, member.packed);
+  if (member.method == 0 && member.unpacked != member.packed)
+    return Status::failed("is stored but states two sizes, " +
+                          std::to_string(member.packed) + " and " +
+                          std::to_string(member.unpacked));
+  // Deflate's best is 258 bytes for 2 bits.
+  if (member.unpacked / 1040 > member.packed)
+    return Status::failed("states a size, " + std::to_string(member.unpacked) +
+                          " bytes, that its data cannot unpack to");
+  return file_.subspan(start, member.packed);
+}
+
+Result<std::vector<std::byte>>
+NpzArchive::unpack(const Member &member, const ArrayCheck &check) const {
+  auto packed = packedBytes(member);
+  if (!packed)
+    return std::move(packed).status();
+  auto begin =
+      member.method == 0
+          ? Result<std::vector<std::byte>>(std::vector<std::byte>())
+          : inflateBytes(*packed, std::min(member.unpacked, mostHeader),
+                         /*isBegin=*/true);
+  if (!begin)
+    return begin;
+  auto header = parseNpyHeader(member.method == 0 ? *packed : Bytes(*begin),
+                               member.unpacked);
+  if (!header)
+    return std::move(header).status().in("cannot be read");
+  if (check)
+    if (Status status = check(header->dtype, header->shape); !status)
+      return std::move(status).in("was not unpacked");
   std::vector<std::byte> data;
   if (member.method == 0) {
-    if (member.unpacked != member.packed)
-      return Status::failed("is stored but states two sizes, " +
-                            std::to_string(member.packed) + " and " +
-                            std::to_string(member.unpacked));
-    data.assign(packed.begin(), packed.end());
+    data.assign(packed->begin(), packed->end());
   } else {
-    // Deflate's best is 258 bytes for 2 bits.
-    if (member.unpacked / 1040 > member.packed)
-      return Status::failed("states a size, " +
-                            std::to_string(member.unpacked) +
-                            " bytes, that its data cannot unpack to");
-    auto inflated = inflateAll(packed, member.unpacked);
+    auto inflated = inflateBytes(*packed, member.unpacked, /*isBegin=*/false);
     if (!inflated)
       return inflated;
     data = *std::move(inflated);
@@ -242,7 +278,8 @@ Result<std::vector<std::byte>> NpzArchive::unpack(const Member &member) const {
   return data;
 }
 
-Result<Array> NpzArchive::read(const std::string &name) const {
+Result<Array> NpzArchive::read(const std::string &name,
+                               const ArrayCheck &check) const {
   auto found = members_.find(name);
   if (found == members_.end()) {
     std::string present;
@@ -251,7 +288,7 @@ Result<Array> NpzArchive::read(const std::string &name) const {
     return Status::usage("has no array " + inQuotes(name) + "; it has " +
                          (present.empty() ? "none" : present));
   }
-  auto data = unpack(found->second);
+  auto data = unpack(found->second, check);
   if (!data)
     return Status(data.status().code(),
                   "array " + inQuotes(name) + " " + data.status().message());
@@ -262,7 +299,7 @@ Result<Array> NpzArchive::read(const std::string &name) const {
 }
 
 Result<Array> readNpz(const std::string &path, const std::string &member,
-                      const std::string &otherwise) {
+                      const std::string &otherwise, const ArrayCheck &check) {
   auto bytes = readFile(path);
   if (!bytes)
     return std::move(bytes).status();
@@ -273,7 +310,7 @@ Result<Array> readNpz(const std::string &path, const std::string &member,
   std::string wanted = member.empty() ? otherwise : member;
   if (member.empty() && names.size() == 1)
     wanted = names[0];
-  auto array = archive->read(wanted);
+  auto array = archive->read(wanted, check);
   if (!array)
     return std::move(array).status().in(inQuotes(path));
   return array;
