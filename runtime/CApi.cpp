@@ -33,6 +33,13 @@ Status checkList(const tdm_argument *list, size_t count, const char *what,
   return Status::success();
 }
 
+/// What a hook failed with: a status of the API, whatever number it returned.
+Status hookStatus(tdm_status status) {
+  bool isKnown = status > TDM_OK && status <= TDM_NO_DEVICE;
+  return Status(isKnown ? static_cast<Code>(status) : Code::Failed,
+                "it gave status " + std::to_string(status));
+}
+
 /// Wraps hooks of a C program. Handles given to them end with the hook.
 std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
   auto made = std::make_shared<SavedHooks>();
@@ -43,8 +50,7 @@ std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
     std::string text(name);
     if (tdm_status status =
             hooks.pack(hooks.user, text.c_str(), &handle, &packed))
-      return Status(static_cast<Code>(status),
-                    "it gave status " + std::to_string(status));
+      return hookStatus(status);
     auto release = [hooks](void *made) {
       if (hooks.release)
         hooks.release(hooks.user, made);
@@ -58,8 +64,7 @@ std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
     std::string text(name);
     if (tdm_status status =
             hooks.unpack(hooks.user, text.c_str(), packed.get(), &handle))
-      return Status(static_cast<Code>(status),
-                    "it gave status " + std::to_string(status));
+      return hookStatus(status);
     return handle.tensor;
   };
   return made;

@@ -6,6 +6,7 @@
 #include "runtime/Backend.h"
 #include "runtime/CApi.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -82,6 +83,12 @@ static tdm_status wrap(const char *device, void *data, tdm_dtype dtype,
     std::span<const int64_t> steps;
     if (strides)
       steps = {strides, count};
+    // Elements before `data` are not what the caller gave.
+    if (std::any_of(steps.begin(), steps.end(),
+                    [](int64_t step) { return step < 0; }))
+      return Status::usage(
+          "expected strides of at least 0 but got " + toString(steps) +
+          "; a view of a tensor over the whole memory may have others");
     return give(Tensor::wrapOn(*found, data, static_cast<DType>(dtype),
                                {shape, count}, steps),
                 tensor);

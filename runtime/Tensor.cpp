@@ -122,6 +122,12 @@ Tensor Tensor::over(std::shared_ptr<Storage> storage, int64_t offset,
   tensor.dtype_ = dtype;
   tensor.shape_ = Extents(shape);
   tensor.strides_ = Extents(strides);
+  // A stride that nothing steps by may be any number, but sums of strides must
+  // be numbers.
+  for (int i = 0; i < tensor.rank(); ++i)
+    if (int64_t &step = tensor.strides_[i];
+        step > maxTensorBytes || step < -maxTensorBytes)
+      step = 0;
   return tensor;
 }
 
@@ -322,8 +328,9 @@ Result<Tensor> Tensor::slice(int64_t begin, int64_t end) const {
   Extents shape = shape_;
   shape[0] = end - begin;
   // An empty slice stays at the first element: past the last row there may be
-  // no storage.
-  return view(shape, strides_, end == begin ? 0 : begin * strides_[0]);
+  // no storage, and strides that nothing steps by lead anywhere.
+  bool isEmpty = end == begin || elements_ == 0;
+  return view(shape, strides_, isEmpty ? 0 : begin * strides_[0]);
 }
 
 } // namespace tandem::runtime

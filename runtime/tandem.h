@@ -157,8 +157,9 @@ TDM_EXPORT tdm_status tdm_tensor_zeros_on(const char *device, tdm_dtype dtype,
                                           tdm_tensor **tensor);
 /* Makes a tensor over the caller's memory, which must outlive every use of it:
  * also by a context, when a backward reads the tensor. Nothing is copied where
- * the memory is dense and aligned to 64 bytes. `strides` may be null. The
- * caller reports its own later writes with tdm_tensor_mark_written. */
+ * the memory is dense and aligned to 64 bytes. `strides` may be null, and is
+ * nowhere negative: `data` is the lowest address. The caller reports its own
+ * later writes with tdm_tensor_mark_written. */
 TDM_EXPORT tdm_status tdm_tensor_wrap(void *data, tdm_dtype dtype, int rank,
                                       const int64_t *shape,
                                       const int64_t *strides,

@@ -56,6 +56,28 @@ static void test_null_and_bad_arguments(const char *path) {
               "tdm_dtype");
   CHECK_FAILS(tdm_tensor_wrap(NULL, TDM_F32, 1, y_shape, NULL, &tensor),
               TDM_USAGE, "null");
+  /* C7: a negative stride was taken, and read what lies before the data. */
+  const int64_t back[] = {-1}, far[] = {INT64_MAX}, back_far[] = {INT64_MIN};
+  CHECK_FAILS(tdm_tensor_wrap(ys, TDM_F32, 1, y_shape, back, &tensor),
+              TDM_USAGE, "strides of at least 0 but got [-1]");
+  CHECK_FAILS(tdm_tensor_wrap(ys, TDM_F32, 1, y_shape, far, &tensor), TDM_USAGE,
+              "2^48 bytes");
+  CHECK_FAILS(
+      tdm_tensor_wrap_on("cpu", ys, TDM_F32, 1, y_shape, back_far, &tensor),
+      TDM_USAGE, "strides of at least 0");
+  const int64_t negative[] = {-8}, huge[] = {INT64_MAX};
+  CHECK_FAILS(tdm_tensor_wrap(ys, TDM_F32, 1, negative, NULL, &tensor),
+              TDM_USAGE, "at least 0");
+  CHECK_FAILS(tdm_tensor_wrap(ys, TDM_F32, 1, huge, NULL, &tensor), TDM_USAGE,
+              "2^48 bytes");
+  CHECK_FAILS(tdm_tensor_wrap(ys, TDM_F32, -1, y_shape, NULL, &tensor),
+              TDM_USAGE, "rank");
+  CHECK_FAILS(tdm_tensor_wrap(ys, TDM_F32, 1, NULL, NULL, &tensor), TDM_USAGE,
+              "shape");
+  CHECK_FAILS(tdm_tensor_wrap(ys, (tdm_dtype)-1, 1, y_shape, NULL, &tensor),
+              TDM_USAGE, "tdm_dtype");
+  CHECK_FAILS(tdm_tensor_wrap_on("gpu", ys, TDM_F32, 1, y_shape, NULL, &tensor),
+              TDM_USAGE, "gpu");
   CHECK_FAILS(tdm_tensor_from_dlpack(NULL, &tensor), TDM_USAGE, "null");
   CHECK(tensor == NULL);
   CHECK(tdm_value_count(NULL) == 0 && tdm_tensor_rank(NULL) == -1);
