@@ -1,5 +1,7 @@
 //===- Compile.cpp - from a model to a lowered module ---------------------===//
 #include "compiler/Compile.h"
+#include "compiler/Names.h"
+#include "compiler/Nesting.h"
 #include "compiler/Phases.h"
 #include "compiler/TagPaths.h"
 #include "compiler/Target.h"
@@ -84,9 +86,14 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
         "expected a model in .mlir, .json or .onnx, but got '" + path + "'");
     return {};
   }
+  status = checkNesting((*buffer)->getBuffer(), path);
+  if (!status)
+    return {};
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   auto module = parseSourceFile<ModuleOp>(sources, &context);
+  if (module && failed(checkNames(*module)))
+    module = {};
   if (!module)
     status = Status::failed("'" + path + "' is not a valid module");
   return module;
@@ -172,7 +179,7 @@ static Status dump(ModuleOp module, const std::string &folder, StringRef phase,
     return Status::failed("cannot make '" + folder + "': " + error.message());
   std::string name;
   llvm::raw_string_ostream(name)
-      << module.getName().value_or("model") << '.'
+      << modelNameOf(module.getName().value_or("")) << '.'
       << llvm::format("%02d", *phaseNumber(phase)) << '.' << phase
       << (label.empty() ? "" : ".") << label << ".mlir";
   llvm::SmallString<128> path(folder);

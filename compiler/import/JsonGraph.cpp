@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/JsonGraph.h"
 #include "compiler/DemoteRefs.h"
+#include "compiler/Names.h"
 #include "compiler/ViewChain.h"
 #include "compiler/import/GraphImporter.h"
 #include "ir/Signature.h"
@@ -298,6 +299,8 @@ OwningOpRef<ModuleOp> GraphImporter::run(const Json &json) {
   if (!root.has("version") || json["version"] != 1)
     root.wrong("expected 'version' to be 1");
   std::string name = root.text("name");
+  if (std::string problem = modelNameProblem(name); !problem.empty())
+    root.at("name").wrong(problem);
 
   OwningOpRef<ModuleOp> module =
       ModuleOp::create(builder.getUnknownLoc(), name.empty() ? "model" : name);

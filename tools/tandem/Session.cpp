@@ -2,6 +2,7 @@
 #include "tools/tandem/Session.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/tune/ScheduleCache.h"
+#include "runtime/artifact/Text.h"
 #include "tools/onnx/Summary.h"
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/Tuning.h"
@@ -36,11 +37,11 @@ Session::~Session() = default;
 /// and what was being derived there.
 static void printPlace(llvm::raw_ostream &out, Location loc) {
   if (auto file = dyn_cast<FileLineColLoc>(loc)) {
-    out << file.getFilename().getValue() << ':' << file.getLine() << ':'
-        << file.getColumn() << ": ";
+    out << artifact::forScreen(file.getFilename().getValue()) << ':'
+        << file.getLine() << ':' << file.getColumn() << ": ";
   } else if (auto name = dyn_cast<NameLoc>(loc)) {
     printPlace(out, name.getChildLoc());
-    out << "in '" << name.getName().getValue() << "': ";
+    out << "in '" << artifact::forScreen(name.getName().getValue()) << "': ";
   } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
     printPlace(out, call.getCallee());
   } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
@@ -66,7 +67,7 @@ void Session::print(Diagnostic &diagnostic) {
       llvm::errs() << "remark: ";
       break;
     }
-    llvm::errs() << d.str() << '\n';
+    llvm::errs() << artifact::forScreen(d.str()) << '\n';
   };
   line(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes())

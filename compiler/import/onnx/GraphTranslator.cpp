@@ -1,6 +1,7 @@
 //===- GraphTranslator.cpp - the module of one ONNX graph -----------------===//
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "compiler/DemoteRefs.h"
+#include "compiler/Names.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -413,8 +414,7 @@ void GraphTranslator::checkNames(const Graph &graph) {
 
 void GraphTranslator::run(Import &to) {
   module =
-      ModuleOp::create(builder.getUnknownLoc(),
-                       model.graph.name.empty() ? "model" : model.graph.name);
+      ModuleOp::create(builder.getUnknownLoc(), modelNameOf(model.graph.name));
   (*module)->setAttr(kPhaseAttr, builder.getStringAttr("capture"));
   builder.setInsertionPointToEnd(module->getBody());
   func = createGraphFunction(builder, location("graph"), "graph", {}, {});

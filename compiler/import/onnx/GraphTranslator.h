@@ -120,7 +120,8 @@ private:
   std::vector<TensorPtr> keep; ///< what `made` points at
   mlir::Value random, loss;
   int64_t draws = 0;
-  int depth = 0; ///< of calls and graphs in graphs
+  int depth = 0;     ///< of calls and graphs in graphs
+  int64_t nodes = 0; ///< that were translated so far
   int64_t counter = 0;
   bool restart = false;
 };

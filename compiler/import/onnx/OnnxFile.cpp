@@ -1,13 +1,18 @@
 //===- OnnxFile.cpp - ONNX files as plain data ----------------------------===//
 #include "compiler/import/onnx/OnnxFile.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <bit>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <set>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -44,6 +49,9 @@ private:
   void checkName(const std::string &name, const std::string &where) {
     if (printable(name) != name && !llvm::json::isUTF8(name))
       wrong(where, "expected names in UTF-8, but got '" + name + "'");
+    else if (artifact::hasControls(name))
+      wrong(where, "expected names without control characters, but got '" +
+                       name + "'");
   }
   ValueType type(const pb::TypeProto &proto);
   NamedType named(const pb::ValueInfoProto &proto);
@@ -81,6 +89,47 @@ void pack(const List &list, std::string &bytes) {
 
 } // namespace
 
+/// Opens the file at `location` in `folder`. What a model says leads to no file
+/// outside of the folder: not by "..", by a path from the root, or by a
+/// symbolic link anywhere on the way.
+static Result<int> openInside(const std::string &folder,
+                              const std::string &location) {
+  auto refused = [&] {
+    return Status::failed("expected external data in the model's folder, but "
+                          "got '" +
+                          location + "'");
+  };
+  if (folder.empty() || location.empty() || location.front() == '/' ||
+      location.find('\0') != std::string::npos)
+    return refused();
+  int at = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  SmallVector<StringRef> parts;
+  StringRef(location).split(parts, '/', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (size_t i = 0; at >= 0 && i < parts.size(); ++i) {
+    bool isLast = i + 1 == parts.size();
+    // Not blocking: a pipe must not make the program wait for a writer.
+    int next = parts[i] == ".." ? -1
+                                : ::openat(at, parts[i].str().c_str(),
+                                           O_CLOEXEC | O_NOFOLLOW |
+                                               (isLast ? O_RDONLY | O_NONBLOCK
+                                                       : O_PATH | O_DIRECTORY));
+    // A link is ELOOP as a file, and ENOTDIR as a folder.
+    bool leaves = parts[i] == ".." || (next < 0 && errno == ELOOP);
+    struct stat facts {};
+    if (next < 0 && !leaves &&
+        ::fstatat(at, parts[i].str().c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+      leaves = S_ISLNK(facts.st_mode);
+    ::close(at);
+    at = next;
+    if (leaves)
+      return refused();
+  }
+  if (at < 0)
+    return Status::failed("cannot read external data from '" + folder + "/" +
+                          location + "'");
+  return at;
+}
+
 bool Reader::external(const pb::TensorProto &proto, size_t size, TensorData &to,
                       const std::string &where) {
   std::string location;
@@ -102,30 +151,30 @@ bool Reader::external(const pb::TensorProto &proto, size_t size, TensorData &to,
                             " bytes of external data, but got " +
                             std::to_string(length)),
            false;
-  bool leaves = location.empty() || llvm::sys::path::is_absolute(location);
-  for (auto part = llvm::sys::path::begin(location),
-            end = llvm::sys::path::end(llvm::StringRef(location));
-       part != end; ++part)
-    leaves |= *part == "..";
-  if (leaves || folder.empty())
-    return wrong(where, "expected external data in the model's folder, but "
-                        "got '" +
-                            location + "'"),
-           false;
-  std::string path = folder + "/" + location;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  Result<int> file = openInside(folder, location);
   if (!file)
-    return wrong(where, "cannot read external data from '" + path + "'"), false;
-  auto all = static_cast<uint64_t>(file.tellg());
-  if (offset > all || size > all - offset)
+    return wrong(where, file.status().message()), false;
+  std::string path = folder + "/" + location;
+  struct stat facts {};
+  bool isRead = ::fstat(*file, &facts) == 0 && S_ISREG(facts.st_mode);
+  auto all = isRead ? static_cast<uint64_t>(facts.st_size) : 0;
+  if (isRead && (offset > all || size > all - offset)) {
+    ::close(*file);
     return wrong(where, "expected " + std::to_string(size) + " bytes at " +
                             std::to_string(offset) + " of '" + path +
                             "', but it has " + std::to_string(all)),
            false;
-  to.bytes.resize(size);
-  file.seekg(static_cast<std::streamoff>(offset));
-  file.read(to.bytes.data(), static_cast<std::streamsize>(size));
-  if (!file)
+  }
+  if (isRead)
+    to.bytes.resize(size);
+  for (size_t done = 0; isRead && done < size;) {
+    ssize_t more = ::pread(*file, to.bytes.data() + done, size - done,
+                           static_cast<off_t>(offset + done));
+    isRead = more > 0 || (more < 0 && errno == EINTR);
+    done += more > 0 ? static_cast<size_t>(more) : 0;
+  }
+  ::close(*file);
+  if (!isRead)
     return wrong(where, "cannot read external data from '" + path + "'"), false;
   return true;
 }
@@ -351,8 +400,10 @@ NodeData Reader::node(const pb::NodeProto &proto, const std::string &where) {
 void Reader::graph(const pb::GraphProto &proto, const std::string &where,
                    Graph &to) {
   std::string inside = where.empty() ? "" : where + ", ";
-  to.name = proto.name();
-  checkName(to.name, inside + "the graph");
+  to.name = proto.name(); // the importer makes a model's name of it
+  if (!llvm::json::isUTF8(to.name))
+    wrong(inside + "the graph",
+          "expected names in UTF-8, but got '" + to.name + "'");
   for (const auto &one : proto.node())
     to.nodes.push_back(node(one, inside));
   for (auto [from, list] : {std::pair(&proto.input(), &to.inputs),
@@ -415,6 +466,10 @@ Model Reader::model(const pb::ModelProto &proto) {
   return to;
 }
 
+/// Protobuf's own limit is this one; messages in one another are what its
+/// parser and the reader call themselves for.
+static constexpr int maxNesting = 100;
+
 template <typename Proto>
 static bool parse(std::string_view bytes, Proto &proto) {
   // Protobuf counts bytes with an int; larger models have external data.
@@ -434,8 +489,10 @@ Result<Model> tandem::onnx::parseModel(std::string_view bytes,
                                        const std::string &folder) {
   pb::ModelProto proto;
   if (!parse(bytes, proto))
-    return Status::failed("expected an ONNX model, but the file is truncated "
-                          "or none");
+    return Status::failed("expected an ONNX model with messages at most " +
+                          std::to_string(maxNesting) +
+                          " deep in one another, but the file is truncated or "
+                          "none");
   Reader reader(folder);
   Model model = reader.model(proto);
   if (Status s = reader.status(); !s)

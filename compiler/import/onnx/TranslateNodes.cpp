@@ -13,6 +13,8 @@ using namespace tandem::onnx;
 static constexpr int64_t newestOpset = 21;
 /// How deep functions and graphs may be in each other.
 static constexpr int maxDepth = 100;
+/// How many nodes a model may have, with those of functions at each call.
+static constexpr int64_t maxNodes = 1 << 20;
 
 std::string onnx::labelOf(const NodeData &data) {
   if (!data.name.empty())
@@ -270,6 +272,15 @@ bool GraphTranslator::isWrittenDown(const NodeData &data) const {
 
 void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
                               Scope &scope) {
+  // Functions that call others twice are small in a file and large here.
+  if (++nodes > maxNodes) {
+    if (nodes == maxNodes + 1)
+      problem(whereOf(data), "expected at most " + std::to_string(maxNodes) +
+                                 " nodes in all, each call of a function and "
+                                 "iteration counted");
+    scope.broken.insert(data.outputs.begin(), data.outputs.end());
+    return;
+  }
   std::string where =
       (scope.prefix.empty() ? "" : "in " + scope.prefix + ": ") + whereOf(data);
   SmallVector<Datum> operands;

@@ -1,0 +1,161 @@
+//===- NestingTest.cpp - texts and names that may be anything -------------===//
+#include "compiler/Nesting.h"
+#include "compiler/Compile.h"
+#include "compiler/Names.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace tandem;
+
+namespace {
+
+std::string repeated(const std::string &text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i)
+    out += text;
+  return out;
+}
+
+std::string problem(const std::string &text) {
+  return checkNesting(text, "m.mlir").message();
+}
+
+// Attack 5: 100,000 modules in one another, or as many '[', ended the compiler
+// with signal 11 and without a message.
+TEST(Nesting, DeepTextsAreRefused) {
+  const char *limit = ": expected at most 256 levels of brackets and aliases "
+                      "in one another";
+  for (const char *open :
+       {"module {\n", "[", "module attributes {a = [", "\"a.b\"() ({",
+        "#a = tuple<", "(", "func.func @f() -> ("}) {
+    std::string message = problem(repeated(open, 100000));
+    EXPECT_NE(message.find(limit), std::string::npos) << open << message;
+  }
+  EXPECT_EQ(problem(repeated("module {\n", 257)),
+            std::string("m.mlir:257:8") + limit);
+  EXPECT_EQ(problem(repeated("module {\n", 256) + repeated("}\n", 256)), "");
+  // Brackets that are closed, and those of comments and strings, do not count.
+  EXPECT_EQ(problem(repeated("[]{}()<>\n", 5000)), "");
+  EXPECT_EQ(problem("// " + repeated("[", 1000) + "\n\"" +
+                    repeated("[\\\"", 1000) + "\"\n"),
+            "");
+  // Arrows and comparisons are no brackets.
+  EXPECT_EQ(problem(repeated("() -> () ", 5000)), "");
+  EXPECT_EQ(problem(repeated("d0 <= 3, d0 >= 3, ", 5000)), "");
+}
+
+// Attack 5: an alias of an alias of ... nests without brackets, and one that
+// has the one before twice is printed as large as 2 to the number of its lines.
+TEST(Nesting, AliasesCount) {
+  auto chain = [](const std::string &use, int length) {
+    std::string text = "#a0 = 1 : i32\n";
+    for (int i = 1; i < length; ++i) {
+      std::string one = use;
+      for (size_t at; (at = one.find('@')) != std::string::npos;)
+        one.replace(at, 1, "#a" + std::to_string(i - 1));
+      text += "#a" + std::to_string(i) + " = " + one + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(problem(chain("[@]", 100)), "");
+  EXPECT_NE(problem(chain("[@]", 200)).find("256 levels"), std::string::npos);
+  EXPECT_NE(problem(chain("\n[@]", 200)).find("256 levels"), std::string::npos);
+  EXPECT_NE(problem(chain("[@, @]", 40)).find("65536 brackets and aliases"),
+            std::string::npos);
+  // What follows the aliases is no part of the last one.
+  EXPECT_EQ(
+      problem(chain("[@]", 50) +
+              repeated("func.func @f() {a = [#a49], b = #a48} {}\n", 40000)),
+      "");
+}
+
+// Attack 5: each operator of an affine expression nests in the next.
+TEST(Nesting, ExpressionsHaveALimit) {
+  for (const char *one : {" + d0", " * 2", " mod 7", " - 1", "-"})
+    EXPECT_NE(
+        problem("#m = affine_map<(d0) -> (d0" + repeated(one, 2000) + ")>")
+            .find("expected at most 1024 operators"),
+        std::string::npos)
+        << one;
+  EXPECT_EQ(problem("dense<[" + repeated("-1.0e-5, ", 100000) + "-1.0]>"), "");
+}
+
+class Files : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "names-XXXXXX").string();
+    ASSERT_TRUE(mkdtemp(name.data()));
+    folder = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  /// Reads the text as a file of that name; returns all that is wrong.
+  std::string read(const std::string &name, const std::string &text) {
+    std::ofstream(folder / name) << text;
+    mlir::DialectRegistry registry;
+    registerCompiler(registry);
+    mlir::MLIRContext context(registry);
+    std::string all;
+    context.getDiagEngine().registerHandler(
+        [&](mlir::Diagnostic &diagnostic) { all += diagnostic.str() + "\n"; });
+    Status status;
+    readModel((folder / name).string(), context, status, {}, nullptr);
+    return all + status.message();
+  }
+
+  std::filesystem::path folder;
+};
+
+const char *graph = R"(
+  func.func @graph(%x: tensor<f32> {tandem.role = #tandem.role<input "@">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "y">}) {
+    return %x : tensor<f32>
+  })";
+
+std::string graphWith(const std::string &input) {
+  std::string text = graph;
+  return text.replace(text.find('@', text.find("input")), 1, input);
+}
+
+#define EXPECT_IN(part, text)                                                  \
+  EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST_F(Files, DeepModulesAreRefusedWhereTheyAreRead) {
+  EXPECT_IN("x.mlir:257:8: expected at most 256 levels",
+            read("x.mlir", repeated("module {\n", 100000)));
+  EXPECT_IN("x.json:1:1: expected at most 200 levels of lists and objects",
+            read("x.json", repeated("[", 100000)));
+  EXPECT_IN("expected MLIR as text, but got its bytecode",
+            read("x.mlir", "ML\xefR and so on"));
+  // As deep as it may be: MLIR says what is wrong with it.
+  EXPECT_EQ(read("x.mlir", repeated("module {\n", 255) + repeated("}\n", 255))
+                .find("levels"),
+            std::string::npos);
+}
+
+// A21: a model called "../evil" wrote its dumps outside of the folder that was
+// asked for, and names with escape sequences were printed as they are.
+TEST_F(Files, NamesThatMakePathsAreRefused) {
+  EXPECT_EQ(read("x.mlir", "module @fine {" + graphWith("x") + "}"), "");
+  EXPECT_IN("expected a model's name without '/', '\\' and control characters, "
+            "since files are named after it, but got '../evil'",
+            read("x.mlir", "module @\"../evil\" {" + graphWith("x") + "}"));
+  EXPECT_IN("but got 'a\\x1bb'",
+            read("x.mlir", "module @\"a\\1Bb\" {" + graphWith("x") + "}"));
+  EXPECT_IN("expected a name without control characters, but got 'a\\x0ab'",
+            read("x.mlir", "module {" + graphWith("a\\0Ab") + "}"));
+  EXPECT_IN("/name: expected a model's name without '/'",
+            read("x.json", R"({"format": "tandem-graph", "version": 1,
+                 "name": "../evil"})"));
+  EXPECT_EQ(modelNameOf("../e\nvil"), ".._e_vil");
+  EXPECT_EQ(modelNameOf(""), "model");
+  EXPECT_EQ(modelNameOf("torch-jit-export"), "torch-jit-export");
+}
+
+} // namespace
