@@ -1,5 +1,6 @@
 //===- Compile.cpp - from a model to a lowered module ---------------------===//
 #include "compiler/Compile.h"
+#include "compiler/CheckOptions.h"
 #include "compiler/Names.h"
 #include "compiler/Nesting.h"
 #include "compiler/Phases.h"
@@ -10,7 +11,6 @@
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
 #include "passes/Target.h"
-#include "passes/partition/BudgetSpec.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -99,78 +99,6 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   return module;
 }
 
-static Result<std::vector<Target>> targetsOf(const CompileOptions &options) {
-  return parseTargets(options.target.empty() ? "cpu" : options.target);
-}
-
-Status tandem::checkOptions(const CompileOptions &options) {
-  std::vector<std::string> wrong;
-  if (options.partition != "min-cut" && options.partition != "default")
-    wrong.push_back("expected --partition to be min-cut or default, but got '" +
-                    options.partition + "'");
-  if (!options.stopAfter.empty() && !phaseNumber(options.stopAfter)) {
-    std::string names = "capture";
-    for (const Phase &phase : phases())
-      names += ", " + phase.name.str();
-    wrong.push_back("expected --stop-after to be one of " + names +
-                    ", but got '" + options.stopAfter + "'");
-  }
-  if (options.inference && !options.optimizer.empty())
-    wrong.emplace_back("--inference and --optimizer exclude each other");
-  if (options.prepare && !options.inference)
-    wrong.emplace_back("--prepare needs --inference: in training parameters "
-                       "change with every step");
-  if (options.order != 1 && options.order != 2)
-    wrong.push_back("expected --order to be 1 or 2, but got " +
-                    std::to_string(options.order));
-  if (options.inference && options.order != 1)
-    wrong.emplace_back("--inference and --order exclude each other");
-  if (!options.memoryBudget.empty()) {
-    std::string error;
-    if (!parseBudgetSpec(options.memoryBudget, error))
-      wrong.push_back(error);
-    if (options.inference)
-      wrong.emplace_back("--inference and --memory-budget exclude each other");
-    if (options.partition == "default")
-      wrong.emplace_back(
-          "--partition=default and --memory-budget exclude each other");
-  }
-  if (options.threads < 0)
-    wrong.push_back("expected --threads of at least 0, but got " +
-                    std::to_string(options.threads));
-  Status target = targetsOf(options).status();
-  if (target.code() == Code::Usage)
-    wrong.push_back(target.message());
-  if (options.cubin != "auto" && options.cubin != "yes" &&
-      options.cubin != "no")
-    wrong.push_back("expected --cubin to be auto, yes or no, but got '" +
-                    options.cubin + "'");
-  if (options.matmulPrecision != "f32" && options.matmulPrecision != "tf32")
-    wrong.push_back("expected --matmul-precision to be f32 or tf32, but got '" +
-                    options.matmulPrecision + "'");
-  if (Status s = checkTagPaths(options); !s)
-    wrong.push_back(s.message());
-  if (options.libraries != "auto" && options.libraries != "yes" &&
-      options.libraries != "no")
-    wrong.push_back("expected --libraries to be auto, yes or no, but got '" +
-                    options.libraries + "'");
-  if (options.winograd != "auto" && options.winograd != "no")
-    wrong.push_back("expected --winograd to be auto or no, but got '" +
-                    options.winograd + "'");
-  if (options.tune) {
-    if (!(*options.tune >= 0))
-      wrong.emplace_back("expected --tune to be at least 0 seconds");
-    if (!options.stopAfter.empty() && phaseNumber(options.stopAfter) &&
-        *phaseNumber(options.stopAfter) < *phaseNumber("plan"))
-      wrong.push_back("--tune has no effect before 'plan', but --stop-after is "
-                      "'" +
-                      options.stopAfter + "'");
-  }
-  if (wrong.empty())
-    return target;
-  return Status::usage(llvm::join(wrong, "; "));
-}
-
 /// Writes the module of a phase to `folder`/<model>.<nn>.<phase>.mlir, where
 /// there are several targets to <phase>.<label>.mlir.
 static Status dump(ModuleOp module, const std::string &folder, StringRef phase,
@@ -203,57 +131,15 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   Builder b(module.getContext());
   if (!module->hasAttr(kPhaseAttr))
     module->setAttr(kPhaseAttr, b.getStringAttr("capture"));
-  auto put = [&](StringRef attribute, StringRef phase, Attribute value,
-                 const char *option) {
-    if (*phaseNumber(phaseOf(module)) >= *phaseNumber(phase))
-      return Status::usage(std::string(option) +
-                           " has no effect on a module "
-                           "that is past '" +
-                           phase.str() + "'; this one is at '" +
-                           phaseOf(module).str() + "'");
-    module->setAttr(attribute, value);
-    return Status::success();
-  };
-  auto set = [&](StringRef attribute, StringRef phase, const std::string &value,
-                 const char *option) {
-    return value.empty()
-               ? Status::success()
-               : put(attribute, phase, b.getStringAttr(value), option);
-  };
-  if (Status s = set(kLossAttr, "joint", options.loss, "--loss"); !s)
+  if (Status s = checkAgainstModule(module, options); !s)
     return s;
-  if (options.order != 1 &&
-      *phaseNumber(phaseOf(module)) >= *phaseNumber("joint"))
-    return Status::usage("--order has no effect on a module that is past "
-                         "'joint'; this one is at '" +
-                         phaseOf(module).str() + "'");
-  if (!options.memoryBudget.empty() &&
-      *phaseNumber(phaseOf(module)) >= *phaseNumber("partition"))
-    return Status::usage("--memory-budget has no effect on a module that is "
-                         "past 'partition'; this one is at '" +
-                         phaseOf(module).str() + "'");
-  if (Status s =
-          set(kOptimizerAttr, "partition", options.optimizer, "--optimizer");
-      !s)
-    return s;
+  if (!options.loss.empty())
+    module->setAttr(kLossAttr, b.getStringAttr(options.loss));
+  if (!options.optimizer.empty())
+    module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
   if (options.prepare)
-    return put(kPrepareAttr, "partition", b.getUnitAttr(), "--prepare");
+    module->setAttr(kPrepareAttr, b.getUnitAttr());
   return Status::success();
-}
-
-namespace {
-/// An option that a target carries where it is not the usual.
-struct Asked {
-  StringRef kind; ///< of the targets that it is for
-  StringRef attribute, flag, value, usual;
-};
-} // namespace
-
-static SmallVector<Asked> askedOf(const CompileOptions &options) {
-  return {{"cuda", "matmul_precision", "--matmul-precision",
-           options.matmulPrecision, "f32"},
-          {"cuda", "libraries", "--libraries", options.libraries, "auto"},
-          {"cpu", "winograd", "--winograd", options.winograd, "auto"}};
 }
 
 /// The target with what is asked for.
@@ -261,7 +147,7 @@ static DictionaryAttr withAsked(DictionaryAttr target,
                                 const CompileOptions &options) {
   auto kind = target.getAs<StringAttr>("kind");
   NamedAttrList attributes(target);
-  for (const Asked &asked : askedOf(options))
+  for (const TargetOption &asked : targetOptions(options))
     if (kind && kind.getValue() == asked.kind && asked.value != asked.usual)
       attributes.set(asked.attribute,
                      StringAttr::get(target.getContext(), asked.value));
@@ -275,7 +161,7 @@ static std::string lackOf(DictionaryAttr target,
                           const CompileOptions &options) {
   std::vector<std::string> flags;
   DictionaryAttr wanted = withAsked(target, options);
-  for (const Asked &asked : askedOf(options))
+  for (const TargetOption &asked : targetOptions(options))
     if (wanted.get(asked.attribute) != target.get(asked.attribute))
       flags.push_back((asked.flag + "=" + asked.value).str());
   if (wanted.contains(kFastMathAttr) && !target.contains(kFastMathAttr))
@@ -346,12 +232,14 @@ static Status tune(ModuleOp module, const CompileOptions &options,
 
 /// Whether --tune can do anything for the target and the module.
 static Status checkTune(ModuleOp module, const CompileOptions &options,
-                        const Target &target) {
+                        const Target &target, StringRef label) {
   if (!options.tune)
     return Status::success();
   if (phaseOf(module) == "lower")
     return Status::usage("--tune comes too late for a module at 'lower'");
   const auto *cpu = std::get_if<CpuTarget>(&target);
+  if (!cpu && !label.empty())
+    return Status::success(); // The other targets are tuned.
   if (!cpu)
     return Status::usage("expected a target of the kind 'cpu' for --tune");
   if (!options.timer)
@@ -385,11 +273,14 @@ static Status run(ModuleOp module, const CompileOptions &options,
     return Status::success();
   if (Status s = stampTarget(module, options); !s)
     return s;
+  if (label.empty())
+    if (Status s = checkAgainstTarget(module, options); !s)
+      return s;
   auto target =
       targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
   if (!target)
     return target.status();
-  if (Status s = checkTune(module, options, *target); !s)
+  if (Status s = checkTune(module, options, *target, label); !s)
     return s;
   if (phaseOf(module) == "plan")
     if (Status s = tune(module, options, *target, times, label); !s)

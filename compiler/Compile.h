@@ -33,7 +33,7 @@ struct CompileOptions {
   bool prepare = false;
   std::string loss;      ///< the output to differentiate; empty: "loss"
   std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
-  std::string partition = "min-cut"; ///< `min-cut` or `default`
+  std::string partition;    ///< `min-cut` or `default`; empty: `min-cut`
   std::string memoryBudget;          ///< `0.5`, `6GiB` (BudgetSpec.h); empty
   int order = 1;                     ///< 2: gradients can be differentiated
   std::string stopAfter;             ///< a phase; empty: all

@@ -28,8 +28,8 @@ std::string partition(const CompileOptions &options, StringRef) {
   std::string budget = options.memoryBudget.empty()
                            ? ""
                            : " memory-budget=" + options.memoryBudget;
-  return "tandem-partition-joint{kind=" + options.partition + budget + remarks +
-         "}";
+  std::string kind = options.partition.empty() ? "min-cut" : options.partition;
+  return "tandem-partition-joint{kind=" + kind + budget + remarks + "}";
 }
 
 std::string plan(const CompileOptions &options, StringRef) {

@@ -86,17 +86,20 @@ static Status tag(ArrayRef<Operation *> ops, const PathOption &option) {
     any = true;
     for (StringRef other : option.others)
       if (op->hasAttr(other))
-        return Status::failed(std::string(option.name) + "=" +
+        return Status::usage(std::string(option.name) + "=" +
                               option.expression + " matches '" + path.str() +
                               "', which is tagged '" + other.str() + "'");
     op->setAttr(option.tag, UnitAttr::get(op->getContext()));
   }
   if (any)
     return Status::success();
-  return Status::failed(
+  return Status::usage(
       std::string(option.name) + "=" + option.expression +
       " matches none of the paths of the model: " +
-      (paths.empty() ? "it has none" : listOf(paths.getArrayRef())));
+      (paths.empty() ? "it has none (in .mlir an op gets one by "
+                       "loc(\"h0.relu\"), in JSON by 'name' and 'module', in a "
+                       "traced program by trace.module)"
+                     : listOf(paths.getArrayRef())));
 }
 
 Status tandem::tagPaths(ModuleOp module, const CompileOptions &options) {

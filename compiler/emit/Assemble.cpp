@@ -31,6 +31,15 @@ std::string tandem::findPtxas() {
   return "";
 }
 
+Status tandem::checkNamedPtxas() {
+  const char *only = std::getenv("TANDEM_PTXAS");
+  if (!only || !*only || llvm::sys::fs::can_execute(only))
+    return Status::success();
+  return Status::usage("expected TANDEM_PTXAS to name a program, or to be "
+                       "empty, but got '" +
+                       std::string(only) + "'");
+}
+
 namespace {
 /// One run of ptxas.
 struct Run {
@@ -90,6 +99,8 @@ static bool isTooOld(StringRef messages) {
 
 Result<Assembly> tandem::assemble(const std::string &ptx,
                                   const std::string &arch) {
+  if (Status s = checkNamedPtxas(); !s)
+    return s;
   Assembly assembly;
   auto tooOld = [&](const std::string &by, const std::string &why) {
     assembly.isTooOld = true;
@@ -140,6 +151,8 @@ static int64_t numberBefore(StringRef line, StringRef unit) {
 
 Result<std::vector<KernelResources>>
 tandem::resourcesOf(const std::string &ptx, const std::string &arch) {
+  if (Status s = checkNamedPtxas(); !s)
+    return s;
   std::string program = findPtxas();
   if (program.empty())
     return Status::unsupported("there is no ptxas to ask");

@@ -46,6 +46,9 @@ struct KernelResources {
 /// Returns the path of ptxas, or "".
 std::string findPtxas();
 
+/// Fails with Usage if TANDEM_PTXAS names something that cannot be run.
+Status checkNamedPtxas();
+
 /// Returns what each kernel of a text takes, in the text's order. Unsupported
 /// if there is no ptxas.
 Result<std::vector<KernelResources>> resourcesOf(const std::string &ptx,

@@ -4,6 +4,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 #include <limits>
@@ -11,31 +14,49 @@
 using namespace llvm;
 using namespace tandem;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// The greatest number below 1: a decay of 1 would never forget its start.
-static constexpr double kBelowOne = 1.0 - 0x1p-53;
+// Numbers are computed with in f32, whatever the model's type is: what is
+// smaller than its least normal number is 0 there.
+static constexpr double kTiny = std::numeric_limits<float>::min();
+/// Beyond it nothing trains: a gradient of f32's precision beside a parameter
+/// of 1 moves that by more than a tenth.
+static constexpr double kMost = 1e6;
+/// The greatest number below 1 of f32: a decay of 1 would never forget its
+/// start, and Adam would divide by 0.
+static constexpr double kBelowOne = 1.0 - 0x1p-24;
 
 // The defaults are those of torch.optim.SGD, Adam and AdamW; 'momentum' is SGD
-// with the momentum that is usual.
-static const OptimizerOption kSgd[] = {{"lr", 1e-3, 0, kInfinity},
-                                       {"weight_decay", 0, 0, kInfinity}};
-static const OptimizerOption kMomentum[] = {{"lr", 1e-3, 0, kInfinity},
-                                            {"momentum", 0.9, 0, kInfinity},
-                                            {"dampening", 0, 0, kInfinity},
-                                            {"weight_decay", 0, 0, kInfinity},
-                                            {"nesterov", 0, 0, 1}};
-static const OptimizerOption kAdam[] = {{"lr", 1e-3, 0, kInfinity},
-                                        {"beta1", 0.9, 0, kBelowOne},
-                                        {"beta2", 0.999, 0, kBelowOne},
-                                        {"eps", 1e-8, 0, kInfinity},
-                                        {"weight_decay", 0, 0, kInfinity}};
-static const OptimizerOption kAdamW[] = {{"lr", 1e-3, 0, kInfinity},
-                                         {"beta1", 0.9, 0, kBelowOne},
-                                         {"beta2", 0.999, 0, kBelowOne},
-                                         {"eps", 1e-8, 0, kInfinity},
-                                         {"weight_decay", 1e-2, 0, kInfinity}};
+// with the momentum that is usual. A rate of 0 is for experiments: states move,
+// parameters do not.
+static constexpr OptimizerOption kRate = {"lr",  1e-3, kTiny,
+                                          kMost, true, "learning rate"};
+static constexpr OptimizerOption kBeta1 = {
+    "beta1", 0.9, kTiny, kBelowOne, true, "decay of the mean of gradients"};
+static constexpr OptimizerOption kBeta2 = {
+    "beta2", 0.999, kTiny, kBelowOne, true, "decay of the mean of squares"};
+static constexpr OptimizerOption kEps = {"eps", 1e-8,  kTiny,
+                                         kMost, false, "added to the divisor"};
+static constexpr OptimizerOption weightDecay(double value) {
+  return {"weight_decay", value, kTiny, kMost, true, "pull towards 0"};
+}
+
+static const OptimizerOption kSgd[] = {kRate, weightDecay(0)};
+static const OptimizerOption kMomentum[] = {
+    kRate,
+    {"momentum", 0.9, kTiny, kBelowOne, true, "decay of the velocity"},
+    {"dampening", 0, kTiny, 1, true, "part of the gradient that is left out"},
+    weightDecay(0),
+    {"nesterov", 0, 1, 1, true, "look ahead"}};
+static const OptimizerOption kAdam[] = {kRate, kBeta1, kBeta2, kEps,
+                                        weightDecay(0)};
+static const OptimizerOption kAdamW[] = {kRate, kBeta1, kBeta2, kEps,
+                                         weightDecay(1e-2)};
 static const OptimizerKind kKinds[] = {
-    {"sgd", kSgd}, {"momentum", kMomentum}, {"adam", kAdam}, {"adamw", kAdamW}};
+    {"sgd", kSgd, "p -= lr * (g + weight_decay * p)"},
+    {"momentum", kMomentum,
+     "v = momentum * v + (1 - dampening) * (g + weight_decay * p), p -= lr * "
+     "v"},
+    {"adam", kAdam, "Adam of g + weight_decay * p"},
+    {"adamw", kAdamW, "Adam of g, and p -= lr * weight_decay * p beside it"}};
 
 ArrayRef<OptimizerKind> tandem::optimizerKinds() { return kKinds; }
 
@@ -46,6 +67,62 @@ template <typename Range> static std::string namesOf(const Range &range) {
   return "'" + join(names, "', '") + "'";
 }
 
+std::string tandem::rangeOf(const OptimizerOption &option) {
+  if (option.name == "nesterov")
+    return "true or false";
+  std::string text;
+  raw_string_ostream out(text);
+  out << (option.orZero ? "0, or " : "") << format("from %.3g", option.least);
+  if (option.most == kBelowOne)
+    out << " and below 1";
+  else
+    out << format(" to %.3g", option.most);
+  return text;
+}
+
+/// " (did you mean 'adamw'?)", or nothing.
+template <typename Range>
+static std::string didYouMean(StringRef name, const Range &known) {
+  StringRef nearest;
+  unsigned least = std::max<size_t>(1, name.size() / 3) + 1;
+  for (const auto &entry : known)
+    if (unsigned distance = entry.name.edit_distance_insensitive(name);
+        distance < least) {
+      least = distance;
+      nearest = entry.name;
+    }
+  return nearest.empty() ? "" : " (did you mean '" + nearest.str() + "'?)";
+}
+
+/// Reads the value of an option; fails with what was expected.
+static std::optional<double> readValue(const OptimizerOption &option,
+                                       StringRef text) {
+  if (option.name == "nesterov" && (text == "true" || text == "false"))
+    return text == "true";
+  double value;
+  if (text.getAsDouble(value) || std::isnan(value))
+    return std::nullopt;
+  bool isInRange = (option.orZero && value == 0) ||
+                   (value >= option.least && value <= option.most);
+  return isInRange ? std::optional(value) : std::nullopt;
+}
+
+/// What is wrong with values that are right by themselves.
+static void checkTogether(const OptimizerSpec &spec,
+                          SmallVectorImpl<std::string> &problems) {
+  if (spec.values.lookup("nesterov") != 0 &&
+      (spec.values.lookup("momentum") == 0 ||
+       spec.values.lookup("dampening") != 0))
+    problems.push_back("option 'nesterov' needs a momentum above 0 and no "
+                       "dampening");
+  double decay = spec.values.lookup("lr") * spec.values.lookup("weight_decay");
+  if (spec.kind->name != "adam" && decay > 1)
+    problems.push_back("expected 'lr' times 'weight_decay' to be at most 1, "
+                       "since each step takes that part of a parameter off, "
+                       "but got " +
+                       formatv("{0}", decay).str());
+}
+
 std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
                                                         std::string &error) {
   auto [name, list] = text.split(':');
@@ -53,8 +130,8 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
   const auto *kind =
       find_if(kKinds, [&](const OptimizerKind &k) { return k.name == name; });
   if (kind == std::end(kKinds)) {
-    error =
-        "unknown optimizer '" + name.str() + "'; known are " + namesOf(kKinds);
+    error = "unknown optimizer '" + name.str() + "'" +
+            didYouMean(name, kKinds) + "; known are " + namesOf(kKinds);
     return std::nullopt;
   }
   spec.kind = kind;
@@ -71,35 +148,21 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
         kind->options, [&](const OptimizerOption &o) { return o.name == key; });
     if (option == kind->options.end()) {
       problems.push_back("unknown option '" + key.str() + "' of optimizer '" +
-                         name.str() + "'; known are " + namesOf(kind->options));
+                         name.str() + "'" + didYouMean(key, kind->options) +
+                         "; known are " + namesOf(kind->options));
       continue;
     }
     if (is_contained(seen, key))
       problems.push_back("option '" + key.str() + "' is given twice");
     seen.push_back(key);
-    double value;
-    bool isBool = option->name == "nesterov";
-    if (isBool && (number == "true" || number == "false")) {
-      value = number == "true";
-    } else if (number.getAsDouble(value) || !std::isfinite(value) ||
-               (isBool && value != 0 && value != 1)) {
+    if (auto value = readValue(*option, number))
+      spec.values[key] = *value;
+    else
       problems.push_back("expected option '" + key.str() + "' to be " +
-                         (isBool ? "true or false" : "a number") +
-                         " but got '" + number.str() + "'");
-      continue;
-    }
-    if (value < option->least || value > option->most)
-      problems.push_back("expected option '" + key.str() +
-                         "' to be at least 0" +
-                         (option->most == kBelowOne ? " and below 1" : "") +
-                         " but got '" + number.str() + "'");
-    spec.values[key] = value;
+                         rangeOf(*option) + " but got '" + number.str() + "'");
   }
-  if (spec.values.lookup("nesterov") != 0 &&
-      (spec.values.lookup("momentum") == 0 ||
-       spec.values.lookup("dampening") != 0))
-    problems.push_back("option 'nesterov' needs a momentum above 0 and no "
-                       "dampening");
+  if (problems.empty())
+    checkTogether(spec, problems);
   if (problems.empty())
     return spec;
   error = join(problems, "; ");

@@ -11,21 +11,28 @@
 
 namespace tandem {
 
-/// A named number of an optimizer, with PyTorch's default, and the values that
-/// it may have: [least, most].
+/// A named number of an optimizer, with PyTorch's default.
 struct OptimizerOption {
   llvm::StringLiteral name;
-  double value, least, most;
+  double value;
+  /// The values that it may have: [least, most], and 0 where `orZero`.
+  double least, most;
+  bool orZero;
+  llvm::StringLiteral meaning;
 };
 
 /// An optimizer that can be compiled in.
 struct OptimizerKind {
   llvm::StringLiteral name;
   llvm::ArrayRef<OptimizerOption> options;
+  llvm::StringLiteral meaning;
 };
 
 /// Returns all optimizers, in the order in which messages name them.
 llvm::ArrayRef<OptimizerKind> optimizerKinds();
+
+/// Returns the values that an option may have: "0, or from 1.18e-38 to 1e+06".
+std::string rangeOf(const OptimizerOption &option);
 
 /// An optimizer and a value for each of its options.
 struct OptimizerSpec {

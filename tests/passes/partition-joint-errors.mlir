@@ -21,7 +21,7 @@ module @optimizer attributes {tandem.phase = "optimize", tandem.optimizer = "lio
 // -----
 
 // Everything that is wrong with a spec.
-// expected-error@+1 {{unknown option 'rate' of optimizer 'adamw'; known are 'lr', 'beta1', 'beta2', 'eps', 'weight_decay'; expected option 'lr' to be a number but got 'fast'; expected option 'beta1' to be at least 0 and below 1 but got '1'; option 'eps' is given twice}}
+// expected-error@+1 {{unknown option 'rate' of optimizer 'adamw'; known are 'lr', 'beta1', 'beta2', 'eps', 'weight_decay'; expected option 'lr' to be 0, or from 1.18e-38 to 1e+06 but got 'fast'; expected option 'beta1' to be 0, or from 1.18e-38 and below 1 but got '1'; option 'eps' is given twice}}
 module @options attributes {tandem.phase = "optimize", tandem.optimizer = "adamw:rate=1,lr=fast,beta1=1,eps=1,eps=2", tandem.loss = "y"} {
   func.func @joint(
       %x: tensor<f32> {tandem.role = #tandem.role<param "x" {requires_grad}>},

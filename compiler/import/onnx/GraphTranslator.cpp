@@ -70,6 +70,15 @@ GraphTranslator::shapeOf(const NamedType &input) {
       return problem(where, "the shape of --shape=" + input.name +
                                 " is not what the model declares"),
              std::nullopt;
+    if (input.type.hasShape)
+      for (auto [declared, size] : llvm::zip(input.type.shape, given->second))
+        if (auto dim = options.dims.find(declared.name);
+            dim != options.dims.end() && dim->second != size)
+          return problem("--shape=" + input.name,
+                         "has " + std::to_string(size) +
+                             " where --dim=" + declared.name + "=" +
+                             std::to_string(dim->second) + " says another"),
+                 std::nullopt;
     return shape;
   }
   if (!input.type.hasShape)
@@ -469,12 +478,16 @@ Status Import::status() const {
   if (problems.empty())
     return Status::success();
   std::string message;
-  bool areUnsupported = true;
+  bool areUnsupported = true, areOptions = true;
   for (const Problem &one : problems) {
     message += (message.empty() ? "" : "\n") + one.where + ": " + one.text;
     areUnsupported &= one.isUnsupported;
+    areOptions &= StringRef(one.where).starts_with("--");
   }
-  return {areUnsupported ? Code::Unsupported : Code::Failed, message};
+  return {areUnsupported ? Code::Unsupported
+          : areOptions   ? Code::Usage
+                         : Code::Failed,
+          message};
 }
 
 static void countOperators(const Graph &graph,

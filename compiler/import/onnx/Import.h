@@ -49,6 +49,17 @@ struct Import {
   std::map<std::string, int64_t> operators;
 };
 
+/// `--loss=KIND:OUTPUT,LABELS`.
+struct LossSpec {
+  std::string kind, output, labels;
+};
+
+/// Parses it; Usage if it is not of that form, or the kind is not known.
+Result<LossSpec> parseLoss(const std::string &text);
+
+/// Returns the kinds of losses, and what each takes of OUTPUT and LABELS.
+std::vector<std::pair<std::string, std::string>> lossKinds();
+
 Import importModel(const Model &model, const std::string &path,
                    const ImportOptions &options, mlir::MLIRContext &context);
 

@@ -7,8 +7,10 @@
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "ir/BuildOp.h"
 #include "ir/functions/Function.h"
+#include "runtime/artifact/NearestName.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -18,18 +20,43 @@ namespace {
 struct LossKind {
   StringRef name, function;
   bool takesClasses; ///< labels are numbers of classes
+  StringRef meaning;
 };
 } // namespace
 
 static constexpr LossKind kinds[] = {
-    {"cross_entropy", "cross_entropy", true},
-    {"nll", "nll_loss", true},
-    {"mse", "mse_loss", false},
-    {"l1", "l1_loss", false},
-    {"huber", "huber_loss", false},
-    {"bce_with_logits", "bce_with_logits", false},
-    {"kl", "kl_div", false},
+    {"cross_entropy", "cross_entropy", true,
+     "logits [N, C] or [N, C, d...]; classes, i64 [N, d...]"},
+    {"nll", "nll_loss", true, "logarithms of probabilities; classes"},
+    {"mse", "mse_loss", false, "anything; the same type"},
+    {"l1", "l1_loss", false, "anything; the same type"},
+    {"huber", "huber_loss", false, "anything; the same type"},
+    {"bce_with_logits", "bce_with_logits", false, "logits; probabilities"},
+    {"kl", "kl_div", false, "logarithms of probabilities; probabilities"},
 };
+
+std::vector<std::pair<std::string, std::string>> onnx::lossKinds() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const LossKind &kind : kinds)
+    all.emplace_back(kind.name, kind.meaning);
+  return all;
+}
+
+Result<LossSpec> onnx::parseLoss(const std::string &text) {
+  auto [kind, names] = StringRef(text).split(':');
+  auto [output, labels] = names.split(',');
+  SmallVector<std::string_view> known;
+  for (const LossKind &one : kinds)
+    known.push_back(one.name);
+  std::string wrong = "expected --loss=KIND:OUTPUT,LABELS";
+  if (!llvm::is_contained(known, std::string_view(kind)))
+    return Status::usage(wrong + " with one of the kinds " +
+                         llvm::join(known, ", ") + ", but got '" + kind.str() +
+                         "'" + didYouMean(kind, known));
+  if (output.empty() || labels.empty() || labels.contains(','))
+    return Status::usage(wrong + ", but got '" + text + "'");
+  return LossSpec{kind.str(), output.str(), labels.str()};
+}
 
 /// Brings [N, C, d...] into [N, d..., C], and [N, C, 1, ...] into [N, C].
 static Expr classesLast(const Expr &x) {
@@ -46,19 +73,14 @@ static Expr classesLast(const Expr &x) {
 
 void GraphTranslator::addLoss(Scope &scope) {
   std::string where = "--loss=" + options.loss;
-  auto [kindName, names] = StringRef(options.loss).split(':');
-  auto [outputName, labelsName] = names.split(',');
-  auto kind = llvm::find_if(kinds, [&](auto &k) { return k.name == kindName; });
-  if (kind == std::end(kinds)) {
-    std::string all;
-    for (const LossKind &one : kinds)
-      all += (all.empty() ? "" : ", ") + one.name.str();
-    return problem(where, "expected one of " + all + ", but got '" +
-                              kindName.str() + "'");
-  }
-  std::string labels = labelsName.empty() ? "labels" : labelsName.str();
+  auto spec = parseLoss(options.loss);
+  if (!spec)
+    return problem(where, spec.status().message());
+  const auto *kind =
+      llvm::find_if(kinds, [&](auto &k) { return k.name == spec->kind; });
+  const std::string &outputName = spec->output, &labels = spec->labels;
   bool isBroken;
-  const Datum *datum = find(outputName.str(), scope, isBroken);
+  const Datum *datum = find(outputName, scope, isBroken);
   if (isBroken)
     return;
   std::string why;
@@ -68,18 +90,18 @@ void GraphTranslator::addLoss(Scope &scope) {
     std::string outputs;
     for (const NamedType &output : model.graph.outputs)
       outputs += (outputs.empty() ? "'" : ", '") + output.name + "'";
-    return problem(where, "the graph has no value '" + outputName.str() +
+    return problem(where, "the graph has no value '" + outputName +
                               "'; its outputs are " + outputs);
   }
   Expr x(builder, loc, value);
   if (!isa<FloatType>(x.type().getElementType()))
-    return problem(where, "expected '" + outputName.str() +
+    return problem(where, "expected '" + outputName +
                               "' to have floating-point elements");
   RankedTensorType type = x.type();
   int64_t classes = 0;
   if (kind->takesClasses) {
     if (x.rank() == 0)
-      return problem(where, "expected '" + outputName.str() +
+      return problem(where, "expected '" + outputName +
                                 "' to have a dimension of classes");
     x = classesLast(x);
     classes = x.shape().back();

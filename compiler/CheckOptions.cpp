@@ -1,0 +1,183 @@
+//===- CheckOptions.cpp - options against each other and the module -------===//
+#include "compiler/CheckOptions.h"
+#include "compiler/Phases.h"
+#include "compiler/TagPaths.h"
+#include "compiler/emit/Assemble.h"
+#include "ir/Dialect.h"
+#include "ir/Signature.h"
+#include "passes/Target.h"
+#include "passes/partition/BudgetSpec.h"
+#include "passes/partition/OptimizerSpec.h"
+#include "runtime/artifact/NearestName.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace tandem;
+
+Result<std::vector<Target>> tandem::targetsOf(const CompileOptions &options) {
+  return parseTargets(options.target.empty() ? "cpu" : options.target);
+}
+
+Status tandem::checkOptions(const CompileOptions &options) {
+  std::vector<std::string> wrong;
+  if (!options.partition.empty() && options.partition != "min-cut" &&
+      options.partition != "default")
+    wrong.push_back("expected --partition to be min-cut or default, but got '" +
+                    options.partition + "'");
+  if (!options.stopAfter.empty() && !phaseNumber(options.stopAfter)) {
+    std::string names = "capture";
+    for (const Phase &phase : phases())
+      names += ", " + phase.name.str();
+    wrong.push_back("expected --stop-after to be one of " + names +
+                    ", but got '" + options.stopAfter + "'");
+  }
+  if (options.inference && !options.optimizer.empty())
+    wrong.emplace_back("--inference and --optimizer exclude each other");
+  if (options.prepare && !options.inference)
+    wrong.emplace_back("--prepare needs --inference: in training parameters "
+                       "change with every step");
+  if (options.order != 1 && options.order != 2)
+    wrong.push_back("expected --order to be 1 or 2, but got " +
+                    std::to_string(options.order));
+  if (options.inference && options.order != 1)
+    wrong.emplace_back("--inference and --order exclude each other");
+  if (!options.memoryBudget.empty()) {
+    std::string error;
+    if (!parseBudgetSpec(options.memoryBudget, error))
+      wrong.push_back(error);
+    if (options.inference)
+      wrong.emplace_back("--inference and --memory-budget exclude each other");
+    if (options.partition == "default")
+      wrong.emplace_back(
+          "--partition=default and --memory-budget exclude each other");
+  }
+  std::string optimizerError;
+  if (!options.optimizer.empty() &&
+      !parseOptimizerSpec(options.optimizer, optimizerError))
+    wrong.push_back("--optimizer: " + optimizerError);
+  if (options.cubin != "no")
+    if (auto targets = targetsOf(options))
+      if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
+        if (Status s = checkNamedPtxas(); !s)
+          wrong.push_back(s.message());
+  if (options.threads < 0)
+    wrong.push_back("expected --threads of at least 0, but got " +
+                    std::to_string(options.threads));
+  Status target = targetsOf(options).status();
+  if (target.code() == Code::Usage)
+    wrong.push_back(target.message());
+  if (options.cubin != "auto" && options.cubin != "yes" &&
+      options.cubin != "no")
+    wrong.push_back("expected --cubin to be auto, yes or no, but got '" +
+                    options.cubin + "'");
+  if (options.matmulPrecision != "f32" && options.matmulPrecision != "tf32")
+    wrong.push_back("expected --matmul-precision to be f32 or tf32, but got '" +
+                    options.matmulPrecision + "'");
+  if (Status s = checkTagPaths(options); !s)
+    wrong.push_back(s.message());
+  if (options.libraries != "auto" && options.libraries != "yes" &&
+      options.libraries != "no")
+    wrong.push_back("expected --libraries to be auto, yes or no, but got '" +
+                    options.libraries + "'");
+  if (options.winograd != "auto" && options.winograd != "no")
+    wrong.push_back("expected --winograd to be auto or no, but got '" +
+                    options.winograd + "'");
+  if (options.tune) {
+    if (!(*options.tune >= 0))
+      wrong.emplace_back("expected --tune to be at least 0 seconds");
+    if (!options.stopAfter.empty() && phaseNumber(options.stopAfter) &&
+        *phaseNumber(options.stopAfter) < *phaseNumber("plan"))
+      wrong.push_back("--tune has no effect before 'plan', but --stop-after is "
+                      "'" +
+                      options.stopAfter + "'");
+  }
+  if (wrong.empty())
+    return target;
+  return Status::usage(llvm::join(wrong, "; "));
+}
+
+/// Fails if the module has been through the phase in which an option acts.
+static Status checkInTime(ModuleOp module, StringRef phase,
+                          const char *option) {
+  if (*phaseNumber(phaseOf(module)) < *phaseNumber(phase))
+    return Status::success();
+  return Status::usage(
+      std::string(option) + " has no effect on a module that is past '" +
+      phase.str() + "'; this one is at '" + phaseOf(module).str() + "'");
+}
+
+/// The options that decide what a phase does.
+static Status checkAllInTime(ModuleOp module, const CompileOptions &options) {
+  struct {
+    bool isGiven;
+    StringRef phase;
+    const char *option;
+  } all[] = {{!options.loss.empty(), "joint", "--loss"},
+             {options.order != 1, "joint", "--order"},
+             {options.inference, "joint", "--inference"},
+             {!options.partition.empty(), "partition", "--partition"},
+             {!options.memoryBudget.empty(), "partition", "--memory-budget"},
+             {!options.optimizer.empty(), "partition", "--optimizer"},
+             {options.prepare, "partition", "--prepare"}};
+  for (const auto &[isGiven, phase, option] : all)
+    if (isGiven)
+      if (Status s = checkInTime(module, phase, option); !s)
+        return s;
+  return Status::success();
+}
+
+/// The names of the outputs of a graph.
+static std::vector<std::string_view> outputsOf(ModuleOp module) {
+  std::vector<std::string_view> names;
+  if (auto graph = module.lookupSymbol<func::FuncOp>("graph"))
+    for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i)
+      if (RoleAttr role = roleOfResult(graph, i);
+          role && role.getKind() == RoleKind::Output)
+        names.push_back(role.getName().getValue());
+  return names;
+}
+
+/// Fails if the loss that is asked for is no output.
+static Status checkLoss(ModuleOp module, const std::string &loss) {
+  std::vector<std::string_view> known = outputsOf(module);
+  if (loss.empty() || known.empty() || llvm::is_contained(known, loss))
+    return Status::success();
+  std::string all;
+  for (std::string_view name : known)
+    all += (all.empty() ? "'" : ", '") + std::string(name) + "'";
+  return Status::usage("--loss: the model has no output '" + loss + "'" +
+                       didYouMean(loss, known) + "; its outputs are " + all);
+}
+
+Status tandem::checkAgainstModule(ModuleOp module,
+                                  const CompileOptions &options) {
+  Status status = checkAllInTime(module, options);
+  return status ? checkLoss(module, options.loss) : status;
+}
+
+SmallVector<TargetOption> tandem::targetOptions(const CompileOptions &options) {
+  return {{"cuda", "matmul_precision", "--matmul-precision",
+           options.matmulPrecision, "f32"},
+          {"cuda", "libraries", "--libraries", options.libraries, "auto"},
+          {"cpu", "winograd", "--winograd", options.winograd, "auto"}};
+}
+
+Status tandem::checkAgainstTarget(ModuleOp module,
+                                  const CompileOptions &options) {
+  auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
+  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
+  if (!kind)
+    return Status::success();
+  SmallVector<TargetOption> all = targetOptions(options);
+  all.push_back({"cpu", "", "--fast-math", options.fastMath ? "yes" : "", ""});
+  all.push_back(
+      {"cuda", "", "--emulation", options.emulation ? "yes" : "", ""});
+  all.push_back({"cuda", "", "--cubin", options.cubin, "auto"});
+  for (const TargetOption &asked : all)
+    if (asked.value != asked.usual && asked.kind != kind.getValue())
+      return Status::usage((asked.flag + " is for the target '" + asked.kind +
+                            "', but this one is '" + kind.getValue() + "'")
+                               .str());
+  return Status::success();
+}
