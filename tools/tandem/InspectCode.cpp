@@ -1,6 +1,7 @@
 //===- InspectCode.cpp - the code of a GPU that is in an artifact ---------===//
 #include "tools/tandem/InspectCode.h"
 #include "compiler/emit/Assemble.h"
+#include "runtime/cli/Show.h"
 
 #include <cstdio>
 #include <map>
@@ -60,46 +61,6 @@ Status commands::printPtx(const am::ArtifactReader &reader,
   return Status::success();
 }
 
-static std::string extents(const std::vector<int64_t> &sizes) {
-  std::string text;
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] != 1 || i == 0)
-      text += (i ? " x " : "") + std::to_string(sizes[i]);
-  return text;
-}
-
-/// Which library may compute the launch.
-static const char *libraryOf(const am::Launch &launch) {
-  return !launch.library              ? ""
-         : launch.library->isMatmul() ? "cuBLASLt"
-                                      : "cuDNN";
-}
-
-void commands::printGrids(const am::Manifest &manifest) {
-  std::printf("\n%-10s %5s %-44s %-16s %-12s %9s %9s %6s %s\n", "program",
-              "step", "kernel", "grid", "block", "shared", "scratch", "stream",
-              "library");
-  for (const am::Program &program : manifest.programs) {
-    int step = 0;
-    for (const am::Launch &launch : program.launches) {
-      if (launch.isCopy()) {
-        bool isToHost =
-            isOnHost(program, program.buffers[launch.buffers.back()]);
-        std::printf("%-10s %5d %s\n", program.name.c_str(), step++,
-                    isToHost ? "copy to host" : "copy from host");
-        continue;
-      }
-      const am::Kernel &kernel = manifest.kernels[launch.kernel];
-      std::printf("%-10s %5d %-44s %-16s %-12s %9lld %9lld %6lld %s\n",
-                  program.name.c_str(), step++, kernel.symbol.c_str(),
-                  extents(launch.grid).c_str(), extents(kernel.block).c_str(),
-                  static_cast<long long>(kernel.sharedBytes),
-                  static_cast<long long>(kernel.scratchBytes),
-                  static_cast<long long>(launch.stream), libraryOf(launch));
-    }
-  }
-}
-
 Status commands::printResources(const am::ArtifactReader &reader) {
   auto ptx = ptxOf(reader);
   if (!ptx)
@@ -122,7 +83,7 @@ Status commands::printResources(const am::ArtifactReader &reader) {
     const am::Kernel *kernel = kernels[one.kernel];
     std::printf(
         "%-44s %-12s %9lld %9lld %9lld %7lld %7lld %s\n", one.kernel.c_str(),
-        kernel ? extents(kernel->block).c_str() : "",
+        kernel ? extentsText(kernel->block).c_str() : "",
         static_cast<long long>(one.registers),
         static_cast<long long>(one.sharedBytes),
         static_cast<long long>(kernel ? kernel->sharedBytes : 0),

@@ -11,9 +11,6 @@ namespace tandem::commands {
 Status printPtx(const artifact::ArtifactReader &reader,
                 const std::string &kernel);
 
-/// Prints a table of a program's launches: kernels, grids, blocks, memory.
-void printGrids(const artifact::Manifest &manifest);
-
 /// Prints what each kernel takes of a multiprocessor, as ptxas reports it.
 Status printResources(const artifact::ArtifactReader &reader);
 
