@@ -56,6 +56,24 @@ LibraryFiles LibraryFiles::installed() {
   return {{"libcublasLt.so.13", "libcublasLt.so.12"}, {"libcudnn.so.9"}};
 }
 
+std::vector<std::pair<std::string, Result<std::string>>> describeInstalled() {
+  auto describe = [](const std::vector<std::string> &files,
+                     const char *function) -> Result<std::string> {
+    Result<void *> opened = openFirst(files);
+    if (!opened)
+      return std::move(opened).status();
+    size_t (*version)() = nullptr;
+    std::string missing;
+    find(*opened, function, version, missing);
+    if (!missing.empty())
+      return Status::unsupported("it has no " + missing);
+    return "version " + text(version());
+  };
+  LibraryFiles files = LibraryFiles::installed();
+  return {{"cuBLASLt", describe(files.blas, "cublasLtGetVersion")},
+          {"cuDNN", describe(files.dnn, "cudnnGetVersion")}};
+}
+
 size_t usableWorkspace(int64_t bytes) {
   auto all = static_cast<size_t>(std::max<int64_t>(bytes, 0));
   return all < 2 * workspaceAlignment ? 0 : all - workspaceAlignment;

@@ -78,6 +78,10 @@ private:
   library::DnnFunctions dnnFunctions;
 };
 
+/// Returns each library's name and, if it can be opened, "version 9.1"; else
+/// why not.
+std::vector<std::pair<std::string, Result<std::string>>> describeInstalled();
+
 /// The part of a workspace that a library is given: from a multiple of this
 /// many bytes on.
 inline constexpr size_t workspaceAlignment = 256;

@@ -1,0 +1,20 @@
+//===- CudaChecks.cpp - what doctor says of the libraries for GPUs --------===//
+#include "tools/doctor/CudaChecks.h"
+
+#include "cuda/Libraries.h"
+
+namespace tandem::commands {
+
+void checkCudaLibraries(std::vector<Finding> &findings) {
+  for (auto &[name, found] : cuda::describeInstalled()) {
+    Finding finding{name, Finding::State::Ok, found ? *found : "", ""};
+    if (!found) {
+      finding.state = Finding::State::Missing;
+      finding.text = "artifacts run without it: " + found.status().message();
+      finding.remedy = "install it from NVIDIA's repository";
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+} // namespace tandem::commands
