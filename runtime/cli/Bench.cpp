@@ -19,16 +19,21 @@ namespace {
 using artifact::Program;
 using runtime::Model;
 
-constexpr std::string_view description =
-    "Times a program. Inputs that are not given are made up: floating point "
-    "uniform in\n[-1, 1), integers zero or in the range that the model states.";
-
 struct BenchOptions {
+  static constexpr std::string_view
+      usage = "bench X.tdm [options]",
+      description =
+          "Times a program. Inputs that are not given are made up: floating "
+          "point uniform in [-1, 1), integers zero or in the range that the "
+          "model states.";
+
   ModelOptions model;
   std::string program;
   std::vector<std::string> inputs;
   Repeats repeats;
   bool json = false, kernels = false;
+
+  void declare(OptionTable &options);
 };
 
 /// What was planned to be allocated; nothing where that is not stated: on a
@@ -87,32 +92,32 @@ void print(const BenchOptions &options, const Model &model,
   printTable(rows, true);
 }
 
-} // namespace
+void BenchOptions::declare(OptionTable &options) {
+  options
+      .text("program", "NAME", program,
+            "the program: step, evaluate, forward or prepare")
+      .byDefault("the first of step, evaluate and forward that there is");
+  options.list("input", "NAME=@FILE", inputs, "an input").keyed();
+  options
+      .integer("warmup", "N", repeats.warmup, 0, INT64_MAX,
+               "calls before timing")
+      .byDefault("3");
+  options.integer("steps", "N", repeats.steps, 1, 100000000, "calls to time")
+      .excludes("seconds");
+  options.number("seconds", "S", repeats.seconds, "time calls for S seconds")
+      .above(0)
+      .atMost(1e6)
+      .byDefault("3, without --steps");
+  options
+      .flag("kernels", kernels,
+            "time each kernel, and compare it with what this machine can do, "
+            "measured beside it")
+      .excludes("profile", "what --kernels runs is not profiled");
+  options.flag("json", json, "print results as JSON");
+  model.declare(options);
+}
 
-Status bench(std::string_view tool, Words words) {
-  BenchOptions bench;
-  OptionTable options("bench X.tdm [options]", description);
-  bench.model.declare(options);
-  options.text("program", "NAME", bench.program,
-               "step, evaluate or forward (default: the first of them that\n"
-               "the artifact has)");
-  options.list("input", "NAME=@FILE", bench.inputs, "an input");
-  options.integer("warmup", "N", bench.repeats.warmup, 0, INT64_MAX,
-                  "calls before timing (default: 3)");
-  options.integer("steps", "N", bench.repeats.steps, 1, 100000000,
-                  "calls to time");
-  options.number("seconds", "S", bench.repeats.seconds,
-                 "time calls for S seconds (default: 3, without --steps)");
-  options.flag("kernels", bench.kernels,
-               "time each kernel, and compare it with what this machine can\n"
-               "do, measured beside it");
-  options.flag("json", bench.json, "print results as JSON");
-  if (Status status = options.parse(words); !status)
-    return status;
-  if (options.helpAsked()) {
-    std::fputs(options.help(tool).c_str(), stdout);
-    return Status::success();
-  }
+Status bench(const BenchOptions &bench) {
   auto model = bench.model.load();
   if (!model)
     return std::move(model).status();
@@ -141,6 +146,12 @@ Status bench(std::string_view tool, Words words) {
     }
   print(bench, *model, **program, batch, *timing);
   return Status::success();
+}
+
+} // namespace
+
+Command benchCommand() {
+  return commandOf<bench>("bench", "time a program of an artifact");
 }
 
 } // namespace tandem::commands

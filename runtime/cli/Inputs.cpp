@@ -20,25 +20,44 @@ using artifact::Program;
 using artifact::Role;
 
 void ModelOptions::declare(OptionTable &options) {
+  options.group("");
   options.positional("X.tdm", artifact, "the artifact");
   options.text("params", "F.safetensors", params,
                "parameters (and states, where the file has them)");
-  options.integer("threads", "N", threads, 1, 1024,
-                  "threads to compute with (default: one for each processor)");
-  options.integer("seed", "S", seed, 0, INT64_MAX,
-                  "seed of initial parameters and of shuffling (default: 0)");
-  options.text("device", "DEVICE", device,
-               "cpu, cuda[:N] or cuda-emu[:N] (default: cpu if the artifact\n"
-               "has code for it, else cuda)");
-  options.text("cpu-variant", "ARCH", cpuVariant,
-               "of an artifact for several processors, the code for this one\n"
-               "(default: the best that runs here)");
-  options.flag("no-cuda-graph", noGraphs,
-               "launch kernels one by one instead of whole programs");
-  options.text("libraries", "auto|no", libraries,
-               "no: cuBLASLt and cuDNN are not used where they are installed");
-  options.text("profile", "F.json", profile,
-               "write what ran on the device, and when, in Chrome's format");
+  options.integer("threads", "N", threads, 1, 1024, "threads to compute with")
+      .byDefault("one for each processor");
+  options
+      .integer("seed", "S", seed, 0, INT64_MAX,
+               "seed of initial parameters and of shuffling")
+      .byDefault("0");
+  options.group("device");
+  options.text("device", "DEVICE", device, "cpu, cuda[:N] or cuda-emu[:N]")
+      .check([](std::string_view text) {
+        return runtime::parseDevice(text).status().in("--device");
+      })
+      .example("cpu")
+      .example("cuda:1")
+      .byDefault("cpu if the artifact has code for it, else cuda");
+  options
+      .text("cpu-variant", "ARCH", cpuVariant,
+            "of an artifact for several processors, the code for this one")
+      .onlyWith("device", "cpu")
+      .byDefault("the best that runs here");
+  options
+      .flag("no-cuda-graph", noGraphs,
+            "launch kernels one by one instead of whole programs")
+      .excludes("device=cpu");
+  options
+      .text("libraries", "auto|no", libraries,
+            "no: cuBLASLt and cuDNN are not used where they are installed")
+      .oneOf({"auto", "no"})
+      .excludes("device=cpu")
+      .byDefault("auto");
+  options
+      .text("profile", "F.json", profile,
+            "write what ran on the device, and when, in Chrome's format")
+      .excludes("device=cpu");
+  options.group("");
 }
 
 Result<runtime::Model> ModelOptions::load() const {
@@ -47,9 +66,6 @@ Result<runtime::Model> ModelOptions::load() const {
   options.seed = uint64_t(seed.value_or(0));
   options.cpuVariant = cpuVariant;
   options.useGraphs = !noGraphs;
-  if (libraries != "auto" && libraries != "no")
-    return Status::usage("expected --libraries to be auto or no, but got '" +
-                         libraries + "'");
   options.useLibraries = libraries == "auto";
   if (!device.empty()) {
     auto parsed = runtime::parseDevice(device);

@@ -1,4 +1,4 @@
-//===- Options.cpp - a command's options, declared once -------------------===//
+//===- Options.cpp - a command's options: declaring and parsing -----------===//
 //
 // Not getopt_long: it prints by itself, keeps global state, accepts cut-off
 // names, and stops at the first problem.
@@ -6,12 +6,19 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cli/Options.h"
 
+#include "runtime/artifact/NearestName.h"
+#include "runtime/cli/Print.h"
+#include "runtime/io/Array.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
 namespace tandem::commands {
 namespace {
+
+/// Integers that may be as great have no bound that anybody meets.
+constexpr int64_t kUnbounded = INT64_MAX / 2;
 
 template <typename T> std::optional<T> parseWhole(std::string_view text) {
   T value{};
@@ -22,177 +29,343 @@ template <typename T> std::optional<T> parseWhole(std::string_view text) {
   return value;
 }
 
-/// How an option is written: `-o`, `--output`.
-std::string written(std::string_view name) {
-  return (name.size() == 1 ? "-" : "--") + std::string(name);
+/// Returns "a, b or c".
+std::string orList(const std::vector<std::string_view> &texts) {
+  std::string text;
+  for (size_t i = 0; i < texts.size(); ++i)
+    text += (i == 0                 ? ""
+             : i + 1 < texts.size() ? ", "
+                                    : " or ") +
+            std::string(texts[i]);
+  return text;
 }
 
 } // namespace
 
-void OptionTable::positional(std::string_view name, std::string &target,
-                             std::string_view help) {
-  positionals_.push_back({name, help, &target});
+//===----------------------------------------------------------------------===//
+// Option
+//===----------------------------------------------------------------------===//
+
+Option &Option::byDefault(std::string_view text) {
+  fallback = text;
+  return *this;
 }
 
-void OptionTable::flag(std::string_view name, bool &target,
-                       std::string_view help) {
-  options_.push_back({name, "", help, false, [&target](std::string_view) {
-                        target = true;
-                        return std::nullopt;
-                      }});
+Option &Option::oneOf(std::initializer_list<std::string_view> list) {
+  choices.assign(list);
+  return *this;
 }
 
-void OptionTable::text(std::string_view name, std::string_view value,
-                       std::string &target, std::string_view help) {
-  options_.push_back(
-      {name, value, help, false,
-       [&target](std::string_view text) -> std::optional<std::string> {
-         target = text;
-         if (text.empty())
-           return "a value";
-         return std::nullopt;
-       }});
+Option &Option::low(double bound, bool isOpen) {
+  low_ = bound;
+  lowIsOpen_ = isOpen;
+  return *this;
 }
 
-void OptionTable::optionalText(std::string_view name, std::string_view value,
-                               bool &given, std::string &target,
-                               std::string_view help) {
-  options_.push_back({name, value, help, false,
-                      [&given, &target](std::string_view text) {
-                        given = true;
-                        target = text;
-                        return std::nullopt;
-                      },
-                      false, false});
+Option &Option::high(double bound, bool isOpen) {
+  high_ = bound;
+  highIsOpen_ = isOpen;
+  return *this;
 }
 
-void OptionTable::list(std::string_view name, std::string_view value,
-                       std::vector<std::string> &target,
-                       std::string_view help) {
-  options_.push_back({name, value, help, true, [&target](std::string_view t) {
-                        target.emplace_back(t);
-                        return std::nullopt;
-                      }});
+Option &Option::check(ValueCheck check) {
+  checks_.push_back(std::move(check));
+  return *this;
 }
 
-void OptionTable::integer(std::string_view name, std::string_view value,
-                          std::optional<int64_t> &target, int64_t low,
-                          int64_t high, std::string_view help) {
-  options_.push_back({name, value, help, false,
-                      [&target, low, high](
-                          std::string_view text) -> std::optional<std::string> {
-                        target = parseWhole<int64_t>(text);
-                        if (target && *target >= low && *target <= high)
-                          return std::nullopt;
-                        return "an integer " +
-                               (high == INT64_MAX
-                                    ? "of at least " + std::to_string(low)
-                                    : "from " + std::to_string(low) + " to " +
-                                          std::to_string(high));
-                      }});
+Option &Option::keyed() {
+  isKeyed = true;
+  return *this;
 }
 
-void OptionTable::number(std::string_view name, std::string_view value,
-                         std::optional<double> &target, std::string_view help) {
-  options_.push_back(
-      {name, value, help, false,
-       [&target](std::string_view text) -> std::optional<std::string> {
-         target = parseWhole<double>(text);
-         if (target && std::isfinite(*target))
-           return std::nullopt;
-         return "a number";
-       }});
+Option &Option::required() {
+  isRequired = true;
+  return *this;
 }
 
-Status OptionTable::parse(Words words) {
-  std::string problems;
-  auto problem = [&](const std::string &text) {
-    problems += (problems.empty() ? "" : "; ") + text;
+Option &Option::matching(bool (*matches)(std::string_view, std::string_view)) {
+  matches_ = matches;
+  return *this;
+}
+
+Option &Option::example(std::string_view text) {
+  samples.push_back(text);
+  return *this;
+}
+
+std::string Option::written() const {
+  return (name.size() == 1 ? "-" : "--") + std::string(name);
+}
+
+std::string Option::boundsText() const {
+  if (kind == Kind::Integer) {
+    if (most_ >= kUnbounded)
+      return least_ == INT64_MIN ? "" : "of at least " + std::to_string(least_);
+    return "from " + std::to_string(least_) + " to " + std::to_string(most_);
+  }
+  if (low_ && high_ && !lowIsOpen_ && !highIsOpen_)
+    return "from " + numberText(*low_) + " to " + numberText(*high_);
+  std::string text;
+  if (low_)
+    text += (lowIsOpen_ ? "above " : "of at least ") + numberText(*low_);
+  if (high_)
+    text += (low_ ? " and " : "") +
+            std::string(highIsOpen_ ? "below " : "at most ") +
+            numberText(*high_);
+  return text;
+}
+
+std::string Option::rangeText() const {
+  if (!choices.empty())
+    return orList(choices);
+  std::string bounds = boundsText();
+  return (kind == Kind::Integer ? "an integer" : "a number") +
+         (bounds.empty() ? "" : " " + bounds);
+}
+
+std::optional<std::string> Option::expected(std::string_view text) const {
+  bool isRight = true;
+  if (kind == Kind::Integer) {
+    auto number = parseWhole<int64_t>(text);
+    isRight = number && *number >= least_ && *number <= most_;
+  } else if (kind == Kind::Number) {
+    auto number = parseWhole<double>(text);
+    isRight = number && std::isfinite(*number) &&
+              !(low_ && (lowIsOpen_ ? *number <= *low_ : *number < *low_)) &&
+              !(high_ && (highIsOpen_ ? *number >= *high_ : *number > *high_));
+  } else if (!choices.empty()) {
+    isRight = std::find(choices.begin(), choices.end(), text) != choices.end();
+  } else if (kind == Kind::Text && text.empty()) {
+    return "a value";
+  }
+  return isRight ? std::nullopt : std::optional(rangeText());
+}
+
+Status Option::take(std::string_view text) {
+  if (auto wanted = expected(text))
+    return Status::usage("option '" + written() + "' expected " + *wanted +
+                         " but got " + io::inQuotes(text) +
+                         didYouMean(text, choices));
+  for (const ValueCheck &check : checks_)
+    if (Status status = check(text); !status)
+      return status;
+  set_(text);
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Declaring
+//===----------------------------------------------------------------------===//
+
+Option &OptionTable::add(Option::Kind kind, std::string_view name,
+                         std::string_view value, std::string_view help) {
+  Option &option = options_.emplace_back();
+  option.kind = kind;
+  option.name = name;
+  option.value = value;
+  option.help = help;
+  option.group = group_;
+  option.folded = folded_;
+  return option;
+}
+
+OptionTable::Positional &OptionTable::positional(std::string_view name,
+                                                 std::string &target,
+                                                 std::string_view help) {
+  return positionals_.emplace_back(Positional{name, help, &target, true, {}});
+}
+
+Option &OptionTable::flag(std::string_view name, bool &target,
+                          std::string_view help) {
+  Option &option = add(Option::Kind::Flag, name, "", help);
+  option.set_ = [&target](std::string_view) { target = true; };
+  return option;
+}
+
+Option &OptionTable::text(std::string_view name, std::string_view value,
+                          std::string &target, std::string_view help) {
+  Option &option = add(Option::Kind::Text, name, value, help);
+  option.set_ = [&target](std::string_view text) { target = text; };
+  return option;
+}
+
+Option &OptionTable::optionalText(std::string_view name, std::string_view value,
+                                  bool &given, std::string &target,
+                                  std::string_view help) {
+  Option &option = add(Option::Kind::OptionalText, name, value, help);
+  option.set_ = [&given, &target](std::string_view text) {
+    given = true;
+    target = text;
   };
-  size_t position = 0;
-  bool onlyPositionals = false;
-  for (size_t i = 0; i < words.size(); ++i) {
-    std::string_view word = words[i];
-    if (!onlyPositionals && (word == "--help" || word == "-h")) {
-      helpAsked_ = true;
-      return Status::success();
+  return option;
+}
+
+Option &OptionTable::list(std::string_view name, std::string_view value,
+                          std::vector<std::string> &target,
+                          std::string_view help) {
+  Option &option = add(Option::Kind::List, name, value, help);
+  option.set_ = [&target](std::string_view text) { target.emplace_back(text); };
+  return option;
+}
+
+Option &OptionTable::integer(std::string_view name, std::string_view value,
+                             std::optional<int64_t> &target, int64_t low,
+                             int64_t high, std::string_view help) {
+  Option &option = add(Option::Kind::Integer, name, value, help);
+  option.least_ = low;
+  option.most_ = high;
+  option.set_ = [&target](std::string_view text) {
+    target = parseWhole<int64_t>(text);
+  };
+  return option;
+}
+
+Option &OptionTable::number(std::string_view name, std::string_view value,
+                            std::optional<double> &target,
+                            std::string_view help) {
+  Option &option = add(Option::Kind::Number, name, value, help);
+  option.set_ = [&target](std::string_view text) {
+    target = parseWhole<double>(text);
+  };
+  return option;
+}
+
+void OptionTable::group(std::string_view heading) {
+  if (!folded_)
+    group_ = heading;
+}
+
+void OptionTable::groupOf(std::string_view command) {
+  group_ = command;
+  folded_ = true;
+}
+
+const Option *OptionTable::find(std::string_view name) const {
+  auto found =
+      std::find_if(options_.begin(), options_.end(),
+                   [&](const Option &option) { return option.name == name; });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+/// One command line, and everything that is wrong with it.
+struct OptionTable::Parser {
+  OptionTable &table;
+  Words words;
+  std::vector<std::string> problems;
+  size_t position = 0; ///< the next positional argument's
+
+  void takeArgument(std::string_view word) {
+    if (position >= table.positionals_.size()) {
+      problems.push_back("unexpected argument " + io::inQuotes(word));
+      return;
     }
-    if (!onlyPositionals && word == "--") {
-      onlyPositionals = true;
-      continue;
-    }
-    if (onlyPositionals || !word.starts_with('-') || word == "-") {
-      if (position < positionals_.size())
-        *positionals_[position].target = word;
-      else
-        problem("unexpected argument '" + std::string(word) + "'");
-      ++position;
-      continue;
-    }
-    size_t equals = word.find('=');
-    std::string name(word.substr(0, equals));
+    const Positional &argument = table.positionals_[position++];
+    const auto &choices = argument.choices;
+    if (word.empty() ||
+        (!choices.empty() &&
+         std::find(choices.begin(), choices.end(), word) == choices.end()))
+      problems.push_back("expected " + std::string(argument.name) +
+                         (choices.empty() ? "" : " to be " + orList(choices)) +
+                         " but got " + io::inQuotes(word) +
+                         didYouMean(word, choices));
+    else
+      *argument.target = word;
+  }
+
+  void refuse(std::string_view name) {
+    std::vector<std::string> spellings = {"--help"};
+    for (const Option &option : table.options_)
+      spellings.push_back(option.written());
+    std::vector<std::string_view> known(spellings.begin(), spellings.end());
+    problems.push_back("unknown option " + io::inQuotes(name) +
+                       didYouMean(name, known));
+  }
+
+  /// Takes the option in word `i`; returns the last word that belongs to it.
+  size_t takeOption(size_t i) {
+    size_t equals = words[i].find('=');
+    std::string_view name = words[i].substr(0, equals);
     auto option =
-        std::find_if(options_.begin(), options_.end(),
-                     [&](const Option &o) { return name == written(o.name); });
-    if (option == options_.end()) {
-      problem("unknown option '" + name + "'");
-      continue;
+        std::find_if(table.options_.begin(), table.options_.end(),
+                     [&](const Option &one) { return name == one.written(); });
+    if (option == table.options_.end()) {
+      refuse(name);
+      return i;
     }
-    if (option->given && !option->repeats)
-      problem("option '" + name + "' is given twice");
+    std::string quoted = "option " + io::inQuotes(name);
+    if (option->given && !option->repeats())
+      problems.push_back(quoted + " is given twice");
     option->given = true;
     std::string_view value;
-    if (option->value.empty()) {
+    if (!option->takesValue()) {
       if (equals != std::string_view::npos)
-        problem("option '" + name + "' takes no value");
+        problems.push_back(quoted + " takes no value");
     } else if (equals != std::string_view::npos) {
-      value = word.substr(equals + 1);
-    } else if (!option->needsValue) {
+      value = words[i].substr(equals + 1);
+    } else if (option->kind == Option::Kind::OptionalText) {
       // Without one.
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {
-      problem("option '" + name + "' needs a value (" +
-              std::string(option->value) + ")");
-      continue;
+      problems.push_back(quoted + " needs a value (" +
+                         std::string(option->value) + ")");
+      return i;
     }
-    if (auto expected = option->take(value))
-      problem("option '" + name + "' expected " + *expected + " but got '" +
-              std::string(value) + "'");
+    if (Status status = option->take(value); !status)
+      problems.push_back(status.message());
+    takeKey(*option, quoted, value);
+    option->values.emplace_back(value);
+    return i;
   }
-  for (size_t i = position; i < positionals_.size(); ++i)
-    problem("missing argument " + std::string(positionals_[i].name));
-  return problems.empty() ? Status::success() : Status::usage(problems);
-}
 
-std::string OptionTable::help(std::string_view tool) const {
-  std::string text = "usage: " + std::string(tool) + " " + std::string(usage_) +
-                     "\n\n" + std::string(description_) + "\n\n";
-  std::vector<std::pair<std::string, std::string_view>> rows;
-  for (const Positional &p : positionals_)
-    rows.emplace_back(p.name, p.help);
-  for (const Option &o : options_)
-    rows.emplace_back(written(o.name) +
-                          (o.value.empty()      ? ""
-                           : o.name.size() == 1 ? " " + std::string(o.value)
-                           : o.needsValue       ? "=" + std::string(o.value)
-                                          : "[=" + std::string(o.value) + "]"),
-                      o.help);
-  rows.emplace_back("--help", "print this text");
-  size_t width = 0;
-  for (const auto &[left, right] : rows)
-    width = std::max(width, left.size());
-  for (const auto &[left, right] : rows) {
-    text += "  " + left + std::string(width - left.size() + 2, ' ');
-    // A help text of several lines stays in its column.
-    for (char c : right) {
-      text += c;
-      if (c == '\n')
-        text += std::string(width + 4, ' ');
-    }
-    text += '\n';
+  void takeKey(const Option &option, const std::string &quoted,
+               std::string_view value) {
+    std::string_view key = value.substr(0, value.find('='));
+    if (!option.isKeyed || key.size() == value.size())
+      return;
+    for (const std::string &other : option.values)
+      if (std::string_view(other).substr(0, other.find('=')) == key)
+        problems.push_back(quoted + " gives " + io::inQuotes(key) + " twice");
   }
-  return text;
+
+  void run() {
+    bool onlyArguments = false;
+    for (size_t i = 0; i < words.size(); ++i) {
+      std::string_view word = words[i];
+      if (!onlyArguments && (word == "--help" || word == "-h")) {
+        table.helpAsked_ = true;
+        return;
+      }
+      if (!onlyArguments && word == "--")
+        onlyArguments = true;
+      else if (onlyArguments || !word.starts_with('-') || word == "-")
+        takeArgument(word);
+      else
+        i = takeOption(i);
+    }
+    for (size_t i = position; i < table.positionals_.size(); ++i)
+      if (table.positionals_[i].isRequired)
+        problems.push_back("missing argument " +
+                           std::string(table.positionals_[i].name));
+    table.applyRules(problems);
+  }
+};
+
+Status OptionTable::parse(Words words) {
+  Parser parser{*this, words, {}};
+  parser.run();
+  if (helpAsked_)
+    return Status::success();
+  if (parser.problems.empty())
+    return finally_ ? finally_() : Status::success();
+  std::string text;
+  for (const std::string &problem : parser.problems)
+    text += (text.empty() ? "" : "; ") + problem;
+  return Status::usage(text);
 }
 
 } // namespace tandem::commands

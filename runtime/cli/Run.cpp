@@ -22,12 +22,31 @@ namespace {
 
 using runtime::Tensor;
 
-constexpr std::string_view description =
-    "Runs a program once and prints its scalar outputs and a summary of the "
-    "others.\n"
-    "An input is NAME=@FILE.npy, NAME=@FILE.npz:MEMBER, "
-    "NAME=@FILE.safetensors:TENSOR\nor a scalar, NAME=3.5; types are converted "
-    "where nothing is lost by it.";
+struct RunOptions {
+  static constexpr std::string_view
+      usage = "run X.tdm --input NAME=@FILE ... [options]",
+      description =
+          "Runs a program once and prints its scalar outputs and a summary of "
+          "the others. An input is NAME=@FILE.npy, NAME=@FILE.npz:MEMBER, "
+          "NAME=@FILE.safetensors:TENSOR or a scalar, NAME=3.5; types are "
+          "converted where nothing is lost by it.";
+
+  ModelOptions model;
+  std::string program;
+  std::vector<std::string> inputs, outputs;
+
+  void declare(OptionTable &options) {
+    options
+        .text("program", "NAME", program,
+              "the program: evaluate, forward or step")
+        .byDefault("evaluate if the artifact has it, else forward");
+    options.list("input", "NAME=@FILE", inputs, "an input; one for each")
+        .keyed();
+    options.list("output", "NAME=@FILE", outputs,
+                 "writes an output to a .npy, .npz or .safetensors file");
+    model.declare(options);
+  }
+};
 
 /// Returns a row of the summary: minimum, maximum and mean of finite elements.
 std::vector<std::string> summary(std::string_view name, const Tensor &tensor) {
@@ -99,40 +118,19 @@ parseOutputs(const std::vector<std::string> &texts,
   return result;
 }
 
-} // namespace
-
-Status run(std::string_view tool, Words words) {
-  ModelOptions modelOptions;
-  std::string programName;
-  std::vector<std::string> inputTexts, outputTexts;
-  OptionTable options("run X.tdm --input NAME=@FILE ... [options]",
-                      description);
-  modelOptions.declare(options);
-  options.text("program", "NAME", programName,
-               "evaluate, forward or step (default: evaluate if the\n"
-               "artifact has it, else forward)");
-  options.list("input", "NAME=@FILE", inputTexts, "an input; one for each");
-  options.list("output", "NAME=@FILE", outputTexts,
-               "writes an output to a .npy, .npz or .safetensors file");
-  if (Status status = options.parse(words); !status)
-    return status;
-  if (options.helpAsked()) {
-    std::fputs(options.help(tool).c_str(), stdout);
-    return Status::success();
-  }
-
-  auto model = modelOptions.load();
+Status run(const RunOptions &options) {
+  auto model = options.model.load();
   if (!model)
     return std::move(model).status();
-  auto chosen =
-      chooseProgram(model->manifest(), programName, {"evaluate", "forward"});
+  auto chosen = chooseProgram(model->manifest(), options.program,
+                              {"evaluate", "forward"});
   if (!chosen)
     return std::move(chosen).status();
   const artifact::Program &program = **chosen;
-  auto files = parseOutputs(outputTexts, program);
+  auto files = parseOutputs(options.outputs, program);
   if (!files)
     return std::move(files).status();
-  auto inputs = readTensors(inputTexts, "--input", model->manifest());
+  auto inputs = readTensors(options.inputs, "--input", model->manifest());
   if (!inputs)
     return std::move(inputs).status();
 
@@ -146,7 +144,7 @@ Status run(std::string_view tool, Words words) {
     destinations.push_back({output.name, &output.tensor});
   }
   Profile profile;
-  if (Status status = profile.start(modelOptions, *model); !status)
+  if (Status status = profile.start(options.model, *model); !status)
     return status;
   if (Status status = model->run(program.name, arguments, destinations);
       !status)
@@ -173,6 +171,12 @@ Status run(std::string_view tool, Words words) {
     return status;
   printOutputs(outputs);
   return Status::success();
+}
+
+} // namespace
+
+Command runCommand() {
+  return commandOf<run>("run", "run a program of an artifact on given inputs");
 }
 
 } // namespace tandem::commands

@@ -3,7 +3,10 @@
 // Finds the command, prints help and errors, gives the exit code.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/NearestName.h"
 #include "runtime/cli/Commands.h"
+#include "runtime/cli/Help.h"
+#include "runtime/io/Array.h"
 
 #include <cerrno>
 #include <csignal>
@@ -14,73 +17,80 @@
 namespace tandem::commands {
 namespace {
 
-std::string overview(std::string_view tool, std::span<const Command> commands) {
-  std::string text = "usage: " + std::string(tool) + " COMMAND ...\n\n";
-  for (const Command &command : commands) {
-    std::string name(command.name);
-    name.resize(std::max<size_t>(name.size() + 2, 10), ' ');
-    text += "  " + name + std::string(command.summary) + "\n";
+Status unknownCommand(const Tool &tool, std::string_view name) {
+  std::vector<std::string_view> known;
+  std::string all;
+  for (const Command &command : tool.commands) {
+    known.push_back(command.name);
+    all += (all.empty() ? "" : ", ") + std::string(command.name);
   }
-  text += "\n'" + std::string(tool) +
-          " COMMAND --help' says more.\n"
-          "exit codes: 0 done, 1 failed, 2 usage, 3 unsupported, 4 numbers "
-          "differ,\n            5 device not available\n";
-  return text;
+  return Status::usage("unknown command " + io::inQuotes(name) +
+                       didYouMean(name, known) + "; expected one of " + all);
 }
 
-Status dispatch(std::string_view tool, std::span<const Command> commands,
-                std::span<const std::string_view> words) {
+Status dispatch(const Tool &tool, Words words) {
   if (words.empty())
-    return Status::usage("expected a command; '" + std::string(tool) +
-                         " --help' lists them");
+    return Status::usage("expected a command; '" + std::string(tool.name) +
+                         " help' lists them");
   std::string_view name = words[0];
-  if (name == "--help" || name == "-h" || name == "help") {
-    std::fputs(overview(tool, commands).c_str(), stdout);
-    return Status::success();
-  }
-  if (name == "--version")
+  if (name == "--help" || name == "-h")
+    name = "help";
+  if (name == "--version" || name == "-V")
     name = "version";
-  for (const Command &command : commands)
-    if (command.name == name)
-      return command.run(tool, words.subspan(1));
-  std::string known;
-  for (const Command &command : commands)
-    known += (known.empty() ? "" : ", ") + std::string(command.name);
-  return Status::usage("unknown command '" + std::string(name) +
-                       "'; expected one of " + known);
+  const Command *command = tool.find(name);
+  return command ? command->run(tool, words.subspan(1))
+                 : unknownCommand(tool, name);
+}
+
+struct VersionOptions {
+  static constexpr std::string_view usage = "version",
+                                    description = "Prints the version.";
+
+  void declare(OptionTable &) {}
+};
+
+Status version(const VersionOptions &, const Tool &tool) {
+  std::printf("%s %s (artifact format 1)\n", std::string(tool.name).c_str(),
+              TANDEM_VERSION);
+  return Status::success();
 }
 
 } // namespace
 
+const Command *Tool::find(std::string_view command) const {
+  for (const Command &one : commands)
+    if (one.name == command)
+      return &one;
+  return nullptr;
+}
+
+bool parseOrHelp(OptionTable &table, const Tool &tool, Words words,
+                 Status &status) {
+  status = table.parse(words);
+  if (status && table.helpAsked())
+    std::fputs(table.help(tool.name).c_str(), stdout);
+  return status.ok() && !table.helpAsked();
+}
+
+Command versionCommand() {
+  return commandOf<version>("version", "print the version");
+}
+
 std::span<const Command> runtimeCommands() {
-  static constexpr Command commands[] = {
-      {"run", "run a program of an artifact on given inputs", run},
-      {"train", "train the model of an artifact on data", train},
-      {"bench", "time a program of an artifact", bench},
-      {"version", "print the version", version}};
+  static const Command commands[] = {runCommand(),        trainCommand(),
+                                     benchCommand(),      inspectFileCommand(),
+                                     doctorCommand(),     helpCommand(),
+                                     completionCommand(), versionCommand()};
   return commands;
 }
 
-Status version(std::string_view tool, Words words) {
-  OptionTable options("version", "Prints the version.");
-  if (Status status = options.parse(words); !status)
-    return status;
-  if (options.helpAsked())
-    std::fputs(options.help(tool).c_str(), stdout);
-  else
-    std::printf("%s %s (artifact format 1)\n", std::string(tool).c_str(),
-                TANDEM_VERSION);
-  return Status::success();
-}
-
-int runTool(std::string_view tool, std::span<const Command> commands, int argc,
-            const char *const *argv) {
+int runTool(const Tool &tool, int argc, const char *const *argv) {
   // A file that may not grow further is an error of a write, not the end.
   std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
   Status status;
   try {
-    status = dispatch(tool, commands, words);
+    status = dispatch(tool, words);
   } catch (const std::bad_alloc &) {
     status = Status::failed("not enough memory");
   } catch (const std::exception &error) {
@@ -92,7 +102,7 @@ int runTool(std::string_view tool, std::span<const Command> commands, int argc,
     status = Status::failed(std::string("cannot write to stdout: ") +
                             std::strerror(errno ? errno : EIO));
   if (!status)
-    std::fprintf(stderr, "%s: error: %s\n", std::string(tool).c_str(),
+    std::fprintf(stderr, "%s: error: %s\n", std::string(tool.name).c_str(),
                  status.message().c_str());
   return status.exitCode();
 }

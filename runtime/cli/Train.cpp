@@ -2,21 +2,15 @@
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Training.h"
+#include "runtime/io/Array.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace tandem::commands {
 namespace {
-
-constexpr std::string_view description =
-    "Trains the model of an artifact: program 'step' over batches of the "
-    "data.\n"
-    "Arrays have N rows in their first dimension; the batch is the first "
-    "dimension of\n"
-    "the program's inputs. Rows that do not fill a batch are left out of an "
-    "epoch.\n"
-    "Ctrl-C finishes the step, saves to --save, says where, and exits with 1.";
 
 double fraction(int64_t part, int64_t whole) {
   return double(part) / double(whole);
@@ -81,79 +75,90 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
 
 } // namespace
 
+/// A rate is kept in f32; 0 is for experiments.
+static Status checkRate(std::string_view text) {
+  double rate = std::strtod(std::string(text).c_str(), nullptr);
+  if (rate == 0 || rate >= std::numeric_limits<float>::min())
+    return Status::success();
+  return Status::usage("option '--lr' expected 0 or what is not 0 in f32, at "
+                       "least 1.18e-38, but got " +
+                       io::inQuotes(text));
+}
+
 void TrainOptions::declare(OptionTable &options) {
-  model.declare(options);
-  options.list("data", "NAME=@FILE", data,
-               "the rows of an input; one for each input of 'step'");
+  options
+      .list("data", "NAME=@FILE", data,
+            "the rows of an input; one for each input of 'step'")
+      .keyed()
+      .required();
   options.integer("epochs", "N", epochs, 1, 1000000000,
-                  "passes over the data to do (resuming: a pass that was\n"
-                  "begun is finished and counts as one)");
+                  "passes over the data to do (resuming: a pass that was begun "
+                  "is finished and counts as one)");
   options.integer("steps", "N", steps, 1, INT64_MAX / 2,
                   "steps to do, instead of --epochs");
-  options.number("lr", "RATE", lr,
-                 "learning rate: sets the state OPTIMIZER.lr");
+  options.exactlyOneOf({"epochs", "steps"});
+  options.number("lr", "RATE", lr, "learning rate: sets the state OPTIMIZER.lr")
+      .atLeast(0)
+      .atMost(1e6)
+      .check(checkRate)
+      .byDefault("what is compiled in");
   options.flag("no-shuffle", noShuffle,
-               "take the rows in their order (default: a new order each\n"
-               "epoch, which depends on the seed alone)");
-  options.list("eval", "NAME=@FILE", eval,
-               "the rows of an input of 'evaluate', run after training");
-  options.text("accuracy", "LOGITS,LABELS", accuracy,
-               "evaluation counts how often the largest score of output\n"
-               "LOGITS is at the integer LABELS (negative: ignored)");
-  options.integer("eval-every", "EPOCHS", evalEvery, 1, INT64_MAX,
-                  "evaluate after each EPOCHS epochs as well");
+               "take the rows in their order, not in a new one each epoch, "
+               "which depends on the seed alone");
   options.text("save", "F.safetensors", save,
                "where parameters and training state go at the end");
-  options.integer("save-every", "STEPS", saveEvery, 1, INT64_MAX,
-                  "save after each STEPS steps as well");
-  options.text("resume", "F.safetensors", resume,
-               "go on from what --save wrote, as if it had not stopped");
+  options
+      .integer("save-every", "STEPS", saveEvery, 1, INT64_MAX,
+               "save after each STEPS steps as well")
+      .needs("save");
+  options
+      .text("resume", "F.safetensors", resume,
+            "go on from what --save wrote, as if it had not stopped")
+      .excludes("params");
+  options.group("evaluation");
+  options
+      .list("eval", "NAME=@FILE", eval,
+            "the rows of an input of 'evaluate', run after training")
+      .keyed();
+  options
+      .text("accuracy", "LOGITS,LABELS", accuracy,
+            "count how often the largest score of output LOGITS is at the "
+            "integer LABELS (negative: ignored)")
+      .needs("eval");
+  options
+      .integer("eval-every", "EPOCHS", evalEvery, 1, INT64_MAX,
+               "evaluate after each EPOCHS epochs as well")
+      .needs("eval");
+  options.group("what is said");
   options.text("log", "F.jsonl", log,
                "write the loss of every step as a line of JSON");
-  options.integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
-                  "steps for each line of progress (default: a twentieth\n"
-                  "of all; on a terminal one line that is rewritten)");
+  options
+      .integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
+               "steps for each line of progress")
+      .byDefault("a twentieth of all; on a terminal one line that is "
+                 "rewritten");
   options.flag("json", json, "print results as JSON");
+  model.declare(options);
 }
 
-Status TrainOptions::check() const {
-  Problems problems;
-  if (data.empty())
-    problems.add("expected --data");
-  if (epochs.has_value() == steps.has_value())
-    problems.add("expected either --epochs or --steps");
-  if (!accuracy.empty() && eval.empty())
-    problems.add("--accuracy needs --eval");
-  if (evalEvery && eval.empty())
-    problems.add("--eval-every needs --eval");
-  if (saveEvery && save.empty())
-    problems.add("--save-every needs --save");
-  if (!resume.empty() && !model.params.empty())
-    problems.add("expected --resume or --params but got both");
-  return problems.none() ? Status::success() : problems.status();
-}
+namespace {
 
-Status train(std::string_view tool, Words words) {
-  TrainOptions trainOptions;
-  OptionTable options("train X.tdm --data NAME=@FILE ... --epochs=N [options]",
-                      description);
-  trainOptions.declare(options);
-  if (Status status = options.parse(words); !status)
-    return status;
-  if (options.helpAsked()) {
-    std::fputs(options.help(tool).c_str(), stdout);
-    return Status::success();
-  }
-  if (Status status = trainOptions.check(); !status)
-    return status;
-  auto result = train(trainOptions);
+Status trainAndPrint(const TrainOptions &options) {
+  auto result = train(options);
   if (!result)
     return std::move(result).status();
-  if (trainOptions.json)
-    printJson(trainOptions, *result);
+  if (options.json)
+    printJson(options, *result);
   else
-    printText(trainOptions, *result);
+    printText(options, *result);
   return Status::success();
+}
+
+} // namespace
+
+Command trainCommand() {
+  return commandOf<trainAndPrint>("train",
+                                  "train the model of an artifact on data");
 }
 
 } // namespace tandem::commands

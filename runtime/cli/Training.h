@@ -15,6 +15,15 @@ namespace tandem::commands {
 
 /// What `train` is asked to do, as the options say it.
 struct TrainOptions {
+  static constexpr std::string_view
+      usage = "train X.tdm --data NAME=@FILE ... --epochs=N [options]",
+      description =
+          "Trains the model of an artifact: program 'step' over batches of the "
+          "data. Arrays have N rows in their first dimension; the batch is the "
+          "first dimension of the program's inputs. Rows that do not fill a "
+          "batch are left out of an epoch. Ctrl-C finishes the step, saves to "
+          "--save, says where, and exits with 1.";
+
   ModelOptions model;
   std::vector<std::string> data, eval;
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery;
@@ -23,8 +32,6 @@ struct TrainOptions {
   bool noShuffle = false, json = false;
 
   void declare(OptionTable &options);
-  /// Returns what is wrong with the options together.
-  Status check() const;
 };
 
 /// What came of it.

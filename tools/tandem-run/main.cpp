@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Register.h"
 #include "runtime/cli/Commands.h"
+#include "tools/doctor/CudaChecks.h"
 
 int main(int argc, char **argv) {
+  using namespace tandem::commands;
   tandem::cuda::registerDevices();
-  return tandem::commands::runTool(
-      "tandem-run", tandem::commands::runtimeCommands(), argc, argv);
+  static constexpr DoctorCheck checks[] = {checkCudaLibraries};
+  return runTool({"tandem-run", runtimeCommands(), runtimeTopics(), checks},
+                 argc, argv);
 }

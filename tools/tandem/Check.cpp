@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CheckModel.h"
+#include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
-#include "tools/tandem/Session.h"
 
 #include <cstdio>
 
@@ -38,37 +38,55 @@ static Status printTable(const std::vector<GradientCheck> &checks,
                              " gradients differ"};
 }
 
-Status commands::check(std::string_view tool, Words words) {
-  OptionTable table("check MODEL [options]",
-                    "Checks the gradient of every parameter of a model: "
-                    "compiled code and central\ndifferences against the f64 "
-                    "reference. Inputs are drawn from the seed.");
+namespace {
+struct CheckOptions {
+  static constexpr std::string_view
+      usage = "check MODEL [options]",
+      description = "Checks the gradient of every parameter of a model: "
+                    "compiled code and central differences against the f64 "
+                    "reference. Inputs are drawn from the seed.";
+
   std::string model;
   std::optional<int64_t> seed;
   std::optional<double> tolerance, numeric;
   CompileFlags flags;
-  table.positional("MODEL", model, "the model");
-  table.integer("seed", "N", seed, 0, UINT32_MAX,
-                "seed of the parameters and inputs (default: 0)");
-  table.number("tolerance", "X", tolerance,
-               "relative error of the compiled gradients (default: 1e-4)");
-  table.number("numeric-tolerance", "X", numeric,
-               "relative error of the central differences (default: 1e-4)");
-  flags.declare(table);
-  if (Status s = table.parse(words); !s)
-    return s;
-  if (table.helpAsked()) {
-    std::fputs(table.help(tool).c_str(), stdout);
-    return Status::success();
+
+  void declare(OptionTable &table) {
+    table.positional("MODEL", model, "the model");
+    table
+        .integer("seed", "N", seed, 0, UINT32_MAX,
+                 "seed of the parameters and inputs")
+        .byDefault("0");
+    table
+        .number("tolerance", "X", tolerance,
+                "relative error of the compiled gradients")
+        .atLeast(0)
+        .atMost(1)
+        .byDefault("1e-4");
+    table
+        .number("numeric-tolerance", "X", numeric,
+                "relative error of the central differences")
+        .atLeast(0)
+        .atMost(1)
+        .byDefault("1e-4");
+    table.groupOf("compile");
+    flags.declare(table, /*withInference=*/false);
   }
+};
+} // namespace
+
+static Status runCheck(const CheckOptions &command) {
   CompileOptions options;
-  if (Status s = flags.finish(options); !s)
+  if (Status s = command.flags.finish(options); !s)
     return s;
-  if (options.inference)
-    return Status::usage("--inference leaves no gradients to check");
-  auto checks =
-      checkGradients(model, options, static_cast<uint64_t>(seed.value_or(0)));
+  auto checks = checkGradients(command.model, options,
+                               static_cast<uint64_t>(command.seed.value_or(0)));
   if (!checks)
     return checks.status();
-  return printTable(*checks, tolerance.value_or(1e-4), numeric.value_or(1e-4));
+  return printTable(*checks, command.tolerance.value_or(1e-4),
+                    command.numeric.value_or(1e-4));
+}
+
+Command commands::checkCommand() {
+  return commandOf<runCheck>("check", "check every gradient of a model");
 }

@@ -1,5 +1,6 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
 #include "tools/onnx/Tensors.h"
+#include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Session.h"
 
@@ -58,37 +59,47 @@ static Status writeWeights(const Weights &weights, const std::string &output,
   return Status::success();
 }
 
-Status commands::compile(std::string_view tool, Words words) {
-  OptionTable table("compile MODEL -o X.tdm [options]",
-                    "Compiles a model (.mlir in the dialect, at any phase, a "
-                    "graph in .json, or .onnx)\ninto an artifact.");
+namespace {
+struct CompileCommandOptions {
+  static constexpr std::string_view
+      usage = "compile MODEL -o X.tdm [options]",
+      description = "Compiles a model (.mlir in the dialect, at any phase, a "
+                    "graph in .json, or .onnx) into an artifact.";
+
   std::string model, output, weights;
   CompileFlags flags;
   bool timeReport = false;
-  table.positional("MODEL", model, "the model");
-  table.text("o", "X.tdm", output,
-             "where to write the artifact, or the module of --stop-after\n"
-             "(default for a module: stdout)");
-  table.text("weights", "F.safetensors", weights,
-             "where to write the weights of a model in ONNX, for --params of\n"
-             "run and train (default: beside the artifact, X.safetensors)");
-  flags.declare(table);
-  table.text("stop-after", "PHASE", flags.options.stopAfter,
-             "stop there and write the module: capture, functionalize, joint,\n"
-             "optimize, partition, plan, lower");
-  table.flag("time-report", timeReport, "say how long each phase took");
-  if (Status s = table.parse(words); !s)
-    return s;
-  if (table.helpAsked()) {
-    std::fputs(table.help(tool).c_str(), stdout);
-    return Status::success();
-  }
-  CompileOptions options;
-  if (Status s = flags.finish(options); !s)
-    return s;
-  if (options.stopAfter.empty() && output.empty())
-    return Status::usage("expected -o X.tdm or --stop-after=PHASE");
 
+  void declare(OptionTable &table) {
+    table.positional("MODEL", model, "the model");
+    table
+        .text("o", "X.tdm", output,
+              "where to write the artifact, or the module of --stop-after")
+        .byDefault("for a module stdout");
+    table
+        .text("weights", "F.safetensors", weights,
+              "where to write the weights of a model in ONNX, for --params of "
+              "run and train")
+        .byDefault("beside the artifact, X.safetensors")
+        .onlyFor(".onnx", "models in ONNX");
+    table
+        .text("stop-after", "PHASE", flags.options.stopAfter,
+              "stop there and write the module: capture, functionalize, joint, "
+              "optimize, partition, plan, lower")
+        .oneOf({"capture", "functionalize", "joint", "optimize", "partition",
+                "plan", "lower"});
+    table.flag("time-report", timeReport, "say how long each phase took");
+    table.atLeastOneOf({"o", "stop-after"});
+    flags.declare(table);
+  }
+};
+} // namespace
+
+static Status runCompile(const CompileCommandOptions &command) {
+  CompileOptions options;
+  if (Status s = command.flags.finish(options); !s)
+    return s;
+  const std::string &model = command.model, &output = command.output;
   Session session(options);
   Status status;
   if (!options.stopAfter.empty()) {
@@ -99,8 +110,12 @@ Status commands::compile(std::string_view tool, Words words) {
     status = writer ? writer->write(output) : writer.status();
   }
   if (status)
-    status = writeWeights(session.weights(), output, weights);
-  if (timeReport && status)
+    status = writeWeights(session.weights(), output, command.weights);
+  if (command.timeReport && status)
     printTimes(session.times());
   return status;
+}
+
+Command commands::compileCommand() {
+  return commandOf<runCompile>("compile", "compile a model into an artifact");
 }

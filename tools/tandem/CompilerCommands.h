@@ -2,13 +2,19 @@
 #ifndef TANDEM_TOOLS_TANDEM_COMPILERCOMMANDS_H
 #define TANDEM_TOOLS_TANDEM_COMPILERCOMMANDS_H
 
-#include "runtime/cli/Options.h"
+#include "runtime/cli/Commands.h"
 
 namespace tandem::commands {
 
-Status compile(std::string_view tool, Words words);
-Status check(std::string_view tool, Words words);
-Status inspect(std::string_view tool, Words words);
+Command compileCommand();
+Command checkCommand();
+Command inspectCommand();
+
+/// Adds compiler, targets and assemblers of PTX to doctor's findings.
+void checkCompiler(std::vector<Finding> &findings);
+
+/// Returns the pages of help about what the compiler takes.
+std::span<const Topic> compilerTopics();
 
 } // namespace tandem::commands
 

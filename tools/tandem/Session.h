@@ -66,19 +66,6 @@ private:
   int errors_ = 0, unsupported_ = 0;
 };
 
-/// Declares the options that say how to compile.
-struct CompileFlags {
-  void declare(OptionTable &table);
-  /// Fills `options`; fails if they do not make sense.
-  Status finish(CompileOptions &options) const;
-
-  CompileOptions options;
-  std::optional<int64_t> threads;
-  std::optional<int64_t> order;
-  std::string tune;
-  std::vector<std::string> dims, shapes; ///< of a model in ONNX
-};
-
 } // namespace tandem::commands
 
 #endif

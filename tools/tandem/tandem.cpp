@@ -1,6 +1,7 @@
 //===- tandem.cpp - the command line of the compiler ----------------------===//
 #include "cuda/Register.h"
 #include "runtime/cli/Commands.h"
+#include "tools/doctor/CudaChecks.h"
 #include "tools/tandem/CompilerCommands.h"
 
 #include <vector>
@@ -8,11 +9,14 @@
 int main(int argc, char **argv) {
   using namespace tandem::commands;
   tandem::cuda::registerDevices();
-  std::vector<Command> commands = {
-      {"compile", "compile a model into an artifact", compile},
-      {"check", "check every gradient of a model", check},
-      {"inspect", "show what is in an artifact or model", inspect}};
+  std::vector<Command> commands = {compileCommand(), checkCommand(),
+                                   inspectCommand()};
   for (const Command &command : runtimeCommands())
-    commands.push_back(command);
-  return runTool("tandem", commands, argc, argv);
+    if (command.name != "inspect")
+      commands.push_back(command);
+  std::vector<Topic> topics(compilerTopics().begin(), compilerTopics().end());
+  for (const Topic &topic : runtimeTopics())
+    topics.push_back(topic);
+  static constexpr DoctorCheck checks[] = {checkCompiler, checkCudaLibraries};
+  return runTool({"tandem", commands, topics, checks}, argc, argv);
 }

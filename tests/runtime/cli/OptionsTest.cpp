@@ -62,22 +62,82 @@ TEST(Options, reportsEveryProblemAtOnce) {
             "option '--list' needs a value (L); "
             "missing argument FILE");
   EXPECT_EQ(Values().parse({"a", "b"}).message(), "unexpected argument 'b'");
+  EXPECT_EQ(Values().parse({""}).message(), "expected FILE but got ''");
+}
+
+// Misspelt options were refused, but no message said what is near.
+TEST(Options, saysWhatWasMeant) {
+  EXPECT_EQ(Values().parse({"f", "--flga", "--Integer=1"}).message(),
+            "unknown option '--flga' (did you mean '--flag'?); "
+            "unknown option '--Integer' (did you mean '--integer'?)");
+}
+
+// An escape sequence in the name of an option reached the terminal.
+TEST(Options, escapesWhatItRepeats) {
+  EXPECT_EQ(Values().parse({"f", "--\x1b[31mred", "--number=\x07"}).message(),
+            "unknown option '--\\x1b[31mred'; "
+            "option '--number' expected a number but got '\\x07'");
 }
 
 TEST(Options, writesHelp) {
   Values asked;
   ASSERT_TRUE(asked.parse({"--bad", "--help"}).ok());
   EXPECT_TRUE(asked.table.helpAsked());
-  EXPECT_EQ(asked.table.help("tool"), "usage: tool do FILE [options]\n\n"
-                                      "Does it.\n\n"
-                                      "  FILE         a file\n"
-                                      "  --text=T     a text\n"
-                                      "  --flag       a flag\n"
-                                      "  --list=L     many\n"
-                                      "               texts\n"
-                                      "  --integer=N  an integer\n"
-                                      "  --number=X   a number\n"
-                                      "  --help       print this text\n");
+  EXPECT_EQ(asked.table.help("tool"),
+            "usage: tool do FILE [options]\n\n"
+            "Does it.\n\n"
+            "  FILE         a file\n"
+            "  --text=T     a text\n"
+            "  --flag       a flag\n"
+            "  --list=L     many texts\n"
+            "  --integer=N  an integer (from 1 to 8)\n"
+            "  --number=X   a number\n"
+            "  --help       print this text\n");
+}
+
+/// Options that have to do with each other.
+struct Rules {
+  std::string file, text, other, kind;
+  bool flag = false;
+  std::vector<std::string> list;
+  std::optional<double> part;
+  OptionTable table{"do FILE", "Does it."};
+
+  Rules() {
+    table.positional("FILE", file, "a file");
+    table.flag("flag", flag, "a flag").excludes("text=no").excludes("list");
+    table.text("text", "yes|no", text, "a text")
+        .oneOf({"yes", "no"})
+        .needs("kind", "there are several");
+    table.text("kind", "K", kind, "a kind").notFor(".tdm", "an artifact");
+    table.list("list", "K=V", list, "a list").keyed();
+    table.number("part", "P", part, "a part").above(0).below(1);
+    table.text("other", "T", other, "another").onlyWith("kind", "a");
+  }
+  std::string parse(std::vector<std::string_view> words) {
+    return table.parse(words).message();
+  }
+};
+
+TEST(Options, haveRules) {
+  EXPECT_EQ(Rules().parse({"f", "--flag", "--text=yes", "--kind=a"}), "");
+  EXPECT_EQ(Rules().parse({"f", "--text=no", "--kind=a", "--flag"}),
+            "--flag and --text=no exclude each other");
+  EXPECT_EQ(Rules().parse({"f", "--text=yes"}),
+            "--text needs --kind: there are several");
+  EXPECT_EQ(Rules().parse({"f", "--text=yse", "--kind=a"}),
+            "option '--text' expected yes or no but got 'yse' (did you mean "
+            "'yes'?)");
+  EXPECT_EQ(Rules().parse({"f.tdm", "--kind=a"}),
+            "--kind has no effect on an artifact, but FILE is 'f.tdm'");
+  EXPECT_EQ(Rules().parse({"f", "--list=a=1", "--list=b=1", "--list=a=2"}),
+            "option '--list' gives 'a' twice");
+  EXPECT_EQ(Rules().parse({"f", "--part=1"}),
+            "option '--part' expected a number above 0 and below 1 but got "
+            "'1'");
+  EXPECT_EQ(Rules().parse({"f", "--other=1"}), "");
+  EXPECT_EQ(Rules().parse({"f", "--other=1", "--kind=b"}),
+            "--other has no effect with '--kind=b': it is for the kind 'a'");
 }
 
 } // namespace

@@ -270,7 +270,7 @@ TEST_F(RunCommand, saysHowItIsUsed) {
   Ended ended = run({});
   EXPECT_EQ(ended.code, 2);
   EXPECT_EQ(ended.err, "tandem-run: error: expected a command; 'tandem-run "
-                       "--help' lists them\n");
+                       "help' lists them\n");
   ended = run({"--help"});
   EXPECT_EQ(ended.code, 0);
   for (const char *part : {"run ", "train ", "bench ", "version "})
@@ -283,7 +283,9 @@ TEST_F(RunCommand, saysHowItIsUsed) {
   ended = run({"compile", "x.mlir"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_EQ(ended.err, "tandem-run: error: unknown command 'compile'; expected "
-                       "one of run, train, bench, version\n");
+                       "one of run, train, bench, help, completion, version\n");
+  EXPECT_NE(run({"trian"}).err.find("(did you mean 'train'?)"),
+            std::string::npos);
   ended = run({"run", "classifier.tdm", "--threads=0", "--wrong"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_EQ(ended.err,
@@ -293,6 +295,18 @@ TEST_F(RunCommand, saysHowItIsUsed) {
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.out.find("tandem-run "), 0u);
   EXPECT_EQ(run({"--version"}).out, ended.out);
+  // `-V` was an unknown command, and `help train` was `help`.
+  EXPECT_EQ(run({"-V"}).out, ended.out);
+  EXPECT_EQ(run({"help", "train"}).out, run({"train", "--help"}).out);
+  EXPECT_NE(run({"help", "lr"}).out.find("tandem-run train --lr=RATE"),
+            std::string::npos);
+  EXPECT_EQ(run({"help", "--lr"}).out, run({"help", "lr"}).out);
+  EXPECT_NE(run({"help", "arrays"}).out.find("NAME=@FILE"), std::string::npos);
+  EXPECT_EQ(run({"help", "tarin"}).err,
+            "tandem-run: error: there is no help about 'tarin' (did you mean "
+            "'train'?)\n");
+  // A name of a command reached the terminal as it was.
+  EXPECT_NE(run({"\x1b[31m"}).err.find("'\\x1b[31m'"), std::string::npos);
 }
 
 } // namespace

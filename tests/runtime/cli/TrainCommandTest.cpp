@@ -332,10 +332,11 @@ TEST_F(TrainCommand, refusesOptionsThatContradict) {
   Ended ended = run({"train", "classifier.tdm", "--accuracy=a,b",
                      "--save-every=2", "--resume=a", "--params=b"});
   EXPECT_EQ(ended.code, 2);
-  EXPECT_EQ(ended.err,
-            "tandem-run: error: expected --data; expected either --epochs or "
-            "--steps; --accuracy needs --eval; --save-every needs --save; "
-            "expected --resume or --params but got both\n");
+  EXPECT_EQ(
+      ended.err,
+      "tandem-run: error: expected --data; --save-every needs --save; "
+      "--resume and --params exclude each other; --accuracy needs --eval; "
+      "expected either --epochs or --steps\n");
 }
 
 } // namespace

@@ -32,10 +32,16 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 struct Options {
+  static constexpr std::string_view
+      usage = "measure [options]",
+      description = "What the workloads keep between forward and backward, and "
+                    "what a step takes.";
   std::vector<std::string> workloads;
   std::string folder, peers, python = "python3", torchSaved, json;
   std::optional<int64_t> rounds;
   std::optional<double> seconds;
+
+  void declare(OptionTable &table);
 };
 
 /// One row of the report, as it is written and as it is shown.
@@ -174,33 +180,28 @@ static Status makeFolder(std::string &folder, bool &isOurs) {
                 : Status::failed("'" + pattern + "': cannot be made");
 }
 
-static Status benchPartition(std::string_view tool, Words words) {
-  OptionTable table("measure [options]",
-                    "What the workloads keep between forward and backward, and "
-                    "what a step takes.");
-  Options options;
-  table.list("workload", "NAME", options.workloads,
-             "a workload (default: all of a CPU's size)");
-  table.text("folder", "DIR", options.folder,
-             "where models and artifacts are written (default: a temporary "
-             "one)");
-  table.integer("rounds", "N", options.rounds, 1, 1000,
-                "how often the plans take turns (default: 3)");
-  table.number("seconds", "S", options.seconds,
-               "how long each runs in a round (default: 2)");
-  table.text("peers", "DIR", options.peers,
+void Options::declare(OptionTable &table) {
+  table.list("workload", "NAME", workloads, "a workload")
+      .byDefault("all of a CPU's size");
+  table.text("folder", "DIR", folder, "where models and artifacts are written")
+      .byDefault("a temporary one");
+  table
+      .integer("rounds", "N", rounds, 1, 1000, "how often the plans take turns")
+      .byDefault("3");
+  table.number("seconds", "S", seconds, "how long each runs in a round")
+      .above(0)
+      .byDefault("2");
+  table.text("peers", "DIR", peers,
              "the folder of torch_train.py: runs PyTorch's step too");
-  table.text("python", "PROGRAM", options.python,
-             "the Python that has PyTorch (default: python3)");
-  table.text("torch-saved", "FILE", options.torchSaved,
+  table.text("python", "PROGRAM", python, "the Python that has PyTorch")
+      .byDefault("python3");
+  table.text("torch-saved", "FILE", torchSaved,
              "the output of torch_partition.py");
-  table.text("json", "FILE", options.json, "write everything there");
-  if (Status s = table.parse(words); !s)
-    return s;
-  if (table.helpAsked()) {
-    std::fputs(table.help(tool).c_str(), stdout);
-    return Status::success();
-  }
+  table.text("json", "FILE", json, "write everything there");
+}
+
+static Status benchPartition(const Options &asked) {
+  Options options = asked;
   bool isOurs = false;
   if (Status s = makeFolder(options.folder, isOurs); !s)
     return s;
@@ -230,6 +231,7 @@ static Status benchPartition(std::string_view tool, Words words) {
 
 int main(int argc, char **argv) {
   const commands::Command list[] = {
-      {"measure", "compile and run the workloads", benchPartition}};
-  return commands::runTool("bench-partition", list, argc, argv);
+      commandOf<benchPartition>("measure", "compile and run the workloads"),
+      helpCommand()};
+  return runTool({"bench-partition", list, {}}, argc, argv);
 }

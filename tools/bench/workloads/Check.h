@@ -3,7 +3,7 @@
 #define TANDEM_TOOLS_BENCH_WORKLOADS_CHECK_H
 
 #include "runtime/Model.h"
-#include "runtime/cli/Options.h"
+#include "runtime/cli/Commands.h"
 #include "tools/bench/workloads/Workloads.h"
 
 #include <optional>
@@ -23,7 +23,7 @@ Status check(const Workload &workload, const std::string &artifact,
              const runtime::Options &options);
 
 /// The command `check NAME X.tdm --expected=DIR`.
-Status checkCommand(std::string_view tool, commands::Words words);
+commands::Command checkCommand();
 
 /// The workload `name`, or an error with the list of those there are.
 Result<const Workload *> named(const std::string &name);

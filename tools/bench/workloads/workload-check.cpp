@@ -9,8 +9,7 @@
 using namespace tandem;
 
 int main(int argc, char **argv) {
-  const commands::Command list[] = {
-      {"check", "compare an artifact with expected numbers",
-       workloads::checkCommand}};
-  return commands::runTool("workload-check", list, argc, argv);
+  const commands::Command list[] = {workloads::checkCommand(),
+                                    commands::helpCommand()};
+  return commands::runTool({"workload-check", list, {}}, argc, argv);
 }

@@ -1,0 +1,360 @@
+//===- CompileFlags.cpp - the options that say how to compile -------------===//
+//
+// Values are checked by those who read them later, so that what is wrong is
+// said at once, without a place in the model, and with exit code 2.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/tandem/CompileFlags.h"
+
+#include "compiler/Phases.h"
+#include "compiler/Target.h"
+#include "compiler/import/onnx/Import.h"
+#include "compiler/tune/ScheduleCache.h"
+#include "passes/partition/BudgetSpec.h"
+#include "passes/partition/OptimizerSpec.h"
+
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::commands;
+
+static constexpr std::string_view kOnnx = "models in ONNX";
+
+/// True if the targets `text` have one of the kind `kind`.
+static bool hasKind(std::string_view text, std::string_view kind) {
+  for (const std::string &name : targetNames(text))
+    if (StringRef(name).split(':').first == StringRef(kind))
+      return true;
+  return false;
+}
+
+/// The option decides what `phase` does: it has no effect if an earlier one is
+/// the last.
+static Option &actsIn(const OptionTable &table, Option &option,
+                      StringRef phase) {
+  static constexpr std::string_view before[] = {
+      "stop-after=capture",  "stop-after=functionalize", "stop-after=joint",
+      "stop-after=optimize", "stop-after=partition",     "stop-after=plan",
+      "stop-after=lower"};
+  if (table.find("stop-after"))
+    for (std::string_view condition : before) {
+      if (StringRef(condition).ends_with(phase))
+        break;
+      option.excludes(condition, "it acts later");
+    }
+  return option;
+}
+
+static Status checkTarget(std::string_view text) {
+  Status status = parseTargets(std::string(text)).status();
+  // What this build cannot compile for is said when it comes to that.
+  return status.code() == Code::Usage ? status : Status::success();
+}
+
+static Status checkBudget(std::string_view text) {
+  std::string error;
+  return parseBudgetSpec(text, error) ? Status::success()
+                                      : Status::usage(error);
+}
+
+static Status checkOptimizer(std::string_view text) {
+  std::string error;
+  return parseOptimizerSpec(text, error)
+             ? Status::success()
+             : Status::usage("--optimizer: " + error);
+}
+
+/// A check of a regular expression that option `name` is given.
+static ValueCheck checkRegex(const char *name) {
+  return [name](std::string_view text) {
+    std::string error;
+    return llvm::Regex(text).isValid(error)
+               ? Status::success()
+               : Status::usage("expected " + std::string(name) +
+                               " to be a regular expression, but got '" +
+                               std::string(text) + "': " + error);
+  };
+}
+
+/// Reads "x=2x3"; false if that is not what `text` is.
+static bool readShape(StringRef text, std::string &name,
+                      std::vector<int64_t> &shape) {
+  auto [input, list] = text.rsplit('=');
+  name = input.str();
+  if (name.empty() || input.size() == text.size())
+    return false;
+  SmallVector<StringRef> sizes;
+  list.split(sizes, 'x', /*MaxSplit=*/-1, /*KeepEmpty=*/!list.empty());
+  for (StringRef size : sizes)
+    if (size.getAsInteger(10, shape.emplace_back()) || shape.back() < 1)
+      return false;
+  return true;
+}
+
+static Status checkShape(std::string_view text) {
+  std::string name;
+  std::vector<int64_t> shape;
+  return readShape(text, name, shape)
+             ? Status::success()
+             : Status::usage("expected --shape=INPUT=AxBxC with sizes of at "
+                             "least 1, but got '" +
+                             std::string(text) + "'");
+}
+
+static Status checkDim(std::string_view text) {
+  auto [name, size] = StringRef(text).rsplit('=');
+  int64_t number = 0;
+  return !name.empty() && !size.getAsInteger(10, number) && number > 0
+             ? Status::success()
+             : Status::usage("expected --dim=NAME=N with N of at least 1, but "
+                             "got '" +
+                             std::string(text) + "'");
+}
+
+static void declareTraining(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("training");
+  table
+      .text("loss", "NAME", options.loss,
+            "the output to differentiate; of a model in ONNX also "
+            "KIND:OUTPUT,LABELS, which gives it that loss, and an input "
+            "LABELS ('tandem help losses')")
+      .byDefault("'loss'");
+  table
+      .text("optimizer", "NAME[:KEY=VALUE,...]", options.optimizer,
+            "compile an optimizer in: sgd, momentum, adam, adamw ('tandem "
+            "help optimizers')")
+      .check(checkOptimizer)
+      .example("sgd:lr=0.1");
+  actsIn(table,
+         table
+             .text("partition", "min-cut|default", options.partition,
+                   "what the forward saves for the backward")
+             .oneOf({"min-cut", "default"})
+             .byDefault("min-cut"),
+         "partition");
+  actsIn(table,
+         table
+             .text("memory-budget", "PART|BYTES", options.memoryBudget,
+                   "the most memory that a training step may take: from 0 "
+                   "(the least possible) to 1 (the fastest plan's), or bytes "
+                   "such as 6GiB")
+             .check(checkBudget)
+             .example("0.5")
+             .excludes("partition=default"),
+         "partition");
+  table
+      .text("recompute", "REGEX", options.recompute,
+            "never save what ops compute whose path (as h0.attn.matmul, "
+            "'tandem help paths') the expression matches a part of: compute "
+            "it again")
+      .check(checkRegex("--recompute"));
+  table
+      .text("save", "REGEX", options.save,
+            "save what ops of such paths compute")
+      .check(checkRegex("--save"));
+  table
+      .text("offload", "REGEX", options.offload,
+            "save it in the host's memory, where the target is a GPU")
+      .check(checkRegex("--offload"));
+  table
+      .integer("order", "1|2", flags.order, 1, 2,
+               "how often programs can be differentiated")
+      .byDefault("1");
+}
+
+static void declareInference(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("inference");
+  table
+      .flag("inference", options.inference,
+            "no gradients: the program `evaluate` alone")
+      .excludes("loss")
+      .excludes("optimizer")
+      .excludes("partition")
+      .excludes("memory-budget")
+      .excludes("recompute")
+      .excludes("save")
+      .excludes("offload")
+      .excludes("order");
+  table
+      .flag("prepare", options.prepare,
+            "compute what follows from parameters and states alone once, and "
+            "again where they were set; memory grows by it, and nobody may "
+            "write them but through the model")
+      .needs("inference", "in training parameters change with every step");
+}
+
+static void declareCuda(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("for the target cuda");
+  actsIn(table,
+         table
+             .text("cubin", "auto|yes|no", options.cubin,
+                   "assemble the PTX too, with nvJitLink or ptxas; auto: "
+                   "where one is found")
+             .oneOf({"auto", "yes", "no"})
+             .byDefault("auto")
+             .onlyWith("target", "cuda"),
+         "emit");
+  table
+      .text("matmul-precision", "f32|tf32", options.matmulPrecision,
+            "tf32 lets the tensor cores multiply f32, of which they see 10 "
+            "bits after the point")
+      .oneOf({"f32", "tf32"})
+      .byDefault("f32")
+      .onlyWith("target", "cuda");
+  table
+      .text("libraries", "auto|yes|no", options.libraries,
+            "which products and convolutions may be calls of cuBLASLt and "
+            "cuDNN where a program runs: auto, those where that is expected "
+            "to be faster; yes, all that can be")
+      .oneOf({"auto", "yes", "no"})
+      .byDefault("auto")
+      .onlyWith("target", "cuda");
+  actsIn(table,
+         table
+             .flag("emulation", options.emulation,
+                   "an image of the kernels for the device cuda-emu too")
+             .onlyWith("target", "cuda"),
+         "emit");
+}
+
+static void declareCpu(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("for the target cpu");
+  table
+      .text("winograd", "auto|no", options.winograd,
+            "no forbids Winograd's method for convolutions of 3x3, whose "
+            "results are a little less exact; auto: where that is expected to "
+            "be faster")
+      .oneOf({"auto", "no"})
+      .byDefault("auto")
+      .onlyWith("target", "cpu");
+  table
+      .flag("fast-math", options.fastMath,
+            "exp, tanh and sigmoid of f32 in fewer steps (off by up to 2e-6 "
+            "of the result, without denormal ones), and products and sums "
+            "rounded as one")
+      .onlyWith("target", "cpu");
+  actsIn(table,
+         table
+             .number("tune", "SECONDS", flags.tune,
+                     "compile and measure other schedules of products and "
+                     "convolutions on this machine for so long, and use those "
+                     "that are faster (0: those alone that were found before)")
+             .atLeast(0)
+             .atMost(1e6)
+             .onlyWith("target", "cpu"),
+         "plan");
+  table
+      .text("tune-cache", "F.json", options.tuneCache,
+            "where --tune keeps what it finds")
+      .byDefault("tandem/schedules.json in the user's folder for caches")
+      .needs("tune");
+}
+
+static void declareOnnx(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("for models in ONNX");
+  table.list("dim", "NAME=N", flags.dims, "the size of a symbolic dimension")
+      .keyed()
+      .check(checkDim)
+      .example("batch=4")
+      .onlyFor(".onnx", kOnnx);
+  table.list("shape", "INPUT=AxBxC", flags.shapes, "the shape of an input")
+      .keyed()
+      .check(checkShape)
+      .example("x=2x3")
+      .onlyFor(".onnx", kOnnx);
+  table
+      .list("value", "INPUT=FILE|N|[N,...]", options.onnxValues,
+            "the value of an input that decides a shape (.npy, .pb, or "
+            "written down); it is no input of the programs then")
+      .keyed()
+      .example("n=4")
+      .onlyFor(".onnx", kOnnx);
+  table
+      .text("freeze", "REGEX", options.onnx.freeze,
+            "initializers that are not trained")
+      .needs("loss")
+      .onlyFor(".onnx", kOnnx);
+  table
+      .text("train", "REGEX", options.onnx.train,
+            "initializers that are trained, and no others")
+      .byDefault("floats with a dimension and more than one element")
+      .needs("loss")
+      .onlyFor(".onnx", kOnnx);
+  table
+      .flag("keep-eval", options.onnx.keepEval,
+            "leave BatchNormalization and Dropout as in inference")
+      .needs("loss")
+      .onlyFor(".onnx", kOnnx);
+}
+
+/// A loss of the form KIND:OUTPUT,LABELS is for models in ONNX; an output of
+/// another model can have a colon in its name.
+static Status checkLoss(const std::string &loss, const std::string &model) {
+  if (!StringRef(loss).contains(':'))
+    return Status::success();
+  auto spec = onnx::parseLoss(loss);
+  if (StringRef(model).ends_with(".onnx"))
+    return spec.status();
+  return spec ? Status::usage("--loss=KIND:OUTPUT,LABELS is for models in "
+                              "ONNX, but the model is '" +
+                              model + "'")
+              : Status::success();
+}
+
+void CompileFlags::declare(OptionTable &table, bool withInference) {
+  const std::string *model = table.positionals().front().target;
+  table.finally([this, model] {
+    Status status = checkLoss(options.loss, *model);
+    CompileOptions complete;
+    return status ? finish(complete) : status;
+  });
+  table
+      .text("target", "KIND[:ARCH][+...]", options.target,
+            "what to compile for: cpu, cuda, or both (cpu+cuda:sm_90), and "
+            "for several processors (cpu:x86-64-v3+x86-64-v4), of which the "
+            "best is chosen when the artifact is loaded")
+      .byDefault("this machine's processor")
+      .check(checkTarget)
+      .matching(hasKind)
+      .example("cpu")
+      .example("cuda")
+      .example("cpu+cuda:sm_90");
+  table.integer("threads", "N", threads, 1, 1024, "threads to compile with")
+      .byDefault("all processors");
+  table.flag("remarks", options.remarks,
+             "say what is saved, recomputed and fused, and why");
+  table.text("dump-phases", "DIR", options.dumpPhases,
+             "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
+  declareTraining(*this, table);
+  if (withInference)
+    declareInference(*this, table);
+  declareCpu(*this, table);
+  declareCuda(*this, table);
+  declareOnnx(*this, table);
+}
+
+Status CompileFlags::finish(CompileOptions &out) const {
+  out = options;
+  out.threads = static_cast<int>(threads.value_or(0));
+  out.order = static_cast<int>(order.value_or(1));
+  for (const std::string &text : dims) {
+    auto [name, size] = StringRef(text).rsplit('=');
+    (void)size.getAsInteger(10, out.onnx.dims[name.str()]);
+  }
+  for (const std::string &text : shapes) {
+    std::string name;
+    std::vector<int64_t> shape;
+    (void)readShape(text, name, shape);
+    out.onnx.shapes[name] = shape;
+  }
+  out.tune = tune;
+  if (tune && out.tuneCache.empty())
+    out.tuneCache = defaultCachePath();
+  return checkOptions(out);
+}

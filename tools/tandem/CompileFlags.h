@@ -1,0 +1,27 @@
+//===- CompileFlags.h - the options that say how to compile ---------------===//
+#ifndef TANDEM_TOOLS_TANDEM_COMPILEFLAGS_H
+#define TANDEM_TOOLS_TANDEM_COMPILEFLAGS_H
+
+#include "compiler/Compile.h"
+#include "runtime/cli/Options.h"
+
+namespace tandem::commands {
+
+/// The options of `compile` that `check` and `inspect` have, too.
+struct CompileFlags {
+  /// Declares them in `table`, whose first argument is the model; for commands
+  /// that need gradients without those of inference.
+  void declare(OptionTable &table, bool withInference = true);
+  /// Fills `options`; fails if they do not make sense.
+  Status finish(CompileOptions &options) const;
+
+  CompileOptions options;
+  std::optional<int64_t> threads;
+  std::optional<int64_t> order;
+  std::optional<double> tune;
+  std::vector<std::string> dims, shapes; ///< of a model in ONNX
+};
+
+} // namespace tandem::commands
+
+#endif

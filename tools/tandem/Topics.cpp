@@ -1,0 +1,75 @@
+//===- Topics.cpp - pages of help about what the compiler takes -----------===//
+//
+// Made from the tables that are parsed with.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/tandem/CompilerCommands.h"
+
+#include "compiler/import/onnx/Import.h"
+#include "passes/partition/OptimizerSpec.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace tandem;
+using namespace tandem::commands;
+
+static std::string optimizers() {
+  std::string text =
+      "--optimizer=NAME or NAME:KEY=VALUE,... compiles an optimizer into the\n"
+      "artifact. p is a parameter, g its gradient; defaults are PyTorch's. "
+      "'train --lr'\nsets another learning rate. A rate of 0 is for "
+      "experiments: states move,\nparameters do not.\n";
+  for (const OptimizerKind &kind : optimizerKinds()) {
+    text += llvm::formatv("\n{0}: {1}\n", kind.name, kind.meaning);
+    for (const OptimizerOption &option : kind.options) {
+      std::string value = llvm::formatv("{0:g}", option.value);
+      if (option.name == "nesterov")
+        value = "false";
+      text += llvm::formatv("  {0,-14}{1,-8}{2} ({3})\n", option.name, value,
+                            option.meaning, rangeOf(option));
+    }
+  }
+  return text;
+}
+
+static std::string losses() {
+  std::string text =
+      "--loss=NAME is an output of the model, which is differentiated.\n"
+      "--loss=KIND:OUTPUT,LABELS gives a model in ONNX a loss: the mean over "
+      "all\nelements (rows, for classes) of OUTPUT, any value of the graph, "
+      "and LABELS, a\nnew input. What they are:\n\n";
+  for (const auto &[kind, meaning] : onnx::lossKinds())
+    text += llvm::formatv("  {0,-17}{1}\n", kind, meaning);
+  return text;
+}
+
+static std::string paths() {
+  return "--save, --offload and --recompute match a part of an op's path: the "
+         "names of the\nmodules that it is of, then its own, as "
+         "h0.attn.matmul. It comes from\n\n"
+         "  .mlir            the location: loc(\"h0.attn.matmul\")\n"
+         "  JSON             'module' and 'name' of the node\n"
+         "  a C++ program    trace.module(\"h0\")\n"
+         "  ONNX             the name of the node\n\n"
+         "A model without paths has nothing that could be matched.\n";
+}
+
+static std::string targets() {
+  return "--target=KIND[:ARCH][+...]\n\n"
+         "  cpu                        this machine's processor\n"
+         "  cpu:x86-64-v3              a processor, by LLVM's name\n"
+         "  cpu:x86-64-v3+x86-64-v4    several; the best that fits is chosen "
+         "when\n                             the artifact is loaded\n"
+         "  cuda, cuda:sm_90           sm_80, sm_86, sm_89, sm_90, sm_90a, "
+         "sm_100\n"
+         "  cpu+cuda:sm_90             both in one artifact\n";
+}
+
+std::span<const Topic> commands::compilerTopics() {
+  static constexpr Topic topics[] = {
+      {"losses", "what --loss can be", losses},
+      {"optimizers", "what --optimizer can be, and its defaults", optimizers},
+      {"paths", "how ops are named by --save and --recompute", paths},
+      {"targets", "what --target can be", targets}};
+  return topics;
+}
