@@ -105,7 +105,7 @@ const Row kMakers[] = {
      "64x8xT", true},
     {"philox", "tandem.philox %l, %l, %l draw 1 : tensor<64x8xT>", "64x8xT",
      true},
-    {"bitcast", "tandem.bitcast %h : tensor<64x8xi16> to tensor<64x8xT>",
+    {"bitcast", "tandem.bitcast %h : tensor<64x8xi16> -> tensor<64x8xT>",
      "64x8xT", true},
 };
 
@@ -121,7 +121,7 @@ const Row kReaders[] = {
     CAST("f8E5M2"),
     {"compare", "tandem.compare lt $, %y : tensor<64x8xT>", "64x8xi1", true},
     {"compare", "tandem.compare eq $, %y : tensor<64x8xT>", "64x8xi1", true},
-    {"bitcast", "tandem.bitcast $ : tensor<64x8xT> to tensor<64x8xi16>",
+    {"bitcast", "tandem.bitcast $ : tensor<64x8xT> -> tensor<64x8xi16>",
      "64x8xi16", true},
 };
 
@@ -375,6 +375,24 @@ TEST(RoundingOnce, TheSquareOfAHalf) {
   }
 }
 
+// With --fast-math values of a kernel have the digits of f32 until a cast or a
+// store.
+TEST(RoundingOnce, FastMathKeepsDigits) {
+  Machine machine(program("x: tensor<2xf32> -> tensor<2xf32>, tensor<2xf16>",
+                          R"(
+      %h = tandem.cast %x : tensor<2xf32> to tensor<2xf16>
+      %s = tandem.mul %h, %h : tensor<2xf16>
+      %y = tandem.cast %s : tensor<2xf16> to tensor<2xf32>
+      return %y, %s : tensor<2xf32>, tensor<2xf16>)"),
+                  "cpu", /*fastMath=*/true);
+  ASSERT_EQ(machine.error(), "");
+  Arrays x(1, reference::Array(ArrayRef<int64_t>{2}));
+  x[0].data = {300, 45.26}; // which is 45.25 in f16
+  Arrays y = machine.run("evaluate", x);
+  EXPECT_EQ(y[0].data, (std::vector<double>{90000, 2047.5625}));
+  EXPECT_EQ(y[1].data, (std::vector<double>{INFINITY, 2048}));
+}
+
 // No pointwise op and no reduction is without a row, or a reason.
 TEST(RoundingOnce, EveryOpHasARow) {
   llvm::StringSet<> known;
@@ -435,10 +453,10 @@ const Maker kKernels[] = {
      "tandem.matmul %a, %b : tensor<24x40xT>, tensor<40x32xT> -> "
      "tensor<24x32xT>",
      "24x32xT"},
-    {"a: tensor<40xT>, b: tensor<72x40xT>",
-     "tandem.matmul %a, %b {transpose_rhs} : tensor<40xT>, tensor<72x40xT> -> "
-     "tensor<72xT>",
-     "72xT"},
+    {"a: tensor<1x40xT>, b: tensor<72x40xT>",
+     "tandem.matmul %a, %b {transpose_rhs} : tensor<1x40xT>, tensor<72x40xT> "
+     "-> tensor<1x72xT>",
+     "1x72xT"},
     {"a: tensor<2x4x9x9xT>, b: tensor<8x4x3x3xT>",
      "tandem.conv2d %a, %b padding [1, 1, 1, 1] : tensor<2x4x9x9xT>, "
      "tensor<8x4x3x3xT> -> tensor<2x8x9x9xT>",
@@ -466,7 +484,8 @@ const Maker kKernels[] = {
      "tensor<8x6xT>",
      "8x6xT"},
     {"q: tensor<2x12x8xT>, k: tensor<2x12x8xT>, u: tensor<2x12x8xT>",
-     "tandem.attention_forward %q, %k, %u : (tensor<2x12x8xT>, "
+     "tandem.attention_forward %q, %k, %u {scale = 0.5 : f64} : "
+     "(tensor<2x12x8xT>, "
      "tensor<2x12x8xT>, tensor<2x12x8xT>) -> (tensor<2x12x8xT>, "
      "tensor<2x12xf32>)",
      "2x12x8xT"},
