@@ -98,21 +98,10 @@ Status tandem::checkOptions(const CompileOptions &options) {
 }
 
 /// Fails if the module has been through the phase in which an option acts.
-static Status checkInTime(ModuleOp module, StringRef phase,
-                          const char *option) {
-  if (*phaseNumber(phaseOf(module)) < *phaseNumber(phase))
-    return Status::success();
-  return Status::usage(
-      std::string(option) + " has no effect on a module that is past '" +
-      phase.str() + "'; this one is at '" + phaseOf(module).str() + "'");
-}
-
-/// The options that decide what a phase does.
-static Status checkAllInTime(ModuleOp module, const CompileOptions &options) {
+static Status checkInTime(ModuleOp module, const CompileOptions &options) {
   struct {
     bool isGiven;
-    StringRef phase;
-    const char *option;
+    StringRef phase, option;
   } all[] = {{!options.loss.empty(), "joint", "--loss"},
              {options.order != 1, "joint", "--order"},
              {options.inference, "joint", "--inference"},
@@ -120,11 +109,15 @@ static Status checkAllInTime(ModuleOp module, const CompileOptions &options) {
              {!options.memoryBudget.empty(), "partition", "--memory-budget"},
              {!options.optimizer.empty(), "partition", "--optimizer"},
              {options.prepare, "partition", "--prepare"}};
+  StringRef at = phaseOf(module);
+  std::vector<std::string> wrong;
   for (const auto &[isGiven, phase, option] : all)
-    if (isGiven)
-      if (Status s = checkInTime(module, phase, option); !s)
-        return s;
-  return Status::success();
+    if (isGiven && *phaseNumber(at) >= *phaseNumber(phase))
+      wrong.push_back((option + " has no effect on a module that is past '" +
+                       phase + "'; this one is at '" + at + "'")
+                          .str());
+  return wrong.empty() ? Status::success()
+                       : Status::usage(llvm::join(wrong, "; "));
 }
 
 /// The names of the outputs of a graph.
@@ -152,7 +145,7 @@ static Status checkLoss(ModuleOp module, const std::string &loss) {
 
 Status tandem::checkAgainstModule(ModuleOp module,
                                   const CompileOptions &options) {
-  Status status = checkAllInTime(module, options);
+  Status status = checkInTime(module, options);
   return status ? checkLoss(module, options.loss) : status;
 }
 

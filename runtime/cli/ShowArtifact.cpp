@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/PlannedMemory.h"
+#include "runtime/artifact/Text.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Show.h"
-#include "runtime/io/Array.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +18,7 @@
 namespace tandem::commands {
 namespace {
 
-std::string shown(std::string_view text) { return io::printable(text); }
+std::string shown(std::string_view text) { return artifact::printable(text); }
 
 std::string typeText(artifact::DType dtype, const std::vector<int64_t> &shape) {
   std::string text(spelling(dtype));
@@ -188,7 +188,8 @@ void printRepeated(const artifact::Manifest &manifest) {
 }
 
 std::string chainText(const artifact::Alias &alias) {
-  std::string text = io::inQuotes(alias.of.empty() ? alias.output : alias.of);
+  std::string text =
+      artifact::inQuotes(alias.of.empty() ? alias.output : alias.of);
   for (const artifact::View &view : alias.views)
     text += ", " + std::string(spelling(view.op));
   return text;

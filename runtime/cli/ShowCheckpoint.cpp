@@ -1,4 +1,5 @@
 //===- ShowCheckpoint.cpp - what is in a safetensors file -----------------===//
+#include "runtime/artifact/Text.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Show.h"
 #include "runtime/io/Elements.h"
@@ -28,7 +29,7 @@ std::string trainingText(const std::map<std::string, std::string> &metadata) {
   auto get = [&](const char *key) {
     auto found = metadata.find(std::string("tandem.") + key);
     return found == metadata.end() ? std::string("?")
-                                   : io::printable(found->second);
+                                   : artifact::printable(found->second);
   };
   if (!metadata.count("tandem.epoch"))
     return "";
@@ -48,7 +49,7 @@ void printText(const Safetensors &file) {
   for (const auto &[name, entry] : file.entries()) {
     auto view = file.find(name);
     total += int64_t(entry.bytes);
-    rows.push_back({io::printable(name),
+    rows.push_back({artifact::printable(name),
                     runtime::describe(entry.dtype, entry.shape),
                     bytesText(int64_t(entry.bytes)),
                     std::to_string(view ? notFinite(*view) : 0)});
@@ -57,8 +58,8 @@ void printText(const Safetensors &file) {
                   bytesText(total), ""});
   printTable(rows);
   for (const auto &[key, text] : file.metadata())
-    std::printf("%s = %s\n", io::printable(key).c_str(),
-                io::printable(text).c_str());
+    std::printf("%s = %s\n", artifact::printable(key).c_str(),
+                artifact::printable(text).c_str());
 }
 
 void printJson(const Safetensors &file) {

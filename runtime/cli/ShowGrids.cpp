@@ -1,6 +1,6 @@
 //===- ShowGrids.cpp - the launches of a GPU's programs -------------------===//
+#include "runtime/artifact/Text.h"
 #include "runtime/cli/Show.h"
-#include "runtime/io/Array.h"
 
 #include <cstdio>
 
@@ -30,14 +30,14 @@ void showGrids(const artifact::Manifest &manifest) {
       if (launch.isCopy()) {
         bool isToHost =
             isOnHost(program, program.buffers[launch.buffers.back()]);
-        std::printf("%-10s %5d %s\n", io::printable(program.name).c_str(),
+        std::printf("%-10s %5d %s\n", artifact::printable(program.name).c_str(),
                     step++, isToHost ? "copy to host" : "copy from host");
         continue;
       }
       const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
       std::printf("%-10s %5d %-44s %-16s %-12s %9lld %9lld %6lld %s\n",
-                  io::printable(program.name).c_str(), step++,
-                  io::printable(kernel.symbol).c_str(),
+                  artifact::printable(program.name).c_str(), step++,
+                  artifact::printable(kernel.symbol).c_str(),
                   extentsText(launch.grid).c_str(),
                   extentsText(kernel.block).c_str(),
                   static_cast<long long>(kernel.sharedBytes),

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/NearestName.h"
+#include "runtime/artifact/Text.h"
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Help.h"
 #include "runtime/io/Array.h"
@@ -103,7 +104,7 @@ int runTool(const Tool &tool, int argc, const char *const *argv) {
                             std::strerror(errno ? errno : EIO));
   if (!status)
     std::fprintf(stderr, "%s: error: %s\n", std::string(tool.name).c_str(),
-                 status.message().c_str());
+                 artifact::forScreen(status.message()).c_str());
   return status.exitCode();
 }
 

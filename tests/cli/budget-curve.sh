@@ -35,6 +35,6 @@ expect 2 'needs --optimizer' "$tandem" inspect "$model" --budget-curve \
 expect 2 '--measure needs --budget-curve' "$tandem" inspect "$model" \
   --measure=1
 expect 0 '' "$tandem" compile "$model" -o a.tdm
-expect 2 'needs a model' "$tandem" inspect a.tdm --budget-curve
+expect 2 '--budget-curve has no effect on an artifact' "$tandem" inspect a.tdm --budget-curve
 expect 1 'nowhere' "$tandem" inspect "$model" --budget-curve=nowhere/a.svg
 finish

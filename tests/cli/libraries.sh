@@ -63,9 +63,9 @@ expect 1 'cublasLtMatmul failed' "$tandem" train yes.tdm --device=cuda-emu \
   --data labels=@"$data/train_labels.npy"
 unset TANDEM_EMULATOR_FAIL
 
-expect 2 'expected --libraries to be auto, yes or no' \
+expect 2 "'--libraries' expected auto, yes or no" \
   "$tandem" compile "$model" -o x.tdm --target=cuda --libraries=maybe
-expect 2 'expected --libraries to be auto or no' \
+expect 2 "'--libraries' expected auto or no" \
   "$tandem" train yes.tdm --libraries=yes --steps 1 \
   --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"
 finish

@@ -38,9 +38,9 @@ expect 2 'for models in ONNX' "$tandem" compile "$2/digits/mlp.mlir" -o m.tdm \
 head -c 20000 "$model" >short.onnx
 expect 1 'truncated' "$tandem" compile short.onnx -o m.tdm
 expect 1 'cannot read' "$tandem" compile none.onnx -o m.tdm
-expect 1 "no value 'scores'.* 'logits'" "$tandem" compile "$model" -o m.tdm \
+expect 2 "no value 'scores'.* 'logits'" "$tandem" compile "$model" -o m.tdm \
   --dim=batch=64 --loss=cross_entropy:scores,labels
-expect 1 'expected one of cross_entropy' "$tandem" compile "$model" -o m.tdm \
+expect 2 'one of the kinds cross_entropy.* but got .squares.' "$tandem" compile "$model" -o m.tdm \
   --dim=batch=64 --loss=squares:logits,labels
 
 # Without a loss there is the forward alone, which starts from the weights.

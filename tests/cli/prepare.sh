@@ -158,7 +158,7 @@ expect 0 'y ' "$tandem" run both.tdm --seed=1 --input x=3.5 --device=cuda-emu
 # Wrong use.
 expect 2 '--prepare needs --inference' \
   "$tandem" compile scaled.json -o x.tdm --prepare
-expect 2 "--prepare has no effect on a module that is past 'partition'" \
+expect 2 "--inference has no effect .* 'joint'.*--prepare has no effect on a module that is past 'partition'" \
   "$tandem" compile dumps/scaled.06.plan.mlir -o x.tdm --inference --prepare
 sed 's/prepared "mul"/prepared "exp"/' dumps/scaled.05.partition.mlir |
   awk '/prepared "exp"/ && !done { sub(/prepared "exp"/, "prepared \"mul\""); done = 1 } 1' >other.mlir

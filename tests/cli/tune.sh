@@ -30,15 +30,15 @@ expect 0 'warning: --tune: .* keep the model' \
   "$tandem" compile "$model" -o e.tdm --tune=0 --tune-cache=none.json
 
 # What is wrong.
-expect 2 "expected --tune to be 0 to 1000000 seconds, but got 'soon'" \
+expect 2 "'--tune' expected a number from 0 to 1e\+06 but got 'soon'" \
   "$tandem" compile "$model" -o x.tdm --tune=soon
-expect 2 "expected --tune to be 0 to 1000000 seconds, but got '-1'" \
+expect 2 "'--tune' expected a number from 0 to 1e\+06 but got '-1'" \
   "$tandem" compile "$model" -o x.tdm --tune=-1
-expect 2 "expected --tune to be 0 to 1000000 seconds, but got 'nan'" \
+expect 2 "'--tune' expected a number from 0 to 1e\+06 but got 'nan'" \
   "$tandem" compile "$model" -o x.tdm --tune=nan
-expect 2 '--tune-cache has no effect without --tune' \
+expect 2 '--tune-cache needs --tune' \
   "$tandem" compile "$model" -o x.tdm --tune-cache=cache.json
-expect 2 "kind 'cpu' for --tune" \
+expect 2 "--tune has no effect with '--target=cuda': it is for the target 'cpu'" \
   "$tandem" compile "$model" -o x.tdm --tune=1 --target=cuda
 echo '{"format": "other"}' >other.json
 expect 1 "'other.json' is not a cache of schedules" \

@@ -44,7 +44,7 @@ TEST(OptionPairs, ContradictionsAreRefused) {
   EXPECT_EQ(refused({"--dim=batch=0"}),
             "expected --dim=NAME=N with N of at least 1, but got 'batch=0'");
   EXPECT_EQ(refused({"--inference", "--loss=cross_entropy:a,b"}),
-            "--loss and --inference exclude each other");
+            "--inference and --loss exclude each other");
   EXPECT_EQ(refused({"--freeze=conv"}), "--freeze needs --loss");
   EXPECT_EQ(refused({"--keep-eval"}), "--keep-eval needs --loss");
   EXPECT_EQ(refused({"--target=cuda", "--fast-math"}),

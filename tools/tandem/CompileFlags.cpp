@@ -331,9 +331,9 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
              "say what is saved, recomputed and fused, and why");
   table.text("dump-phases", "DIR", options.dumpPhases,
              "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
-  declareTraining(*this, table);
   if (withInference)
     declareInference(*this, table);
+  declareTraining(*this, table);
   declareCpu(*this, table);
   declareCuda(*this, table);
   declareOnnx(*this, table);
