@@ -160,3 +160,72 @@ TEST_F(Folder, ExternalDataThatIsNotThereIsAMistake) {
             messageOf(external("/weights.bin", "0"), path));
   EXPECT_IN("to be a number", messageOf(external("weights.bin", "x"), path));
 }
+
+// Attack 6: symbolic links led out of the model's folder, and a location with a
+// NUL was taken for what stands before it.
+TEST_F(Folder, ExternalDataStaysInTheModelsFolder) {
+  namespace fs = std::filesystem;
+  const char *outside = "expected external data in the model's folder, but got";
+  fs::path models = fs::path(path) / "models";
+  fs::create_directories(models / "inner");
+  fs::create_symlink("../weights.bin", models / "link.bin");
+  fs::create_symlink("/etc/passwd", models / "root.bin");
+  fs::create_symlink("..", models / "up");
+  fs::create_symlink("gone.bin", models / "dangling.bin");
+  fs::copy(fs::path(path) / "weights.bin", models / "inner" / "weights.bin");
+  for (const char *location :
+       {"link.bin", "root.bin", "up/weights.bin", "dangling.bin",
+        "../weights.bin", "inner/../../weights.bin", "inner/..", "..", "",
+        "/etc/passwd"})
+    EXPECT_IN(outside, messageOf(external(location, "0"), models.string()));
+  pb::ModelProto model = external("inner/weights.bin", "0");
+  EXPECT_EQ(messageOf(model, models.string()), "");
+  EXPECT_EQ(messageOf(external("inner/./weights.bin", "0"), models.string()),
+            "");
+  initializer(model).mutable_external_data(0)->set_value(
+      std::string("inner/weights.bin\0x", 19));
+  EXPECT_IN(outside, messageOf(model, models.string()));
+  // What is there but no file.
+  EXPECT_IN("cannot read external data",
+            messageOf(external("inner", "0"), models.string()));
+  EXPECT_IN("cannot read external data",
+            messageOf(external("weights.bin/x", "0"), path));
+  // A model's folder may itself be behind a link.
+  fs::create_symlink(models, fs::path(path) / "elsewhere");
+  EXPECT_EQ(messageOf(external("inner/weights.bin", "0"),
+                      (fs::path(path) / "elsewhere").string()),
+            "");
+}
+
+TEST_F(Folder, PlacesOfExternalDataAreChecked) {
+  for (const char *offset : {"18446744073709551615", "18446744073709551608",
+                             "9223372036854775807", "12", "5"})
+    EXPECT_IN("expected 8 bytes at " + std::string(offset),
+              messageOf(external("weights.bin", offset), path));
+  EXPECT_IN("to be a number",
+            messageOf(external("weights.bin", "18446744073709551616"), path));
+  EXPECT_IN("to be a number", messageOf(external("weights.bin", "-1"), path));
+}
+
+// Attack 5: graphs in graphs end where protobuf does, in words that say where.
+TEST(OnnxFile, GraphsNestAsDeepAsTheLimit) {
+  pb::ModelProto model = small();
+  pb::GraphProto *graph = model.mutable_graph();
+  for (int i = 0; i < 60; ++i) {
+    pb::NodeProto *node = graph->add_node();
+    node->set_op_type("If");
+    node->add_output("z");
+    auto *attribute = node->add_attribute();
+    attribute->set_name("then_branch");
+    attribute->set_type(pb::AttributeProto::GRAPH);
+    graph = attribute->mutable_g();
+  }
+  EXPECT_IN("messages at most 100 deep in one another", messageOf(model));
+}
+
+TEST(OnnxFile, NamesHaveNoControlCharacters) {
+  pb::ModelProto model = small();
+  model.mutable_graph()->mutable_node(0)->set_output(0, "y\x1b[2J");
+  EXPECT_IN("expected names without control characters, but got 'y\\x1b[2J'",
+            messageOf(model));
+}

@@ -103,8 +103,9 @@ static Result<int> openInside(const std::string &folder,
       location.find('\0') != std::string::npos)
     return refused();
   int at = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  SmallVector<StringRef> parts;
-  StringRef(location).split(parts, '/', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(location).split(parts, '/', /*MaxSplit=*/-1,
+                                  /*KeepEmpty=*/false);
   for (size_t i = 0; at >= 0 && i < parts.size(); ++i) {
     bool isLast = i + 1 == parts.size();
     // Not blocking: a pipe must not make the program wait for a writer.
