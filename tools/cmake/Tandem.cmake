@@ -26,15 +26,21 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
+# The installed headers keep the folders that includes name (TandemInstall).
 add_library(tandem-flags INTERFACE)
 target_include_directories(tandem-flags INTERFACE
-  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-target_compile_options(tandem-flags INTERFACE -Wall -Wextra)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>
+  $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/tandem>)
+target_compile_features(tandem-flags INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
+target_compile_options(tandem-flags INTERFACE
+  $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
     CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees overlaps and overflows in `"x" + std::string` (GCC bug 105651).
   target_compile_options(tandem-flags INTERFACE
-    -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+    $<BUILD_INTERFACE:-Wno-restrict> $<BUILD_INTERFACE:-Wno-stringop-overflow>
+    $<BUILD_INTERFACE:-Wno-array-bounds>)
 endif()
 
 if(TANDEM_SANITIZE)

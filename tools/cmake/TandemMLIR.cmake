@@ -22,7 +22,7 @@ target_include_directories(tandem-mlir SYSTEM INTERFACE
   ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(llvmDefinitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_options(tandem-mlir INTERFACE ${llvmDefinitions}
-  -Wno-unused-parameter)
+  $<BUILD_INTERFACE:-Wno-unused-parameter>)
 target_link_libraries(tandem-mlir INTERFACE tandem-flags MLIR LLVM)
 
 add_library(tandem-pch STATIC ${PROJECT_SOURCE_DIR}/ir/Pch.cpp)

@@ -1,0 +1,88 @@
+# What `cmake --install` writes, in three components (docs/INSTALL.md):
+#
+#   runtime    libtandem.so.N and tandem-run: what trains
+#   dev        headers of the C and C++ API, what find_package and pkg-config read
+#   compiler   tandem and its tools, the CUDA emulator, and the libraries and
+#              headers of the tracer and the compiler
+#
+# Headers keep the folders that includes name, under include/tandem; those of the
+# C API stand at its top, as <tandem/tandem.h>.
+
+# Tests and benchmarks need not be built to install.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(configFolder ${CMAKE_INSTALL_LIBDIR}/cmake/tandem)
+set(headers ${CMAKE_INSTALL_INCLUDEDIR}/tandem)
+set(generated ${PROJECT_BINARY_DIR}/install)
+
+# --- runtime -----------------------------------------------------------------
+install(TARGETS tandem-run RUNTIME COMPONENT runtime)
+install(TARGETS tandem-shared EXPORT tandemRuntime
+  LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev)
+set_target_properties(tandem-shared PROPERTIES EXPORT_NAME tandem)
+
+# --- dev ---------------------------------------------------------------------
+set(publicHeaders tandem.h tandem.hpp dlpack.h)
+list(TRANSFORM publicHeaders PREPEND ${PROJECT_SOURCE_DIR}/runtime/
+  OUTPUT_VARIABLE publicFiles)
+install(FILES ${publicFiles} DESTINATION ${headers} COMPONENT dev)
+# Sources of this repository say "runtime/tandem.h", and compile outside of it.
+foreach(header IN LISTS publicHeaders)
+  file(CONFIGURE OUTPUT ${generated}/runtime/${header}
+    CONTENT "#include \"../@header@\"\n" @ONLY)
+  install(FILES ${generated}/runtime/${header} DESTINATION ${headers}/runtime
+    COMPONENT dev)
+endforeach()
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tandemConfig.cmake.in
+  ${generated}/tandemConfig.cmake INSTALL_DESTINATION ${configFolder})
+write_basic_package_version_file(${generated}/tandemConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${generated}/tandemConfig.cmake
+  ${generated}/tandemConfigVersion.cmake
+  DESTINATION ${configFolder} COMPONENT dev)
+install(EXPORT tandemRuntime NAMESPACE tandem:: FILE tandemRuntime.cmake
+  DESTINATION ${configFolder} COMPONENT dev)
+# Paths in tandem.pc follow from its own place, so that a prefix can be moved.
+file(RELATIVE_PATH prefixFromPkgConfig
+  /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tandem.pc.in ${generated}/tandem.pc
+  @ONLY)
+install(FILES ${generated}/tandem.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+
+# --- compiler ----------------------------------------------------------------
+if(TANDEM_BUILD_COMPILER)
+  # libLLVM and libMLIR are found where they were linked from.
+  set_target_properties(tandem tandem-opt tandem-lsp-server PROPERTIES
+    INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS tandem tandem-opt tandem-lsp-server
+    RUNTIME COMPONENT compiler)
+  install(TARGETS tandem-cuda-emulator LIBRARY COMPONENT compiler)
+  install(TARGETS tandem-flags tandem-mlir tandem-artifact tandem-ir
+    tandem-functions tandem-capture tandem-onnx tandem-passes tandem-compiler
+    tandem-trace EXPORT tandemCompiler ARCHIVE COMPONENT compiler)
+  foreach(library artifact ir functions capture onnx passes compiler trace)
+    set_target_properties(tandem-${library} PROPERTIES EXPORT_NAME ${library})
+  endforeach()
+  install(EXPORT tandemCompiler NAMESPACE tandem:: FILE tandemCompiler.cmake
+    DESTINATION ${configFolder} COMPONENT compiler)
+  foreach(folder ir passes compiler runtime/artifact)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder}
+      DESTINATION ${headers}/${folder}/.. COMPONENT compiler
+      FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN CMakeFiles EXCLUDE)
+  endforeach()
+endif()
+
+# --- what is said in every package -------------------------------------------
+foreach(component runtime dev compiler)
+  if(component STREQUAL compiler AND NOT TANDEM_BUILD_COMPILER)
+    continue()
+  endif()
+  set(package tandem-${component})
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
+    RENAME copyright COMPONENT ${component})
+endforeach()

@@ -1,0 +1,35 @@
+# What tools/package asks CPack for: a .deb for each component of
+# TandemInstall.cmake. Its dependencies are those of its programs and libraries,
+# as dpkg-shlibdeps finds them.
+
+set(CPACK_PACKAGE_NAME tandem)
+set(CPACK_PACKAGE_VENDOR Tandem)
+set(CPACK_PACKAGE_CONTACT "The Tandem project <maintainers@tandem.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Ahead-of-time compiler for training steps")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL runtime dev)
+if(TANDEM_BUILD_COMPILER)
+  list(APPEND CPACK_COMPONENTS_ALL compiler)
+endif()
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "runs and trains artifacts
+ libtandem.so and tandem-run: no compiler, no framework.")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "headers of the runtime
+ The C and C++ API, for CMake's find_package and pkg-config.")
+set(CPACK_COMPONENT_DEV_DEPENDS runtime)
+set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiles models to artifacts
+ The program tandem with its tools, the emulated CUDA device, and the libraries
+ and headers of the tracer and the compiler.")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS
+  "tandem-dev, llvm-22-dev, libmlir-22-dev, mlir-22-tools, nlohmann-json3-dev, zlib1g-dev")
+# What tandem names as a shared library for others, and opens at run time.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
+include(CPack)
