@@ -39,13 +39,14 @@ struct SharedDriver {
   std::mutex mutex;
   std::shared_ptr<const Driver> driver;
 
-  Result<std::shared_ptr<const Driver>> get(const std::string &library) {
+  Result<std::shared_ptr<const Driver>> get(const std::string &library,
+                                            const char *hint) {
     std::lock_guard<std::mutex> lock(mutex);
     if (driver)
       return driver;
     Result<Driver> opened = Driver::open(library);
     if (!opened)
-      return std::move(opened).status();
+      return Status(opened.status().code(), opened.status().message() + hint);
     driver = std::make_shared<const Driver>(*opened);
     return driver;
   }
@@ -53,8 +54,9 @@ struct SharedDriver {
 
 Result<std::shared_ptr<Backend>> openOn(SharedDriver &shared,
                                         const std::string &library,
-                                        Device device, LibraryFiles files) {
-  Result<std::shared_ptr<const Driver>> driver = shared.get(library);
+                                        Device device, LibraryFiles files,
+                                        const char *hint = "") {
+  Result<std::shared_ptr<const Driver>> driver = shared.get(library, hint);
   if (!driver)
     return std::move(driver).status();
   return CudaDevice::open(*driver, device, std::move(files));
@@ -70,7 +72,9 @@ Result<std::shared_ptr<Backend>> openEmulator(int index) {
   static SharedDriver shared;
   // The emulator has functions of the libraries, too.
   std::string path = emulatorPath();
-  return openOn(shared, path, {DeviceKind::CudaEmu, index}, {{path}, {path}});
+  return openOn(shared, path, {DeviceKind::CudaEmu, index}, {{path}, {path}},
+                "; the emulator comes with the package tandem-compiler, and "
+                "'ninja -C build tandem-cuda-emulator' builds it");
 }
 
 } // namespace

@@ -19,7 +19,16 @@ def add(args, name, row):
         file.write(json.dumps(row) + "\n")
 
 
+def require(args, *names):
+    """Ends with what to do where a program is not built: tools/quickstart builds tandem and tandem-run alone."""
+    missing = [name for name in names if not os.access(os.path.join(args.bin, name), os.X_OK)]
+    if missing:
+        say(f"run: error: '{args.bin}' has no {', '.join(missing)}; build it with 'ninja -C build {' '.join(missing)}'")
+        raise SystemExit(2)
+
+
 def tool(args, name, *words):
+    require(args, name)
     command = [os.path.join(args.bin, name), *words]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
