@@ -45,6 +45,8 @@ Json valueJson(const Value &value) {
     json["init"] = initJson(*value.init);
   if (value.high)
     json["high"] = *value.high;
+  if (value.ignored)
+    json["ignored"] = *value.ignored;
   return json;
 }
 
@@ -177,6 +179,12 @@ Json slotJson(const Slot &slot, bool isArgument) {
     json["where"] = slot.where;
   if (slot.onHost)
     json["host"] = true;
+  if (slot.inputs)
+    json["inputs"] = *slot.inputs;
+  if (slot.rows != Rows::Unknown)
+    json["rows"] = spelling(slot.rows);
+  if (!slot.counted.empty())
+    json["counted"] = slot.counted;
   return json;
 }
 
@@ -324,6 +332,17 @@ std::optional<Role> parseRole(std::string_view name) {
   for (size_t i = 0; i < std::size(roleNames); ++i)
     if (roleNames[i] == name)
       return static_cast<Role>(i);
+  return std::nullopt;
+}
+
+std::string_view spelling(Rows rows) {
+  return rows == Rows::Each ? "each" : rows == Rows::Mean ? "mean" : "";
+}
+
+std::optional<Rows> parseRows(std::string_view name) {
+  for (Rows rows : {Rows::Each, Rows::Mean})
+    if (spelling(rows) == name)
+      return rows;
   return std::nullopt;
 }
 

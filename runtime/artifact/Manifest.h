@@ -79,6 +79,8 @@ struct Value {
   std::optional<Init> init;  ///< params and states; without it, it must be set
   /// Integer inputs only: the values that make sense are [0, high).
   std::optional<int64_t> high = std::nullopt;
+  /// Where there is a `high`: one value beside them, which means no class.
+  std::optional<int64_t> ignored = std::nullopt;
   bool operator==(const Value &) const = default;
 };
 
@@ -143,6 +145,18 @@ struct Alias {
   bool operator==(const Alias &) const = default;
 };
 
+/// How an output follows from the rows of a batch: the first dimension of the
+/// inputs.
+enum class Rows : uint8_t {
+  Unknown,
+  Each, ///< row i of it from row i of the inputs, wherever in the batch that is
+  Mean  ///< each element is a mean over rows of what follows from one row
+};
+
+/// Returns "each" or "mean"; of what is unknown an empty text.
+std::string_view spelling(Rows rows);
+std::optional<Rows> parseRows(std::string_view name);
+
 /// An argument or result of a program. `dtype` and `shape` are always filled;
 /// in JSON those of an argument with role input, param or state are left out,
 /// because `values` has them. What the call does to the handle of an input
@@ -175,6 +189,12 @@ struct Slot {
   std::string where = {};  ///< for messages: "'tandem.sin' at m.mlir:7:3"
   /// Saved: it lies in the host's memory, and only copies read or write it.
   bool onHost = false;
+  /// Outputs: the inputs that it follows from; nothing: any.
+  std::optional<std::vector<std::string>> inputs = std::nullopt;
+  Rows rows = Rows::Unknown; ///< outputs
+  /// Outputs with `Rows::Mean`: the integer input whose `ignored` elements do
+  /// not count in the mean; empty: all count.
+  std::string counted = {};
   bool operator==(const Slot &) const = default;
 };
 

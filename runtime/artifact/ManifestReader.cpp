@@ -239,6 +239,7 @@ private:
       init(Fields(*json, child(fields.at(), "init"), problems),
            out.init.emplace());
     fields.integer("high", out.high);
+    fields.integer("ignored", out.ignored);
     fields.finish();
   }
 
@@ -334,7 +335,22 @@ private:
     fields.text("part_of", out.partOf, false);
     fields.text("where", out.where, false);
     fields.flag("host", out.onHost);
+    rows(fields, out);
     fields.finish();
+  }
+
+  /// How an output follows from the inputs and their rows.
+  void rows(Fields &fields, Slot &out) {
+    if (fields.find("inputs", false))
+      fields.texts("inputs", out.inputs.emplace());
+    std::string how;
+    fields.text("rows", how, false);
+    if (std::optional<Rows> known = parseRows(how))
+      out.rows = *known;
+    else if (!how.empty())
+      problems.add(child(fields.at(), "rows"),
+                   "expected 'each' or 'mean' but got '" + how + "'");
+    fields.text("counted", out.counted, false);
   }
 
   void view(Fields fields, View &out) {

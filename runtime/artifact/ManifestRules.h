@@ -56,6 +56,11 @@ void checkHostMemory(const Program &program, bool isCpu, const std::string &at,
 /// What a backward takes from its forward is what the forward gives.
 void checkContexts(const Manifest &manifest, ManifestProblems &problems);
 
+/// How the outputs of "evaluate" follow from its inputs and their rows: names,
+/// and types that can be so.
+void checkRows(const Manifest &manifest, const Program &program,
+               const std::string &at, ManifestProblems &problems);
+
 /// What "evaluate" takes prepared is what "prepare" gives.
 void checkPrepared(const Manifest &manifest, ManifestProblems &problems);
 

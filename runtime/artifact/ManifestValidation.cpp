@@ -85,6 +85,7 @@ public:
       checkProgram(program);
       checkAliases(manifest, program, at, problems);
       checkConditions(program, at, problems);
+      checkRows(manifest, program, at, problems);
       checkLibraries(manifest, program, at, problems);
     }
     checkContexts(manifest, problems);
@@ -125,6 +126,8 @@ private:
                          *value.high < 1))
         problems.add(at + "/high",
                      "expected at least 1, on an integer input only");
+      if (value.ignored && !value.high)
+        problems.add(at + "/ignored", "expected it beside 'high' only");
     }
     if (!manifest.loss.empty()) {
       auto loss = outputByName.find(manifest.loss);

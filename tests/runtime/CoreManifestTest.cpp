@@ -166,6 +166,31 @@ const Row rows[] = {
      "/values/2/init/stream"},
     {"InitSeed", [](Manifest &m) { m.values[2].init = Init::seed(); },
      "/values/2/init: expected the type 'i64'"},
+    {"IgnoredAlone", [](Manifest &m) { m.values[0].ignored = -100; },
+     "/values/0/ignored: expected it beside 'high' only"},
+    {"RowsOfAStep",
+     [](Manifest &m) { m.programs[4].results[0].rows = Rows::Mean; },
+     "/programs/4/results/0: expected 'inputs', 'rows' and 'counted' on "
+     "outputs of 'evaluate' only"},
+    {"RowsOfAnArgument",
+     [](Manifest &m) { m.programs[0].arguments[0].rows = Rows::Each; },
+     "/programs/0/arguments: expected 'inputs'"},
+    {"FollowsFromNothing",
+     [](Manifest &m) { m.programs[0].results[0].inputs = {"z"}; },
+     "/programs/0/results/0/inputs: there is no input 'z'"},
+    {"RowsOfAScalar",
+     [](Manifest &m) {
+       for (Slot &slot : m.programs[0].results)
+         slot.rows = Rows::Each;
+     },
+     "/rows: expected a first dimension for 'each'"},
+    {"Counted",
+     [](Manifest &m) {
+       m.programs[0].results[0].rows = Rows::Mean;
+       m.programs[0].results[0].counted = "x";
+     },
+     "/programs/0/results/0/counted: expected a mean, and an input with rows "
+     "that says 'ignored', but got 'x'"},
     {"Loss", [](Manifest &m) { m.loss = "x"; }, "/loss: expected an output"},
     {"Symbol", [](Manifest &m) { m.kernels[0].symbol = "a b"; },
      "/kernels/0/symbol: expected a symbol"},
@@ -323,6 +348,34 @@ TEST(Manifest, ReportsAreKept) {
   auto read = fromJson(*text);
   ASSERT_TRUE(read) << read.status().message();
   EXPECT_EQ(*read, m);
+}
+
+TEST(Manifest, RowsAreKept) {
+  Manifest m = regression();
+  Value &labels = m.values.emplace_back();
+  labels = {Role::Input, "labels", DType::I64, {8}};
+  labels.high = 10;
+  labels.ignored = -100;
+  Slot counted;
+  counted.role = Role::Input;
+  counted.name = "labels";
+  counted.dtype = DType::I64;
+  counted.shape = {8};
+  m.programs[0].arguments.push_back(counted);
+  for (Slot &slot : m.programs[0].results) {
+    slot.inputs = {"x", "y"};
+    slot.rows = slot.shape.empty() ? Rows::Mean : Rows::Each;
+    slot.counted = slot.shape.empty() ? "labels" : "";
+  }
+  ASSERT_TRUE(validate(m, 128)) << validate(m, 128).message();
+  auto read = fromJson(*toJson(m));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(*read, m);
+  std::string text = *toJson(m);
+  text.replace(text.find("\"rows\":\"each\""), 13, "\"rows\":\"some\"");
+  EXPECT_NE(fromJson(text).status().message().find(
+                "/rows: expected 'each' or 'mean' but got 'some'"),
+            std::string::npos);
 }
 
 TEST(Manifest, IntegerInitsAreChecked) {
