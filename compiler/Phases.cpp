@@ -13,14 +13,15 @@ std::string functionalize(const CompileOptions &, StringRef) {
 }
 
 std::string joint(const CompileOptions &options, StringRef) {
-  if (options.inference)
-    return "tandem-build-joint{inference=true}";
-  return options.order == 1 ? "tandem-build-joint"
-                            : "tandem-build-joint{order=2}";
+  std::string build = options.inference ? "tandem-build-joint{inference=true}"
+                      : options.order == 1 ? "tandem-build-joint"
+                                           : "tandem-build-joint{order=2}";
+  // Composites, which the joint decomposes, say which labels they take.
+  return "tandem-record-ranges," + build;
 }
 
 std::string optimize(const CompileOptions &, StringRef) {
-  return "tandem-optimize-joint";
+  return "tandem-record-rows,tandem-optimize-joint";
 }
 
 std::string partition(const CompileOptions &options, StringRef) {

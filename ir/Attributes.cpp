@@ -100,7 +100,21 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
   if (Attribute pass = properties.get("pass");
       pass && pass != StringAttr::get(name.getContext(), "backward"))
     return fail("pass", "\"backward\"");
-  for (StringRef property : {"where", "reason", "part_of"})
+  if (Attribute value = properties.get("inputs")) {
+    auto names = dyn_cast<ArrayAttr>(value);
+    if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+      return fail("inputs", "a list of names");
+  }
+  if (Attribute value = properties.get("rows")) {
+    auto how = dyn_cast<StringAttr>(value);
+    if (!how || (how.getValue() != "each" && how.getValue() != "mean"))
+      return fail("rows", "\"each\" or \"mean\"");
+  }
+  for (StringRef property : {"high", "ignored"})
+    if (Attribute value = properties.get(property);
+        value && !isa<IntegerAttr>(value))
+      return fail(property, "an integer");
+  for (StringRef property : {"where", "reason", "part_of", "counted"})
     if (Attribute value = properties.get(property);
         value && !isa<StringAttr>(value))
       return fail(property, "a string");
@@ -134,8 +148,10 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return isValue;
     if (property == "init")
       return kind == K::Param || kind == K::State;
-    if (property == "high")
+    if (property == "high" || property == "ignored")
       return kind == K::Input;
+    if (property == "inputs" || property == "rows" || property == "counted")
+      return kind == K::Output;
     if (property == "reason" || property == "host")
       return kind == K::Saved;
     if (property == "in_place" || property == "visible")

@@ -27,14 +27,18 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
     cotangent the update of `"cotangent of o"`. Properties:
 
     - input, param, state: `requires_grad`; `init` (param, state); `high` (integer
-      input: values are in [0, high)); `grad_type` (the gradient's elements);
+      input: values are in [0, high)); `ignored` (one value beside them, which
+      means no class); `grad_type` (the gradient's elements);
       `alias` (what the caller's tensor shares storage with); `freed` (its
       storage is empty at the call); `metadata`, `storage` (what the handle
       shows afterwards, of its own or of another storage); `resize` (the
       elements of its storage afterwards); `pass = "backward"` (the value as the
       backward finds it).
     - output: `no_grad` (gets no cotangent), `alias`, `part_of` (the op that made
-      it together with others).
+      it together with others); in `@evaluate` `inputs` (those that it follows
+      from), `rows` (`"each"`: row i of it from row i of the inputs; `"mean"`: the
+      mean over rows of what follows from one), `counted` (of a mean: the input
+      whose `ignored` elements do not count).
     - update: `pass = "backward"`, `visible` (gradients flow through a write),
       `in_place`.
     - grad, update: `needs` (a list of lists of cotangents, each of which must

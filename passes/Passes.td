@@ -31,6 +31,16 @@ def FunctionalizeRefs : ModulePass<"tandem-functionalize-refs"> {
 // joint
 //===----------------------------------------------------------------------===//
 
+def RecordRanges : ModulePass<"tandem-record-ranges"> {
+  let summary = "Says which labels and indices the ops that read them take";
+  let description = [{
+    The role of an integer input gets `high`, the classes of a cross_entropy or
+    the rows of a table that it is an index of (the smaller one, if it says
+    `high` already), and `ignored`, the one value beside them that its ops leave
+    out. Training and predicting check data against it.
+  }];
+}
+
 def BuildJoint : ModulePass<"tandem-build-joint"> {
   let summary = "Differentiates the graph, and makes its form for inference";
   let description = [{
@@ -57,6 +67,17 @@ def BuildJoint : ModulePass<"tandem-build-joint"> {
 //===----------------------------------------------------------------------===//
 // optimize
 //===----------------------------------------------------------------------===//
+
+def RecordRows : ModulePass<"tandem-record-rows"> {
+  let summary = "Says what the outputs of @evaluate follow from, and how over rows";
+  let description = [{
+    The batch is the first dimension of the inputs. The role of an output gets
+    `inputs`, those that it follows from, and `rows`: `"each"` where row i of it
+    follows from row i of the inputs alone, `"mean"` where it is a mean over rows;
+    `counted` names the input whose `ignored` elements do not count in it. An op
+    that the pass does not know leaves `rows` out.
+  }];
+}
 
 def OptimizeJoint : ModulePass<"tandem-optimize-joint"> {
   let summary = "Simplifies, merges equal ops of forward and backward, and tags anew";

@@ -109,6 +109,8 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   value.requiresGrad = role.has("requires_grad");
   if (auto high = role.getProperties().getAs<IntegerAttr>("high"))
     value.high = high.getInt();
+  if (auto ignored = role.getProperties().getAs<IntegerAttr>("ignored"))
+    value.ignored = ignored.getInt();
   if (auto init = role.getProperties().getAs<DictionaryAttr>("init")) {
     StringRef how = init.getAs<StringAttr>("kind").getValue();
     if (how == "constant")
@@ -217,6 +219,14 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
   if (!needs)
     return std::move(needs).status().in("'" + role.str() + "'");
   slot.needs = std::move(*needs);
+  if (auto names = properties.getAs<ArrayAttr>("inputs")) {
+    slot.inputs.emplace();
+    for (auto name : names.getAsRange<StringAttr>())
+      slot.inputs->push_back(name.str());
+  }
+  slot.rows =
+      am::parseRows(textOf(properties, "rows")).value_or(am::Rows::Unknown);
+  slot.counted = textOf(properties, "counted");
   if (auto elements = properties.getAs<IntegerAttr>("resize"))
     slot.resize = elements.getInt();
 

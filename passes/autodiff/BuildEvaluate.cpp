@@ -41,6 +41,59 @@ static void dropWrites(func::FuncOp evaluate) {
   (void)evaluate.eraseResults(updates);
 }
 
+/// True if another argument or result speaks of an argument called `name`.
+static bool isSpokenOf(func::FuncOp func, StringRef name) {
+  auto speaks = [&](RoleAttr role) {
+    bool found = RoleAttr::belongs(role.getKind()) && role.getName() == name;
+    for (StringRef property : {"alias", "metadata", "storage"})
+      if (auto alias = role.getProperties().getAs<DictionaryAttr>(property))
+        if (auto of = alias.getAs<StringAttr>("of"))
+          found |= of.getValue() == name;
+    return found;
+  };
+  for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
+    if (speaks(roleOfArgument(func, i)))
+      return true;
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    if (speaks(roleOfResult(func, i)))
+      return true;
+  return false;
+}
+
+/// True if another output is a view of the result `index`.
+static bool isShown(func::FuncOp func, unsigned index) {
+  StringAttr name = roleOfResult(func, index).getName();
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    if (auto alias =
+            roleOfResult(func, i).getProperties().getAs<DictionaryAttr>(
+                "alias");
+        alias && alias.get("output") == name)
+      return true;
+  return false;
+}
+
+void tandem::dropLoss(func::FuncOp graph, StringRef loss) {
+  auto index =
+      findResult(graph, RoleKind::Output, loss.empty() ? "loss" : loss);
+  unsigned outputs = 0;
+  for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i)
+    outputs += roleOfResult(graph, i).getKind() == RoleKind::Output;
+  if (!index || outputs < 2 || isShown(graph, *index))
+    return;
+  llvm::BitVector wasRead(graph.getNumArguments());
+  for (BlockArgument argument : graph.getArguments())
+    wasRead[argument.getArgNumber()] = !argument.use_empty();
+  graph.getBody().front().getTerminator()->eraseOperand(*index);
+  (void)graph.eraseResult(*index);
+  eraseDeadOps(graph);
+  for (unsigned i = graph.getNumArguments(); i-- > 0;) {
+    RoleAttr role = roleOfArgument(graph, i);
+    if (role.getKind() == RoleKind::Input && wasRead[i] &&
+        graph.getArgument(i).use_empty() && !isSpokenOf(graph, role.getName()))
+      (void)graph.eraseArgument(i);
+  }
+}
+
 LogicalResult tandem::buildEvaluate(func::FuncOp evaluate) {
   setInference(evaluate);
   dropWrites(evaluate);

@@ -1,6 +1,7 @@
 //===- BuildJoint.cpp - @joint and @evaluate from @graph ------------------===//
 //
-// @evaluate is the graph in inference mode: the outputs, no updates. @joint is
+// @evaluate is the graph in inference mode: the outputs, no updates; for
+// inference alone without the loss, and what only the loss reads. @joint is
 // the graph and its backward in one function: after the graph's arguments one
 // cotangent per differentiable output; after its results one gradient per
 // argument that requires grad and reaches such an output. @grad_joint, of order
@@ -64,6 +65,7 @@ struct BuildJoint : tandem::impl::BuildJointBase<BuildJoint> {
     inferred.setName("evaluate");
     if (inference) {
       graph.erase();
+      dropLoss(inferred, chosen);
       return buildEvaluate(inferred);
     }
     if (order == 1)

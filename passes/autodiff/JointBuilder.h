@@ -29,6 +29,11 @@ mlir::FailureOr<mlir::func::FuncOp> buildGradJoint(mlir::ModuleOp module,
 /// outputs alone, and nothing is written.
 mlir::LogicalResult buildEvaluate(mlir::func::FuncOp evaluate);
 
+/// Takes the output `loss`, or without one the output 'loss', out of a graph
+/// for inference, and with it the inputs that nothing else reads. A graph that
+/// has no other output keeps it.
+void dropLoss(mlir::func::FuncOp graph, llvm::StringRef loss);
+
 /// Inlines the custom_vjps of a function that nobody differentiates any more.
 mlir::LogicalResult finishJoint(mlir::func::FuncOp func);
 

@@ -1,0 +1,106 @@
+//===- RecordRanges.cpp - which labels and indices make sense -------------===//
+//
+// Says in the roles of integer inputs what the ops that read them take: labels
+// of a cross entropy are below the number of classes, or the value that it
+// ignores; indices of a take are below the rows of its table. Before composites
+// are decomposed: afterwards labels are compared with everything.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Doors.h"
+#include "passes/Passes.h"
+#include "passes/rows/RowStates.h"
+
+#include "ir/Signature.h"
+
+#include "mlir/IR/Matchers.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_RECORDRANGES
+#include "passes/Passes.h.inc"
+} // namespace tandem
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+/// What the ops say of one input.
+struct Range {
+  std::optional<int64_t> high;
+  SmallVector<int64_t> ignored; ///< what ops leave out, each one once
+  bool ignoresNothing = false;  ///< some op takes every value as an index
+};
+
+struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    if (failed(expectPhase(module, "functionalize")))
+      return signalPassFailure();
+    auto graph = module.lookupSymbol<func::FuncOp>("graph");
+    if (!graph)
+      return;
+    llvm::DenseMap<Value, Range> ranges;
+    graph.walk([&](Operation *op) { note(op, ranges); });
+    for (BlockArgument argument : graph.getArguments())
+      if (auto it = ranges.find(argument); it != ranges.end())
+        record(graph, argument.getArgNumber(), it->second);
+  }
+
+  static void below(Range &range, int64_t high) {
+    range.high = std::min(range.high.value_or(high), high);
+  }
+
+  static void note(Operation *op, llvm::DenseMap<Value, Range> &ranges) {
+    if (auto loss = dyn_cast<CrossEntropyOp>(op)) {
+      if (BlockArgument labels = seenThroughViews(loss.getLabels())) {
+        Range &range = ranges[labels];
+        below(range, cast<RankedTensorType>(loss.getLogits().getType())
+                         .getShape()
+                         .back());
+        if (auto ignored = loss.getIgnoreIndex())
+          range.ignored.push_back(static_cast<int64_t>(*ignored));
+        else
+          range.ignoresNothing = true;
+      }
+    } else if (auto take = dyn_cast<TakeOp>(op)) {
+      if (BlockArgument indices = seenThroughViews(take.getIndices())) {
+        Range &range = ranges[indices];
+        below(range,
+              cast<RankedTensorType>(take.getTable().getType()).getShape()[0]);
+        range.ignoresNothing = true;
+      }
+    } else if (auto compare = dyn_cast<CompareOp>(op)) {
+      // Functions with a value to ignore (nll_loss) compare with it.
+      APInt number;
+      auto how = compare.getPredicate();
+      if ((how == ComparePredicate::eq || how == ComparePredicate::ne) &&
+          matchPattern(compare.getRhs(), m_ConstantInt(&number)))
+        if (BlockArgument value = seenThroughViews(compare.getLhs()))
+          ranges[value].ignored.push_back(number.getSExtValue());
+    }
+  }
+
+  static void record(func::FuncOp graph, unsigned index, const Range &range) {
+    RoleAttr role = roleOfArgument(graph, index);
+    auto type = cast<RankedTensorType>(graph.getArgumentTypes()[index]);
+    if (!role || role.getKind() != RoleKind::Input ||
+        !type.getElementType().isInteger() ||
+        type.getElementType().isInteger(1))
+      return;
+    Builder b(graph.getContext());
+    auto declared = role.getProperties().getAs<IntegerAttr>("high");
+    std::optional<int64_t> high = range.high;
+    if (declared && (!high || declared.getInt() < *high))
+      high = declared.getInt();
+    if (!high || *high < 1)
+      return;
+    role = role.with("high", b.getI64IntegerAttr(*high));
+    bool hasIgnored = !range.ignoresNothing && !range.ignored.empty() &&
+                      llvm::all_equal(range.ignored);
+    if (hasIgnored && !role.has("ignored"))
+      role = role.with("ignored", b.getI64IntegerAttr(range.ignored.front()));
+    setRoleOfArgument(graph, index, role);
+  }
+};
+
+} // namespace

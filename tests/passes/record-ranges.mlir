@@ -1,0 +1,60 @@
+// RUN: tandem-opt %s -split-input-file -tandem-record-ranges | FileCheck %s
+
+// Labels and indices that an op cannot take went unnoticed where the model did
+// not declare their range, and beyond it where that was too large.
+// CHECK-LABEL: module @labels
+module @labels attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "plain" {high = 10 : i64}>
+  // CHECK-SAME: input "some" {high = 10 : i64, ignored = -100 : i64}>
+  // CHECK-SAME: input "less" {high = 3 : i64}>
+  // CHECK-SAME: input "more" {high = 10 : i64}>
+  func.func @graph(
+      %x: tensor<4x10xf32> {tandem.role = #tandem.role<input "x">},
+      %plain: tensor<4xi64> {tandem.role = #tandem.role<input "plain">},
+      %some: tensor<4x1xi32> {tandem.role = #tandem.role<input "some">},
+      %less: tensor<4xi64> {tandem.role = #tandem.role<input "less" {high = 3 : i64}>},
+      %more: tensor<4xi64> {tandem.role = #tandem.role<input "more" {high = 50 : i64}>})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "a">},
+          tensor<f32> {tandem.role = #tandem.role<output "b">},
+          tensor<f32> {tandem.role = #tandem.role<output "c">},
+          tensor<f32> {tandem.role = #tandem.role<output "d">}) {
+    %a = tandem.cross_entropy %x, %plain : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>
+    %0 = tandem.reshape %some to [4] : tensor<4x1xi32> -> tensor<4xi32>
+    %1 = tandem.cast %0 : tensor<4xi32> to tensor<4xi64>
+    %b = tandem.cross_entropy %x, %1 {ignore_index = -100 : i64} : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>
+    %c = tandem.cross_entropy %x, %less : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>
+    %d = tandem.cross_entropy %x, %more : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>
+    return %a, %b, %c, %d : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// Indices; of two tables the smaller one. What one op ignores, another takes as
+// an index.
+// CHECK-LABEL: module @indices
+module @indices attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "i" {high = 7 : i64}>
+  // CHECK-SAME: input "j" {high = 7 : i64}>
+  // CHECK-SAME: input "shifted">
+  func.func @graph(
+      %i: tensor<4xi64> {tandem.role = #tandem.role<input "i">},
+      %j: tensor<4xi64> {tandem.role = #tandem.role<input "j">},
+      %k: tensor<4xi64> {tandem.role = #tandem.role<input "shifted">},
+      %t: tensor<7x2xf32> {tandem.role = #tandem.role<param "t">},
+      %u: tensor<9x2xf32> {tandem.role = #tandem.role<param "u">})
+      -> (tensor<4x2xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<4x2xf32> {tandem.role = #tandem.role<output "b">},
+          tensor<4x2xf32> {tandem.role = #tandem.role<output "c">},
+          tensor<4xi1> {tandem.role = #tandem.role<output "d">}) {
+    %0 = tandem.take %u, %i : tensor<9x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %1 = tandem.take %t, %i : tensor<7x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %a = tandem.add %0, %1 : tensor<4x2xf32>
+    %b = tandem.take %t, %j : tensor<7x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %none = tandem.constant dense<-1> : tensor<4xi64>
+    %d = tandem.compare eq %j, %none : tensor<4xi64>
+    %2 = tandem.sub %k, %none : tensor<4xi64>
+    %c = tandem.take %t, %2 : tensor<7x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    return %a, %b, %c, %d : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<4xi1>
+  }
+}

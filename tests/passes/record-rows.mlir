@@ -1,0 +1,108 @@
+// RUN: tandem-opt %s -split-input-file -tandem-record-ranges -tandem-build-joint=inference=true -tandem-record-rows | FileCheck %s
+
+// Nobody knew which inputs an output follows from, and whether its rows are
+// those of the inputs: labels were wanted for scores, and a mean over a part of
+// a batch could not be had.
+// CHECK-LABEL: module @classifier
+module @classifier attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
+  // CHECK: output "loss" {inputs = ["x", "labels"], rows = "mean"}>
+  // CHECK-SAME: output "some" {counted = "ids", inputs = ["x", "ids"], rows = "mean"}>
+  // CHECK-SAME: output "logits" {inputs = ["x"], rows = "each"}>
+  // CHECK-SAME: output "penalty" {inputs = [], rows = "mean"}>
+  // CHECK-SAME: output "both" {inputs = ["x", "labels"], rows = "mean"}>
+  // CHECK-SAME: output "best" {inputs = ["x"], rows = "each"}>
+  func.func @graph(
+      %x: tensor<8x6xf32> {tandem.role = #tandem.role<input "x">},
+      %labels: tensor<8xi64> {tandem.role = #tandem.role<input "labels">},
+      %ids: tensor<8xi64> {tandem.role = #tandem.role<input "ids">},
+      %w: tensor<5x6xf32> {tandem.role = #tandem.role<param "w">},
+      %b: tensor<5xf32> {tandem.role = #tandem.role<param "b">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "loss">},
+          tensor<f32> {tandem.role = #tandem.role<output "some">},
+          tensor<8x5xf32> {tandem.role = #tandem.role<output "logits">},
+          tensor<f32> {tandem.role = #tandem.role<output "penalty">},
+          tensor<f32> {tandem.role = #tandem.role<output "both">},
+          tensor<8xi64> {tandem.role = #tandem.role<output "best">}) {
+    %h = tandem.gelu %x : tensor<8x6xf32>
+    %logits = tandem.linear %h, %w, %b : (tensor<8x6xf32>, tensor<5x6xf32>, tensor<5xf32>) -> tensor<8x5xf32>
+    %loss = tandem.cross_entropy %logits, %labels : tensor<8x5xf32>, tensor<8xi64> -> tensor<f32>
+    %some = tandem.cross_entropy %logits, %ids {ignore_index = -100 : i64} : tensor<8x5xf32>, tensor<8xi64> -> tensor<f32>
+    %square = tandem.mul %w, %w : tensor<5x6xf32>
+    %penalty = tandem.reduce_sum %square over [0, 1] : tensor<5x6xf32> -> tensor<f32>
+    %both = tandem.add %loss, %penalty : tensor<f32>
+    %best = tandem.argmax %logits dim 1 : tensor<8x5xf32> -> tensor<8xi64>
+    return %loss, %some, %logits, %penalty, %both, %best : tensor<f32>, tensor<f32>, tensor<8x5xf32>, tensor<f32>, tensor<f32>, tensor<8xi64>
+  }
+}
+
+// -----
+
+// Images, and tokens that are folded into the rows and out of them.
+// CHECK-LABEL: module @networks
+module @networks attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
+  // CHECK: output "scores" {inputs = ["x"], rows = "each"}>
+  // CHECK-SAME: output "words" {inputs = ["ids"], rows = "each"}>
+  // CHECK-SAME: output "next" {inputs = ["ids"], rows = "mean"}>
+  func.func @graph(
+      %x: tensor<4x3x8x8xf32> {tandem.role = #tandem.role<input "x">},
+      %ids: tensor<4x6xi64> {tandem.role = #tandem.role<input "ids">},
+      %k: tensor<2x3x3x3xf32> {tandem.role = #tandem.role<param "k">},
+      %s: tensor<2xf32> {tandem.role = #tandem.role<param "s">},
+      %t: tensor<9x16xf32> {tandem.role = #tandem.role<param "t">},
+      %w: tensor<16x16xf32> {tandem.role = #tandem.role<param "w">})
+      -> (tensor<4x72xf32> {tandem.role = #tandem.role<output "scores">},
+          tensor<4x6x16xf32> {tandem.role = #tandem.role<output "words">},
+          tensor<f32> {tandem.role = #tandem.role<output "next">}) {
+    %0 = tandem.conv2d %x, %k : tensor<4x3x8x8xf32>, tensor<2x3x3x3xf32> -> tensor<4x2x6x6xf32>
+    %1, %m, %v = tandem.batch_norm %0, %s, %s, %s, %s {training} : (tensor<4x2x6x6xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4x2x6x6xf32>, tensor<2xf32>, tensor<2xf32>)
+    %scores = tandem.reshape %1 to [4, 72] : tensor<4x2x6x6xf32> -> tensor<4x72xf32>
+    %e = tandem.take %t, %ids : tensor<9x16xf32>, tensor<4x6xi64> -> tensor<4x6x16xf32>
+    %flat = tandem.reshape %e to [24, 16] : tensor<4x6x16xf32> -> tensor<24x16xf32>
+    %q = tandem.matmul %flat, %w : tensor<24x16xf32>, tensor<16x16xf32> -> tensor<24x16xf32>
+    %heads = tandem.reshape %q to [4, 6, 2, 8] : tensor<24x16xf32> -> tensor<4x6x2x8xf32>
+    %h = tandem.permute %heads by [0, 2, 1, 3] : tensor<4x6x2x8xf32> -> tensor<4x2x6x8xf32>
+    %a = tandem.attention %h, %h, %h {causal} : tensor<4x2x6x8xf32>, tensor<4x2x6x8xf32>, tensor<4x2x6x8xf32> -> tensor<4x2x6x8xf32>
+    %back = tandem.permute %a by [0, 2, 1, 3] : tensor<4x2x6x8xf32> -> tensor<4x6x2x8xf32>
+    %words = tandem.reshape %back to [4, 6, 16] : tensor<4x6x2x8xf32> -> tensor<4x6x16xf32>
+    %all = tandem.reduce_mean %words over [0, 1, 2] : tensor<4x6x16xf32> -> tensor<f32>
+    return %scores, %words, %all : tensor<4x72xf32>, tensor<4x6x16xf32>, tensor<f32>
+  }
+}
+
+// -----
+
+// What mixes rows, or goes by their place in the batch, is not said to be rows:
+// a mean of rows' products, scores against each other, a position, the largest.
+// CHECK-LABEL: module @mixed
+module @mixed attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
+  // CHECK: output "pairs" {inputs = ["x"]}>
+  // CHECK-SAME: output "loss" {inputs = ["x"]}>
+  // CHECK-SAME: output "placed" {inputs = ["x"]}>
+  // CHECK-SAME: output "largest" {inputs = ["x"]}>
+  // CHECK-SAME: output "root" {inputs = ["x"]}>
+  // CHECK-SAME: output "centred" {inputs = ["x"]}>
+  // CHECK-SAME: output "turned" {inputs = ["x"]}>
+  func.func @graph(
+      %x: tensor<4x6xf32> {tandem.role = #tandem.role<input "x">},
+      %p: tensor<4x6xf32> {tandem.role = #tandem.role<param "p">})
+      -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "pairs">},
+          tensor<f32> {tandem.role = #tandem.role<output "loss">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "placed">},
+          tensor<f32> {tandem.role = #tandem.role<output "largest">},
+          tensor<f32> {tandem.role = #tandem.role<output "root">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "centred">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "turned">}) {
+    %pairs = tandem.matmul %x, %x {transpose_rhs} : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x4xf32>
+    %own = tandem.iota dim 0 : tensor<4xi64>
+    %loss = tandem.cross_entropy %pairs, %own : tensor<4x4xf32>, tensor<4xi64> -> tensor<f32>
+    %placed = tandem.add %x, %p : tensor<4x6xf32>
+    %largest = tandem.reduce_max %x over [0, 1] : tensor<4x6xf32> -> tensor<f32>
+    %sum = tandem.reduce_sum %x over [0, 1] : tensor<4x6xf32> -> tensor<f32>
+    %root = tandem.sqrt %sum : tensor<f32>
+    %mean = tandem.reduce_mean %x over [0] : tensor<4x6xf32> -> tensor<6xf32>
+    %wide = tandem.broadcast %mean to [4, 6] along [1] : tensor<6xf32> -> tensor<4x6xf32>
+    %centred = tandem.sub %x, %wide : tensor<4x6xf32>
+    %turned = tandem.reverse %x along [0] : tensor<4x6xf32> -> tensor<4x6xf32>
+    return %pairs, %loss, %placed, %largest, %root, %centred, %turned : tensor<4x4xf32>, tensor<f32>, tensor<4x6xf32>, tensor<f32>, tensor<f32>, tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}
