@@ -16,6 +16,7 @@
 #include "runtime/Place.h"
 #include "runtime/Tensor.h"
 #include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/Slice.h"
 
 #include <functional>
 #include <memory>
@@ -152,6 +153,11 @@ struct BoundProgram {
   std::vector<Download> downloads; ///< and for each result
   std::vector<std::shared_ptr<SavedValues>> freeSaved; ///< of its contexts
   size_t savedMade = 0;
+
+  /// What the wanted outputs of the last call that ran them alone need, and
+  /// which these were.
+  artifact::Slice slice;
+  std::vector<char> slicedResults, slicedAliases;
 
   /// Of a program that prepares: whether `internal` has its results, and the
   /// versions of the variables that they were computed from.

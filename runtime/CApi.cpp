@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/CApi.h"
+#include "runtime/Predict.h"
 #include "runtime/io/Safetensors.h"
 
 #include <map>
@@ -281,6 +282,20 @@ tdm_status tdm_run(tdm_model *model, const char *program,
         !status)
       return status;
     return model->model.run(program, lists.inputs, lists.outputs);
+  });
+}
+
+tdm_status tdm_predict(tdm_model *model, const tdm_argument *inputs,
+                       size_t input_count, const tdm_argument *outputs,
+                       size_t output_count) {
+  return call([&]() -> Status {
+    if (!model)
+      return null("model");
+    if (Status status = lists.fill(inputs, input_count, outputs, output_count,
+                                   "input", "output");
+        !status)
+      return status;
+    return predict(model->model, lists.inputs, lists.outputs);
   });
 }
 

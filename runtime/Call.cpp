@@ -108,8 +108,14 @@ Status Call::run(std::span<const Argument> inputs,
   std::fill(bound.wanted.begin(), bound.wanted.end(), nullptr);
   std::fill(bound.wantedAliases.begin(), bound.wantedAliases.end(), nullptr);
   bound.absent.clear();
-  matchArguments(inputs);
-  matchDestinations(outputs);
+  if (mode.onlyWanted) {
+    matchDestinations(outputs);
+    findSlice();
+    matchArguments(inputs);
+  } else {
+    matchArguments(inputs);
+    matchDestinations(outputs);
+  }
   findDefined();
   if (takes)
     checkContext();
@@ -202,7 +208,8 @@ void Call::matchArguments(std::span<const Argument> inputs) {
   for (size_t a = 0; a < count; ++a) {
     const Slot &slot = program.arguments[a];
     if (bound.arguments[a].isCallers && !bound.given[a] &&
-        slot.role != Role::Cotangent)
+        slot.role != Role::Cotangent &&
+        !(mode.onlyWanted && !bound.slice.needs[a]))
       problem("missing " + name(slot, a) + ": expected " +
               describe(slot.dtype, slot.shape));
   }
@@ -293,6 +300,30 @@ void Call::findDefined() {
   isIdle = takes && hasCotangents && !hasAny;
 }
 
+/// What the wanted outputs need: found anew where others were wanted before.
+void Call::findSlice() {
+  bool isSame = bound.slicedResults.size() == bound.wanted.size();
+  auto differs = [&](const std::vector<char> &before,
+                     const std::vector<Tensor *> &wanted) {
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (before[i] != char(wanted[i] != nullptr))
+        return true;
+    return false;
+  };
+  if (isSame && !differs(bound.slicedResults, bound.wanted) &&
+      !differs(bound.slicedAliases, bound.wantedAliases))
+    return;
+  auto isWanted = [](const Tensor *tensor) { return char(tensor != nullptr); };
+  bound.slicedResults.resize(bound.wanted.size());
+  bound.slicedAliases.resize(bound.wantedAliases.size());
+  std::transform(bound.wanted.begin(), bound.wanted.end(),
+                 bound.slicedResults.begin(), isWanted);
+  std::transform(bound.wantedAliases.begin(), bound.wantedAliases.end(),
+                 bound.slicedAliases.begin(), isWanted);
+  bound.slice =
+      artifact::sliceOf(program, bound.slicedResults, bound.slicedAliases);
+}
+
 bool Call::holds(const BoundCondition &condition) const {
   return std::all_of(
       condition.begin(), condition.end(), [&](const std::vector<int> &group) {
@@ -340,6 +371,12 @@ void Call::resolveBuffers() {
 
 /// Returns what each launch does in this call.
 const Action *Call::chooseActions() {
+  if (mode.onlyWanted) {
+    for (size_t i = 0; i < bound.launches.size(); ++i)
+      bound.actions[i] =
+          bound.slice.launches[i] ? bound.allDefined[i] : skipLaunch;
+    return bound.actions.data();
+  }
   // A second derivative has zeros for what is undefined: see placeArgument.
   if (allDefined || gives || bound.cases.empty())
     return bound.allDefined.data();

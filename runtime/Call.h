@@ -25,6 +25,7 @@ struct CallMode {
   bool retain = false;      ///< `takes` serves another call
   bool createGraph = false; ///< gradients are enabled during a backward
   std::vector<double> *seconds = nullptr; ///< gets the time of each launch
+  bool onlyWanted = false; ///< what no wanted output needs does not run
 };
 
 class Call {
@@ -50,6 +51,7 @@ private:
   bool matchUndefined(const Argument &input);
   bool matchAbsent(const Destination &output);
   void findDefined();
+  void findSlice();
   Status perform();
   void resolveBuffers();
   const Action *chooseActions();

@@ -193,7 +193,22 @@ Status Model::initialize(uint64_t seed) {
 
 Status Model::run(std::string_view program, std::span<const Argument> inputs,
                   std::span<const Destination> outputs) {
-  return run(program, inputs, outputs, nullptr);
+  return run(program, inputs, outputs, CallMode());
+}
+
+Status Model::runWanted(std::string_view program,
+                        std::span<const Argument> inputs,
+                        std::span<const Destination> outputs) {
+  const artifact::Program *found = manifest().findProgram(program);
+  if (found && std::any_of(found->results.begin(), found->results.end(),
+                           [](const artifact::Slot &slot) {
+                             return slot.role == Role::Update;
+                           }))
+    return Status::usage("cannot run a part of '" + std::string(program) +
+                         "': it updates values");
+  CallMode mode;
+  mode.onlyWanted = true;
+  return run(program, inputs, outputs, mode);
 }
 
 Status Model::runTimed(std::string_view program,
@@ -204,12 +219,13 @@ Status Model::runTimed(std::string_view program,
     return Status::unsupported("launches are timed on the host alone, and this "
                                "model is on device '" +
                                toString(core_->place.device()) + "'");
-  return run(program, inputs, outputs, &seconds);
+  CallMode mode;
+  mode.seconds = &seconds;
+  return run(program, inputs, outputs, mode);
 }
 
 Status Model::run(std::string_view program, std::span<const Argument> inputs,
-                  std::span<const Destination> outputs,
-                  std::vector<double> *seconds) {
+                  std::span<const Destination> outputs, const CallMode &mode) {
   return guarded([&]() -> Status {
     Lock lock(*core_);
     if (Status status = lock.status(); !status)
@@ -220,8 +236,6 @@ Status Model::run(std::string_view program, std::span<const Argument> inputs,
     if (bound->source || program == "backward")
       return Status::usage("cannot run '" + std::string(program) +
                            "' by itself: it needs the context of a forward");
-    CallMode mode;
-    mode.seconds = seconds;
     return Call(*core_, *bound, mode).run(inputs, outputs);
   });
 }

@@ -112,6 +112,7 @@ struct MemoryUse {
 
 class ModelCore;
 struct BoundProgram;
+struct CallMode;
 struct ContextState;
 
 /// What a forward saved for its backward. Movable; an empty one (default or
@@ -162,8 +163,13 @@ public:
   Status run(std::string_view program, std::span<const Argument> inputs,
              std::span<const Destination> outputs);
 
-  /// The same on the host, and sets `seconds` to the time that each launch of
-  /// the program took. Unsupported on a device.
+  /// The same, but computes only what `outputs` need: inputs that none of them
+  /// follows from may be left out. The program must update nothing.
+  Status runWanted(std::string_view program, std::span<const Argument> inputs,
+                   std::span<const Destination> outputs);
+
+  /// The same as `run` on the host, and sets `seconds` to the time that each
+  /// launch of the program took. Unsupported on a device.
   Status runTimed(std::string_view program, std::span<const Argument> inputs,
                   std::span<const Destination> outputs,
                   std::vector<double> &seconds);
@@ -203,8 +209,7 @@ public:
 private:
   explicit Model(std::shared_ptr<ModelCore> core);
   Status run(std::string_view program, std::span<const Argument> inputs,
-             std::span<const Destination> outputs,
-             std::vector<double> *seconds);
+             std::span<const Destination> outputs, const CallMode &mode);
   Status run(BoundProgram &bound, ContextState &state,
              std::span<const Argument> cotangents,
              std::span<const Destination> grads, const BackwardOptions &options,

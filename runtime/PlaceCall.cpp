@@ -125,7 +125,8 @@ Status Call::placeArgument(size_t index) {
   if (slot.freed && slot.resize.value_or(0) == 0)
     return Status::success();
   bool isZeros = !source;
-  if (isZeros && !gives && !argument.isAlwaysRead)
+  bool isReadAnyway = mode.onlyWanted && bound.slice.reads[index];
+  if (isZeros && !gives && !argument.isAlwaysRead && !isReadAnyway)
     return Status::success(); // no launch that runs reads it
 
   // Where a second derivative runs with zeros for what is undefined, updates

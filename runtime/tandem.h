@@ -301,6 +301,18 @@ TDM_EXPORT tdm_status tdm_run(tdm_model *model, const char *program,
                               const tdm_argument *inputs, size_t input_count,
                               const tdm_argument *outputs, size_t output_count);
 
+/* Runs "evaluate" for these outputs alone, over any number of rows: inputs that
+ * have a batch as their first dimension are given with N rows there, and so are
+ * outputs (or empty handles, which are set to new tensors on the host). The
+ * rows that do not fill a batch are filled up with themselves; only real rows
+ * are given out. Inputs that no output follows from, as labels, may be left
+ * out, and what the outputs do not need is not computed. An output without
+ * rows, as a mean, is refused. */
+TDM_EXPORT tdm_status tdm_predict(tdm_model *model, const tdm_argument *inputs,
+                                  size_t input_count,
+                                  const tdm_argument *outputs,
+                                  size_t output_count);
+
 /* Runs "step": forward, backward and update. */
 TDM_EXPORT tdm_status tdm_step(tdm_model *model, const tdm_argument *inputs,
                                size_t input_count, const tdm_argument *outputs,

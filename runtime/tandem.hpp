@@ -182,6 +182,11 @@ public:
     check(
         tdm_run(get(), program, in.data(), in.size(), out.data(), out.size()));
   }
+  /// Any number of rows, for outputs with rows alone: see tdm_predict.
+  void predict(Tensors inputs, Tensors outputs) {
+    fill(inputs, outputs);
+    check(tdm_predict(get(), in.data(), in.size(), out.data(), out.size()));
+  }
   void step(Tensors inputs, Tensors outputs) { run("step", inputs, outputs); }
   void forward(Context &context, Tensors inputs, Tensors outputs) {
     fill(inputs, outputs);

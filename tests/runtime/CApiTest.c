@@ -325,6 +325,22 @@ static void test_contexts(tdm_model *model) {
   tdm_tensor_free(g);
 }
 
+/* Predictions for rows that fill no batch, without the y of the loss. */
+static void test_predicting(tdm_model *model) {
+  tdm_tensor *x = NULL, *pred = NULL;
+  const int64_t some[] = {5, 3};
+  CHECK(tdm_tensor_wrap(xs, TDM_F32, 2, some, NULL, &x) == TDM_OK);
+  CHECK(tdm_tensor_empty(&pred) == TDM_OK);
+  tdm_argument in = {"x", x}, out = {"pred", pred}, loss = {"loss", pred};
+  CHECK(tdm_predict(model, &in, 1, &out, 1) == TDM_OK);
+  CHECK(tdm_tensor_rank(pred) == 1 && tdm_tensor_shape(pred)[0] == 5);
+  CHECK_FAILS(tdm_predict(model, &in, 1, &loss, 1), TDM_USAGE,
+              "output 'loss' has no row");
+  CHECK_FAILS(tdm_predict(NULL, &in, 1, &out, 1), TDM_USAGE, "model");
+  tdm_tensor_free(x);
+  tdm_tensor_free(pred);
+}
+
 static void test_device_names(const char *path) {
   tdm_model *model = NULL;
   tdm_tensor *tensor = NULL;
@@ -394,6 +410,7 @@ int main(int argc, char **argv) {
   test_description(a);
   test_training(a, b);
   test_parameters(a, argv[2]);
+  test_predicting(a);
   test_dlpack();
   test_device_names(argv[1]);
   test_tensors_on("cpu", "cpu");
