@@ -1,13 +1,16 @@
 //===- Argument.cpp - NAME=VALUE on a command line ------------------------===//
 //
 // The extension decides the format, for reading as for writing, so that one
-// spelling means one thing. A ':' separates a member only after ".npz" or
-// ".safetensors"; elsewhere it belongs to the path.
+// spelling means one thing. A ':' separates a member only after ".npz",
+// ".safetensors" or ".csv"; elsewhere it belongs to the path.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Argument.h"
 
+#include "runtime/io/Csv.h"
 #include "runtime/io/Elements.h"
+#include "runtime/io/File.h"
+#include "runtime/io/Foreign.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
@@ -18,7 +21,7 @@ namespace tandem::io {
 namespace {
 
 constexpr std::string_view extensions =
-    "'.npy', '.npz[:MEMBER]' or '.safetensors[:TENSOR]'";
+    "'.npy', '.npz[:MEMBER]', '.safetensors[:TENSOR]' or '.csv[:COLUMNS]'";
 
 /// Takes "PATH.npz" or "PATH.npz:MEMBER" apart; returns whether it is one.
 bool splitMember(std::string_view text, std::string_view extension,
@@ -87,10 +90,12 @@ Result<Argument> parseArgument(std::string_view text) {
   } else if (value.ends_with(".npy")) {
     argument.kind = Argument::Kind::Npy;
     argument.text = value;
+  } else if (splitMember(value, ".csv", argument)) {
+    argument.kind = Argument::Kind::Csv;
   } else {
     return Status::usage(inQuotes(argument.name) + ": expected a file named " +
                          std::string(extensions) + " but got " +
-                         inQuotes(value));
+                         inQuotes(value) + adviceFor(value));
   }
   return argument;
 }
@@ -104,10 +109,30 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
     return readNpy(argument.text);
   case Argument::Kind::Npz:
     return readNpz(argument.text, argument.member, argument.name, check);
+  case Argument::Kind::Csv:
+    return readCsv(argument.text, argument.member, argument.name);
   case Argument::Kind::Safetensors:
     break;
   }
   return readTensor(argument.text, argument.member, argument.name);
+}
+
+static Status writeTable(const std::string &path,
+                         const std::map<std::string, ArrayView> &members) {
+  std::vector<CsvColumns> columns;
+  for (const auto &[name, array] : members) {
+    if (array.shape.empty() ||
+        array.shape[0] != members.begin()->second.shape[0])
+      return Status::usage(inQuotes(path) +
+                           ": expected arrays with equally "
+                           "many rows for a table but got " +
+                           inQuotes(name) + " of shape " +
+                           shapeText(array.shape));
+    columns.push_back({name, array});
+  }
+  std::string text = csvText(columns);
+  Bytes bytes = std::as_bytes(std::span(text));
+  return replaceFile(path, std::span(&bytes, 1));
 }
 
 Status writeArguments(std::span<const OutputFile> outputs) {
@@ -142,6 +167,8 @@ Status writeArguments(std::span<const OutputFile> outputs) {
       status = writeNpy(file.first, members.begin()->second);
     else if (file.second == Argument::Kind::Npz)
       status = writeNpz(file.first, members);
+    else if (file.second == Argument::Kind::Csv)
+      status = writeTable(file.first, members);
     else
       status = writeSafetensors(file.first, members, {});
     if (!status)

@@ -1,9 +1,10 @@
 //===- Argument.h - NAME=VALUE on a command line --------------------------===//
 //
 // What `--input`, `--data` and `--output` take: NAME=@FILE.npy,
-// NAME=@FILE.npz[:MEMBER], NAME=@FILE.safetensors[:TENSOR], or, to read, a
-// scalar written out: NAME=3.5. Without a member an .npz or .safetensors file
-// gives its array NAME, or its only one.
+// NAME=@FILE.npz[:MEMBER], NAME=@FILE.safetensors[:TENSOR],
+// NAME=@FILE.csv[:COLUMNS], or, to read, a scalar written out: NAME=3.5.
+// Without a member an .npz or .safetensors file gives its array NAME, or its
+// only one; a table its column NAME, or all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_IO_ARGUMENT_H
@@ -15,7 +16,7 @@ namespace tandem::io {
 
 /// A NAME=VALUE argument, taken apart.
 struct Argument {
-  enum class Kind { Scalar, Npy, Npz, Safetensors };
+  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv };
   std::string name;
   Kind kind = Kind::Scalar;
   std::string text;   ///< the scalar, or the path
@@ -26,7 +27,7 @@ struct Argument {
 };
 
 /// Takes `text` apart; fails with Usage if it has no '=', an empty name or
-/// value, or a file whose extension is none of the three.
+/// value, or a file whose extension is none of these.
 Result<Argument> parseArgument(std::string_view text);
 
 /// Reads the array that a file argument names; a scalar becomes `scalarType`.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Elements.h"
 
-#include "runtime/Half.h"
+#include "runtime/io/ElementTypes.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,118 +18,6 @@
 
 namespace tandem::io {
 namespace {
-
-using artifact::DType;
-
-/// An IEEE half, the upper half of an f32, and the floats of 8 bits (the upper
-/// half of an IEEE half among them), as bits: C++20 has no such types.
-/// Rounding a double goes through a float rounded to odd, so that it happens
-/// once.
-struct Half {
-  uint16_t bits;
-
-  operator double() const { return runtime::floatFromF16(bits); }
-  static Half from(double value) {
-    return {runtime::f16FromFloat(runtime::floatRoundedToOdd(value))};
-  }
-};
-struct BFloat {
-  uint16_t bits;
-
-  operator double() const { return runtime::floatFromBF16(bits); }
-  static BFloat from(double value) {
-    return {runtime::bf16FromFloat(runtime::floatRoundedToOdd(value))};
-  }
-};
-struct Finite8 {
-  uint8_t bits;
-
-  operator double() const { return runtime::floatFromF8E4M3FN(bits); }
-  static Finite8 from(double value) {
-    return {runtime::f8E4M3FNFromFloat(runtime::floatRoundedToOdd(value))};
-  }
-};
-struct Half8 {
-  uint8_t bits;
-
-  operator double() const { return runtime::floatFromF8E5M2(bits); }
-  static Half8 from(double value) {
-    return {runtime::f8E5M2FromFloat(runtime::floatRoundedToOdd(value))};
-  }
-};
-
-/// A bool's byte, told apart from u8.
-struct Boolean {
-  uint8_t byte;
-};
-
-/// Calls `body` with a value of the C++ type of `dtype`.
-template <typename Body> auto withType(DType dtype, Body body) {
-  switch (dtype) {
-  case DType::Bool:
-    return body(Boolean{});
-  case DType::I8:
-    return body(int8_t{});
-  case DType::U8:
-    return body(uint8_t{});
-  case DType::I16:
-    return body(int16_t{});
-  case DType::I32:
-    return body(int32_t{});
-  case DType::I64:
-    return body(int64_t{});
-  case DType::U16:
-    return body(uint16_t{});
-  case DType::U32:
-    return body(uint32_t{});
-  case DType::U64:
-    return body(uint64_t{});
-  case DType::F8E4M3FN:
-    return body(Finite8{});
-  case DType::F8E5M2:
-    return body(Half8{});
-  case DType::F16:
-    return body(Half{});
-  case DType::BF16:
-    return body(BFloat{});
-  case DType::F32:
-    return body(float{});
-  case DType::F64:
-    break;
-  }
-  return body(double{});
-}
-
-/// One of the types above that round by `from`.
-template <typename T> constexpr bool isShort = requires(double value) {
-  T::from(value);
-};
-template <typename T>
-constexpr bool isReal = isShort<T> || std::is_floating_point_v<T>;
-
-template <typename T> T load(const std::byte *data, int64_t index) {
-  T value;
-  std::memcpy(&value, data + index * int64_t(sizeof(T)), sizeof(T));
-  return value;
-}
-
-template <typename T> auto plain(T value) {
-  if constexpr (std::is_same_v<T, Boolean>)
-    return int64_t(value.byte != 0);
-  else if constexpr (isReal<T>)
-    return double(value);
-  else if constexpr (std::is_same_v<T, uint64_t>)
-    return value;
-  else
-    return int64_t(value);
-}
-
-template <typename T> T rounded(double value) {
-  if constexpr (isShort<T>)
-    return T::from(value);
-  else
-    return static_cast<T>(value);
-}
 
 /// Stores `value`, an int64_t, a uint64_t or a double, as a `To`; returns
 /// whether nothing was lost.
@@ -168,32 +56,28 @@ template <typename To, typename From> bool store(From value, To &result) {
   }
 }
 
-/// Returns the index of the first element that does not fit, or -1.
+/// Returns the index of the first element that does not fit, or -1. Without
+/// `to` nothing is written.
 template <typename From, typename To>
 int64_t convertAll(const std::byte *from, std::byte *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     To result{};
     if (!store(plain(load<From>(from, i)), result))
       return i;
-    std::memcpy(to + i * int64_t(sizeof(To)), &result, sizeof(To));
+    if (to)
+      std::memcpy(to + i * int64_t(sizeof(To)), &result, sizeof(To));
   }
   return -1;
 }
 
-std::string numberText(double value) {
-  char text[32];
-  auto end = std::to_chars(text, text + sizeof text, value);
-  return std::string(text, end.ptr);
-}
-
-/// Returns the position of element `index` as "[i, j]".
-std::string positionText(std::span<const int64_t> shape, int64_t index) {
-  std::vector<int64_t> position(shape.size());
-  for (size_t i = shape.size(); i-- > 0;) {
-    position[i] = index % shape[i];
-    index /= shape[i];
-  }
-  return shapeText(position);
+int64_t convertAll(const ArrayView &array, DType to, std::byte *out) {
+  auto count = int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
+  return withType(array.dtype, [&](auto from) {
+    return withType(to, [&](auto into) {
+      return convertAll<decltype(from), decltype(into)>(array.bytes.data(), out,
+                                                        count);
+    });
+  });
 }
 
 } // namespace
@@ -222,39 +106,55 @@ std::string integerText(DType dtype, const std::byte *data, int64_t index) {
   return std::to_string(elementAsInteger(dtype, data, index));
 }
 
-bool hasNonFinite(const ArrayView &array) {
-  return withType(array.dtype, [&](auto type) {
+std::optional<int64_t> firstNonFinite(const ArrayView &array) {
+  return withType(array.dtype, [&](auto type) -> std::optional<int64_t> {
     using T = decltype(type);
     if constexpr (isReal<T>) {
       auto count = int64_t(array.bytes.size() / sizeof(T));
       for (int64_t i = 0; i < count; ++i)
         if (!std::isfinite(double(load<T>(array.bytes.data(), i))))
-          return true;
+          return i;
     }
-    return false;
+    return std::nullopt;
   });
+}
+
+std::optional<int64_t> firstInexact(const ArrayView &array, DType to) {
+  int64_t bad = convertAll(array, to, nullptr);
+  return bad < 0 ? std::nullopt : std::optional(bad);
+}
+
+std::string elementText(const ArrayView &array, int64_t index) {
+  if (isInteger(array.dtype))
+    return integerText(array.dtype, array.bytes.data(), index);
+  double value = elementAsDouble(array.dtype, array.bytes.data(), index);
+  char text[32], *last = text + sizeof text;
+  auto end = array.dtype == DType::F64
+                 ? std::to_chars(text, last, value)
+                 : std::to_chars(text, last, float(value));
+  return std::string(text, end.ptr);
+}
+
+std::string positionText(std::span<const int64_t> shape, int64_t index) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    position[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return shapeText(position);
 }
 
 Result<Array> convertExactly(const ArrayView &array, DType to) {
   auto count = int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
   Array result{to, {array.shape.begin(), array.shape.end()}, {}};
   result.bytes.resize(size_t(count * artifact::byteSize(to)));
-  int64_t bad = withType(array.dtype, [&](auto from) {
-    return withType(to, [&](auto into) {
-      return convertAll<decltype(from), decltype(into)>(
-          array.bytes.data(), result.bytes.data(), count);
-    });
-  });
+  int64_t bad = convertAll(array, to, result.bytes.data());
   if (bad < 0)
     return result;
-  std::string value =
-      isInteger(array.dtype)
-          ? integerText(array.dtype, array.bytes.data(), bad)
-          : numberText(elementAsDouble(array.dtype, array.bytes.data(), bad));
   return Status::usage("element " + positionText(array.shape, bad) + " of " +
-                       std::string(spelling(array.dtype)) + " is " + value +
-                       ", which " + std::string(spelling(to)) +
-                       " cannot hold exactly");
+                       std::string(spelling(array.dtype)) + " is " +
+                       elementText(array, bad) + ", which " +
+                       std::string(spelling(to)) + " cannot hold exactly");
 }
 
 Result<Array> parseScalar(std::string_view text, DType dtype) {

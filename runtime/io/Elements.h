@@ -29,8 +29,18 @@ std::string integerText(artifact::DType dtype, const std::byte *data,
 
 using artifact::isInteger;
 
-/// Returns whether an element of a floating-point array is NaN or infinite.
-bool hasNonFinite(const ArrayView &array);
+/// Returns the index of the first element of a floating-point array that is NaN
+/// or infinite.
+std::optional<int64_t> firstNonFinite(const ArrayView &array);
+
+/// Returns the index of the first element that `to` cannot hold exactly. NaN is
+/// held by all floating-point types.
+std::optional<int64_t> firstInexact(const ArrayView &array, artifact::DType to);
+
+/// Returns the shortest text that reads back as the element, in its own type.
+std::string elementText(const ArrayView &array, int64_t index);
+/// Returns the position of element `index` as "[i, j]".
+std::string positionText(std::span<const int64_t> shape, int64_t index);
 
 /// Returns `array` with elements of type `to`. NaNs convert to NaN. Fails with
 /// Usage, naming the first element that `to` cannot hold exactly.

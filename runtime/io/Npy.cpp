@@ -10,6 +10,7 @@
 
 #include "runtime/io/Elements.h"
 #include "runtime/io/File.h"
+#include "runtime/io/Foreign.h"
 
 #include <algorithm>
 #include <charconv>
@@ -229,10 +230,11 @@ Status checkBools(Bytes data, size_t offset) {
 Result<NpyHeader> parseNpyHeader(Bytes file, uint64_t fileBytes) {
   std::string_view text = asText(file);
   if (!text.starts_with(magic))
-    return Status::failed("not an npy file: expected it to begin with "
-                          "'\\x93NUMPY' but got " +
-                          (text.empty() ? std::string("an empty file")
-                                        : inQuotes(text.substr(0, 6))));
+    return Status::failed(
+        "not an npy file: expected it to begin with "
+        "'\\x93NUMPY' but got " +
+        (text.empty() ? std::string("an empty file")
+                      : inQuotes(text.substr(0, 6)) + adviceFor(file)));
   if (file.size() < 10)
     return Status::failed("npy file is cut short: expected at least 10 bytes "
                           "but got " +

@@ -9,6 +9,7 @@
 
 #include "runtime/artifact/JsonText.h"
 #include "runtime/io/File.h"
+#include "runtime/io/Foreign.h"
 
 #include <algorithm>
 #include <new>
@@ -166,7 +167,7 @@ Result<Safetensors> Safetensors::parse(std::vector<std::byte> file) {
     return Status::failed(
         "not a safetensors file, or cut short: expected a header of " +
         std::to_string(length) + " bytes but got " +
-        std::to_string(file.size() - 8));
+        std::to_string(file.size() - 8) + adviceFor(Bytes(file)));
   std::string_view text = asText(Bytes(file).subspan(8, length));
   if (!text.starts_with('{'))
     return Status::failed("not a safetensors file: expected '{' at byte 8");

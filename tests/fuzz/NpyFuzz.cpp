@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto again = io::parseNpy(*file);
   require(again.ok() && same(*array, *again));
 
-  io::hasNonFinite(*array);
+  io::firstNonFinite(*array);
   for (int i = 0; i <= int(artifact::DType::F64); ++i) {
     auto converted = io::convertExactly(*array, artifact::DType(i));
     if (!converted) {

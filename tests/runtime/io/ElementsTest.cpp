@@ -135,9 +135,10 @@ TEST(Elements, keepsNaNAndInfinity) {
     ASSERT_TRUE(result.ok());
     EXPECT_TRUE(std::isnan(elementAsDouble(dtype, result->bytes.data(), 0)));
     EXPECT_EQ(elementAsDouble(dtype, result->bytes.data(), 1), -INFINITY);
-    EXPECT_TRUE(hasNonFinite(*result));
+    EXPECT_TRUE(firstNonFinite(*result).has_value());
   }
-  EXPECT_FALSE(hasNonFinite(arrayOf<float>(DType::F32, {1}, {3})));
+  EXPECT_FALSE(
+      firstNonFinite(arrayOf<float>(DType::F32, {1}, {3})).has_value());
 }
 
 TEST(Elements, readsNumPysHalves) {

@@ -120,9 +120,9 @@ TEST(Argument, takesApartWhatUsersWrite) {
     EXPECT_EQ(parseArgument(text).status().message(),
               std::string("expected NAME=@FILE or NAME=NUMBER but got '") +
                   text + "'");
-  EXPECT_EQ(parseArgument("x=@f.csv").status().message(),
-            "'x': expected a file named '.npy', '.npz[:MEMBER]' or "
-            "'.safetensors[:TENSOR]' but got 'f.csv'");
+  EXPECT_EQ(parseArgument("x=@f.tsv").status().message(),
+            "'x': expected a file named '.npy', '.npz[:MEMBER]', "
+            "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]' but got 'f.tsv'");
 }
 
 TEST(Argument, writesGroupsOfOutputs) {
@@ -152,7 +152,8 @@ TEST(Argument, writesGroupsOfOutputs) {
   EXPECT_EQ(writeArguments(twice).message(),
             "two outputs go to '" + (folder / "c.npy") +
                 "'; 'b': expected '@FILE' with a file named '.npy', "
-                "'.npz[:MEMBER]' or '.safetensors[:TENSOR]' but got '3'");
+                "'.npz[:MEMBER]', '.safetensors[:TENSOR]' or "
+                "'.csv[:COLUMNS]' but got '3'");
   EXPECT_FALSE(std::filesystem::exists(folder / "c.npy"));
 }
 

@@ -1,0 +1,282 @@
+//===- Csv.cpp - tables of numbers in text --------------------------------===//
+#include "runtime/io/Csv.h"
+
+#include "runtime/io/Elements.h"
+#include "runtime/io/File.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tandem::io {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  auto isSpace = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && isSpace(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::optional<double> numberOf(std::string_view cell) {
+  if (cell.starts_with('+'))
+    cell.remove_prefix(1);
+  double value = 0;
+  auto parsed = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != cell.data() + cell.size() ||
+      cell.empty())
+    return std::nullopt;
+  return value;
+}
+
+/// Takes one line after the other off a text, and takes lines apart.
+class Lines {
+public:
+  explicit Lines(std::string_view text) : left(text) {
+    if (left.starts_with("\xef\xbb\xbf"))
+      left.remove_prefix(3);
+  }
+
+  /// Sets `cells` to those of the next line that is not empty; false at the
+  /// end.
+  bool next(std::vector<std::string> &cells) {
+    while (!left.empty()) {
+      ++line;
+      size_t end = endOfLine();
+      std::string_view text = left.substr(0, end);
+      left.remove_prefix(std::min(left.size(), end + 1));
+      if (text.ends_with('\r'))
+        text.remove_suffix(1);
+      if (trimmed(text).empty())
+        continue;
+      split(text, cells);
+      return true;
+    }
+    return false;
+  }
+  int64_t number() const { return line; }
+
+private:
+  /// Where the line ends: not inside of quotes.
+  size_t endOfLine() const {
+    bool isQuoted = false;
+    for (size_t i = 0; i < left.size(); ++i) {
+      isQuoted ^= left[i] == '"';
+      if (left[i] == '\n' && !isQuoted)
+        return i;
+    }
+    // A quote that nobody closed: the line is what it looks like.
+    return isQuoted ? std::min(left.size(), left.find('\n')) : left.size();
+  }
+
+  static void split(std::string_view text, std::vector<std::string> &cells) {
+    cells.assign(1, "");
+    bool isQuoted = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+      bool isDoubled = isQuoted && text[i] == '"' && i + 1 < text.size() &&
+                       text[i + 1] == '"';
+      if (isDoubled)
+        cells.back() += text[++i];
+      else if (text[i] == '"')
+        isQuoted = !isQuoted;
+      else if (text[i] == ',' && !isQuoted)
+        cells.emplace_back();
+      else
+        cells.back() += text[i];
+    }
+    for (std::string &cell : cells)
+      cell = trimmed(cell);
+  }
+
+  std::string_view left;
+  int64_t line = 0;
+};
+
+/// Which columns are wanted, in which order.
+class Choice {
+public:
+  /// `names` may be empty: there was no header.
+  Choice(size_t columns, const std::vector<std::string> &names)
+      : columns(columns), names(names) {}
+
+  Status choose(std::string_view spec, std::string_view otherwise) {
+    if (spec.empty()) {
+      auto named = std::find(names.begin(), names.end(), otherwise);
+      isOne = named != names.end();
+      for (size_t c = 0; c < columns; ++c)
+        if (!isOne || c == size_t(named - names.begin()))
+          chosen.push_back(c);
+      return Status::success();
+    }
+    std::vector<size_t> left;
+    bool hasLeft = false;
+    int64_t parts = 0;
+    for (size_t begin = 0; begin <= spec.size(); ++parts) {
+      size_t comma = std::min(spec.find(',', begin), spec.size());
+      std::string_view part = trimmed(spec.substr(begin, comma - begin));
+      begin = comma + 1;
+      bool isLeftOut = part.starts_with('-') && !find(part);
+      if (isLeftOut)
+        part.remove_prefix(1);
+      hasLeft |= isLeftOut;
+      if (Status status = add(part, isLeftOut ? left : chosen); !status)
+        return status;
+    }
+    if (hasLeft && !chosen.empty())
+      return Status::usage("expected either columns, or columns to leave out "
+                           "('-NAME'), but got both in " +
+                           inQuotes(spec));
+    for (size_t c = 0; hasLeft && c < columns; ++c)
+      if (std::find(left.begin(), left.end(), c) == left.end())
+        chosen.push_back(c);
+    isOne = !hasLeft && parts == 1 && chosen.size() == 1 &&
+            spec.find("..") == std::string_view::npos;
+    return Status::success();
+  }
+
+  std::vector<size_t> chosen;
+  bool isOne = false; ///< one column by its name: an array of one dimension
+
+private:
+  std::optional<size_t> find(std::string_view name) const {
+    auto named = std::find(names.begin(), names.end(), name);
+    if (named != names.end())
+      return size_t(named - names.begin());
+    size_t number = 0;
+    auto parsed =
+        std::from_chars(name.data(), name.data() + name.size(), number);
+    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() &&
+        number >= 1 && number <= columns)
+      return number - 1;
+    return std::nullopt;
+  }
+
+  Status add(std::string_view part, std::vector<size_t> &to) const {
+    size_t dots = part.find("..");
+    bool isRange = dots != std::string_view::npos && !find(part);
+    std::string_view first = isRange ? part.substr(0, dots) : part;
+    std::string_view last = isRange ? part.substr(dots + 2) : part;
+    for (std::string_view name : {first, last})
+      if (!find(name))
+        return Status::usage("has no column " + inQuotes(name) + "; it has " +
+                             known());
+    if (*find(first) > *find(last))
+      return Status::usage("expected " + inQuotes(first) + " before " +
+                           inQuotes(last));
+    for (size_t c = *find(first); c <= *find(last); ++c)
+      to.push_back(c);
+    return Status::success();
+  }
+
+  std::string known() const {
+    std::string text;
+    constexpr size_t shown = 20;
+    for (size_t c = 0; c < std::min(names.size(), shown); ++c)
+      text += (c ? ", " : "") + inQuotes(names[c]);
+    if (names.empty())
+      return "columns 1 to " + std::to_string(columns) + " without names";
+    return text + (names.size() > shown ? ", ..." : "");
+  }
+
+  size_t columns;
+  const std::vector<std::string> &names;
+};
+
+} // namespace
+
+Result<Array> parseCsv(std::string_view text, std::string_view columns,
+                       std::string_view otherwise) {
+  Lines lines(text);
+  std::vector<std::string> cells, names;
+  if (!lines.next(cells))
+    return Status::usage("expected a table but got an empty file");
+  size_t width = cells.size();
+  bool hasNames = std::any_of(cells.begin(), cells.end(),
+                              [](const auto &cell) { return !numberOf(cell); });
+  bool hasRow = true;
+  if (hasNames) {
+    names = cells;
+    hasRow = lines.next(cells);
+  }
+  Choice choice(width, names);
+  if (Status status = choice.choose(columns, otherwise); !status)
+    return status;
+  Array result{artifact::DType::F64, {0}, {}};
+  for (; hasRow; hasRow = lines.next(cells)) {
+    auto at = "line " + std::to_string(lines.number());
+    if (cells.size() != width)
+      return Status::usage(at + ": expected " + std::to_string(width) +
+                           " columns, as line 1 has, but got " +
+                           std::to_string(cells.size()));
+    for (size_t c : choice.chosen) {
+      auto number = numberOf(cells[c]);
+      if (!number)
+        return Status::usage(
+            at + ", column " + std::to_string(c + 1) +
+            (names.empty() ? "" : " (" + inQuotes(names[c]) + ")") +
+            ": expected a number but got " + inQuotes(cells[c]));
+      appendInteger(result.bytes, *number);
+    }
+    ++result.shape[0];
+  }
+  if (!choice.isOne)
+    result.shape.push_back(int64_t(choice.chosen.size()));
+  return result;
+}
+
+Result<Array> readCsv(const std::string &path, const std::string &columns,
+                      const std::string &otherwise) {
+  auto file = readFile(path);
+  if (!file)
+    return std::move(file).status();
+  auto array = parseCsv(asText(*file), columns, otherwise);
+  if (!array)
+    return std::move(array).status().in(inQuotes(path));
+  return array;
+}
+
+namespace {
+
+/// A name as a cell: in quotes where it has what parts cells.
+std::string cellOf(const std::string &name) {
+  if (name.find_first_of(",\"\r\n") == std::string::npos)
+    return name;
+  std::string text = "\"";
+  for (char c : name)
+    text += c == '"' ? "\"\"" : std::string(1, c);
+  return text + "\"";
+}
+
+int64_t perRow(const ArrayView &array) {
+  int64_t count = 1;
+  for (int64_t size : array.shape.subspan(1))
+    count *= size;
+  return count;
+}
+
+} // namespace
+
+std::string csvText(std::span<const CsvColumns> columns) {
+  std::string text;
+  for (const CsvColumns &column : columns)
+    for (int64_t i = 0, n = perRow(column.array); i < n; ++i)
+      text += (text.empty() ? "" : ",") +
+              cellOf(column.array.shape.size() == 1
+                         ? column.name
+                         : column.name + "." + std::to_string(i));
+  text += '\n';
+  int64_t rows = columns.empty() ? 0 : columns[0].array.shape[0];
+  for (int64_t row = 0; row < rows; ++row) {
+    bool isFirst = true;
+    for (const CsvColumns &column : columns)
+      for (int64_t i = 0, n = perRow(column.array); i < n; ++i) {
+        text += (isFirst ? "" : ",") + elementText(column.array, row * n + i);
+        isFirst = false;
+      }
+    text += '\n';
+  }
+  return text;
+}
+
+} // namespace tandem::io

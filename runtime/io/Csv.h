@@ -1,0 +1,39 @@
+//===- Csv.h - tables of numbers in text ----------------------------------===//
+//
+// Cells are parted by commas, rows by line ends; a cell may be in double
+// quotes. If a cell of the first row is no number, that row has the columns'
+// names. What is read is an array [rows, columns] of f64, or [rows] of one
+// column asked for by its name or number. Errors say the line and the column.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_IO_CSV_H
+#define TANDEM_RUNTIME_IO_CSV_H
+
+#include "runtime/io/Array.h"
+
+namespace tandem::io {
+
+/// Returns the columns `columns` of the text: names or numbers from 1, parted
+/// by commas; A..B are those from A to B, and -A is all but A. Empty: the
+/// column called `otherwise`, or all.
+Result<Array> parseCsv(std::string_view text, std::string_view columns,
+                       std::string_view otherwise);
+
+/// Reads the file `path`; messages begin with it.
+Result<Array> readCsv(const std::string &path, const std::string &columns,
+                      const std::string &otherwise);
+
+/// An array, of which each row of the first dimension is a row of a table.
+struct CsvColumns {
+  std::string name;
+  ArrayView array;
+};
+
+/// Returns the table of arrays with equally many rows: columns NAME, or NAME.0,
+/// NAME.1, ... where a row has many elements. Each number is the shortest text
+/// that reads back the same.
+std::string csvText(std::span<const CsvColumns> columns);
+
+} // namespace tandem::io
+
+#endif

@@ -1,0 +1,112 @@
+//===- CsvTest.cpp - tables, and rules for other types --------------------===//
+#include "runtime/io/Csv.h"
+#include "runtime/io/Cast.h"
+#include "tests/runtime/io/Bytes.h"
+
+namespace tandem::io::test {
+namespace {
+
+std::string problem(std::string_view text, std::string_view columns = "") {
+  auto array = parseCsv(text, columns, "x");
+  return array ? "" : array.status().message();
+}
+
+TEST(Csv, readsColumns) {
+  constexpr std::string_view text =
+      "\xef\xbb\xbf\"a\", b ,\"c,\"\"d\"\"\",y\r\n1,2.5,-3e1,0\r\n\r\n+4,5,6,1";
+  auto read = [&](std::string_view columns, std::string_view otherwise = "x") {
+    auto array = parseCsv(text, columns, otherwise);
+    EXPECT_TRUE(array.ok()) << array.status().message();
+    return *array;
+  };
+  Array all = read("");
+  EXPECT_EQ(all.shape, (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(elements<double>(all),
+            (std::vector<double>{1, 2.5, -30, 0, 4, 5, 6, 1}));
+  EXPECT_EQ(read("y").shape, std::vector<int64_t>{2});
+  EXPECT_EQ(elements<double>(read("", "y")), (std::vector<double>{0, 1}));
+  EXPECT_EQ(elements<double>(read("b..y,a")),
+            (std::vector<double>{2.5, -30, 0, 1, 5, 6, 1, 4}));
+  EXPECT_EQ(elements<double>(read("-y,-1")),
+            (std::vector<double>{2.5, -30, 5, 6}));
+  EXPECT_EQ(read("b..b").shape, (std::vector<int64_t>{2, 1}));
+  // Without a header.
+  auto plain = parseCsv("1,2\n3,4\n", "2", "x");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(elements<double>(*plain), (std::vector<double>{2, 4}));
+  // A header alone has no rows.
+  EXPECT_EQ(parseCsv("a,b\n", "", "x")->shape, (std::vector<int64_t>{0, 2}));
+}
+
+TEST(Csv, saysLineAndColumn) {
+  EXPECT_EQ(problem(""), "expected a table but got an empty file");
+  EXPECT_EQ(problem("a,b\n1,2\n1\n"),
+            "line 3: expected 2 columns, as line 1 has, but got 1");
+  EXPECT_EQ(problem("a,b\n1,\n"), "line 2, column 2 ('b'): expected a number "
+                                  "but got ''");
+  EXPECT_EQ(problem("1,2\n3,x\n"),
+            "line 2, column 2: expected a number but got 'x'");
+  EXPECT_EQ(problem("a,b\n1,2\n", "c"), "has no column 'c'; it has 'a', 'b'");
+  EXPECT_EQ(problem("1,2\n", "3"),
+            "has no column '3'; it has columns 1 to 2 without names");
+  EXPECT_EQ(problem("a,b\n1,2\n", "b..a"), "expected 'b' before 'a'");
+  EXPECT_EQ(problem("a,b\n1,2\n", "a,-b"),
+            "expected either columns, or columns to leave out ('-NAME'), but "
+            "got both in 'a,-b'");
+  // An open quote ends with its line.
+  EXPECT_EQ(problem("a,\"b\n1,2\n"), "");
+}
+
+TEST(Csv, writesWhatReadsBack) {
+  Array scores = arrayOf<float>(DType::F32, {2, 2}, {0.1f, 2, 3, -4e-20f});
+  Array label = arrayOf<int64_t>(DType::I64, {2}, {7, -1});
+  CsvColumns columns[] = {{"scores", scores}, {"the, label", label}};
+  std::string text = csvText(columns);
+  EXPECT_EQ(text, "scores.0,scores.1,\"the, label\"\n0.1,2,7\n3,-4e-20,-1\n");
+  auto back = parseCsv(text, "scores.0..scores.1", "x");
+  ASSERT_TRUE(back.ok());
+  auto floats = castArray(*back, DType::F32, *Cast::parse("round"));
+  ASSERT_TRUE(floats.ok());
+  EXPECT_EQ(floats->bytes, scores.bytes);
+}
+
+TEST(Cast, roundsAndScales) {
+  Array pixels = arrayOf<uint8_t>(DType::U8, {3}, {0, 51, 255});
+  auto scaled = castArray(pixels, DType::F32, *Cast::parse("/255"));
+  ASSERT_TRUE(scaled.ok());
+  EXPECT_EQ(elements<float>(*scaled), (std::vector<float>{0, 0.2f, 1}));
+  Array fine = arrayOf<float>(DType::F32, {2}, {1, 1.001f});
+  auto refused = castArray(fine, DType::BF16, {});
+  EXPECT_EQ(refused.status().message(),
+            "element [1] of f32 is 1.001, which bf16 cannot hold exactly; "
+            "'--cast=round' rounds it");
+  auto rounded = castArray(fine, DType::BF16, *Cast::parse("round"));
+  ASSERT_TRUE(rounded.ok());
+  EXPECT_EQ(elements<uint16_t>(*rounded),
+            (std::vector<uint16_t>{0x3f80, 0x3f80}));
+  Array half = arrayOf<float>(DType::F32, {1}, {0.5f});
+  EXPECT_EQ(
+      castArray(half, DType::I64, *Cast::parse("round")).status().message(),
+      "element [0] of f32 is 0.5, which i64 cannot hold exactly");
+  EXPECT_EQ(castArray(half, DType::I64, *Cast::parse("*2")).status().message(),
+            "expected a floating-point input to scale but got i64");
+  for (const char *rule : {"", "*", "/0", "*nan", "2", "*1x", "rounds"})
+    EXPECT_FALSE(Cast::parse(rule).ok()) << rule;
+}
+
+TEST(Cast, findsLabelsOutside) {
+  Array labels = arrayOf<int32_t>(DType::I32, {4}, {0, 9, -100, 10});
+  EXPECT_EQ(firstOutside(labels, 10, -100), 3);
+  EXPECT_EQ(firstOutside(labels, 11, -100), std::nullopt);
+  EXPECT_EQ(firstOutside(labels, 11, std::nullopt), 2);
+  Array bytes = arrayOf<uint8_t>(DType::U8, {2}, {3, 255});
+  EXPECT_EQ(firstOutside(bytes, 1000, std::nullopt), std::nullopt);
+  EXPECT_EQ(firstOutside(bytes, 255, std::nullopt), 1);
+  Array large = arrayOf<uint64_t>(DType::U64, {1}, {UINT64_MAX});
+  EXPECT_EQ(firstOutside(large, 10, -1), 0);
+  Array floats = arrayOf<double>(DType::F64, {2}, {3, 2.5});
+  EXPECT_EQ(firstOutside(floats, 10, std::nullopt), 1);
+}
+
+} // namespace
+} // namespace tandem::io::test
