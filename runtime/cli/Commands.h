@@ -1,9 +1,9 @@
 //===- Commands.h - the commands that need no compiler --------------------===//
 //
-// `run`, `train`, `bench` and what every tool has, as a library: `tandem-run`
-// is these, and `tandem` adds those that compile. A command writes results to
-// stdout, progress and warnings to stderr, and returns a Status; `runTool`
-// alone prints errors and turns codes into exit codes.
+// `run`, `predict`, `train`, `bench` and what every tool has, as a library:
+// `tandem-run` is these, and `tandem` adds those that compile. A command writes
+// results to stdout, progress and warnings to stderr, and returns a Status;
+// `runTool` alone prints errors and turns codes into exit codes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CLI_COMMANDS_H
@@ -87,6 +87,7 @@ Command doctorCommand();
 Command helpCommand();
 /// `inspect` of artifacts and checkpoints; the compiler's shows models, too.
 Command inspectFileCommand();
+Command predictCommand();
 Command runCommand();
 Command trainCommand();
 Command versionCommand();

@@ -3,27 +3,40 @@
 // The arrays given to a program's inputs, N rows each, and one tensor per input
 // that holds the current batch. The batch is the first dimension of the inputs.
 // An input of rank 0, or one whose first dimension is not the batch and whose
-// array has exactly its shape, is the same in every batch. The tensors are made
-// once, so that serving a batch allocates nothing.
+// array has exactly its shape, is the same in every batch. Arrays that would
+// grow much by it stay in the types of their files and are converted as they
+// are served; that they can be was checked before. The tensors are made once,
+// so that serving a batch allocates nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CLI_DATASET_H
 #define TANDEM_RUNTIME_CLI_DATASET_H
 
-#include "runtime/cli/Inputs.h"
+#include "runtime/cli/Arrays.h"
 
 namespace tandem::commands {
 
+/// What a data set is made for.
+struct DataUse {
+  std::string option;         ///< that gives the arrays: "--data"
+  std::string_view also = {}; ///< given though the program has no such input
+  /// For each argument, whether it is needed; empty: all inputs are.
+  std::vector<char> needs = {};
+  bool mayBeEmpty = false; ///< no rows are fine
+  /// An array that is longer in the input's type than in its own, and than this
+  /// many bytes, is converted batch by batch; others at once.
+  int64_t atOnce = int64_t(64) << 20;
+};
+
 class Dataset {
 public:
-  /// Matches the arrays of the option `option` ("--data") with the inputs of
-  /// `program`, which must outlive the result. `also` names arrays that may be
-  /// given though the program has no such input. Fails with Usage, naming
-  /// everything that is missing, unknown or of the wrong shape.
-  static Result<Dataset> match(const artifact::Program &program,
-                               std::vector<NamedTensor> arrays,
-                               const std::string &option,
-                               std::string_view also = {});
+  /// Matches arrays with the inputs of `program` of `manifest`, which must
+  /// outlive the result. Fails with Usage, naming everything that is missing,
+  /// unknown, of the wrong shape, or no number that the input takes.
+  static Result<Dataset> match(const artifact::Manifest &manifest,
+                               const artifact::Program &program,
+                               std::vector<NamedArray> arrays,
+                               const DataUse &use);
 
   int64_t rows() const { return rows_; }
   int64_t batch() const { return batch_; }
@@ -35,22 +48,42 @@ public:
   std::span<const runtime::Argument> arguments() const { return arguments_; }
 
   /// Returns the whole array `name`, or null.
-  const runtime::Tensor *array(std::string_view name) const;
+  const io::Array *array(std::string_view name) const;
 
-  /// Returns the names of arrays that hold NaN or infinity.
+  /// Returns, for each array with NaN or infinity, a text that names it and the
+  /// first such element.
   std::vector<std::string> nonFinite() const;
+
+  /// Returns what the user should know of the arrays.
+  const std::vector<std::string> &notes() const { return notes_; }
 
 private:
   struct Column {
-    runtime::Tensor rows, batch; ///< the same tensor if it is constant
-    int64_t rowBytes = 0;
+    const NamedArray *from = nullptr;
+    runtime::Tensor batch;
+    int64_t rowElements = 0; ///< 0: the same in every batch
   };
 
+  void findBatch(const artifact::Program &program);
+  void checkNames(const artifact::Program &program, const DataUse &use,
+                  Problems &problems);
+  Status addColumn(const artifact::Manifest &manifest,
+                   const artifact::Slot &slot, const DataUse &use,
+                   Problems &problems);
+
   int64_t rows_ = 0, batch_ = 0;
-  std::vector<NamedTensor> arrays_;
+  std::string option_, rowsOf_;
+  std::vector<NamedArray> arrays_;
   std::vector<Column> columns_;
   std::vector<runtime::Argument> arguments_;
+  std::vector<std::string> notes_;
 };
+
+/// The option `--on-nan=stop|report`.
+void declareOnNaN(OptionTable &options, std::string &target);
+
+/// Looks for NaN and infinity in the arrays: fails, or with "report" warns.
+Status checkFinite(const Dataset &data, const std::string &onNaN);
 
 /// Returns the order in which pass number `epoch` visits `rows` rows: as they
 /// are or, with `shuffle`, in a permutation that depends on these numbers

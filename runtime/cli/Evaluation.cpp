@@ -27,7 +27,7 @@ Result<Accuracy> Accuracy::parse(std::string_view text) {
 }
 
 Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
-                       const Tensor *labels) const {
+                       const io::Array *labels) const {
   if (!labels)
     return Status::usage("--accuracy: missing --eval '" + labels_ + "'");
   const auto &scores = logits.shape;
@@ -38,20 +38,17 @@ Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
                          runtime::describe(logits.dtype, scores));
   std::vector<int64_t> expected(scores.begin(), scores.end() - 1);
   expected[0] = rows;
-  auto shape = labels->shape();
-  if (io::isInteger(labels->dtype()) &&
+  std::span<const int64_t> shape = labels->shape;
+  if (io::isInteger(labels->dtype) &&
       std::equal(shape.begin(), shape.end(), expected.begin(), expected.end()))
     return Status::success();
   return Status::usage("--accuracy: expected '" + labels_ +
                        "' to be integers " + runtime::toString(expected) +
                        " for '" + logits_ + "' (" +
                        runtime::describe(logits.dtype, scores) + ") but got " +
-                       runtime::describe(labels->dtype(), shape));
+                       runtime::describe(labels->dtype, shape));
 }
 
-namespace {
-
-/// Returns the index of the largest of `count` scores, or -1 if one is NaN.
 int64_t argmax(const Tensor &scores, int64_t begin, int64_t count) {
   const auto *data = scores.data<std::byte>();
   int64_t best = 0;
@@ -68,20 +65,18 @@ int64_t argmax(const Tensor &scores, int64_t begin, int64_t count) {
   return best;
 }
 
-} // namespace
-
-void Accuracy::add(const Tensor &logits, const Tensor &labels,
+void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
                    int64_t firstLabel, int64_t rows) {
   manyPerRow_ = logits.rank() > 2;
   int64_t classes = logits.shape().back();
   int64_t perRow = 1;
-  for (int64_t dim : labels.shape().subspan(1))
+  for (int64_t dim : labels.shape.subspan(1))
     perRow *= dim;
-  const auto *data = labels.data<std::byte>();
+  const auto *data = labels.bytes.data();
   for (int64_t row = 0; row < rows; ++row) {
     int64_t counted = 0, right = 0;
     for (int64_t i = 0; i < perRow; ++i) {
-      int64_t label = io::elementAsInteger(labels.dtype(), data,
+      int64_t label = io::elementAsInteger(labels.dtype, data,
                                            (firstLabel + row) * perRow + i);
       if (label < 0)
         continue;
@@ -95,16 +90,72 @@ void Accuracy::add(const Tensor &logits, const Tensor &labels,
   }
 }
 
-Result<Evaluation> evaluate(runtime::Model &model,
-                            const artifact::Program &program, Dataset &data,
-                            std::optional<Accuracy> accuracy) {
-  Evaluation result;
-  std::deque<NamedTensor> scalars; // destinations point into it
-  Tensor logits;
-  std::vector<runtime::Destination> destinations;
-  // Destinations refer to the names.
-  const std::vector<Slot> outputs = artifact::outputsOf(program);
-  for (const Slot &slot : outputs) {
+std::string Mean::remark(int64_t all) const {
+  if (isFilled)
+    return " (of one batch that is filled up with repeated rows: the output is "
+           "not known to be a mean over rows)";
+  if (rows == all)
+    return "";
+  return " (of the first " + std::to_string(rows) + " of " +
+         std::to_string(all) +
+         " rows: the output is not known to be a mean over rows)";
+}
+
+const Mean *Evaluation::nonFinite() const {
+  for (const Mean &mean : means)
+    if (!std::isfinite(mean.value))
+      return &mean;
+  return nullptr;
+}
+
+namespace {
+
+/// A scalar output, and what is summed up of it.
+struct Scalar {
+  const Slot *slot;
+  Tensor tensor;
+  const io::Array *counted = nullptr; ///< whose `ignored` elements do not count
+  int64_t ignored = 0;
+  double sum = 0, weight = 0;
+  int64_t rows = 0;
+  bool isFilled = false;
+
+  bool isMean() const { return slot->rows == artifact::Rows::Mean; }
+};
+
+class Evaluator {
+public:
+  Evaluator(runtime::Model &model, const artifact::Program &program,
+            Dataset &data, std::optional<Accuracy> accuracy)
+      : model_(model), program_(program), data_(data),
+        outputs_(artifact::outputsOf(program)) {
+    result_.accuracy = std::move(accuracy);
+  }
+
+  Result<Evaluation> run();
+
+private:
+  Status prepare();
+  Status runBatch(int64_t first, int64_t count);
+  Status runRest(int64_t first, int64_t count);
+  void add(Scalar &scalar, int64_t first, int64_t count) const;
+  double weightOf(const Scalar &scalar, int64_t first, int64_t count) const;
+
+  runtime::Model &model_;
+  const artifact::Program &program_;
+  Dataset &data_;
+  const std::vector<Slot> outputs_; ///< destinations refer to the names
+  std::deque<Scalar> scalars_;      ///< destinations point into it
+  Tensor logits_;
+  const io::Array *labels_ = nullptr;
+  std::vector<runtime::Destination> destinations_;
+  std::vector<int64_t> rows_;
+  Evaluation result_;
+};
+
+Status Evaluator::prepare() {
+  const auto &accuracy = result_.accuracy;
+  for (const Slot &slot : outputs_) {
     bool isLogits = accuracy && slot.name == accuracy->logits();
     if (!isLogits && !slot.shape.empty())
       continue;
@@ -112,43 +163,127 @@ Result<Evaluation> evaluate(runtime::Model &model,
     if (!tensor)
       return std::move(tensor).status();
     if (isLogits) {
-      logits = std::move(*tensor);
-      destinations.push_back({slot.name, &logits});
-    } else {
-      scalars.push_back({slot.name, std::move(*tensor)});
-      destinations.push_back({slot.name, &scalars.back().tensor});
-      result.means.emplace_back(slot.name, 0.0);
-    }
-  }
-  const Tensor *labels = accuracy ? data.array(accuracy->labels()) : nullptr;
-  int64_t batch = data.batch();
-  int64_t fullBatches = data.rows() / batch, averaged = 0;
-  std::vector<int64_t> rows(static_cast<size_t>(batch));
-  for (int64_t first = 0; first < data.rows(); first += batch) {
-    if (Interrupt::asked()) {
-      result.stopped = true;
-      return result;
-    }
-    for (int64_t i = 0; i < batch; ++i)
-      rows[size_t(i)] = (first + i) % data.rows();
-    data.gather(rows);
-    if (Status status = model.run(program.name, data.arguments(), destinations);
-        !status)
-      return status;
-    int64_t real = std::min(batch, data.rows() - first);
-    if (labels)
-      accuracy->add(logits, *labels, first, real);
-    if (real < batch && fullBatches > 0)
+      logits_ = std::move(*tensor);
+      destinations_.push_back({slot.name, &logits_});
       continue;
-    ++averaged;
-    for (size_t i = 0; i < scalars.size(); ++i)
-      result.means[i].second += scalars[i].tensor.at(0);
+    }
+    Scalar &scalar = scalars_.emplace_back(Scalar{&slot, std::move(*tensor)});
+    destinations_.push_back({slot.name, &scalar.tensor});
+    if (slot.counted.empty())
+      continue;
+    scalar.counted = data_.array(slot.counted);
+    // Validated: the value says what it ignores.
+    if (const auto *value = model_.manifest().findValue(slot.counted))
+      scalar.ignored = value->ignored.value_or(0);
   }
-  for (auto &[name, mean] : result.means)
-    mean /= double(averaged);
-  result.accuracy = std::move(accuracy);
-  result.rows = data.rows();
-  return result;
+  if (accuracy)
+    labels_ = data_.array(accuracy->labels());
+  rows_.resize(size_t(data_.batch()));
+  return Status::success();
+}
+
+/// Runs a batch of the `count` rows from `first` on, repeated in their order.
+Status Evaluator::runBatch(int64_t first, int64_t count) {
+  for (size_t i = 0; i < rows_.size(); ++i)
+    rows_[i] = first + int64_t(i) % count;
+  data_.gather(rows_);
+  return model_.run(program_.name, data_.arguments(), destinations_);
+}
+
+/// How much the mean of a batch of these rows counts.
+double Evaluator::weightOf(const Scalar &scalar, int64_t first,
+                           int64_t count) const {
+  if (!scalar.counted)
+    return double(count);
+  const io::Array &array = *scalar.counted;
+  int64_t perRow = 1, counted = 0;
+  for (size_t d = 1; d < array.shape.size(); ++d)
+    perRow *= array.shape[d];
+  for (int64_t i = first * perRow; i < (first + count) * perRow; ++i)
+    counted += io::elementAsInteger(array.dtype, array.bytes.data(), i) !=
+               scalar.ignored;
+  return double(counted);
+}
+
+void Evaluator::add(Scalar &scalar, int64_t first, int64_t count) const {
+  double weight = weightOf(scalar, first, count);
+  scalar.rows += count;
+  if (weight == 0)
+    return; // nothing that counts: 0 / 0
+  scalar.sum += scalar.tensor.at(0) * weight;
+  scalar.weight += weight;
+}
+
+/// The rows that do not fill a batch.
+Status Evaluator::runRest(int64_t first, int64_t count) {
+  bool hasMean = std::any_of(scalars_.begin(), scalars_.end(),
+                             [](const Scalar &s) { return s.isMean(); });
+  bool hasOther = std::any_of(scalars_.begin(), scalars_.end(),
+                              [](const Scalar &s) { return !s.isMean(); });
+  bool fills = !hasMean || (hasOther && first == 0);
+  if (fills) {
+    if (Status status = runBatch(first, count); !status)
+      return status;
+    if (labels_)
+      result_.accuracy->add(logits_, *labels_, first, count);
+    for (Scalar &scalar : scalars_)
+      if (!scalar.isMean() && first == 0) {
+        add(scalar, first, count);
+        scalar.isFilled = true;
+      }
+  }
+  for (int64_t left = count; hasMean && left > 0;) {
+    int64_t size = left;
+    while (data_.batch() % size != 0)
+      --size;
+    if (Status status = runBatch(first, size); !status)
+      return status;
+    if (labels_ && !fills)
+      result_.accuracy->add(logits_, *labels_, first, size);
+    for (Scalar &scalar : scalars_)
+      if (scalar.isMean())
+        add(scalar, first, size);
+    first += size;
+    left -= size;
+  }
+  return Status::success();
+}
+
+Result<Evaluation> Evaluator::run() {
+  if (Status status = prepare(); !status)
+    return status;
+  int64_t batch = data_.batch();
+  for (int64_t first = 0; first < data_.rows(); first += batch) {
+    if (Interrupt::asked()) {
+      result_.stopped = true;
+      return std::move(result_);
+    }
+    int64_t count = std::min(batch, data_.rows() - first);
+    if (count < batch) {
+      if (Status status = runRest(first, count); !status)
+        return status;
+      break;
+    }
+    if (Status status = runBatch(first, batch); !status)
+      return status;
+    if (labels_)
+      result_.accuracy->add(logits_, *labels_, first, batch);
+    for (Scalar &scalar : scalars_)
+      add(scalar, first, batch);
+  }
+  for (const Scalar &scalar : scalars_)
+    result_.means.push_back({scalar.slot->name, scalar.sum / scalar.weight,
+                             scalar.rows, scalar.isFilled});
+  result_.rows = data_.rows();
+  return std::move(result_);
+}
+
+} // namespace
+
+Result<Evaluation> evaluate(runtime::Model &model,
+                            const artifact::Program &program, Dataset &data,
+                            std::optional<Accuracy> accuracy) {
+  return Evaluator(model, program, data, std::move(accuracy)).run();
 }
 
 } // namespace tandem::commands

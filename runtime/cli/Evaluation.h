@@ -1,8 +1,10 @@
 //===- Evaluation.h - program `evaluate` over a data set ------------------===//
 //
-// Runs the program batch by batch. The last batch is filled up with rows from
-// the beginning when there are too few left; only real rows count where a
-// metric can tell rows apart, and only full batches where it cannot.
+// Runs the program batch by batch, so that each row counts once. Where the rows
+// that are left do not fill a batch, and the artifact says that a scalar output
+// is a mean over rows, they are served in groups whose size divides the batch,
+// each row equally often: the mean of such a batch is the mean of the group. Of
+// another scalar the mean over the full batches is taken, and said to be that.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CLI_EVALUATION_H
@@ -26,11 +28,11 @@ public:
   /// Returns why logits of this type and shape, of `rows` rows in batches of
   /// `batch`, and the array `labels` do not fit together.
   Status check(const artifact::Slot &logits, int64_t rows, int64_t batch,
-               const runtime::Tensor *labels) const;
+               const io::Array *labels) const;
 
   /// Counts the first `rows` rows of `logits` against the rows of `labels` from
   /// `firstLabel` on.
-  void add(const runtime::Tensor &logits, const runtime::Tensor &labels,
+  void add(const runtime::Tensor &logits, const io::ArrayView &labels,
            int64_t firstLabel, int64_t rows);
 
   int64_t counted() const { return counted_; }
@@ -47,13 +49,31 @@ private:
   bool manyPerRow_ = false;
 };
 
+/// The mean of a scalar output.
+struct Mean {
+  std::string name;
+  double value = 0;
+  int64_t rows = 0; ///< that it is of: the first ones
+  /// A batch that is filled up with repeated rows: there was no full one.
+  bool isFilled = false;
+
+  /// Returns what a reader must know beside the number, if it is not of all of
+  /// `all` rows: " (of ...)".
+  std::string remark(int64_t all) const;
+};
+
+/// Returns the index of the largest of `count` scores from `begin` on, the
+/// lower one of equal ones, or -1 if one is NaN.
+int64_t argmax(const runtime::Tensor &scores, int64_t begin, int64_t count);
+
 struct Evaluation {
-  /// The mean of each scalar output over the full batches (over the one batch,
-  /// with its repeated rows, if there is no full one).
-  std::vector<std::pair<std::string, double>> means;
+  std::vector<Mean> means; ///< of the scalar outputs
   std::optional<Accuracy> accuracy;
   int64_t rows = 0;
   bool stopped = false; ///< by a signal: nothing else is meaningful
+
+  /// Returns the first mean that is NaN or infinite, or null.
+  const Mean *nonFinite() const;
 };
 
 /// Evaluates; `accuracy` is a fresh counter or nothing.

@@ -7,9 +7,6 @@
 #include "runtime/cli/Inputs.h"
 
 #include "runtime/cli/Checkpoint.h"
-#include "runtime/io/Argument.h"
-#include "runtime/io/Elements.h"
-#include "runtime/io/Tensors.h"
 
 #include <algorithm>
 
@@ -83,93 +80,20 @@ Result<runtime::Model> ModelOptions::load() const {
   return model;
 }
 
-namespace {
-
-/// Unpacked arrays of more bytes are looked at before they are unpacked, which
-/// takes seconds; smaller ones are left to whoever knows all that is wrong.
-constexpr int64_t largeArray = int64_t(64) << 20;
-
-/// Refuses a large array whose rows are not those of `value`.
-Status checkRows(const artifact::Value &value, artifact::DType dtype,
-                 std::span<const int64_t> shape) {
-  std::span<const int64_t> own = value.shape;
-  auto count = io::elementCount(shape);
-  if (count && *count * byteSize(dtype) <= largeArray)
-    return Status::success();
-  bool fits = !own.empty() && shape.size() == own.size() &&
-              std::equal(own.begin() + 1, own.end(), shape.begin() + 1);
-  return fits ? Status::success()
-              : Status::usage("expected rows of " +
-                              runtime::describe(value.dtype, own) +
-                              " but got " + runtime::describe(dtype, shape));
-}
-
-/// Reads and converts one argument; `value` is the model's value of its name.
-Result<runtime::Tensor> readTensor(const io::Argument &argument,
-                                   const artifact::Value *value) {
-  io::ArrayCheck check;
-  if (value)
-    check = [value](artifact::DType dtype, std::span<const int64_t> shape) {
-      return checkRows(*value, dtype, shape);
-    };
-  auto array = io::readArgument(
-      argument, value ? value->dtype : artifact::DType::F32, check);
-  if (!array)
-    return std::move(array).status();
-  if (value && array->dtype != value->dtype) {
-    auto converted = io::convertExactly(*array, value->dtype);
-    if (!converted)
-      return Status::usage(argument.where() + ": expected " +
-                           std::string(spelling(value->dtype)) + " but got " +
-                           std::string(spelling(array->dtype)) + ": " +
-                           converted.status().message());
-    array = std::move(converted);
-  }
-  return io::toTensor(*array);
-}
-
-} // namespace
-
-Result<std::vector<NamedTensor>>
-readTensors(const std::vector<std::string> &texts, const std::string &option,
-            const Manifest &manifest) {
-  std::vector<NamedTensor> result;
-  std::string problems;
-  Code code = Code::Ok;
-  auto problem = [&](Status status) {
-    problems += (problems.empty() ? "" : "; ") + status.message();
-    code = code == Code::Ok ? status.code() : code;
-  };
-  for (const std::string &text : texts) {
-    auto argument = io::parseArgument(text);
-    if (!argument) {
-      problem(std::move(argument).status().in(option));
-      continue;
-    }
-    bool twice =
-        std::any_of(result.begin(), result.end(), [&](const NamedTensor &t) {
-          return t.name == argument->name;
-        });
-    if (twice)
-      problem(
-          Status::usage(option + ": '" + argument->name + "' is given twice"));
-    auto tensor = readTensor(*argument, manifest.findValue(argument->name));
-    if (tensor)
-      result.push_back({argument->name, std::move(*tensor)});
-    else
-      problem(
-          std::move(tensor).status().in(option + " '" + argument->name + "'"));
-  }
-  if (!problems.empty())
-    return Status(code, problems);
-  return result;
-}
-
 std::vector<const artifact::Slot *> inputsOf(const Program &program) {
   std::vector<const artifact::Slot *> inputs;
   for (const artifact::Slot &slot : program.arguments)
     if (slot.role == Role::Input)
       inputs.push_back(&slot);
+  return inputs;
+}
+
+std::vector<const artifact::Slot *> inputsOf(const Program &program,
+                                             const std::vector<char> &needs) {
+  std::vector<const artifact::Slot *> inputs;
+  for (size_t a = 0; a < program.arguments.size(); ++a)
+    if (program.arguments[a].role == Role::Input && needs[a])
+      inputs.push_back(&program.arguments[a]);
   return inputs;
 }
 

@@ -30,14 +30,6 @@ struct NamedTensor {
   runtime::Tensor tensor;
 };
 
-/// Reads arguments of the option `option` ("--input"). An array is converted to
-/// the type of the model's value of its name where nothing is lost by it, and
-/// is left as it is where there is no such value. All problems are reported at
-/// once.
-Result<std::vector<NamedTensor>>
-readTensors(const std::vector<std::string> &texts, const std::string &option,
-            const artifact::Manifest &manifest);
-
 /// Returns the inputs among a program's arguments.
 std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program);
 
@@ -47,6 +39,11 @@ std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program);
 Result<const artifact::Program *>
 chooseProgram(const artifact::Manifest &manifest, const std::string &wanted,
               std::initializer_list<std::string_view> otherwise);
+
+/// Returns the inputs among a program's arguments that `needs`, one entry for
+/// each argument, says.
+std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program,
+                                             const std::vector<char> &needs);
 
 /// Collects problems into one message.
 class Problems {

@@ -2,6 +2,7 @@
 #include "runtime/cli/Print.h"
 
 #include "runtime/io/Elements.h"
+#include "runtime/io/Tensors.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,12 +21,7 @@ template <typename T> std::string shortest(T value) {
 } // namespace
 
 std::string scalarText(const runtime::Tensor &scalar) {
-  const auto *data = scalar.data<std::byte>();
-  if (io::isInteger(scalar.dtype()))
-    return io::integerText(scalar.dtype(), data, 0);
-  double value = io::elementAsDouble(scalar.dtype(), data, 0);
-  return scalar.dtype() == runtime::DType::F64 ? shortest(value)
-                                               : shortest(float(value));
+  return io::elementText(io::viewOf(scalar), 0);
 }
 
 std::string numberText(double value) { return shortest(value); }
@@ -88,6 +84,10 @@ void printTable(const std::vector<std::vector<std::string>> &rows, bool right) {
 
 void warn(const std::string &text) {
   std::fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+void note(const std::string &text) {
+  std::fprintf(stderr, "note: %s\n", text.c_str());
 }
 
 } // namespace tandem::commands

@@ -35,6 +35,9 @@ void printTable(const std::vector<std::vector<std::string>> &rows,
 /// Prints "warning: TEXT" to stderr.
 void warn(const std::string &text);
 
+/// Prints "note: TEXT" to stderr.
+void note(const std::string &text);
+
 } // namespace tandem::commands
 
 #endif

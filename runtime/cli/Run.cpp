@@ -4,23 +4,16 @@
 // other outputs as a summary; whole arrays go into files.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cli/Checkpoint.h"
+#include "runtime/cli/Arrays.h"
 #include "runtime/cli/Commands.h"
-#include "runtime/cli/Inputs.h"
-#include "runtime/cli/Print.h"
+#include "runtime/cli/Outputs.h"
 #include "runtime/cli/Profile.h"
-#include "runtime/io/Argument.h"
-#include "runtime/io/Elements.h"
 #include "runtime/io/Tensors.h"
 
-#include <cmath>
-#include <cstdio>
 #include <deque>
 
 namespace tandem::commands {
 namespace {
-
-using runtime::Tensor;
 
 struct RunOptions {
   static constexpr std::string_view
@@ -28,12 +21,14 @@ struct RunOptions {
       description =
           "Runs a program once and prints its scalar outputs and a summary of "
           "the others. An input is NAME=@FILE.npy, NAME=@FILE.npz:MEMBER, "
-          "NAME=@FILE.safetensors:TENSOR or a scalar, NAME=3.5; types are "
-          "converted where nothing is lost by it.";
+          "NAME=@FILE.safetensors:TENSOR, NAME=@FILE.csv:COLUMNS or a scalar, "
+          "NAME=3.5; types are converted where nothing is lost by it, and as "
+          "--cast says.";
 
   ModelOptions model;
   std::string program;
   std::vector<std::string> inputs, outputs;
+  Casts casts;
 
   void declare(OptionTable &options) {
     options
@@ -43,80 +38,11 @@ struct RunOptions {
     options.list("input", "NAME=@FILE", inputs, "an input; one for each")
         .keyed();
     options.list("output", "NAME=@FILE", outputs,
-                 "writes an output to a .npy, .npz or .safetensors file");
+                 "writes an output to a .npy, .npz, .safetensors or .csv file");
+    casts.declare(options);
     model.declare(options);
   }
 };
-
-/// Returns a row of the summary: minimum, maximum and mean of finite elements.
-std::vector<std::string> summary(std::string_view name, const Tensor &tensor) {
-  double low = INFINITY, high = -INFINITY, sum = 0;
-  int64_t finite = 0;
-  const auto *data = tensor.data<std::byte>();
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    double value = io::elementAsDouble(tensor.dtype(), data, i);
-    if (!std::isfinite(value))
-      continue;
-    ++finite;
-    low = std::min(low, value);
-    high = std::max(high, value);
-    sum += value;
-  }
-  std::vector<std::string> row = {std::string(name),
-                                  std::string(spelling(tensor.dtype())),
-                                  runtime::toString(tensor.shape())};
-  for (double value : {low, high, sum / double(finite)})
-    row.push_back(finite ? roundedText(value) : "-");
-  row.push_back(std::to_string(tensor.elements() - finite));
-  return row;
-}
-
-void printOutputs(const std::deque<NamedTensor> &outputs) {
-  for (const auto &[name, tensor] : outputs)
-    if (tensor.rank() == 0)
-      std::printf("%s = %s\n", name.c_str(), scalarText(tensor).c_str());
-  std::vector<std::vector<std::string>> rows = {
-      {"output", "type", "shape", "min", "max", "mean", "nan/inf"}};
-  for (const auto &[name, tensor] : outputs)
-    if (tensor.rank() != 0)
-      rows.push_back(summary(name, tensor));
-  if (rows.size() > 1)
-    printTable(rows);
-}
-
-/// Matches `--output` arguments with the program's outputs.
-Result<std::vector<io::Argument>>
-parseOutputs(const std::vector<std::string> &texts,
-             const artifact::Program &program) {
-  Problems problems;
-  std::vector<io::Argument> result;
-  for (const std::string &text : texts) {
-    auto argument = io::parseArgument(text);
-    if (!argument) {
-      problems.add("--output: " + argument.status().message());
-      continue;
-    }
-    std::string known;
-    bool found = false;
-    for (const artifact::Slot &slot : artifact::outputsOf(program)) {
-      found |= slot.name == argument->name;
-      known += (known.empty() ? "'" : ", '") + slot.name + "'";
-    }
-    if (!found)
-      problems.add("--output: program '" + program.name + "' has no output '" +
-                   argument->name + "'; it has " +
-                   (known.empty() ? "none" : known));
-    else if (argument->kind == io::Argument::Kind::Scalar)
-      problems.add("--output '" + argument->name +
-                   "': expected '@FILE' but got '" + argument->text + "'");
-    else if (Status status = checkWritable(argument->text); !status)
-      return status;
-    result.push_back(*std::move(argument));
-  }
-  if (!problems.none())
-    return problems.status();
-  return result;
-}
 
 Status run(const RunOptions &options) {
   auto model = options.model.load();
@@ -127,10 +53,15 @@ Status run(const RunOptions &options) {
   if (!chosen)
     return std::move(chosen).status();
   const artifact::Program &program = **chosen;
-  auto files = parseOutputs(options.outputs, program);
+  auto files =
+      parseOutputs(options.outputs, program.name, artifact::outputsOf(program));
   if (!files)
     return std::move(files).status();
-  auto inputs = readTensors(options.inputs, "--input", model->manifest());
+  Casts casts = options.casts;
+  if (Status status = casts.parse(model->manifest()); !status)
+    return status;
+  auto inputs =
+      readTensors(options.inputs, "--input", model->manifest(), casts);
   if (!inputs)
     return std::move(inputs).status();
 

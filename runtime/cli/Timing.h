@@ -2,7 +2,7 @@
 #ifndef TANDEM_RUNTIME_CLI_TIMING_H
 #define TANDEM_RUNTIME_CLI_TIMING_H
 
-#include "runtime/cli/Inputs.h"
+#include "runtime/cli/Arrays.h"
 
 namespace tandem::commands {
 

@@ -78,10 +78,10 @@ Command versionCommand() {
 }
 
 std::span<const Command> runtimeCommands() {
-  static const Command commands[] = {runCommand(),        trainCommand(),
-                                     benchCommand(),      inspectFileCommand(),
-                                     doctorCommand(),     helpCommand(),
-                                     completionCommand(), versionCommand()};
+  static const Command commands[] = {
+      runCommand(),   predictCommand(),     trainCommand(),
+      benchCommand(), inspectFileCommand(), doctorCommand(),
+      helpCommand(),  completionCommand(),  versionCommand()};
   return commands;
 }
 

@@ -19,8 +19,10 @@ double fraction(int64_t part, int64_t whole) {
 void printText(const TrainOptions &options, const TrainResult &result) {
   std::printf("loss = %s\n", roundedText(result.loss).c_str());
   if (const auto &evaluation = result.evaluation) {
-    for (const auto &[name, mean] : evaluation->means)
-      std::printf("eval.%s = %s\n", name.c_str(), roundedText(mean).c_str());
+    for (const Mean &mean : evaluation->means)
+      std::printf("eval.%s = %s%s\n", mean.name.c_str(),
+                  roundedText(mean.value).c_str(),
+                  mean.remark(evaluation->rows).c_str());
     auto print = [](const char *name, int64_t part, int64_t whole) {
       std::printf("eval.%s = %s (%lld of %lld)\n", name,
                   whole ? roundedText(fraction(part, whole)).c_str() : "nan",
@@ -49,10 +51,17 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
            ? double(result.steps * result.position.batch) / result.seconds
            : 0.0}};
   if (const auto &evaluation = result.evaluation) {
-    nlohmann::json &eval = json["eval"] = {
-        {"rows", evaluation->rows}, {"outputs", nlohmann::json::object()}};
-    for (const auto &[name, mean] : evaluation->means)
-      eval["outputs"][name] = mean;
+    nlohmann::json &eval =
+        json["eval"] = {{"rows", evaluation->rows},
+                        {"outputs", nlohmann::json::object()},
+                        {"rows_of_outputs", nlohmann::json::object()}};
+    for (const Mean &mean : evaluation->means) {
+      eval["outputs"][mean.name] = mean.value;
+      // Null: of a batch that was filled up with repeated rows.
+      auto &rows = eval["rows_of_outputs"][mean.name];
+      if (!mean.isFilled)
+        rows = mean.rows;
+    }
     if (const auto &accuracy = evaluation->accuracy) {
       eval["right"] = accuracy->right();
       eval["counted"] = accuracy->counted();
@@ -102,6 +111,8 @@ void TrainOptions::declare(OptionTable &options) {
       .atMost(1e6)
       .check(checkRate)
       .byDefault("what is compiled in");
+  casts.declare(options);
+  declareOnNaN(options, onNaN);
   options.flag("no-shuffle", noShuffle,
                "take the rows in their order, not in a new one each epoch, "
                "which depends on the seed alone");
@@ -131,7 +142,8 @@ void TrainOptions::declare(OptionTable &options) {
       .needs("eval");
   options.group("what is said");
   options.text("log", "F.jsonl", log,
-               "write the loss of every step as a line of JSON");
+               "write epoch, step, loss, learning rate and seconds of every "
+               "step, and every evaluation, as a line of JSON");
   options
       .integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
                "steps for each line of progress")

@@ -2,15 +2,13 @@
 #include "runtime/cli/Training.h"
 
 #include "runtime/cli/Interrupt.h"
+#include "runtime/cli/Log.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Profile.h"
 #include "runtime/cli/Progress.h"
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <utility>
 
 namespace tandem::commands {
 namespace {
@@ -20,50 +18,6 @@ using artifact::Role;
 using artifact::Slot;
 using runtime::Model;
 using runtime::Tensor;
-
-/// One JSON object a line, for each step and each evaluation. A resumed
-/// training continues the file.
-class Log {
-public:
-  Log() = default;
-  Log(const Log &) = delete;
-  ~Log() {
-    if (file_)
-      std::fclose(file_);
-  }
-
-  Status open(const std::string &path, bool append) {
-    path_ = path;
-    file_ = std::fopen(path.c_str(), append ? "ae" : "we");
-    return file_ ? Status::success() : failed();
-  }
-
-  void step(const Position &position, const Tensor &loss) {
-    if (!file_)
-      return;
-    bool finite = std::isfinite(loss.at(0));
-    std::fprintf(file_, "{\"step\": %lld, \"loss\": %s}\n",
-                 static_cast<long long>(position.totalSteps),
-                 finite ? scalarText(loss).c_str() : "null");
-  }
-
-  Status close() {
-    if (!file_)
-      return Status::success();
-    bool lost = std::ferror(file_) != 0;
-    lost |= std::fclose(std::exchange(file_, nullptr)) != 0;
-    return lost ? failed() : Status::success();
-  }
-
-private:
-  Status failed() const {
-    return Status::failed("cannot write '" + path_ +
-                          "': " + std::strerror(errno));
-  }
-
-  std::string path_;
-  std::FILE *file_ = nullptr;
-};
 
 class Trainer {
 public:
@@ -90,11 +44,14 @@ private:
   Status evaluateNow();
   Status save();
   Status stopped();
-  void noteLoss();
+  Status checkLoss(std::span<const int64_t> rows);
+  Status checkEvaluation(const Evaluation &evaluation) const;
+  std::optional<double> learningRate() const;
 
   const TrainOptions &options_;
   Model model_;
   const Program *step_ = nullptr, *evaluate_ = nullptr;
+  Casts casts_;
   std::optional<Dataset> data_, evalData_;
   std::optional<Accuracy> accuracy_;
   std::string lossName_;
@@ -135,10 +92,16 @@ Status Trainer::findPrograms() {
 }
 
 Status Trainer::readData() {
-  auto arrays = readTensors(options_.data, "--data", model_.manifest());
+  casts_ = options_.casts;
+  if (Status status = casts_.parse(model_.manifest()); !status)
+    return status;
+  auto arrays = readArrays(options_.data, "--data", model_.manifest(), casts_);
   if (!arrays)
     return std::move(arrays).status();
-  auto data = Dataset::match(*step_, *std::move(arrays), "--data");
+  DataUse use;
+  use.option = "--data";
+  auto data =
+      Dataset::match(model_.manifest(), *step_, *std::move(arrays), use);
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);
@@ -149,16 +112,19 @@ Status Trainer::readData() {
   if (evaluate_)
     if (Status status = readEvalData(); !status)
       return status;
-  for (const std::string &name : data_->nonFinite())
-    warn("--data '" + name + "' holds NaN or infinity; training goes on");
-  if (evalData_)
-    for (const std::string &name : evalData_->nonFinite())
-      warn("--eval '" + name + "' holds NaN or infinity");
+  for (const Dataset *set : {&*data_, evalData_ ? &*evalData_ : nullptr}) {
+    if (!set)
+      continue;
+    for (const std::string &text : set->notes())
+      note(text);
+    if (Status status = checkFinite(*set, options_.onNaN); !status)
+      return status;
+  }
   return Status::success();
 }
 
 Status Trainer::readEvalData() {
-  auto arrays = readTensors(options_.eval, "--eval", model_.manifest());
+  auto arrays = readArrays(options_.eval, "--eval", model_.manifest(), casts_);
   if (!arrays)
     return std::move(arrays).status();
   if (!options_.accuracy.empty()) {
@@ -167,8 +133,11 @@ Status Trainer::readEvalData() {
       return std::move(accuracy).status();
     accuracy_ = std::move(*accuracy);
   }
-  auto data = Dataset::match(*evaluate_, *std::move(arrays), "--eval",
-                             accuracy_ ? accuracy_->labels() : "");
+  DataUse use;
+  use.option = "--eval";
+  use.also = accuracy_ ? accuracy_->labels() : std::string_view();
+  auto data =
+      Dataset::match(model_.manifest(), *evaluate_, *std::move(arrays), use);
   if (!data)
     return std::move(data).status();
   evalData_ = std::move(*data);
@@ -251,7 +220,8 @@ Status Trainer::start() {
     if (Status status = checkWritable(options_.save); !status)
       return status;
   if (!options_.log.empty())
-    if (Status status = log_.open(options_.log, !options_.resume.empty());
+    if (Status status =
+            log_.open(options_.log, !options_.resume.empty(), learningRate());
         !status)
       return status;
   if (int64_t rest = data_->rows() % batch)
@@ -264,12 +234,48 @@ Status Trainer::start() {
   return Status::success();
 }
 
-void Trainer::noteLoss() {
-  if (warnedOfLoss_ || std::isfinite(result_.lastLoss))
-    return;
+/// Stops at a loss that is no number, or says so once. `rows` are those of the
+/// step.
+Status Trainer::checkLoss(std::span<const int64_t> rows) {
+  if (std::isfinite(result_.lastLoss) || warnedOfLoss_)
+    return Status::success();
   warnedOfLoss_ = true;
-  warn("the loss is " + numberText(result_.lastLoss) + " at step " +
-       std::to_string(result_.position.totalSteps) + "; training goes on");
+  std::string text = "the loss is " + numberText(result_.lastLoss) +
+                     " at step " + std::to_string(result_.position.totalSteps) +
+                     ", whose batch has the rows";
+  constexpr size_t shown = 8;
+  for (size_t i = 0; i < std::min(rows.size(), shown); ++i)
+    text += (i ? ", " : " ") + std::to_string(rows[i]);
+  text += rows.size() > shown ? ", ... of --data" : " of --data";
+  if (options_.onNaN == "report") {
+    warn(text + "; training goes on");
+    return Status::success();
+  }
+  return Status::failed(
+      text + "; " +
+      (options_.save.empty() ? "" : "'" + options_.save + "' is as it was; ") +
+      "'--on-nan=report' goes on");
+}
+
+/// The same of a mean over the rows of --eval.
+Status Trainer::checkEvaluation(const Evaluation &evaluation) const {
+  const Mean *mean = evaluation.nonFinite();
+  if (!mean)
+    return Status::success();
+  std::string text = "evaluation: the mean of '" + mean->name + "' is " +
+                     numberText(mean->value) + " after step " +
+                     std::to_string(result_.position.totalSteps);
+  if (options_.onNaN != "report")
+    return Status::failed(text + "; '--on-nan=report' goes on");
+  warn(text);
+  return Status::success();
+}
+
+std::optional<double> Trainer::learningRate() const {
+  auto tensor = model_.get(model_.manifest().optimizer + ".lr");
+  if (!tensor || tensor->elements() != 1)
+    return std::nullopt;
+  return tensor->at(0);
 }
 
 Status Trainer::loop() {
@@ -293,8 +299,9 @@ Status Trainer::loop() {
       sum = 0;
       summed = 0;
     }
-    data_->gather(
-        std::span(order).subspan(size_t(position.step * batch), size_t(batch)));
+    auto rows =
+        std::span(order).subspan(size_t(position.step * batch), size_t(batch));
+    data_->gather(rows);
     if (Status status =
             model_.step(data_->arguments(), std::span(&destination, 1));
         !status)
@@ -304,16 +311,18 @@ Status Trainer::loop() {
     result_.loss = sum / double(++summed);
     ++result_.steps;
     ++position.totalSteps;
+    int64_t epoch = position.epoch + 1;
     if (++position.step == result_.stepsPerEpoch) {
       ++position.epoch;
       position.step = 0;
     }
-    log_.step(position, loss_);
+    result_.seconds = progress.seconds();
+    log_.step(epoch, position.totalSteps, loss_, result_.seconds);
     if (!warnedOfLoss_ && !std::isfinite(result_.lastLoss))
       progress.clear();
-    noteLoss();
+    if (Status status = checkLoss(rows); !status)
+      return status;
     progress.step(position, result_.lastLoss);
-    result_.seconds = progress.seconds();
 
     bool more = result_.steps < stepsToDo_;
     if (more && options_.saveEvery &&
@@ -342,10 +351,16 @@ Status Trainer::evaluateNow() {
     return std::move(evaluation).status();
   if (evaluation->stopped)
     return stopped();
+  const Position &position = result_.position;
+  log_.evaluation(position.epoch + (position.step ? 1 : 0), position.totalSteps,
+                  *evaluation, result_.seconds);
+  if (Status status = checkEvaluation(*evaluation); !status)
+    return status;
   if (result_.steps < stepsToDo_) {
     std::string line = "epoch " + std::to_string(result_.position.epoch);
-    for (const auto &[name, mean] : evaluation->means)
-      line += "  eval." + name + " " + roundedText(mean);
+    for (const Mean &mean : evaluation->means)
+      line += "  eval." + mean.name + " " + roundedText(mean.value) +
+              mean.remark(evaluation->rows);
     if (evaluation->accuracy && evaluation->accuracy->counted())
       line +=
           "  accuracy " + roundedText(double(evaluation->accuracy->right()) /

@@ -28,7 +28,8 @@ struct TrainOptions {
   std::vector<std::string> data, eval;
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery;
   std::optional<double> lr;
-  std::string save, resume, log, accuracy;
+  std::string save, resume, log, accuracy, onNaN = "stop";
+  Casts casts;
   bool noShuffle = false, json = false;
 
   void declare(OptionTable &options);

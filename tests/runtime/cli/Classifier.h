@@ -63,6 +63,10 @@ inline artifact::Manifest classifierManifest(bool training = true) {
   evaluate.arguments = {slot(Role::Input, "x"), slot(Role::Input, "labels"),
                         slot(Role::Param, "w")};
   evaluate.results = {slot(Role::Output, "logits"), slot(Role::Output, "loss")};
+  evaluate.results[0].inputs = {"x"};
+  evaluate.results[0].rows = Rows::Each;
+  evaluate.results[1].inputs = {"x", "labels"};
+  evaluate.results[1].rows = Rows::Mean;
   evaluate.buffers = {Buffer::argument(0), Buffer::argument(1),
                       Buffer::argument(2), Buffer::result(0),
                       Buffer::result(1)};

@@ -40,16 +40,38 @@ Program program() {
   return p;
 }
 
-std::vector<NamedTensor> arrays(int64_t rows) {
-  return {{"x", tensor(features(rows))},
-          {"labels", tensor(labels32({rows}, std::vector<int32_t>(rows, 7)))},
-          {"scale", tensor(arrayOf<float>(DType::F32, {}, {2}))},
-          {"table", tensor(arrayOf<float>(DType::F32, {5}, {1, 2, 3, 4, 5}))}};
+/// Its values: labels are below 10, or -100.
+artifact::Manifest manifest() {
+  artifact::Manifest m;
+  for (const artifact::Slot &slot : program().arguments) {
+    artifact::Value &value = m.values.emplace_back();
+    value.role = slot.role;
+    value.name = slot.name;
+    value.dtype = slot.dtype;
+    value.shape = slot.shape;
+  }
+  m.values[1].high = 10;
+  m.values[1].ignored = -100;
+  return m;
+}
+
+std::vector<NamedArray> arrays(int64_t rows) {
+  return {{"x", features(rows)},
+          {"labels", labels32({rows}, std::vector<int32_t>(rows, 7))},
+          {"scale", arrayOf<float>(DType::F32, {}, {2})},
+          {"table", arrayOf<float>(DType::F32, {5}, {1, 2, 3, 4, 5})}};
+}
+
+Result<Dataset> match(const Program &p, std::vector<NamedArray> given,
+                      DataUse use = {}) {
+  static const artifact::Manifest values = manifest();
+  use.option = "--data";
+  return Dataset::match(values, p, std::move(given), use);
 }
 
 TEST(Dataset, servesRows) {
   Program p = program();
-  auto data = Dataset::match(p, arrays(5), "--data");
+  auto data = match(p, arrays(5));
   ASSERT_TRUE(data.ok()) << data.status().message();
   EXPECT_EQ(data->rows(), 5);
   EXPECT_EQ(data->batch(), 2);
@@ -68,31 +90,92 @@ TEST(Dataset, servesRows) {
 
 TEST(Dataset, reportsEveryProblemAtOnce) {
   Program p = program();
-  std::vector<NamedTensor> given = arrays(5);
-  given[0].tensor = tensor(arrayOf<float>(DType::F32, {5, 1}, {1, 2, 3, 4, 5}));
+  std::vector<NamedArray> given = arrays(5);
+  given[0].array = arrayOf<float>(DType::F32, {5, 1}, {1, 2, 3, 4, 5});
   given[1].name = "label";
-  given[3].tensor = tensor(arrayOf<float>(DType::F32, {2}, {1, 2}));
-  EXPECT_EQ(Dataset::match(p, given, "--data").status().message(),
+  given[3].array = arrayOf<float>(DType::F32, {2}, {1, 2});
+  EXPECT_EQ(match(p, given).status().message(),
             "--data 'label': program 'step' has no such input; it has 'x', "
             "'labels', 'scale', 'table'; "
             "--data 'x': expected f32 [N, 3] but got f32 [5, 1]; "
             "missing --data 'labels' (i32 [N]); "
             "--data 'table': expected f32 [5] but got f32 [2]");
   given = arrays(5);
-  given[1].tensor = tensor(labels32({4}, {0, 0, 0, 0}));
-  EXPECT_EQ(Dataset::match(p, given, "--data").status().message(),
+  given[1].array = labels32({4}, {0, 0, 0, 0});
+  EXPECT_EQ(match(p, given).status().message(),
             "--data 'labels': expected 5 rows, as 'x' has, but got 4");
-  EXPECT_EQ(Dataset::match(p, arrays(0), "--data").status().message(),
+  EXPECT_EQ(match(p, arrays(0)).status().message(),
             "--data: expected at least one row but got none");
 }
 
 TEST(Dataset, findsNonFiniteNumbers) {
   Program p = program();
-  std::vector<NamedTensor> given = arrays(2);
-  given[2].tensor = tensor(arrayOf<float>(DType::F32, {}, {NAN}));
-  auto data = Dataset::match(p, given, "--data");
+  std::vector<NamedArray> given = arrays(2);
+  given[2].array = arrayOf<float>(DType::F32, {}, {NAN});
+  auto data = match(p, given);
   ASSERT_TRUE(data.ok());
-  EXPECT_EQ(data->nonFinite(), std::vector<std::string>{"scale"});
+  EXPECT_EQ(data->nonFinite(),
+            std::vector<std::string>{"--data 'scale': element [] is nan"});
+}
+
+// Labels and indices that the model does not take went into it, and poisoned
+// the parameters; nobody said which row they were in.
+TEST(Dataset, namesTheFirstLabelThatIsOutside) {
+  Program p = program();
+  auto problem = [&](int32_t label) {
+    std::vector<NamedArray> given = arrays(3);
+    given[1].array = labels32({3}, {0, 9, label});
+    auto data = match(p, given);
+    return data ? std::string() : data.status().message();
+  };
+  const char *expected = "--data 'labels': expected an integer from 0 to 9, or "
+                         "-100, which does not count but row 2 is ";
+  for (int32_t label : {10, -1, -5, 1000000})
+    EXPECT_EQ(problem(label), expected + std::to_string(label));
+  EXPECT_EQ(problem(-100), "");
+}
+
+// A u8 array of pixels took four times its size in an f32 model.
+TEST(Dataset, convertsLargeArraysBatchByBatch) {
+  Program p = program();
+  std::vector<NamedArray> given = arrays(5);
+  std::vector<uint8_t> pixels;
+  for (int i = 0; i < 15; ++i)
+    pixels.push_back(uint8_t(17 * i));
+  given[0].array = arrayOf<uint8_t>(DType::U8, {5, 3}, pixels);
+  given[0].cast = *io::Cast::parse("/255");
+  for (int64_t limit : {0, 1000}) {
+    DataUse use;
+    use.atOnce = limit;
+    auto data = match(p, given, use);
+    ASSERT_TRUE(data.ok()) << data.status().message();
+    EXPECT_EQ(data->array("x")->bytes.size(), limit ? 60u : 15u);
+    const int64_t rows[] = {4, 1};
+    data->gather(rows);
+    for (int f = 0; f < 3; ++f)
+      EXPECT_EQ(data->arguments()[0].tensor->at(f),
+                float(17 * (12 + f) / 255.0));
+  }
+}
+
+// What NumPy divided is f64, and was refused as no f32 holds it exactly.
+TEST(Dataset, roundsDoublesWithANote) {
+  Program p = program();
+  std::vector<NamedArray> given = arrays(2);
+  given[0].array =
+      arrayOf<double>(DType::F64, {2, 3}, {1, 2, 0.1, 1.0 / 3, 5, 6});
+  auto data = match(p, given);
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ(data->notes(),
+            std::vector<std::string>{"--data 'x': f64 is rounded to f32: "
+                                     "element [0, 2] of f64 is 0.1"});
+  const int64_t rows[] = {1, 0};
+  data->gather(rows);
+  EXPECT_EQ(data->arguments()[0].tensor->at(0), float(1.0 / 3));
+  given[0].array = arrayOf<double>(DType::F64, {2, 3}, {1, 2, 3, 4, 1e300, 6});
+  EXPECT_EQ(match(p, given).status().message(),
+            "--data 'x': expected f32 but got f64: element [1, 1] of f64 is "
+            "1e+300, which is too large for f32");
 }
 
 TEST(Dataset, shufflesByPassAndSeedAlone) {
@@ -126,12 +209,12 @@ TEST(Accuracy, countsTheLargestScore) {
   Tensor logits = tensor(
       arrayOf<float>(DType::F32, {5, 2}, {0, 1, 3, 2, 1, 1, NAN, 9, 0, 1}));
   // Right; right; a tie, which goes to 0; NaN is wrong; not counted.
-  accuracy->add(logits, tensor(labels32({7}, {9, 9, 1, 0, 0, 1, -1})), 2, 5);
+  accuracy->add(logits, labels32({7}, {9, 9, 1, 0, 0, 1, -1}), 2, 5);
   EXPECT_EQ(accuracy->counted(), 4);
   EXPECT_EQ(accuracy->right(), 3);
   EXPECT_FALSE(accuracy->manyPerRow());
   // Only as many rows as are real.
-  accuracy->add(logits, tensor(labels32({5}, {0, 0, 0, 0, 0})), 0, 1);
+  accuracy->add(logits, labels32({5}, {0, 0, 0, 0, 0}), 0, 1);
   EXPECT_EQ(accuracy->counted(), 5);
   EXPECT_EQ(accuracy->right(), 3);
 }
@@ -141,7 +224,7 @@ TEST(Accuracy, countsWholeRowsOfSequences) {
   // Predictions 1 0 / 1 1 / 0 0.
   Tensor logits = tensor(arrayOf<float>(DType::F32, {3, 2, 2},
                                         {0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0}));
-  accuracy->add(logits, tensor(labels32({3, 2}, {1, -1, 1, 0, -5, -1})), 0, 3);
+  accuracy->add(logits, labels32({3, 2}, {1, -1, 1, 0, -5, -1}), 0, 3);
   EXPECT_TRUE(accuracy->manyPerRow());
   EXPECT_EQ(accuracy->counted(), 3);
   EXPECT_EQ(accuracy->right(), 2);
@@ -156,8 +239,8 @@ TEST(Accuracy, checksItsArrays) {
                   text + "'");
   auto accuracy = *Accuracy::parse("logits,labels");
   artifact::Slot logits = slot(Role::Output, "logits", DType::F32, {4, 5, 2});
-  Tensor right = tensor(labels32({1, 5}, {0, 0, 0, 0, 0}));
-  Tensor real = tensor(arrayOf<float>(DType::F32, {1, 5}, {0, 0, 0, 0, 0}));
+  Array right = labels32({1, 5}, {0, 0, 0, 0, 0});
+  Array real = arrayOf<float>(DType::F32, {1, 5}, {0, 0, 0, 0, 0});
   EXPECT_TRUE(accuracy.check(logits, 1, 4, &right).ok());
   EXPECT_EQ(accuracy.check(logits, 1, 4, nullptr).message(),
             "--accuracy: missing --eval 'labels'");

@@ -1,0 +1,43 @@
+//===- Log.h - training as lines of JSON ----------------------------------===//
+//
+// One object a line, for each step and each evaluation. A resumed training
+// continues the file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_CLI_LOG_H
+#define TANDEM_RUNTIME_CLI_LOG_H
+
+#include "runtime/cli/Evaluation.h"
+
+#include <cstdio>
+
+namespace tandem::commands {
+
+class Log {
+public:
+  Log() = default;
+  Log(const Log &) = delete;
+  ~Log();
+
+  /// `rate` is the learning rate, if it is known.
+  Status open(const std::string &path, bool append, std::optional<double> rate);
+
+  /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
+  /// of this call. Without an open file nothing happens.
+  void step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
+            double seconds);
+  void evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
+                  double seconds);
+
+  Status close();
+
+private:
+  Status failed() const;
+
+  std::string path_, rate_;
+  std::FILE *file_ = nullptr;
+};
+
+} // namespace tandem::commands
+
+#endif

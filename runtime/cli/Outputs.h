@@ -1,0 +1,29 @@
+//===- Outputs.h - what a command gives out -------------------------------===//
+//
+// `--output` arguments, and outputs on stdout: scalars as the shortest text
+// that reads back the same, others as a summary.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_CLI_OUTPUTS_H
+#define TANDEM_RUNTIME_CLI_OUTPUTS_H
+
+#include "runtime/cli/Inputs.h"
+#include "runtime/io/Argument.h"
+
+#include <deque>
+
+namespace tandem::commands {
+
+/// Matches `--output` arguments with the outputs of the program called
+/// `program`. Fails with Usage, naming all that are wrong, and where a file
+/// cannot be written.
+Result<std::vector<io::Argument>>
+parseOutputs(const std::vector<std::string> &texts, const std::string &program,
+             const std::vector<artifact::Slot> &outputs);
+
+/// Prints dense tensors on the host.
+void printOutputs(const std::deque<NamedTensor> &outputs);
+
+} // namespace tandem::commands
+
+#endif

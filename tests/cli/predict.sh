@@ -1,0 +1,81 @@
+#!/bin/bash
+# predict.sh BIN EXAMPLES - a trained model gives the scores of any number of
+# rows, without labels; evaluation counts each row once; labels that the loss
+# does not take are named. Data comes as tables, since every tool can write them.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem mlp=$2/digits/mlp.mlir data=$2/digits/data
+cd "$work" || exit 1
+
+expect 0 '' "$tandem" compile "$mlp" -o mlp.tdm --optimizer=adamw:lr=2e-3
+expect 0 '' "$tandem" compile "$mlp" -o lean.tdm --inference
+expect 0 'eval.accuracy = 0.9' "$tandem" train mlp.tdm --epochs=4 --seed=0 \
+  --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+  --eval x=@"$data/test_images.npy" --eval labels=@"$data/test_labels.npy" \
+  --accuracy=logits,labels --save=mlp.safetensors
+eval_loss=$(sed -n 's/^eval.loss = //p' <<<"$out")
+
+# For inference neither loss nor labels are left.
+expect 2 "unknown argument 'labels'|has no such input" "$tandem" run lean.tdm \
+  --params=mlp.safetensors --input labels=3
+case $("$tandem" inspect lean.tdm) in *labels* | *loss*)
+  fail '--inference keeps labels or loss' ;;
+esac
+
+# 1,003 rows, and no labels: the same scores from both artifacts and devices.
+awk 'BEGIN { srand(7); for (i = 0; i < 64; i++) printf "p%d%s", i, i < 63 ? "," : "\n"
+  for (r = 0; r < 1003; r++) for (i = 0; i < 64; i++) printf "%d%s", rand() * 17, i < 63 ? "," : "\n" }' >x.csv
+for artifact in mlp lean; do
+  expect 0 '"rows": 1003' "$tandem" predict $artifact.tdm --params=mlp.safetensors \
+    --data x=@x.csv --output logits=@$artifact.csv --json
+  [ "$(wc -l <$artifact.csv)" -eq 1004 ] || fail "not 1003 rows from $artifact"
+done
+cmp mlp.csv lean.csv || fail '--inference gives other scores'
+head -n 34 x.csv >x33.csv
+expect 0 '' "$tandem" predict mlp.tdm --params=mlp.safetensors \
+  --data x=@x33.csv:p0..p63 --output logits=@first.csv
+cmp <(head -n 34 mlp.csv) first.csv || fail 'rows depend on how many there are'
+expect 0 '^logits$' "$tandem" predict mlp.tdm --params=mlp.safetensors \
+  --data x=@x33.csv --argmax --csv
+[ "$(wc -l <<<"$out")" -eq 34 ] || fail 'not an index for each row'
+
+# The mean loss of five rows, and of all, whatever the batch of the artifact.
+sed 's/tensor<32x/tensor<4x/g; s/tensor<32xi64>/tensor<4xi64>/g' "$mlp" >four.mlir
+expect 0 '' "$tandem" compile four.mlir -o four.tdm --optimizer=adamw:lr=2e-3
+losses() { # ARTIFACT
+  expect 0 '' "$tandem" train "$1" --steps=1 --lr=1e-30 --seed=0 --no-shuffle \
+    --params=mlp.safetensors --data x=@"$data/train_images.npy" \
+    --data labels=@"$data/train_labels.npy" --eval x=@five.csv:p0..p63 \
+    --eval labels=@five.csv:label
+  sed -n 's/^eval.loss = //p' <<<"$out"
+}
+awk 'NR == 1 { print $0 ",label" } NR > 1 && NR < 7 { print $0 "," NR % 10 }' x.csv >five.csv
+[ "$(losses mlp.tdm)" = "$(losses four.tdm)" ] ||
+  fail "means of five rows: $(losses mlp.tdm) and $(losses four.tdm)"
+[ "${eval_loss#* (of}" = "$eval_loss" ] || fail "eval.loss = $eval_loss"
+
+# The range follows from the op where the model does not declare it.
+sed 's/ {high = 10 : i64}//' "$mlp" >open.mlir
+expect 0 '' "$tandem" compile open.mlir -o open.tdm --optimizer=sgd:lr=0.1
+sed '3s/,[0-9]*$/,10/' five.csv >wrong.csv
+for i in 1 2 3 4 5 6 7; do sed 1d wrong.csv; done >>wrong.csv
+expect 2 "'labels': expected an integer from 0 to 9 but row 1 is 10" \
+  "$tandem" train open.tdm --epochs=1 --data x=@wrong.csv:p0..p63 \
+  --data labels=@wrong.csv:label --save=w.safetensors
+[ -e w.safetensors ] && fail 'a training on wrong labels was saved'
+expect 0 '' "$tandem" inspect open.tdm
+
+# A loss that ignores some labels is a mean over the others.
+sed 's/tandem.cross_entropy %logits, %labels :/tandem.cross_entropy %logits, %labels {ignore_index = -100 : i64} :/' \
+  "$mlp" >some.mlir
+expect 0 '' "$tandem" compile some.mlir -o some.tdm --optimizer=adamw:lr=2e-3
+whole=$(losses some.tdm)
+[ "$whole" = "$(losses mlp.tdm)" ] || fail "no label is ignored, but $whole"
+sed -n '3p;5p' five.csv | sed 's/,[0-9]*$/,-100/' >>five.csv
+[ "$whole" = "$(losses some.tdm)" ] ||
+  fail "ignored labels count: $whole and $(losses some.tdm)"
+sed -i '$s/-100$/-101/' five.csv
+expect 2 'from 0 to 9, or -100, which does not count but row 6 is -101' \
+  "$tandem" train some.tdm --steps=1 --data x=@"$data/train_images.npy" \
+  --data labels=@"$data/train_labels.npy" --eval x=@five.csv:p0..p63 \
+  --eval labels=@five.csv:label
+finish
