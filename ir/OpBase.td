@@ -116,6 +116,14 @@ def RefusesGradient : NativeOpTrait<"RefusesGradient"> {
   let cppNamespace = "::tandem";
 }
 
+/// An attribute that may be left out, and what docs/ops.md says that it is then.
+class Tandem_Default<Attr attr, string value, string shown = value> : DefaultValuedAttr<attr, value> {
+  let summary = attr.summary # "; default: " # shown;
+}
+class Tandem_DefaultText<string value> : DefaultValuedStrAttr<StrAttr, value> {
+  let summary = StrAttr.summary # "; default: \"" # value # "\"";
+}
+
 class Tandem_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tandem_Dialect, mnemonic, traits>;
 

@@ -22,7 +22,7 @@ def GeluOp : CompositeOp<"gelu", [SameOperandsAndResultType]> {
     `y = x * P(X <= x)` for a normal X: with `approximate = "none"` by erf, with
     `"tanh"` as `0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`.
   }];
-  let arguments = (ins FloatTensor:$x, DefaultValuedStrAttr<StrAttr, "none">:$approximate);
+  let arguments = (ins FloatTensor:$x, Tandem_DefaultText<"none">:$approximate);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($y)";
   let hasVerifier = 1;
@@ -60,7 +60,7 @@ def LayerNormOp : CompositeOp<"layer_norm", [InferTypeOpAdaptor]> {
     bias.
   }];
   let arguments = (ins FloatTensor:$x, FloatTensor:$scale, FloatTensor:$bias, I64Attr:$axis,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
+                       Tandem_Default<F64Attr, "1e-5">:$epsilon);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "$x `,` $scale `,` $bias `axis` $axis attr-dict `:` type(operands) `->` type($y)";
   let hasVerifier = 1;
@@ -74,7 +74,7 @@ def BatchNormOp : CompositeOp<"batch_norm", [InferTypeOpAdaptor], ["setInference
     the statistics that were used; the batch's variance is the biased one.
   }];
   let arguments = (ins FloatTensor:$x, FloatTensor:$scale, FloatTensor:$bias, FloatTensor:$mean, FloatTensor:$variance,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon, UnitAttr:$training);
+                       Tandem_Default<F64Attr, "1e-5">:$epsilon, UnitAttr:$training);
   let results = (outs FloatTensor:$y, FloatTensor:$batch_mean, FloatTensor:$batch_variance);
   let assemblyFormat = "$x `,` $scale `,` $bias `,` $mean `,` $variance attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -92,7 +92,7 @@ def CrossEntropyOp : CompositeOp<"cross_entropy", [InferTypeOpAdaptor]> {
     whose label is `ignore_index` give 0 and do not count in the mean. A label
     outside of [0, C) gives NaN.
   }];
-  let arguments = (ins FloatTensor:$logits, IntTensor:$labels, DefaultValuedStrAttr<StrAttr, "mean">:$reduction,
+  let arguments = (ins FloatTensor:$logits, IntTensor:$labels, Tandem_DefaultText<"mean">:$reduction,
                        OptionalAttr<I64Attr>:$ignore_index);
   let results = (outs FloatTensor:$loss);
   let assemblyFormat = "$logits `,` $labels attr-dict `:` type(operands) `->` type($loss)";
@@ -102,7 +102,7 @@ def CrossEntropyOp : CompositeOp<"cross_entropy", [InferTypeOpAdaptor]> {
 def MseLossOp : CompositeOp<"mse_loss", [InferTypeOpAdaptor]> {
   let summary = "The squared difference; its mean, sum, or each";
   let description = "`reduction` is `\"mean\"`, `\"sum\"` or `\"none\"`.";
-  let arguments = (ins FloatTensor:$x, FloatTensor:$target, DefaultValuedStrAttr<StrAttr, "mean">:$reduction);
+  let arguments = (ins FloatTensor:$x, FloatTensor:$target, Tandem_DefaultText<"mean">:$reduction);
   let results = (outs FloatTensor:$loss);
   let assemblyFormat = "$x `,` $target attr-dict `:` type(operands) `->` type($loss)";
   let hasVerifier = 1;

@@ -38,10 +38,10 @@ def MatmulOp : ContractionOp<"matmul"> {
 class ConvolutionOp<string mnemonic, dag operands, dag shape, string before>
     : ContractionOp<mnemonic> {
   let arguments = !con(operands, shape,
-    (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$strides,
-         DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
-         DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation,
-         DefaultValuedAttr<I64Attr, "1">:$groups, OptionalAttr<StrAttr>:$precision));
+    (ins Tandem_Default<DenseI64ArrayAttr, "{1, 1}", "[1, 1]">:$strides,
+         Tandem_Default<DenseI64ArrayAttr, "{0, 0, 0, 0}", "[0, 0, 0, 0]">:$padding,
+         Tandem_Default<DenseI64ArrayAttr, "{1, 1}", "[1, 1]">:$dilation,
+         Tandem_Default<I64Attr, "1">:$groups, OptionalAttr<StrAttr>:$precision));
   let results = (outs FloatTensor:$y);
   let assemblyFormat = before # [{ (`strides` $strides^)? (`padding` $padding^)?
     (`dilation` $dilation^)? (`groups` $groups^)? attr-dict

@@ -24,7 +24,7 @@ class OptimizerOp<string mnemonic, dag operands, dag attributes, dag values>
 
 def SgdOp : OptimizerOp<"sgd",
     (ins FloatTensor:$param, FloatTensor:$grad, Tandem_Scalar:$lr),
-    (ins DefaultValuedAttr<F64Attr, "0.0">:$weight_decay),
+    (ins Tandem_Default<F64Attr, "0.0">:$weight_decay),
     (outs FloatTensor:$new_param)> {
   let summary = "Stochastic gradient descent";
   let description = [{
@@ -34,8 +34,8 @@ def SgdOp : OptimizerOp<"sgd",
 
 def MomentumOp : OptimizerOp<"momentum",
     (ins FloatTensor:$param, FloatTensor:$grad, FloatTensor:$velocity, Tandem_Scalar:$lr),
-    (ins DefaultValuedAttr<F64Attr, "0.9">:$momentum, DefaultValuedAttr<F64Attr, "0.0">:$weight_decay,
-         DefaultValuedAttr<F64Attr, "0.0">:$dampening, UnitAttr:$nesterov),
+    (ins Tandem_Default<F64Attr, "0.9">:$momentum, Tandem_Default<F64Attr, "0.0">:$weight_decay,
+         Tandem_Default<F64Attr, "0.0">:$dampening, UnitAttr:$nesterov),
     (outs FloatTensor:$new_param, FloatTensor:$new_velocity)> {
   let summary = "Stochastic gradient descent with momentum";
   let description = [{
@@ -48,8 +48,8 @@ def MomentumOp : OptimizerOp<"momentum",
 
 class AdamLikeOp<string mnemonic, string decay> : OptimizerOp<mnemonic,
     (ins FloatTensor:$param, FloatTensor:$grad, FloatTensor:$m, FloatTensor:$v, Tandem_Scalar:$step, Tandem_Scalar:$lr),
-    (ins DefaultValuedAttr<F64Attr, "0.9">:$beta1, DefaultValuedAttr<F64Attr, "0.999">:$beta2,
-         DefaultValuedAttr<F64Attr, "1e-8">:$epsilon, DefaultValuedAttr<F64Attr, decay>:$weight_decay),
+    (ins Tandem_Default<F64Attr, "0.9">:$beta1, Tandem_Default<F64Attr, "0.999">:$beta2,
+         Tandem_Default<F64Attr, "1e-8">:$epsilon, Tandem_Default<F64Attr, decay>:$weight_decay),
     (outs FloatTensor:$new_param, FloatTensor:$new_m, FloatTensor:$new_v)>;
 
 def AdamOp : AdamLikeOp<"adam", "0.0"> {

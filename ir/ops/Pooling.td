@@ -37,9 +37,9 @@ def MaxPool2dOp : WindowOp<"max_pool2d"> {
     Gradient: max_pool2d_grad; none through `index`.
   }];
   let arguments = (ins FloatTensor:$x, DenseI64ArrayAttr:$kernel,
-    DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$strides,
-    DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
-    DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation);
+    Tandem_Default<DenseI64ArrayAttr, "{1, 1}", "[1, 1]">:$strides,
+    Tandem_Default<DenseI64ArrayAttr, "{0, 0, 0, 0}", "[0, 0, 0, 0]">:$padding,
+    Tandem_Default<DenseI64ArrayAttr, "{1, 1}", "[1, 1]">:$dilation);
   let results = (outs FloatTensor:$y, Tandem_Tensor<[I32], "32-bit integers">:$index);
   let assemblyFormat = [{$x `kernel` $kernel (`strides` $strides^)? (`padding` $padding^)?
     (`dilation` $dilation^)? attr-dict `:` type($x) `->` type($y) `,` type($index)}];
@@ -73,9 +73,9 @@ def MaxPool2dTakeOp : WindowOp<"max_pool2d_take"> {
 class AvgPoolOp<string mnemonic, dag operands, string before> : WindowOp<mnemonic> {
   let arguments = !con(operands,
     (ins DenseI64ArrayAttr:$kernel,
-         DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$strides,
-         DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
-         DefaultValuedAttr<BoolAttr, "true">:$count_include_pad));
+         Tandem_Default<DenseI64ArrayAttr, "{1, 1}", "[1, 1]">:$strides,
+         Tandem_Default<DenseI64ArrayAttr, "{0, 0, 0, 0}", "[0, 0, 0, 0]">:$padding,
+         Tandem_Default<BoolAttr, "true">:$count_include_pad));
   let results = (outs FloatTensor:$y);
   let assemblyFormat = before # [{ `kernel` $kernel (`strides` $strides^)?
     (`padding` $padding^)? attr-dict `:` type(operands) `->` type($y)}];
