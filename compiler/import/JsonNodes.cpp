@@ -3,6 +3,7 @@
 #include "compiler/TagValue.h"
 #include "compiler/ViewChain.h"
 #include "compiler/import/GraphImporter.h"
+#include "compiler/import/JsonShorthand.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
 #include "ir/functions/Function.h"
@@ -217,6 +218,10 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
     return builder.getBoolAttr(json.get<bool>());
   if (json.is_boolean())
     return json.get<bool>() ? builder.getUnitAttr() : Attribute();
+  if (auto info = RegisteredOperationName::lookup(("tandem." + op).str(),
+                                                  builder.getContext()))
+    if (auto list = writtenOut(place, *info, name, operands))
+      return builder.getDenseI64ArrayAttr(*list);
   if (json.is_number_integer())
     return builder.getI64IntegerAttr(json.get<int64_t>());
   if (json.is_number())
@@ -367,6 +372,8 @@ Operation *GraphImporter::build(const JsonPlace &node, const std::string &op,
 void GraphImporter::addOp(const JsonPlace &node, const std::string &op) {
   auto info =
       RegisteredOperationName::lookup("tandem." + op, builder.getContext());
+  if (info)
+    expectTraining(node, *info);
   bool isView = info && info->hasInterface<RefViewOpInterface>();
   bool isHandle = op == "transpose_" || op == "set_" || op == "resize_";
   Location loc = nameOf(node, op);

@@ -395,6 +395,72 @@ TEST(JsonGraph, NodesAreAtTheirLines) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
+namespace {
+
+/// A graph of one node on an image.
+std::string ofImage(const std::string &node) {
+  return R"({"format": "tandem-graph", "version": 1, "name": "g",
+    "inputs": [{"name": "x", "type": "f32", "shape": [2, 3, 6, 6]},
+               {"name": "c", "type": "f32", "shape": [3]},
+               {"name": "s", "type": "i64", "shape": [2]}],
+    "nodes": [)" +
+         node + R"(], "outputs": [{"name": "y", "value": "y"}]})";
+}
+
+} // namespace
+
+// A reshape took no -1, and windows wanted every number.
+TEST(JsonGraph, ShortAttributesAreWrittenOut) {
+  struct {
+    const char *node, *text;
+  } rows[] = {
+      {R"({"op": "reshape", "inputs": ["x"], "outputs": ["y"],
+           "attributes": {"shape": [2, -1]}})",
+       "tensor<2x108xf32>"},
+      {R"({"op": "max_pool2d", "inputs": ["x"], "outputs": ["y"],
+           "attributes": {"kernel": 2, "strides": 2}})",
+       "tensor<2x3x3x3xf32>"},
+      {R"({"op": "max_pool2d", "inputs": ["x"], "outputs": ["y"],
+           "attributes": {"kernel": [3, 3], "padding": 1}})",
+       "padding [1, 1, 1, 1]"},
+      {R"({"op": "avg_pool2d", "inputs": ["x"], "outputs": ["y"],
+           "attributes": {"kernel": [3, 5], "padding": [1, 2]}})",
+       "padding [1, 1, 2, 2]"},
+  };
+  for (auto &row : rows) {
+    Outcome outcome = import(ofImage(row.node));
+    EXPECT_EQ(outcome.message, "");
+    EXPECT_NE(outcome.module.find(row.text), std::string::npos)
+        << row.text << "\n"
+        << outcome.module;
+  }
+  for (const char *shape : {"[-1, -1]", "[5, -1]", "[0, -1]", "[-1, -3]"})
+    expectProblem(
+        ofImage(R"({"op": "reshape", "inputs": ["x"], "outputs": ["y"],
+          "attributes": {"shape": )" +
+                std::string(shape) + "}}"),
+        "/nodes/0/attributes/shape: expected one -1, and sizes whose product "
+        "divides 216");
+}
+
+// A dropout that did not say 'training' dropped nothing.
+TEST(JsonGraph, WhatDependsOnTrainingSaysSo) {
+  const char *part = "/nodes/0: expected the attribute 'training'";
+  expectProblem(ofImage(R"({"op": "dropout", "inputs": ["x", "s"],
+    "outputs": ["y"], "attributes": {"draw": 0, "p": 0.5}})"),
+                part);
+  expectProblem(ofImage(R"({"op": "batch_norm",
+    "inputs": ["x", "c", "c", "c", "c"], "outputs": ["y"]})"),
+                part);
+  for (const char *value : {"true", "false"})
+    EXPECT_EQ(import(ofImage(R"({"op": "batch_norm",
+      "inputs": ["x", "c", "c", "c", "c"], "outputs": ["y"],
+      "attributes": {"training": )" +
+                             std::string(value) + "}}"))
+                  .message,
+              "");
+}
+
 TEST(JsonGraph, TheExamplesOfTheDocumentationAreRight) {
   std::ifstream file(TANDEM_SOURCE_DIR "/docs/JSON_GRAPH.md");
   std::stringstream page;

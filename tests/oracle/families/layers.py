@@ -62,7 +62,7 @@ for shape in ((4, 3), (3, 2, 4), (2, 3, 2, 2), (2, 1, 3)):
     operands = lambda: [real(*shape), real(c), real(c), real(c),
                         real(c, low=0.25, high=2)]
     add("batch_norm", trained, operands(), {"epsilon": 0.125, "training": True})
-    add("batch_norm", evaluated, operands(), {"epsilon": 0.125})
+    add("batch_norm", evaluated, operands(), {"epsilon": 0.125, "training": False})
 
 for shape in ((4, 5), (3, 1), (2, 3, 4)):
     for reduction in ("mean", "sum", "none"):
