@@ -16,8 +16,10 @@ std::string joint(const CompileOptions &options, StringRef) {
   std::string build = options.inference ? "tandem-build-joint{inference=true}"
                       : options.order == 1 ? "tandem-build-joint"
                                            : "tandem-build-joint{order=2}";
-  // Composites, which the joint decomposes, say which labels they take.
-  return "tandem-record-ranges," + build;
+  // Composites, which the joint decomposes, draw random numbers and say which
+  // labels they take. What only infers may repeat what it draws.
+  std::string checks = options.inference ? "" : "tandem-check-random,";
+  return checks + "tandem-record-ranges," + build;
 }
 
 std::string optimize(const CompileOptions &, StringRef) {

@@ -31,6 +31,17 @@ def FunctionalizeRefs : ModulePass<"tandem-functionalize-refs"> {
 // joint
 //===----------------------------------------------------------------------===//
 
+def CheckRandom : ModulePass<"tandem-check-random"> {
+  let summary = "Refuses random numbers that would repeat";
+  let description = [{
+    Errors are: a state that ops of `@graph` draw from and that is not advanced,
+    two draws of one number from one state, and a draw whose state is the same in
+    every iteration of a loop. Warnings are: a state that does not follow the
+    seed of the run, and a `dropout` that drops nothing. A program of inference
+    alone draws as it likes.
+  }];
+}
+
 def RecordRanges : ModulePass<"tandem-record-ranges"> {
   let summary = "Says which labels and indices the ops that read them take";
   let description = [{
