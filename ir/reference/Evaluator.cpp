@@ -17,12 +17,17 @@ namespace {
 
 using Value_ = std::optional<Array>;
 
+/// What all blocks of a program see.
+struct Program {
+  const Call &call;
+  bool keepsDigits;          ///< of f16 and bf16 (Rounding.h)
+  llvm::StringSet<> defined; ///< the names of the cotangents that are
+};
+
 /// The values of one block while it is evaluated.
 class Frame {
 public:
-  /// `defined`: the names of the cotangents that are.
-  Frame(const llvm::StringSet<> &defined, bool keepsDigits)
-      : defined(defined), keepsDigits(keepsDigits) {}
+  explicit Frame(const Program &program) : program(program) {}
 
   LogicalResult run(Block &block);
   void bind(Value value, Value_ array) {
@@ -65,8 +70,7 @@ private:
   /// Frees the operands that `op` was the last to use.
   void release(Operation *op);
 
-  const llvm::StringSet<> &defined;
-  bool keepsDigits; ///< of f16 and bf16 (Rounding.h)
+  const Program &program;
   DenseMap<Value, Value_> tensors;
   DenseMap<Value, Ref> refs;
   /// The argument whose handle a ref is, and what changed handles show.
@@ -183,7 +187,7 @@ LogicalResult Frame::runTranspose(TransposeHandleOp op) {
 }
 
 LogicalResult Frame::runKernel(KernelOp op) {
-  Frame frame(defined, keepsDigits);
+  Frame frame(program);
   Block &body = op.getBody().front();
   for (auto [argument, input] :
        llvm::zip_equal(body.getArguments(), op.getInputs()))
@@ -198,7 +202,7 @@ LogicalResult Frame::runKernel(KernelOp op) {
 
 /// The forward region, in either form of the op.
 LogicalResult Frame::runCustom(CustomVjpOp op) {
-  Frame frame(defined, keepsDigits);
+  Frame frame(program);
   Block &body = op.getForward().front();
   for (auto [argument, input] : llvm::zip(body.getArguments(), op.getInputs()))
     frame.bind(argument, get(input));
@@ -217,7 +221,7 @@ LogicalResult Frame::runCustom(CustomVjpOp op) {
 
 FailureOr<SmallVector<Value_>> Frame::runRegion(Region &region,
                                                 SmallVector<Value_> values) {
-  Frame frame(defined, keepsDigits);
+  Frame frame(program);
   Block &body = region.front();
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), values))
     frame.bind(argument, std::move(value));
@@ -324,7 +328,7 @@ LogicalResult Frame::runWhile(WhileOp op) {
 bool Frame::holds(ArrayAttr condition) const {
   return llvm::all_of(condition, [&](Attribute group) {
     return llvm::any_of(cast<ArrayAttr>(group), [&](Attribute name) {
-      return defined.contains(cast<StringAttr>(name).getValue());
+      return program.defined.contains(cast<StringAttr>(name).getValue());
     });
   });
 }
@@ -358,8 +362,10 @@ void Frame::runTensors(ReferenceOpInterface op) {
       out.emplace_back(cast<RankedTensorType>(type));
     if (!areEmptyTensors(op->getResultTypes()))
       op.evaluate(in, out);
+    if (program.call.computed)
+      program.call.computed(op, out);
     for (auto [result, array] : llvm::zip_equal(op->getResults(), out)) {
-      if (!keepsDigits)
+      if (!program.keepsDigits && !program.call.computed)
         roundToType(getElementTypeOrSelf(result.getType()), array);
       bind(result, std::move(array));
     }
@@ -470,12 +476,12 @@ static Call withRoundedArguments(func::FuncOp func, const Call &call) {
 
 static FailureOr<Outcome> runCall(func::FuncOp func, const Call &call,
                                   bool keepsDigits) {
-  llvm::StringSet<> defined;
+  Program program{call, keepsDigits, {}};
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
     if (RoleAttr role = roleOfArgument(func, i);
         role && role.getKind() == RoleKind::Cotangent && call.arguments[i])
-      defined.insert(role.getName().getValue());
-  Frame frame(defined, keepsDigits);
+      program.defined.insert(role.getName().getValue());
+  Frame frame(program);
   Outcome outcome;
   Block &body = func.getBody().front();
   FailureOr<ArgumentRefs> refs = bindRefs(func, call, outcome);

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <functional>
 #include <map>
 
 namespace tandem::reference {
@@ -38,6 +39,9 @@ struct Call {
   /// What declared storages hold that are no argument themselves; zeros, where
   /// arguments do not say otherwise.
   std::map<std::string, Array> storages;
+  /// Called with what an op computed, before it is read, instead of rounding
+  /// it to its type: may change it, to ask what other roundings would give.
+  std::function<void(mlir::Operation *, llvm::MutableArrayRef<Array>)> computed;
 };
 
 /// What a handle shows: a storage and, for each of its elements, the position

@@ -15,22 +15,57 @@
 using namespace tandem;
 using namespace tandem::commands;
 
+namespace {
+
+/// What a gradient may be off by. Without a tolerance of the user's own a
+/// compiled one may also be off by what rounding explains.
+struct Tolerances {
+  std::optional<double> compiled, numeric;
+
+  static constexpr double kRelative = 1e-4;
+  /// The roundings that are tried are as many as those that are made.
+  static constexpr double kOfRounding = 4;
+
+  double compiledOr() const { return compiled.value_or(kRelative); }
+  double numericOr() const { return numeric.value_or(kRelative); }
+  bool isRounding(const GradientCheck &check) const {
+    return !compiled && check.compiledError > kRelative &&
+           check.compiledError <= kOfRounding * check.roundingError;
+  }
+  bool isFine(const GradientCheck &check) const {
+    return (check.compiledError <= compiledOr() || isRounding(check)) &&
+           check.numericError <= numericOr();
+  }
+};
+
+} // namespace
+
 static Status printTable(const std::vector<GradientCheck> &checks,
-                         double compiledTolerance, double numericTolerance) {
+                         const Tolerances &tolerances) {
   int wrong = 0;
   std::printf("%-28s %12s %14s %14s\n", "gradient of", "norm", "compiled",
               "differences");
   for (const GradientCheck &check : checks) {
-    bool fine = check.compiledError <= compiledTolerance &&
-                check.numericError <= numericTolerance;
-    std::printf("%-28s %12.5g %14.2g %14.2g%s\n", check.name.c_str(),
-                check.norm, check.compiledError, check.numericError,
-                fine ? "" : "  differs");
+    bool fine = tolerances.isFine(check);
+    std::printf("%-28s %12.5g %14.2g ", check.name.c_str(), check.norm,
+                check.compiledError);
+    if (check.trusted.empty())
+      std::printf("%14.2g", check.numericError);
+    else
+      std::printf("%14s  through '%s', which is trusted", "-",
+                  check.trusted.c_str());
+    if (!fine)
+      std::printf("  differs");
+    else if (tolerances.isRounding(check))
+      std::printf("  by rounding, which explains %.2g", check.roundingError);
+    std::printf("\n");
     wrong += !fine;
   }
   std::printf("%zu gradients checked against the f64 reference (compiled, "
-              "within %.0e) and central differences (within %.0e)\n",
-              checks.size(), compiledTolerance, numericTolerance);
+              "within %.0e%s) and central differences (within %.0e)\n",
+              checks.size(), tolerances.compiledOr(),
+              tolerances.compiled ? "" : " or what rounding explains",
+              tolerances.numericOr());
   if (!wrong)
     return Status::success();
   return {Code::Differs, std::to_string(wrong) + " of " +
@@ -48,7 +83,8 @@ struct CheckOptions {
 
   std::string model;
   std::optional<int64_t> seed;
-  std::optional<double> tolerance, numeric;
+  std::string trust;
+  Tolerances tolerances;
   CompileFlags flags;
 
   void declare(OptionTable &table) {
@@ -58,17 +94,21 @@ struct CheckOptions {
                  "seed of the parameters and inputs")
         .byDefault("0");
     table
-        .number("tolerance", "X", tolerance,
+        .number("tolerance", "X", tolerances.compiled,
                 "relative error of the compiled gradients")
         .atLeast(0)
         .atMost(1)
-        .byDefault("1e-4");
+        .byDefault("1e-4, or what rounding every result explains");
     table
-        .number("numeric-tolerance", "X", numeric,
+        .number("numeric-tolerance", "X", tolerances.numeric,
                 "relative error of the central differences")
         .atLeast(0)
         .atMost(1)
         .byDefault("1e-4");
+    table.text("trust", "REGEX", trust,
+               "custom_vjps of such names need not be derivatives (as those "
+               "that pass a gradient straight through): what goes through them "
+               "is not compared with differences");
     table.groupOf("compile");
     flags.declare(table, /*withInference=*/false);
   }
@@ -80,11 +120,11 @@ static Status runCheck(const CheckOptions &command) {
   if (Status s = command.flags.finish(options); !s)
     return s;
   auto checks = checkGradients(command.model, options,
-                               static_cast<uint64_t>(command.seed.value_or(0)));
+                               static_cast<uint64_t>(command.seed.value_or(0)),
+                               command.trust);
   if (!checks)
     return checks.status();
-  return printTable(*checks, command.tolerance.value_or(1e-4),
-                    command.numeric.value_or(1e-4));
+  return printTable(*checks, command.tolerances);
 }
 
 Command commands::checkCommand() {

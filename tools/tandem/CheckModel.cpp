@@ -6,9 +6,13 @@
 #include "runtime/Initialize.h"
 #include "runtime/Model.h"
 #include "tools/onnx/Tensors.h"
+#include "tools/tandem/RoundingNoise.h"
 #include "tools/tandem/Session.h"
 
+#include "llvm/Support/Regex.h"
+
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace tandem;
@@ -21,17 +25,13 @@ using runtime::Model;
 
 namespace {
 
+/// Of the roundings that are tried.
+constexpr int kSamples = 2;
+
 double norm(const Array &a) {
   double sum = 0;
   for (double x : a.data)
     sum += x * x;
-  return std::sqrt(sum);
-}
-
-double distance(const Array &a, const Array &b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.size(); ++i)
-    sum += (a[i] - b[i]) * (a[i] - b[i]);
   return std::sqrt(sum);
 }
 
@@ -50,14 +50,15 @@ struct Stages {
 
 class Checker {
 public:
-  Checker(Stages &stages, Model model, uint64_t seed)
+  Checker(Stages &stages, Model model, uint64_t seed, const std::string &trust)
       : graph(stages.graph->lookupSymbol<func::FuncOp>("graph")),
         joint(stages.joint->lookupSymbol<func::FuncOp>("joint")),
-        model(std::move(model)), seed(seed) {}
+        model(std::move(model)), seed(seed), trust(trust) {}
 
   Result<std::vector<GradientCheck>> run();
 
 private:
+  Status findTrusted();
   Status drawArguments();
   Status compiledGradients();
   FailureOr<SmallVector<Array>> forwardAt(const std::vector<Array> &at);
@@ -68,11 +69,53 @@ private:
   func::FuncOp graph, joint;
   Model model;
   uint64_t seed;
-  std::vector<Array> arguments; ///< of @graph
+  std::string trust;
+  llvm::DenseMap<Value, std::string> trusted; ///< what is before which op
+  std::vector<Array> arguments;               ///< of @graph
   std::vector<runtime::Tensor> inputs;
   std::vector<std::string> inputNames;
   std::vector<std::pair<std::string, Array>> compiled;
 };
+
+static std::string nameOf(CustomVjpOp op) {
+  auto named = dyn_cast<NameLoc>(op.getLoc());
+  return named ? named.getName().str() : "custom_vjp";
+}
+
+/// What the operands of the trusted ops follow from: gradients that reach it
+/// went through one of them.
+Status Checker::findTrusted() {
+  if (trust.empty())
+    return Status::success();
+  llvm::Regex expression(trust);
+  std::string error, others;
+  if (!expression.isValid(error))
+    return Status::usage("expected --trust to be a regular expression, but "
+                         "got '" +
+                         trust + "': " + error);
+  SmallVector<std::pair<Value, std::string>> open;
+  for (CustomVjpOp op : graph.getOps<CustomVjpOp>()) {
+    std::string name = nameOf(op);
+    if (!expression.match(name))
+      others += (others.empty() ? "'" : ", '") + name + "'";
+    else
+      for (Value operand : op->getOperands())
+        open.emplace_back(operand, name);
+  }
+  if (open.empty())
+    return Status::usage("--trust=" + trust +
+                         " matches no custom_vjp of the model: " +
+                         (others.empty() ? "it has none" : others));
+  while (!open.empty()) {
+    auto [value, name] = open.pop_back_val();
+    if (!trusted.try_emplace(value, name).second)
+      continue;
+    if (Operation *op = value.getDefiningOp())
+      for (Value operand : op->getOperands())
+        open.emplace_back(operand, name);
+  }
+  return Status::success();
+}
 
 /// Inputs are drawn, params and states are the model's.
 Status Checker::drawArguments() {
@@ -203,7 +246,7 @@ Status Checker::numericGradient(unsigned argument, const Array &gradient,
   // Small enough that few activations cross a kink, large enough for doubles.
   const double step = 1e-6 * std::max(1.0, norm(arguments[argument]));
   std::vector<Array> moved = arguments;
-  double losses[2];
+  double losses[2], size = 0;
   for (int side : {0, 1}) {
     for (int64_t i = 0; i < direction.size(); ++i)
       moved[argument][i] =
@@ -212,18 +255,24 @@ Status Checker::numericGradient(unsigned argument, const Array &gradient,
     if (!loss)
       return loss.status();
     losses[side] = *loss;
+    size = std::max(size, std::abs(*loss));
   }
   double difference = (losses[1] - losses[0]) / (2 * step);
+  // The losses are sums in double; of their last bits a difference is made.
+  double rounding = 64 * std::numeric_limits<double>::epsilon() * size / step;
   // A random direction meets 1/sqrt(n) of the gradient's length.
   double typical =
       scale /
       std::sqrt(static_cast<double>(std::max<int64_t>(direction.size(), 1)));
-  check.numericError = std::abs(difference - derivative) /
+  double off = std::abs(difference - derivative);
+  check.numericError = std::max(off - rounding, 0.0) /
                        std::max({std::abs(derivative), typical, 1e-300});
   return Status::success();
 }
 
 Result<std::vector<GradientCheck>> Checker::run() {
+  if (Status s = findTrusted(); !s)
+    return s;
   if (Status s = drawArguments(); !s)
     return s;
   if (Status s = compiledGradients(); !s)
@@ -248,6 +297,11 @@ Result<std::vector<GradientCheck>> Checker::run() {
   auto results = reference::evaluateUnrounded(joint, all);
   if (failed(results))
     return Status::failed("the reference cannot evaluate the joint program");
+  reference::Call call;
+  llvm::append_range(call.arguments, all);
+  auto rounding = roundingDistances(joint, call, *results, seed, kSamples);
+  if (failed(rounding))
+    return Status::failed("the reference cannot evaluate the joint program");
 
   double largest = 0;
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
@@ -271,10 +325,12 @@ Result<std::vector<GradientCheck>> Checker::run() {
                             "'");
     check.compiledError =
         distance(it->second, gradient) / std::max(scale, 1e-300);
-    if (Status s = numericGradient(*findValue(graph, check.name), gradient,
-                                   check, scale);
-        !s)
-      return s;
+    check.roundingError = (*rounding)[i] / std::max(scale, 1e-300);
+    unsigned argument = *findValue(graph, check.name);
+    check.trusted = trusted.lookup(graph.getArgument(argument));
+    if (check.trusted.empty())
+      if (Status s = numericGradient(argument, gradient, check, scale); !s)
+        return s;
     checks.push_back(check);
   }
   return checks;
@@ -284,7 +340,7 @@ Result<std::vector<GradientCheck>> Checker::run() {
 
 Result<std::vector<GradientCheck>>
 tandem::checkGradients(const std::string &path, const CompileOptions &asked,
-                       uint64_t seed) {
+                       uint64_t seed, const std::string &trust) {
   Session session(asked);
   auto module = session.read(path);
   if (!module)
@@ -320,5 +376,5 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
     return model.status();
   if (Status s = onnx::setWeights(*model, session.weights()); !s)
     return s;
-  return Checker(stages, std::move(*model), seed).run();
+  return Checker(stages, std::move(*model), seed, trust).run();
 }

@@ -16,15 +16,27 @@ struct GradientCheck {
   /// |compiled - reference| / |reference|, Euclidean; where the gradient is
   /// (nearly) zero, relative to the largest gradient of the model instead.
   double compiledError = 0;
-  /// The same for the derivative along one random direction, against central
-  /// differences of the reference's loss.
+  /// The same of what the rounding of every result to its type may change
+  /// (RoundingNoise.h): a gradient that is zero because its terms cancel is off
+  /// by so much, and one of narrow types.
+  double roundingError = 0;
+  /// As compiledError for the derivative along one random direction, against
+  /// central differences of the reference's loss, less what the rounding of
+  /// doubles explains.
   double numericError = 0;
+  /// The custom_vjp that is trusted and that the gradient goes through; its
+  /// derivative was not compared then.
+  std::string trusted;
 };
 
-/// Compiles the model, draws parameters and inputs, and compares.
+/// Compiles the model, draws parameters and inputs, and compares. `trust` is
+/// an expression over the names of custom_vjps whose backward is no derivative
+/// of their forward, and is not meant to be (straight-through estimators);
+/// empty: none.
 Result<std::vector<GradientCheck>> checkGradients(const std::string &path,
                                                   const CompileOptions &options,
-                                                  uint64_t seed);
+                                                  uint64_t seed,
+                                                  const std::string &trust);
 
 } // namespace tandem
 

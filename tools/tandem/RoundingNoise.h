@@ -1,0 +1,29 @@
+//===- RoundingNoise.h - what rounding may change of results --------------===//
+//
+// The reference computes in double. What the same program gives where every
+// result is rounded to its type is known by trying: each result is moved by up
+// to half a unit in its last place, at random. Gradients that are sums of terms
+// that cancel, and those of f16 and bf16, are off by what that shows and not by
+// a number that fits all models.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_TANDEM_ROUNDINGNOISE_H
+#define TANDEM_TOOLS_TANDEM_ROUNDINGNOISE_H
+
+#include "ir/reference/Evaluator.h"
+
+namespace tandem {
+
+/// Runs `func`, a joint program, `samples` times so, and returns for each of
+/// its `results` the largest Euclidean distance from it.
+mlir::FailureOr<std::vector<double>>
+roundingDistances(mlir::func::FuncOp func, const reference::Call &call,
+                  llvm::ArrayRef<reference::Array> results, uint64_t seed,
+                  int samples);
+
+/// The Euclidean distance of two arrays of one shape.
+double distance(const reference::Array &a, const reference::Array &b);
+
+} // namespace tandem
+
+#endif
