@@ -7,6 +7,7 @@
 #include "ir/functions/Build.h"
 #include "ir/functions/Formula.h"
 #include "ir/functions/Function.h"
+#include "ir/functions/Training.h"
 #include "ir/functions/Windows.h"
 
 #include <limits>
@@ -136,6 +137,36 @@ static CallResults instanceNorm(Call &call) {
   return inGroups(call, call[0].dim(1), epsilonOf(call, "eps", 1e-5));
 }
 
+/// Of what has running statistics, which are read where the program evaluates,
+/// and change where it trains: `correction` times the batch's variance counts.
+static CallResults batchNormWithStatistics(Call &call, Type type,
+                                           double momentum, double epsilon,
+                                           double correction) {
+  auto orSplat = [&](size_t i, double number) {
+    return call.has(i) ? wide(call, i, type)
+                       : call.full(type, call[3].shape(), number);
+  };
+  SmallVector<Value> made = call.ops(
+      "batch_norm",
+      {call.value(0), orSplat(1, 1), orSplat(2, 0), wide(call, 3, type),
+       wide(call, 4, type)},
+      {call.numberAttr("epsilon", epsilon), call.unitAttr("training")});
+  if (made.empty())
+    return failure();
+  Expr mean = call.at(made[1]), variance = call.at(made[2]);
+  SmallVector<Value> results = {made[0], mean, rsqrt(variance + epsilon)};
+  Expr trains =
+      isTraining(call.builder, call.loc).broadcastTo(mean.shape(), {});
+  for (auto [i, fresh] :
+       {std::pair<size_t, Expr>{3, mean}, {4, variance * correction}}) {
+    Expr old = call[i];
+    Expr mixed = old.cast(type) * (1 - momentum) + fresh * momentum;
+    results.push_back(
+        select(trains, mixed.cast(old.type().getElementType()), old));
+  }
+  return results;
+}
+
 static CallResults batchNorm(Call &call) {
   if (failed(call.expectFloat(0)) || failed(call.expectRank(0, 2, 64)))
     return failure();
@@ -162,8 +193,10 @@ static CallResults batchNorm(Call &call) {
   if (training && unbiased && call.has(3) && count < 2)
     return call.fail("expected more than one value for each channel, of which "
                      "a variance can be estimated");
-  // Not by the op batch_norm, which is another one in a program of inference.
   Type type = composite::computeType(x.value);
+  if (training && call.has(3))
+    return batchNormWithStatistics(call, type, momentum, epsilon,
+                                   unbiased ? count / (count - 1) : 1);
   SmallVector<int64_t> dims = dimsUpTo(x.rank());
   dims.erase(dims.begin() + 1);
   Expr w = x.cast(type), mean, variance;
@@ -180,17 +213,9 @@ static CallResults batchNorm(Call &call) {
            inverse.expandReduced(x.shape(), dims);
   y = scaled(call, y, type, {1}).cast(x.type().getElementType());
   SmallVector<Value> results = {y, mean, inverse};
-  if (!call.has(3))
-    return results;
-  if (training && unbiased)
-    variance = variance * (count / (count - 1));
-  for (auto [i, fresh] : {std::pair<size_t, Expr>{3, mean}, {4, variance}}) {
-    Expr old = call[i];
-    if (training)
-      old = (old.cast(type) * (1 - momentum) + fresh * momentum)
-                .cast(old.type().getElementType());
-    results.push_back(old);
-  }
+  for (size_t i : {3, 4})
+    if (call.has(i))
+      results.push_back(call[i]);
   return results;
 }
 

@@ -104,24 +104,24 @@ static CallResults nativeDropout(Call &call) {
   Type i1 = call.builder.getI1Type();
   if (!training || p == 0 || call.failed())
     return SmallVector<Value>{x.value, call.full(i1, x.shape(), 1)};
-  // Not by the op dropout, which is another one in a program of inference.
-  Expr isDropped = call.op("bernoulli", call.value(1),
-                           {call.integerAttr("draw", call.integer("draw", 0)),
-                            call.numberAttr("p", p)},
-                           RankedTensorType::get(x.shape(), i1));
-  if (!isDropped)
-    return failure();
+  // What the op makes of ones says both which elements are kept and what they
+  // are scaled with; in a program that evaluates it leaves them.
   Expr w = x.cast(composite::computeType(x.value));
-  Expr y = p == 1 ? w.like(0) : select(isDropped, w.like(0), w * (1 / (1 - p)));
-  return SmallVector<Value>{y.cast(x.type().getElementType()),
-                            logicalNot(isDropped)};
+  Expr factor = call.op("dropout", {w.like(1), call.value(1)},
+                        {call.integerAttr("draw", call.integer("draw", 0)),
+                         call.numberAttr("p", p), call.unitAttr("training")});
+  if (!factor)
+    return failure();
+  Expr isKept = compare(ComparePredicate::ne, factor, factor.like(0));
+  Expr y = select(isKept, w * factor, w.like(0));
+  return SmallVector<Value>{y.cast(x.type().getElementType()), isKept};
 }
 
 void tandem::addRandomFunctions(FunctionTable &table) {
   table.family("Random");
   table.add("native_dropout(x, state; p=0.5, training=true, draw=0)",
-            "x / (1 - p) with the probability 1 - p, else 0, and true where an "
-            "element is kept; in every program, unlike the op dropout",
+            "the op dropout, and true where an element is kept: everywhere in "
+            "the program that evaluates",
             nativeDropout);
   table.add("bernoulli_like(p, state; draw=0)",
             "1 with the probability that each element says, else 0", bernoulli);

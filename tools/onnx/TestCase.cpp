@@ -118,6 +118,17 @@ Outcome outcomeOf(const Import &import) {
   return outcome;
 }
 
+/// True if the model asks for what is done in training, which the program
+/// `evaluate` does not do, whatever a model says.
+static bool trains(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return op->getAttr("training") ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Compiles, runs and compares one data set.
 static Outcome runDataSet(const TestCase &one, const DataSet &data,
                           const Tolerance &tolerance) {
@@ -130,11 +141,12 @@ static Outcome runDataSet(const TestCase &one, const DataSet &data,
       said += (said.empty() ? "" : "; ") + diagnostic.str();
   });
   CompileOptions options;
-  options.inference = true;
   options.threads = 1;
   Import import = importFor(one, data, options.onnx, context);
   if (!import.problems.empty())
     return outcomeOf(import);
+  options.inference = !trains(*import.module);
+  const char *which = options.inference ? "evaluate" : "forward";
   std::vector<PhaseTime> times;
   auto withSaid = [&](Status status) {
     if (StringRef(said).starts_with("unsupported"))
@@ -164,9 +176,10 @@ static Outcome runDataSet(const TestCase &one, const DataSet &data,
     if (Status s = loaded->set(name, *tensor); !s)
       return failed(s);
   }
-  const artifact::Program *program = loaded->manifest().findProgram("evaluate");
+  const artifact::Program *program = loaded->manifest().findProgram(which);
   if (!program)
-    return {Outcome::Kind::Failed, "", "there is no program 'evaluate'"};
+    return {Outcome::Kind::Failed, "",
+            "there is no program '" + std::string(which) + "'"};
   std::map<std::string, runtime::Tensor> inputs, outputs;
   std::vector<runtime::Argument> arguments;
   std::vector<runtime::Destination> destinations;
@@ -182,7 +195,7 @@ static Outcome runDataSet(const TestCase &one, const DataSet &data,
   }
   for (const auto &[name, value] : data.outputs)
     destinations.push_back({name, &outputs[name]});
-  if (Status s = loaded->run("evaluate", arguments, destinations); !s)
+  if (Status s = loaded->run(which, arguments, destinations); !s)
     return failed(s);
   for (const auto &[name, expected] : data.outputs) {
     auto got = toData(outputs[name]);

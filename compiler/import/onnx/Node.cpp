@@ -409,6 +409,8 @@ bool Node::isTraining() const {
   return !translator.options.loss.empty() && !translator.options.keepEval;
 }
 
+bool Node::keepsInference() const { return translator.options.keepEval; }
+
 LogicalResult Node::update(size_t i, Value value) {
   Value argument = datum(i).data ? operand(i) : Value();
   if (!argument || !translator.parameters.contains(argument))

@@ -10,20 +10,39 @@ static Value like(Node &node, Value value, Type element) {
   return value ? node.wrap(value).cast(element).value : value;
 }
 
-/// The batch's statistics in training, the running ones (which training
-/// updates) in inference: what the op batch_norm does.
+/// The batch's statistics in programs that train, the running ones in those
+/// that evaluate: what the op batch_norm does.
 static LogicalResult batchNormInTraining(Node &node, ArrayRef<Value> operands,
-                                         double epsilon, double momentum) {
+                                         double epsilon, double momentum,
+                                         bool asked) {
   Operation *made =
       node.build("batch_norm", operands,
                  {node.attr("epsilon", epsilon), node.flag("training")});
   if (!made)
     return failure();
   node.result(0, made->getResult(0));
-  for (size_t i : {3, 4}) {
-    Expr old = node.wrap(operands[i]),
-         fresh = node.wrap(made->getResult(i - 2));
-    if (failed(node.update(i, old * momentum + fresh * (1 - momentum))))
+  // In training that the model does not ask for itself, variances are as in
+  // PyTorch, where weights come from and go to: estimates of the population's.
+  // What the operator itself gives is the batch's, as ONNX says.
+  RankedTensorType type = node.type(0);
+  double count =
+      static_cast<double>(type.getNumElements() / type.getDimSize(1));
+  double correction = count > 1 ? count / (count - 1) : 1;
+  for (size_t i : {1, 2}) {
+    Expr old = node.wrap(operands[i + 2]),
+         fresh = node.wrap(made->getResult(i));
+    auto mixed = [&](const Expr &with) {
+      return old * momentum + with * (1 - momentum);
+    };
+    if (node.wants(i))
+      node.result(i, mixed(fresh).value);
+    // The batch's own, in old versions.
+    if (node.opset() < 14 && node.wants(i + 2))
+      node.result(i + 2, like(node, fresh, node.elementType(i + 2)));
+    // A model that trains by itself may carry its statistics as it likes.
+    if (!node.isTraining() || (asked && !node.datum(i + 2).data))
+      continue;
+    if (failed(node.update(i + 2, mixed(i == 2 ? fresh * correction : fresh))))
       return failure();
   }
   return success();
@@ -36,44 +55,28 @@ static LogicalResult translateBatchNormalization(Node &node) {
   if (node.integer("spatial", 1) != 1)
     return node.unsupported("statistics for each element ('spatial' of 0)");
   node.ignore({"is_test", "consumed_inputs"});
-  bool isOld = node.opset() < 14;
   double epsilon = node.number("epsilon", 1e-5f);
   double momentum = node.number("momentum", 0.9f);
-  bool asked = isOld ? node.wants(1) : node.integer("training_mode", 0) != 0;
-  bool switched = !asked && node.isTraining();
-  bool training = asked;
+  bool asked =
+      node.opset() < 14 ? node.wants(1) : node.integer("training_mode", 0) != 0;
   for (size_t i = 1; i < 5; ++i)
     if (!node.has(i))
       return node.error("expected operand " + Twine(i));
   SmallVector<Value> operands;
   for (size_t i = 0; i < 5; ++i)
     operands.push_back(node.operand(i));
-  OpBuilder &b = node.builder();
-  if (switched)
-    return batchNormInTraining(node, operands, epsilon, momentum);
-  // ONNX weighs what was, not what is new, and takes the variance as it is.
-  auto made = node.callAll("batch_norm_functional", operands,
-                           {node.attr("training", b.getBoolAttr(training)),
-                            node.attr("unbiased", b.getBoolAttr(false)),
-                            node.attr("momentum", 1 - momentum),
-                            node.attr("eps", epsilon)});
-  if (made.empty())
+  if (!node.keepsInference() && (asked || node.isTraining()))
+    return batchNormInTraining(node, operands, epsilon, momentum, asked);
+  Value y = node.call("batch_norm_functional", operands,
+                      {node.attr("training", node.builder().getBoolAttr(false)),
+                       node.attr("eps", epsilon)});
+  if (!y)
     return failure();
-  node.result(0, made[0]);
-  if (!training)
-    return success();
-  if (node.wants(1))
-    node.result(1, made[3]);
-  if (node.wants(2))
-    node.result(2, made[4]);
-  // The batch's own, in old versions.
-  if (isOld && node.wants(3))
-    node.result(3, like(node, made[1], node.elementType(3)));
-  if (isOld && node.wants(4)) {
-    Expr inverse = node.wrap(made[2]);
-    Expr variance = 1.0 / (inverse * inverse) - epsilon;
-    node.result(4, like(node, variance, node.elementType(4)));
-  }
+  node.result(0, y);
+  // Nothing of the batch counts, and nothing changes.
+  for (size_t i = 1; i < 5; ++i)
+    if (node.wants(i))
+      node.result(i, operands[i < 3 ? i + 2 : i]);
   return success();
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Translator.h"
+#include "ir/functions/Training.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -18,7 +19,8 @@ static LogicalResult keepAll(Node &node, Type maskElement) {
   return success();
 }
 
-/// Dropout of which ratio or mode are data.
+/// Dropout of which ratio or mode are data. A mode that is data counts in every
+/// program; without one, programs that evaluate keep all.
 static LogicalResult dropByData(Node &node, Value ratio, Value mode) {
   Expr x = node.expr(0);
   Type f32 = node.builder().getF32Type(), i1 = node.builder().getI1Type();
@@ -28,12 +30,12 @@ static LogicalResult dropByData(Node &node, Value ratio, Value mode) {
   Expr p = node.wrap(ratio);
   if (!u || !p)
     return failure();
-  auto scalar = [&](Expr value) {
-    return value.reshape({}).broadcastTo(x.shape(), {});
-  };
   if (p.type().getNumElements() != 1 ||
       (mode && node.wrap(mode).type().getNumElements() != 1))
     return node.error("expected the ratio and the mode to be one number each");
+  auto scalar = [&](const Expr &value) {
+    return value.reshape({}).broadcastTo(x.shape(), {});
+  };
   Expr wide = scalar(p.cast(f32));
   Expr kept = compare(ComparePredicate::ge, u, wide);
   Expr rest = 1.0 - wide;
@@ -42,74 +44,65 @@ static LogicalResult dropByData(Node &node, Value ratio, Value mode) {
       select(isAll, rest.like(0), 1.0 / select(isAll, rest.like(1), rest));
   Expr made =
       select(kept, x * factor.cast(x.type().getElementType()), x.like(0));
-  if (mode) {
-    Expr training = scalar(node.wrap(mode).cast(i1));
-    made = select(training, made, x);
-    kept = logicalOr(kept, logicalNot(training));
-  }
-  node.result(0, made.value);
+  Expr drops = scalar(mode ? node.wrap(mode).cast(i1)
+                           : isTraining(node.builder(), node.loc()));
+  node.result(0, select(drops, made, x).value);
   if (node.wants(1))
-    node.result(1, kept.value);
+    node.result(1, logicalOr(kept, logicalNot(drops)).value);
   return success();
 }
 
+/// Drops where the node asks for it or the graph is given a loss, and never in
+/// a program that evaluates.
 static LogicalResult translateDropout(Node &node) {
   if (!node.type(0))
     return node.error("expected the input to be a dense tensor");
   node.ignore({"seed", "is_test", "consumed_inputs"});
-  Type i1 = node.builder().getI1Type();
-  double ratio = 0.5;
+  Type f32 = node.builder().getF32Type(), i1 = node.builder().getI1Type();
+  bool isData = node.opset() >= 12; // ratio and mode are operands
   bool training = node.isTraining();
-  // What the model does not ask for itself is another thing in inference.
-  bool isSwitched = training;
-  if (node.opset() < 12) {
-    ratio = node.number("ratio", 0.5);
-    if (!training)
-      return keepAll(node, node.opset() < 10 ? node.elementType(0) : i1);
-  } else {
-    bool isModeKnown = true;
-    if (node.has(2)) {
-      auto mode = node.knownInts(2);
-      isModeKnown = mode.has_value();
-      bool isAsked = mode && mode->size() == 1 && (*mode)[0] != 0;
-      training |= isAsked;
-      isSwitched &= !isAsked;
-    }
-    if (isModeKnown && !training)
-      return keepAll(node, i1);
+  Value mode;
+  if (isData && node.has(2) && !node.keepsInference()) {
+    auto known = node.knownInts(2);
+    training |= known && known->size() == 1 && (*known)[0] != 0;
+    if (!known)
+      mode = node.operand(2);
+  }
+  Type maskElement = node.opset() < 10 ? node.elementType(0) : i1;
+  if (!training && !mode)
+    return keepAll(node, maskElement);
+  double ratio = isData ? 0.5 : node.number("ratio", 0.5);
+  bool isKnown = !mode;
+  if (isData && node.has(1)) {
     auto known = node.knownNumbers(1);
-    if ((node.has(1) && !known) || !isModeKnown)
-      return dropByData(node,
-                        node.has(1)
-                            ? node.operand(1)
-                            : node.splat(RankedTensorType::get(
-                                             {}, node.builder().getF32Type()),
-                                         0.5),
-                        isModeKnown ? Value() : node.operand(2));
+    isKnown &= known.has_value();
     if (known && known->size() != 1)
       return node.error("expected the ratio to be one number");
     if (known)
-      ratio = (*known)[0];
+      ratio = known->front();
   }
   if (!(ratio >= 0 && ratio <= 1))
     return node.error("expected a ratio in [0, 1]");
-  if (isSwitched && !node.wants(1)) {
-    node.result(
-        0, node.make("dropout", {node.operand(0), node.randomState()},
-                     {node.attr("p", ratio), node.attr("draw", node.nextDraw()),
-                      node.flag("training")}));
+  if (!isKnown)
+    return dropByData(node,
+                      node.has(1)
+                          ? node.operand(1)
+                          : node.splat(RankedTensorType::get({}, f32), ratio),
+                      mode);
+  SmallVector<NamedAttribute> attributes = {node.attr("p", ratio),
+                                            node.attr("draw", node.nextDraw())};
+  if (!node.wants(1)) {
+    attributes.push_back(node.flag("training"));
+    node.result(0, node.make("dropout", {node.operand(0), node.randomState()},
+                             attributes));
     return success();
   }
-  auto made =
-      node.callAll("native_dropout", {node.operand(0), node.randomState()},
-                   {node.attr("p", ratio), node.attr("draw", node.nextDraw())});
+  auto made = node.callAll("native_dropout",
+                           {node.operand(0), node.randomState()}, attributes);
   if (made.empty())
     return failure();
   node.result(0, made[0]);
-  if (node.wants(1))
-    node.result(1, node.opset() < 10
-                       ? node.wrap(made[1]).cast(node.elementType(0)).value
-                       : made[1]);
+  node.result(1, node.wrap(made[1]).cast(maskElement).value);
   return success();
 }
 

@@ -164,6 +164,8 @@ public:
   /// True if the graph is being given a loss (and not --keep-eval): then
   /// BatchNormalization and Dropout do what they do in training.
   bool isTraining() const;
+  /// True if they do as in inference, whatever the graph says (--keep-eval).
+  bool keepsInference() const;
   /// Operand i, an initializer, has the value from the next step on: it
   /// becomes a state (running statistics). Fails if it is no initializer.
   mlir::LogicalResult update(size_t i, mlir::Value value);
