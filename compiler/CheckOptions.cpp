@@ -76,6 +76,8 @@ Status tandem::checkOptions(const CompileOptions &options) {
                     options.matmulPrecision + "'");
   if (Status s = checkTagPaths(options); !s)
     wrong.push_back(s.message());
+  if (Status s = onnx::checkOptions(options.onnx); !s)
+    wrong.push_back(s.message());
   if (options.libraries != "auto" && options.libraries != "yes" &&
       options.libraries != "no")
     wrong.push_back("expected --libraries to be auto, yes or no, but got '" +

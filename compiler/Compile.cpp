@@ -61,6 +61,8 @@ static OwningOpRef<ModuleOp> readOnnx(const std::string &path,
   status = import.status();
   if (!status)
     status = std::move(status).in("'" + path + "'");
+  for (const std::string &note : import.notes)
+    emitRemark(FileLineColLoc::get(&context, path, 0, 0)) << note;
   if (weights)
     *weights = std::move(import.weights);
   return std::move(import.module);

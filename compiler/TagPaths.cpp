@@ -87,8 +87,8 @@ static Status tag(ArrayRef<Operation *> ops, const PathOption &option) {
     for (StringRef other : option.others)
       if (op->hasAttr(other))
         return Status::usage(std::string(option.name) + "=" +
-                              option.expression + " matches '" + path.str() +
-                              "', which is tagged '" + other.str() + "'");
+                             option.expression + " matches '" + path.str() +
+                             "', which is tagged '" + other.str() + "'");
     op->setAttr(option.tag, UnitAttr::get(op->getContext()));
   }
   if (any)

@@ -6,14 +6,47 @@
 
 using namespace mlir;
 
-/// The place in a file behind `loc`, or null.
-static FileLineColLoc placeOf(Location loc) {
-  FileLineColLoc place;
-  loc->walk([&](Location inner) {
-    place = dyn_cast<FileLineColLoc>(inner);
-    return place ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return place;
+/// A kind is a name in parentheses between a node's and its file.
+static bool isKind(StringRef name) {
+  return name.starts_with("(") && name.ends_with(")");
+}
+
+std::string tandem::placeOf(Location loc, bool withFolders) {
+  StringRef name, kind;
+  if (auto named = dyn_cast<NameLoc>(loc)) {
+    name = named.getName().getValue();
+    loc = named.getChildLoc();
+    if (auto inner = dyn_cast<NameLoc>(loc);
+        inner && isKind(inner.getName().getValue())) {
+      kind = inner.getName().getValue();
+      loc = inner.getChildLoc();
+    }
+  }
+  auto file = dyn_cast<FileLineColLoc>(loc);
+  if (!file || (!name.empty() && file.getColumn() != 0))
+    return "";
+  StringRef path = file.getFilename().getValue();
+  std::string text =
+      (withFolders ? path : llvm::sys::path::filename(path)).str();
+  if (file.getColumn() != 0)
+    return (text + ":" + Twine(file.getLine()) + ":" + Twine(file.getColumn()))
+        .str();
+  if (file.getLine() != 0)
+    text += ", node " + std::to_string(file.getLine());
+  else if (!name.empty())
+    text += ",";
+  if (!name.empty())
+    text += (" '" + name + "'").str();
+  return kind.empty() ? text : (text + " " + kind).str();
+}
+
+Location tandem::placeWithoutLine(StringRef file, StringRef name,
+                                  StringRef kind, unsigned number,
+                                  MLIRContext *context) {
+  Location loc = FileLineColLoc::get(context, file, number, /*column=*/0);
+  if (!kind.empty())
+    loc = NameLoc::get(StringAttr::get(context, "(" + kind + ")"), loc);
+  return NameLoc::get(StringAttr::get(context, name), loc);
 }
 
 /// A file may have any name, but a place is said in one line.
@@ -25,13 +58,13 @@ static std::string inOneLine(std::string text) {
 }
 
 std::string tandem::whereIs(Operation *op) {
-  std::string text = ("'" + op->getName().getStringRef() + "'").str();
-  if (FileLineColLoc place = placeOf(op->getLoc()))
-    return inOneLine(
-        (text + " at " +
-         llvm::sys::path::filename(place.getFilename().getValue()) + ":" +
-         Twine(place.getLine()) + ":" + Twine(place.getColumn()))
-            .str());
+  std::string text = ("'" + op->getName().getStringRef() + "'").str(), place;
+  op->getLoc()->walk([&](Location inner) {
+    place = placeOf(inner, /*withFolders=*/false);
+    return place.empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (!place.empty())
+    return inOneLine(text + " at " + place);
   if (auto named = dyn_cast<NameLoc>(op->getLoc()))
     return inOneLine((text + " at '" + named.getName().getValue() + "'").str());
   return text;

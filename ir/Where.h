@@ -8,6 +8,18 @@
 
 namespace tandem {
 
+/// "model.mlir:7:5" if `loc` is a place in a file and no more. Of files without
+/// lines, whose places have column 0: "cnn.onnx, node 12 'conv1' (Conv)",
+/// "cnn.onnx, 'x'" or "cnn.onnx". Empty for other locations, as for names of
+/// places.
+std::string placeOf(mlir::Location loc, bool withFolders = true);
+
+/// The location of a node, its name, kind and number (from 1; 0: none), or of
+/// something else with a name (`kind` empty), in a file without lines.
+mlir::Location placeWithoutLine(llvm::StringRef file, llvm::StringRef name,
+                                llvm::StringRef kind, unsigned number,
+                                mlir::MLIRContext *context);
+
 /// "'tandem.write' at model.mlir:7:5": the file without its folders, so that
 /// the text is the same wherever the model lies. Without a place in a file, the
 /// name of the location, or the op alone.

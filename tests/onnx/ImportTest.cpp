@@ -1,5 +1,6 @@
 //===- ImportTest.cpp - ONNX graphs become modules, or problems -----------===//
 #include "compiler/import/onnx/Import.h"
+#include "ir/Where.h"
 #include "tests/onnx/Models.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -88,8 +89,8 @@ TEST_F(Importing, WithALossFloatsWithSeveralElementsAreTrained) {
               "#tandem.role<output \"loss\">"},
              options);
   EXPECT_EQ(text(model, options).find("\"scalar\""), std::string::npos);
-  options.freeze = "^w$";
-  EXPECT_EQ(text(model, options).find("requires_grad"), std::string::npos);
+  options.freeze = "^scalar$";
+  expectText(model, {"#tandem.role<param \"w\" {requires_grad}>"}, options);
   options.freeze = "";
   options.train = "scal";
   expectText(model,
@@ -109,15 +110,150 @@ TEST_F(Importing, LabelsOfClassesSayHowManyThereAre) {
 TEST_F(Importing, WhatIsWrongWithALossIsSaid) {
   ImportOptions options;
   options.loss = "squares:y,t";
-  expectProblem(linear(), Code::Failed, "cross_entropy", options);
+  expectProblem(linear(), Code::Usage, "cross_entropy", options);
   options.loss = "mse:none,t";
-  expectProblem(linear(), Code::Failed, "no value 'none'", options);
+  expectProblem(linear(), Code::Usage, "no value 'none'", options);
   options.loss = "mse:y,w2";
   Model model = linear();
   model.graph.outputs[0].name = "y";
   model.graph.outputs.push_back(value("loss", ElementKind::F32, {2, 3}));
   model.graph.nodes.push_back(node("Identity", {"y"}, {"loss"}));
   expectProblem(model, Code::Failed, "another name", options);
+}
+
+// Linear layers of [N, time, classes] trained over the wrong axis in silence.
+TEST_F(Importing, ClassesOfMoreDimensionsAreSaid) {
+  Model model = empty();
+  model.graph.inputs = {value("x", ElementKind::F32, {4, 32, 128})};
+  model.graph.outputs = {value("y", ElementKind::F32, {4, 32, 128})};
+  model.graph.initializers = {floats("w", {2}, {1, 2})};
+  model.graph.nodes = {node("Identity", {"x"}, {"y"})};
+  ImportOptions options;
+  options.loss = "cross_entropy:y,labels";
+  Import made = run(model, options);
+  ASSERT_FALSE(made.notes.empty());
+  EXPECT_EQ(made.notes[0],
+            "--loss=cross_entropy:y,labels: 'y' [4, 32, 128] has 32 classes, "
+            "along dimension 1, and a label for each of [4, 128]; where the "
+            "classes are the last dimension (128), as in language models, the "
+            "model has to transpose it before it gives it");
+  options.loss = "mse:y,labels";
+  EXPECT_EQ(run(model, options).notes.size(), 1u);
+}
+
+// What is trained was not said, and a temperature of one number is not.
+TEST_F(Importing, NotesSayWhatIsTrained) {
+  Model model = linear();
+  model.graph.initializers.push_back(floats("temperature", {}, {2}));
+  model.graph.nodes.push_back(node("Mul", {"y", "temperature"}, {"z"}));
+  model.graph.outputs[0].name = "z";
+  ImportOptions options;
+  options.loss = "mse:z,target";
+  Import made = run(model, options);
+  ASSERT_EQ(made.notes.size(), 2u);
+  EXPECT_EQ(made.notes[0], "trains 1 initializer of 6 numbers");
+  EXPECT_EQ(made.notes[1],
+            "not trained, since they are single numbers: 'temperature'; "
+            "--train=REGEX trains all that it matches, and no others");
+  options.train = "^w$|temp";
+  made = run(model, options);
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_EQ(made.notes[0], "trains 2 initializers of 7 numbers");
+  EXPECT_TRUE(run(model).notes.empty());
+}
+
+// Expressions and names that matched nothing passed, so that a typo in --freeze
+// trained everything.
+TEST_F(Importing, OptionsThatMatchNothingAreMistakesOfUsage) {
+  Model model = linear();
+  model.graph.inputs[0].type.shape[0] = {-1, "batch"};
+  ImportOptions options;
+  options.dims["batch"] = 2;
+  options.loss = "mse:y,t";
+  auto expect = [&](const std::string &part) {
+    expectProblem(model, Code::Usage, part, options);
+  };
+  options.freeze = "nothing";
+  expect("--freeze=nothing: 'nothing' matches no initializer; the floats are "
+         "'w'");
+  model.graph.initializers.push_back(floats("conv1.weight", {2}, {1, 2}));
+  options.freeze = "^w$|conv1.weigth";
+  expect(
+      "--freeze=^w$|conv1.weigth: 'conv1.weigth' matches no initializer; did "
+      "you mean 'conv1.weight'?");
+  // Not an alternative of the whole.
+  options.freeze = "(a|w)$|[|]|c\\|d";
+  expect("'[|]' matches no initializer");
+  expect("'c\\|d' matches no initializer");
+  options.freeze = "";
+  options.train = "nothing";
+  expect("--train=nothing: 'nothing' matches no initializer");
+  options.train = options.freeze = "^w$";
+  expect("--freeze=^w$: and --train=^w$ leave nothing to train");
+  options.train = "";
+  expect("--freeze=^w$: leaves nothing to train");
+  options.freeze = "";
+  options.dims["bacth"] = 3;
+  expect("--dim=bacth: the model has no dimension of this name (did you mean "
+         "'batch'?); there are 'batch'");
+  options.dims.erase("bacth");
+  options.values["z"] = ints("z", {1});
+  expect("--value=z: the model has no input of this name; there are 'x'");
+  options.values.clear();
+  options.shapes["x"] = {4, 3};
+  expect("--shape=x: gives 'batch' the size 4, but --dim=batch says 2");
+}
+
+TEST_F(Importing, ExpressionsHaveToBeSome) {
+  ImportOptions options;
+  EXPECT_TRUE(checkOptions(options).ok());
+  options.freeze = "*";
+  options.train = "(";
+  Status status = checkOptions(options);
+  EXPECT_EQ(status.code(), Code::Usage);
+  for (const char *part : {"--freeze to be a regular expression, but got '*'",
+                           "--train to be a regular expression, but got '('"})
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
+}
+
+// Every op of a model stood at small.onnx:0:0.
+TEST_F(Importing, PlacesAreNodes) {
+  Model model = linear();
+  model.graph.nodes.push_back(node("Relu", {"y"}, {"z"}));
+  Import made = run(model);
+  ASSERT_TRUE(made.module);
+  std::string places;
+  made.module->walk([&](mlir::Operation *op) {
+    if (op->getNumResults() == 1)
+      places += whereIs(op) + "\n";
+  });
+  EXPECT_NE(places.find("'tandem.add' at small.onnx, node 1 'make_y' (Add)"),
+            std::string::npos)
+      << places;
+  EXPECT_NE(places.find("at small.onnx, node 2 'make_z' (Relu)"),
+            std::string::npos)
+      << places;
+}
+
+// The running variance was the batch's, so that weights that went back to
+// PyTorch were off by (n - 1) / n.
+TEST_F(Importing, RunningVariancesAreAsPyTorchEstimatesThem) {
+  Model model = empty();
+  model.graph.inputs = {value("x", ElementKind::F32, {4, 2})};
+  model.graph.outputs = {value("y", ElementKind::F32, {4, 2})};
+  for (const char *name : {"scale", "bias", "mean", "variance"})
+    model.graph.initializers.push_back(floats(name, {2}, {1, 2}));
+  model.graph.nodes = {node("BatchNormalization",
+                            {"x", "scale", "bias", "mean", "variance"}, {"y"})};
+  ImportOptions options;
+  options.loss = "mse:y,t";
+  // 4 values a channel: 4 / 3.
+  expectText(model, {"dense<1.33333337> : tensor<2xf32>"}, options);
+  Import made = run(model, options);
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_EQ(made.notes[0], "trains 2 initializers of 4 numbers; 2 running "
+                           "statistics follow the batches");
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,11 +272,11 @@ TEST_F(Importing, SymbolicSizesAreGiven) {
   options.shapes["x"] = {5, 3};
   expectText(model, {"tensor<5x3xf32>"}, options);
   options.shapes["x"] = {5, 4};
-  expectProblem(model, Code::Failed, "not what the model declares", options);
+  expectProblem(model, Code::Usage, "not what the model declares", options);
   options = {};
   options.shapes["nothing"] = {5};
   options.dims["batch"] = 8;
-  expectProblem(model, Code::Failed, "no input of this name", options);
+  expectProblem(model, Code::Usage, "no input of this name", options);
   model.graph.inputs[0].type.hasShape = false;
   expectProblem(model, Code::Failed, "--shape=x=2x3");
 }
@@ -158,7 +294,7 @@ TEST_F(Importing, AValueThatDecidesAShapeIsGiven) {
   std::string got = text(model, options);
   EXPECT_EQ(got.find("\"shape\""), std::string::npos) << got;
   options.values["shape"] = floats("shape", {2}, {2, 3});
-  expectProblem(model, Code::Failed, "expected a value of int64", options);
+  expectProblem(model, Code::Usage, "expected a value of int64", options);
 }
 
 TEST_F(Importing, ShapesThatFollowFromShapesAreKnown) {

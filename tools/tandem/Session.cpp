@@ -2,6 +2,7 @@
 #include "tools/tandem/Session.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/tune/ScheduleCache.h"
+#include "ir/Where.h"
 #include "runtime/artifact/Text.h"
 #include "tools/onnx/Summary.h"
 #include "tools/onnx/Tensors.h"
@@ -36,9 +37,8 @@ Session::~Session() = default;
 /// Writes "FILE:LINE:COLUMN: " for the first place in the file of a location,
 /// and what was being derived there.
 static void printPlace(llvm::raw_ostream &out, Location loc) {
-  if (auto file = dyn_cast<FileLineColLoc>(loc)) {
-    out << artifact::forScreen(file.getFilename().getValue()) << ':'
-        << file.getLine() << ':' << file.getColumn() << ": ";
+  if (std::string place = placeOf(loc); !place.empty()) {
+    out << artifact::forScreen(place) << ": ";
   } else if (auto name = dyn_cast<NameLoc>(loc)) {
     printPlace(out, name.getChildLoc());
     out << "in '" << artifact::forScreen(name.getName().getValue()) << "': ";

@@ -4,9 +4,9 @@
 #include "compiler/Names.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+#include "ir/Where.h"
 
 #include "mlir/IR/Verifier.h"
-#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -31,11 +31,14 @@ void GraphTranslator::problem(const std::string &where, const std::string &text,
   problems.push_back({printable(where), printable(text), isUnsupported});
 }
 
-Location GraphTranslator::location(const std::string &name) {
-  return NameLoc::get(builder.getStringAttr(name),
-                      FileLineColLoc::get(builder.getContext(), path,
-                                          /*line=*/0,
-                                          /*column=*/0));
+void GraphTranslator::misuse(const std::string &option,
+                             const std::string &text) {
+  problems.push_back({printable(option), printable(text), false, true});
+}
+
+Location GraphTranslator::location(const std::string &name,
+                                   const std::string &kind, unsigned number) {
+  return placeWithoutLine(path, name, kind, number, builder.getContext());
 }
 
 //===----------------------------------------------------------------------===//
@@ -67,18 +70,16 @@ GraphTranslator::shapeOf(const NamedType &input) {
       for (auto [declared, size] : llvm::zip(input.type.shape, given->second))
         fits &= declared.size < 0 || declared.size == size;
     if (!fits)
-      return problem(where, "the shape of --shape=" + input.name +
-                                " is not what the model declares"),
+      return misuse("--shape=" + input.name,
+                    "is not what the model declares of '" + input.name + "'"),
              std::nullopt;
-    if (input.type.hasShape)
-      for (auto [declared, size] : llvm::zip(input.type.shape, given->second))
-        if (auto dim = options.dims.find(declared.name);
-            dim != options.dims.end() && dim->second != size)
-          return problem("--shape=" + input.name,
-                         "has " + std::to_string(size) +
-                             " where --dim=" + declared.name + "=" +
-                             std::to_string(dim->second) + " says another"),
-                 std::nullopt;
+    for (auto [declared, size] : llvm::zip(input.type.shape, shape))
+      if (auto named = options.dims.find(declared.name);
+          named != options.dims.end() && named->second != size)
+        misuse("--shape=" + input.name,
+               "gives '" + declared.name + "' the size " +
+                   std::to_string(size) + ", but --dim=" + declared.name +
+                   " says " + std::to_string(named->second));
     return shape;
   }
   if (!input.type.hasShape)
@@ -111,8 +112,9 @@ void GraphTranslator::addInput(const NamedType &input, Scope &scope) {
     const TensorData &data = *given->second;
     if (input.type.form == ValueType::Form::Tensor &&
         input.type.kind != data.kind)
-      problem(where, "expected a value of " + spelling(input.type.kind) +
-                         ", but got one of " + spelling(data.kind));
+      misuse("--value=" + input.name,
+             "expected a value of " + spelling(input.type.kind) +
+                 ", but got one of " + spelling(data.kind));
     scope.names[input.name] = given->second;
     return;
   }
@@ -174,22 +176,14 @@ static bool looksLikeWeights(const TensorData &data) {
   return !data.shape.empty() && data.elements() > 1;
 }
 
-bool GraphTranslator::isTrained(const std::string &name, bool isWeight) const {
-  auto matches = [&](const std::string &regex) {
-    return !regex.empty() && llvm::Regex(regex).match(name);
-  };
-  if (matches(options.freeze) || buffers.count(name))
-    return false;
-  if (!options.train.empty())
-    return matches(options.train);
-  return !options.loss.empty() && isWeight;
-}
-
 void GraphTranslator::addCandidate(const TensorPtr &data,
                                    const std::string &name) {
-  if (!data || name.empty() || constants.count(name) ||
+  if (!data || name.empty() ||
       !isa_and_nonnull<FloatType>(
           elementTypeOf(data->kind, builder.getContext())))
+    return;
+  trainable.insert(name);
+  if (constants.count(name))
     return;
   candidates[data.get()] = name;
   keep.push_back(data);
@@ -201,8 +195,10 @@ Value GraphTranslator::asParameter(const TensorPtr &data, Location loc) {
     return {};
   const std::string &name = it->second;
   bool isWeight = looksLikeWeights(*data), trained = isTrained(name, isWeight);
-  if (!isWeight && !trained && !buffers.count(name))
+  if (!isWeight && !trained && !buffers.count(name)) {
+    left.insert(name);
     return {};
+  }
   RankedTensorType type = typeOf(*data, builder.getContext());
   if (!isTensorType(type))
     return {};
@@ -438,18 +434,11 @@ void GraphTranslator::run(Import &to) {
   for (const NamedType &input : model.graph.inputs)
     if (!scope.names.count(input.name))
       addInput(input, scope);
-  for (const auto &[name, shape] : options.shapes)
-    if (llvm::none_of(model.graph.inputs,
-                      [&](const NamedType &i) { return i.name == name; }))
-      problem("--shape=" + name, "the model has no input of this name");
-  for (const auto &[name, value] : options.values)
-    if (llvm::none_of(model.graph.inputs,
-                      [&](const NamedType &i) { return i.name == name; }))
-      problem("--value=" + name, "the model has no input of this name");
   addNodes(model.graph, scope);
   if (!options.loss.empty())
     addLoss(scope);
   addOutputs(model.graph, scope);
+  checkChoices();
 
   to.problems = std::move(problems);
   to.neededValues = std::move(neededValues);
@@ -464,6 +453,8 @@ void GraphTranslator::run(Import &to) {
   });
   if (failed(verify(*module)))
     return;
+  noteChoices();
+  to.notes = std::move(notes);
   for (BlockArgument argument : func.getArguments())
     if (auto it = parameters.find(argument); it != parameters.end())
       to.weights[candidates[it->second.get()]] = it->second;
@@ -478,15 +469,15 @@ Status Import::status() const {
   if (problems.empty())
     return Status::success();
   std::string message;
-  bool areUnsupported = true, areOptions = true;
+  bool areUnsupported = true, isUsage = false;
   for (const Problem &one : problems) {
     message += (message.empty() ? "" : "\n") + one.where + ": " + one.text;
     areUnsupported &= one.isUnsupported;
-    areOptions &= StringRef(one.where).starts_with("--");
+    isUsage |= one.isUsage;
   }
-  return {areUnsupported ? Code::Unsupported
-          : areOptions   ? Code::Usage
-                         : Code::Failed,
+  return {isUsage          ? Code::Usage
+          : areUnsupported ? Code::Unsupported
+                           : Code::Failed,
           message};
 }
 

@@ -89,11 +89,20 @@ private:
 
   // The loss (Loss.cpp).
   void addLoss(Scope &scope);
+
+  // What options say by names, and what is trained (Choices.cpp).
   bool isTrained(const std::string &name, bool isWeight) const;
+  void checkChoices();
+  void checkExpression(const char *option, const std::string &expression);
+  void noteChoices();
 
   void problem(const std::string &where, const std::string &text,
                bool isUnsupported = false);
-  mlir::Location location(const std::string &name);
+  /// An option is wrong.
+  void misuse(const std::string &option, const std::string &text);
+  /// Of a node, its operator and its number in its graph, from 1.
+  mlir::Location location(const std::string &name, const std::string &kind = "",
+                          unsigned number = 0);
 
   const Model &model;
   const std::string &path;
@@ -104,6 +113,7 @@ private:
   mlir::func::FuncOp func;
   KnownValues known;
   std::vector<Problem> problems;
+  std::vector<std::string> notes;
   std::set<std::string> neededValues;
 
   /// Initializers of the model's graph (and what its constant nodes make, if it
@@ -111,6 +121,8 @@ private:
   /// running statistics, which no gradient trains.
   std::map<const TensorData *, std::string> candidates;
   std::set<std::string> buffers;
+  std::set<std::string> trainable; ///< names that --train could match
+  std::set<std::string> left;      ///< those of them that became constants
   llvm::DenseMap<mlir::Value, TensorPtr> parameters;
   std::map<const TensorData *, mlir::Value> arguments;
   std::map<const TensorData *, mlir::Value> made; ///< constants

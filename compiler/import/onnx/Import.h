@@ -33,14 +33,22 @@ struct Problem {
   std::string where; ///< "node 'conv1' (Conv)"
   std::string text;
   bool isUnsupported = false; ///< the model is right, but Tandem cannot do it
+  bool isUsage = false;       ///< an option is wrong
 };
 
+/// Checks what can be checked without a model: that expressions are some.
+Status checkOptions(const ImportOptions &options);
+
 struct Import {
-  /// `where: text`, a line each; code Unsupported if all problems are.
+  /// `where: text`, a line each; code Usage if one is about an option,
+  /// Unsupported if all problems are.
   Status status() const;
 
   mlir::OwningOpRef<mlir::ModuleOp> module; ///< null if there are problems
   std::vector<Problem> problems;
+  /// What the user should know of a model without problems: what is trained,
+  /// and what was decided for him.
+  std::vector<std::string> notes;
   /// Initial values by the names of parameters and states.
   std::map<std::string, TensorPtr> weights;
   /// Inputs of the graph that have to be given as values when compiling.

@@ -7,6 +7,7 @@
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "ir/BuildOp.h"
 #include "ir/functions/Function.h"
+#include "ir/ops/Inference.h"
 #include "runtime/artifact/NearestName.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -75,7 +76,7 @@ void GraphTranslator::addLoss(Scope &scope) {
   std::string where = "--loss=" + options.loss;
   auto spec = parseLoss(options.loss);
   if (!spec)
-    return problem(where, spec.status().message());
+    return misuse(where, spec.status().message());
   const auto *kind =
       llvm::find_if(kinds, [&](auto &k) { return k.name == spec->kind; });
   const std::string &outputName = spec->output, &labels = spec->labels;
@@ -90,21 +91,36 @@ void GraphTranslator::addLoss(Scope &scope) {
     std::string outputs;
     for (const NamedType &output : model.graph.outputs)
       outputs += (outputs.empty() ? "'" : ", '") + output.name + "'";
-    return problem(where, "the graph has no value '" + outputName +
-                              "'; its outputs are " + outputs);
+    return misuse(where, "the graph has no value '" + outputName +
+                             "'; its outputs are " + outputs);
   }
   Expr x(builder, loc, value);
   if (!isa<FloatType>(x.type().getElementType()))
-    return problem(where, "expected '" + outputName +
-                              "' to have floating-point elements");
+    return misuse(where, "expected '" + outputName +
+                             "' to have floating-point elements");
   RankedTensorType type = x.type();
   int64_t classes = 0;
   if (kind->takesClasses) {
     if (x.rank() == 0)
-      return problem(where, "expected '" + outputName +
-                                "' to have a dimension of classes");
+      return misuse(where, "expected '" + outputName +
+                               "' to have a dimension of classes");
+    int64_t last = x.shape().back(), rank = x.rank();
+    std::string shape = infer::text(x.shape());
     x = classesLast(x);
     classes = x.shape().back();
+    if (rank > 2) {
+      std::string note =
+          where + ": '" + outputName + "' " + shape + " has " +
+          std::to_string(classes) +
+          " classes, along dimension 1, and a label for each of " +
+          infer::text(x.shape().drop_back());
+      if (x.rank() > 2)
+        note += "; where the classes are the last dimension (" +
+                std::to_string(last) +
+                "), as in language models, the model has to transpose it "
+                "before it gives it";
+      notes.push_back(note);
+    }
     type = RankedTensorType::get(x.shape().drop_back(), builder.getI64Type());
   }
   const Datum *given = find(labels, scope, isBroken);
@@ -112,7 +128,7 @@ void GraphTranslator::addLoss(Scope &scope) {
   if (given) {
     target = materialize(*given, loc, why);
     if (!target || target.getType() != type)
-      return problem(where, "the graph has another '" + labels + "'");
+      return misuse(where, "the graph has another '" + labels + "'");
   } else {
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Input, labels);
     if (classes)

@@ -297,7 +297,10 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     }
     operands.push_back(found ? *found : Datum());
   }
-  Location loc = location(scope.prefix + labelOf(data));
+  // The nodes of a function are copies, and have no numbers.
+  Location loc = location(
+      scope.prefix + labelOf(data), data.op,
+      graph ? static_cast<unsigned>(&data - graph->nodes.data()) + 1 : 0);
   SmallVector<Datum> results;
   if (isComplete && addCall(data, operands, loc, scope, results)) {
     for (auto [name, result] : llvm::zip(data.outputs, results)) {

@@ -1,0 +1,198 @@
+//===- Choices.cpp - what options name, and what is trained ---------------===//
+//
+// An option that names nothing of the model is a mistake of usage: a name that
+// is misspelt in --freeze would else train what should stay. Of what remains to
+// the translation's own choice notes say how it chose.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphTranslator.h"
+#include "ir/Signature.h"
+#include "runtime/artifact/NearestName.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::onnx;
+
+using Names = std::set<std::string>;
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+Status onnx::checkOptions(const ImportOptions &options) {
+  std::vector<std::string> wrong;
+  for (auto [name, expression] :
+       {std::pair{"--freeze", &options.freeze}, {"--train", &options.train}}) {
+    std::string error;
+    if (!expression->empty() && !llvm::Regex(*expression).isValid(error))
+      wrong.push_back("expected " + std::string(name) +
+                      " to be a regular expression, but got '" + *expression +
+                      "': " + error);
+  }
+  return wrong.empty() ? Status::success()
+                       : Status::usage(llvm::join(wrong, "; "));
+}
+
+/// The end of the bracket expression that begins at `i`.
+static size_t endOfBracket(StringRef text, size_t i) {
+  i += text.substr(i + 1).starts_with("^") ? 2 : 1;
+  i += text.substr(i).starts_with("]") ? 1 : 0;
+  for (; i < text.size() && text[i] != ']'; ++i)
+    if (text.substr(i).starts_with("[:"))
+      i = std::min(text.find(":]", i + 2), text.size() - 1) + 1;
+  return i;
+}
+
+/// "a" and "b(c|d)" of "a|b(c|d)".
+static SmallVector<StringRef> alternativesOf(StringRef expression) {
+  SmallVector<StringRef> parts;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    char c = expression[i];
+    if (c == '\\')
+      ++i;
+    else if (c == '[')
+      i = endOfBracket(expression, i);
+    else if (c == '(' || c == ')')
+      depth += c == '(' ? 1 : -1;
+    else if (c == '|' && depth == 0) {
+      parts.push_back(expression.slice(begin, i));
+      begin = i + 1;
+    }
+  }
+  parts.push_back(expression.drop_front(begin));
+  bool areExpressions = llvm::all_of(
+      parts, [](StringRef part) { return llvm::Regex(part).isValid(); });
+  return areExpressions ? parts : SmallVector<StringRef>{expression};
+}
+
+static bool matches(const std::string &expression, const std::string &name) {
+  return !expression.empty() && llvm::Regex(expression).match(name);
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// "'a', 'b' and 3 more", or "none".
+static std::string listOf(const Names &names) {
+  constexpr size_t kMost = 12;
+  std::string text;
+  size_t count = 0;
+  for (const std::string &name : names)
+    if (count++ < kMost)
+      text += (text.empty() ? "'" : ", '") + name + "'";
+  if (count > kMost)
+    text += " and " + std::to_string(count - kMost) + " more";
+  return text.empty() ? "none" : text;
+}
+
+/// " (did you mean 'weight'?)" if one of `names` is much like `name`.
+static std::string suggestion(StringRef name, const Names &names) {
+  std::vector<std::string_view> known(names.begin(), names.end());
+  return didYouMean(name, known);
+}
+
+void GraphTranslator::checkExpression(const char *option,
+                                      const std::string &expression) {
+  if (expression.empty())
+    return;
+  for (StringRef part : alternativesOf(expression))
+    if (llvm::none_of(trainable, [&](const std::string &name) {
+          return matches(part.str(), name);
+        }))
+      misuse(std::string(option) + "=" + expression,
+             "'" + part.str() + "' matches no initializer" +
+                 suggestion(part, trainable) + "; the floats are " +
+                 listOf(trainable));
+}
+
+void GraphTranslator::checkChoices() {
+  Names inputs, dims;
+  for (const NamedType &input : model.graph.inputs)
+    inputs.insert(input.name);
+  for (const auto *list :
+       {&model.graph.inputs, &model.graph.values, &model.graph.outputs})
+    for (const NamedType &value : *list)
+      for (const Dim &dim : value.type.shape)
+        if (!dim.name.empty())
+          dims.insert(dim.name);
+  auto expect = [&](const char *option, const std::string &name,
+                    const Names &known, const char *what) {
+    if (!known.count(name))
+      misuse(option + name, std::string("the model has no ") + what +
+                                " of this name" + suggestion(name, known) +
+                                "; there are " + listOf(known));
+  };
+  for (const auto &[name, size] : options.dims)
+    expect("--dim=", name, dims, "dimension");
+  for (const auto &[name, shape] : options.shapes)
+    expect("--shape=", name, inputs, "input");
+  for (const auto &[name, value] : options.values)
+    expect("--value=", name, inputs, "input");
+  checkExpression("--freeze", options.freeze);
+  checkExpression("--train", options.train);
+  if (!problems.empty() || (options.freeze.empty() && options.train.empty()))
+    return;
+  if (llvm::none_of(func.getArguments(), [&](BlockArgument argument) {
+        return roleOfArgument(func, argument.getArgNumber())
+            .has("requires_grad");
+      })) {
+    std::string both = options.freeze.empty() || options.train.empty()
+                           ? "leaves"
+                           : "and --train=" + options.train + " leave";
+    misuse(options.freeze.empty() ? "--train=" + options.train
+                                  : "--freeze=" + options.freeze,
+           both + " nothing to train");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What is trained
+//===----------------------------------------------------------------------===//
+
+bool GraphTranslator::isTrained(const std::string &name, bool isWeight) const {
+  if (matches(options.freeze, name) || buffers.count(name))
+    return false;
+  if (!options.train.empty())
+    return matches(options.train, name);
+  return !options.loss.empty() && isWeight;
+}
+
+void GraphTranslator::noteChoices() {
+  if (options.loss.empty() && options.train.empty())
+    return;
+  int64_t trained = 0, elements = 0, fixed = 0, states = 0;
+  for (auto [i, argument] : llvm::enumerate(func.getArguments())) {
+    RoleAttr role = roleOfArgument(func, i);
+    if (role.getKind() == RoleKind::State && argument != random)
+      ++states;
+    if (role.getKind() != RoleKind::Param)
+      continue;
+    ++(role.has("requires_grad") ? trained : fixed);
+    if (role.has("requires_grad"))
+      elements += cast<RankedTensorType>(argument.getType()).getNumElements();
+  }
+  std::string text = "trains " + std::to_string(trained) +
+                     (trained == 1 ? " initializer of " : " initializers of ") +
+                     std::to_string(elements) + " numbers";
+  if (fixed)
+    text += "; " + std::to_string(fixed) + " stay as they are";
+  if (states)
+    text += "; " + std::to_string(states) +
+            " running statistics follow the batches";
+  notes.push_back(text);
+  Names could;
+  for (const std::string &name : left)
+    if (options.train.empty() && !matches(options.freeze, name))
+      could.insert(name);
+  if (!could.empty())
+    notes.push_back(
+        "not trained, since they are single numbers: " + listOf(could) +
+        "; --train=REGEX trains all that it matches, and no "
+        "others");
+}
