@@ -178,9 +178,8 @@ TEST_F(Importing, OptionsThatMatchNothingAreMistakesOfUsage) {
          "'w'");
   model.graph.initializers.push_back(floats("conv1.weight", {2}, {1, 2}));
   options.freeze = "^w$|conv1.weigth";
-  expect(
-      "--freeze=^w$|conv1.weigth: 'conv1.weigth' matches no initializer; did "
-      "you mean 'conv1.weight'?");
+  expect("--freeze=^w$|conv1.weigth: 'conv1.weigth' matches no initializer "
+         "(did you mean 'conv1.weight'?)");
   // Not an alternative of the whole.
   options.freeze = "(a|w)$|[|]|c\\|d";
   expect("'[|]' matches no initializer");
