@@ -90,7 +90,7 @@ TEST_F(PredictCommand, saysWhatItCannotPredict) {
   EXPECT_EQ(ended.err, "tandem-run: error: expected --data\n");
   ended = predict({"--data", "x=@x.npy", "--csv", "--json"});
   EXPECT_EQ(ended.err,
-            "tandem-run: error: expected --csv or --json but got both\n");
+            "tandem-run: error: --csv and --json exclude each other\n");
   ended = predict({"--data", "x=@x.npy", "--data", "labels=@labels.npy"});
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.err, "note: --data 'labels' is not read: no wanted output "

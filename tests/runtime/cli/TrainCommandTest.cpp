@@ -295,10 +295,8 @@ TEST_F(TrainCommand, trainsOnNaNAndSaysSoOnce) {
 TEST_F(TrainCommand, stopsWhereALossIsNoNumber) {
   ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
   std::vector<std::byte> good = bytes("w.st");
-  Ended ended = train({"--epochs=50", "--resume=w.st", "--save=w.st",
-                       "--lr=1e30", "--no-shuffle"});
-  EXPECT_EQ(ended.code, 2) << "--no-shuffle differs: nothing is trained";
-  ended = train({"--epochs=50", "--resume=w.st", "--save=w.st", "--lr=1e30"});
+  Ended ended =
+      train({"--epochs=50", "--resume=w.st", "--save=w.st", "--lr=1e6"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.err.find(": error: the loss is "), std::string::npos)
       << ended.err;
@@ -321,7 +319,7 @@ TEST_F(TrainCommand, stopsAtDataThatIsNoNumber) {
   EXPECT_EQ(ended.err, "tandem-run: error: --data 'x': element [8, 1] is nan; "
                        "'--on-nan=report' goes on\n");
   EXPECT_EQ(train({"--epochs=1", "--on-nan=ask"}).err,
-            "tandem-run: error: expected --on-nan to be stop or report, but "
+            "tandem-run: error: option '--on-nan' expected stop or report but "
             "got 'ask'\n");
 }
 
