@@ -3,7 +3,8 @@
 # finds each planted violation, where it is. A lint that finds nothing because
 # it looks at nothing would fail here.
 #
-# PROGRAM is for 'linkage' alone: a program that needs libz.so.
+# PROGRAM is for 'linkage' alone: a program that needs libz.so and is not
+# hardened.
 set -euo pipefail
 
 lint=$1
@@ -211,7 +212,10 @@ END
     code=0
     output=$("$lints/linkage" "$2" 1000) || code=$?
     if [ "$code" -ne 1 ] || ! grep -q "needs 'libz.so" <<<"$output" ||
-      ! grep -q 'expected at most 1000 bytes' <<<"$output"; then
+      ! grep -q 'expected at most 1000 bytes' <<<"$output" ||
+      ! grep -q '(PIE)' <<<"$output" || ! grep -q -e '-z now' <<<"$output" ||
+      ! grep -q -e '-z relro' <<<"$output" ||
+      ! grep -q -e '-z noexecstack' <<<"$output"; then
       echo "expected 'linkage' to refuse '$2' but got $code: $output"
       failures=1
     fi

@@ -54,6 +54,27 @@ if(TANDEM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Tables that the dynamic linker fills are only read once a program has begun,
+# and no stack is run.
+add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
+
+# tandem_harden(TARGET): guards of the stack and checked copies, for the side
+# that reads files of others where it runs. Kernels are no targets, and have
+# none. Sanitizers bring checks of their own.
+option(TANDEM_HARDEN "Guard stacks and copies of the runtime's side" ON)
+function(tandem_harden name)
+  if(TANDEM_SANITIZE OR NOT TANDEM_HARDEN)
+    return()
+  endif()
+  target_compile_options(${name} PRIVATE -fstack-protector-strong
+    $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
+    $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # It warns of results that were cast to void, too.
+    target_compile_options(${name} PRIVATE -Wno-unused-result)
+  endif()
+endfunction()
+
 # tandem_library(NAME SOURCES ... LINK ...): a static library `NAME` with the
 # alias `tandem::X` for `tandem-X`.
 function(tandem_library name)
@@ -89,6 +110,7 @@ function(tandem_reuse_pch name)
       return()
     endif()
   endforeach()
+  tandem_harden(${name})
   if(TANDEM_PRECOMPILE)
     target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch)
   endif()
@@ -97,6 +119,7 @@ endfunction()
 if(TANDEM_PRECOMPILE)
   add_library(tandem-runtime-pch STATIC ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp)
   target_link_libraries(tandem-runtime-pch PUBLIC tandem-flags)
+  tandem_harden(tandem-runtime-pch)
   target_precompile_headers(tandem-runtime-pch PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/runtime/Pch.h>")
 endif()
