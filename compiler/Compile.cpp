@@ -9,6 +9,7 @@
 #include "compiler/import/JsonGraph.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
+#include "ir/functions/NearestOp.h"
 #include "passes/Passes.h"
 #include "passes/Target.h"
 
@@ -68,6 +69,20 @@ static OwningOpRef<ModuleOp> readOnnx(const std::string &path,
   return std::move(import.module);
 }
 
+/// Says which op is meant where MLIR finds a name to be none. Its parser asks a
+/// dialect for no more than to parse the name's op after all.
+static void addSuggestion(MLIRContext &context, Diagnostic &diagnostic) {
+  std::string text = diagnostic.str();
+  StringRef message = text, name = message;
+  bool isUnknown = message.starts_with("custom op '") ||
+                   message.starts_with("unregistered operation '");
+  if (!isUnknown)
+    return;
+  name = name.split('\'').second.split('\'').first;
+  if (name.consume_front("tandem."))
+    diagnostic << suggestOp(&context, name, /*withFunctions=*/false);
+}
+
 OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
                                         MLIRContext &context, Status &status,
                                         const onnx::ImportOptions &options,
@@ -93,6 +108,11 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
     return {};
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  context.loadDialect<TandemDialect>();
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    addSuggestion(context, diagnostic);
+    return failure(); // others show it
+  });
   auto module = parseSourceFile<ModuleOp>(sources, &context);
   if (module && failed(checkNames(*module)))
     module = {};
@@ -263,6 +283,9 @@ static Status run(ModuleOp module, const CompileOptions &options,
   if (done > last)
     return Status::usage("cannot stop after '" + options.stopAfter +
                          "': the module is at '" + phaseOf(module).str() + "'");
+  if (failed(verifyPhase(module)))
+    return Status::failed("the module is none that the phase '" +
+                          phaseOf(module).str() + "' leaves");
   auto dumpPhase = [&](StringRef phase) {
     return options.dumpPhases.empty()
                ? Status::success()

@@ -1,5 +1,7 @@
 //===- Attributes.cpp - spelling of roles, buffers and refs ---------------===//
 #include "ir/Dialect.h"
+#include "ir/Init.h"
+#include "ir/Nearest.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -78,6 +80,13 @@ void RoleAttr::print(AsmPrinter &printer) const {
 static LogicalResult
 verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
                  StringAttr name, DictionaryAttr properties) {
+  if (Attribute init = properties.get("init");
+      init &&
+      failed(verifyInit(
+          error,
+          (stringifyRoleKind(kind) + " \"" + name.getValue() + "\"").str(),
+          init)))
+    return failure();
   auto fail = [&](StringRef property, StringRef expected) {
     return error() << "expected '" << property << "' of role '"
                    << stringifyRoleKind(kind) << " " << name << "' to be "
@@ -110,10 +119,14 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
     if (!how || (how.getValue() != "each" && how.getValue() != "mean"))
       return fail("rows", "\"each\" or \"mean\"");
   }
-  for (StringRef property : {"high", "ignored"})
+  if (Attribute value = properties.get("ignored");
+      value && !isa<IntegerAttr>(value))
+    return fail("ignored", "an integer");
+  for (StringRef property : {"requires_grad", "freed", "host", "in_place",
+                             "visible", "no_grad", "unchecked"})
     if (Attribute value = properties.get(property);
-        value && !isa<IntegerAttr>(value))
-      return fail(property, "an integer");
+        value && !isa<UnitAttr>(value))
+      return fail(property, "a unit attribute, there or not");
   for (StringRef property : {"where", "reason", "part_of", "counted"})
     if (Attribute value = properties.get(property);
         value && !isa<StringAttr>(value))
@@ -125,6 +138,11 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
     auto elements = dyn_cast<IntegerAttr>(value);
     if (!elements || elements.getInt() < 0)
       return fail("resize", "an integer of at least 0");
+  }
+  if (Attribute value = properties.get("high")) {
+    auto high = dyn_cast<IntegerAttr>(value);
+    if (!high || !high.getType().isSignlessInteger(64) || high.getInt() < 1)
+      return fail("high", "an i64 of at least 1");
   }
   if (Attribute value = properties.get("grad_type")) {
     auto type = dyn_cast<TypeAttr>(value);
@@ -156,7 +174,9 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return kind == K::Saved;
     if (property == "in_place" || property == "visible")
       return kind == K::Update;
-    if (property == "no_grad" || property == "part_of")
+    if (property == "no_grad")
+      return isValue || kind == K::Output;
+    if (property == "part_of")
       return kind == K::Output;
     if (property == "alias")
       return isValue || kind == K::Output || kind == K::Saved;
@@ -170,11 +190,20 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return isValue || kind == K::Update || kind == K::Saved;
     return false;
   };
+  static constexpr StringRef all[] = {
+      "requires_grad", "metadata",  "storage", "resize",  "freed",
+      "grad_type",     "init",      "high",    "reason",  "host",
+      "in_place",      "visible",   "no_grad", "part_of", "alias",
+      "pass",          "unchecked", "needs",   "where",   "ignored",
+      "inputs",        "rows",      "counted"};
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
       return error() << "unknown property '" << property.getName().getValue()
                      << "' of role '" << stringifyRoleKind(kind) << " " << name
-                     << "'";
+                     << "'"
+                     << didYouMean(property.getName(),
+                                   llvm::to_vector(
+                                       llvm::make_filter_range(all, allowed)));
   return verifyProperties(error, kind, name, properties);
 }
 

@@ -1,6 +1,7 @@
 //===- BuildOp.cpp - makes ops from names and attributes ------------------===//
 #include "ir/BuildOp.h"
 #include "ir/EmptyTensors.h"
+#include "ir/KnownAttributes.h"
 #include "ir/Ops.h"
 
 #include "mlir/IR/Verifier.h"
@@ -133,11 +134,10 @@ FailureOr<Operation *> tandem::buildOp(OpBuilder &builder, Location loc,
     return emitError(loc) << "unknown op '" << name << "'";
   for (NamedAttribute attribute : attributes) {
     StringRef attributeName = attribute.getName();
-    if (attributeName.starts_with("tandem."))
-      continue;
-    if (!llvm::is_contained(info->getAttributeNames(), attributeName))
-      return emitError(loc) << "'" << fullName << "' op has no attribute '"
-                            << attributeName << "'";
+    auto error = [&] { return emitError(loc); };
+    if (!attributeName.starts_with("tandem.") &&
+        failed(verifyAttributeName(error, *info, attributeName)))
+      return failure();
   }
   auto dictionary = builder.getDictionaryAttr(attributes);
   auto properties = Properties::of(*info, dictionary, loc);

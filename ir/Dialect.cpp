@@ -1,6 +1,7 @@
 //===- Dialect.cpp - registration, and what attributes must satisfy -------===//
 #include "ir/Dialect.h"
 #include "ir/Fold.h"
+#include "ir/KnownAttributes.h"
 #include "ir/Library.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
@@ -139,11 +140,28 @@ bool tandem::isDifferentiableType(Type type) {
   return element && isa<FloatType>(element) && !isNarrowFloat(element);
 }
 
+/// Whether an attribute of the dialect stands where it is read.
+static LogicalResult verifyPlace(Operation *op, StringRef name) {
+  std::optional<AttributePlace> place = placeOfAttribute(name);
+  if (!place)
+    return op->emitOpError()
+           << "unknown attribute '" << name << "'" << suggestAttribute(name);
+  if (*place == AttributePlace::Module && !isa<ModuleOp>(op))
+    return op->emitOpError() << "'" << name << "' belongs on a module";
+  if (*place == AttributePlace::Function && !isa<func::FuncOp>(op))
+    return op->emitOpError() << "'" << name << "' belongs on a function";
+  if (*place == AttributePlace::Op && isa<ModuleOp, func::FuncOp>(op))
+    return op->emitOpError() << "'" << name << "' belongs on an op";
+  return success();
+}
+
 /// Attributes on ops: the phase on modules, the pass and no_grad tags.
 LogicalResult
 TandemDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  if (failed(verifyPlace(op, name)))
+    return failure();
   auto expectString = [&](ArrayRef<StringRef> allowed) -> LogicalResult {
     auto value = dyn_cast<StringAttr>(attribute.getValue());
     if (value && (allowed.empty() || llvm::is_contained(allowed, value)))
@@ -154,23 +172,19 @@ TandemDialect::verifyOperationAttribute(Operation *op,
       error << ", one of '" << llvm::join(allowed, "', '") << "'";
     return error << ", but got " << attribute.getValue();
   };
-  if (name == kPhaseAttr) {
-    if (!isa<ModuleOp>(op))
-      return op->emitOpError() << "'" << name << "' belongs on a module";
+  if (name == kPhaseAttr)
     return expectString({"capture", "functionalize", "joint", "optimize",
                          "partition", "plan", "lower"});
-  }
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kFirstOrderAttr ||
       name == kPartOfAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
-    auto module = dyn_cast<ModuleOp>(op);
-    if (!module || !isa<DenseI64ArrayAttr>(attribute.getValue()))
+    if (!isa<DenseI64ArrayAttr>(attribute.getValue()))
       return op->emitOpError()
-             << "expected '" << name << "' to be an array of i64 on a module";
-    return verifyMutatedInBackward(module);
+             << "expected '" << name << "' to be an array of i64";
+    return verifyMutatedInBackward(cast<ModuleOp>(op));
   }
   if (name == kAliasesAttr) {
     if (isa<ArrayAttr>(attribute.getValue()))
@@ -184,8 +198,6 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError()
            << "expected '" << name << "' to be an integer of at least 0";
   }
-  if (name == kPrepareAttr && !isa<ModuleOp>(op))
-    return op->emitOpError() << "'" << name << "' belongs on a module";
   if (name == kNoGradAttr || name == kPrepareAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
@@ -201,12 +213,9 @@ TandemDialect::verifyOperationAttribute(Operation *op,
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";
   }
-  if (name == kBufferAttr) {
-    if (isa<BufferAttr>(attribute.getValue()))
-      return success();
-    return op->emitOpError() << "expected '" << name << "' to be a buffer";
-  }
-  return op->emitOpError() << "unknown attribute '" << name << "'";
+  if (isa<BufferAttr>(attribute.getValue()))
+    return success();
+  return op->emitOpError() << "expected '" << name << "' to be a buffer";
 }
 
 static LogicalResult verifyRole(Operation *op, NamedAttribute attribute,
@@ -223,9 +232,13 @@ static LogicalResult verifyRole(Operation *op, NamedAttribute attribute,
   auto func = dyn_cast<func::FuncOp>(op);
   if (!func)
     return op->emitOpError() << "roles belong to functions";
-  // Reported once, with everything that is wrong.
+  // Reported once, with everything that is wrong. Roles make the function one
+  // of ours, and what stands in it too.
   bool first = isArgument ? index == 0 : func.getNumArguments() == 0 && !index;
-  return first ? verifySignature(func) : success();
+  if (!first)
+    return success();
+  bool isRight = succeeded(verifySignature(func));
+  return success(succeeded(verifyAttributeNames(func)) && isRight);
 }
 
 LogicalResult

@@ -1,5 +1,6 @@
 //===- Signature.cpp - reading, writing and checking roles ----------------===//
 #include "ir/Signature.h"
+#include "ir/Init.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -96,6 +97,24 @@ static Type valueType(Type type) {
   return type;
 }
 
+/// What a role says of its value's numbers, against their type.
+static LogicalResult verifyRoleOfType(func::FuncOp func, RoleAttr role,
+                                      Type element) {
+  auto error = [&] { return func.emitOpError(); };
+  bool failed = false;
+  DictionaryAttr properties = role.getProperties();
+  if (Attribute init = properties.get("init"))
+    failed |= mlir::failed(verifyInit(error, role.str(), init)) ||
+              mlir::failed(verifyInitOfType(
+                  error, role.str(), cast<DictionaryAttr>(init), element));
+  if (properties.contains("high") && !isa<IntegerType>(element)) {
+    failed = true;
+    error() << "expected '" << role.str()
+            << "' with 'high' to have integer elements, but got " << element;
+  }
+  return failure(failed);
+}
+
 LogicalResult tandem::verifySignature(func::FuncOp func) {
   using K = RoleKind;
   bool failed = false;
@@ -145,6 +164,9 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
           << "'" << role.str()
           << "' requires grad, so expected floating-point elements, but got "
           << type;
+    if (isTensorType(type))
+      failed |= mlir::failed(verifyRoleOfType(
+          func, role, cast<RankedTensorType>(type).getElementType()));
     if (!RoleAttr::belongs(role.getKind()))
       values[role.getName()] = type;
     if (role.getKind() == K::Cotangent)

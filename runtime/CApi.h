@@ -14,6 +14,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 struct tdm_model {
   tandem::runtime::Model model;
@@ -47,7 +48,10 @@ template <typename Fn> tdm_status call(Fn fn) {
 }
 
 inline Status null(const char *what) {
-  return Status::usage("expected a " + std::string(what) + " but got null");
+  bool isVowel =
+      std::string_view("aeiou").find(what[0]) != std::string_view::npos;
+  return Status::usage((isVowel ? "expected an " : "expected a ") +
+                       std::string(what) + " but got null");
 }
 
 /// Hands a tensor over.

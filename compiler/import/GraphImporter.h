@@ -51,7 +51,10 @@ private:
   mlir::Location location(const JsonPlace &place, llvm::StringRef name = {});
   mlir::Type elementType(const JsonPlace &place, llvm::StringRef name);
   mlir::RankedTensorType type(const JsonPlace &place);
-  mlir::DictionaryAttr init(const JsonPlace &place);
+  /// The `init` of a role; null, and a problem, if values of the element type
+  /// cannot begin like that.
+  mlir::DictionaryAttr init(const JsonPlace &place, RoleAttr role,
+                            mlir::Type element);
   RoleAttr role(const JsonPlace &place, RoleKind kind, const std::string &name,
                 mlir::RankedTensorType tensor);
   mlir::DictionaryAttr alias(const JsonPlace &place);

@@ -25,13 +25,13 @@ bool GraphImporter::defineAll(const JsonPlace &parent, const char *list,
 }
 
 bool GraphImporter::addForward(const JsonPlace &place, CustomRegions &regions) {
+  size_t before = problems.size();
   if (!place.isObject({"inputs", "refs", "nodes", "outputs", "saved"}))
     return false;
   Block &block = regions.forwardBlock();
   builder.setInsertionPointToEnd(&block);
   SmallVector<Value> values;
   regions.beginForward(builder, values);
-  size_t before = problems.size();
   if (!defineAll(place, "inputs", values) ||
       !defineAll(place, "refs", regions.refsOf(block)))
     return false;
@@ -57,13 +57,13 @@ bool GraphImporter::addForward(const JsonPlace &place, CustomRegions &regions) {
 
 bool GraphImporter::addBackward(const JsonPlace &place,
                                 CustomRegions &regions) {
+  size_t before = problems.size();
   if (!place.isObject({"saved", "cotangents", "refs", "nodes", "gradients"}))
     return false;
   Block &block = regions.backwardBlock();
   builder.setInsertionPointToEnd(&block);
   SmallVector<Value> saved, cotangents;
   regions.beginBackward(builder, saved, cotangents);
-  size_t before = problems.size();
   if (!defineAll(place, "saved", saved) ||
       !defineAll(place, "cotangents", cotangents) ||
       !defineAll(place, "refs", regions.refsOf(block)))

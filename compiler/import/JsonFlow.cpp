@@ -25,6 +25,7 @@ bool GraphImporter::readAll(const JsonPlace &node, const char *list,
 
 bool GraphImporter::addRegion(const JsonPlace &node, const char *field,
                               FlowRegion &region) {
+  size_t before = problems.size();
   if (!node.has(field)) {
     node.wrong("expected a field '" + std::string(field) + "'");
     return false;
@@ -40,7 +41,6 @@ bool GraphImporter::addRegion(const JsonPlace &node, const char *field,
   RegionKind kind = regionKind;
   if (kind == RegionKind::None)
     regionKind = RegionKind::Flow;
-  size_t before = problems.size();
   bool ok = defineAll(place, "inputs", region.begin(builder));
   SmallVector<Value> results;
   if (ok) {

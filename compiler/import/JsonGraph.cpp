@@ -9,6 +9,7 @@
 #include "compiler/Names.h"
 #include "compiler/ViewChain.h"
 #include "compiler/import/GraphImporter.h"
+#include "ir/Init.h"
 #include "ir/Signature.h"
 #include "runtime/artifact/Manifest.h"
 
@@ -82,32 +83,30 @@ RankedTensorType GraphImporter::type(const JsonPlace &place) {
   return element ? RankedTensorType::get(shape, element) : RankedTensorType();
 }
 
-DictionaryAttr GraphImporter::init(const JsonPlace &place) {
-  static const std::map<std::string, std::vector<const char *>> kinds = {
-      {"constant", {"value"}},
-      {"uniform", {"low", "high"}},
-      {"normal", {"mean", "std"}},
-      {"counter", {"stream", "scale"}},
-      {"seed", {}}};
-  auto kind = kinds.find(place.has("kind") ? place.text("kind") : "");
-  if (kind == kinds.end()) {
-    place.wrong("expected a 'kind': constant, uniform, normal, "
-                "counter or seed");
+DictionaryAttr GraphImporter::init(const JsonPlace &place, RoleAttr role,
+                                   Type element) {
+  if (!place.json.is_object()) {
+    place.wrong("expected an object, but got " + place.json.dump());
     return {};
   }
-  std::vector<std::string_view> known = {"kind"};
-  known.insert(known.end(), kind->second.begin(), kind->second.end());
-  place.isObject(known);
   NamedAttrList list;
-  list.set("kind", builder.getStringAttr(kind->first));
-  for (const char *field : kind->second) {
-    double number = place.number(field).value_or(0);
-    if (StringRef(field) == "stream")
-      list.set(field, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+  for (auto &[key, value] : place.json.items()) {
+    if (value.is_string())
+      list.set(key, builder.getStringAttr(value.get<std::string>()));
+    else if (key == "stream" && value.is_number_integer())
+      list.set(key, builder.getI64IntegerAttr(value.get<int64_t>()));
+    else if (value.is_number())
+      list.set(key, builder.getF64FloatAttr(value.get<double>()));
     else
-      list.set(field, builder.getF64FloatAttr(number));
+      list.set(key, builder.getStringAttr(value.dump())); // is no number
   }
-  return list.getDictionary(builder.getContext());
+  DictionaryAttr how = list.getDictionary(builder.getContext());
+  Listener listener(*this, place);
+  auto error = [&] { return emitError(location(place)); };
+  if (failed(verifyInit(error, role.str(), how)) ||
+      failed(verifyInitOfType(error, role.str(), how, element)))
+    return {};
+  return how;
 }
 
 //===----------------------------------------------------------------------===//
@@ -191,7 +190,8 @@ RoleAttr GraphImporter::role(const JsonPlace &place, RoleKind kind,
     role = role.with("high", builder.getI64IntegerAttr(
                                  place.at("high").integer().value_or(0)));
   if (place.has("init"))
-    if (DictionaryAttr how = init(place.at("init")))
+    if (DictionaryAttr how =
+            init(place.at("init"), role, tensor.getElementType()))
       role = role.with("init", how);
   if (place.flag("freed"))
     role = role.withUnit("freed");

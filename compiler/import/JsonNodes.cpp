@@ -7,6 +7,7 @@
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
 #include "ir/functions/Function.h"
+#include "ir/functions/NearestOp.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -106,11 +107,9 @@ void GraphImporter::addNodes(const JsonPlace &parent) {
 }
 
 void GraphImporter::addNode(const JsonPlace &node) {
-  // Ops that other phases make.
-  static constexpr StringRef others[] = {"read",       "make_ref", "yield",
-                                         "kernel",     "launch",   "undefined",
-                                         "pass_grad",  "or_zero",  "accumulate",
-                                         "if_defined", "to_host",  "to_device"};
+  // Of a node with a mistake nothing is made: what followed from `input` for
+  // `inputs`, that there are too few, is no mistake.
+  size_t before = problems.size();
   std::string op = node.json.is_object() ? node.text("op") : "";
   if (op == "no_grad" || op == "enable_grad") {
     if (!node.isObject({"op", "nodes", "stream", "checkpoint"}))
@@ -137,6 +136,8 @@ void GraphImporter::addNode(const JsonPlace &node) {
                         "save", "offload", "recompute"}))
       return;
     Mode mode(*this, node);
+    if (problems.size() != before)
+      return defineResults(node, {}, /*known=*/false);
     return addCustomVjp(node);
   }
   if (op == "if" || op == "scan" || op == "while") {
@@ -155,6 +156,8 @@ void GraphImporter::addNode(const JsonPlace &node) {
     if (!known)
       return;
     Mode mode(*this, node);
+    if (problems.size() != before)
+      return defineResults(node, {}, /*known=*/false);
     return op == "if"     ? addIf(node)
            : op == "scan" ? addScan(node)
                           : addWhile(node);
@@ -164,6 +167,8 @@ void GraphImporter::addNode(const JsonPlace &node) {
                       "checkpoint", "save", "offload", "recompute"}))
     return;
   Mode mode(*this, node);
+  if (problems.size() != before)
+    return defineResults(node, {}, /*known=*/false);
   if (op == "constant") {
     for (const char *field : {"save", "offload", "recompute"})
       if (node.flag(field))
@@ -171,17 +176,22 @@ void GraphImporter::addNode(const JsonPlace &node) {
                    "' says nothing");
     return addConstant(node);
   }
-  if (llvm::is_contained(others, op))
-    return node.wrong("unknown op '" + op + "'");
+  auto isKnown = [&] {
+    return RegisteredOperationName::lookup("tandem." + op,
+                                           builder.getContext()) ||
+           FunctionTable::get().find(op);
+  };
+  if (isOpOfPhases(op) || !isKnown()) {
+    node.wrong("unknown op '" + op + "'" +
+               suggestOp(builder.getContext(), op, /*withFunctions=*/true));
+    return defineResults(node, {}, /*known=*/false);
+  }
   if (regionKind == RegionKind::Custom && op == "grad")
     return node.wrong("unsupported: 'grad' inside of a custom_vjp");
-  if (RegisteredOperationName::lookup("tandem." + op, builder.getContext()) ||
-      !FunctionTable::get().find(op)) {
-    if (!op.empty())
-      addOp(node, op);
-  } else {
+  if (RegisteredOperationName::lookup("tandem." + op, builder.getContext()))
+    addOp(node, op);
+  else
     addCall(node, op);
-  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,10 @@
 //===- JsonReader.cpp - typed, complaining access to a JSON document ------===//
 #include "compiler/import/JsonReader.h"
+#include "ir/Nearest.h"
 #include "runtime/artifact/JsonText.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,8 +40,14 @@ bool JsonPlace::isObject(const std::vector<std::string_view> &known) const {
     return false;
   }
   for (auto &[key, value] : json.items())
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      at(key).wrong("unknown field '" + key + "'");
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      llvm::SmallVector<llvm::StringRef> names(known.begin(), known.end());
+      std::string nearest = didYouMean(key, names);
+      at(key).wrong("unknown field '" + key + "'" +
+                    (nearest.empty()
+                         ? "; known are '" + llvm::join(names, "', '") + "'"
+                         : nearest));
+    }
   return true;
 }
 

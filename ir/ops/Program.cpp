@@ -1,7 +1,9 @@
 //===- Program.cpp - kernels and launches ---------------------------------===//
 #include "ir/HostCopy.h"
+#include "ir/KernelAttributes.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -43,6 +45,63 @@ int64_t KernelOp::getFlops() {
   return flops;
 }
 
+FailureOr<SmallVector<InPlacePair, 2>> tandem::readInPlace(EmitError error,
+                                                           Attribute attribute,
+                                                           unsigned results,
+                                                           unsigned inputs) {
+  SmallVector<InPlacePair, 2> pairs;
+  if (!attribute)
+    return pairs;
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  bool isRight = list != nullptr;
+  for (Attribute one : list ? list.getValue() : ArrayRef<Attribute>()) {
+    auto pair = dyn_cast<DenseI64ArrayAttr>(one);
+    isRight &= pair && pair.size() == 2 && pair[0] >= 0 && pair[0] < results &&
+               pair[1] >= 0 && pair[1] < inputs;
+    if (isRight)
+      pairs.push_back(
+          {static_cast<unsigned>(pair[0]), static_cast<unsigned>(pair[1])});
+  }
+  if (isRight)
+    return pairs;
+  return error() << "expected '" << kInPlaceAttr
+                 << "' to be pairs array<i64: RESULT, INPUT> of one of "
+                 << results << " results and one of " << inputs
+                 << " inputs, but got " << attribute;
+}
+
+/// What plan adds to the record.
+static LogicalResult verifyPlanned(KernelOp kernel) {
+  auto error = [&] { return kernel.emitOpError(); };
+  if (failed(readInPlace(error, kernel->getAttr(kInPlaceAttr),
+                         kernel.getNumResults(), kernel.getInputs().size())))
+    return failure();
+  auto countOf = [&](StringRef name, auto isRight) -> LogicalResult {
+    Attribute attribute = kernel->getAttr(name);
+    auto numbers = dyn_cast_or_null<DenseI64ArrayAttr>(attribute);
+    if (!attribute || (numbers && isRight(numbers.asArrayRef())))
+      return success();
+    return error() << "expected '" << name << "' to be of its "
+                   << kernel.getNumResults() << " results, but got "
+                   << attribute;
+  };
+  auto results = static_cast<int64_t>(kernel.getNumResults());
+  auto isResult = [&](int64_t n) { return n >= 0 && n < results; };
+  if (failed(countOf(kPastCachesAttr, [&](ArrayRef<int64_t> numbers) {
+        return llvm::all_of(numbers, isResult);
+      })))
+    return failure();
+  return countOf(kPartsAttr, [&](ArrayRef<int64_t> sizes) {
+    int64_t left = results;
+    for (int64_t size : sizes) {
+      if (size < 1 || size > left)
+        return false;
+      left -= size;
+    }
+    return left == 0;
+  });
+}
+
 LogicalResult KernelOp::verify() {
   Block &block = getBody().front();
   if (block.empty())
@@ -54,6 +113,8 @@ LogicalResult KernelOp::verify() {
   if (!yield || yield.getValues().getTypes() != getResultTypes())
     return emitOpError() << "expected the region to yield the types of the "
                             "results";
+  if (failed(verifyPlanned(*this)))
+    return failure();
   return verifyBuffers(*this, getBuffersAttr());
 }
 
@@ -65,9 +126,10 @@ LogicalResult LaunchOp::verify() {
                          << work << " and " << grain;
   if (std::optional<ArrayRef<int64_t>> grid = getGrid()) {
     int64_t blocks = 1;
+    bool isCount = grid->size() == 3;
     for (int64_t size : *grid)
-      blocks *= size;
-    if (grid->size() != 3 || blocks != work)
+      isCount &= size >= 0 && !llvm::MulOverflow(blocks, size, blocks);
+    if (!isCount || blocks != work)
       return emitOpError() << "expected 'grid' to have 3 sizes and 'work' ("
                            << work << ") blocks in all";
   }

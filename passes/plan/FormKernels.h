@@ -45,9 +45,6 @@ void joinAttention(mlir::func::FuncOp func);
 /// hold on to allows.
 void joinKernels(mlir::func::FuncOp func, InPlacePairs &pairs);
 
-/// On a kernel with several loop nests: how many results each has, in order.
-inline constexpr llvm::StringLiteral kPartsAttr = "parts";
-
 /// Replaces reductions that lower badly by others with the same meaning: over
 /// dimensions of size 1 by reshapes; of very many elements into few results by
 /// two steps, the first of which has enough results to be run in parallel.

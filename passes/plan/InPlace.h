@@ -2,18 +2,13 @@
 #ifndef TANDEM_PASSES_PLAN_INPLACE_H
 #define TANDEM_PASSES_PLAN_INPLACE_H
 
+#include "ir/KernelAttributes.h"
 #include "ir/Ops.h"
 
 namespace tandem {
 
-/// On a planned kernel: pairs of a result and the input that it overwrites.
-inline constexpr llvm::StringLiteral kInPlaceAttr = "in_place";
-
 /// Which input each result of a planned kernel overwrites; -1 for none.
 llvm::SmallVector<int64_t> inPlaceInputs(KernelOp kernel);
-
-/// A result of a kernel and an input of it.
-using InPlacePair = std::pair<unsigned, unsigned>;
 
 /// Answers, for each kernel once, which results can overwrite which inputs: the
 /// kernel reads such an input only at the place in memory at which it writes

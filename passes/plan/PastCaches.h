@@ -24,15 +24,12 @@
 #ifndef TANDEM_PASSES_PLAN_PASTCACHES_H
 #define TANDEM_PASSES_PLAN_PASTCACHES_H
 
+#include "ir/KernelAttributes.h"
 #include "ir/Ops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace tandem {
-
-/// On a kernel: the numbers of the results that are written past the caches,
-/// rising.
-inline constexpr llvm::StringLiteral kPastCachesAttr = "past_caches";
 
 /// Results smaller than this stay in a core's own cache, or about: nothing is
 /// won by writing them past it.

@@ -104,7 +104,10 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"[3, 8]", "[3, -8]", "/params/0/shape/1: expected a size of at least 0"},
       {"[3, 8]", "[3, 9]", "/nodes/0: expected lhs columns (8)"},
       {"\"f32\"", "\"f33\"", "/inputs/0: expected a type"},
-      {"matmul", "matmull", "/nodes/0: unknown op 'matmull'"},
+      {"matmul", "matmull",
+       "/nodes/0: unknown op 'matmull' (did you mean 'matmul'?)"},
+      {"matmul", "embedding",
+       "/nodes/0: unknown op 'embedding' (did you mean 'take'?)"},
       {"transpose_rhs", "transposed", "no attribute 'transposed'"},
       {"[0, 1]", "[0, \"1\"]",
        "/nodes/1/attributes/dims: expected a list of "
@@ -112,8 +115,16 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"\"version\": 1", "\"version\": 2", "expected 'version' to be 1"},
       {"\"format\": \"tandem-graph\", ", "", "expected 'format'"},
       {"\"name\": \"w\"", "\"name\": \"x\"", "expected names to be unique"},
-      {"uniform", "gauss", "/params/0/init: expected a 'kind'"},
-      {"\"low\": -0.3, ", "", "/params/0/init: expected a field 'low'"},
+      {"uniform", "gauss",
+       "/params/0/init: expected the kind in 'init' of 'param \"w\"'"},
+      {"uniform", "unifrom", "got 'unifrom' (did you mean 'uniform'?)"},
+      {"\"low\": -0.3, ", "",
+       "/params/0/init: expected 'init' of 'param \"w\"', of the kind "
+       "'uniform', to have a finite number 'low'"},
+      {"\"low\": -0.3", "\"low\": 3",
+       "/params/0/init: expected 'low' of 'init' of 'param \"w\"' to be at "
+       "most 'high'"},
+      {"\"low\": -0.3", "\"low\": -1e300", "to be finite in f32"},
       {"[\"loss\", \"s\"]", "[\"loss\", \"x\"]",
        "/nodes/2: 'tandem.write' op expected a value of type "
        "'tensor<4x8xf32>'"},
@@ -131,6 +142,32 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
   };
   for (const Row &row : rows)
     expectProblem(replaced(kGraph, row.from, row.to), row.problem);
+}
+
+/// B9: one mistake brought others that were none ("expected 1 operands, but got
+/// 0" of a node that says `input`).
+TEST(JsonGraph, OneMistakeBringsNoOthers) {
+  struct Row {
+    const char *from, *to, *problem;
+  };
+  const Row rows[] = {
+      {"\"inputs\": [\"x\", \"w\"]", "\"input\": [\"x\", \"w\"]",
+       "/nodes/0/input: unknown field 'input' (did you mean 'inputs'?)"},
+      {"\"op\": \"matmul\"", "\"opp\": \"matmul\"",
+       "/nodes/0: expected a field 'op'"},
+      {"matmul", "matmull", "/nodes/0: unknown op 'matmull'"}};
+  for (const Row &row : rows) {
+    Outcome outcome = import(replaced(kGraph, row.from, row.to));
+    EXPECT_NE(outcome.message.find(row.problem), std::string::npos)
+        << outcome.message;
+    // A line each; a node without an op has two.
+    EXPECT_LE(llvm::StringRef(outcome.message).count("/nodes/0"), 2u)
+        << outcome.message;
+    EXPECT_EQ(outcome.message.find("/nodes/1"), std::string::npos)
+        << outcome.message;
+    EXPECT_EQ(outcome.message.find("operands"), std::string::npos)
+        << outcome.message;
+  }
 }
 
 TEST(JsonGraph, AllMistakesAreReportedAtOnce) {
@@ -379,7 +416,15 @@ TEST(JsonGraph, A15_EffectsOutsideOfACustomVjpAreMistakes) {
   expectProblem(replaced(text, R"("saved": ["a", "b"])", R"("saved": ["a"])"),
                 "/nodes/0/backward: expected 2 names in 'saved', but got 1");
   expectProblem(replaced(text, R"("backward")", R"("backwards")"),
-                "/nodes/0/backwards: unknown field");
+                "/nodes/0/backwards: unknown field 'backwards' (did you mean "
+                "'backward'?)");
+  // B12: the message did not say what the field is called.
+  Outcome grads = import(replaced(text, R"("gradients")", R"("grads")"));
+  EXPECT_NE(grads.message.find("unknown field 'grads'; known are 'saved', "
+                               "'cotangents', 'refs', 'nodes', 'gradients'"),
+            std::string::npos)
+      << grads.message;
+  EXPECT_EQ(llvm::StringRef(grads.message).count('\n'), 0u) << grads.message;
 }
 
 TEST(JsonGraph, NodesAreAtTheirLines) {
