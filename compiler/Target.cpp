@@ -1,5 +1,6 @@
 //===- Target.cpp - what code is made for ---------------------------------===//
 #include "compiler/Target.h"
+#include "ir/Nearest.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/Builders.h"
@@ -136,22 +137,51 @@ static int64_t hostProcessors() {
 #endif
 }
 
-static Result<CpuTarget> cpuTarget(StringRef arch) {
+std::vector<StringRef> tandem::knownFeatures() {
+  static const llvm::StringMap<bool> reported = llvm::sys::getHostCPUFeatures();
+  std::vector<StringRef> names;
+  for (const auto &entry : reported)
+    names.push_back(entry.getKey());
+  llvm::sort(names);
+  return names;
+}
+
+int tandem::widestVectors(ArrayRef<std::string> features) {
+  auto has = [&](const char *feature) {
+    return llvm::is_contained(features, feature);
+  };
+  return has("avx512f") ? 512 : has("avx2") ? 256 : 128;
+}
+
+Status tandem::checkProcessor(const std::string &arch) {
   if (!hostTarget())
     return Status::unsupported("LLVM has no code generator for '" +
                                hostTriple().str() + "'");
-  CpuTarget target;
-  target.arch = arch.empty() ? llvm::sys::getHostCPUName().str() : arch.str();
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       hostTarget()->createMCSubtargetInfo(hostTriple(), "", ""));
-  if (!info->isCPUStringValid(target.arch))
-    return Status::usage("unknown processor '" + target.arch + "' for '" +
-                         hostTriple().getArchName().str() + "'");
+  if (!info->isCPUStringValid(arch)) {
+    SmallVector<StringRef> names;
+    for (const llvm::SubtargetSubTypeKV &one :
+         info->getAllProcessorDescriptions())
+      names.push_back(one.Key);
+    return Status::usage("unknown processor '" + arch + "' for '" +
+                         hostTriple().getArchName().str() + "'" +
+                         didYouMean(arch, names));
+  }
+  // LLVM ends the process when it is asked for a machine of such a processor.
+  if (hostTriple().isX86() && !promisedBy(arch).contains("64bit"))
+    return Status::unsupported("the processor '" + arch +
+                               "' does not run code of 64 bits");
+  return Status::success();
+}
+
+static Result<CpuTarget> cpuTarget(StringRef arch) {
+  CpuTarget target;
+  target.arch = arch.empty() ? llvm::sys::getHostCPUName().str() : arch.str();
+  if (Status s = checkProcessor(target.arch); !s)
+    return s;
   target.features = featuresOf(target.arch, arch.empty());
-  auto has = [&](const char *feature) {
-    return llvm::is_contained(target.features, feature);
-  };
-  target.vectorBits = has("avx512f") ? 512 : has("avx2") ? 256 : 128;
+  target.vectorBits = widestVectors(target.features);
   if (arch.empty()) {
     target.lastCacheBytes = hostCacheBytes();
     target.processors = hostProcessors();
@@ -159,7 +189,7 @@ static Result<CpuTarget> cpuTarget(StringRef arch) {
   return target;
 }
 
-static Result<CudaTarget> cudaTarget(StringRef arch) {
+Result<CudaTarget> tandem::cudaTarget(StringRef arch) {
   if (arch.empty())
     arch = "sm_90";
   if (findCudaArch(arch))
@@ -269,68 +299,6 @@ Result<CpuTarget> tandem::parseCpuTarget(const std::string &text) {
       cpu && targets->size() == 1)
     return *cpu;
   return Status::usage("expected a processor, but got '" + text + "'");
-}
-
-DictionaryAttr tandem::targetAttr(const Target &target, MLIRContext *context) {
-  Builder b(context);
-  if (auto *cuda = std::get_if<CudaTarget>(&target))
-    return b.getDictionaryAttr(
-        {b.getNamedAttr("kind", b.getStringAttr("cuda")),
-         b.getNamedAttr("arch", b.getStringAttr(cuda->arch))});
-  const auto &cpu = std::get<CpuTarget>(target);
-  SmallVector<StringRef> features(cpu.features.begin(), cpu.features.end());
-  SmallVector<NamedAttribute> fields = {
-      b.getNamedAttr("kind", b.getStringAttr("cpu")),
-      b.getNamedAttr("arch", b.getStringAttr(cpu.arch)),
-      b.getNamedAttr("features", b.getStrArrayAttr(features)),
-      b.getNamedAttr("vector_bits", b.getI64IntegerAttr(cpu.vectorBits))};
-  if (cpu.lastCacheBytes)
-    fields.push_back(b.getNamedAttr(kLastCacheAttr,
-                                    b.getI64IntegerAttr(cpu.lastCacheBytes)));
-  if (cpu.processors)
-    fields.push_back(
-        b.getNamedAttr(kProcessorsAttr, b.getI64IntegerAttr(cpu.processors)));
-  return b.getDictionaryAttr(fields);
-}
-
-static Result<CpuTarget> cpuFromAttr(DictionaryAttr attr) {
-  auto wrong = Status::failed("expected 'tandem.target' of a cpu to have "
-                              "'arch', 'features' and 'vector_bits'");
-  auto arch = attr.getAs<StringAttr>("arch");
-  auto features = attr.getAs<ArrayAttr>("features");
-  auto bits = attr.getAs<IntegerAttr>("vector_bits");
-  if (!arch || !features || !bits)
-    return wrong;
-  CpuTarget target{arch.str(), {}, static_cast<int>(bits.getInt())};
-  if (auto cache = attr.getAs<IntegerAttr>(kLastCacheAttr))
-    target.lastCacheBytes = cache.getInt();
-  if (auto processors = attr.getAs<IntegerAttr>(kProcessorsAttr))
-    target.processors = processors.getInt();
-  for (Attribute feature : features) {
-    auto name = dyn_cast<StringAttr>(feature);
-    if (!name)
-      return wrong;
-    target.features.push_back(name.str());
-  }
-  return target;
-}
-
-Result<Target> tandem::targetFromAttr(DictionaryAttr attr) {
-  auto kind = attr ? attr.getAs<StringAttr>("kind") : StringAttr();
-  if (kind && kind == "cpu") {
-    auto target = cpuFromAttr(attr);
-    return target ? Result<Target>(std::move(*target)) : target.status();
-  }
-  if (!kind || kind != "cuda")
-    return Status::failed("expected 'tandem.target' to have the 'kind' "
-                          "\"cpu\" or \"cuda\"");
-  auto arch = attr.getAs<StringAttr>("arch");
-  if (!arch)
-    return Status::failed("expected 'tandem.target' of the kind 'cuda' to "
-                          "have 'arch'");
-  auto target = cudaTarget(arch);
-  return target ? Result<Target>(std::move(*target))
-                : std::move(target).status().in("'tandem.target'");
 }
 
 /// A product and a sum become one operation only where the code says so (inside

@@ -60,8 +60,20 @@ Result<CpuTarget> parseCpuTarget(const std::string &text);
 /// has to ask for them.
 CpuTarget withoutTiles(CpuTarget target);
 
+/// Fails unless LLVM knows the processor `arch` of the host's kind, and makes
+/// code of 64 bits for it.
+Status checkProcessor(const std::string &arch);
+/// Returns the features that a machine of the host's kind can report, sorted.
+std::vector<llvm::StringRef> knownFeatures();
+/// Returns the bits of the widest registers that the features give.
+int widestVectors(llvm::ArrayRef<std::string> features);
+/// Returns the target of an architecture, "sm_90" if it is empty.
+Result<CudaTarget> cudaTarget(llvm::StringRef arch);
+
 mlir::DictionaryAttr targetAttr(const Target &target,
                                 mlir::MLIRContext *context);
+/// Returns the target that the attribute says. A printed module may have been
+/// edited: fails, with everything that is wrong, where no machine is like that.
 Result<Target> targetFromAttr(mlir::DictionaryAttr attr);
 
 /// Returns LLVM's machine for the target: position-independent code, multiply

@@ -116,10 +116,74 @@ TEST(Target, AttributesKeepThem) {
   EXPECT_EQ(with("arch", b.getStringAttr("sm_90")), "");
   EXPECT_NE(with("arch", b.getStringAttr("sm_7")).find("'tandem.target'"),
             std::string::npos);
-  EXPECT_NE(with("arch", b.getI64IntegerAttr(90)).find("to have 'arch'"),
+  EXPECT_NE(with("arch", b.getI64IntegerAttr(90))
+                .find("expected 'arch' to be a string, but got 90"),
             std::string::npos);
   EXPECT_FALSE(targetFromAttr(DictionaryAttr()));
   EXPECT_FALSE(targetFromAttr(b.getDictionaryAttr({})));
+}
+
+/// A9, A10: an edited target ended the compiler (vector_bits = 100), let it run
+/// for ever (10^12), or made an artifact that no machine loads, without a word.
+TEST(Target, EditedAttributesAreRefused) {
+  MLIRContext context;
+  Builder b(&context);
+  auto base = parseTargets("cpu:x86-64-v3");
+  if (!base)
+    GTEST_SKIP() << "not for this kind of processor: "
+                 << base.status().message();
+  auto with = [&](const char *key, Attribute value) {
+    NamedAttrList fields(targetAttr(base->front(), &context));
+    fields.set(key, value);
+    auto target = targetFromAttr(fields.getDictionary(&context));
+    return target ? "" : target.status().message();
+  };
+  auto number = [&](const char *key, int64_t value) {
+    return with(key, b.getI64IntegerAttr(value));
+  };
+  EXPECT_EQ(number("vector_bits", 256), "");
+  EXPECT_EQ(number("vector_bits", 128), "");
+  EXPECT_EQ(number("processors", 4), "");
+  for (int64_t bits : {int64_t(0), int64_t(-512), int64_t(7), int64_t(100),
+                       int64_t(192), int64_t(1000000000000)})
+    EXPECT_NE(number("vector_bits", bits).find("expected 'vector_bits' to be"),
+              std::string::npos)
+        << bits;
+  EXPECT_EQ(number("vector_bits", 512),
+            "'tandem.target': expected 'vector_bits' to be 128, 256 or 512, "
+            "and at most 256, the width of registers with these features, but "
+            "got 512 : i64");
+  EXPECT_EQ(number("processors", -4),
+            "'tandem.target': expected 'processors' to be an integer from 1 to "
+            "1048576, but got -4 : i64");
+  EXPECT_NE(number("last_cache_bytes", -1), "");
+  EXPECT_EQ(number("procesors", 4),
+            "'tandem.target': unknown field 'procesors' (did you mean "
+            "'processors'?)");
+  EXPECT_NE(
+      with("arch", b.getStringAttr("foo")).find("unknown processor 'foo'"),
+      std::string::npos);
+  EXPECT_NE(with("arch", b.getStringAttr("pentium")).find("64 bits"),
+            std::string::npos);
+  EXPECT_EQ(with("features", b.getStrArrayAttr({"avx2", "avx512q"})),
+            "'tandem.target': unknown feature 'avx512q' (did you mean "
+            "'avx512bw'?)");
+  EXPECT_EQ(with("winograd", b.getStringAttr("perhaps")),
+            "'tandem.target': expected 'winograd' to be one of 'auto', 'no', "
+            "but got \"perhaps\"");
+}
+
+/// A9: LLVM ended the process at a processor without code of 64 bits.
+TEST(Target, ProcessorsOf32Bits) {
+  if (!parseTargets("cpu:x86-64-v3"))
+    GTEST_SKIP() << "not for this kind of processor";
+  auto target = parseTargets("cpu:pentium");
+  ASSERT_FALSE(target);
+  EXPECT_EQ(target.status().code(), Code::Unsupported);
+  EXPECT_EQ(target.status().message(),
+            "the processor 'pentium' does not run code of 64 bits");
+  EXPECT_NE(problem("cpu:x86-64-v33").find("did you mean 'x86-64-v3'?"),
+            std::string::npos);
 }
 
 TEST(Target, MachinesAreThoseOfTheArchitecture) {
