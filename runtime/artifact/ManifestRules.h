@@ -32,6 +32,11 @@ void checkTypes(const Manifest &manifest, ManifestProblems &problems);
 void checkAliases(const Manifest &manifest, const Program &program,
                   const std::string &at, ManifestProblems &problems);
 
+/// A launch reads from the arena what is still there: two values that live at
+/// once do not overlap.
+void checkArena(const Program &program, const std::string &at,
+                ManifestProblems &problems);
+
 /// What runs only where cotangents are defined: names, and that a result that
 /// is there was written.
 void checkConditions(const Program &program, const std::string &at,

@@ -84,6 +84,7 @@ public:
         problems.add(at + "/name", "'" + program.name + "' is repeated");
       checkProgram(program);
       checkAliases(manifest, program, at, problems);
+      checkArena(program, at, problems);
       checkConditions(program, at, problems);
       checkRows(manifest, program, at, problems);
       checkLibraries(manifest, program, at, problems);

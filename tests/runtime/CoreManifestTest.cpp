@@ -252,6 +252,34 @@ const Row rows[] = {
     {"ArenaAlignment",
      [](Manifest &m) { m.programs[4].buffers[7] = Buffer::arena(32, 32); },
      "/programs/4/buffers/7/offset: expected a multiple of 64"},
+    // A8: two live values on one place trained to another loss, exit 0.
+    {"ArenaOverlap", [](Manifest &m) { m.programs[4].buffers[9].offset = 64; },
+     "/programs/4/launches/3: expected buffers 8 and 9 apart, of which the "
+     "launch writes to one"},
+    {"ArenaOverwritten",
+     [](Manifest &m) { m.programs[4].buffers[10].offset = 128; },
+     "/programs/4/launches/5/reads/1: expected buffer 9 to hold what was "
+     "written to it, but launch 4 has written to buffer 10 there"},
+    {"ArenaPartlyOverwritten",
+     [](Manifest &m) {
+       m.programs[4].buffers[9] = Buffer::arena(128, 128);
+       m.programs[4].buffers[10].offset = 192;
+     },
+     "buffer 9 to hold what was written to it, but launch 4 has written"},
+    {"ArenaUnwritten",
+     [](Manifest &m) {
+       m.programs[4].launches.erase(m.programs[4].launches.begin());
+     },
+     "/programs/4/launches/0/reads/0: expected buffer 7 to hold what was "
+     "written to it, but no launch has"},
+    {"ArenaTwoWritesInOne",
+     [](Manifest &m) {
+       Launch &both = m.programs[4].launches[3];
+       both.buffers.push_back(10);
+       both.writes.push_back(4);
+       m.programs[4].buffers[10].offset = 128;
+     },
+     "/programs/4/launches/3: expected buffers 9 and 10 apart"},
     {"ConstantBounds",
      [](Manifest &m) { m.programs[4].buffers[11].bytes = 256; },
      "/programs/4/buffers/11/bytes: expected 0 to 128"},
