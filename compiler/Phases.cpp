@@ -2,6 +2,8 @@
 #include "compiler/Phases.h"
 #include "compiler/Compile.h"
 #include "ir/Dialect.h"
+#include "passes/Doors.h"
+#include "passes/plan/VerifyPlan.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -44,14 +46,19 @@ std::string lower(const CompileOptions &, StringRef kind) {
   return ("tandem-lower-to-" + kind).str();
 }
 
+/// The door of the phase that is stamped on the module.
+LogicalResult door(ModuleOp module) {
+  return checkDoor(module, phaseOf(module));
+}
+
 constexpr Phase table[] = {
     {"functionalize", "refs become values, mutations become results",
-     functionalize},
-    {"joint", "the backward is derived beside the forward", joint},
-    {"optimize", "common and dead code goes, constants fold", optimize},
-    {"partition", "forward, backward, update and step part", partition},
-    {"plan", "kernels form, buffers get their places", plan},
-    {"lower", "kernels become LLVM functions", lower},
+     functionalize, door},
+    {"joint", "the backward is derived beside the forward", joint, door},
+    {"optimize", "common and dead code goes, constants fold", optimize, door},
+    {"partition", "forward, backward, update and step part", partition, door},
+    {"plan", "kernels form, buffers get their places", plan, verifyPlanned},
+    {"lower", "kernels become LLVM functions", lower, verifyLowered},
 };
 
 } // namespace
@@ -70,4 +77,11 @@ std::optional<int> tandem::phaseNumber(StringRef name) {
 StringRef tandem::phaseOf(ModuleOp module) {
   auto phase = module->getAttrOfType<StringAttr>(kPhaseAttr);
   return phase ? phase.getValue() : StringRef("capture");
+}
+
+LogicalResult tandem::verifyPhase(ModuleOp module) {
+  for (const Phase &phase : phases())
+    if (phase.name == phaseOf(module))
+      return phase.verify(module);
+  return success();
 }

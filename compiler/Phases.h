@@ -26,6 +26,10 @@ struct Phase {
   /// Returns the passes as a pipeline of the module; `kind` is its target's
   /// ("cpu", "cuda").
   std::string (*pipeline)(const CompileOptions &options, llvm::StringRef kind);
+  /// Checks a module that was read at this phase, and may have been edited:
+  /// what its passes leave, and what those of later phases believe. Emits every
+  /// problem.
+  mlir::LogicalResult (*verify)(mlir::ModuleOp module);
 };
 
 /// Returns the phases after capture, in order.
@@ -34,6 +38,9 @@ llvm::ArrayRef<Phase> phases();
 /// Returns the position of the phase `name` in the whole chain (capture is 1),
 /// or nothing.
 std::optional<int> phaseNumber(llvm::StringRef name);
+
+/// Checks a module that was read, at the phase that it is stamped with.
+mlir::LogicalResult verifyPhase(mlir::ModuleOp module);
 
 /// Returns the phase that is stamped on the module; "capture" if none is.
 llvm::StringRef phaseOf(mlir::ModuleOp module);

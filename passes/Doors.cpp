@@ -1,6 +1,8 @@
 //===- Doors.cpp - what holds between two phases --------------------------===//
 #include "passes/Doors.h"
+#include "passes/Agreement.h"
 
+#include "ir/Nearest.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
@@ -86,11 +88,13 @@ void Door::functions(ArrayRef<StringRef> required,
   for (StringRef name : required)
     if (!module.lookupSymbol<func::FuncOp>(name))
       error(module) << "no function '" << name << "'";
+  SmallVector<StringRef> known(required);
+  llvm::append_range(known, optional);
   for (auto func : module.getOps<func::FuncOp>()) {
     StringRef name = func.getName();
-    if (!llvm::is_contained(required, name) &&
-        !llvm::is_contained(optional, name))
-      error(func) << "an unexpected function '" << name << "'";
+    if (!llvm::is_contained(known, name))
+      error(func) << "an unexpected function '" << name << "'"
+                  << didYouMean(name, known);
     if (func.isExternal() || !func.getBody().hasOneBlock())
       error(func) << "function '" << name << "' without a body of one block";
     else
@@ -295,25 +299,20 @@ void Door::prepared() {
   handed(RoleKind::Prepared, "prepare", prepare, {evaluate});
 }
 
-/// The cotangents and gradients are the backwards' alone; values have one type
-/// everywhere.
+/// The cotangents and gradients are the backwards' alone.
 void Door::programs() {
   auto forward = module.lookupSymbol<func::FuncOp>("forward");
   noneOfKind(forward, RoleKind::Cotangent);
   noneOfKind(forward, RoleKind::Grad);
-  for (auto func : module.getOps<func::FuncOp>()) {
+  for (auto func : module.getOps<func::FuncOp>())
     untagged(func);
-    for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
-      RoleAttr role = roleOfArgument(func, i);
-      if (RoleAttr::belongs(role.getKind()) ||
-          role.getKind() == RoleKind::Saved)
-        continue;
-      if (auto value = findValue(forward, role.getName()))
-        sameArgument(func, i, forward.getArgumentTypes()[*value], "forward");
-    }
-  }
   saved();
 }
+
+/// From partition on.
+static constexpr StringRef kPrograms[] = {
+    "evaluate", "prepare", "forward",      "backward",
+    "update",   "step",    "grad_forward", "grad_backward"};
 
 LogicalResult tandem::checkHandedValues(ModuleOp module) {
   Door door(module, "partition");
@@ -333,8 +332,7 @@ LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
   else if (isJoint)
     door.functions({"evaluate"}, {"joint", "grad_joint"});
   else if (phase == "partition")
-    door.functions({"evaluate"}, {"prepare", "forward", "backward", "update",
-                                  "step", "grad_forward", "grad_backward"});
+    door.functions({"evaluate"}, kPrograms);
   else
     return success();
   if (door.failed)
@@ -350,5 +348,18 @@ LogicalResult tandem::checkDoor(ModuleOp module, StringRef phase) {
     door.prepared();
   if (phase == "partition" && module.lookupSymbol("forward"))
     door.programs();
-  return door.result();
+  if (door.failed || phase == "functionalize")
+    return door.result();
+  return checkAgreement(module, phase);
+}
+
+LogicalResult tandem::checkPrograms(ModuleOp module, StringRef phase) {
+  Door door(module, phase);
+  door.functions({}, kPrograms);
+  if (door.failed || failed(verifyMutatedInBackward(module)))
+    return failure();
+  door.prepared();
+  if (module.lookupSymbol("forward") && module.lookupSymbol("backward"))
+    door.saved();
+  return success(succeeded(checkAgreement(module, phase)) && !door.failed);
 }

@@ -37,6 +37,11 @@ mlir::LogicalResult checkDoor(mlir::ModuleOp module, llvm::StringRef phase);
 /// prepare, by name and type: what an edit of the printed module breaks.
 mlir::LogicalResult checkHandedValues(mlir::ModuleOp module);
 
+/// Checks the programs of a module that was read at `phase`, which is plan or
+/// lower: their names, what they hand to each other, what they say of the same
+/// values.
+mlir::LogicalResult checkPrograms(mlir::ModuleOp module, llvm::StringRef phase);
+
 /// Stamps `module` with the phase that a pass has just made, and checks its
 /// door.
 mlir::LogicalResult leavePhase(mlir::ModuleOp module, llvm::StringRef phase);

@@ -34,10 +34,12 @@ std::vector<int64_t> plannedBytesInUse(mlir::func::FuncOp func,
                                        llvm::ArrayRef<KernelOp> kernels,
                                        InPlacePairs &pairs);
 
-/// Checks a planned function: every kernel's results have places of their own
-/// while they live; a kernel that overwrites an input is its last reader.
-/// Derives lifetimes anew from the IR.
-mlir::LogicalResult checkPlan(mlir::func::FuncOp func);
+/// Checks a planned or lowered function: results that live at once have places
+/// of their own, a result that overwrites an input is computed where that dies,
+/// what is returned lies where it is expected, the sizes of the plan are what
+/// the places come to. Derives lifetimes anew from the IR; emits every problem.
+/// `pairs`: of planned kernels, what can overwrite what; null for lowered ones.
+mlir::LogicalResult checkPlan(mlir::func::FuncOp func, InPlacePairs *pairs);
 
 } // namespace tandem
 

@@ -75,24 +75,6 @@ void PlanPrograms::remark(func::FuncOp func) {
                           << pairs.size() << " of its inputs";
 }
 
-/// Says on the module what a step needs.
-static void describeMemory(ModuleOp module) {
-  StepMemory memory = stepMemory(module);
-  Builder b(module.getContext());
-  std::pair<StringRef, int64_t> fields[] = {
-      {"parameters", memory.parameters}, {"states", memory.states},
-      {"constants", memory.constants},   {"inputs", memory.inputs},
-      {"outputs", memory.outputs},       {"gradients", memory.gradients},
-      {"saved", memory.saved},           {"staged", memory.staged},
-      {"arena", memory.arena},           {"host", memory.host},
-      {"prepared", memory.prepared}};
-  SmallVector<NamedAttribute> attributes;
-  for (auto [name, bytes] : fields)
-    if (bytes || (name != "host" && name != "prepared"))
-      attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
-  module->setAttr(kStepMemoryAttr, b.getDictionaryAttr(attributes));
-}
-
 /// Empty tensors are constants, arguments and results, but no operands.
 static LogicalResult checkEmptyTensors(func::FuncOp func) {
   bool ok = true;
@@ -124,7 +106,7 @@ LogicalResult tandem::planProgram(func::FuncOp func) {
   placeHostCopies(func, pairs);
   planMemory(func, pairs);
   choosePastCaches(func);
-  return checkPlan(func);
+  return checkPlan(func, &pairs);
 }
 
 void PlanPrograms::runOnOperation() {
@@ -141,7 +123,7 @@ void PlanPrograms::runOnOperation() {
     if (remarks)
       remark(func);
   }
-  describeMemory(module);
+  module->setAttr(kStepMemoryAttr, describeStepMemory(module));
   if (failed(leavePhase(module, "plan")))
     signalPassFailure();
 }

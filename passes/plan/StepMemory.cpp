@@ -145,6 +145,23 @@ StepMemory tandem::stepMemory(ModuleOp planned) {
   return Counter(planned).count();
 }
 
+DictionaryAttr tandem::describeStepMemory(ModuleOp planned) {
+  StepMemory memory = stepMemory(planned);
+  Builder b(planned.getContext());
+  std::pair<StringRef, int64_t> fields[] = {
+      {"parameters", memory.parameters}, {"states", memory.states},
+      {"constants", memory.constants},   {"inputs", memory.inputs},
+      {"outputs", memory.outputs},       {"gradients", memory.gradients},
+      {"saved", memory.saved},           {"staged", memory.staged},
+      {"arena", memory.arena},           {"host", memory.host},
+      {"prepared", memory.prepared}};
+  SmallVector<NamedAttribute> attributes;
+  for (auto [name, bytes] : fields)
+    if (bytes || (name != "host" && name != "prepared"))
+      attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
+  return b.getDictionaryAttr(attributes);
+}
+
 FailureOr<StepMemory> tandem::rehearsePlan(ModuleOp partitioned) {
   OwningOpRef<ModuleOp> copy = partitioned.clone();
   for (func::FuncOp program : programsOfArena(*copy))

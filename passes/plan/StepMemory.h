@@ -49,6 +49,9 @@ struct StepMemory {
 /// programs of a step alone are planned.
 StepMemory stepMemory(mlir::ModuleOp planned);
 
+/// What the attribute `tandem.step_memory` of such a module says.
+mlir::DictionaryAttr describeStepMemory(mlir::ModuleOp planned);
+
 /// Plans the programs of a copy of `partitioned` and returns what a step would
 /// need. Says nothing, and changes nothing. The dialects that plan needs must
 /// be loaded (Passes.td).

@@ -115,6 +115,12 @@ DictionaryAttr lower::describeKernel(KernelOp kernel,
         b.getNamedAttr("summary", b.getStringAttr(summaryOf(most))));
     attrs.push_back(b.getNamedAttr("dtype", TypeAttr::get(elementOf(most))));
   }
+  // What a launch must agree with (passes/plan/PlannedSteps.h).
+  attrs.push_back(b.getNamedAttr(
+      "type", TypeAttr::get(b.getFunctionType(kernel->getOperandTypes(),
+                                              kernel->getResultTypes()))));
+  if (Attribute pairs = kernel->getAttr(kInPlaceAttr))
+    attrs.push_back(b.getNamedAttr(kInPlaceAttr, pairs));
   llvm::append_range(attrs, ofTarget);
   return b.getDictionaryAttr(attrs);
 }

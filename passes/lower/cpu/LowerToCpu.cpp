@@ -178,10 +178,15 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
       {pointer, b.getI64Type(), b.getI64Type(), pointer});
   auto func = LLVM::LLVMFuncOp::create(b, loc, name, type);
   SmallVector<NamedAttribute> ofCpu = {
+      b.getNamedAttr("items", b.getI64IntegerAttr(work.items)),
       b.getNamedAttr("scratch_bytes", b.getI64IntegerAttr(work.scratchBytes))};
   if (Attribute asked = kernel->getAttr(cpu::kScheduleAttr))
     ofCpu.push_back(b.getNamedAttr(cpu::kScheduleAttr, asked));
   func->setAttr(kKernelAttr, describeKernel(kernel, ofCpu));
+  // The same for LLVM.
+  if (work.scratchBytes)
+    func.setArgAttr(3, LLVM::LLVMDialect::getDereferenceableAttrName(),
+                    b.getI64IntegerAttr(work.scratchBytes));
 
   if (auto flow = flows.find(kernel); flow != flows.end())
     return cpu::emitFlow(kernel, flow->second, func);

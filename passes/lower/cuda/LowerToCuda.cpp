@@ -147,6 +147,10 @@ static void describeFunction(LLVM::LLVMFuncOp func, const Lowered &lowered,
                   b.getI32IntegerAttr(1));
 }
 
+static int64_t itemsOf(const LaunchShape &shape) {
+  return shape.grid[0] * shape.grid[1] * shape.grid[2];
+}
+
 FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
   std::string key = keyOf(kernel);
   if (auto known = byKey.find(key); known != byKey.end())
@@ -184,7 +188,9 @@ void LowerToCuda::runOnOperation() {
       continue;
     DictionaryAttr described = describeKernel(
         kernel,
-        {b.getNamedAttr("scratch_bytes",
+        {b.getNamedAttr("items", b.getI64IntegerAttr(itemsOf(one->shape))),
+         b.getNamedAttr("blocks", b.getDenseI64ArrayAttr(one->shape.grid)),
+         b.getNamedAttr("scratch_bytes",
                         b.getI64IntegerAttr(one->shape.scratchBytes)),
          b.getNamedAttr("block", b.getDenseI64ArrayAttr(one->shape.block)),
          b.getNamedAttr("shared_bytes",
@@ -206,9 +212,8 @@ void LowerToCuda::runOnOperation() {
     auto symbol =
         SymbolRefAttr::get(&getContext(), target.getName(),
                            FlatSymbolRefAttr::get(&getContext(), one.name));
-    const auto &grid = one.shape.grid;
-    replaceByLaunch(kernel, symbol, grid[0] * grid[1] * grid[2], 1,
-                    b.getDenseI64ArrayAttr(grid));
+    replaceByLaunch(kernel, symbol, itemsOf(one.shape), 1,
+                    b.getDenseI64ArrayAttr(one.shape.grid));
   }
   if (failed(leavePhase(module, "lower")))
     signalPassFailure();

@@ -1,0 +1,163 @@
+//===- PlannedSteps.cpp - the launches of a program, planned or lowered ---===//
+#include "passes/plan/PlannedSteps.h"
+
+#include "ir/HostCopy.h"
+#include "passes/plan/HostCopies.h"
+#include "passes/plan/Libraries.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace tandem;
+
+/// Reads the places of the results.
+static LogicalResult readPlaces(Operation *op, ArrayAttr buffers,
+                                PlannedStep &step) {
+  if (!buffers)
+    return op->emitOpError() << "expected 'buffers'";
+  // Their number and kind is the op's verifier's business.
+  for (auto place : buffers.getAsRange<BufferAttr>())
+    step.places.push_back(place);
+  return success();
+}
+
+static LogicalResult readLibrary(Operation *op, PlannedStep &step) {
+  auto call = op->getAttrOfType<DictionaryAttr>(kLibraryAttr);
+  auto workspace = call ? call.getAs<IntegerAttr>("workspace") : IntegerAttr();
+  step.workspaceBytes = libraryWorkspace(op);
+  if (step.workspaceBytes < 0 || step.workspaceBytes > kMaxElements)
+    return op->emitOpError()
+           << "expected 'workspace_bytes' from 0 to 2^40, but "
+              "got "
+           << step.workspaceBytes;
+  if (step.workspaceBytes && !workspace)
+    return op->emitOpError() << "expected a 'workspace' in the arena";
+  step.workspace = workspace ? workspace.getInt() : 0;
+  return success();
+}
+
+static LLVM::LLVMFuncOp kernelOf(LaunchOp launch,
+                                 SymbolTableCollection &symbols) {
+  return symbols.lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      launch, launch.getKernelAttr());
+}
+
+static DictionaryAttr factsOf(LaunchOp launch, SymbolTableCollection &symbols) {
+  LLVM::LLVMFuncOp function = kernelOf(launch, symbols);
+  return function ? function->getAttrOfType<DictionaryAttr>(kKernelAttr)
+                  : DictionaryAttr();
+}
+
+static LogicalResult read(Operation *op, SymbolTableCollection &symbols,
+                          PlannedStep &step) {
+  step.op = op;
+  Attribute pairs;
+  ArrayAttr buffers;
+  if (auto kernel = dyn_cast<KernelOp>(op)) {
+    pairs = kernel->getAttr(kInPlaceAttr);
+    buffers = kernel.getBuffersAttr();
+    step.hasChoices = kernel.getChoicesAttr() != nullptr;
+    step.isToHost = isa_and_nonnull<ToHostOp>(hostCopyOf(kernel));
+    step.isToDevice = isa_and_nonnull<ToDeviceOp>(hostCopyOf(kernel));
+  } else if (auto launch = dyn_cast<LaunchOp>(op)) {
+    if (DictionaryAttr facts = factsOf(launch, symbols))
+      pairs = facts.get(kInPlaceAttr);
+    buffers = launch.getBuffersAttr();
+    step.hasChoices = launch.getChoicesAttr() != nullptr;
+  } else {
+    step.isToHost = isa<ToHostOp>(op);
+    step.isToDevice = isa<ToDeviceOp>(op);
+    if (auto place = op->getAttrOfType<BufferAttr>("buffer"))
+      buffers = ArrayAttr::get(op->getContext(), place);
+  }
+  bool isRight = succeeded(readPlaces(op, buffers, step));
+  auto read = readInPlace([&] { return op->emitOpError(); }, pairs,
+                          op->getNumResults(), op->getNumOperands());
+  isRight &= succeeded(read);
+  if (succeeded(read))
+    step.inPlace = std::move(*read);
+  isRight &= succeeded(readLibrary(op, step));
+  return success(isRight);
+}
+
+FailureOr<std::vector<PlannedStep>>
+tandem::plannedSteps(func::FuncOp func, SymbolTableCollection &symbols) {
+  std::vector<PlannedStep> steps;
+  bool isRight = true;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    auto view = dyn_cast<ViewOpInterface>(&op);
+    if (isa<ConstantOp>(op) || (view && view.isFree()))
+      continue;
+    if (isa<KernelOp, LaunchOp, ToHostOp, ToDeviceOp>(op)) {
+      isRight &= succeeded(read(&op, symbols, steps.emplace_back()));
+      continue;
+    }
+    isRight = false;
+    op.emitOpError() << "expected a kernel, a launch, a copy, a constant or a "
+                        "free view";
+  }
+  if (!isRight)
+    return failure();
+  return steps;
+}
+
+static std::string textOf(Attribute attribute) {
+  std::string text = "none";
+  if (attribute) {
+    text.clear();
+    llvm::raw_string_ostream(text) << attribute;
+  }
+  return text;
+}
+
+/// What the function itself shows of the memory that it asks for: on a cpu the
+/// bytes behind its last parameter, on a device that parameter.
+static bool hasScratch(LLVM::LLVMFuncOp function, DictionaryAttr facts,
+                       unsigned buffers) {
+  auto said = facts.getAs<IntegerAttr>("scratch_bytes");
+  int64_t bytes = said ? said.getInt() : 0;
+  unsigned count = function.getNumArguments();
+  if (!facts.contains("blocks")) {
+    auto shown = count == 4
+                     ? function.getArgAttrOfType<IntegerAttr>(
+                           3, LLVM::LLVMDialect::getDereferenceableAttrName())
+                     : IntegerAttr();
+    return count == 4 && bytes == (shown ? shown.getInt() : 0);
+  }
+  auto maps = facts.getAs<ArrayAttr>("tensor_maps");
+  return count == buffers + (maps ? maps.size() : 0) + (bytes != 0);
+}
+
+LogicalResult tandem::checkLaunch(LaunchOp launch,
+                                  SymbolTableCollection &symbols) {
+  LLVM::LLVMFuncOp function = kernelOf(launch, symbols);
+  DictionaryAttr facts = factsOf(launch, symbols);
+  if (!facts)
+    return launch.emitOpError()
+           << "expected " << launch.getKernelAttr()
+           << " to be a function with '" << kKernelAttr << "'";
+  bool isRight = true;
+  auto error = [&] {
+    isRight = false;
+    InFlightDiagnostic diagnostic = launch.emitOpError();
+    diagnostic.attachNote(function.getLoc()) << "the kernel's function";
+    return diagnostic;
+  };
+  Type type = FunctionType::get(launch.getContext(), launch->getOperandTypes(),
+                                launch->getResultTypes());
+  auto expectEqual = [&](StringRef ofLaunch, Attribute mine, StringRef name) {
+    if (mine != facts.get(name))
+      error() << "expected " << ofLaunch << " to be the '" << name
+              << "' of its kernel, " << textOf(facts.get(name)) << ", but got "
+              << textOf(mine);
+  };
+  expectEqual("its type", TypeAttr::get(type), "type");
+  expectEqual("'work'", launch.getWorkAttr(), "items");
+  expectEqual("'grid'", launch.getGridAttr(), "blocks");
+  if (!hasScratch(function, facts,
+                  launch->getNumOperands() + launch->getNumResults()))
+    error() << "expected 'scratch_bytes' to be what the code of its kernel "
+               "uses, but got "
+            << textOf(facts.get("scratch_bytes"));
+  return success(isRight);
+}
