@@ -98,7 +98,8 @@ void Agreement::sameValues(const Program &program, const Program &graph) {
       error(program.func) << "'" << own.str() << "' of type " << type << " in '"
                           << program.func.getName() << "', but of type "
                           << wanted << " in '" << graph.func.getName() << "'";
-    for (StringRef property : {"requires_grad", "init", "high", "grad_type"}) {
+    for (StringRef property :
+         {"requires_grad", "init", "high", "ignored", "grad_type"}) {
       Attribute mine = own.getProperties().get(property),
                 theirs = other.getProperties().get(property);
       if (mine == theirs)
