@@ -201,11 +201,12 @@ private:
   }
 
   BoundCondition bindCondition(const Condition &condition) const {
+    Role role = program.name == "update" ? Role::Grad : Role::Cotangent;
     BoundCondition made;
     for (const std::vector<std::string> &group : condition) {
       std::vector<int> &arguments = made.emplace_back();
       for (const std::string &name : group)
-        arguments.push_back(find(program.arguments, Role::Cotangent, name));
+        arguments.push_back(find(program.arguments, role, name));
     }
     return made;
   }
@@ -235,7 +236,8 @@ private:
   }
 
   /// An update without some gradients leaves alone what comes of them: a launch
-  /// needs each gradient that what it reads was computed from.
+  /// needs each gradient that what it reads was computed from, whether or not
+  /// the artifact says so.
   void bindGradients() {
     std::vector<std::set<int>> madeFrom(program.buffers.size());
     for (size_t b = 0; b < program.buffers.size(); ++b)
@@ -251,7 +253,8 @@ private:
         from.insert(of.begin(), of.end());
       }
       for (int gradient : from)
-        bound.cases[l].needs.push_back({gradient});
+        if (!asksFor(bound.cases[l].needs, gradient))
+          bound.cases[l].needs.push_back({gradient});
       for (int64_t position : launch.writes) {
         int64_t buffer = launch.buffers[position];
         madeFrom[buffer] = from;
@@ -352,6 +355,27 @@ void bindProgram(BoundProgram &bound, const artifact::Manifest &manifest,
   bound.ranges.reserve(arguments + results + program.aliases.size());
 }
 
+/// Finds what the gradients of `second` are gradients of.
+static void bindLeaves(const BoundProgram &first, BoundProgram &second) {
+  for (size_t r = 0; r < second.results.size(); ++r) {
+    const Slot &slot = second.program->results[r];
+    BoundResult &result = second.results[r];
+    if (slot.role != Role::Grad)
+      continue;
+    std::string_view name = slot.name;
+    const BoundProgram *given = &first;
+    Role role = Role::Input;
+    if (first.source && name.starts_with(artifact::cotangentOf)) {
+      name.remove_prefix(artifact::cotangentOf.size());
+      role = Role::Cotangent;
+    } else if (first.source) {
+      given = first.source;
+      result.isLeafOfBase = true;
+    }
+    result.leaf = find(given->program->arguments, role, name);
+  }
+}
+
 void bindContext(BoundProgram &first, BoundProgram &second) {
   second.source = &first;
   auto keptFor = [&](int argument, int variable) {
@@ -388,6 +412,7 @@ void bindContext(BoundProgram &first, BoundProgram &second) {
     kept.isRead |= !slot.asFound;
     kept.isFound |= slot.asFound;
   }
+  bindLeaves(first, second);
 }
 
 void bindPrepared(BoundProgram &first, BoundProgram &second) {

@@ -68,6 +68,10 @@ struct BoundResult {
   int variable = -1; ///< the store's variable that an update overwrites
   int argument = -1; ///< the argument that an update is of
   int home = -1;     ///< saved: the output in whose storage it lies
+  /// A backward's gradient: the argument, of its forward or of that one's
+  /// forward, in whose layout it leaves; -1: row-major.
+  int leaf = -1;
+  bool isLeafOfBase = false; ///< of that one's forward
   /// A backward has a cotangent for it.
   bool isDifferentiable = false;
   bool isShared = false; ///< an output that saved values lie in

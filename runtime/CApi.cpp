@@ -34,11 +34,15 @@ Status checkList(const tdm_argument *list, size_t count, const char *what,
   return Status::success();
 }
 
-/// What a hook failed with: a status of the API, whatever number it returned.
-Status hookStatus(tdm_status status) {
+/// What a hook failed with, a status of the API, whatever number it returned;
+/// and what the call that failed in it says, if one did.
+Status hookStatus(const char *hook, std::string_view name, tdm_status status) {
   bool isKnown = status > TDM_OK && status <= TDM_NO_DEVICE;
-  return Status(isKnown ? static_cast<Code>(status) : Code::Failed,
-                "it gave status " + std::to_string(status));
+  std::string text = capi::lastError;
+  if (text.empty())
+    text = "the " + std::string(hook) + " hook of '" + std::string(name) +
+           "' gave status " + std::to_string(status);
+  return Status(isKnown ? static_cast<Code>(status) : Code::Failed, text);
 }
 
 /// Wraps hooks of a C program. Handles given to them end with the hook.
@@ -49,9 +53,10 @@ std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
     tdm_tensor handle{value};
     void *packed = nullptr;
     std::string text(name);
+    capi::lastError.clear();
     if (tdm_status status =
             hooks.pack(hooks.user, text.c_str(), &handle, &packed))
-      return hookStatus(status);
+      return hookStatus("pack", name, status);
     auto release = [hooks](void *made) {
       if (hooks.release)
         hooks.release(hooks.user, made);
@@ -63,9 +68,10 @@ std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
               const std::shared_ptr<void> &packed) -> Result<Tensor> {
     tdm_tensor handle;
     std::string text(name);
+    capi::lastError.clear();
     if (tdm_status status =
             hooks.unpack(hooks.user, text.c_str(), packed.get(), &handle))
-      return hookStatus(status);
+      return hookStatus("unpack", name, status);
     return handle.tensor;
   };
   return made;

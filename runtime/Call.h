@@ -41,7 +41,8 @@ public:
 
   /// True if the call got so far that what it takes may be used up.
   bool hasStarted() const { return isStarted; }
-  /// True if no cotangent was defined, so that nothing ran.
+  /// True if no cotangent (gradient, for an update) was defined, so that
+  /// nothing ran.
   bool isNothing() const { return isIdle; }
 
 private:
@@ -100,6 +101,9 @@ private:
   Status placeResult(size_t index);
   Status placeDownload(size_t index);
   bool isDirect(const Tensor &wanted) const;
+  void noteLayouts();
+  const Extents *gradientLayout(size_t result) const;
+  Status placeLaidOut(size_t index, const Extents &strides);
   Status unpack(size_t index, const PackedValue &value);
   Status unpackAll();
   Status unpackOnHost(size_t index);

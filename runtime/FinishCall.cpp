@@ -106,14 +106,18 @@ void Call::writeDestinations() {
       *wanted = Tensor();
       continue;
     }
+    const Tensor *home = bound.homes[r];
     if (!wanted->defined())
       *wanted = std::move(bound.fresh[r]);
-    else if (bound.homes[r] == wanted)
+    if (home == wanted) {
       wanted->markWritten();
-    else if (auto seen = seenAs(*bound.homes[r], slot.dtype, slot.shape))
-      write(r, *wanted, *seen);
-    else
-      note(std::move(seen).status().in(name(slot, r)));
+    } else if (home != &bound.fresh[r]) {
+      auto seen = seenAs(*home, slot.dtype, slot.shape);
+      if (seen)
+        write(r, *wanted, *seen);
+      else
+        note(std::move(seen).status().in(name(slot, r)));
+    }
     wanted->setMade(isGradMode() && result.isDifferentiable, result.partOf);
   }
   // Views of what is on the host show it from here on.
@@ -196,7 +200,8 @@ void Call::writeHandles() {
       *bound.handles[a] = std::move(bound.newHandles[a]);
 }
 
-/// Lets the hooks have each saved value; the context holds what they made.
+/// Lets the hooks have each saved value; the context holds what they made. An
+/// error of a hook is handed on as it is.
 Status Call::pack() {
   auto packOne = [&](const Slot &slot, const Tensor &value,
                      PackedValue &to) -> Status {
@@ -205,12 +210,12 @@ Status Call::pack() {
     try {
       packed = gives->hooks->pack(slot.name, value);
     } catch (const std::exception &error) {
-      packed = Status::failed(std::string("it threw: ") + error.what());
+      packed = Status::failed(error.what());
     }
     std::string hook = "the pack hook of '" + slot.name + "'" +
                        (slot.where.empty() ? "" : ", saved by " + slot.where);
     if (!packed)
-      return std::move(packed).status().in(hook + " failed");
+      return std::move(packed).status();
     if (value.version() != version)
       return Status::usage(hook + " wrote the value: expected version " +
                            std::to_string(version) + " but got " +

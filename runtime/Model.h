@@ -10,7 +10,9 @@
 // aligned is copied first. A destination is a tensor that receives a result: an
 // undefined one is set to a new tensor, or to a view where the output is an
 // alias of an input or of another output; a defined one is written to. Results
-// without a destination are computed and dropped.
+// without a destination are computed and dropped. A new tensor is row-major;
+// for the gradient of an input that is a leaf it has the input's strides, if
+// these are dense in whatever order.
 //
 // A model lives on the host or on a device. What it is given may be there or on
 // the host; new tensors are there. On a device, calls queue their work on the
@@ -91,7 +93,8 @@ struct BackwardOptions {
 
 /// What a forward does with each value that it saves, instead of holding it:
 /// offload it, compress it. Hooks run on the calling thread while the model is
-/// busy: they must not call it. With hooks no versions are compared.
+/// busy: they must not call it. With hooks no versions are compared. An error
+/// of a hook is that of the call, as it is.
 struct SavedHooks {
   /// Gets each value after the forward ran; must not write it.
   std::function<Result<std::shared_ptr<void>>(std::string_view name,

@@ -313,6 +313,7 @@ std::shared_ptr<SavedValues> ModelCore::takeSaved(BoundProgram &program) {
   saved->program = &program;
   saved->results.resize(program.results.size());
   saved->kept.resize(program.kept.size());
+  saved->layouts.resize(program.arguments.size());
   return saved;
 }
 

@@ -5,25 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Place.h"
 #include "runtime/ElementRows.h"
+#include "runtime/Strides.h"
 
 #include <cstring>
 #include <utility>
 
 namespace tandem::runtime {
-
-namespace {
-
-Extents rowMajor(std::span<const int64_t> shape) {
-  Extents strides(shape);
-  int64_t step = 1;
-  for (int i = strides.size() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
-}
-
-} // namespace
 
 Result<Place> Place::at(Device device) {
   Result<Backend *> backend = backendOf(device);
@@ -94,8 +81,8 @@ Status Upload::copy(Tensor &to, const Tensor &from) {
   if (Status status = buffer.await(); !status)
     return status;
   copyElements(buffer.forHost(to.bytes(), /*isWrite=*/true),
-               rowMajor(to.shape()), from.data(), from.strides(), to.shape(),
-               byteSize(to.dtype()));
+               rowMajorStrides(to.shape()), from.data(), from.strides(),
+               to.shape(), byteSize(to.dtype()));
   Stream stream = currentStream(to.device());
   to.useOn(stream);
   if (Status status = to.storage()->backend()->copy(
@@ -126,7 +113,8 @@ void Download::finish(bool isThere) {
   if (isThere && to_.elements())
     copyElements(to_.mutableData(), to_.strides(),
                  buffer.forHost(to_.bytes(), /*isWrite=*/false),
-                 rowMajor(to_.shape()), to_.shape(), byteSize(to_.dtype()));
+                 rowMajorStrides(to_.shape()), to_.shape(),
+                 byteSize(to_.dtype()));
   to_ = Tensor();
 }
 

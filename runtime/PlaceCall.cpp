@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Call.h"
+#include "runtime/Strides.h"
 
 #include <algorithm>
 #include <exception>
@@ -55,6 +56,7 @@ Status Call::resizeStorages() {
 Status Call::placeArguments() {
   bound.copies.clear();
   if (gives) {
+    noteLayouts();
     for (size_t k = 0; k < bound.kept.size(); ++k) {
       int v = bound.kept[k].variable;
       if (v < 0)
@@ -166,6 +168,50 @@ Status Call::placeArgument(size_t index) {
   return Status::success();
 }
 
+/// Notes how the gradients of what is given will lie.
+void Call::noteLayouts() {
+  for (size_t a = 0; a < program.arguments.size(); ++a) {
+    Role role = program.arguments[a].role;
+    if (role != Role::Input && role != Role::Cotangent)
+      continue;
+    Extents &layout = gives->layouts[a];
+    layout = Extents();
+    // The gradient of what a program made goes to that program, which wants it
+    // row-major.
+    const Tensor *tensor = bound.given[a];
+    if (!tensor || !tensor->defined() || !tensor->isLeaf())
+      continue;
+    Extents rowMajor = rowMajorStrides(tensor->shape());
+    Extents strides = gradientStrides(*tensor);
+    for (int d = 0; d < strides.size(); ++d)
+      if (strides[d] != rowMajor[d])
+        layout = strides;
+  }
+}
+
+/// The strides of a new tensor for a gradient; null: row-major.
+const Extents *Call::gradientLayout(size_t result) const {
+  const BoundResult &about = bound.results[result];
+  if (about.leaf < 0)
+    return nullptr;
+  const SavedValues *given = about.isLeafOfBase ? takes->base.get() : takes;
+  const Extents &layout = given->layouts[about.leaf];
+  return layout.size() ? &layout : nullptr;
+}
+
+/// Makes a new tensor for a gradient that is computed row-major and then
+/// copied, unless these strides lead to the same places.
+Status Call::placeLaidOut(size_t index, const Extents &strides) {
+  const Slot &slot = program.results[index];
+  Tensor &fresh = bound.fresh[index];
+  if (Status status = ensure(fresh, slot, core); !status)
+    return status;
+  bool isThere = areSamePlaces(fresh.shape(), fresh.strides(), strides);
+  fresh = *fresh.view(slot.shape, strides);
+  bound.homes[index] = isThere ? &fresh : &bound.internal[index];
+  return ensure(*bound.homes[index], slot, core);
+}
+
 /// True if a result can be computed in the caller's tensor: where that lies
 /// over an argument, the launches may still read what they would overwrite.
 bool Call::isDirect(const Tensor &wanted) const {
@@ -225,6 +271,9 @@ Status Call::placeResult(size_t index) {
     home = &gives->results[index].own;
   else if (wanted && wanted->defined() && isDirect(*wanted))
     home = wanted;
+  else if (const Extents *layout = gradientLayout(index);
+           layout && wanted && !wanted->defined())
+    return placeLaidOut(index, *layout);
   else if (wanted ? !wanted->defined() : hasView)
     home = &bound.fresh[index];
   else if (result.isShared && isKept) {
@@ -249,13 +298,13 @@ Status Call::unpackAll() {
       value = &takes->kept[argument.found];
     if (value && value->isPacked)
       if (Status status = unpack(a, *value); !status)
-        return std::move(status).in("cannot run '" + program.name +
-                                    "': " + argumentName(a));
+        return status;
   }
   return Status::success();
 }
 
-/// Calls the hook, and makes what it gives the argument.
+/// Calls the hook, and makes what it gives the argument. An error of its own is
+/// handed on as it is.
 Status Call::unpack(size_t index, const PackedValue &value) {
   const Slot &slot = program.arguments[index];
   const BoundArgument &argument = bound.arguments[index];
@@ -263,11 +312,13 @@ Status Call::unpack(size_t index, const PackedValue &value) {
   try {
     made = takes->hooks->unpack(slot.name, value.packed);
   } catch (const std::exception &error) {
-    return Status::failed(std::string("the unpack hook threw: ") +
-                          error.what());
+    return Status::failed(error.what());
   }
   if (!made)
-    return std::move(made).status().in("the unpack hook failed");
+    return std::move(made).status();
+  auto where = [&] {
+    return "cannot run '" + program.name + "': " + argumentName(index);
+  };
   if (!made->defined() || made->dtype() != slot.dtype ||
       !std::equal(made->shape().begin(), made->shape().end(),
                   slot.shape.begin(), slot.shape.end()))
@@ -275,10 +326,12 @@ Status Call::unpack(size_t index, const PackedValue &value) {
                          " from the unpack hook but got " +
                          (made->defined()
                               ? describe(made->dtype(), made->shape())
-                              : "an undefined tensor"));
+                              : "an undefined tensor"))
+        .in(where());
   if (!place.reaches(*made) || !made->isBacked())
     return Status::usage("expected a tensor on device " + place.names() +
-                         " with elements from the unpack hook");
+                         " with elements from the unpack hook")
+        .in(where());
   Tensor &tensor = bound.unpacked[index];
   tensor = std::move(*made);
   if (slot.onHost)

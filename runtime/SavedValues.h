@@ -43,6 +43,9 @@ struct SavedValues {
   Stream stream = nullptr;          ///< of a device: that the program ran on
   std::vector<SavedResult> results; ///< for each result of the program
   std::vector<KeptValue> kept;      ///< for each of `program->kept`
+  /// For each argument of the program: the strides of a gradient of what was
+  /// given; empty: row-major.
+  std::vector<Extents> layouts;
   std::shared_ptr<const SavedHooks> hooks;
   /// Holds what was taken from the context of an earlier program.
   std::shared_ptr<SavedValues> base;

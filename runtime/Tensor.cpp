@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Tensor.h"
 #include "runtime/Backend.h"
+#include "runtime/Strides.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -43,17 +44,6 @@ bool reachOf(std::span<const int64_t> shape, std::span<const int64_t> strides,
       __builtin_mul_overflow(high, elementBytes, &reach.high))
     return false;
   return true;
-}
-
-Extents rowMajor(std::span<const int64_t> shape) {
-  Extents strides(shape);
-  int64_t step = 1;
-  for (int i = strides.size() - 1; i >= 0; --i) {
-    int64_t size = shape[i];
-    strides[i] = step;
-    step *= size > 0 ? size : 1;
-  }
-  return strides;
 }
 
 /// Checks that the device knows the memory. Of a device that this program
@@ -141,7 +131,8 @@ Result<Tensor> Tensor::empty(DType dtype, std::span<const int64_t> shape,
       Storage::allocate(*count * byteSize(dtype), std::move(account), device);
   if (!storage)
     return storage.status();
-  return over(std::move(*storage), 0, dtype, shape, rowMajor(shape), *count);
+  return over(std::move(*storage), 0, dtype, shape, rowMajorStrides(shape),
+              *count);
 }
 
 Result<Tensor> Tensor::in(std::shared_ptr<Storage> storage, DType dtype,
@@ -153,7 +144,8 @@ Result<Tensor> Tensor::in(std::shared_ptr<Storage> storage, DType dtype,
     return Status::usage("expected a storage of at least " +
                          std::to_string(bytes) + " bytes but got " +
                          std::to_string(storage->bytes()));
-  return over(std::move(storage), 0, dtype, shape, rowMajor(shape), *count);
+  return over(std::move(storage), 0, dtype, shape, rowMajorStrides(shape),
+              *count);
 }
 
 Result<Tensor> Tensor::zeros(DType dtype, std::span<const int64_t> shape,
@@ -201,7 +193,7 @@ Result<Tensor> Tensor::wrapOn(Device device, void *data, DType dtype,
   if (!strides.empty() && strides.size() != shape.size())
     return Status::usage("expected " + std::to_string(shape.size()) +
                          " strides but got " + toString(strides));
-  Extents steps = strides.empty() ? rowMajor(shape) : Extents(strides);
+  Extents steps = strides.empty() ? rowMajorStrides(shape) : Extents(strides);
   Reach reach;
   if (!reachOf(shape, steps, byteSize(dtype), reach) ||
       reach.high - reach.low > maxTensorBytes)

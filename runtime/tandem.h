@@ -327,7 +327,8 @@ TDM_EXPORT tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
                                   size_t output_count, tdm_context **context);
 
 /* What a forward does with each value that it saves, instead of holding it. The
- * handles end with the call of a hook; hooks must not call the model. */
+ * handles end with the call of a hook; hooks must not call the model. Where one
+ * fails, the message is that of the call that failed in it, if one did. */
 typedef struct tdm_saved_hooks {
   void *user;
   /* Gets each value after the forward ran; must not write it. */

@@ -209,8 +209,14 @@ Status Task::callNode(Node &node, NodeState &state) {
       return std::move(sum).status().in("node '" + node.name() + "'");
     for (int wanted : state.wanted)
       if (wanted == static_cast<int>(i)) {
-        captured.push_back({{node.shared_from_this(), wanted}, *sum});
-        cameToRest(*sum, node);
+        Result<Tensor> laid = *sum;
+        if (auto *leaf = dynamic_cast<const Leaf *>(&node);
+            leaf && sum->defined())
+          laid = leaf->laidOut(*sum);
+        if (!laid)
+          return std::move(laid).status().in("node '" + node.name() + "'");
+        captured.push_back({{node.shared_from_this(), wanted}, *laid});
+        cameToRest(*laid, node);
         break;
       }
     inputs.push_back(std::move(*sum));
@@ -221,7 +227,7 @@ Status Task::callNode(Node &node, NodeState &state) {
     for (const Node::PreHook &hook : node.preHooks()) {
       size_t count = inputs.size();
       if (Status status = hook(inputs); !status)
-        return std::move(status).in("pre-hook of node '" + node.name() + "'");
+        return status;
       if (inputs.size() != count)
         return Status::usage("pre-hook of node '" + node.name() +
                              "': expected " + std::to_string(count) +
@@ -240,7 +246,7 @@ Status Task::callNode(Node &node, NodeState &state) {
     if (Status status =
             node.run(std::move(inputs), outputs, options.retainGraph);
         !status)
-      return std::move(status).in("node '" + node.name() + "'");
+      return status;
     if (outputs.size() != node.edges().size())
       return Status::usage("node '" + node.name() + "': expected " +
                            std::to_string(node.edges().size()) +
@@ -248,9 +254,9 @@ Status Task::callNode(Node &node, NodeState &state) {
                            std::to_string(outputs.size()));
     for (const Node::PostHook &hook : node.postHooks())
       if (Status status = hook(outputs, seen); !status)
-        return std::move(status).in("post-hook of node '" + node.name() + "'");
+        return status;
   } catch (const std::exception &error) {
-    return Status::failed("node '" + node.name() + "' threw: " + error.what());
+    return Status::failed(error.what());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Edge &edge = node.edges()[i];
@@ -288,7 +294,7 @@ Status Task::finish() {
     std::function<Status()> callback = std::move(callbacks.front());
     callbacks.pop_front();
     if (Status status = callback(); !status)
-      return std::move(status).in("final callback");
+      return status;
   }
   return Status::success();
 }

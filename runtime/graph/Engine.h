@@ -14,7 +14,9 @@
 // leaf, at a node without edges, or where it was asked for.
 //
 // The first error ends the backward: nothing more runs, and what had come to
-// nodes is dropped.
+// nodes is dropped. An error of a node, a hook or a callback reaches the caller
+// as it is, from however deep a backward inside of another; only what the
+// engine itself finds wrong names the node.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_ENGINE_H

@@ -1,5 +1,6 @@
 //===- Node.cpp - the nodes of a run-time graph ---------------------------===//
 #include "runtime/graph/Node.h"
+#include "runtime/Strides.h"
 #include "runtime/graph/Sum.h"
 
 #include <utility>
@@ -57,12 +58,19 @@ std::optional<Stream> Node::stream(Device device) const {
   return std::nullopt;
 }
 
+Leaf::Leaf(std::string name, const Tensor &value)
+    : name_(std::move(name)), strides_(runtime::gradientStrides(value)) {}
+
 Result<Value> Leaf::make(std::string name, const Tensor &value) {
-  std::shared_ptr<Leaf> leaf(new Leaf(std::move(name)));
+  std::shared_ptr<Leaf> leaf(new Leaf(std::move(name), value));
   Result<int> input = leaf->addInput(value);
   if (!input)
     return input.status();
   return Value{value, {std::move(leaf), *input}};
+}
+
+Result<Tensor> Leaf::laidOut(const Tensor &gradient) const {
+  return runtime::withStrides(gradient, strides_);
 }
 
 Status Leaf::run(Gradients inputs, Gradients &, bool) {
@@ -74,17 +82,13 @@ Status Leaf::run(Gradients inputs, Gradients &, bool) {
     return addTensors(gradient_, before, gradient);
   }
   // What nobody else has is taken over.
-  if (gradient.storage().use_count() == 1 && gradient.isDense()) {
-    gradient_ = std::move(gradient);
-    return Status::success();
-  }
-  Result<Tensor> copy =
-      Tensor::empty(gradient.dtype(), gradient.shape(), gradient.device());
-  if (!copy)
-    return copy.status();
-  if (Status status = copy->copyFrom(gradient); !status)
-    return status;
-  gradient_ = std::move(*copy);
+  bool isOwn = gradient.storage().use_count() == 1;
+  Result<Tensor> laid = laidOut(gradient);
+  if (laid && !isOwn && laid->storage() == gradient.storage())
+    laid = runtime::copyWithStrides(gradient, strides_);
+  if (!laid)
+    return laid.status();
+  gradient_ = std::move(*laid);
   return Status::success();
 }
 

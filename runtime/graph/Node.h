@@ -114,7 +114,10 @@ struct Value {
   Edge edge;
 };
 
-/// Collects the gradient of a tensor that nothing made.
+/// Collects the gradient of a tensor that nothing made. It has the tensor's
+/// strides if these are dense in whatever order, else it is row-major. The
+/// first gradient is taken over if it lies like that and nobody else has it;
+/// later ones are added where it is.
 class Leaf : public Node {
 public:
   /// A leaf for `value`, whose stream is the current one of its device: that
@@ -127,11 +130,14 @@ public:
 
   /// What was collected so far; undefined: nothing.
   const Tensor &gradient() const { return gradient_; }
+  /// Returns what came as a gradient of the tensor as it should lie.
+  Result<Tensor> laidOut(const Tensor &gradient) const;
   void clear() { gradient_ = Tensor(); }
 
 private:
-  explicit Leaf(std::string name) : name_(std::move(name)) {}
+  explicit Leaf(std::string name, const Tensor &value);
   std::string name_;
+  runtime::Extents strides_; ///< of a gradient
   Tensor gradient_;
 };
 

@@ -1,12 +1,14 @@
 //===- Sum.cpp - sums of gradients, in the order of streams ---------------===//
 #include "runtime/graph/Sum.h"
 #include "runtime/Half.h"
+#include "runtime/Strides.h"
 
 #include <algorithm>
 
 namespace tandem::graph {
 
 using artifact::DType;
+using runtime::Extents;
 
 namespace {
 
@@ -59,14 +61,25 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
                          runtime::toString(x.device()) + "' but got " +
                          describe(y.dtype(), y.shape()) + " on '" +
                          runtime::toString(y.device()) + "'");
-  Result<Tensor> a = x.dense(), b = y.dense();
+  // In the order in which x lies in memory, if it has one.
+  std::optional<Extents> order = runtime::denseOrder(x.shape(), x.strides());
+  auto ordered = [&](const Tensor &tensor) -> Result<Tensor> {
+    return order ? runtime::permuted(tensor, *order) : tensor;
+  };
+  auto dense = [&](const Tensor &tensor) -> Result<Tensor> {
+    Result<Tensor> view = ordered(tensor);
+    return view ? view->dense() : view;
+  };
+  Result<Tensor> a = dense(x), b = dense(y);
   if (!a)
     return a.status();
   if (!b)
     return b.status();
-  bool isInPlace = sum.defined() && sum.isDense();
+  bool isInPlace = sum.defined() && ordered(sum)->isDense();
   if (!isInPlace) {
     Result<Tensor> made = Tensor::empty(x.dtype(), x.shape(), x.device());
+    if (made && order)
+      made = made->view(x.shape(), x.strides());
     if (!made)
       return made.status();
     sum = std::move(*made);

@@ -14,7 +14,8 @@
 namespace tandem::graph {
 
 /// sum = x + y on the current stream: same type, shape and device. `sum` is
-/// `x`'s storage, or undefined: then a new tensor.
+/// `x`, or undefined: then a new tensor, which has x's strides if these are
+/// dense in whatever order.
 Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y);
 
 /// The gradients that have come for one input of a node.

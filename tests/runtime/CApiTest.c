@@ -255,7 +255,9 @@ static tdm_status unpack(void *user, const char *name, void *packed,
   struct packs *packs = user;
   (void)name;
   ++packs->unpacked;
-  return packs->fails ? TDM_FAILED : tdm_tensor_assign(value, packed);
+  if (packs->fails == 1)
+    return TDM_FAILED;
+  return tdm_tensor_assign(value, packs->fails ? NULL : packed);
 }
 
 static void release(void *user, void *packed) {
@@ -308,10 +310,18 @@ static void test_contexts(tdm_model *model) {
   CHECK(tdm_forward_with_hooks(model, in, 2, NULL, 0, &hooks, &context) ==
         TDM_OK);
   CHECK_FAILS(tdm_backward(model, context, ct, 1, grads, 1, TDM_RETAIN_GRAPH),
-              TDM_FAILED, "the unpack hook failed");
+              TDM_FAILED, "gave status 1");
   CHECK_FAILS(tdm_backward(model, context, ct, 1, grads, 1, 0), TDM_USAGE,
               "an earlier backward failed");
   CHECK(packs.released == 4);
+  /* What a call in a hook said was lost. */
+  packs.fails = 2;
+  CHECK(tdm_forward_with_hooks(model, in, 2, NULL, 0, &hooks, &context) ==
+        TDM_OK);
+  CHECK_FAILS(tdm_backward(model, context, ct, 1, grads, 1, 0), TDM_USAGE,
+              "expected a tensor but got null");
+  CHECK(strstr(tdm_last_error(), "expected") == tdm_last_error());
+  CHECK(packs.released == 6);
 
   /* J18: the artifact has no gradient of x. */
   CHECK(tdm_tensor_set_requires_grad(x, 1) == TDM_OK);
