@@ -10,7 +10,11 @@
 #include "runtime/io/Csv.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/File.h"
+<<<<<<< HEAD
 #include "runtime/io/Foreign.h"
+=======
+#include "runtime/io/FileKind.h"
+>>>>>>> a38e658 (Files: temporaries that a killed writer left are removed, links are written through, a file is locked while it is written)
 #include "runtime/io/Npy.h"
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
@@ -59,6 +63,60 @@ Result<Array> readTensor(const std::string &path, const std::string &member,
   return Array{view->dtype,
                {view->shape.begin(), view->shape.end()},
                {view->bytes.begin(), view->bytes.end()}};
+}
+
+/// What goes into one file.
+struct Contents {
+  std::map<std::string, ArrayView> arrays;
+  bool adds = false; ///< to what is there
+};
+
+/// Adds the arrays that the archive `path` has besides and writes it.
+Status writeNpzWithOthers(const std::string &path, Contents &contents) {
+  std::vector<Array> kept;
+  std::vector<std::string> names;
+  auto file = readFile(path);
+  if (!file)
+    return std::move(file).status();
+  auto archive = NpzArchive::open(*file);
+  if (!archive)
+    return std::move(archive).status().in(inQuotes(path));
+  for (const std::string &name : archive->names()) {
+    if (contents.arrays.count(name))
+      continue;
+    auto array = archive->read(name);
+    if (!array)
+      return std::move(array).status().in(inQuotes(path));
+    kept.push_back(*std::move(array));
+    names.push_back(name);
+  }
+  for (size_t i = 0; i < kept.size(); ++i)
+    contents.arrays.emplace(names[i], kept[i]);
+  return writeNpz(path, contents.arrays);
+}
+
+Status writeTensorsWithOthers(const std::string &path, Contents &contents) {
+  auto file = Safetensors::read(path);
+  if (!file)
+    return std::move(file).status();
+  for (const auto &[name, entry] : file->entries())
+    contents.arrays.emplace(name, *file->find(name));
+  return writeSafetensors(path, contents.arrays, file->metadata());
+}
+
+Status writeContents(const std::string &path, Argument::Kind kind,
+                     Contents &contents) {
+  if (kind == Argument::Kind::Npy)
+    return writeNpy(path, contents.arrays.begin()->second);
+  FileKind present = contents.adds ? fileKind(path) : FileKind::Missing;
+  if (kind == Argument::Kind::Npz)
+    return present == FileKind::Npz ? writeNpzWithOthers(path, contents)
+                                    : writeNpz(path, contents.arrays);
+  bool isTensors = present == FileKind::Safetensors ||
+                   present == FileKind::Checkpoint ||
+                   present == FileKind::InitialValues;
+  return isTensors ? writeTensorsWithOthers(path, contents)
+                   : writeSafetensors(path, contents.arrays, {});
 }
 
 } // namespace
@@ -136,8 +194,7 @@ static Status writeTable(const std::string &path,
 }
 
 Status writeArguments(std::span<const OutputFile> outputs) {
-  using Members = std::map<std::string, ArrayView>;
-  std::map<std::pair<std::string, Argument::Kind>, Members> files;
+  std::map<std::pair<std::string, Argument::Kind>, Contents> files;
   std::string problems;
   for (const OutputFile &output : outputs) {
     const Argument &argument = output.argument;
@@ -147,13 +204,13 @@ Status writeArguments(std::span<const OutputFile> outputs) {
                 ": expected '@FILE' with a file named " +
                 std::string(extensions) + " but got " + inQuotes(argument.text);
     } else {
+      Contents &contents = files[{argument.text, argument.kind}];
+      contents.adds |= !argument.member.empty();
       std::string member =
           argument.member.empty() ? argument.name : argument.member;
       if (argument.kind == Argument::Kind::Npy)
         member.clear();
-      if (!files[{argument.text, argument.kind}]
-               .emplace(member, output.array)
-               .second)
+      if (!contents.arrays.emplace(member, output.array).second)
         problem = "two outputs go to " + argument.where();
     }
     if (!problem.empty())
@@ -161,6 +218,7 @@ Status writeArguments(std::span<const OutputFile> outputs) {
   }
   if (!problems.empty())
     return Status::usage(problems);
+<<<<<<< HEAD
   for (const auto &[file, members] : files) {
     Status status = Status::success();
     if (file.second == Argument::Kind::Npy)
@@ -172,8 +230,12 @@ Status writeArguments(std::span<const OutputFile> outputs) {
     else
       status = writeSafetensors(file.first, members, {});
     if (!status)
+=======
+  for (auto &[file, contents] : files)
+    if (Status status = writeContents(file.first, file.second, contents);
+        !status)
+>>>>>>> a38e658 (Files: temporaries that a killed writer left are removed, links are written through, a file is locked while it is written)
       return status;
-  }
   return Status::success();
 }
 

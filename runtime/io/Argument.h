@@ -43,8 +43,9 @@ struct OutputFile {
 };
 
 /// Writes each array where its argument says; those for one file go into it
-/// together. Fails with Usage, before anything is written, if an argument is a
-/// scalar or two name the same place.
+/// together. An archive is replaced, but where an argument names a member of it
+/// the other arrays that it holds stay. Fails with Usage, before anything is
+/// written, if an argument is a scalar or two name the same place.
 Status writeArguments(std::span<const OutputFile> outputs);
 
 } // namespace tandem::io

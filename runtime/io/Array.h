@@ -105,6 +105,7 @@ inline std::string_view asText(Bytes bytes) {
 }
 
 using artifact::inQuotes; ///< of text that came out of a file
+using artifact::printable;
 
 } // namespace tandem::io
 

@@ -86,6 +86,25 @@ Result<std::vector<std::byte>> readFile(const std::string &path) try {
   return cannotRead(path, ENOMEM);
 }
 
+Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most) {
+  Descriptor file(path);
+  if (file.get() < 0)
+    return cannotRead(path, errno);
+  std::vector<std::byte> bytes(most);
+  size_t filled = 0;
+  ssize_t done = 1;
+  while (done > 0 && filled < most) {
+    done = retrying([&] {
+      return ::read(file.get(), bytes.data() + filled, most - filled);
+    });
+    if (done < 0)
+      return cannotRead(path, errno);
+    filled += size_t(done);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
 Status replaceFile(const std::string &path, std::span<const Bytes> pieces) {
   auto file = artifact::AtomicFile::create(path);
   if (!file)

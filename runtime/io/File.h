@@ -17,6 +17,9 @@ namespace tandem::io {
 /// Returns all bytes of the file `path`.
 Result<std::vector<std::byte>> readFile(const std::string &path);
 
+/// Returns the first `most` bytes of the file `path`, or all that it has.
+Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most);
+
 /// Replaces the file `path` by the concatenation of `pieces`. A symbolic link
 /// is followed; the permissions of a previous file are kept; a device or a pipe
 /// is written to directly. When it fails nothing of the new content remains.

@@ -1,4 +1,5 @@
 //===- FileTest.cpp - files are replaced whole or not at all --------------===//
+#include "runtime/artifact/AtomicFile.h"
 #include "runtime/io/Argument.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Safetensors.h"
@@ -43,6 +44,67 @@ TEST(File, followsLinksAndWritesToDevices) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_EQ(replaceWith("/dev/full", "x").message(),
             "cannot write '/dev/full': No space left on device");
+}
+
+// A dangling symbolic link as output was replaced by a file.
+TEST(File, writesThroughADanglingLink) {
+  Folder folder;
+  std::filesystem::create_directory(folder / "there");
+  std::filesystem::create_symlink("there/b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "again");
+  ASSERT_TRUE(replaceWith(folder / "again", "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "a"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "again"));
+  EXPECT_EQ(load(folder / "there/b"), bytesOf("new"));
+  std::filesystem::create_symlink("loop", folder / "loop");
+  EXPECT_EQ(replaceWith(folder / "loop", "x").message(),
+            "cannot write '" + (folder / "loop") +
+                "': Too many levels of symbolic links");
+  std::filesystem::create_symlink("no/b", folder / "nowhere");
+  EXPECT_EQ(replaceWith(folder / "nowhere", "x").message(),
+            "cannot write '" + (folder / "nowhere") +
+                "': No such file or directory");
+}
+
+// A process that was killed while it wrote left a temporary file for ever.
+TEST(File, removesWhatAKilledWriterLeft) {
+  Folder folder;
+  pid_t child = ::fork();
+  if (child == 0) {
+    auto file = artifact::AtomicFile::create(folder / "a");
+    if (!file || !file->write("half", 4))
+      ::_exit(1);
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  Names left = folder.list();
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_TRUE(left[0].starts_with("a.tandem-tmp-")) << left[0];
+  // Another file's writer leaves it alone, and so do users' names.
+  store(folder / "a.tandem-tmp-of-mine", bytesOf("mine"));
+  ASSERT_TRUE(replaceWith(folder / "b", "new").ok());
+  EXPECT_TRUE(std::filesystem::exists(folder / left[0]));
+  ASSERT_TRUE(replaceWith(folder / "a", "new").ok());
+  EXPECT_EQ(folder.list(), (Names{"a", "a.tandem-tmp-of-mine", "b"}));
+}
+
+TEST(File, leavesTheTemporaryFileOfALivingWriter) {
+  Folder folder;
+  auto first = artifact::AtomicFile::create(folder / "a");
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(first->write("first", 5).ok());
+  ASSERT_TRUE(replaceWith(folder / "a", "second").ok());
+  EXPECT_EQ(folder.list().size(), 2u);
+  ASSERT_TRUE(first->commit().ok());
+  EXPECT_EQ(load(folder / "a"), bytesOf("first"));
+  EXPECT_EQ(folder.list(), Names{"a"});
+}
+
+TEST(File, takesTheLongestNames) {
+  Folder folder;
+  std::string name(255, 'n');
+  ASSERT_TRUE(replaceWith(folder / name, "new").ok());
+  EXPECT_EQ(folder.list(), Names{name});
 }
 
 TEST(File, namesPathAndReason) {
@@ -155,6 +217,41 @@ TEST(Argument, writesGroupsOfOutputs) {
                 "'.npz[:MEMBER]', '.safetensors[:TENSOR]' or "
                 "'.csv[:COLUMNS]' but got '3'");
   EXPECT_FALSE(std::filesystem::exists(folder / "c.npy"));
+}
+
+// An output that named a member replaced the whole archive.
+TEST(Argument, addsAMemberToAnArchive) {
+  Folder folder;
+  Array a = arrayOf<float>(DType::F32, {2}, {1, 2});
+  Array b = arrayOf<int32_t>(DType::I32, {}, {7});
+  for (const char *extension : {".npz", ".safetensors"}) {
+    std::string path = folder / ("f" + std::string(extension));
+    auto write = [&](const std::string &text, const Array &array) {
+      const OutputFile output[] = {{*parseArgument(text), array}};
+      return writeArguments(output);
+    };
+    auto read = [&](const std::string &member) {
+      auto array =
+          readArgument(*parseArgument("q=@" + path + ":" + member), DType::F32);
+      return array ? array->bytes : std::vector<std::byte>();
+    };
+    ASSERT_TRUE(write("a=@" + path + ":a", a).ok());
+    ASSERT_TRUE(write("b=@" + path + ":more", b).ok());
+    EXPECT_EQ(read("a"), a.bytes);
+    EXPECT_EQ(read("more"), b.bytes);
+    ASSERT_TRUE(write("b=@" + path + ":a", b).ok());
+    EXPECT_EQ(read("a"), b.bytes) << "the new one counts";
+    // Without a member it is the whole file.
+    ASSERT_TRUE(write("b=@" + path, b).ok());
+    EXPECT_EQ(read("b"), b.bytes);
+    EXPECT_EQ(read("more"), std::vector<std::byte>());
+  }
+  // What else a safetensors file says stays.
+  std::string path = folder / "w.safetensors";
+  ASSERT_TRUE(writeSafetensors(path, {{"w", a}}, {{"key", "value"}}).ok());
+  const OutputFile output[] = {{*parseArgument("b=@" + path + ":b"), b}};
+  ASSERT_TRUE(writeArguments(output).ok());
+  EXPECT_EQ(Safetensors::read(path)->metadata().at("key"), "value");
 }
 
 } // namespace

@@ -1,0 +1,205 @@
+//===- FileKind.cpp - what a file is, by what is in it --------------------===//
+//
+// Formats with a magic number first, then what is text. ONNX has no magic: it
+// is recognized by the fields that its exporters write first.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/FileKind.h"
+
+#include "runtime/io/File.h"
+#include "runtime/io/Npz.h"
+#include "runtime/io/Safetensors.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sys/stat.h>
+
+namespace tandem::io {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t looked = size_t(1) << 18;
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+/// The header of a safetensors file, if `begin` is that of one.
+std::optional<Json> safetensorsHeader(const std::string &path,
+                                      std::string_view begin, uint64_t size) {
+  if (begin.size() < 10 || begin[8] != '{')
+    return std::nullopt;
+  auto length =
+      loadInteger<uint64_t>(std::as_bytes(std::span(begin.substr(0, 8))), 0);
+  if (length > 100'000'000 || length > size - 8)
+    return std::nullopt;
+  auto bytes = readBegin(path, 8 + size_t(length));
+  if (!bytes || bytes->size() != 8 + length)
+    return std::nullopt;
+  Json json = Json::parse(asText(*bytes).substr(8), nullptr, false);
+  if (!json.is_object())
+    return std::nullopt;
+  return json;
+}
+
+FileKind kindOfSafetensors(const Json &header) {
+  auto metadata = header.find("__metadata__");
+  if (metadata != header.end() && metadata->is_object()) {
+    if (metadata->contains(checkpointKey))
+      return FileKind::Checkpoint;
+    if (metadata->contains(initialValuesKey))
+      return FileKind::InitialValues;
+  }
+  return FileKind::Safetensors;
+}
+
+/// A zip archive whose first member is an array.
+bool isNpz(std::string_view begin) {
+  constexpr size_t header = 30;
+  if (!begin.starts_with("PK\3\4") || begin.size() < header)
+    return false;
+  auto length = size_t(
+      loadInteger<uint16_t>(std::as_bytes(std::span(begin.substr(26, 2))), 0));
+  return begin.substr(header, length).ends_with(".npy");
+}
+
+/// ir_version first, then one of the model's other fields, as all exporters
+/// write them.
+bool isOnnx(std::string_view begin) {
+  return begin.size() > 3 && begin[0] == 8 && begin[1] > 0 && begin[1] < 32 &&
+         holds("\x12\x1a\x22\x2a\x32\x3a\x42", begin.substr(2, 1));
+}
+
+/// Lines that have equally many commas, of which there is one.
+bool isCsv(std::string_view text, bool whole) {
+  std::optional<long> commas;
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    if (end == text.npos && !whole)
+      break; // a line that was cut
+    std::string_view line = text.substr(0, end);
+    long count = std::count(line.begin(), line.end(), ',');
+    if (count == 0 || (commas && *commas != count))
+      return false;
+    commas = count;
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
+  return commas.has_value();
+}
+
+/// The first line is a step or an evaluation of a training.
+bool isLog(std::string_view text) {
+  Json line = Json::parse(text.substr(0, text.find('\n')), nullptr, false);
+  return line.is_object() && (line.contains("step") || line.contains("eval")) &&
+         !line.contains("format");
+}
+
+FileKind kindOfJson(std::string_view text) {
+  if (isLog(text))
+    return FileKind::Log;
+  std::string_view head = text.substr(0, 4096);
+  if (holds(head, "\"tandem-graph\""))
+    return FileKind::Graph;
+  if (holds(head, "\"traceEvents\""))
+    return FileKind::Profile;
+  if (holds(head, "\"budget\""))
+    return FileKind::BudgetCurve;
+  if (holds(text, "\"tandem schedules\""))
+    return FileKind::Schedules;
+  return FileKind::Other;
+}
+
+/// Returns where the first line begins that says something.
+std::string_view withoutComments(std::string_view text) {
+  while (true) {
+    size_t word = text.find_first_not_of(" \t\r\n");
+    text.remove_prefix(std::min(word, text.size()));
+    if (!text.starts_with("//"))
+      return text;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+}
+
+FileKind kindOfText(std::string_view text, bool whole) {
+  std::string_view body = withoutComments(text);
+  if (body.starts_with('{') || body.starts_with('['))
+    return kindOfJson(body);
+  if (body.starts_with("<svg") || body.starts_with("<?xml"))
+    return holds(body, "<svg") ? FileKind::Svg : FileKind::Other;
+  for (std::string_view word : {"module", "\"builtin.module\"",
+                                "builtin.module", "func.func", "#", "!"})
+    if (body.starts_with(word) &&
+        (holds(body, "tandem.") || holds(body, "func.func")))
+      return holds(body, "tandem.phase") ? FileKind::Module : FileKind::Mlir;
+  return isCsv(text, whole) ? FileKind::Csv : FileKind::Other;
+}
+
+} // namespace
+
+FileKind fileKind(const std::string &path) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0)
+    return FileKind::Missing;
+  if (!S_ISREG(facts.st_mode))
+    return FileKind::Special;
+  if (facts.st_size == 0)
+    return FileKind::Empty;
+  auto bytes = readBegin(path, looked);
+  if (!bytes)
+    return FileKind::Other;
+  std::string_view begin = asText(*bytes);
+  auto size = uint64_t(facts.st_size);
+  if (begin.starts_with("TANDEM\r\n"))
+    return FileKind::Artifact;
+  if (begin.starts_with("\x93NUMPY"))
+    return FileKind::Npy;
+  if (isNpz(begin))
+    return FileKind::Npz;
+  if (auto header = safetensorsHeader(path, begin, size))
+    return kindOfSafetensors(*header);
+  if (isOnnx(begin))
+    return FileKind::Onnx;
+  return holds(begin, std::string_view("\0", 1))
+             ? FileKind::Other
+             : kindOfText(begin, begin.size() == size);
+}
+
+std::string_view describe(FileKind kind) {
+  constexpr std::string_view names[] = {"nothing",
+                                        "no regular file",
+                                        "an empty file",
+                                        "an artifact",
+                                        "a checkpoint",
+                                        "a model's initial values",
+                                        "tensors (safetensors)",
+                                        "an array (npy)",
+                                        "arrays (npz)",
+                                        "a model in ONNX",
+                                        "a module that 'compile' wrote",
+                                        "a model in MLIR",
+                                        "a model in JSON",
+                                        "a training's log",
+                                        "a profile",
+                                        "a budget curve",
+                                        "schedules of '--tune'",
+                                        "a picture (svg)",
+                                        "a table (csv)",
+                                        "a file of another kind"};
+  return names[size_t(kind)];
+}
+
+std::vector<std::string> arraysIn(const std::string &path) {
+  std::vector<std::string> names;
+  if (auto file = Safetensors::read(path)) {
+    for (const auto &[name, entry] : file->entries())
+      names.push_back(name);
+  } else if (auto bytes = readFile(path)) {
+    if (auto archive = NpzArchive::open(*bytes))
+      names = archive->names();
+  }
+  return names;
+}
+
+} // namespace tandem::io

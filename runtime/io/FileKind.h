@@ -1,0 +1,56 @@
+//===- FileKind.h - what a file is, by what is in it ----------------------===//
+//
+// Tells the kinds of files that the commands read and write apart, so that none
+// is replaced by one of another kind. Looks at the beginning alone (of a
+// safetensors file at the header), and never at the name.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_IO_FILEKIND_H
+#define TANDEM_RUNTIME_IO_FILEKIND_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::io {
+
+enum class FileKind : uint8_t {
+  Missing,
+  Special, ///< a device, a pipe, a folder: nothing that can be replaced
+  Empty,
+  Artifact,
+  Checkpoint,    ///< safetensors that `train --save` wrote
+  InitialValues, ///< safetensors that `compile` wrote beside an artifact
+  Safetensors,   ///< any other
+  Npy,
+  Npz,
+  Onnx,
+  Module, ///< MLIR that a phase of the compiler wrote
+  Mlir,   ///< any other: somebody's source
+  Graph,  ///< a model in JSON
+  Log,    ///< lines of JSON of a training
+  Profile,
+  BudgetCurve,
+  Schedules, ///< what --tune keeps
+  Svg,
+  Csv,
+  Other
+};
+
+FileKind fileKind(const std::string &path);
+
+/// Returns "an artifact", "a checkpoint", ...
+std::string_view describe(FileKind kind);
+
+/// The keys of a safetensors file's metadata by which its origin is known.
+inline constexpr const char *checkpointKey = "tandem.epoch",
+                            *initialValuesKey = "tandem.initial_values";
+
+/// Returns the names of the arrays in an .npz or .safetensors file; none if it
+/// cannot be read.
+std::vector<std::string> arraysIn(const std::string &path);
+
+} // namespace tandem::io
+
+#endif
