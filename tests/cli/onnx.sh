@@ -34,6 +34,24 @@ expect 2 '--shape=INPUT=AxBxC' "$tandem" compile "$model" -o m.tdm \
 expect 2 'for models in ONNX' "$tandem" compile "$2/digits/mlp.mlir" -o m.tdm \
   --freeze=w
 
+# Names that match nothing passed: a typo in --freeze trained everything.
+trained() {
+  "$tandem" compile "$model" -o m.tdm --dim=batch=64 \
+    --loss=cross_entropy:logits,labels "$@"
+}
+expect 2 "'conv1.weigth' matches no initializer .did you mean 'conv1.weight'" \
+  trained --freeze='conv1.weigth|fc'
+expect 2 'to be a regular expression' trained --freeze='*'
+expect 2 'matches no initializer' trained --train=nothing
+expect 2 'leave nothing to train' trained --freeze=conv1 --train=conv1
+expect 2 'no dimension of this name.* .batch.' trained --dim=nope=3
+
+# What is trained is said, and where an op stands.
+expect 0 'digits.onnx: remark: trains [0-9]+ initializers of [0-9]+ numbers' \
+  trained
+trained --stop-after=capture -o capture.mlir 2>/dev/null
+grep -q 'loc("[^"]*"("(Conv)"' capture.mlir || fail "no node of a Conv"
+
 # Files and losses that are wrong.
 head -c 20000 "$model" >short.onnx
 expect 1 'truncated' "$tandem" compile short.onnx -o m.tdm

@@ -114,6 +114,26 @@ Row dropoutOf(int64_t opset, int mode, Asked asked, bool hasMask = false,
   return {name, build, same, trains};
 }
 
+/// As networks from PyTorch have them: one after another, in training mode.
+Row manyDropouts(Asked asked) {
+  std::string name = std::string("onnx_many_dropouts") +
+                     (asked.withLoss ? "_loss" : "") +
+                     (asked.keepEval ? "_keep_eval" : "");
+  auto build = [=](mlir::MLIRContext &context) {
+    Model model = ofRows(17);
+    model.graph.initializers.push_back(floats("ratio", {}, {0.1F}));
+    model.graph.initializers.push_back(boolean("mode", true));
+    std::string last = "h";
+    for (const char *next : {"a", "b", "c", "d", "e", "f", "y"}) {
+      model.graph.nodes.push_back(
+          node("Dropout", {last, "ratio", "mode"}, {next}));
+      last = next;
+    }
+    return importOnnx(context, model, asked);
+  };
+  return {name, build, same, !asked.keepEval};
+}
+
 Row batchNormOf(int64_t opset, bool isAsked, Asked asked) {
   std::string name = "onnx_batch_norm_opset" + std::to_string(opset) +
                      (isAsked ? "_training" : "") +
@@ -215,6 +235,8 @@ std::vector<Row> allRows() {
     rows.push_back(dropoutOf(17, 1, asked, false, /*isRatioData=*/true));
     rows.push_back(dropoutOf(17, 1, asked, true, true));
   }
+  for (Asked asked : {nothing, loss, keep})
+    rows.push_back(manyDropouts(asked));
   for (int64_t opset : {7, 9, 14, 15, 21})
     for (bool isAsked : {false, true})
       for (Asked asked : {nothing, loss, keep})
