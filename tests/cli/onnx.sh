@@ -50,7 +50,7 @@ expect 2 'no dimension of this name.* .batch.' trained --dim=nope=3
 expect 0 'digits.onnx: remark: trains [0-9]+ initializers of [0-9]+ numbers' \
   trained
 trained --stop-after=capture -o capture.mlir 2>/dev/null
-grep -q 'loc("[^"]*"("(Conv)"' capture.mlir || fail "no node of a Conv"
+grep -q '"(Conv)"' capture.mlir || fail "no node of a Conv"
 
 # Files and losses that are wrong.
 head -c 20000 "$model" >short.onnx
