@@ -39,7 +39,7 @@ private:
   }
   std::optional<Program> program(StringRef name);
   void sameValues(const Program &program, const Program &graph);
-  void knownValues(const Program &program, const Program &graph, bool isWhole);
+  void knownValues(const Program &program, const Program &graph);
   void sameOutputs(const Program &program, const Program &graph);
   void gradients(const Program &taker, const Program &giver);
   void updates(const Program &backward, const Program &forward);
@@ -122,17 +122,11 @@ void Agreement::sameValues(const Program &program, const Program &graph) {
   }
 }
 
-/// It takes what the graph takes: some of it, or `isWhole`, all.
-void Agreement::knownValues(const Program &program, const Program &graph,
-                            bool isWhole) {
+/// It takes nothing but what the graph takes.
+void Agreement::knownValues(const Program &program, const Program &graph) {
   SmallVector<StringRef> names;
-  for (auto [name, i] : graph.values) {
+  for (auto [name, i] : graph.values)
     names.push_back(name);
-    if (isWhole && !program.values.contains(name))
-      error(program.func) << "no '" << graph.role(i).str() << "' in '"
-                          << program.func.getName() << "', which '"
-                          << graph.func.getName() << "' takes";
-  }
   for (auto [name, i] : program.values)
     if (!graph.values.contains(name))
       error(program.func) << "'" << program.role(i).str() << "' in '"
@@ -206,13 +200,12 @@ void Agreement::updates(const Program &backward, const Program &forward) {
 LogicalResult Agreement::check() {
   auto joint = program("joint"), evaluate = program("evaluate"),
        forward = program("forward"), backward = program("backward");
-  bool isPrepared = module.lookupSymbol("prepare") != nullptr;
   auto graph = joint ? joint : forward;
   if (!graph)
     return success();
   if (evaluate) {
     sameValues(*evaluate, *graph);
-    knownValues(*evaluate, *graph, /*isWhole=*/!isPrepared);
+    knownValues(*evaluate, *graph);
     sameOutputs(*evaluate, *graph);
   }
   if (joint)
@@ -224,7 +217,7 @@ LogicalResult Agreement::check() {
       continue;
     sameValues(*other, *graph);
     if (name == "backward")
-      knownValues(*other, *graph, /*isWhole=*/false);
+      knownValues(*other, *graph);
     if (name == "step")
       sameOutputs(*other, *graph);
   }
