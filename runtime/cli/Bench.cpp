@@ -23,8 +23,9 @@ struct BenchOptions {
   static constexpr std::string_view
       usage = "bench X.tdm [options]",
       description =
-          "Times a program. Inputs that are not given are made up: floating "
-          "point uniform in [-1, 1), integers zero or in the range that the "
+          "Times a program. Inputs and parameters that are not given are made "
+          "up: floating point uniform in [-1, 1), integers zero or in the "
+          "range that the "
           "model states.";
 
   ModelOptions model;
@@ -125,6 +126,12 @@ Status bench(const BenchOptions &bench) {
                                {"step", "evaluate", "forward"});
   if (!program)
     return std::move(program).status();
+  auto madeUp = completeVariables(*model);
+  if (!madeUp)
+    return std::move(madeUp).status();
+  if (*madeUp)
+    warn(std::to_string(*madeUp) +
+         " parameters and states have no value; they are made up");
   auto inputs = completeInputs(bench.inputs, *model, **program);
   if (!inputs)
     return std::move(inputs).status();

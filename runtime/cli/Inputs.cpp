@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cli/Inputs.h"
 
+#include "runtime/Processors.h"
+#include "runtime/artifact/Text.h"
 #include "runtime/cli/Checkpoint.h"
+#include "runtime/cli/Print.h"
 
 #include <algorithm>
 
@@ -74,6 +77,19 @@ Result<runtime::Model> ModelOptions::load() const {
     if (Status status = checkWritable(profile); !status)
       return status;
   auto model = runtime::Model::load(artifact, options);
+  if (int most = runtime::availableThreads(); model && options.threads > most)
+    warn("--threads=" + std::to_string(options.threads) + " on " +
+         std::to_string(most) + (most == 1 ? " processor" : " processors") +
+         ": threads wait for each other");
+  if (model && model->device().isHost()) {
+    Problems problems;
+    if (noGraphs)
+      problems.add("--no-cuda-graph has no effect on device 'cpu'");
+    if (libraries != "auto")
+      problems.add("--libraries has no effect on device 'cpu'");
+    if (!problems.none())
+      return problems.status();
+  }
   if (model && !params.empty())
     if (Status status = loadParameters(*model, params); !status)
       return status;
@@ -95,6 +111,36 @@ std::vector<const artifact::Slot *> inputsOf(const Program &program,
     if (program.arguments[a].role == Role::Input && needs[a])
       inputs.push_back(&program.arguments[a]);
   return inputs;
+}
+
+Status checkVariables(const runtime::Model &model, const Program &program) {
+  std::string names;
+  int count = 0;
+  constexpr int most = 3;
+  auto check = [&](const Program &one) {
+    for (const artifact::Slot &slot : one.arguments) {
+      if ((slot.role != Role::Param && slot.role != Role::State) ||
+          model.get(slot.name))
+        continue;
+      if (++count <= most)
+        names += (names.empty() ? "" : ", ") + artifact::inQuotes(slot.name);
+    }
+  };
+  check(program);
+  const Program *prepare = model.manifest().findProgram("prepare");
+  if (prepare && prepare != &program &&
+      std::any_of(program.arguments.begin(), program.arguments.end(),
+                  [](auto &slot) { return slot.role == Role::Prepared; }))
+    check(*prepare);
+  if (!count)
+    return Status::success();
+  return Status::usage(std::to_string(count) +
+                       (count == 1 ? " parameter or state of program '"
+                                   : " parameters and states of program '") +
+                       program.name + (count == 1 ? "' has" : "' have") +
+                       " no value and no initial one: " + names +
+                       (count > most ? ", ..." : "") +
+                       "; expected --params=F.safetensors with them");
 }
 
 Result<const Program *>

@@ -45,6 +45,11 @@ chooseProgram(const artifact::Manifest &manifest, const std::string &wanted,
 std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program,
                                              const std::vector<char> &needs);
 
+/// Fails, with what to do, unless every param and state of the program has a
+/// value: an initial one, or one that was set.
+Status checkVariables(const runtime::Model &model,
+                      const artifact::Program &program);
+
 /// Collects problems into one message.
 class Problems {
 public:

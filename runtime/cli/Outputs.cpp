@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace tandem::commands {
 
@@ -14,26 +15,38 @@ using runtime::Tensor;
 
 namespace {
 
-/// Returns a row of the summary: minimum, maximum and mean of finite elements.
-std::vector<std::string> summary(std::string_view name, const Tensor &tensor) {
-  double low = INFINITY, high = -INFINITY, sum = 0;
+/// Of finite elements.
+struct Summary {
+  double low = INFINITY, high = -INFINITY, mean = 0;
   int64_t finite = 0;
+};
+
+Summary summaryOf(const Tensor &tensor) {
+  Summary summary;
+  double sum = 0;
   const auto *data = tensor.data<std::byte>();
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     double value = io::elementAsDouble(tensor.dtype(), data, i);
     if (!std::isfinite(value))
       continue;
-    ++finite;
-    low = std::min(low, value);
-    high = std::max(high, value);
+    ++summary.finite;
+    summary.low = std::min(summary.low, value);
+    summary.high = std::max(summary.high, value);
     sum += value;
   }
+  summary.mean = sum / double(summary.finite);
+  return summary;
+}
+
+std::vector<std::string> summaryRow(std::string_view name,
+                                    const Tensor &tensor) {
+  Summary summary = summaryOf(tensor);
   std::vector<std::string> row = {std::string(name),
                                   std::string(spelling(tensor.dtype())),
                                   runtime::toString(tensor.shape())};
-  for (double value : {low, high, sum / double(finite)})
-    row.push_back(finite ? roundedText(value) : "-");
-  row.push_back(std::to_string(tensor.elements() - finite));
+  for (double value : {summary.low, summary.high, summary.mean})
+    row.push_back(summary.finite ? roundedText(value) : "-");
+  row.push_back(std::to_string(tensor.elements() - summary.finite));
   return row;
 }
 
@@ -47,9 +60,33 @@ void printOutputs(const std::deque<NamedTensor> &outputs) {
       {"output", "type", "shape", "min", "max", "mean", "nan/inf"}};
   for (const auto &[name, tensor] : outputs)
     if (tensor.rank() != 0)
-      rows.push_back(summary(name, tensor));
+      rows.push_back(summaryRow(name, tensor));
   if (rows.size() > 1)
     printTable(rows);
+}
+
+void printOutputsAsJson(const std::string &program,
+                        const std::deque<NamedTensor> &outputs) {
+  nlohmann::ordered_json all = {{"program", program},
+                                {"outputs", nlohmann::ordered_json::object()}};
+  for (const auto &[name, tensor] : outputs) {
+    nlohmann::ordered_json &one = all["outputs"][name];
+    Summary summary = summaryOf(tensor);
+    one = {{"type", spelling(tensor.dtype())},
+           {"shape",
+            std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+           {"not_finite", tensor.elements() - summary.finite}};
+    if (tensor.rank() == 0)
+      one["value"] =
+          io::elementAsDouble(tensor.dtype(), tensor.data<std::byte>(), 0);
+    else if (summary.finite)
+      one.update({{"min", summary.low},
+                  {"max", summary.high},
+                  {"mean", summary.mean}});
+  }
+  std::printf("%s\n",
+              all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                  .c_str());
 }
 
 Result<std::vector<io::Argument>>

@@ -23,6 +23,9 @@ parseOutputs(const std::vector<std::string> &texts, const std::string &program,
 
 /// Prints dense tensors on the host.
 void printOutputs(const std::deque<NamedTensor> &outputs);
+/// Prints them as {"program": ..., "outputs": {...}}.
+void printOutputsAsJson(const std::string &program,
+                        const std::deque<NamedTensor> &outputs);
 
 } // namespace tandem::commands
 

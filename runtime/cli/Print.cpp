@@ -27,6 +27,8 @@ std::string scalarText(const runtime::Tensor &scalar) {
 std::string numberText(double value) { return shortest(value); }
 
 std::string roundedText(double value) {
+  if (std::isnan(value)) // whose sign says nothing
+    return "nan";
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;

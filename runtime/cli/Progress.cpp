@@ -30,11 +30,11 @@ std::string Progress::text(const Position &position, double loss) const {
   char line[200];
   std::snprintf(
       line, sizeof line,
-      "epoch %lld/%lld  step %lld/%lld  loss %.6g  %s samples/s  "
+      "epoch %lld/%lld  step %lld/%lld  loss %s  %s samples/s  "
       "%s left",
       static_cast<long long>(epoch), static_cast<long long>(lastEpoch_),
       static_cast<long long>(step), static_cast<long long>(stepsPerEpoch_),
-      loss,
+      roundedText(loss).c_str(),
       rateText(elapsed > 0 ? double(done_ * batch_) / elapsed : 0.0).c_str(),
       timeText(perStep * double(steps_ - done_)).c_str());
   return line;

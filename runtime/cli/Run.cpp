@@ -7,6 +7,7 @@
 #include "runtime/cli/Arrays.h"
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Outputs.h"
+#include "runtime/cli/Print.h"
 #include "runtime/cli/Profile.h"
 #include "runtime/io/Tensors.h"
 
@@ -29,6 +30,7 @@ struct RunOptions {
   std::string program;
   std::vector<std::string> inputs, outputs;
   Casts casts;
+  bool json = false;
 
   void declare(OptionTable &options) {
     options
@@ -40,6 +42,7 @@ struct RunOptions {
     options.list("output", "NAME=@FILE", outputs,
                  "writes an output to a .npy, .npz, .safetensors or .csv file");
     casts.declare(options);
+    options.flag("json", json, "print results as one JSON object");
     model.declare(options);
   }
 };
@@ -53,6 +56,11 @@ Status run(const RunOptions &options) {
   if (!chosen)
     return std::move(chosen).status();
   const artifact::Program &program = **chosen;
+  if (Status status = checkVariables(*model, program); !status)
+    return status;
+  if (program.name == "step")
+    warn("'step' changes parameters, and run keeps nothing of that: 'train "
+         "--steps=1 --save=F.safetensors' does");
   auto files =
       parseOutputs(options.outputs, program.name, artifact::outputsOf(program));
   if (!files)
@@ -100,7 +108,10 @@ Status run(const RunOptions &options) {
         writes.push_back({file, io::viewOf(output.tensor)});
   if (Status status = io::writeArguments(writes); !status)
     return status;
-  printOutputs(outputs);
+  if (options.json)
+    printOutputsAsJson(program.name, outputs);
+  else
+    printOutputs(outputs);
   return Status::success();
 }
 

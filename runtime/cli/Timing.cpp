@@ -17,22 +17,23 @@ using runtime::Model;
 using runtime::Tensor;
 using Clock = std::chrono::steady_clock;
 
-static Result<Tensor> madeUp(const artifact::Slot &slot, int64_t high,
+static Result<Tensor> madeUp(artifact::DType dtype,
+                             const std::vector<int64_t> &shape, int64_t high,
                              uint64_t stream) {
-  auto tensor = Tensor::zeros(slot.dtype, slot.shape);
-  if (!tensor || (io::isInteger(slot.dtype) && high <= 0))
+  auto tensor = Tensor::zeros(dtype, shape);
+  if (!tensor || (io::isInteger(dtype) && high <= 0))
     return tensor;
   // Through f64, from which `to` rounds as the element type wants.
-  auto wide = Tensor::zeros(runtime::DType::F64, slot.shape);
+  auto wide = Tensor::zeros(runtime::DType::F64, shape);
   if (!wide)
     return wide;
   auto *data = wide->mutableData<double>();
   for (int64_t i = 0; i < wide->elements(); ++i) {
     uint64_t bits = mix(mix(stream) + uint64_t(i));
-    data[i] = io::isInteger(slot.dtype) ? double(bits % uint64_t(high))
-                                        : double(bits >> 40) * 0x1p-23 - 1.0;
+    data[i] = io::isInteger(dtype) ? double(bits % uint64_t(high))
+                                   : double(bits >> 40) * 0x1p-23 - 1.0;
   }
-  return wide->to(slot.dtype);
+  return wide->to(dtype);
 }
 
 Result<std::vector<NamedTensor>>
@@ -48,7 +49,8 @@ commands::completeInputs(const std::vector<std::string> &texts,
                     [&](const NamedTensor &t) { return t.name == slot->name; }))
       continue;
     const artifact::Value *value = model.manifest().findValue(slot->name);
-    auto tensor = madeUp(*slot, value ? value->high.value_or(0) : 0, stream);
+    auto tensor = madeUp(slot->dtype, slot->shape,
+                         value ? value->high.value_or(0) : 0, stream);
     if (!tensor)
       return std::move(tensor).status();
     given->push_back({slot->name, std::move(*tensor)});
@@ -62,6 +64,25 @@ commands::completeInputs(const std::vector<std::string> &texts,
       input.tensor = *std::move(there);
     }
   return given;
+}
+
+Result<int> commands::completeVariables(Model &model) {
+  int count = 0;
+  uint64_t stream = 0;
+  for (const artifact::Value &value : model.manifest().values) {
+    ++stream;
+    if ((value.role != artifact::Role::Param &&
+         value.role != artifact::Role::State) ||
+        model.get(value.name))
+      continue;
+    auto tensor = madeUp(value.dtype, value.shape, 0, stream);
+    if (!tensor)
+      return std::move(tensor).status();
+    if (Status status = model.set(value.name, *tensor); !status)
+      return status;
+    ++count;
+  }
+  return count;
 }
 
 namespace {

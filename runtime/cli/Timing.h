@@ -39,6 +39,10 @@ Result<std::vector<NamedTensor>>
 completeInputs(const std::vector<std::string> &given,
                const runtime::Model &model, const artifact::Program &program);
 
+/// Makes up a value for each param and state that has none, as for inputs: a
+/// program's time does not depend on them. Returns how many there were.
+Result<int> completeVariables(runtime::Model &model);
+
 /// How long the launches of a program take, over calls.
 class LaunchTimes {
 public:

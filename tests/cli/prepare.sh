@@ -140,7 +140,7 @@ done
 expect 0 '' "$tandem" compile unset.json -o plain.tdm --inference
 expect 0 '' "$tandem" compile unset.json -o unset.tdm --inference --prepare
 for artifact in plain unset; do
-  expect 2 "cannot run 'evaluate': param 'v' .index 2. has no value" \
+  expect 2 "'evaluate' has no value and no initial one: 'v'; expected --params" \
     "$tandem" run $artifact.tdm --input x=3.5
 done
 

@@ -3,6 +3,7 @@
 #include "tools/tandem/Session.h"
 
 #include "runtime/Model.h"
+#include "runtime/cli/Checkpoint.h"
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Timing.h"
 
@@ -50,7 +51,7 @@ struct Plans {
 } // namespace
 
 static Status measure(const std::vector<char> &bytes, double seconds,
-                      std::vector<double> &times) {
+                      const std::string &params, std::vector<double> &times) {
   auto reader = am::ArtifactReader::fromMemory(std::as_bytes(std::span(bytes)));
   if (!reader)
     return reader.status();
@@ -60,6 +61,11 @@ static Status measure(const std::vector<char> &bytes, double seconds,
   const am::Program *step = model->manifest().findProgram("step");
   if (!step)
     return Status::usage("a step to measure needs an optimizer");
+  if (!params.empty())
+    if (Status s = loadParameters(*model, params); !s)
+      return s;
+  if (auto madeUp = completeVariables(*model); !madeUp)
+    return madeUp.status();
   auto inputs = completeInputs({}, *model, *step);
   if (!inputs)
     return inputs.status();
@@ -75,12 +81,12 @@ static Status measure(const std::vector<char> &bytes, double seconds,
 
 /// By turns, so that what else the machine does falls on all plans alike.
 static Status measureAll(const Plans &plans, double seconds,
-                         BudgetCurve &curve) {
+                         const std::string &params, BudgetCurve &curve) {
   std::vector<Timing> timings(plans.artifacts.size());
   for (int round = 0; round < kRounds; ++round)
     for (size_t i = 0; i < plans.artifacts.size(); ++i)
-      if (Status s =
-              measure(plans.artifacts[i], seconds / kRounds, timings[i].sorted);
+      if (Status s = measure(plans.artifacts[i], seconds / kRounds, params,
+                             timings[i].sorted);
           !s)
         return s;
   for (Timing &timing : timings)
@@ -92,7 +98,8 @@ static Status measureAll(const Plans &plans, double seconds,
 
 Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
                                         const CompileOptions &options,
-                                        std::optional<double> seconds) {
+                                        std::optional<double> seconds,
+                                        const std::string &params) {
   if (seconds && options.optimizer.empty())
     return Status::usage("a step to measure needs --optimizer");
   BudgetCurve curve;
@@ -120,7 +127,7 @@ Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
     plans.add(std::vector<char>(bytes->begin(), bytes->end()));
   }
   if (seconds)
-    if (Status s = measureAll(plans, *seconds, curve); !s)
+    if (Status s = measureAll(plans, *seconds, params, curve); !s)
       return s;
   return curve;
 }

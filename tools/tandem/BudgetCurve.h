@@ -27,10 +27,12 @@ struct BudgetCurve {
 
 /// Compiles the model under the budgets 0, 0.1, ..., 1. With `seconds`, which
 /// needs an optimizer, runs the step of each plan on this machine, the plans by
-/// turns, `seconds` of each in all.
+/// turns, `seconds` of each in all, with the parameters of the file `params`,
+/// if there is one, else initial or made-up ones.
 Result<BudgetCurve> budgetCurve(const std::string &path,
                                 const CompileOptions &options,
-                                std::optional<double> seconds);
+                                std::optional<double> seconds,
+                                const std::string &params);
 
 /// For machines; for people who look; for people who read.
 std::string toJson(const BudgetCurve &curve);

@@ -22,9 +22,10 @@ namespace am = tandem::artifact;
 /// Prints the curve, and writes it to `path`, if there is one.
 static Status showBudgetCurve(const std::string &model, const std::string &path,
                               const CompileOptions &options,
-                              std::optional<double> seconds) {
+                              std::optional<double> seconds,
+                              const std::string &params) {
   bool isSvg = std::string_view(path).ends_with(".svg");
-  auto curve = budgetCurve(model, options, seconds);
+  auto curve = budgetCurve(model, options, seconds, params);
   if (!curve)
     return curve.status();
   std::fputs(toTable(*curve).c_str(), stdout);
@@ -45,7 +46,7 @@ struct InspectOptions {
       description = "Shows what is in an artifact or a checkpoint; a model is "
                     "compiled first, in memory.";
 
-  std::string path, kernel, curvePath;
+  std::string path, kernel, curvePath, params;
   bool json = false, ptx = false, resources = false, curve = false;
   std::optional<double> measured;
   CompileFlags flags;
@@ -95,6 +96,11 @@ void InspectOptions::declare(OptionTable &table) {
       .atMost(1e6)
       .needs("budget-curve")
       .needs("optimizer", "a step is measured");
+  table
+      .text("params", "F.safetensors", params,
+            "parameters to measure with; without them what has no initial "
+            "value is made up")
+      .needs("measure");
   size_t own = table.options().size();
   table.groupOf("compile");
   flags.declare(table);
@@ -113,7 +119,8 @@ static Status runInspect(const InspectOptions &command) {
     return s;
   const std::string &path = command.path;
   if (command.curve)
-    return showBudgetCurve(path, command.curvePath, options, command.measured);
+    return showBudgetCurve(path, command.curvePath, options, command.measured,
+                           command.params);
   Session session(options);
   if (std::string_view(path).ends_with(".onnx") && !command.json &&
       !command.ptx) {
