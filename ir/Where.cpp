@@ -1,10 +1,13 @@
-//===- Where.cpp - an op and its place in the source, as text -------------===//
+//===- Where.cpp - what messages call ops, arguments and results ----------===//
 #include "ir/Where.h"
+
+#include "ir/Ops.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
+using namespace tandem;
 
 /// A kind is a name in parentheses between a node's and its file.
 static bool isKind(StringRef name) {
@@ -59,6 +62,8 @@ static std::string inOneLine(std::string text) {
 
 std::string tandem::whereIs(Operation *op) {
   std::string text = ("'" + op->getName().getStringRef() + "'").str(), place;
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    text += (" '" + custom.getName() + "'").str();
   op->getLoc()->walk([&](Location inner) {
     place = placeOf(inner, /*withFolders=*/false);
     return place.empty() ? WalkResult::advance() : WalkResult::interrupt();
@@ -68,4 +73,12 @@ std::string tandem::whereIs(Operation *op) {
   if (auto named = dyn_cast<NameLoc>(op->getLoc()))
     return inOneLine((text + " at '" + named.getName().getValue() + "'").str());
   return text;
+}
+
+std::string tandem::nameOfArgument(RoleAttr role, unsigned index) {
+  return "'" + role.str() + "' (argument #" + std::to_string(index) + ")";
+}
+
+std::string tandem::nameOfResult(RoleAttr role, unsigned index) {
+  return "'" + role.str() + "' (result #" + std::to_string(index) + ")";
 }

@@ -1,8 +1,8 @@
-//===- Where.h - an op and its place in the source, as text ---------------===//
+//===- Where.h - what messages call ops, arguments and results ------------===//
 #ifndef TANDEM_IR_WHERE_H
 #define TANDEM_IR_WHERE_H
 
-#include "mlir/IR/Operation.h"
+#include "ir/Dialect.h"
 
 #include <string>
 
@@ -21,9 +21,14 @@ mlir::Location placeWithoutLine(llvm::StringRef file, llvm::StringRef name,
                                 mlir::MLIRContext *context);
 
 /// "'tandem.write' at model.mlir:7:5": the file without its folders, so that
-/// the text is the same wherever the model lies. Without a place in a file, the
-/// name of the location, or the op alone.
+/// the text is the same wherever the model lies. Behind a custom_vjp stands its
+/// own name. Without a place in a file, the name of the location, or the op
+/// alone.
 std::string whereIs(mlir::Operation *op);
+
+/// "'input "x"' (argument #0)" and "'output "o"' (result #0)".
+std::string nameOfArgument(RoleAttr role, unsigned index);
+std::string nameOfResult(RoleAttr role, unsigned index);
 
 } // namespace tandem
 

@@ -105,8 +105,9 @@ void Call::checkArgument(size_t index) {
   // An overwritten cotangent is no longer what its gradient was.
   if (mode.createGraph && argument.isUpdated && slot.role == Role::Cotangent &&
       tensor->requiresGrad())
-    problem("create_graph was asked for, but the backward writes " +
-            name(slot, index) + ", which requires grad");
+    problem("create_graph was asked for, but " +
+            writerOf(std::string(artifact::cotangentOf) + slot.name) +
+            " writes " + name(slot, index) + ", which requires grad");
 }
 
 /// An input whose storage has no bytes at the call, or another size after it.

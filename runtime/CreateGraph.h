@@ -15,10 +15,11 @@
 
 namespace tandem::runtime {
 
-/// Returns an error with the index and name of every value on the list.
-template <typename Fn>
-Status checkCreateGraph(std::span<const int64_t> mutatedInBackward,
-                        Fn valueAt) {
+/// Returns an error with the index and name of every value on the list, and
+/// with what writes it: `writerOf` gives that, or "".
+template <typename Fn, typename Writer>
+Status checkCreateGraph(std::span<const int64_t> mutatedInBackward, Fn valueAt,
+                        Writer writerOf) {
   if (mutatedInBackward.empty())
     return Status::success();
   std::string text;
@@ -26,6 +27,8 @@ Status checkCreateGraph(std::span<const int64_t> mutatedInBackward,
     const artifact::Value &value = valueAt(index);
     text += (text.empty() ? "" : ", ") + std::string(spelling(value.role)) +
             " '" + value.name + "' (index " + std::to_string(index) + ")";
+    if (std::string writer = writerOf(value); !writer.empty())
+      text += " by " + writer;
   }
   return Status::usage("create_graph was asked for, but the backward writes "
                        "values that require grad: " +

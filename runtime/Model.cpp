@@ -73,11 +73,18 @@ private:
 
 Status checkGraph(const ModelCore &core) {
   const artifact::Manifest &manifest = core.manifest();
-  Status status =
-      checkCreateGraph(manifest.mutatedInBackward,
-                       [&](int64_t index) -> const artifact::Value & {
-                         return manifest.values[index];
-                       });
+  Status status = checkCreateGraph(
+      manifest.mutatedInBackward,
+      [&](int64_t index) -> const artifact::Value & {
+        return manifest.values[index];
+      },
+      [&](const artifact::Value &value) -> std::string {
+        for (const artifact::Slot &slot :
+             manifest.findProgram("backward")->results)
+          if (slot.role == Role::Update && slot.name == value.name)
+            return slot.where;
+        return {};
+      });
   if (!status)
     return std::move(status).in("cannot run 'backward'");
   return status;

@@ -76,9 +76,8 @@ LogicalResult JointBuilder::checkLeaves() {
     if (!param || !roleOfArgument(graph, *param).has("requires_grad"))
       continue;
     auto error = mlir::emitError(graph.getArgument(*param).getLoc())
-                 << "'" << roleOfArgument(graph, *param).str()
-                 << "' (argument #" << *param
-                 << ") requires grad, but the graph writes it";
+                 << nameOfArgument(roleOfArgument(graph, *param), *param)
+                 << " requires grad, but the graph writes it";
     if (auto where = role.getProperties().getAs<StringAttr>("where"))
       error << ": " << where.getValue();
     ok = false;
@@ -239,8 +238,8 @@ LogicalResult JointBuilder::run(StringRef loss) {
   for (const Target &target : *targets)
     values.push_back(target.value);
   auto wanter = [&](Value source) {
-    auto argument = cast<BlockArgument>(source);
-    return "'" + roleOfArgument(graph, argument.getArgNumber()).str() + "'";
+    unsigned index = cast<BlockArgument>(source).getArgNumber();
+    return nameOfArgument(roleOfArgument(graph, index), index);
   };
   if (failed(engine.prune(values, wanter)))
     return failure();
@@ -333,9 +332,8 @@ static LogicalResult checkSecondOrder(func::FuncOp joint) {
     if (!index || !roleOfArgument(joint, *index).has("requires_grad"))
       continue;
     auto error = mlir::emitError(joint.getArgument(*index).getLoc())
-                 << "'" << roleOfArgument(joint, *index).str()
-                 << "' (argument #" << *index
-                 << ") requires grad and is written by the backward, which "
+                 << nameOfArgument(roleOfArgument(joint, *index), *index)
+                 << " requires grad and is written by the backward, which "
                     "cannot be differentiated again";
     if (auto where = role.getProperties().getAs<StringAttr>("where"))
       error << ": " << where.getValue();

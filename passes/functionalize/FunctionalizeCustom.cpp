@@ -8,6 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/functionalize/Functionalizer.h"
 
+#include "ir/Signature.h"
+#include "ir/Where.h"
+
 using namespace mlir;
 using namespace tandem;
 
@@ -29,8 +32,8 @@ public:
   /// Puts an argument for each storage behind the block's, and binds the refs
   /// that begin at argument `first` to it.
   void bindRefs(unsigned first);
-  /// The same for a cotangent that comes in as a ref.
-  void bindCotangent(unsigned index);
+  /// The same for the cotangent of `result` that comes in as a ref.
+  void bindCotangent(unsigned index, unsigned result);
   LogicalResult run();
   /// Removes the arguments that were refs.
   void eraseRefs();
@@ -83,21 +86,33 @@ void RegionFunctionalizer::bindRefs(unsigned first) {
     }
     functionalizer.bind(argument,
                         functionalizer.views.rebase(view, known->inner));
-    RoleAttr role = view->storage->role;
     bound.push_back(
-        {argument, role ? "'" + role.str() + "'"
-                        : "ref #" + std::to_string(k) + ", an intermediate"});
+        {argument, view->storage->role
+                       ? view->storage->str()
+                       : "ref #" + std::to_string(k) + ", an intermediate"});
   }
 }
 
-void RegionFunctionalizer::bindCotangent(unsigned index) {
+/// What a message calls the cotangent of a result: by the output that it is.
+static std::string nameOfCotangent(CustomVjpOp op, unsigned result) {
+  for (OpOperand &use : op->getResult(result).getUses())
+    if (isa<func::ReturnOp>(use.getOwner())) {
+      unsigned index = use.getOperandNumber();
+      auto func = use.getOwner()->getParentOfType<func::FuncOp>();
+      if (RoleAttr role = roleOfResult(func, index))
+        return "the cotangent of " + nameOfResult(role, index);
+    }
+  return "the cotangent of result #" + std::to_string(result);
+}
+
+void RegionFunctionalizer::bindCotangent(unsigned index, unsigned result) {
   BlockArgument ref = block.getArgument(index);
   auto type = cast<RefType>(ref.getType()).getTensorType();
   BlockArgument value = block.insertArgument(index + 1, type, ref.getLoc());
   StorageState *storage = addStorage(type, ref.getLoc(), value);
   functionalizer.bind(ref, storage->whole);
   cotangents.push_back({static_cast<unsigned>(cotangents.size()), storage});
-  bound.push_back({ref, "the cotangent"});
+  bound.push_back({ref, nameOfCotangent(op, result)});
 }
 
 LogicalResult RegionFunctionalizer::run() {
@@ -158,7 +173,7 @@ FailureOr<FunctionalCustom> tandem::functionalizeCustom(CustomVjpOp op,
   unsigned first = saved;
   for (unsigned i = 0; i < outputs; ++i, ++first)
     if (isa<RefType>(backward.block.getArgument(first).getType())) {
-      backward.bindCotangent(first++);
+      backward.bindCotangent(first++, i);
       cotangentRefs.push_back(i);
     }
   backward.bindRefs(first);
@@ -220,8 +235,11 @@ FailureOr<FunctionalCustom> tandem::functionalizeCustom(CustomVjpOp op,
       operands.push_back(copy);
       // The forward region does not look at it.
       forward.block.addArgument(copy.getType(), op.getLoc());
+      Operation *write = value ? inner.inner->lastWrite : nullptr;
       result.privateStates.push_back(
-          {nullptr, storage, storage->version, value != nullptr});
+          {nullptr, storage, storage->version,
+           write ? ("'" + write->getName().getStringRef() + "'").str() : "",
+           write ? write->getLoc() : op.getLoc()});
     }
     states.push_back(stateOf(b, storage, input, value != nullptr));
     if (value)

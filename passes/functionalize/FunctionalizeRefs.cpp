@@ -49,6 +49,9 @@ private:
     View *view; ///< null: a value
   };
 
+  std::string nameOf(const Result &result) const {
+    return nameOfResult(result.role, &result - results.data());
+  }
   LogicalResult replaceArguments();
   LogicalResult bindAliases();
   LogicalResult bindShared(StorageState *storage);
@@ -376,8 +379,7 @@ LogicalResult GraphFunctionalizer::addOutputs() {
       view = functionalizer.viewOf(value);
       result = functionalizer.views.read(view);
       if (!result) {
-        func.emitError() << "'" << role.str() << "' (result #" << i
-                         << ") is freed at the end";
+        func.emitError() << nameOfResult(role, i) << " is freed at the end";
         ok = false;
       }
       if (StringAttr whole = partOf(view))
@@ -398,7 +400,7 @@ LogicalResult GraphFunctionalizer::checkStrides(const Result &result,
   if (stridesBetween(base, result.view))
     return success();
   auto error = func.emitError()
-               << "'" << result.role.str() << "' is a view of " << name
+               << nameOf(result) << " is a view of " << name
                << " whose elements are not at equal distances in storage; "
                   "return a copy";
   error.attachNote(result.view->loc) << "the view is made here";
@@ -439,8 +441,7 @@ LogicalResult GraphFunctionalizer::describeSharing() {
       result.role =
           result.role.with("alias", aliasOf("output", base->role.getName(),
                                             base->view, result.view));
-      ok &= succeeded(
-          checkStrides(result, base->view, "'" + base->role.str() + "'"));
+      ok &= succeeded(checkStrides(result, base->view, nameOf(*base)));
       continue;
     }
     for (const Result &other : results) {
@@ -450,13 +451,12 @@ LogicalResult GraphFunctionalizer::describeSharing() {
           !mayOverlap(other.view, result.view))
         continue;
       auto error = func.emitError()
-                   << "outputs '" << other.role.getName().getValue()
-                   << "' and '" << result.role.getName().getValue()
-                   << "' overlap in storage that no output and no argument "
+                   << nameOf(other) << " and " << nameOf(result)
+                   << " overlap in storage that no output and no argument "
                       "shows whole; return the tensor that they are views of "
                       "as well";
       error.attachNote(result.view->loc)
-          << "'" << result.role.getName().getValue() << "' is made here";
+          << "'" << result.role.str() << "' is made here";
       ok = false;
     }
   }
@@ -503,19 +503,20 @@ LogicalResult GraphFunctionalizer::checkPrivateStates() {
           << "it is written here";
       ok = false;
     }
-    if (!state.isWritten)
+    if (state.write.empty())
       continue;
     for (const Result &result : results) {
       if (!result.view || result.view->storage != state.storage)
         continue;
-      std::string message =
-          "the backward writes storage that '" + result.role.str() + "' shows";
+      std::string message = state.write +
+                            " writes in a backward storage that " +
+                            nameOf(result) + " shows";
       SmallVector<Attribute> rejected;
       if (op.getRejected())
         llvm::append_range(rejected, *op.getRejected());
       rejected.push_back(builder.getDictionaryAttr(
           {builder.getNamedAttr("message", builder.getStringAttr(message)),
-           builder.getNamedAttr("loc", LocationAttr(op.getLoc()))}));
+           builder.getNamedAttr("loc", LocationAttr(state.writeLoc))}));
       op.setRejectedAttr(builder.getArrayAttr(rejected));
     }
   }

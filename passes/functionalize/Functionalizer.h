@@ -38,7 +38,9 @@ public:
     CustomVjpOp op;
     StorageState *storage;
     unsigned version; ///< of the storage when it was copied
-    bool isWritten;
+    /// The backward's last write to it, as a message names it, and its place.
+    std::string write; ///< empty: it is not written
+    mlir::Location writeLoc;
   };
 
   /// Makes `ref` a handle that shows `view`.

@@ -4,6 +4,7 @@
 #include "ir/BuildOp.h"
 #include "ir/Ops.h"
 #include "ir/Tags.h"
+#include "ir/Where.h"
 #include "ir/reference/Array.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -12,10 +13,6 @@
 
 using namespace mlir;
 using namespace tandem;
-
-std::string tandem::nameOfArgument(RoleAttr role, unsigned index) {
-  return "'" + role.str() + "' (argument #" + std::to_string(index) + ")";
-}
 
 std::string StorageState::str() const {
   return role ? nameOfArgument(role, index) : "a ref";

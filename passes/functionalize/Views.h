@@ -41,9 +41,6 @@ struct StorageState {
   std::string str() const;
 };
 
-/// "'input "x"' (argument #0)", for messages.
-std::string nameOfArgument(RoleAttr role, unsigned index);
-
 /// A way to see a storage.
 struct View {
   StorageState *storage = nullptr;

@@ -138,7 +138,7 @@ module @writes attributes {tandem.phase = "functionalize"} {
 module @first_order attributes {tandem.phase = "functionalize"} {
   func.func @graph(%x: tensor<f32> {tandem.role = #tandem.role<input "x" {requires_grad}>})
       -> (tensor<f32> {tandem.role = #tandem.role<output "y">}) {
-    // expected-error@+1 {{custom_vjp "f" is marked first-order, but 'input "x"' requires a second derivative through it}}
+    // expected-error@+1 {{custom_vjp "f" is marked first-order, but 'input "x"' (argument #0) requires a second derivative through it}}
     %e, %s = tandem.custom_vjp "f" (%x) forward {
     ^bb0(%a: tensor<f32>):
       tandem.yield %a, %a : tensor<f32>, tensor<f32>

@@ -11,7 +11,7 @@ module @state attributes {tandem.phase = "functionalize"} {
   // CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<4xf32> {tandem.role = #tandem.role<state "s" {pass = "backward"}>})
   // CHECK-SAME: -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">},
   // CHECK-SAME:     tensor<4xf32> {tandem.role = #tandem.role<grad of "x">},
-  // CHECK-SAME:     tensor<4xf32> {tandem.role = #tandem.role<update of "s" {pass = "backward", where = "'tandem.custom_vjp' at build-joint-custom.mlir:{{[0-9]+}}:18"}>})
+  // CHECK-SAME:     tensor<4xf32> {tandem.role = #tandem.role<update of "s" {pass = "backward", where = "'tandem.custom_vjp' 'amax' at build-joint-custom.mlir:{{[0-9]+}}:18"}>})
   // CHECK-NEXT: %[[Y:.*]] = tandem.sin %[[X]] {tandem.pass = "forward"}
   // CHECK-NEXT: %[[NEW:.*]] = tandem.maximum %[[S]], %[[DY]] {tandem.pass = "backward"}
   // CHECK-NEXT: %[[G:.*]] = tandem.mul %[[DY]], %[[X]] {tandem.pass = "backward"}

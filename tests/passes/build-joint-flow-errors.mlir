@@ -3,7 +3,7 @@
 module attributes {tandem.phase = "functionalize"} {
   func.func @graph(%x: tensor<f32> {tandem.role = #tandem.role<input "x" {requires_grad}>})
       -> (tensor<f32> {tandem.role = #tandem.role<output "y">}) {
-    // expected-error@+1 {{'tandem.while' op has no gradient, but 'input "x"' requires one}}
+    // expected-error@+1 {{'tandem.while' op has no gradient, but 'input "x"' (argument #0) requires one}}
     %y = tandem.while carries(%x) constants() condition {
       ^bb0(%a: tensor<f32>):
         %k = tandem.constant dense<8.0> : tensor<f32>

@@ -4,7 +4,7 @@
 module @first_order attributes {tandem.phase = "functionalize"} {
   func.func @graph(%x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>})
       -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">}) {
-    // expected-error@+1 {{custom_vjp "f" is marked first-order, but 'input "cotangent of y"' requires a second derivative through it}}
+    // expected-error@+1 {{custom_vjp "f" is marked first-order, but 'input "cotangent of y"' (argument #1) requires a second derivative through it}}
     %y = tandem.custom_vjp "f" (%x) forward {
     ^bb0(%a: tensor<4xf32>):
       tandem.yield %a : tensor<4xf32>
@@ -21,7 +21,7 @@ module @first_order attributes {tandem.phase = "functionalize"} {
 
 // J15: one that writes an input that requires grad.
 module @writes attributes {tandem.phase = "functionalize"} {
-  // expected-error-re@+1 {{'input "x"' (argument #0) requires grad and is written by the backward, which cannot be differentiated again: 'tandem.custom_vjp' at {{.*}}:{{[0-9]+}}:10}}
+  // expected-error-re@+1 {{'input "x"' (argument #0) requires grad and is written by the backward, which cannot be differentiated again: 'tandem.custom_vjp' 'f' at {{.*}}:{{[0-9]+}}:10}}
   func.func @graph(%x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>})
       -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.custom_vjp "f" (%x) forward {

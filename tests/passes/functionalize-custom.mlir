@@ -4,7 +4,7 @@
 // and goes out of the forward as a result, of the backward as a state. The
 // cotangent that the backward overwrites is yielded last.
 // CHECK-LABEL: module @views
-// CHECK: update of "s" {where = "'tandem.custom_vjp' at {{.*}}"}
+// CHECK: update of "s" {where = "'tandem.custom_vjp' 'f' at {{.*}}"}
 // CHECK: %[[Y:.*]]:3 = tandem.custom_vjp "f"(%[[X:.*]], %[[S:.*]]) forward {
 // CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<2xf32>, %[[OLD:.*]]: tensor<4xf32>):
 // CHECK: %[[HALF:.*]] = tandem.slice %[[OLD]] from [0] to [2]
@@ -52,7 +52,7 @@ module @views attributes {tandem.phase = "capture"} {
 // CHECK: tandem.custom_vjp "f"(%[[X]], %[[E]]) forward {
 // CHECK: ^bb0(%[[DY:.*]]: tensor<2xf32>, %{{.*}}: tensor<2xf32>, %{{.*}}: tensor<2x2xf32>):
 // CHECK: tandem.yield %{{.*}}, %[[DY]]
-// CHECK: rejected = [{loc = {{.*}}, message = "'tandem.transpose_' changes the metadata of 'state \22s\22' in a backward"}, {loc = {{.*}}, message = "the backward writes storage that 'output \22p\22' shows"}]
+// CHECK: rejected = [{loc = {{.*}}, message = "'tandem.transpose_' changes the metadata of 'state \22s\22' (argument #1) in a backward"}, {loc = {{.*}}, message = "'tandem.write' writes in a backward storage that 'output \22p\22' (result #1) shows"}]
 // CHECK-SAME: states = [{input = 1 : i64, written}, {name = "s"}]
 module @private attributes {tandem.phase = "capture"} {
   func.func @graph(%x: tensor<2xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>}, %s: !tandem.ref<2x2xf32> {tandem.role = #tandem.role<state "s">}) -> (tensor<2xf32> {tandem.role = #tandem.role<output "o">}, !tandem.ref<2xf32> {tandem.role = #tandem.role<output "p">}) {

@@ -67,14 +67,14 @@ module @m14_part attributes {tandem.phase = "capture"} {
 
 // A02: overlapping outputs of storage that nobody has whole.
 module @a02 attributes {tandem.phase = "capture"} {
-  // expected-error@+1 {{outputs 'a' and 'b' overlap in storage that no output and no argument shows whole; return the tensor that they are views of as well}}
+  // expected-error@+1 {{'output "a"' (result #0) and 'output "b"' (result #1) overlap in storage that no output and no argument shows whole; return the tensor that they are views of as well}}
   func.func @graph(%v: tensor<4xf32> {tandem.role = #tandem.role<input "v">})
       -> (!tandem.ref<3xf32> {tandem.role = #tandem.role<output "a">},
           !tandem.ref<3xf32> {tandem.role = #tandem.role<output "b">}) {
     %n = tandem.exp %v : tensor<4xf32>
     %x = tandem.make_ref %n : tensor<4xf32>
     %a = tandem.slice %x from [0] to [3] step [1] : !tandem.ref<4xf32> -> !tandem.ref<3xf32>
-    // expected-note@+1 {{'b' is made here}}
+    // expected-note@+1 {{'output "b"' is made here}}
     %b = tandem.slice %x from [1] to [4] step [1] : !tandem.ref<4xf32> -> !tandem.ref<3xf32>
     return %a, %b : !tandem.ref<3xf32>, !tandem.ref<3xf32>
   }
@@ -127,7 +127,7 @@ module @a12 attributes {tandem.phase = "capture"} {
 
 // A01: what is handed back has strides.
 module @a01_no_strides attributes {tandem.phase = "capture"} {
-  // expected-error@+1 {{'output "o"' is a view of 'input "x"' (argument #0) whose elements are not at equal distances in storage; return a copy}}
+  // expected-error@+1 {{'output "o"' (result #0) is a view of 'input "x"' (argument #0) whose elements are not at equal distances in storage; return a copy}}
   func.func @graph(%x: !tandem.ref<2xf32> {tandem.role = #tandem.role<input "x">})
       -> (!tandem.ref<4xf32> {tandem.role = #tandem.role<output "o">}) {
     %both = tandem.broadcast %x to [2, 2] along [1] : !tandem.ref<2xf32> -> !tandem.ref<2x2xf32>

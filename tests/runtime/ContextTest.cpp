@@ -385,8 +385,8 @@ TEST_F(Contexts, C12_HooksThatFail) {
   log.writes = false;
   log.fails = true;
   context = model.forward(inputs, outputs, hooksOf(log));
-  expectMessage(context.status(),
-                "the pack hook of 'p' failed: the disk is full");
+  // The hook's error came with words in front of its own.
+  EXPECT_EQ(context.status().message(), "the disk is full");
   auto half = std::make_shared<SavedHooks>();
   EXPECT_FALSE(model.forward(inputs, outputs, half));
   EXPECT_TRUE(model.forward(inputs, outputs)) << "the model still works";
@@ -407,9 +407,9 @@ TEST_F(Contexts, C12_C15_UnpackFailsWhileRunning) {
       {[](auto, auto &) -> Result<Tensor> { return Tensor(); },
        "but got an undefined tensor"},
       {[](auto, auto &) -> Result<Tensor> { return Status::failed("gone"); },
-       "the unpack hook failed: gone"},
+       "gone"},
       {[](auto, auto &) -> Result<Tensor> { throw std::runtime_error("oh"); },
-       "the unpack hook threw: oh"},
+       "oh"},
       {[&](auto, auto &) -> Result<Tensor> { return model.initialize(0); },
        "a hook cannot call the model that calls it"}};
   for (const Row &row : rows) {
@@ -435,6 +435,22 @@ TEST_F(Contexts, C12_C15_UnpackFailsWhileRunning) {
   ASSERT_TRUE(backward(fresh).ok());
   // The pool's contexts forget an earlier failure.
   expectMessage(backward(fresh), "already used");
+}
+
+// An error of an unpack hook, and what it threw, came with words in front.
+TEST_F(Contexts, C12_AnErrorOfAnUnpackHookIsItsOwnText) {
+  for (bool throws : {false, true}) {
+    Log log;
+    log.give = [throws](auto, auto &) -> Result<Tensor> {
+      if (throws)
+        throw std::runtime_error("the text");
+      return Status::unsupported("the text");
+    };
+    Context context = forward(model, hooksOf(log));
+    Status status = backward(context);
+    EXPECT_EQ(status.message(), "the text");
+    EXPECT_EQ(status.code(), throws ? Code::Failed : Code::Unsupported);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -526,7 +542,7 @@ TEST_F(WritesBackward, B10_ACotangentThatRequiresGrad) {
   Context context = forward();
   co.setMade(true);
   expectMessage(model.backward(context, cotangents, grads, {false, true}),
-                "create_graph was asked for, but the backward writes cotangent "
+                "create_graph was asked for, but the program writes cotangent "
                 "of 'o' (index 0), which requires grad");
   EXPECT_TRUE(context.live());
   EXPECT_TRUE(model.backward(context, cotangents, grads, {true, false}).ok());
@@ -570,11 +586,16 @@ TEST(CreateGraph, B04_AnEmptyListLooksAtNoInput) {
     ++looked;
     return values[index];
   };
-  EXPECT_TRUE(checkCreateGraph({}, valueAt).ok());
+  auto writerOf = [](const artifact::Value &value) -> std::string {
+    return value.name == "x3" ? "'op' at m.mlir:1:2" : "";
+  };
+  EXPECT_TRUE(checkCreateGraph({}, valueAt, writerOf).ok());
   EXPECT_EQ(looked, 0);
   std::vector<int64_t> list = {3, 999};
-  expectMessage(checkCreateGraph(list, valueAt),
-                "input 'x3' (index 3), input 'x999' (index 999)");
+  // The message did not say which op writes.
+  expectMessage(checkCreateGraph(list, valueAt, writerOf),
+                "input 'x3' (index 3) by 'op' at m.mlir:1:2, input 'x999' "
+                "(index 999)");
   EXPECT_EQ(looked, 2);
 }
 
