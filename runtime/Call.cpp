@@ -297,7 +297,7 @@ void Call::findDefined() {
     hasAny |= bound.isDefined[a] != 0;
     allDefined &= bound.isDefined[a] != 0;
   }
-  isIdle = takes && hasCotangents && !hasAny;
+  isIdle = (takes || program.name == "update") && hasCotangents && !hasAny;
 }
 
 /// What the wanted outputs need: found anew where others were wanted before.

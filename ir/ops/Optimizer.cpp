@@ -162,6 +162,12 @@ SmallVector<Value> MomentumOp::decompose(OpBuilder &b) {
           u.out(velocity, getVelocity())};
 }
 
+/// base^step for a step of at least 1. An exponential takes a third of the time
+/// of a power, and each parameter has two of them.
+static Expr powerOf(double base, const Expr &step) {
+  return base == 0 ? step.like(0.0) : exp(step * std::log(base));
+}
+
 template <typename Op>
 static SmallVector<Value> decomposeAdam(Op op, OpBuilder &b, bool decoupled) {
   Update u(b, op);
@@ -171,8 +177,8 @@ static SmallVector<Value> decomposeAdam(Op op, OpBuilder &b, bool decoupled) {
   Expr m = u.in(op.getM()), v = u.in(op.getV());
   // In f32, 1 - beta2^step would lose four digits in the first steps.
   Expr step = u.exact(op.getStep()), lr = u.exact(op.getLr());
-  Expr correction1 = 1.0 - pow(step.like(beta1), step);
-  Expr correction2 = 1.0 - pow(step.like(beta2), step);
+  Expr correction1 = 1.0 - powerOf(beta1, step);
+  Expr correction2 = 1.0 - powerOf(beta2, step);
 
   if (!decoupled)
     g = plusScaled(g, decay, param);

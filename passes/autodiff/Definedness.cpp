@@ -87,26 +87,33 @@ bool tandem::evaluateDefined(ArrayAttr condition, ArrayRef<StringRef> defined) {
 // Definedness
 //===----------------------------------------------------------------------===//
 
+bool tandem::mayBeUndefined(func::FuncOp func, unsigned argument) {
+  RoleAttr role = roleOfArgument(func, argument);
+  if (!role)
+    return false;
+  // Whoever asks for a graph of the gradients gives all cotangents.
+  if (role.getKind() == RoleKind::Cotangent)
+    return func.getName() != "grad_forward";
+  return role.getKind() == RoleKind::Grad && func.getName() == "update";
+}
+
 Definedness::Definedness(func::FuncOp func)
     : none(ArrayAttr::get(func.getContext(), {})) {
-  // Whoever asks for a graph of the gradients gives all cotangents.
-  if (func.getName() == "grad_forward")
-    return;
   Builder builder(func.getContext());
   for (BlockArgument argument : func.getArguments()) {
-    RoleAttr role = roleOfArgument(func, argument.getArgNumber());
-    if (!role || role.getKind() != RoleKind::Cotangent)
+    unsigned index = argument.getArgNumber();
+    if (!mayBeUndefined(func, index))
       continue;
-    ++numCotangents;
-    known[argument] =
-        builder.getArrayAttr(builder.getStrArrayAttr({role.getName()}));
+    ++numOptional;
+    StringAttr name = roleOfArgument(func, index).getName();
+    known[argument] = builder.getArrayAttr(builder.getStrArrayAttr({name}));
   }
 }
 
 ArrayAttr Definedness::simplified(ArrayAttr condition) const {
   SmallVector<Attribute> groups;
   for (auto group : condition.getAsRange<ArrayAttr>())
-    if (group.size() < numCotangents)
+    if (group.size() < numOptional)
       groups.push_back(group);
   return groups.size() == condition.size()
              ? condition

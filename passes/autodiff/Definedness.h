@@ -6,6 +6,7 @@
 // a defined member; `[]` always holds. A backward does not run at all unless
 // one of its cotangents is defined. So a group of all of them says nothing and
 // is left out, and in a function with one cotangent every value is certain.
+// What cotangents are to a backward, gradients are to @update.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_AUTODIFF_DEFINEDNESS_H
@@ -18,6 +19,10 @@
 
 namespace tandem {
 
+/// True if the caller may leave the argument out: a cotangent, or a gradient
+/// that @update takes. Those of @grad_forward are all given.
+bool mayBeUndefined(mlir::func::FuncOp func, unsigned argument);
+
 /// The condition that holds where both (either) of two do, in normal form:
 /// names and groups are sorted, and no group contains another. Equal conditions
 /// are one attribute.
@@ -29,11 +34,12 @@ bool definedImplies(mlir::ArrayAttr a, mlir::ArrayAttr b);
 bool evaluateDefined(mlir::ArrayAttr condition,
                      llvm::ArrayRef<llvm::StringRef> defined);
 
-/// When the values of a function are defined: a cotangent where it is given,
+/// When the values of a function are defined: an argument that may be undefined
+/// where it is given,
 /// `accumulate` where either operand is, `or_zero` as its `needs` say, the
 /// result of `if_defined` and what depends on no cotangent always, any other
-/// where all operands are. In a function whose cotangents are all given (an
-/// argument without the role, or @grad_forward) everything is.
+/// where all operands are. In a function whose arguments are all given
+/// everything is.
 ///
 /// Values are looked at when they are asked for, each once; ops may be added to
 /// the function in between.
@@ -51,7 +57,7 @@ private:
   mlir::ArrayAttr fromOperands(mlir::Operation *op);
 
   mlir::ArrayAttr none;
-  size_t numCotangents = 0;
+  size_t numOptional = 0;
   llvm::DenseMap<mlir::Value, mlir::ArrayAttr> known;
 };
 

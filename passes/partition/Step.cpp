@@ -50,11 +50,24 @@ private:
   static std::string key(RoleAttr role) {
     return stringifyRoleKind(role.getKind()).str() + " " + role.getName().str();
   }
+  /// True if the gradients are known without which an update does nothing.
+  bool holds(ArrayAttr needs) const;
+
   OpBuilder &builder;
   llvm::StringMap<Value> values;
 };
 
 } // namespace
+
+bool Inliner::holds(ArrayAttr needs) const {
+  if (!needs)
+    return true;
+  return llvm::all_of(needs.getAsRange<ArrayAttr>(), [&](ArrayAttr group) {
+    return llvm::any_of(group.getAsRange<StringAttr>(), [&](StringAttr name) {
+      return values.contains("grad " + name.str());
+    });
+  });
+}
 
 void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
                          StringRef pass) {
@@ -76,11 +89,11 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     RoleAttr role = roleOfResult(program, i);
     Value made = map.lookupOrNull(value);
-    if (!made)
+    if (!made || !holds(role.getProperties().getAs<ArrayAttr>("needs")))
       continue;
     if (role.getKind() == RoleKind::Update) {
       updates[role.getName()] = made;
-      written.insert({role.getName(), role.without("pass")});
+      written.insert({role.getName(), role.without("pass").without("needs")});
     } else {
       define(role, made);
     }

@@ -2,7 +2,9 @@
 //
 // What an optimizer computes is its op (ir/ops/Optimizer.td); here it gets its
 // states and its place in a function. Parameters of f16 and bf16 have states in
-// f32.
+// f32. Each parameter counts its own steps, as in PyTorch: one whose gradient
+// was undefined is corrected later for the steps that it took, not for those
+// that others took.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Update.h"
@@ -43,6 +45,8 @@ private:
   void addState(std::string name, RankedTensorType type, double init);
   /// The argument that is the param or state `name`.
   Value argument(StringRef name);
+  /// The number of the update of `param` that this one is.
+  Value createStep(StringRef param);
   /// The op that updates `param`, whose results are the new param and states.
   Operation *createOp(StringRef param, Value gradient);
   void setResults();
@@ -55,9 +59,10 @@ private:
   SmallVector<Slot> params, gradients, states;
   func::FuncOp func;
   std::optional<RoleIndex> roles; ///< of `func`
-  Value step;
-  /// New values, by the name of the param or state.
+  /// New values, by the name of the param or state, and the gradients without
+  /// which there is none, where that does not follow from the value.
   llvm::StringMap<Value> updates;
+  llvm::StringMap<ArrayAttr> needs;
 };
 
 } // namespace
@@ -101,12 +106,12 @@ void UpdateBuilder::collectSlots() {
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));
-  if (isAdam())
-    addState(stateName("step"), scalar, 0);
   for (const Slot &param : params) {
     auto type = cast<RankedTensorType>(param.type);
     if (!type.getElementType().isF64())
       type = type.clone(builder.getF32Type());
+    if (isAdam())
+      addState(stateName("step", param.role.getName()), scalar, 0);
     for (StringRef variable : statesPerParam())
       addState(stateName(variable, param.role.getName()), type, 0);
   }
@@ -114,6 +119,15 @@ void UpdateBuilder::collectSlots() {
 
 Value UpdateBuilder::argument(StringRef name) {
   return func.getArgument(*roles->value(name));
+}
+
+Value UpdateBuilder::createStep(StringRef param) {
+  std::string name = stateName("step", param);
+  Value step = Expr(builder, loc, argument(name)) + 1.0;
+  updates[name] = step;
+  // It depends on no gradient, and yet rises only where there is one.
+  needs[name] = builder.getArrayAttr(builder.getStrArrayAttr({param}));
+  return step;
 }
 
 Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
@@ -134,11 +148,13 @@ Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
                               !option("nesterov").isZero());
   if (spec.kind->name == "adam")
     return AdamOp::create(builder, loc, old, gradient, state("m"), state("v"),
-                          step, lr, option("beta1"), option("beta2"),
-                          option("eps"), option("weight_decay"));
+                          createStep(param), lr, option("beta1"),
+                          option("beta2"), option("eps"),
+                          option("weight_decay"));
   return AdamWOp::create(builder, loc, old, gradient, state("m"), state("v"),
-                         step, lr, option("beta1"), option("beta2"),
-                         option("eps"), option("weight_decay"));
+                         createStep(param), lr, option("beta1"),
+                         option("beta2"), option("eps"),
+                         option("weight_decay"));
 }
 
 /// The updates in the order of the arguments. Nothing updates the rate.
@@ -148,9 +164,13 @@ void UpdateBuilder::setResults() {
   for (const auto &slots : {params, states})
     for (const Slot &slot : slots)
       if (Value value = updates.lookup(slot.role.getName())) {
+        StringAttr name = slot.role.getName();
+        auto role = RoleAttr::get(builder.getContext(), RoleKind::Update,
+                                  name.getValue());
+        if (ArrayAttr condition = needs.lookup(name))
+          role = role.with("needs", condition);
         values.push_back(value);
-        roles.push_back(RoleAttr::get(builder.getContext(), RoleKind::Update,
-                                      slot.role.getName().getValue()));
+        roles.push_back(role);
       }
   func::ReturnOp::create(builder, loc, values);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
@@ -169,10 +189,6 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
       createGraphFunction(builder, backward.getLoc(), "update", arguments, {});
   roles.emplace(func);
   builder.setInsertionPointToStart(&func.getBody().front());
-  if (isAdam()) {
-    step = Expr(builder, loc, argument(stateName("step"))) + 1.0;
-    updates[stateName("step")] = step;
-  }
   for (auto [i, slot] : llvm::enumerate(params)) {
     StringRef param = slot.role.getName();
     Operation *op = createOp(param, func.getArgument(params.size() + i));

@@ -9,9 +9,9 @@ namespace tandem {
 
 /// Builds @update behind `backward`: params that have a gradient, their
 /// gradients, the optimizer's states; the new params, the new states. The
-/// states are OPT.lr, OPT.step (adam, adamw), and per param OPT.m:PARAM and
-/// OPT.v:PARAM (adam, adamw) or OPT.velocity:PARAM (momentum), all with their
-/// initial values in the role. Fails, with an error at the module, for a spec
+/// states are OPT.lr, and per param OPT.step:PARAM, OPT.m:PARAM and OPT.v:PARAM
+/// (adam, adamw) or OPT.velocity:PARAM (momentum), all with their initial
+/// values in the role. Fails, with an error at the module, for a spec
 /// that is none (passes/partition/OptimizerSpec.h).
 mlir::FailureOr<mlir::func::FuncOp> buildUpdate(mlir::ModuleOp module,
                                                 mlir::func::FuncOp backward,

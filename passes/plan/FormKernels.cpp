@@ -213,11 +213,13 @@ LogicalResult Former::returnKernelResults() {
       value = copied(value, i);
     operand.set(value);
     RoleAttr role = roleOfResult(func, i);
-    if (ArrayAttr condition = needs.ofResult(i);
-        condition && role &&
-        (role.getKind() == RoleKind::Grad ||
-         role.getKind() == RoleKind::Update))
-      setRoleOfResult(func, i, role.with("needs", condition));
+    if (role && (role.getKind() == RoleKind::Grad ||
+                 role.getKind() == RoleKind::Update)) {
+      ArrayAttr condition = needs.ofResult(i);
+      setRoleOfResult(func, i,
+                      condition ? role.with("needs", condition)
+                                : role.without("needs"));
+    }
   }
   // A saved value that is an output is what the output has become.
   for (OpOperand &operand : terminator->getOpOperands()) {

@@ -187,9 +187,35 @@ static void fuseReaders(Units &units, bool acrossPasses) {
       }
 }
 
+/// True if the unit computes single elements of nothing but arguments.
+static bool isScalar(const Units &units, unsigned unit) {
+  return !units.anchor(unit) &&
+         llvm::all_of(units.ops(unit), [&](Operation *op) {
+           return llvm::all_of(op->getResults(),
+                               [](Value v) { return elementsOf(v) == 1; }) &&
+                  llvm::all_of(units.producers(op), [&](Operation *producer) {
+                    return units.unit(producer) == unit;
+                  });
+         });
+}
+
+/// Such units become one, though they read nothing in common: what an optimizer
+/// counts for each parameter is no launch for each.
+static void fuseScalars(Units &units) {
+  std::optional<unsigned> last;
+  for (unsigned unit : units.order()) {
+    if (!isScalar(units, unit))
+      continue;
+    if (!last || isOfForward(units, *last) != isOfForward(units, unit) ||
+        !units.merge(*last, unit))
+      last = unit;
+  }
+}
+
 void tandem::fuse(Units &units) {
   fuseIntoAnchors(units);
   fuseIntoConsumers(units);
   fuseReaders(units, /*acrossPasses=*/false);
   fuseReaders(units, /*acrossPasses=*/true);
+  fuseScalars(units);
 }

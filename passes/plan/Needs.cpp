@@ -13,7 +13,7 @@ using namespace tandem;
 
 namespace {
 
-/// Builds the conditions of a function some of whose cotangents may be
+/// Builds the conditions of a function some of whose arguments may be
 /// undefined, in the form of Definedness.h.
 class Finder {
 public:
@@ -21,15 +21,12 @@ public:
       : func(func), b(func.getContext()), defined(func),
         never(b.getArrayAttr(b.getArrayAttr({}))) {
     for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
-      if (RoleAttr role = roleOfArgument(func, i);
-          role && role.getKind() == RoleKind::Cotangent)
-        cotangents.insert(role.getName().getValue());
+      if (mayBeUndefined(func, i))
+        optional.insert(roleOfArgument(func, i).getName().getValue());
   }
 
   /// True if every value is defined whenever the program runs.
-  bool isCertain() {
-    return cotangents.size() < 2 || func.getName() == "grad_forward";
-  }
+  bool isCertain() { return optional.size() < 2; }
   LogicalResult check();
   void findWanted();
   ArrayAttr choicesOf(Operation *op);
@@ -47,45 +44,58 @@ private:
   }
   ArrayAttr conditionOf(IfDefinedOp op) { return either(never, op.getWhen()); }
   ArrayAttr updated(Value value);
+  ArrayAttr declared(unsigned result);
   ArrayAttr readBy(OpOperand &use);
 
   func::FuncOp func;
   Builder b;
   Definedness defined;
-  ArrayAttr never; ///< one group, in which nothing can be defined
-  llvm::StringSet<> cotangents;
+  ArrayAttr never;            ///< one group, in which nothing can be defined
+  llvm::StringSet<> optional; ///< names of arguments
 };
 
 } // namespace
 
-/// Without what holds whenever the program runs: one cotangent is defined.
+/// Without what holds whenever the program runs: one of `optional` is defined.
 ArrayAttr Finder::simplified(ArrayAttr condition) {
   SmallVector<Attribute> groups;
   for (auto group : condition.getAsRange<ArrayAttr>())
-    if (group.size() < cotangents.size())
+    if (group.size() < optional.size())
       groups.push_back(group);
   return b.getArrayAttr(groups);
 }
 
+/// What the program says of a result beside what follows from its ops: a count
+/// of steps depends on no gradient, but rises with one alone.
+ArrayAttr Finder::declared(unsigned result) {
+  RoleAttr role = roleOfResult(func, result);
+  return role ? role.getProperties().getAs<ArrayAttr>("needs") : ArrayAttr();
+}
+
 LogicalResult Finder::check() {
   bool failed = false;
-  func.walk([&](Operation *op) {
-    ArrayAttr condition;
-    if (auto zeros = dyn_cast<OrZeroOp>(op))
-      condition = zeros.getNeeds();
-    if (auto choice = dyn_cast<IfDefinedOp>(op))
-      condition = choice.getWhen();
+  auto checkNames = [&](Operation *op, ArrayAttr condition) {
     if (!condition)
       return;
     for (auto group : condition.getAsRange<ArrayAttr>())
       for (auto name : group.getAsRange<StringAttr>()) {
-        if (cotangents.contains(name.getValue()))
+        if (optional.contains(name.getValue()))
           continue;
         failed = true;
-        op->emitOpError() << "expected a condition on the cotangents of '"
-                          << func.getName() << "', but got " << name;
+        op->emitOpError() << "expected a condition on the "
+                          << (func.getName() == "update" ? "gradients"
+                                                         : "cotangents")
+                          << " of '" << func.getName() << "', but got " << name;
       }
+  };
+  func.walk([&](Operation *op) {
+    if (auto zeros = dyn_cast<OrZeroOp>(op))
+      checkNames(op, zeros.getNeeds());
+    if (auto choice = dyn_cast<IfDefinedOp>(op))
+      checkNames(op, choice.getWhen());
   });
+  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
+    checkNames(func, declared(i));
   return failure(failed);
 }
 
@@ -119,7 +129,11 @@ void Finder::findWanted() {
     ArrayAttr condition =
         isUpdate ? updated(operand.get()) : defined.of(operand.get());
     // The old value said to be new.
-    results.push_back(condition == never ? defined.always() : condition);
+    if (condition == never)
+      condition = defined.always();
+    if (ArrayAttr said = declared(operand.getOperandNumber()))
+      condition = both(condition, said);
+    results.push_back(condition);
   }
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     ArrayAttr condition = never;

@@ -5,7 +5,7 @@
 // lists of cotangents (their outputs' names): of each list at least one must be
 // defined. A program runs only if at least one of its cotangents is defined; a
 // condition that follows from this is left out, so that a program with one
-// cotangent has none.
+// cotangent has none. The same holds for @update and its gradients.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PLAN_NEEDS_H

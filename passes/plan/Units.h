@@ -94,7 +94,7 @@ private:
 };
 
 /// Merges units greedily: pointwise ops into the anchors they follow, producers
-/// into their consumers, and then readers of one tensor.
+/// into their consumers, then readers of one tensor, and single elements.
 void fuse(Units &units);
 
 } // namespace tandem

@@ -1,7 +1,7 @@
 //===- ManifestContexts.cpp - rules between forwards and backwards --------===//
 //
 // Part of `validate`: what a backward takes from its forward, and what runs
-// only where cotangents are defined.
+// only where cotangents are defined, or the gradients of an update.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestRules.h"
@@ -126,11 +126,14 @@ private:
   void checkNames(const Condition &condition, const std::string &at) {
     for (size_t i = 0; i < condition.size(); ++i) {
       std::string group = child(at, static_cast<int64_t>(i));
+      // An update waits for gradients as a backward does for cotangents.
+      Role role = program.name == "update" ? Role::Grad : Role::Cotangent;
+      std::string what = role == Role::Grad ? "gradient" : "cotangent";
       if (condition[i].empty())
-        problems.add(group, "expected at least one cotangent");
+        problems.add(group, "expected at least one " + what);
       for (const std::string &name : condition[i])
-        if (!find(program.arguments, Role::Cotangent, name))
-          problems.add(group, "there is no cotangent of '" + name +
+        if (!find(program.arguments, role, name))
+          problems.add(group, "there is no " + what + " of '" + name +
                                   "' among the arguments");
     }
   }

@@ -90,12 +90,13 @@ TEST_P(Programs, EqualTheJoint) {
     if (memory == &whole)
       memory->draw(*joint);
     memory->at(RoleKind::State, &t.context, "adamw.lr") = array({}, {0.1});
-    memory->at(RoleKind::State, &t.context, "adamw.step") = array({}, {0});
+    for (const char *step : {"adamw.step:w", "adamw.step:v", "adamw.step:g"})
+      memory->at(RoleKind::State, &t.context, step) = array({}, {0});
     memory->draw(update);
   }
   got.run(update);
   whole.run(step);
-  EXPECT_EQ(got.at(RoleKind::Update, &t.context, "adamw.step")[0], 1);
+  EXPECT_EQ(got.at(RoleKind::Update, &t.context, "adamw.step:w")[0], 1);
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
     RoleAttr role = roleOfResult(step, i);
     EXPECT_EQ(whole.at(role).data, got.at(role).data) << role.str();

@@ -229,7 +229,7 @@ TEST_F(Undefined, J08_NothingRequiresGrad) {
                 "the artifact has no program 'backward'; it has 'forward'");
 }
 
-/// The update of w and v by their gradients, and a count of steps.
+/// The update of w and v by their gradients, a count of steps, and one of w's.
 Maker updates() {
   Maker m;
   m.value(Role::Param, "w", {2}).requiresGrad = true;
@@ -237,6 +237,7 @@ Maker updates() {
   m.value(Role::Param, "dead", {2}).requiresGrad = true;
   m.value(Role::State, "momentum.w", {2});
   m.value(Role::State, "steps", {});
+  m.value(Role::State, "steps.w", {});
   m.program("update");
   int64_t gw = m.argument(Role::Grad, "w", {2});
   int64_t gv = m.argument(Role::Grad, "v", {2});
@@ -244,12 +245,15 @@ Maker updates() {
   int64_t v = m.argument(Role::Param, "v", {2});
   int64_t mw = m.argument(Role::State, "momentum.w", {2});
   int64_t steps = m.argument(Role::State, "steps", {});
+  int64_t own = m.argument(Role::State, "steps.w", {});
   m.update("w", {2});
   int64_t newV = m.result(Role::Update, "v", {2});
   m.update("momentum.w", {2});
   m.update("steps", {});
+  m.update("steps.w", {}).needs = {{"w"}};
   int64_t scaled = m.arena(8);
   m.launch("increment", {steps}, steps, 1);
+  m.launch("increment", {own}, own, 1).needs = {{"w"}};
   m.launch("twice", {gw}, scaled, 2);
   m.launch("add", {mw, scaled}, mw, 2);
   m.launch("add", {w, mw}, w, 2);
@@ -275,10 +279,27 @@ TEST(Update, J03_UndefinedGradientsLeaveTheirParametersAlone) {
   EXPECT_EQ(valuesOf(*model.get("w")), Values({6, 12}));
   EXPECT_EQ(valuesOf(*model.get("v")), Values({10, 10}));
   EXPECT_EQ(model.get("steps")->at(0), 3);
+  EXPECT_EQ(model.get("steps.w")->at(0), 2);
+  // Without any gradient there was a step all the same.
+  std::vector<Argument> nothing = {{"w", &none}, {"v", nullptr}};
+  ASSERT_TRUE(model.update(nothing).ok());
+  EXPECT_EQ(model.get("steps")->at(0), 3);
+  EXPECT_EQ(model.get("steps.w")->at(0), 2);
   std::vector<Argument> dead = {{"w", &gw}, {"v", &gv}, {"dead", &gv}};
   expectMessage(model.update(dead), "unknown argument 'dead'");
   std::vector<Argument> missing = {{"w", &gw}};
   expectMessage(model.update(missing), "missing grad of 'v' (index 1)");
+}
+
+TEST(Update, J03_ConditionsAreOfGradientsThatItTakes) {
+  Maker m = updates();
+  m.manifest.programs[0].launches[1].needs = {{"dead"}, {}};
+  expectMessage(validate(m.manifest, 0),
+                "/programs/0/launches/1/needs/0: there is no gradient of "
+                "'dead' among the arguments");
+  expectMessage(validate(m.manifest, 0),
+                "/programs/0/launches/1/needs/1: expected at least one "
+                "gradient");
 }
 
 } // namespace

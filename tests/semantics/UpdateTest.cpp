@@ -1,0 +1,231 @@
+//===- UpdateTest.cpp - updates without some of the gradients -------------===//
+//
+// Rows J03 and T06: a parameter whose gradient is undefined keeps its value and
+// all that the optimizer has of it, its count of steps too, and the others move
+// as if they were alone. Numbers are those of PyTorch's formulas, computed here
+// in double.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/semantics/Harness.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+using namespace tandem;
+using namespace tandem::test;
+using runtime::Argument;
+
+namespace {
+
+constexpr int kParams = 4;
+
+/// torch.optim.SGD, Adam and AdamW of one parameter.
+struct Optimizer {
+  std::string name;
+  double lr = 0.1, decay = 0.2, momentum = 0.9, beta1 = 0.9, beta2 = 0.99;
+
+  bool isAdam() const { return name == "adam" || name == "adamw"; }
+  std::string spec() const {
+    std::string text = name + ":lr=0.1,weight_decay=0.2";
+    return isAdam() ? text + ",beta2=0.99" : text;
+  }
+};
+
+struct Parameter {
+  Numbers value, first, second; ///< second: adam's v; first: m, or velocity
+  int steps = 0;
+
+  void update(const Optimizer &o, const Numbers &gradient) {
+    ++steps;
+    double correction1 = 1 - std::pow(o.beta1, steps);
+    double correction2 = 1 - std::pow(o.beta2, steps);
+    for (size_t i = 0; i < value.size(); ++i) {
+      double g = gradient[i];
+      if (o.name == "adamw")
+        value[i] *= 1 - o.lr * o.decay;
+      else
+        g += o.decay * value[i];
+      if (o.name == "sgd") {
+        value[i] -= o.lr * g;
+      } else if (o.name == "momentum") {
+        first[i] = o.momentum * first[i] + g;
+        value[i] -= o.lr * first[i];
+      } else {
+        first[i] = o.beta1 * first[i] + (1 - o.beta1) * g;
+        second[i] = o.beta2 * second[i] + (1 - o.beta2) * g * g;
+        value[i] -= o.lr / correction1 * first[i] /
+                    (std::sqrt(second[i] / correction2) + 1e-8);
+      }
+    }
+  }
+};
+
+std::string paramName(int p) { return "p" + std::to_string(p); }
+
+/// The sum of the elements of parameters of these sizes.
+Source sums(const std::array<int64_t, kParams> &sizes) {
+  return {nullptr, [sizes](Trace &t) {
+            std::optional<Tensor> loss;
+            for (int p = 0; p < kParams; ++p) {
+              Tensor one =
+                  sum(t.parameter(paramName(p), {sizes[p]}, Init::constant(1)));
+              loss = loss ? *loss + one : one;
+            }
+            t.output("loss", *loss);
+          }};
+}
+
+Numbers drawn(int64_t count, int seed) {
+  Numbers numbers(count);
+  for (int64_t i = 0; i < count; ++i)
+    numbers[i] =
+        static_cast<double>((i * 7919 + seed * 104729 + 13) % 1009) / 504.5 - 1;
+  return numbers;
+}
+
+class Update : public RowTest {
+protected:
+  /// Every mask of gradients, one after the other, so that each parameter has
+  /// a history of its own.
+  void expectAllMasks(const Optimizer &optimizer,
+                      const std::array<int64_t, kParams> &sizes) {
+    CompileOptions options;
+    options.optimizer = optimizer.spec();
+    auto m = compiled(sums(sizes), options);
+    ASSERT_TRUE(m);
+    Parameter expected[kParams];
+    for (int p = 0; p < kParams; ++p) {
+      Numbers zeros(sizes[p], 0.0);
+      expected[p] = {drawn(sizes[p], p), zeros, zeros};
+      m->set(paramName(p), expected[p].value);
+    }
+    for (unsigned call = 0; call < 16; ++call) {
+      unsigned mask = call * 11 % 16; // 0 first, each once
+      runtime::Tensor gradients[kParams];
+      std::vector<Argument> arguments;
+      for (int p = 0; p < kParams; ++p) {
+        if (mask >> p & 1) {
+          Numbers gradient = drawn(sizes[p], 5 * p + call);
+          expected[p].update(optimizer, gradient);
+          gradients[p] = *tensorOf(DType::F32, {sizes[p]}, gradient)
+                              .copyTo(m->model.device());
+        }
+        arguments.emplace_back(paramName(p), &gradients[p]);
+      }
+      auto versions = versionsOf(*m);
+      Status status = m->model.update(arguments);
+      ASSERT_TRUE(status.ok()) << status.message();
+      for (auto [name, version] : versionsOf(*m)) {
+        bool isOwn = false;
+        for (int p = 0; p < kParams; ++p)
+          isOwn |=
+              mask >> p & 1 && name.substr(name.find(':') + 1) == paramName(p);
+        EXPECT_EQ(version != versions[name], isOwn)
+            << name << " with the gradients " << mask;
+      }
+      for (int p = 0; p < kParams; ++p)
+        expectParameter(*m, optimizer, p, expected[p], mask);
+    }
+  }
+
+private:
+  static std::map<std::string, uint64_t> versionsOf(CompiledMachine &m) {
+    std::map<std::string, uint64_t> versions;
+    for (const artifact::Value &value : m.model.manifest().values)
+      if (value.role == artifact::Role::Param ||
+          value.role == artifact::Role::State)
+        versions[value.name] = m.model.get(value.name)->version();
+    return versions;
+  }
+
+  static void expectParameter(CompiledMachine &m, const Optimizer &optimizer,
+                              int p, const Parameter &expected, unsigned mask) {
+    auto expect = [&](const std::string &state, const Numbers &numbers) {
+      std::string name =
+          state.empty() ? paramName(p)
+                        : optimizer.name + "." + state + ":" + paramName(p);
+      runtime::Tensor tensor = *m.model.get(name)->onHost();
+      const auto *got = tensor.data<float>();
+      double worst = 0;
+      for (size_t i = 0; i < numbers.size(); ++i)
+        worst = std::max(worst, std::abs(got[i] - numbers[i]));
+      EXPECT_LT(worst, 2e-5) << name << " with the gradients " << mask;
+    };
+    expect("", expected.value);
+    if (optimizer.name == "momentum")
+      expect("velocity", expected.first);
+    if (!optimizer.isAdam())
+      return;
+    expect("m", expected.first);
+    expect("v", expected.second);
+    expect("step", {static_cast<double>(expected.steps)});
+  }
+};
+
+const Optimizer kOptimizers[] = {{"sgd"}, {"momentum"}, {"adam"}, {"adamw"}};
+
+} // namespace
+TANDEM_WAYS(Update, Way{true, Runner::Cpu}, Way{true, Runner::Cuda});
+
+// Small parameters shared a kernel, so that one undefined gradient kept all of
+// them from moving; and all were corrected for one count of steps.
+TEST_P(Update, T06_AllMasksOfUndefinedGradientsOfSmallParameters) {
+  for (const Optimizer &optimizer : kOptimizers)
+    for (int64_t size : {1, 10, 1000}) {
+      SCOPED_TRACE(optimizer.name + " of " + std::to_string(size));
+      expectAllMasks(optimizer, {size, size, size, size});
+    }
+}
+
+// Parameters of different sizes, and large ones, which have kernels of their
+// own, shared the count of steps.
+TEST_P(Update, T06_AllMasksOfUndefinedGradientsOfLargeParameters) {
+  for (const Optimizer &optimizer : kOptimizers) {
+    SCOPED_TRACE(optimizer.name);
+    expectAllMasks(optimizer, {1000000, 1, 1000, 10});
+    if (!isCuda())
+      expectAllMasks(optimizer, {1000000, 1000000, 1000000, 1000000});
+  }
+}
+
+// A backward of the one cotangent that reaches one parameter left the update of
+// both undone.
+TEST_P(Update, T06_OneCotangentOfTwoMovesOneParameter) {
+  Source source{nullptr, [](Trace &t) {
+                  std::optional<Tensor> loss;
+                  for (const char *name : {"a", "b"}) {
+                    Tensor x = t.input("x" + std::string(name), {1}, DType::F32,
+                                       {.requiresGrad = true});
+                    Tensor w = t.parameter(name, {1}, Init::constant(2));
+                    x.mul_(w);
+                    loss = loss ? *loss + sum(x) : sum(x);
+                  }
+                  t.output("loss", *loss);
+                }};
+  for (const Optimizer &optimizer : kOptimizers) {
+    CompileOptions options;
+    options.optimizer = optimizer.spec();
+    auto m = compiled(source, options);
+    ASSERT_TRUE(m);
+    for (const char *name : {"a", "b"})
+      m->set(name, {2});
+    for (const std::string only : {"b", "a"}) {
+      std::string other = only == "a" ? "b" : "a";
+      for (const char *name : {"xa", "xb"})
+        m->set(name, {3});
+      Numbers before = m->contents(other);
+      Numbers own = m->contents(only);
+      ASSERT_EQ(m->forward(), "");
+      ASSERT_EQ(m->backward({{"update of x" + only, {1}}}), "");
+      EXPECT_FALSE(m->gradient(other));
+      Argument gradients[] = {{"a", &m->gradTensors["a"]},
+                              {"b", &m->gradTensors["b"]}};
+      Status status = m->model.update(gradients);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(m->contents(other), before) << optimizer.name;
+      EXPECT_NE(m->contents(only), own) << optimizer.name;
+    }
+  }
+}
