@@ -46,7 +46,7 @@ public:
     }
   }
 
-  ArrayAttr of(Value value) const {
+  ArrayAttr of(Value value) {
     Builder b(func.getContext());
     SmallVector<Attribute> names;
     for (unsigned index : sets.find(value)->second.set_bits())
