@@ -11,8 +11,8 @@ using namespace mlir;
 using namespace tandem;
 using reference::Array;
 
-/// f32 is accumulated in f32, so that a sum rounds more than its result; sums
-/// of narrower types are f32 inside, and so are those of f64 in the noise.
+/// Sums of f32 and of f64 are made in that type, and round each time; those of
+/// narrower types are made in f32.
 static constexpr double kRoundingsOfSums = 16;
 
 double tandem::distance(const Array &a, const Array &b) {
