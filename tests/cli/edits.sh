@@ -45,8 +45,84 @@ accepted() {
   cmp -s "$1" edited.mlir && fail "nothing was edited: $2 in $1"
   expect 0 '' "$tandem" compile edited.mlir -o edited.tdm
 }
+# What is not edited compiles to the same.
 for file in dumps/m.0[2-7].*.mlir; do
   expect 0 '' "$tandem" compile "$file" -o same.tdm
   cmp m.tdm same.tdm || fail "$file does not compile to the same"
 done
+
+# A5, A6: what nobody knows in a model.
+refused "'tandem.cross_entropy' op has no attribute 'reducton' \(did you mean 'reduction'\?\)" \
+  m.mlir 's/(cross_entropy %logits, %labels)/\1 {reducton = "sum"}/'
+refused "'tandem.linear' op has no attribute 'bias'" \
+  m.mlir 's/(linear %x, %w0, %b0)/\1 {bias = false}/'
+refused "got 'unifrom' \(did you mean 'uniform'\?\)" m.mlir 's/"uniform"/"unifrom"/'
+refused "unknown key 'vlaue'" m.mlir 's/value = 0.0/vlaue = 3.0/'
+refused "a finite number 'value'" m.mlir 's/, value = 0.0//'
+# B9: an op that PyTorch calls otherwise.
+refused "'tandem.swish' is unknown \(did you mean 'silu'\?\)" m.mlir 's/tandem.relu/tandem.swish/'
+refused "'tandem.rellu' is unknown \(did you mean 'relu'\?\)" m.mlir 's/tandem.relu/tandem.rellu/'
+
+# A9, A10: targets.
+for bits in 100 1000000000000 0 -512 7; do
+  refused "expected 'vector_bits' to be" dumps/m.03.joint.mlir \
+    "s/vector_bits = 256/vector_bits = $bits/"
+done
+refused "expected 'processors' to be an integer from 1" dumps/m.03.joint.mlir \
+  's/vector_bits = /processors = -4 : i64, &/'
+refused "expected 'last_cache_bytes' to be an integer from 1" dumps/m.03.joint.mlir \
+  's/vector_bits = /last_cache_bytes = -1 : i64, &/'
+refused "unknown processor 'foo'" dumps/m.03.joint.mlir 's/arch = "[^"]*"/arch = "foo"/'
+refused "the processor 'pentium' does not run code of 64 bits" dumps/m.03.joint.mlir \
+  's/arch = "[^"]*"/arch = "pentium"/'
+refused "unknown feature 'avx512q'" dumps/m.03.joint.mlir 's/"avx2"/"avx512q", &/'
+expect 3 "the processor 'pentium' does not run code of 64 bits" \
+  "$tandem" compile m.mlir -o edited.tdm --target=cpu:pentium
+expect 2 "unknown processor 'pentiun'" "$tandem" compile m.mlir -o edited.tdm --target=cpu:pentiun
+
+# A10: programs of one module say the same.
+refused "an unexpected function 'stepp' \(did you mean 'step'\?\)" \
+  dumps/m.05.partition.mlir 's/func.func @step\(/func.func @stepp(/'
+for phase in 05.partition 06.plan 07.lower; do
+  file=dumps/m.$phase.mlir
+  refused "'input \"xx\"' in 'step'" "$file" '/func.func @step\(/s/input "x"/input "xx"/'
+  refused "with 'high' 3 : i64 in 'step', but with 'high' 4 : i64" "$file" \
+    '/func.func @step\(/s/high = 4/high = 3/'
+  refused "with 'init' .* in 'update', but with 'init'" "$file" \
+    '/func.func @update\(/s/(param "b0".*value = )0\.0+e\+00/\11.0e+00/'
+  refused "without 'requires_grad' in 'evaluate', but with" "$file" \
+    '/func.func @evaluate\(/s/, requires_grad//'
+done
+
+# A8: the memory of a plan.
+plan=dumps/m.06.plan.mlir
+step='/func.func @step\(/,/^  \}/'
+refused 'arena 0> is taken' $plan "$step"'s/<arena [1-9][0-9]*>/<arena 0>/'
+refused 'expected to overwrite only what is updated in place' $plan \
+  "$step"'s/<arena 0>/<argument 2>/'
+refused "expected 'peak_bytes' of 'tandem.plan' to be" $plan 's/peak_bytes = [0-9]+/peak_bytes = 1/'
+refused "expected 'arena_bytes' of 'tandem.plan' to be|within the arena" $plan \
+  's/arena_bytes = [1-9][0-9]*/arena_bytes = 64/'
+refused "expected 'tandem.step_memory' to be" $plan 's/(step_memory = \{.*parameters = )[0-9]+/\17/'
+for pairs in 'array<i64: 0, 9>' 5 'array<i64: 0>' 'array<i64: -1, 0>'; do
+  refused "expected 'in_place' to be pairs array<i64: RESULT, INPUT>" $plan \
+    "s/buffers = \[[^]]*\]/&, in_place = [$pairs]/"
+done
+refused 'expected result #0 not to overwrite input #0' $plan \
+  "$step"'s/buffers = \[#tandem.buffer<(arena|result) [0-9]+>\]/&, in_place = [array<i64: 0, 0>]/'
+
+# A8, A9: a launch and its kernel.
+lower=dumps/m.07.lower.mlir
+refused 'arena 0> is taken' $lower "$step"'s/<arena [1-9][0-9]*>/<arena 0>/'
+for work in 0 1000000; do
+  refused "expected 'work' to be the 'items' of its kernel" $lower \
+    "/tandem.launch/s/work = [0-9]+/work = $work/"
+done
+refused "expected its type to be the 'type' of its kernel" $lower \
+  '/func.func @evaluate\(/,/^  \}/s/launch @cpu::@[a-z0-9_]*/launch @cpu::@NONE/;s/NONE/'"$(
+    grep -oE 'launch @cpu::@[a-z0-9_]*' $lower | tail -1 | sed 's/.*@//')/"
+grep -q 'scratch_bytes = [1-9]' $lower && refused "expected 'scratch_bytes' to be what the code" \
+  $lower 's/scratch_bytes = [1-9][0-9]*/scratch_bytes = 0/'
+# How many items a thread takes at a time changes no result.
+accepted $lower 's/grain = [0-9]+/grain = 3/'
 finish
