@@ -1,5 +1,6 @@
 //===- OptimizerSpec.cpp - "adamw:lr=1e-3,weight_decay=0.1" ---------------===//
 #include "passes/partition/OptimizerSpec.h"
+#include "ir/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -60,11 +61,21 @@ static const OptimizerKind kKinds[] = {
 
 ArrayRef<OptimizerKind> tandem::optimizerKinds() { return kKinds; }
 
-template <typename Range> static std::string namesOf(const Range &range) {
+template <typename Range>
+static SmallVector<StringRef> namesOf(const Range &range) {
   SmallVector<StringRef> names;
   for (const auto &entry : range)
     names.push_back(entry.name);
-  return "'" + join(names, "', '") + "'";
+  return names;
+}
+
+/// "'NAME' (did you mean 'NEAREST'?); known are ..."
+template <typename Range>
+static std::string unknown(StringRef name, StringRef of, const Range &known) {
+  SmallVector<StringRef> names = namesOf(known);
+  return ("'" + name + "'" + of + didYouMean(name, names) + "; known are '" +
+          join(names, "', '") + "'")
+      .str();
 }
 
 std::string tandem::rangeOf(const OptimizerOption &option) {
@@ -78,20 +89,6 @@ std::string tandem::rangeOf(const OptimizerOption &option) {
   else
     out << format(" to %.3g", option.most);
   return text;
-}
-
-/// " (did you mean 'adamw'?)", or nothing.
-template <typename Range>
-static std::string didYouMean(StringRef name, const Range &known) {
-  StringRef nearest;
-  unsigned least = std::max<size_t>(1, name.size() / 3) + 1;
-  for (const auto &entry : known)
-    if (unsigned distance = entry.name.edit_distance_insensitive(name);
-        distance < least) {
-      least = distance;
-      nearest = entry.name;
-    }
-  return nearest.empty() ? "" : " (did you mean '" + nearest.str() + "'?)";
 }
 
 /// Reads the value of an option; fails with what was expected.
@@ -130,8 +127,7 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
   const auto *kind =
       find_if(kKinds, [&](const OptimizerKind &k) { return k.name == name; });
   if (kind == std::end(kKinds)) {
-    error = "unknown optimizer '" + name.str() + "'" +
-            didYouMean(name, kKinds) + "; known are " + namesOf(kKinds);
+    error = "unknown optimizer " + unknown(name, "", kKinds);
     return std::nullopt;
   }
   spec.kind = kind;
@@ -147,9 +143,9 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
     const auto *option = find_if(
         kind->options, [&](const OptimizerOption &o) { return o.name == key; });
     if (option == kind->options.end()) {
-      problems.push_back("unknown option '" + key.str() + "' of optimizer '" +
-                         name.str() + "'" + didYouMean(key, kind->options) +
-                         "; known are " + namesOf(kind->options));
+      problems.push_back(
+          "unknown option " +
+          unknown(key, (" of optimizer '" + name + "'").str(), kind->options));
       continue;
     }
     if (is_contained(seen, key))

@@ -159,6 +159,8 @@ std::vector<std::string> Predictor::predictable() const {
 Status Predictor::choose() {
   const artifact::Program *evaluate = model_.manifest().findProgram("evaluate");
   if (evaluate) {
+    if (Status status = checkVariables(model_, *evaluate); !status)
+      return status;
     auto files = parseOutputs(options_.outputs, evaluate->name,
                               artifact::outputsOf(*evaluate));
     if (!files)

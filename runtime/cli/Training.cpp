@@ -202,6 +202,8 @@ Status Trainer::start() {
   if (!options_.resume.empty())
     if (Status status = resume(); !status)
       return status;
+  if (Status status = checkVariables(model_, *step_); !status)
+    return status;
   Position &position = result_.position;
   position.rows = data_->rows();
   position.batch = batch;

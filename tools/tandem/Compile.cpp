@@ -1,10 +1,13 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
+#include "runtime/artifact/Text.h"
+#include "runtime/cli/Print.h"
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Session.h"
 
 #include "mlir/IR/AsmState.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
@@ -22,6 +25,16 @@ static void printTimes(const std::vector<PhaseTime> &times) {
     std::fprintf(stderr, "%-20s %9.3f %5.1f%%\n", time.phase.c_str(),
                  time.seconds, total > 0 ? 100 * time.seconds / total : 0);
   std::fprintf(stderr, "%-20s %9.3f\n", "total", total);
+}
+
+/// Says on stderr what a file holds that was written, and how much that is.
+static void sayWritten(const std::string &what, const std::string &path) {
+  uint64_t bytes = 0;
+  if (path.empty() || llvm::sys::fs::file_size(path, bytes))
+    return; // On stdout.
+  std::fprintf(stderr, "wrote %s to %s (%s)\n", what.c_str(),
+               artifact::inQuotes(path).c_str(),
+               bytesText(static_cast<int64_t>(bytes)).c_str());
 }
 
 /// The modules as text, with locations, on stdout or in `path`. Those of
@@ -54,8 +67,7 @@ static Status writeWeights(const Weights &weights, const std::string &output,
     return Status::success();
   if (Status s = onnx::writeWeights(path, weights); !s)
     return s;
-  std::fprintf(stderr, "wrote %zu weights to '%s'\n", weights.size(),
-               path.c_str());
+  sayWritten(std::to_string(weights.size()) + " weights", path);
   return Status::success();
 }
 
@@ -105,12 +117,19 @@ static Status runCompile(const CompileCommandOptions &command) {
   if (!options.stopAfter.empty()) {
     Modules modules = session.phases(model);
     status = modules.empty() ? session.status() : writeModules(modules, output);
+    if (status)
+      sayWritten("the module at '" + options.stopAfter + "'", output);
   } else {
     auto writer = session.artifact(model);
     status = writer ? writer->write(output) : writer.status();
+    if (status)
+      sayWritten("the artifact", output);
   }
   if (status)
     status = writeWeights(session.weights(), output, command.weights);
+  if (status && !options.dumpPhases.empty())
+    std::fprintf(stderr, "wrote the module of each phase to %s\n",
+                 artifact::inQuotes(options.dumpPhases).c_str());
   if (command.timeReport && status)
     printTimes(session.times());
   return status;
