@@ -381,7 +381,9 @@ TEST(Manifest, ReportsAreKept) {
 TEST(Manifest, RowsAreKept) {
   Manifest m = regression();
   Value &labels = m.values.emplace_back();
-  labels = {Role::Input, "labels", DType::I64, {8}};
+  labels.name = "labels";
+  labels.dtype = DType::I64;
+  labels.shape = {8};
   labels.high = 10;
   labels.ignored = -100;
   Slot counted;
