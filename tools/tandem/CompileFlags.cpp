@@ -235,8 +235,9 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
   table
       .flag("fast-math", options.fastMath,
             "exp, tanh and sigmoid of f32 in fewer steps (off by up to 2e-6 "
-            "of the result, without denormal ones), and products and sums "
-            "rounded as one")
+            "of the result, without denormal ones), products and sums rounded "
+            "as one, and values of f16 and bf16 inside of a kernel with the "
+            "digits of f32")
       .onlyWith("target", "cpu");
   actsIn(table,
          table
