@@ -10,6 +10,7 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 
+#include <cmath>
 #include <cstdio>
 
 using namespace tandem;
@@ -30,6 +31,7 @@ struct Tolerances {
   double numericOr() const { return numeric.value_or(kRelative); }
   bool isRounding(const GradientCheck &check) const {
     return !compiled && check.compiledError > kRelative &&
+           std::isfinite(check.roundingError) &&
            check.compiledError <= kOfRounding * check.roundingError;
   }
   bool isFine(const GradientCheck &check) const {

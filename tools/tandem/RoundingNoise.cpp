@@ -1,6 +1,6 @@
 //===- RoundingNoise.cpp - what rounding may change of results ------------===//
 #include "tools/tandem/RoundingNoise.h"
-#include "ir/Ops.h"
+#include "ir/reference/Rounding.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -11,8 +11,9 @@ using namespace mlir;
 using namespace tandem;
 using reference::Array;
 
-/// Sums of f32 and of f64 are made in that type, and round each time; those of
-/// narrower types are made in f32.
+/// Sums are made in f32, of narrower types too, and round with each term: more
+/// often than their result, if that is an f32. (f64 is never rounded here, which
+/// is what the reference computes in.)
 static constexpr double kRoundingsOfSums = 16;
 
 double tandem::distance(const Array &a, const Array &b) {
@@ -22,16 +23,24 @@ double tandem::distance(const Array &a, const Array &b) {
   return std::sqrt(sum);
 }
 
-/// Moves each element by up to half a unit in the last place of `type`.
-static void move(Array &array, FloatType type, std::mt19937_64 &random) {
+static double rounded(double x, FloatType type) {
+  return type.isF32() ? static_cast<float>(x) : reference::roundedTo(type, x);
+}
+
+/// Rounds each element to `type` after moving it by up to half a unit in its
+/// last place (more for sums). What the type holds is left: a maximum or a
+/// choice rounds nothing, and stays equal to what it was taken from.
+static void roundSomehow(Array &array, FloatType type,
+                         std::mt19937_64 &random) {
   const llvm::fltSemantics &semantics = type.getFloatSemantics();
   double unit = std::ldexp(1.0, -int(APFloat::semanticsPrecision(semantics)));
   double least = APFloat::getSmallest(semantics).convertToDouble() / 2;
-  if (type.getWidth() >= 32)
+  if (type.isF32())
     unit *= kRoundingsOfSums;
   std::uniform_real_distribution<double> part(-1, 1);
   for (double &x : array.data)
-    x += part(random) * std::max(unit * std::abs(x), x == 0 ? 0 : least);
+    if (std::isfinite(x) && rounded(x, type) != x)
+      x = rounded(x + part(random) * std::max(unit * std::abs(x), least), type);
 }
 
 FailureOr<std::vector<double>>
@@ -41,12 +50,9 @@ tandem::roundingDistances(func::FuncOp func, const reference::Call &call,
   std::mt19937_64 random(seed);
   reference::Call moved = call;
   moved.computed = [&](Operation *op, MutableArrayRef<Array> made) {
-    // What is only moved or written down is not rounded.
-    if (isa<ViewOpInterface>(op) || op->getNumOperands() == 0)
-      return;
     for (auto [array, type] : llvm::zip_equal(made, op->getResultTypes()))
       if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type)))
-        move(array, element, random);
+        roundSomehow(array, element, random);
   };
   for (int sample = 0; sample < samples; ++sample) {
     auto outcome = reference::run(func, moved);

@@ -1,10 +1,10 @@
 //===- RoundingNoise.h - what rounding may change of results --------------===//
 //
 // The reference computes in double. What the same program gives where every
-// result is rounded to its type is known by trying: each result is moved by up
-// to half a unit in its last place, at random. Gradients that are sums of terms
-// that cancel, and those of f16 and bf16, are off by what that shows and not by
-// a number that fits all models.
+// result is rounded to its type is known by trying: each result that its type
+// does not hold is rounded to a neighbour, at random. Gradients that are sums
+// of terms that cancel, and those of f16 and bf16, are off by what that shows
+// and not by a number that fits all models.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_TANDEM_ROUNDINGNOISE_H
