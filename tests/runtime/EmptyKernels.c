@@ -1,9 +1,9 @@
-/*===- EmptyKernels.c - the kernels of TestKernels.c, that do nothing ------===//
-//
-// What a hostile manifest is run with: a kernel's code is trusted, so what goes
-// wrong is the runtime's.
-//
-//===----------------------------------------------------------------------===*/
+/*===- EmptyKernels.c - TestKernels.c's kernels, doing nothing --------------===
+ *
+ * What a hostile manifest is run with: a kernel's code is trusted, so what goes
+ * wrong is the runtime's.
+ *
+ *===----------------------------------------------------------------------===*/
 #define KERNEL(name)                                                           \
   void name(void *const *b, long begin, long end, void *scratch) {             \
     (void)b, (void)begin, (void)end, (void)scratch;                            \
