@@ -10,11 +10,8 @@
 #include "runtime/io/Csv.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/File.h"
-<<<<<<< HEAD
-#include "runtime/io/Foreign.h"
-=======
 #include "runtime/io/FileKind.h"
->>>>>>> a38e658 (Files: temporaries that a killed writer left are removed, links are written through, a file is locked while it is written)
+#include "runtime/io/Foreign.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
@@ -104,10 +101,30 @@ Status writeTensorsWithOthers(const std::string &path, Contents &contents) {
   return writeSafetensors(path, contents.arrays, file->metadata());
 }
 
+Status writeTable(const std::string &path,
+                  const std::map<std::string, ArrayView> &members) {
+  std::vector<CsvColumns> columns;
+  for (const auto &[name, array] : members) {
+    if (array.shape.empty() ||
+        array.shape[0] != members.begin()->second.shape[0])
+      return Status::usage(inQuotes(path) +
+                           ": expected arrays with equally "
+                           "many rows for a table but got " +
+                           inQuotes(name) + " of shape " +
+                           shapeText(array.shape));
+    columns.push_back({name, array});
+  }
+  std::string text = csvText(columns);
+  Bytes bytes = std::as_bytes(std::span(text));
+  return replaceFile(path, std::span(&bytes, 1));
+}
+
 Status writeContents(const std::string &path, Argument::Kind kind,
                      Contents &contents) {
   if (kind == Argument::Kind::Npy)
     return writeNpy(path, contents.arrays.begin()->second);
+  if (kind == Argument::Kind::Csv)
+    return writeTable(path, contents.arrays);
   FileKind present = contents.adds ? fileKind(path) : FileKind::Missing;
   if (kind == Argument::Kind::Npz)
     return present == FileKind::Npz ? writeNpzWithOthers(path, contents)
@@ -175,24 +192,6 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
   return readTensor(argument.text, argument.member, argument.name);
 }
 
-static Status writeTable(const std::string &path,
-                         const std::map<std::string, ArrayView> &members) {
-  std::vector<CsvColumns> columns;
-  for (const auto &[name, array] : members) {
-    if (array.shape.empty() ||
-        array.shape[0] != members.begin()->second.shape[0])
-      return Status::usage(inQuotes(path) +
-                           ": expected arrays with equally "
-                           "many rows for a table but got " +
-                           inQuotes(name) + " of shape " +
-                           shapeText(array.shape));
-    columns.push_back({name, array});
-  }
-  std::string text = csvText(columns);
-  Bytes bytes = std::as_bytes(std::span(text));
-  return replaceFile(path, std::span(&bytes, 1));
-}
-
 Status writeArguments(std::span<const OutputFile> outputs) {
   std::map<std::pair<std::string, Argument::Kind>, Contents> files;
   std::string problems;
@@ -218,23 +217,9 @@ Status writeArguments(std::span<const OutputFile> outputs) {
   }
   if (!problems.empty())
     return Status::usage(problems);
-<<<<<<< HEAD
-  for (const auto &[file, members] : files) {
-    Status status = Status::success();
-    if (file.second == Argument::Kind::Npy)
-      status = writeNpy(file.first, members.begin()->second);
-    else if (file.second == Argument::Kind::Npz)
-      status = writeNpz(file.first, members);
-    else if (file.second == Argument::Kind::Csv)
-      status = writeTable(file.first, members);
-    else
-      status = writeSafetensors(file.first, members, {});
-    if (!status)
-=======
   for (auto &[file, contents] : files)
     if (Status status = writeContents(file.first, file.second, contents);
         !status)
->>>>>>> a38e658 (Files: temporaries that a killed writer left are removed, links are written through, a file is locked while it is written)
       return status;
   return Status::success();
 }
