@@ -302,7 +302,10 @@ void Call::findDefined() {
 
 /// What the wanted outputs need: found anew where others were wanted before.
 void Call::findSlice() {
-  bool isSame = bound.slicedResults.size() == bound.wanted.size();
+  bool isSame = bound.slice.launches.size() == program.launches.size() &&
+                bound.slice.needs.size() == program.arguments.size() &&
+                bound.slicedResults.size() == bound.wanted.size() &&
+                bound.slicedAliases.size() == bound.wantedAliases.size();
   auto differs = [&](const std::vector<char> &before,
                      const std::vector<Tensor *> &wanted) {
     for (size_t i = 0; i < wanted.size(); ++i)
