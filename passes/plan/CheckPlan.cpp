@@ -124,9 +124,12 @@ void PlanChecker::findWritable() {
     isDonated[i] = storage.isOwn(i) && storage.isDonated(i);
 }
 
-/// A size of the function's plan; -1 if it says none.
+/// A size of the function's plan; -1 if the plan says none. A lowered program
+/// without a plan has no arena.
 int64_t PlanChecker::said(StringRef name) const {
   auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
+  if (!plan && !pairs)
+    return 0;
   auto bytes = plan ? plan.getAs<IntegerAttr>(name) : IntegerAttr();
   return bytes && bytes.getType().isSignlessInteger(64) ? bytes.getInt() : -1;
 }

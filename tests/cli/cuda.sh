@@ -46,6 +46,8 @@ module @many attributes {tandem.phase = "lower",
   gpu.module @cuda {
     llvm.func @k($(list '%%p%d: !llvm.ptr, '), %q: !llvm.ptr)
         attributes {nvvm.kernel, tandem.kernel = {
+            type = ($(printf 'tensor<4xf32>%.0s, ' {0..599} | sed 's/, $//'))
+                -> tensor<4xf32>, items = 1, blocks = array<i64: 1, 1, 1>,
             class = "pointwise", ops = ["tandem.add"],
             block = array<i64: 32, 1, 1>}} {
       %v = llvm.load %p599 : !llvm.ptr -> f32

@@ -72,42 +72,42 @@ module @chunks attributes {tandem.phase = "lower", tandem.target = {kind = "cuda
       llvm.return
     }
     llvm.func @k0(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
       %c = llvm.mlir.constant(0 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k1(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
       %c = llvm.mlir.constant(1 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k2(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
       %c = llvm.mlir.constant(2 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k3(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
       %c = llvm.mlir.constant(3 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k4(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
       %c = llvm.mlir.constant(4 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k5(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
       %c = llvm.mlir.constant(5 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()

@@ -28,7 +28,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
     llvm.func @__nv_tanhf(f32) -> f32
     llvm.func @malloc(i64) -> !llvm.ptr
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.tanh", "tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.tanh", "tandem.add"],
                          block = array<i64: 32, 1, 1>}} {
       %n = llvm.mlir.constant(16 : i64) : i64
       %v = llvm.load %a : !llvm.ptr -> f32
@@ -53,7 +53,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.sin"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.sin"],
                          block = array<i64: 32, 1, 1>}} {
       %v = llvm.load %a : !llvm.ptr -> f32
       %y = llvm.intr.sin(%v) : (f32) -> f32
@@ -87,7 +87,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
       llvm.return %v : f32
     }
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>}} {
       %t = nvvm.read.ptx.sreg.tid.x : i32
       %one = llvm.mlir.addressof @one : !llvm.ptr<3>
@@ -116,7 +116,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 1024, -2, 1>}} {
       llvm.return
     }
@@ -135,7 +135,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>, shared_bytes = 110000}} {
       llvm.return
     }
@@ -153,7 +153,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
     return %0 : tensor<32xf32>
   }
   gpu.module @cuda { llvm.func @a.b(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {class = "pointwise", ops = ["tandem.add"],
+        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
                          block = array<i64: 32, 1, 1>}} {
       llvm.return
     }

@@ -34,7 +34,8 @@ module @small attributes {tandem.phase = "lower",
         %a: !llvm.ptr {llvm.noalias, llvm.readonly, llvm.align = 64 : i64},
         %b: !llvm.ptr {llvm.noalias, llvm.align = 64 : i64})
         attributes {nvvm.kernel, tandem.kernel = {
-            class = "pointwise", ops = ["tandem.mul"], flops = 512, bytes = 4096,
+            type = (tensor<512xf32>) -> tensor<512xf32>, items = 2,
+            blocks = array<i64: 2, 1, 1>, class = "pointwise", ops = ["tandem.mul"], flops = 512, bytes = 4096,
             scratch_bytes = 0, block = array<i64: 256, 1, 1>,
             shared_bytes = 0}} {
       %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -62,7 +63,8 @@ module @small attributes {tandem.phase = "lower",
     }
     llvm.func @shared(%a: !llvm.ptr, %b: !llvm.ptr)
         attributes {nvvm.kernel, tandem.kernel = {
-            class = "pointwise", ops = ["tandem.add"], flops = 512, bytes = 4096,
+            type = (tensor<512xf32>) -> tensor<512xf32>, items = 2,
+            blocks = array<i64: 2, 1, 1>, class = "pointwise", ops = ["tandem.add"], flops = 512, bytes = 4096,
             scratch_bytes = 0, block = array<i64: 256, 1, 1>,
             shared_bytes = 1024}} {
       %t = nvvm.read.ptx.sreg.tid.x : i32

@@ -28,7 +28,7 @@ module @product attributes {tandem.phase = "partition"} {
   }
 }
 // CHECK-LABEL: module @product
-// CHECK: tandem.kernel = {bytes = 3072 : i64, class = "contraction", dtype = f64, flops = 2304 : i64, ops = ["tandem.matmul", "tandem.exp"]
+// CHECK: tandem.kernel = {bytes = 3072 : i64, class = "contraction", dtype = f64, flops = 2304 : i64, items = {{[0-9]+}} : i64, ops = ["tandem.matmul", "tandem.exp"]
 // CHECK-SAME: summary = "matmul 16x4xf64 16x4xf64 -> 16x16xf64 transpose_rhs"
 
 // -----
