@@ -34,6 +34,13 @@ func.func @loss(%x: tensor<4x8xf32> {tandem.role = #x}, %l: tensor<4xi64> {tande
 #y = #tandem.role<output "y">
 // expected-error@+1 {{'func.func' op has no attribute 'inlne'}}
 func.func @functions(%x: tensor<4xf32> {tandem.role = #x}) -> (tensor<4xf32> {tandem.role = #y}) attributes {inlne} {
+  %a = tandem.relu %x : tensor<4xf32>
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+func.func @prefixed(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{unknown attribute 'tandem.svae' (did you mean 'tandem.save'?)}}
   %a = tandem.relu %x {tandem.svae} : tensor<4xf32>
   return %a : tensor<4xf32>
