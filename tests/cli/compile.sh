@@ -187,17 +187,18 @@ printf '{"format": "tandem-graph"' >bad.json
 expect 1 'bad.json:1:[0-9]+: not JSON' "$tandem" compile bad.json -o x.tdm
 # A deeply nested module ended the compiler with signal 11 and no message.
 awk 'BEGIN { for (i = 0; i < 100000; ++i) print "module {" }' >deep.mlir
-for command in compile check inspect; do
+for command in 'compile -o x.tdm' check inspect; do
+  # shellcheck disable=SC2086 # a command and its options
   expect 1 'deep.mlir:257:8: expected at most 256 levels' \
-    "$tandem" "$command" deep.mlir
+    "$tandem" $command deep.mlir
 done
 # A model called "../evil" wrote its dumps outside of the folder.
 mkdir -p dumps/in
 printf 'module @"../evil" {\n}\n' >evil.mlir
 expect 1 "evil.mlir:1:1: error: expected a model's name without '/'" \
   "$tandem" compile evil.mlir -o x.tdm --dump-phases=dumps/in
-[ -z "$(ls -A dumps/in)" ] && [ "$(ls dumps)" = in ] ||
-  fail "a model's name made a path: $(ls dumps dumps/in)"
+[ "$(ls -A dumps dumps/in)" = "$(printf 'dumps:\nin\n\ndumps/in:')" ] ||
+  fail "a model's name made a path: $(ls -A dumps dumps/in)"
 : >empty.mlir
 expect 1 'empty.mlir|graph' "$tandem" compile empty.mlir -o x.tdm
 
