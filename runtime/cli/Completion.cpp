@@ -114,7 +114,7 @@ std::string bash(const Tool &tool) {
          "    mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\")\n"
          "  elif [ -z \"$name\" ]; then\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
-         "    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace\n"
+         "    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null\n"
          "  fi\n"
          "}\n"
          "complete -o default -F " +

@@ -170,6 +170,9 @@ std::string optionsPage(const Tool &tool) {
         text += "\nThe options of [`" + std::string(folded) + "`](#" +
                 std::string(folded) + ") that say how to compile count too.\n";
     });
+  for (const Topic &topic : tool.topics)
+    text += "\n## " + std::string(topic.name) + "\n\n```text\n" + topic.text() +
+            "```\n";
   return text;
 }
 

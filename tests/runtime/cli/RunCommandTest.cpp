@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <regex>
+#include <set>
 #include <sys/stat.h>
 
 namespace tandem::commands::test {
@@ -55,6 +56,80 @@ TEST_F(RunCommand, printsScalarsAndASummary) {
                 "\nlogits  f32   [4, 2]  %.6g  %.6g  0     0\n", low, high);
   EXPECT_NE(ended.out.find("\noutput  type  shape"), std::string::npos);
   EXPECT_NE(ended.out.find(row), std::string::npos) << ended.out << row;
+}
+
+// `run` had no --json.
+TEST_F(RunCommand, printsJson) {
+  Ended ended = evaluate({"--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["program"], "evaluate");
+  Json logits = json["outputs"]["logits"];
+  EXPECT_EQ(logits["shape"], Json({4, 2}));
+  EXPECT_EQ(logits["type"], "f32");
+  EXPECT_EQ(logits["not_finite"], 0);
+  EXPECT_LT(logits["min"], logits["max"]);
+  EXPECT_GT(json["outputs"]["loss"]["value"], 0);
+}
+
+// `run --program=step` dropped the update in silence; a thousand threads on two
+// processors passed, too.
+TEST_F(RunCommand, saysWhatHasNoUse) {
+  Ended ended = evaluate({"--program=step"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("run keeps nothing of that"), std::string::npos);
+  ended = evaluate({"--threads=1000"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("--threads=1000 on "), std::string::npos);
+  for (const char *option : {"--no-cuda-graph", "--libraries=no"}) {
+    ended = evaluate({option});
+    EXPECT_EQ(ended.code, 2) << option;
+    EXPECT_NE(ended.err.find("has no effect on device 'cpu'"),
+              std::string::npos)
+        << ended.err;
+  }
+}
+
+// tandem-run had no `inspect`, and nothing showed checkpoints or how values
+// begin.
+TEST_F(RunCommand, inspectsArtifactsAndCheckpoints) {
+  Ended ended = run({"inspect", "classifier.tdm"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  for (const char *part : {"uniform from -0.5 to 0.5", "in [0, 2)", "manifest"})
+    EXPECT_NE(ended.out.find(part), std::string::npos) << part << ended.out;
+  ended = run({"inspect", "classifier.tdm", "--json"});
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["kind"], "artifact");
+  EXPECT_EQ(json["manifests"].size(), 1u);
+
+  Array w = arrayOf<float>(DType::F32, {2}, {NAN, 1});
+  ASSERT_TRUE(io::writeSafetensors(path("c.safetensors"), {{"w\x1b", w}},
+                                   {{"tandem.epoch", "2"}})
+                  .ok());
+  ended = run({"inspect", "c.safetensors"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("training stands after 2 epochs"),
+            std::string::npos);
+  EXPECT_NE(ended.out.find("w\\x1b"), std::string::npos) << ended.out;
+  ended = run({"inspect", "c.safetensors", "--json"});
+  json = Json::parse(ended.out);
+  EXPECT_EQ(json["kind"], "checkpoint");
+  EXPECT_EQ(json["tensors"][0]["not_finite"], 1);
+}
+
+TEST_F(RunCommand, doctorSaysWhatIsThere) {
+  Ended ended = run({"doctor", "--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["usable"], true);
+  std::set<std::string> names;
+  for (const Json &finding : json["findings"]) {
+    names.insert(finding["name"]);
+    if (finding["state"] == "missing")
+      EXPECT_FALSE(std::string(finding["remedy"]).empty()) << finding;
+  }
+  for (const char *name : {"processor", "memory", "cuBLASLt", "cuda:0"})
+    EXPECT_TRUE(names.count(name)) << name;
 }
 
 TEST_F(RunCommand, writesOutputs) {
@@ -282,8 +357,8 @@ TEST_F(RunCommand, saysHowItIsUsed) {
   }
   ended = run({"compile", "x.mlir"});
   EXPECT_EQ(ended.code, 2);
-  EXPECT_EQ(ended.err, "tandem-run: error: unknown command 'compile'; expected "
-                       "one of run, train, bench, help, completion, version\n");
+  EXPECT_EQ(ended.err.find("tandem-run: error: unknown command 'compile'"), 0u);
+  EXPECT_NE(ended.err.find("expected one of run, "), std::string::npos);
   EXPECT_NE(run({"trian"}).err.find("(did you mean 'train'?)"),
             std::string::npos);
   ended = run({"run", "classifier.tdm", "--threads=0", "--wrong"});
