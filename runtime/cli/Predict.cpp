@@ -183,6 +183,8 @@ Status Predictor::choose() {
   if (!prediction)
     return std::move(prediction).status();
   prediction_ = *std::move(prediction);
+  if (Status status = checkVariables(model_, *prediction_.program); !status)
+    return status;
   if (!options_.argmax)
     return Status::success();
   for (const artifact::Slot &slot : prediction_.outputs)
