@@ -37,6 +37,13 @@ expect() {
 expect 0 'Installs what is missing' test --help
 expect 0 'From a fresh Debian 12' quickstart --help
 expect 0 '--runtime' install --help
+# The help of tools/test ended with a line that is for shellcheck.
+for tool in install test quickstart; do
+  if "$root/tools/$tool" --help | grep -q shellcheck; then
+    echo "the help of $tool has a line for shellcheck"
+    failures=$((failures + 1))
+  fi
+done
 expect 2 "unknown argument '--wrong'" install --wrong
 expect 2 "unknown argument 'x'" test x
 expect 2 "unknown preset 'none'" test --preset=none

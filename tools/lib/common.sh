@@ -50,7 +50,8 @@ usage_error() {
 
 # print_help FILE: the comment that opens FILE is its help text.
 print_help() {
-  awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$1"
+  awk 'NR > 1 && !/^#/ { exit } /^# shellcheck / { next }
+    NR > 1 { sub(/^# ?/, ""); print }' "$1"
 }
 
 # Jobs that fit the cores and the memory: a translation unit that includes
