@@ -47,7 +47,7 @@ std::optional<int64_t> allocated(const Manifest &manifest) {
     for (const OutputAlias &output : program.aliases)
       add(*tensorBytes(output.dtype, output.shape));
     for (const Launch &launch : program.launches)
-      add(launch.work / 64);
+      add(launch.work);
   }
   return bytes <= most ? std::optional(bytes) : std::nullopt;
 }
