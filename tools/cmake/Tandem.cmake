@@ -54,13 +54,14 @@ if(TANDEM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Tables that the dynamic linker fills are only read once a program has begun,
-# and no stack is run.
-add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
+# No stack is run.
+add_link_options(LINKER:-z,relro,-z,noexecstack)
 
-# tandem_harden(TARGET): guards of the stack and checked copies, for the side
-# that reads files of others where it runs. Kernels are no targets, and have
-# none. Sanitizers bring checks of their own.
+# tandem_harden(TARGET): guards of the stack, checked copies, and tables of the
+# dynamic linker that are only read once a program has begun, for the side that
+# reads files of others where it runs. (Of a program of the other side they are
+# tables of MLIR's many functions: each start would take as long as all calls.)
+# Kernels are no targets, and have none. Sanitizers bring checks of their own.
 option(TANDEM_HARDEN "Guard stacks and copies of the runtime's side" ON)
 function(tandem_harden name)
   if(TANDEM_SANITIZE OR NOT TANDEM_HARDEN)
@@ -69,6 +70,7 @@ function(tandem_harden name)
   target_compile_options(${name} PRIVATE -fstack-protector-strong
     $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
     $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  target_link_options(${name} PRIVATE LINKER:-z,now)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # It warns of results that were cast to void, too.
     target_compile_options(${name} PRIVATE -Wno-unused-result)
