@@ -134,6 +134,37 @@ Row manyDropouts(Asked asked) {
   return {name, build, same, !asked.keepEval};
 }
 
+/// The mean of x as a loop of 100 iterations drops it, in each anew.
+Row loopOfDropouts(Asked asked) {
+  auto build = [=](mlir::MLIRContext &context) {
+    Model model = ofRows(17);
+    model.graph.initializers.push_back(floats("ratio", {}, {0.5}));
+    model.graph.initializers.push_back(boolean("mode", true));
+    model.graph.initializers.push_back(
+        tensor<int64_t>("hundred", ElementKind::I64, {}, {100}));
+    Graph body;
+    body.inputs = {value("i", ElementKind::I64, {}),
+                   value("go", ElementKind::Bool, {})};
+    body.nodes = {node("Identity", {"go"}, {"on"}),
+                  node("Dropout", {"h", "ratio", "mode"}, {"d"})};
+    body.outputs = {value("on", ElementKind::Bool, {}),
+                    value("d", ElementKind::F32, kShape)};
+    onnx::Attribute graph, axes;
+    graph.name = "body";
+    graph.form = onnx::Attribute::Form::Graph;
+    graph.graphs = {std::make_shared<Graph>(std::move(body))};
+    axes.name = "axes";
+    axes.form = onnx::Attribute::Form::Ints;
+    axes.integers = {0};
+    model.graph.nodes.push_back(node("Loop", {"hundred", ""}, {"s"}, {graph}));
+    model.graph.nodes.push_back(
+        node("ReduceMean", {"s"}, {"y"}, {axes, integer("keepdims", 0)}));
+    return importOnnx(context, model, asked);
+  };
+  return {std::string("onnx_loop") + (asked.withLoss ? "_loss" : ""), build,
+          same};
+}
+
 Row batchNormOf(int64_t opset, bool isAsked, Asked asked) {
   std::string name = "onnx_batch_norm_opset" + std::to_string(opset) +
                      (isAsked ? "_training" : "") +
@@ -237,6 +268,8 @@ std::vector<Row> allRows() {
   }
   for (Asked asked : {nothing, loss, keep})
     rows.push_back(manyDropouts(asked));
+  for (Asked asked : {nothing, loss})
+    rows.push_back(loopOfDropouts(asked));
   for (int64_t opset : {7, 9, 14, 15, 21})
     for (bool isAsked : {false, true})
       for (Asked asked : {nothing, loss, keep})
@@ -370,6 +403,26 @@ TEST_P(Evaluates, AsInInference) {
     EXPECT_LT(off, 1e-5);
     EXPECT_EQ(moved > 1e-2, row.trains) << moved;
   }
+}
+
+// Every iteration of a loop dropped the same elements.
+TEST(EvaluatesLoops, EachIterationDrawsAnew) {
+  mlir::DialectRegistry registry;
+  registerCompiler(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  Module module = loopOfDropouts({true, false}).build(context);
+  ASSERT_TRUE(module);
+  CompileOptions options;
+  options.stopAfter = "functionalize";
+  std::vector<PhaseTime> times;
+  ASSERT_TRUE(runPhases(*module, options, times).ok());
+  Array y = run(module->lookupSymbol<mlir::func::FuncOp>("graph"));
+  Array x = arrayFor("x", mlir::RankedTensorType::get(
+                              kShape, mlir::Float32Type::get(&context)));
+  ASSERT_EQ(y.size(), x.size());
+  // The mean of 100 masks is 1, give or take 0.1; of one mask it is 0 or 2.
+  for (int64_t i = 0; i < x.size(); ++i)
+    EXPECT_NEAR(y[i], x[i], 0.6 * std::abs(x[i])) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(, Evaluates, testing::ValuesIn(allRows()), nameOf);

@@ -131,6 +131,7 @@ private:
   llvm::DenseSet<mlir::Value> placeholders;
   std::vector<TensorPtr> keep; ///< what `made` points at
   mlir::Value random, loss;
+  llvm::SmallVector<mlir::Value> iterations; ///< numbers of the loops around
   int64_t draws = 0;
   int depth = 0;     ///< of calls and graphs in graphs
   int64_t nodes = 0; ///< that were translated so far

@@ -423,7 +423,27 @@ LogicalResult Node::update(size_t i, Value value) {
   return success();
 }
 
-Value Node::randomState() { return translator.randomState(loc()); }
+/// Each iteration draws under a seed of its own: that of the run plus its
+/// number times a prime, another one for each loop around. (What the reference,
+/// which computes in double, holds exactly.)
+Value Node::randomState() {
+  static constexpr int64_t primes[] = {2654435761, 2246822519, 3266489917};
+  Expr state = wrap(translator.randomState(loc()));
+  for (auto [depth, index] : llvm::enumerate(translator.iterations)) {
+    Expr apart = wrap(constant(ints({primes[depth % std::size(primes)], 0})));
+    state = state + wrap(index).broadcastTo({2}, {}) * apart;
+  }
+  return state.value;
+}
+
+FailureOr<SmallVector<Datum>>
+Node::inlineIteration(const Graph &graph, ArrayRef<Datum> inputs, Value index) {
+  translator.iterations.push_back(index);
+  auto made = inlineGraph(graph, inputs);
+  translator.iterations.pop_back();
+  return made;
+}
+
 int64_t Node::nextDraw() { return translator.draws++; }
 
 FailureOr<SmallVector<Datum>> Node::inlineGraph(const Graph &graph,

@@ -190,7 +190,7 @@ LoopTranslation::iterate(Value index, Value condition,
                                asDeclared(node, condition, graph->inputs[1])};
   for (Value carry : carries)
     inputs.push_back(carry);
-  auto made = node.inlineGraph(*graph, inputs);
+  auto made = node.inlineIteration(*graph, inputs, index);
   if (failed(made))
     return failure();
   auto values = valuesOf(node, *made);

@@ -170,7 +170,8 @@ public:
   /// becomes a state (running statistics). Fails if it is no initializer.
   mlir::LogicalResult update(size_t i, mlir::Value value);
   /// The state of random numbers (tensor<2xi64>), and a draw that no other node
-  /// has. `nextDraw` must be called as often whatever is known.
+  /// has. `nextDraw` must be called as often whatever is known. In a loop the
+  /// state is another one in each iteration.
   mlir::Value randomState();
   int64_t nextDraw();
 
@@ -180,6 +181,11 @@ public:
   /// outside. Returns what its outputs are; fails if a node does.
   mlir::FailureOr<llvm::SmallVector<Datum>>
   inlineGraph(const Graph &graph, llvm::ArrayRef<Datum> inputs);
+  /// The same for one iteration of a loop of the program: `index` is its
+  /// number, an i64 of rank 0.
+  mlir::FailureOr<llvm::SmallVector<Datum>>
+  inlineIteration(const Graph &graph, llvm::ArrayRef<Datum> inputs,
+                  mlir::Value index);
   /// What a datum is as a tensor (a known one as a constant).
   mlir::Value valueOf(const Datum &datum);
 
