@@ -2,8 +2,9 @@
 //
 // Says in the roles of integer inputs what the ops that read them take: labels
 // of a cross entropy are below the number of classes, or the value that it
-// ignores; indices of a take are below the rows of its table. Before composites
-// are decomposed: afterwards labels are compared with everything.
+// ignores; indices of a take are below the rows of its table; what is NaN
+// unless an index is in a range says that range. Before composites are
+// decomposed.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
@@ -69,6 +70,8 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
               cast<RankedTensorType>(take.getTable().getType()).getShape()[0]);
         range.ignoresNothing = true;
       }
+    } else if (auto select = dyn_cast<SelectOp>(op)) {
+      noteNaN(select, ranges);
     } else if (auto compare = dyn_cast<CompareOp>(op)) {
       // Functions with a value to ignore (nll_loss) compare with it.
       APInt number;
@@ -78,6 +81,32 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
         if (BlockArgument value = seenThroughViews(compare.getLhs()))
           ranges[value].ignored.push_back(number.getSExtValue());
     }
+  }
+
+  /// The number that `op` compares a value of the graph with by `how`.
+  static std::optional<int64_t> comparedBy(Value op, ComparePredicate how,
+                                           BlockArgument &with) {
+    auto compare = op.getDefiningOp<CompareOp>();
+    APInt number;
+    if (!compare || compare.getPredicate() != how ||
+        !matchPattern(compare.getRhs(), m_ConstantInt(&number)))
+      return std::nullopt;
+    with = seenThroughViews(compare.getLhs());
+    return number.getSExtValue();
+  }
+
+  /// What is NaN unless 0 <= index < high (nll_loss).
+  static void noteNaN(SelectOp select, llvm::DenseMap<Value, Range> &ranges) {
+    APFloat otherwise(0.0);
+    auto both = select.getCondition().getDefiningOp<LogicalAndOp>();
+    if (!both || !matchPattern(select.getRhs(), m_ConstantFloat(&otherwise)) ||
+        !otherwise.isNaN())
+      return;
+    BlockArgument low, index;
+    auto zero = comparedBy(both.getLhs(), ComparePredicate::ge, low);
+    auto high = comparedBy(both.getRhs(), ComparePredicate::lt, index);
+    if (zero == 0 && high && index && low == index)
+      below(ranges[index], *high);
   }
 
   static void record(func::FuncOp graph, unsigned index, const Range &range) {

@@ -58,3 +58,35 @@ module @indices attributes {tandem.phase = "functionalize"} {
     return %a, %b, %c, %d : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<4xi1>
   }
 }
+
+// -----
+
+// A loss that is made of simpler ops, as nll_loss is.
+// CHECK-LABEL: module @composed
+module @composed attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "labels" {high = 5 : i64, ignored = -100 : i64}>
+  // CHECK-SAME: input "mask">
+  func.func @graph(
+      %x: tensor<4xf32> {tandem.role = #tandem.role<input "x">},
+      %labels: tensor<4xi64> {tandem.role = #tandem.role<input "labels">},
+      %mask: tensor<4xi64> {tandem.role = #tandem.role<input "mask">})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4xf32> {tandem.role = #tandem.role<output "z">}) {
+    %zero = tandem.constant dense<0> : tensor<4xi64>
+    %five = tandem.constant dense<5> : tensor<4xi64>
+    %none = tandem.constant dense<-100> : tensor<4xi64>
+    %nan = tandem.constant dense<0x7FC00000> : tensor<4xf32>
+    %nothing = tandem.constant dense<0.0> : tensor<4xf32>
+    %a = tandem.compare ge %labels, %zero : tensor<4xi64>
+    %b = tandem.compare lt %labels, %five : tensor<4xi64>
+    %inside = tandem.logical_and %a, %b : tensor<4xi1>
+    %0 = tandem.select %inside, %x, %nan : tensor<4xi1>, tensor<4xf32>
+    %counted = tandem.compare ne %labels, %none : tensor<4xi64>
+    %y = tandem.select %counted, %0, %nothing : tensor<4xi1>, tensor<4xf32>
+    %c = tandem.compare ge %mask, %zero : tensor<4xi64>
+    %d = tandem.compare lt %mask, %five : tensor<4xi64>
+    %known = tandem.logical_and %c, %d : tensor<4xi1>
+    %z = tandem.select %known, %x, %nothing : tensor<4xi1>, tensor<4xf32>
+    return %y, %z : tensor<4xf32>, tensor<4xf32>
+  }
+}
