@@ -31,17 +31,17 @@ struct CompileOptions {
   /// For inference: what follows from parameters and states alone is computed
   /// when they change, by the program `prepare`.
   bool prepare = false;
-  std::string loss;      ///< the output to differentiate; empty: "loss"
-  std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
-  std::string partition;    ///< `min-cut` or `default`; empty: `min-cut`
-  std::string memoryBudget;          ///< `0.5`, `6GiB` (BudgetSpec.h); empty
-  int order = 1;                     ///< 2: gradients can be differentiated
-  std::string stopAfter;             ///< a phase; empty: all
-  std::string dumpPhases;            ///< a folder for the module of each phase
-  bool remarks = false;              ///< decisions as remarks
-  int threads = 0;                   ///< 0: one for each processor
-  std::string cubin = "auto";        ///< for cuda: `auto`, `yes` or `no`
-  bool emulation = false;            ///< for cuda: the emulator's image too
+  std::string loss;           ///< the output to differentiate; empty: "loss"
+  std::string optimizer;      ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  std::string partition;      ///< `min-cut` or `default`; empty: `min-cut`
+  std::string memoryBudget;   ///< `0.5`, `6GiB` (BudgetSpec.h); empty
+  int order = 1;              ///< 2: gradients can be differentiated
+  std::string stopAfter;      ///< a phase; empty: all
+  std::string dumpPhases;     ///< a folder for the module of each phase
+  bool remarks = false;       ///< decisions as remarks
+  int threads = 0;            ///< 0: one for each processor
+  std::string cubin = "auto"; ///< for cuda: `auto`, `yes` or `no`
+  bool emulation = false;     ///< for cuda: the emulator's image too
   /// For cuda: `f32`, or `tf32` if products of f32 may round their factors.
   std::string matmulPrecision = "f32";
   /// For cpu: shorter functions, and products and sums rounded as one.

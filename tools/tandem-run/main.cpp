@@ -4,14 +4,14 @@
 // and pthread only. All of it is in runtime/cli.
 //
 //===----------------------------------------------------------------------===//
+#include "cuda/Doctor.h"
 #include "cuda/Register.h"
 #include "runtime/cli/Commands.h"
-#include "tools/doctor/CudaChecks.h"
 
 int main(int argc, char **argv) {
   using namespace tandem::commands;
   tandem::cuda::registerDevices();
-  static constexpr DoctorCheck checks[] = {checkCudaLibraries};
+  static constexpr DoctorCheck checks[] = {tandem::cuda::checkLibraries};
   return runTool({"tandem-run", runtimeCommands(), runtimeTopics(), checks},
                  argc, argv);
 }

@@ -1,7 +1,7 @@
 //===- tandem.cpp - the command line of the compiler ----------------------===//
+#include "cuda/Doctor.h"
 #include "cuda/Register.h"
 #include "runtime/cli/Commands.h"
-#include "tools/doctor/CudaChecks.h"
 #include "tools/tandem/CompilerCommands.h"
 
 #include <vector>
@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
   std::vector<Topic> topics(compilerTopics().begin(), compilerTopics().end());
   for (const Topic &topic : runtimeTopics())
     topics.push_back(topic);
-  static constexpr DoctorCheck checks[] = {checkCompiler, checkCudaLibraries};
+  static constexpr DoctorCheck checks[] = {checkCompiler,
+                                           tandem::cuda::checkLibraries};
   return runTool({"tandem", commands, topics, checks}, argc, argv);
 }

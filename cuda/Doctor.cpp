@@ -1,12 +1,14 @@
-//===- CudaChecks.cpp - what doctor says of the libraries for GPUs --------===//
-#include "tools/doctor/CudaChecks.h"
+//===- Doctor.cpp - what doctor says of the libraries for GPUs ------------===//
+#include "cuda/Doctor.h"
 
 #include "cuda/Libraries.h"
 
-namespace tandem::commands {
+namespace tandem::cuda {
 
-void checkCudaLibraries(std::vector<Finding> &findings) {
-  for (auto &[name, found] : cuda::describeInstalled()) {
+using commands::Finding;
+
+void checkLibraries(std::vector<Finding> &findings) {
+  for (auto &[name, found] : describeInstalled()) {
     Finding finding{name, Finding::State::Ok, found ? *found : "", ""};
     if (!found) {
       finding.state = Finding::State::Missing;
@@ -17,4 +19,4 @@ void checkCudaLibraries(std::vector<Finding> &findings) {
   }
 }
 
-} // namespace tandem::commands
+} // namespace tandem::cuda
