@@ -12,7 +12,7 @@ func.func @ops(%x: tensor<4x8xf32> {tandem.role = #x}) -> (tensor<4x8xf32> {tand
   // expected-error@+1 {{'tandem.exp' op has no attribute 'recompute' (did you mean 'tandem.recompute'?)}}
   %b = tandem.exp %a {inplace, recompute = true} : tensor<4x8xf32>
   // expected-error@+1 {{'tandem.softmax' op has no attribute 'dims' (did you mean 'dim'?)}}
-  %c = tandem.softmax %b {dim = 1, dims = array<i64: 1>} : tensor<4x8xf32>
+  %c = tandem.softmax %b dim 1 {dims = array<i64: 1>} : tensor<4x8xf32>
   return %c : tensor<4x8xf32>
 }
 
