@@ -101,6 +101,7 @@ Status writeTensorsWithOthers(const std::string &path, Contents &contents) {
   return writeSafetensors(path, contents.arrays, file->metadata());
 }
 
+/// Writes one table.
 Status writeTable(const std::string &path,
                   const std::map<std::string, ArrayView> &members) {
   std::vector<CsvColumns> columns;

@@ -72,16 +72,18 @@ bool isOnnx(std::string_view begin) {
          holds("\x12\x1a\x22\x2a\x32\x3a\x42", begin.substr(2, 1));
 }
 
-/// Lines that have equally many commas, of which there is one.
+/// Columns' names, then rows of equally many numbers.
 bool isCsv(std::string_view text, bool whole) {
   std::optional<long> commas;
+  text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   while (!text.empty()) {
     size_t end = text.find('\n');
     if (end == text.npos && !whole)
       break; // a line that was cut
     std::string_view line = text.substr(0, end);
     long count = std::count(line.begin(), line.end(), ',');
-    if (count == 0 || (commas && *commas != count))
+    if (line.empty() || (commas && *commas != count) ||
+        line.find_first_not_of("0123456789+-.,eEnaiftrus") != line.npos)
       return false;
     commas = count;
     text.remove_prefix(end == text.npos ? text.size() : end + 1);

@@ -50,7 +50,8 @@ TEST(FileKind, knowsTextsByWhatTheyBeginWith) {
   EXPECT_EQ(kindOfText("{\"model\": \"m\", \"points\": [{\"budget\": 0}]}"),
             FileKind::BudgetCurve);
   EXPECT_EQ(kindOfText("<svg xmlns=\"x\">"), FileKind::Svg);
-  EXPECT_EQ(kindOfText("row,class\n0,3\n1,4\n"), FileKind::Csv);
+  EXPECT_EQ(kindOfText("row,class\n0,3\n1,-4e-3\n"), FileKind::Csv);
+  EXPECT_EQ(kindOfText("class\n3\n4\n"), FileKind::Csv);
   EXPECT_EQ(kindOfText("{\"name\": \"a package\"}"), FileKind::Other);
   EXPECT_EQ(kindOfText("module of a poem"), FileKind::Other);
   EXPECT_EQ(kindOfText("one, two\nthree"), FileKind::Other);
