@@ -1,6 +1,7 @@
 //===- Compile.cpp - from a model to a lowered module ---------------------===//
 #include "compiler/Compile.h"
 #include "compiler/CheckOptions.h"
+#include "compiler/GraphDigest.h"
 #include "compiler/Names.h"
 #include "compiler/Nesting.h"
 #include "compiler/Phases.h"
@@ -9,6 +10,7 @@
 #include "compiler/import/JsonGraph.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
+#include "ir/Report.h"
 #include "ir/functions/NearestOp.h"
 #include "passes/Passes.h"
 #include "passes/Target.h"
@@ -159,6 +161,9 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kLossAttr, b.getStringAttr(options.loss));
   if (!options.optimizer.empty())
     module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
+  // With the loss that was chosen. What later phases add is not the model's.
+  if (phaseOf(module) == "capture")
+    module->setAttr(kGraphDigestAttr, b.getStringAttr(graphDigest(module)));
   if (options.prepare)
     module->setAttr(kPrepareAttr, b.getUnitAttr());
   return Status::success();

@@ -178,7 +178,7 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kFirstOrderAttr ||
-      name == kPartOfAttr)
+      name == kPartOfAttr || name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))

@@ -319,6 +319,7 @@ Result<am::Manifest> ManifestBuilder::run() {
   };
   manifest.loss = text(kLossAttr);
   manifest.optimizer = StringRef(text(kOptimizerAttr)).split(':').first.str();
+  manifest.graph = text(kGraphDigestAttr);
 
   addValues();
   if (auto list =

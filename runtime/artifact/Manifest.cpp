@@ -430,6 +430,8 @@ Result<std::string> toJson(const Manifest &manifest) {
     json["loss"] = manifest.loss;
   if (!manifest.optimizer.empty())
     json["optimizer"] = manifest.optimizer;
+  if (!manifest.graph.empty())
+    json["graph"] = manifest.graph;
   json["values"] = listJson(manifest.values, valueJson);
   json["kernels"] = listJson(manifest.kernels, kernelJson);
   json["programs"] = listJson(manifest.programs, programJson);

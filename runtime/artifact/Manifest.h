@@ -352,6 +352,9 @@ struct Manifest {
   Target target;
   std::string loss; ///< the output that is the loss; empty if there is none
   std::string optimizer; ///< empty if none is compiled in
+  /// A digest of the model's graph: SHA-256 in hexadecimal digits. It depends
+  /// on ops and roles alone, and not on how they were compiled. May be empty.
+  std::string graph;
   std::vector<Value> values;
   std::vector<Kernel> kernels;
   std::vector<Program> programs;

@@ -197,6 +197,7 @@ public:
     }
     top.text("loss", manifest.loss, false);
     top.text("optimizer", manifest.optimizer, false);
+    top.text("graph", manifest.graph, false);
     top.each("values", [&](const Json &item, const std::string &at) {
       value(Fields(item, at, problems), manifest.values.emplace_back());
     });

@@ -61,6 +61,12 @@ Signature signatureOf(const std::string &program) {
   return {{Input, Param, State}, {Output, Grad, Update}};
 }
 
+/// A SHA-256 as it is written.
+bool isDigest(std::string_view text) {
+  return text.size() == 64 &&
+         text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
 class Validator {
 public:
   Validator(const Manifest &manifest, int64_t constantsBytes)
@@ -72,6 +78,8 @@ public:
       return problems.status();
     if (manifest.target.kind.empty())
       problems.add("/target/kind", "expected a kind of target but got none");
+    if (!manifest.graph.empty() && !isDigest(manifest.graph))
+      problems.add("/graph", "expected 64 hexadecimal digits");
     checkValues();
     checkKernels();
     std::set<std::string> names;
@@ -635,6 +643,8 @@ Status checkSameModel(const Manifest &one, const Manifest &other) {
   if (one.optimizer != other.optimizer)
     differs("expected one optimizer, but got '" + one.optimizer + "' and '" +
             other.optimizer + "'");
+  if (one.graph != other.graph)
+    differs("expected one graph, but got two digests");
   if (wrong.empty())
     return Status::success();
   return Status::failed("the manifests for '" + one.target.kind + "' and '" +

@@ -84,6 +84,16 @@ TEST(ManifestText, WhatAKernelComputesIsKept) {
   EXPECT_EQ(*read, m);
 }
 
+TEST(ManifestText, DigestOfTheGraphIsKept) {
+  Manifest m = regression();
+  EXPECT_EQ(toJson(m)->find("graph"), std::string::npos);
+  m.graph = std::string(64, 'a');
+  auto read = fromJson(*toJson(m));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(*read, m);
+  EXPECT_TRUE(validate(m, 128).ok());
+}
+
 TEST(ManifestText, AllProblemsAtOnceAndNotTooMany) {
   std::string text = *toJson(regression());
   for (size_t at; (at = text.find("\"dtype\":\"f32\"")) != std::string::npos;)
@@ -129,6 +139,8 @@ TEST_P(ManifestRule, IsChecked) {
 // Programs: 0 evaluate, 1 forward, 2 backward, 3 update, 4 step.
 const Row rows[] = {
     {"TargetKind", [](Manifest &m) { m.target.kind = ""; }, "/target/kind"},
+    {"Graph", [](Manifest &m) { m.graph = "no digest"; },
+     "/graph: expected 64 hexadecimal digits"},
     {"ValueRole", [](Manifest &m) { m.values[0].role = Role::Saved; },
      "/values/0/role: expected 'input'"},
     {"ValueName", [](Manifest &m) { m.values[0].name = ""; },

@@ -137,12 +137,14 @@ TEST(Targets, ManifestsAreOfOneModel) {
   other.values[6].dtype = DType::F64;
   other.loss = "";
   other.optimizer = "adam";
+  other.graph = std::string(64, 'a');
   EXPECT_EQ(checkSameModel(one, other).message(),
             "the manifests for 'cpu' and 'cuda' differ: param 'w' is not the "
             "same in both; state 'rate' is in the manifest for 'cpu' alone; "
             "output 'loss' is not the same in both; state 'speed' is in the "
             "manifest for 'cuda' alone; expected one loss, but got 'loss' and "
-            "''; expected one optimizer, but got 'sgd' and 'adam'");
+            "''; expected one optimizer, but got 'sgd' and 'adam'; expected "
+            "one graph, but got two digests");
 }
 
 TEST(Targets, DifferingModelsAreRefused) {
