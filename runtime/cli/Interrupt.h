@@ -1,7 +1,9 @@
 //===- Interrupt.h - Ctrl-C as a request ----------------------------------===//
 //
-// While an Interrupt lives, the first SIGINT or SIGTERM only sets a flag, which
-// long work looks at between steps; the second one ends the process as usual.
+// While an Interrupt lives, the first SIGINT, SIGTERM or SIGHUP only sets a
+// flag, which long work looks at between steps; a SIGINT or SIGTERM after it
+// ends the process as usual. A SIGHUP after it does not: when a terminal
+// closes, the kernel and the shell both send one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CLI_INTERRUPT_H
@@ -21,7 +23,7 @@ public:
   static bool asked();
 
 private:
-  struct sigaction int_, term_;
+  struct sigaction old_[3];
 };
 
 } // namespace tandem::commands

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <new>
 
 namespace tandem::commands {
@@ -85,7 +86,17 @@ std::span<const Command> runtimeCommands() {
   return commands;
 }
 
+/// A standard descriptor that is closed would be the next file's that is
+/// opened, and what is printed would go into it. What is written here is an
+/// error.
+static void fillDescriptors() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+      (void)::open("/dev/null", O_RDONLY);
+}
+
 int runTool(const Tool &tool, int argc, const char *const *argv) {
+  fillDescriptors();
   // A file that may not grow further is an error of a write, not the end.
   std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
