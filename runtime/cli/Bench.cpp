@@ -119,6 +119,11 @@ void BenchOptions::declare(OptionTable &options) {
 }
 
 Status bench(const BenchOptions &bench) {
+  Files files;
+  bench.model.declare(files);
+  files.readsArguments("--input", bench.inputs);
+  if (Status status = files.check(bench.model.force); !status)
+    return status;
   auto model = bench.model.load();
   if (!model)
     return std::move(model).status();

@@ -1,18 +1,19 @@
 //===- Checkpoint.cpp - parameters and training state in files ------------===//
 //
 // Metadata keys begin with "tandem."; numbers are decimal texts, as the format
-// wants.
+// wants. A checkpoint of an earlier version has no digests.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/cli/Checkpoint.h"
 
-#include "runtime/artifact/AtomicFile.h"
-#include "runtime/cli/Inputs.h"
+#include "runtime/cli/Print.h"
 #include "runtime/io/Elements.h"
-#include "runtime/io/Safetensors.h"
+#include "runtime/io/FileKind.h"
 #include "runtime/io/Tensors.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace tandem::commands {
@@ -37,19 +38,37 @@ bool isSeed(const Value &value) {
   return value.init && value.init->kind == artifact::Init::Kind::Seed;
 }
 
-/// Overwrites what the file has; `complete`: it must have everything.
-Status restore(runtime::Model &model, const Safetensors &file, bool complete) {
+/// True for a state of a training, and not of the model.
+bool isTrainings(const Value &value, const Manifest &manifest) {
+  return isOptimizers(value, manifest) || isSeed(value);
+}
+
+/// Returns what is wrong with the optimizer's number `tensor`, if it is one: a
+/// rate or a count.
+std::optional<std::string> wrongNumber(const Value &value,
+                                       const io::ArrayView &tensor) {
+  if (!value.shape.empty() || artifact::isInteger(value.dtype))
+    return std::nullopt;
+  double number = io::elementAsDouble(tensor.dtype, tensor.bytes.data(), 0);
+  if (std::isfinite(number) && number >= 0)
+    return std::nullopt;
+  return "expected a number of at least 0 but got " + numberText(number);
+}
+
+/// Overwrites the parameters and the model's own states by those of the file,
+/// and, with `trainings`, the states of a training as well.
+Status restoreTensors(runtime::Model &model, const Safetensors &file,
+                      bool trainings) {
   const Manifest &manifest = model.manifest();
   Problems problems;
   std::vector<NamedTensor> tensors;
   for (const Value &value : manifest.values) {
-    if (!isVariable(value))
+    if (!isVariable(value) || (!trainings && isTrainings(value, manifest)))
       continue;
     std::string expected = runtime::describe(value.dtype, value.shape);
     auto found = file.find(value.name);
     if (!found) {
-      if (complete || (!isOptimizers(value, manifest) && !isSeed(value)))
-        problems.add("has no tensor '" + value.name + "' (" + expected + ")");
+      problems.add("has no tensor '" + value.name + "' (" + expected + ")");
       continue;
     }
     auto converted = found->dtype == value.dtype
@@ -62,8 +81,14 @@ Status restore(runtime::Model &model, const Safetensors &file, bool complete) {
                    " but got " + runtime::describe(found->dtype, found->shape));
       continue;
     }
-    auto tensor = io::toTensor(
-        found->dtype == value.dtype ? *found : io::ArrayView(*converted));
+    io::ArrayView array =
+        found->dtype == value.dtype ? *found : io::ArrayView(*converted);
+    if (auto wrong = isOptimizers(value, manifest) ? wrongNumber(value, array)
+                                                   : std::nullopt) {
+      problems.add("tensor '" + value.name + "': " + *wrong);
+      continue;
+    }
+    auto tensor = io::toTensor(array);
     if (!tensor)
       return std::move(tensor).status();
     tensors.push_back({value.name, std::move(*tensor)});
@@ -94,41 +119,52 @@ void readNumber(const Safetensors &file, const char *key, T &value,
                  "': expected a number but got " + io::inQuotes(text));
 }
 
+/// Returns the text `key` of the metadata; empty where there is none.
+std::string textOf(const Safetensors &file, const char *key) {
+  auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? "" : found->second;
+}
+
 } // namespace
 
 Status loadParameters(runtime::Model &model, const std::string &path) {
   auto file = Safetensors::read(path);
   if (!file)
     return std::move(file).status();
-  return restore(model, *file, false).in(io::inQuotes(path));
+  return restoreTensors(model, *file, false).in(io::inQuotes(path));
 }
 
-Result<Position> loadCheckpoint(runtime::Model &model,
-                                const std::string &path) {
+Result<Checkpoint> Checkpoint::read(const std::string &path) {
   auto file = Safetensors::read(path);
   if (!file)
     return std::move(file).status();
+  Checkpoint checkpoint(path, *std::move(file));
+  const Safetensors &from = checkpoint.file_;
+  Position &position = checkpoint.position_;
   Problems problems;
-  Position position;
   int64_t shuffle = 1;
-  readNumber(*file, "tandem.epoch", position.epoch, problems);
-  readNumber(*file, "tandem.step", position.step, problems);
-  readNumber(*file, "tandem.total_steps", position.totalSteps, problems);
-  readNumber(*file, "tandem.seed", position.seed, problems);
-  readNumber(*file, "tandem.rows", position.rows, problems);
-  readNumber(*file, "tandem.batch", position.batch, problems);
-  readNumber(*file, "tandem.shuffle", shuffle, problems);
+  readNumber(from, io::checkpointKey, position.epoch, problems);
+  readNumber(from, "tandem.step", position.step, problems);
+  readNumber(from, "tandem.total_steps", position.totalSteps, problems);
+  readNumber(from, "tandem.seed", position.seed, problems);
+  readNumber(from, "tandem.rows", position.rows, problems);
+  readNumber(from, "tandem.batch", position.batch, problems);
+  readNumber(from, "tandem.shuffle", shuffle, problems);
   position.shuffle = shuffle != 0;
   if (!problems.none())
     return problems.status().in(io::inQuotes(path));
-  if (Status status = restore(model, *file, true); !status)
-    return std::move(status).in(io::inQuotes(path));
-  return position;
+  checkpoint.origin_ = {textOf(from, "tandem.model"),
+                        textOf(from, "tandem.graph"),
+                        textOf(from, "tandem.data")};
+  return checkpoint;
 }
 
-Status saveCheckpoint(const runtime::Model &model, const Position &position,
-                      const std::string &path) {
-  std::vector<NamedTensor> tensors;
+Status Checkpoint::restore(runtime::Model &model) const {
+  return restoreTensors(model, file_, true).in(io::inQuotes(path_));
+}
+
+Result<Snapshot> Snapshot::of(const runtime::Model &model) {
+  Snapshot snapshot;
   for (const Value &value : model.manifest().values) {
     if (!isVariable(value))
       continue;
@@ -137,26 +173,51 @@ Status saveCheckpoint(const runtime::Model &model, const Position &position,
       tensor = tensor->onHost();
     if (!tensor)
       return std::move(tensor).status();
-    tensors.push_back({value.name, std::move(*tensor)});
+    snapshot.tensors_.push_back({value.name, std::move(*tensor)});
+    if (value.role == Role::Param && value.requiresGrad)
+      snapshot.trained_.push_back(value.name);
   }
-  std::map<std::string, io::ArrayView> views;
-  for (const NamedTensor &tensor : tensors)
-    views.emplace(tensor.name, io::viewOf(tensor.tensor));
-  return io::writeSafetensors(
-      path, views,
-      {{"tandem.model", model.manifest().model},
-       {"tandem.epoch", std::to_string(position.epoch)},
-       {"tandem.step", std::to_string(position.step)},
-       {"tandem.total_steps", std::to_string(position.totalSteps)},
-       {"tandem.seed", std::to_string(position.seed)},
-       {"tandem.rows", std::to_string(position.rows)},
-       {"tandem.batch", std::to_string(position.batch)},
-       {"tandem.shuffle", position.shuffle ? "1" : "0"}});
+  return snapshot;
 }
 
-Status checkWritable(const std::string &path) {
-  auto file = artifact::AtomicFile::create(path);
-  return file ? Status::success() : std::move(file).status();
+Status Snapshot::checkFinite() const {
+  std::string names;
+  for (const NamedTensor &tensor : tensors_)
+    if (std::find(trained_.begin(), trained_.end(), tensor.name) !=
+            trained_.end() &&
+        io::firstNonFinite(io::viewOf(tensor.tensor)))
+      names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
+  return names.empty()
+             ? Status::success()
+             : Status::failed("NaN or infinity in the parameters " + names);
+}
+
+Status Snapshot::save(const Position &position, const Origin &origin,
+                      const std::string &path) const {
+  std::map<std::string, io::ArrayView> views;
+  for (const NamedTensor &tensor : tensors_)
+    views.emplace(tensor.name, io::viewOf(tensor.tensor));
+  std::map<std::string, std::string> metadata = {
+      {"tandem.model", origin.model},
+      {io::checkpointKey, std::to_string(position.epoch)},
+      {"tandem.step", std::to_string(position.step)},
+      {"tandem.total_steps", std::to_string(position.totalSteps)},
+      {"tandem.seed", std::to_string(position.seed)},
+      {"tandem.rows", std::to_string(position.rows)},
+      {"tandem.batch", std::to_string(position.batch)},
+      {"tandem.shuffle", position.shuffle ? "1" : "0"}};
+  if (!origin.graph.empty())
+    metadata["tandem.graph"] = origin.graph;
+  if (!origin.data.empty())
+    metadata["tandem.data"] = origin.data;
+  return io::writeSafetensors(path, views, metadata);
+}
+
+std::string learningRateName(const Manifest &manifest) {
+  std::string name = manifest.optimizer + ".lr";
+  const Value *value =
+      manifest.optimizer.empty() ? nullptr : manifest.findValue(name);
+  return value && value->role == Role::State ? name : "";
 }
 
 } // namespace tandem::commands

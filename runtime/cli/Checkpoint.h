@@ -1,14 +1,16 @@
 //===- Checkpoint.h - parameters and training state in safetensors files --===//
 //
 // A checkpoint is every parameter and state of a model under its name, and
-// where training stands as metadata: what is needed to go on as if it had never
-// stopped.
+// where training stands and what of as metadata: what is needed to go on as if
+// it had never stopped, and to see that it is the same training.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CLI_CHECKPOINT_H
 #define TANDEM_RUNTIME_CLI_CHECKPOINT_H
 
 #include "runtime/Model.h"
+#include "runtime/cli/Inputs.h"
+#include "runtime/io/Safetensors.h"
 
 namespace tandem::commands {
 
@@ -22,21 +24,62 @@ struct Position {
   bool shuffle = true;
 };
 
-/// Overwrites the parameters, and those states that the file `path` has. Fails,
-/// naming all problems, unless it has every parameter and every state that is
-/// neither an optimizer's own nor the seed, with the right shapes; then nothing
-/// is changed.
+/// What is trained on what. A digest is empty where it is not known.
+struct Origin {
+  std::string model; ///< the module's name
+  std::string graph; ///< the manifest's digest of the model's graph
+  std::string data;  ///< JSON: {name: "f32 [N, 64] CRC32"} of each array
+};
+
+/// Overwrites the parameters and the model's own states (running statistics).
+/// The optimizer's states and that of random numbers belong to a training, and
+/// stay. Fails, naming all problems, unless the file `path` has every parameter
+/// and own state with the right shape; then nothing is changed.
 Status loadParameters(runtime::Model &model, const std::string &path);
 
-/// Restores every parameter and state, the optimizer's too, and the position.
-Result<Position> loadCheckpoint(runtime::Model &model, const std::string &path);
+/// A checkpoint that was read.
+class Checkpoint {
+public:
+  static Result<Checkpoint> read(const std::string &path);
 
-Status saveCheckpoint(const runtime::Model &model, const Position &position,
-                      const std::string &path);
+  const Position &position() const { return position_; }
+  const Origin &origin() const { return origin_; }
 
-/// Returns why the file `path` could not be replaced, before there is anything
-/// to write.
-Status checkWritable(const std::string &path);
+  /// Overwrites every parameter and state, the optimizer's too. Fails, naming
+  /// all problems, unless the file has each with the right shape, and rates and
+  /// counts that can be; then nothing is changed.
+  Status restore(runtime::Model &model) const;
+
+private:
+  Checkpoint(std::string path, io::Safetensors file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  io::Safetensors file_;
+  Position position_;
+  Origin origin_;
+};
+
+/// The parameters and states of a model at one moment, on the host.
+class Snapshot {
+public:
+  static Result<Snapshot> of(const runtime::Model &model);
+
+  /// Fails, naming them, if trained parameters hold NaN or infinity: they
+  /// cannot be trained on, and should not replace those of an earlier moment.
+  Status checkFinite() const;
+
+  /// Replaces the file `path`.
+  Status save(const Position &position, const Origin &origin,
+              const std::string &path) const;
+
+private:
+  std::vector<NamedTensor> tensors_;
+  std::vector<std::string> trained_; ///< names of parameters
+};
+
+/// The name of the state that holds the learning rate; empty without one.
+std::string learningRateName(const artifact::Manifest &manifest);
 
 } // namespace tandem::commands
 

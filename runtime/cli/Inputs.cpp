@@ -23,7 +23,8 @@ void ModelOptions::declare(OptionTable &options) {
   options.group("");
   options.positional("X.tdm", artifact, "the artifact");
   options.text("params", "F.safetensors", params,
-               "parameters (and states, where the file has them)");
+               "parameters, and the model's own states (not the "
+               "optimizer's)");
   options.integer("threads", "N", threads, 1, 1024, "threads to compute with")
       .byDefault("one for each processor");
   options
@@ -58,6 +59,14 @@ void ModelOptions::declare(OptionTable &options) {
             "write what ran on the device, and when, in Chrome's format")
       .excludes("device=cpu");
   options.group("");
+  options.flag("force", force,
+               "let outputs replace inputs and files of another kind");
+}
+
+void ModelOptions::declare(Files &files) const {
+  files.reads("X.tdm", artifact);
+  files.reads("--params", params);
+  files.writes({"--profile", profile, {io::FileKind::Profile}});
 }
 
 Result<runtime::Model> ModelOptions::load() const {
@@ -73,9 +82,6 @@ Result<runtime::Model> ModelOptions::load() const {
       return std::move(parsed).status().in("--device");
     options.device = *parsed;
   }
-  if (!profile.empty())
-    if (Status status = checkWritable(profile); !status)
-      return status;
   auto model = runtime::Model::load(artifact, options);
   if (int most = runtime::availableThreads(); model && options.threads > most)
     warn("--threads=" + std::to_string(options.threads) + " on " +
@@ -94,6 +100,17 @@ Result<runtime::Model> ModelOptions::load() const {
     if (Status status = loadParameters(*model, params); !status)
       return status;
   return model;
+}
+
+void ModelOptions::noteInitialValues(const runtime::Model &model) const {
+  const auto &values = model.manifest().values;
+  bool initial = std::any_of(values.begin(), values.end(),
+                             [](const artifact::Value &value) {
+                               return value.role == Role::Param && value.init;
+                             });
+  if (params.empty() && initial)
+    note("without --params the parameters have their initial values (--seed " +
+         std::to_string(seed.value_or(0)) + ")");
 }
 
 std::vector<const artifact::Slot *> inputsOf(const Program &program) {

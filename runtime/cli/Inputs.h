@@ -8,6 +8,7 @@
 #define TANDEM_RUNTIME_CLI_INPUTS_H
 
 #include "runtime/Model.h"
+#include "runtime/cli/Files.h"
 #include "runtime/cli/Options.h"
 
 namespace tandem::commands {
@@ -18,11 +19,16 @@ struct ModelOptions {
   std::optional<int64_t> threads, seed;
 
   std::string device, cpuVariant, profile, libraries = "auto";
-  bool noGraphs = false;
+  bool noGraphs = false, force = false;
 
   void declare(OptionTable &options);
+  /// Says which files these options read and write.
+  void declare(Files &files) const;
   /// Loads the artifact and, if asked, its parameters.
   Result<runtime::Model> load() const;
+  /// Says on stderr if `model` has parameters with initial values, since no
+  /// file gave others.
+  void noteInitialValues(const runtime::Model &model) const;
 };
 
 struct NamedTensor {

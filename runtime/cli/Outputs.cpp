@@ -1,7 +1,6 @@
 //===- Outputs.cpp - what a command gives out -----------------------------===//
 #include "runtime/cli/Outputs.h"
 
-#include "runtime/cli/Checkpoint.h"
 #include "runtime/cli/Print.h"
 #include "runtime/io/Elements.h"
 
@@ -113,8 +112,6 @@ parseOutputs(const std::vector<std::string> &texts, const std::string &program,
     else if (argument->kind == io::Argument::Kind::Scalar)
       problems.add("--output '" + argument->name +
                    "': expected '@FILE' but got '" + argument->text + "'");
-    else if (Status status = checkWritable(argument->text); !status)
-      return status;
     result.push_back(*std::move(argument));
   }
   if (!problems.none())

@@ -15,8 +15,7 @@
 namespace tandem::commands {
 
 /// Matches `--output` arguments with the outputs of the program called
-/// `program`. Fails with Usage, naming all that are wrong, and where a file
-/// cannot be written.
+/// `program`. Fails with Usage, naming all that are wrong.
 Result<std::vector<io::Argument>>
 parseOutputs(const std::vector<std::string> &texts, const std::string &program,
              const std::vector<artifact::Slot> &outputs);

@@ -16,6 +16,7 @@
 #include "runtime/io/Tensors.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -50,7 +51,8 @@ struct PredictOptions {
         .required();
     options
         .list("output", "NAME=@FILE", outputs,
-              "writes an output to a .npy, .npz, .safetensors or .csv file")
+              "writes an output to a .npy, .npz, .safetensors or .csv file, or "
+              "adds it to an archive: NAME=@FILE.npz:MEMBER")
         .byDefault("all outputs that follow from the data, as a summary");
     options.flag("argmax", argmax,
                  "of each output the index of the largest score on its last "
@@ -314,9 +316,18 @@ void Predictor::printJson() const {
 }
 
 Status predict(const PredictOptions &options) {
+  // A pipe that nobody reads is a failed write at the end, and no signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  Files files;
+  options.model.declare(files);
+  files.readsArguments("--data", options.data);
+  files.writesArguments("--output", options.outputs);
+  if (Status status = files.check(options.model.force); !status)
+    return status;
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();
+  options.model.noteInitialValues(*model);
   Profile profile;
   if (Status status = profile.start(options.model, *model); !status)
     return status;

@@ -40,7 +40,8 @@ struct RunOptions {
     options.list("input", "NAME=@FILE", inputs, "an input; one for each")
         .keyed();
     options.list("output", "NAME=@FILE", outputs,
-                 "writes an output to a .npy, .npz, .safetensors or .csv file");
+                 "writes an output to a .npy, .npz, .safetensors or .csv file, "
+                 "or adds it to an archive: NAME=@FILE.npz:MEMBER");
     casts.declare(options);
     options.flag("json", json, "print results as one JSON object");
     model.declare(options);
@@ -48,6 +49,12 @@ struct RunOptions {
 };
 
 Status run(const RunOptions &options) {
+  Files files;
+  options.model.declare(files);
+  files.readsArguments("--input", options.inputs);
+  files.writesArguments("--output", options.outputs);
+  if (Status status = files.check(options.model.force); !status)
+    return status;
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();
@@ -61,10 +68,10 @@ Status run(const RunOptions &options) {
   if (program.name == "step")
     warn("'step' changes parameters, and run keeps nothing of that: 'train "
          "--steps=1 --save=F.safetensors' does");
-  auto files =
+  auto targets =
       parseOutputs(options.outputs, program.name, artifact::outputsOf(program));
-  if (!files)
-    return std::move(files).status();
+  if (!targets)
+    return std::move(targets).status();
   Casts casts = options.casts;
   if (Status status = casts.parse(model->manifest()); !status)
     return status;
@@ -73,6 +80,7 @@ Status run(const RunOptions &options) {
   if (!inputs)
     return std::move(inputs).status();
 
+  options.model.noteInitialValues(*model);
   std::vector<runtime::Argument> arguments;
   for (NamedTensor &input : *inputs)
     arguments.push_back({input.name, &input.tensor});
@@ -102,7 +110,7 @@ Status run(const RunOptions &options) {
   }
 
   std::vector<io::OutputFile> writes;
-  for (const io::Argument &file : *files)
+  for (const io::Argument &file : *targets)
     for (const NamedTensor &output : outputs)
       if (output.name == file.name)
         writes.push_back({file, io::viewOf(output.tensor)});

@@ -4,6 +4,7 @@
 #include "runtime/cli/Training.h"
 #include "runtime/io/Array.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -153,9 +154,21 @@ void TrainOptions::declare(OptionTable &options) {
   model.declare(options);
 }
 
+void TrainOptions::declare(Files &files) const {
+  using io::FileKind;
+  model.declare(files);
+  files.reads("--resume", resume);
+  files.readsArguments("--data", data);
+  files.readsArguments("--eval", eval);
+  files.writes({"--save", save, {FileKind::Checkpoint}, "--resume"});
+  files.writes({"--log", log, {FileKind::Log}, "", true});
+}
+
 namespace {
 
 Status trainAndPrint(const TrainOptions &options) {
+  // Who watches may leave; what is trained is kept all the same.
+  std::signal(SIGPIPE, SIG_IGN);
   auto result = train(options);
   if (!result)
     return std::move(result).status();

@@ -6,6 +6,8 @@
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Profile.h"
 #include "runtime/cli/Progress.h"
+#include "runtime/cli/Resume.h"
+#include "runtime/io/FileLock.h"
 
 #include <cmath>
 #include <cstdio>
@@ -47,6 +49,7 @@ private:
   Status checkLoss(std::span<const int64_t> rows);
   Status checkEvaluation(const Evaluation &evaluation) const;
   std::optional<double> learningRate() const;
+  Status lock(const std::string &path, io::FileLock &lock);
 
   const TrainOptions &options_;
   Model model_;
@@ -59,7 +62,9 @@ private:
   Log log_;
   TrainResult result_;
   int64_t stepsToDo_ = 0;
-  bool warnedOfLoss_ = false;
+  bool warnedOfLoss_ = false, warnedOfSave_ = false;
+  Origin origin_;
+  io::FileLock saveLock_, logLock_;
 };
 
 Status Trainer::findPrograms() {
@@ -152,39 +157,38 @@ Status Trainer::readEvalData() {
 }
 
 Status Trainer::resume() {
-  auto position = loadCheckpoint(model_, options_.resume);
-  if (!position)
-    return std::move(position).status();
-  Problems problems;
-  auto differs = [&](const std::string &what, uint64_t there, uint64_t here) {
-    problems.add("'" + options_.resume + "' was trained with " + what + " " +
-                 std::to_string(there) + " but got " + std::to_string(here));
-  };
-  if (options_.model.seed && uint64_t(*options_.model.seed) != position->seed)
-    differs("--seed", position->seed, uint64_t(*options_.model.seed));
-  if (options_.noShuffle && position->shuffle)
-    problems.add("'" + options_.resume + "' was trained with shuffling");
-  // In the middle of a pass, which rows are left depends on both of these.
-  if (position->step > 0 && position->rows != data_->rows())
-    differs("rows:", uint64_t(position->rows), uint64_t(data_->rows()));
-  if (position->step > 0 && position->batch != data_->batch())
-    differs("a batch of", uint64_t(position->batch), uint64_t(data_->batch()));
-  if (position->step > 0 && position->step >= result_.stepsPerEpoch &&
-      problems.none())
-    problems.add("'" + options_.resume + "' is at step " +
-                 std::to_string(position->step) + " of a pass of " +
-                 std::to_string(result_.stepsPerEpoch));
-  result_.position = *position;
-  return problems.none() ? Status::success() : problems.status();
+  auto checkpoint = Checkpoint::read(options_.resume);
+  if (!checkpoint)
+    return std::move(checkpoint).status();
+  ResumeWith with;
+  with.path = options_.resume;
+  with.origin = origin_;
+  with.rows = data_->rows();
+  with.batch = data_->batch();
+  if (options_.model.seed)
+    with.seed = uint64_t(*options_.model.seed);
+  with.noShuffle = options_.noShuffle;
+  with.force = options_.model.force;
+  std::vector<std::string> notes;
+  if (Status status = compare(*checkpoint, with, notes); !status)
+    return status;
+  if (Status status = checkpoint->restore(model_); !status)
+    return status;
+  if (!options_.lr)
+    if (auto note = learningRateNote(model_, options_.resume); !note.empty())
+      notes.push_back(note);
+  for (const std::string &text : notes)
+    note(text);
+  result_.position = checkpoint->position();
+  return Status::success();
 }
 
 Status Trainer::setLearningRate() {
-  std::string name = model_.manifest().optimizer + ".lr";
+  std::string name = learningRateName(model_.manifest());
+  if (name.empty())
+    return Status::unsupported("the artifact has no learning rate for --lr to "
+                               "set: it has no optimizer");
   const artifact::Value *value = model_.manifest().findValue(name);
-  if (model_.manifest().optimizer.empty() || !value ||
-      value->role != Role::State)
-    return Status::unsupported("the artifact has no state '" + name +
-                               "' for --lr to set");
   auto tensor = Tensor::zeros(value->dtype, value->shape);
   if (!tensor)
     return std::move(tensor).status();
@@ -193,12 +197,26 @@ Status Trainer::setLearningRate() {
   return model_.set(name, *tensor);
 }
 
+/// Takes `path`, if it is not empty, for this training alone.
+Status Trainer::lock(const std::string &path, io::FileLock &lock) {
+  if (path.empty())
+    return Status::success();
+  auto taken = io::FileLock::take(path);
+  if (!taken)
+    return std::move(taken).status();
+  lock = *std::move(taken);
+  return Status::success();
+}
+
 /// Brings model, position and files to where the first step can be done.
 Status Trainer::start() {
   int64_t batch = data_->batch();
   result_.stepsPerEpoch = data_->rows() / batch;
   result_.position.seed = uint64_t(options_.model.seed.value_or(0));
   result_.position.shuffle = !options_.noShuffle;
+  // Digests read all the data: they are for checkpoints alone.
+  if (!options_.save.empty() || !options_.resume.empty())
+    origin_ = originOf(model_.manifest(), *data_);
   if (!options_.resume.empty())
     if (Status status = resume(); !status)
       return status;
@@ -218,21 +236,21 @@ Status Trainer::start() {
       position.epoch * result_.stepsPerEpoch + position.step + stepsToDo_;
   result_.lastEpoch = (end + result_.stepsPerEpoch - 1) / result_.stepsPerEpoch;
 
-  if (!options_.save.empty())
-    if (Status status = checkWritable(options_.save); !status)
-      return status;
+  if (Status status = lock(options_.save, saveLock_); !status)
+    return status;
+  if (Status status = lock(options_.log, logLock_); !status)
+    return status;
+  if (options_.save.empty())
+    warn("without --save nothing of this training is kept");
   if (!options_.log.empty())
     if (Status status =
             log_.open(options_.log, !options_.resume.empty(), learningRate());
         !status)
       return status;
   if (int64_t rest = data_->rows() % batch)
-    std::fprintf(stderr,
-                 "note: %lld of %lld rows do not fill a batch of %lld and are "
-                 "left out of each epoch\n",
-                 static_cast<long long>(rest),
-                 static_cast<long long>(data_->rows()),
-                 static_cast<long long>(batch));
+    note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +
+         " rows do not fill a batch of " + std::to_string(batch) +
+         " and are left out of each epoch");
   return Status::success();
 }
 
@@ -373,10 +391,26 @@ Status Trainer::evaluateNow() {
   return Status::success();
 }
 
+/// A checkpoint is replaced by a later one, but not by parameters that nobody
+/// can go on with: on the way these are passed over, and at the end an error.
 Status Trainer::save() {
   if (options_.save.empty())
     return Status::success();
-  return saveCheckpoint(model_, result_.position, options_.save);
+  auto snapshot = Snapshot::of(model_);
+  if (!snapshot)
+    return std::move(snapshot).status();
+  Status status = snapshot->checkFinite();
+  if (status)
+    return snapshot->save(result_.position, origin_, options_.save);
+  bool atTheEnd = result_.steps == stepsToDo_ || Interrupt::asked();
+  std::string text = "not saved to '" + options_.save + "' at step " +
+                     std::to_string(result_.position.totalSteps) + ": " +
+                     status.message();
+  if (atTheEnd)
+    return Status::failed(text);
+  if (!std::exchange(warnedOfSave_, true))
+    warn(text);
+  return Status::success();
 }
 
 /// Saves and says where; the message of the command that a signal ended.
@@ -389,6 +423,9 @@ Status Trainer::stopped() {
   if (options_.save.empty())
     return Status::failed(where +
                           "; nothing was saved, since there is no --save");
+  // An older checkpoint is worth more than what was not trained.
+  if (result_.steps == 0)
+    return Status::failed(where + ", before the first step; nothing was saved");
   if (Status status = save(); !status)
     return std::move(status).in(where);
   int64_t left = options_.steps ? stepsToDo_ - result_.steps
@@ -406,6 +443,10 @@ Status Trainer::finish() { return log_.close(); }
 } // namespace
 
 Result<TrainResult> train(const TrainOptions &options) {
+  Files files;
+  options.declare(files);
+  if (Status status = files.check(options.model.force); !status)
+    return status;
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();

@@ -21,8 +21,9 @@ struct TrainOptions {
           "Trains the model of an artifact: program 'step' over batches of the "
           "data. Arrays have N rows in their first dimension; the batch is the "
           "first dimension of the program's inputs. Rows that do not fill a "
-          "batch are left out of an epoch. Ctrl-C finishes the step, saves to "
-          "--save, says where, and exits with 1.";
+          "batch are left out of an epoch. Ctrl-C (INT, TERM, HUP) finishes "
+          "the step, saves to --save, says where, and exits with 1; a second "
+          "one ends at once.";
 
   ModelOptions model;
   std::vector<std::string> data, eval;
@@ -33,6 +34,8 @@ struct TrainOptions {
   bool noShuffle = false, json = false;
 
   void declare(OptionTable &options);
+  /// Says which files these options read and write.
+  void declare(Files &files) const;
 };
 
 /// What came of it.

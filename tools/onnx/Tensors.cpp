@@ -1,6 +1,7 @@
 //===- Tensors.cpp - between ONNX's tensors and the runtime's -------------===//
 #include "tools/onnx/Tensors.h"
 #include "compiler/import/onnx/OnnxFile.h"
+#include "runtime/io/FileKind.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/io/Tensors.h"
@@ -196,7 +197,8 @@ Status setWeights(runtime::Model &model,
 }
 
 Status writeWeights(const std::string &path,
-                    const std::map<std::string, TensorPtr> &weights) {
+                    const std::map<std::string, TensorPtr> &weights,
+                    const std::string &model) {
   std::map<std::string, runtime::Tensor> tensors;
   std::map<std::string, io::ArrayView> views;
   for (const auto &[name, data] : weights) {
@@ -205,7 +207,10 @@ Status writeWeights(const std::string &path,
       return std::move(tensor).status().in(name);
     views[name] = io::viewOf(tensors[name] = std::move(*tensor));
   }
-  return io::writeSafetensors(path, views, {});
+  // The name alone: the same model gives the same bytes from any folder.
+  return io::writeSafetensors(
+      path, views,
+      {{io::initialValuesKey, model.substr(model.rfind('/') + 1)}});
 }
 
 } // namespace tandem::onnx

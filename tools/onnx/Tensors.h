@@ -29,9 +29,11 @@ Status readValues(const std::string &path,
 /// Sets parameters and states of a model.
 Status setWeights(runtime::Model &model,
                   const std::map<std::string, TensorPtr> &weights);
-/// Writes them to a safetensors file, from which --params reads them.
+/// Writes them to a safetensors file, from which --params reads them, and whose
+/// metadata says that they are initial values of `model`.
 Status writeWeights(const std::string &path,
-                    const std::map<std::string, TensorPtr> &weights);
+                    const std::map<std::string, TensorPtr> &weights,
+                    const std::string &model);
 
 } // namespace tandem::onnx
 

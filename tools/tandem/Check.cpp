@@ -121,6 +121,10 @@ static Status runCheck(const CheckOptions &command) {
   CompileOptions options;
   if (Status s = command.flags.finish(options); !s)
     return s;
+  Files files;
+  command.flags.declare(files, command.model);
+  if (Status s = files.check(command.flags.force); !s)
+    return s;
   auto checks = checkGradients(command.model, options,
                                static_cast<uint64_t>(command.seed.value_or(0)),
                                command.trust);

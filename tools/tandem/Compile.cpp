@@ -1,6 +1,8 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
+#include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/cli/Print.h"
+#include "runtime/io/Array.h"
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
@@ -40,32 +42,66 @@ static void sayWritten(const std::string &what, const std::string &path) {
 /// The modules as text, with locations, on stdout or in `path`. Those of
 /// several targets are parted as mlir-opt's --split-input-file expects.
 static Status writeModules(const Modules &modules, const std::string &path) {
-  std::error_code error;
-  llvm::raw_fd_ostream out(path.empty() ? "-" : path, error);
-  if (error)
-    return Status::failed("cannot write '" + path + "': " + error.message());
+  std::string text;
+  llvm::raw_string_ostream out(text);
   for (const auto &module : modules) {
     if (&module != &modules.front())
       out << "// -----\n";
     module.get().print(out, OpPrintingFlags().enableDebugInfo());
     out << '\n';
   }
-  out.flush();
-  error = out.error();
-  out.clear_error();
-  if (error)
-    return Status::failed("cannot write '" + path + "': " + error.message());
+  if (path.empty()) {
+    // What is lost on stdout is the frame's to say.
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return Status::success();
+  }
+  auto file = artifact::AtomicFile::create(path);
+  if (!file)
+    return file.status();
+  Status status = file->write(text.data(), text.size());
+  return status ? file->commit() : status;
+}
+
+/// Where the weights of the ONNX model `model` go: to `asked`, or beside
+/// `output`. Empty if there is nowhere, or the model is of another kind.
+static std::string weightsPath(StringRef model, StringRef output,
+                               const std::string &asked) {
+  if (!asked.empty() || output.empty() || !model.ends_with(".onnx"))
+    return asked;
+  if (!output.consume_back(".tdm"))
+    output.consume_back(".mlir");
+  return output.str() + ".safetensors";
+}
+
+/// An artifact that has the name of something else is asked for by mistake, and
+/// so is a module that has an artifact's.
+static Status checkName(const std::string &output, bool isModule) {
+  StringRef name = output;
+  if (isModule && name.ends_with(".tdm"))
+    return Status::usage("expected -o to name a module (.mlir) with "
+                         "--stop-after, but got " +
+                         io::inQuotes(output));
+  for (StringRef other : {".mlir", ".json", ".onnx", ".safetensors", ".npy",
+                          ".npz", ".jsonl", ".csv"})
+    if (!isModule && name.ends_with(other))
+      return Status::usage("expected -o to name an artifact (.tdm), but got " +
+                           io::inQuotes(output));
   return Status::success();
 }
 
-/// What an ONNX model's parameters start from: to `path`, or beside `output`.
-static Status writeWeights(const Weights &weights, const std::string &output,
-                           std::string path) {
-  if (path.empty() && StringRef(output).ends_with(".tdm"))
-    path = StringRef(output).drop_back(4).str() + ".safetensors";
-  if (weights.empty() || path.empty())
+/// What an ONNX model's parameters start from.
+static Status writeWeights(const Weights &weights, const std::string &path,
+                           const std::string &model) {
+  if (weights.empty())
     return Status::success();
-  if (Status s = onnx::writeWeights(path, weights); !s)
+  if (path.empty()) {
+    std::fprintf(stderr,
+                 "note: %zu weights of '%s' are not written; "
+                 "--weights=F.safetensors writes them\n",
+                 weights.size(), model.c_str());
+    return Status::success();
+  }
+  if (Status s = onnx::writeWeights(path, weights, model); !s)
     return s;
   sayWritten(std::to_string(weights.size()) + " weights", path);
   return Status::success();
@@ -92,7 +128,7 @@ struct CompileCommandOptions {
         .text("weights", "F.safetensors", weights,
               "where to write the weights of a model in ONNX, for --params of "
               "run and train")
-        .byDefault("beside the artifact, X.safetensors")
+        .byDefault("beside what -o names, X.safetensors")
         .onlyFor(".onnx", "models in ONNX");
     table
         .text("stop-after", "PHASE", flags.options.stopAfter,
@@ -112,9 +148,22 @@ static Status runCompile(const CompileCommandOptions &command) {
   if (Status s = command.flags.finish(options); !s)
     return s;
   const std::string &model = command.model, &output = command.output;
+  bool isModule = !options.stopAfter.empty();
+  if (Status s = checkName(output, isModule); !s)
+    return s;
+  std::string weights = weightsPath(model, output, command.weights);
+  Files files;
+  command.flags.declare(files, model);
+  files.writes({"-o",
+                output,
+                {isModule ? io::FileKind::Module : io::FileKind::Artifact}});
+  files.writes({"--weights", weights, {io::FileKind::InitialValues}});
+  if (Status s = files.check(command.flags.force); !s)
+    return s;
+
   Session session(options);
   Status status;
-  if (!options.stopAfter.empty()) {
+  if (isModule) {
     Modules modules = session.phases(model);
     status = modules.empty() ? session.status() : writeModules(modules, output);
     if (status)
@@ -126,7 +175,7 @@ static Status runCompile(const CompileCommandOptions &command) {
       sayWritten("the artifact", output);
   }
   if (status)
-    status = writeWeights(session.weights(), output, command.weights);
+    status = writeWeights(session.weights(), weights, model);
   if (status && !options.dumpPhases.empty())
     std::fprintf(stderr, "wrote the module of each phase to %s\n",
                  artifact::inQuotes(options.dumpPhases).c_str());

@@ -332,12 +332,25 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
              "say what is saved, recomputed and fused, and why");
   table.text("dump-phases", "DIR", options.dumpPhases,
              "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
+  table.flag("force", force,
+             "let outputs replace inputs, files of another kind, and trained "
+             "weights");
   if (withInference)
     declareInference(*this, table);
   declareTraining(*this, table);
   declareCpu(*this, table);
   declareCuda(*this, table);
   declareOnnx(*this, table);
+}
+
+void CompileFlags::declare(Files &files, const std::string &model) const {
+  files.reads("the model", model);
+  for (StringRef text : options.onnxValues) {
+    auto [name, value] = text.split('=');
+    files.reads(("--value '" + name + "'").str(), value.str());
+  }
+  files.writesDumps("--dump-phases", options.dumpPhases);
+  files.writes({"--tune-cache", options.tuneCache, {io::FileKind::Schedules}});
 }
 
 Status CompileFlags::finish(CompileOptions &out) const {

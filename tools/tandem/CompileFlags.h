@@ -3,6 +3,7 @@
 #define TANDEM_TOOLS_TANDEM_COMPILEFLAGS_H
 
 #include "compiler/Compile.h"
+#include "runtime/cli/Files.h"
 #include "runtime/cli/Options.h"
 
 namespace tandem::commands {
@@ -14,12 +15,15 @@ struct CompileFlags {
   void declare(OptionTable &table, bool withInference = true);
   /// Fills `options`; fails if they do not make sense.
   Status finish(CompileOptions &options) const;
+  /// Says which files these options and `model` read and write.
+  void declare(Files &files, const std::string &model) const;
 
   CompileOptions options;
   std::optional<int64_t> threads;
   std::optional<int64_t> order;
   std::optional<double> tune;
   std::vector<std::string> dims, shapes; ///< of a model in ONNX
+  bool force = false;                    ///< outputs may replace anything
 };
 
 } // namespace tandem::commands

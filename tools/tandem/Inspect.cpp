@@ -118,6 +118,15 @@ static Status runInspect(const InspectOptions &command) {
   if (Status s = command.flags.finish(options); !s)
     return s;
   const std::string &path = command.path;
+  Files files;
+  command.flags.declare(files, path);
+  files.writes({"--budget-curve",
+                command.curvePath,
+                {std::string_view(command.curvePath).ends_with(".svg")
+                     ? io::FileKind::Svg
+                     : io::FileKind::BudgetCurve}});
+  if (Status s = files.check(command.flags.force); !s)
+    return s;
   if (command.curve)
     return showBudgetCurve(path, command.curvePath, options, command.measured,
                            command.params);

@@ -12,8 +12,8 @@ using namespace tandem;
 using reference::Array;
 
 /// Sums are made in f32, of narrower types too, and round with each term: more
-/// often than their result, if that is an f32. (f64 is never rounded here, which
-/// is what the reference computes in.)
+/// often than their result, if that is an f32. (f64 is never rounded here,
+/// which is what the reference computes in.)
 static constexpr double kRoundingsOfSums = 16;
 
 double tandem::distance(const Array &a, const Array &b) {

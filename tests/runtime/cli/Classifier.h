@@ -27,6 +27,7 @@ inline artifact::Manifest classifierManifest(bool training = true) {
   m.producer = "test";
   m.loss = "loss";
   m.optimizer = training ? "momentum" : "";
+  m.graph = std::string(64, 'c');
   auto value = [&](Role role, const char *name, DType dtype,
                    std::vector<int64_t> shape) -> Value & {
     Value &result = m.values.emplace_back();

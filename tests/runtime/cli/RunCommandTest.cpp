@@ -234,7 +234,8 @@ TEST_F(RunCommand, refusesDamagedArtifacts) {
 }
 
 TEST_F(RunCommand, leavesOldFilesWhenItCannotWrite) {
-  io::test::store(path("logits.npy"), io::test::bytesOf("old"));
+  ASSERT_TRUE(io::writeNpy(path("logits.npy"), features(1)).ok());
+  std::string old = text("logits.npy");
   std::vector<std::string> before = folder().list();
   ::chmod(path("logits.npy").c_str(), 0666);
   ::chmod(folder().path().c_str(), 0555);
@@ -244,7 +245,7 @@ TEST_F(RunCommand, leavesOldFilesWhenItCannotWrite) {
   EXPECT_EQ(ended.out, "");
   EXPECT_EQ(ended.err, "tandem-run: error: cannot write 'logits.npy': "
                        "Permission denied\n");
-  EXPECT_EQ(text("logits.npy"), "old");
+  EXPECT_EQ(text("logits.npy"), old);
   EXPECT_EQ(folder().list(), before);
 
   ended = evaluate({"--output=logits=@/dev/full"});

@@ -33,6 +33,10 @@ protected:
 const char *const leftOut = "note: 2 of 22 rows do not fill a batch of 4 and "
                             "are left out of each epoch\n";
 
+/// Of the 22 rows: what they are and their CRC32.
+const char *const dataDigests =
+    R"({"labels":"i32 [22] 11b2a2ba","x":"f32 [22, 3] 85b60087"})";
+
 TEST_F(TrainCommand, learns) {
   Ended ended =
       train(plus({"--epochs=20", "--seed=0", "--json"}, evaluation()));
@@ -130,6 +134,8 @@ TEST_F(TrainCommand, keepsEverythingInTheCheckpoint) {
                                         {"tandem.seed", "9"},
                                         {"tandem.rows", "22"},
                                         {"tandem.batch", "4"},
+                                        {"tandem.graph", std::string(64, 'c')},
+                                        {"tandem.data", dataDigests},
                                         {"tandem.shuffle", "1"}}));
   // What was trained can be run.
   ASSERT_TRUE(io::writeNpy(path("x4.npy"), features(4)).ok());

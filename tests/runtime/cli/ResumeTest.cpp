@@ -1,0 +1,230 @@
+//===- ResumeTest.cpp - going on with the same training, or saying so -----===//
+#include "runtime/io/Safetensors.h"
+#include "tests/runtime/cli/CommandTest.h"
+
+#include <cmath>
+
+namespace tandem::commands::test {
+namespace {
+
+class Resume : public CommandTest {
+protected:
+  /// Writes the artifact with other facts.
+  void writeArtifact(const std::function<void(artifact::Manifest &)> &change) {
+    auto object = io::readFile(TANDEM_CLASSIFIER_OBJECT);
+    ASSERT_TRUE(object.ok());
+    artifact::Manifest manifest = classifierManifest();
+    change(manifest);
+    artifact::ArtifactWriter writer;
+    writer.setObject(std::string(io::asText(*object)));
+    writer.setManifest(manifest);
+    Status status = writer.write(path("classifier.tdm"));
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+
+  static artifact::Value &rate(artifact::Manifest &manifest) {
+    for (artifact::Value &value : manifest.values)
+      if (value.name == "momentum.lr")
+        return value;
+    return manifest.values[0];
+  }
+
+  /// Rewrites a checkpoint with one tensor or some metadata changed.
+  void edit(const std::string &name,
+            const std::map<std::string, Array> &tensors,
+            const std::map<std::string, std::string> &metadata = {}) {
+    auto file = io::Safetensors::read(path(name));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    std::map<std::string, io::ArrayView> views;
+    for (const auto &[key, entry] : file->entries())
+      views.emplace(key, *file->find(key));
+    for (const auto &[key, array] : tensors)
+      views[key] = array;
+    auto texts = file->metadata();
+    for (const auto &[key, value] : metadata) {
+      texts.erase(key);
+      if (!value.empty())
+        texts[key] = value;
+    }
+    ASSERT_TRUE(io::writeSafetensors(path(name), views, texts).ok());
+  }
+
+  std::vector<float> tensor(const std::string &file, const std::string &name) {
+    auto read = io::Safetensors::read(path(file));
+    EXPECT_TRUE(read.ok()) << read.status().message();
+    return io::test::elements<float>(*read->find(name));
+  }
+
+  static bool says(const Ended &ended, const std::string &line) {
+    return ended.err.find(line + "\n") != std::string::npos;
+  }
+};
+
+// `train --params CHECKPOINT` brought the old learning rate, moments and step
+// count.
+TEST_F(Resume, paramsAreNotTheOptimizers) {
+  ASSERT_EQ(train({"--epochs=1", "--lr=0.25", "--save=w.st"}).code, 0);
+  EXPECT_EQ(tensor("w.st", "momentum.lr"), std::vector<float>{0.25f});
+  Ended ended = train({"--steps=1", "--params=w.st", "--save=fine.st"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(tensor("fine.st", "momentum.lr"), std::vector<float>{0.125f});
+  // As if the file had the parameters alone.
+  auto file = io::Safetensors::read(path("w.st"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(
+      io::writeSafetensors(path("w"), {{"w", *file->find("w")}}, {}).ok());
+  ASSERT_EQ(train({"--steps=1", "--params=w", "--save=same.st"}).code, 0);
+  EXPECT_EQ(bytes("fine.st"), bytes("same.st"));
+}
+
+TEST_F(Resume, saysWhichLearningRateCounts) {
+  ASSERT_EQ(train({"--epochs=1", "--lr=0.25", "--save=w.st"}).code, 0);
+  const std::string line =
+      "note: the learning rate is 0.25, as in 'w.st', and not 0.125, which the "
+      "artifact was compiled with; --lr sets another";
+  Ended ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_TRUE(says(ended, line)) << ended.err;
+  ended = train({"--epochs=1", "--resume=w.st", "--lr=0.5"});
+  EXPECT_FALSE(says(ended, line)) << ended.err;
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.err.find("learning rate"), std::string::npos) << ended.err;
+}
+
+// A checkpoint with a learning rate of -3 trained with it.
+TEST_F(Resume, refusesRatesThatCannotBe) {
+  for (float rate : {-3.0f, NAN, INFINITY}) {
+    ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+    edit("w.st", {{"momentum.lr", arrayOf<float>(DType::F32, {}, {rate})}});
+    Ended ended = train({"--epochs=1", "--resume=w.st"});
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_TRUE(ended.err.starts_with(
+        "tandem-run: error: 'w.st': tensor 'momentum.lr': expected a number of "
+        "at least 0 but got "))
+        << ended.err;
+  }
+}
+
+// A checkpoint of another model resumed without a word.
+TEST_F(Resume, refusesAnotherGraph) {
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  writeArtifact([](auto &manifest) {
+    manifest.model = "other";
+    manifest.graph = std::string(64, 'd');
+  });
+  Ended ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: 'w.st' was trained on another graph, of the "
+            "model 'classifier' (graph cccccccc), but got 'other' (graph "
+            "dddddddd); --force goes on all the same\n");
+  ended = train({"--epochs=1", "--resume=w.st", "--force"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(says(ended, "note: 'w.st' was trained on another graph, of the "
+                          "model 'classifier' (graph cccccccc), but got "
+                          "'other' (graph dddddddd)"))
+      << ended.err;
+  // A name alone is none.
+  writeArtifact([](auto &manifest) { manifest.model = "renamed"; });
+  ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(says(ended, "note: 'w.st' is of the model 'classifier', which is "
+                          "called 'renamed' now"))
+      << ended.err;
+}
+
+TEST_F(Resume, anotherCompilationIsTheSameModel) {
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  writeArtifact([](auto &manifest) {
+    rate(manifest).init = artifact::Init::constant(0.5);
+    manifest.producer = "another";
+  });
+  Ended ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err.find("graph"), std::string::npos) << ended.err;
+}
+
+// Data that was shuffled in its file passed even in the middle of a pass.
+TEST_F(Resume, seesOtherData) {
+  ASSERT_EQ(train({"--steps=7", "--save=mid.st"}).code, 0);
+  ASSERT_EQ(train({"--epochs=1", "--save=end.st"}).code, 0);
+  Array x = features(22);
+  std::vector<std::byte> first(x.bytes.begin(), x.bytes.begin() + 12);
+  std::copy(x.bytes.begin() + 12, x.bytes.begin() + 24, x.bytes.begin());
+  std::copy(first.begin(), first.end(), x.bytes.begin() + 12);
+  ASSERT_TRUE(io::writeNpy(path("x.npy"), x).ok());
+  const std::string differs = "was trained on other data: the rows of 'x' "
+                              "differ, in what they hold or in their order";
+  Ended ended = train({"--epochs=1", "--resume=mid.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: 'mid.st' " + differs +
+                           ", and a pass over them was begun; --force goes on "
+                           "all the same\n");
+  EXPECT_EQ(train({"--epochs=1", "--resume=mid.st", "--force"}).code, 0);
+  ended = train({"--epochs=1", "--resume=end.st"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(says(ended, "note: 'end.st' " + differs)) << ended.err;
+  // The same rows in a file of another type are the same data.
+  ASSERT_TRUE(io::writeNpy(path("x.npy"), features(22)).ok());
+  ended = train({"--epochs=1", "--resume=mid.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+TEST_F(Resume, seesAnotherNumberOfRows) {
+  ASSERT_EQ(train({"--epochs=1", "--save=end.st"}).code, 0);
+  ASSERT_TRUE(io::writeNpy(path("x.npy"), features(40)).ok());
+  ASSERT_TRUE(io::writeNpy(path("labels.npy"), labels(40)).ok());
+  Ended ended = train({"--epochs=1", "--resume=end.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(
+      says(ended, "note: 'end.st' was trained with rows: 22 but got 40"))
+      << ended.err;
+}
+
+TEST_F(Resume, checkpointsWithoutDigestsGoOnWithANote) {
+  ASSERT_EQ(train({"--epochs=2", "--save=whole.st"}).code, 0);
+  ASSERT_EQ(train({"--epochs=1", "--save=old.st"}).code, 0);
+  edit("old.st", {}, {{"tandem.graph", ""}, {"tandem.data", ""}});
+  Ended ended = train({"--epochs=1", "--resume=old.st", "--save=rest.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(says(ended, "note: 'old.st' or the artifact does not say which "
+                          "graph and data they are of, so that these cannot be "
+                          "compared"))
+      << ended.err;
+  EXPECT_EQ(bytes("rest.st"), bytes("whole.st"));
+  // The name is known all the same.
+  writeArtifact([](auto &manifest) { manifest.model = "other"; });
+  ended = train({"--epochs=1", "--resume=old.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("'old.st' was trained on the model 'classifier' but "
+                           "got 'other'; --force goes on all the same"),
+            std::string::npos)
+      << ended.err;
+}
+
+// A training without --save ended without a word, and nothing was kept.
+TEST_F(Resume, saysThatNothingIsKept) {
+  const std::string line =
+      "warning: without --save nothing of this training is kept";
+  EXPECT_TRUE(says(train({"--epochs=1"}), line));
+  EXPECT_FALSE(says(train({"--epochs=1", "--save=w.st"}), line));
+}
+
+// `run` without --params used random weights without a word.
+TEST_F(Resume, saysThatParametersAreInitial) {
+  ASSERT_TRUE(io::writeNpy(path("x4.npy"), features(4)).ok());
+  ASSERT_TRUE(io::writeNpy(path("labels4.npy"), labels(4)).ok());
+  std::vector<std::string> words = {"run",     "classifier.tdm",
+                                    "--input", "x=@x4.npy",
+                                    "--input", "labels=@labels4.npy"};
+  Ended ended = run(words);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.err, "note: without --params the parameters have their "
+                       "initial values (--seed 0)\n");
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  words.push_back("--params=w.st");
+  EXPECT_EQ(run(words).err, "");
+}
+
+} // namespace
+} // namespace tandem::commands::test
