@@ -23,9 +23,9 @@ public:
       step();
     if (problem.empty())
       return Status::success();
-    StringRef before = text.take_front(at);
+    StringRef before = text.take_front(where);
     size_t line = before.count('\n') + 1;
-    size_t column = at - (before.rfind('\n') + 1) + 1; // npos + 1 is 0
+    size_t column = where - (before.rfind('\n') + 1) + 1; // npos + 1 is 0
     return Status::failed(path.str() + ":" + std::to_string(line) + ":" +
                           std::to_string(column) + ": " + problem);
   }
@@ -45,10 +45,8 @@ private:
 
   void step() {
     char c = text[at];
-    // An op begins a line; what an alias stands for goes on after these.
-    bool isLine = at == 0 || text[at - 1] == '\n';
-    if (isLine && depth == 0 && (isAlpha(c) || c == '"' || c == '%') &&
-        !isOpen())
+    // An op, which is no more part of what an alias stands for.
+    if (depth == 0 && (isAlpha(c) || c == '"' || c == '%') && !isOpen())
       defined = nullptr;
     switch (c) {
     case '"':
@@ -113,10 +111,17 @@ private:
            (last == '>' && text.take_front(at).rtrim().ends_with("->"));
   }
 
+  void fail(size_t place, const std::string &what) {
+    if (!problem.empty())
+      return;
+    problem = what;
+    where = place;
+  }
+
   void countOperator() {
     if (++operators > kMaxOperators)
-      problem = "expected at most " + std::to_string(kMaxOperators) +
-                " operators in one expression";
+      fail(at, "expected at most " + std::to_string(kMaxOperators) +
+                   " operators in one expression");
   }
 
   void takeWord() {
@@ -144,39 +149,39 @@ private:
   void enter(int by) {
     depth = std::max(depth + by, 0);
     if (by > 0)
-      reach(depth, 1);
+      reach(at, depth, 1);
   }
 
-  /// Notes that something lies as deep as that and has this size.
-  void reach(int to, int size) {
+  /// Notes that something at `place` lies as deep as that and has this size.
+  void reach(size_t place, int to, int size) {
     if (to > kMaxNesting)
-      problem = "expected at most " + std::to_string(kMaxNesting) +
-                " levels of brackets and aliases in one another";
+      fail(place, "expected at most " + std::to_string(kMaxNesting) +
+                      " levels of brackets and aliases in one another");
     if (!defined)
       return;
     defined->depth = std::max(defined->depth, to);
-    defined->size += size; // both below the limit
+    defined->size += size; // both below twice the limit
     if (defined->size > kMaxAliasSize)
-      problem = "expected an alias that stands for at most " +
-                std::to_string(kMaxAliasSize) + " brackets and aliases";
+      fail(place, "expected an alias that stands for at most " +
+                      std::to_string(kMaxAliasSize) + " brackets and aliases");
   }
 
-  /// "#name" or "!name": a use, or at the top of a line a definition, which
-  /// goes on to the next one that is in no bracket.
+  /// "#name" or "!name": a use, or, in no bracket and before "=", a definition.
   void takeAlias() {
     size_t begin = at++;
     while (at < text.size() && isNamed(text[at]) && !isArrow())
       ++at;
     StringRef name = text.slice(begin, at);
     last = text[at - 1];
-    bool isFirst = begin == 0 || text[begin - 1] == '\n';
-    if (isFirst && depth == 0 && text.substr(at).ltrim().starts_with("=")) {
+    StringRef rest = text.substr(at).ltrim();
+    if (depth == 0 && rest.starts_with("=") && !rest.starts_with("==")) {
       defined = &aliases[name];
       *defined = Alias();
       return;
     }
-    if (auto used = aliases.find(name); used != aliases.end())
-      reach(depth + used->second.depth + 1, used->second.size + 1);
+    auto used = aliases.find(name);
+    if (used != aliases.end() && &used->second != defined)
+      reach(begin, depth + used->second.depth + 1, used->second.size + 1);
   }
 
   StringRef text, path;
@@ -187,6 +192,7 @@ private:
   StringMap<Alias> aliases; ///< entries keep their places
   Alias *defined = nullptr;
   std::string problem;
+  size_t where = 0; ///< it stands
 };
 
 } // namespace
