@@ -51,15 +51,9 @@ std::string foldedText(const OptionTable &table, std::string_view tool) {
 
 std::string conditionsText(const OptionTable &table, const Option &option) {
   std::string text;
-  for (const Option::Rule &rule : option.rules) {
-    if (rule.kind != Option::Rule::Kind::Needs)
-      continue;
-    std::string needed;
-    for (std::string_view condition : rule.conditions)
-      needed +=
-          (needed.empty() ? "" : " or ") + table.writtenCondition(condition);
-    text += "; needs " + needed;
-  }
+  for (const Option::Rule &rule : option.rules)
+    if (rule.kind == Option::Rule::Kind::Needs)
+      text += "; needs " + table.writtenCondition(rule.conditions.front());
   return text;
 }
 

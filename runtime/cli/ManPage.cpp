@@ -1,7 +1,8 @@
-//===- ManPage.cpp - tables of options as pages of the manual -------------===//
+//===- ManPage.cpp - tables of options as pages ---------------------------===//
 //
-// The macros of man(7) alone. A dash that is typed is "\-"; a line may not
-// begin with a dot or an apostrophe.
+// Pages of the manual use the macros of man(7) alone: a dash that is typed is
+// "\-", and a line may not begin with a dot or an apostrophe. docs/options.md
+// is the other kind of page.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/cli/Help.h"

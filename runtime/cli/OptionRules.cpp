@@ -16,11 +16,6 @@ Option &Option::needs(std::string_view condition, std::string_view why) {
   return *this;
 }
 
-Option &Option::needsOneOf(std::initializer_list<std::string_view> conditions) {
-  rules.push_back({Rule::Kind::Needs, conditions, {}});
-  return *this;
-}
-
 Option &Option::excludes(std::string_view condition, std::string_view why) {
   rules.push_back({Rule::Kind::Excludes, {condition}, why});
   return *this;
@@ -108,17 +103,11 @@ void OptionTable::applyRule(const Option &option, const Option::Rule &rule,
   std::string name = option.written();
   std::string_view first = rule.conditions.front();
   switch (rule.kind) {
-  case Kind::Needs: {
-    std::vector<std::string> needed;
-    for (std::string_view condition : rule.conditions) {
-      if (holds(condition))
-        return;
-      needed.push_back(writtenCondition(condition));
-    }
-    problems.push_back(name + " needs " + listed(needed, "or") +
-                       reason(rule.why));
+  case Kind::Needs:
+    if (!holds(first))
+      problems.push_back(name + " needs " + writtenCondition(first) +
+                         reason(rule.why));
     return;
-  }
   case Kind::Excludes: {
     if (!holds(first))
       return;

@@ -57,8 +57,6 @@ public:
   /// It has no effect, or makes no sense, unless the condition holds. `why` is
   /// a sentence without its end.
   Option &needs(std::string_view condition, std::string_view why = {});
-  /// The same, unless one of them holds.
-  Option &needsOneOf(std::initializer_list<std::string_view> conditions);
   /// It cannot be given where the condition holds; that holds of both.
   Option &excludes(std::string_view condition, std::string_view why = {});
   /// It has no effect where option `name` is given with other values than
@@ -80,7 +78,8 @@ public:
   struct Rule {
     enum class Kind { Needs, Excludes, OnlyWith, OnlyFor, NotFor };
     Kind kind;
-    /// Conditions, of which one suffices; for files a suffix and what it is of.
+    /// One; with `OnlyWith` name and value, with files suffix and what it is
+    /// of.
     std::vector<std::string_view> conditions;
     std::string_view why;
   };
