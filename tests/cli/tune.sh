@@ -41,7 +41,7 @@ expect 2 '--tune-cache needs --tune' \
 expect 2 "--tune has no effect with '--target=cuda': it is for the target 'cpu'" \
   "$tandem" compile "$model" -o x.tdm --tune=1 --target=cuda
 echo '{"format": "other"}' >other.json
-expect 1 "'other.json' is not a cache of schedules" \
+expect 2 "'other.json': expected schedules of '--tune' but got a file" \
   "$tandem" compile "$model" -o x.tdm --tune=1 --tune-cache=other.json
 grep -q other other.json || fail 'a file that is no cache was overwritten'
 expect 1 "cannot write 'cache.json.below.json'" \

@@ -350,7 +350,12 @@ void CompileFlags::declare(Files &files, const std::string &model) const {
     files.reads(("--value '" + name + "'").str(), value.str());
   }
   files.writesDumps("--dump-phases", options.dumpPhases);
-  files.writes({"--tune-cache", options.tuneCache, {io::FileKind::Schedules}});
+  // Its folder is made where there is none.
+  files.writes({"--tune-cache",
+                options.tuneCache,
+                {io::FileKind::Schedules},
+                /*goesOnWith=*/"",
+                /*inPlace=*/true});
 }
 
 Status CompileFlags::finish(CompileOptions &out) const {

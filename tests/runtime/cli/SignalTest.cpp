@@ -135,7 +135,7 @@ TEST_F(Signals, closedDescriptorsAreNoFiles) {
   };
   Ended ended = train({"--epochs=2", "--save=w.st", "--log=l.jsonl"}, start);
   EXPECT_EQ(ended.code, 0);
-  EXPECT_EQ(text("l.jsonl").find("{\"step\""), 0u) << text("l.jsonl");
+  EXPECT_EQ(text("l.jsonl").find("{\"epoch\""), 0u) << text("l.jsonl");
   EXPECT_EQ(text("l.jsonl").find("note"), std::string::npos);
   EXPECT_EQ(stepsIn("w.st"), 10);
   start.prepare = [] { ::close(1); };

@@ -42,7 +42,7 @@ TEST(FileKind, knowsTextsByWhatTheyBeginWith) {
   EXPECT_EQ(kindOfText("func.func @graph() { return }"), FileKind::Mlir);
   EXPECT_EQ(kindOfText("{\"format\": \"tandem-graph\", \"version\": 1}"),
             FileKind::Graph);
-  EXPECT_EQ(kindOfText("{\"step\": 1, \"loss\": 0.5}\n{\"step\": 2"),
+  EXPECT_EQ(kindOfText("{\"epoch\": 1, \"step\": 1, \"loss\": 0.5}\n{\"ep"),
             FileKind::Log);
   EXPECT_EQ(kindOfText("{\"traceEvents\": []}"), FileKind::Profile);
   EXPECT_EQ(kindOfText("{\n \"format\": \"tandem schedules\"}"),
