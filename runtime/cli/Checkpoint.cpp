@@ -43,11 +43,33 @@ bool isTrainings(const Value &value, const Manifest &manifest) {
   return isOptimizers(value, manifest) || isSeed(value);
 }
 
+/// What the optimizer calls a state of its own: "step" of "adamw.step:w".
+std::string_view variableOf(const Value &value, const Manifest &manifest) {
+  std::string_view name = value.name;
+  name.remove_prefix(manifest.optimizer.size() + 1);
+  return name.substr(0, name.find(':'));
+}
+
+/// The tensor for a param or state. A checkpoint may have one count of steps
+/// for all parameters.
+std::optional<io::ArrayView> findTensor(const Safetensors &file,
+                                        const Value &value,
+                                        const Manifest &manifest) {
+  auto found = file.find(value.name);
+  if (!found && isOptimizers(value, manifest) &&
+      variableOf(value, manifest) == "step")
+    found = file.find(manifest.optimizer + ".step");
+  return found;
+}
+
 /// Returns what is wrong with the optimizer's number `tensor`, if it is one: a
-/// rate or a count.
+/// rate or a count. Of a parameter that is a number, moments are numbers, too,
+/// and may be negative.
 std::optional<std::string> wrongNumber(const Value &value,
+                                       const Manifest &manifest,
                                        const io::ArrayView &tensor) {
-  if (!value.shape.empty() || artifact::isInteger(value.dtype))
+  std::string_view variable = variableOf(value, manifest);
+  if (variable != "lr" && variable != "step")
     return std::nullopt;
   double number = io::elementAsDouble(tensor.dtype, tensor.bytes.data(), 0);
   if (std::isfinite(number) && number >= 0)
@@ -66,7 +88,7 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
     if (!isVariable(value) || (!trainings && isTrainings(value, manifest)))
       continue;
     std::string expected = runtime::describe(value.dtype, value.shape);
-    auto found = file.find(value.name);
+    auto found = findTensor(file, value, manifest);
     if (!found) {
       problems.add("has no tensor '" + value.name + "' (" + expected + ")");
       continue;
@@ -83,8 +105,9 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
     }
     io::ArrayView array =
         found->dtype == value.dtype ? *found : io::ArrayView(*converted);
-    if (auto wrong = isOptimizers(value, manifest) ? wrongNumber(value, array)
-                                                   : std::nullopt) {
+    if (auto wrong = isOptimizers(value, manifest)
+                         ? wrongNumber(value, manifest, array)
+                         : std::nullopt) {
       problems.add("tensor '" + value.name + "': " + *wrong);
       continue;
     }

@@ -105,6 +105,40 @@ TEST_F(Resume, refusesRatesThatCannotBe) {
   }
 }
 
+// The first moment of a parameter that is a number was taken for a rate, and
+// refused where it is negative.
+TEST_F(Resume, momentsOfNumbersMayBeNegative) {
+  writeArtifact([](artifact::Manifest &manifest) {
+    artifact::Value moment = rate(manifest);
+    moment.name = "momentum.m:temperature";
+    moment.init = artifact::Init::constant(-0.5);
+    manifest.values.push_back(moment);
+  });
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  Ended ended = train({"--epochs=1", "--resume=w.st", "--save=w.st"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(tensor("w.st", "momentum.m:temperature"),
+            std::vector<float>{-0.5f});
+}
+
+// Of a checkpoint with one count of steps no parameter got its count.
+TEST_F(Resume, oneCountOfStepsIsThatOfEachParameter) {
+  auto counts = [&](const std::string &name, double steps) {
+    writeArtifact([&](artifact::Manifest &manifest) {
+      artifact::Value count = rate(manifest);
+      count.name = name;
+      count.init = artifact::Init::constant(steps);
+      manifest.values.push_back(count);
+    });
+  };
+  counts("momentum.step", 7);
+  ASSERT_EQ(train({"--epochs=1", "--save=one.st"}).code, 0);
+  counts("momentum.step:w", 0);
+  Ended ended = train({"--epochs=1", "--resume=one.st", "--save=each.st"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(tensor("each.st", "momentum.step:w"), std::vector<float>{7});
+}
+
 // A checkpoint of another model resumed without a word.
 TEST_F(Resume, refusesAnotherGraph) {
   ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
