@@ -13,7 +13,10 @@ void checkLibraries(std::vector<Finding> &findings) {
     if (!found) {
       finding.state = Finding::State::Missing;
       finding.text = "artifacts run without it: " + found.status().message();
-      finding.remedy = "install it from NVIDIA's repository";
+      finding.remedy =
+          std::string("with NVIDIA's repository for CUDA, apt-get ") +
+          (name == "cuDNN" ? "install libcudnn9-cuda-12"
+                           : "install libcublas-12-9");
     }
     findings.push_back(std::move(finding));
   }

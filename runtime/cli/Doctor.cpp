@@ -148,8 +148,10 @@ Status doctor(const DoctorOptions &options, const Tool &tool) {
     check(findings);
   checkDevices(findings, runtime::DeviceKind::Cuda,
                "an NVIDIA GPU and its driver (apt-get install nvidia-driver)");
-  checkDevices(findings, runtime::DeviceKind::CudaEmu,
-               "ninja -C build tandem-cuda-emulator");
+  checkDevices(
+      findings, runtime::DeviceKind::CudaEmu,
+      "ninja -C build tandem-cuda-emulator in a checkout, or the package "
+      "tandem-compiler");
   bool isUsable = true;
   for (const Finding &finding : findings)
     isUsable &= finding.state != State::Broken;
