@@ -356,7 +356,9 @@ enum {
 /* Runs "backward". Cotangents have the names of their outputs ("update of x"
  * for what an input was visibly overwritten with), gradients those of their
  * parameters and inputs. A context is used once. It is an error, and no
- * gradient is given, if a value that the backward reads was written since.
+ * gradient is given, if a value that the backward reads was written since. An
+ * empty handle gets a new tensor: row-major, or with the strides of the input
+ * whose gradient it is, if that is a leaf and dense in any order.
  *
  * A cotangent may be left out, null or empty: undefined. What only it needs
  * does not run, and the handle of a gradient that only it feeds is empty
