@@ -87,19 +87,12 @@ Status Session::status() const {
 
 onnx::ImportOptions Session::importOptions(const std::string &path) {
   onnx::ImportOptions import = options_.onnx;
-  bool isOnnx = StringRef(path).ends_with(".onnx");
-  bool isAsked = !import.dims.empty() || !import.shapes.empty() ||
-                 !options_.onnxValues.empty() || !import.freeze.empty() ||
-                 !import.train.empty() || import.keepEval;
-  if (isOnnx) {
-    if (StringRef(options_.loss).contains(':'))
-      loss_ = std::exchange(options_.loss, "");
-    import.loss = loss_;
-    status_ = onnx::readValues(path, options_.onnxValues, import.values);
-  } else if (isAsked) {
-    status_ = Status::usage("--dim, --shape, --value, --freeze, --train and "
-                            "--keep-eval are for models in ONNX");
-  }
+  if (!StringRef(path).ends_with(".onnx"))
+    return import; // CompileFlags has refused what is for ONNX.
+  if (StringRef(options_.loss).contains(':'))
+    loss_ = std::exchange(options_.loss, "");
+  import.loss = loss_;
+  status_ = onnx::readValues(path, options_.onnxValues, import.values);
   return import;
 }
 
