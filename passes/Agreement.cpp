@@ -18,6 +18,7 @@ namespace {
 struct Program {
   mutable func::FuncOp func; ///< a handle, whose getters are not const
   llvm::MapVector<StringRef, unsigned> values; ///< arguments
+  unsigned numCotangents = 0;                  ///< arguments
   llvm::StringSet<> grads, updates;            ///< results
   llvm::MapVector<StringRef, Type> outputs;    ///< results, or views of others
 
@@ -56,6 +57,8 @@ Program::Program(func::FuncOp func) : func(func) {
     if (RoleAttr role = roleOfArgument(func, i);
         role && role.getKind() <= RoleKind::State && !role.has("pass"))
       values.insert({role.getName().getValue(), i});
+    else if (role && role.getKind() == RoleKind::Cotangent)
+      ++numCotangents;
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(func, i);
     StringRef name = role ? role.getName().getValue() : "";
@@ -184,8 +187,10 @@ void Agreement::updates(const Program &backward, const Program &forward) {
   auto step = program("step");
   if (!step)
     return;
+  // A step differentiates the loss, which need not reach all that others do.
+  bool isAll = backward.numCotangents < 2;
   for (const auto &entry : update->updates)
-    if (!step->updates.contains(entry.getKey()))
+    if (isAll && !step->updates.contains(entry.getKey()))
       error(step->func) << "no 'update of \"" << entry.getKey()
                         << "\"' in 'step', although 'update' makes it";
   // The optimizer's own states.

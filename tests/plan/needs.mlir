@@ -102,3 +102,30 @@ module @graph attributes {tandem.phase = "partition"} {
     return %2 : tensor<8xf32>
   }
 }
+
+// -----
+
+// T06: gradients are to an update what cotangents are to a backward. Kernels of
+// two parameters that read one rate are two; what depends on no gradient waits
+// for the one that its role names.
+// CHECK-LABEL: module @update
+// CHECK: #tandem.role<update of "v" {in_place, needs = {{\[\[}}"v"]]}>
+// CHECK-SAME: #tandem.role<update of "w" {in_place, needs = {{\[\[}}"w"]]}>
+// CHECK-SAME: #tandem.role<update of "n:w" {in_place, needs = {{\[\[}}"w"]]}>
+// CHECK-SAME: #tandem.role<update of "n" {in_place}>
+// CHECK-DAG: tandem.kernel "fused_mul_sub"(%arg{{.*}}) {{.*}}buffers = [#tandem.buffer<argument 0>]{{.*}}needs = {{\[\[}}"v"]]
+// CHECK-DAG: tandem.kernel "fused_mul_sub"(%arg{{.*}}) {{.*}}buffers = [#tandem.buffer<argument 1>]{{.*}}needs = {{\[\[}}"w"]]
+// CHECK-DAG: tandem.kernel "add"(%arg5) {{.*}}needs = {{\[\[}}"w"]]
+// CHECK: return
+module @update attributes {tandem.phase = "partition"} {
+  func.func @update(%v: tensor<1xf32> {tandem.role = #tandem.role<param "v">}, %w: tensor<1xf32> {tandem.role = #tandem.role<param "w">}, %gv: tensor<1xf32> {tandem.role = #tandem.role<grad of "v">}, %gw: tensor<1xf32> {tandem.role = #tandem.role<grad of "w">}, %lr: tensor<1xf32> {tandem.role = #tandem.role<state "lr">}, %nw: tensor<1xf32> {tandem.role = #tandem.role<state "n:w">}, %n: tensor<1xf32> {tandem.role = #tandem.role<state "n">}) -> (tensor<1xf32> {tandem.role = #tandem.role<update of "v">}, tensor<1xf32> {tandem.role = #tandem.role<update of "w">}, tensor<1xf32> {tandem.role = #tandem.role<update of "n:w" {needs = [["w"]]}>}, tensor<1xf32> {tandem.role = #tandem.role<update of "n">}) {
+    %one = tandem.constant dense<1.0> : tensor<1xf32>
+    %0 = tandem.mul %lr, %gv : tensor<1xf32>
+    %1 = tandem.sub %v, %0 : tensor<1xf32>
+    %2 = tandem.mul %lr, %gw : tensor<1xf32>
+    %3 = tandem.sub %w, %2 : tensor<1xf32>
+    %4 = tandem.add %nw, %one : tensor<1xf32>
+    %5 = tandem.add %n, %one : tensor<1xf32>
+    return %1, %3, %4, %5 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
+  }
+}

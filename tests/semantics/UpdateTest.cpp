@@ -229,3 +229,39 @@ TEST_P(Update, T06_OneCotangentOfTwoMovesOneParameter) {
     }
   }
 }
+
+// A parameter that the loss does not reach had no update in the step, which the
+// verifier took for a mistake; and its count of steps rose in it.
+TEST_P(Update, T06_AStepLeavesAloneWhatTheLossDoesNotReach) {
+  Source source{nullptr, [](Trace &t) {
+                  Tensor x =
+                      t.input("x", {1}, DType::F32, {.requiresGrad = true});
+                  Tensor w = t.parameter("w", {1}, Init::constant(2));
+                  Tensor v = t.parameter("v", {1}, Init::constant(2));
+                  x.mul_(w);
+                  t.output("loss", sum(v * v));
+                }};
+  CompileOptions options;
+  options.optimizer = "adamw:lr=0.1";
+  auto m = compiled(source, options);
+  ASSERT_TRUE(m);
+  m->set("x", {3});
+  Argument inputs[] = {{"x", &m->tensors["x"]}};
+  Status status = m->model.step(inputs, {});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_NUMBERS(m->contents("w"), {2});
+  EXPECT_NUMBERS(m->contents("adamw.step:w"), {0});
+  EXPECT_NUMBERS(m->contents("adamw.step:v"), {1});
+  EXPECT_NE(m->contents("v"), Numbers{2});
+  m->set("x", {3});
+  ASSERT_EQ(m->forward(), "");
+  ASSERT_EQ(m->backward({{"update of x", {1}}}), "");
+  Argument gradients[] = {{"w", &m->gradTensors["w"]},
+                          {"v", &m->gradTensors["v"]}};
+  status = m->model.update(gradients);
+  ASSERT_TRUE(status.ok()) << status.message();
+  // The first step of adam is as long as the rate, whatever the gradient is.
+  EXPECT_NUMBERS(m->contents("w"), {2 * (1 - 0.1 * 0.01) - 0.1});
+  EXPECT_NUMBERS(m->contents("adamw.step:w"), {1});
+  EXPECT_NUMBERS(m->contents("adamw.step:v"), {1});
+}
