@@ -37,6 +37,11 @@ int main(int argc, char **argv) {
       std::fprintf(stderr, "loss %g, bias %g\n", *loss.data<float>(), bias);
       return 1;
     }
+    // Three rows, without the y of the loss.
+    tdm::Tensor few = tdm::Tensor::wrap(xs.data(), TDM_F32, {3, 3}), pred;
+    model.predict({{"x", few}}, {{"pred", pred}});
+    if (pred.shape() != std::vector<int64_t>{3})
+      return 1;
     tdm::Tensor view = x.view({3, 8}, {1, 3}), copy = x.detach();
     uint64_t version = x.version();
     view.markWritten();
