@@ -120,7 +120,7 @@ void OptionTable::applyRule(const Option &option, const Option::Rule &rule,
   }
   case Kind::OnlyWith: {
     const Option *other = find(first);
-    if (!other || !other->given || other->fulfils(rule.conditions[1]))
+    if (!other || other->values.empty() || other->fulfils(rule.conditions[1]))
       return;
     problems.push_back(
         name + " has no effect with " +

@@ -138,6 +138,9 @@ TEST(Options, haveRules) {
   EXPECT_EQ(Rules().parse({"f", "--other=1"}), "");
   EXPECT_EQ(Rules().parse({"f", "--other=1", "--kind=b"}),
             "--other has no effect with '--kind=b': it is for the kind 'a'");
+  // What lacks its value has none to compare with.
+  EXPECT_EQ(Rules().parse({"f", "--other=1", "--kind"}),
+            "option '--kind' needs a value (K)");
 }
 
 } // namespace
