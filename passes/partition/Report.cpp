@@ -20,7 +20,7 @@ static int64_t bytesOf(ValueRange values) {
 }
 
 /// The place of an op without its name; empty if it has none.
-static std::string placeOf(Operation *op) {
+static std::string placeWithoutName(Operation *op) {
   std::string text = whereIs(op);
   return StringRef(text).split("' at ").second.str();
 }
@@ -67,12 +67,13 @@ void tandem::reportPartition(ModuleOp module, const JointView &view,
     kept.push_back(
         b.getDictionaryAttr({text("name", names.of(value)),
                              text("op", op ? op->getName().getStringRef() : ""),
-                             text("where", op ? placeOf(op) : ""),
+                             text("where", op ? placeWithoutName(op) : ""),
                              seconds(secondsOf(costs, value))}));
   }
   for (Operation *op : repeated)
     again.push_back(b.getDictionaryAttr(
-        {text("op", op->getName().getStringRef()), text("where", placeOf(op)),
+        {text("op", op->getName().getStringRef()),
+         text("where", placeWithoutName(op)),
          text("reason", reasonFor(view, costs, op)),
          seconds(secondsOf(costs, op)),
          b.getNamedAttr("bytes",

@@ -13,7 +13,9 @@ for component in runtime dev compiler; do
     --component $component
 done
 for file in bin/tandem bin/tandem-run include/tandem/tandem.h \
-  include/tandem/compiler/trace/Trace.h share/doc/tandem-runtime/copyright; do
+  include/tandem/compiler/trace/Trace.h share/doc/tandem-runtime/copyright \
+  share/man/man1/tandem-run-train.1 share/man/man1/tandem-compile.1 \
+  share/bash-completion/completions/tandem; do
   [ -e "$prefix/$file" ] || fail "'$file' was not installed"
 done
 lib=$(dirname "$(find "$prefix" -name libtandem.so.0)")
