@@ -28,6 +28,7 @@ static constexpr OfDialect ofDialect[] = {
     {kMutatedInBackwardAttr, AttributePlace::Module},
     {kStepMemoryAttr, AttributePlace::Module},
     {kPartitionReportAttr, AttributePlace::Module},
+    {kGraphDigestAttr, AttributePlace::Module},
     {kPlanAttr, AttributePlace::Function},
     {kAliasesAttr, AttributePlace::Function},
     {kPassAttr, AttributePlace::Op},
