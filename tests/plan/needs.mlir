@@ -113,9 +113,12 @@ module @graph attributes {tandem.phase = "partition"} {
 // CHECK-SAME: #tandem.role<update of "w" {in_place, needs = {{\[\[}}"w"]]}>
 // CHECK-SAME: #tandem.role<update of "n:w" {in_place, needs = {{\[\[}}"w"]]}>
 // CHECK-SAME: #tandem.role<update of "n" {in_place}>
-// CHECK-DAG: tandem.kernel "fused_mul_sub"(%arg{{.*}}) {{.*}}buffers = [#tandem.buffer<argument 0>]{{.*}}needs = {{\[\[}}"v"]]
-// CHECK-DAG: tandem.kernel "fused_mul_sub"(%arg{{.*}}) {{.*}}buffers = [#tandem.buffer<argument 1>]{{.*}}needs = {{\[\[}}"w"]]
-// CHECK-DAG: tandem.kernel "add"(%arg5) {{.*}}needs = {{\[\[}}"w"]]
+// CHECK: tandem.kernel "fused_mul_sub"(%arg4, %arg2, %arg0)
+// CHECK: buffers = [#tandem.buffer<argument 0>]{{.*}} needs = {{\[\[}}"v"]]
+// CHECK: tandem.kernel "fused_mul_sub_add"(%arg4, %arg3, %arg1, %arg5)
+// CHECK: buffers = [#tandem.buffer<argument 1>, #tandem.buffer<argument 5>]{{.*}} needs = {{\[\[}}"w"]]
+// CHECK: tandem.kernel "add"(%arg6)
+// CHECK-NOT: needs
 // CHECK: return
 module @update attributes {tandem.phase = "partition"} {
   func.func @update(%v: tensor<1xf32> {tandem.role = #tandem.role<param "v">}, %w: tensor<1xf32> {tandem.role = #tandem.role<param "w">}, %gv: tensor<1xf32> {tandem.role = #tandem.role<grad of "v">}, %gw: tensor<1xf32> {tandem.role = #tandem.role<grad of "w">}, %lr: tensor<1xf32> {tandem.role = #tandem.role<state "lr">}, %nw: tensor<1xf32> {tandem.role = #tandem.role<state "n:w">}, %n: tensor<1xf32> {tandem.role = #tandem.role<state "n">}) -> (tensor<1xf32> {tandem.role = #tandem.role<update of "v">}, tensor<1xf32> {tandem.role = #tandem.role<update of "w">}, tensor<1xf32> {tandem.role = #tandem.role<update of "n:w" {needs = [["w"]]}>}, tensor<1xf32> {tandem.role = #tandem.role<update of "n">}) {
