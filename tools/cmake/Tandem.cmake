@@ -77,16 +77,27 @@ function(tandem_harden name)
   endif()
 endfunction()
 
-# tandem_library(NAME SOURCES ... LINK ...): a static library `NAME` with the
-# alias `tandem::X` for `tandem-X`.
+# tandem_library(NAME SOURCES ... LINK ... [SMALL]): a static library `NAME` with
+# the alias `tandem::X` for `tandem-X`. SMALL: nothing in it is on the path of a
+# step, so that its code is compiled for size, which tandem-run has a limit of.
 function(tandem_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "SMALL" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC tandem-flags ${arg_LINK})
   string(REGEX REPLACE "^tandem-" "tandem::" alias ${name})
   add_library(${alias} ALIAS ${name})
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
+  endif()
+  if(arg_SMALL)
+    # A precompiled header is for one level of optimization.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+    tandem_harden(${name})
+    if(TANDEM_PRECOMPILE)
+      target_precompile_headers(${name} PRIVATE
+        ${PROJECT_SOURCE_DIR}/runtime/Pch.h)
+    endif()
+    return()
   endif()
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
