@@ -40,7 +40,7 @@ module @twice attributes {tandem.phase = "functionalize"} {
     // expected-note@+1 {{the other one is here}}
     %a = tandem.dropout %x, %s draw 0 p 5.000000e-01 {training} : tensor<4xf32>
     %b = tandem.dropout %a, %s draw 1 p 5.000000e-01 {training} : tensor<4xf32>
-    // expected-error@+1 {{'tandem.dropout' has draw 0, as 'tandem.dropout' at check-random.mlir:43:10 of the same state: both would draw the same numbers}}
+    // expected-error@+1 {{'tandem.dropout' has draw 0, as 'tandem.dropout' at check-random.mlir:41:10 of the same state: both would draw the same numbers}}
     %c = tandem.dropout %b, %s draw 0 p 1.000000e-01 {training} : tensor<4xf32>
     %step = tandem.constant dense<[0, 1]> : tensor<2xi64>
     %next = tandem.add %s, %step : tensor<2xi64>
