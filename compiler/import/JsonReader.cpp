@@ -24,9 +24,10 @@ Result<Json> tandem::parseJson(std::string_view text) {
   auto problem = artifact::parseJsonText(text, json);
   if (!problem)
     return json;
-  return Status::failed(lineAndColumn(text, problem->byte) +
-                        (problem->byte ? ": not JSON: " : ": ") +
-                        problem->what);
+  // Bytes count from 1; what is wrong with the whole stands at its begin.
+  return Status::failed(
+      lineAndColumn(text, std::max<size_t>(problem->byte, 1)) +
+      (problem->byte ? ": not JSON: " : ": ") + problem->what);
 }
 
 void JsonPlace::wrong(const std::string &message) const {
