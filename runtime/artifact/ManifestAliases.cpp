@@ -96,10 +96,11 @@ private:
     only(slot.role == Role::Update, slot.visible, at, "visible", "an update");
     only(slot.role == Role::Output, !slot.partOf.empty(), at, "part_of",
          "an output");
-    only(isBackward(program) &&
+    // An update waits for gradients as a backward does for cotangents.
+    only((isBackward(program) || program.name == "update") &&
              (slot.role == Role::Update || slot.role == Role::Grad),
          !slot.needs.empty(), at, "needs",
-         "a gradient or update of a backward");
+         "a gradient or update of a backward, or an update of 'update'");
     if (!slot.alias)
       return;
     const Slot *output = result(slot.alias->output);
