@@ -56,8 +56,8 @@ awk 'NR == 1 { print $0 ",label" } NR > 1 && NR < 7 { print $0 "," NR % 10 }' x.
 # The range follows from the op where the model does not declare it.
 sed 's/ {high = 10 : i64}//' "$mlp" >open.mlir
 expect 0 '' "$tandem" compile open.mlir -o open.tdm --optimizer=sgd:lr=0.1
-sed '3s/,[0-9]*$/,10/' five.csv >wrong.csv
-for i in 1 2 3 4 5 6 7; do sed 1d wrong.csv; done >>wrong.csv
+sed '3s/,[0-9]*$/,10/' five.csv >few.csv
+{ cat few.csv; for _ in 1 2 3 4 5 6 7; do sed 1d few.csv; done; } >wrong.csv
 expect 2 "'labels': expected an integer from 0 to 9 but row 1 is 10" \
   "$tandem" train open.tdm --epochs=1 --data x=@wrong.csv:p0..p63 \
   --data labels=@wrong.csv:label --save=w.safetensors
