@@ -187,35 +187,40 @@ static void fuseReaders(Units &units, bool acrossPasses) {
       }
 }
 
-/// True if the unit computes single elements of nothing but arguments.
-static bool isScalar(const Units &units, unsigned unit) {
-  return !units.anchor(unit) &&
-         llvm::all_of(units.ops(unit), [&](Operation *op) {
-           return llvm::all_of(op->getResults(),
-                               [](Value v) { return elementsOf(v) == 1; }) &&
-                  llvm::all_of(units.producers(op), [&](Operation *producer) {
-                    return units.unit(producer) == unit;
-                  });
-         });
-}
-
-/// Such units become one, though they read nothing in common: what an optimizer
-/// counts for each parameter is no launch for each.
+/// Single elements that are returned and computed of nothing but arguments, and
+/// what is computed of these alone, become one kernel, though they read nothing
+/// in common: what an optimizer counts for each parameter is no launch for
+/// each, and the corrections that follow from it are not made anew for every
+/// element. Before anything else is merged: units are ops.
 static void fuseScalars(Units &units) {
+  DenseSet<Operation *> scalars;
+  auto isScalar = [&](Operation *op) {
+    ArrayRef<Operation *> producers = units.producers(op);
+    bool isReturned = llvm::any_of(units.users(op), [](Operation *user) {
+      return user->hasTrait<OpTrait::IsTerminator>();
+    });
+    return isa<PointwiseOpInterface>(op) && !isForward(op) &&
+           elementsOf(op->getResult(0)) == 1 &&
+           (isReturned || !producers.empty()) &&
+           llvm::all_of(producers, [&](Operation *producer) {
+             return scalars.contains(producer);
+           });
+  };
   std::optional<unsigned> last;
-  for (unsigned unit : units.order()) {
-    if (!isScalar(units, unit))
+  for (unsigned unit = 0; unit < units.size(); ++unit) {
+    Operation *op = units.ops(unit).front();
+    if (!isScalar(op))
       continue;
-    if (!last || isOfForward(units, *last) != isOfForward(units, unit) ||
-        !units.merge(*last, unit))
+    scalars.insert(op);
+    if (!last || !units.merge(*last, unit))
       last = unit;
   }
 }
 
 void tandem::fuse(Units &units) {
+  fuseScalars(units);
   fuseIntoAnchors(units);
   fuseIntoConsumers(units);
   fuseReaders(units, /*acrossPasses=*/false);
   fuseReaders(units, /*acrossPasses=*/true);
-  fuseScalars(units);
 }

@@ -93,8 +93,8 @@ private:
   llvm::SmallVector<mlir::Operation *> anchors;
 };
 
-/// Merges units greedily: pointwise ops into the anchors they follow, producers
-/// into their consumers, then readers of one tensor, and single elements.
+/// Merges units greedily: single elements, pointwise ops into the anchors they
+/// follow, producers into their consumers, and then readers of one tensor.
 void fuse(Units &units);
 
 } // namespace tandem
