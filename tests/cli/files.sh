@@ -58,8 +58,9 @@ expect 2 "-o and --weights would both write" \
   "$tandem" compile cnn.onnx "${with[@]}" -o y.tdm --weights=./y.tdm --force
 refuse "--tune-cache would replace 'notes': expected schedules" \
   "$tandem" compile mlp.mlir -o b.tdm --tune=0 --tune-cache=notes
+printf '{}' >curve.json
 refuse "--budget-curve would replace 'curve.json': expected a budget curve" \
-  bash -c "printf '{}' >curve.json; '$tandem' inspect mlp.mlir --budget-curve=curve.json"
+  "$tandem" inspect mlp.mlir --budget-curve=curve.json
 
 # A dump went over the edited dump that it was made from.
 expect 0 '' "$tandem" compile mlp.mlir -o a.tdm --dump-phases=dumps
