@@ -124,6 +124,16 @@ std::string_view withoutComments(std::string_view text) {
   }
 }
 
+/// True for a module that `compile` wrote: it has the digest of its graph, or
+/// is at a phase that nobody begins with.
+bool isWrittenModule(std::string_view text) {
+  constexpr std::string_view phase = "tandem.phase = ";
+  size_t at = text.find(phase);
+  return holds(text, "tandem.graph = ") ||
+         (at != text.npos &&
+          !text.substr(at + phase.size()).starts_with("\"capture\""));
+}
+
 FileKind kindOfText(std::string_view text, bool whole) {
   std::string_view body = withoutComments(text);
   if (body.starts_with('{') || body.starts_with('['))
@@ -134,7 +144,7 @@ FileKind kindOfText(std::string_view text, bool whole) {
                                 "builtin.module", "func.func", "#", "!"})
     if (body.starts_with(word) &&
         (holds(body, "tandem.") || holds(body, "func.func")))
-      return holds(body, "tandem.phase") ? FileKind::Module : FileKind::Mlir;
+      return isWrittenModule(body) ? FileKind::Module : FileKind::Mlir;
   return isCsv(text, whole) ? FileKind::Csv : FileKind::Other;
 }
 

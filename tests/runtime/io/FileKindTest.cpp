@@ -37,6 +37,12 @@ TEST(FileKind, knowsArraysAndTensors) {
 TEST(FileKind, knowsTextsByWhatTheyBeginWith) {
   EXPECT_EQ(kindOfText("module @m attributes {tandem.phase = \"joint\"} {}"),
             FileKind::Module);
+  EXPECT_EQ(kindOfText("module @m attributes {tandem.graph = \"5f\", "
+                       "tandem.phase = \"capture\"} {}"),
+            FileKind::Module);
+  // Models that are written by hand, or traced, are at the first phase.
+  EXPECT_EQ(kindOfText("module @m attributes {tandem.phase = \"capture\"} {}"),
+            FileKind::Mlir);
   EXPECT_EQ(kindOfText("// by hand\n\nmodule @m {\n  func.func @graph() {}\n}"),
             FileKind::Mlir);
   EXPECT_EQ(kindOfText("func.func @graph() { return }"), FileKind::Mlir);
