@@ -49,7 +49,8 @@ expect 2 'no dimension of this name.* .batch.' trained --dim=nope=3
 # What is trained is said, and where an op stands.
 expect 0 'digits.onnx: remark: trains [0-9]+ initializers of [0-9]+ numbers' \
   trained
-trained --stop-after=capture -o capture.mlir 2>/dev/null
+expect 0 '' "$tandem" compile "$model" -o capture.mlir --dim=batch=64 \
+  --stop-after=capture
 grep -q '"(Conv)"' capture.mlir || fail "no node of a Conv"
 
 # Files and losses that are wrong.
