@@ -88,27 +88,30 @@ void shapeRows(io::Array &table, const Value &value) {
 /// takes seconds; smaller ones are left to whoever knows all that is wrong.
 constexpr int64_t largeArray = int64_t(64) << 20;
 
-/// Refuses a large array whose rows are not those of `value`.
-Status checkRows(const Value &value, artifact::DType dtype,
-                 std::span<const int64_t> shape) {
+/// Refuses a large array that is none for `value`: of its shape, or where rows
+/// are taken, any number of its rows.
+Status checkLarge(const Value &value, bool takesRows, artifact::DType dtype,
+                  std::span<const int64_t> shape) {
   std::span<const int64_t> own = value.shape;
   auto count = io::elementCount(shape);
   if (count && *count * byteSize(dtype) <= largeArray)
     return Status::success();
-  bool fits = !own.empty() && shape.size() == own.size() &&
-              std::equal(own.begin() + 1, own.end(), shape.begin() + 1);
+  size_t first = takesRows && !own.empty() && !shape.empty() ? 1 : 0;
+  bool fits = shape.size() == own.size() &&
+              std::equal(own.begin() + first, own.end(), shape.begin() + first);
   return fits ? Status::success()
-              : Status::usage("expected rows of " +
+              : Status::usage(std::string("expected ") +
+                              (takesRows ? "rows of " : "") +
                               runtime::describe(value.dtype, own) +
                               " but got " + runtime::describe(dtype, shape));
 }
 
 Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
-                           const Casts &casts) {
+                           const Casts &casts, bool takesRows) {
   io::ArrayCheck check;
   if (value)
-    check = [value](artifact::DType dtype, std::span<const int64_t> shape) {
-      return checkRows(*value, dtype, shape);
+    check = [=](artifact::DType dtype, std::span<const int64_t> shape) {
+      return checkLarge(*value, takesRows, dtype, shape);
     };
   auto array = io::readArgument(
       argument, value ? value->dtype : artifact::DType::F32, check);
@@ -193,7 +196,8 @@ readArrays(const std::vector<std::string> &texts, const std::string &option,
   Status status =
       forEachArgument(texts, option, manifest,
                       [&](const io::Argument &argument, const Value *value) {
-                        auto array = readOne(argument, value, casts);
+                        auto array = readOne(argument, value, casts,
+                                             /*takesRows=*/true);
                         if (!array)
                           return std::move(array).status();
                         result.push_back(*std::move(array));
@@ -209,7 +213,7 @@ readTensors(const std::vector<std::string> &texts, const std::string &option,
             const Manifest &manifest, const Casts &casts) {
   std::vector<NamedTensor> result;
   auto read = [&](const io::Argument &argument, const Value *value) -> Status {
-    auto array = readOne(argument, value, casts);
+    auto array = readOne(argument, value, casts, /*takesRows=*/false);
     if (!array)
       return std::move(array).status();
     std::vector<std::string> notes;
