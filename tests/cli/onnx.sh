@@ -43,7 +43,7 @@ expect 2 "'conv1.weigth' matches no initializer .did you mean 'conv1.weight'" \
   trained --freeze='conv1.weigth|fc'
 expect 2 'to be a regular expression' trained --freeze='*'
 expect 2 'matches no initializer' trained --train=nothing
-expect 2 'leave nothing to train' trained --freeze=conv1 --train=conv1
+expect 2 'nothing is left to train' trained --freeze=conv1 --train=conv1
 expect 2 'no dimension of this name.* .batch.' trained --dim=nope=3
 
 # What is trained is said, and where an op stands.

@@ -188,9 +188,9 @@ TEST_F(Importing, OptionsThatMatchNothingAreMistakesOfUsage) {
   options.train = "nothing";
   expect("--train=nothing: 'nothing' matches no initializer");
   options.train = options.freeze = "^w$";
-  expect("--freeze=^w$: and --train=^w$ leave nothing to train");
+  expect("--freeze=^w$ and --train=^w$: nothing is left to train");
   options.train = "";
-  expect("--freeze=^w$: leaves nothing to train");
+  expect("--freeze=^w$: nothing is left to train");
   options.freeze = "";
   options.dims["bacth"] = 3;
   expect("--dim=bacth: the model has no dimension of this name (did you mean "

@@ -142,12 +142,11 @@ void GraphTranslator::checkChoices() {
         return roleOfArgument(func, argument.getArgNumber())
             .has("requires_grad");
       })) {
-    std::string both = options.freeze.empty() || options.train.empty()
-                           ? "leaves"
-                           : "and --train=" + options.train + " leave";
-    misuse(options.freeze.empty() ? "--train=" + options.train
-                                  : "--freeze=" + options.freeze,
-           both + " nothing to train");
+    std::string asked =
+        options.freeze.empty() ? "" : "--freeze=" + options.freeze;
+    if (!options.train.empty())
+      asked += (asked.empty() ? "--train=" : " and --train=") + options.train;
+    misuse(asked, "nothing is left to train");
   }
 }
 
