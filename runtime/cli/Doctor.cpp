@@ -13,6 +13,7 @@
 #include "runtime/cli/Print.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
@@ -33,6 +34,12 @@ std::string lineOf(const char *path, std::string_view key) {
       return at == std::string::npos ? "" : line.substr(at);
     }
   return "";
+}
+
+/// "23.5 GiB", of a line of /proc/meminfo, which is in KiB.
+std::string memoryText(std::string_view key) {
+  return bytesText(
+      std::strtoll(lineOf("/proc/meminfo", key).c_str(), nullptr, 10) * 1024);
 }
 
 /// The highest of the levels of x86-64 (its psABI) that the processor has, and
@@ -74,10 +81,10 @@ void checkMachine(std::vector<Finding> &findings) {
        isKnown ? "" : "artifacts are for x86-64"});
   if (isKnown)
     findings.push_back({"features", State::Ok, featuresText(), ""});
-  findings.push_back({"memory", State::Ok,
-                      lineOf("/proc/meminfo", "MemTotal") + ", " +
-                          lineOf("/proc/meminfo", "MemAvailable") + " free",
-                      ""});
+  findings.push_back(
+      {"memory", State::Ok,
+       memoryText("MemTotal") + ", " + memoryText("MemAvailable") + " free",
+       ""});
   findings.push_back({"system", State::Ok,
                       std::string(system.sysname) + " " + system.release, ""});
 }
@@ -97,8 +104,10 @@ void checkDevices(std::vector<Finding> &findings, runtime::DeviceKind kind,
       continue;
     }
     if (i == 0)
-      findings.push_back({toString(device), State::Missing,
-                          std::move(backend).status().message(), remedy});
+      // What follows a semicolon is the remedy in other words.
+      const std::string &why = backend.status().message();
+    findings.push_back({toString(device), State::Missing,
+                        why.substr(0, why.find(';')), remedy});
     return;
   }
 }

@@ -51,19 +51,39 @@ std::string exitStatus() {
   return text;
 }
 
+/// Returns "--a, --b=x, y": conditions, the values of one option together.
+std::string conditionsText(const OptionTable &table,
+                           const std::vector<std::string_view> &conditions) {
+  std::string text;
+  std::string_view last;
+  for (std::string_view condition : conditions) {
+    size_t equals = condition.find('=');
+    bool isSame = !last.empty() && equals != std::string_view::npos &&
+                  last == condition.substr(0, equals);
+    text += (text.empty() ? "" : ", ") +
+            (isSame ? std::string(condition.substr(equals + 1))
+                    : table.writtenCondition(condition));
+    last = condition.substr(0, equals);
+  }
+  return text;
+}
+
 /// What the option excludes, and what it is for alone.
 std::string rulesText(const OptionTable &table, const Option &option) {
   using Kind = Option::Rule::Kind;
   std::string text;
+  std::vector<std::string_view> excluded;
   for (const Option::Rule &rule : option.rules) {
     std::string first(rule.conditions.front());
     if (rule.kind == Kind::Excludes)
-      text += "; not with " + table.writtenCondition(first);
+      excluded.push_back(rule.conditions.front());
     else if (rule.kind == Kind::OnlyWith)
       text += "; for --" + first + "=" + std::string(rule.conditions[1]);
     else if (rule.kind == Kind::OnlyFor)
       text += "; for " + std::string(rule.conditions[1]);
   }
+  if (!excluded.empty())
+    text += "; not with " + conditionsText(table, excluded);
   return text.empty() ? "" : " [" + text.substr(2) + "]";
 }
 

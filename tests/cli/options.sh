@@ -33,7 +33,7 @@ expect 2 "--matmul-precision is for the target 'cuda'" \
 expect 2 "--no-cuda-graph has no effect on device 'cpu'" \
   "$run" bench a.tdm --no-cuda-graph
 expect 2 "batch=64 says|says 64" "$tandem" compile "$onnx" -o x.tdm \
-  --dim=batch=64 --shape=x=32x1x8x8
+  --dim=batch=64 --shape=x=32x64
 
 # B6: a wrong optimizer ended with a place in the model and exit code 1.
 expect 2 "^tandem: error: --optimizer: unknown optimizer 'AdamW' \(did you" \

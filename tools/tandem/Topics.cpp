@@ -7,6 +7,7 @@
 
 #include "compiler/import/onnx/Import.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "runtime/cli/Print.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -22,9 +23,8 @@ static std::string optimizers() {
   for (const OptimizerKind &kind : optimizerKinds()) {
     text += llvm::formatv("\n{0}: {1}\n", kind.name, kind.meaning);
     for (const OptimizerOption &option : kind.options) {
-      std::string value = llvm::formatv("{0:g}", option.value);
-      if (option.name == "nesterov")
-        value = "false";
+      std::string value =
+          option.name == "nesterov" ? "false" : numberText(option.value);
       text += llvm::formatv("  {0,-14}{1,-8}{2} ({3})\n", option.name, value,
                             option.meaning, rangeOf(option));
     }
