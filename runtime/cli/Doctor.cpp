@@ -103,11 +103,12 @@ void checkDevices(std::vector<Finding> &findings, runtime::DeviceKind kind,
         return; // Has as many as are asked for.
       continue;
     }
-    if (i == 0)
+    if (i == 0) {
       // What follows a semicolon is the remedy in other words.
       const std::string &why = backend.status().message();
-    findings.push_back({toString(device), State::Missing,
-                        why.substr(0, why.find(';')), remedy});
+      findings.push_back({toString(device), State::Missing,
+                          why.substr(0, why.find(';')), remedy});
+    }
     return;
   }
 }
