@@ -17,6 +17,22 @@ static bool isHalf(Type type) {
   return element.isF16() || element.isBF16();
 }
 
+/// `x`, an f64, as an f32: where it is none, the neighbour whose last digit is
+/// 1, so that who rounds it again never takes it for the middle between two
+/// numbers. (Boldo and Melquiond, "When double rounding is odd".)
+static Value roundedToOdd(PatternRewriter &rewriter, Location loc, Value x) {
+  using P = arith::CmpFPredicate;
+  Value nearest = arith::TruncFOp::create(
+      rewriter, loc, withElement(x.getType(), rewriter.getF32Type()), x);
+  Value back = arith::ExtFOp::create(rewriter, loc, x.getType(), nearest);
+  FloatCode w(rewriter, loc, nearest.getType());
+  Value bits = w.bitsOf(nearest);
+  Value below =
+      w.select(P::OGT, w.abs(back), w.abs(x), w.sub(bits, w.integer(1)), bits);
+  Value odd = w.select(P::ONE, back, x, w.either(below, w.integer(1)), bits);
+  return w.ofBits(odd);
+}
+
 namespace {
 /// To f64, by way of f32.
 struct ExtendToDouble : OpRewritePattern<arith::ExtFOp> {
@@ -35,9 +51,7 @@ struct ExtendToDouble : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// From f64, by way of f32, which is rounded to odd: the last digit of what is
-/// not exact is 1, so that the second rounding never takes it for the middle
-/// between two numbers. (Boldo and Melquiond, "When double rounding is odd".)
+/// From f64, by way of f32.
 struct TruncateDouble : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -46,18 +60,31 @@ struct TruncateDouble : OpRewritePattern<arith::TruncFOp> {
     Value x = op.getIn();
     if (!getElementTypeOrSelf(x.getType()).isF64() || !isHalf(op.getType()))
       return failure();
-    using P = arith::CmpFPredicate;
-    Location loc = op.getLoc();
-    Value nearest = arith::TruncFOp::create(
-        rewriter, loc, withElement(op.getType(), rewriter.getF32Type()), x);
-    Value back = arith::ExtFOp::create(rewriter, loc, x.getType(), nearest);
-    FloatCode w(rewriter, loc, nearest.getType());
-    Value bits = w.bitsOf(nearest);
-    Value below = w.select(P::OGT, w.abs(back), w.abs(x),
-                           w.sub(bits, w.integer(1)), bits);
-    Value odd = w.select(P::ONE, back, x, w.either(below, w.integer(1)), bits);
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(),
-                                                 w.ofBits(odd));
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(
+        op, op.getType(), roundedToOdd(rewriter, op.getLoc(), x));
+    return success();
+  }
+};
+
+/// From integers: by way of f32, or to bf16, which has numbers as large, of
+/// f64 where f32 would round them first. LLVM calls the compiler's library for
+/// it; canonicalization makes these of conversions to wider types.
+template <typename Op> struct FromInteger : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType(), to = op.getType();
+    if (!isHalf(to))
+      return failure();
+    bool isLarge = getElementTypeOrSelf(to).isBF16() &&
+                   getElementTypeOrSelf(from).getIntOrFloatBitWidth() > 16;
+    Type wide = isLarge ? Type(rewriter.getF64Type()) : rewriter.getF32Type();
+    Value x =
+        Op::create(rewriter, op.getLoc(), withElement(to, wide), op.getIn());
+    if (isLarge)
+      x = roundedToOdd(rewriter, op.getLoc(), x);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, to, x);
     return success();
   }
 };
@@ -145,8 +172,14 @@ struct TruncateToBrain : OpRewritePattern<arith::TruncFOp> {
 };
 } // namespace
 
+void lower::populateIntegersToHalf(RewritePatternSet &patterns) {
+  patterns.add<FromInteger<arith::SIToFPOp>, FromInteger<arith::UIToFPOp>>(
+      patterns.getContext());
+}
+
 void lower::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
   MLIRContext *context = patterns.getContext();
+  populateIntegersToHalf(patterns);
   patterns.add<ExtendToDouble, TruncateDouble>(context);
   // Before MLIR's.
   patterns.add<TruncateToBrain>(context, /*benefit=*/2);

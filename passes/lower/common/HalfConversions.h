@@ -13,6 +13,9 @@ namespace tandem::lower {
 /// between f16 and f32 so too.
 void populateHalfConversions(mlir::RewritePatternSet &patterns, bool hasF16c);
 
+/// Those from integers alone, for targets that have all others.
+void populateIntegersToHalf(mlir::RewritePatternSet &patterns);
+
 } // namespace tandem::lower
 
 #endif

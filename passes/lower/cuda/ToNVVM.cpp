@@ -2,6 +2,7 @@
 #include "passes/lower/cuda/ToNVVM.h"
 #include "passes/lower/common/DoubleFunctions.h"
 #include "passes/lower/common/ElementaryFunctions.h"
+#include "passes/lower/common/HalfConversions.h"
 #include "passes/lower/common/Polynomials.h"
 #include "passes/lower/cuda/Functions.h"
 
@@ -58,6 +59,7 @@ struct ExpandFunctions
     lower::populatePolynomials(patterns);
     lower::populateDoubleFunctions(patterns);
     lower::populateElementaryFunctions(patterns);
+    lower::populateIntegersToHalf(patterns);
     patterns.add<ToIntrinsic<math::AbsFOp>>(context, "llvm.fabs");
     patterns.add<ToIntrinsic<math::CeilOp>>(context, "llvm.ceil");
     patterns.add<ToIntrinsic<math::CopySignOp>>(context, "llvm.copysign");
