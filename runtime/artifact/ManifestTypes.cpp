@@ -26,6 +26,7 @@ public:
     text("/target/arch", manifest.target.arch);
     texts("/target/features", manifest.target.features);
     text("/optimizer", manifest.optimizer);
+    text("/graph", manifest.graph);
     each("/values", manifest.values, [&](const Value &value, std::string at) {
       type(at, value.dtype, value.shape);
     });
@@ -84,6 +85,8 @@ private:
     text(at + "/reason", slot.reason);
     text(at + "/where", slot.where);
     text(at + "/part_of", slot.partOf);
+    if (slot.inputs)
+      texts(at + "/inputs", *slot.inputs);
     if (slot.alias)
       alias(*slot.alias, at + "/alias");
     if (slot.metadata)

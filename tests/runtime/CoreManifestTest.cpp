@@ -192,8 +192,8 @@ const Row rows[] = {
      "/programs/0/results/0/inputs: there is no input 'z'"},
     {"RowsOfAScalar",
      [](Manifest &m) {
-       for (Slot &slot : m.programs[0].results)
-         slot.rows = Rows::Each;
+       m.programs[0].results[0].rows = Rows::Each;
+       m.programs[0].results[0].shape = {};
      },
      "/rows: expected a first dimension for 'each'"},
     {"Counted",
@@ -405,7 +405,7 @@ TEST(Manifest, RowsAreKept) {
   counted.shape = {8};
   m.programs[0].arguments.push_back(counted);
   for (Slot &slot : m.programs[0].results) {
-    slot.inputs = {"x", "y"};
+    slot.inputs = {"x", "labels"};
     slot.rows = slot.shape.empty() ? Rows::Mean : Rows::Each;
     slot.counted = slot.shape.empty() ? "labels" : "";
   }
