@@ -107,8 +107,11 @@ Row dropoutOf(int64_t opset, int mode, Asked asked, bool hasMask = false,
           node("Cast", {"mask"}, {"kept"}, {integer("to", 1)}));
       model.graph.nodes.push_back(node("Mul", {"dropped", "kept"}, {"y"}));
     }
+    std::vector<onnx::Attribute> attributes;
+    if (opset < 12)
+      attributes = {number("ratio", 0.5F)};
     model.graph.nodes.insert(model.graph.nodes.begin() + 1,
-                             node("Dropout", inputs, outputs));
+                             node("Dropout", inputs, outputs, attributes));
     return importOnnx(context, model, asked);
   };
   return {name, build, same, trains};

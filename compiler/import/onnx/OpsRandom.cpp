@@ -60,6 +60,7 @@ static LogicalResult translateDropout(Node &node) {
   node.ignore({"seed", "is_test", "consumed_inputs"});
   Type f32 = node.builder().getF32Type(), i1 = node.builder().getI1Type();
   bool isData = node.opset() >= 12; // ratio and mode are operands
+  double ratio = isData ? 0.5 : node.number("ratio", 0.5);
   bool training = node.isTraining();
   Value mode;
   if (isData && node.has(2) && !node.keepsInference()) {
@@ -71,7 +72,6 @@ static LogicalResult translateDropout(Node &node) {
   Type maskElement = node.opset() < 10 ? node.elementType(0) : i1;
   if (!training && !mode)
     return keepAll(node, maskElement);
-  double ratio = isData ? 0.5 : node.number("ratio", 0.5);
   bool isKnown = !mode;
   if (isData && node.has(1)) {
     auto known = node.knownNumbers(1);
