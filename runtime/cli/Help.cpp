@@ -97,6 +97,8 @@ std::string explanationOf(const OptionTable &table, const Option &option) {
     more += "; " + bounds;
   if (!option.fallback.empty())
     more += "; default: " + std::string(option.fallback);
+  if (option.isRequired)
+    more += "; required";
   more += conditionsText(table, option);
   return std::string(option.help) +
          (more.empty() ? "" : " (" + more.substr(2) + ")");

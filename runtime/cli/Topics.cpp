@@ -10,11 +10,14 @@ std::string arrays() {
          "state of the\nmodel, and FILE one of\n\n"
          "  F.npy                    an array\n"
          "  F.npz, F.npz:MEMBER      an archive of arrays\n"
-         "  F.safetensors, F.safetensors:TENSOR\n\n"
+         "  F.safetensors, F.safetensors:TENSOR\n"
+         "  F.csv, F.csv:COLUMNS     a table: a..c,label or -label\n\n"
          "Without a member, an archive gives its array NAME or its only one. "
          "To "
          "read,\nNAME=3.5 is a scalar. Elements of other types than the "
-         "model's are converted\nwhere nothing is lost by it.\n";
+         "model's are converted\nwhere nothing is lost by it, f64 is rounded "
+         "to f32, "
+         "and --cast allows more.\n";
 }
 
 std::string devices() {
