@@ -124,7 +124,7 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"\"low\": -0.3", "\"low\": 3",
        "/params/0/init: expected 'low' of 'init' of 'param \"w\"' to be at "
        "most 'high'"},
-      {"\"low\": -0.3", "\"low\": -1e300", "to be finite in f32"},
+      {"\"low\": -0.3", "\"low\": -1e300", "to be finite in 'f32'"},
       {"[\"loss\", \"s\"]", "[\"loss\", \"x\"]",
        "/nodes/2: 'tandem.write' op expected a value of type "
        "'tensor<4x8xf32>'"},
@@ -461,7 +461,7 @@ TEST(JsonGraph, ShortAttributesAreWrittenOut) {
   } rows[] = {
       {R"({"op": "reshape", "inputs": ["x"], "outputs": ["y"],
            "attributes": {"shape": [2, -1]}})",
-       "tensor<2x108xf32>"},
+       "ref<2x108xf32>"},
       {R"({"op": "max_pool2d", "inputs": ["x"], "outputs": ["y"],
            "attributes": {"kernel": 2, "strides": 2}})",
        "tensor<2x3x3x3xf32>"},
