@@ -17,7 +17,8 @@ class Module;
 namespace tandem {
 
 /// After optimization: narrow floats are selected, and loaded and stored with
-/// masks or at several places, as integers.
+/// masks or at several places, as integers; bf16 is loaded, stored and shuffled
+/// so too.
 void moveNarrowFloatsAsBits(llvm::Module &module);
 
 } // namespace tandem
