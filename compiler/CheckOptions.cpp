@@ -168,7 +168,9 @@ Status tandem::checkAgainstTarget(ModuleOp module,
   all.push_back({"cpu", "", "--fast-math", options.fastMath ? "yes" : "", ""});
   all.push_back(
       {"cuda", "", "--emulation", options.emulation ? "yes" : "", ""});
-  all.push_back({"cuda", "", "--cubin", options.cubin, "auto"});
+  // Without a cubin is what the others are anyhow.
+  all.push_back(
+      {"cuda", "", "--cubin", options.cubin == "yes" ? "yes" : "", ""});
   for (const TargetOption &asked : all)
     if (asked.value != asked.usual && asked.kind != kind.getValue())
       return Status::usage((asked.flag + " is for the target '" + asked.kind +
