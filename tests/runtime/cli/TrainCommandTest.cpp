@@ -267,7 +267,7 @@ TEST_F(TrainCommand, takesRowsInTheirOrderWhenAsked) {
   auto losses = [&](std::vector<std::string> more) {
     more.insert(more.end(), {"--epochs=1", "--params=w.st", "--log=l.jsonl"});
     EXPECT_EQ(train(more).code, 0);
-    return text("l.jsonl");
+    return untimed("l.jsonl");
   };
   std::string inOrder = losses({"--no-shuffle", "--seed=1"});
   EXPECT_EQ(inOrder, losses({"--no-shuffle", "--seed=2"}));
