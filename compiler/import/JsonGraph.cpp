@@ -187,8 +187,13 @@ RoleAttr GraphImporter::role(const JsonPlace &place, RoleKind kind,
   if (grad)
     role = role.withUnit("requires_grad");
   if (place.has("high"))
-    role = role.with("high", builder.getI64IntegerAttr(
-                                 place.at("high").integer().value_or(0)));
+    if (auto high = place.at("high").integer()) {
+      if (*high < 1)
+        place.at("high").wrong("expected at least 1, but got " +
+                               std::to_string(*high));
+      else
+        role = role.with("high", builder.getI64IntegerAttr(*high));
+    }
   if (place.has("init"))
     if (DictionaryAttr how =
             init(place.at("init"), role, tensor.getElementType()))

@@ -131,6 +131,9 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
       {"\"op\": \"write\", \"inputs\": [\"loss\", \"s\"]",
        "\"op\": \"read\", \"inputs\": [\"s\"]", "/nodes/2: unknown op 'read'"},
       {"[3, 8]", "[3, 1099511627776]", "/params/0: the tensor is too large"},
+      // A 'high' of 0 made a module that could not be read back.
+      {"\"shape\": [4, 8]}", "\"shape\": [4, 8], \"high\": 0}",
+       "/inputs/0/high: expected at least 1, but got 0"},
       {"\"value\": \"loss\"", "\"value\": 3",
        "/outputs/0/value: expected the name of a value"},
       {"\"nodes\"", "\"knots\"", "/knots: unknown field 'knots'"},
