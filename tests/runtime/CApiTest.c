@@ -345,7 +345,7 @@ static void test_predicting(tdm_model *model) {
   CHECK(tdm_predict(model, &in, 1, &out, 1) == TDM_OK);
   CHECK(tdm_tensor_rank(pred) == 1 && tdm_tensor_shape(pred)[0] == 5);
   CHECK_FAILS(tdm_predict(model, &in, 1, &loss, 1), TDM_USAGE,
-              "output 'loss' has no row");
+              "has no output 'loss'; those with rows are 'pred'");
   CHECK_FAILS(tdm_predict(NULL, &in, 1, &out, 1), TDM_USAGE, "model");
   tdm_tensor_free(x);
   tdm_tensor_free(pred);

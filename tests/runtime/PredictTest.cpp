@@ -38,8 +38,8 @@ std::vector<float> predictions(Model &model, int64_t rows) {
 // that nobody wanted.
 TEST(Predict, GivesExactlyTheRows) {
   Model model = modelFor(regression());
-  Tensor x = features(8), y = filled({8}, 0, 0), whole;
-  Argument in[] = {{"x", &x}, {"y", &y}};
+  Tensor x = features(8), whole;
+  Argument in[] = {{"x", &x}};
   Destination out[] = {{"pred", &whole}};
   ASSERT_TRUE(model.run("evaluate", in, out).ok());
   EXPECT_EQ(predictions(model, 8), valuesOf(whole));
@@ -58,9 +58,6 @@ TEST(Predict, SaysWhatIsWrong) {
     EXPECT_EQ(status.code(), Code::Usage);
     return status.message();
   };
-  EXPECT_EQ(problem({{"x", &x}}, {{"loss", &pred}}),
-            "output 'loss' has no row for each of the inputs: its type is f32 "
-            "[]; those with rows are 'pred'");
   EXPECT_EQ(problem({{"x", &x}}, {{"p", &pred}}),
             "program 'evaluate' has no output 'p'; those with rows are 'pred'");
   EXPECT_EQ(problem({}, {{"pred", &pred}}),
@@ -73,6 +70,26 @@ TEST(Predict, SaysWhatIsWrong) {
             "output 'pred': expected f32 [8] but got f32 [5]");
   EXPECT_EQ(problem({{"x", &x}}, {}),
             "expected at least one output to predict");
+}
+
+TEST(Predict, RefusesWhatHasNoRows) {
+  Maker m;
+  m.value(Role::Input, "x", {6});
+  m.value(Role::Input, "s", {});
+  m.value(Role::Output, "o", {6});
+  m.value(Role::Output, "t", {});
+  m.program("evaluate");
+  int64_t x = m.argument(Role::Input, "x", {6});
+  int64_t s = m.argument(Role::Input, "s", {});
+  m.launch("mul", {x, x}, m.result(Role::Output, "o", {6}), 6);
+  m.launch("mul", {s, s}, m.result(Role::Output, "t", {}), 1);
+  Model model = m.load();
+  Tensor rows = filled({6}, 2, 0), t;
+  std::vector<Argument> in = {{"x", &rows}};
+  std::vector<Destination> out = {{"t", &t}};
+  EXPECT_EQ(predict(model, in, out).message(),
+            "output 't' has no row for each of the inputs: its type is f32 []; "
+            "those with rows are 'o'");
 }
 
 TEST(Predict, UpdatesNothing) {
