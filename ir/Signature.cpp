@@ -101,12 +101,14 @@ static Type valueType(Type type) {
 static LogicalResult verifyRoleOfType(func::FuncOp func, RoleAttr role,
                                       Type element) {
   auto error = [&] { return func.emitOpError(); };
-  bool failed = false;
   DictionaryAttr properties = role.getProperties();
-  if (Attribute init = properties.get("init"))
-    failed |= mlir::failed(verifyInit(error, role.str(), init)) ||
-              mlir::failed(verifyInitOfType(
-                  error, role.str(), cast<DictionaryAttr>(init), element));
+  // One that was read has been verified, one that was built has not.
+  if (mlir::failed(
+          RoleAttr::verify(error, role.getKind(), role.getName(), properties)))
+    return failure();
+  bool failed = false;
+  if (auto init = properties.getAs<DictionaryAttr>("init"))
+    failed |= mlir::failed(verifyInitOfType(error, role.str(), init, element));
   if (properties.contains("high") && !isa<IntegerType>(element)) {
     failed = true;
     error() << "expected '" << role.str()

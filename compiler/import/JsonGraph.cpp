@@ -210,6 +210,9 @@ RoleAttr GraphImporter::role(const JsonPlace &place, RoleKind kind,
   if (place.has("alias"))
     if (DictionaryAttr shared = alias(place.at("alias")))
       role = role.with("alias", shared);
+  Listener listener(*this, place);
+  (void)RoleAttr::verify([&] { return emitError(location(place)); }, kind,
+                         role.getName(), role.getProperties());
   return role;
 }
 

@@ -147,6 +147,18 @@ TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {
     expectProblem(replaced(kGraph, row.from, row.to), row.problem);
 }
 
+/// A range that no role can have was taken, and printed as text that nobody can
+/// read.
+TEST(JsonGraph, RolesAreVerified) {
+  std::string text =
+      replaced(kGraph, R"("inputs": [{"name": "x")",
+               R"("inputs": [{"name": "n", "type": "i64", "shape": [],
+                              "high": 0},
+                             {"name": "x")");
+  expectProblem(text, "/inputs/0: expected 'high' of role 'input \"n\"' to be "
+                      "an i64 of at least 1");
+}
+
 /// B9: one mistake brought others that were none ("expected 1 operands, but got
 /// 0" of a node that says `input`).
 TEST(JsonGraph, OneMistakeBringsNoOthers) {
