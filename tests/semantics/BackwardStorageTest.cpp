@@ -116,7 +116,7 @@ TEST_P(BackwardStorage, B10_MetadataOfACotangent) {
               "of 'output \"o\"' (result #0) in a backward");
   EXPECT_PART(error, "in the backward of custom_vjp \"flip\"");
   if (!isTraced())
-    EXPECT_PART(error, "row.mlir:8:");
+    EXPECT_PART(error, "row.mlir:9:");
 }
 
 namespace {

@@ -62,7 +62,11 @@ struct Parameter {
   }
 };
 
-std::string paramName(int p) { return "p" + std::to_string(p); }
+/// Lives as long as the arguments that are called so.
+const std::string &paramName(int p) {
+  static const std::string names[kParams] = {"p0", "p1", "p2", "p3"};
+  return names[p];
+}
 
 /// The sum of the elements of parameters of these sizes.
 Source sums(const std::array<int64_t, kParams> &sizes) {
