@@ -1,9 +1,10 @@
 //===- Pch.h - the precompiled header of the compiler side ----------------===//
 //
-// MLIR's headers and the generated classes of the dialect's ops dominate compile
-// time: they are compiled once here, which takes half of the time off most
-// sources. A change of an op's record rebuilds the compiler side in any case,
-// since nearly all of it includes ir/Ops.h. Nothing else of Tandem belongs here.
+// MLIR's headers and the generated classes of the dialect's ops dominate
+// compile time: they are compiled once here, which takes half of the time off
+// most sources. A change of an op's record rebuilds the compiler side in any
+// case, since nearly all of it includes ir/Ops.h. Nothing else of Tandem
+// belongs here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_PCH_H
