@@ -167,7 +167,7 @@ TEST(Target, EditedAttributesAreRefused) {
             std::string::npos);
   EXPECT_EQ(with("features", b.getStrArrayAttr({"avx2", "avx512q"})),
             "'tandem.target': unknown feature 'avx512q' (did you mean "
-            "'avx512bw'?)");
+            "'avx512dq'?)");
   EXPECT_EQ(with("winograd", b.getStringAttr("perhaps")),
             "'tandem.target': expected 'winograd' to be one of 'auto', 'no', "
             "but got \"perhaps\"");
