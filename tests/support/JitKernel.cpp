@@ -2,6 +2,7 @@
 #include "tests/support/JitKernel.h"
 
 #include "compiler/emit/CodeGen.h"
+#include "compiler/emit/NarrowFloats.h"
 #include "ir/reference/Evaluator.h"
 #include "passes/Passes.h"
 
@@ -174,6 +175,7 @@ void JitKernel::compile(int vectorBits) {
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = false;
   optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
+  moveNarrowFloatsAsBits(*module);
   if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
     std::error_code failure;
     llvm::raw_fd_ostream stream(dump, failure);
