@@ -155,8 +155,7 @@ TEST(JsonGraph, RolesAreVerified) {
                R"("inputs": [{"name": "n", "type": "i64", "shape": [],
                               "high": 0},
                              {"name": "x")");
-  expectProblem(text, "/inputs/0: expected 'high' of role 'input \"n\"' to be "
-                      "an i64 of at least 1");
+  expectProblem(text, "/inputs/0/high: expected at least 1, but got 0");
 }
 
 /// B9: one mistake brought others that were none ("expected 1 operands, but got
