@@ -94,8 +94,7 @@ function(tandem_library name)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)
     tandem_harden(${name})
     if(TANDEM_PRECOMPILE)
-      target_precompile_headers(${name} PRIVATE
-        ${PROJECT_SOURCE_DIR}/runtime/Pch.h)
+      target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch-small)
     endif()
     return()
   endif()
@@ -129,10 +128,23 @@ function(tandem_reuse_pch name)
   endif()
 endfunction()
 
+# tandem_pch(NAME SOURCE HEADER): a target whose precompiled header others reuse.
+# It does not go through ccache, which takes a header with another comment for the
+# same one; the compiler, which compares sizes, does not.
+function(tandem_pch name source header)
+  add_library(${name} STATIC ${source})
+  target_precompile_headers(${name} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${header}>")
+  set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
+endfunction()
+
 if(TANDEM_PRECOMPILE)
-  add_library(tandem-runtime-pch STATIC ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp)
-  target_link_libraries(tandem-runtime-pch PUBLIC tandem-flags)
-  tandem_harden(tandem-runtime-pch)
-  target_precompile_headers(tandem-runtime-pch PRIVATE
-    "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/runtime/Pch.h>")
+  foreach(name tandem-runtime-pch tandem-runtime-pch-small)
+    tandem_pch(${name} ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp
+      ${PROJECT_SOURCE_DIR}/runtime/Pch.h)
+    target_link_libraries(${name} PUBLIC tandem-flags)
+    tandem_harden(${name})
+  endforeach()
+  target_compile_options(tandem-runtime-pch-small PRIVATE
+    $<$<CONFIG:Release>:-Os>)
 endif()

@@ -25,9 +25,9 @@ target_compile_options(tandem-mlir INTERFACE ${llvmDefinitions}
   $<BUILD_INTERFACE:-Wno-unused-parameter>)
 target_link_libraries(tandem-mlir INTERFACE tandem-flags MLIR LLVM)
 
-add_library(tandem-pch STATIC ${PROJECT_SOURCE_DIR}/ir/Pch.cpp)
+tandem_pch(tandem-pch ${PROJECT_SOURCE_DIR}/ir/Pch.cpp
+  ${PROJECT_SOURCE_DIR}/ir/Pch.h)
 target_link_libraries(tandem-pch PUBLIC tandem-mlir)
-target_precompile_headers(tandem-pch PRIVATE ${PROJECT_SOURCE_DIR}/ir/Pch.h)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # The headers are so large that g++ gives this warning up, with a note in
   # every file.

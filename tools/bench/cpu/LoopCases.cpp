@@ -75,7 +75,7 @@ Case crossEntropy() {
   Case c;
   c.name = "cross-entropy-and-gradient";
   c.inputs = {matrix("x"), {"labels", {kRows}, DType::I64, 0, kColumns}};
-  c.outputs = {{"loss", {}}, matrix("dx")};
+  c.outputs = {{"mean", {}}, matrix("dx")};
   c.expected = [](const Inputs &in, int output, int64_t element) {
     auto loss = [&](int64_t row) {
       return std::log(sumOfExp(in[0], row)) -
