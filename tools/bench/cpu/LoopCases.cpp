@@ -128,9 +128,9 @@ Case crossEntropy() {
     return {both};
   })};
   std::string x = c.inputs[0].type();
-  return finished(c, "%loss = tandem.cross_entropy %x, %labels : " + x + ", " +
+  return finished(c, "%mean = tandem.cross_entropy %x, %labels : " + x + ", " +
                          c.inputs[1].type() + " -> tensor<f32>\n" +
-                         "%dx = tandem.grad %loss wrt (%x) : tensor<f32>, " +
+                         "%dx = tandem.grad %mean wrt (%x) : tensor<f32>, " +
                          x + " -> " + x);
 }
 
