@@ -131,16 +131,13 @@ std::vector<const artifact::Slot *> inputsOf(const Program &program,
 }
 
 Status checkVariables(const runtime::Model &model, const Program &program) {
-  std::string names;
-  int count = 0;
-  constexpr int most = 3;
+  std::vector<std::string_view> missing; // in the order of the programs
   auto check = [&](const Program &one) {
     for (const artifact::Slot &slot : one.arguments) {
-      if ((slot.role != Role::Param && slot.role != Role::State) ||
-          model.get(slot.name))
-        continue;
-      if (++count <= most)
-        names += (names.empty() ? "" : ", ") + artifact::inQuotes(slot.name);
+      bool isVariable = slot.role == Role::Param || slot.role == Role::State;
+      if (isVariable && !model.get(slot.name) &&
+          std::find(missing.begin(), missing.end(), slot.name) == missing.end())
+        missing.push_back(slot.name);
     }
   };
   check(program);
@@ -149,8 +146,13 @@ Status checkVariables(const runtime::Model &model, const Program &program) {
       std::any_of(program.arguments.begin(), program.arguments.end(),
                   [](auto &slot) { return slot.role == Role::Prepared; }))
     check(*prepare);
-  if (!count)
+  if (missing.empty())
     return Status::success();
+  constexpr size_t most = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(missing.size(), most); ++i)
+    names += (i ? ", " : "") + artifact::inQuotes(missing[i]);
+  size_t count = missing.size();
   return Status::usage(std::to_string(count) +
                        (count == 1 ? " parameter or state of program '"
                                    : " parameters and states of program '") +

@@ -127,19 +127,24 @@ Result<Cast> Cast::parse(std::string_view rule) {
 Result<CastReport> checkCast(const ArrayView &array, DType to,
                              const Cast &cast) {
   CastReport report;
-  if (array.dtype == to && !cast.scales)
+  if (cast.scales) {
+    if (!artifact::isFloat(to))
+      return Status::usage("expected a floating-point input to scale but got " +
+                           std::string(spelling(to)));
+    if (auto large = firstOverflow(array, to, cast))
+      return Status::usage(elementOf(array, *large) +
+                           ", which is too large for " +
+                           std::string(spelling(to)) + " when it is scaled");
     return report;
-  if (cast.scales && !artifact::isFloat(to))
-    return Status::usage("expected a floating-point input to scale but got " +
-                         std::string(spelling(to)));
-  bool isDivided = array.dtype == DType::F64 && to == DType::F32;
-  bool mayRound = artifact::isFloat(to) && (cast.rounds || isDivided);
+  }
+  if (array.dtype == to)
+    return report;
   // What is held exactly does not overflow.
-  std::optional<int64_t> inexact =
-      cast.scales ? std::nullopt : firstInexact(array, to);
-  if (!cast.scales && !inexact)
+  std::optional<int64_t> inexact = firstInexact(array, to);
+  if (!inexact)
     return report;
-  if (!mayRound) {
+  bool isDivided = array.dtype == DType::F64 && to == DType::F32;
+  if (!artifact::isFloat(to) || !(cast.rounds || isDivided)) {
     std::string hint;
     if (artifact::isFloat(to))
       hint = "; '--cast=round' rounds it";
@@ -148,9 +153,9 @@ Result<CastReport> checkCast(const ArrayView &array, DType to,
                          hint);
   }
   if (auto large = firstOverflow(array, to, cast))
-    return Status::usage(
-        elementOf(array, *large) + ", which is too large for " +
-        std::string(spelling(to)) + (cast.scales ? " when it is scaled" : ""));
+    return Status::usage(elementOf(array, *large) +
+                         ", which is too large for " +
+                         std::string(spelling(to)));
   if (!cast.rounds)
     report.rounded = elementOf(array, *inexact);
   return report;
