@@ -169,13 +169,15 @@ static Result<Target> cpuFromAttr(DictionaryAttr attr) {
 
 static Result<Target> cudaFromAttr(DictionaryAttr attr) {
   Fields fields(attr);
-  fields.known({"kind", "arch", "matmul_precision", "libraries"});
+  // What products are made of: no option sets it, tests and measurements do.
+  fields.known({"kind", "arch", "matmul_precision", "libraries", "products"});
   StringRef arch = fields.text("arch");
   auto target = cudaTarget(arch);
   if (!target && !arch.empty())
     fields.wrong(target.status().message());
   fields.choice("matmul_precision", {"f32", "tf32"});
   fields.choice("libraries", {"auto", "yes", "no"});
+  fields.choice("products", {"mma", "wgmma"});
   if (Status s = fields.status(); !s)
     return s;
   return Target(std::move(*target));

@@ -63,7 +63,7 @@ static Tensor mlp(Trace &trace, const Tensor &x) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) {
+  if (argc != 2 || argv[1][0] == '-') {
     std::fprintf(stderr, "usage: addition-gpt OUTPUT.mlir\n");
     return 2;
   }

@@ -30,7 +30,7 @@ static Tensor convBlock(Trace &trace, const Tensor &x, int64_t out) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) {
+  if (argc != 2 || argv[1][0] == '-') {
     std::fprintf(stderr, "usage: digits-cnn OUTPUT.mlir\n");
     return 2;
   }

@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
                 {"amax-history", amaxHistory},
                 {"main-gradients", mainGradients}};
   for (auto &model : models) {
-    if (argc != 3 || std::strcmp(argv[1], model.name) != 0)
+    if (argc != 3 || argv[2][0] == '-' || std::strcmp(argv[1], model.name) != 0)
       continue;
     Trace trace(model.name);
     model.record(trace);

@@ -193,12 +193,12 @@ for command in 'compile -o x.tdm' check inspect; do
     "$tandem" $command deep.mlir
 done
 # A model called "../evil" wrote its dumps outside of the folder.
-mkdir -p dumps/in
+mkdir -p evil/in
 printf 'module @"../evil" {\n}\n' >evil.mlir
 expect 1 "evil.mlir:1:1: error: expected a model's name without '/'" \
-  "$tandem" compile evil.mlir -o x.tdm --dump-phases=dumps/in
-[ "$(ls -A dumps dumps/in)" = "$(printf 'dumps:\nin\n\ndumps/in:')" ] ||
-  fail "a model's name made a path: $(ls -A dumps dumps/in)"
+  "$tandem" compile evil.mlir -o x.tdm --dump-phases=evil/in
+[ "$(ls -A evil evil/in)" = "$(printf 'evil:\nin\n\nevil/in:')" ] ||
+  fail "a model's name made a path: $(ls -A evil evil/in)"
 : >empty.mlir
 expect 1 'empty.mlir|graph' "$tandem" compile empty.mlir -o x.tdm
 

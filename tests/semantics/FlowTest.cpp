@@ -381,8 +381,8 @@ TEST_P(Flow, AWhileEndsWhenItsConditionSays) {
 
 TEST_P(Flow, AWhileHasNoGradient) {
   EXPECT_PART(errorOf(doubling(/*requiresGrad=*/true)),
-              "'tandem.while' op has no gradient, but 'input \"x\"' requires "
-              "one");
+              "'tandem.while' op has no gradient, but 'input \"x\"' (argument "
+              "#0) requires one");
 }
 
 // A loop in a branch in a loop: what a branch does not need is not run, and

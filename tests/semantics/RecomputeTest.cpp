@@ -17,8 +17,9 @@ class Recomputed : public RowTest {};
 
 constexpr int64_t kRows = 48, kColumns = 40;
 
-/// Functions, and a normalization with its largest elements, sums and
-/// quotients.
+/// A normalization with its largest elements, functions, sums and quotients.
+/// With a second function the partition of a processor with short vectors would
+/// save the result.
 Source repeating() {
   return {
       R"(module attributes {tandem.phase = "capture"} {
@@ -26,8 +27,7 @@ Source repeating() {
         %x: tensor<48x40xf32> {tandem.role = #tandem.role<input "x">},
         %v: tensor<48x40xf32> {tandem.role = #tandem.role<input "v" {requires_grad}>})
         -> (tensor<48x40xf32> {tandem.role = #tandem.role<output "o">}) {
-      %e = tandem.exp %x : tensor<48x40xf32>
-      %m = tandem.mul %e, %x : tensor<48x40xf32>
+      %m = tandem.mul %x, %x : tensor<48x40xf32>
       %a = tandem.add %m, %x : tensor<48x40xf32>
       %y = tandem.softmax %a dim 1 : tensor<48x40xf32>
       %o = tandem.mul %v, %y : tensor<48x40xf32>
@@ -37,7 +37,7 @@ Source repeating() {
         Tensor x = t.input("x", {kRows, kColumns});
         Tensor v =
             t.input("v", {kRows, kColumns}, DType::F32, {.requiresGrad = true});
-        t.output("o", v * softmax(exp(x) * x + x, 1));
+        t.output("o", v * softmax(x * x + x, 1));
       }};
 }
 

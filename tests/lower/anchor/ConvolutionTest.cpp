@@ -11,10 +11,19 @@ static std::string list(std::vector<int64_t> numbers, const char *between) {
   return text;
 }
 
+/// Whether Winograd's method can compute it. Where it does hangs on the length
+/// of vectors, so that its errors are allowed (WinogradTest.cpp).
+static bool isForWinograd(const Convolution &c) {
+  return c.kh == 3 && c.kw == 3 && c.stride[0] == 1 && c.stride[1] == 1 &&
+         c.dilation[0] == 1 && c.dilation[1] == 1 && c.groups == 1;
+}
+
 /// Checks the convolution and both gradients.
 static void check(const Convolution &c, int vectorBits = 0) {
+  double errors = isForWinograd(c) ? 3 : 1;
   for (ConvolutionPass pass : kConvolutionPasses)
-    checkKernel(convolutionKernel(c, pass), {termsOf(c, pass), vectorBits});
+    checkKernel(convolutionKernel(c, pass),
+                {errors * termsOf(c, pass), vectorBits});
 }
 
 TEST(Convolution, Pointwise) {

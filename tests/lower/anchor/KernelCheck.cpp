@@ -89,11 +89,13 @@ void test::expectClose(const std::vector<std::vector<uint8_t>> &results,
     double summing =
         std::max(std::min(rounding, std::ldexp(1.0, -23)), tolerance.factors) *
         (4 + tolerance.terms / 2);
+    double way = rounding * tolerance.between;
     int reported = 0;
     for (int64_t i = 0; i < expected[r].size() && reported < 4; ++i) {
       double want = expected[r][i], got = actual[i];
-      bool same = want == got || (std::isnan(want) && std::isnan(got)) ||
-                  std::abs(want - got) <= rounding * std::abs(want) + summing;
+      bool same =
+          want == got || (std::isnan(want) && std::isnan(got)) ||
+          std::abs(want - got) <= rounding * std::abs(want) + summing + way;
       if (!same) {
         ++reported;
         ADD_FAILURE() << "result " << r << " element " << i << ": expected "

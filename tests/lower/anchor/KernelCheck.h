@@ -19,6 +19,9 @@ struct Tolerance {
   /// The rounding of the products' factors, where it is greater than that of
   /// the sums.
   double factors = 0;
+  /// The largest value that is rounded to the element type on the way to a
+  /// result, where one may be larger than the result.
+  double between = 0;
 };
 
 /// The module with a function whose kernel has inputs %0, %1, ... of `types`
