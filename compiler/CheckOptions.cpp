@@ -5,9 +5,9 @@
 #include "compiler/emit/Assemble.h"
 #include "ir/Dialect.h"
 #include "ir/Signature.h"
-#include "passes/Target.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/target/Target.h"
 #include "runtime/artifact/NearestName.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

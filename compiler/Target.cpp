@@ -1,7 +1,8 @@
 //===- Target.cpp - what code is made for ---------------------------------===//
 #include "compiler/Target.h"
 #include "ir/Nearest.h"
-#include "passes/Target.h"
+#include "passes/target/CudaModel.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
@@ -19,26 +20,26 @@ using namespace tandem;
 namespace {
 /// An architecture, and the oldest version of PTX that knows it, but none that
 /// is older than what the kernels use.
-struct CudaArch {
+struct PtxArch {
   StringLiteral name;
   int64_t capability; ///< 90
   unsigned ptxVersion;
 };
 } // namespace
 
-static constexpr CudaArch cudaArchs[] = {
+static constexpr PtxArch cudaArchs[] = {
     {"sm_80", 80, 80}, {"sm_86", 86, 80},  {"sm_89", 89, 80},
     {"sm_90", 90, 80}, {"sm_90a", 90, 80}, {"sm_100", 100, 86},
 };
 
-static const CudaArch *findCudaArch(StringRef name) {
-  const CudaArch *found = llvm::find_if(
-      cudaArchs, [&](const CudaArch &arch) { return arch.name == name; });
+static const PtxArch *findCudaArch(StringRef name) {
+  const PtxArch *found = llvm::find_if(
+      cudaArchs, [&](const PtxArch &arch) { return arch.name == name; });
   return found == std::end(cudaArchs) ? nullptr : found;
 }
 
 int64_t CudaTarget::sharedLimit() const {
-  return cudaSharedLimit(findCudaArch(arch)->capability);
+  return CudaModel::of(findCudaArch(arch)->capability).sharedBytes;
 }
 
 static llvm::Triple hostTriple() {
@@ -195,7 +196,7 @@ Result<CudaTarget> tandem::cudaTarget(StringRef arch) {
   if (findCudaArch(arch))
     return CudaTarget{arch.str()};
   std::string known;
-  for (const CudaArch &one : cudaArchs)
+  for (const PtxArch &one : cudaArchs)
     known += (known.empty() ? "" : ", ") + one.name.str();
   return Status::usage("expected the architecture for 'cuda' to be one of " +
                        known + ", but got '" + arch.str() + "'");
@@ -333,7 +334,7 @@ static const llvm::Target *nvptxTarget() {
 
 std::unique_ptr<llvm::TargetMachine>
 tandem::createMachine(const CudaTarget &target, unsigned ptxVersion) {
-  const CudaArch *arch = findCudaArch(target.arch);
+  const PtxArch *arch = findCudaArch(target.arch);
   ptxVersion = std::max(ptxVersion, arch->ptxVersion);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = kFusion;

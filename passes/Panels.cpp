@@ -1,6 +1,6 @@
 //===- Panels.cpp - right factors of products in panels -------------------===//
 #include "passes/Panels.h"
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 using namespace mlir;
 using namespace tandem;

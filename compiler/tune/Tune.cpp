@@ -4,6 +4,7 @@
 #include "compiler/tune/Trials.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/ScheduleSearch.h"
+#include "passes/target/Rates.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -61,7 +62,7 @@ public:
         context(module.getContext()), machine(machineName()),
         end(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                std::chrono::duration<double>(options.seconds))),
-        registers(lower::VectorTarget::of(module)) {}
+        registers(CpuModel::of(module)) {}
 
   Result<TuneReport> run();
 
@@ -82,7 +83,7 @@ private:
   MLIRContext *context;
   std::string machine;
   Clock::time_point end;
-  lower::VectorTarget registers;
+  CpuModel registers;
 };
 } // namespace
 
@@ -98,21 +99,10 @@ static std::string summaryOf(KernelOp kernel) {
   return summary ? summary.str() : kernel.getName().str();
 }
 
-/// Of operations, or of bytes from memory, whichever takes longer.
-static double roughSecondsOf(KernelOp kernel) {
-  constexpr double flopsPerSecond = 1e11, bytesPerSecond = 2e10, launch = 1e-6;
-  double bytes = 0;
-  for (TypeRange types : {TypeRange(kernel->getOperandTypes()),
-                          TypeRange(kernel->getResultTypes())})
-    for (Type type : types)
-      bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
-  double flops = static_cast<double>(kernel.getFlops());
-  return launch + std::max(flops / flopsPerSecond, bytes / bytesPerSecond);
-}
-
 /// The kernels that have a choice, those that take longest first. One that says
 /// already how it is cut has none.
 std::vector<Group> Tuner::groups() {
+  const Rates rates = Rates::of(module);
   std::string common = TANDEM_VERSION "\n" + kSearch.str() + '\n' + machine +
                        '\n' + std::to_string(options.timer->threads()) + '\n';
   llvm::raw_string_ostream(common) << module->getAttr(kTargetAttr) << '\n';
@@ -134,7 +124,7 @@ std::vector<Group> Tuner::groups() {
         group.summary = summaryOf(kernel);
       }
       group.kernels.push_back(kernel);
-      group.weight += roughSecondsOf(kernel);
+      group.weight += rates.seconds(kernel);
     }
   llvm::sort(groups, [](const Group &a, const Group &b) {
     return a.weight != b.weight ? a.weight > b.weight : a.place < b.place;

@@ -1,6 +1,6 @@
 //===- Decompose.cpp - composites become simpler ops ----------------------===//
 #include "passes/autodiff/Decompose.h"
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 #include "ir/EmptyTensors.h"
 #include "ir/Ops.h"

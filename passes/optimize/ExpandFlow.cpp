@@ -16,8 +16,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/optimize/ExpandFlow.h"
 
-#include "passes/Target.h"
 #include "passes/autodiff/Decompose.h"
+#include "passes/target/Target.h"
 
 #include "ir/Expr.h"
 #include "ir/Ops.h"

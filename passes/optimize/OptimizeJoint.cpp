@@ -9,12 +9,12 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
-#include "passes/Target.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/optimize/CarryTags.h"
 #include "passes/optimize/ExpandFlow.h"
 #include "passes/optimize/Simplify.h"
+#include "passes/target/Target.h"
 
 #include "ir/EmptyTensors.h"
 #include "ir/Ops.h"

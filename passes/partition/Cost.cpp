@@ -2,7 +2,6 @@
 #include "passes/partition/Cost.h"
 
 #include "passes/Doors.h"
-#include "passes/Target.h"
 #include "passes/partition/Programs.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/KernelBytes.h"
@@ -32,109 +31,6 @@ static Value throughViews(Value value) {
     value = op->getOperand(0);
   }
   return value;
-}
-
-//===----------------------------------------------------------------------===//
-// Rates
-//===----------------------------------------------------------------------===//
-
-/// NVIDIA's data sheets (A100 80GB, A10, L40S, H100 SXM, B200, RTX 5090) for
-/// memory, f32 and dense tensor products; Volta's and Turing's from V100 and
-/// T4. Functions run at a quarter of the rate of f32 instructions (CUDA C++
-/// Programming Guide, "Arithmetic Instructions"), and take some four of them.
-/// The host is behind PCI Express (3.0, 4.0, 5.0) of 16 lanes, of which large
-/// copies see four fifths.
-static Rates cudaRates(int64_t sm) {
-  struct Sheet {
-    int64_t sm;
-    double gigabytes, f32, narrow, host; // GB/s, Tflop/s, GB/s
-  };
-  static constexpr Sheet sheets[] = {
-      {70, 900, 15.7, 125, 12.6},    {75, 320, 8.1, 65, 12.6},
-      {80, 2039, 19.5, 312, 25.2},   {86, 600, 31.2, 125, 25.2},
-      {89, 864, 91.6, 362, 25.2},    {90, 3350, 66.9, 989, 50.4},
-      {100, 8000, 80.0, 2250, 50.4}, {120, 1792, 104.8, 209, 50.4},
-  };
-  const Sheet *sheet = sheets;
-  for (const Sheet &next : sheets)
-    if (next.sm <= sm)
-      sheet = &next;
-  // Data sheets count a fused multiply-add as two.
-  double instructions = sheet->f32 * 1e12 / 2;
-  return {sheet->gigabytes * 1e9, sheet->f32 * 1e12, sheet->narrow * 1e12,
-          instructions,           instructions / 16, 4e5,
-          sheet->host * 1e9};
-}
-
-/// A desktop, or a part of a server with memory of its own: eight cores at
-/// 3 GHz, two vector units each, that share two channels of DDR4-3200 (51 GB/s
-/// at most, four fifths of which programs see).
-static Rates cpuRates(int64_t vectorBits) {
-  constexpr double coreCycles = 8 * 3e9;
-  double lanes = static_cast<double>(vectorBits) / 32;
-  double products = coreCycles * lanes * 2 * 2;
-  // Element code loads and stores beside what it computes: one result a cycle.
-  // A function is a polynomial of some twenty operations.
-  return {40e9, products, products, coreCycles * lanes, coreCycles * lanes / 20,
-          1e6,  40e9};
-}
-
-Rates Rates::of(Operation *op) {
-  for (; op; op = op->getParentOp())
-    if (auto target = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
-      if (isForCuda(op)) {
-        auto arch = target.getAs<StringAttr>("arch");
-        int64_t sm = 0;
-        StringRef digits = arch ? arch.getValue() : "";
-        if (!digits.consume_front("sm_") ||
-            digits.take_while(llvm::isDigit).getAsInteger(10, sm))
-          sm = 80;
-        return cudaRates(sm);
-      }
-      auto bits = target.getAs<IntegerAttr>("vector_bits");
-      return cpuRates(bits ? bits.getInt() : 256);
-    }
-  return cpuRates(256);
-}
-
-//===----------------------------------------------------------------------===//
-// Costs
-//===----------------------------------------------------------------------===//
-
-static bool isNarrow(Operation *op) {
-  auto precision = op->getAttrOfType<StringAttr>("precision");
-  Type type = getElementTypeOrSelf(op->getOperand(0));
-  return (precision && precision.getValue() == "tf32") || type.isF16() ||
-         type.isBF16();
-}
-
-double Costs::arithmetic(Operation *op) const {
-  auto cost = dyn_cast<CostOpInterface>(op);
-  if (!cost)
-    return 0;
-  double flops = static_cast<double>(cost.getFlops());
-  switch (cost.getOpClass()) {
-  case OpClass::Constant:
-  case OpClass::View:
-    return 0;
-  case OpClass::Contraction:
-    return flops / (isNarrow(op) ? rates.narrow : rates.products);
-  default:
-    break;
-  }
-  if (auto pointwise = dyn_cast<PointwiseOpInterface>(op))
-    if (isExpensive(pointwise))
-      return flops / rates.functions;
-  return flops / rates.elements;
-}
-
-double Costs::seconds(Operation *op) const {
-  double bytes = 0;
-  for (Value operand : op->getOperands())
-    bytes += bytesOf(operand);
-  for (Value result : op->getResults())
-    bytes += bytesOf(result);
-  return 1 / rates.launches + std::max(arithmetic(op), moving(bytes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,7 +67,7 @@ bool JointCosts::isExact(Operation *op) {
 }
 
 JointCosts::JointCosts(const JointView &view)
-    : costs(Rates::of(view.joint)), view(view) {
+    : rates(Rates::of(view.joint)), view(view) {
   for (Operation &op : view.joint.getOps())
     visit(op);
   findStages();
@@ -287,11 +183,11 @@ void JointCosts::findInMemory() const {
 double JointCosts::saving(Value value) const {
   double bytes = static_cast<double>(bytesOf(value));
   if (view.isFree(value) || view.outputOf(value))
-    return costs.moving(bytes);
+    return rates.moving(bytes);
   if (!inMemory)
     findInMemory();
   bool isWritten = isa<BlockArgument>(value) || inMemory->contains(value);
-  return costs.moving((isWritten ? 2 : 3) * bytes);
+  return rates.moving((isWritten ? 2 : 3) * bytes);
 }
 
 /// True if an op of the backward reads `value`, made again, from memory.
@@ -347,20 +243,20 @@ double JointCosts::repeating(OpResult value) const {
   if (passOf(op) == "backward")
     return 0;
   if (isWhole(op))
-    return costs.seconds(op);
-  double seconds = costs.arithmetic(op);
+    return rates.secondsAlone(op);
+  double seconds = rates.arithmetic(op);
   if (auto reduction = dyn_cast<ReductionOpInterface>(op))
-    seconds += costs.moving(static_cast<double>(bytesOf(op->getOperand(0))));
+    seconds += rates.moving(static_cast<double>(bytesOf(op->getOperand(0))));
   if (isa<PointwiseOpInterface>(op)) {
     for (Value source : crossing(op)) {
       // An argument is there in any case; what it costs is the way around it.
       bool isThere = view.isFree(source) && !isMadeAgainFrom(op, source);
       seconds += (isThere ? 1 : 3) *
-                 costs.moving(static_cast<double>(bytesOf(source)));
+                 rates.moving(static_cast<double>(bytesOf(source)));
     }
     // Reading it takes what reading a saved one takes.
     if (isReadFromMemory(value))
-      seconds += costs.moving(static_cast<double>(bytesOf(value)));
+      seconds += rates.moving(static_cast<double>(bytesOf(value)));
   }
   return seconds;
 }

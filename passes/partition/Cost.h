@@ -1,50 +1,19 @@
 //===- Cost.h - what saving and repeating take ----------------------------===//
 //
-// Seconds, predicted from a target's rates: what it takes to save a value for
-// the backward, and what to make it there again instead. An op that fuses into
-// a kernel of the backward costs its arithmetic alone; what a kernel reads or
-// writes only for its sake is moved to or from memory besides.
-//
-// The rates are those of a typical machine of the target's kind, not of the
-// machine that compiles: the same module has the same costs everywhere.
+// Seconds, predicted from a target's rates (passes/target/Rates.h): what it
+// takes to save a value for the backward, and what to make it there again
+// instead. An op that fuses into a kernel of the backward costs its arithmetic
+// alone; what a kernel reads or writes only for its sake is moved to or from
+// memory besides.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PARTITION_COST_H
 #define TANDEM_PASSES_PARTITION_COST_H
 
 #include "passes/partition/SavedValues.h"
+#include "passes/target/Rates.h"
 
 namespace tandem {
-
-/// What a target does in a second.
-struct Rates {
-  double bytes;     ///< moved to or from memory
-  double products;  ///< flops of contractions in f32
-  double narrow;    ///< flops of contractions in tf32, f16 and bf16
-  double elements;  ///< arithmetic operations of pointwise ops
-  double functions; ///< exp, tanh, ...
-  double launches;  ///< kernels that start
-  double host;      ///< bytes copied to the host's memory, or from it
-
-  /// Those of the target of the module around `op` (`tandem.target`); without
-  /// one, of a CPU with vectors of 256 bits.
-  static Rates of(mlir::Operation *op);
-};
-
-/// What ops take by themselves.
-class Costs {
-public:
-  explicit Costs(const Rates &rates) : rates(rates) {}
-
-  double moving(double bytes) const { return bytes / rates.bytes; }
-  /// Computing alone, operands and results at hand.
-  double arithmetic(mlir::Operation *op) const;
-  /// An op in a kernel of its own: a launch, and the longer of computing and of
-  /// moving its operands and results.
-  double seconds(mlir::Operation *op) const;
-
-  const Rates rates;
-};
 
 /// What saving and repeating the values of a joint take.
 class JointCosts {
@@ -81,7 +50,7 @@ public:
   /// small part of it: random bits, masks of positions, repeated rows.
   bool isLight(mlir::Value value) const { return light.contains(value); }
 
-  const Costs costs;
+  const Rates rates;
 
 private:
   void visit(mlir::Operation &op);

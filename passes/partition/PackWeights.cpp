@@ -2,7 +2,7 @@
 #include "passes/partition/PackWeights.h"
 
 #include "passes/Panels.h"
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 #include "llvm/Support/MathExtras.h"
 

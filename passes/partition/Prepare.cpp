@@ -26,7 +26,7 @@ namespace {
 class Preparer {
 public:
   explicit Preparer(func::FuncOp evaluate)
-      : evaluate(evaluate), costs(Rates::of(evaluate)) {}
+      : evaluate(evaluate), rates(Rates::of(evaluate)) {}
 
   func::FuncOp run();
 
@@ -49,7 +49,7 @@ private:
   }
 
   func::FuncOp evaluate;
-  Costs costs;
+  Rates rates;
   /// What never changes; those that depend on an argument.
   DenseSet<Value> frozen, ofVariables;
   DenseSet<Operation *> returned; ///< they make what is given out
@@ -121,7 +121,7 @@ bool Preparer::isWorthIt(Value value) {
   if (panels.contains(value))
     return true;
   auto moving = [&](Value moved) {
-    return costs.moving(static_cast<double>(bytesOf(moved)));
+    return rates.moving(static_cast<double>(bytesOf(moved)));
   };
   double computing = 0;
   DenseSet<Operation *> ops;
@@ -130,7 +130,7 @@ bool Preparer::isWorthIt(Value value) {
     if (!op)
       computing += moving(made);
     else if (ops.insert(op).second)
-      computing += costs.arithmetic(op);
+      computing += rates.arithmetic(op);
   }
   return bytesOf(value) > 0 && computing >= moving(value);
 }

@@ -211,7 +211,7 @@ private:
 } // namespace
 
 int64_t CutNetwork::capacity(double seconds) const {
-  return static_cast<int64_t>(seconds * costs.costs.rates.bytes * kByte);
+  return static_cast<int64_t>(seconds * costs.rates.bytes * kByte);
 }
 
 int64_t CutNetwork::costOfRepeating(OpResult value) {

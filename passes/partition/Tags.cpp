@@ -2,9 +2,9 @@
 #include "passes/partition/Tags.h"
 
 #include "passes/Doors.h"
-#include "passes/Target.h"
 #include "passes/partition/SavedValues.h"
 #include "passes/plan/KernelBytes.h"
+#include "passes/target/Target.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"

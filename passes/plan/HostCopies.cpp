@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/HostCopies.h"
 
-#include "passes/partition/Cost.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/PlanMemory.h"
+#include "passes/target/Rates.h"
 
 #include "ir/Signature.h"
 
@@ -64,7 +64,7 @@ struct HostCopy {
 class Placer {
 public:
   Placer(func::FuncOp func, InPlacePairs &pairs)
-      : func(func), pairs(pairs), costs(Rates::of(func)) {}
+      : func(func), pairs(pairs), rates(Rates::of(func)) {}
   /// Finds a slot for each copy; false if there are none.
   bool place();
   /// Takes out the copies of values that would come back where they left;
@@ -74,7 +74,6 @@ public:
   void move();
 
 private:
-  double secondsOf(KernelOp kernel) const;
   void collect();
   void addToHost(KernelOp copy);
   void addFromHost(KernelOp copy);
@@ -87,7 +86,7 @@ private:
 
   func::FuncOp func;
   InPlacePairs &pairs;
-  const Costs costs;
+  const Rates rates;
   std::vector<KernelOp> kernels; ///< but for copies
   std::vector<double> seconds;   ///< of each
   DenseMap<Operation *, size_t> numbers;
@@ -103,31 +102,16 @@ private:
 
 } // namespace
 
-/// A kernel by itself: its launch, and the longer of computing and of moving
-/// what it reads and writes.
-double Placer::secondsOf(KernelOp kernel) const {
-  double computing = 0, bytes = 0;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    computing += costs.arithmetic(&op);
-  auto add = [&](TypeRange types) {
-    for (Type type : types)
-      bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
-  };
-  add(kernel->getOperandTypes());
-  add(kernel->getResultTypes());
-  return 1 / costs.rates.launches + std::max(computing, costs.moving(bytes));
-}
-
 static HostCopy copyOf(KernelOp kernel, const Rates &rates, size_t number) {
   int64_t bytes = llvm::alignTo(
       byteSize(cast<RankedTensorType>(kernel.getResult(0).getType())),
       kBufferAlignment);
-  double seconds = 1 / rates.launches + static_cast<double>(bytes) / rates.host;
+  double seconds = rates.seconds(static_cast<double>(bytes) / rates.host, 0);
   return {kernel, bytes, seconds, number, 0, 0, 0, 0};
 }
 
 void Placer::addToHost(KernelOp kernel) {
-  HostCopy copy = copyOf(kernel, costs.rates, out.size() + back.size());
+  HostCopy copy = copyOf(kernel, rates, out.size() + back.size());
   Value source = throughFreeViews(kernel.getInputs()[0]);
   if (auto other = source.getDefiningOp<KernelOp>();
       other && hostCopyOf(other)) {
@@ -156,7 +140,7 @@ void Placer::addToHost(KernelOp kernel) {
 }
 
 void Placer::addFromHost(KernelOp kernel) {
-  HostCopy copy = copyOf(kernel, costs.rates, out.size() + back.size());
+  HostCopy copy = copyOf(kernel, rates, out.size() + back.size());
   const auto &list = readers[kernel.getResult(0)];
   copy.first = 0;
   copy.last = copy.cheapest = list.empty() ? kernels.size() : list.front();
@@ -177,7 +161,7 @@ void Placer::collect() {
         list.push_back(kernels.size());
     }
     kernels.push_back(kernel);
-    seconds.push_back(secondsOf(kernel));
+    seconds.push_back(rates.seconds(kernel));
   }
   for (KernelOp copy : copies)
     isa<ToHostOp>(hostCopyOf(copy)) ? addToHost(copy) : addFromHost(copy);

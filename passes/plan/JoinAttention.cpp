@@ -5,8 +5,8 @@
 // five products are left of seven, and everything is read once.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"

@@ -9,11 +9,11 @@
 // where the program would need more memory for that.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/Storage.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Libraries.h"
-#include "passes/Target.h"
 #include "passes/plan/IndexMath.h"
 #include "passes/plan/LibraryTable.h"
+#include "passes/target/Target.h"
 
 #include "ir/ops/Convolution.h"
 
@@ -368,27 +368,17 @@ std::optional<Call> Describer::describe() {
 }
 
 void tandem::chooseLibraries(func::FuncOp func) {
-  auto module = func->getParentOfType<ModuleOp>();
-  auto target = module ? module->getAttrOfType<DictionaryAttr>(kTargetAttr)
-                       : DictionaryAttr();
-  if (!target || !isForCuda(func))
+  StringRef asked = textOfTarget(func, "libraries");
+  if (!isForCuda(func) || asked == "no")
     return;
-  auto text = [&](StringRef name) {
-    auto value = target.getAs<StringAttr>(name);
-    return value ? value.getValue() : StringRef();
-  };
-  StringRef asked = text("libraries");
-  if (asked == "no")
-    return;
+  auto [sm, isExact] = cudaArchOf(func);
   Builder b(func.getContext());
   for (KernelOp kernel : func.getOps<KernelOp>()) {
     std::optional<Call> call = Describer(kernel).describe();
     if (!call)
       continue;
-    StringRef arch = text("arch");
-    arch.consume_front("sm_");
-    arch.consumeInteger(10, call->product.sm);
-    call->product.isExact = !arch.empty();
+    call->product.sm = sm;
+    call->product.isExact = isExact;
     if (asked != "yes" && !prefersLibrary(call->product))
       continue;
     if (int64_t bytes = workspaceOf(call->product))

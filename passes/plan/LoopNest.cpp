@@ -1,8 +1,8 @@
 //===- LoopNest.cpp - which loops a group of ops can run in ---------------===//
 #include "passes/plan/LoopNest.h"
-#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/LoopSpaces.h"
+#include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -75,24 +75,6 @@ bool LoopNest::hasFullRootAt(unsigned level) const {
 bool LoopNest::hasPartialAt(unsigned level) const {
   return llvm::any_of(partials, [&](const Reduction &partial) {
     return partial.level == level;
-  });
-}
-
-bool tandem::isExpensive(PointwiseOpInterface op) {
-  OpBuilder b(op->getContext());
-  Block block;
-  b.setInsertionPointToStart(&block);
-  SmallVector<Value> x;
-  for (Value operand : op->getOperands()) {
-    Type element = typeOf(operand).getElementType();
-    x.push_back(block.addArgument(scalar::computeType(element), op->getLoc()));
-  }
-  op.emitScalar(b, op->getLoc(), x);
-  return llvm::any_of(block, [](Operation &code) {
-    return isa<arith::RemFOp>(code) ||
-           (isa<math::MathDialect>(code.getDialect()) &&
-            !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
-                 math::RoundEvenOp, math::TruncOp, math::SqrtOp>(code));
   });
 }
 

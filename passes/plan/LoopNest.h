@@ -90,10 +90,6 @@ llvm::SmallVector<llvm::SmallVector<mlir::Value>> partsOf(KernelOp kernel);
 /// The nests of a kernel's parts. Nothing if a part cannot be loops.
 std::optional<std::vector<LoopNest>> findLoopNests(KernelOp kernel);
 
-/// True if one element of the op costs much more than loading it again: its
-/// scalar code has functions (exp, log, ...) in it.
-bool isExpensive(PointwiseOpInterface op);
-
 } // namespace tandem
 
 #endif

@@ -1,10 +1,10 @@
 //===- PastCaches.cpp - results that need not be in a cache ---------------===//
 #include "passes/plan/PastCaches.h"
 
-#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/InPlace.h"
 #include "passes/plan/KernelBytes.h"
+#include "passes/target/Target.h"
 
 using namespace mlir;
 using namespace tandem;

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/ops/Convolution.h"
-#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"

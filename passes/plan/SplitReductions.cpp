@@ -1,6 +1,6 @@
 //===- SplitReductions.cpp - reductions that lower badly, made better -----===//
-#include "passes/Target.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -1,9 +1,9 @@
 //===- StepMemory.cpp - the memory of a training step ---------------------===//
 #include "passes/plan/StepMemory.h"
-#include "passes/Target.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanProgram.h"
 #include "passes/plan/Storage.h"
+#include "passes/target/Target.h"
 
 #include "ir/Signature.h"
 

@@ -3,6 +3,7 @@
 #include "passes/Panels.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
+#include "passes/target/Rates.h"
 
 #include "ir/ReadsViews.h"
 

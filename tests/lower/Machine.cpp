@@ -7,9 +7,9 @@
 #include "ir/reference/Evaluator.h"
 #include "ir/reference/Generic.h"
 #include "passes/Passes.h"
-#include "passes/Target.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/target/Target.h"
 #include "runtime/CpuFeatures.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -28,7 +28,7 @@ Value Operand::at(Code &code, ArrayRef<Value> dims) const {
 AnchorKernel::AnchorKernel(KernelOp kernel, Operation *anchor, KernelBody &body,
                            Code &code)
     : kernel(kernel), anchor(anchor), companion(companionOf(anchor)),
-      body(body), code(code), target(VectorTarget::of(kernel)),
+      body(body), code(code), target(CpuModel::of(kernel)),
       scratch(body.scratch), elements(code.loc) {
   llvm::append_range(results, anchor->getResults());
   if (companion)

@@ -41,7 +41,7 @@ public:
   mlir::Operation *companion;
   KernelBody &body;
   Code &code;
-  VectorTarget target;
+  CpuModel target;
   Scratch scratch;
 
   /// Where the elements of operand `number` at `index` are, an index in

@@ -2,40 +2,14 @@
 #include "passes/lower/common/AnchorCode.h"
 
 #include "ir/ops/Scalar.h"
-#include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
-
-//===----------------------------------------------------------------------===//
-// The target
-//===----------------------------------------------------------------------===//
-
-VectorTarget VectorTarget::of(Operation *op) {
-  VectorTarget target;
-  target.processors = processorsOf(op);
-  for (; op; op = op->getParentOp())
-    if (auto attr = op->getAttrOfType<DictionaryAttr>("tandem.target")) {
-      if (auto bits = attr.getAs<IntegerAttr>("vector_bits"))
-        target.bits = bits.getInt();
-      target.registers = target.bits >= 512 ? 32 : 16;
-      return target;
-    }
-  static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  target.bits = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
-  target.registers = target.bits >= 512 ? 32 : 16;
-  return target;
-}
-
-int64_t VectorTarget::lanes(Type type) const {
-  return std::max<int64_t>(2, bits / type.getIntOrFloatBitWidth());
-}
 
 //===----------------------------------------------------------------------===//
 // Indices

@@ -9,6 +9,8 @@
 #ifndef TANDEM_PASSES_LOWER_COMMON_ANCHORCODE_H
 #define TANDEM_PASSES_LOWER_COMMON_ANCHORCODE_H
 
+#include "passes/target/CpuModel.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,19 +18,6 @@
 #include "mlir/IR/Builders.h"
 
 namespace tandem::lower {
-
-/// The registers that a target has: their width and how many there are.
-struct VectorTarget {
-  int64_t bits = 128;
-  int64_t registers = 16;
-  int64_t processors = 8; ///< that items of work are to keep busy
-
-  /// That of the module around `op`: its attribute `tandem.target`; without
-  /// one, the host.
-  static VectorTarget of(mlir::Operation *op);
-  /// Elements of `type` in a register, at least 2.
-  int64_t lanes(mlir::Type type) const;
-};
 
 class Code {
 public:

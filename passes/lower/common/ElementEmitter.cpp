@@ -1,8 +1,8 @@
 //===- ElementEmitter.cpp - scalar code of one element of a value ---------===//
 #include "passes/lower/common/ElementEmitter.h"
-#include "passes/Target.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/common/Rounding.h"
+#include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
 

@@ -16,7 +16,7 @@ using llvm::divideCeil;
 //===----------------------------------------------------------------------===//
 
 AttentionSchedule::AttentionSchedule(const AttentionIndex &index,
-                                     const VectorTarget &target, bool ownsKeys,
+                                     const CpuModel &target, bool ownsKeys,
                                      int64_t asked)
     : own(ownsKeys ? index.attention.keys : index.attention.queries),
       others(ownsKeys ? index.attention.queries : index.attention.keys),

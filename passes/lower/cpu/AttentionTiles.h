@@ -22,7 +22,7 @@ namespace tandem::cpu {
 /// other rows. Products are made in tiles of registers.
 struct AttentionSchedule {
   /// `vectors` of own rows in a tile are asked for, or as many as are good: 0.
-  AttentionSchedule(const AttentionIndex &index, const VectorTarget &target,
+  AttentionSchedule(const AttentionIndex &index, const CpuModel &target,
                     bool ownsKeys, int64_t vectors);
 
   int64_t own, others; ///< how many rows there are

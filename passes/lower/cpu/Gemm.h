@@ -166,7 +166,7 @@ struct GemmSchedule {
 int64_t equalParts(int64_t size, int64_t most, int64_t unit = 1);
 
 /// Chooses the schedule of one of `batches` equal products.
-GemmSchedule scheduleGemm(const Gemm &gemm, const VectorTarget &target,
+GemmSchedule scheduleGemm(const Gemm &gemm, const CpuModel &target,
                           int64_t batches);
 
 /// Which item of a product it is, and of which of the groups of panels of all

@@ -75,8 +75,7 @@ static bool fitsPanels(const GemmSchedule &s, const Gemm &g, int64_t vectors) {
 /// The tile that is best for the sizes, whole tiles and what remains. Sums, one
 /// row of B and one element of A are in registers; more than 8 rows of an A in
 /// place would compete for the ways of the first-level cache.
-static void chooseTile(GemmSchedule &s, const Gemm &g,
-                       const VectorTarget &target) {
+static void chooseTile(GemmSchedule &s, const Gemm &g, const CpuModel &target) {
   int64_t across = std::max<int64_t>(1, divideCeil(g.N, s.lanes));
   int64_t best = 0;
   for (int64_t vectors = std::min<int64_t>(across, 8); vectors > 0; --vectors) {
@@ -145,7 +144,7 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
 /// Panels share the item's rows of A where those are many times what caches
 /// hold.
 static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
-                            const VectorTarget &target, int64_t batches) {
+                            const CpuModel &target, int64_t batches) {
   if (s.kPanels(g) == 1 || g.K0 != 1)
     return 1;
   int64_t most = 4, leastItems = 3 * target.processors;
@@ -173,7 +172,7 @@ static int64_t costOfItem(const GemmSchedule &s, const Gemm &g, int64_t rows,
 /// What the items cost on the processor that has most to do, if each takes the
 /// next one when it has finished one.
 static int64_t costOfItems(const GemmSchedule &s, const Gemm &g,
-                           const VectorTarget &target, int64_t batches) {
+                           const CpuModel &target, int64_t batches) {
   // What each processor has done, its number, and its last group of panels.
   using Processor = std::tuple<int64_t, int64_t, int64_t>;
   std::priority_queue<Processor, std::vector<Processor>, std::greater<>> next;
@@ -202,7 +201,7 @@ static int64_t costOfItems(const GemmSchedule &s, const Gemm &g,
 /// at one time, and all of its panels: both are used before they have left the
 /// second-level cache. Sums wait in the result, or in scratch.
 static void cutPackedRows(GemmSchedule &s, const Gemm &g,
-                          const VectorTarget &target, int64_t batches) {
+                          const CpuModel &target, int64_t batches) {
   constexpr int64_t leastRows = 96, mostRows = 1032;
   constexpr int64_t nearBytes = 288 << 10, mostSums = 2064 << 10;
   s.sweeps = s.kBlocks(g) > 1;
@@ -241,7 +240,7 @@ static void cutPackedRows(GemmSchedule &s, const Gemm &g,
 
 /// Cuts m. Rows that are swept are asked for ahead but for those with which an
 /// item begins, so that its items are no more than keep the processors busy.
-static void cutRows(GemmSchedule &s, const Gemm &g, const VectorTarget &target,
+static void cutRows(GemmSchedule &s, const Gemm &g, const CpuModel &target,
                     int64_t batches) {
   // Items that share a panel may be short. Each of several panels along k is
   // packed for every item.
@@ -282,7 +281,7 @@ static void packAhead(GemmSchedule &s, const Gemm &g) {
     s.packsEvery = llvm::bit_floor<uint64_t>(s.roundsOfTile(g) / rowsOfTile);
 }
 
-GemmSchedule cpu::scheduleGemm(const Gemm &g, const VectorTarget &target,
+GemmSchedule cpu::scheduleGemm(const Gemm &g, const CpuModel &target,
                                int64_t batches) {
   GemmSchedule s;
   s.lanes = target.lanes(g.type);

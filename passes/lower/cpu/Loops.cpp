@@ -2,6 +2,7 @@
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/LoopEmitter.h"
 #include "passes/plan/PastCaches.h"
+#include "passes/target/Rates.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -23,12 +24,11 @@ using namespace tandem::lower;
 static constexpr int64_t kItemElements = 4096;
 
 int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
-  constexpr double kFlopsPerSecond = 20e9, kBytesPerSecond = 10e9;
   // What is worth a second thread, and what one takes at a time: threads wait
   // for the last of these, and taking one costs some tens of nanoseconds.
   constexpr double kWorthwhile = 20e-6, kRange = 2.5e-6;
-  double seconds =
-      std::max(flopsPerItem / kFlopsPerSecond, bytesPerItem / kBytesPerSecond);
+  double seconds = std::max(flopsPerItem / CpuModel::threadFlops,
+                            bytesPerItem / CpuModel::threadBytes);
   items = std::max<int64_t>(items, 1);
   if (seconds * static_cast<double>(items) <= kWorthwhile)
     return items;
@@ -232,7 +232,7 @@ int64_t LoopEmitter::vectorsTogether(scf::ForOp loop, int64_t size) {
     hasChains |= isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp,
                      math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>(op);
   });
-  VectorTarget target = VectorTarget::of(kernel);
+  CpuModel target = CpuModel::of(kernel);
   int64_t count = hasChains                     ? target.registers / 8
                   : loop.getNumRegionIterArgs() ? target.registers / 4
                                                 : 1;

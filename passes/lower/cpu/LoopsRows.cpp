@@ -359,7 +359,7 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
   auto made = cast<scf::ForOp>(*std::prev(b.getInsertionPoint()));
   if (nest.sizes[dim] <= kPartialLength)
     interleave(made, vectorsTogether(made, nest.sizes[dim]));
-  if (VectorTarget::of(kernel).bits >= 512)
+  if (CpuModel::of(kernel).bits >= 512)
     multiplyByReciprocals(made);
   return totals;
 }

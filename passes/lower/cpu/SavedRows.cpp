@@ -1,6 +1,7 @@
 //===- SavedRows.cpp - what a row kernel computes once for several levels -===//
 #include "passes/lower/cpu/SavedRows.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/target/Rates.h"
 
 #include "ir/ops/Scalar.h"
 

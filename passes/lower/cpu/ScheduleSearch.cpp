@@ -12,7 +12,7 @@ using namespace tandem::lower;
 
 using Schedules = SmallVector<AskedSchedule>;
 
-static Schedules methods(const AskedSchedule &best, const VectorTarget &) {
+static Schedules methods(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
   for (StringRef method : AskedSchedule::methods) {
     list.push_back(best);
@@ -23,7 +23,7 @@ static Schedules methods(const AskedSchedule &best, const VectorTarget &) {
 
 /// Tiles whose sums, a row of the right factor and an element of the left one
 /// fill the registers.
-static Schedules tiles(const AskedSchedule &best, const VectorTarget &target) {
+static Schedules tiles(const AskedSchedule &best, const CpuModel &target) {
   constexpr int64_t most = 14; // rows
   Schedules list;
   for (int64_t vectors = 1; vectors <= 6; ++vectors) {
@@ -48,8 +48,7 @@ static void vary(Schedules &list, const AskedSchedule &best, Part part,
   }
 }
 
-static Schedules itemsOfProduct(const AskedSchedule &best,
-                                const VectorTarget &) {
+static Schedules itemsOfProduct(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
   vary<>(list, best, &AskedSchedule::block, {48, 96, 192, 384, 768});
   vary<>(list, best, &AskedSchedule::packs, {false, true});
@@ -59,7 +58,7 @@ static Schedules itemsOfProduct(const AskedSchedule &best,
 /// What is a good number of tiles for one method is one of planes or pixels for
 /// another.
 static Schedules itemsOfConvolution(const AskedSchedule &best,
-                                    const VectorTarget &target) {
+                                    const CpuModel &target) {
   if (best.method == "windows")
     return itemsOfProduct(best, target);
   Schedules list;
@@ -69,21 +68,20 @@ static Schedules itemsOfConvolution(const AskedSchedule &best,
   return list;
 }
 
-static Schedules itemsOfTiles(const AskedSchedule &best, const VectorTarget &) {
+static Schedules itemsOfTiles(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
   vary<>(list, best, &AskedSchedule::block, {32, 64, 128, 256, 512, 1024});
   vary<>(list, best, &AskedSchedule::columns, {64, 128, 256, 512, 1024, 2048});
   return list;
 }
 
-static Schedules tilesOfAttention(const AskedSchedule &best,
-                                  const VectorTarget &) {
+static Schedules tilesOfAttention(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
   vary<>(list, best, &AskedSchedule::vectors, {1, 2, 3, 4, 6, 8});
   return list;
 }
 
-static Schedules itemsOfLoops(const AskedSchedule &best, const VectorTarget &) {
+static Schedules itemsOfLoops(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
   vary<>(list, best, &AskedSchedule::block, {1024, 2048, 8192, 16384, 65536});
   vary<>(list, best, &AskedSchedule::columns, {32, 64, 128, 256, 512, 1024});
@@ -91,8 +89,7 @@ static Schedules itemsOfLoops(const AskedSchedule &best, const VectorTarget &) {
   return list;
 }
 
-static Schedules vectorsOfLoops(const AskedSchedule &best,
-                                const VectorTarget &) {
+static Schedules vectorsOfLoops(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
   vary<>(list, best, &AskedSchedule::vectors, {1, 2, 4, 8});
   return list;

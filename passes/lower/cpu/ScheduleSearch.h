@@ -14,7 +14,7 @@ namespace tandem::cpu {
 /// The variants of `best`, which is not among them, that a round tries. Several
 /// may come to the same code.
 using ScheduleRound = llvm::SmallVector<AskedSchedule> (*)(
-    const AskedSchedule &best, const lower::VectorTarget &target);
+    const AskedSchedule &best, const CpuModel &target);
 
 /// The rounds for a kernel: none if it has no choice.
 llvm::SmallVector<ScheduleRound> scheduleRounds(KernelOp kernel);

@@ -1,6 +1,6 @@
 //===- TileCode.cpp - products of matrix tiles as formulas ----------------===//
 #include "passes/lower/cpu/TileCode.h"
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -12,7 +12,7 @@ using namespace tandem::lower;
 bool cpu::hasTiles(Operation *op) {
   return hasFeature(op, "amx-tile") && hasFeature(op, "amx-bf16") &&
          hasFeature(op, "avx512bf16") && hasFeature(op, "avx512bw") &&
-         VectorTarget::of(op).bits >= 512;
+         CpuModel::of(op).bits >= 512;
 }
 
 Value TileCode::call(Type type, StringRef intrinsic,

@@ -1,10 +1,10 @@
 //===- ToLLVM.cpp - from the code of emitters to the LLVM dialect ---------===//
 #include "passes/lower/cpu/ToLLVM.h"
 #include "ir/Dialect.h"
-#include "passes/Target.h"
 #include "passes/lower/common/ElementaryFunctions.h"
 #include "passes/lower/common/HalfConversions.h"
 #include "passes/lower/common/Polynomials.h"
+#include "passes/target/Target.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"

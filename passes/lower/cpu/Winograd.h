@@ -65,7 +65,7 @@ struct Schedule {
   /// target that does not forbid it; nothing for others. Depends on the op and
   /// the target alone.
   static std::optional<Schedule> choose(mlir::Operation *op,
-                                        const VectorTarget &target);
+                                        const CpuModel &target);
 };
 
 /// Whether a thread transforms all taps once and keeps them: those of few

@@ -3,8 +3,8 @@
 #include "passes/lower/cpu/Winograd.h"
 #include "passes/lower/cpu/WinogradTransforms.h"
 
-#include "passes/Target.h"
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/target/Target.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -140,7 +140,7 @@ bool winograd::keepsTaps(const Shape &shape, const Schedule &s) {
 }
 
 std::optional<Schedule> Schedule::choose(Operation *op,
-                                         const VectorTarget &target) {
+                                         const CpuModel &target) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   if (!hasShape(op) || !element.isF32() || !allowsWinograd(op))
     return std::nullopt;

@@ -4,9 +4,9 @@
 // images are n of one product for each group, so that small images fill tiles.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Target.h"
 #include "passes/lower/cuda/GemmFactor.h"
 #include "passes/lower/cuda/GemmWindow.h"
+#include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
 

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/GemmWgmma.h"
+#include "passes/target/CudaModel.h"
 
 #include <cmath>
 
@@ -83,16 +84,7 @@ struct Family {
 } // namespace
 
 static int64_t multiprocessors(const CudaTarget &target) {
-  switch (target.sm) {
-  case 80:
-    return 108;
-  case 86:
-    return 84;
-  case 89:
-    return 128;
-  default:
-    return target.sm >= 100 ? 148 : 132;
-  }
+  return CudaModel::of(target.sm).multiprocessors;
 }
 
 /// Whether the factor comes in pieces of 16 bytes.

@@ -1,5 +1,6 @@
 //===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
 #include "passes/lower/cuda/LoopEmitter.h"
+#include "passes/target/Rates.h"
 
 #include "ir/ops/Scalar.h"
 #include "passes/lower/common/Kernels.h"

@@ -5,9 +5,9 @@
 // more rows.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Target.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cuda/GemmFactor.h"
+#include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
 

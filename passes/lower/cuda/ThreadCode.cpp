@@ -1,6 +1,7 @@
 //===- ThreadCode.cpp - the code of one CUDA thread as formulas -----------===//
 #include "passes/lower/cuda/ThreadCode.h"
-#include "passes/Target.h"
+#include "passes/target/CudaModel.h"
+#include "passes/target/Target.h"
 
 #include "ir/Dialect.h"
 #include "ir/ops/Scalar.h"
@@ -13,23 +14,13 @@ using namespace tandem;
 using namespace tandem::cuda_lower;
 
 CudaTarget CudaTarget::of(Operation *op) {
-  CudaTarget target;
-  for (; op; op = op->getParentOp())
-    if (auto attr = op->getAttrOfType<DictionaryAttr>(kTargetAttr)) {
-      auto arch = attr.getAs<StringAttr>("arch");
-      StringRef name = arch ? arch.getValue() : "";
-      if (name.consume_front("sm_")) {
-        target.isExact = name.consume_back("a");
-        (void)name.getAsInteger(10, target.sm);
-      }
-      if (auto products = attr.getAs<StringAttr>("products"))
-        target.products = products.str();
-      break;
-    }
-  return target;
+  auto [sm, isExact] = cudaArchOf(op);
+  return {sm, isExact, textOfTarget(op, "products").str()};
 }
 
-int64_t CudaTarget::sharedBytes() const { return cudaSharedLimit(sm); }
+int64_t CudaTarget::sharedBytes() const {
+  return CudaModel::of(sm).sharedBytes;
+}
 
 ThreadCode::Value ThreadCode::atEntry(llvm::function_ref<Value()> make) {
   OpBuilder::InsertionGuard guard(b);

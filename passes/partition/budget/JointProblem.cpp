@@ -190,7 +190,8 @@ JointProblem::JointProblem(const JointView &view) : view(view) {
       o.mayNotRepeat &= !view.pins.mayNotSave(result);
     }
     bool isAlone = JointCosts::isWhole(op);
-    o.seconds = isAlone ? costs.costs.seconds(op) : costs.costs.arithmetic(op);
+    o.seconds =
+        isAlone ? costs.rates.secondsAlone(op) : costs.rates.arithmetic(op);
     for (unsigned result : o.results) {
       Value &value = graph.values[result];
       mlir::Value owner = owners[result];
@@ -202,11 +203,11 @@ JointProblem::JointProblem(const JointView &view) : view(view) {
       value.kind = kinds.lookup(op);
       if (!isForward) {
         if (!isAlone && value.ownBytes > 0)
-          o.seconds += costs.costs.moving(static_cast<double>(value.bytes));
+          o.seconds += costs.rates.moving(static_cast<double>(value.bytes));
         continue;
       }
       if (!isAlone && value.ownBytes > 0)
-        o.seconds += costs.costs.moving(static_cast<double>(value.bytes));
+        o.seconds += costs.rates.moving(static_cast<double>(value.bytes));
       o.againSeconds += costs.repeating(cast<OpResult>(owner));
       value.saveSeconds = costs.saving(owner);
       value.isFree = view.isFree(owner);

@@ -31,7 +31,7 @@ static void withKernel(const std::string &text, Use use) {
 /// text: of what the first and the last variant of each round lead to, every
 /// `step`th.
 static std::vector<std::string> candidatesOf(const std::string &text,
-                                             const lower::VectorTarget &target,
+                                             const CpuModel &target,
                                              const std::string &method,
                                              int step) {
   std::vector<std::string> list;
@@ -67,7 +67,7 @@ void tandem::test::checkBits(const std::string &text, Tolerance tolerance,
   ASSERT_TRUE(model.ok()) << model.error;
   auto inputs = randomInputs(model.inputTypes, 8);
   auto expected = model.outputs(inputs, model.work);
-  lower::VectorTarget target;
+  CpuModel target;
   target.bits = vectorBits ? vectorBits : 512;
   target.registers = target.bits == 512 ? 32 : 16;
   bool isProduct = text.find("matmul") != std::string::npos &&

@@ -41,9 +41,19 @@ inline constexpr llvm::StringLiteral kProcessorsAttr = "processors";
 /// The processors that a launch is cut for: 8 where the target does not say.
 int64_t processorsOf(mlir::Operation *op);
 
-/// The most shared memory that a block can ask for on compute capability `sm`
-/// (90 for sm_90), in bytes.
-int64_t cudaSharedLimit(int64_t sm);
+/// The bits of a vector register of a cpu: 256 where the target does not say.
+int64_t vectorBitsOf(mlir::Operation *op);
+
+/// The architecture of a target for cuda: sm_90 where it does not say.
+struct CudaArch {
+  int64_t sm = 90;      ///< compute capability: 90 for sm_90
+  bool isExact = false; ///< sm_90a: what only this architecture has
+};
+CudaArch cudaArchOf(mlir::Operation *op);
+
+/// What the target says of `name`, a text; empty where it says nothing. For
+/// what one pass alone asks: "libraries", "products".
+llvm::StringRef textOfTarget(mlir::Operation *op, llvm::StringRef name);
 
 } // namespace tandem
 

@@ -1,5 +1,5 @@
 //===- Target.cpp - what passes ask of a module's target ------------------===//
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 #include "ir/Dialect.h"
 
@@ -16,15 +16,18 @@ static DictionaryAttr targetOf(Operation *op) {
   return {};
 }
 
-/// What it says of `name`.
-static StringRef ofTarget(Operation *op, StringRef name) {
+StringRef tandem::textOfTarget(Operation *op, StringRef name) {
   DictionaryAttr target = targetOf(op);
   auto text = target ? target.getAs<StringAttr>(name) : StringAttr();
   return text ? text.getValue() : StringRef();
 }
 
-bool tandem::hasTarget(Operation *op) { return !ofTarget(op, "kind").empty(); }
-bool tandem::isForCuda(Operation *op) { return ofTarget(op, "kind") == "cuda"; }
+bool tandem::hasTarget(Operation *op) {
+  return !textOfTarget(op, "kind").empty();
+}
+bool tandem::isForCuda(Operation *op) {
+  return textOfTarget(op, "kind") == "cuda";
+}
 
 bool tandem::hasFeature(Operation *op, StringRef feature) {
   DictionaryAttr target = targetOf(op);
@@ -44,41 +47,39 @@ StringRef tandem::productPrecision(Operation *op) {
     return {};
   if (auto own = op->getAttrOfType<StringAttr>("precision"))
     return own.getValue();
-  StringRef asked = ofTarget(op, "matmul_precision");
+  StringRef asked = textOfTarget(op, "matmul_precision");
   return asked.empty() ? "f32" : asked;
 }
 
 bool tandem::allowsWinograd(Operation *op) {
-  return ofTarget(op, "winograd") != "no";
+  return textOfTarget(op, "winograd") != "no";
 }
 
 /// The integer `name` of it, or `other`.
-static int64_t ofTarget(Operation *op, StringRef name, int64_t other) {
+static int64_t numberOfTarget(Operation *op, StringRef name, int64_t other) {
   DictionaryAttr target = targetOf(op);
   auto value = target ? target.getAs<IntegerAttr>(name) : IntegerAttr();
   return value ? value.getInt() : other;
 }
 
 int64_t tandem::cacheShare(Operation *op) {
-  return ofTarget(op, kLastCacheAttr, 32 << 20) / 8;
+  return numberOfTarget(op, kLastCacheAttr, 32 << 20) / 8;
 }
 
 int64_t tandem::processorsOf(Operation *op) {
-  return std::clamp<int64_t>(ofTarget(op, kProcessorsAttr, 8), 1, 1024);
+  return std::clamp<int64_t>(numberOfTarget(op, kProcessorsAttr, 8), 1, 1024);
 }
 
-int64_t tandem::cudaSharedLimit(int64_t sm) {
-  // CUDA C++ Programming Guide, "Technical Specifications per Compute
-  // Capability": the maximum for a block, which is 1 KiB below the SM's.
-  switch (sm) {
-  case 80:
-  case 87:
-    return 163 * 1024;
-  case 86:
-  case 89:
-  case 120:
-    return 99 * 1024;
-  default:
-    return sm >= 90 ? 227 * 1024 : 48 * 1024;
+int64_t tandem::vectorBitsOf(Operation *op) {
+  return numberOfTarget(op, "vector_bits", 256);
+}
+
+CudaArch tandem::cudaArchOf(Operation *op) {
+  CudaArch arch;
+  StringRef name = textOfTarget(op, "arch");
+  if (name.consume_front("sm_")) {
+    arch.isExact = name.consume_back("a");
+    (void)name.getAsInteger(10, arch.sm);
   }
+  return arch;
 }

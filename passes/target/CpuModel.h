@@ -1,0 +1,28 @@
+//===- CpuModel.h - processors as passes reckon with them -----------------===//
+#ifndef TANDEM_PASSES_TARGET_CPUMODEL_H
+#define TANDEM_PASSES_TARGET_CPUMODEL_H
+
+#include "mlir/IR/Operation.h"
+
+namespace tandem {
+
+/// The processor that code is made for.
+struct CpuModel {
+  int64_t bits = 256; ///< of a vector register
+  int64_t registers = 16;
+  int64_t processors = 8; ///< that items of work are to keep busy
+
+  /// What one thread does in a second beside others, at least: for how many
+  /// items it takes at a time.
+  static constexpr double threadFlops = 20e9, threadBytes = 10e9;
+
+  /// That of the module around `op`: its attribute `tandem.target`. What that
+  /// does not say is as above, whatever machine compiles.
+  static CpuModel of(mlir::Operation *op);
+  /// Elements of `type` in a register, at least 2.
+  int64_t lanes(mlir::Type type) const;
+};
+
+} // namespace tandem
+
+#endif

@@ -1,0 +1,28 @@
+//===- CudaModel.cpp - NVIDIA's GPUs as passes reckon with them -----------===//
+#include "passes/target/CudaModel.h"
+
+using namespace tandem;
+
+// Memory, f32 and dense tensor products: NVIDIA's data sheets of A100 80GB,
+// A10, L40S, H100 SXM and B200; beside them RTX 5090, which compute capability
+// 120 stands for. The host is behind PCI Express 4.0 or 5.0 of 16 lanes, of
+// which large copies see four fifths. Shared memory: CUDA C++ Programming
+// Guide, "Technical Specifications per Compute Capability": the maximum for a
+// block, which is 1 KiB below the multiprocessor's.
+static constexpr CudaModel models[] = {
+    {80, 108, 163 << 10, 2039e9, 19.5e12, 312e12, 25.2e9},
+    {86, 84, 99 << 10, 600e9, 31.2e12, 125e12, 25.2e9},
+    {87, 84, 163 << 10, 600e9, 31.2e12, 125e12, 25.2e9},
+    {89, 128, 99 << 10, 864e9, 91.6e12, 362e12, 25.2e9},
+    {90, 132, 227 << 10, 3350e9, 66.9e12, 989e12, 50.4e9},
+    {100, 148, 227 << 10, 8000e9, 80.0e12, 2250e12, 50.4e9},
+    {120, 148, 99 << 10, 1792e9, 104.8e12, 209e12, 50.4e9},
+};
+
+const CudaModel &CudaModel::of(int64_t sm) {
+  const CudaModel *found = models;
+  for (const CudaModel &model : models)
+    if (model.sm <= sm)
+      found = &model;
+  return *found;
+}

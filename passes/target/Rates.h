@@ -1,0 +1,50 @@
+//===- Rates.h - what a target does in a second ---------------------------===//
+//
+// One model of time for all passes: the rates of a typical machine of the
+// target's kind, not of the machine that compiles, so that the same module has
+// the same costs everywhere. A rate decides what is saved, joined, copied or
+// cut. It must not decide bits: how long partial sums are is written by the
+// pass that cuts them (docs/rationale/same-bits-in-every-plan.md).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_TARGET_RATES_H
+#define TANDEM_PASSES_TARGET_RATES_H
+
+#include "ir/Ops.h"
+
+namespace tandem {
+
+/// What a target does in a second.
+struct Rates {
+  double bytes;     ///< moved to or from memory
+  double products;  ///< flops of contractions in f32
+  double narrow;    ///< flops of contractions in tf32, f16 and bf16
+  double elements;  ///< arithmetic operations of pointwise ops
+  double functions; ///< exp, tanh, ...
+  double launches;  ///< kernels that start
+  double host;      ///< bytes copied to the host's memory, or from it
+
+  /// Those of the target of the module around `op` (`tandem.target`); without
+  /// one, of a CPU with vectors of 256 bits.
+  static Rates of(mlir::Operation *op);
+
+  double moving(double count) const { return count / bytes; }
+  /// A kernel: `launched` starts, and the longer of computing and of moving.
+  double seconds(double computing, double moved, double launched = 1) const {
+    return launched / launches + std::max(computing, moving(moved));
+  }
+  /// Computing what an op computes, operands and results at hand.
+  double arithmetic(mlir::Operation *op) const;
+  /// The ops of a kernel's region, what it reads and what it writes.
+  double seconds(KernelOp kernel) const;
+  /// An op in a kernel of its own.
+  double secondsAlone(mlir::Operation *op) const;
+};
+
+/// True if one element of the op costs much more than loading it again: its
+/// scalar code has functions (exp, log, ...) in it.
+bool isExpensive(PointwiseOpInterface op);
+
+} // namespace tandem
+
+#endif
