@@ -13,7 +13,7 @@
 #include "ir/Report.h"
 #include "ir/functions/NearestOp.h"
 #include "passes/Passes.h"
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -24,6 +24,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "runtime/artifact/AtomicFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -136,18 +137,15 @@ static Status dump(ModuleOp module, const std::string &folder, StringRef phase,
       << (label.empty() ? "" : ".") << label << ".mlir";
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (!error) {
-    module.print(out, OpPrintingFlags().enableDebugInfo());
-    out.close();
-    error = out.error();
-    out.clear_error();
-  }
-  if (error)
-    return Status::failed("cannot write '" + path.str().str() +
-                          "': " + error.message());
-  return Status::success();
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, OpPrintingFlags().enableDebugInfo());
+  auto file = artifact::AtomicFile::create(path.str().str());
+  if (!file)
+    return file.status();
+  if (Status s = file->write(text.data(), text.size()); !s)
+    return s;
+  return file->commit();
 }
 
 /// Puts what the options say about the model into the module.

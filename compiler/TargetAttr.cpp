@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Target.h"
 #include "ir/Nearest.h"
-#include "passes/Target.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"

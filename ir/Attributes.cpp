@@ -144,6 +144,13 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
     if (!high || !high.getType().isSignlessInteger(64) || high.getInt() < 1)
       return fail("high", "an i64 of at least 1");
   }
+  if (Attribute value = properties.get("low")) {
+    auto low = dyn_cast<IntegerAttr>(value);
+    if (!low || !low.getType().isSignlessInteger(64) || low.getInt() >= 0)
+      return fail("low", "an i64 below 0");
+    if (!properties.get("high"))
+      return fail("low", "'high' beside it");
+  }
   if (Attribute value = properties.get("grad_type")) {
     auto type = dyn_cast<TypeAttr>(value);
     if (!type || !isa<FloatType>(type.getValue()))
@@ -166,7 +173,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return isValue;
     if (property == "init")
       return kind == K::Param || kind == K::State;
-    if (property == "high" || property == "ignored")
+    if (property == "high" || property == "low" || property == "ignored")
       return kind == K::Input;
     if (property == "inputs" || property == "rows" || property == "counted")
       return kind == K::Output;
@@ -195,7 +202,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       "grad_type",     "init",      "high",    "reason",  "host",
       "in_place",      "visible",   "no_grad", "part_of", "alias",
       "pass",          "unchecked", "needs",   "where",   "ignored",
-      "inputs",        "rows",      "counted"};
+      "inputs",        "rows",      "counted", "low"};
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
       return error() << "unknown property '" << property.getName().getValue()

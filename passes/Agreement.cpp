@@ -102,7 +102,7 @@ void Agreement::sameValues(const Program &program, const Program &graph) {
                           << program.func.getName() << "', but of type "
                           << wanted << " in '" << graph.func.getName() << "'";
     for (StringRef property :
-         {"requires_grad", "init", "high", "ignored", "grad_type"}) {
+         {"requires_grad", "init", "high", "low", "ignored", "grad_type"}) {
       Attribute mine = own.getProperties().get(property),
                 theirs = other.getProperties().get(property);
       if (mine == theirs)

@@ -177,7 +177,7 @@ private:
     bool batched = hasRows(slot, prediction.batch);
     std::string expected = describe(slot.dtype, slot.shape);
     if (batched)
-      expected += ", with any number of rows,";
+      expected += ", with any number of rows";
     if (given == inputs.end() || !given->tensor || !given->tensor->defined()) {
       problem("missing '" + slot.name + "': expected " + expected);
       return Status::success();
@@ -189,7 +189,8 @@ private:
     if (tensor.dtype() != slot.dtype ||
         !std::equal(shape.begin(), shape.end(), tensor.shape().begin(),
                     tensor.shape().end())) {
-      problem("'" + slot.name + "': expected " + expected + " but got " +
+      problem("'" + slot.name + "': expected " + expected +
+              (batched ? ", but got " : " but got ") +
               describe(tensor.dtype(), tensor.shape()));
       return Status::success();
     }

@@ -92,7 +92,7 @@ typedef enum tdm_role TDM_AS_INT {
  * Valid until the thread's next call. */
 TDM_EXPORT const char *tdm_last_error(void);
 
-/* Returns the version, "0.1.0". */
+/* Returns the version of the library, as "0.2.0". */
 TDM_EXPORT const char *tdm_version(void);
 
 /*--- Models ----------------------------------------------------------------*/
@@ -295,7 +295,10 @@ typedef struct tdm_argument {
   tdm_tensor *tensor;
 } tdm_argument;
 
-/* Runs a program that needs nothing but inputs, parameters and states:
+/* Values of inputs are not looked at: a label or index outside of its range,
+ * which the commands refuse, gives NaN where its row is used.
+ *
+ * Runs a program that needs nothing but inputs, parameters and states:
  * "evaluate", "step", "forward". */
 TDM_EXPORT tdm_status tdm_run(tdm_model *model, const char *program,
                               const tdm_argument *inputs, size_t input_count,

@@ -109,6 +109,8 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   value.requiresGrad = role.has("requires_grad");
   if (auto high = role.getProperties().getAs<IntegerAttr>("high"))
     value.high = high.getInt();
+  if (auto low = role.getProperties().getAs<IntegerAttr>("low"))
+    value.low = low.getInt();
   if (auto ignored = role.getProperties().getAs<IntegerAttr>("ignored"))
     value.ignored = ignored.getInt();
   if (auto init = role.getProperties().getAs<DictionaryAttr>("init")) {

@@ -2,9 +2,14 @@
  *
  *   embed mlp.tdm train_images.raw train_labels.raw   (64 and 1 bytes a digit)
  *
+ * A .npy file of bytes is such a file behind a header of 128 bytes.
  * Loads the digits MLP that `tandem compile` made, trains it, saves it, and
  * predicts the last digits of the file, which it did not train on. */
+#if __has_include(<tandem/tandem.h>)
+#include <tandem/tandem.h>
+#else /* in Tandem's own tree */
 #include "runtime/tandem.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -196,7 +196,8 @@ struct PartitionJoint : tandem::impl::PartitionJointBase<PartitionJoint> {
     if (!backward || !hasParamGradient(forward, backward))
       return forward.emitError()
              << "optimizer '" << optimizer.getValue()
-             << "' has nothing to do: no param has a gradient";
+             << "' has nothing to do: no param has a gradient (in a model in "
+                "ONNX, --loss=KIND:OUTPUT,LABELS makes them)";
     auto loss = module->getAttrOfType<StringAttr>(kLossAttr);
     std::optional<unsigned> output;
     if (loss)

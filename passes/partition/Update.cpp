@@ -16,6 +16,8 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 using namespace tandem;
 
@@ -42,6 +44,7 @@ private:
   }
 
   void collectSlots();
+  LogicalResult checkNames();
   void addState(std::string name, RankedTensorType type, double init);
   /// The argument that is the param or state `name`.
   Value argument(StringRef name);
@@ -117,6 +120,27 @@ void UpdateBuilder::collectSlots() {
   }
 }
 
+/// A value of the model may have the name of a state that the optimizer makes.
+LogicalResult UpdateBuilder::checkNames() {
+  llvm::StringSet<> made;
+  for (const Slot &state : states)
+    made.insert(state.role.getName());
+  bool isWrong = false;
+  for (unsigned i = 0, n = forward.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(forward, i);
+    using K = RoleKind;
+    bool isValue = role && llvm::is_contained({K::Input, K::Param, K::State},
+                                              role.getKind());
+    if (!isValue || !made.contains(role.getName()))
+      continue;
+    isWrong = true;
+    mlir::emitError(forward.getArgument(i).getLoc())
+        << "'" << role.str() << "' has the name of a state of optimizer '"
+        << spec.kind->name << "': expected another name";
+  }
+  return failure(isWrong);
+}
+
 Value UpdateBuilder::argument(StringRef name) {
   return func.getArgument(*roles->value(name));
 }
@@ -180,6 +204,8 @@ void UpdateBuilder::setResults() {
 
 FailureOr<func::FuncOp> UpdateBuilder::run() {
   collectSlots();
+  if (failed(checkNames()))
+    return failure();
   SmallVector<Slot> arguments(params);
   arguments.append(gradients);
   arguments.append(states);

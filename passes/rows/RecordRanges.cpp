@@ -28,6 +28,7 @@ namespace {
 /// What the ops say of one input.
 struct Range {
   std::optional<int64_t> high;
+  std::optional<int64_t> low;   ///< where negative ones count from the end
   SmallVector<int64_t> ignored; ///< what ops leave out, each one once
   bool ignoresNothing = false;  ///< some op takes every value as an index
 };
@@ -62,16 +63,13 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
           range.ignored.push_back(static_cast<int64_t>(*ignored));
         else
           range.ignoresNothing = true;
+        range.low = 0;
       }
     } else if (auto take = dyn_cast<TakeOp>(op)) {
-      if (BlockArgument indices = seenThroughViews(take.getIndices())) {
-        Range &range = ranges[indices];
-        below(range,
-              cast<RankedTensorType>(take.getTable().getType()).getShape()[0]);
-        range.ignoresNothing = true;
-      }
+      noteTake(take, ranges);
     } else if (auto select = dyn_cast<SelectOp>(op)) {
       noteNaN(select, ranges);
+      noteCounted(select, ranges);
     } else if (auto compare = dyn_cast<CompareOp>(op)) {
       // Functions with a value to ignore (nll_loss) compare with it.
       APInt number;
@@ -81,6 +79,61 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
         if (BlockArgument value = seenThroughViews(compare.getLhs()))
           ranges[value].ignored.push_back(number.getSExtValue());
     }
+  }
+
+  static void noteTake(TakeOp take, llvm::DenseMap<Value, Range> &ranges) {
+    BlockArgument indices = seenThroughViews(take.getIndices());
+    if (!indices)
+      return;
+    Range &range = ranges[indices];
+    below(range,
+          cast<RankedTensorType>(take.getTable().getType()).getShape()[0]);
+    range.low = 0;
+    range.ignoresNothing = true;
+  }
+
+  /// Notes x < 0 ? x + size : x where an index is made of it.
+  static void noteCounted(SelectOp select,
+                          llvm::DenseMap<Value, Range> &ranges) {
+    int64_t size = 0;
+    BlockArgument index = countedFromEnd(select, size);
+    llvm::DenseSet<Operation *> seen;
+    if (!index || !isIndex(select.getResult(), seen))
+      return;
+    Range &range = ranges[index];
+    below(range, size);
+    range.low = std::max(range.low.value_or(-size), -size);
+    range.ignoresNothing = true;
+  }
+
+  /// Whether integers that are made of `value` are indices of a table.
+  static bool isIndex(Value value, llvm::DenseSet<Operation *> &seen) {
+    return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+      Operation *op = use.getOwner();
+      if (auto take = dyn_cast<TakeOp>(op))
+        return use.get() == take.getIndices();
+      if (auto scatter = dyn_cast<ScatterOp>(op))
+        return use.get() == scatter.getIndices();
+      bool goesOn = isa<ViewOpInterface, CastOp, AddOp, MulOp, ConcatOp>(op) &&
+                    getElementTypeOrSelf(op->getResult(0)).isInteger();
+      return goesOn && seen.insert(op).second &&
+             isIndex(op->getResult(0), seen);
+    });
+  }
+
+  /// The x of x < 0 ? x + size : x.
+  static BlockArgument countedFromEnd(SelectOp select, int64_t &size) {
+    BlockArgument compared;
+    auto zero =
+        comparedBy(select.getCondition(), ComparePredicate::lt, compared);
+    auto sum = select.getLhs().getDefiningOp<AddOp>();
+    APInt added;
+    bool is = zero == 0 && compared && sum &&
+              matchPattern(sum.getRhs(), m_ConstantInt(&added)) &&
+              (size = added.getSExtValue()) > 0 &&
+              seenThroughViews(sum.getLhs()) == compared &&
+              seenThroughViews(select.getRhs()) == compared;
+    return is ? compared : BlockArgument();
   }
 
   /// The number that `op` compares a value of the graph with by `how`.
@@ -105,8 +158,10 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
     BlockArgument low, index;
     auto zero = comparedBy(both.getLhs(), ComparePredicate::ge, low);
     auto high = comparedBy(both.getRhs(), ComparePredicate::lt, index);
-    if (zero == 0 && high && index && low == index)
+    if (zero == 0 && high && index && low == index) {
       below(ranges[index], *high);
+      ranges[index].low = 0;
+    }
   }
 
   static void record(func::FuncOp graph, unsigned index, const Range &range) {
@@ -124,6 +179,8 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
     if (!high || *high < 1)
       return;
     role = role.with("high", b.getI64IntegerAttr(*high));
+    if (range.low.value_or(0) < 0 && !declared)
+      role = role.with("low", b.getI64IntegerAttr(*range.low));
     bool hasIgnored = !range.ignoresNothing && !range.ignored.empty() &&
                       llvm::all_equal(range.ignored);
     if (hasIgnored && !role.has("ignored"))

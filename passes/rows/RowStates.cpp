@@ -41,17 +41,21 @@ static RowState plain(Kind kind) {
   return state;
 }
 
-BlockArgument tandem::seenThroughViews(Value value) {
+Value tandem::behindViews(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     auto cast = dyn_cast<CastOp>(op);
     bool isCast = cast && getElementTypeOrSelf(value).isInteger() &&
                   getElementTypeOrSelf(op->getOperand(0)).isInteger();
     auto view = dyn_cast<ViewOpInterface>(op);
     if (!isCast && (!view || view.getFill()))
-      return {};
+      break;
     value = op->getOperand(0);
   }
-  return cast<BlockArgument>(value);
+  return value;
+}
+
+BlockArgument tandem::seenThroughViews(Value value) {
+  return dyn_cast<BlockArgument>(behindViews(value));
 }
 
 RowStates::RowStates(func::FuncOp func) : func(func) {

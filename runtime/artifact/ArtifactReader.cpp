@@ -56,7 +56,9 @@ Status readTable(std::span<const std::byte> file,
                    " bytes but got " + std::to_string(file.size()));
   std::memcpy(&header, file.data(), sizeof(header));
   if (std::memcmp(header.magic, artifactMagic, sizeof(header.magic)) != 0)
-    return damaged("the file does not begin as one");
+    return damaged(
+        "the file does not begin as one ('tandem compile' makes one of a "
+        "model)");
   if (header.version != artifactVersion)
     return damaged(expected("version", artifactVersion, header.version));
   if (header.fileBytes != file.size())

@@ -45,6 +45,8 @@ Json valueJson(const Value &value) {
     json["init"] = initJson(*value.init);
   if (value.high)
     json["high"] = *value.high;
+  if (value.low)
+    json["low"] = *value.low;
   if (value.ignored)
     json["ignored"] = *value.ignored;
   return json;

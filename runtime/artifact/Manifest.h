@@ -79,6 +79,9 @@ struct Value {
   std::optional<Init> init;  ///< params and states; without it, it must be set
   /// Integer inputs only: the values that make sense are [0, high).
   std::optional<int64_t> high = std::nullopt;
+  /// Where there is a `high`: the values are [low, high), and those below 0
+  /// count from the end.
+  std::optional<int64_t> low = std::nullopt;
   /// Where there is a `high`: one value beside them, which means no class.
   std::optional<int64_t> ignored = std::nullopt;
   bool operator==(const Value &) const = default;

@@ -240,6 +240,7 @@ private:
       init(Fields(*json, child(fields.at(), "init"), problems),
            out.init.emplace());
     fields.integer("high", out.high);
+    fields.integer("low", out.low);
     fields.integer("ignored", out.ignored);
     fields.finish();
   }

@@ -135,6 +135,8 @@ private:
                          *value.high < 1))
         problems.add(at + "/high",
                      "expected at least 1, on an integer input only");
+      if (value.low && (!value.high || *value.low >= 0))
+        problems.add(at + "/low", "expected a number below 0, beside 'high'");
       if (value.ignored && !value.high)
         problems.add(at + "/ignored", "expected it beside 'high' only");
     }

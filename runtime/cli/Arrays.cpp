@@ -158,7 +158,9 @@ Status forEachArgument(const std::vector<std::string> &texts,
 }
 
 std::string rangeText(const Value &value) {
-  std::string text = "an integer from 0 to " + std::to_string(*value.high - 1);
+  std::string text = "an integer from " +
+                     std::to_string(value.low.value_or(0)) + " to " +
+                     std::to_string(*value.high - 1);
   if (value.ignored)
     text += ", or " + std::to_string(*value.ignored) + ", which does not count";
   return text;
@@ -179,7 +181,8 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
                     report->rounded);
   if (!value.high)
     return Status::success();
-  auto bad = io::firstOutside(array, *value.high, value.ignored);
+  auto bad = io::firstOutside(array, value.low.value_or(0), *value.high,
+                              value.ignored);
   if (!bad)
     return Status::success();
   std::string where = array.shape.size() == 1

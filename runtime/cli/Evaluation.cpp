@@ -5,6 +5,7 @@
 #include "runtime/io/Elements.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <deque>
 
@@ -14,47 +15,93 @@ using artifact::Slot;
 using runtime::Tensor;
 
 Result<Accuracy> Accuracy::parse(std::string_view text) {
-  size_t comma = text.find(',');
-  if (comma == std::string_view::npos || comma == 0 ||
-      comma + 1 == text.size() ||
-      text.find(',', comma + 1) != std::string_view::npos)
-    return Status::usage("--accuracy: expected LOGITS,LABELS but got '" +
+  std::vector<std::string_view> parts;
+  for (std::string_view rest = text;;) {
+    size_t comma = rest.find(',');
+    parts.push_back(rest.substr(0, comma));
+    if (comma == std::string_view::npos)
+      break;
+    rest.remove_prefix(comma + 1);
+  }
+  auto wrong = [&] {
+    return Status::usage("--accuracy: expected LOGITS,LABELS or "
+                         "LOGITS,LABELS,AXIS but got '" +
                          std::string(text) + "'");
+  };
+  if (parts.size() < 2 || parts.size() > 3 || parts[0].empty() ||
+      parts[1].empty())
+    return wrong();
   Accuracy accuracy;
-  accuracy.logits_ = text.substr(0, comma);
-  accuracy.labels_ = text.substr(comma + 1);
+  accuracy.logits_ = parts[0];
+  accuracy.labels_ = parts[1];
+  if (parts.size() == 3) {
+    const char *end = parts[2].data() + parts[2].size();
+    auto [stop, error] =
+        std::from_chars(parts[2].data(), end, accuracy.asked_.emplace());
+    if (error != std::errc() || stop != end)
+      return wrong();
+  }
   return accuracy;
 }
 
 Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
-                       const io::Array *labels) const {
+                       const io::Array *labels) {
   if (!labels)
     return Status::usage("--accuracy: missing --eval '" + labels_ + "'");
   const auto &scores = logits.shape;
-  if (scores.size() < 2 || scores[0] != batch || scores.back() == 0)
+  int64_t rank = std::ssize(scores);
+  if (rank < 2 || scores[0] != batch || scores.back() == 0)
     return Status::usage("--accuracy: expected '" + logits_ +
                          "' to have the shape [" + std::to_string(batch) +
                          ", ..., scores] but got " +
                          runtime::describe(logits.dtype, scores));
-  std::vector<int64_t> expected(scores.begin(), scores.end() - 1);
-  expected[0] = rows;
-  std::span<const int64_t> shape = labels->shape;
-  if (io::isInteger(labels->dtype) &&
-      std::equal(shape.begin(), shape.end(), expected.begin(), expected.end()))
+  auto shapeOfLabels = [&](int64_t axis) {
+    std::vector<int64_t> shape(scores.begin(), scores.end());
+    shape.erase(shape.begin() + axis);
+    shape[0] = rows;
+    return shape;
+  };
+  auto fits = [&](int64_t axis) {
+    return io::isInteger(labels->dtype) &&
+           std::ranges::equal(labels->shape, shapeOfLabels(axis));
+  };
+  if (asked_ && (*asked_ == 0 || *asked_ < 1 - rank || *asked_ >= rank))
+    return Status::usage("--accuracy: expected an axis of '" + logits_ +
+                         "', from 1 to " + std::to_string(rank - 1) +
+                         ", but got " + std::to_string(*asked_));
+  if (asked_)
+    axis_ = *asked_ < 0 ? *asked_ + rank : *asked_;
+  else
+    axis_ = fits(rank - 1) || !fits(1) ? rank - 1 : 1;
+  if (!asked_ && axis_ != 1 && fits(1))
+    return Status::usage("--accuracy: the scores of '" + logits_ + "' (" +
+                         runtime::describe(logits.dtype, scores) +
+                         ") may be on axis 1 or on the last; expected '" +
+                         logits_ + "," + labels_ + ",1' or '" + logits_ + "," +
+                         labels_ + ",-1'");
+  if (fits(axis_))
     return Status::success();
-  return Status::usage("--accuracy: expected '" + labels_ +
-                       "' to be integers " + runtime::toString(expected) +
-                       " for '" + logits_ + "' (" +
-                       runtime::describe(logits.dtype, scores) + ") but got " +
-                       runtime::describe(labels->dtype, shape));
+  return Status::usage(
+      "--accuracy: expected '" + labels_ + "' to be integers " +
+      runtime::toString(shapeOfLabels(axis_)) +
+      (rank > 2 && !asked_ ? " or, with scores on axis 1, " +
+                                 runtime::toString(shapeOfLabels(1))
+                           : "") +
+      " for '" + logits_ + "' (" + runtime::describe(logits.dtype, scores) +
+      ") but got " + runtime::describe(labels->dtype, labels->shape));
 }
 
-int64_t argmax(const Tensor &scores, int64_t begin, int64_t count) {
+int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
   const auto *data = scores.data<std::byte>();
+  std::span<const int64_t> shape = scores.shape();
+  int64_t count = shape[axis], step = 1;
+  for (int64_t dim : shape.subspan(axis + 1))
+    step *= dim;
+  int64_t begin = position / step * step * count + position % step;
   int64_t best = 0;
   double largest = -INFINITY;
   for (int64_t i = 0; i < count; ++i) {
-    double score = io::elementAsDouble(scores.dtype(), data, begin + i);
+    double score = io::elementAsDouble(scores.dtype(), data, begin + i * step);
     if (std::isnan(score))
       return -1;
     if (score > largest) {
@@ -68,7 +115,6 @@ int64_t argmax(const Tensor &scores, int64_t begin, int64_t count) {
 void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
                    int64_t firstLabel, int64_t rows) {
   manyPerRow_ = logits.rank() > 2;
-  int64_t classes = logits.shape().back();
   int64_t perRow = 1;
   for (int64_t dim : labels.shape.subspan(1))
     perRow *= dim;
@@ -81,7 +127,7 @@ void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
       if (label < 0)
         continue;
       ++counted;
-      right += argmax(logits, (row * perRow + i) * classes, classes) == label;
+      right += argmax(logits, axis_, row * perRow + i) == label;
     }
     counted_ += counted;
     right_ += right;

@@ -14,12 +14,13 @@
 
 namespace tandem::commands {
 
-/// Counts how often the largest of the scores on the last axis of an output is
-/// where an integer label says. Entries with a negative label are ignored;
+/// Counts how often the largest of the scores on an axis of an output (the last
+/// one or, where the shape of the labels says so, axis 1) is where an integer
+/// label says. Entries with a negative label are ignored;
 /// equal scores go to the lower index; scores with a NaN are wrong.
 class Accuracy {
 public:
-  /// Takes "LOGITS,LABELS" apart.
+  /// Takes "LOGITS,LABELS" or "LOGITS,LABELS,AXIS" apart.
   static Result<Accuracy> parse(std::string_view text);
 
   const std::string &logits() const { return logits_; }
@@ -28,7 +29,7 @@ public:
   /// Returns why logits of this type and shape, of `rows` rows in batches of
   /// `batch`, and the array `labels` do not fit together.
   Status check(const artifact::Slot &logits, int64_t rows, int64_t batch,
-               const io::Array *labels) const;
+               const io::Array *labels);
 
   /// Counts the first `rows` rows of `logits` against the rows of `labels` from
   /// `firstLabel` on.
@@ -45,6 +46,8 @@ public:
 
 private:
   std::string logits_, labels_;
+  std::optional<int64_t> asked_; ///< axis
+  int64_t axis_ = -1;
   int64_t counted_ = 0, right_ = 0, countedRows_ = 0, rightRows_ = 0;
   bool manyPerRow_ = false;
 };
@@ -62,9 +65,10 @@ struct Mean {
   std::string remark(int64_t all) const;
 };
 
-/// Returns the index of the largest of `count` scores from `begin` on, the
-/// lower one of equal ones, or -1 if one is NaN.
-int64_t argmax(const runtime::Tensor &scores, int64_t begin, int64_t count);
+/// Returns the index of the largest of the scores along `axis`, the lower one
+/// of equal ones, or -1 if one is NaN. `position` counts the elements of the
+/// tensor without that axis, in row-major order.
+int64_t argmax(const runtime::Tensor &scores, int64_t axis, int64_t position);
 
 struct Evaluation {
   std::vector<Mean> means; ///< of the scalar outputs

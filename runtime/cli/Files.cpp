@@ -4,6 +4,7 @@
 #include "runtime/artifact/AtomicFile.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sys/stat.h>
 #include <utility>
 
@@ -195,6 +196,19 @@ void Files::checkDumps(std::vector<std::string> &lost) const {
     check(input.who, input.path);
   for (const Output &output : outputs_)
     check(output.who, output.path);
+  // What is called like a dump and is none.
+  std::error_code error;
+  for (const auto &entry : std::filesystem::directory_iterator(dumps_, error)) {
+    if (!isNamedAsADump(entry.path().filename().string()))
+      continue;
+    FileKind kind = io::fileKind(entry.path().string());
+    bool isLink = entry.is_symlink(error);
+    if (isLink || (kind != FileKind::Missing && kind != FileKind::Empty &&
+                   kind != FileKind::Module))
+      lost.push_back(dumpsWho_ + "=" + dumps_ + " may replace " +
+                     inQuotes(entry.path().string()) + ", which is " +
+                     (isLink ? "a link" : std::string(describe(kind))));
+  }
 }
 
 Status Files::check(bool force) const {
@@ -204,6 +218,11 @@ Status Files::check(bool force) const {
   checkDumps(lost);
   if (!force)
     problems = lost;
+  for (const Output &output : outputs_)
+    if (output.path.ends_with(".tandem-lock") ||
+        output.path.find(".tandem-tmp-") != std::string::npos)
+      problems.push_back(output.who + ": " + inQuotes(output.path) +
+                         " has a name that locks and unfinished files have");
   for (size_t i = 0; i < outputs_.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (!outputs_[i].id.empty() && outputs_[i].id == outputs_[j].id)

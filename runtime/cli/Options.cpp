@@ -285,6 +285,14 @@ struct OptionTable::Parser {
                        didYouMean(name, known));
   }
 
+  /// "--save --force": the value of --save is missing.
+  bool isOption(std::string_view word) const {
+    std::string_view name = word.substr(0, word.find('='));
+    return std::any_of(
+        table.options_.begin(), table.options_.end(),
+        [&](const Option &one) { return name == one.written(); });
+  }
+
   /// Takes the option in word `i`; returns the last word that belongs to it.
   size_t takeOption(size_t i) {
     size_t equals = words[i].find('=');
@@ -308,7 +316,7 @@ struct OptionTable::Parser {
       value = words[i].substr(equals + 1);
     } else if (option->kind == Option::Kind::OptionalText) {
       // Without one.
-    } else if (i + 1 < words.size()) {
+    } else if (i + 1 < words.size() && !isOption(words[i + 1])) {
       value = words[++i];
     } else {
       problems.push_back(quoted + " needs a value (" +

@@ -15,6 +15,7 @@
 #include "runtime/io/Csv.h"
 #include "runtime/io/Tensors.h"
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -41,6 +42,7 @@ struct PredictOptions {
   std::vector<std::string> data, outputs;
   Casts casts;
   std::string onNaN = "stop";
+  std::string axis; ///< of argmax
   bool argmax = false, csv = false, json = false;
 
   void declare(OptionTable &options) {
@@ -54,9 +56,10 @@ struct PredictOptions {
               "writes an output to a .npy, .npz, .safetensors or .csv file, or "
               "adds it to an archive: NAME=@FILE.npz:MEMBER")
         .byDefault("all outputs that follow from the data, as a summary");
-    options.flag("argmax", argmax,
-                 "of each output the index of the largest score on its last "
-                 "axis, instead of the scores");
+    options.optionalText(
+        "argmax", "AXIS", argmax, axis,
+        "of each output the index of the largest score on an axis, instead of "
+        "the scores; of one with two axes that is the last");
     casts.declare(options);
     declareOnNaN(options, onNaN);
     options
@@ -122,6 +125,7 @@ private:
   std::vector<std::string> predictable() const;
   Status readData();
   Status compute();
+  Status findAxes();
   Status takeLargest();
   Status write();
   void printJson() const;
@@ -133,6 +137,7 @@ private:
   std::vector<NamedArray> arrays_;
   std::optional<Dataset> data_;
   std::deque<NamedTensor> outputs_;
+  std::vector<int64_t> axes_; ///< of argmax, one an output
   double seconds_ = 0;
 };
 
@@ -187,13 +192,34 @@ Status Predictor::choose() {
   prediction_ = *std::move(prediction);
   if (Status status = checkVariables(model_, *prediction_.program); !status)
     return status;
-  if (!options_.argmax)
-    return Status::success();
-  for (const artifact::Slot &slot : prediction_.outputs)
-    if (slot.shape.size() < 2 || slot.shape.back() == 0)
+  return options_.argmax ? findAxes() : Status::success();
+}
+
+/// Finds the axis of each output's scores.
+Status Predictor::findAxes() {
+  std::optional<int64_t> asked;
+  if (const std::string &text = options_.axis; !text.empty()) {
+    const char *end = text.data() + text.size();
+    auto [stop, error] = std::from_chars(text.data(), end, asked.emplace());
+    if (error != std::errc() || stop != end)
+      return Status::usage(
+          "--argmax: expected the number of an axis but got '" + text + "'");
+  }
+  for (const artifact::Slot &slot : prediction_.outputs) {
+    int64_t rank = std::ssize(slot.shape), axis = asked.value_or(-1);
+    axis = axis < 0 ? axis + rank : axis;
+    std::string got = " but got " + runtime::describe(slot.dtype, slot.shape);
+    if (rank < 2 || axis < 1 || axis >= rank || slot.shape[axis] == 0)
       return Status::usage("--argmax: expected '" + slot.name +
-                           "' to have scores on a last axis but got " +
-                           runtime::describe(slot.dtype, slot.shape));
+                           "' to have scores on " +
+                           (asked ? "axis " + options_.axis : "a last axis") +
+                           ", beside rows on axis 0," + got);
+    if (rank > 2 && !asked)
+      return Status::usage("--argmax: expected --argmax=AXIS (as --argmax=1 or "
+                           "--argmax=-1) for '" +
+                           slot.name + "' with more than two axes," + got);
+    axes_.push_back(axis);
+  }
   return Status::success();
 }
 
@@ -251,16 +277,18 @@ Status Predictor::compute() {
 
 /// Replaces scores by the index of the largest.
 Status Predictor::takeLargest() {
-  for (NamedTensor &output : outputs_) {
-    auto shape = output.tensor.shape();
-    int64_t classes = shape.back(), noNumbers = 0;
-    auto indices =
-        Tensor::zeros(runtime::DType::I64, shape.subspan(0, shape.size() - 1));
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    NamedTensor &output = outputs_[o];
+    auto given = output.tensor.shape();
+    std::vector<int64_t> shape(given.begin(), given.end());
+    shape.erase(shape.begin() + axes_[o]);
+    int64_t noNumbers = 0;
+    auto indices = Tensor::zeros(runtime::DType::I64, shape);
     if (!indices)
       return std::move(indices).status();
     auto *to = indices->mutableData<int64_t>();
     for (int64_t i = 0; i < indices->elements(); ++i) {
-      to[i] = argmax(output.tensor, i * classes, classes);
+      to[i] = argmax(output.tensor, axes_[o], i);
       noNumbers += to[i] < 0;
     }
     if (noNumbers)

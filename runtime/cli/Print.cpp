@@ -24,7 +24,10 @@ std::string scalarText(const runtime::Tensor &scalar) {
   return io::elementText(io::viewOf(scalar), 0);
 }
 
-std::string numberText(double value) { return shortest(value); }
+std::string numberText(double value) {
+  // The sign of nan says nothing.
+  return std::isnan(value) ? "nan" : shortest(value);
+}
 
 std::string roundedText(double value) {
   if (std::isnan(value)) // whose sign says nothing

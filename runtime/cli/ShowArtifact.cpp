@@ -60,7 +60,8 @@ void printValues(const artifact::Manifest &manifest) {
   for (const artifact::Value &value : manifest.values) {
     std::string more = initText(value);
     if (value.high)
-      more += "in [0, " + std::to_string(*value.high) + ")";
+      more += "in [" + std::to_string(value.low.value_or(0)) + ", " +
+              std::to_string(*value.high) + ")";
     std::printf("%-8s %-32s %-22s %-14s %s\n",
                 std::string(spelling(value.role)).c_str(),
                 shown(value.name).c_str(),

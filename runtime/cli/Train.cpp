@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace tandem::commands {
 namespace {
@@ -86,6 +87,20 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
 } // namespace
 
 /// A rate is kept in f32; 0 is for experiments.
+/// A checkpoint is not what these names say. Of files that are there Files says
+/// more.
+static Status checkSaved(std::string_view path) {
+  if (::access(std::string(path).c_str(), F_OK) == 0)
+    return Status::success();
+  for (std::string_view other : {".npy", ".npz", ".csv", ".json", ".jsonl",
+                                 ".tdm", ".mlir", ".onnx", ".pt", ".pth"})
+    if (path.ends_with(other))
+      return Status::usage("option '--save' writes safetensors: expected a "
+                           "name as 'F.safetensors', but got " +
+                           io::inQuotes(path));
+  return Status::success();
+}
+
 static Status checkRate(std::string_view text) {
   double rate = std::strtod(std::string(text).c_str(), nullptr);
   if (rate == 0 || rate >= std::numeric_limits<float>::min())
@@ -117,8 +132,10 @@ void TrainOptions::declare(OptionTable &options) {
   options.flag("no-shuffle", noShuffle,
                "take the rows in their order, not in a new one each epoch, "
                "which depends on the seed alone");
-  options.text("save", "F.safetensors", save,
-               "where parameters and training state go at the end");
+  options
+      .text("save", "F.safetensors", save,
+            "where parameters and training state go at the end")
+      .check(checkSaved);
   options
       .integer("save-every", "STEPS", saveEvery, 1, INT64_MAX,
                "save after each STEPS steps as well")
@@ -133,9 +150,10 @@ void TrainOptions::declare(OptionTable &options) {
             "the rows of an input of 'evaluate', run after training")
       .keyed();
   options
-      .text("accuracy", "LOGITS,LABELS", accuracy,
+      .text("accuracy", "LOGITS,LABELS[,AXIS]", accuracy,
             "count how often the largest score of output LOGITS is at the "
-            "integer LABELS (negative: ignored)")
+            "integer LABELS (negative: ignored); scores are on the last axis "
+            "or on axis 1, as the labels' shape says")
       .needs("eval");
   options
       .integer("eval-every", "EPOCHS", evalEvery, 1, INT64_MAX,

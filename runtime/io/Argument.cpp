@@ -11,12 +11,14 @@
 #include "runtime/io/Elements.h"
 #include "runtime/io/File.h"
 #include "runtime/io/FileKind.h"
+#include "runtime/io/FileLock.h"
 #include "runtime/io/Foreign.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
 
 #include <map>
+#include <optional>
 
 namespace tandem::io {
 namespace {
@@ -218,10 +220,19 @@ Status writeArguments(std::span<const OutputFile> outputs) {
   }
   if (!problems.empty())
     return Status::usage(problems);
-  for (auto &[file, contents] : files)
+  for (auto &[file, contents] : files) {
+    // Between reading the arrays that are there and replacing the file.
+    std::optional<FileLock> lock;
+    if (contents.adds) {
+      auto taken = FileLock::take(file.first);
+      if (!taken)
+        return std::move(taken).status();
+      lock.emplace(*std::move(taken));
+    }
     if (Status status = writeContents(file.first, file.second, contents);
         !status)
       return status;
+  }
   return Status::success();
 }
 

@@ -202,7 +202,8 @@ Result<Array> castArray(const ArrayView &array, DType to, const Cast &cast) {
   return result;
 }
 
-std::optional<int64_t> firstOutside(const ArrayView &array, int64_t high,
+std::optional<int64_t> firstOutside(const ArrayView &array, int64_t low,
+                                    int64_t high,
                                     std::optional<int64_t> ignored) {
   return withType(array.dtype, [&](auto type) -> std::optional<int64_t> {
     using T = decltype(type);
@@ -211,12 +212,12 @@ std::optional<int64_t> firstOutside(const ArrayView &array, int64_t high,
       auto value = plain(load<T>(array.bytes.data(), i));
       bool isInside, isIgnored;
       if constexpr (isReal<T>) {
-        isInside =
-            value >= 0 && value < double(high) && value == std::trunc(value);
+        isInside = value >= double(low) && value < double(high) &&
+                   value == std::trunc(value);
         isIgnored = ignored && value == double(*ignored);
       } else {
         isInside =
-            std::cmp_greater_equal(value, 0) && std::cmp_less(value, high);
+            std::cmp_greater_equal(value, low) && std::cmp_less(value, high);
         isIgnored = ignored && std::cmp_equal(value, *ignored);
       }
       if (!isInside && !isIgnored)

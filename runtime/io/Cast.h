@@ -44,8 +44,9 @@ Result<Array> castArray(const ArrayView &array, artifact::DType to,
                         const Cast &cast);
 
 /// Returns the index of the first element, of an array of any type, that is
-/// neither an integer in [0, high) nor `ignored`.
-std::optional<int64_t> firstOutside(const ArrayView &array, int64_t high,
+/// neither an integer in [low, high) nor `ignored`.
+std::optional<int64_t> firstOutside(const ArrayView &array, int64_t low,
+                                    int64_t high,
                                     std::optional<int64_t> ignored);
 
 } // namespace tandem::io

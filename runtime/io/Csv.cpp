@@ -5,6 +5,7 @@
 #include "runtime/io/File.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace tandem::io {
@@ -28,6 +29,52 @@ std::optional<double> numberOf(std::string_view cell) {
       cell.empty())
     return std::nullopt;
   return value;
+}
+
+/// The value of digits with a sign, where 64 bits hold it.
+std::optional<int64_t> integerOf(std::string_view cell) {
+  if (cell.starts_with('+'))
+    cell.remove_prefix(1);
+  int64_t value = 0;
+  auto parsed = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != cell.data() + cell.size())
+    return std::nullopt;
+  return value;
+}
+
+bool isDigits(std::string_view cell) {
+  if (cell.starts_with('+') || cell.starts_with('-'))
+    cell.remove_prefix(1);
+  return !cell.empty() &&
+         cell.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// True for what is no number but stands where one is missing, or is written
+/// as one: no name of a column.
+bool isBadNumber(std::string_view cell) {
+  static constexpr std::string_view missing[] = {"na",   "n/a", "null",
+                                                 "none", "?",   "missing"};
+  std::string lower(cell);
+  for (char &c : lower)
+    c = char(std::tolower(static_cast<unsigned char>(c)));
+  return cell.empty() || std::isdigit(static_cast<unsigned char>(cell[0])) ||
+         std::string_view("+-.").find(cell[0]) != std::string_view::npos ||
+         std::find(std::begin(missing), std::end(missing), lower) !=
+             std::end(missing);
+}
+
+/// Whether the first row has the names of columns. Some of them may be numbers,
+/// as those that pandas gives; but a row of numbers, one of which is wrong, is
+/// no row of names.
+bool hasNamesOnly(const std::vector<std::string> &cells) {
+  bool hasNumber = false, hasName = false, hasBad = false;
+  for (const std::string &cell : cells) {
+    bool isNumber = numberOf(cell).has_value();
+    hasNumber |= isNumber;
+    hasName |= !isNumber;
+    hasBad |= !isNumber && isBadNumber(cell);
+  }
+  return hasName && !(hasNumber && hasBad);
 }
 
 /// Takes one line after the other off a text, and takes lines apart.
@@ -102,6 +149,8 @@ public:
 
   Status choose(std::string_view spec, std::string_view otherwise) {
     if (spec.empty()) {
+      if (Status status = expectOne(otherwise); !status)
+        return status;
       auto named = std::find(names.begin(), names.end(), otherwise);
       isOne = named != names.end();
       for (size_t c = 0; c < columns; ++c)
@@ -139,6 +188,13 @@ public:
   bool isOne = false; ///< one column by its name: an array of one dimension
 
 private:
+  Status expectOne(std::string_view name) const {
+    auto count = std::count(names.begin(), names.end(), name);
+    return count <= 1 ? Status::success()
+                      : Status::usage("has " + std::to_string(count) +
+                                      " columns called " + inQuotes(name));
+  }
+
   std::optional<size_t> find(std::string_view name) const {
     auto named = std::find(names.begin(), names.end(), name);
     if (named != names.end())
@@ -157,10 +213,13 @@ private:
     bool isRange = dots != std::string_view::npos && !find(part);
     std::string_view first = isRange ? part.substr(0, dots) : part;
     std::string_view last = isRange ? part.substr(dots + 2) : part;
-    for (std::string_view name : {first, last})
+    for (std::string_view name : {first, last}) {
       if (!find(name))
         return Status::usage("has no column " + inQuotes(name) + "; it has " +
                              known());
+      if (Status status = expectOne(name); !status)
+        return status;
+    }
     if (*find(first) > *find(last))
       return Status::usage("expected " + inQuotes(first) + " before " +
                            inQuotes(last));
@@ -192,9 +251,7 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   if (!lines.next(cells))
     return Status::usage("expected a table but got an empty file");
   size_t width = cells.size();
-  bool hasNames = std::any_of(cells.begin(), cells.end(),
-                              [](const auto &cell) { return !numberOf(cell); });
-  bool hasRow = true;
+  bool hasNames = hasNamesOnly(cells), hasRow = true;
   if (hasNames) {
     names = cells;
     hasRow = lines.next(cells);
@@ -203,6 +260,11 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   if (Status status = choice.choose(columns, otherwise); !status)
     return status;
   Array result{artifact::DType::F64, {0}, {}};
+  // f64 holds integers up to 2^53; a table of larger ones is of i64.
+  constexpr int64_t largest = int64_t(1) << 53;
+  std::vector<std::byte> integers;
+  bool areIntegers = true;
+  std::string large; // where the first one is that f64 may not hold
   for (; hasRow; hasRow = lines.next(cells)) {
     auto at = "line " + std::to_string(lines.number());
     if (cells.size() != width)
@@ -210,16 +272,28 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
                            " columns, as line 1 has, but got " +
                            std::to_string(cells.size()));
     for (size_t c : choice.chosen) {
+      std::string cell = at + ", column " + std::to_string(c + 1) +
+                         (names.empty() ? "" : " (" + inQuotes(names[c]) + ")");
       auto number = numberOf(cells[c]);
-      if (!number)
-        return Status::usage(
-            at + ", column " + std::to_string(c + 1) +
-            (names.empty() ? "" : " (" + inQuotes(names[c]) + ")") +
-            ": expected a number but got " + inQuotes(cells[c]));
+      auto integer = integerOf(cells[c]);
+      if (!number || (isDigits(cells[c]) && !integer))
+        return Status::usage(cell + ": expected a number" +
+                             (number ? " of 64 bits" : "") + " but got " +
+                             inQuotes(cells[c]));
       appendInteger(result.bytes, *number);
+      areIntegers &= integer.has_value();
+      appendInteger(integers, integer.value_or(0));
+      if (integer && (*integer > largest || *integer < -largest) &&
+          large.empty())
+        large = cell + ": " + inQuotes(cells[c]);
     }
     ++result.shape[0];
   }
+  if (!large.empty() && !areIntegers)
+    return Status::usage(large + " is an integer that f64 may not hold, among "
+                                 "numbers that are no integers");
+  if (!large.empty())
+    result = {artifact::DType::I64, result.shape, std::move(integers)};
   if (!choice.isOne)
     result.shape.push_back(int64_t(choice.chosen.size()));
   return result;

@@ -1,9 +1,11 @@
 //===- Csv.h - tables of numbers in text ----------------------------------===//
 //
 // Cells are parted by commas, rows by line ends; a cell may be in double
-// quotes. If a cell of the first row is no number, that row has the columns'
-// names. What is read is an array [rows, columns] of f64, or [rows] of one
-// column asked for by its name or number. Errors say the line and the column.
+// quotes. If a cell of the first row is a name, that row has the columns'
+// names; an empty cell, 'NA' or '1e999' among numbers is no name but an error.
+// What is read is an array [rows, columns] of f64 (of i64, where integers are
+// too large for f64), or [rows] of one column asked for by its name or number.
+// Errors say the line and the column.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_IO_CSV_H

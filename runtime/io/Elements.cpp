@@ -164,7 +164,12 @@ Result<Array> parseScalar(std::string_view text, DType dtype) {
     result.bytes.assign(raw, raw + sizeof value);
   };
   auto bad = [&](const std::string &why) {
-    return Status::usage(why + " but got " + inQuotes(text));
+    bool isFile =
+        text.find('.') != std::string_view::npos &&
+        text.find_first_not_of("0123456789.+-eE") != std::string_view::npos;
+    return Status::usage(
+        why + " but got " + inQuotes(text) +
+        (isFile ? "; a file is '@" + std::string(text) + "'" : ""));
   };
   if (dtype == DType::Bool && (text == "true" || text == "false")) {
     put(Boolean{uint8_t(text == "true")});

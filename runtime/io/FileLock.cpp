@@ -65,6 +65,11 @@ Result<FileLock> FileLock::take(const std::string &path) {
                                          " is writing it"
                                    : "another process is writing it");
     }
+    // A lock is empty: what has content is somebody's file.
+    if (::fstat(fd, &facts) == 0 && facts.st_size > 0) {
+      ::close(fd);
+      return cannotWrite(path, "'" + name + "' is there and is no lock");
+    }
     lock.fd_ = fd;
     lock.name_ = name;
     // Who held it may have removed the name between the two calls.

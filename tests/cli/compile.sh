@@ -199,6 +199,18 @@ expect 1 "evil.mlir:1:1: error: expected a model's name without '/'" \
   "$tandem" compile evil.mlir -o x.tdm --dump-phases=evil/in
 [ "$(ls -A evil evil/in)" = "$(printf 'evil:\nin\n\nevil/in:')" ] ||
   fail "a model's name made a path: $(ls -A evil evil/in)"
+# A parameter with the name of an optimizer's state ended in an assertion.
+cat >lr.json <<'EOF'
+{"format": "tandem-graph", "version": 1, "name": "lr",
+ "inputs": [{"name": "x", "type": "f32", "shape": [4]}],
+ "params": [{"name": "sgd.lr", "type": "f32", "shape": [4], "init": {"kind": "constant", "value": 1}}],
+ "nodes": [{"op": "mul", "inputs": ["x", "sgd.lr"], "outputs": ["y"]},
+           {"op": "reduce_sum", "inputs": ["y"], "outputs": ["loss"], "attributes": {"dims": [0]}}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+EOF
+expect 1 "'param \"sgd.lr\"' has the name of a state of optimizer 'sgd'" \
+  "$tandem" compile lr.json -o x.tdm --optimizer=sgd
+expect 0 '' "$tandem" compile lr.json -o x.tdm --optimizer=adam
 : >empty.mlir
 expect 1 'empty.mlir|graph' "$tandem" compile empty.mlir -o x.tdm
 

@@ -125,4 +125,25 @@ expect 0 'note: the learning rate is 0.001, as in .a.safetensors., and not 1e-05
   "$tandem" train b.tdm "${data[@]}" --epochs 1 --resume a.safetensors
 expect 0 'warning: without --save nothing of this training is kept' \
   "$tandem" train b.tdm "${data[@]}" --epochs 1
+
+# A dump replaced what was called like one: a link's target, somebody's array.
+mkdir dumped
+expect 0 '' "$tandem" compile mlp.mlir -o d.tdm --dump-phases=dumped
+expect 0 '' "$tandem" compile mlp.mlir -o d.tdm --dump-phases=dumped
+one=$(find dumped -name '*.03.joint.mlir')
+echo mine >notes.txt
+ln -sf ../notes.txt "$one"
+expect 2 'may replace .*03.joint.mlir., which is a link' \
+  "$tandem" compile mlp.mlir -o d.tdm --dump-phases=dumped
+rm "$one"
+cp "$2/digits/data/test_labels.npy" "$one"
+expect 2 'may replace .*03.joint.mlir., which is' \
+  "$tandem" compile mlp.mlir -o d.tdm --dump-phases=dumped
+[ "$(cat notes.txt)" = mine ] || fail 'a dump went through a link'
+
+# Names of locks and of unfinished files belong to those.
+expect 2 'has a name that locks' "$tandem" compile mlp.mlir -o d.tdm.tandem-lock
+# The next option was a value: a file called --force.
+expect 2 "option '--save' needs a value" "$tandem" train d.tdm --steps=1 --save --force
+expect 2 'safetensors' "$tandem" train d.tdm --steps=1 --save weights.npy --data x=@a.npy
 finish

@@ -62,6 +62,15 @@ expect 2 "no value 'scores'.* 'logits'" "$tandem" compile "$model" -o m.tdm \
 expect 2 'one of the kinds cross_entropy.* but got .squares.' "$tandem" compile "$model" -o m.tdm \
   --dim=batch=64 --loss=squares:logits,labels
 
+# Every kind of loss: one of them named a function that does not exist.
+for kind in cross_entropy nll mse l1 huber bce_with_logits kl; do
+  expect 0 'wrote the artifact' "$tandem" compile "$model" -o m.tdm \
+    --dim=batch=64 --loss=$kind:logits,target --optimizer=sgd:lr=0.1
+done
+expect 1 'in a model in ONNX, --loss=KIND' "$tandem" compile "$model" -o m.tdm \
+  --dim=batch=64 --optimizer=sgd:lr=0.1
+expect 1 "cannot read 'none.onnx': No such file" "$tandem" compile none.onnx -o m.tdm
+
 # Without a loss there is the forward alone, which starts from the weights.
 expect 0 'wrote 14 weights' "$tandem" compile "$model" -o m.tdm --dim=batch=360
 expect 0 '^logits  f32   \[360, 10\]' "$tandem" run m.tdm \

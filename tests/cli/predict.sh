@@ -78,4 +78,32 @@ expect 2 'from 0 to 9, or -100, which does not count but row 6 is -101' \
   "$tandem" train some.tdm --steps=1 --data x=@"$data/train_images.npy" \
   --data labels=@"$data/train_labels.npy" --eval x=@five.csv:p0..p63 \
   --eval labels=@five.csv:label
+
+# Indices that count from the end are taken, and others that the table does not
+# have are named; scores on an axis of a tensor are those of the axis asked for.
+cat >tokens.json <<'EOF'
+{"format": "tandem-graph", "version": 1, "name": "tokens",
+ "inputs": [{"name": "x", "type": "i64", "shape": [2, 4]}],
+ "params": [{"name": "table", "type": "f32", "shape": [5, 3], "init": {"kind": "uniform", "low": -1, "high": 1}}],
+ "nodes": [{"op": "index_select", "inputs": ["table", "x"], "outputs": ["last"]},
+           {"op": "transpose", "inputs": ["last"], "outputs": ["first"], "attributes": {"permutation": [0, 2, 1]}}],
+ "outputs": [{"name": "last", "value": "last"}, {"name": "first", "value": "first"}]}
+EOF
+expect 0 '' "$tandem" compile tokens.json -o tokens.tdm --inference
+expect 0 'x .*in \[-5, 5\)' "$tandem" inspect tokens.tdm
+printf '%s\n' a,b,c,d 0,1,2,3 4,-1,-5,0 1,1,1,1 >tokens.csv
+tokens() { expect "$1" "$2" "$tandem" predict tokens.tdm --seed=1 --data x=@tokens.csv "${@:3}"; }
+tokens 2 "expected --argmax=AXIS .* for 'last' with more than two axes" --argmax
+tokens 2 "expected 'last' to have scores on axis 3" --argmax=3 --output last=@o.csv
+tokens 2 'expected the number of an axis' --argmax=x
+tokens 0 '' --argmax=-1 --output last=@last.csv
+tokens 0 '' --argmax=1 --output first=@first.csv
+cmp <(sed 1d last.csv) <(sed 1d first.csv) || fail 'two axes give two indices'
+for token in 5 -6; do
+  sed "3s/^4/$token/" tokens.csv >bad.csv
+  expect 2 "'x': expected an integer from -5 to 4 but element .1, 0. is $token" \
+    "$tandem" predict tokens.tdm --data x=@bad.csv
+done
+expect 2 "a file is '@tokens.npy'" "$tandem" predict tokens.tdm --data x=tokens.npy
+expect 1 "'tandem compile' makes one" "$tandem" predict tokens.json --data x=@tokens.csv
 finish

@@ -61,6 +61,67 @@ module @indices attributes {tandem.phase = "functionalize"} {
 
 // -----
 
+// Negative indices count from the end (ONNX's Gather): of 5 rows -5 is the first.
+// One that another op takes as a label is not negative.
+// CHECK-LABEL: module @wrapped
+module @wrapped attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "i" {high = 5 : i64, low = -5 : i64}>
+  // CHECK-SAME: input "j" {high = 4 : i64}>
+  func.func @graph(
+      %x: tensor<5x2xf32> {tandem.role = #tandem.role<input "x">},
+      %l: tensor<4x4xf32> {tandem.role = #tandem.role<input "l">},
+      %i: tensor<4xi32> {tandem.role = #tandem.role<input "i">},
+      %j: tensor<4xi64> {tandem.role = #tandem.role<input "j">})
+      -> (tensor<4x2xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<4x2xf32> {tandem.role = #tandem.role<output "b">},
+          tensor<f32> {tandem.role = #tandem.role<output "c">}) {
+    %zero = tandem.constant dense<0> : tensor<4xi64>
+    %five = tandem.constant dense<5> : tensor<4xi64>
+    %0 = tandem.cast %i : tensor<4xi32> to tensor<4xi64>
+    %1 = tandem.compare lt %0, %zero : tensor<4xi64>
+    %2 = tandem.add %0, %five : tensor<4xi64>
+    %3 = tandem.select %1, %2, %0 : tensor<4xi1>, tensor<4xi64>
+    %a = tandem.take %x, %3 : tensor<5x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %4 = tandem.compare lt %j, %zero : tensor<4xi64>
+    %5 = tandem.add %j, %five : tensor<4xi64>
+    %6 = tandem.select %4, %5, %j : tensor<4xi1>, tensor<4xi64>
+    %b = tandem.take %x, %6 : tensor<5x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %c = tandem.cross_entropy %l, %j : tensor<4x4xf32>, tensor<4xi64> -> tensor<f32>
+    return %a, %b, %c : tensor<4x2xf32>, tensor<4x2xf32>, tensor<f32>
+  }
+}
+
+// -----
+
+// An index of a tensor's elements is made of one that counts from the end
+// (gather); what is no index is left alone.
+// CHECK-LABEL: module @elements
+module @elements attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "i" {high = 5 : i64, low = -5 : i64}>
+  // CHECK-SAME: input "n">
+  func.func @graph(
+      %x: tensor<20xf32> {tandem.role = #tandem.role<input "x">},
+      %i: tensor<4xi64> {tandem.role = #tandem.role<input "i">},
+      %n: tensor<4xi64> {tandem.role = #tandem.role<input "n">})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<4xi64> {tandem.role = #tandem.role<output "b">}) {
+    %zero = tandem.constant dense<0> : tensor<4xi64>
+    %four = tandem.constant dense<4> : tensor<4xi64>
+    %five = tandem.constant dense<5> : tensor<4xi64>
+    %0 = tandem.compare lt %i, %zero : tensor<4xi64>
+    %1 = tandem.add %i, %five : tensor<4xi64>
+    %2 = tandem.select %0, %1, %i : tensor<4xi1>, tensor<4xi64>
+    %3 = tandem.mul %2, %four : tensor<4xi64>
+    %a = tandem.take %x, %3 : tensor<20xf32>, tensor<4xi64> -> tensor<4xf32>
+    %4 = tandem.compare lt %n, %zero : tensor<4xi64>
+    %5 = tandem.add %n, %five : tensor<4xi64>
+    %b = tandem.select %4, %5, %n : tensor<4xi1>, tensor<4xi64>
+    return %a, %b : tensor<4xf32>, tensor<4xi64>
+  }
+}
+
+// -----
+
 // A loss that is made of simpler ops, as nll_loss is.
 // CHECK-LABEL: module @composed
 module @composed attributes {tandem.phase = "functionalize"} {

@@ -115,8 +115,10 @@ module @graph attributes {tandem.phase = "partition"} {
 // CHECK-SAME: #tandem.role<update of "n" {in_place}>
 // CHECK: tandem.kernel "fused_mul_sub"(%arg4, %arg2, %arg0)
 // CHECK: buffers = [#tandem.buffer<argument 0>]{{.*}} needs = {{\[\[}}"v"]]
-// CHECK: tandem.kernel "fused_mul_sub_add"(%arg4, %arg3, %arg1, %arg5)
-// CHECK: buffers = [#tandem.buffer<argument 1>, #tandem.buffer<argument 5>]{{.*}} needs = {{\[\[}}"w"]]
+// CHECK: tandem.kernel "fused_mul_sub"(%arg4, %arg3, %arg1)
+// CHECK: buffers = [#tandem.buffer<argument 1>]{{.*}} needs = {{\[\[}}"w"]]
+// CHECK: tandem.kernel "add"(%arg5)
+// CHECK: buffers = [#tandem.buffer<argument 5>]{{.*}} needs = {{\[\[}}"w"]]
 // CHECK: tandem.kernel "add"(%arg6)
 // CHECK-NOT: needs
 // CHECK: return

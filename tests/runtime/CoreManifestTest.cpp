@@ -178,6 +178,8 @@ const Row rows[] = {
      "/values/2/init/stream"},
     {"InitSeed", [](Manifest &m) { m.values[2].init = Init::seed(); },
      "/values/2/init: expected the type 'i64'"},
+    {"LowAlone", [](Manifest &m) { m.values[0].low = -3; },
+     "/values/0/low: expected a number below 0, beside 'high'"},
     {"IgnoredAlone", [](Manifest &m) { m.values[0].ignored = -100; },
      "/values/0/ignored: expected it beside 'high' only"},
     {"RowsOfAStep",

@@ -12,6 +12,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
 
+#include <map>
+#include <set>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::onnx;
@@ -193,5 +196,28 @@ void GraphTranslator::noteChoices() {
     notes.push_back(
         "not trained, since they are single numbers: " + listOf(could) +
         "; --train=REGEX trains all that it matches, and no "
-        "others");
+        "others, --train=. all that there is");
+  noteShared();
+}
+
+/// Exporters make one initializer of those that are equal, as all weights of
+/// layers that were not trained yet are.
+void GraphTranslator::noteShared() {
+  std::map<std::string, std::map<std::string, int>> readers; ///< by operator
+  for (const NodeData &node : model.graph.nodes)
+    for (const std::string &input :
+         std::set<std::string>(node.inputs.begin(), node.inputs.end()))
+      ++readers[input][node.op];
+  Names shared;
+  for (auto [i, argument] : llvm::enumerate(func.getArguments())) {
+    RoleAttr role = roleOfArgument(func, i);
+    if (role.getKind() == RoleKind::Param && role.has("requires_grad") &&
+        llvm::any_of(readers[role.getName().str()],
+                     [](const auto &entry) { return entry.second > 1; }))
+      shared.insert(role.getName().str());
+  }
+  if (!shared.empty())
+    notes.push_back("trained as one, since several nodes of one operator read "
+                    "them: " +
+                    listOf(shared));
 }

@@ -95,6 +95,7 @@ private:
   void checkChoices();
   void checkExpression(const char *option, const std::string &expression);
   void noteChoices();
+  void noteShared();
 
   void problem(const std::string &where, const std::string &text,
                bool isUnsupported = false);

@@ -32,7 +32,8 @@ static constexpr LossKind kinds[] = {
     {"mse", "mse_loss", false, "anything; the same type"},
     {"l1", "l1_loss", false, "anything; the same type"},
     {"huber", "huber_loss", false, "anything; the same type"},
-    {"bce_with_logits", "bce_with_logits", false, "logits; probabilities"},
+    {"bce_with_logits", "binary_cross_entropy_with_logits", false,
+     "logits; probabilities"},
     {"kl", "kl_div", false, "logarithms of probabilities; probabilities"},
 };
 

@@ -479,10 +479,13 @@ static bool parse(std::string_view bytes, Proto &proto) {
 }
 
 static Result<std::string> readBytes(const std::string &path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
   if (!file)
-    return Status::failed("cannot read '" + path + "'");
+    return Status::failed(
+        "cannot read '" + path + "'" +
+        (errno ? std::string(": ") + std::strerror(errno) : std::string()));
   return bytes;
 }
 

@@ -189,9 +189,10 @@ inline int checkAllPairs(const Command &command) {
     for (const Option &option : table.options())
       for (const Option::Rule &rule : option.rules)
         for (std::string_view condition : rule.conditions)
-          if (rule.kind == Kind::Needs || rule.kind == Kind::Excludes)
+          if (rule.kind == Kind::Needs || rule.kind == Kind::Excludes) {
             EXPECT_TRUE(table.find(condition.substr(0, condition.find('='))))
                 << option.written() << " is about '" << condition << "'";
+          }
     std::vector<Given> all = givensOf(table);
     for (const std::string &file : filesFor(table))
       for (const Given &a : all)

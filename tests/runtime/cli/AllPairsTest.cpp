@@ -13,8 +13,9 @@ TEST(AllPairs, AreTakenOrRefusedAsTheTableSays) {
   for (const Command &command : runtimeCommands()) {
     SCOPED_TRACE(command.name);
     int lines = checkAllPairs(command);
-    if (command.name == "train")
+    if (command.name == "train") {
       EXPECT_GT(lines, 300);
+    }
   }
 }
 

@@ -125,8 +125,9 @@ TEST_F(RunCommand, doctorSaysWhatIsThere) {
   std::set<std::string> names;
   for (const Json &finding : json["findings"]) {
     names.insert(finding["name"]);
-    if (finding["state"] == "missing")
+    if (finding["state"] == "missing") {
       EXPECT_FALSE(std::string(finding["remedy"]).empty()) << finding;
+    }
   }
   for (const char *name : {"processor", "memory", "cuBLASLt", "cuda:0"})
     EXPECT_TRUE(names.count(name)) << name;

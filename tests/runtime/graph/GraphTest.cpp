@@ -132,8 +132,9 @@ TEST(Graph, N20_GradientsLieAsTheirLeavesDo) {
         EXPECT_EQ(stridesOf(gradient), one.expected);
         for (int64_t i = 0; i < gradient.elements(); ++i)
           EXPECT_EQ(gradient.at(i), call * root.gradient.at(i));
-        if (call > 1)
+        if (call > 1) {
           EXPECT_EQ(gradient.data(), address) << "added in place";
+        }
         address = gradient.data();
       }
       Root root{w.edge, numbered(given.shape, given.strides)};

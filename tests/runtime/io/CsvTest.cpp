@@ -70,6 +70,37 @@ TEST(Csv, writesWhatReadsBack) {
   EXPECT_EQ(floats->bytes, scores.bytes);
 }
 
+// Integers went through f64: 2^53 + 1 became another one.
+TEST(Csv, integersKeepTheirValue) {
+  auto table = parseCsv("id\n9007199254740993\n-1\n", "", "id");
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  ASSERT_EQ(table->dtype, DType::I64);
+  EXPECT_EQ(elements<int64_t>(*table),
+            (std::vector<int64_t>{9007199254740993, -1}));
+  EXPECT_EQ(parseCsv("a\n9007199254740993\n0.5\n", "", "a").status().message(),
+            "line 2, column 1 ('a'): '9007199254740993' is an integer that f64 "
+            "may not hold, among numbers that are no integers");
+  EXPECT_EQ(parseCsv("a\n9223372036854775808\n", "", "a").status().message(),
+            "line 2, column 1 ('a'): expected a number of 64 bits but got "
+            "'9223372036854775808'");
+}
+
+// A first row with one bad cell was taken for the columns' names, and lost.
+TEST(Csv, aRowWithABadNumberIsNoHeader) {
+  for (const char *cell : {"NA", "", "1e999", "0x1", "n/a", "null", "-"}) {
+    auto table = parseCsv(std::string("1,") + cell + ",3\n4,5,6\n", "", "x");
+    EXPECT_EQ(table.status().message(),
+              std::string("line 1, column 2: expected a number but got '") +
+                  cell + "'");
+  }
+  // Names may be numbers, as pandas gives them.
+  auto table = parseCsv("0,1,label\n4,5,6\n", "0..1", "x");
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  EXPECT_EQ(elements<double>(*table), (std::vector<double>{4, 5}));
+  EXPECT_EQ(parseCsv("a,b,a\n1,2,3\n", "a", "x").status().message(),
+            "has 2 columns called 'a'");
+}
+
 TEST(Cast, roundsAndScales) {
   Array pixels = arrayOf<uint8_t>(DType::U8, {3}, {0, 51, 255});
   auto scaled = castArray(pixels, DType::F32, *Cast::parse("/255"));
@@ -96,16 +127,16 @@ TEST(Cast, roundsAndScales) {
 
 TEST(Cast, findsLabelsOutside) {
   Array labels = arrayOf<int32_t>(DType::I32, {4}, {0, 9, -100, 10});
-  EXPECT_EQ(firstOutside(labels, 10, -100), 3);
-  EXPECT_EQ(firstOutside(labels, 11, -100), std::nullopt);
-  EXPECT_EQ(firstOutside(labels, 11, std::nullopt), 2);
+  EXPECT_EQ(firstOutside(labels, 0, 10, -100), 3);
+  EXPECT_EQ(firstOutside(labels, 0, 11, -100), std::nullopt);
+  EXPECT_EQ(firstOutside(labels, 0, 11, std::nullopt), 2);
   Array bytes = arrayOf<uint8_t>(DType::U8, {2}, {3, 255});
-  EXPECT_EQ(firstOutside(bytes, 1000, std::nullopt), std::nullopt);
-  EXPECT_EQ(firstOutside(bytes, 255, std::nullopt), 1);
+  EXPECT_EQ(firstOutside(bytes, 0, 1000, std::nullopt), std::nullopt);
+  EXPECT_EQ(firstOutside(bytes, 0, 255, std::nullopt), 1);
   Array large = arrayOf<uint64_t>(DType::U64, {1}, {UINT64_MAX});
-  EXPECT_EQ(firstOutside(large, 10, -1), 0);
+  EXPECT_EQ(firstOutside(large, 0, 10, -1), 0);
   Array floats = arrayOf<double>(DType::F64, {2}, {3, 2.5});
-  EXPECT_EQ(firstOutside(floats, 10, std::nullopt), 1);
+  EXPECT_EQ(firstOutside(floats, 0, 10, std::nullopt), 1);
 }
 
 } // namespace
