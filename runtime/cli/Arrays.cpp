@@ -172,9 +172,12 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
                     const io::Cast &cast, std::vector<std::string> &notes) {
   auto report = io::checkCast(array, value.dtype, cast);
   if (!report)
-    return Status::usage("expected " + std::string(spelling(value.dtype)) +
-                         " but got " + std::string(spelling(array.dtype)) +
-                         ": " + report.status().message());
+    return Status::usage(
+        (array.dtype == value.dtype
+             ? ""
+             : "expected " + std::string(spelling(value.dtype)) + " but got " +
+                   std::string(spelling(array.dtype)) + ": ") +
+        report.status().message());
   if (!report->rounded.empty())
     notes.push_back(std::string(spelling(array.dtype)) + " is rounded to " +
                     std::string(spelling(value.dtype)) + ": " +

@@ -115,6 +115,7 @@ int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
 void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
                    int64_t firstLabel, int64_t rows) {
   manyPerRow_ = logits.rank() > 2;
+  int64_t axis = axis_ < 0 ? logits.rank() - 1 : axis_; // not checked: the last
   int64_t perRow = 1;
   for (int64_t dim : labels.shape.subspan(1))
     perRow *= dim;
@@ -127,7 +128,7 @@ void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
       if (label < 0)
         continue;
       ++counted;
-      right += argmax(logits, axis_, row * perRow + i) == label;
+      right += argmax(logits, axis, row * perRow + i) == label;
     }
     counted_ += counted;
     right_ += right;

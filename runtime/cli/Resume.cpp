@@ -102,6 +102,9 @@ void compareData(const Checkpoint &checkpoint, const ResumeWith &with,
   const std::string &there = checkpoint.origin().data;
   if (there.empty() || position.rows != with.rows)
     return;
+  if (!Json::parse(there, nullptr, false).is_object())
+    differences.note("does not say which data it was trained on: its metadata "
+                     "'tandem.data' is damaged");
   std::string names = differingArrays(there, with.origin.data);
   if (names.empty())
     return;

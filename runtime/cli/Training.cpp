@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <unistd.h>
 
 namespace tandem::commands {
 namespace {
@@ -271,10 +272,14 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
     warn(text + "; training goes on");
     return Status::success();
   }
-  return Status::failed(
-      text + "; " +
-      (options_.save.empty() ? "" : "'" + options_.save + "' is as it was; ") +
-      "'--on-nan=report' goes on");
+  return Status::failed(text + "; " +
+                        (options_.save.empty()
+                             ? ""
+                             : "'" + options_.save +
+                                   (::access(options_.save.c_str(), F_OK) == 0
+                                        ? "' is as it was; "
+                                        : "' was not written; ")) +
+                        "'--on-nan=report' goes on");
 }
 
 /// The same of a mean over the rows of --eval.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 
 namespace tandem::io {
 namespace {
@@ -40,6 +41,12 @@ std::optional<int64_t> integerOf(std::string_view cell) {
   if (parsed.ec != std::errc() || parsed.ptr != cell.data() + cell.size())
     return std::nullopt;
   return value;
+}
+
+/// Whether f64 holds it.
+bool isExact(int64_t value) {
+  auto number = double(value);
+  return number < 0x1p63 && int64_t(number) == value;
 }
 
 bool isDigits(std::string_view cell) {
@@ -260,11 +267,10 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   if (Status status = choice.choose(columns, otherwise); !status)
     return status;
   Array result{artifact::DType::F64, {0}, {}};
-  // f64 holds integers up to 2^53; a table of larger ones is of i64.
-  constexpr int64_t largest = int64_t(1) << 53;
+  // A table of integers that f64 does not hold is of i64.
   std::vector<std::byte> integers;
   bool areIntegers = true;
-  std::string large; // where the first one is that f64 may not hold
+  std::string large; // where the first one is that f64 does not hold
   for (; hasRow; hasRow = lines.next(cells)) {
     auto at = "line " + std::to_string(lines.number());
     if (cells.size() != width)
@@ -283,14 +289,13 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
       appendInteger(result.bytes, *number);
       areIntegers &= integer.has_value();
       appendInteger(integers, integer.value_or(0));
-      if (integer && (*integer > largest || *integer < -largest) &&
-          large.empty())
+      if (integer && large.empty() && !isExact(*integer))
         large = cell + ": " + inQuotes(cells[c]);
     }
     ++result.shape[0];
   }
   if (!large.empty() && !areIntegers)
-    return Status::usage(large + " is an integer that f64 may not hold, among "
+    return Status::usage(large + " is an integer that f64 does not hold, among "
                                  "numbers that are no integers");
   if (!large.empty())
     result = {artifact::DType::I64, result.shape, std::move(integers)};
@@ -322,6 +327,21 @@ std::string cellOf(const std::string &name) {
   return text + "\"";
 }
 
+/// The shortest text; of a floating-point number none that reads as an integer
+/// of other digits.
+std::string cellText(const ArrayView &array, int64_t index) {
+  std::string text = elementText(array, index);
+  if (isInteger(array.dtype) || !isDigits(text))
+    return text;
+  double value = elementAsDouble(array.dtype, array.bytes.data(), index);
+  if (std::abs(value) < 0x1p53)
+    return text;
+  char digits[32];
+  auto end = std::to_chars(digits, digits + sizeof digits, value,
+                           std::chars_format::scientific);
+  return std::string(digits, end.ptr);
+}
+
 int64_t perRow(const ArrayView &array) {
   int64_t count = 1;
   for (int64_t size : array.shape.subspan(1))
@@ -345,7 +365,7 @@ std::string csvText(std::span<const CsvColumns> columns) {
     bool isFirst = true;
     for (const CsvColumns &column : columns)
       for (int64_t i = 0, n = perRow(column.array); i < n; ++i) {
-        text += (isFirst ? "" : ",") + elementText(column.array, row * n + i);
+        text += (isFirst ? "" : ",") + cellText(column.array, row * n + i);
         isFirst = false;
       }
     text += '\n';

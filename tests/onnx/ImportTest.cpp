@@ -154,7 +154,8 @@ TEST_F(Importing, NotesSayWhatIsTrained) {
   EXPECT_EQ(made.notes[0], "trains 1 initializer of 6 numbers");
   EXPECT_EQ(made.notes[1],
             "not trained, since they are single numbers: 'temperature'; "
-            "--train=REGEX trains all that it matches, and no others");
+            "--train=REGEX trains all that it matches, and no others, "
+            "--train=. all that there is");
   options.train = "^w$|temp";
   made = run(model, options);
   ASSERT_EQ(made.notes.size(), 1u);

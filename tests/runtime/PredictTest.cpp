@@ -62,7 +62,7 @@ TEST(Predict, SaysWhatIsWrong) {
             "program 'evaluate' has no output 'p'; those with rows are 'pred'");
   EXPECT_EQ(problem({}, {{"pred", &pred}}),
             "cannot predict: missing 'x': expected f32 [8, 3], with any number "
-            "of rows,");
+            "of rows");
   EXPECT_EQ(problem({{"x", &y}, {"z", &y}}, {{"pred", &pred}}),
             "cannot predict: unknown argument 'z'; 'x': expected f32 [8, 3], "
             "with any number of rows, but got f32 [5]");

@@ -232,10 +232,25 @@ TEST(Accuracy, countsWholeRowsOfSequences) {
   EXPECT_EQ(accuracy->rightRows(), 1);
 }
 
+// Scores [N, C, T], as cross entropy takes them, were refused; `predict
+// --argmax` took the largest over T.
+TEST(Accuracy, findsScoresOnAxisOne) {
+  auto accuracy = *Accuracy::parse("logits,labels");
+  // Predictions 1 0 1.
+  Array scores = arrayOf<float>(DType::F32, {1, 2, 3}, {0, 5, 1, 1, 4, 2});
+  Array labels = labels32({1, 3}, {1, 0, 0});
+  artifact::Slot logits = slot(Role::Output, "logits", DType::F32, {1, 2, 3});
+  ASSERT_TRUE(accuracy.check(logits, 1, 1, &labels).ok());
+  accuracy.add(tensor(scores), labels, 0, 1);
+  EXPECT_EQ(accuracy.counted(), 3);
+  EXPECT_EQ(accuracy.right(), 2);
+}
+
 TEST(Accuracy, checksItsArrays) {
-  for (const char *text : {"logits", ",labels", "logits,", "a,b,c"})
+  for (const char *text : {"logits", ",labels", "logits,", "a,b,c", "a,b,1,2"})
     EXPECT_EQ(Accuracy::parse(text).status().message(),
-              std::string("--accuracy: expected LOGITS,LABELS but got '") +
+              std::string("--accuracy: expected LOGITS,LABELS or "
+                          "LOGITS,LABELS,AXIS but got '") +
                   text + "'");
   auto accuracy = *Accuracy::parse("logits,labels");
   artifact::Slot logits = slot(Role::Output, "logits", DType::F32, {4, 5, 2});
@@ -244,10 +259,20 @@ TEST(Accuracy, checksItsArrays) {
   EXPECT_TRUE(accuracy.check(logits, 1, 4, &right).ok());
   EXPECT_EQ(accuracy.check(logits, 1, 4, nullptr).message(),
             "--accuracy: missing --eval 'labels'");
-  EXPECT_EQ(accuracy.check(logits, 2, 4, &right).message(),
-            "--accuracy: expected 'labels' to be integers [2, 5] for 'logits' "
-            "(f32 [4, 5, 2]) but got i32 [1, 5]");
+  EXPECT_EQ(
+      accuracy.check(logits, 2, 4, &right).message(),
+      "--accuracy: expected 'labels' to be integers [2, 5] or, with scores "
+      "on axis 1, [2, 2] for 'logits' (f32 [4, 5, 2]) but got i32 [1, "
+      "5]");
   EXPECT_FALSE(accuracy.check(logits, 1, 4, &real).ok());
+  auto none = *Accuracy::parse("logits,labels,3");
+  EXPECT_EQ(none.check(logits, 1, 4, &right).message(),
+            "--accuracy: expected an axis of 'logits', from 1 to 2, but got 3");
+  logits.shape = {4, 5, 5};
+  EXPECT_EQ(accuracy.check(logits, 1, 4, &right).message(),
+            "--accuracy: the scores of 'logits' (f32 [4, 5, 5]) may be on axis "
+            "1 or on the last; expected 'logits,labels,1' or "
+            "'logits,labels,-1'");
   logits.shape = {4};
   EXPECT_EQ(accuracy.check(logits, 1, 4, &right).message(),
             "--accuracy: expected 'logits' to have the shape [4, ..., scores] "

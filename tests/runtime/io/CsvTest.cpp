@@ -79,7 +79,7 @@ TEST(Csv, integersKeepTheirValue) {
             (std::vector<int64_t>{9007199254740993, -1}));
   EXPECT_EQ(parseCsv("a\n9007199254740993\n0.5\n", "", "a").status().message(),
             "line 2, column 1 ('a'): '9007199254740993' is an integer that f64 "
-            "may not hold, among numbers that are no integers");
+            "does not hold, among numbers that are no integers");
   EXPECT_EQ(parseCsv("a\n9223372036854775808\n", "", "a").status().message(),
             "line 2, column 1 ('a'): expected a number of 64 bits but got "
             "'9223372036854775808'");
