@@ -86,7 +86,7 @@ cat >tokens.json <<'EOF'
  "inputs": [{"name": "x", "type": "i64", "shape": [2, 4]}],
  "params": [{"name": "table", "type": "f32", "shape": [5, 3], "init": {"kind": "uniform", "low": -1, "high": 1}}],
  "nodes": [{"op": "index_select", "inputs": ["table", "x"], "outputs": ["last"]},
-           {"op": "transpose", "inputs": ["last"], "outputs": ["first"], "attributes": {"permutation": [0, 2, 1]}}],
+           {"op": "transpose", "inputs": ["last"], "outputs": ["first"], "attributes": {"dim0": 1, "dim1": 2}}],
  "outputs": [{"name": "last", "value": "last"}, {"name": "first", "value": "first"}]}
 EOF
 expect 0 '' "$tandem" compile tokens.json -o tokens.tdm --inference
