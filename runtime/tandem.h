@@ -295,8 +295,9 @@ typedef struct tdm_argument {
   tdm_tensor *tensor;
 } tdm_argument;
 
-/* Values of inputs are not looked at: a label or index outside of its range,
- * which the commands refuse, gives NaN where its row is used.
+/* Values of inputs are not looked at. A label or index outside of its range,
+ * which the commands refuse, makes NaN of what is computed from it (0 of
+ * integers).
  *
  * Runs a program that needs nothing but inputs, parameters and states:
  * "evaluate", "step", "forward". */

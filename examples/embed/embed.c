@@ -2,13 +2,13 @@
  *
  *   embed mlp.tdm train_images.raw train_labels.raw   (64 and 1 bytes a digit)
  *
- * A .npy file of bytes is such a file behind a header of 128 bytes.
+ * (The digits' .npy files are these bytes behind 128 bytes of a header.)
  * Loads the digits MLP that `tandem compile` made, trains it, saves it, and
  * predicts the last digits of the file, which it did not train on. */
-#if __has_include(<tandem/tandem.h>)
-#include <tandem/tandem.h>
-#else /* in Tandem's own tree */
+#if __has_include("runtime/tandem.h") /* in Tandem's own tree */
 #include "runtime/tandem.h"
+#else
+#include <tandem/tandem.h>
 #endif
 
 #include <stdio.h>

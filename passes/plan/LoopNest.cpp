@@ -7,7 +7,6 @@
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace tandem;

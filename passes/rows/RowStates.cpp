@@ -41,21 +41,17 @@ static RowState plain(Kind kind) {
   return state;
 }
 
-Value tandem::behindViews(Value value) {
+BlockArgument tandem::seenThroughViews(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     auto cast = dyn_cast<CastOp>(op);
     bool isCast = cast && getElementTypeOrSelf(value).isInteger() &&
                   getElementTypeOrSelf(op->getOperand(0)).isInteger();
     auto view = dyn_cast<ViewOpInterface>(op);
     if (!isCast && (!view || view.getFill()))
-      break;
+      return {};
     value = op->getOperand(0);
   }
-  return value;
-}
-
-BlockArgument tandem::seenThroughViews(Value value) {
-  return dyn_cast<BlockArgument>(behindViews(value));
+  return cast<BlockArgument>(value);
 }
 
 RowStates::RowStates(func::FuncOp func) : func(func) {

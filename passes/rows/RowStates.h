@@ -68,8 +68,6 @@ private:
   llvm::DenseMap<mlir::Value, RowState> states;
 };
 
-/// Returns what `value` is a view of, also through casts between integers.
-mlir::Value behindViews(mlir::Value value);
 /// Returns the argument of `func` that `value` is, seen through views and casts
 /// between integers; null if it is none.
 mlir::BlockArgument seenThroughViews(mlir::Value value);

@@ -8,8 +8,9 @@ using namespace tandem;
 
 CpuModel CpuModel::of(Operation *op) {
   CpuModel model;
-  model.processors = processorsOf(op);
-  model.bits = vectorBitsOf(op);
+  model.bits = integerOfTarget(op, "vector_bits", model.bits);
+  model.processors = std::clamp<int64_t>(
+      integerOfTarget(op, kProcessorsAttr, model.processors), 1, 1024);
   model.registers = model.bits >= 512 ? 32 : 16;
   return model;
 }

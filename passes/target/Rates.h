@@ -28,10 +28,12 @@ struct Rates {
   /// one, of a CPU with vectors of 256 bits.
   static Rates of(mlir::Operation *op);
 
+  /// Moving `count` bytes.
   double moving(double count) const { return count / bytes; }
-  /// A kernel: `launched` starts, and the longer of computing and of moving.
-  double seconds(double computing, double moved, double launched = 1) const {
-    return launched / launches + std::max(computing, moving(moved));
+  /// A kernel: its start, and the longer of computing for `computing` seconds
+  /// and of moving `moved` bytes.
+  double seconds(double computing, double moved) const {
+    return 1 / launches + std::max(computing, moving(moved));
   }
   /// Computing what an op computes, operands and results at hand.
   double arithmetic(mlir::Operation *op) const;

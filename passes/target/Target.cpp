@@ -55,23 +55,15 @@ bool tandem::allowsWinograd(Operation *op) {
   return textOfTarget(op, "winograd") != "no";
 }
 
-/// The integer `name` of it, or `other`.
-static int64_t numberOfTarget(Operation *op, StringRef name, int64_t other) {
+int64_t tandem::integerOfTarget(Operation *op, StringRef name,
+                                int64_t otherwise) {
   DictionaryAttr target = targetOf(op);
   auto value = target ? target.getAs<IntegerAttr>(name) : IntegerAttr();
-  return value ? value.getInt() : other;
+  return value ? value.getInt() : otherwise;
 }
 
 int64_t tandem::cacheShare(Operation *op) {
-  return numberOfTarget(op, kLastCacheAttr, 32 << 20) / 8;
-}
-
-int64_t tandem::processorsOf(Operation *op) {
-  return std::clamp<int64_t>(numberOfTarget(op, kProcessorsAttr, 8), 1, 1024);
-}
-
-int64_t tandem::vectorBitsOf(Operation *op) {
-  return numberOfTarget(op, "vector_bits", 256);
+  return integerOfTarget(op, kLastCacheAttr, 32 << 20) / 8;
 }
 
 CudaArch tandem::cudaArchOf(Operation *op) {

@@ -38,11 +38,6 @@ int64_t cacheShare(mlir::Operation *op);
 
 /// In the target of a cpu: the processors of the machine.
 inline constexpr llvm::StringLiteral kProcessorsAttr = "processors";
-/// The processors that a launch is cut for: 8 where the target does not say.
-int64_t processorsOf(mlir::Operation *op);
-
-/// The bits of a vector register of a cpu: 256 where the target does not say.
-int64_t vectorBitsOf(mlir::Operation *op);
 
 /// The architecture of a target for cuda: sm_90 where it does not say.
 struct CudaArch {
@@ -54,6 +49,9 @@ CudaArch cudaArchOf(mlir::Operation *op);
 /// What the target says of `name`, a text; empty where it says nothing. For
 /// what one pass alone asks: "libraries", "products".
 llvm::StringRef textOfTarget(mlir::Operation *op, llvm::StringRef name);
+/// The same of an integer; `otherwise` where it says nothing.
+int64_t integerOfTarget(mlir::Operation *op, llvm::StringRef name,
+                        int64_t otherwise);
 
 } // namespace tandem
 

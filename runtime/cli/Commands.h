@@ -30,6 +30,7 @@ struct Tool {
   std::span<const Command> commands;
   std::span<const Topic> topics = {};
   std::span<const DoctorCheck> checks = {}; ///< of `doctor`
+  std::string_view summary = {}; ///< what it does, for its manual page
 
   const Command *find(std::string_view command) const;
 };

@@ -15,33 +15,32 @@ using artifact::Slot;
 using runtime::Tensor;
 
 Result<Accuracy> Accuracy::parse(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::string_view rest = text;;) {
-    size_t comma = rest.find(',');
-    parts.push_back(rest.substr(0, comma));
-    if (comma == std::string_view::npos)
-      break;
-    rest.remove_prefix(comma + 1);
-  }
-  auto wrong = [&] {
-    return Status::usage("--accuracy: expected LOGITS,LABELS or "
-                         "LOGITS,LABELS,AXIS but got '" +
-                         std::string(text) + "'");
-  };
-  if (parts.size() < 2 || parts.size() > 3 || parts[0].empty() ||
-      parts[1].empty())
-    return wrong();
+  constexpr size_t none = std::string_view::npos;
+  size_t first = text.find(',');
+  size_t second = first == none ? none : text.find(',', first + 1);
   Accuracy accuracy;
-  accuracy.logits_ = parts[0];
-  accuracy.labels_ = parts[1];
-  if (parts.size() == 3) {
-    const char *end = parts[2].data() + parts[2].size();
-    auto [stop, error] =
-        std::from_chars(parts[2].data(), end, accuracy.asked_.emplace());
-    if (error != std::errc() || stop != end)
-      return wrong();
-  }
-  return accuracy;
+  accuracy.logits_ = text.substr(0, first);
+  if (first != none)
+    accuracy.labels_ = text.substr(first + 1, second - first - 1);
+  if (second != none)
+    accuracy.asked_ = text.substr(second + 1);
+  bool isAxis =
+      second == none || (!accuracy.asked_.empty() &&
+                         accuracy.asked_.find(',') == std::string::npos);
+  if (!accuracy.logits_.empty() && !accuracy.labels_.empty() && isAxis)
+    return accuracy;
+  return Status::usage("--accuracy: expected LOGITS,LABELS or "
+                       "LOGITS,LABELS,AXIS but got '" +
+                       std::string(text) + "'");
+}
+
+std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank) {
+  int64_t axis = 0;
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, axis);
+  axis += axis < 0 ? rank : 0;
+  bool isOne = error == std::errc() && stop == end && axis >= 1 && axis < rank;
+  return isOne ? std::optional(axis) : std::nullopt;
 }
 
 Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
@@ -65,28 +64,27 @@ Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
     return io::isInteger(labels->dtype) &&
            std::ranges::equal(labels->shape, shapeOfLabels(axis));
   };
-  if (asked_ && (*asked_ == 0 || *asked_ < 1 - rank || *asked_ >= rank))
+  auto asked = axisOfScores(asked_, rank);
+  if (!asked_.empty() && !asked)
     return Status::usage("--accuracy: expected an axis of '" + logits_ +
                          "', from 1 to " + std::to_string(rank - 1) +
-                         ", but got " + std::to_string(*asked_));
-  if (asked_)
-    axis_ = *asked_ < 0 ? *asked_ + rank : *asked_;
-  else
-    axis_ = fits(rank - 1) || !fits(1) ? rank - 1 : 1;
-  if (!asked_ && axis_ != 1 && fits(1))
+                         ", but got '" + asked_ + "'");
+  bool fitsLast = fits(rank - 1), fitsFirst = rank > 2 && fits(1);
+  if (!asked && fitsLast && fitsFirst)
     return Status::usage("--accuracy: the scores of '" + logits_ + "' (" +
                          runtime::describe(logits.dtype, scores) +
                          ") may be on axis 1 or on the last; expected '" +
                          logits_ + "," + labels_ + ",1' or '" + logits_ + "," +
                          labels_ + ",-1'");
+  axis_ = asked.value_or(fitsFirst ? 1 : rank - 1);
   if (fits(axis_))
     return Status::success();
   return Status::usage(
       "--accuracy: expected '" + labels_ + "' to be integers " +
       runtime::toString(shapeOfLabels(axis_)) +
-      (rank > 2 && !asked_ ? " or, with scores on axis 1, " +
-                                 runtime::toString(shapeOfLabels(1))
-                           : "") +
+      (rank > 2 && !asked ? " or, with scores on axis 1, " +
+                                runtime::toString(shapeOfLabels(1))
+                          : "") +
       " for '" + logits_ + "' (" + runtime::describe(logits.dtype, scores) +
       ") but got " + runtime::describe(labels->dtype, labels->shape));
 }
@@ -115,7 +113,6 @@ int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
 void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
                    int64_t firstLabel, int64_t rows) {
   manyPerRow_ = logits.rank() > 2;
-  int64_t axis = axis_ < 0 ? logits.rank() - 1 : axis_; // not checked: the last
   int64_t perRow = 1;
   for (int64_t dim : labels.shape.subspan(1))
     perRow *= dim;
@@ -128,7 +125,7 @@ void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
       if (label < 0)
         continue;
       ++counted;
-      right += argmax(logits, axis, row * perRow + i) == label;
+      right += argmax(logits, axis_, row * perRow + i) == label;
     }
     counted_ += counted;
     right_ += right;

@@ -31,8 +31,8 @@ public:
   Status check(const artifact::Slot &logits, int64_t rows, int64_t batch,
                const io::Array *labels);
 
-  /// Counts the first `rows` rows of `logits` against the rows of `labels` from
-  /// `firstLabel` on.
+  /// After `check`: counts the first `rows` rows of `logits` against the rows
+  /// of `labels` from `firstLabel` on.
   void add(const runtime::Tensor &logits, const io::ArrayView &labels,
            int64_t firstLabel, int64_t rows);
 
@@ -46,8 +46,8 @@ public:
 
 private:
   std::string logits_, labels_;
-  std::optional<int64_t> asked_; ///< axis
-  int64_t axis_ = -1;
+  std::string asked_; ///< the axis; empty: as the labels' shape says
+  int64_t axis_ = -1; ///< found by `check`
   int64_t counted_ = 0, right_ = 0, countedRows_ = 0, rightRows_ = 0;
   bool manyPerRow_ = false;
 };
@@ -64,6 +64,10 @@ struct Mean {
   /// `all` rows: " (of ...)".
   std::string remark(int64_t all) const;
 };
+
+/// Returns the axis of scores that `text` names, a number from 1 to `rank` - 1
+/// or, from the last one on, from -1 to 1 - `rank`; nothing where it is none.
+std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank);
 
 /// Returns the index of the largest of the scores along `axis`, the lower one
 /// of equal ones, or -1 if one is NaN. `position` counts the elements of the

@@ -218,11 +218,15 @@ Status Files::check(bool force) const {
   checkDumps(lost);
   if (!force)
     problems = lost;
-  for (const Output &output : outputs_)
+  for (const Output &output : outputs_) {
     if (output.path.ends_with(".tandem-lock") ||
         output.path.find(".tandem-tmp-") != std::string::npos)
       problems.push_back(output.who + ": " + inQuotes(output.path) +
                          " has a name that locks and unfinished files have");
+    if (output.path == "-")
+      problems.push_back(output.who + ": expected a file but got '-' (a file "
+                                      "of this name is './-')");
+  }
   for (size_t i = 0; i < outputs_.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (!outputs_[i].id.empty() && outputs_[i].id == outputs_[j].id)

@@ -91,11 +91,9 @@ std::string rulesText(const OptionTable &table, const Option &option) {
 
 std::string manPage(const Tool &tool) {
   std::string name(tool.name);
-  std::string text =
-      head(name, name == "tandem-run" ? "runs and trains compiled models"
-                                      : "compiles, runs and trains models") +
-      ".SH SYNOPSIS\n.B " + roff(name) +
-      "\n.I COMMAND\n[options]\n.SH COMMANDS\n";
+  std::string text = head(name, std::string(tool.summary)) +
+                     ".SH SYNOPSIS\n.B " + roff(name) +
+                     "\n.I COMMAND\n[options]\n.SH COMMANDS\n";
   for (const Command &command : tool.commands)
     text += entry(std::string(command.name), std::string(command.summary));
   text += exitStatus() + ".SH SEE ALSO\n";

@@ -285,8 +285,11 @@ struct OptionTable::Parser {
                        didYouMean(name, known));
   }
 
-  /// "--save --force": the value of --save is missing.
+  /// "--save --force": the value of --save is missing. Who means such a value
+  /// writes --save=--force.
   bool isOption(std::string_view word) const {
+    if (word.starts_with("--"))
+      return true;
     std::string_view name = word.substr(0, word.find('='));
     return std::any_of(
         table.options_.begin(), table.options_.end(),

@@ -15,7 +15,6 @@
 #include "runtime/io/Csv.h"
 #include "runtime/io/Tensors.h"
 
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -197,28 +196,21 @@ Status Predictor::choose() {
 
 /// Finds the axis of each output's scores.
 Status Predictor::findAxes() {
-  std::optional<int64_t> asked;
-  if (const std::string &text = options_.axis; !text.empty()) {
-    const char *end = text.data() + text.size();
-    auto [stop, error] = std::from_chars(text.data(), end, asked.emplace());
-    if (error != std::errc() || stop != end)
-      return Status::usage(
-          "--argmax: expected the number of an axis but got '" + text + "'");
-  }
+  const std::string &asked = options_.axis;
   for (const artifact::Slot &slot : prediction_.outputs) {
-    int64_t rank = std::ssize(slot.shape), axis = asked.value_or(-1);
-    axis = axis < 0 ? axis + rank : axis;
+    int64_t rank = std::ssize(slot.shape);
     std::string got = " but got " + runtime::describe(slot.dtype, slot.shape);
-    if (rank < 2 || axis < 1 || axis >= rank || slot.shape[axis] == 0)
+    auto axis = axisOfScores(asked.empty() ? "-1" : asked, rank);
+    if (!axis || slot.shape[*axis] == 0)
       return Status::usage("--argmax: expected '" + slot.name +
                            "' to have scores on " +
-                           (asked ? "axis " + options_.axis : "a last axis") +
+                           (asked.empty() ? "a last axis" : "axis " + asked) +
                            ", beside rows on axis 0," + got);
-    if (rank > 2 && !asked)
+    if (rank > 2 && asked.empty())
       return Status::usage("--argmax: expected --argmax=AXIS (as --argmax=1 or "
                            "--argmax=-1) for '" +
                            slot.name + "' with more than two axes," + got);
-    axes_.push_back(axis);
+    axes_.push_back(*axis);
   }
   return Status::success();
 }

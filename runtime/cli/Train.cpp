@@ -86,7 +86,6 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
 
 } // namespace
 
-/// A rate is kept in f32; 0 is for experiments.
 /// A checkpoint is not what these names say. Of files that are there Files says
 /// more.
 static Status checkSaved(std::string_view path) {
@@ -101,6 +100,7 @@ static Status checkSaved(std::string_view path) {
   return Status::success();
 }
 
+/// A rate is kept in f32; 0 is for experiments.
 static Status checkRate(std::string_view text) {
   double rate = std::strtod(std::string(text).c_str(), nullptr);
   if (rate == 0 || rate >= std::numeric_limits<float>::min())

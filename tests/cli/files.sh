@@ -141,9 +141,21 @@ expect 2 'may replace .*03.joint.mlir., which is' \
   "$tandem" compile mlp.mlir -o d.tdm --dump-phases=dumped
 [ "$(cat notes.txt)" = mine ] || fail 'a dump went through a link'
 
+# A dump that does not fit left half of itself in place of the earlier one.
+rm "$one"
+expect 0 '' "$tandem" compile mlp.mlir -o d.tdm --dump-phases=dumped
+sums=$(md5sum dumped/*)
+expect 1 'cannot write' bash -c \
+  "ulimit -f 2; exec '$tandem' compile mlp.mlir -o d.tdm --dump-phases=dumped"
+[ "$sums" = "$(md5sum dumped/*)" ] || fail 'a dump was cut'
+
 # Names of locks and of unfinished files belong to those.
 expect 2 'has a name that locks' "$tandem" compile mlp.mlir -o d.tdm.tandem-lock
+expect 2 "expected a file but got '-'" "$tandem" compile mlp.mlir -o -
 # The next option was a value: a file called --force.
-expect 2 "option '--save' needs a value" "$tandem" train d.tdm --steps=1 --save --force
+for next in --force --forse; do
+  expect 2 "option '--save' needs a value" "$tandem" train d.tdm --steps=1 \
+    --save $next
+done
 expect 2 'safetensors' "$tandem" train d.tdm --steps=1 --save weights.npy --data x=@a.npy
 finish

@@ -95,7 +95,7 @@ printf '%s\n' a,b,c,d 0,1,2,3 4,-1,-5,0 1,1,1,1 >tokens.csv
 tokens() { expect "$1" "$2" "$tandem" predict tokens.tdm --seed=1 --data x=@tokens.csv "${@:3}"; }
 tokens 2 "expected --argmax=AXIS .* for 'last' with more than two axes" --argmax
 tokens 2 "expected 'last' to have scores on axis 3" --argmax=3 --output last=@o.csv
-tokens 2 'expected the number of an axis' --argmax=x
+tokens 2 "expected 'last' to have scores on axis x" --argmax=x --output last=@o.csv
 tokens 0 '' --argmax=-1 --output last=@last.csv
 tokens 0 '' --argmax=1 --output first=@first.csv
 cmp <(sed 1d last.csv) <(sed 1d first.csv) || fail 'two axes give two indices'

@@ -46,13 +46,19 @@ tail -c +129 "$data/train_images.npy" >images
 tail -c +129 "$data/train_labels.npy" >labels
 expect 0 'unseen digits right' runtime/embed mlp.tdm images labels
 
+# The example by itself, as somebody takes it: it wanted a header of the source.
+cp -r "$source/examples/embed" taken
+expect 0 '' cmake -G Ninja -S taken -B alone "-DCMAKE_PREFIX_PATH=$prefix" \
+  "-DCMAKE_C_COMPILER=$cc"
+expect 0 '' cmake --build alone
+expect 0 'unseen digits right' alone/embed mlp.tdm images labels
+
 # Without CMake: pkg-config, and a compiler of its own choice.
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH=$lib/pkgconfig
   expect 0 '^0\.' pkg-config --modversion tandem
   eval "flags=($(pkg-config --cflags --libs tandem))"
-  expect 0 '' "$cc" "$source/examples/embed/embed.c" -I"$prefix/include/tandem" \
-    "${flags[@]}" -o by-hand
+  expect 0 '' "$cc" "$source/examples/embed/embed.c" "${flags[@]}" -o by-hand
   expect 0 'unseen digits right' env "LD_LIBRARY_PATH=$lib" ./by-hand mlp.tdm \
     images labels
 else

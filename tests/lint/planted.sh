@@ -91,6 +91,9 @@ END
     expect_found runtime/artifact/Reader.cpp:1
     put passes/plan/Plan.cpp <<<'#  include "compiler/Driver.h"'
     expect_found passes/plan/Plan.cpp:1
+    put passes/plan/Plan.cpp <<<'#include "passes/partition/Cost.h"'
+    expect_found passes/plan/Plan.cpp:1
+    put passes/partition/Cut.cpp <<<'#include "passes/plan/Plan.h"'
     put ir/ops/Shape.td <<<'include "passes/Passes.td"'
     expect_found ir/ops/Shape.td:1
     put compiler/emit/Emit.cpp <<<'#include "runtime/Executor.h"'

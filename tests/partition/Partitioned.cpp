@@ -56,8 +56,12 @@ Partitioned tandem::test::partition(const std::function<void(Trace &)> &program,
   MLIRContext context(registry);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(*text, &context);
   CompileOptions options;
+  options.target = target;
+#ifdef __x86_64__
   // Choices depend on the length of vectors, and not on who runs the test.
-  options.target = target == "cpu" ? "cpu:x86-64-v4" : target;
+  if (target == "cpu")
+    options.target = "cpu:x86-64-v4";
+#endif
   options.partition = kind;
   std::vector<PhaseTime> times;
   auto run = [&](const char *phase) {

@@ -1,7 +1,8 @@
-/* OldLibc.c - what the static libstdc++ of GCC 12 asks of a newer C library.
+/* OldLibc.c - what the runtime must not ask of a newer C library.
  *
- * libstdc++ was built with glibc 2.36. Linked with an older one, it misses two
- * symbols of later versions, which are given here with their meaning. */
+ * libstdc++ of GCC 12 was built with glibc 2.36. Linked with an older one, it
+ * misses two symbols of later versions, which are given here with their
+ * meaning. And of a function with two versions the older one is asked for. */
 #include <stdint.h>
 #include <sys/random.h>
 
@@ -17,3 +18,13 @@ uint32_t arc4random(void) {
     ;
   return value;
 }
+
+/* glibc 2.29 has a log that does not set errno. */
+#ifdef __x86_64__
+__asm__(".symver olderLog, log@GLIBC_2.2.5");
+#else
+__asm__(".symver olderLog, log@GLIBC_2.17");
+#endif
+double olderLog(double x);
+__attribute__((visibility("hidden"))) double log(double x);
+double log(double x) { return olderLog(x); }

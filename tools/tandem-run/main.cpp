@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
   using namespace tandem::commands;
   tandem::cuda::registerDevices();
   static constexpr DoctorCheck checks[] = {tandem::cuda::checkLibraries};
-  return runTool({"tandem-run", runtimeCommands(), runtimeTopics(), checks},
+  return runTool({"tandem-run", runtimeCommands(), runtimeTopics(), checks,
+                  "runs and trains compiled models"},
                  argc, argv);
 }

@@ -19,5 +19,7 @@ int main(int argc, char **argv) {
     topics.push_back(topic);
   static constexpr DoctorCheck checks[] = {checkCompiler,
                                            tandem::cuda::checkLibraries};
-  return runTool({"tandem", commands, topics, checks}, argc, argv);
+  return runTool(
+      {"tandem", commands, topics, checks, "compiles, runs and trains models"},
+      argc, argv);
 }

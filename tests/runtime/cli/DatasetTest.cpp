@@ -208,6 +208,10 @@ TEST(Accuracy, countsTheLargestScore) {
   ASSERT_TRUE(accuracy.ok());
   Tensor logits = tensor(
       arrayOf<float>(DType::F32, {5, 2}, {0, 1, 3, 2, 1, 1, NAN, 9, 0, 1}));
+  artifact::Slot slotOfLogits =
+      slot(Role::Output, "logits", DType::F32, {5, 2});
+  Array rows = labels32({5}, {0, 0, 0, 0, 0});
+  ASSERT_TRUE(accuracy->check(slotOfLogits, 5, 5, &rows).ok());
   // Right; right; a tie, which goes to 0; NaN is wrong; not counted.
   accuracy->add(logits, labels32({7}, {9, 9, 1, 0, 0, 1, -1}), 2, 5);
   EXPECT_EQ(accuracy->counted(), 4);
@@ -224,7 +228,13 @@ TEST(Accuracy, countsWholeRowsOfSequences) {
   // Predictions 1 0 / 1 1 / 0 0.
   Tensor logits = tensor(arrayOf<float>(DType::F32, {3, 2, 2},
                                         {0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0}));
-  accuracy->add(logits, labels32({3, 2}, {1, -1, 1, 0, -5, -1}), 0, 3);
+  Array labels = labels32({3, 2}, {1, -1, 1, 0, -5, -1});
+  artifact::Slot slotOfLogits =
+      slot(Role::Output, "logits", DType::F32, {3, 2, 2});
+  EXPECT_FALSE(accuracy->check(slotOfLogits, 3, 3, &labels).ok());
+  accuracy = Accuracy::parse("logits,labels,-1");
+  ASSERT_TRUE(accuracy->check(slotOfLogits, 3, 3, &labels).ok());
+  accuracy->add(logits, labels, 0, 3);
   EXPECT_TRUE(accuracy->manyPerRow());
   EXPECT_EQ(accuracy->counted(), 3);
   EXPECT_EQ(accuracy->right(), 2);
@@ -247,7 +257,7 @@ TEST(Accuracy, findsScoresOnAxisOne) {
 }
 
 TEST(Accuracy, checksItsArrays) {
-  for (const char *text : {"logits", ",labels", "logits,", "a,b,c", "a,b,1,2"})
+  for (const char *text : {"logits", ",labels", "logits,", "a,b,", "a,b,1,2"})
     EXPECT_EQ(Accuracy::parse(text).status().message(),
               std::string("--accuracy: expected LOGITS,LABELS or "
                           "LOGITS,LABELS,AXIS but got '") +
@@ -267,7 +277,8 @@ TEST(Accuracy, checksItsArrays) {
   EXPECT_FALSE(accuracy.check(logits, 1, 4, &real).ok());
   auto none = *Accuracy::parse("logits,labels,3");
   EXPECT_EQ(none.check(logits, 1, 4, &right).message(),
-            "--accuracy: expected an axis of 'logits', from 1 to 2, but got 3");
+            "--accuracy: expected an axis of 'logits', from 1 to 2, but got "
+            "'3'");
   logits.shape = {4, 5, 5};
   EXPECT_EQ(accuracy.check(logits, 1, 4, &right).message(),
             "--accuracy: the scores of 'logits' (f32 [4, 5, 5]) may be on axis "

@@ -236,6 +236,17 @@ TEST_F(Resume, checkpointsWithoutDigestsGoOnWithANote) {
       << ended.err;
 }
 
+// A digest of the data that was damaged passed for one that is not there.
+TEST_F(Resume, saysThatTheDigestOfTheDataIsDamaged) {
+  ASSERT_EQ(train({"--epochs=1", "--save=end.st"}).code, 0);
+  edit("end.st", {}, {{"tandem.data", "x"}});
+  Ended ended = train({"--epochs=1", "--resume=end.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(says(ended, "note: 'end.st' does not say which data it was "
+                          "trained on: its metadata 'tandem.data' is damaged"))
+      << ended.err;
+}
+
 // A training without --save ended without a word, and nothing was kept.
 TEST_F(Resume, saysThatNothingIsKept) {
   const std::string line =

@@ -1,5 +1,6 @@
 //===- FileLockTest.cpp - one process writes a file -----------------------===//
 #include "runtime/io/FileLock.h"
+#include "runtime/io/Argument.h"
 #include "tests/runtime/io/Bytes.h"
 
 #include <csignal>
@@ -66,6 +67,38 @@ TEST(FileLock, belongsToOneProcess) {
   EXPECT_EQ(folder.list(), (Names{"link", "w.st", "w.st.tandem-lock"}));
   EXPECT_TRUE(FileLock::take(path).ok());
   EXPECT_EQ(folder.list(), (Names{"link", "w.st"}));
+}
+
+// A file of somebody's with the name of a lock was taken for one, and removed.
+TEST(FileLock, leavesFilesWithContentAlone) {
+  Folder folder;
+  std::string path = folder / "w.st";
+  store(path + ".tandem-lock", bytesOf("mine"));
+  EXPECT_EQ(FileLock::take(path).status().message(),
+            "cannot write '" + path + "': '" + path +
+                ".tandem-lock' is there and is no lock");
+  EXPECT_EQ(folder.list(), (Names{"w.st.tandem-lock"}));
+}
+
+// Of two processes that added arrays to one archive, one lost those of the
+// other.
+TEST(FileLock, isHeldWhileArraysAreAdded) {
+  Folder folder;
+  Array a{artifact::DType::F32, {1}, std::vector<std::byte>(4)};
+  for (const char *name : {"f.npz", "f.safetensors"}) {
+    std::string path = folder / name;
+    const OutputFile output[] = {{*parseArgument("a=@" + path + ":a"), a}};
+    {
+      Holder holder(path);
+      EXPECT_EQ(writeArguments(output).message(),
+                "cannot write '" + path + "': process " +
+                    std::to_string(holder.pid()) + " is writing it");
+      EXPECT_FALSE(std::filesystem::exists(path));
+    }
+    EXPECT_TRUE(writeArguments(output).ok());
+    EXPECT_TRUE(std::filesystem::exists(path));
+    EXPECT_FALSE(std::filesystem::exists(path + ".tandem-lock"));
+  }
 }
 
 TEST(FileLock, isNotForDevicesAndNamesTheReason) {
