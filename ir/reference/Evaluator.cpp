@@ -533,8 +533,11 @@ static FailureOr<SmallVector<Array>> resultsOf(func::FuncOp func,
 }
 
 FailureOr<SmallVector<Array>>
-reference::evaluateUnrounded(func::FuncOp func, ArrayRef<Array> arguments) {
+reference::evaluateUnrounded(
+    func::FuncOp func, ArrayRef<Array> arguments,
+    std::function<void(Operation *, MutableArrayRef<Array>)> computed) {
   Call call;
+  call.computed = std::move(computed);
   llvm::append_range(call.arguments, arguments);
   if (failed(check(func, call)))
     return failure();

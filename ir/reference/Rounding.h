@@ -21,9 +21,11 @@ double roundedTo(mlir::FloatType type, double number);
 void roundToType(mlir::Type element, Array &array);
 
 /// As evaluate() (Evaluator.h), but f16 and bf16 have all digits: for
-/// differences, which need functions without steps.
-mlir::FailureOr<llvm::SmallVector<Array>>
-evaluateUnrounded(mlir::func::FuncOp func, llvm::ArrayRef<Array> arguments);
+/// differences, which need functions without steps. `computed` as in Call.
+mlir::FailureOr<llvm::SmallVector<Array>> evaluateUnrounded(
+    mlir::func::FuncOp func, llvm::ArrayRef<Array> arguments,
+    std::function<void(mlir::Operation *, llvm::MutableArrayRef<Array>)>
+        computed = {});
 
 } // namespace tandem::reference
 

@@ -174,6 +174,9 @@ void Files::checkArchive(const Output &output,
   if (output.adds && !again.empty() && !others.empty())
     lost.push_back(output.who + " would replace " + listOf(again) + " in " +
                    inQuotes(output.path));
+  if (output.adds && kind == FileKind::Checkpoint)
+    lost.push_back(output.who + " would add to " + inQuotes(output.path) +
+                   ", a checkpoint, whose training would replace it whole");
   if (!output.adds && !others.empty())
     lost.push_back(replacing(output) + ", which holds " + listOf(others) +
                    " ('@" + output.path + ":NAME' adds to it)");

@@ -6,6 +6,11 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <unistd.h>
 #include <utility>
 
 namespace tandem::commands {
@@ -23,7 +28,36 @@ std::string jsonNumber(double value) {
   return std::isfinite(value) ? numberText(value) : "null";
 }
 
+std::string beginning(int64_t epoch, int64_t steps) {
+  return "{\"epoch\": " + std::to_string(epoch) +
+         ", \"step\": " + std::to_string(steps);
+}
+
+std::string ending(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, ", \"seconds\": %.6f}", seconds);
+  return text;
+}
+
 } // namespace
+
+std::optional<int64_t> lastStepOf(const std::string &path) {
+  // Of a regular file alone: a pipe would wait.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return std::nullopt;
+  std::ifstream file(path);
+  std::optional<int64_t> step;
+  for (std::string text; std::getline(file, text);) {
+    auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line.is_object())
+      continue;
+    auto found = line.find("step");
+    if (found != line.end() && found->is_number_integer())
+      step = found->get<int64_t>();
+  }
+  return step;
+}
 
 Log::~Log() {
   if (file_)
@@ -35,8 +69,16 @@ Status Log::open(const std::string &path, bool append,
   path_ = path;
   if (rate && std::isfinite(*rate))
     rate_ = ", \"lr\": " + roundedText(*rate);
-  file_ = std::fopen(path.c_str(), append ? "ae" : "we");
+  file_ = std::fopen(path.c_str(), "ae");
+  replaces_ = !append;
   return file_ ? Status::success() : failed();
+}
+
+void Log::line(const std::string &text) {
+  // A pipe has no length; writing to a full device fails later.
+  if (std::exchange(replaces_, false))
+    std::ignore = ::ftruncate(::fileno(file_), 0);
+  std::fprintf(file_, "%s\n", text.c_str());
 }
 
 void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
@@ -44,12 +86,9 @@ void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
   if (!file_)
     return;
   bool finite = std::isfinite(loss.at(0));
-  std::fprintf(file_,
-               "{\"epoch\": %lld, \"step\": %lld, \"loss\": %s%s, "
-               "\"seconds\": %.6f}\n",
-               static_cast<long long>(epoch), static_cast<long long>(steps),
-               finite ? scalarText(loss).c_str() : "null", rate_.c_str(),
-               seconds);
+  line(beginning(epoch, steps) +
+       ", \"loss\": " + (finite ? scalarText(loss) : "null") + rate_ +
+       ending(seconds));
 }
 
 void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
@@ -65,12 +104,9 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
   if (const auto &accuracy = evaluation.accuracy)
     outputs += ", \"accuracy\": " + jsonNumber(double(accuracy->right()) /
                                                double(accuracy->counted()));
-  std::fprintf(file_,
-               "{\"epoch\": %lld, \"step\": %lld, \"eval\": {\"rows\": "
-               "%lld%s}, \"seconds\": %.6f}\n",
-               static_cast<long long>(epoch), static_cast<long long>(steps),
-               static_cast<long long>(evaluation.rows), outputs.c_str(),
-               seconds);
+  line(beginning(epoch, steps) +
+       ", \"eval\": {\"rows\": " + std::to_string(evaluation.rows) + outputs +
+       "}" + ending(seconds));
 }
 
 Status Log::close() {

@@ -19,7 +19,9 @@ public:
   Log(const Log &) = delete;
   ~Log();
 
-  /// `rate` is the learning rate, if it is known.
+  /// `rate` is the learning rate, if it is known. What the file holds is
+  /// replaced by the first line, unless lines are appended: a training that
+  /// fails before it leaves the log of another as it was.
   Status open(const std::string &path, bool append, std::optional<double> rate);
 
   /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
@@ -33,10 +35,17 @@ public:
 
 private:
   Status failed() const;
+  /// Writes `text` and a newline.
+  void line(const std::string &text);
 
   std::string path_, rate_;
   std::FILE *file_ = nullptr;
+  bool replaces_ = false;
 };
+
+/// Returns the step of the last line of a log that has one; nothing, if there is
+/// no such file or line.
+std::optional<int64_t> lastStepOf(const std::string &path);
 
 } // namespace tandem::commands
 

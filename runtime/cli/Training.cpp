@@ -42,6 +42,8 @@ private:
   Status start();
   Status setLearningRate();
   Status resume();
+  Status openLog();
+  void sayWhatIsNotReached() const;
   Status loop();
   Status finish();
   Status evaluateNow();
@@ -209,6 +211,38 @@ Status Trainer::lock(const std::string &path, io::FileLock &lock) {
   return Status::success();
 }
 
+Status Trainer::openLog() {
+  if (options_.log.empty())
+    return Status::success();
+  bool resumes = !options_.resume.empty();
+  if (auto last = resumes ? lastStepOf(options_.log) : std::nullopt;
+      last && *last != result_.position.totalSteps)
+    note("the log " + io::inQuotes(options_.log) + " ends at step " +
+         std::to_string(*last) + ", and this training goes on after step " +
+         std::to_string(result_.position.totalSteps));
+  return log_.open(options_.log, resumes, learningRate());
+}
+
+/// Notes options that say when something is done which this training ends
+/// before.
+void Trainer::sayWhatIsNotReached() const {
+  const Position &position = result_.position;
+  int64_t end = position.totalSteps + stepsToDo_;
+  if (const auto &every = options_.saveEvery;
+      every && position.totalSteps / *every == (end - 1) / *every)
+    note("--save-every=" + std::to_string(*every) +
+         " saves nothing before the end: this training does the steps " +
+         std::to_string(position.totalSteps + 1) + " to " +
+         std::to_string(end));
+  // Evaluation at the end is done anyway.
+  int64_t epochs = (position.step + stepsToDo_ - 1) / result_.stepsPerEpoch;
+  if (const auto &every = options_.evalEvery;
+      every && position.epoch / *every == (position.epoch + epochs) / *every)
+    note("--eval-every=" + std::to_string(*every) +
+         " evaluates nothing before the end: this training ends in epoch " +
+         std::to_string(result_.lastEpoch));
+}
+
 /// Brings model, position and files to where the first step can be done.
 Status Trainer::start() {
   int64_t batch = data_->batch();
@@ -243,11 +277,9 @@ Status Trainer::start() {
     return status;
   if (options_.save.empty())
     warn("without --save nothing of this training is kept");
-  if (!options_.log.empty())
-    if (Status status =
-            log_.open(options_.log, !options_.resume.empty(), learningRate());
-        !status)
-      return status;
+  if (Status status = openLog(); !status)
+    return status;
+  sayWhatIsNotReached();
   if (int64_t rest = data_->rows() % batch)
     note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +
          " rows do not fill a batch of " + std::to_string(batch) +

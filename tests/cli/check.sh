@@ -68,6 +68,18 @@ expect 2 "--trust=nothing matches no custom_vjp of the model: 'ste'" \
 expect 2 'expected --trust to be a regular expression' "$bin/tandem" check \
   through.json --trust='*'
 
+# What passes no gradient moved with the differences, and right gradients
+# differed from them: once detached, once in a no_grad region.
+mul='{"op": "mul", "inputs": ["x", "w"], "outputs": ["h"]}'
+timesFixed='{"op": "mul", "inputs": ["h", "fixed"], "outputs": ["y"]}'
+graph detached f32 "$mul,
+  {\"op\": \"detach\", \"inputs\": [\"h\"], \"outputs\": [\"fixed\"]}, $timesFixed"
+graph no-grad f32 "$mul, {\"op\": \"no_grad\", \"nodes\": [
+  {\"op\": \"exp\", \"inputs\": [\"h\"], \"outputs\": [\"fixed\"]}]}, $timesFixed"
+for model in detached no-grad; do
+  expect 0 'gradients checked' "$bin/tandem" check $model.json
+done
+
 # The gradient of a bias before batch norm is zero, and its rounding differed.
 cat >zero.json <<'EOF'
 {"format": "tandem-graph", "version": 1, "name": "zero",

@@ -42,6 +42,36 @@ Array toArray(const runtime::Tensor &tensor) {
   return array;
 }
 
+/// What passes no gradient is a constant where gradients are asked for, so that
+/// differences must not see it move: what such ops give is what they gave at
+/// the point itself, in every run around it.
+class HeldValues {
+public:
+  /// In a first run, which is at the point, values are kept.
+  void keep() { state = State::Keep; }
+  /// In the runs that follow they are given again.
+  void giveAgain() {
+    state = State::GiveAgain;
+    runs.clear();
+  }
+  /// An op of a loop runs many times.
+  void operator()(Operation *op, MutableArrayRef<Array> results) {
+    if (!isa<DetachOp>(op) && !op->hasAttr(kNoGradAttr))
+      return;
+    auto &values = held[op];
+    if (state == State::Keep)
+      return void(values.emplace_back(results.begin(), results.end()));
+    size_t run = runs[op]++;
+    if (run < values.size())
+      llvm::copy(values[run], results.begin());
+  }
+
+private:
+  enum class State { Keep, GiveAgain } state = State::Keep;
+  llvm::DenseMap<Operation *, std::vector<std::vector<Array>>> held;
+  llvm::DenseMap<Operation *, size_t> runs;
+};
+
 /// The module at the phases that the check looks at.
 struct Stages {
   OwningOpRef<ModuleOp> graph; ///< after functionalize: the forward alone
@@ -71,6 +101,7 @@ private:
   uint64_t seed;
   std::string trust;
   llvm::DenseMap<Value, std::string> trusted; ///< what is before which op
+  HeldValues held;
   std::vector<Array> arguments;               ///< of @graph
   std::vector<runtime::Tensor> inputs;
   std::vector<std::string> inputNames;
@@ -202,12 +233,15 @@ Status Checker::compiledGradients() {
 /// What @graph gives for these arguments. A gradient inside of the forward has
 /// no reference until it is built, so that such a graph runs as the joint.
 FailureOr<SmallVector<Array>> Checker::forwardAt(const std::vector<Array> &at) {
+  auto hold = [this](Operation *op, MutableArrayRef<Array> results) {
+    held(op, results);
+  };
   if (graph.getOps<GradOp>().empty())
-    return reference::evaluateUnrounded(graph, at);
+    return reference::evaluateUnrounded(graph, at, hold);
   std::vector<Array> all = at;
   for (unsigned i = at.size(), n = joint.getNumArguments(); i < n; ++i)
     all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
-  auto results = reference::evaluateUnrounded(joint, all);
+  auto results = reference::evaluateUnrounded(joint, all, hold);
   if (succeeded(results))
     results->resize(graph.getNumResults());
   return results;
@@ -215,6 +249,7 @@ FailureOr<SmallVector<Array>> Checker::forwardAt(const std::vector<Array> &at) {
 
 /// The sum of all outputs and new values that get a cotangent.
 Result<double> Checker::lossAt(const std::vector<Array> &at) {
+  held.giveAgain();
   auto results = forwardAt(at);
   if (failed(results))
     return Status::failed("the reference cannot evaluate the graph");
@@ -278,6 +313,7 @@ Result<std::vector<GradientCheck>> Checker::run() {
   if (Status s = compiledGradients(); !s)
     return s;
   std::vector<Array> all = arguments;
+  held.keep();
   auto forward = forwardAt(arguments);
   if (failed(forward))
     return Status::failed("the reference cannot evaluate the graph");

@@ -121,6 +121,16 @@ TEST_F(Outputs, ofRunAreAddedToAnArchive) {
           << file;
 }
 
+// The next save of the training dropped what was added to its checkpoint.
+TEST_F(Outputs, areNotAddedToACheckpoint) {
+  ASSERT_EQ(train({"--epochs=1", "--save=trained.safetensors"}).code, 0);
+  expectRefused(
+      [&] { return evaluate({"--output=logits=@trained.safetensors:pred"}); },
+      "--output 'logits' would add to 'trained.safetensors', a checkpoint, "
+      "whose training would replace it whole" +
+          choose);
+}
+
 TEST_F(Outputs, areOfTheKindThatTheyReplace) {
   io::test::store(path("notes.npy"), io::test::bytesOf("my notes"));
   expectRefused([&] { return evaluate({"--output=logits=@notes.npy"}); },

@@ -1,4 +1,5 @@
 //===- TrainCommandTest.cpp - `tandem-run train` as a user runs it --------===//
+#include "runtime/cli/Log.h"
 #include "runtime/io/Safetensors.h"
 #include "tests/runtime/cli/CommandTest.h"
 
@@ -116,6 +117,48 @@ TEST_F(TrainCommand, resumesBitwise) {
   ASSERT_EQ(train({"--epochs=1", "--resume=seven.st", "--save=end.st"}).code,
             0);
   EXPECT_EQ(bytes("whole.st"), bytes("end.st"));
+}
+
+// A training that failed before its first step emptied the log of another.
+TEST_F(TrainCommand, emptiesALogWithItsFirstLine) {
+  ASSERT_EQ(train({"--epochs=1", "--log=log.jsonl"}).code, 0);
+  std::string before = text("log.jsonl");
+  Log log;
+  ASSERT_TRUE(log.open(path("log.jsonl"), /*append=*/false, 0.5).ok());
+  EXPECT_EQ(text("log.jsonl"), before);
+  log.step(1, 1, *runtime::Tensor::zeros(artifact::DType::F32, {}), 0.25);
+  ASSERT_TRUE(log.close().ok());
+  EXPECT_EQ(text("log.jsonl"),
+            "{\"epoch\": 1, \"step\": 1, \"loss\": 0, \"lr\": 0.5, "
+            "\"seconds\": 0.250000}\n");
+}
+
+// Lines of another training were added to without a word.
+TEST_F(TrainCommand, saysThatTheLogEndsElsewhere) {
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  ASSERT_EQ(train({"--steps=3", "--log=log.jsonl"}).code, 0);
+  Ended ended = train({"--epochs=1", "--resume=w.st", "--log=log.jsonl"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("the log 'log.jsonl' ends at step 3, and this "
+                           "training goes on after step 5"),
+            std::string::npos)
+      << ended.err;
+  // Now it ends at step 10.
+  ASSERT_EQ(train({"--epochs=2", "--save=w.st"}).code, 0);
+  ended = train({"--epochs=1", "--resume=w.st", "--log=log.jsonl"});
+  EXPECT_EQ(ended.err.find("the log"), std::string::npos) << ended.err;
+}
+
+// Options that never came to anything were taken in silence.
+TEST_F(TrainCommand, saysWhatThisTrainingEndsBefore) {
+  Ended ended = train({"--steps=4", "--save=w.st", "--save-every=4"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("--save-every=4 saves nothing before the end: this "
+                           "training does the steps 1 to 4"),
+            std::string::npos)
+      << ended.err;
+  ended = train({"--steps=4", "--save=w.st", "--save-every=3"});
+  EXPECT_EQ(ended.err.find("--save-every"), std::string::npos) << ended.err;
 }
 
 TEST_F(TrainCommand, keepsEverythingInTheCheckpoint) {
