@@ -532,8 +532,7 @@ static FailureOr<SmallVector<Array>> resultsOf(func::FuncOp func,
   return results;
 }
 
-FailureOr<SmallVector<Array>>
-reference::evaluateUnrounded(
+FailureOr<SmallVector<Array>> reference::evaluateUnrounded(
     func::FuncOp func, ArrayRef<Array> arguments,
     std::function<void(Operation *, MutableArrayRef<Array>)> computed) {
   Call call;

@@ -49,7 +49,8 @@ std::optional<int64_t> lastStepOf(const std::string &path) {
   std::ifstream file(path);
   std::optional<int64_t> step;
   for (std::string text; std::getline(file, text);) {
-    auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto line =
+        nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object())
       continue;
     auto found = line.find("step");
@@ -86,9 +87,8 @@ void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
   if (!file_)
     return;
   bool finite = std::isfinite(loss.at(0));
-  line(beginning(epoch, steps) +
-       ", \"loss\": " + (finite ? scalarText(loss) : "null") + rate_ +
-       ending(seconds));
+  line(beginning(epoch, steps) + ", \"loss\": " +
+       (finite ? scalarText(loss) : "null") + rate_ + ending(seconds));
 }
 
 void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
@@ -104,9 +104,8 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
   if (const auto &accuracy = evaluation.accuracy)
     outputs += ", \"accuracy\": " + jsonNumber(double(accuracy->right()) /
                                                double(accuracy->counted()));
-  line(beginning(epoch, steps) +
-       ", \"eval\": {\"rows\": " + std::to_string(evaluation.rows) + outputs +
-       "}" + ending(seconds));
+  line(beginning(epoch, steps) + ", \"eval\": {\"rows\": " +
+       std::to_string(evaluation.rows) + outputs + "}" + ending(seconds));
 }
 
 Status Log::close() {

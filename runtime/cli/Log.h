@@ -43,8 +43,8 @@ private:
   bool replaces_ = false;
 };
 
-/// Returns the step of the last line of a log that has one; nothing, if there is
-/// no such file or line.
+/// Returns the step of the last line of a log that has one; nothing, if there
+/// is no such file or line.
 std::optional<int64_t> lastStepOf(const std::string &path);
 
 } // namespace tandem::commands

@@ -102,7 +102,7 @@ private:
   std::string trust;
   llvm::DenseMap<Value, std::string> trusted; ///< what is before which op
   HeldValues held;
-  std::vector<Array> arguments;               ///< of @graph
+  std::vector<Array> arguments; ///< of @graph
   std::vector<runtime::Tensor> inputs;
   std::vector<std::string> inputNames;
   std::vector<std::pair<std::string, Array>> compiled;
