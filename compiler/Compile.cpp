@@ -82,7 +82,9 @@ static void addSuggestion(MLIRContext &context, Diagnostic &diagnostic) {
   if (!isUnknown)
     return;
   name = name.split('\'').second.split('\'').first;
-  if (name.consume_front("tandem."))
+  // What is wrong inside of a known op begins with "custom op" too.
+  bool isKnown = RegisteredOperationName::lookup(name, &context).has_value();
+  if (!isKnown && name.consume_front("tandem."))
     diagnostic << suggestOp(&context, name, /*withFunctions=*/false);
 }
 

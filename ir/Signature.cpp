@@ -2,6 +2,7 @@
 #include "ir/Signature.h"
 #include "ir/Init.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -130,6 +131,18 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
   auto unique = [&](RoleAttr role, bool isArgument) {
     bool isValue = role.getKind() == K::Input || role.getKind() == K::Param ||
                    role.getKind() == K::State;
+    StringRef name = role.getName();
+    if (llvm::any_of(name,
+                     [](unsigned char c) { return c < 32 || c == 127; })) {
+      std::string shown;
+      llvm::raw_string_ostream stream(shown);
+      llvm::printEscapedString(name, stream);
+      error() << "expected a printable name, but got '" << shown << "'";
+    }
+    if (name == "__metadata__" && isValue && role.getKind() != K::Input)
+      error() << "expected '" << role.str()
+              << "' to have another name: no tensor of a safetensors file can "
+                 "be called '__metadata__', so that it could not be saved";
     std::string key =
         isValue ? "value" : stringifyRoleKind(role.getKind()).str();
     // A value may come in, and be updated, once per pass.

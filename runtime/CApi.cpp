@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CApi.h"
 #include "runtime/Predict.h"
+#include "runtime/io/FileKind.h"
 #include "runtime/io/Safetensors.h"
 
 #include <map>
@@ -103,7 +104,20 @@ struct Lists {
 
 thread_local Lists lists;
 
+/// Fails if tensors written to `path` would replace something else.
+Status checkReplaced(const char *path) {
+  io::FileKind kind = io::fileKind(path);
+  if (io::isSafetensors(kind) || kind == io::FileKind::Missing ||
+      kind == io::FileKind::Empty || kind == io::FileKind::Special)
+    return Status::success();
+  return Status::usage("would replace " + io::inQuotes(path) + ": expected " +
+                       std::string(io::describe(io::FileKind::Safetensors)) +
+                       " but got " + std::string(io::describe(kind)));
+}
+
 Status save(const Model &model, const char *path) {
+  if (Status status = checkReplaced(path); !status)
+    return status;
   std::vector<Tensor> kept; // dense, as all of the model's own
   std::map<std::string, io::ArrayView> views;
   for (const artifact::Value &value : model.manifest().values) {
@@ -224,9 +238,19 @@ size_t tdm_program_count(const tdm_model *model) {
 }
 
 const char *tdm_program_at(const tdm_model *model, size_t index) {
-  if (index >= tdm_program_count(model))
-    return nullptr;
-  return model->model.manifest().programs[index].name.c_str();
+  const char *name = nullptr;
+  call([&]() -> Status {
+    if (!model)
+      return null("model");
+    const auto &programs = model->model.manifest().programs;
+    if (index >= programs.size())
+      return Status::usage("expected a number of a program, 0 to " +
+                           std::to_string(int64_t(programs.size()) - 1) +
+                           ", but got " + std::to_string(index));
+    name = programs[index].name.c_str();
+    return Status::success();
+  });
+  return name;
 }
 
 tdm_status tdm_memory_use(const tdm_model *model, tdm_memory *memory) {
@@ -335,7 +359,7 @@ tdm_status tdm_forward_with_hooks(tdm_model *model, const tdm_argument *inputs,
         !status)
       return status;
     if (hooks && (!hooks->pack || !hooks->unpack))
-      return null("hook");
+      return null(hooks->pack ? "hook 'unpack'" : "hook 'pack'");
     std::unique_ptr<tdm_context> made;
     if (!*context)
       made = std::make_unique<tdm_context>();

@@ -185,6 +185,9 @@ tdm_status tdm_stream_set_current(const char *device, void *stream) {
     if (!device)
       return null("device");
     Result<Device> found = parseDevice(device);
+    if (found && found->isHost() && stream)
+      return Status::usage(std::string("expected a null stream of '") + device +
+                           "', which has none");
     if (found)
       setCurrentStream(*found, stream);
     return std::move(found).status();
@@ -241,7 +244,7 @@ tdm_status tdm_tensor_view(const tdm_tensor *tensor, int rank,
     if (Status status = checkType(TDM_F32, rank, shape); !status)
       return status;
     if (rank && !strides)
-      return null("strides");
+      return null("list of strides");
     auto count = static_cast<size_t>(rank);
     return give(tensor->tensor.view({shape, count}, {strides, count}, offset),
                 view);

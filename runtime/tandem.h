@@ -1,13 +1,12 @@
-/*===- tandem.h - the C API of Tandem's runtime
- *------------------------------===
+/*===- tandem.h - the C API of Tandem's runtime -----------------------------===
  *
  * Loads compiled artifacts (.tdm), runs them and trains them. C11 and C++.
  *
  * Errors. A function that can fail returns a tdm_status. Unless it is TDM_OK,
  * tdm_last_error() gives one complete message, for the calling thread, until
- *its next call. A call that fails in its checks has changed nothing. Null
- *handles are reported, not followed; the `free` functions ignore them. No C++
- *exception leaves this API, nothing is printed, and nothing ends the process.
+ * its next call. A call that fails in its checks has changed nothing. Null
+ * handles are reported, not followed; the `free` functions ignore them. No C++
+ * exception leaves this API, nothing is printed, and nothing ends the process.
  *
  * Ownership. What a function gives through a `**` parameter is the caller's to
  * free. Handles keep alive what they need: tensors and contexts may outlive
@@ -131,7 +130,8 @@ TDM_EXPORT tdm_status tdm_value_at(const tdm_model *model, size_t index,
 
 /* Returns the number of programs; 0 for null. */
 TDM_EXPORT size_t tdm_program_count(const tdm_model *model);
-/* Returns the name of program number `index`, or null. */
+/* Returns the name of program number `index`; null, and tdm_last_error() says
+ * why, if there is none. */
 TDM_EXPORT const char *tdm_program_at(const tdm_model *model, size_t index);
 
 typedef struct tdm_memory {
@@ -258,7 +258,7 @@ TDM_EXPORT tdm_status tdm_tensor_read(const tdm_tensor *tensor, void *data,
 
 /* Makes `stream` (a CUstream; null: the default one) the current one of
  * `device` for this thread. It must live as long as models and tensors that
- * were used on it. */
+ * were used on it. Of "cpu", which has no streams, null alone is taken. */
 TDM_EXPORT tdm_status tdm_stream_set_current(const char *device, void *stream);
 /* Returns when all work on the current stream of `device` is done. */
 TDM_EXPORT tdm_status tdm_synchronize(const char *device);
@@ -276,7 +276,8 @@ TDM_EXPORT tdm_status tdm_set(tdm_model *model, const char *name,
 TDM_EXPORT tdm_status tdm_initialize(tdm_model *model, uint64_t seed);
 
 /* Writes all parameters and states to a safetensors file; an earlier file stays
- * until the new one is complete. */
+ * until the new one is complete. A file of another kind, as the artifact, is
+ * not replaced: TDM_USAGE. */
 TDM_EXPORT tdm_status tdm_save(const tdm_model *model, const char *path);
 /* Reads them: the file must have every parameter, with its type and shape; a
  * state that it lacks keeps its value; other tensors in it are ignored. */
@@ -345,7 +346,8 @@ typedef struct tdm_saved_hooks {
   void (*release)(void *user, void *packed);
 } tdm_saved_hooks;
 
-/* As tdm_forward. `hooks` may be null. */
+/* As tdm_forward. `hooks` may be null; its `pack` and `unpack` may not. Where
+ * `context` is null, nothing is saved, and none is called. */
 TDM_EXPORT tdm_status tdm_forward_with_hooks(
     tdm_model *model, const tdm_argument *inputs, size_t input_count,
     const tdm_argument *outputs, size_t output_count,

@@ -44,7 +44,9 @@ static const OptimizerOption kSgd[] = {kRate, weightDecay(0)};
 static const OptimizerOption kMomentum[] = {
     kRate,
     {"momentum", 0.9, kTiny, kBelowOne, true, "decay of the velocity"},
-    {"dampening", 0, kTiny, 1, true, "part of the gradient that is left out"},
+    {"dampening", 0, kTiny, 1, true,
+     "part of the gradient that is left out, in the first step too, unlike in "
+     "PyTorch"},
     weightDecay(0),
     {"nesterov", 0, 1, 1, true, "look ahead"}};
 static const OptimizerOption kAdam[] = {kRate, kBeta1, kBeta2, kEps,
@@ -94,14 +96,30 @@ std::string tandem::rangeOf(const OptimizerOption &option) {
 /// Reads the value of an option; fails with what was expected.
 static std::optional<double> readValue(const OptimizerOption &option,
                                        StringRef text) {
-  if (option.name == "nesterov" && (text == "true" || text == "false"))
-    return text == "true";
+  if (option.name == "nesterov")
+    return text == "true" || text == "false" ? std::optional(text == "true")
+                                             : std::nullopt;
+  // getAsDouble takes hexadecimal numbers too, which 'train --lr' does not.
   double value;
-  if (text.getAsDouble(value) || std::isnan(value))
+  if (text.find_first_not_of("0123456789.eE+-") != StringRef::npos ||
+      text.getAsDouble(value) || std::isnan(value))
     return std::nullopt;
   bool isInRange = (option.orZero && value == 0) ||
                    (value >= option.least && value <= option.most);
   return isInRange ? std::optional(value) : std::nullopt;
+}
+
+/// "; optimizer 'momentum' has it", where one has an option of this name.
+static std::string ownersOf(StringRef option) {
+  SmallVector<StringRef> owners;
+  for (const OptimizerKind &kind : kKinds)
+    if (is_contained(namesOf(kind.options), option))
+      owners.push_back(kind.name);
+  if (owners.empty())
+    return "";
+  bool isOne = owners.size() == 1;
+  return (isOne ? "; optimizer '" : "; optimizers '") +
+         join(owners, "' and '") + (isOne ? "' has it" : "' have it");
 }
 
 /// What is wrong with values that are right by themselves.
@@ -120,32 +138,25 @@ static void checkTogether(const OptimizerSpec &spec,
                        formatv("{0}", decay).str());
 }
 
-std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
-                                                        std::string &error) {
-  auto [name, list] = text.split(':');
+/// Reads the options of an optimizer; `problems` gets all that is wrong.
+static OptimizerSpec readOptions(const OptimizerKind &kind,
+                                 ArrayRef<StringRef> entries,
+                                 SmallVectorImpl<std::string> &problems) {
   OptimizerSpec spec;
-  const auto *kind =
-      find_if(kKinds, [&](const OptimizerKind &k) { return k.name == name; });
-  if (kind == std::end(kKinds)) {
-    error = "unknown optimizer " + unknown(name, "", kKinds);
-    return std::nullopt;
-  }
-  spec.kind = kind;
-  for (const OptimizerOption &option : kind->options)
+  spec.kind = &kind;
+  for (const OptimizerOption &option : kind.options)
     spec.values[option.name] = option.value;
-
-  SmallVector<std::string> problems;
-  SmallVector<StringRef> entries, seen;
-  if (text.contains(':'))
-    list.split(entries, ',');
+  SmallVector<StringRef> seen;
   for (StringRef entry : entries) {
     auto [key, number] = entry.split('=');
     const auto *option = find_if(
-        kind->options, [&](const OptimizerOption &o) { return o.name == key; });
-    if (option == kind->options.end()) {
-      problems.push_back(
-          "unknown option " +
-          unknown(key, (" of optimizer '" + name + "'").str(), kind->options));
+        kind.options, [&](const OptimizerOption &o) { return o.name == key; });
+    if (option == kind.options.end()) {
+      problems.push_back("unknown option " +
+                         unknown(key,
+                                 (" of optimizer '" + kind.name + "'").str(),
+                                 kind.options) +
+                         ownersOf(key));
       continue;
     }
     if (is_contained(seen, key))
@@ -159,8 +170,38 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
   }
   if (problems.empty())
     checkTogether(spec, problems);
+  return spec;
+}
+
+std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
+                                                        std::string &error) {
+  auto [name, list] = text.split(':');
+  const auto *kind =
+      find_if(kKinds, [&](const OptimizerKind &k) { return k.name == name; });
+  if (kind == std::end(kKinds)) {
+    error = "unknown optimizer " + unknown(name, "", kKinds);
+    return std::nullopt;
+  }
+  SmallVector<StringRef> entries;
+  if (text.contains(':'))
+    list.split(entries, ',');
+  SmallVector<std::string> problems;
+  OptimizerSpec spec = readOptions(*kind, entries, problems);
   if (problems.empty())
     return spec;
   error = join(problems, "; ");
+  // Options of another optimizer: the list is right of that one, perhaps.
+  SmallVector<StringRef> own = namesOf(kind->options), others;
+  bool isOwn = all_of(entries, [&](StringRef entry) {
+    return is_contained(own, entry.split('=').first);
+  });
+  for (const OptimizerKind &other : kKinds) {
+    SmallVector<std::string> wrong;
+    (void)readOptions(other, entries, wrong);
+    if (!isOwn && wrong.empty())
+      others.push_back(other.name);
+  }
+  if (others.size() == 1)
+    error += ("; that is --optimizer=" + others[0] + ":" + list).str();
   return std::nullopt;
 }

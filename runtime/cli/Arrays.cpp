@@ -191,8 +191,15 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
   std::string where = array.shape.size() == 1
                           ? "row " + std::to_string(*bad)
                           : "element " + io::positionText(array.shape, *bad);
-  return Status::usage("expected " + rangeText(value) + " but " + where +
-                       " is " + io::elementText(array, *bad));
+  std::string got = io::elementText(array, *bad);
+  // Where indices count from the end, there is a `low`.
+  bool mayBeIgnored = got.starts_with("-") && !value.ignored && !value.low;
+  return Status::usage(
+      "expected " + rangeText(value) + " but " + where + " is " + got +
+      (mayBeIgnored ? "; labels that do not count need a loss of the model's "
+                      "own with an 'ignore_index' ('compile "
+                      "--loss=KIND:OUTPUT,LABELS' counts every label)"
+                    : ""));
 }
 
 Result<std::vector<NamedArray>>

@@ -77,20 +77,56 @@ std::optional<std::string> wrongNumber(const Value &value,
   return "expected a number of at least 0 but got " + numberText(number);
 }
 
+/// Returns the name of the optimizer that the file's learning rate is of, if
+/// that is not the model's; empty: it is, or there is none.
+std::string otherOptimizer(const Safetensors &file, const Manifest &manifest) {
+  constexpr std::string_view rate = ".lr";
+  if (manifest.optimizer.empty() || file.find(manifest.optimizer + ".lr"))
+    return "";
+  for (const auto &[name, entry] : file.entries())
+    if (name.size() > rate.size() && name.find('.') == name.rfind(rate) &&
+        name.ends_with(rate) && entry.shape.empty() &&
+        !manifest.findValue(name))
+      return name.substr(0, name.size() - rate.size());
+  return "";
+}
+
+/// Names what the file lacks: the first few, and how many there are.
+class Missing {
+public:
+  void add(const Value &value, Problems &problems) {
+    if (++count_ <= shown)
+      problems.add("has no tensor '" + value.name + "' (" +
+                   runtime::describe(value.dtype, value.shape) + ")");
+  }
+  void finish(int64_t wanted, Problems &problems) const {
+    if (count_ > shown)
+      problems.add("in all " + std::to_string(count_) + " of " +
+                   std::to_string(wanted) + " tensors are missing");
+  }
+
+private:
+  static constexpr int64_t shown = 3;
+  int64_t count_ = 0;
+};
+
 /// Overwrites the parameters and the model's own states by those of the file,
 /// and, with `trainings`, the states of a training as well.
 Status restoreTensors(runtime::Model &model, const Safetensors &file,
                       bool trainings) {
   const Manifest &manifest = model.manifest();
   Problems problems;
+  Missing missing;
+  int64_t wanted = 0;
   std::vector<NamedTensor> tensors;
   for (const Value &value : manifest.values) {
     if (!isVariable(value) || (!trainings && isTrainings(value, manifest)))
       continue;
+    ++wanted;
     std::string expected = runtime::describe(value.dtype, value.shape);
     auto found = findTensor(file, value, manifest);
     if (!found) {
-      problems.add("has no tensor '" + value.name + "' (" + expected + ")");
+      missing.add(value, problems);
       continue;
     }
     auto converted = found->dtype == value.dtype
@@ -116,6 +152,7 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
       return std::move(tensor).status();
     tensors.push_back({value.name, std::move(*tensor)});
   }
+  missing.finish(wanted, problems);
   if (!problems.none())
     return problems.status();
   for (const NamedTensor &tensor : tensors)
@@ -124,9 +161,9 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
   return Status::success();
 }
 
-/// Reads the decimal number `key` of the metadata.
+/// Reads the decimal number `key`, from 0 to `most`, of the metadata.
 template <typename T>
-void readNumber(const Safetensors &file, const char *key, T &value,
+void readNumber(const Safetensors &file, const char *key, T &value, T most,
                 Problems &problems) {
   auto found = file.metadata().find(key);
   if (found == file.metadata().end()) {
@@ -137,9 +174,10 @@ void readNumber(const Safetensors &file, const char *key, T &value,
   const std::string &text = found->second;
   auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-      value > T(INT64_MAX) || std::cmp_less(value, 0))
+      value > most || std::cmp_less(value, 0))
     problems.add(std::string("metadata '") + key +
-                 "': expected a number but got " + io::inQuotes(text));
+                 "': expected an integer from 0 to " + std::to_string(most) +
+                 " but got " + io::inQuotes(text));
 }
 
 /// Returns the text `key` of the metadata; empty where there is none.
@@ -166,13 +204,14 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
   Position &position = checkpoint.position_;
   Problems problems;
   int64_t shuffle = 1;
-  readNumber(from, io::checkpointKey, position.epoch, problems);
-  readNumber(from, "tandem.step", position.step, problems);
-  readNumber(from, "tandem.total_steps", position.totalSteps, problems);
-  readNumber(from, "tandem.seed", position.seed, problems);
-  readNumber(from, "tandem.rows", position.rows, problems);
-  readNumber(from, "tandem.batch", position.batch, problems);
-  readNumber(from, "tandem.shuffle", shuffle, problems);
+  readNumber(from, io::checkpointKey, position.epoch, mostSteps, problems);
+  readNumber(from, "tandem.step", position.step, mostSteps, problems);
+  readNumber(from, "tandem.total_steps", position.totalSteps, mostSteps,
+             problems);
+  readNumber(from, "tandem.seed", position.seed, uint64_t(INT64_MAX), problems);
+  readNumber(from, "tandem.rows", position.rows, mostSteps, problems);
+  readNumber(from, "tandem.batch", position.batch, mostSteps, problems);
+  readNumber(from, "tandem.shuffle", shuffle, INT64_MAX, problems);
   position.shuffle = shuffle != 0;
   if (!problems.none())
     return problems.status().in(io::inQuotes(path));
@@ -183,6 +222,13 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
 }
 
 Status Checkpoint::restore(runtime::Model &model) const {
+  const Manifest &manifest = model.manifest();
+  if (std::string other = otherOptimizer(file_, manifest); !other.empty())
+    return Status::usage(io::inQuotes(path_) +
+                         " was trained with the optimizer " +
+                         io::inQuotes(other) + ", but this artifact's is " +
+                         io::inQuotes(manifest.optimizer) +
+                         "; --params takes its parameters alone");
   return restoreTensors(model, file_, true).in(io::inQuotes(path_));
 }
 

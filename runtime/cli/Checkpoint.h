@@ -14,7 +14,12 @@
 
 namespace tandem::commands {
 
-/// Where training stands: `step` of `epoch` is the next one to do.
+/// The most epochs, steps and rows of a training, which is what f64, and so any
+/// JSON, holds: what is counted from there by one command does not overflow.
+inline constexpr int64_t mostSteps = int64_t(1) << 53;
+
+/// Where training stands: `step` of `epoch` is the next one to do. Numbers are
+/// at most `mostSteps`.
 struct Position {
   int64_t epoch = 0;      ///< complete passes over the data
   int64_t step = 0;       ///< steps done in the pass that follows
@@ -47,7 +52,8 @@ public:
 
   /// Overwrites every parameter and state, the optimizer's too. Fails, naming
   /// all problems, unless the file has each with the right shape, and rates and
-  /// counts that can be; then nothing is changed.
+  /// counts that can be, or if another optimizer's are in it; then nothing is
+  /// changed.
   Status restore(runtime::Model &model) const;
 
 private:

@@ -149,12 +149,10 @@ void Files::checkKind(const Output &output,
 void Files::checkArchive(const Output &output,
                          std::vector<std::string> &lost) const {
   FileKind kind = io::fileKind(output.path);
-  bool isTensors = kind == FileKind::Safetensors ||
-                   kind == FileKind::Checkpoint ||
-                   kind == FileKind::InitialValues;
-  bool isArchive = *output.archive == FileKind::Npz
-                       ? kind == FileKind::Npz
-                       : isTensors && *output.archive == FileKind::Safetensors;
+  bool isArchive =
+      *output.archive == FileKind::Npz
+          ? kind == FileKind::Npz
+          : *output.archive == FileKind::Safetensors && io::isSafetensors(kind);
   if (!isArchive) {
     Output whole = output;
     whole.replaces = {*output.archive};

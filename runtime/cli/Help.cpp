@@ -242,13 +242,15 @@ Status help(const HelpOptions &options, const Tool &tool) {
   return Status::success();
 }
 
-/// `help --lr` is `help lr`.
+/// `help --lr` is `help lr`, and `help -o` is `help o`.
 Status helpAboutOption(const Tool &tool, Words words) {
   std::vector<std::string_view> plain(words.begin(), words.end());
   for (std::string_view &word : plain)
     if (word.starts_with("--") && word != "--man" && word != "--markdown" &&
         word != "--help")
       word.remove_prefix(2);
+    else if (word.size() == 2 && word[0] == '-' && word != "--" && word != "-h")
+      word.remove_prefix(1);
   return commandOf<help>("help", "").run(tool, plain);
 }
 

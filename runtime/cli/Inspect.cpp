@@ -20,7 +20,7 @@ struct InspectOptions {
 };
 
 Status inspect(const InspectOptions &options) {
-  if (options.path.ends_with(".safetensors"))
+  if (isShownAsCheckpoint(options.path))
     return showCheckpoint(options.path, options.json);
   auto reader = artifact::ArtifactReader::open(options.path);
   if (!reader)

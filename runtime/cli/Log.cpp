@@ -60,6 +60,23 @@ std::optional<int64_t> lastStepOf(const std::string &path) {
   return step;
 }
 
+bool cutTornLine(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return false;
+  std::ifstream file(path, std::ios::binary);
+  uintmax_t whole = 0, size = 0;
+  for (char c; file.get(c);) {
+    ++size;
+    if (c == '\n')
+      whole = size;
+  }
+  if (whole == size)
+    return false;
+  std::filesystem::resize_file(path, whole, error);
+  return !error;
+}
+
 Log::~Log() {
   if (file_)
     std::fclose(file_);
@@ -106,6 +123,12 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                                                double(accuracy->counted()));
   line(beginning(epoch, steps) + ", \"eval\": {\"rows\": " +
        std::to_string(evaluation.rows) + outputs + "}" + ending(seconds));
+}
+
+Status Log::flush() {
+  if (!file_ || std::fflush(file_) == 0)
+    return Status::success();
+  return failed();
 }
 
 Status Log::close() {

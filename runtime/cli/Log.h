@@ -31,6 +31,8 @@ public:
   void evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                   double seconds);
 
+  /// Hands all lines to the system: a checkpoint is never ahead of its log.
+  Status flush();
   Status close();
 
 private:
@@ -42,6 +44,9 @@ private:
   std::FILE *file_ = nullptr;
   bool replaces_ = false;
 };
+
+/// Cuts what a kill left of a last line. Returns whether there was any.
+bool cutTornLine(const std::string &path);
 
 /// Returns the step of the last line of a log that has one; nothing, if there
 /// is no such file or line.

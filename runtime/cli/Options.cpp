@@ -8,6 +8,7 @@
 
 #include "runtime/artifact/NearestName.h"
 #include "runtime/cli/Print.h"
+#include "runtime/io/Argument.h"
 #include "runtime/io/Array.h"
 
 #include <algorithm>
@@ -17,8 +18,9 @@
 namespace tandem::commands {
 namespace {
 
-/// Integers that may be as great have no bound that anybody meets.
-constexpr int64_t kUnbounded = INT64_MAX / 2;
+/// Integers that may be as great have no bound that anybody meets: help does
+/// not mention it.
+constexpr int64_t kUnbounded = int64_t(1) << 53;
 
 template <typename T> std::optional<T> parseWhole(std::string_view text) {
   T value{};
@@ -118,9 +120,12 @@ std::string Option::boundsText() const {
 std::string Option::rangeText() const {
   if (!choices.empty())
     return orList(choices);
+  // A value may be wrong for the bound that help does not mention.
+  if (kind == Kind::Integer)
+    return "an integer from " + std::to_string(least_) + " to " +
+           std::to_string(most_);
   std::string bounds = boundsText();
-  return (kind == Kind::Integer ? "an integer" : "a number") +
-         (bounds.empty() ? "" : " " + bounds);
+  return "a number" + (bounds.empty() ? "" : " " + bounds);
 }
 
 std::optional<std::string> Option::expected(std::string_view text) const {
@@ -335,11 +340,11 @@ struct OptionTable::Parser {
 
   void takeKey(const Option &option, const std::string &quoted,
                std::string_view value) {
-    std::string_view key = value.substr(0, value.find('='));
+    std::string_view key = value.substr(0, io::endOfName(value));
     if (!option.isKeyed || key.size() == value.size())
       return;
     for (const std::string &other : option.values)
-      if (std::string_view(other).substr(0, other.find('=')) == key)
+      if (std::string_view(other).substr(0, io::endOfName(other)) == key)
         problems.push_back(quoted + " gives " + io::inQuotes(key) + " twice");
   }
 

@@ -108,7 +108,7 @@ private:
 
   Option &low(double bound, bool isOpen);
   Option &high(double bound, bool isOpen);
-  /// Returns "a number above 0", "auto or no".
+  /// Returns "a number above 0", "auto or no"; of an integer both bounds.
   std::string rangeText() const;
   /// Takes the value over, or fails with what is wrong with it.
   Status take(std::string_view text);

@@ -112,6 +112,8 @@ parseOutputs(const std::vector<std::string> &texts, const std::string &program,
     else if (argument->kind == io::Argument::Kind::Scalar)
       problems.add("--output '" + argument->name +
                    "': expected '@FILE' but got '" + argument->text + "'");
+    else if (Status status = io::checkPlace(*argument); !status)
+      problems.add("--output " + status.message());
     result.push_back(*std::move(argument));
   }
   if (!problems.none())

@@ -3,6 +3,7 @@
 #include "runtime/cli/Print.h"
 #include "runtime/cli/Show.h"
 #include "runtime/io/Elements.h"
+#include "runtime/io/FileKind.h"
 #include "runtime/io/Safetensors.h"
 
 #include <cmath>
@@ -80,6 +81,12 @@ void printJson(const Safetensors &file) {
 }
 
 } // namespace
+
+bool isShownAsCheckpoint(const std::string &path) {
+  io::FileKind kind = io::fileKind(path);
+  return io::isSafetensors(kind) ||
+         (path.ends_with(".safetensors") && kind != io::FileKind::Artifact);
+}
 
 Status showCheckpoint(const std::string &path, bool asJson) {
   auto file = Safetensors::read(path);

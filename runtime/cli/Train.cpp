@@ -119,7 +119,7 @@ void TrainOptions::declare(OptionTable &options) {
   options.integer("epochs", "N", epochs, 1, 1000000000,
                   "passes over the data to do (resuming: a pass that was begun "
                   "is finished and counts as one)");
-  options.integer("steps", "N", steps, 1, INT64_MAX / 2,
+  options.integer("steps", "N", steps, 1, mostSteps,
                   "steps to do, instead of --epochs");
   options.exactlyOneOf({"epochs", "steps"});
   options.number("lr", "RATE", lr, "learning rate: sets the state OPTIMIZER.lr")

@@ -41,6 +41,7 @@ private:
   Status readEvalData();
   Status start();
   Status setLearningRate();
+  Status setEnd();
   Status resume();
   Status openLog();
   void sayWhatIsNotReached() const;
@@ -49,6 +50,7 @@ private:
   Status evaluateNow();
   Status save();
   Status stopped();
+  std::string howToGoOn() const;
   Status checkLoss(std::span<const int64_t> rows);
   Status checkEvaluation(const Evaluation &evaluation) const;
   std::optional<double> learningRate() const;
@@ -215,6 +217,9 @@ Status Trainer::openLog() {
   if (options_.log.empty())
     return Status::success();
   bool resumes = !options_.resume.empty();
+  if (resumes && cutTornLine(options_.log))
+    note("the last line of the log " + io::inQuotes(options_.log) +
+         " was cut off, and is left out");
   if (auto last = resumes ? lastStepOf(options_.log) : std::nullopt;
       last && *last != result_.position.totalSteps)
     note("the log " + io::inQuotes(options_.log) + " ends at step " +
@@ -243,6 +248,34 @@ void Trainer::sayWhatIsNotReached() const {
          std::to_string(result_.lastEpoch));
 }
 
+/// Says how many steps are to do. Fails where they would end beyond what a
+/// checkpoint, and a training that goes on from there, can count.
+Status Trainer::setEnd() {
+  const Position &position = result_.position;
+  int64_t perEpoch = result_.stepsPerEpoch;
+  if (options_.epochs && *options_.epochs > mostSteps / perEpoch)
+    return Status::usage("--epochs: expected at most " +
+                         std::to_string(mostSteps / perEpoch) + " passes of " +
+                         std::to_string(perEpoch) + " steps but got " +
+                         std::to_string(*options_.epochs));
+  stepsToDo_ = options_.steps ? *options_.steps
+                              : *options_.epochs * perEpoch - position.step;
+  int64_t passes = (position.step + stepsToDo_ + perEpoch - 1) / perEpoch;
+  result_.lastEpoch = position.epoch + passes;
+  auto check = [&](const char *what, int64_t done, int64_t more) {
+    return done + more <= mostSteps
+               ? Status::success()
+               : Status::usage("expected at most " + std::to_string(mostSteps) +
+                               " " + what + " of a training but got " +
+                               std::to_string(done) + " of " +
+                               io::inQuotes(options_.resume) + " and " +
+                               std::to_string(more) + " more");
+  };
+  if (Status status = check("epochs", position.epoch, passes); !status)
+    return status;
+  return check("steps", position.totalSteps, stepsToDo_);
+}
+
 /// Brings model, position and files to where the first step can be done.
 Status Trainer::start() {
   int64_t batch = data_->batch();
@@ -264,12 +297,8 @@ Status Trainer::start() {
     if (Status status = setLearningRate(); !status)
       return status;
 
-  stepsToDo_ = options_.steps
-                   ? *options_.steps
-                   : *options_.epochs * result_.stepsPerEpoch - position.step;
-  int64_t end =
-      position.epoch * result_.stepsPerEpoch + position.step + stepsToDo_;
-  result_.lastEpoch = (end + result_.stepsPerEpoch - 1) / result_.stepsPerEpoch;
+  if (Status status = setEnd(); !status)
+    return status;
 
   if (Status status = lock(options_.save, saveLock_); !status)
     return status;
@@ -436,6 +465,8 @@ Status Trainer::save() {
   auto snapshot = Snapshot::of(model_);
   if (!snapshot)
     return std::move(snapshot).status();
+  if (Status flushed = log_.flush(); !flushed)
+    return flushed;
   Status status = snapshot->checkFinite();
   if (status)
     return snapshot->save(result_.position, origin_, options_.save);
@@ -448,6 +479,24 @@ Status Trainer::save() {
   if (!std::exchange(warnedOfSave_, true))
     warn(text);
   return Status::success();
+}
+
+/// Says which options do the rest, and which ones of the command they replace:
+/// the others stay as they are.
+std::string Trainer::howToGoOn() const {
+  int64_t left = options_.steps ? stepsToDo_ - result_.steps
+                                : result_.lastEpoch - result_.position.epoch;
+  if (left == 0)
+    return "";
+  const char *length = options_.steps ? "--steps" : "--epochs";
+  std::string replaced;
+  if (!options_.model.params.empty())
+    replaced += "'--params', ";
+  if (!options_.resume.empty())
+    replaced += "'--resume', ";
+  return "; to go on: '--resume=" + options_.save + " --save=" + options_.save +
+         " " + length + "=" + std::to_string(left) + "' in place of " +
+         replaced + "'--save' and '" + length + "'";
 }
 
 /// Saves and says where; the message of the command that a signal ended.
@@ -465,14 +514,8 @@ Status Trainer::stopped() {
     return Status::failed(where + ", before the first step; nothing was saved");
   if (Status status = save(); !status)
     return std::move(status).in(where);
-  int64_t left = options_.steps ? stepsToDo_ - result_.steps
-                                : result_.lastEpoch - position.epoch;
-  std::string rest = left == 0
-                         ? ""
-                         : "; '--resume=" + options_.save +
-                               (options_.steps ? " --steps=" : " --epochs=") +
-                               std::to_string(left) + "' goes on";
-  return Status::failed(where + "; saved to '" + options_.save + "'" + rest);
+  return Status::failed(where + "; saved to '" + options_.save + "'" +
+                        howToGoOn());
 }
 
 Status Trainer::finish() { return log_.close(); }

@@ -17,6 +17,7 @@
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -39,6 +40,22 @@ bool splitMember(std::string_view text, std::string_view extension,
   if (end < text.size())
     argument.member = text.substr(end + 1);
   return true;
+}
+
+/// True for a path that is absolute or goes up, on any system.
+bool leavesFolder(std::string_view path) {
+  constexpr std::string_view separators = "/\\";
+  size_t first = path.find_first_of(separators);
+  if (first == 0 || (first == 2 && path[1] == ':'))
+    return true;
+  while (true) {
+    size_t end = std::min(path.find_first_of(separators), path.size());
+    if (path.substr(0, end) == "..")
+      return true;
+    if (end == path.size())
+      return false;
+    path.remove_prefix(end + 1);
+  }
 }
 
 Result<Array> readTensor(const std::string &path, const std::string &member,
@@ -132,11 +149,8 @@ Status writeContents(const std::string &path, Argument::Kind kind,
   if (kind == Argument::Kind::Npz)
     return present == FileKind::Npz ? writeNpzWithOthers(path, contents)
                                     : writeNpz(path, contents.arrays);
-  bool isTensors = present == FileKind::Safetensors ||
-                   present == FileKind::Checkpoint ||
-                   present == FileKind::InitialValues;
-  return isTensors ? writeTensorsWithOthers(path, contents)
-                   : writeSafetensors(path, contents.arrays, {});
+  return isSafetensors(present) ? writeTensorsWithOthers(path, contents)
+                                : writeSafetensors(path, contents.arrays, {});
 }
 
 } // namespace
@@ -147,8 +161,13 @@ std::string Argument::where() const {
   return inQuotes(text + (member.empty() ? "" : ":" + member));
 }
 
+size_t endOfName(std::string_view text) {
+  size_t file = text.find("=@");
+  return file == std::string_view::npos ? text.find('=') : file;
+}
+
 Result<Argument> parseArgument(std::string_view text) {
-  size_t equals = text.find('=');
+  size_t equals = endOfName(text);
   if (equals == std::string_view::npos || equals == 0 ||
       equals + 1 == text.size())
     return Status::usage("expected NAME=@FILE or NAME=NUMBER but got " +
@@ -195,16 +214,30 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
   return readTensor(argument.text, argument.member, argument.name);
 }
 
+Status checkPlace(const Argument &argument) {
+  if (argument.kind == Argument::Kind::Scalar)
+    return Status::usage(
+        inQuotes(argument.name) + ": expected '@FILE' with a file named " +
+        std::string(extensions) + " but got " + inQuotes(argument.text));
+  const std::string &member =
+      argument.member.empty() ? argument.name : argument.member;
+  if (argument.kind == Argument::Kind::Npz && leavesFolder(member))
+    return Status::usage(inQuotes(argument.name) + ": expected a member of '" +
+                         argument.text +
+                         "' that is no absolute path and has no '..' in it, "
+                         "but got " +
+                         inQuotes(member));
+  return Status::success();
+}
+
 Status writeArguments(std::span<const OutputFile> outputs) {
   std::map<std::pair<std::string, Argument::Kind>, Contents> files;
   std::string problems;
   for (const OutputFile &output : outputs) {
     const Argument &argument = output.argument;
     std::string problem;
-    if (argument.kind == Argument::Kind::Scalar) {
-      problem = inQuotes(argument.name) +
-                ": expected '@FILE' with a file named " +
-                std::string(extensions) + " but got " + inQuotes(argument.text);
+    if (Status status = checkPlace(argument); !status) {
+      problem = status.message();
     } else {
       Contents &contents = files[{argument.text, argument.kind}];
       contents.adds |= !argument.member.empty();

@@ -26,6 +26,10 @@ struct Argument {
   std::string where() const;
 };
 
+/// Returns where the name of NAME=VALUE ends: at the '=' before a file's '@',
+/// for a name may have one too, else at the first; npos if there is none.
+size_t endOfName(std::string_view text);
+
 /// Takes `text` apart; fails with Usage if it has no '=', an empty name or
 /// value, or a file whose extension is none of these.
 Result<Argument> parseArgument(std::string_view text);
@@ -36,6 +40,11 @@ Result<Argument> parseArgument(std::string_view text);
 Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
                            const ArrayCheck &check = {});
 
+/// Fails with Usage if an array cannot be written where `argument` says: if it
+/// is a scalar, or a member of an .npz archive whose name, as a path, would
+/// leave the folder that the archive is unpacked into.
+Status checkPlace(const Argument &argument);
+
 /// A result and the place where it goes.
 struct OutputFile {
   Argument argument;
@@ -45,7 +54,7 @@ struct OutputFile {
 /// Writes each array where its argument says; those for one file go into it
 /// together. An archive is replaced, but where an argument names a member of it
 /// the other arrays that it holds stay. Fails with Usage, before anything is
-/// written, if an argument is a scalar or two name the same place.
+/// written, if `checkPlace` does or two name the same place.
 Status writeArguments(std::span<const OutputFile> outputs);
 
 } // namespace tandem::io

@@ -32,6 +32,17 @@ std::optional<double> numberOf(std::string_view cell) {
   return value;
 }
 
+/// True for what is written as a number and is beyond what f64 holds, or
+/// between 0 and the least that it does.
+bool isOutOfRange(std::string_view cell) {
+  if (cell.starts_with('+'))
+    cell.remove_prefix(1);
+  double value = 0;
+  auto parsed = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return parsed.ec == std::errc::result_out_of_range &&
+         parsed.ptr == cell.data() + cell.size();
+}
+
 /// The value of digits with a sign, where 64 bits hold it.
 std::optional<int64_t> integerOf(std::string_view cell) {
   if (cell.starts_with('+'))
@@ -284,8 +295,10 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
       auto integer = integerOf(cells[c]);
       if (!number || (isDigits(cells[c]) && !integer))
         return Status::usage(cell + ": expected a number" +
-                             (number ? " of 64 bits" : "") + " but got " +
-                             inQuotes(cells[c]));
+                             (number                   ? " of 64 bits"
+                              : isOutOfRange(cells[c]) ? " of f64's range"
+                                                       : "") +
+                             " but got " + inQuotes(cells[c]));
       appendInteger(result.bytes, *number);
       areIntegers &= integer.has_value();
       appendInteger(integers, integer.value_or(0));

@@ -178,6 +178,11 @@ FileKind fileKind(const std::string &path) {
              : kindOfText(begin, begin.size() == size);
 }
 
+bool isSafetensors(FileKind kind) {
+  return kind == FileKind::Checkpoint || kind == FileKind::InitialValues ||
+         kind == FileKind::Safetensors;
+}
+
 std::string_view describe(FileKind kind) {
   constexpr std::string_view names[] = {"nothing",
                                         "no regular file",

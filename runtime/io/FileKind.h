@@ -40,6 +40,9 @@ enum class FileKind : uint8_t {
 
 FileKind fileKind(const std::string &path);
 
+/// True for a safetensors file, whoever wrote it.
+bool isSafetensors(FileKind kind);
+
 /// Returns "an artifact", "a checkpoint", ...
 std::string_view describe(FileKind kind);
 

@@ -79,6 +79,10 @@ expect 2 "have no value and no initial one: 'conv1.weight'.*expected --params" \
   "$tandem" run m.tdm \
   --input x=@"$digits/test_images.npy"
 
+# `check` without a loss did not say how a model in ONNX gets one.
+expect 3 'no gradients \(in a model in ONNX, --loss=KIND:OUTPUT,LABELS' \
+  "$tandem" check "$model" --dim=batch=4
+
 # Gradients of a model in ONNX.
 expect 0 'gradients checked' "$tandem" check "$model" --dim=batch=4 \
   --loss=cross_entropy:logits,labels --keep-eval

@@ -35,6 +35,24 @@ expect 2 "--no-cuda-graph has no effect on device 'cpu'" \
 expect 2 "batch=64 says|says 64" "$tandem" compile "$onnx" -o x.tdm \
   --dim=batch=64 --shape=x=32x64
 
+# `help -o` was an unknown option.
+expect 0 '^tandem compile -o X.tdm' "$tandem" help -o
+
+# A wrong keyword of a known op: the op's own name was suggested.
+cat >keyword.mlir <<'EOF'
+#x = #tandem.role<input "x">
+#y = #tandem.role<output "y">
+module attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<4xf32> {tandem.role = #x})
+      -> (tensor<f32> {tandem.role = #y}) {
+    %y = tandem.reduce_sum %x dims [0] : tensor<4xf32> -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}
+EOF
+expect 1 "custom op 'tandem.reduce_sum' expected 'over'$" \
+  "$tandem" compile keyword.mlir -o x.tdm
+
 # B6: a wrong optimizer ended with a place in the model and exit code 1.
 expect 2 "^tandem: error: --optimizer: unknown optimizer 'AdamW' \(did you" \
   "$tandem" compile "$model" -o x.tdm --optimizer=AdamW:lr=1e-3

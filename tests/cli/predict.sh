@@ -64,6 +64,12 @@ expect 2 "'labels': expected an integer from 0 to 9 but row 1 is 10" \
 [ -e w.safetensors ] && fail 'a training on wrong labels was saved'
 expect 0 '' "$tandem" inspect open.tdm
 
+# Labels of -100, which other losses ignore, were refused without a word on it.
+sed 's/,10$/,-100/' wrong.csv >ignored.csv
+expect 2 "but row 1 is -100; labels that do not count need a loss .* 'ignore_index'" \
+  "$tandem" train open.tdm --epochs=1 --data x=@ignored.csv:p0..p63 \
+  --data labels=@ignored.csv:label --save=w.safetensors
+
 # A loss that ignores some labels is a mean over the others.
 sed 's/tandem.cross_entropy %logits, %labels :/tandem.cross_entropy %logits, %labels {ignore_index = -100 : i64} :/' \
   "$mlp" >some.mlir

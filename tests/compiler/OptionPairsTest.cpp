@@ -75,7 +75,8 @@ TEST(OptionPairs, OptimizersAndLossesAreChecked) {
             "known are 'sgd', 'momentum', 'adam', 'adamw'");
   EXPECT_EQ(optimizer("sgd:momentum=0.9"),
             "--optimizer: unknown option 'momentum' of optimizer 'sgd'; known "
-            "are 'lr', 'weight_decay'");
+            "are 'lr', 'weight_decay'; optimizer 'momentum' has it; that is "
+            "--optimizer=momentum:momentum=0.9");
   EXPECT_EQ(optimizer("adamw:"),
             "--optimizer: unknown option '' of optimizer 'adamw'; known are "
             "'lr', 'beta1', 'beta2', 'eps', 'weight_decay'");
@@ -98,6 +99,27 @@ TEST(OptionPairs, OptimizersAndLossesAreChecked) {
   EXPECT_EQ(refused({"--loss=mse:y,t"}, "m.json"),
             "--loss=KIND:OUTPUT,LABELS is for models in ONNX, but the model "
             "is 'm.json'");
+}
+
+// "sgd:momentum=0.9" did not say which optimizer has a momentum, and what
+// docs/options.md does not have was taken: nesterov=1, and lr=0x1p-3, which
+// 'train --lr' refuses.
+TEST(OptionPairs, OptimizersTakeWhatTheirPageSays) {
+  auto optimizer = [](std::string_view text) {
+    return refused({"--optimizer=" + std::string(text)}, "m.mlir");
+  };
+  EXPECT_EQ(optimizer("sgd:beta1=0.9"),
+            "--optimizer: unknown option 'beta1' of optimizer 'sgd'; known are "
+            "'lr', 'weight_decay'; optimizers 'adam' and 'adamw' have it");
+  EXPECT_EQ(optimizer("momentum:nesterov=1"),
+            "--optimizer: expected option 'nesterov' to be true or false but "
+            "got '1'");
+  EXPECT_EQ(optimizer("sgd:lr=0x1p-3"),
+            "--optimizer: expected option 'lr' to be 0, or from 1.18e-38 to "
+            "1e+06 but got '0x1p-3'");
+  // The list is right of adam alone, which nobody meant.
+  EXPECT_EQ(optimizer("adamw:beta1=0.9,lr=1,weight_decay=2").find("that is"),
+            std::string::npos);
 }
 
 // check --tolerance=1e9 and =-1 passed, and so did everything then.

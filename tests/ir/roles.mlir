@@ -129,3 +129,29 @@ func.func @f(
         tensor<4xf32> {tandem.role = #tandem.role<update of "i">}) {
   return %0, %0 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Such a name would break lines of messages and of logs.
+#x = #tandem.role<input "a\0Ab">
+#y = #tandem.role<output "y">
+module attributes {tandem.phase = "capture"} {
+  // expected-error@+1 {{expected a printable name, but got 'a\0Ab'}}
+  func.func @graph(%x: tensor<4xf32> {tandem.role = #x})
+      -> (tensor<4xf32> {tandem.role = #y}) {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// safetensors has metadata under this name: checkpoints could not be saved.
+#w = #tandem.role<param "__metadata__" {requires_grad}>
+#y = #tandem.role<output "y">
+module attributes {tandem.phase = "capture"} {
+  // expected-error@+1 {{expected 'param "__metadata__"' to have another name: no tensor of a safetensors file can be called '__metadata__', so that it could not be saved}}
+  func.func @graph(%w: tensor<4xf32> {tandem.role = #w})
+      -> (tensor<4xf32> {tandem.role = #y}) {
+    return %w : tensor<4xf32>
+  }
+}

@@ -163,6 +163,54 @@ TEST_F(Importing, NotesSayWhatIsTrained) {
   EXPECT_TRUE(run(model).notes.empty());
 }
 
+// PyTorch's newer exporter makes an initializer of a causal mask, and a
+// transposed copy of a weight: both were trained in silence.
+TEST_F(Importing, WhatAnExporterMadeIsNamed) {
+  Model model = empty();
+  model.graph.initializers = {
+      floats("w", {3, 2}, {1, 2, 3, 4, 5, 6}),
+      floats("val_8", {2, 3}, {1, 3, 5, 2, 4, 6}),
+      floats("val_49", {2, 3}, {0, -3.4e38f, -3.4e38f, 0, 0, -3.4e38f}),
+      floats("ones", {3, 2}, {1, 1, 1, 1, 1, 1}),
+      floats("more_ones", {2, 3}, {1, 1, 1, 1, 1, 1}),
+      tensor<uint16_t>("half", ElementKind::F16, {2, 3},
+                       {0, 0xfc00, 0x7bff, 0, 0, 0}),
+      floats("val_8b", {3}, {1, 2, 1e29f})};
+  model.graph.nodes = {
+      node("MatMul", {"x", "w"}, {"a"}),
+      node("MatMul", {"a", "val_8"}, {"b"}),
+      node("Add", {"b", "val_49"}, {"c"}),
+      node("MatMul", {"c", "ones"}, {"d"}),
+      node("MatMul", {"d", "more_ones"}, {"e"}),
+      node("Cast", {"half"}, {"f"}, {integer("to", 1)}),
+      node("Add", {"e", "f"}, {"g"}),
+      node("Add", {"g", "val_8b"}, {"y"}),
+  };
+  ImportOptions options;
+  options.loss = "mse:y,t";
+  Import made = run(model, options);
+  EXPECT_EQ(made.status().message(), "");
+  EXPECT_EQ(made.weights.count("val_49") + made.weights.count("half"), 0u);
+  std::vector<std::string> expected = {
+      "trains 5 initializers of 27 numbers",
+      "not trained, since they are masks by their values (infinite, or of 1e30 "
+      "and beyond): 'half', 'val_49'; --train=REGEX trains all that it "
+      "matches, and no others",
+      "equal when one is transposed: 'w' and 'val_8'; they are trained apart; "
+      "export with optimize=False to keep them one",
+      "trained under names that the exporter made: 'val_8'; they will not fit "
+      "state_dict(); export with optimize=False to keep the names"};
+  EXPECT_EQ(made.notes, expected);
+  // Where it is asked for, a mask is trained.
+  options.train = "val_49|^w$";
+  made = run(model, options);
+  EXPECT_EQ(made.weights.count("val_49"), 1u);
+  ASSERT_GE(made.notes.size(), 2u);
+  EXPECT_EQ(made.notes[1],
+            "trained, since --train matches them, though they are masks by "
+            "their values (infinite, or of 1e30 and beyond): 'val_49'");
+}
+
 // Expressions and names that matched nothing passed, so that a typo in --freeze
 // trained everything.
 TEST_F(Importing, OptionsThatMatchNothingAreMistakesOfUsage) {

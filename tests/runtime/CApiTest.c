@@ -96,6 +96,12 @@ static void test_description(tdm_model *model) {
   CHECK_FAILS(tdm_value_at(model, 8, &value), TDM_USAGE, "below 8");
   CHECK(tdm_program_count(model) == 5);
   CHECK(strcmp(tdm_program_at(model, 1), "forward") == 0);
+  /* The message was one of an earlier call: "expected a model". */
+  CHECK(tdm_program_at(NULL, 0) == NULL);
+  CHECK(strstr(tdm_last_error(), "expected a model but got null") != NULL);
+  CHECK(tdm_program_at(model, 99) == NULL);
+  CHECK(strcmp(tdm_last_error(),
+               "expected a number of a program, 0 to 4, but got 99") == 0);
   CHECK(tdm_program_at(model, 5) == NULL);
 }
 
@@ -154,6 +160,32 @@ static void test_training(tdm_model *stepped, tdm_model *parts) {
   tdm_context_free(context);
 }
 
+/* tdm_save replaced the artifact, and any other file, without a word. */
+static void test_what_saving_replaces(tdm_model *model, const char *artifact,
+                                      const char *folder) {
+  char path[4096];
+  char text[] = "some notes";
+  CHECK_FAILS(tdm_save(model, artifact), TDM_USAGE, artifact);
+  CHECK(strstr(tdm_last_error(),
+               "expected tensors (safetensors) but got an artifact") != NULL);
+  tdm_model *again = NULL;
+  CHECK(tdm_model_load(artifact, NULL, &again) == TDM_OK);
+  tdm_model_free(again);
+
+  snprintf(path, sizeof path, "%s/capi-notes.txt", folder);
+  FILE *file = fopen(path, "w");
+  CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+  CHECK_FAILS(tdm_save(model, path), TDM_USAGE, "a file of another kind");
+  file = fopen(path, "r");
+  CHECK(file && fgets(text, sizeof text, file) && fclose(file) == 0);
+  CHECK(strcmp(text, "some notes") == 0);
+  file = fopen(path, "w"); /* an empty file is nobody's */
+  CHECK(file && fclose(file) == 0);
+  CHECK(tdm_save(model, path) == TDM_OK);
+  CHECK(tdm_save(model, path) == TDM_OK);
+  CHECK(remove(path) == 0);
+}
+
 static void test_parameters(tdm_model *model, const char *folder) {
   char path[4096];
   snprintf(path, sizeof path, "%s/capi.safetensors", folder);
@@ -199,8 +231,9 @@ static void test_storage(void) {
   tdm_tensor *x = NULL, *view = NULL, *detached = NULL;
   CHECK(tdm_tensor_zeros(TDM_F32, 2, shape, &x) == TDM_OK);
   CHECK(tdm_tensor_view(x, 2, turned, steps, 0, &view) == TDM_OK);
+  /* The message was "expected a strides". */
   CHECK_FAILS(tdm_tensor_view(x, 2, turned, NULL, 0, &detached), TDM_USAGE,
-              "strides");
+              "expected a list of strides but got null");
   CHECK_FAILS(tdm_tensor_view(x, 2, turned, steps, 99, &detached), TDM_USAGE,
               "within the storage");
   ((float *)tdm_tensor_data(x))[1] = 7;
@@ -298,7 +331,7 @@ static void test_contexts(tdm_model *model) {
   tdm_saved_hooks hooks = {&packs, pack, unpack, release};
   tdm_saved_hooks half = {&packs, pack, NULL, NULL};
   CHECK_FAILS(tdm_forward_with_hooks(model, in, 2, NULL, 0, &half, &context),
-              TDM_USAGE, "hook");
+              TDM_USAGE, "expected a hook 'unpack' but got null");
   CHECK(tdm_forward_with_hooks(model, in, 2, NULL, 0, &hooks, &context) ==
         TDM_OK);
   CHECK(packs.packed == 2 && packs.unpacked == 0);
@@ -366,6 +399,10 @@ static void test_device_names(const char *path) {
   CHECK_FAILS(tdm_tensor_zeros_on(NULL, TDM_F32, 1, y_shape, &tensor),
               TDM_USAGE, "null");
   CHECK_FAILS(tdm_stream_set_current("gpu", NULL), TDM_USAGE, "'gpu'");
+  /* A pointer was taken for the cpu, and nothing came of it. */
+  int other;
+  CHECK_FAILS(tdm_stream_set_current("cpu", &other), TDM_USAGE,
+              "expected a null stream of 'cpu'");
   CHECK_FAILS(tdm_synchronize(NULL), TDM_USAGE, "null");
   CHECK_FAILS(tdm_tensor_copy_to(NULL, "cpu", &tensor), TDM_USAGE, "tensor");
   CHECK_FAILS(tdm_tensor_use_on(NULL, NULL), TDM_USAGE, "tensor");
@@ -420,6 +457,7 @@ int main(int argc, char **argv) {
   test_description(a);
   test_training(a, b);
   test_parameters(a, argv[2]);
+  test_what_saving_replaces(a, argv[1], argv[2]);
   test_predicting(a);
   test_dlpack();
   test_device_names(argv[1]);

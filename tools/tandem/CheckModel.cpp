@@ -93,6 +93,8 @@ private:
   Status compiledGradients();
   FailureOr<SmallVector<Array>> forwardAt(const std::vector<Array> &at);
   Result<double> lossAt(const std::vector<Array> &at);
+  std::pair<Array, double> steepDirection(const std::string &name,
+                                          const Array &gradient) const;
   Status numericGradient(unsigned argument, const Array &gradient,
                          GradientCheck &check, double scale);
 
@@ -201,7 +203,8 @@ Status Checker::compiledGradients() {
     return context.status();
   const artifact::Program *backward = model.manifest().findProgram("backward");
   if (!backward)
-    return Status::unsupported("the model has no gradients");
+    return Status::unsupported("the model has no gradients (in a model in "
+                               "ONNX, --loss=KIND:OUTPUT,LABELS makes them)");
   // Every cotangent is ones: the sum of all outputs is differentiated.
   std::vector<std::pair<std::string, runtime::Tensor>> ones;
   for (const artifact::Slot &slot : backward->arguments) {
@@ -266,18 +269,32 @@ Result<double> Checker::lossAt(const std::vector<Array> &at) {
   return loss;
 }
 
+/// Returns the one of some random directions along which the gradient is
+/// steepest, and its derivative there: along one that the gradient hardly has,
+/// a wrong factor would hardly show.
+std::pair<Array, double> Checker::steepDirection(const std::string &name,
+                                                 const Array &gradient) const {
+  CounterStream stream(seed, runtime::streamOf("direction " + name));
+  std::pair<Array, double> best{Array(ArrayRef<int64_t>(gradient.shape)), 0.0};
+  constexpr int64_t kTried = 16;
+  for (int64_t k = 0; k < kTried; ++k) {
+    Array direction(ArrayRef<int64_t>(gradient.shape));
+    for (int64_t i = 0; i < direction.size(); ++i)
+      direction[i] = stream.unit(k * direction.size() + i) - 0.5;
+    double length = norm(direction), derivative = 0;
+    for (int64_t i = 0; i < direction.size(); ++i) {
+      direction[i] /= length;
+      derivative += direction[i] * gradient[i];
+    }
+    if (k == 0 || std::abs(derivative) > std::abs(best.second))
+      best = {std::move(direction), derivative};
+  }
+  return best;
+}
+
 Status Checker::numericGradient(unsigned argument, const Array &gradient,
                                 GradientCheck &check, double scale) {
-  CounterStream stream(seed, runtime::streamOf("direction " + check.name));
-  Array direction(ArrayRef<int64_t>(arguments[argument].shape));
-  for (int64_t i = 0; i < direction.size(); ++i)
-    direction[i] = stream.unit(i) - 0.5;
-  double length = norm(direction);
-  double derivative = 0;
-  for (int64_t i = 0; i < direction.size(); ++i) {
-    direction[i] /= length;
-    derivative += direction[i] * gradient[i];
-  }
+  auto [direction, derivative] = steepDirection(check.name, gradient);
   // Small enough that few activations cross a kink, large enough for doubles.
   const double step = 1e-6 * std::max(1.0, norm(arguments[argument]));
   std::vector<Array> moved = arguments;

@@ -112,7 +112,7 @@ void InspectOptions::declare(OptionTable &table) {
 }
 
 static Status runInspect(const InspectOptions &command) {
-  if (command.path.ends_with(".safetensors"))
+  if (isShownAsCheckpoint(command.path))
     return showCheckpoint(command.path, command.json);
   CompileOptions options;
   if (Status s = command.flags.finish(options); !s)

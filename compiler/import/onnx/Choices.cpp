@@ -81,8 +81,7 @@ static bool matches(const std::string &expression, const std::string &name) {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// "'a', 'b' and 3 more", or "none".
-static std::string listOf(const Names &names) {
+std::string onnx::listOf(const Names &names) {
   constexpr size_t kMost = 12;
   std::string text;
   size_t count = 0;
@@ -188,16 +187,37 @@ void GraphTranslator::noteChoices() {
     text += "; " + std::to_string(states) +
             " running statistics follow the batches";
   notes.push_back(text);
-  Names could;
+  noteLeft();
+  noteShared();
+  noteTransposed();
+  noteMadeNames();
+}
+
+/// What could be trained and is not, or is trained and should not.
+void GraphTranslator::noteLeft() {
+  Names numbers, constantMasks, trainedMasks;
   for (const std::string &name : left)
     if (options.train.empty() && !matches(options.freeze, name))
-      could.insert(name);
-  if (!could.empty())
+      (masks.count(name) ? constantMasks : numbers).insert(name);
+  for (const TensorPtr &data : trainedWeights())
+    if (masks.count(candidates[data.get()]))
+      trainedMasks.insert(candidates[data.get()]);
+  if (!numbers.empty())
     notes.push_back(
-        "not trained, since they are single numbers: " + listOf(could) +
+        "not trained, since they are single numbers: " + listOf(numbers) +
         "; --train=REGEX trains all that it matches, and no "
         "others, --train=. all that there is");
-  noteShared();
+  if (!constantMasks.empty())
+    notes.push_back("not trained, since they are masks by their values "
+                    "(infinite, or of 1e30 and beyond): " +
+                    listOf(constantMasks) +
+                    "; --train=REGEX trains all that it matches, and no "
+                    "others");
+  if (!trainedMasks.empty())
+    notes.push_back("trained, since --train matches them, though they are "
+                    "masks by their values (infinite, or of 1e30 and "
+                    "beyond): " +
+                    listOf(trainedMasks));
 }
 
 /// Exporters make one initializer of those that are equal, as all weights of

@@ -171,7 +171,8 @@ void GraphTranslator::addInitializers(const Graph &graph, Scope &scope) {
 //===----------------------------------------------------------------------===//
 
 /// Parameters are the float initializers of rank 1 and more with several
-/// elements; scalars are numbers of the model, such as the bounds of a Clip.
+/// elements; scalars are numbers of the model, such as the bounds of a Clip,
+/// and masks are constants (`masks`).
 static bool looksLikeWeights(const TensorData &data) {
   return !data.shape.empty() && data.elements() > 1;
 }
@@ -183,6 +184,8 @@ void GraphTranslator::addCandidate(const TensorPtr &data,
           elementTypeOf(data->kind, builder.getContext())))
     return;
   trainable.insert(name);
+  if (hasValuesOfMasks(*data))
+    masks.insert(name);
   if (constants.count(name))
     return;
   candidates[data.get()] = name;
@@ -194,7 +197,8 @@ Value GraphTranslator::asParameter(const TensorPtr &data, Location loc) {
   if (it == candidates.end() || data->elements() == 0)
     return {};
   const std::string &name = it->second;
-  bool isWeight = looksLikeWeights(*data), trained = isTrained(name, isWeight);
+  bool isWeight = looksLikeWeights(*data) && !masks.count(name);
+  bool trained = isTrained(name, isWeight);
   if (!isWeight && !trained && !buffers.count(name)) {
     left.insert(name);
     return {};

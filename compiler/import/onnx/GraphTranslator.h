@@ -95,7 +95,13 @@ private:
   void checkChoices();
   void checkExpression(const char *option, const std::string &expression);
   void noteChoices();
+  void noteLeft();
   void noteShared();
+  // What values and names say of who made an initializer (Weights.cpp).
+  void noteTransposed();
+  void noteMadeNames();
+  /// What is trained, in the order of the function's arguments.
+  llvm::SmallVector<TensorPtr> trainedWeights();
 
   void problem(const std::string &where, const std::string &text,
                bool isUnsupported = false);
@@ -123,6 +129,7 @@ private:
   std::map<const TensorData *, std::string> candidates;
   std::set<std::string> buffers;
   std::set<std::string> trainable; ///< names that --train could match
+  std::set<std::string> masks;     ///< those of them with values of no weight
   std::set<std::string> left;      ///< those of them that became constants
   llvm::DenseMap<mlir::Value, TensorPtr> parameters;
   std::map<const TensorData *, mlir::Value> arguments;
@@ -139,6 +146,12 @@ private:
   int64_t counter = 0;
   bool restart = false;
 };
+
+/// True if an element is one that no weight has, but masks do: infinite, as
+/// good as that (1e30 and beyond), or the lowest number of f16.
+bool hasValuesOfMasks(const TensorData &data);
+/// "'a', 'b' and 3 more", or "none".
+std::string listOf(const std::set<std::string> &names);
 
 /// The name of a node for messages and locations: its own, or what it makes.
 std::string labelOf(const NodeData &data);

@@ -50,6 +50,8 @@ private:
   /// elements, and the same said to LLVM.
   int64_t vectorsTogether(mlir::scf::ForOp loop, int64_t size);
   static void interleave(mlir::scf::ForOp loop, int64_t count);
+  /// Fixes the order in which `loop` adds up rows of `size` elements.
+  void fixOrder(mlir::scf::ForOp loop, int64_t size);
   void loop(int64_t size, Body body) {
     loop(constant(0), constant(size), body);
   }

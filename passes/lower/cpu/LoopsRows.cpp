@@ -307,6 +307,44 @@ static void multiplyByReciprocals(scf::ForOp loop) {
   });
 }
 
+/// Whether the order in which it combines elements shows in its result.
+static bool isRounded(const LoopNest::Reduction *reduction) {
+  return isa<ReduceSumOp, ReduceProdOp>(reduction->op) &&
+         isa<FloatType>(getElementTypeOrSelf(reduction->op->getResult(0)));
+}
+
+/// LLVM would choose by what else is in the loop, which is the plan's choice: a
+/// sum whose elements are saved had other bits than one whose elements are
+/// computed again. So the vectors of partial sums follow from the length and
+/// the processor alone. They are as many as the longest chains of steps allow
+/// (vectorsTogether), and nothing is unrolled, which would change the order
+/// before there are vectors.
+void LoopEmitter::fixOrder(scf::ForOp loop, int64_t size) {
+  MLIRContext *context = loop.getContext();
+  Builder b(context);
+  CpuModel target = CpuModel::of(kernel);
+  int64_t lanes = target.lanes(Float32Type::get(context));
+  int64_t count = std::max<int64_t>(target.registers / 8, 1);
+  while (count > 1 && std::min(size, kPartialLength) % (count * lanes) != 0)
+    count /= 2;
+  auto number = [&](int64_t n) {
+    return b.getI32IntegerAttr(static_cast<int32_t>(n));
+  };
+  auto vectorize =
+      LLVM::LoopVectorizeAttr::get(context, /*disable=*/b.getBoolAttr(false),
+                                   {}, {}, number(lanes), {}, {}, {});
+  auto vectors = LLVM::LoopInterleaveAttr::get(context, number(count));
+  auto unroll = LLVM::LoopUnrollAttr::get(context, b.getBoolAttr(true), {}, {},
+                                          {}, {}, {}, {});
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(
+                    context, /*disableNonforced=*/{}, vectorize, vectors,
+                    unroll, /*unrollAndJam=*/{}, /*licm=*/{},
+                    /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
+                    /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
+                    /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
+}
+
 /// One loop over a reduced dimension: stores what belongs to this level and
 /// returns the reductions over it.
 LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
@@ -357,7 +395,9 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
     return code(carried);
   });
   auto made = cast<scf::ForOp>(*std::prev(b.getInsertionPoint()));
-  if (nest.sizes[dim] <= kPartialLength)
+  if (anyOrder && llvm::any_of(reductions, isRounded))
+    fixOrder(made, nest.sizes[dim]);
+  else if (nest.sizes[dim] <= kPartialLength)
     interleave(made, vectorsTogether(made, nest.sizes[dim]));
   if (CpuModel::of(kernel).bits >= 512)
     multiplyByReciprocals(made);

@@ -65,6 +65,20 @@ TEST(Options, reportsEveryProblemAtOnce) {
   EXPECT_EQ(Values().parse({""}).message(), "expected FILE but got ''");
 }
 
+// "expected an integer of at least 0 but got '18446744073709551615'", which it
+// is: the upper bound was not mentioned.
+TEST(Options, nameTheBoundOfTheType) {
+  std::optional<int64_t> seed;
+  OptionTable table("do [options]", "Does it.");
+  table.integer("seed", "S", seed, 0, INT64_MAX, "a seed");
+  std::vector<std::string_view> words = {"--seed=18446744073709551615"};
+  EXPECT_EQ(table.parse(words).message(),
+            "option '--seed' expected an integer from 0 to "
+            "9223372036854775807 but got '18446744073709551615'");
+  EXPECT_NE(table.help("tool").find("a seed\n"), std::string::npos)
+      << "help leaves it out";
+}
+
 // Misspelt options were refused, but no message said what is near.
 TEST(Options, saysWhatWasMeant) {
   EXPECT_EQ(Values().parse({"f", "--flga", "--Integer=1"}).message(),

@@ -131,6 +131,28 @@ TEST_F(Outputs, areNotAddedToACheckpoint) {
           choose);
 }
 
+// A member with '..' in its name was written into the archive, from where it
+// may be unpacked over anything.
+TEST_F(Outputs, areNoMembersOutsideOfTheirArchive) {
+  for (const char *member :
+       {"x/../y", "..", "../y", "/y", "x\\..\\y", "\\y", "C:/y", "x/.."}) {
+    std::string output = std::string("--output=logits=@p.npz:") + member;
+    Ended ended = evaluate({output});
+    EXPECT_EQ(ended.code, 2) << member;
+    EXPECT_EQ(ended.err.find("tandem-run: error: --output 'logits': expected a "
+                             "member of 'p.npz' that is no absolute path and "
+                             "has no '..' in it, but got '"),
+              0u)
+        << ended.err;
+    EXPECT_FALSE(std::filesystem::exists(path("p.npz"))) << member;
+  }
+  Ended ended = evaluate({"--output=logits=@p.npz:x/y..z/.w"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(io::arraysIn(path("p.npz")), std::vector<std::string>{"x/y..z/.w"});
+  // In safetensors a name is no path.
+  EXPECT_EQ(evaluate({"--output=logits=@p.safetensors:../y"}).code, 0);
+}
+
 TEST_F(Outputs, areOfTheKindThatTheyReplace) {
   io::test::store(path("notes.npy"), io::test::bytesOf("my notes"));
   expectRefused([&] { return evaluate({"--output=logits=@notes.npy"}); },
@@ -197,6 +219,24 @@ TEST_F(Outputs, ofTrainAreNoInputsAndNotEachOther) {
                    "--save=w.safetensors", "--force"})
                 .code,
             0);
+}
+
+// What `train --save a.st` had written was "not a usable artifact" for
+// `inspect`, which looked at the name.
+TEST_F(Outputs, ofTrainAreInspectedWhateverTheirNames) {
+  ASSERT_EQ(train({"--epochs=1", "--save=a.st"}).code, 0);
+  Ended ended = run({"inspect", "a.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(ended.out.starts_with("training stands after 1 epochs"))
+      << ended.out;
+  std::filesystem::copy_file(path("classifier.tdm"), path("b.safetensors"));
+  ended = run({"inspect", "b.safetensors"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("classifier"), std::string::npos) << ended.out;
+  io::test::store(path("c.safetensors"), io::test::bytesOf("12345678{"));
+  ended = run({"inspect", "c.safetensors"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err.find("artifact"), std::string::npos) << ended.err;
 }
 
 TEST_F(Outputs, ofTrainReplaceThoseOfAnEarlierTraining) {

@@ -167,6 +167,108 @@ TEST_F(Resume, refusesAnotherGraph) {
       << ended.err;
 }
 
+// Of another optimizer's checkpoint the message was a list of every tensor of
+// this one's.
+TEST_F(Resume, saysThatTheOptimizerIsAnother) {
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  writeArtifact([](artifact::Manifest &manifest) {
+    auto rename = [](std::string &name) {
+      if (name.starts_with("momentum."))
+        name.replace(0, 8, "adamw");
+    };
+    manifest.optimizer = "adamw";
+    for (artifact::Value &value : manifest.values)
+      rename(value.name);
+    for (artifact::Program &program : manifest.programs) {
+      for (artifact::Slot &slot : program.arguments)
+        rename(slot.name);
+      for (artifact::Slot &slot : program.results)
+        rename(slot.name);
+    }
+  });
+  Ended ended = train({"--epochs=1", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: 'w.st' was trained with the optimizer "
+            "'momentum', but this artifact's is 'adamw'; --params takes its "
+            "parameters alone\n");
+  ended = train({"--epochs=1", "--params=w.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+// --params of another model listed every parameter that it lacks.
+TEST_F(Resume, namesTheFirstOfManyMissingTensors) {
+  auto add = [&](int count) {
+    writeArtifact([&](artifact::Manifest &manifest) {
+      for (int i = 0; i < count; ++i) {
+        artifact::Value value = rate(manifest);
+        value.role = artifact::Role::Param;
+        value.name = "p" + std::to_string(i);
+        manifest.values.push_back(value);
+      }
+    });
+  };
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  add(3);
+  const std::string first =
+      "tandem-run: error: 'w.st': has no tensor 'p0' (f32 []); has no tensor "
+      "'p1' (f32 []); has no tensor 'p2' (f32 [])";
+  Ended ended = train({"--epochs=1", "--params=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, first + "\n");
+  add(11);
+  ended = train({"--epochs=1", "--params=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, first + "; in all 11 of 12 tensors are missing\n");
+}
+
+// Epochs and steps of 2^63-1 overflowed, and what was saved could not be
+// resumed.
+TEST_F(Resume, refusesNumbersThatOverflow) {
+  ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
+  std::string good = text("w.st");
+  const std::string most = "9007199254740992";
+  for (const char *key :
+       {"epoch", "step", "total_steps", "rows", "batch", "seed"}) {
+    bool isSeed = std::string_view(key) == "seed";
+    std::string range =
+        "from 0 to " + (isSeed ? std::to_string(INT64_MAX) : most);
+    for (std::string number :
+         {isSeed ? "9223372036854775808" : "9223372036854775807", "-1",
+          "18446744073709551616", ""}) {
+      io::test::store(path("w.st"), io::test::bytesOf(good));
+      if (number.empty())
+        number = "x";
+      edit("w.st", {}, {{std::string("tandem.") + key, number}});
+      Ended ended = train({"--epochs=1", "--resume=w.st", "--save=n.st"});
+      EXPECT_EQ(ended.code, 2) << key;
+      EXPECT_EQ(ended.err, "tandem-run: error: 'w.st': metadata 'tandem." +
+                               std::string(key) + "': expected an integer " +
+                               range + " but got '" + number + "'\n");
+    }
+  }
+  // What is counted from there stays within.
+  for (auto [key, what, more] :
+       {std::tuple("epoch", "epochs", 1), {"total_steps", "steps", 5}}) {
+    io::test::store(path("w.st"), io::test::bytesOf(good));
+    edit("w.st", {}, {{std::string("tandem.") + key, most}});
+    Ended ended = train({"--epochs=1", "--resume=w.st", "--save=n.st"});
+    EXPECT_EQ(ended.code, 2) << key;
+    EXPECT_NE(ended.err.find("expected at most " + most + " " + what +
+                             " of a training but got " + most +
+                             " of 'w.st' and " + std::to_string(more) +
+                             " more\n"),
+              std::string::npos)
+        << ended.err;
+  }
+  io::test::store(path("w.st"), io::test::bytesOf(good));
+  edit("w.st", {}, {{"tandem.epoch", "9007199254740991"}});
+  Ended ended = train({"--epochs=1", "--resume=w.st", "--save=n.st"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(io::Safetensors::read(path("n.st"))->metadata().at("tandem.epoch"),
+            most);
+}
+
 TEST_F(Resume, anotherCompilationIsTheSameModel) {
   ASSERT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
   writeArtifact([](auto &manifest) {

@@ -51,13 +51,48 @@ TEST_F(Signals, hangUpSavesAsCtrlCDoes) {
     std::filesystem::remove(path("w.st"));
     Ended ended = trainForever({"--save=w.st"}, sending(signal));
     EXPECT_EQ(ended.code, 1) << ended.err;
-    EXPECT_NE(ended.err.find("; saved to 'w.st'; '--resume=w.st --epochs="),
+    EXPECT_NE(ended.err.find("; saved to 'w.st'; to go on: '--resume=w.st "
+                             "--save=w.st --epochs="),
               std::string::npos)
         << ended.err;
     EXPECT_GE(stepsIn("w.st"), 50);
     std::vector<std::string> names = folder().list();
     EXPECT_EQ(std::count(names.begin(), names.end(), "w.st.tandem-lock"), 0);
   }
+}
+
+// The hint trained without --save, and with the rest of the command its options
+// contradicted each other.
+TEST_F(Signals, saysWhichOptionsGoOnInPlaceOfWhich) {
+  auto hint = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--save=w.st", "--report-interval=50"});
+    std::string err = train(more, sending(SIGINT)).err;
+    size_t at = err.find("to go on: ");
+    return at == err.npos ? err : err.substr(at);
+  };
+  const std::string options = "to go on: '--resume=w.st --save=w.st --";
+  auto matches = [](const std::string &text, const std::string &begin,
+                    const std::string &end) {
+    return text.starts_with(begin) && text.ends_with(end) &&
+           text.substr(begin.size(), text.size() - begin.size() - end.size())
+                   .find_first_not_of("0123456789") == text.npos;
+  };
+  std::string text = hint({"--epochs=100000000"});
+  EXPECT_TRUE(matches(
+      text, options + "epochs=", "' in place of '--save' and '--epochs'\n"))
+      << text;
+  ASSERT_EQ(train({"--epochs=1", "--save=p.st"}).code, 0);
+  text = hint({"--steps=100000000", "--params=p.st"});
+  EXPECT_TRUE(matches(text, options + "steps=",
+                      "' in place of '--params', '--save' and '--steps'\n"))
+      << text;
+  text = hint({"--steps=100000000", "--resume=p.st"});
+  EXPECT_TRUE(matches(text, options + "steps=",
+                      "' in place of '--resume', '--save' and '--steps'\n"))
+      << text;
+  // Followed, it goes on.
+  Ended ended = train({"--resume=w.st", "--save=w.st", "--steps=1"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
 TEST_F(Signals, nohupGoesOn) {

@@ -149,6 +149,30 @@ TEST_F(TrainCommand, saysThatTheLogEndsElsewhere) {
   EXPECT_EQ(ended.err.find("the log"), std::string::npos) << ended.err;
 }
 
+// A kill left half a line, and the next line was appended to it.
+TEST_F(TrainCommand, cutsATornLineOfTheLog) {
+  ASSERT_EQ(train({"--steps=3", "--save=w.st", "--log=log.jsonl"}).code, 0);
+  std::string whole = text("log.jsonl");
+  io::test::store(path("log.jsonl"),
+                  io::test::bytesOf(whole + "{\"epoch\": 1, \"st"));
+  Ended ended = train({"--steps=1", "--resume=w.st", "--log=log.jsonl"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("the last line of the log 'log.jsonl' was cut off"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_TRUE(text("log.jsonl")
+                  .starts_with(whole + "{\"epoch\": 1, \"step\": 4, \"loss\""));
+}
+
+// Lines were written when the buffer was full, and a checkpoint before its log.
+TEST_F(TrainCommand, keepsALogThatIsNotBehindItsCheckpoint) {
+  Log log;
+  ASSERT_TRUE(log.open(path("l.jsonl"), /*append=*/false, 0.5).ok());
+  log.step(1, 1, *runtime::Tensor::zeros(artifact::DType::F32, {}), 0.25);
+  ASSERT_TRUE(log.flush().ok());
+  EXPECT_EQ(lastStepOf(path("l.jsonl")), 1);
+}
+
 // Options that never came to anything were taken in silence.
 TEST_F(TrainCommand, saysWhatThisTrainingEndsBefore) {
   Ended ended = train({"--steps=4", "--save=w.st", "--save-every=4"});
@@ -228,7 +252,8 @@ TEST_F(TrainCommand, savesWhenInterrupted) {
     EXPECT_EQ(ended.out, "");
     EXPECT_NE(ended.err.find("tandem-run: error: interrupted at epoch "),
               std::string::npos);
-    EXPECT_NE(ended.err.find("; saved to 'w.st'; '--resume=w.st --epochs="),
+    EXPECT_NE(ended.err.find("; saved to 'w.st'; to go on: '--resume=w.st "
+                             "--save=w.st --epochs="),
               std::string::npos)
         << ended.err;
     auto file = io::Safetensors::read(path("w.st"));

@@ -187,6 +187,18 @@ TEST(Argument, takesApartWhatUsersWrite) {
             "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]' but got 'f.tsv'");
 }
 
+// An input 'a=b' was 'a' with the value 'b=@f.npy'.
+TEST(Argument, aNameMayHaveAnEqualsSign) {
+  auto argument = parseArgument("a=b=@d=1/f.npy");
+  ASSERT_TRUE(argument.ok()) << argument.status().message();
+  EXPECT_EQ(argument->name, "a=b");
+  EXPECT_EQ(argument->text, "d=1/f.npy");
+  argument = parseArgument("x=@d=@1/f.npy");
+  ASSERT_TRUE(argument.ok()) << argument.status().message();
+  EXPECT_EQ(argument->name, "x");
+  EXPECT_EQ(argument->text, "d=@1/f.npy");
+}
+
 TEST(Argument, writesGroupsOfOutputs) {
   Folder folder;
   Array a = arrayOf<float>(DType::F32, {2}, {1, 2});
