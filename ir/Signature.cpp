@@ -2,7 +2,6 @@
 #include "ir/Signature.h"
 #include "ir/Init.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -132,13 +131,6 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
     bool isValue = role.getKind() == K::Input || role.getKind() == K::Param ||
                    role.getKind() == K::State;
     StringRef name = role.getName();
-    if (llvm::any_of(name,
-                     [](unsigned char c) { return c < 32 || c == 127; })) {
-      std::string shown;
-      llvm::raw_string_ostream stream(shown);
-      llvm::printEscapedString(name, stream);
-      error() << "expected a printable name, but got '" << shown << "'";
-    }
     if (name == "__metadata__" && isValue && role.getKind() != K::Input)
       error() << "expected '" << role.str()
               << "' to have another name: no tensor of a safetensors file can "

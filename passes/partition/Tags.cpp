@@ -2,6 +2,7 @@
 #include "passes/partition/Tags.h"
 
 #include "passes/Doors.h"
+#include "passes/partition/Cost.h"
 #include "passes/partition/SavedValues.h"
 #include "passes/plan/KernelBytes.h"
 #include "passes/target/Target.h"
@@ -62,6 +63,12 @@ Pins::Pins(const JointView &view) {
   pinDerived(view);
 }
 
+/// A mask of its elements would differ from the forward's. See
+/// docs/rationale/same-bits-in-every-plan.md.
+static std::string keptSum() {
+  return "a floating-point sum that is computed again could have other bits";
+}
+
 void Pins::pinTagged(const JointView &view) {
   DenseSet<Value> needed = neededByBackward(view);
   for (Operation &op : view.joint.getOps()) {
@@ -72,6 +79,10 @@ void Pins::pinTagged(const JointView &view) {
       if (view.isFree(result))
         continue;
       if (tag == Tag::Recompute) {
+        if (!JointCosts::isExact(&op)) {
+          pins[result].whyKept = keptSum();
+          continue;
+        }
         pins[result].whyUnsaved =
             ("'" + kRecomputeAttr + "' on " + whereIs(&op)).str();
         continue;
@@ -168,7 +179,9 @@ void Pins::pinRegions(const JointView &view) {
         // A view of what enters the region is made again from that.
         bool isMade = !viewedBy(result) ||
                       regionOf(viewedBy(result).getDefiningOp()) == region;
-        if (!out.isUsed)
+        if (!JointCosts::isExact(&op))
+          pins[result].whyKept = keptSum();
+        else if (!out.isUsed)
           pins[result].whyUnsaved =
               "it is inside of region '" + region.str() + "'";
         else if (!out.whyKept.empty() && isMade)

@@ -32,8 +32,13 @@ std::string listOf(const std::vector<std::string> &names) {
   return text;
 }
 
-bool has(const std::vector<std::string> &names, const std::string &name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+template <typename T> bool has(const std::vector<T> &all, const T &one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool isPipe(const std::string &path) {
+  struct stat facts;
+  return ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
 std::string replacing(const OutputPath &output) {
@@ -134,8 +139,7 @@ void Files::checkKind(const Output &output,
   if (kind == FileKind::Missing || kind == FileKind::Special ||
       kind == FileKind::Empty)
     return;
-  if (std::find(output.replaces.begin(), output.replaces.end(), kind) !=
-      output.replaces.end())
+  if (has(output.replaces, kind))
     return;
   std::string expected;
   for (FileKind fine : output.replaces)
@@ -224,6 +228,10 @@ Status Files::check(bool force) const {
         output.path.find(".tandem-tmp-") != std::string::npos)
       problems.push_back(output.who + ": " + inQuotes(output.path) +
                          " has a name that locks and unfinished files have");
+    if (has(output.replaces, FileKind::Checkpoint) && isPipe(output.path))
+      problems.push_back(output.who + ": expected a file but got the pipe " +
+                         inQuotes(output.path) +
+                         ": a checkpoint is written more than once");
     if (output.path == "-")
       problems.push_back(output.who + ": expected a file but got '-' (a file "
                                       "of this name is './-')");
@@ -240,12 +248,14 @@ Status Files::check(bool force) const {
     text += "; choose another file, or say --force";
   if (!text.empty())
     return Status::usage(text);
-  for (const Output &output : outputs_)
-    if (!output.inPlace) {
-      auto file = artifact::AtomicFile::create(output.path);
-      if (!file)
-        return std::move(file).status();
-    }
+  for (const Output &output : outputs_) {
+    // Opened twice, a pipe's reader would find its end in between.
+    if (output.inPlace || isPipe(output.path))
+      continue;
+    auto file = artifact::AtomicFile::create(output.path);
+    if (!file)
+      return std::move(file).status();
+  }
   return Status::success();
 }
 

@@ -89,14 +89,15 @@ Status Log::open(const std::string &path, bool append,
     rate_ = ", \"lr\": " + roundedText(*rate);
   file_ = std::fopen(path.c_str(), "ae");
   replaces_ = !append;
-  return file_ ? Status::success() : failed();
+  return file_ ? Status::success() : failed(errno);
 }
 
 void Log::line(const std::string &text) {
   // A pipe has no length; writing to a full device fails later.
   if (std::exchange(replaces_, false))
     std::ignore = ::ftruncate(::fileno(file_), 0);
-  std::fprintf(file_, "%s\n", text.c_str());
+  if (std::fprintf(file_, "%s\n", text.c_str()) < 0 && error_ == 0)
+    error_ = errno;
 }
 
 void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
@@ -126,22 +127,22 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
 }
 
 Status Log::flush() {
-  if (!file_ || std::fflush(file_) == 0)
+  if (!file_)
     return Status::success();
-  return failed();
+  if (std::fflush(file_) != 0 && error_ == 0)
+    error_ = errno;
+  return error_ == 0 ? Status::success() : close();
 }
 
 Status Log::close() {
-  if (!file_)
-    return Status::success();
-  bool lost = std::ferror(file_) != 0;
-  lost |= std::fclose(std::exchange(file_, nullptr)) != 0;
-  return lost ? failed() : Status::success();
+  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0)
+    error_ = errno;
+  return error_ == 0 ? Status::success() : failed(error_);
 }
 
-Status Log::failed() const {
-  return Status::failed("cannot write '" + path_ +
-                        "': " + std::strerror(errno));
+Status Log::failed(int error) const {
+  return Status::failed("cannot write " + io::inQuotes(path_) + ": " +
+                        std::strerror(error));
 }
 
 } // namespace tandem::commands

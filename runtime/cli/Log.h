@@ -32,17 +32,20 @@ public:
                   double seconds);
 
   /// Hands all lines to the system: a checkpoint is never ahead of its log.
+  /// Where that fails the file is closed, and lines after it come to nothing.
   Status flush();
+  /// Fails too if flush() has failed before.
   Status close();
 
 private:
-  Status failed() const;
+  Status failed(int error) const;
   /// Writes `text` and a newline.
   void line(const std::string &text);
 
   std::string path_, rate_;
   std::FILE *file_ = nullptr;
   bool replaces_ = false;
+  int error_ = 0; ///< errno of the first line that was not written
 };
 
 /// Cuts what a kill left of a last line. Returns whether there was any.

@@ -465,8 +465,9 @@ Status Trainer::save() {
   auto snapshot = Snapshot::of(model_);
   if (!snapshot)
     return std::move(snapshot).status();
+  // A full disk of the log's takes no weights along.
   if (Status flushed = log_.flush(); !flushed)
-    return flushed;
+    warn(flushed.message() + "; training goes on without a log");
   Status status = snapshot->checkFinite();
   if (status)
     return snapshot->save(result_.position, origin_, options_.save);
@@ -518,7 +519,13 @@ Status Trainer::stopped() {
                         howToGoOn());
 }
 
-Status Trainer::finish() { return log_.close(); }
+Status Trainer::finish() {
+  Status closed = log_.close();
+  if (closed || options_.save.empty())
+    return closed;
+  return Status::failed(closed.message() + "; what was trained is saved to " +
+                        io::inQuotes(options_.save));
+}
 
 } // namespace
 

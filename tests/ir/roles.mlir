@@ -132,19 +132,6 @@ func.func @f(
 
 // -----
 
-// Such a name would break lines of messages and of logs.
-#x = #tandem.role<input "a\0Ab">
-#y = #tandem.role<output "y">
-module attributes {tandem.phase = "capture"} {
-  // expected-error@+1 {{expected a printable name, but got 'a\0Ab'}}
-  func.func @graph(%x: tensor<4xf32> {tandem.role = #x})
-      -> (tensor<4xf32> {tandem.role = #y}) {
-    return %x : tensor<4xf32>
-  }
-}
-
-// -----
-
 // safetensors has metadata under this name: checkpoints could not be saved.
 #w = #tandem.role<param "__metadata__" {requires_grad}>
 #y = #tandem.role<output "y">

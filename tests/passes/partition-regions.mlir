@@ -2,7 +2,7 @@
 
 // P12: what enters these regions is larger than all that they need not save, so
 // they are taken for none, which the compiler says.
-module @sums attributes {tandem.phase = "optimize"} {
+module @maxima attributes {tandem.phase = "optimize"} {
   // CHECK: func.func @forward(
   // CHECK-NOT: saved "matmul
   // CHECK: func.func @backward(
@@ -16,14 +16,14 @@ module @sums attributes {tandem.phase = "optimize"} {
           tensor<64xf32> {tandem.role = #tandem.role<grad of "k">}) {
     %m = tandem.matmul %x, %v {tandem.pass = "forward"} : tensor<64x4xf32>, tensor<4x64xf32> -> tensor<64x64xf32>
     // expected-remark-re@+1 {{region 'first' is not computed again: the peak of a step would be {{[0-9]+}} bytes, and is {{[0-9]+}} bytes without it}}
-    %r = tandem.reduce_sum %m over [0] {tandem.pass = "forward", tandem.checkpoint = "first"} : tensor<64x64xf32> -> tensor<64xf32>
+    %r = tandem.reduce_max %m over [0] {tandem.pass = "forward", tandem.checkpoint = "first"} : tensor<64x64xf32> -> tensor<64xf32>
     %p = tandem.mul %r, %k {tandem.pass = "forward", tandem.checkpoint = "first"} : tensor<64xf32>
     %f = tandem.sin %p {tandem.pass = "forward", tandem.checkpoint = "first"} : tensor<64xf32>
     %fb = tandem.broadcast %f to [64, 4] along [0] {tandem.pass = "forward"} : tensor<64xf32> -> tensor<64x4xf32>
     %zf = tandem.mul %z, %fb {tandem.pass = "forward"} : tensor<64x4xf32>
     %n = tandem.matmul %zf, %v {tandem.pass = "forward"} : tensor<64x4xf32>, tensor<4x64xf32> -> tensor<64x64xf32>
     // expected-remark-re@+1 {{region 'second' is not computed again: the peak of a step would be {{[0-9]+}} bytes, and is {{[0-9]+}} bytes without it}}
-    %s = tandem.reduce_sum %n over [0] {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<64x64xf32> -> tensor<64xf32>
+    %s = tandem.reduce_max %n over [0] {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<64x64xf32> -> tensor<64xf32>
     %q = tandem.mul %s, %k {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<64xf32>
     %y = tandem.sin %q {tandem.pass = "forward", tandem.checkpoint = "second"} : tensor<64xf32>
     %a = tandem.cos %p {tandem.pass = "backward"} : tensor<64xf32>

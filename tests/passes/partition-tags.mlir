@@ -200,3 +200,39 @@ module @derived attributes {tandem.phase = "optimize"} {
   }
   func.func @evaluate() { return }
 }
+
+// -----
+
+// P06: a floating-point sum that is computed again could have other bits than
+// the forward's, and a mask of it would be wrong, so it is saved all the same;
+// a largest element and a sum of integers are computed again.
+// CHECK-LABEL: module @sums
+module @sums attributes {tandem.phase = "optimize"} {
+  // CHECK: func.func @forward(
+  // CHECK-SAME: saved "reduce_sum.0" {reason = "a floating-point sum that is computed again could have other bits"
+  // CHECK-SAME: saved "reduce_sum.1" {reason = "a floating-point sum that is computed again could have other bits"
+  // CHECK-NOT: saved
+  // CHECK: func.func @backward(
+  // CHECK-NOT: = tandem.reduce_sum
+  // CHECK: = tandem.reduce_max
+  // CHECK: return
+  func.func @joint(
+      %x: tensor<4x8xf32> {tandem.role = #tandem.role<input "x">},
+      %w: tensor<4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+      %dy: tensor<4xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    %s = tandem.reduce_sum %x over [1] {tandem.pass = "forward", tandem.recompute} : tensor<4x8xf32> -> tensor<4xf32>
+    %e = tandem.exp %x {tandem.pass = "forward", tandem.checkpoint = "region"} : tensor<4x8xf32>
+    %r = tandem.reduce_sum %e over [1] {tandem.pass = "forward", tandem.checkpoint = "region"} : tensor<4x8xf32> -> tensor<4xf32>
+    %m = tandem.reduce_max %x over [1] {tandem.pass = "forward", tandem.recompute} : tensor<4x8xf32> -> tensor<4xf32>
+    %0 = tandem.mul %s, %r {tandem.pass = "forward", tandem.checkpoint = "region"} : tensor<4xf32>
+    %t = tandem.mul %0, %m {tandem.pass = "forward"} : tensor<4xf32>
+    %y = tandem.mul %t, %w {tandem.pass = "forward"} : tensor<4xf32>
+    %1 = tandem.mul %dy, %s {tandem.pass = "backward"} : tensor<4xf32>
+    %2 = tandem.mul %1, %r {tandem.pass = "backward"} : tensor<4xf32>
+    %3 = tandem.mul %2, %m {tandem.pass = "backward"} : tensor<4xf32>
+    return %y, %3 : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func @evaluate() { return }
+}

@@ -184,11 +184,8 @@ JointProblem::JointProblem(const JointView &view) : view(view) {
     o.overwrites = classOf(op) == OpClass::Pointwise;
     // A sum has other bits where it is made among other ops.
     o.mayNotRepeat = isForward && !o.isLazy && !JointCosts::isExact(op);
-    for (mlir::Value result : op->getResults()) {
+    for (mlir::Value result : op->getResults())
       o.mayNotRepeat |= isForward && view.pins.mayNotRepeat(result);
-      // Who tags it takes what comes of it.
-      o.mayNotRepeat &= !view.pins.mayNotSave(result);
-    }
     bool isAlone = JointCosts::isWhole(op);
     o.seconds =
         isAlone ? costs.rates.secondsAlone(op) : costs.rates.arithmetic(op);

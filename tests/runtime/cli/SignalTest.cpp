@@ -106,7 +106,7 @@ TEST_F(Signals, nohupGoesOn) {
 
 // A second signal of another kind was taken for the first one again.
 TEST_F(Signals, secondOneEndsAtOnce) {
-  // What --save names is a pipe that nobody reads, so that saving waits.
+  // What --log names is a pipe that nobody reads, so that writing waits.
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
   int writer = ::open(path("pipe").c_str(), O_WRONLY | O_NONBLOCK);
@@ -124,7 +124,8 @@ TEST_F(Signals, secondOneEndsAtOnce) {
         ::usleep(1000);
       return second;
     };
-    Ended ended = trainForever({"--save=pipe", "--threads=1"}, start);
+    Ended ended =
+        trainForever({"--log=pipe", "--save=w.st", "--threads=1"}, start);
     EXPECT_EQ(ended.code, -second) << ended.err;
   }
   ::close(reader);

@@ -173,6 +173,38 @@ TEST_F(TrainCommand, keepsALogThatIsNotBehindItsCheckpoint) {
   EXPECT_EQ(lastStepOf(path("l.jsonl")), 1);
 }
 
+// A log on a full disk took the weights along: nothing was saved.
+TEST_F(TrainCommand, savesWhereTheLogCannotBeWritten) {
+  for (std::string more : {"--seed=1", "--save-every=2"}) {
+    Ended ended = train({"--steps=9", more, "--save=w.st", "--log=/dev/full"});
+    EXPECT_EQ(ended.code, 1) << ended.err;
+    EXPECT_NE(ended.err.find("error: cannot write '/dev/full': No space left "
+                             "on device; what was trained is saved to 'w.st'"),
+              std::string::npos)
+        << ended.err;
+    size_t warned = ended.err.find("; training goes on without a log");
+    EXPECT_NE(warned, std::string::npos) << ended.err;
+    EXPECT_EQ(ended.err.find("without a log", warned + 30), std::string::npos)
+        << ended.err;
+    auto file = io::Safetensors::read(path("w.st"));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ(file->metadata().at("tandem.total_steps"), "9");
+    std::filesystem::remove(path("w.st"));
+  }
+}
+
+// Opened once to see whether it can be written, and once to write it: who read
+// the pipe found its end in between, and the command waited for ever.
+TEST_F(TrainCommand, savesToNoPipe) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  Ended ended = train({"--steps=1", "--save=pipe"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("--save: expected a file but got the pipe 'pipe': a "
+                           "checkpoint is written more than once"),
+            std::string::npos)
+      << ended.err;
+}
+
 // Options that never came to anything were taken in silence.
 TEST_F(TrainCommand, saysWhatThisTrainingEndsBefore) {
   Ended ended = train({"--steps=4", "--save=w.st", "--save-every=4"});
