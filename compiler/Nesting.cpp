@@ -132,6 +132,26 @@ private:
     StringRef word = text.slice(begin, at);
     if (word == "mod" || word == "floordiv" || word == "ceildiv")
       countOperator();
+    // MLIR 22 takes an index for an element of one of its dense arrays, asks
+    // for its width, and crashes.
+    if (word == "array" && wordAfter('<') == "index")
+      fail(begin, "expected an array of integers or floats, but got one of "
+                  "'index'");
+  }
+
+  /// The word that follows `bracket`, if that is next.
+  StringRef wordAfter(char bracket) const {
+    StringRef rest = withoutBlanks(text.substr(at));
+    if (!rest.consume_front(StringRef(&bracket, 1)))
+      return "";
+    return withoutBlanks(rest).take_while(isNamed);
+  }
+
+  /// `rest` after spaces and comments.
+  static StringRef withoutBlanks(StringRef rest) {
+    for (rest = rest.ltrim(); rest.starts_with("//"); rest = rest.ltrim())
+      rest = rest.drop_until([](char c) { return c == '\n'; });
+    return rest;
   }
 
   /// Strings end with their line.

@@ -2,7 +2,8 @@
 //
 // MLIR's parser, verifier and printer call themselves for what lies in brackets
 // in one another, as deep as the text says, and attributes are printed as often
-// as aliases say. So the text is looked at before MLIR sees it.
+// as aliases say. So the text is looked at before MLIR sees it, for what else
+// it crashes at too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_NESTING_H

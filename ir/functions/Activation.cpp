@@ -97,8 +97,10 @@ static CallResults threshold(Call &call) {
 
 static CallResults shrink(Call &call, double bound, double bias) {
   return widened(call, [&](const Expr &x) {
+    // What is no number stays none.
+    Expr inside = select(compare(ComparePredicate::eq, x, x), x.like(0), x);
     return select(isGreater(x, bound), x - bias,
-                  select(isLess(x, -bound), x + bias, x.like(0)));
+                  select(isLess(x, -bound), x + bias, inside));
   });
 }
 

@@ -97,6 +97,15 @@ std::optional<int64_t> firstOverflow(const ArrayView &array, DType to,
   return std::nullopt;
 }
 
+/// Returns the index of the first f64 that more than one integer is rounded to.
+std::optional<int64_t> firstAmbiguous(const ArrayView &array) {
+  auto count = int64_t(array.bytes.size() / sizeof(double));
+  for (int64_t i = 0; i < count; ++i)
+    if (std::abs(load<double>(array.bytes.data(), i)) >= 0x1p53)
+      return i;
+  return std::nullopt;
+}
+
 std::string elementOf(const ArrayView &array, int64_t index) {
   return "element " + positionText(array.shape, index) + " of " +
          std::string(spelling(array.dtype)) + " is " +
@@ -141,6 +150,11 @@ Result<CastReport> checkCast(const ArrayView &array, DType to,
     return report;
   // What is held exactly does not overflow.
   std::optional<int64_t> inexact = firstInexact(array, to);
+  if (!inexact && array.dtype == DType::F64 && isInteger(to))
+    if (auto large = firstAmbiguous(array))
+      return Status::usage(elementOf(array, *large) +
+                           ", beyond 2^53, from where f64 does not hold every "
+                           "integer: expected integers of 64 bits");
   if (!inexact)
     return report;
   bool isDivided = array.dtype == DType::F64 && to == DType::F32;

@@ -217,6 +217,9 @@ private:
     auto named = std::find(names.begin(), names.end(), name);
     if (named != names.end())
       return size_t(named - names.begin());
+    // Where names are numbers, a number is a name and nothing else.
+    if (std::any_of(names.begin(), names.end(), isDigits))
+      return std::nullopt;
     size_t number = 0;
     auto parsed =
         std::from_chars(name.data(), name.data() + name.size(), number);

@@ -15,9 +15,9 @@
 
 namespace tandem::io {
 
-/// Returns the columns `columns` of the text: names or numbers from 1, parted
-/// by commas; A..B are those from A to B, and -A is all but A. Empty: the
-/// column called `otherwise`, or all.
+/// Returns the columns `columns` of the text: names or (unless names are
+/// numbers themselves) numbers from 1, parted by commas; A..B are those from A
+/// to B, and -A is all but A. Empty: the column called `otherwise`, or all.
 Result<Array> parseCsv(std::string_view text, std::string_view columns,
                        std::string_view otherwise);
 

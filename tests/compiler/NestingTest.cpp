@@ -139,6 +139,20 @@ TEST_F(Files, DeepModulesAreRefusedWhereTheyAreRead) {
             std::string::npos);
 }
 
+// MLIR's parser crashed at it.
+TEST_F(Files, ArraysOfIndicesAreRefused) {
+  for (std::string array : {"array<index: 1>", "array <  index : 1>",
+                            "array // a comment\n < // and one\nindex>"})
+    EXPECT_IN("x.mlir:1:24: expected an array of integers or floats, but got "
+              "one of 'index'",
+              read("x.mlir", "module attributes {a = " + array + "} {}"));
+  // What only looks like one.
+  EXPECT_EQ(read("x.mlir", "module attributes {a.a = \"array<index: 1>\", "
+                           "a.array = array<i64: 1>} {" +
+                               graphWith("x") + "}"),
+            "");
+}
+
 // A21: a model called "../evil" wrote its dumps outside of the folder that was
 // asked for, and names with escape sequences were printed as they are.
 TEST_F(Files, NamesThatMakePathsAreRefused) {

@@ -170,6 +170,23 @@ TEST(FunctionTable, EveryFunctionHasARow) {
   }
 }
 
+// As PyTorch. softshrink and hardshrink made 0 of a NaN, and hid it.
+TEST(FunctionTable, ActivationsOfNaNAreNaN) {
+  for (const char *name : {"leaky_relu", "elu", "celu", "selu", "threshold",
+                           "shrink", "softshrink", "hardshrink", "hardtanh",
+                           "relu6", "hardsigmoid", "hardswish", "softplus",
+                           "logsigmoid", "softsign", "mish", "tanhshrink"}) {
+    CallModule call({name, name, {{"tensor<1xf32>"}}, ""});
+    ASSERT_TRUE(call.made) << call.module.diagnostics;
+    func::FuncOp graph = call.module.function("graph");
+    reference::Array x(cast<RankedTensorType>(graph.getArgumentTypes()[0]));
+    x.data[0] = std::numeric_limits<double>::quiet_NaN();
+    auto y = reference::evaluate(graph, x);
+    ASSERT_TRUE(succeeded(y)) << call.module.diagnostics;
+    EXPECT_TRUE(std::isnan((*y)[0].data[0])) << name;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // What is wrong
 //===----------------------------------------------------------------------===//

@@ -112,6 +112,27 @@ TEST(Csv, aRowWithABadNumberIsNoHeader) {
             "has 2 columns called 'a'");
 }
 
+// A position was taken where a name was meant, and nothing said.
+TEST(Csv, numbersAreNamesWhereNamesAreNumbers) {
+  std::string text = "3,label,1\n10,20,30\n";
+  auto first = parseCsv(text, "3", "x");
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(elements<double>(*first), std::vector<double>{10});
+  EXPECT_EQ(parseCsv(text, "1,2,3", "x").status().message(),
+            "has no column '2'; it has '3', 'label', '1'");
+}
+
+// 9007199254740993.0 became the integer ...992.
+TEST(Cast, integersBeyondF64AreRefused) {
+  auto table = parseCsv("i\n9007199254740993.0\n", "", "i");
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ(castArray(*table, DType::I64, {}).status().message(),
+            "element [0] of f64 is 9007199254740992, beyond 2^53, from where "
+            "f64 does not hold every integer: expected integers of 64 bits");
+  Array fine = arrayOf<double>(DType::F64, {2}, {-0x1p53 + 1, 0x1p53 - 1});
+  EXPECT_TRUE(castArray(fine, DType::I64, {}).ok());
+}
+
 TEST(Cast, roundsAndScales) {
   Array pixels = arrayOf<uint8_t>(DType::U8, {3}, {0, 51, 255});
   auto scaled = castArray(pixels, DType::F32, *Cast::parse("/255"));
