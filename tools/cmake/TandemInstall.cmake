@@ -85,4 +85,8 @@ foreach(component runtime dev compiler)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
     RENAME copyright COMPONENT ${component})
+  # What may be trusted is asked where it is installed.
+  install(FILES ${PROJECT_SOURCE_DIR}/SECURITY.md
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
+    COMPONENT ${component})
 endforeach()
