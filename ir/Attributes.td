@@ -98,6 +98,100 @@ def BufferAttr : Tandem_Attr<"Buffer", "buffer"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def InPlaceAttr : Tandem_Attr<"InPlace", "in_place"> {
+  let summary = "Which results of a kernel overwrite which inputs";
+  let description = [{
+    `#tandem.in_place<0 over 2, 1 over 3>`: result 0 is computed where input 2 lies,
+    result 1 where input 3 does. No result or input stands in two pairs.
+  }];
+  let parameters = (ins ArrayRefParameter<"::tandem::InPlacePair">:$pairs);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Checks the pairs against an op with so many results and inputs.
+    ::llvm::LogicalResult verifyBounds(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> error,
+        unsigned results, unsigned inputs) const;
+  }];
+}
+
+def ScheduleMethod : I32EnumAttr<"ScheduleMethod", "how a convolution is computed", [
+  I32EnumAttrCase<"Winograd", 0, "winograd">, I32EnumAttrCase<"Direct", 1, "direct">,
+  I32EnumAttrCase<"Windows", 2, "windows">]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+
+def ScheduleAttr : Tandem_Attr<"Schedule", "schedule"> {
+  let summary = "How a kernel for a CPU is cut, as far as it is said";
+  let description = [{
+    `#tandem.schedule<method = direct, rows = 6, vectors = 2, block = 96,
+    columns = 64, packs = true, ahead = false>`; each key may be absent, and then
+    the model of the lowering chooses. `rows` is 1 to 32, `vectors` 1 to 8, `block`
+    and `columns` 1 to 2^40; what they count is in
+    `passes/lower/cpu/AskedSchedule.h`. No bit of a result depends on it, but for
+    `method`, one of `winograd`, `direct` and `windows`.
+  }];
+  // A number of 0 is not said.
+  let parameters = (ins "::std::optional<ScheduleMethod>":$method, "int64_t":$rows,
+                        "int64_t":$vectors, "int64_t":$block, "int64_t":$columns,
+                        "::std::optional<bool>":$packs, "::std::optional<bool>":$ahead);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The most that the number `key` may be; 0 if there is no such number.
+    static int64_t mostOf(::llvm::StringRef key);
+  }];
+}
+
+def LibraryCallAttr : Tandem_Attr<"LibraryCall", "library_call"> {
+  let summary = "The call of a vendor's library that computes what a kernel does";
+  let description = [{
+    `#tandem.library_call<op = "matmul", dtype = f32, operands = [0, 1, 2], sizes =
+    [1, 5, 7, 6], lds = [6, 7, 7], batch_strides = [0, 0, 0], transposes = [0, 0]>`.
+    `operands` are positions among the inputs, then the results; the other numbers
+    are those of `runtime/artifact/LibraryCall.h`. `tf32` and `relu` may be true.
+    `workspace_bytes` is what the call asks for beside its operands, and
+    `workspace`, once it has a place, its offset in the arena.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$op, "::mlir::Type":$dtype,
+                        OptionalParameter<"::mlir::BoolAttr">:$tf32,
+                        OptionalParameter<"::mlir::BoolAttr">:$relu,
+                        "::mlir::DenseI64ArrayAttr":$operands, "::mlir::DenseI64ArrayAttr":$sizes,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$lds,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$batch_strides,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$transposes,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$strides,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$padding,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$dilation,
+                        DefaultValuedParameter<"int64_t", "0">:$workspace_bytes,
+                        DefaultValuedParameter<"int64_t", "-1">:$workspace);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// This call with its workspace at `offset` of the arena.
+    LibraryCallAttr at(int64_t offset) const;
+    /// Checks the operands against an op with so many inputs and results.
+    ::llvm::LogicalResult verifyBounds(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> error,
+        unsigned values) const;
+  }];
+}
+
+def PlanAttr : Tandem_Attr<"Plan", "plan"> {
+  let summary = "The memory that a planned program needs of its own";
+  let description = [{
+    `#tandem.plan<arena_bytes = 4096, peak_bytes = 4096, lower_bound_bytes =
+    2048>`: the size of the arena, the most that is in use of it at once, the same
+    without alignment. `host_bytes` is the host's memory, where copies lead there.
+  }];
+  let parameters = (ins "int64_t":$arena_bytes, "int64_t":$peak_bytes,
+                        "int64_t":$lower_bound_bytes,
+                        DefaultValuedParameter<"int64_t", "0">:$host_bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
   I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
   I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {

@@ -2,7 +2,6 @@
 #include "ir/Dialect.h"
 #include "ir/Fold.h"
 #include "ir/KnownAttributes.h"
-#include "ir/Library.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
@@ -206,9 +205,15 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   }
   if (isTag(name))
     return verifyTag(op, attribute);
-  if (name == kPlanAttr || name == kKernelAttr || name == kTargetAttr ||
-      name == kPartitionReportAttr || name == kStepMemoryAttr ||
-      name == kLibraryAttr) {
+  if (name == kPlanAttr) {
+    if (isa<PlanAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be '#tandem.plan', but got "
+           << attribute.getValue();
+  }
+  if (name == kKernelAttr || name == kTargetAttr ||
+      name == kPartitionReportAttr || name == kStepMemoryAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";

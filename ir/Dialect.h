@@ -51,6 +51,9 @@ template <typename ConcreteType>
 class RefusesGradient
     : public mlir::OpTrait::TraitBase<ConcreteType, RefusesGradient> {};
 
+/// A result of a kernel and the input that it overwrites.
+using InPlacePair = std::pair<unsigned, unsigned>;
+
 /// Names of the discardable attributes that the dialect knows.
 inline constexpr llvm::StringLiteral kPhaseAttr = "tandem.phase";
 inline constexpr llvm::StringLiteral kRoleAttr = "tandem.role";

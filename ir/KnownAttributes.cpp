@@ -1,7 +1,5 @@
 //===- KnownAttributes.cpp - no attribute that nobody reads ---------------===//
 #include "ir/KnownAttributes.h"
-#include "ir/KernelAttributes.h"
-#include "ir/Library.h"
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
@@ -41,7 +39,6 @@ static constexpr OfDialect ofDialect[] = {
     {kOffloadAttr, AttributePlace::Op},
     {kCheckpointAttr, AttributePlace::Op},
     {kBufferAttr, AttributePlace::Op},
-    {kLibraryAttr, AttributePlace::Op},
     {kKernelAttr, AttributePlace::Op}};
 
 std::optional<AttributePlace> tandem::placeOfAttribute(StringRef name) {
@@ -63,18 +60,12 @@ std::string tandem::suggestAttribute(StringRef name) {
   return didYouMean(name, dialectNames(/*isWhole=*/true));
 }
 
-/// What plan and tune say of a kernel (passes/plan), beside its record.
-static constexpr StringLiteral ofKernels[] = {kInPlaceAttr, kPartsAttr,
-                                              kPastCachesAttr, "schedule"};
-
 /// The attributes that a model can give the op, in its own order.
 static SmallVector<StringRef> namesOf(OperationName op) {
   SmallVector<StringRef> names;
   for (StringAttr name : op.getAttributeNames())
     if (!name.getValue().ends_with("SegmentSizes"))
       names.push_back(name);
-  if (op.getStringRef() == KernelOp::getOperationName())
-    names.append(std::begin(ofKernels), std::end(ofKernels));
   return names;
 }
 

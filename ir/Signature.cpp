@@ -33,6 +33,10 @@ void tandem::setRolesOfResults(func::FuncOp func, ArrayRef<RoleAttr> roles) {
   func.setAllResultAttrs(all);
 }
 
+PlanAttr tandem::planOf(func::FuncOp func) {
+  return func->getAttrOfType<PlanAttr>(kPlanAttr);
+}
+
 RoleIndex::RoleIndex(func::FuncOp func) {
   auto add = [](Positions &positions, RoleAttr role, unsigned index) {
     if (role)

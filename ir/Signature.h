@@ -22,6 +22,9 @@ void setRoleOfResult(mlir::func::FuncOp func, unsigned index, RoleAttr role);
 /// Sets the role of every result: at once, for one by one takes quadratic time.
 void setRolesOfResults(mlir::func::FuncOp func, llvm::ArrayRef<RoleAttr> roles);
 
+/// Returns the memory that the program needs; null before plan.
+PlanAttr planOf(mlir::func::FuncOp func);
+
 /// Returns the index of the argument or result with that kind and name.
 std::optional<unsigned> findArgument(mlir::func::FuncOp func, RoleKind kind,
                                      llvm::StringRef name);

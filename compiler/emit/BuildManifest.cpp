@@ -2,7 +2,6 @@
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/ManifestParts.h"
 #include "ir/HostCopy.h"
-#include "ir/Library.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
@@ -225,14 +224,13 @@ Status ManifestBuilder::addLaunch(LaunchOp op, am::Program &program) {
   for (Value result : op.getResults())
     if (Status s = add(result, launch.writes); !s)
       return s;
-  if (Attribute attribute = op->getAttr(kLibraryAttr)) {
-    auto call = libraryCallOf(attribute);
-    if (!call)
-      return std::move(call).status();
-    launch.library = std::move(call->call);
-    if (call->workspaceBytes)
-      launch.library->workspace = bufferIndex(
-          program, am::Buffer::arena(call->workspace, call->workspaceBytes));
+  if (LibraryCallAttr attribute = op.getLibraryAttr()) {
+    PlannedLibraryCall planned = libraryCallOf(attribute);
+    launch.library = std::move(planned.call);
+    if (planned.workspaceBytes)
+      launch.library->workspace =
+          bufferIndex(program, am::Buffer::arena(planned.workspace,
+                                                 planned.workspaceBytes));
   }
   program.launches.push_back(std::move(launch));
   return Status::success();
@@ -289,13 +287,10 @@ Status ManifestBuilder::addProgram(func::FuncOp func) {
   program.name = func.getName().str();
   if (Status s = addSlots(func, program); !s)
     return std::move(s).in("program '" + program.name + "'");
-  if (auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr)) {
-    if (auto bytes = plan.getAs<IntegerAttr>("arena_bytes"))
-      program.arenaBytes = bytes.getInt();
-    if (auto bytes = plan.getAs<IntegerAttr>("peak_bytes"))
-      program.peakBytes = bytes.getInt();
-    if (auto bytes = plan.getAs<IntegerAttr>("host_bytes"))
-      program.hostBytes = bytes.getInt();
+  if (PlanAttr plan = planOf(func)) {
+    program.arenaBytes = plan.getArenaBytes();
+    program.peakBytes = plan.getPeakBytes();
+    program.hostBytes = plan.getHostBytes();
   }
   for (Operation &op : func.getOps()) {
     Status s;

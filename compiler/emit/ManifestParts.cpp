@@ -326,32 +326,26 @@ Result<std::vector<am::TensorMap>> tandem::tensorMapsOf(ArrayAttr maps) {
 // Library calls
 //===----------------------------------------------------------------------===//
 
-Result<PlannedLibraryCall> tandem::libraryCallOf(Attribute attribute) {
-  auto from = dyn_cast<DictionaryAttr>(attribute);
-  if (!from)
-    return expected("a library's call to be a dictionary", attribute);
+PlannedLibraryCall tandem::libraryCallOf(LibraryCallAttr from) {
   PlannedLibraryCall planned;
   am::LibraryCall &call = planned.call;
-  call.op = textOf(from, "op");
-  std::optional<am::DType> dtype = am::parseDType(textOf(from, "dtype"));
-  if (!dtype)
-    return expected("a library's call to have a 'dtype'", attribute);
-  call.dtype = *dtype;
-  call.tf32 = from.contains("tf32");
-  call.relu = from.contains("relu");
-  for (auto [key, list] :
-       {std::pair("operands", &call.operands), std::pair("sizes", &call.sizes),
-        std::pair("lds", &call.lds),
-        std::pair("batch_strides", &call.batchStrides),
-        std::pair("transposes", &call.transposes),
-        std::pair("strides", &call.strides),
-        std::pair("padding", &call.padding),
-        std::pair("dilation", &call.dilation)})
-    if (auto numbers = from.getAs<DenseI64ArrayAttr>(key))
-      *list = numbers.asArrayRef().vec();
-  if (auto bytes = from.getAs<IntegerAttr>("workspace_bytes"))
-    planned.workspaceBytes = bytes.getInt();
-  if (auto offset = from.getAs<IntegerAttr>("workspace"))
-    planned.workspace = offset.getInt();
+  auto list = [](DenseI64ArrayAttr numbers) {
+    return numbers ? numbers.asArrayRef().vec() : std::vector<int64_t>();
+  };
+  auto flag = [](BoolAttr isSet) { return isSet && isSet.getValue(); };
+  call.op = from.getOp().str();
+  call.dtype = dtypeOf(from.getDtype());
+  call.tf32 = flag(from.getTf32());
+  call.relu = flag(from.getRelu());
+  call.operands = list(from.getOperands());
+  call.sizes = list(from.getSizes());
+  call.lds = list(from.getLds());
+  call.batchStrides = list(from.getBatchStrides());
+  call.transposes = list(from.getTransposes());
+  call.strides = list(from.getStrides());
+  call.padding = list(from.getPadding());
+  call.dilation = list(from.getDilation());
+  planned.workspaceBytes = from.getWorkspaceBytes();
+  planned.workspace = from.getWorkspace();
   return planned;
 }

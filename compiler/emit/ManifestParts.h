@@ -45,7 +45,7 @@ struct PlannedLibraryCall {
   artifact::LibraryCall call;
   int64_t workspace = 0, workspaceBytes = 0;
 };
-Result<PlannedLibraryCall> libraryCallOf(mlir::Attribute call);
+PlannedLibraryCall libraryCallOf(LibraryCallAttr call);
 
 } // namespace tandem
 

@@ -1,8 +1,8 @@
 //===- ScheduleCache.cpp - schedules that were found by measuring ---------===//
 #include "compiler/tune/ScheduleCache.h"
+#include "passes/lower/cpu/AskedSchedule.h"
 #include "runtime/artifact/AtomicFile.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -19,47 +19,67 @@ using nlohmann::json;
 static constexpr const char *kFormat = "tandem schedules";
 static constexpr int kVersion = 1;
 
-static json toJson(DictionaryAttr schedule) {
-  json object = json::object();
-  for (NamedAttribute attr : schedule) {
-    std::string name = attr.getName().str();
-    if (auto flag = dyn_cast<BoolAttr>(attr.getValue()))
-      object[name] = flag.getValue();
-    else if (auto number = dyn_cast<IntegerAttr>(attr.getValue()))
-      object[name] = number.getInt();
-    else if (auto text = dyn_cast<StringAttr>(attr.getValue()))
-      object[name] = text.getValue().str();
-  }
-  return object;
-}
-
-/// Null if it is no schedule.
-static DictionaryAttr fromJson(const json &object, MLIRContext *context) {
-  if (!object.is_object())
-    return {};
-  Builder b(context);
-  NamedAttrList list;
-  for (const auto &[name, value] : object.items()) {
-    Attribute attr;
-    if (value.is_boolean())
-      attr = b.getBoolAttr(value.get<bool>());
-    else if (value.is_number_integer())
-      attr = b.getI64IntegerAttr(value.get<int64_t>());
-    else if (value.is_string())
-      attr = b.getStringAttr(value.get<std::string>());
-    if (!attr || name.empty())
-      return {};
-    list.set(name, attr);
-  }
-  return list.getDictionary(context);
-}
-
-/// The name of an entry in a message: it came out of a file.
+/// What came out of a file, for a message.
 static std::string shown(StringRef key) {
   std::string text;
   llvm::raw_string_ostream(text).write_escaped(key.take_front(64),
                                                /*UseHexEscapes=*/true);
   return text;
+}
+
+static json toJson(ScheduleAttr schedule) {
+  json object = json::object();
+  if (!schedule)
+    return object;
+  auto number = [&](const char *key, int64_t value) {
+    if (value)
+      object[key] = value;
+  };
+  auto flag = [&](const char *key, std::optional<bool> value) {
+    if (value)
+      object[key] = *value;
+  };
+  if (schedule.getMethod())
+    object["method"] = stringifyScheduleMethod(*schedule.getMethod()).str();
+  number("rows", schedule.getRows());
+  number("vectors", schedule.getVectors());
+  number("block", schedule.getBlock());
+  number("columns", schedule.getColumns());
+  flag("packs", schedule.getPacks());
+  flag("ahead", schedule.getAhead());
+  return object;
+}
+
+/// Reads a value of a schedule; says what is wrong with it, or nothing.
+static std::string readValue(const std::string &key, const json &value,
+                             cpu::AskedSchedule &asked) {
+  if (int64_t most = ScheduleAttr::mostOf(key)) {
+    int64_t number = value.is_number_integer() ? value.get<int64_t>() : 0;
+    if (number < 1 || number > most)
+      return "expected '" + key + "' of a schedule to be 1 to " +
+             std::to_string(most) + ", but got " + shown(value.dump());
+    int64_t &to = key == "rows"      ? asked.rows
+                  : key == "vectors" ? asked.vectors
+                  : key == "block"   ? asked.block
+                                     : asked.columns;
+    to = number;
+    return "";
+  }
+  if (key == "packs" || key == "ahead") {
+    if (!value.is_boolean())
+      return "expected '" + key + "' of a schedule to be true or false";
+    (key == "packs" ? asked.packs : asked.ahead) = value.get<bool>();
+    return "";
+  }
+  if (key != "method")
+    return "expected a schedule to have no '" + shown(key) + "'";
+  if (value.is_string())
+    asked.method = symbolizeScheduleMethod(value.get<std::string>());
+  if (!asked.method)
+    return "expected 'method' of a schedule to be \"winograd\", \"direct\" or "
+           "\"windows\", but got " +
+           shown(value.dump());
+  return "";
 }
 
 /// Reads an entry; says what is wrong with it, or nothing.
@@ -90,11 +110,13 @@ static std::string readEntry(const json &object, MLIRContext *context,
     return "expected 'threads', 'seconds' and 'model_seconds' to be numbers";
   entry.threads = static_cast<int>(threads);
   auto schedule = object.find("schedule");
-  if (schedule != object.end())
-    entry.schedule = fromJson(*schedule, context);
-  if (!entry.schedule)
-    return "expected 'schedule' to be an object of numbers, strings and "
-           "booleans";
+  if (schedule == object.end() || !schedule->is_object())
+    return "expected 'schedule' to be an object";
+  cpu::AskedSchedule asked;
+  for (const auto &[key, value] : schedule->items())
+    if (std::string why = readValue(key, value, asked); !why.empty())
+      return why;
+  entry.schedule = asked.attribute(context);
   return "";
 }
 

@@ -17,7 +17,7 @@
 
 #include "runtime/artifact/Status.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
+#include "ir/Dialect.h"
 
 #include <map>
 #include <string>
@@ -28,14 +28,14 @@ struct TunedSchedule {
   std::string kernel; ///< for people
   std::string machine;
   int threads = 0;
-  mlir::DictionaryAttr schedule; ///< empty: the model's
-  double seconds = 0;            ///< of a launch, as it was measured
-  double modelSeconds = 0;       ///< with the model's schedule
+  ScheduleAttr schedule;   ///< null: the model's
+  double seconds = 0;      ///< of a launch, as it was measured
+  double modelSeconds = 0; ///< with the model's schedule
 };
 
 class ScheduleCache {
 public:
-  /// Reads the file; one that does not exist is empty. Fails at a file that is
+  /// Reads the file, into a context that has the dialect; one that does not exist is empty. Fails at a file that is
   /// no such cache: nothing of it would be kept.
   static Result<ScheduleCache> read(const std::string &path,
                                     mlir::MLIRContext *context);

@@ -3,7 +3,6 @@
 #include "compiler/emit/ManifestParts.h"
 #include "compiler/emit/ObjectCode.h"
 #include "passes/lower/common/Kernels.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,7 +18,7 @@ using namespace tandem;
 /// A planned module with one program, which runs the kernel with each of the
 /// schedules.
 static OwningOpRef<ModuleOp> moduleOf(KernelOp kernel,
-                                      ArrayRef<DictionaryAttr> schedules) {
+                                      ArrayRef<ScheduleAttr> schedules) {
   Location loc = kernel.getLoc();
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc, "trials");
   auto whole = kernel->getParentOfType<ModuleOp>();
@@ -31,16 +30,13 @@ static OwningOpRef<ModuleOp> moduleOf(KernelOp kernel,
       b, loc, "trials", b.getFunctionType(kernel->getOperandTypes(), {}));
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
-  for (DictionaryAttr schedule : schedules) {
+  for (ScheduleAttr schedule : schedules) {
     auto copy = cast<KernelOp>(b.clone(*kernel));
     copy->setOperands(entry->getArguments());
     copy.setStream(0);
     copy.removeNeedsAttr();
     copy.removeChoicesAttr();
-    if (schedule)
-      copy->setAttr(cpu::kScheduleAttr, schedule);
-    else
-      copy->removeAttr(cpu::kScheduleAttr);
+    copy.setScheduleAttr(schedule);
   }
   func::ReturnOp::create(b, loc);
   return module;
@@ -70,7 +66,7 @@ static std::vector<KernelTrials::Tensor> tensorsOf(TypeRange types) {
 }
 
 Result<CompiledTrials> tandem::compileTrials(KernelOp kernel,
-                                             ArrayRef<DictionaryAttr> schedules,
+                                             ArrayRef<ScheduleAttr> schedules,
                                              const CpuTarget &target,
                                              int threads) {
   OwningOpRef<ModuleOp> module = moduleOf(kernel, schedules);

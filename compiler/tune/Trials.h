@@ -13,15 +13,15 @@ namespace tandem {
 /// Variants, and of which schedules they are.
 struct CompiledTrials {
   KernelTrials trials;
-  std::vector<mlir::DictionaryAttr> schedules; ///< one a trial
+  std::vector<ScheduleAttr> schedules; ///< one a trial
 };
 
 /// Compiles the planned kernel once for each of `schedules` (null: the one that
 /// it has without any). Of those that come to the same code only the first is
 /// kept. On so many threads (0: one for each processor).
-Result<CompiledTrials>
-compileTrials(KernelOp kernel, llvm::ArrayRef<mlir::DictionaryAttr> schedules,
-              const CpuTarget &target, int threads);
+Result<CompiledTrials> compileTrials(KernelOp kernel,
+                                     llvm::ArrayRef<ScheduleAttr> schedules,
+                                     const CpuTarget &target, int threads);
 
 } // namespace tandem
 

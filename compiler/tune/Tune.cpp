@@ -110,8 +110,7 @@ std::vector<Group> Tuner::groups() {
   llvm::StringMap<size_t> byKey;
   for (auto func : module.getOps<func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
-      if (kernel->hasAttr(cpu::kScheduleAttr) ||
-          cpu::scheduleRounds(kernel).empty())
+      if (kernel.getScheduleAttr() || cpu::scheduleRounds(kernel).empty())
         continue;
       std::string key = lower::keyOf(kernel);
       auto [at, isNew] = byKey.try_emplace(key, groups.size());
@@ -135,7 +134,7 @@ std::vector<Group> Tuner::groups() {
 Status Tuner::compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
                       double seconds, TunedSchedule &found) {
   auto begin = Clock::now();
-  std::vector<DictionaryAttr> schedules{DictionaryAttr()}; // the model's
+  std::vector<ScheduleAttr> schedules{ScheduleAttr()}; // the model's
   for (const AskedSchedule &asked : variants)
     schedules.push_back(asked.attribute(context));
   auto compiled =
@@ -151,7 +150,7 @@ Status Tuner::compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
   if (!times)
     return times.status();
   found.modelSeconds = found.seconds = times->front();
-  found.schedule = DictionaryAttr::get(context);
+  found.schedule = {};
   for (auto [time, schedule] : llvm::zip_equal(*times, compiled->schedules))
     if (time < found.seconds && time < kGain * found.modelSeconds) {
       found.seconds = time;
@@ -163,12 +162,8 @@ Status Tuner::compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
 Status Tuner::measure(const Group &group, double seconds,
                       TunedSchedule &found) {
   KernelOp kernel = group.first();
-  found = {group.summary,
-           machine,
-           options.timer->threads(),
-           DictionaryAttr::get(context),
-           0,
-           0};
+  found = {group.summary,  machine, options.timer->threads(),
+           ScheduleAttr(), 0,       0};
   AskedSchedule best;
   auto rounds = cpu::scheduleRounds(kernel);
   for (cpu::ScheduleRound round : rounds) {
@@ -188,10 +183,10 @@ Status Tuner::measure(const Group &group, double seconds,
 }
 
 void Tuner::apply(const Group &group, const TunedSchedule &found) const {
-  if (found.schedule.empty())
+  if (!found.schedule)
     return;
   for (KernelOp kernel : group.kernels)
-    kernel->setAttr(cpu::kScheduleAttr, found.schedule);
+    kernel.setScheduleAttr(found.schedule);
 }
 
 static void reportChoice(KernelOp kernel, const TunedSchedule &found) {
@@ -199,7 +194,7 @@ static void reportChoice(KernelOp kernel, const TunedSchedule &found) {
     return llvm::formatv("{0:F1} us", seconds * 1e6).str();
   };
   InFlightDiagnostic remark = kernel.emitRemark();
-  if (found.schedule.empty())
+  if (!found.schedule)
     remark << "no schedule is faster than the model's, whose launch takes "
            << micros(found.modelSeconds);
   else
@@ -239,7 +234,7 @@ Result<TuneReport> Tuner::run() {
     weight -= group.weight;
     apply(group, found);
     ++report.measured;
-    report.changed += !found.schedule.empty();
+    report.changed += found.schedule != nullptr;
     report.modelSeconds += found.modelSeconds;
     report.seconds += found.seconds;
     report.last = group.summary;

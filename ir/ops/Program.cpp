@@ -1,6 +1,5 @@
 //===- Program.cpp - kernels and launches ---------------------------------===//
 #include "ir/HostCopy.h"
-#include "ir/KernelAttributes.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -37,6 +36,16 @@ static LogicalResult verifyBuffers(Operation *op, ArrayAttr buffers) {
   return success();
 }
 
+void KernelOp::build(OpBuilder &builder, OperationState &state,
+                     TypeRange results, ValueRange inputs, StringRef name,
+                     int64_t stream, ArrayAttr needs) {
+  build(builder, state, results, inputs, builder.getStringAttr(name),
+        /*buffers=*/ArrayAttr(), builder.getI64IntegerAttr(stream), needs,
+        /*choices=*/ArrayAttr(), InPlaceAttr(), /*parts=*/DenseI64ArrayAttr(),
+        /*non_temporal=*/DenseI64ArrayAttr(), ScheduleAttr(),
+        LibraryCallAttr());
+}
+
 int64_t KernelOp::getFlops() {
   int64_t flops = 0;
   for (Operation &op : getBody().front())
@@ -45,61 +54,60 @@ int64_t KernelOp::getFlops() {
   return flops;
 }
 
-FailureOr<SmallVector<InPlacePair, 2>> tandem::readInPlace(EmitError error,
-                                                           Attribute attribute,
-                                                           unsigned results,
-                                                           unsigned inputs) {
-  SmallVector<InPlacePair, 2> pairs;
-  if (!attribute)
-    return pairs;
-  auto list = dyn_cast<ArrayAttr>(attribute);
-  bool isRight = list != nullptr;
-  for (Attribute one : list ? list.getValue() : ArrayRef<Attribute>()) {
-    auto pair = dyn_cast<DenseI64ArrayAttr>(one);
-    isRight &= pair && pair.size() == 2 && pair[0] >= 0 && pair[0] < results &&
-               pair[1] >= 0 && pair[1] < inputs;
-    if (isRight)
-      pairs.push_back(
-          {static_cast<unsigned>(pair[0]), static_cast<unsigned>(pair[1])});
+/// `parts` cuts the results into runs.
+static LogicalResult verifyParts(KernelOp kernel, ArrayRef<int64_t> sizes) {
+  auto results = static_cast<int64_t>(kernel.getNumResults());
+  int64_t left = results;
+  for (int64_t size : sizes) {
+    if (size < 1 || size > left)
+      return kernel.emitOpError()
+             << "expected 'parts' to cut its " << results
+             << " results into parts of at least 1, but got "
+             << kernel.getPartsAttr();
+    left -= size;
   }
-  if (isRight)
-    return pairs;
-  return error() << "expected '" << kInPlaceAttr
-                 << "' to be pairs array<i64: RESULT, INPUT> of one of "
-                 << results << " results and one of " << inputs
-                 << " inputs, but got " << attribute;
+  if (left)
+    return kernel.emitOpError()
+           << "expected 'parts' to have all of its " << results
+           << " results, but got " << results - left;
+  return success();
 }
 
-/// What plan adds to the record.
+/// `non_temporal` names results, rising: so none twice.
+static LogicalResult verifyNonTemporal(KernelOp kernel,
+                                       ArrayRef<int64_t> numbers) {
+  int64_t before = -1;
+  for (int64_t number : numbers) {
+    if (number <= before || number >= kernel.getNumResults())
+      return kernel.emitOpError()
+             << "expected 'non_temporal' to be rising numbers of its "
+             << kernel.getNumResults() << " results, but got "
+             << kernel.getNonTemporalAttr();
+    before = number;
+  }
+  return success();
+}
+
+static LogicalResult verifyLibrary(Operation *op, LibraryCallAttr call) {
+  if (!call)
+    return success();
+  return call.verifyBounds([&] { return op->emitOpError(); },
+                           op->getNumOperands() + op->getNumResults());
+}
+
+/// What plan adds to the record; reports everything that is wrong.
 static LogicalResult verifyPlanned(KernelOp kernel) {
-  auto error = [&] { return kernel.emitOpError(); };
-  if (failed(readInPlace(error, kernel->getAttr(kInPlaceAttr),
-                         kernel.getNumResults(), kernel.getInputs().size())))
-    return failure();
-  auto countOf = [&](StringRef name, auto isRight) -> LogicalResult {
-    Attribute attribute = kernel->getAttr(name);
-    auto numbers = dyn_cast_or_null<DenseI64ArrayAttr>(attribute);
-    if (!attribute || (numbers && isRight(numbers.asArrayRef())))
-      return success();
-    return error() << "expected '" << name << "' to be of its "
-                   << kernel.getNumResults() << " results, but got "
-                   << attribute;
-  };
-  auto results = static_cast<int64_t>(kernel.getNumResults());
-  auto isResult = [&](int64_t n) { return n >= 0 && n < results; };
-  if (failed(countOf(kPastCachesAttr, [&](ArrayRef<int64_t> numbers) {
-        return llvm::all_of(numbers, isResult);
-      })))
-    return failure();
-  return countOf(kPartsAttr, [&](ArrayRef<int64_t> sizes) {
-    int64_t left = results;
-    for (int64_t size : sizes) {
-      if (size < 1 || size > left)
-        return false;
-      left -= size;
-    }
-    return left == 0;
-  });
+  bool isRight = true;
+  if (InPlaceAttr pairs = kernel.getInPlaceAttr())
+    isRight &= succeeded(
+        pairs.verifyBounds([&] { return kernel.emitOpError(); },
+                           kernel.getNumResults(), kernel.getInputs().size()));
+  if (auto sizes = kernel.getParts())
+    isRight &= succeeded(verifyParts(kernel, *sizes));
+  if (auto numbers = kernel.getNonTemporal())
+    isRight &= succeeded(verifyNonTemporal(kernel, *numbers));
+  isRight &= succeeded(verifyLibrary(kernel, kernel.getLibraryAttr()));
+  return success(isRight);
 }
 
 LogicalResult KernelOp::verify() {
@@ -133,5 +141,7 @@ LogicalResult LaunchOp::verify() {
       return emitOpError() << "expected 'grid' to have 3 sizes and 'work' ("
                            << work << ") blocks in all";
   }
+  if (failed(verifyLibrary(*this, getLibraryAttr())))
+    return failure();
   return verifyBuffers(*this, getBuffersAttr());
 }

@@ -16,6 +16,11 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
     one place per result, once planned. `stream` is the stream of the launch.
     `needs` and `choices` as in the artifact's manifest: which cotangents must be
     defined for the kernel to run, and what runs instead of it where some are not.
+    `in_place`: the results that overwrite inputs. `parts`: of a kernel with several
+    loop nests, how many results each has, in order. `non_temporal`: the numbers of
+    the results that are stored past the caches, rising. `schedule`: how the kernel
+    is cut, where that was measured (`tandem compile --tune`) or edited. `library`:
+    the call of a vendor's library that may run instead.
 
     ```mlir
     %y = tandem.kernel "fused_add_relu" (%a, %b) {
@@ -28,7 +33,15 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
   }];
   let arguments = (ins Variadic<AnyTensor_>:$inputs, StrAttr:$name,
                        OptionalAttr<ArrayAttr>:$buffers, DefaultValuedAttr<I64Attr, "0">:$stream,
-                       OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices);
+                       OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices,
+                       OptionalAttr<InPlaceAttr>:$in_place, OptionalAttr<DenseI64ArrayAttr>:$parts,
+                       OptionalAttr<DenseI64ArrayAttr>:$non_temporal,
+                       OptionalAttr<ScheduleAttr>:$schedule,
+                       OptionalAttr<LibraryCallAttr>:$library);
+  // A kernel before it is planned: all of its attributes but these come later.
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::ValueRange":$inputs,
+                                 "::llvm::StringRef":$name, "int64_t":$stream,
+                                 "::mlir::ArrayAttr":$needs)>];
   let results = (outs Variadic<AnyTensor_>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$name `(` $inputs `)` $body attr-dict `:` functional-type($inputs, $results)";
@@ -51,13 +64,14 @@ def LaunchOp : Tandem_Op<"launch", [Pure, NotDifferentiable]> {
     section 3) in the module of the target, e.g. `@cpu::@fused_add_relu`. Its
     buffers are the inputs, then the results, in order; `buffers` has one place
     per result. `work`, `grain` as in the ABI. For `cuda`, `grid` has the blocks
-    of the launch, `work` in all, and `grain` is 1.
+    of the launch, `work` in all, and `grain` is 1. `library` as of kernels.
   }];
   let arguments = (ins SymbolRefAttr:$kernel, Variadic<AnyTensor_>:$inputs,
                        ArrayAttr:$buffers, I64Attr:$work, I64Attr:$grain,
                        DefaultValuedAttr<I64Attr, "0">:$stream,
                        OptionalAttr<ArrayAttr>:$needs, OptionalAttr<ArrayAttr>:$choices,
-                       OptionalAttr<DenseI64ArrayAttr>:$grid);
+                       OptionalAttr<DenseI64ArrayAttr>:$grid,
+                       OptionalAttr<LibraryCallAttr>:$library);
   let results = (outs Variadic<AnyTensor_>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;

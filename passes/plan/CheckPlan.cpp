@@ -55,7 +55,6 @@ private:
   }
   void findReaders();
   void findWritable();
-  int64_t said(StringRef name) const;
   void free(Value value);
   void checkStep(size_t k);
   void checkWorkspace(size_t k);
@@ -74,6 +73,7 @@ private:
   const std::vector<PlannedStep> &steps;
   InPlacePairs *pairs; ///< null at lower, where the kernels are code
   ArgumentStorage storage;
+  PlanAttr said; ///< what is checked
   bool failed = false;
 
   /// The step that reads a value last; a returned one lives to the end.
@@ -124,16 +124,6 @@ void PlanChecker::findWritable() {
     isDonated[i] = storage.isOwn(i) && storage.isDonated(i);
 }
 
-/// A size of the function's plan; -1 if the plan says none. A lowered program
-/// without a plan has no arena.
-int64_t PlanChecker::said(StringRef name) const {
-  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
-  if (!plan && !pairs)
-    return 0;
-  auto bytes = plan ? plan.getAs<IntegerAttr>(name) : IntegerAttr();
-  return bytes && bytes.getType().isSignlessInteger(64) ? bytes.getInt() : -1;
-}
-
 /// Where a value lies that is no view.
 BufferAttr PlanChecker::placeOf(Value source) const {
   if (auto argument = dyn_cast<BlockArgument>(source))
@@ -160,7 +150,7 @@ void PlanChecker::checkWorkspace(size_t k) {
   const PlannedStep &step = steps[k];
   if (!step.workspaceBytes)
     return;
-  int64_t begin = step.workspace, arena = said("arena_bytes");
+  int64_t begin = step.workspace, arena = said.getArenaBytes();
   if (begin < 0 || begin % kBufferAlignment || begin > arena ||
       step.workspaceBytes > arena - begin) {
     error(step.op) << "expected an aligned workspace within the arena";
@@ -220,10 +210,6 @@ Value PlanChecker::overwritten(size_t k, unsigned r) {
                    << pair->second << ": " << why;
     return Value();
   };
-  if (llvm::count_if(step.inPlace, [&](InPlacePair one) {
-        return one.first == r || one.second == pair->second;
-      }) != 1)
-    return refuse("'in_place' names one of them twice");
   if (last[source] != k)
     return refuse("it is read later");
   if (llvm::count_if(step.op->getOperands(), [&](Value input) {
@@ -270,7 +256,7 @@ void PlanChecker::placeInSpace(size_t k, unsigned r, Value source) {
   BufferAttr place = step.places[r];
   Space &space = spaces[step.isToHost];
   int64_t begin = place.getPosition(), bytes = bytesOf(result);
-  int64_t limit = said(step.isToHost ? "host_bytes" : "arena_bytes");
+  int64_t limit = step.isToHost ? said.getHostBytes() : said.getArenaBytes();
   // Neither sum overflows: a tensor has at most 2^43 bytes.
   if (begin % kBufferAlignment || begin > limit || bytes > limit - begin) {
     error(step.op) << "expected aligned places within the arena, but got "
@@ -394,21 +380,24 @@ void PlanChecker::checkSizes() {
   std::vector<PackedBlock> alignedBlocks = blocks;
   for (PackedBlock &block : alignedBlocks)
     block.bytes = aligned(block.bytes);
-  auto check = [&](StringRef name, int64_t bytes) {
-    int64_t own = said(name);
-    if (own != bytes && (own != -1 || bytes || name != "host_bytes"))
+  auto check = [&](StringRef name, int64_t own, int64_t bytes) {
+    if (own != bytes)
       error(func) << "expected '" << name << "' of '" << kPlanAttr << "' to be "
                   << bytes << ", which the places come to, but got " << own;
   };
-  check("arena_bytes", ends[0]);
-  check("host_bytes", ends[1]);
-  check("peak_bytes", mostInUse(alignedBlocks));
-  check("lower_bound_bytes", mostInUse(blocks));
+  check("arena_bytes", said.getArenaBytes(), ends[0]);
+  check("host_bytes", said.getHostBytes(), ends[1]);
+  check("peak_bytes", said.getPeakBytes(), mostInUse(alignedBlocks));
+  check("lower_bound_bytes", said.getLowerBoundBytes(), mostInUse(blocks));
 }
 
 LogicalResult PlanChecker::check() {
-  if (said("arena_bytes") < 0)
-    return error(func) << "expected '" << kPlanAttr << "' with 'arena_bytes'";
+  said = planOf(func);
+  // A lowered program without a plan has no arena.
+  if (!said && !pairs)
+    said = PlanAttr::get(func.getContext(), 0, 0, 0, 0);
+  if (!said)
+    return error(func) << "expected '" << kPlanAttr << "'";
   findReaders();
   findWritable();
   for (size_t k = 0; k < steps.size(); ++k)

@@ -158,12 +158,11 @@ void Former::emit(const Units &units, unsigned unit) {
     }
   for (Operation *op : units.ops(unit))
     locations.push_back(op->getLoc());
-  auto kernel = KernelOp::create(
-      b, FusedLoc::get(func.getContext(), locations),
-      ValueRange(results).getTypes(), inputs,
-      b.getStringAttr(nameOf(ops, units.anchor(unit))),
-      /*buffers=*/ArrayAttr(), b.getI64IntegerAttr(units.stream(unit)),
-      units.needs(unit), units.choices(unit));
+  auto kernel = KernelOp::create(b, FusedLoc::get(func.getContext(), locations),
+                                 ValueRange(results).getTypes(), inputs,
+                                 nameOf(ops, units.anchor(unit)),
+                                 units.stream(unit), units.needs(unit));
+  kernel.setChoicesAttr(units.choices(unit));
   Block *body = b.createBlock(&kernel.getBody());
   IRMapping mapping;
   for (Value old : oldInputs)
@@ -185,11 +184,9 @@ void Former::emit(const Units &units, unsigned unit) {
 /// function.
 Value Former::copied(Value value, unsigned result) {
   auto source = throughFreeViews(value).getDefiningOp<KernelOp>();
-  auto kernel =
-      KernelOp::create(b, terminator->getLoc(), TypeRange{value.getType()},
-                       ValueRange{value}, b.getStringAttr("copy"), ArrayAttr(),
-                       b.getI64IntegerAttr(source ? source.getStream() : 0),
-                       needs.ofResult(result), ArrayAttr());
+  auto kernel = KernelOp::create(
+      b, terminator->getLoc(), TypeRange{value.getType()}, ValueRange{value},
+      "copy", source ? source.getStream() : 0, needs.ofResult(result));
   Block *body = b.createBlock(&kernel.getBody());
   Value x = body->addArgument(value.getType(), value.getLoc());
   YieldOp::create(b, kernel.getLoc(), x);

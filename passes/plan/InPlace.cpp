@@ -9,11 +9,9 @@ using namespace tandem;
 
 SmallVector<int64_t> tandem::inPlaceInputs(KernelOp kernel) {
   SmallVector<int64_t> inputs(kernel.getNumResults(), -1);
-  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
-    for (Attribute pair : pairs) {
-      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(pair).asArrayRef();
-      inputs[numbers[0]] = numbers[1];
-    }
+  if (InPlaceAttr pairs = kernel.getInPlaceAttr())
+    for (auto [result, input] : pairs.getPairs())
+      inputs[result] = input;
   return inputs;
 }
 

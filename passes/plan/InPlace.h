@@ -2,7 +2,6 @@
 #ifndef TANDEM_PASSES_PLAN_INPLACE_H
 #define TANDEM_PASSES_PLAN_INPLACE_H
 
-#include "ir/KernelAttributes.h"
 #include "ir/Ops.h"
 
 namespace tandem {

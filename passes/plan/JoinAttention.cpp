@@ -39,9 +39,8 @@ static KernelOp join(KernelOp queries, KernelOp keys) {
   llvm::append_range(types, queries->getResultTypes());
   auto joined = KernelOp::create(
       b, FusedLoc::get(b.getContext(), {queries.getLoc(), keys.getLoc()}),
-      types, queries.getInputs(), b.getStringAttr("attention_grad"),
-      /*buffers=*/ArrayAttr(), b.getI64IntegerAttr(queries.getStream()),
-      queries.getNeedsAttr(), /*choices=*/ArrayAttr());
+      types, queries.getInputs(), "attention_grad", queries.getStream(),
+      queries.getNeedsAttr());
   Block *body = b.createBlock(&joined.getBody());
   for (Value input : queries.getInputs())
     body->addArgument(input.getType(), input.getLoc());

@@ -81,12 +81,10 @@ static void join(ArrayRef<KernelOp> kernels, Operation *before,
   }
   KernelOp first = kernels.front();
   std::string name = (first.getName() + "_x" + Twine(kernels.size())).str();
-  auto joined = KernelOp::create(
-      b, FusedLoc::get(b.getContext(), locations), types, inputs,
-      b.getStringAttr(name), /*buffers=*/ArrayAttr(),
-      b.getI64IntegerAttr(first.getStream()), first.getNeedsAttr(),
-      /*choices=*/ArrayAttr());
-  joined->setAttr(kPartsAttr, b.getDenseI64ArrayAttr(parts));
+  auto joined =
+      KernelOp::create(b, FusedLoc::get(b.getContext(), locations), types,
+                       inputs, name, first.getStream(), first.getNeedsAttr());
+  joined.setParts(parts);
   Block *body = b.createBlock(&joined.getBody());
   for (Value input : inputs)
     body->addArgument(input.getType(), input.getLoc());

@@ -26,7 +26,12 @@ constexpr int64_t largest = 0x7fffffff;
 /// What is known of a kernel's call.
 struct Call {
   LibraryCase product;
-  NamedAttrList attributes;
+  StringAttr op;
+  Type dtype;
+  DenseI64ArrayAttr operands, sizes, lds, batchStrides, transposes, strides,
+      padding, dilation;
+
+  LibraryCallAttr attribute(int64_t workspaceBytes) const;
 };
 
 class Describer {
@@ -59,10 +64,6 @@ private:
                                ArrayRef<unsigned> dims);
   bool collapse(Matrix &lhs, Matrix &rhs, Matrix &y);
 
-  void set(StringRef name, ArrayRef<int64_t> numbers) {
-    call.attributes.set(name, b.getDenseI64ArrayAttr(numbers));
-  }
-
   KernelOp kernel;
   Builder b;
   Block &body;
@@ -76,6 +77,17 @@ private:
 };
 
 } // namespace
+
+LibraryCallAttr Call::attribute(int64_t workspaceBytes) const {
+  MLIRContext *context = op.getContext();
+  auto flag = [&](bool isSet) {
+    return isSet ? BoolAttr::get(context, true) : BoolAttr();
+  };
+  return LibraryCallAttr::get(context, op, dtype, flag(product.tf32),
+                              flag(product.hasRelu), operands, sizes, lds,
+                              batchStrides, transposes, strides, padding,
+                              dilation, workspaceBytes, /*workspace=*/-1);
+}
 
 /// The value that a chain of free views begins with.
 static Value throughFree(Value value) {
@@ -94,7 +106,7 @@ static bool isAnchor(Operation *op) {
 
 /// From the kernel's result back to its anchor.
 bool Describer::findAnchor() {
-  if (kernel->getNumResults() != 1 || kernel->hasAttr("parts"))
+  if (kernel->getNumResults() != 1 || kernel.getPartsAttr())
     return false;
   Value value = throughFree(body.getTerminator()->getOperand(0));
   if (auto relu = value.getDefiningOp<ReluOp>()) {
@@ -279,13 +291,12 @@ bool Describer::describeMatmul(MatmulOp op) {
   SmallVector<int64_t> operands = {lhs->input, rhs->input, y.input};
   if (bias)
     operands.push_back(*bias);
-  set("operands", operands);
-  set("sizes", {p.batch, p.m, p.n, p.k});
-  set("lds", {lhs->ld, rhs->ld, y.ld});
-  set("batch_strides", {lhs->batch[0], rhs->batch[0], y.batch[0]});
-  set("transposes", {lhs->transposed, rhs->transposed});
-  if (hasRelu)
-    call.attributes.set("relu", b.getUnitAttr());
+  call.operands = b.getDenseI64ArrayAttr(operands);
+  call.sizes = b.getDenseI64ArrayAttr({p.batch, p.m, p.n, p.k});
+  call.lds = b.getDenseI64ArrayAttr({lhs->ld, rhs->ld, y.ld});
+  call.batchStrides =
+      b.getDenseI64ArrayAttr({lhs->batch[0], rhs->batch[0], y.batch[0]});
+  call.transposes = b.getDenseI64ArrayAttr({lhs->transposed, rhs->transposed});
   p.hasRelu = hasRelu;
   return llvm::all_of(ArrayRef{p.batch, p.m, p.n, p.k, lhs->ld, rhs->ld},
                       [](int64_t size) { return size > 0 && size <= largest; });
@@ -322,11 +333,11 @@ bool Describer::describeConvolution(Operation *op, const Convolution2d &conv) {
   if (!llvm::all_of(numbers,
                     [](int64_t size) { return size > 0 && size <= largest; }))
     return false;
-  set("operands", operands);
-  set("sizes", numbers);
-  set("strides", w.stride);
-  set("padding", w.before);
-  set("dilation", w.dilation);
+  call.operands = b.getDenseI64ArrayAttr(operands);
+  call.sizes = b.getDenseI64ArrayAttr(numbers);
+  call.strides = b.getDenseI64ArrayAttr(w.stride);
+  call.padding = b.getDenseI64ArrayAttr(w.before);
+  call.dilation = b.getDenseI64ArrayAttr(w.dilation);
   LibraryCase &p = call.product;
   p.isConvolution = true;
   p.batch = conv.groups;
@@ -360,10 +371,8 @@ std::optional<Call> Describer::describe() {
   for (Type t : kernel->getOperandTypes())
     p.bytes += byteSize(cast<RankedTensorType>(t));
   p.bytes += byteSize(typeOf(kernel->getResult(0)));
-  call.attributes.set("op", b.getStringAttr(anchor->getName().stripDialect()));
-  call.attributes.set("dtype", type);
-  if (p.tf32)
-    call.attributes.set("tf32", b.getUnitAttr());
+  call.op = b.getStringAttr(anchor->getName().stripDialect());
+  call.dtype = typeOf(anchor->getResult(0)).getElementType();
   return std::move(call);
 }
 
@@ -372,7 +381,6 @@ void tandem::chooseLibraries(func::FuncOp func) {
   if (!isForCuda(func) || asked == "no")
     return;
   auto [sm, isExact] = cudaArchOf(func);
-  Builder b(func.getContext());
   for (KernelOp kernel : func.getOps<KernelOp>()) {
     std::optional<Call> call = Describer(kernel).describe();
     if (!call)
@@ -381,22 +389,23 @@ void tandem::chooseLibraries(func::FuncOp func) {
     call->product.isExact = isExact;
     if (asked != "yes" && !prefersLibrary(call->product))
       continue;
-    if (int64_t bytes = workspaceOf(call->product))
-      call->attributes.set("workspace_bytes", b.getI64IntegerAttr(bytes));
-    kernel->setAttr(kLibraryAttr,
-                    call->attributes.getDictionary(func.getContext()));
+    kernel.setLibraryAttr(call->attribute(workspaceOf(call->product)));
   }
 }
 
+LibraryCallAttr tandem::libraryOf(Operation *op) {
+  if (auto kernel = dyn_cast<KernelOp>(op))
+    return kernel.getLibraryAttr();
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return launch.getLibraryAttr();
+  return {};
+}
+
 int64_t tandem::libraryWorkspace(Operation *kernel) {
-  auto call = kernel->getAttrOfType<DictionaryAttr>(kLibraryAttr);
-  auto bytes =
-      call ? call.getAs<IntegerAttr>("workspace_bytes") : IntegerAttr();
-  return bytes ? bytes.getInt() : 0;
+  LibraryCallAttr call = libraryOf(kernel);
+  return call ? call.getWorkspaceBytes() : 0;
 }
 
 void tandem::placeLibraryWorkspace(KernelOp kernel, int64_t offset) {
-  NamedAttrList call(kernel->getAttrOfType<DictionaryAttr>(kLibraryAttr));
-  call.set("workspace", Builder(kernel.getContext()).getI64IntegerAttr(offset));
-  kernel->setAttr(kLibraryAttr, call.getDictionary(kernel.getContext()));
+  kernel.setLibraryAttr(kernel.getLibraryAttr().at(offset));
 }

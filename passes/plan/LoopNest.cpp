@@ -399,10 +399,9 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
 SmallVector<SmallVector<Value>> tandem::partsOf(KernelOp kernel) {
   OperandRange results =
       kernel.getBody().front().getTerminator()->getOperands();
-  auto parts = kernel->getAttrOfType<DenseI64ArrayAttr>(kPartsAttr);
   SmallVector<int64_t> sizes{static_cast<int64_t>(results.size())};
-  if (parts)
-    sizes.assign(parts.asArrayRef().begin(), parts.asArrayRef().end());
+  if (auto parts = kernel.getParts())
+    sizes.assign(parts->begin(), parts->end());
   SmallVector<SmallVector<Value>> lists;
   size_t first = 0;
   for (int64_t size : sizes) {

@@ -1,6 +1,7 @@
 //===- PastCaches.cpp - results that need not be in a cache ---------------===//
 #include "passes/plan/PastCaches.h"
 
+#include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/InPlace.h"
 #include "passes/plan/KernelBytes.h"
@@ -72,10 +73,8 @@ ReuseDistances::ReuseDistances(func::FuncOp func)
     if (value.getDefiningOp<KernelOp>() &&
         extentOf(value).place == BufferPlace::Result)
       footprint += bytesOf(value);
-  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
-  if (auto arena =
-          plan ? plan.getAs<IntegerAttr>("arena_bytes") : IntegerAttr())
-    footprint += arena.getInt();
+  if (PlanAttr plan = planOf(func))
+    footprint += plan.getArenaBytes();
 }
 
 bool ReuseDistances::touches(size_t kernel, const Extent &extent) const {
@@ -121,18 +120,17 @@ int64_t ReuseDistances::after(OpResult result) const {
 // The choice
 //===----------------------------------------------------------------------===//
 
-void tandem::choosePastCaches(func::FuncOp func) {
+void tandem::chooseNonTemporal(func::FuncOp func) {
   if (isForCuda(func))
     return;
   int64_t share = cacheShare(func);
-  Builder b(func.getContext());
   std::optional<ReuseDistances> distances;
   for (auto kernel : func.getOps<KernelOp>()) {
-    kernel->removeAttr(kPastCachesAttr);
+    kernel.removeNonTemporalAttr();
     SmallVector<int64_t> overwrites = inPlaceInputs(kernel), past;
     for (OpResult result : kernel->getResults()) {
       // What it overwrites was read.
-      if (bytesOf(result) < kPastCachesBytes ||
+      if (bytesOf(result) < kNonTemporalBytes ||
           overwrites[result.getResultNumber()] >= 0)
         continue;
       if (!distances)
@@ -141,6 +139,6 @@ void tandem::choosePastCaches(func::FuncOp func) {
         past.push_back(result.getResultNumber());
     }
     if (!past.empty())
-      kernel->setAttr(kPastCachesAttr, b.getDenseI64ArrayAttr(past));
+      kernel.setNonTemporal(past);
   }
 }

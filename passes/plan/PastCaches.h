@@ -24,7 +24,6 @@
 #ifndef TANDEM_PASSES_PLAN_PASTCACHES_H
 #define TANDEM_PASSES_PLAN_PASTCACHES_H
 
-#include "ir/KernelAttributes.h"
 #include "ir/Ops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,7 +32,7 @@ namespace tandem {
 
 /// Results smaller than this stay in a core's own cache, or about: nothing is
 /// won by writing them past it.
-inline constexpr int64_t kPastCachesBytes = 4 << 20;
+inline constexpr int64_t kNonTemporalBytes = 4 << 20;
 
 /// The bytes that are moved between touches of the memory of a result. Of a
 /// planned function, until its kernels change.
@@ -73,8 +72,9 @@ private:
   int64_t footprint = 0;
 };
 
-/// Sets kPastCachesAttr of the kernels of a planned function for a CPU.
-void choosePastCaches(mlir::func::FuncOp func);
+/// Sets `non_temporal` of the kernels of a planned function for a CPU: the
+/// results that are stored past the caches.
+void chooseNonTemporal(mlir::func::FuncOp func);
 
 } // namespace tandem
 

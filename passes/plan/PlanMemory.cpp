@@ -75,7 +75,7 @@ private:
   DenseMap<Value, unsigned> lifeOf;
   std::vector<Life> lives;
   std::vector<Donated> donated;
-  DenseMap<Operation *, SmallVector<Attribute>> inPlace;
+  DenseMap<Operation *, SmallVector<InPlacePair>> inPlace;
   SmallVector<unsigned> updatedInPlace; ///< results
   /// Bytes of the arena, of the host's memory, and of updates beside what they
   /// are of.
@@ -132,8 +132,7 @@ bool Planner::overwrites(unsigned kernel, unsigned result, Value source) {
     return true;
   if (!llvm::is_contained(pairs.of(op), InPlacePair(result, *which)))
     return false;
-  inPlace[op].push_back(
-      b.getDenseI64ArrayAttr({static_cast<int64_t>(result), *which}));
+  inPlace[op].push_back({result, *which});
   return true;
 }
 
@@ -328,21 +327,14 @@ void Planner::write() {
     if (auto workspace = workspaces.find(kernel); workspace != workspaces.end())
       placeLibraryWorkspace(kernel, lives[workspace->second].offset);
     if (auto pairs = inPlace.find(kernel); pairs != inPlace.end()) {
-      kernel->setAttr(kInPlaceAttr, b.getArrayAttr(pairs->second));
+      kernel.setInPlaceAttr(InPlaceAttr::get(b.getContext(), pairs->second));
       // A library reads its operands at any time.
-      kernel->removeAttr(kLibraryAttr);
+      kernel.removeLibraryAttr();
     }
   }
-  SmallVector<NamedAttribute> plan;
-  auto say = [&](StringRef name, int64_t bytes) {
-    plan.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
-  };
-  say("arena_bytes", arena);
-  say("peak_bytes", mostInUse(blocks(true)));
-  say("lower_bound_bytes", mostInUse(blocks(false)));
-  if (host)
-    say("host_bytes", host);
-  func->setAttr(kPlanAttr, b.getDictionaryAttr(plan));
+  func->setAttr(kPlanAttr,
+                PlanAttr::get(b.getContext(), arena, mostInUse(blocks(true)),
+                              mostInUse(blocks(false)), host));
 }
 
 int64_t tandem::plannedBytes(func::FuncOp func, ArrayRef<KernelOp> kernels,

@@ -17,6 +17,7 @@
 
 #include "ir/EmptyTensors.h"
 #include "ir/Report.h"
+#include "ir/Signature.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -61,18 +62,15 @@ void PlanPrograms::placeConstants(func::FuncOp func) {
 }
 
 void PlanPrograms::remark(func::FuncOp func) {
-  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
-  auto bytes = [&](StringRef name) {
-    return plan.getAs<IntegerAttr>(name).getInt();
-  };
+  PlanAttr plan = planOf(func);
   func.emitRemark() << llvm::range_size(func.getOps<KernelOp>())
-                    << " kernels; arena " << bytes("arena_bytes")
-                    << " bytes, at least " << bytes("lower_bound_bytes")
+                    << " kernels; arena " << plan.getArenaBytes()
+                    << " bytes, at least " << plan.getLowerBoundBytes()
                     << " are live at once";
   for (auto kernel : func.getOps<KernelOp>())
-    if (auto pairs = kernel->getAttrOfType<ArrayAttr>(kInPlaceAttr))
+    if (InPlaceAttr pairs = kernel.getInPlaceAttr())
       kernel.emitRemark() << "'" << kernel.getName() << "' overwrites "
-                          << pairs.size() << " of its inputs";
+                          << pairs.getPairs().size() << " of its inputs";
 }
 
 /// Empty tensors are constants, arguments and results, but no operands.
@@ -105,7 +103,7 @@ LogicalResult tandem::planProgram(func::FuncOp func) {
   joinKernels(func, pairs);
   placeHostCopies(func, pairs);
   planMemory(func, pairs);
-  choosePastCaches(func);
+  chooseNonTemporal(func);
   return checkPlan(func, &pairs);
 }
 

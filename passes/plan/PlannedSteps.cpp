@@ -22,17 +22,13 @@ static LogicalResult readPlaces(Operation *op, ArrayAttr buffers,
 }
 
 static LogicalResult readLibrary(Operation *op, PlannedStep &step) {
-  auto call = op->getAttrOfType<DictionaryAttr>(kLibraryAttr);
-  auto workspace = call ? call.getAs<IntegerAttr>("workspace") : IntegerAttr();
-  step.workspaceBytes = libraryWorkspace(op);
-  if (step.workspaceBytes < 0 || step.workspaceBytes > kMaxElements)
-    return op->emitOpError()
-           << "expected 'workspace_bytes' from 0 to 2^40, but "
-              "got "
-           << step.workspaceBytes;
-  if (step.workspaceBytes && !workspace)
+  LibraryCallAttr call = libraryOf(op);
+  if (!call || !call.getWorkspaceBytes())
+    return success();
+  if (call.getWorkspace() < 0)
     return op->emitOpError() << "expected a 'workspace' in the arena";
-  step.workspace = workspace ? workspace.getInt() : 0;
+  step.workspaceBytes = call.getWorkspaceBytes();
+  step.workspace = call.getWorkspace();
   return success();
 }
 
@@ -48,20 +44,43 @@ static DictionaryAttr factsOf(LaunchOp launch, SymbolTableCollection &symbols) {
                   : DictionaryAttr();
 }
 
+/// The pairs of a launch are its kernel's; null if there are none. A kernel's
+/// own have been checked by its verifier, these are by no one else.
+static FailureOr<InPlaceAttr> inPlaceOf(LaunchOp launch,
+                                        SymbolTableCollection &symbols) {
+  DictionaryAttr facts = factsOf(launch, symbols);
+  Attribute own = facts ? facts.get(kInPlaceKey) : Attribute();
+  if (!own)
+    return InPlaceAttr();
+  auto pairs = dyn_cast<InPlaceAttr>(own);
+  if (!pairs)
+    return launch.emitOpError() << "expected '" << kInPlaceKey
+                                << "' of its kernel to be '#tandem.in_place', "
+                                   "but got "
+                                << own;
+  if (failed(pairs.verifyBounds([&] { return launch.emitOpError(); },
+                                launch->getNumResults(),
+                                launch->getNumOperands())))
+    return failure();
+  return pairs;
+}
+
 static LogicalResult read(Operation *op, SymbolTableCollection &symbols,
                           PlannedStep &step) {
   step.op = op;
-  Attribute pairs;
+  InPlaceAttr pairs;
   ArrayAttr buffers;
   if (auto kernel = dyn_cast<KernelOp>(op)) {
-    pairs = kernel->getAttr(kInPlaceAttr);
+    pairs = kernel.getInPlaceAttr();
     buffers = kernel.getBuffersAttr();
     step.hasChoices = kernel.getChoicesAttr() != nullptr;
     step.isToHost = isa_and_nonnull<ToHostOp>(hostCopyOf(kernel));
     step.isToDevice = isa_and_nonnull<ToDeviceOp>(hostCopyOf(kernel));
   } else if (auto launch = dyn_cast<LaunchOp>(op)) {
-    if (DictionaryAttr facts = factsOf(launch, symbols))
-      pairs = facts.get(kInPlaceAttr);
+    auto found = inPlaceOf(launch, symbols);
+    if (failed(found))
+      return failure();
+    pairs = *found;
     buffers = launch.getBuffersAttr();
     step.hasChoices = launch.getChoicesAttr() != nullptr;
   } else {
@@ -71,11 +90,8 @@ static LogicalResult read(Operation *op, SymbolTableCollection &symbols,
       buffers = ArrayAttr::get(op->getContext(), place);
   }
   bool isRight = succeeded(readPlaces(op, buffers, step));
-  auto read = readInPlace([&] { return op->emitOpError(); }, pairs,
-                          op->getNumResults(), op->getNumOperands());
-  isRight &= succeeded(read);
-  if (succeeded(read))
-    step.inPlace = std::move(*read);
+  if (pairs)
+    step.inPlace.assign(pairs.getPairs().begin(), pairs.getPairs().end());
   isRight &= succeeded(readLibrary(op, step));
   return success(isRight);
 }

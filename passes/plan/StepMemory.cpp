@@ -129,11 +129,9 @@ StepMemory Counter::count() {
   }
   int64_t hostArena = 0;
   for (func::FuncOp program : programsOfArena(module))
-    if (auto plan = program->getAttrOfType<DictionaryAttr>(kPlanAttr)) {
-      memory.arena = std::max(memory.arena,
-                              plan.getAs<IntegerAttr>("arena_bytes").getInt());
-      if (auto bytes = plan.getAs<IntegerAttr>("host_bytes"))
-        hostArena = std::max(hostArena, bytes.getInt());
+    if (PlanAttr plan = planOf(program)) {
+      memory.arena = std::max(memory.arena, plan.getArenaBytes());
+      hostArena = std::max(hostArena, plan.getHostBytes());
     }
   memory.host += llvm::alignTo(hostArena, kBufferAlignment);
   if (memory.arena)

@@ -100,16 +100,27 @@ step='/func.func @step\(/,/^  \}/'
 refused 'arena 0> is taken' $plan "$step"'s/<arena [1-9][0-9]*>/<arena 0>/'
 refused 'expected to overwrite only what is updated in place' $plan \
   "$step"'s/<arena 0>/<argument 2>/'
-refused "expected 'peak_bytes' of 'tandem.plan' to be" $plan 's/peak_bytes = [0-9]+/peak_bytes = 1/'
-refused "expected 'arena_bytes' of 'tandem.plan' to be|within the arena" $plan \
-  's/arena_bytes = [1-9][0-9]*/arena_bytes = 64/'
+refused "expected 'arena_bytes' of 'tandem.plan' to be" $plan "$step"'s/arena_bytes = [1-9][0-9]*/&0/'
+refused "expected 'lower_bound_bytes' of 'tandem.plan' to be" $plan \
+  "$step"'s/lower_bound_bytes = [0-9]+/lower_bound_bytes = 1/'
+refused "expected 'peak_bytes' of 'tandem.plan' to be" $plan \
+  "$step"'s/peak_bytes = [0-9]+/peak_bytes = 1/;'"$step"'s/lower_bound_bytes = [0-9]+/lower_bound_bytes = 1/'
+refused "expected 'host_bytes' of 'tandem.plan' to be" $plan \
+  "$step"'s/lower_bound_bytes = [0-9]+/&, host_bytes = 64/'
+refused "expected a plan with 0 <= 'lower_bound_bytes' <= 'peak_bytes' <= 'arena_bytes'" $plan \
+  "$step"'s/arena_bytes = [1-9][0-9]*/arena_bytes = 64/'
 refused "expected 'tandem.step_memory' to be" $plan 's/(step_memory = \{.*parameters = )[0-9]+/\17/'
-for pairs in 'array<i64: 0, 9>' 5 'array<i64: 0>' 'array<i64: -1, 0>'; do
-  refused "expected 'in_place' to be pairs array<i64: RESULT, INPUT>" $plan \
-    "${step/step/evaluate}s/buffers = \[[^]]*\]/&, in_place = [$pairs]/"
-done
+in_place="${step/step/evaluate}"'s/buffers = \[[^]]*\]/&, in_place = '
+refused "expected 'in_place' to pair one of 1 results with one of [0-9] inputs, but got result 0 over input 9" \
+  $plan "$in_place#tandem.in_place<0 over 9>/"
+refused "attribute 'in_place' failed to satisfy constraint" $plan "$in_place[array<i64: 0, 0>]/"
+refused 'expected the number of a result, but got -1' $plan "$in_place#tandem.in_place<-1 over 0>/"
 refused 'expected result #0 not to overwrite input #0' $plan \
-  "$step"'s/buffers = \[#tandem.buffer<(arena|result) [0-9]+>\]/&, in_place = [array<i64: 0, 0>]/'
+  "$step"'s/buffers = \[#tandem.buffer<(arena|result) [0-9]+>\]/&, in_place = #tandem.in_place<0 over 0>/'
+refused "expected 'non_temporal' to be rising numbers of its" $plan \
+  "$step"'s/buffers = \[[^]]*\]/&, non_temporal = array<i64: 9>/'
+refused "expected 'rows' of a schedule to be 1 to 32, but got 33" $plan \
+  "$step"'s/buffers = \[[^]]*\]/&, schedule = #tandem.schedule<rows = 33>/'
 
 # A8, A9: a launch and its kernel.
 lower=dumps/m.07.lower.mlir

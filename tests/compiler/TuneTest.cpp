@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Compile.h"
 #include "compiler/tune/ScheduleCache.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -87,7 +86,7 @@ module @model attributes {tandem.phase = "partition"} {
     std::vector<std::string> schedules;
     module->walk([&](KernelOp kernel) {
       schedules.emplace_back();
-      if (Attribute schedule = kernel->getAttr(cpu::kScheduleAttr))
+      if (Attribute schedule = kernel.getScheduleAttr())
         llvm::raw_string_ostream(schedules.back()) << schedule;
     });
     return schedules;
@@ -156,7 +155,7 @@ module @model attributes {tandem.phase = "partition"} {
   ASSERT_TRUE(status) << status.message() << said;
   EXPECT_EQ(schedules,
             std::vector<std::string>(
-                {"{block = 16 : i64, rows = 3 : i64, vectors = 3 : i64}"}));
+                {"#tandem.schedule<rows = 3, vectors = 3, block = 16>"}));
   EXPECT_EQ(timer.calls, 3);
 }
 
@@ -229,6 +228,22 @@ TEST_F(Tune, BadCaches) {
       {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
          {"kernel": "", "machine": "", "threads": 1, "seconds": 1,
           "model_seconds": 1, "schedule": {"rows": [1]}}}})",
+       "entry 'k': expected 'rows' of a schedule to be 1 to 32, but got [1]"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
+         {"kernel": "", "machine": "", "threads": 1, "seconds": 1,
+          "model_seconds": 1, "schedule": {"width": 1}}}})",
+       "entry 'k': expected a schedule to have no 'width'"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
+         {"kernel": "", "machine": "", "threads": 1, "seconds": 1,
+          "model_seconds": 1, "schedule": {"method": "fft"}}}})",
+       "entry 'k': expected 'method' of a schedule to be"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
+         {"kernel": "", "machine": "", "threads": 1, "seconds": 1,
+          "model_seconds": 1, "schedule": {"packs": 1}}}})",
+       "entry 'k': expected 'packs' of a schedule to be true or false"},
+      {R"({"format": "tandem schedules", "version": 1, "entries": {"k":
+         {"kernel": "", "machine": "", "threads": 1, "seconds": 1,
+          "model_seconds": 1, "schedule": 3}}})",
        "entry 'k': expected 'schedule' to be an object"}};
   for (auto [text, problem] : bad) {
     writeCache(text);
@@ -242,8 +257,8 @@ TEST_F(Tune, BadCaches) {
   }
 }
 
-/// A schedule of the file that no kernel can have is an error where the kernel
-/// is, not a crash.
+/// A schedule of the file that no kernel can have is an error that names the
+/// file, not a crash.
 TEST_F(Tune, ImpossibleSchedulesOfACache) {
   tune();
   auto cache = ScheduleCache::read(options.tuneCache, &context);
@@ -259,16 +274,16 @@ TEST_F(Tune, ImpossibleSchedulesOfACache) {
   options.stopAfter = "";
   tune();
   EXPECT_FALSE(status);
-  EXPECT_NE(
-      said.find("expected 'rows' of its schedule to be an i64 of 1 to 32"),
-      std::string::npos)
-      << said;
+  EXPECT_NE(status.message().find(
+                "expected 'rows' of a schedule to be 1 to 32, but got 99"),
+            std::string::npos)
+      << status.message();
 }
 
 TEST_F(Tune, CachesOfSeveralCompilationsJoin) {
   options.tuneCache = folder / "both.json";
   ScheduleCache one, two;
-  auto schedule = DictionaryAttr::get(&context);
+  ScheduleAttr schedule; // the model's
   one.set("a", {"k", "m", 1, schedule, 1, 1});
   two.set("b", {"k\xff", "m", 1, schedule, 1, 1});
   ASSERT_TRUE(one.write(options.tuneCache, &context));
@@ -282,7 +297,7 @@ TEST_F(Tune, CachesOfSeveralCompilationsJoin) {
 
 TEST_F(Tune, CompilationsThatWriteAtOneMomentLoseNothing) {
   options.tuneCache = folder / "many.json";
-  auto schedule = DictionaryAttr::get(&context);
+  ScheduleAttr schedule; // the model's
   constexpr int processes = 4, entries = 20;
   std::vector<pid_t> children;
   for (int process = 0; process < processes; ++process) {

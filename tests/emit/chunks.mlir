@@ -25,8 +25,8 @@
 module @chunks attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">})
-      attributes {tandem.plan = {arena_bytes = 256, peak_bytes = 256,
-                                 lower_bound_bytes = 256}} {
+      attributes {tandem.plan = #tandem.plan<arena_bytes = 256, peak_bytes = 256,
+                                             lower_bound_bytes = 256>} {
     %0 = tandem.launch @cuda::@k0(%x) {buffers = [#tandem.buffer<arena 0>],
         work = 1, grain = 1, grid = array<i64: 1, 1, 1>}
         : (tensor<32xf32>) -> tensor<32xf32>

@@ -11,8 +11,8 @@ module @small attributes {tandem.phase = "lower",
   func.func @evaluate(
       %x: tensor<512xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<512xf32> {tandem.role = #tandem.role<output "y">})
-      attributes {tandem.plan = {arena_bytes = 2048, peak_bytes = 2048,
-                                 lower_bound_bytes = 2048}} {
+      attributes {tandem.plan = #tandem.plan<arena_bytes = 2048, peak_bytes = 2048,
+                                             lower_bound_bytes = 2048>} {
     %0 = tandem.launch @cuda::@scale(%x) {buffers = [#tandem.buffer<arena 0>],
         work = 2, grain = 1, grid = array<i64: 2, 1, 1>}
         : (tensor<512xf32>) -> tensor<512xf32>

@@ -15,6 +15,7 @@ using namespace tandem::fuzz;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // One context for all rounds: it only grows by distinct attributes.
   static mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<TandemDialect>();
   auto cache = ScheduleCache::parse(
       llvm::StringRef(reinterpret_cast<const char *>(data), size), "cache.json",
       &context);

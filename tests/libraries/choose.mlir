@@ -5,7 +5,7 @@
 module attributes {tandem.phase = "partition",
     tandem.target = {kind = "cuda", arch = "sm_90", libraries = "yes"}} {
   // CHECK-LABEL: @bias_relu
-  // CHECK: tandem.library = {batch_strides = array<i64: 0, 0, 0>, dtype = "f32", lds = array<i64: 6, 6, 7>, op = "matmul", operands = array<i64: [[L:[0-9]]], [[R:[0-9]]], 3, [[B:[0-9]]]>, relu, sizes = array<i64: 1, 5, 7, 6>, transposes = array<i64: 0, 1>}
+  // CHECK: library = #tandem.library_call<op = "matmul", dtype = f32, relu = true, operands = {{\[}}[[L:[0-9]]], [[R:[0-9]]], 3, [[B:[0-9]]]], sizes = [1, 5, 7, 6], lds = [6, 6, 7], batch_strides = [0, 0, 0], transposes = [0, 1]>
   func.func @bias_relu(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
       %b: tensor<7x6xf32> {tandem.role = #tandem.role<input "b">},
       %c: tensor<7xf32> {tandem.role = #tandem.role<input "c">})
@@ -19,7 +19,7 @@ module attributes {tandem.phase = "partition",
 
   // A bias along the rows; another function; a sum that is no bias.
   // CHECK-LABEL: @no_epilogue
-  // CHECK-NOT: tandem.library
+  // CHECK-NOT: tandem.library_call
   func.func @no_epilogue(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
       %b: tensor<6x7xf32> {tandem.role = #tandem.role<input "b">},
       %c: tensor<5xf32> {tandem.role = #tandem.role<input "c">},
@@ -41,7 +41,7 @@ module attributes {tandem.phase = "partition",
   // A library adds a bias of bf16 to the sums in f32, before the product was
   // rounded to its type.
   // CHECK-LABEL: @narrow_bias
-  // CHECK-NOT: tandem.library
+  // CHECK-NOT: tandem.library_call
   func.func @narrow_bias(%a: tensor<8x16xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<8x16xbf16> {tandem.role = #tandem.role<input "b">},
       %c: tensor<8xbf16> {tandem.role = #tandem.role<input "c">})
@@ -59,8 +59,8 @@ module attributes {tandem.phase = "partition",
 module attributes {tandem.phase = "partition",
     tandem.target = {kind = "cuda", arch = "sm_90", libraries = "yes"}} {
   // CHECK-LABEL: @workspace
-  // CHECK-SAME: arena_bytes = [[BYTES:[1-9][0-9]+]] : i64
-  // CHECK: tandem.library = {{.*}}workspace = 0 : i64, workspace_bytes = [[BYTES]] : i64
+  // CHECK-SAME: arena_bytes = [[BYTES:[1-9][0-9]+]],
+  // CHECK: library = #tandem.library_call<{{.*}}workspace_bytes = [[BYTES]], workspace = 0>
   func.func @workspace(%a: tensor<64x4096xf32> {tandem.role = #tandem.role<input "a">},
       %b: tensor<64x4096xf32> {tandem.role = #tandem.role<input "b">})
       -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
@@ -75,7 +75,7 @@ module attributes {tandem.phase = "partition",
 module attributes {tandem.phase = "partition",
     tandem.target = {kind = "cuda", arch = "sm_90"}} {
   // CHECK-LABEL: @large
-  // CHECK: tandem.library = {{.*}}dtype = "bf16"
+  // CHECK: library = #tandem.library_call<{{.*}}dtype = bf16
   func.func @large(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "b">})
       -> (tensor<4096x4096xbf16> {tandem.role = #tandem.role<output "y">}) {
@@ -83,7 +83,7 @@ module attributes {tandem.phase = "partition",
     return %y : tensor<4096x4096xbf16>
   }
   // CHECK-LABEL: @small
-  // CHECK-NOT: tandem.library
+  // CHECK-NOT: tandem.library_call
   func.func @small(%a: tensor<64x64xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<64x64xbf16> {tandem.role = #tandem.role<input "b">})
       -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
@@ -97,7 +97,7 @@ module attributes {tandem.phase = "partition",
 module attributes {tandem.phase = "partition",
     tandem.target = {kind = "cuda", arch = "sm_90", libraries = "no"}} {
   // CHECK-LABEL: @no
-  // CHECK-NOT: tandem.library
+  // CHECK-NOT: tandem.library_call
   func.func @no(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "b">})
       -> (tensor<4096x4096xbf16> {tandem.role = #tandem.role<output "y">}) {

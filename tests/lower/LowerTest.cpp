@@ -533,10 +533,9 @@ module @m attributes {tandem.phase = "partition"} {
 })");
   ASSERT_EQ(machine.error(), "");
   ASSERT_EQ(machine.kernels("step").size(), 1u);
-  auto pairs =
-      machine.kernels("step")[0]->getAttrOfType<mlir::ArrayAttr>("in_place");
+  InPlaceAttr pairs = machine.kernels("step")[0].getInPlaceAttr();
   ASSERT_TRUE(pairs);
-  EXPECT_EQ(pairs.size(), 2u);
+  EXPECT_EQ(pairs.getPairs().size(), 2u);
   Arrays arguments = machine.randomArguments("step", 3);
   Arrays expected = machine.reference("step", arguments);
   for (int64_t longest : {0, 1})

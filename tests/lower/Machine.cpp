@@ -248,8 +248,7 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
     memory[data] = bytes;
     return data;
   };
-  auto plan = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
-  char *arena = allocate(plan.getAs<IntegerAttr>("arena_bytes").getInt());
+  char *arena = allocate(planOf(func).getArenaBytes());
   llvm::SmallVector<char *> results, inputs;
   for (Type type : func.getResultTypes())
     results.push_back(allocate(byteSize(cast<RankedTensorType>(type))));

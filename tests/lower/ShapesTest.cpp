@@ -193,7 +193,7 @@ TEST(InPlaceShapes, RowsAndColumns) {
       Machine machine(text, "cuda");
       ASSERT_EQ(machine.error(), "");
       auto kernel = machine.kernels("step")[0];
-      ASSERT_TRUE(kernel->hasAttr("in_place")) << text;
+      ASSERT_TRUE(kernel.getInPlaceAttr()) << text;
       Arrays arguments = machine.randomArguments("step", 3);
       Arrays expected = machine.reference("step", arguments);
       for (int64_t order : {0, 1, 2})
@@ -241,11 +241,10 @@ TEST(InPlaceShapes, UpdatesOfManyParameters) {
     auto kernels = machine.kernels("step");
     if (std::string(target) == "cuda") {
       ASSERT_LE(kernels.size(), 2u); // what several of them read may be apart
-      auto parts =
-          kernels.back()->getAttrOfType<mlir::DenseI64ArrayAttr>(kPartsAttr);
+      auto parts = kernels.back().getPartsAttr();
       ASSERT_TRUE(parts);
       EXPECT_GE(parts.size(), 4);
-      EXPECT_TRUE(kernels.back()->hasAttr("in_place"));
+      EXPECT_TRUE(kernels.back().getInPlaceAttr());
     } else {
       EXPECT_GT(kernels.size(), 2u);
     }

@@ -166,9 +166,9 @@ unsigned checkAllPairs(func::FuncOp func) {
       for (auto [i, input] : llvm::enumerate(kernels[j].getInputs()))
         if (source(input) == value) {
           life.last = j;
-          if (auto pairs = kernels[j]->getAttrOfType<ArrayAttr>("in_place"))
-            for (Attribute pair : pairs)
-              if (cast<DenseI64ArrayAttr>(pair)[1] == static_cast<int64_t>(i))
+          if (InPlaceAttr pairs = kernels[j].getInPlaceAttr())
+            for (auto [result, overwritten] : pairs.getPairs())
+              if (overwritten == i)
                 life.overwrittenBy = j;
         }
     for (Value returned : terminator->getOperands())
@@ -207,11 +207,7 @@ unsigned checkAllPairs(func::FuncOp func) {
   return inSaved;
 }
 
-int64_t peakOf(func::FuncOp func) {
-  return func->getAttrOfType<DictionaryAttr>(kPlanAttr)
-      .getAs<IntegerAttr>("peak_bytes")
-      .getInt();
-}
+int64_t peakOf(func::FuncOp func) { return planOf(func).getPeakBytes(); }
 
 class PlanTest : public testing::Test {
 protected:
@@ -329,9 +325,7 @@ TEST_F(PlanTest, DoorRefusesEditsThatOverlap) {
     auto module = plan(randomProgram(seed, 25));
     ASSERT_TRUE(module) << problem;
     auto func = *module->getOps<func::FuncOp>().begin();
-    int64_t arena = func->getAttrOfType<DictionaryAttr>(kPlanAttr)
-                        .getAs<IntegerAttr>("arena_bytes")
-                        .getInt();
+    int64_t arena = planOf(func).getArenaBytes();
     for (auto kernel : func.getOps<KernelOp>())
       for (size_t r = 0; r < kernel.getNumResults(); ++r) {
         ArrayAttr own = kernel.getBuffersAttr();
@@ -394,17 +388,23 @@ TEST_F(PlanTest, DoorRefusesOtherPlaces) {
   refuses(inner, place(BufferPlace::Arena, INT64_MAX - 63), "within the arena");
   refuses(inner, place(BufferPlace::Arena, 32), "aligned places");
   refuses(outer, place(BufferPlace::Arena, 0), "to lie in");
-  auto sizes = func->getAttrOfType<DictionaryAttr>(kPlanAttr);
-  for (StringRef name : {"arena_bytes", "peak_bytes", "lower_bound_bytes"}) {
-    NamedAttrList edited(sizes);
-    edited.set(name, IntegerAttr::get(IntegerType::get(&context, 64), 1 << 20));
-    func->setAttr(kPlanAttr, edited.getDictionary(&context));
+  PlanAttr own = planOf(func);
+  int64_t arena = own.getArenaBytes(), peak = own.getPeakBytes(),
+          least = own.getLowerBoundBytes();
+  ASSERT_GT(least, 0);
+  auto refusesSizes = [&](const char *name, int64_t arena, int64_t peak,
+                          int64_t least, int64_t host) {
+    func->setAttr(kPlanAttr, PlanAttr::get(&context, arena, peak, least, host));
     problem.clear();
     EXPECT_TRUE(failed(checkPlan(func, nullptr)));
-    EXPECT_NE(problem.find(("expected '" + name + "'").str()),
+    EXPECT_NE(problem.find(std::string("expected '") + name + "'"),
               std::string::npos)
         << problem;
-  }
+  };
+  refusesSizes("arena_bytes", arena + 64, peak, least, 0);
+  refusesSizes("peak_bytes", arena + 64, peak + 64, least, 0);
+  refusesSizes("lower_bound_bytes", arena, peak, least - 1, 0);
+  refusesSizes("host_bytes", arena, peak, least, 64);
 }
 
 } // namespace

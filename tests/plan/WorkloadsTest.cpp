@@ -48,12 +48,6 @@ protected:
   MLIRContext context;
 };
 
-int64_t bytesOf(func::FuncOp func, const char *name) {
-  return func->getAttrOfType<DictionaryAttr>(kPlanAttr)
-      .getAs<IntegerAttr>(name)
-      .getInt();
-}
-
 } // namespace
 
 INSTANTIATE_TEST_SUITE_P(
@@ -74,8 +68,8 @@ TEST_P(Workloads, TheArenaIsHardlyLargerThanWhatIsLive) {
   auto module = plan();
   ASSERT_TRUE(module);
   for (auto func : module->getOps<func::FuncOp>()) {
-    int64_t arena = bytesOf(func, "arena_bytes"),
-            least = bytesOf(func, "lower_bound_bytes");
+    int64_t arena = planOf(func).getArenaBytes(),
+            least = planOf(func).getLowerBoundBytes();
     // Offsets are multiples of 64: a few scalars may take a few lines.
     EXPECT_LE(arena, std::max<int64_t>(least * 1.05, least + 256))
         << func.getName().str();
@@ -92,8 +86,8 @@ TEST_P(Workloads, P18_AStepNeedsLessThanItsParts) {
        forward = module->lookupSymbol<func::FuncOp>("forward"),
        backward = module->lookupSymbol<func::FuncOp>("backward");
   ASSERT_TRUE(step && forward && backward);
-  int64_t parts = std::max(bytesOf(forward, "arena_bytes"),
-                           bytesOf(backward, "arena_bytes"));
+  int64_t parts = std::max(planOf(forward).getArenaBytes(),
+                           planOf(backward).getArenaBytes());
   for (auto func : {forward, backward})
     for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
       if (RoleAttr role = roleOfResult(func, i);
@@ -101,6 +95,6 @@ TEST_P(Workloads, P18_AStepNeedsLessThanItsParts) {
           (role.getKind() == RoleKind::Saved && !role.has("alias")))
         parts += byteSize(cast<RankedTensorType>(func.getResultTypes()[i]));
   // In places of 64 bytes.
-  EXPECT_LE(bytesOf(step, "arena_bytes"),
+  EXPECT_LE(planOf(step).getArenaBytes(),
             parts + 64 * static_cast<int64_t>(step.getNumResults()));
 }

@@ -6,7 +6,7 @@
 // CHECK-LABEL: module @layers
 // CHECK-SAME: tandem.step_memory = {arena = 16777216 {{.*}}host = 8388608
 // CHECK: func.func @step
-// CHECK-SAME: arena_bytes = 16777216 : i64, host_bytes = 8388608
+// CHECK-SAME: arena_bytes = 16777216, {{.*}}host_bytes = 8388608
 // CHECK: %[[A:.*]] = tandem.kernel "matmul"(%arg0, %arg1)
 // CHECK: buffers = [#tandem.buffer<arena 0>]
 // CHECK: %[[B:.*]] = tandem.kernel "matmul"(%[[A]], %arg1)

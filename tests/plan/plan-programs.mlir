@@ -52,7 +52,7 @@ module @mlp attributes {tandem.phase = "partition"} {
 // CHECK-SAME: tandem.phase
 // CHECK: #tandem.role<update of "w" {in_place}>
 // CHECK: #tandem.role<update of "s">
-// CHECK: buffers = [#tandem.buffer<argument 0>], in_place = {{\[}}array<i64: 0, 0>]
+// CHECK: buffers = [#tandem.buffer<argument 0>], in_place = #tandem.in_place<0 over 0>
 module @updates attributes {tandem.phase = "partition"} {
   func.func @update(%w: tensor<8xf32> {tandem.role = #tandem.role<param "w">}, %s: tensor<8xf32> {tandem.role = #tandem.role<state "s">}, %g: tensor<8xf32> {tandem.role = #tandem.role<grad of "w">}) -> (tensor<8xf32> {tandem.role = #tandem.role<update of "w">}, tensor<8xf32> {tandem.role = #tandem.role<update of "s">}) {
     %0 = tandem.sub %w, %g : tensor<8xf32>

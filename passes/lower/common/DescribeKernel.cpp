@@ -10,6 +10,7 @@
 
 #include "passes/plan/InPlace.h"
 #include "passes/plan/KernelBytes.h"
+#include "passes/plan/PlannedSteps.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -119,8 +120,8 @@ DictionaryAttr lower::describeKernel(KernelOp kernel,
   attrs.push_back(b.getNamedAttr(
       "type", TypeAttr::get(b.getFunctionType(kernel->getOperandTypes(),
                                               kernel->getResultTypes()))));
-  if (Attribute pairs = kernel->getAttr(kInPlaceAttr))
-    attrs.push_back(b.getNamedAttr(kInPlaceAttr, pairs));
+  if (InPlaceAttr pairs = kernel.getInPlaceAttr())
+    attrs.push_back(b.getNamedAttr(kInPlaceKey, pairs));
   llvm::append_range(attrs, ofTarget);
   return b.getDictionaryAttr(attrs);
 }

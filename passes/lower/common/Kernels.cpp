@@ -3,8 +3,6 @@
 
 #include "passes/plan/HostCopies.h"
 
-#include "ir/Library.h"
-
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -37,7 +35,7 @@ std::string lower::keyOf(KernelOp kernel) {
   copy.setStream(0);
   copy.removeNeedsAttr();
   copy.removeChoicesAttr();
-  copy->removeAttr(kLibraryAttr);
+  copy.removeLibraryAttr();
   // What a condition decides is no part of the code.
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {
@@ -111,9 +109,8 @@ void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,
       b, kernel.getLoc(), kernel.getResultTypes(), function, kernel.getInputs(),
       kernel.getBuffersAttr(), b.getI64IntegerAttr(work),
       b.getI64IntegerAttr(grain), b.getI64IntegerAttr(kernel.getStream()),
-      kernel.getNeedsAttr(), kernel.getChoicesAttr(), grid);
-  if (Attribute call = kernel->getAttr(kLibraryAttr))
-    launch->setAttr(kLibraryAttr, call);
+      kernel.getNeedsAttr(), kernel.getChoicesAttr(), grid,
+      kernel.getLibraryAttr());
   kernel.replaceAllUsesWith(launch.getResults());
   kernel.erase();
 }

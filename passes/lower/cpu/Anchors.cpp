@@ -1,5 +1,4 @@
 //===- Anchors.cpp - which emitter is for which anchor --------------------===//
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 using namespace mlir;
@@ -41,8 +40,6 @@ FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
   if (!emitter)
     return anchor->emitError() << "unsupported: '" << anchor->getName()
                                << "' has no code for the cpu";
-  if (failed(AskedSchedule::of(kernel)))
-    return failure();
   Code code(b, kernel.getLoc());
   AnchorKernel parts(kernel, anchor, body, code);
   if (failed(parts.check()))

@@ -1,10 +1,12 @@
 //===- AskedSchedule.h - a kernel's schedule, said and not modelled -------===//
-//// A kernel may say how it is cut, in the attribute `schedule`, a dictionary.
+//
+// A kernel may say how it is cut, in the attribute `schedule`, whose verifier
+// checks the numbers (ir/KernelAttributes.cpp).
 // What it does not say, the models of GemmSchedule.cpp, DirectSchedule.cpp,
 // WinogradSchedule.cpp and so on choose. But for the method, what it says
 // changes how long a kernel takes and no bit of its results.
 //
-//   method    of a convolution: "winograd", "direct", or "windows" (vectors of
+//   method    of a convolution: winograd, direct, or windows (vectors of
 //             pixels); a method that the op or the target rules out is not used
 //   rows, vectors   of a tile of sums, in registers: of products, of direct and
 //             1x1 convolutions, and of the products of Winograd's method.
@@ -39,26 +41,24 @@
 
 namespace tandem::cpu {
 
-inline constexpr llvm::StringLiteral kScheduleAttr = "schedule";
-
+/// The attribute, as numbers to try others of.
 struct AskedSchedule {
-  static constexpr llvm::StringLiteral methods[] = {"winograd", "direct",
-                                                    "windows"};
+  static constexpr ScheduleMethod methods[] = {ScheduleMethod::Winograd,
+                                               ScheduleMethod::Direct,
+                                               ScheduleMethod::Windows};
 
   int64_t rows = 0, vectors = 0, block = 0, columns = 0; ///< 0: not said
   std::optional<bool> packs, ahead;
-  llvm::StringRef method; ///< empty: not said
+  std::optional<ScheduleMethod> method;
 
-  /// What the kernel asks for. Fails, with an error at it, if that is no
-  /// schedule.
-  static mlir::FailureOr<AskedSchedule> of(KernelOp kernel);
-  /// The same of a kernel whose attribute has been checked.
-  static AskedSchedule checked(KernelOp kernel);
+  /// What the kernel asks for.
+  static AskedSchedule of(KernelOp kernel);
 
-  mlir::DictionaryAttr attribute(mlir::MLIRContext *context) const;
+  /// Null if nothing is said.
+  ScheduleAttr attribute(mlir::MLIRContext *context) const;
   /// True unless another method is asked for.
-  bool allows(llvm::StringRef wanted) const {
-    return method.empty() || method == wanted;
+  bool allows(ScheduleMethod wanted) const {
+    return method.value_or(wanted) == wanted;
   }
 };
 

@@ -16,9 +16,8 @@ AttentionItem::AttentionItem(AnchorKernel &kernel, bool ownsKeys)
     : kernel(kernel), code(kernel.code), index(kernel.anchor),
       ownsKeys(ownsKeys),
       // The companion sums over tiles of own rows.
-      schedule(
-          index, kernel.target, ownsKeys,
-          kernel.companion ? 0 : AskedSchedule::checked(kernel.kernel).vectors),
+      schedule(index, kernel.target, ownsKeys,
+               kernel.companion ? 0 : AskedSchedule::of(kernel.kernel).vectors),
       type(index.compute), unit(type.isF32() ? kLog2E : 1) {}
 
 //===----------------------------------------------------------------------===//

@@ -27,23 +27,23 @@ using namespace tandem::lower;
 
 FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   using enum ConvolutionProduct::Dim;
-  auto asked = AskedSchedule::checked(kernel.kernel);
-  if (asked.allows("winograd"))
+  auto asked = AskedSchedule::of(kernel.kernel);
+  if (asked.allows(ScheduleMethod::Winograd))
     if (auto work = winograd::emit(kernel))
       return *work;
   if (auto work = emitDepthwiseFilterGrad(kernel))
     return *work;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
-  if (asked.method.empty()) {
+  if (!asked.method) {
     if (std::optional<Work> work = emitPixelConvolution(kernel, p))
       return *work;
     if (std::optional<Work> work = emitPointwiseConvolution(kernel, p))
       return *work;
   }
   WindowPack windows(kernel, p.bNumber, p.conv, p.lanes);
-  bool isTurned = asked.method.empty() && windows.isTransposed();
-  if (asked.method != "windows" && !isTurned)
+  bool isTurned = !asked.method && windows.isTransposed();
+  if (asked.method != ScheduleMethod::Windows && !isTurned)
     if (std::optional<Work> work = emitDirectConvolution(kernel, p))
       return *work;
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());

@@ -29,7 +29,7 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
                                                    : conv.channelsPerGroup()),
       taps(conv.window.kernel[0] * conv.window.kernel[1]),
       across(product.sizes[Product::M]),
-      asked(AskedSchedule::checked(kernel.kernel)) {
+      asked(AskedSchedule::of(kernel.kernel)) {
   auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   type = scalar::computeType(result.getElementType());
   SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
@@ -52,7 +52,7 @@ bool DirectConvolution::isBetter() const {
   int64_t phases = y.phases * x.phases;
   if (2 * across * phases <= kernel.target.lanes(type))
     return false;
-  bool isAsked = asked.method == "direct";
+  bool isAsked = asked.method == ScheduleMethod::Direct;
   return !product.isPointwise() &&
          (sumsPixels || isAsked || planes * taps * phases >= shortest);
 }

@@ -38,8 +38,6 @@ int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
 
 FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
                                KernelBody &body) {
-  if (failed(AskedSchedule::of(kernel)))
-    return failure();
   std::optional<LoopNest> nest = findLoopNest(kernel);
   if (!nest)
     return kernel.emitOpError()
@@ -56,9 +54,8 @@ FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,
                          KernelBody &body)
-    : kernel(kernel), asked(AskedSchedule::checked(kernel)),
-      nest(std::move(nest)), b(b), loc(kernel.getLoc()), body(body),
-      elements(loc) {
+    : kernel(kernel), asked(AskedSchedule::of(kernel)), nest(std::move(nest)),
+      b(b), loc(kernel.getLoc()), body(body), elements(loc) {
   Block &region = kernel.getBody().front();
   for (auto [argument, memref] :
        llvm::zip_equal(region.getArguments(), body.inputs))
@@ -155,8 +152,8 @@ void LoopEmitter::whereReadsAreKnown(llvm::function_ref<void()> code) {
 /// must not hide it from the others.
 void LoopEmitter::storeRoots(
     llvm::function_ref<bool(const LoopNest::Root &)> which) {
-  auto past = kernel->getAttrOfType<DenseI64ArrayAttr>(kPastCachesAttr);
-  ArrayRef<int64_t> pastCaches = past ? past.asArrayRef() : ArrayRef<int64_t>();
+  ArrayRef<int64_t> nonTemporal =
+      kernel.getNonTemporal().value_or(ArrayRef<int64_t>());
   SmallVector<std::pair<size_t, Value>> values;
   for (auto [i, root] : llvm::enumerate(nest.roots))
     if (which(root))
@@ -166,7 +163,7 @@ void LoopEmitter::storeRoots(
     auto type = cast<RankedTensorType>(root.value.getType());
     elements.store(b, value, type.getElementType(), body.outputs[i],
                    linearize(root.index, type.getShape(), b.getContext()),
-                   llvm::is_contained(pastCaches, static_cast<int64_t>(i)));
+                   llvm::is_contained(nonTemporal, static_cast<int64_t>(i)));
   }
 }
 

@@ -13,12 +13,13 @@
 #include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/lower/common/Kernels.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ToLLVM.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/InPlace.h"
+
+#include "ir/Signature.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -147,8 +148,7 @@ FailureOr<Work> LowerToCpu::lowerRegions(KernelOp kernel, StringRef name) {
       return failure();
     regions.push_back(*func);
     cpu::FlowSteps &steps = list.emplace_back();
-    auto plan = (*func)->getAttrOfType<DictionaryAttr>(kPlanAttr);
-    steps.arenaBytes = plan.getAs<IntegerAttr>("arena_bytes").getInt();
+    steps.arenaBytes = planOf(*func).getArenaBytes();
     for (auto inner : func->getOps<KernelOp>()) {
       FailureOr<Lowered> one = lower(inner);
       auto buffers = cpu::flowBuffersOf(inner);
@@ -180,8 +180,8 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
   SmallVector<NamedAttribute> ofCpu = {
       b.getNamedAttr("items", b.getI64IntegerAttr(work.items)),
       b.getNamedAttr("scratch_bytes", b.getI64IntegerAttr(work.scratchBytes))};
-  if (Attribute asked = kernel->getAttr(cpu::kScheduleAttr))
-    ofCpu.push_back(b.getNamedAttr(cpu::kScheduleAttr, asked));
+  if (ScheduleAttr asked = kernel.getScheduleAttr())
+    ofCpu.push_back(b.getNamedAttr(kernel.getScheduleAttrName(), asked));
   func->setAttr(kKernelAttr, describeKernel(kernel, ofCpu));
   // The same for LLVM.
   if (work.scratchBytes)

@@ -89,7 +89,7 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   gemm.K1 = inner;
   gemm.lineLength = gemm.N;
   gemm.type = scalar::computeType(type.getElementType());
-  gemm.asked = AskedSchedule::checked(kernel.kernel);
+  gemm.asked = AskedSchedule::of(kernel.kernel);
   ArrayRef<int64_t> batchSizes = ArrayRef(sizes).take_front(rank - 2);
   int64_t batches = product(batchSizes);
   if (batches * gemm.M * gemm.N == 0)

@@ -155,7 +155,7 @@ void PixelConvolution::schedule() {
   planesOfBlock = equalParts(planes, cacheBytes / planeBytes(lines));
   // Sums stay what they are, in blocks of so many planes.
   constexpr int64_t mostPixels = 1 << 14;
-  if (int64_t asked = AskedSchedule::checked(kernel.kernel).block)
+  if (int64_t asked = AskedSchedule::of(kernel.kernel).block)
     lines = step(std::min(asked, mostPixels) / (y.phases * x.results));
 }
 

@@ -63,7 +63,7 @@ bool PointwiseConvolution::schedule() {
   chooseTile();
   // What is asked for changes the cut alone: the model has decided on the
   // method.
-  auto asked = AskedSchedule::checked(kernel.kernel);
+  auto asked = AskedSchedule::of(kernel.kernel);
   if (asked.vectors)
     s.vectors = asked.vectors;
   if (asked.rows)

@@ -14,7 +14,7 @@ using Schedules = SmallVector<AskedSchedule>;
 
 static Schedules methods(const AskedSchedule &best, const CpuModel &) {
   Schedules list;
-  for (StringRef method : AskedSchedule::methods) {
+  for (ScheduleMethod method : AskedSchedule::methods) {
     list.push_back(best);
     list.back().method = method;
   }
@@ -59,7 +59,7 @@ static Schedules itemsOfProduct(const AskedSchedule &best, const CpuModel &) {
 /// another.
 static Schedules itemsOfConvolution(const AskedSchedule &best,
                                     const CpuModel &target) {
-  if (best.method == "windows")
+  if (best.method == ScheduleMethod::Windows)
     return itemsOfProduct(best, target);
   Schedules list;
   vary<>(list, best, &AskedSchedule::block,

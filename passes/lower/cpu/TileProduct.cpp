@@ -83,7 +83,7 @@ TileProduct::TileProduct(AnchorKernel &kernel,
             k),
       at(sizes.size()) {
   int64_t batches = product(ArrayRef(sizes).drop_back(3));
-  auto asked = AskedSchedule::checked(kernel.kernel);
+  auto asked = AskedSchedule::of(kernel.kernel);
   if (isTurned)
     std::swap(asked.block, asked.columns);
   s = scheduleTiles(M, N, K, batches, false, asked);

@@ -172,8 +172,8 @@ std::optional<Schedule> Schedule::choose(Operation *op,
                transformCost(shape, s, isFilterGrad);
   AskedSchedule asked;
   if (auto kernel = op->getParentOfType<KernelOp>())
-    asked = AskedSchedule::checked(kernel);
-  if (own >= direct && asked.method != "winograd")
+    asked = AskedSchedule::of(kernel);
+  if (own >= direct && asked.method != ScheduleMethod::Winograd)
     return std::nullopt;
   ask(asked, shape, isFilterGrad, s);
   return s;

@@ -47,7 +47,7 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   gemm.K1 = p.isTransposed ? p.a.rows : p.a.columns;
   gemm.type = code.b.getF32Type();
   gemm.isPacked = true;
-  auto asked = AskedSchedule::checked(kernel.kernel);
+  auto asked = AskedSchedule::of(kernel.kernel);
   gemm.asked.rows = asked.rows;
   gemm.asked.vectors = asked.vectors;
   Value point;

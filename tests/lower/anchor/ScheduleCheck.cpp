@@ -37,9 +37,9 @@ static std::vector<std::string> candidatesOf(const std::string &text,
   std::vector<std::string> list;
   withKernel(text, [&](KernelOp kernel) {
     std::vector<cpu::AskedSchedule> from(1);
-    from.front().method = method;
+    from.front().method = symbolizeScheduleMethod(method);
     for (cpu::ScheduleRound round : cpu::scheduleRounds(kernel)) {
-      if (round(from.front(), target).back().method != method)
+      if (round(from.front(), target).back().method != from.front().method)
         continue; // methods
       llvm::SmallVector<cpu::AskedSchedule> last;
       for (const cpu::AskedSchedule &best : from) {
@@ -61,7 +61,9 @@ void tandem::test::checkBits(const std::string &text, Tolerance tolerance,
   int vectorBits = tolerance.vectorBits;
   SCOPED_TRACE(text);
   std::string start =
-      method.empty() ? text : scheduled(text, "{method = \"" + method + "\"}");
+      method.empty()
+          ? text
+          : scheduled(text, "#tandem.schedule<method = " + method + ">");
   checkKernel(start, tolerance);
   JitKernel model(start, vectorBits);
   ASSERT_TRUE(model.ok()) << model.error;
@@ -74,13 +76,13 @@ void tandem::test::checkBits(const std::string &text, Tolerance tolerance,
                    text.find("bf16") == std::string::npos;
   auto candidates = candidatesOf(text, target, method, isProduct ? 1 : 3);
   EXPECT_FALSE(candidates.empty());
-  std::string begin = method.empty() ? "" : "method = \"" + method + "\", ";
+  std::string begin = method.empty() ? "" : "method = " + method + ", ";
   for (const char *extreme :
        {"rows = 1", "vectors = 8", "rows = 32, vectors = 8",
         "vectors = 1, block = 1, columns = 1",
         "block = 1099511627776, columns = 1099511627776, packs = true",
         "rows = 7, vectors = 3"})
-    candidates.push_back("{" + begin + extreme + "}");
+    candidates.push_back("#tandem.schedule<" + begin + extreme + ">");
   int cutOtherwise = 0;
   for (const std::string &schedule : candidates) {
     SCOPED_TRACE(schedule);

@@ -162,7 +162,8 @@ TEST(Schedule, AttentionHasTheSameBits) {
 TEST(Schedule, JoinedGradientsOfAttentionAreNotCut) {
   Heads heads{.leading = "3x", .T = 40, .S = 150, .D = 20, .E = 24};
   std::string text = attentionKernel(heads, AttentionKernel::BothGrads);
-  JitKernel model(text), other(scheduled(text, "{vectors = 1}"));
+  JitKernel model(text),
+      other(scheduled(text, "#tandem.schedule<vectors = 1>"));
   ASSERT_TRUE(model.ok() && other.ok()) << model.error << other.error;
   auto inputs = randomInputs(model.inputTypes, 8);
   EXPECT_EQ(other.outputs(inputs, other.work),
@@ -197,7 +198,8 @@ TEST(Schedule, LoopsHaveTheSameBits) {
   std::string text =
       loops({large}, rows,
             "%y = tandem.reduce_sum %0 over [1] : " + large + " -> " + rows);
-  JitKernel model(text), other(scheduled(text, "{ahead = false}"));
+  JitKernel model(text),
+      other(scheduled(text, "#tandem.schedule<ahead = false>"));
   ASSERT_TRUE(model.ok() && other.ok()) << model.error << other.error;
   auto inputs = randomInputs(model.inputTypes, 8);
   EXPECT_EQ(other.outputs(inputs, other.work),
@@ -226,8 +228,8 @@ TEST(Schedule, MethodsOfConvolutions) {
     for (const char *method : {"winograd", "direct", "windows"}) {
       SCOPED_TRACE(method);
       // Winograd's transforms lose a few bits more.
-      checkKernel(
-          scheduled(c.text, std::string("{method = \"") + method + "\"}"),
-          {8 * c.terms});
+      checkKernel(scheduled(c.text, std::string("#tandem.schedule<method = ") +
+                                        method + ">"),
+                  {8 * c.terms});
     }
 }

@@ -64,7 +64,7 @@ public:
       schedule += (schedule.empty() ? "" : ", ") + entry;
     };
     if (methods.size() && chance(0.6))
-      add(std::string("method = \"") + oneOf(methods) + "\"");
+      add(std::string("method = ") + oneOf(methods));
     if (chance(0.6)) {
       add("rows = " + std::to_string(between(1, 14)));
       add("vectors = " + std::to_string(between(1, 4)));
@@ -78,7 +78,7 @@ public:
     if (schedule.empty())
       return text;
     return text.insert(text.find("{buffers = ") + 1,
-                       "schedule = {" + schedule + "}, ");
+                       "schedule = #tandem.schedule<" + schedule + ">, ");
   }
 
 private:

@@ -1,0 +1,333 @@
+//===- KernelAttributes.cpp - spelling of what plan says of kernels -------===//
+#include "ir/Dialect.h"
+#include "ir/Nearest.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+
+using ErrorAt = llvm::function_ref<InFlightDiagnostic()>;
+
+//===----------------------------------------------------------------------===//
+// InPlaceAttr
+//===----------------------------------------------------------------------===//
+
+// in-place ::= `<` (result `over` input) (`,` result `over` input)* `>`
+Attribute InPlaceAttr::parse(AsmParser &parser, Type) {
+  SmallVector<InPlacePair> pairs;
+  SMLoc loc = parser.getCurrentLocation();
+  auto index = [&](StringRef what, unsigned &to) -> ParseResult {
+    SMLoc at = parser.getCurrentLocation();
+    int64_t number = 0;
+    if (parser.parseInteger(number))
+      return failure();
+    if (!llvm::isUInt<31>(static_cast<uint64_t>(number)))
+      return parser.emitError(at)
+             << "expected the number of " << what << ", but got " << number;
+    to = static_cast<unsigned>(number);
+    return success();
+  };
+  auto pair = [&]() -> ParseResult {
+    auto &[result, input] = pairs.emplace_back();
+    return failure(index("a result", result) || parser.parseKeyword("over") ||
+                   index("an input", input));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, pair))
+    return {};
+  return parser.getChecked<InPlaceAttr>(loc, parser.getContext(),
+                                        ArrayRef<InPlacePair>(pairs));
+}
+
+void InPlaceAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(getPairs(), printer, [&](InPlacePair pair) {
+    printer << pair.first << " over " << pair.second;
+  });
+  printer << '>';
+}
+
+LogicalResult InPlaceAttr::verify(ErrorAt error, ArrayRef<InPlacePair> pairs) {
+  if (pairs.empty())
+    return error() << "expected '#tandem.in_place' to have a pair";
+  llvm::SmallDenseSet<unsigned> results, inputs;
+  for (auto [result, input] : pairs) {
+    if (!results.insert(result).second)
+      return error() << "expected result " << result
+                     << " to overwrite one input, but it stands twice in "
+                        "'#tandem.in_place'";
+    if (!inputs.insert(input).second)
+      return error() << "expected input " << input
+                     << " to be overwritten once, but it stands twice in "
+                        "'#tandem.in_place'";
+  }
+  return success();
+}
+
+LogicalResult InPlaceAttr::verifyBounds(ErrorAt error, unsigned results,
+                                        unsigned inputs) const {
+  for (auto [result, input] : getPairs())
+    if (result >= results || input >= inputs)
+      return error() << "expected 'in_place' to pair one of " << results
+                     << " results with one of " << inputs
+                     << " inputs, but got result " << result << " over input "
+                     << input;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ScheduleAttr
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct NumberOfSchedule {
+  StringLiteral key;
+  int64_t most;
+};
+} // namespace
+
+/// A tile of `rows` and `vectors` is written out in code; the others reach as
+/// far as a tensor can.
+static constexpr NumberOfSchedule numbersOfSchedule[] = {
+    {"rows", 32},
+    {"vectors", 8},
+    {"block", kMaxElements},
+    {"columns", kMaxElements}};
+
+int64_t ScheduleAttr::mostOf(StringRef key) {
+  for (const NumberOfSchedule &number : numbersOfSchedule)
+    if (number.key == key)
+      return number.most;
+  return 0;
+}
+
+namespace {
+/// What stands between the angle brackets.
+struct ScheduleParser {
+  explicit ScheduleParser(AsmParser &parser) : parser(parser) {}
+
+  AsmParser &parser;
+  std::optional<ScheduleMethod> method;
+  int64_t rows = 0, vectors = 0, block = 0, columns = 0;
+  std::optional<bool> packs, ahead;
+  SmallVector<StringRef> seen;
+
+  ParseResult entry();
+  ParseResult number(StringRef key, int64_t &to);
+  ParseResult flag(StringRef key, std::optional<bool> &to);
+  ParseResult readMethod();
+};
+} // namespace
+
+ParseResult ScheduleParser::number(StringRef key, int64_t &to) {
+  SMLoc at = parser.getCurrentLocation();
+  OptionalParseResult given = parser.parseOptionalInteger(to);
+  if (given.has_value() && failed(*given))
+    return failure();
+  int64_t most = ScheduleAttr::mostOf(key);
+  if (given.has_value() && to >= 1 && to <= most)
+    return success();
+  InFlightDiagnostic error = parser.emitError(at);
+  error << "expected '" << key << "' of a schedule to be 1 to " << most;
+  if (given.has_value())
+    error << ", but got " << to;
+  return error;
+}
+
+ParseResult ScheduleParser::flag(StringRef key, std::optional<bool> &to) {
+  SMLoc at = parser.getCurrentLocation();
+  StringRef word;
+  if (succeeded(parser.parseOptionalKeyword(&word, {"true", "false"}))) {
+    to = word == "true";
+    return success();
+  }
+  return parser.emitError(at)
+         << "expected '" << key << "' of a schedule to be true or false";
+}
+
+ParseResult ScheduleParser::readMethod() {
+  SMLoc at = parser.getCurrentLocation();
+  StringRef word;
+  if (succeeded(parser.parseOptionalKeyword(&word)))
+    method = symbolizeScheduleMethod(word);
+  if (method)
+    return success();
+  InFlightDiagnostic error = parser.emitError(at);
+  error << "expected 'method' of a schedule to be winograd, direct or windows";
+  if (!word.empty())
+    error << ", but got '" << word << "'";
+  return error;
+}
+
+ParseResult ScheduleParser::entry() {
+  constexpr StringRef all[] = {"method",  "rows",  "vectors", "block",
+                               "columns", "packs", "ahead"};
+  ArrayRef<StringRef> keys(all);
+  SMLoc at = parser.getCurrentLocation();
+  StringRef key;
+  if (parser.parseKeyword(&key))
+    return failure();
+  if (!llvm::is_contained(keys, key))
+    return parser.emitError(at)
+           << "expected a schedule to have '" << llvm::join(keys, "', '")
+           << "', but got '" << key << "'" << didYouMean(key, keys);
+  if (llvm::is_contained(seen, key))
+    return parser.emitError(at)
+           << "expected '" << key << "' of a schedule once, but got it twice";
+  seen.push_back(key);
+  if (parser.parseEqual())
+    return failure();
+  if (key == "method")
+    return readMethod();
+  if (key == "packs" || key == "ahead")
+    return flag(key, key == "packs" ? packs : ahead);
+  return number(key, key == "rows"      ? rows
+                     : key == "vectors" ? vectors
+                     : key == "block"   ? block
+                                        : columns);
+}
+
+// schedule ::= `<` (key `=` value) (`,` key `=` value)* `>`, keys in any order
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  ScheduleParser s(parser);
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     [&] { return s.entry(); }))
+    return {};
+  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), s.method,
+                                         s.rows, s.vectors, s.block, s.columns,
+                                         s.packs, s.ahead);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  StringRef before = "<";
+  auto entry = [&](StringRef key) -> raw_ostream & {
+    printer << before << key << " = ";
+    before = ", ";
+    return printer.getStream();
+  };
+  auto number = [&](StringRef key, int64_t value) {
+    if (value)
+      entry(key) << value;
+  };
+  auto flag = [&](StringRef key, std::optional<bool> value) {
+    if (value)
+      entry(key) << (*value ? "true" : "false");
+  };
+  if (getMethod())
+    entry("method") << stringifyScheduleMethod(*getMethod());
+  number("rows", getRows());
+  number("vectors", getVectors());
+  number("block", getBlock());
+  number("columns", getColumns());
+  flag("packs", getPacks());
+  flag("ahead", getAhead());
+  printer << '>';
+}
+
+LogicalResult ScheduleAttr::verify(ErrorAt error,
+                                   std::optional<ScheduleMethod> method,
+                                   int64_t rows, int64_t vectors, int64_t block,
+                                   int64_t columns, std::optional<bool> packs,
+                                   std::optional<bool> ahead) {
+  int64_t values[] = {rows, vectors, block, columns};
+  for (auto [number, value] : llvm::zip_equal(numbersOfSchedule, values))
+    if (value < 0 || value > number.most)
+      return error() << "expected '" << number.key
+                     << "' of a schedule to be 1 to " << number.most
+                     << ", but got " << value;
+  // What says nothing is no attribute: there is one way to say so.
+  if (!method && !packs && !ahead && !rows && !vectors && !block && !columns)
+    return error() << "expected a schedule to say something";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LibraryCallAttr
+//===----------------------------------------------------------------------===//
+
+LibraryCallAttr LibraryCallAttr::at(int64_t offset) const {
+  return get(getContext(), getOp(), getDtype(), getTf32(), getRelu(),
+             getOperands(), getSizes(), getLds(), getBatchStrides(),
+             getTransposes(), getStrides(), getPadding(), getDilation(),
+             getWorkspaceBytes(), offset);
+}
+
+LogicalResult LibraryCallAttr::verify(
+    ErrorAt error, StringAttr op, Type dtype, BoolAttr tf32, BoolAttr relu,
+    DenseI64ArrayAttr operands, DenseI64ArrayAttr sizes, DenseI64ArrayAttr lds,
+    DenseI64ArrayAttr batchStrides, DenseI64ArrayAttr transposes,
+    DenseI64ArrayAttr strides, DenseI64ArrayAttr padding,
+    DenseI64ArrayAttr dilation, int64_t workspaceBytes, int64_t workspace) {
+  constexpr StringRef convolutions[] = {"conv2d", "conv2d_input_grad",
+                                        "conv2d_filter_grad"};
+  bool isMatmul = op.getValue() == "matmul";
+  if (!isMatmul && !llvm::is_contained(convolutions, op.getValue()))
+    return error() << "expected 'op' of a library's call to be \"matmul\", \""
+                   << llvm::join(ArrayRef(convolutions), "\", \"")
+                   << "\", but got " << op;
+  if (!isElementType(dtype))
+    return error() << "expected 'dtype' of a library's call to be a type of "
+                      "elements, but got "
+                   << dtype;
+  struct List {
+    StringRef key;
+    DenseI64ArrayAttr numbers;
+    int64_t ofMatmul, ofConvolution; ///< how many it has
+  };
+  // A matmul has a bias or not.
+  bool hasBias = isMatmul && operands.size() == 4;
+  for (const List &list :
+       {List{"operands", operands, hasBias ? 4 : 3, 3},
+        List{"sizes", sizes, 4, 10}, List{"lds", lds, 3, 0},
+        List{"batch_strides", batchStrides, 3, 0},
+        List{"transposes", transposes, 2, 0}, List{"strides", strides, 0, 2},
+        List{"padding", padding, 0, 2}, List{"dilation", dilation, 0, 2}}) {
+    int64_t count = isMatmul ? list.ofMatmul : list.ofConvolution;
+    int64_t own = list.numbers ? list.numbers.size() : 0;
+    if (own != count)
+      return error() << "expected '" << list.key << "' of a call of " << op
+                     << " to have " << count << " numbers, but got " << own;
+    for (int64_t i = 0; i < own; ++i)
+      if (list.numbers[i] < 0)
+        return error() << "expected '" << list.key << "' of a call of " << op
+                       << " to be at least 0, but got " << list.numbers[i];
+  }
+  if (workspaceBytes < 0 || workspaceBytes > kMaxElements)
+    return error() << "expected 'workspace_bytes' of a library's call from 0 "
+                      "to 2^40, but got "
+                   << workspaceBytes;
+  if (workspace < -1)
+    return error() << "expected 'workspace' of a library's call to be at least "
+                      "0, but got "
+                   << workspace;
+  return success();
+}
+
+LogicalResult LibraryCallAttr::verifyBounds(ErrorAt error,
+                                            unsigned values) const {
+  for (int64_t operand : getOperands().asArrayRef())
+    if (operand >= values)
+      return error() << "expected 'operands' of its library's call to be below "
+                     << values << ", the number of its inputs and results, "
+                     << "but got " << operand;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PlanAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanAttr::verify(ErrorAt error, int64_t arena, int64_t peak,
+                               int64_t lowerBound, int64_t host) {
+  if (lowerBound < 0 || peak < lowerBound || arena < peak)
+    return error() << "expected a plan with 0 <= 'lower_bound_bytes' <= "
+                      "'peak_bytes' <= 'arena_bytes', but got "
+                   << lowerBound << ", " << peak << " and " << arena;
+  if (host < 0)
+    return error() << "expected 'host_bytes' of a plan to be at least 0, but "
+                      "got "
+                   << host;
+  return success();
+}
