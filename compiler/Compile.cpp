@@ -13,6 +13,7 @@
 #include "ir/Report.h"
 #include "ir/functions/NearestOp.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/target/Target.h"
 
 #include "mlir/InitAllDialects.h"
@@ -43,6 +44,7 @@ void tandem::registerCompiler(DialectRegistry &registry) {
   std::call_once(once, [] {
     registerAllPasses();
     registerTandemPasses();
+    registerTandemPipelines();
   });
   registerAllDialects(registry);
   registerAllExtensions(registry);

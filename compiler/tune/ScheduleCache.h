@@ -35,8 +35,9 @@ struct TunedSchedule {
 
 class ScheduleCache {
 public:
-  /// Reads the file, into a context that has the dialect; one that does not exist is empty. Fails at a file that is
-  /// no such cache: nothing of it would be kept.
+  /// Reads the file, into a context that has the dialect; one that does not
+  /// exist is empty. Fails at a file that is no such cache: nothing of it would
+  /// be kept.
   static Result<ScheduleCache> read(const std::string &path,
                                     mlir::MLIRContext *context);
 

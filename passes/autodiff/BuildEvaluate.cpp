@@ -1,12 +1,16 @@
 //===- BuildEvaluate.cpp - a graph for inference --------------------------===//
-#include "passes/autodiff/CustomVjp.h"
-#include "passes/autodiff/Decompose.h"
-#include "passes/autodiff/JointBuilder.h"
+#include "passes/Passes.h"
+#include "passes/common/EraseDeadOps.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
 #include "llvm/ADT/StringSet.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_BUILDEVALUATE
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -72,7 +76,10 @@ static bool isShown(func::FuncOp func, unsigned index) {
   return false;
 }
 
-void tandem::dropLoss(func::FuncOp graph, StringRef loss) {
+/// Takes the output `loss`, or without one the output 'loss', out of a graph
+/// for inference, and with it the inputs that nothing else reads. A graph that
+/// has no other output keeps it.
+static void dropLoss(func::FuncOp graph, StringRef loss) {
   auto index =
       findResult(graph, RoleKind::Output, loss.empty() ? "loss" : loss);
   unsigned outputs = 0;
@@ -94,11 +101,28 @@ void tandem::dropLoss(func::FuncOp graph, StringRef loss) {
   }
 }
 
-LogicalResult tandem::buildEvaluate(func::FuncOp evaluate) {
-  setInference(evaluate);
-  dropWrites(evaluate);
-  fuseComposites(evaluate);
-  if (failed(decomposeComposites(evaluate)) || failed(expandGrads(evaluate)))
-    return failure();
-  return finishJoint(evaluate);
-}
+namespace {
+
+struct BuildEvaluate : tandem::impl::BuildEvaluateBase<BuildEvaluate> {
+  using BuildEvaluateBase::BuildEvaluateBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    auto graph = module.lookupSymbol<func::FuncOp>("graph");
+    func::FuncOp evaluate = graph.clone();
+    graph->getBlock()->getOperations().insert(std::next(graph->getIterator()),
+                                              evaluate);
+    evaluate.setName("evaluate");
+    if (inference) {
+      graph.erase();
+      auto named = module->getAttrOfType<StringAttr>(kLossAttr);
+      dropLoss(evaluate,
+               loss.empty() && named ? named.getValue() : StringRef(loss));
+    }
+    evaluate.walk(
+        [](CompositeOpInterface composite) { composite.setInference(); });
+    dropWrites(evaluate);
+  }
+};
+
+} // namespace

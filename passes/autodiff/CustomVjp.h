@@ -20,9 +20,6 @@ llvm::DenseSet<mlir::Value> resolveSavedValues(mlir::func::FuncOp func,
 /// discardable attributes of the op (its tags).
 void inlineCustomVjps(mlir::func::FuncOp func);
 
-/// Replaces every `tandem.grad` by the gradient that it asks for.
-mlir::LogicalResult expandGrads(mlir::func::FuncOp func);
-
 } // namespace tandem
 
 #endif

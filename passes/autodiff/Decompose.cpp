@@ -1,11 +1,18 @@
 //===- Decompose.cpp - composites become simpler ops ----------------------===//
 #include "passes/autodiff/Decompose.h"
+#include "passes/Passes.h"
 #include "passes/target/Target.h"
 
 #include "ir/EmptyTensors.h"
 #include "ir/Ops.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_DECOMPOSECOMPOSITES
+#define GEN_PASS_DEF_FUSECOMPOSITES
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -22,10 +29,10 @@ static void replace(CompositeOpInterface composite, Operation *before,
   composite->replaceAllUsesWith(values);
 }
 
-static LogicalResult decomposeComposites(Block &block) {
+static LogicalResult decomposeComposites(Block &block, unsigned &count) {
   for (Operation *op = &block.front(); op;) {
     for (Region &region : op->getRegions())
-      if (failed(decomposeComposites(region.front())))
+      if (failed(decomposeComposites(region.front(), count)))
         return failure();
     auto composite = dyn_cast<CompositeOpInterface>(op);
     // What has no elements is made of nothing, and stays for foldEmptyTensors.
@@ -47,23 +54,27 @@ static LogicalResult decomposeComposites(Block &block) {
     replace(composite, before, values);
     op = next == op ? op->getNextNode() : next;
     composite->erase();
+    ++count;
   }
   return success();
 }
 
 LogicalResult tandem::decomposeComposites(func::FuncOp func) {
-  return ::decomposeComposites(func.getBody().front());
+  unsigned count = 0;
+  return ::decomposeComposites(func.getBody().front(), count);
 }
 
-void tandem::fuseComposites(func::FuncOp func) {
+/// Returns how many composites were replaced.
+static unsigned fuseComposites(func::FuncOp func) {
   // Without a target it is not for kernels.
   if (!hasTarget(func))
-    return;
+    return 0;
   // A gradient inside of the program is differentiated again with it.
   if (func.walk([](GradOp) { return WalkResult::interrupt(); })
           .wasInterrupted())
-    return;
-  func.walk([](CompositeOpInterface composite) {
+    return 0;
+  unsigned count = 0;
+  func.walk([&](CompositeOpInterface composite) {
     Operation *before = composite->getPrevNode();
     OpBuilder builder(composite);
     SmallVector<Value> values = composite.fuse(builder);
@@ -71,16 +82,29 @@ void tandem::fuseComposites(func::FuncOp func) {
       return;
     replace(composite, before, values);
     composite->erase();
+    ++count;
   });
+  return count;
 }
 
-void tandem::setInference(func::FuncOp func) {
-  func.walk([](CompositeOpInterface composite) { composite.setInference(); });
-}
+namespace {
 
-void tandem::eraseDeadOps(func::FuncOp func) {
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
+struct DecomposeComposites
+    : tandem::impl::DecomposeCompositesBase<DecomposeComposites> {
+  void runOnOperation() final {
+    unsigned count = 0;
+    if (failed(::decomposeComposites(getOperation().getBody().front(), count)))
+      signalPassFailure();
+    decomposed += count;
+  }
+};
+
+struct FuseComposites : tandem::impl::FuseCompositesBase<FuseComposites> {
+  using FuseCompositesBase::FuseCompositesBase;
+  void runOnOperation() final {
+    if (order == 1 || getOperation().getName() == "evaluate")
+      fused += fuseComposites(getOperation());
+  }
+};
+
+} // namespace

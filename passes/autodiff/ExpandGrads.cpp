@@ -5,12 +5,18 @@
 // again.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
 #include "passes/autodiff/CustomVjp.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Engine.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_EXPANDGRADS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -64,14 +70,18 @@ static LogicalResult expand(func::FuncOp func, GradOp op) {
   return success();
 }
 
-LogicalResult tandem::expandGrads(func::FuncOp func) {
-  // In order: a gradient of a gradient finds the inner one done.
-  SmallVector<GradOp> grads;
-  func.walk([&](GradOp op) { grads.push_back(op); });
-  if (grads.empty())
-    return success();
-  for (GradOp op : grads)
-    if (failed(expand(func, op)))
-      return failure();
-  return decomposeComposites(func);
-}
+namespace {
+struct ExpandGrads : tandem::impl::ExpandGradsBase<ExpandGrads> {
+  void runOnOperation() final {
+    // In order: a gradient of a gradient finds the inner one done.
+    SmallVector<GradOp> grads;
+    getOperation().walk([&](GradOp op) { grads.push_back(op); });
+    for (GradOp op : grads)
+      if (failed(expand(getOperation(), op)))
+        return signalPassFailure();
+    if (!grads.empty() && failed(decomposeComposites(getOperation())))
+      return signalPassFailure();
+    expanded += grads.size();
+  }
+};
+} // namespace

@@ -5,6 +5,7 @@
 #include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Engine.h"
 #include "passes/autodiff/Specialize.h"
+#include "passes/common/EraseDeadOps.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
@@ -263,14 +264,6 @@ LogicalResult tandem::buildJoint(ModuleOp module, func::FuncOp graph,
     return failure();
   graph.setName("joint");
   return success();
-}
-
-LogicalResult tandem::finishJoint(func::FuncOp func) {
-  inlineCustomVjps(func);
-  for (Operation &op : func.getOps())
-    op.removeAttr(kFirstOrderAttr);
-  eraseDeadOps(func);
-  return decomposeComposites(func);
 }
 
 //===----------------------------------------------------------------------===//

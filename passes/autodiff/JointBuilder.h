@@ -25,18 +25,6 @@ mlir::LogicalResult buildJoint(mlir::ModuleOp module, mlir::func::FuncOp graph,
 mlir::FailureOr<mlir::func::FuncOp> buildGradJoint(mlir::ModuleOp module,
                                                    mlir::func::FuncOp joint);
 
-/// Turns `evaluate`, a copy of the graph, into its form for inference: the
-/// outputs alone, and nothing is written.
-mlir::LogicalResult buildEvaluate(mlir::func::FuncOp evaluate);
-
-/// Takes the output `loss`, or without one the output 'loss', out of a graph
-/// for inference, and with it the inputs that nothing else reads. A graph that
-/// has no other output keeps it.
-void dropLoss(mlir::func::FuncOp graph, llvm::StringRef loss);
-
-/// Inlines the custom_vjps of a function that nobody differentiates any more.
-mlir::LogicalResult finishJoint(mlir::func::FuncOp func);
-
 } // namespace tandem
 
 #endif

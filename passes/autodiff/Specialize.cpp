@@ -1,8 +1,8 @@
 //===- Specialize.cpp - a backward for certain cotangents -----------------===//
 #include "passes/autodiff/Specialize.h"
 
-#include "passes/autodiff/Decompose.h"
 #include "passes/autodiff/Definedness.h"
+#include "passes/common/EraseDeadOps.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"

@@ -44,12 +44,14 @@ void TagCarrier::add(Tags &tags, const Tags &more) {
     tags.recomputed = more.recomputed;
 }
 
-void TagCarrier::merge() {
+int64_t TagCarrier::merge() {
   DominanceInfo dominance(func);
   IRRewriter rewriter(func.getContext(), this);
   isMerging = true;
+  merged = 0;
   eliminateCommonSubExpressions(rewriter, dominance, func);
   isMerging = false;
+  return merged;
 }
 
 void TagCarrier::notifyOperationInserted(Operation *op,
@@ -65,6 +67,7 @@ void TagCarrier::notifyOperationErased(Operation *op) {
 }
 
 void TagCarrier::notifyOperationReplaced(Operation *op, ValueRange values) {
+  merged += isMerging;
   auto found = tags.find(op);
   if (found == tags.end())
     return;

@@ -26,8 +26,8 @@ public:
 
   using Listener::notifyOperationReplaced;
 
-  /// Merges equal ops.
-  void merge();
+  /// Merges equal ops; returns how many became one with another.
+  int64_t merge();
   /// Puts the tags on; fails if ops that became one contradict each other.
   mlir::LogicalResult restore();
 
@@ -60,6 +60,7 @@ private:
   llvm::SmallVector<mlir::Operation *> fresh;
   Tags root;
   bool isMerging = false;
+  int64_t merged = 0;
 };
 
 } // namespace tandem

@@ -14,8 +14,7 @@
 // those whose end is not known, stay as they are.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/optimize/ExpandFlow.h"
-
+#include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/target/Target.h"
 
@@ -26,6 +25,12 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_EXPANDFLOW
+#define GEN_PASS_DEF_HOISTCONSTANTS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -56,6 +61,8 @@ public:
   explicit Expander(func::FuncOp func)
       : func(func), runsLoops(!isForCuda(func)), builder(func) {}
   LogicalResult run(Block &block);
+
+  unsigned expanded = 0; ///< ops
 
 private:
   using Values = SmallVector<Value>;
@@ -309,6 +316,7 @@ LogicalResult Expander::run(Block &block) {
     }
     op->replaceAllUsesWith(*values);
     op->erase();
+    ++expanded;
   }
   if (!ok)
     return failure();
@@ -325,11 +333,18 @@ LogicalResult Expander::run(Block &block) {
   return success();
 }
 
-LogicalResult tandem::expandFlow(func::FuncOp func) {
-  if (failed(Expander(func).run(func.getBody().front())))
-    return failure();
-  return decomposeComposites(func);
-}
+namespace {
+struct ExpandFlow : tandem::impl::ExpandFlowBase<ExpandFlow> {
+  void runOnOperation() final {
+    Expander expander(getOperation());
+    // What was in regions has composites of its own.
+    if (failed(expander.run(getOperation().getBody().front())) ||
+        failed(decomposeComposites(getOperation())))
+      return signalPassFailure();
+    expanded += expander.expanded;
+  }
+};
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // Constants of loops that stay
@@ -347,7 +362,7 @@ static void addOperand(Operation *op, Value value) {
     region.addArgument(value.getType(), value.getLoc());
 }
 
-void tandem::hoistConstants(func::FuncOp func) {
+static void hoistConstants(func::FuncOp func) {
   // Inner ones first: what leaves them leaves the outer ones next.
   func.walk([](Operation *op) {
     if (!isFlow(op))
@@ -363,3 +378,9 @@ void tandem::hoistConstants(func::FuncOp func) {
       }
   });
 }
+
+namespace {
+struct HoistConstants : tandem::impl::HoistConstantsBase<HoistConstants> {
+  void runOnOperation() final { hoistConstants(getOperation()); }
+};
+} // namespace

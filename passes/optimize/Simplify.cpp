@@ -1,11 +1,26 @@
 //===- Simplify.cpp - rewrites that keep every bit ------------------------===//
+//
+// What ops are tagged with would keep equal ones apart. CarryTags carries what
+// the program says of them; which pass they are of is taken off, and worked out
+// again by tandem-mark-passes. Of equal ops the first survives, which is the
+// forward one. Signatures stay as they are.
+//
+//===----------------------------------------------------------------------===//
 #include "passes/optimize/Simplify.h"
 
-#include "passes/autodiff/Decompose.h"
+#include "passes/Passes.h"
+#include "passes/autodiff/Definedness.h"
+#include "passes/common/EraseDeadOps.h"
+#include "passes/optimize/CarryTags.h"
 
 #include "ir/Ops.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_SIMPLIFY
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -82,3 +97,56 @@ void tandem::simplifyOps(func::FuncOp func, RewriterBase::Listener *listener) {
   eraseDeadOps(func);
   placeConstants(func);
 }
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// When each result is defined.
+static SmallVector<ArrayAttr> conditionsOf(func::FuncOp func) {
+  Definedness definedness(func);
+  SmallVector<ArrayAttr> conditions;
+  for (Value value : func.getBody().front().getTerminator()->getOperands())
+    conditions.push_back(definedness.of(value));
+  return conditions;
+}
+
+/// A gradient that folds to a constant is undefined where it was before.
+static void keepConditions(func::FuncOp func, ArrayRef<ArrayAttr> before) {
+  Operation *terminator = func.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  for (auto [i, after] : llvm::enumerate(conditionsOf(func)))
+    if (after != before[i] &&
+        isDifferentiableType(terminator->getOperand(i).getType()))
+      terminator->setOperand(
+          i, OrZeroOp::create(builder, terminator->getOperand(i).getLoc(),
+                              terminator->getOperand(i), before[i]));
+}
+
+namespace {
+
+struct Simplify : tandem::impl::SimplifyBase<Simplify> {
+  void runOnOperation() final {
+    func::FuncOp func = getOperation();
+    auto size = [&] { return llvm::range_size(func.getOps()); };
+    size_t before = size();
+    TagCarrier tags(func);
+    for (Operation &op : func.getOps())
+      op.removeAttr(kPassAttr);
+    SmallVector<ArrayAttr> conditions = conditionsOf(func);
+    // Folding can make ops equal and merging can make them foldable; the second
+    // round finds the rest.
+    for (int round = 0; round < 2; ++round) {
+      simplifyOps(func, &tags);
+      merged += tags.merge();
+    }
+    if (failed(tags.restore()))
+      return signalPassFailure();
+    keepConditions(func, conditions);
+    eraseDeadOps(func);
+    size_t after = size();
+    erased += before > after ? before - after : 0;
+  }
+};
+
+} // namespace

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Doors.h"
 #include "passes/Passes.h"
-#include "passes/autodiff/Decompose.h"
+#include "passes/common/EraseDeadOps.h"
 #include "passes/optimize/Simplify.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/MemoryBudget.h"

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Prepare.h"
 
-#include "passes/autodiff/Decompose.h"
+#include "passes/common/EraseDeadOps.h"
 #include "passes/partition/Cost.h"
 #include "passes/partition/PackWeights.h"
 #include "passes/partition/Programs.h"

@@ -5,6 +5,7 @@
 // a planned program and for a lowered one.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Pack.h"
@@ -18,6 +19,11 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
+
+namespace tandem {
+#define GEN_PASS_DEF_CHECKPLAN
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -416,3 +422,13 @@ LogicalResult tandem::checkPlan(func::FuncOp func, InPlacePairs *pairs) {
     return failure();
   return PlanChecker(func, *steps, pairs).check();
 }
+
+namespace {
+struct CheckPlan : tandem::impl::CheckPlanBase<CheckPlan> {
+  void runOnOperation() final {
+    if (failed(checkPlan(getOperation(), &getAnalysis<InPlacePairs>())))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -2,6 +2,7 @@
 #include "passes/plan/FormKernels.h"
 #include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
+#include "passes/Passes.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Units.h"
 
@@ -12,6 +13,11 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -254,11 +260,34 @@ LogicalResult Former::form() {
   return success();
 }
 
-LogicalResult tandem::formKernels(func::FuncOp func) {
-  splitReductions(func);
-  splitFilterGrads(func);
-  FailureOr<Needs> needs = Needs::of(func);
-  if (failed(needs))
-    return failure();
-  return Former(func, *needs).form();
+/// Empty tensors are constants, arguments and results, but no operands.
+static LogicalResult checkEmptyTensors(func::FuncOp func) {
+  bool ok = true;
+  auto isEmpty = [](Value value) { return isEmptyTensor(value.getType()); };
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (!isa<ConstantOp>(op) && (llvm::any_of(op.getOperands(), isEmpty) ||
+                                 llvm::any_of(op.getResults(), isEmpty))) {
+      op.emitError() << "expected no empty tensor in a kernel, but '"
+                     << op.getName() << "' has one";
+      ok = false;
+    }
+  return success(ok);
 }
+
+namespace {
+/// Every function result is afterwards the result of a kernel or a free view of
+/// one, and no two are of one kernel result, but for saved values that lie in
+/// an output's storage: they are the output. Gradients and updates say under
+/// which condition they are defined.
+struct FormKernels : tandem::impl::FormKernelsBase<FormKernels> {
+  void runOnOperation() final {
+    func::FuncOp func = getOperation();
+    if (failed(checkEmptyTensors(func)))
+      return signalPassFailure();
+    FailureOr<Needs> needs = Needs::of(func);
+    if (failed(needs) || failed(Former(func, *needs).form()))
+      return signalPassFailure();
+    formed += llvm::range_size(func.getOps<KernelOp>());
+  }
+};
+} // namespace

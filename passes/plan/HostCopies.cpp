@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/HostCopies.h"
+#include "passes/Passes.h"
 
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/PlanMemory.h"
@@ -21,6 +22,11 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
+
+namespace tandem {
+#define GEN_PASS_DEF_PLACEHOSTCOPIES
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -374,7 +380,7 @@ void Placer::move() {
   moveKernels(func, fits ? timely : cheapest);
 }
 
-void tandem::placeHostCopies(func::FuncOp func, InPlacePairs &pairs) {
+static void placeHostCopies(func::FuncOp func, InPlacePairs &pairs) {
   while (true) {
     Placer placer(func, pairs);
     if (!placer.place())
@@ -383,3 +389,12 @@ void tandem::placeHostCopies(func::FuncOp func, InPlacePairs &pairs) {
       return placer.move();
   }
 }
+
+namespace {
+struct PlaceHostCopies : tandem::impl::PlaceHostCopiesBase<PlaceHostCopies> {
+  void runOnOperation() final {
+    placeHostCopies(getOperation(), getAnalysis<InPlacePairs>());
+    markAnalysesPreserved<InPlacePairs>();
+  }
+};
+} // namespace

@@ -23,13 +23,6 @@ mlir::Operation *hostCopyOf(KernelOp kernel);
 /// True if a kernel's result, or an argument, lies in the host's memory.
 bool isOnHost(mlir::Value value);
 
-/// Moves the copies of a function of kernels to where they cost least: from
-/// where the device has the bytes the shortest, towards where the copy is
-/// expected not to be waited for. That takes no more than the bytes of one
-/// copy, nor than half of what the copies save, above the least peak. Values
-/// that would then come back where they leave stay on the device.
-void placeHostCopies(mlir::func::FuncOp func, InPlacePairs &pairs);
-
 } // namespace tandem
 
 #endif

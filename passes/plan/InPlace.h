@@ -15,6 +15,10 @@ llvm::SmallVector<int64_t> inPlaceInputs(KernelOp kernel);
 /// asked here.
 class InPlacePairs {
 public:
+  InPlacePairs() = default;
+  /// As an analysis of a function, which passes that erase kernels keep.
+  explicit InPlacePairs(mlir::Operation *) {}
+
   /// By rising result, then input.
   llvm::ArrayRef<InPlacePair> of(KernelOp kernel);
   /// Before a kernel is erased.

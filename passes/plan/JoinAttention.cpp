@@ -5,6 +5,7 @@
 // five products are left of seven, and everything is read once.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Target.h"
 
@@ -12,6 +13,11 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_JOINATTENTION
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -65,9 +71,11 @@ static KernelOp join(KernelOp queries, KernelOp keys) {
   return {};
 }
 
-void tandem::joinAttention(func::FuncOp func) {
+/// Returns how many were joined.
+static unsigned joinAttention(func::FuncOp func) {
   if (isForCuda(func))
-    return;
+    return 0;
+  unsigned joinedPairs = 0;
   SmallVector<KernelOp> queries, keys;
   for (auto kernel : func.getOps<KernelOp>()) {
     if (auto op = onlyOp<AttentionQueryGradOp>(kernel);
@@ -94,5 +102,13 @@ void tandem::joinAttention(func::FuncOp func) {
     first.erase();
     second->erase();
     keys.erase(second);
+    ++joinedPairs;
   }
+  return joinedPairs;
 }
+
+namespace {
+struct JoinAttention : tandem::impl::JoinAttentionBase<JoinAttention> {
+  void runOnOperation() final { joined += joinAttention(getOperation()); }
+};
+} // namespace

@@ -6,11 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Libraries.h"
+#include "passes/Passes.h"
 #include "passes/plan/IndexMath.h"
 #include "passes/plan/LibraryTable.h"
 #include "passes/target/Target.h"
 
 #include "ir/ops/Convolution.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_CHOOSELIBRARIES
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -376,10 +382,12 @@ std::optional<Call> Describer::describe() {
   return std::move(call);
 }
 
-void tandem::chooseLibraries(func::FuncOp func) {
+/// Returns how many kernels have a call.
+static unsigned chooseLibraries(func::FuncOp func) {
   StringRef asked = textOfTarget(func, "libraries");
   if (!isForCuda(func) || asked == "no")
-    return;
+    return 0;
+  unsigned count = 0;
   auto [sm, isExact] = cudaArchOf(func);
   for (KernelOp kernel : func.getOps<KernelOp>()) {
     std::optional<Call> call = Describer(kernel).describe();
@@ -390,8 +398,16 @@ void tandem::chooseLibraries(func::FuncOp func) {
     if (asked != "yes" && !prefersLibrary(call->product))
       continue;
     kernel.setLibraryAttr(call->attribute(workspaceOf(call->product)));
+    ++count;
   }
+  return count;
 }
+
+namespace {
+struct ChooseLibraries : tandem::impl::ChooseLibrariesBase<ChooseLibraries> {
+  void runOnOperation() final { chosen += chooseLibraries(getOperation()); }
+};
+} // namespace
 
 LibraryCallAttr tandem::libraryOf(Operation *op) {
   if (auto kernel = dyn_cast<KernelOp>(op))

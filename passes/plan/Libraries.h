@@ -16,9 +16,6 @@
 
 namespace tandem {
 
-/// Sets `library` of the function's kernels, without places.
-void chooseLibraries(mlir::func::FuncOp func);
-
 /// The call of a kernel or a launch; null if there is none.
 LibraryCallAttr libraryOf(mlir::Operation *op);
 /// The bytes that the kernel's library call asks for beside its operands.

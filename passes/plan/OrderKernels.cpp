@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Signature.h"
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/PlanMemory.h"
@@ -13,6 +14,11 @@
 #include "passes/plan/Storage.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_ORDERKERNELS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -23,7 +29,8 @@ public:
   Orderer(func::FuncOp func, InPlacePairs &pairs)
       : func(func), pairs(pairs), storage(func),
         kernels(func.getOps<KernelOp>()) {}
-  void order();
+  /// Returns whether kernels moved.
+  bool order();
 
 private:
   void findReaders();
@@ -139,7 +146,7 @@ void tandem::moveKernels(func::FuncOp func, ArrayRef<KernelOp> ordered) {
       op.moveAfter(op.getOperand(0).getDefiningOp());
 }
 
-void Orderer::order() {
+bool Orderer::order() {
   findReaders();
   graph.steps.resize(kernels.size());
   addValues();
@@ -147,14 +154,24 @@ void Orderer::order() {
   addEdges();
   std::vector<unsigned> order = scheduleForMemory(graph);
   if (llvm::is_sorted(order))
-    return;
+    return false;
   SmallVector<KernelOp> ordered;
   for (unsigned k : order)
     ordered.push_back(kernels[k]);
-  if (plannedBytes(func, ordered, pairs) <= plannedBytes(func, kernels, pairs))
-    moveKernels(func, ordered);
+  if (plannedBytes(func, ordered, pairs) > plannedBytes(func, kernels, pairs))
+    return false;
+  moveKernels(func, ordered);
+  return true;
 }
 
-void tandem::orderKernels(func::FuncOp func, InPlacePairs &pairs) {
-  Orderer(func, pairs).order();
-}
+namespace {
+/// What frees memory runs as soon as it can, and what takes some as late. An
+/// update runs after all that reads the old value, kernels with effects keep
+/// their order.
+struct OrderKernels : tandem::impl::OrderKernelsBase<OrderKernels> {
+  void runOnOperation() final {
+    moved += Orderer(getOperation(), getAnalysis<InPlacePairs>()).order();
+    markAnalysesPreserved<InPlacePairs>();
+  }
+};
+} // namespace

@@ -1,11 +1,17 @@
 //===- PastCaches.cpp - results that need not be in a cache ---------------===//
 #include "passes/plan/PastCaches.h"
+#include "passes/Passes.h"
 
 #include "ir/Signature.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/InPlace.h"
 #include "passes/plan/KernelBytes.h"
 #include "passes/target/Target.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_CHOOSENONTEMPORALSTORES
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -120,9 +126,11 @@ int64_t ReuseDistances::after(OpResult result) const {
 // The choice
 //===----------------------------------------------------------------------===//
 
-void tandem::chooseNonTemporal(func::FuncOp func) {
+/// Returns how many results are stored past the caches.
+static unsigned chooseNonTemporal(func::FuncOp func) {
   if (isForCuda(func))
-    return;
+    return 0;
+  unsigned count = 0;
   int64_t share = cacheShare(func);
   std::optional<ReuseDistances> distances;
   for (auto kernel : func.getOps<KernelOp>()) {
@@ -140,5 +148,17 @@ void tandem::chooseNonTemporal(func::FuncOp func) {
     }
     if (!past.empty())
       kernel.setNonTemporal(past);
+    count += past.size();
   }
+  return count;
 }
+
+namespace {
+struct ChooseNonTemporalStores
+    : tandem::impl::ChooseNonTemporalStoresBase<ChooseNonTemporalStores> {
+  void runOnOperation() final {
+    chosen += chooseNonTemporal(getOperation());
+    markAnalysesPreserved<InPlacePairs>();
+  }
+};
+} // namespace

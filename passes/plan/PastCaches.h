@@ -72,10 +72,6 @@ private:
   int64_t footprint = 0;
 };
 
-/// Sets `non_temporal` of the kernels of a planned function for a CPU: the
-/// results that are stored past the caches.
-void chooseNonTemporal(mlir::func::FuncOp func);
-
 } // namespace tandem
 
 #endif

@@ -2,6 +2,7 @@
 #include "passes/plan/PlanMemory.h"
 #include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
@@ -11,6 +12,11 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
+
+namespace tandem {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -352,9 +358,15 @@ std::vector<int64_t> tandem::plannedBytesInUse(func::FuncOp func,
   return planner.bytesInUse();
 }
 
-void tandem::planMemory(func::FuncOp func, InPlacePairs &pairs) {
-  SmallVector<KernelOp> kernels(func.getOps<KernelOp>());
-  Planner planner(func, kernels, pairs);
-  planner.plan();
-  planner.write();
-}
+namespace {
+struct PlanMemory : tandem::impl::PlanMemoryBase<PlanMemory> {
+  void runOnOperation() final {
+    func::FuncOp func = getOperation();
+    SmallVector<KernelOp> kernels(func.getOps<KernelOp>());
+    Planner planner(func, kernels, getAnalysis<InPlacePairs>());
+    planner.plan();
+    planner.write();
+    markAnalysesPreserved<InPlacePairs>();
+  }
+};
+} // namespace

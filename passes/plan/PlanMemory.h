@@ -1,6 +1,6 @@
 //===- PlanMemory.h - where every value of a program lives ----------------===//
 //
-// Works on a function of kernels (formKernels). Lifetimes are counted in
+// Works on a function of kernels. Lifetimes are counted in
 // kernels. What a program returns lives in the result's own storage, an update
 // in the argument's where nobody needs the old value any more; everything else
 // lives in the arena, from the kernel that makes it to the last that reads it,
@@ -18,10 +18,6 @@ namespace tandem {
 
 /// Offsets in the arena and among the constants are multiples of this.
 inline constexpr int64_t kBufferAlignment = 64;
-
-/// Sets `buffers` and `in_place` of the kernels and `tandem.plan` of the
-/// function.
-void planMemory(mlir::func::FuncOp func, InPlacePairs &pairs);
 
 /// The bytes that the function would need beside its arguments and results if
 /// its kernels ran in this order: the arena's, and those of updates that are

@@ -9,11 +9,17 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/ops/Convolution.h"
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_SPLITFILTERGRADS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -74,9 +80,11 @@ static void split(Conv2dFilterGradOp op, int64_t parts) {
   op.erase();
 }
 
-void tandem::splitFilterGrads(func::FuncOp func) {
+/// Returns how many were cut.
+static unsigned splitFilterGrads(func::FuncOp func) {
   if (isForCuda(func))
-    return;
+    return 0;
+  unsigned count = 0;
   SmallVector<Conv2dFilterGradOp> ops;
   func.walk([&](Conv2dFilterGradOp op) { ops.push_back(op); });
   for (Conv2dFilterGradOp op : ops) {
@@ -84,7 +92,16 @@ void tandem::splitFilterGrads(func::FuncOp func) {
     Type element = op.getY().getType().getElementType();
     if (!element.isF32() && !element.isF64())
       continue;
-    if (int64_t parts = partsOf(op); parts > 1)
+    if (int64_t parts = partsOf(op); parts > 1) {
       split(op, parts);
+      ++count;
+    }
   }
+  return count;
 }
+
+namespace {
+struct SplitFilterGrads : tandem::impl::SplitFilterGradsBase<SplitFilterGrads> {
+  void runOnOperation() final { splits += splitFilterGrads(getOperation()); }
+};
+} // namespace

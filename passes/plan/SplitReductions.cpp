@@ -1,8 +1,14 @@
 //===- SplitReductions.cpp - reductions that lower badly, made better -----===//
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_SPLITREDUCTIONS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -177,7 +183,8 @@ static Value rowByRow(OpBuilder &b, ReductionOpInterface op) {
   return inParts(b, op, {n / shape.back(), shape.back()}, {1}, {0});
 }
 
-void tandem::splitReductions(func::FuncOp func) {
+unsigned tandem::splitReductions(func::FuncOp func) {
+  unsigned count = 0;
   Limits limits = Limits::of(func);
   SmallVector<ReductionOpInterface> ops;
   func.walk([&](ReductionOpInterface op) { ops.push_back(op); });
@@ -203,6 +210,14 @@ void tandem::splitReductions(func::FuncOp func) {
     if (parted) {
       op->getResult(0).replaceAllUsesWith(parted);
       op->erase();
+      ++count;
     }
   }
+  return count;
 }
+
+namespace {
+struct SplitReductions : tandem::impl::SplitReductionsBase<SplitReductions> {
+  void runOnOperation() final { split += splitReductions(getOperation()); }
+};
+} // namespace

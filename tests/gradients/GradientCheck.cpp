@@ -5,6 +5,7 @@
 #include "ir/reference/Evaluator.h"
 #include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/autodiff/Specialize.h"
 #include "tests/support/TestModule.h"
 
@@ -27,6 +28,7 @@ static constexpr double kStep = 3e-5;
 bool test::runPasses(ModuleOp module, StringRef pipeline) {
   static bool registered = [] {
     registerTandemPasses();
+    registerTandemPipelines();
     return true;
   }();
   (void)registered;

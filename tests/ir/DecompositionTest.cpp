@@ -331,7 +331,8 @@ TEST(Decompositions, InferenceUsesTheGivenStatistics) {
   TestModule t(functionText(*llvm::find_if(kRows, [](const Row &row) {
     return row.name == std::string("batch_norm_training");
   })));
-  setInference(t.function("f"));
+  t.function("f").walk(
+      [](tandem::CompositeOpInterface composite) { composite.setInference(); });
   std::vector<Array> arguments = {
       array({2, 3, 4, 2}, std::vector<double>(48, 5)), array({3}, {1, 2, 3}),
       array({3}, {0, 0, 1}), array({3}, {5, 4, 3}), array({3}, {1, 1, 4})};

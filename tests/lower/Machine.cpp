@@ -7,6 +7,7 @@
 #include "ir/reference/Evaluator.h"
 #include "ir/reference/Generic.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Target.h"
@@ -93,7 +94,7 @@ Machine::Machine(const std::string &text, const std::string &targetName,
                           attributes.getDictionary(context.get()));
   plannedModule = original->clone();
   PassManager plan(context.get());
-  plan.addPass(createPlanPrograms());
+  buildPlanPipeline(plan, PlanOptions());
   if (failed(plan.run(*plannedModule)))
     return;
   loweredModule = plannedModule->clone();

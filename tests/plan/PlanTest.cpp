@@ -7,6 +7,7 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/plan/PlanMemory.h"
 
 #include "mlir/Parser/Parser.h"
@@ -223,7 +224,7 @@ protected:
     if (!module)
       return nullptr;
     PassManager passes(&context);
-    passes.addPass(createPlanPrograms());
+    buildPlanPipeline(passes, PlanOptions());
     if (failed(passes.run(*module)))
       return nullptr;
     return module;

@@ -1,6 +1,7 @@
 //===- tandem-opt.cpp - runs single passes on IR, for tests and study -----===//
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -10,6 +11,7 @@
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
   tandem::registerTandemPasses();
+  tandem::registerTandemPipelines();
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

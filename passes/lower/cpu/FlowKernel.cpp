@@ -9,9 +9,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/FlowKernel.h"
 
+#include "passes/Pipelines.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/PlanMemory.h"
-#include "passes/plan/PlanProgram.h"
 
 #include "ir/Signature.h"
 

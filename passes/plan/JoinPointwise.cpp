@@ -1,4 +1,5 @@
-//===- JoinKernels.cpp - small updates become one kernel ------------------===//
+//===- JoinPointwise.cpp - small updates become one kernel
+//------------------===//
 //
 // A step ends with an update of every parameter. On a GPU the launches of small
 // ones take longer than they run: they become the parts of one kernel, each
@@ -9,6 +10,7 @@
 // where the program would need more memory for that.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/PlanMemory.h"
@@ -20,6 +22,11 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/MapVector.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_JOINPOINTWISE
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -122,7 +129,8 @@ public:
       : func(func), pairs(pairs), kernels(func.getOps<KernelOp>()),
         inUse(plannedBytesInUse(func, kernels, pairs)),
         most(*llvm::max_element(inUse)) {}
-  void run();
+  /// Returns how many kernels became parts.
+  unsigned run();
 
 private:
   void findLastReaders();
@@ -145,6 +153,7 @@ private:
   llvm::MapVector<std::pair<Attribute, int64_t>, SmallVector<KernelOp>> groups;
   DenseSet<Value> held; ///< what the waiting ones read
   int64_t extra = 0;    ///< bytes that are in use for them alone
+  unsigned joined = 0;  ///< kernels that are parts now
 };
 } // namespace
 
@@ -197,6 +206,7 @@ void Joiner::flush(Operation *before) {
         for (KernelOp kernel : rest.take_front(taken))
           pairs.forget(kernel);
         join(rest.take_front(taken), before, terminator);
+        joined += taken;
       }
       rest = rest.drop_front(std::max<size_t>(taken, 1));
     }
@@ -206,7 +216,7 @@ void Joiner::flush(Operation *before) {
   extra = 0;
 }
 
-void Joiner::run() {
+unsigned Joiner::run() {
   findLastReaders();
   for (auto [k, kernel] : llvm::enumerate(kernels)) {
     // Also what is about to die, which the kernel may want to overwrite.
@@ -228,9 +238,16 @@ void Joiner::run() {
     extra -= kept;
   }
   flush(func.getBody().front().getTerminator());
+  return joined;
 }
 
-void tandem::joinKernels(func::FuncOp func, InPlacePairs &pairs) {
-  if (isForCuda(func) && !func.getOps<KernelOp>().empty())
-    Joiner(func, pairs).run();
-}
+namespace {
+struct JoinPointwise : tandem::impl::JoinPointwiseBase<JoinPointwise> {
+  void runOnOperation() final {
+    func::FuncOp func = getOperation();
+    if (isForCuda(func) && !func.getOps<KernelOp>().empty())
+      joined += Joiner(func, getAnalysis<InPlacePairs>()).run();
+    markAnalysesPreserved<InPlacePairs>();
+  }
+};
+} // namespace

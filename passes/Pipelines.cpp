@@ -1,0 +1,140 @@
+//===- Pipelines.cpp - the passes of each phase, in order -----------------===//
+#include "passes/Pipelines.h"
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace tandem;
+
+static void enter(OpPassManager &passes, StringRef before) {
+  EnterPhaseOptions options;
+  options.after = before.str();
+  passes.addPass(createEnterPhase(options));
+}
+
+static void leave(OpPassManager &passes, StringRef phase) {
+  LeavePhaseOptions options;
+  options.phase = phase.str();
+  passes.addPass(createLeavePhase(options));
+}
+
+//===----------------------------------------------------------------------===//
+// joint
+//===----------------------------------------------------------------------===//
+
+void tandem::buildJointPipeline(OpPassManager &passes,
+                                const JointOptions &options) {
+  enter(passes, "functionalize");
+  BuildEvaluateOptions evaluate;
+  evaluate.loss = options.loss;
+  evaluate.inference = options.inference;
+  // While composites still know how to infer.
+  passes.addPass(createBuildEvaluate(evaluate));
+  OpPassManager &primal = passes.nest<func::FuncOp>();
+  FuseCompositesOptions fuse;
+  fuse.order = options.order;
+  // What is left of them is differentiated op by op.
+  primal.addPass(createFuseComposites(fuse));
+  primal.addPass(createDecomposeComposites());
+  // They are part of what is differentiated.
+  primal.addPass(createExpandGrads());
+  if (!options.inference) {
+    DifferentiateOptions differentiate;
+    differentiate.loss = options.loss;
+    differentiate.order = options.order;
+    passes.addPass(createDifferentiate(differentiate));
+  }
+  // Now that nothing is differentiated any more.
+  OpPassManager &joint = passes.nest<func::FuncOp>();
+  joint.addPass(createInlineCustomVjps());
+  joint.addPass(createEraseDeadOps());
+  joint.addPass(createDecomposeComposites());
+  passes.addPass(createSealMutations());
+  leave(passes, "joint");
+}
+
+//===----------------------------------------------------------------------===//
+// optimize
+//===----------------------------------------------------------------------===//
+
+void tandem::buildOptimizePipeline(OpPassManager &passes) {
+  enter(passes, "joint");
+  OpPassManager &program = passes.nest<func::FuncOp>();
+  program.addPass(createExpandFlow());
+  // Before other rewrites, which take it that there are elements.
+  program.addPass(createFoldEmptyTensors());
+  program.addPass(createSetPrecision());
+  program.addPass(createSimplify());
+  // No fold makes a constant in a region from here on.
+  program.addPass(createHoistConstants());
+  // Ops that became one are forward if one of them was.
+  program.addPass(createMarkPasses());
+  leave(passes, "optimize");
+}
+
+//===----------------------------------------------------------------------===//
+// plan
+//===----------------------------------------------------------------------===//
+
+/// What is about one program alone.
+static void addPlanPasses(OpPassManager &program) {
+  // The optimizer's ops among others, and what was read at this phase.
+  program.addPass(createFoldEmptyTensors());
+  program.addPass(createEraseDeadOps());
+  // What is split is several kernels.
+  program.addPass(createSplitReductions());
+  program.addPass(createSplitFilterGrads());
+  program.addPass(createFormKernels());
+  // Before kernels are ordered: what both read is held until both have run.
+  program.addPass(createJoinAttention());
+  // Before memory is counted: calls need workspaces.
+  program.addPass(createChooseLibraries());
+  program.addPass(createOrderKernels());
+  // Until memory is as scarce as that order found it to be.
+  program.addPass(createJoinPointwise());
+  // Behind the kernels that are left to hide behind.
+  program.addPass(createPlaceHostCopies());
+  program.addPass(createPlanMemory());
+  // What overwrites what, and lies beside what, is known.
+  program.addPass(createChooseNonTemporalStores());
+  program.addPass(createCheckPlan());
+}
+
+void tandem::buildPlanPipeline(OpPassManager &passes,
+                               const PlanOptions &options) {
+  enter(passes, "partition");
+  addPlanPasses(passes.nest<func::FuncOp>());
+  passes.addPass(createPlaceConstants());
+  ReportPlanOptions report;
+  report.remarks = options.remarks;
+  passes.addPass(createReportPlan(report));
+  leave(passes, "plan");
+}
+
+LogicalResult tandem::planProgram(func::FuncOp func) {
+  PassManager passes(func.getContext(), func::FuncOp::getOperationName());
+  passes.enableVerifier(false); // what it makes is thrown away, or code soon
+  addPlanPasses(passes);
+  return passes.run(func);
+}
+
+//===----------------------------------------------------------------------===//
+// By name
+//===----------------------------------------------------------------------===//
+
+void tandem::registerTandemPipelines() {
+  PassPipelineRegistration<JointOptions>(
+      "tandem-build-joint",
+      "The phase joint: the backward is derived beside the forward",
+      buildJointPipeline);
+  PassPipelineRegistration<>(
+      "tandem-optimize-joint",
+      "The phase optimize: forward and backward are simplified together",
+      buildOptimizePipeline);
+  PassPipelineRegistration<PlanOptions>(
+      "tandem-plan-programs",
+      "The phase plan: ops become kernels, values get their places",
+      buildPlanPipeline);
+}

@@ -1,0 +1,60 @@
+//===- Pipelines.h - the passes of each phase, in order -------------------===//
+//
+// A phase is a pipeline of passes that begins with tandem-enter-phase and ends
+// with tandem-leave-phase. It is registered under the name of the phase's old
+// single pass, so that tandem-opt runs a phase by name, and the table of phases
+// in compiler/ is text.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PIPELINES_H
+#define TANDEM_PASSES_PIPELINES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace tandem {
+
+struct JointOptions : mlir::PassPipelineOptions<JointOptions> {
+  Option<std::string> loss{
+      *this, "loss",
+      llvm::cl::desc("the output to differentiate; by default the one that the "
+                     "module's 'tandem.loss' names, else the one named 'loss', "
+                     "else every one that depends on an argument that requires "
+                     "grad")};
+  Option<bool> inference{*this, "inference",
+                         llvm::cl::desc("keep only '@evaluate'"),
+                         llvm::cl::init(false)};
+  Option<int64_t> order{
+      *this, "order",
+      llvm::cl::desc("how often the programs can be differentiated; 2 adds "
+                     "'@grad_joint', the joint of the joint"),
+      llvm::cl::init(1)};
+};
+
+/// joint: the backward is derived beside the forward.
+void buildJointPipeline(mlir::OpPassManager &passes,
+                        const JointOptions &options);
+
+struct PlanOptions : mlir::PassPipelineOptions<PlanOptions> {
+  Option<bool> remarks{*this, "remarks",
+                       llvm::cl::desc("say how many kernels and bytes each "
+                                      "program has"),
+                       llvm::cl::init(false)};
+};
+
+/// optimize: common and dead code goes, constants fold.
+void buildOptimizePipeline(mlir::OpPassManager &passes);
+
+/// plan: ops become kernels, values get their places.
+void buildPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options);
+
+/// Runs the part of `plan` that is about a program by itself: what rehearses a
+/// plan, and regions that become programs when they are lowered.
+mlir::LogicalResult planProgram(mlir::func::FuncOp func);
+
+/// Registers each pipeline with tandem-opt and the table of phases.
+void registerTandemPipelines();
+
+} // namespace tandem
+
+#endif

@@ -1,0 +1,10 @@
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -pass-pipeline='builtin.module(tandem-leave-phase{phase=functionalize})' | FileCheck %s
+
+// CHECK: tandem.phase = "functionalize"
+module attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<4xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<4xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.mul %x, %w : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
