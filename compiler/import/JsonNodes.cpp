@@ -194,6 +194,19 @@ void GraphImporter::addNode(const JsonPlace &node) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// The number at `place` in a type that has to have it, but for rounding.
+static FloatAttr floatAttribute(Type type, const JsonPlace &place) {
+  double number = place.json.get<double>();
+  auto attribute = FloatAttr::get(type, number);
+  if (!attribute.getValue().isFinite()) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    place.wrong("expected a number of at most the largest '" + text +
+                "', but got " + place.json.dump());
+  }
+  return attribute;
+}
+
 Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
                                    StringRef name, ValueRange operands) {
   const Json &json = place.json;
@@ -214,7 +227,7 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
     Type element =
         cast<RankedTensorType>(operands[0].getType()).getElementType();
     if (isa<FloatType>(element))
-      return builder.getFloatAttr(element, json.get<double>());
+      return floatAttribute(element, place);
     return builder.getIntegerAttr(element, place.integer().value_or(0));
   }
   // The one flag that is on unless it is said to be off; and functions, where
@@ -287,8 +300,8 @@ void GraphImporter::addConstant(const JsonPlace &node) {
       if (!json.is_number() && !json.is_boolean())
         return false;
       if (isFloat && json.is_number())
-        elements.push_back(
-            builder.getFloatAttr(tensor.getElementType(), json.get<double>()));
+        elements.push_back(floatAttribute(
+            tensor.getElementType(), JsonPlace(json, value.pointer, problems)));
       else if (isFloat)
         elements.push_back(
             builder.getFloatAttr(tensor.getElementType(), json.get<bool>()));

@@ -1,6 +1,6 @@
 //===- Flow.h - branches and loops that data decides ----------------------===//
 //
-//   Tensor y = cond(x.sum() > 0.0, {x},
+//   Tensor y = cond(sum(x) > 0.0, {x},
 //                   [](const Tensors &in) -> Tensors { return {in[0] * 2.0}; },
 //                   [](const Tensors &in) -> Tensors { return {in[0]}; })[0];
 //

@@ -261,6 +261,16 @@ Status Snapshot::checkFinite() const {
              : Status::failed("NaN or infinity in the parameters " + names);
 }
 
+std::string Snapshot::statesOfNaN() const {
+  std::string names;
+  for (const NamedTensor &tensor : tensors_)
+    if (std::find(trained_.begin(), trained_.end(), tensor.name) ==
+            trained_.end() &&
+        io::firstNaN(io::viewOf(tensor.tensor)))
+      names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
+  return names;
+}
+
 Status Snapshot::save(const Position &position, const Origin &origin,
                       const std::string &path) const {
   std::map<std::string, io::ArrayView> views;

@@ -75,6 +75,10 @@ public:
   /// cannot be trained on, and should not replace those of an earlier moment.
   Status checkFinite() const;
 
+  /// The names, in quotes, of other values in which there is NaN; infinity can
+  /// be meant, as of a mask or the least value so far.
+  std::string statesOfNaN() const;
+
   /// Replaces the file `path`.
   Status save(const Position &position, const Origin &origin,
               const std::string &path) const;

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
+#include <fstream>
+
 namespace tandem::commands {
 namespace {
 
@@ -114,7 +116,53 @@ void compareData(const Checkpoint &checkpoint, const ResumeWith &with,
          : differences.note(text);
 }
 
+/// The metadata of the safetensors file `path`; null where it is no such file.
+Json metadataOf(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t length = 0;
+  constexpr uint64_t most = 100 << 20;
+  if (!file.read(reinterpret_cast<char *>(&length), sizeof length) ||
+      length > most)
+    return {};
+  std::string header(length, ' ');
+  if (!file.read(header.data(), std::streamsize(length)))
+    return {};
+  Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() ? json.value("__metadata__", Json()) : Json();
+}
+
 } // namespace
+
+Status checkReplaced(const std::string &path, const Origin &origin,
+                     bool resumes, bool force,
+                     std::vector<std::string> &notes) {
+  Json metadata = metadataOf(path);
+  auto text = [&](const char *key) {
+    auto at = metadata.find(key);
+    return at != metadata.end() && at->is_string() ? at->get<std::string>()
+                                                   : std::string();
+  };
+  if (!metadata.is_object())
+    return Status::success();
+  Origin there;
+  there.model = text("tandem.model");
+  there.graph = text("tandem.graph");
+  if (!there.graph.empty() && !origin.graph.empty() &&
+      there.graph != origin.graph) {
+    std::string what = io::inQuotes(path) + " is a checkpoint of the model " +
+                       modelText(there) + ", not of " + modelText(origin);
+    if (!force)
+      return Status::usage("expected to replace none of another model, but " +
+                           what + "; --force replaces it");
+    notes.push_back(what + ", and is replaced");
+  } else if (std::string steps = text("tandem.total_steps");
+             !resumes && !steps.empty() && steps != "0") {
+    notes.push_back(io::inQuotes(path) + ", a checkpoint after " + steps +
+                    " steps, is replaced by a new training; '--resume=" + path +
+                    "' would go on from it");
+  }
+  return Status::success();
+}
 
 Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
   Json digests = Json::object();

@@ -32,6 +32,13 @@ struct ResumeWith {
 Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
                std::vector<std::string> &notes);
 
+/// What a new training would lose by writing to `path`. Fails with Usage for a
+/// checkpoint of another model, but with `force`; adds to `notes` how far one
+/// of the same model is, which a training that does not resume begins anew.
+/// Reads the file's header alone.
+Status checkReplaced(const std::string &path, const Origin &origin,
+                     bool resumes, bool force, std::vector<std::string> &notes);
+
 /// Returns what to say if the model's learning rate, from the checkpoint
 /// `path`, is not the one that it was compiled with; else an empty text.
 std::string learningRateNote(const runtime::Model &model,

@@ -67,7 +67,7 @@ private:
   Log log_;
   TrainResult result_;
   int64_t stepsToDo_ = 0;
-  bool warnedOfLoss_ = false, warnedOfSave_ = false;
+  bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
   Origin origin_;
   io::FileLock saveLock_, logLock_;
 };
@@ -302,6 +302,15 @@ Status Trainer::start() {
 
   if (Status status = lock(options_.save, saveLock_); !status)
     return status;
+  std::vector<std::string> replaced;
+  if (!options_.save.empty())
+    if (Status status =
+            checkReplaced(options_.save, origin_, !options_.resume.empty(),
+                          options_.model.force, replaced);
+        !status)
+      return status;
+  for (const std::string &text : replaced)
+    note(text);
   if (Status status = lock(options_.log, logLock_); !status)
     return status;
   if (options_.save.empty())
@@ -468,6 +477,11 @@ Status Trainer::save() {
   // A full disk of the log's takes no weights along.
   if (Status flushed = log_.flush(); !flushed)
     warn(flushed.message() + "; training goes on without a log");
+  if (std::string names = snapshot->statesOfNaN();
+      !names.empty() && !std::exchange(warnedOfStates_, true))
+    warn("NaN in the states " + names + " at step " +
+         std::to_string(result_.position.totalSteps) +
+         ", which the model keeps and reads again; they are saved so");
   Status status = snapshot->checkFinite();
   if (status)
     return snapshot->save(result_.position, origin_, options_.save);

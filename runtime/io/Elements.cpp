@@ -106,17 +106,27 @@ std::string integerText(DType dtype, const std::byte *data, int64_t index) {
   return std::to_string(elementAsInteger(dtype, data, index));
 }
 
-std::optional<int64_t> firstNonFinite(const ArrayView &array) {
+/// The first element of a floating-point array that `isBad`.
+template <typename IsBad>
+static std::optional<int64_t> firstBad(const ArrayView &array, IsBad isBad) {
   return withType(array.dtype, [&](auto type) -> std::optional<int64_t> {
     using T = decltype(type);
     if constexpr (isReal<T>) {
       auto count = int64_t(array.bytes.size() / sizeof(T));
       for (int64_t i = 0; i < count; ++i)
-        if (!std::isfinite(double(load<T>(array.bytes.data(), i))))
+        if (isBad(double(load<T>(array.bytes.data(), i))))
           return i;
     }
     return std::nullopt;
   });
+}
+
+std::optional<int64_t> firstNonFinite(const ArrayView &array) {
+  return firstBad(array, [](double value) { return !std::isfinite(value); });
+}
+
+std::optional<int64_t> firstNaN(const ArrayView &array) {
+  return firstBad(array, [](double value) { return std::isnan(value); });
 }
 
 std::optional<int64_t> firstInexact(const ArrayView &array, DType to) {

@@ -32,6 +32,8 @@ using artifact::isInteger;
 /// Returns the index of the first element of a floating-point array that is NaN
 /// or infinite.
 std::optional<int64_t> firstNonFinite(const ArrayView &array);
+/// The same of NaN alone.
+std::optional<int64_t> firstNaN(const ArrayView &array);
 
 /// Returns the index of the first element that `to` cannot hold exactly. NaN is
 /// held by all floating-point types.

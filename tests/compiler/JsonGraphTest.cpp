@@ -92,6 +92,18 @@ TEST(JsonGraph, ConstantsAreNumbersOfTheirType) {
               std::string::npos)
         << type << ": " << wrong.message;
   }
+  // They became infinity.
+  for (auto [type, value] :
+       {std::pair("f32", "[1e39, 0]"), std::pair("f32", "[0, -1e300]"),
+        std::pair("f16", "[65520, 0]")}) {
+    Outcome wrong = import(graph(type, value));
+    EXPECT_NE(wrong.message.find(
+                  std::string("expected a number of at most the largest '") +
+                  type + "', but got "),
+              std::string::npos)
+        << type << ": " << wrong.message;
+  }
+  EXPECT_EQ(import(graph("f16", "[65519, -65504]")).message, "");
 }
 
 TEST(JsonGraph, EveryMistakeHasAPointerAndAReason) {

@@ -35,7 +35,7 @@ static const char kFunctionsHead[] =
 
 What models can call beside the [ops](ops.md): a function builds ops. In JSON graphs it is a node like an op
 (`{"op": "leaky_relu", "inputs": ["x"], "attributes": {"negative_slope": 0.2}, "outputs": ["y"]}`), in traced programs
-`call("leaky_relu", {x}, {{"negative_slope", 0.2}})`. `x?` may be left out, `xs...` is any number of operands, attributes
+`call("leaky_relu", {x}, {{"negative_slope", 0.2}})[0]`. `x?` may be left out, `xs...` is any number of operands, attributes
 stand with their defaults; names and meanings are PyTorch's where it has them.
 )";
 

@@ -77,6 +77,55 @@ TEST_F(Resume, paramsAreNotTheOptimizers) {
   EXPECT_EQ(bytes("fine.st"), bytes("same.st"));
 }
 
+// A forgotten --resume replaced a long training by a short one, and a wrong
+// artifact the checkpoint of another model, without a word.
+TEST_F(Resume, saysWhichCheckpointIsReplaced) {
+  ASSERT_EQ(train({"--steps=4", "--save=w.st"}).code, 0);
+  Ended ended = train({"--steps=1", "--resume=w.st", "--save=w.st"});
+  EXPECT_EQ(ended.err.find("is replaced"), std::string::npos) << ended.err;
+  ended = train({"--steps=1", "--save=w.st"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(says(ended, "note: 'w.st', a checkpoint after 5 steps, is "
+                          "replaced by a new training; '--resume=w.st' would "
+                          "go on from it"))
+      << ended.err;
+}
+
+TEST_F(Resume, replacesNoCheckpointOfAnotherModel) {
+  ASSERT_EQ(train({"--steps=4", "--save=w.st"}).code, 0);
+  writeArtifact([](artifact::Manifest &manifest) {
+    manifest.graph = std::string(64, 'e');
+    manifest.model = "other";
+  });
+  auto before = bytes("w.st");
+  Ended ended = train({"--steps=1", "--save=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("'w.st' is a checkpoint of the model"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_EQ(bytes("w.st"), before);
+  ended = train({"--steps=1", "--save=w.st", "--force"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(bytes("w.st"), before);
+}
+
+TEST_F(Resume, saysThatStatesAreNaN) {
+  ASSERT_EQ(train({"--steps=1", "--save=w.st"}).code, 0);
+  auto file = io::Safetensors::read(path("w.st"));
+  ASSERT_TRUE(file.ok());
+  const std::string name = "momentum.m:w";
+  ASSERT_TRUE(file->find(name));
+  std::vector<float> values = tensor("w.st", name);
+  values[0] = NAN;
+  edit("w.st",
+       {{name,
+         arrayOf<float>(DType::F32, file->entries().at(name).shape, values)}});
+  Ended ended = train({"--steps=1", "--resume=w.st", "--save=v.st"});
+  EXPECT_NE(ended.err.find("NaN in the states '" + name + "' at step 2"),
+            std::string::npos)
+      << ended.err;
+}
+
 TEST_F(Resume, saysWhichLearningRateCounts) {
   ASSERT_EQ(train({"--epochs=1", "--lr=0.25", "--save=w.st"}).code, 0);
   const std::string line =

@@ -276,7 +276,7 @@ TEST_F(TrainCommand, savesWhenInterrupted) {
   for (int signal : {SIGINT, SIGTERM}) {
     Start start;
     start.watch = [signal](pid_t, const std::string &err) {
-      return err.find("step") != std::string::npos ? signal : 0;
+      return err.find("loss") != std::string::npos ? signal : 0;
     };
     Ended ended = train(
         {"--epochs=100000000", "--save=w.st", "--report-interval=50"}, start);
@@ -321,7 +321,7 @@ TEST_F(TrainCommand, keepsTheOldCheckpoint) {
   // No room: once it trains, files may not grow to a checkpoint's size.
   Start full;
   full.watch = [](pid_t child, const std::string &err) {
-    if (err.find("step") == std::string::npos)
+    if (err.find("loss") == std::string::npos)
       return 0;
     struct rlimit limit = {100, 100};
     EXPECT_EQ(::prlimit(child, RLIMIT_FSIZE, &limit, nullptr), 0);
