@@ -152,18 +152,20 @@ Status tandem::checkAgainstModule(ModuleOp module,
 }
 
 SmallVector<TargetOption> tandem::targetOptions(const CompileOptions &options) {
-  return {{"cuda", "matmul_precision", "--matmul-precision",
-           options.matmulPrecision, "f32"},
-          {"cuda", "libraries", "--libraries", options.libraries, "auto"},
-          {"cpu", "winograd", "--winograd", options.winograd, "auto"}};
+  return {
+      {"cuda", TargetAttr::kMatmulPrecision, "--matmul-precision",
+       options.matmulPrecision, "f32"},
+      {"cuda", TargetAttr::kLibraries, "--libraries", options.libraries,
+       "auto"},
+      {"cpu", TargetAttr::kWinograd, "--winograd", options.winograd, "auto"}};
 }
 
 Status tandem::checkAgainstTarget(ModuleOp module,
                                   const CompileOptions &options) {
-  auto target = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
-  auto kind = target ? target.getAs<StringAttr>("kind") : StringAttr();
-  if (!kind)
+  auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
+  if (!target)
     return Status::success();
+  StringRef kind = stringifyTargetKind(target.getKind());
   SmallVector<TargetOption> all = targetOptions(options);
   all.push_back({"cpu", "", "--fast-math", options.fastMath ? "yes" : "", ""});
   all.push_back(
@@ -172,9 +174,9 @@ Status tandem::checkAgainstTarget(ModuleOp module,
   all.push_back(
       {"cuda", "", "--cubin", options.cubin == "yes" ? "yes" : "", ""});
   for (const TargetOption &asked : all)
-    if (asked.value != asked.usual && asked.kind != kind.getValue())
+    if (asked.value != asked.usual && asked.kind != kind)
       return Status::usage((asked.flag + " is for the target '" + asked.kind +
-                            "', but this one is '" + kind.getValue() + "'")
+                            "', but this one is '" + kind + "'")
                                .str());
   return Status::success();
 }

@@ -172,28 +172,27 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
 }
 
 /// The target with what is asked for.
-static DictionaryAttr withAsked(DictionaryAttr target,
-                                const CompileOptions &options) {
-  auto kind = target.getAs<StringAttr>("kind");
-  NamedAttrList attributes(target);
+static TargetAttr withAsked(TargetAttr target, const CompileOptions &options) {
+  StringRef kind = stringifyTargetKind(target.getKind());
   for (const TargetOption &asked : targetOptions(options))
-    if (kind && kind.getValue() == asked.kind && asked.value != asked.usual)
-      attributes.set(asked.attribute,
-                     StringAttr::get(target.getContext(), asked.value));
-  if (kind && kind.getValue() == "cpu" && options.fastMath)
-    attributes.set(kFastMathAttr, UnitAttr::get(target.getContext()));
-  return attributes.getDictionary(target.getContext());
+    if (kind == asked.kind && asked.value != asked.usual)
+      target = target.with(asked.attribute,
+                           StringAttr::get(target.getContext(), asked.value));
+  if (target.isCpu() && options.fastMath)
+    target =
+        target.with(TargetAttr::kFastMath, UnitAttr::get(target.getContext()));
+  return target;
 }
 
 /// The options that a target without them lacks, as they are written.
-static std::string lackOf(DictionaryAttr target,
-                          const CompileOptions &options) {
+static std::string lackOf(TargetAttr target, const CompileOptions &options) {
   std::vector<std::string> flags;
-  DictionaryAttr wanted = withAsked(target, options);
+  TargetAttr wanted = withAsked(target, options);
   for (const TargetOption &asked : targetOptions(options))
-    if (wanted.get(asked.attribute) != target.get(asked.attribute))
+    if (wanted.getFields().get(asked.attribute) !=
+        target.getFields().get(asked.attribute))
       flags.push_back((asked.flag + "=" + asked.value).str());
-  if (wanted.contains(kFastMathAttr) && !target.contains(kFastMathAttr))
+  if (wanted.getFastMath() && !target.getFastMath())
     flags.push_back("--fast-math");
   return llvm::join(flags, ", ");
 }
@@ -202,7 +201,7 @@ static std::string lackOf(DictionaryAttr target,
 /// kind of target, one that has been lowered with its target.
 static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   StringRef phase = phaseOf(module);
-  auto has = module->getAttrOfType<DictionaryAttr>(kTargetAttr);
+  auto has = module->getAttrOfType<TargetAttr>(kTargetAttr);
   bool isLowered = phase == "lower";
   if (options.target.empty() && (has || isLowered)) {
     if (!has || withAsked(has, options) == has)
@@ -218,8 +217,7 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
     return targets.status();
   auto wanted = targetAttr(targets->front(), module.getContext());
   wanted = withAsked(wanted, options);
-  bool isOther =
-      has && phase != "capture" && has.get("kind") != wanted.get("kind");
+  bool isOther = has && phase != "capture" && has.getKind() != wanted.getKind();
   if (targets->size() != 1 || isOther || (isLowered && has != wanted))
     return Status::usage("--target=" + options.target +
                          " comes too late for a module at '" + phase.str() +
@@ -308,8 +306,7 @@ static Status run(ModuleOp module, const CompileOptions &options,
   if (label.empty())
     if (Status s = checkAgainstTarget(module, options); !s)
       return s;
-  auto target =
-      targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
+  auto target = targetFromAttr(module->getAttrOfType<TargetAttr>(kTargetAttr));
   if (!target)
     return target.status();
   if (Status s = checkTune(module, options, *target, label); !s)

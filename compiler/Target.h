@@ -2,15 +2,18 @@
 //
 // Targets as the options name them: `cpu`, `cpu:x86-64-v3`, `cuda:sm_90`, and
 // several joined by '+': one for cuda, and for cpu one or more processors, the
-// variants (`cpu:x86-64-v3+x86-64-v4`). On a module a target is the dictionary
-// `tandem.target = {kind, arch}`, for cpu also with `features` and
-// `vector_bits`, and of the host with `last_cache_bytes` and `processors`.
+// variants (`cpu:x86-64-v3+x86-64-v4`). On a module a target is
+// `tandem.target = #tandem.target<...>` (ir/Attributes.td), for cpu with
+// `features` and `vector_bits`, of the host with `last_cache_bytes` and
+// `processors`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_TARGET_H
 #define TANDEM_COMPILER_TARGET_H
 
 #include "runtime/artifact/Status.h"
+
+#include "ir/Dialect.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Target/TargetMachine.h"
@@ -70,11 +73,10 @@ int widestVectors(llvm::ArrayRef<std::string> features);
 /// Returns the target of an architecture, "sm_90" if it is empty.
 Result<CudaTarget> cudaTarget(llvm::StringRef arch);
 
-mlir::DictionaryAttr targetAttr(const Target &target,
-                                mlir::MLIRContext *context);
+TargetAttr targetAttr(const Target &target, mlir::MLIRContext *context);
 /// Returns the target that the attribute says. A printed module may have been
 /// edited: fails, with everything that is wrong, where no machine is like that.
-Result<Target> targetFromAttr(mlir::DictionaryAttr attr);
+Result<Target> targetFromAttr(TargetAttr attr);
 
 /// Returns LLVM's machine for the target: position-independent code, multiply
 /// and add fused.

@@ -214,6 +214,30 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
   return verifyProperties(error, kind, name, properties);
 }
 
+Alias Alias::from(DictionaryAttr property) {
+  if (!property)
+    return {};
+  return {property.getAs<StringAttr>("of"),
+          property.getAs<StringAttr>("output"),
+          property.getAs<ArrayAttr>("views"), property.getAs<TypeAttr>("type")};
+}
+
+DictionaryAttr Alias::toAttr(MLIRContext *context) const {
+  NamedAttrList fields;
+  if (of)
+    fields.set("of", of);
+  if (output)
+    fields.set("output", output);
+  fields.set("views", views);
+  if (type)
+    fields.set("type", type);
+  return fields.getDictionary(context);
+}
+
+Alias RoleAttr::getAlias() const {
+  return Alias::from(getProperty<DictionaryAttr>(kAlias));
+}
+
 RoleAttr RoleAttr::with(StringRef property, Attribute value) const {
   NamedAttrList list(getProperties());
   list.set(property, value);

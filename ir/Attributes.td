@@ -67,9 +67,41 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
       return kind == RoleKind::Cotangent || kind == RoleKind::Grad ||
              kind == RoleKind::Update;
     }
+    /// Names of properties.
+    static constexpr ::llvm::StringLiteral kRequiresGrad = "requires_grad";
+    static constexpr ::llvm::StringLiteral kInit = "init";
+    static constexpr ::llvm::StringLiteral kHigh = "high";
+    static constexpr ::llvm::StringLiteral kLow = "low";
+    static constexpr ::llvm::StringLiteral kIgnored = "ignored";
+    static constexpr ::llvm::StringLiteral kGradType = "grad_type";
+    static constexpr ::llvm::StringLiteral kAlias = "alias";
+    static constexpr ::llvm::StringLiteral kFreed = "freed";
+    static constexpr ::llvm::StringLiteral kMetadata = "metadata";
+    static constexpr ::llvm::StringLiteral kStorage = "storage";
+    static constexpr ::llvm::StringLiteral kResize = "resize";
+    static constexpr ::llvm::StringLiteral kPass = "pass";
+    static constexpr ::llvm::StringLiteral kNoGrad = "no_grad";
+    static constexpr ::llvm::StringLiteral kPartOf = "part_of";
+    static constexpr ::llvm::StringLiteral kInputs = "inputs";
+    static constexpr ::llvm::StringLiteral kRows = "rows";
+    static constexpr ::llvm::StringLiteral kCounted = "counted";
+    static constexpr ::llvm::StringLiteral kVisible = "visible";
+    static constexpr ::llvm::StringLiteral kInPlace = "in_place";
+    static constexpr ::llvm::StringLiteral kNeeds = "needs";
+    static constexpr ::llvm::StringLiteral kReason = "reason";
+    static constexpr ::llvm::StringLiteral kUnchecked = "unchecked";
+    static constexpr ::llvm::StringLiteral kWhere = "where";
+    static constexpr ::llvm::StringLiteral kHost = "host";
+
     bool has(::llvm::StringRef property) const {
       return getProperties().contains(property);
     }
+    /// A property of the type T; null where there is none.
+    template <typename T> T getProperty(::llvm::StringRef property) const {
+      return getProperties().getAs<T>(property);
+    }
+    /// What the value shares storage with; false where nothing is said.
+    Alias getAlias() const;
     /// This role with one property added or replaced.
     RoleAttr with(::llvm::StringRef property, ::mlir::Attribute value) const;
     RoleAttr withUnit(::llvm::StringRef property) const;
@@ -190,6 +222,120 @@ def PlanAttr : Tandem_Attr<"Plan", "plan"> {
                         DefaultValuedParameter<"int64_t", "0">:$host_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+}
+
+def TargetKind : I32EnumAttr<"TargetKind", "a kind of machine", [
+  I32EnumAttrCase<"Cpu", 0, "cpu">, I32EnumAttrCase<"Cuda", 1, "cuda">]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+
+def TargetAttr : Tandem_Attr<"Target", "target"> {
+  let summary = "The machine that a module is compiled for";
+  let description = [{
+    `#tandem.target<cpu {arch = "x86-64-v3", features = ["avx2", "fma"],
+    vector_bits = 256 : i64}>` or `#tandem.target<cuda {arch = "sm_90"}>`. A field
+    that is absent is not known, and passes take the usual. Of both kinds: `arch`,
+    LLVM's name of the processor or NVIDIA's of the architecture. Of `cpu`:
+    `features`, the instruction sets that code may use; `vector_bits`, the width
+    of the widest registers; `last_cache_bytes`, of the last cache before memory;
+    `processors`, of the machine; `fast_math`; `winograd`. Of `cuda`:
+    `matmul_precision`; `libraries`; `products` (what they are made of: set by
+    tests and measurements alone). Whether LLVM knows the processor and the
+    features is checked before code is made (compiler/Target.h).
+  }];
+  let parameters = (ins "TargetKind":$kind, "::mlir::DictionaryAttr":$fields);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr ::llvm::StringLiteral kArch = "arch";
+    static constexpr ::llvm::StringLiteral kFeatures = "features";
+    static constexpr ::llvm::StringLiteral kVectorBits = "vector_bits";
+    static constexpr ::llvm::StringLiteral kLastCacheBytes = "last_cache_bytes";
+    static constexpr ::llvm::StringLiteral kProcessors = "processors";
+    static constexpr ::llvm::StringLiteral kFastMath = "fast_math";
+    static constexpr ::llvm::StringLiteral kWinograd = "winograd";
+    static constexpr ::llvm::StringLiteral kMatmulPrecision = "matmul_precision";
+    static constexpr ::llvm::StringLiteral kLibraries = "libraries";
+    static constexpr ::llvm::StringLiteral kProducts = "products";
+
+    bool isCpu() const { return getKind() == TargetKind::Cpu; }
+    bool isCuda() const { return getKind() == TargetKind::Cuda; }
+    /// Empty, 0, false: not said.
+    ::llvm::StringRef getArch() const { return text(kArch); }
+    ::llvm::SmallVector<::llvm::StringRef> getFeatures() const;
+    bool hasFeature(::llvm::StringRef feature) const;
+    int64_t getVectorBits() const { return number(kVectorBits); }
+    int64_t getLastCacheBytes() const { return number(kLastCacheBytes); }
+    int64_t getProcessors() const { return number(kProcessors); }
+    bool getFastMath() const { return getFields().contains(kFastMath); }
+    ::llvm::StringRef getWinograd() const { return text(kWinograd); }
+    ::llvm::StringRef getMatmulPrecision() const { return text(kMatmulPrecision); }
+    ::llvm::StringRef getLibraries() const { return text(kLibraries); }
+    ::llvm::StringRef getProducts() const { return text(kProducts); }
+
+    /// This target with one field added or replaced; not verified.
+    TargetAttr with(::llvm::StringRef field, ::mlir::Attribute value) const;
+
+    /// The target of the module around `op`; null if there is none.
+    static TargetAttr of(::mlir::Operation *op);
+
+  private:
+    ::llvm::StringRef text(::llvm::StringRef field) const;
+    int64_t number(::llvm::StringRef field) const;
+
+  public:
+  }];
+}
+
+def TensorMapAttr : Tandem_Attr<"TensorMap", "tensor_map"> {
+  let summary = "A tensor in a buffer of a launch, as bulk copies of a GPU see it";
+  let description = [{
+    `#tandem.tensor_map<buffer = 0, offset = 0, element = "bf16", sizes = [64, 32],
+    strides = [128], box = [64, 32], swizzle = 128>`: innermost dimension first;
+    sizes and box in elements, the rest in bytes; no stride of dimension 0.
+    `element` may be `"tf32"`: f32 that is rounded on its way.
+  }];
+  let parameters = (ins "int64_t":$buffer, DefaultValuedParameter<"int64_t", "0">:$offset,
+                        "::mlir::StringAttr":$element, "::mlir::DenseI64ArrayAttr":$sizes,
+                        "::mlir::DenseI64ArrayAttr":$strides, "::mlir::DenseI64ArrayAttr":$box,
+                        "int64_t":$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def KernelFactsAttr : Tandem_Attr<"KernelFacts", "kernel_facts"> {
+  let summary = "What the function of a lowered kernel says of itself";
+  let description = [{
+    `#tandem.kernel_facts<kind = "pointwise", ops = ["tandem.exp"], flops = 16,
+    bytes = 128, type = (tensor<4x4xf32>) -> tensor<4x4xf32>, items = 1>`. `kind`
+    is a class of ops; `ops` are those of the model that the kernel computes;
+    `flops` and `bytes` are what it costs; `summary` and `dtype` are of the op that
+    computes most. A launch agrees with `type`, `items` (units of work), `blocks`
+    (the grid, of a GPU) and `in_place`; `scratch_bytes` is what it gets beside its
+    buffers. `schedule` is what the kernel was asked to be made with. Of a GPU:
+    `block`, the threads; `shared_bytes`; `tensor_maps`, its last parameters.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::ArrayAttr":$ops,
+                        DefaultValuedParameter<"int64_t", "0">:$flops,
+                        DefaultValuedParameter<"int64_t", "0">:$bytes,
+                        OptionalParameter<"::mlir::StringAttr">:$summary,
+                        OptionalParameter<"::mlir::Type">:$dtype,
+                        "::mlir::Type":$type,
+                        "int64_t":$items,
+                        DefaultValuedParameter<"int64_t", "0">:$scratch_bytes,
+                        OptionalParameter<"::tandem::InPlaceAttr">:$in_place,
+                        OptionalParameter<"::tandem::ScheduleAttr">:$schedule,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$blocks,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$block,
+                        DefaultValuedParameter<"int64_t", "0">:$shared_bytes,
+                        OptionalParameter<"::mlir::ArrayAttr">:$tensor_maps);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Those of `function`; null if it has none.
+    static KernelFactsAttr of(::mlir::Operation *function);
+  }];
 }
 
 def ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [

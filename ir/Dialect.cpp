@@ -212,8 +212,21 @@ TandemDialect::verifyOperationAttribute(Operation *op,
            << "expected '" << name << "' to be '#tandem.plan', but got "
            << attribute.getValue();
   }
-  if (name == kKernelAttr || name == kTargetAttr ||
-      name == kPartitionReportAttr || name == kStepMemoryAttr) {
+  if (name == kTargetAttr) {
+    if (isa<TargetAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be '#tandem.target', but got "
+           << attribute.getValue();
+  }
+  if (name == kKernelAttr) {
+    if (isa<KernelFactsAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be '#tandem.kernel_facts', but got "
+           << attribute.getValue();
+  }
+  if (name == kPartitionReportAttr || name == kStepMemoryAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";

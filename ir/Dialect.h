@@ -54,6 +54,20 @@ class RefusesGradient
 /// A result of a kernel and the input that it overwrites.
 using InPlacePair = std::pair<unsigned, unsigned>;
 
+/// What a value shares storage with: the property `alias` of its role,
+/// `{of = "x", views = [...]}` or `{output = "y", views = [...]}`.
+struct Alias {
+  mlir::StringAttr of;     ///< an argument, or null
+  mlir::StringAttr output; ///< an output, or null
+  mlir::ArrayAttr views;   ///< from its value to this one
+  mlir::TypeAttr type;     ///< of a storage that no argument shows, or null
+
+  /// Of a role that says nothing: no views, not even an empty list of them.
+  explicit operator bool() const { return bool(views); }
+  static Alias from(mlir::DictionaryAttr property);
+  mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
+};
+
 /// Names of the discardable attributes that the dialect knows.
 inline constexpr llvm::StringLiteral kPhaseAttr = "tandem.phase";
 inline constexpr llvm::StringLiteral kRoleAttr = "tandem.role";

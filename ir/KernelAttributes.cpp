@@ -331,3 +331,71 @@ LogicalResult PlanAttr::verify(ErrorAt error, int64_t arena, int64_t peak,
                    << host;
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// TensorMapAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult TensorMapAttr::verify(ErrorAt error, int64_t buffer,
+                                    int64_t offset, StringAttr,
+                                    DenseI64ArrayAttr sizes,
+                                    DenseI64ArrayAttr strides,
+                                    DenseI64ArrayAttr box, int64_t swizzle) {
+  if (buffer < 0 || offset < 0 || swizzle < 0)
+    return error() << "expected 'buffer', 'offset' and 'swizzle' of a tensor "
+                      "map to be at least 0, but got "
+                   << buffer << ", " << offset << " and " << swizzle;
+  if (sizes.empty() || box.size() != sizes.size() ||
+      strides.size() + 1 != sizes.size())
+    return error() << "expected a tensor map with as many 'box' as 'sizes', "
+                      "and one of 'strides' less, but got "
+                   << sizes.size() << " sizes, " << box.size() << " of a box, "
+                   << strides.size() << " strides";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// KernelFactsAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelFactsAttr::verify(ErrorAt error, StringAttr, ArrayAttr ops,
+                                      int64_t flops, int64_t bytes, StringAttr,
+                                      Type, Type type, int64_t items,
+                                      int64_t scratchBytes, InPlaceAttr inPlace,
+                                      ScheduleAttr, DenseI64ArrayAttr,
+                                      DenseI64ArrayAttr, int64_t sharedBytes,
+                                      ArrayAttr tensorMaps) {
+  if (!llvm::all_of(ops, llvm::IsaPred<StringAttr>))
+    return error() << "expected 'ops' of a kernel to be names, but got " << ops;
+  struct Number {
+    StringRef key;
+    int64_t value;
+  };
+  for (Number number :
+       {Number{"flops", flops}, Number{"bytes", bytes}, Number{"items", items},
+        Number{"scratch_bytes", scratchBytes},
+        Number{"shared_bytes", sharedBytes}})
+    if (number.value < 0)
+      return error() << "expected '" << number.key
+                     << "' of a kernel to be at least 0, but got "
+                     << number.value;
+  auto function = dyn_cast<FunctionType>(type);
+  if (!function || !llvm::all_of(function.getInputs(), isTensorType) ||
+      !llvm::all_of(function.getResults(), isTensorType))
+    return error() << "expected 'type' of a kernel to be a function of "
+                      "tensors, but got "
+                   << type;
+  if (inPlace && failed(inPlace.verifyBounds(error, function.getNumResults(),
+                                             function.getNumInputs())))
+    return failure();
+  if (tensorMaps && !llvm::all_of(tensorMaps, llvm::IsaPred<TensorMapAttr>))
+    return error() << "expected 'tensor_maps' of a kernel to be "
+                      "'#tandem.tensor_map', but got "
+                   << tensorMaps;
+  return success();
+}
+
+KernelFactsAttr KernelFactsAttr::of(Operation *function) {
+  return function ? function->getAttrOfType<KernelFactsAttr>(kKernelAttr)
+                  : KernelFactsAttr();
+}

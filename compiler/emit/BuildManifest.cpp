@@ -155,8 +155,7 @@ Result<int64_t> ManifestBuilder::kernelIndex(LaunchOp launch) {
     return it->second;
   auto function = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
       launch, launch.getKernel());
-  auto about = function ? function->getAttrOfType<DictionaryAttr>(kKernelAttr)
-                        : DictionaryAttr();
+  KernelFactsAttr about = KernelFactsAttr::of(function);
   if (!about)
     return Status::failed("kernel '" + symbol.str() +
                           "' is not a function "
@@ -164,29 +163,20 @@ Result<int64_t> ManifestBuilder::kernelIndex(LaunchOp launch) {
                           kKernelAttr.str() + "'");
   am::Kernel kernel;
   kernel.symbol = symbol.str();
-  if (auto kind = about.getAs<StringAttr>("class"))
-    kernel.kind = kind.str();
-  if (auto ops = about.getAs<ArrayAttr>("ops"))
-    for (auto op : ops.getAsRange<StringAttr>())
-      kernel.ops.push_back(op.str());
-  auto integer = [&](StringRef key) {
-    auto value = about.getAs<IntegerAttr>(key);
-    return value ? value.getInt() : 0;
-  };
-  kernel.flops = integer("flops");
-  kernel.bytes = integer("bytes");
-  kernel.scratchBytes = integer("scratch_bytes");
-  kernel.sharedBytes = integer("shared_bytes");
-  if (auto summary = about.getAs<StringAttr>("summary"))
+  kernel.kind = about.getKind().str();
+  for (auto op : about.getOps().getAsRange<StringAttr>())
+    kernel.ops.push_back(op.str());
+  kernel.flops = about.getFlops();
+  kernel.bytes = about.getBytes();
+  kernel.scratchBytes = about.getScratchBytes();
+  kernel.sharedBytes = about.getSharedBytes();
+  if (StringAttr summary = about.getSummary())
     kernel.summary = summary.str();
-  if (auto type = about.getAs<TypeAttr>("dtype"))
-    kernel.dtype = dtypeOf(type.getValue());
-  if (auto block = about.getAs<DenseI64ArrayAttr>("block"))
+  if (Type type = about.getDtype())
+    kernel.dtype = dtypeOf(type);
+  if (DenseI64ArrayAttr block = about.getBlock())
     kernel.block = block.asArrayRef().vec();
-  auto maps = tensorMapsOf(about.getAs<ArrayAttr>("tensor_maps"));
-  if (!maps)
-    return std::move(maps).status().in("kernel '" + kernel.symbol + "'");
-  kernel.tensorMaps = std::move(*maps);
+  kernel.tensorMaps = tensorMapsOf(about.getTensorMaps());
   manifest.kernels.push_back(std::move(kernel));
   return it->second;
 }

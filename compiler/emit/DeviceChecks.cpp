@@ -33,11 +33,10 @@ static bool isBlock(ArrayRef<int64_t> sizes) {
 
 /// The ops of the model that a kernel is made of: "'tandem.tanh', ...".
 static std::string opsOf(Operation *function) {
-  auto about = function->getAttrOfType<DictionaryAttr>(kKernelAttr);
-  auto ops = about ? about.getAs<ArrayAttr>("ops") : ArrayAttr();
+  KernelFactsAttr about = KernelFactsAttr::of(function);
   std::string text;
-  if (ops)
-    for (auto op : ops.getAsRange<StringAttr>())
+  if (about)
+    for (auto op : about.getOps().getAsRange<StringAttr>())
       text += (text.empty() ? "'" : ", '") + op.str() + "'";
   return text;
 }
@@ -59,16 +58,15 @@ Status tandem::checkKernels(gpu::GPUModuleOp kernels,
     if (!isIdentifier(name))
       error(function) << "the kernel's name '" << name
                       << "' is no identifier of PTX";
-    auto about = function->getAttrOfType<DictionaryAttr>(kKernelAttr);
-    auto block =
-        about ? about.getAs<DenseI64ArrayAttr>("block") : DenseI64ArrayAttr();
+    KernelFactsAttr about = KernelFactsAttr::of(function);
+    DenseI64ArrayAttr block = about ? about.getBlock() : DenseI64ArrayAttr();
     if (!block || !isBlock(block.asArrayRef()))
       return Status::failed("expected the kernel '" + name +
                             "' to have a 'block' of three sizes, 1 to 1024 in "
                             "all");
-    auto shared = about.getAs<IntegerAttr>("shared_bytes");
-    if (shared && shared.getInt() > target.sharedLimit())
-      error(function) << "kernel '" << name << "' takes " << shared.getInt()
+    if (about.getSharedBytes() > target.sharedLimit())
+      error(function) << "kernel '" << name << "' takes "
+                      << about.getSharedBytes()
                       << " bytes of shared memory, but a block can have "
                       << target.sharedLimit() << " on '" << target.arch << "'";
   }

@@ -43,9 +43,8 @@ private:
 static void setBlocks(ModuleOp chunk, gpu::GPUModuleOp kernels) {
   for (auto function : chunk.getOps<LLVM::LLVMFuncOp>()) {
     auto original = kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getName());
-    auto about = original->getAttrOfType<DictionaryAttr>(kKernelAttr);
-    auto block =
-        about ? about.getAs<DenseI64ArrayAttr>("block") : DenseI64ArrayAttr();
+    KernelFactsAttr about = KernelFactsAttr::of(original);
+    DenseI64ArrayAttr block = about ? about.getBlock() : DenseI64ArrayAttr();
     if (!block)
       continue;
     SmallVector<int32_t> sizes(block.asArrayRef());

@@ -108,8 +108,7 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
   auto manifest = buildManifest(module, writer);
   if (!manifest)
     return manifest.status();
-  auto target =
-      targetFromAttr(module->getAttrOfType<DictionaryAttr>(kTargetAttr));
+  auto target = targetFromAttr(module->getAttrOfType<TargetAttr>(kTargetAttr));
   if (!target)
     return target.status();
   if (auto *cpu = std::get_if<CpuTarget>(&*target); cpu && !usesTiles(module))
@@ -146,8 +145,8 @@ tandem::emitTargets(const Modules &modules, const CompileOptions &options,
         std::string(options.emulation ? "--emulation" : "--cubin=yes"));
   std::vector<Target> targets;
   for (const auto &module : modules) {
-    auto target = targetFromAttr(
-        module.get()->getAttrOfType<DictionaryAttr>(kTargetAttr));
+    auto target =
+        targetFromAttr(module.get()->getAttrOfType<TargetAttr>(kTargetAttr));
     if (!target)
       return target.status();
     targets.push_back(std::move(*target));

@@ -297,28 +297,15 @@ Result<std::vector<am::Choice>> tandem::choicesOf(ArrayAttr choices) {
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
-Result<std::vector<am::TensorMap>> tandem::tensorMapsOf(ArrayAttr maps) {
+std::vector<am::TensorMap> tandem::tensorMapsOf(ArrayAttr maps) {
   std::vector<am::TensorMap> list;
-  for (Attribute attribute : maps ? maps.getValue() : ArrayRef<Attribute>()) {
-    auto entry = dyn_cast<DictionaryAttr>(attribute);
-    if (!entry)
-      return expected("a tensor map to be a dictionary", attribute);
-    auto buffer = entry.getAs<IntegerAttr>("buffer"),
-         offset = entry.getAs<IntegerAttr>("offset"),
-         swizzle = entry.getAs<IntegerAttr>("swizzle");
-    auto element = entry.getAs<StringAttr>("element");
-    auto sizes = entry.getAs<DenseI64ArrayAttr>("sizes"),
-         strides = entry.getAs<DenseI64ArrayAttr>("strides"),
-         box = entry.getAs<DenseI64ArrayAttr>("box");
-    if (!buffer || !offset || !swizzle || !element || !sizes || !strides ||
-        !box)
-      return expected("a tensor map to have 'buffer', 'offset', 'element', "
-                      "'sizes', 'strides', 'box' and 'swizzle'",
-                      attribute);
-    list.push_back({buffer.getInt(), offset.getInt(), element.str(),
-                    sizes.asArrayRef().vec(), strides.asArrayRef().vec(),
-                    box.asArrayRef().vec(), swizzle.getInt()});
-  }
+  if (!maps)
+    return list;
+  for (auto map : maps.getAsRange<TensorMapAttr>())
+    list.push_back({map.getBuffer(), map.getOffset(), map.getElement().str(),
+                    map.getSizes().asArrayRef().vec(),
+                    map.getStrides().asArrayRef().vec(),
+                    map.getBox().asArrayRef().vec(), map.getSwizzle()});
   return list;
 }
 

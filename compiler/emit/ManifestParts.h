@@ -37,7 +37,7 @@ Result<artifact::Condition> conditionOf(mlir::Attribute condition);
 Result<std::vector<artifact::Choice>> choicesOf(mlir::ArrayAttr choices);
 
 /// A kernel's `tensor_maps`; empty if null.
-Result<std::vector<artifact::TensorMap>> tensorMapsOf(mlir::ArrayAttr maps);
+std::vector<artifact::TensorMap> tensorMapsOf(mlir::ArrayAttr maps);
 
 /// A launch's call of a library. Its workspace is `workspaceBytes` of the arena
 /// from `workspace` on, if that is not 0.

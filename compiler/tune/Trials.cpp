@@ -94,12 +94,11 @@ Result<CompiledTrials> tandem::compileTrials(KernelOp kernel,
     if (!seen.insert(code).second)
       continue;
     auto function = kernels.lookupSymbol<LLVM::LLVMFuncOp>(name);
-    auto about = function->getAttrOfType<DictionaryAttr>(kKernelAttr);
     KernelTrial trial;
     trial.symbol = name.str();
     trial.work = launch.getWork();
     trial.grain = launch.getGrain();
-    trial.scratchBytes = about.getAs<IntegerAttr>("scratch_bytes").getInt();
+    trial.scratchBytes = KernelFactsAttr::of(function).getScratchBytes();
     compiled.trials.trials.push_back(std::move(trial));
     compiled.schedules.push_back(schedule);
     symbols.push_back(name.str());

@@ -94,8 +94,8 @@ static std::string hashOf(StringRef text) {
 }
 
 static std::string summaryOf(KernelOp kernel) {
-  DictionaryAttr about = lower::describeKernel(kernel, {});
-  auto summary = about.getAs<StringAttr>("summary");
+  StringAttr summary =
+      lower::describeKernel(kernel, lower::LoweredFacts()).getSummary();
   return summary ? summary.str() : kernel.getName().str();
 }
 

@@ -384,8 +384,8 @@ std::optional<Call> Describer::describe() {
 
 /// Returns how many kernels have a call.
 static unsigned chooseLibraries(func::FuncOp func) {
-  StringRef asked = textOfTarget(func, "libraries");
-  if (!isForCuda(func) || asked == "no")
+  TargetAttr target = TargetAttr::of(func);
+  if (!target || !target.isCuda() || target.getLibraries() == "no")
     return 0;
   unsigned count = 0;
   auto [sm, isExact] = cudaArchOf(func);
@@ -395,7 +395,7 @@ static unsigned chooseLibraries(func::FuncOp func) {
       continue;
     call->product.sm = sm;
     call->product.isExact = isExact;
-    if (asked != "yes" && !prefersLibrary(call->product))
+    if (target.getLibraries() != "yes" && !prefersLibrary(call->product))
       continue;
     kernel.setLibraryAttr(call->attribute(workspaceOf(call->product)));
     ++count;

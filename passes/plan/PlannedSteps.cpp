@@ -38,29 +38,20 @@ static LLVM::LLVMFuncOp kernelOf(LaunchOp launch,
       launch, launch.getKernelAttr());
 }
 
-static DictionaryAttr factsOf(LaunchOp launch, SymbolTableCollection &symbols) {
-  LLVM::LLVMFuncOp function = kernelOf(launch, symbols);
-  return function ? function->getAttrOfType<DictionaryAttr>(kKernelAttr)
-                  : DictionaryAttr();
+static KernelFactsAttr factsOf(LaunchOp launch,
+                               SymbolTableCollection &symbols) {
+  return KernelFactsAttr::of(kernelOf(launch, symbols));
 }
 
 /// The pairs of a launch are its kernel's; null if there are none. A kernel's
 /// own have been checked by its verifier, these are by no one else.
 static FailureOr<InPlaceAttr> inPlaceOf(LaunchOp launch,
                                         SymbolTableCollection &symbols) {
-  DictionaryAttr facts = factsOf(launch, symbols);
-  Attribute own = facts ? facts.get(kInPlaceKey) : Attribute();
-  if (!own)
-    return InPlaceAttr();
-  auto pairs = dyn_cast<InPlaceAttr>(own);
-  if (!pairs)
-    return launch.emitOpError() << "expected '" << kInPlaceKey
-                                << "' of its kernel to be '#tandem.in_place', "
-                                   "but got "
-                                << own;
-  if (failed(pairs.verifyBounds([&] { return launch.emitOpError(); },
-                                launch->getNumResults(),
-                                launch->getNumOperands())))
+  KernelFactsAttr facts = factsOf(launch, symbols);
+  InPlaceAttr pairs = facts ? facts.getInPlace() : InPlaceAttr();
+  if (pairs && failed(pairs.verifyBounds([&] { return launch.emitOpError(); },
+                                         launch->getNumResults(),
+                                         launch->getNumOperands())))
     return failure();
   return pairs;
 }
@@ -128,26 +119,25 @@ static std::string textOf(Attribute attribute) {
 
 /// What the function itself shows of the memory that it asks for: on a cpu the
 /// bytes behind its last parameter, on a device that parameter.
-static bool hasScratch(LLVM::LLVMFuncOp function, DictionaryAttr facts,
+static bool hasScratch(LLVM::LLVMFuncOp function, KernelFactsAttr facts,
                        unsigned buffers) {
-  auto said = facts.getAs<IntegerAttr>("scratch_bytes");
-  int64_t bytes = said ? said.getInt() : 0;
+  int64_t bytes = facts.getScratchBytes();
   unsigned count = function.getNumArguments();
-  if (!facts.contains("blocks")) {
+  if (!facts.getBlocks()) {
     auto shown = count == 4
                      ? function.getArgAttrOfType<IntegerAttr>(
                            3, LLVM::LLVMDialect::getDereferenceableAttrName())
                      : IntegerAttr();
     return count == 4 && bytes == (shown ? shown.getInt() : 0);
   }
-  auto maps = facts.getAs<ArrayAttr>("tensor_maps");
+  ArrayAttr maps = facts.getTensorMaps();
   return count == buffers + (maps ? maps.size() : 0) + (bytes != 0);
 }
 
 LogicalResult tandem::checkLaunch(LaunchOp launch,
                                   SymbolTableCollection &symbols) {
   LLVM::LLVMFuncOp function = kernelOf(launch, symbols);
-  DictionaryAttr facts = factsOf(launch, symbols);
+  KernelFactsAttr facts = factsOf(launch, symbols);
   if (!facts)
     return launch.emitOpError()
            << "expected " << launch.getKernelAttr()
@@ -161,19 +151,23 @@ LogicalResult tandem::checkLaunch(LaunchOp launch,
   };
   Type type = FunctionType::get(launch.getContext(), launch->getOperandTypes(),
                                 launch->getResultTypes());
-  auto expectEqual = [&](StringRef ofLaunch, Attribute mine, StringRef name) {
-    if (mine != facts.get(name))
+  auto expectEqual = [&](StringRef ofLaunch, Attribute mine, StringRef name,
+                         Attribute own) {
+    if (mine != own)
       error() << "expected " << ofLaunch << " to be the '" << name
-              << "' of its kernel, " << textOf(facts.get(name)) << ", but got "
+              << "' of its kernel, " << textOf(own) << ", but got "
               << textOf(mine);
   };
-  expectEqual("its type", TypeAttr::get(type), "type");
-  expectEqual("'work'", launch.getWorkAttr(), "items");
-  expectEqual("'grid'", launch.getGridAttr(), "blocks");
+  Builder b(launch.getContext());
+  expectEqual("its type", TypeAttr::get(type), "type",
+              TypeAttr::get(facts.getType()));
+  expectEqual("'work'", launch.getWorkAttr(), "items",
+              b.getI64IntegerAttr(facts.getItems()));
+  expectEqual("'grid'", launch.getGridAttr(), "blocks", facts.getBlocks());
   if (!hasScratch(function, facts,
                   launch->getNumOperands() + launch->getNumResults()))
     error() << "expected 'scratch_bytes' to be what the code of its kernel "
                "uses, but got "
-            << textOf(facts.get("scratch_bytes"));
+            << facts.getScratchBytes();
   return success(isRight);
 }

@@ -33,9 +33,6 @@ struct PlannedStep {
 mlir::FailureOr<std::vector<PlannedStep>>
 plannedSteps(mlir::func::FuncOp func, mlir::SymbolTableCollection &symbols);
 
-/// In `tandem.kernel` of a lowered kernel: the pairs that the kernel had.
-inline constexpr llvm::StringLiteral kInPlaceKey = "in_place";
-
 /// What a lowered kernel's function says of itself (`tandem.kernel`), which
 /// every launch of it must agree with: `type`, the function type of its inputs
 /// and results; `items`, what the launch calls `work`; `blocks`, its `grid`;

@@ -8,9 +8,12 @@ using namespace tandem;
 
 CpuModel CpuModel::of(Operation *op) {
   CpuModel model;
-  model.bits = integerOfTarget(op, "vector_bits", model.bits);
-  model.processors = std::clamp<int64_t>(
-      integerOfTarget(op, kProcessorsAttr, model.processors), 1, 1024);
+  if (TargetAttr target = TargetAttr::of(op)) {
+    if (target.getVectorBits())
+      model.bits = target.getVectorBits();
+    if (target.getProcessors())
+      model.processors = std::min<int64_t>(target.getProcessors(), 1024);
+  }
   model.registers = model.bits >= 512 ? 32 : 16;
   return model;
 }

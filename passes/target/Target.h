@@ -2,6 +2,8 @@
 #ifndef TANDEM_PASSES_TARGET_H
 #define TANDEM_PASSES_TARGET_H
 
+#include "ir/Dialect.h"
+
 #include "mlir/IR/Operation.h"
 
 namespace tandem {
@@ -15,10 +17,8 @@ bool isForCuda(mlir::Operation *op);
 /// instructions of `feature`, LLVM's name of them.
 bool hasFeature(mlir::Operation *op, llvm::StringRef feature);
 
-/// In the target of a cpu: functions of f32 in fewer steps, and products and
-/// sums rounded as one.
-inline constexpr llvm::StringLiteral kFastMathAttr = "fast_math";
-/// True if the module around `op` is compiled so.
+/// True if the module around `op` is compiled for functions of f32 in fewer
+/// steps, and for products and sums that are rounded as one.
 bool usesFastMath(mlir::Operation *op);
 
 /// The `precision` of a product (matmul, linear, convolutions) of f32, "f32" or
@@ -30,14 +30,10 @@ llvm::StringRef productPrecision(mlir::Operation *op);
 /// for convolutions.
 bool allowsWinograd(mlir::Operation *op);
 
-/// In the target of a cpu: the bytes of the last cache before memory.
-inline constexpr llvm::StringLiteral kLastCacheAttr = "last_cache_bytes";
-/// The bytes of that cache that a program can count on to find again, while
-/// others use it too: an eighth, of 32 MiB where the target does not say.
+/// The bytes of the last cache before memory that a program can count on to
+/// find again, while others use it too: an eighth, of 32 MiB where the target
+/// does not say.
 int64_t cacheShare(mlir::Operation *op);
-
-/// In the target of a cpu: the processors of the machine.
-inline constexpr llvm::StringLiteral kProcessorsAttr = "processors";
 
 /// The architecture of a target for cuda: sm_90 where it does not say.
 struct CudaArch {
@@ -45,13 +41,6 @@ struct CudaArch {
   bool isExact = false; ///< sm_90a: what only this architecture has
 };
 CudaArch cudaArchOf(mlir::Operation *op);
-
-/// What the target says of `name`, a text; empty where it says nothing. For
-/// what one pass alone asks: "libraries", "products".
-llvm::StringRef textOfTarget(mlir::Operation *op, llvm::StringRef name);
-/// The same of an integer; `otherwise` where it says nothing.
-int64_t integerOfTarget(mlir::Operation *op, llvm::StringRef name,
-                        int64_t otherwise);
 
 } // namespace tandem
 

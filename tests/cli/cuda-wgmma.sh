@@ -16,7 +16,7 @@ model() {
 #w0 = #tandem.role<param "w0" {requires_grad, init = {kind = "uniform", low = -0.0216, high = 0.0216}}>
 #w1 = #tandem.role<param "w1" {requires_grad, init = {kind = "uniform", low = -0.153, high = 0.153}}>
 #w2 = #tandem.role<param "w2" {requires_grad, init = {kind = "uniform", low = -0.153, high = 0.153}}>
-module @layers attributes {tandem.phase = "capture", tandem.target = {$1}} {
+module @layers attributes {tandem.phase = "capture", tandem.target = $1} {
   func.func @graph(
       %x: tensor<32x64xf32> {tandem.role = #x},
       %labels: tensor<32xi64> {tandem.role = #labels},
@@ -37,8 +37,8 @@ module @layers attributes {tandem.phase = "capture", tandem.target = {$1}} {
 }
 END
 }
-model 'kind = "cuda", arch = "sm_90a", products = "wgmma"' >cuda-emu.mlir
-model '' | sed 's/, tandem.target = {}//' >cpu.mlir
+model '#tandem.target<cuda {arch = "sm_90a", products = "wgmma"}>' >cuda-emu.mlir
+model '' | sed 's/, tandem.target = }/}/' >cpu.mlir
 
 expect 0 '' "$tandem" compile cuda-emu.mlir -o cuda-emu.tdm --cubin=no \
   --emulation --optimizer=sgd:lr=0.01

@@ -31,7 +31,7 @@ expect 0 'for cuda sm_90, loss loss' "$tandem" inspect a.tdm
 list() { printf "$1" {0..599} | sed 's/, $//'; }
 cat >many.mlir <<END
 module @many attributes {tandem.phase = "lower",
-                         tandem.target = {kind = "cuda", arch = "sm_90"}} {
+                         tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(
       $(list '%%x%d: tensor<4xf32> {tandem.role = #tandem.role<input "N">}, ' |
         sed -E 's/%(x[0-9]+):([^N]*)N/%\1:\2\1/g'))
@@ -45,11 +45,11 @@ module @many attributes {tandem.phase = "lower",
   }
   gpu.module @cuda {
     llvm.func @k($(list '%%p%d: !llvm.ptr, '), %q: !llvm.ptr)
-        attributes {nvvm.kernel, tandem.kernel = {
+        attributes {nvvm.kernel, tandem.kernel = #tandem.kernel_facts<
             type = ($(printf 'tensor<4xf32>%.0s, ' {0..599} | sed 's/, $//'))
-                -> tensor<4xf32>, items = 1, blocks = array<i64: 1, 1, 1>,
-            class = "pointwise", ops = ["tandem.add"],
-            block = array<i64: 32, 1, 1>}} {
+                -> tensor<4xf32>, items = 1, blocks = [1, 1, 1],
+            kind = "pointwise", ops = ["tandem.add"],
+            block = [32, 1, 1]>} {
       %v = llvm.load %p599 : !llvm.ptr -> f32
       llvm.store %v, %q : f32, !llvm.ptr
       llvm.return

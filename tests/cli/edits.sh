@@ -134,6 +134,15 @@ refused "expected its type to be the 'type' of its kernel" $lower \
     grep -oE 'launch @cpu::@[a-z0-9_]*' $lower | tail -1 | sed 's/.*@//')/"
 grep -q 'scratch_bytes = [1-9]' $lower && refused "expected 'scratch_bytes' to be what the code" \
   $lower 's/scratch_bytes = [1-9][0-9]*/scratch_bytes = 0/'
+# What a kernel's function says of itself has a type.
+refused "expected 'items' of a kernel to be at least 0, but got -1" $lower \
+  's/(kernel_facts<.*)items = [0-9]+/\1items = -1/'
+refused "duplicate or unknown struct parameter name: flop" $lower \
+  's/(kernel_facts<.*)flops = /\1flop = /'
+refused "'tandem.target': unknown field 'procesors' \(did you mean 'processors'\?\)" \
+  dumps/m.03.joint.mlir 's/vector_bits = /procesors = 4 : i64, &/'
+refused "expected 'tandem.target' to be '#tandem.target', but got" dumps/m.03.joint.mlir \
+  's/#tandem.target<cpu (\{[^}]*\})>/\1/'
 # How many items a thread takes at a time changes no result.
 accepted $lower 's/grain = [0-9]+/grain = 3/'
 finish

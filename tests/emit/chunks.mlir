@@ -22,7 +22,7 @@
 // ONE: .version
 // ONE-NOT: .entry k4
 // ONE: .entry k5
-module @chunks attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @chunks attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">})
       attributes {tandem.plan = #tandem.plan<arena_bytes = 256, peak_bytes = 256,
@@ -72,43 +72,43 @@ module @chunks attributes {tandem.phase = "lower", tandem.target = {kind = "cuda
       llvm.return
     }
     llvm.func @k0(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 128>} {
       %c = llvm.mlir.constant(0 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k1(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 128>} {
       %c = llvm.mlir.constant(1 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k2(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 128>} {
       %c = llvm.mlir.constant(2 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k3(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 128>} {
       %c = llvm.mlir.constant(3 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k4(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 128>} {
       %c = llvm.mlir.constant(4 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return
     }
     llvm.func @k5(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 128}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 128>} {
       %c = llvm.mlir.constant(5 : i32) : i32
       llvm.call @shift(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, i32) -> ()
       llvm.return

@@ -16,7 +16,7 @@
 // CALLS: calls.mlir:20:12: error: unsupported on 'cuda': kernel 'k' ('tandem.tanh', 'tandem.add') calls '__nv_tanhf', which no library gives
 // CALLS: calls.mlir:21:12: error: unsupported on 'cuda': kernel 'k' ('tandem.tanh', 'tandem.add') calls 'malloc'
 // CALLS: kernels cannot be compiled for 'cuda'
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
     %0 = tandem.launch @cuda::@k(%x) {buffers = [#tandem.buffer<result 0>],
@@ -28,8 +28,8 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
     llvm.func @__nv_tanhf(f32) -> f32
     llvm.func @malloc(i64) -> !llvm.ptr
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.tanh", "tandem.add"],
-                         block = array<i64: 32, 1, 1>}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.tanh", "tandem.add"],
+                         block = [32, 1, 1]>} {
       %n = llvm.mlir.constant(16 : i64) : i64
       %v = llvm.load %a : !llvm.ptr -> f32
       %y = llvm.call @__nv_tanhf(%v) : (f32) -> f32
@@ -43,7 +43,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 
 //--- intrinsics.mlir
 // INTRINSICS: 'k' uses 'llvm.sin.f32', for which a GPU has no instruction; 'k' uses 'llvm.exp2.f64', for which
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
     %0 = tandem.launch @cuda::@k(%x) {buffers = [#tandem.buffer<result 0>],
@@ -53,8 +53,8 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.sin"],
-                         block = array<i64: 32, 1, 1>}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.sin"],
+                         block = [32, 1, 1]>} {
       %v = llvm.load %a : !llvm.ptr -> f32
       %y = llvm.intr.sin(%v) : (f32) -> f32
       %w = llvm.fpext %y : f32 to f64
@@ -68,7 +68,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 //--- shared.mlir
 // SHARED: 'k' declares 65536 bytes of shared memory, but a kernel can declare 49152 at most
 // LATE: --target=cuda:sm_80 comes too late for a module at 'lower'
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
     %0 = tandem.launch @cuda::@k(%x) {buffers = [#tandem.buffer<result 0>],
@@ -87,8 +87,8 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
       llvm.return %v : f32
     }
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1]>} {
       %t = nvvm.read.ptx.sreg.tid.x : i32
       %one = llvm.mlir.addressof @one : !llvm.ptr<3>
       %p = llvm.getelementptr %one[%t] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
@@ -106,7 +106,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 
 //--- block.mlir
 // BLOCK: expected the kernel 'k' to have a 'block' of three sizes, 1 to 1024 in all
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
     %0 = tandem.launch @cuda::@k(%x) {buffers = [#tandem.buffer<result 0>],
@@ -116,8 +116,8 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 1024, -2, 1>}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [1024, -2, 1]>} {
       llvm.return
     }
   }
@@ -125,7 +125,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 
 //--- given.mlir
 // GIVEN: given.mlir:11:5: error: unsupported on 'cuda': kernel 'k' takes 110000 bytes of shared memory, but a block can have 101376 on 'sm_86'
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_86"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_86"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
     %0 = tandem.launch @cuda::@k(%x) {buffers = [#tandem.buffer<result 0>],
@@ -135,8 +135,8 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
   }
   gpu.module @cuda {
     llvm.func @k(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>, shared_bytes = 110000}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1], shared_bytes = 110000>} {
       llvm.return
     }
   }
@@ -144,7 +144,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 
 //--- name.mlir
 // NAME: name.mlir:10:22: error: unsupported on 'cuda': the kernel's name 'a.b' is no identifier of PTX
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<32xf32> {tandem.role = #tandem.role<output "y">}) {
     %0 = tandem.launch @cuda::@a.b(%x) {buffers = [#tandem.buffer<result 0>],
@@ -153,8 +153,8 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
     return %0 : tensor<32xf32>
   }
   gpu.module @cuda { llvm.func @a.b(%a: !llvm.ptr, %b: !llvm.ptr) attributes {nvvm.kernel,
-        tandem.kernel = {type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = array<i64: 1, 1, 1>, class = "pointwise", ops = ["tandem.add"],
-                         block = array<i64: 32, 1, 1>}} {
+        tandem.kernel = #tandem.kernel_facts<type = (tensor<32xf32>) -> tensor<32xf32>, items = 1, blocks = [1, 1, 1], kind = "pointwise", ops = ["tandem.add"],
+                         block = [32, 1, 1]>} {
       llvm.return
     }
   }
@@ -162,7 +162,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 
 //--- none.mlir
 // NONE: the lowered module has no kernels for 'cuda'
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">}) {
     return
   }
@@ -170,7 +170,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", ar
 
 //--- arch.mlir
 // ARCH: 'tandem.target': expected the architecture for 'cuda' to be one of sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, but got 'sm_1'
-module @m attributes {tandem.phase = "lower", tandem.target = {kind = "cuda", arch = "sm_1"}} {
+module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_1"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">}) {
     return
   }

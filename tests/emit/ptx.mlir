@@ -7,7 +7,7 @@
 // CHECK-NEXT: .target sm_90
 // CHECK-NEXT: .address_size 64
 module @small attributes {tandem.phase = "lower",
-                          tandem.target = {kind = "cuda", arch = "sm_90"}} {
+                          tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(
       %x: tensor<512xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<512xf32> {tandem.role = #tandem.role<output "y">})
@@ -33,11 +33,11 @@ module @small attributes {tandem.phase = "lower",
     llvm.func @scale(
         %a: !llvm.ptr {llvm.noalias, llvm.readonly, llvm.align = 64 : i64},
         %b: !llvm.ptr {llvm.noalias, llvm.align = 64 : i64})
-        attributes {nvvm.kernel, tandem.kernel = {
+        attributes {nvvm.kernel, tandem.kernel = #tandem.kernel_facts<
             type = (tensor<512xf32>) -> tensor<512xf32>, items = 2,
-            blocks = array<i64: 2, 1, 1>, class = "pointwise", ops = ["tandem.mul"], flops = 512, bytes = 4096,
-            scratch_bytes = 0, block = array<i64: 256, 1, 1>,
-            shared_bytes = 0}} {
+            blocks = [2, 1, 1], kind = "pointwise", ops = ["tandem.mul"], flops = 512, bytes = 4096,
+            scratch_bytes = 0, block = [256, 1, 1],
+            shared_bytes = 0>} {
       %t = nvvm.read.ptx.sreg.tid.x : i32
       %w = nvvm.read.ptx.sreg.ctaid.x : i32
       %n = llvm.mlir.constant(256 : i32) : i32
@@ -62,11 +62,11 @@ module @small attributes {tandem.phase = "lower",
       llvm.return %y : f32
     }
     llvm.func @shared(%a: !llvm.ptr, %b: !llvm.ptr)
-        attributes {nvvm.kernel, tandem.kernel = {
+        attributes {nvvm.kernel, tandem.kernel = #tandem.kernel_facts<
             type = (tensor<512xf32>) -> tensor<512xf32>, items = 2,
-            blocks = array<i64: 2, 1, 1>, class = "pointwise", ops = ["tandem.add"], flops = 512, bytes = 4096,
-            scratch_bytes = 0, block = array<i64: 256, 1, 1>,
-            shared_bytes = 1024}} {
+            blocks = [2, 1, 1], kind = "pointwise", ops = ["tandem.add"], flops = 512, bytes = 4096,
+            scratch_bytes = 0, block = [256, 1, 1],
+            shared_bytes = 1024>} {
       %t = nvvm.read.ptx.sreg.tid.x : i32
       %w = nvvm.read.ptx.sreg.ctaid.x : i32
       %n = llvm.mlir.constant(256 : i32) : i32

@@ -85,7 +85,8 @@ std::string textOf(const GradientRow &row) {
     results += comma + result.type + " {tandem.role = #tandem.role<output \"" +
                result.name.substr(1) + "\">}";
   }
-  std::string target = row.fused ? ", tandem.target = {kind = \"cuda\"}" : "";
+  std::string target =
+      row.fused ? ", tandem.target = #tandem.target<cuda>" : "";
   return "module attributes {tandem.phase = \"functionalize\"" + target +
          "} {\nfunc.func @graph(" + arguments + ") -> (" + results + ") {\n" +
          row.body + "\nreturn " + values + " : " + types + "\n}\n}";

@@ -242,3 +242,72 @@ func.func private @wrong() attributes {test.attr = #tandem.plan<arena_byte = 64>
 func.func @wrong() attributes {tandem.plan = {arena_bytes = 64}} {
   return
 }
+
+// -----
+
+// What a module is compiled for, and what a lowered kernel says of itself.
+// CHECK-LABEL: module @target
+// CHECK-SAME: tandem.target = #tandem.target<cpu {arch = "x86-64-v3", fast_math, features = ["avx2"], processors = 2 : i64, vector_bits = 256 : i64}>
+// CHECK: llvm.func @k
+// CHECK-SAME: tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = ["tandem.exp"], flops = 16, type = (tensor<4xf32>) -> tensor<4xf32>, items = 1, in_place = <0 over 0>>
+module @target attributes {tandem.target = #tandem.target<cpu {processors = 2 : i64, fast_math, arch = "x86-64-v3", features = ["avx2"], vector_bits = 256 : i64}>} {
+  llvm.func @k() attributes {tandem.kernel = #tandem.kernel_facts<items = 1, type = (tensor<4xf32>) -> tensor<4xf32>, kind = "pointwise", ops = ["tandem.exp"], flops = 16, in_place = <0 over 0>>}
+}
+
+// -----
+
+// CHECK-LABEL: module @unsaid
+// CHECK-SAME: tandem.target = #tandem.target<cuda>
+module @unsaid attributes {tandem.target = #tandem.target<cuda>} {}
+
+// -----
+
+// expected-error @+1 {{expected the kind of a target to be cpu or cuda, but got 'tpu'}}
+module attributes {tandem.target = #tandem.target<tpu>} {}
+
+// -----
+
+// expected-error @+1 {{'tandem.target': unknown field 'procesors' (did you mean 'processors'?); expected 'vector_bits' to be 128, 256 or 512, but got 192 : i64}}
+module attributes {tandem.target = #tandem.target<cpu {procesors = 2 : i64, vector_bits = 192 : i64}>} {}
+
+// -----
+
+// A field of the other kind of machine.
+// expected-error @+1 {{'tandem.target': unknown field 'vector_bits'}}
+module attributes {tandem.target = #tandem.target<cuda {vector_bits = 256 : i64}>} {}
+
+// -----
+
+// expected-error @+1 {{'tandem.target': expected 'libraries' to be one of 'auto', 'yes', 'no', but got "maybe"}}
+module attributes {tandem.target = #tandem.target<cuda {libraries = "maybe"}>} {}
+
+// -----
+
+// expected-error @+1 {{expected 'tandem.target' to be '#tandem.target', but got {arch = "sm_90"}}}
+module attributes {tandem.target = {arch = "sm_90"}} {}
+
+// -----
+
+// expected-error @+1 {{expected 'flops' of a kernel to be at least 0, but got -1}}
+llvm.func @k() attributes {tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = [], flops = -1, type = () -> (), items = 1>}
+
+// -----
+
+// expected-error @+1 {{expected 'type' of a kernel to be a function of tensors, but got 'i32'}}
+llvm.func @k() attributes {tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = [], type = i32, items = 1>}
+
+// -----
+
+// expected-error @+1 {{expected 'in_place' to pair one of 1 results with one of 1 inputs, but got result 0 over input 3}}
+llvm.func @k() attributes {tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = [], type = (tensor<4xf32>) -> tensor<4xf32>, items = 1, in_place = <0 over 3>>}
+
+// -----
+
+// expected-error @below {{expected a tensor map with as many 'box' as 'sizes', and one of 'strides' less, but got 2 sizes, 1 of a box, 1 strides}}
+// expected-error @below {{failed to parse KernelFactsAttr parameter 'tensor_maps'}}
+llvm.func @k() attributes {tandem.kernel = #tandem.kernel_facts<kind = "contraction", ops = [], type = () -> (), items = 1, tensor_maps = [#tandem.tensor_map<buffer = 0, element = "f32", sizes = [4, 4], strides = [4], box = [4], swizzle = 128>]>}
+
+// -----
+
+// expected-error @+1 {{expected 'tandem.kernel' to be '#tandem.kernel_facts', but got {items = 1 : i64}}}
+llvm.func @k() attributes {tandem.kernel = {items = 1 : i64}}

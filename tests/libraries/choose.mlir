@@ -3,7 +3,7 @@
 // What a library can be told, and what not; where it is not asked for.
 
 module attributes {tandem.phase = "partition",
-    tandem.target = {kind = "cuda", arch = "sm_90", libraries = "yes"}} {
+    tandem.target = #tandem.target<cuda {arch = "sm_90", libraries = "yes"}>} {
   // CHECK-LABEL: @bias_relu
   // CHECK: library = #tandem.library_call<op = "matmul", dtype = f32, relu = true, operands = {{\[}}[[L:[0-9]]], [[R:[0-9]]], 3, [[B:[0-9]]]], sizes = [1, 5, 7, 6], lds = [6, 6, 7], batch_strides = [0, 0, 0], transposes = [0, 1]>
   func.func @bias_relu(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
@@ -57,7 +57,7 @@ module attributes {tandem.phase = "partition",
 
 // A long sum over few elements has a workspace in the arena.
 module attributes {tandem.phase = "partition",
-    tandem.target = {kind = "cuda", arch = "sm_90", libraries = "yes"}} {
+    tandem.target = #tandem.target<cuda {arch = "sm_90", libraries = "yes"}>} {
   // CHECK-LABEL: @workspace
   // CHECK-SAME: arena_bytes = [[BYTES:[1-9][0-9]+]],
   // CHECK: library = #tandem.library_call<{{.*}}workspace_bytes = [[BYTES]], workspace = 0>
@@ -73,7 +73,7 @@ module attributes {tandem.phase = "partition",
 
 // By the table: large products of half precision on sm_90.
 module attributes {tandem.phase = "partition",
-    tandem.target = {kind = "cuda", arch = "sm_90"}} {
+    tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   // CHECK-LABEL: @large
   // CHECK: library = #tandem.library_call<{{.*}}dtype = bf16
   func.func @large(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
@@ -95,7 +95,7 @@ module attributes {tandem.phase = "partition",
 // -----
 
 module attributes {tandem.phase = "partition",
-    tandem.target = {kind = "cuda", arch = "sm_90", libraries = "no"}} {
+    tandem.target = #tandem.target<cuda {arch = "sm_90", libraries = "no"}>} {
   // CHECK-LABEL: @no
   // CHECK-NOT: tandem.library_call
   func.func @no(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},

@@ -92,12 +92,8 @@ void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
                       const Allocations &memory, emulator::Order order,
                       std::string &error) {
   StringRef name = op.getKernel().getLeafReference();
-  auto about = lowered.lookupSymbol<gpu::GPUModuleOp>("cuda")
-                   .lookupSymbol(name)
-                   ->getAttrOfType<DictionaryAttr>(kKernelAttr);
-  auto number = [&](StringRef key) {
-    return about.getAs<IntegerAttr>(key).getInt();
-  };
+  KernelFactsAttr about = KernelFactsAttr::of(
+      lowered.lookupSymbol<gpu::GPUModuleOp>("cuda").lookupSymbol(name));
   auto dim = [](ArrayRef<int64_t> sizes) {
     return emulator::Dim3{static_cast<unsigned>(sizes[0]),
                           static_cast<unsigned>(sizes[1]),
@@ -105,20 +101,15 @@ void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
   };
   Allocations all(memory);
   SmallVector<char *> pointers(buffers);
-  size_t scratchBytes = number("scratch_bytes");
+  size_t scratchBytes = about.getScratchBytes();
   // 256-byte aligned, as a device's memory.
   std::unique_ptr<char, decltype(&std::free)> scratch(
       static_cast<char *>(
           std::aligned_alloc(256, (scratchBytes + 256) / 256 * 256)),
       &std::free);
   SmallVector<void *> params;
-  auto described = tensorMapsOf(about.getAs<ArrayAttr>("tensor_maps"));
-  if (!described) {
-    error += described.status().message();
-    return;
-  }
   std::vector<emulator::TensorMap> maps;
-  for (const artifact::TensorMap &map : *described)
+  for (const artifact::TensorMap &map : tensorMapsOf(about.getTensorMaps()))
     maps.push_back(encode(map, buffers[map.buffer]));
   if (scratchBytes > 0) {
     std::fill_n(scratch.get(), scratchBytes, '\0');
@@ -134,8 +125,8 @@ void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
   emulator::LaunchRequest request;
   request.kernel = image->find(name.str());
   request.grid = dim(*op.getGrid());
-  request.block = dim(about.getAs<DenseI64ArrayAttr>("block").asArrayRef());
-  request.dynamicShared = number("shared_bytes");
+  request.block = dim(about.getBlock().asArrayRef());
+  request.dynamicShared = about.getSharedBytes();
   request.params = params.data();
   request.order = order;
   Observer observer(all);

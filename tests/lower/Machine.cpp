@@ -87,11 +87,11 @@ Machine::Machine(const std::string &text, const std::string &targetName,
   }
   const Target &target = targets->front();
   const auto *cudaTarget = std::get_if<CudaTarget>(&target);
-  NamedAttrList attributes(targetAttr(target, context.get()));
+  TargetAttr attribute = targetAttr(target, context.get());
   if (fastMath)
-    attributes.set(kFastMathAttr, UnitAttr::get(context.get()));
-  original.get()->setAttr("tandem.target",
-                          attributes.getDictionary(context.get()));
+    attribute =
+        attribute.with(TargetAttr::kFastMath, UnitAttr::get(context.get()));
+  original.get()->setAttr(kTargetAttr, attribute);
   plannedModule = original->clone();
   PassManager plan(context.get());
   buildPlanPipeline(plan, PlanOptions());
@@ -205,9 +205,7 @@ void Machine::launch(LaunchOp op, const llvm::SmallVector<char *> &buffers,
   auto kernel = reinterpret_cast<Kernel>(dlsym(library, name.str().c_str()));
   auto func = loweredModule->lookupSymbol<ModuleOp>("cpu")
                   .lookupSymbol<LLVM::LLVMFuncOp>(name);
-  int64_t scratchBytes = func->getAttrOfType<DictionaryAttr>(kKernelAttr)
-                             .getAs<IntegerAttr>("scratch_bytes")
-                             .getInt();
+  int64_t scratchBytes = KernelFactsAttr::of(func).getScratchBytes();
   int64_t work = op.getWork();
   if (longest <= 0)
     longest = std::max<int64_t>(work, 1);

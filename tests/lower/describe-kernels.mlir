@@ -12,7 +12,7 @@ module @take attributes {tandem.phase = "partition"} {
   }
 }
 // CHECK-LABEL: module @take
-// CHECK: tandem.kernel = {bytes = 288 : i64
+// CHECK: tandem.kernel = #tandem.kernel_facts<{{.*}}bytes = 288
 // CHECK-SAME: summary = "take 1000x8 4xi64 -> 4x8"
 
 // -----
@@ -28,7 +28,7 @@ module @product attributes {tandem.phase = "partition"} {
   }
 }
 // CHECK-LABEL: module @product
-// CHECK: tandem.kernel = {bytes = 3072 : i64, class = "contraction", dtype = f64, flops = 2304 : i64, items = {{[0-9]+}} : i64, ops = ["tandem.matmul", "tandem.exp"]
+// CHECK: tandem.kernel = #tandem.kernel_facts<kind = "contraction", ops = ["tandem.matmul", "tandem.exp"], flops = 2304, bytes = 3072
 // CHECK-SAME: summary = "matmul 16x4xf64 16x4xf64 -> 16x16xf64 transpose_rhs"
 
 // -----
@@ -43,5 +43,5 @@ module @slice attributes {tandem.phase = "partition"} {
   }
 }
 // CHECK-LABEL: module @slice
-// CHECK: tandem.kernel = {bytes = 256 : i64, class = "pointwise"
+// CHECK: tandem.kernel = #tandem.kernel_facts<kind = "pointwise", {{.*}}bytes = 256
 // CHECK-SAME: summary = "permute 4x8 -> 8x4"

@@ -5,8 +5,8 @@
 // CHECK-LABEL: module @asks
 // CHECK: launch @cpu::@matmul_0
 // CHECK: launch @cpu::@matmul_1
-// CHECK: llvm.func @matmul_0({{.*}}schedule = #tandem.schedule<rows = 3, vectors = 2>
-// CHECK: llvm.func @matmul_1({{.*}}schedule = #tandem.schedule<packs = false>
+// CHECK: llvm.func @matmul_0({{.*}}schedule = <rows = 3, vectors = 2>
+// CHECK: llvm.func @matmul_1({{.*}}schedule = <packs = false>
 module @asks attributes {tandem.phase = "plan"} {
   func.func @evaluate(%a: tensor<4x4xf32>) {
     %0 = tandem.kernel "matmul" (%a) {

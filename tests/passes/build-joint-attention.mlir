@@ -25,7 +25,7 @@
 // SAVED-NOT: tensor<2x6x6x
 // SAVED: #tandem.role<saved "attention_forward.{{[0-9]+}}"
 // SAVED-NOT: tensor<2x6x6x
-module attributes {tandem.phase = "functionalize", tandem.target = {kind = "KIND", arch = "sm_90"}} {
+module attributes {tandem.phase = "functionalize", tandem.target = #tandem.target<KIND {arch = "sm_90"}>} {
   func.func @graph(
       %q: tensor<2x6x4xf32> {tandem.role = #tandem.role<input "q" {requires_grad}>},
       %k: tensor<2x6x4xf32> {tandem.role = #tandem.role<input "k" {requires_grad}>},

@@ -1,7 +1,7 @@
 // RUN: tandem-opt %s -split-input-file -tandem-optimize-joint -verify-diagnostics
 
 // For CUDA everything is expanded; every mistake is reported.
-module attributes {tandem.phase = "joint", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module attributes {tandem.phase = "joint", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<f32> {tandem.role = #tandem.role<input "x">},
                       %c: tensor<i1> {tandem.role = #tandem.role<input "c">})
       -> (tensor<f32> {tandem.role = #tandem.role<output "y">}, tensor<f32> {tandem.role = #tandem.role<output "z">}) {

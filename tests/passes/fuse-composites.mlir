@@ -7,7 +7,7 @@
 // ONCE-NOT: tandem.attention %
 // ONCE: tandem.attention_forward
 // TWICE: tandem.attention %
-module @target attributes {tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @target attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @graph(%q: tensor<2x2x16x16xf32> {tandem.role = #tandem.role<input "q">}) -> (tensor<2x2x16x16xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.attention %q, %q, %q : tensor<2x2x16x16xf32>, tensor<2x2x16x16xf32>, tensor<2x2x16x16xf32> -> tensor<2x2x16x16xf32>
     return %y : tensor<2x2x16x16xf32>

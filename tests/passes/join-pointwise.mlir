@@ -6,7 +6,7 @@
 // CHECK: parts
 // CHECK-NOT: tandem.kernel
 // CHECK: return
-module @joined attributes {tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @joined attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @update(%x: tensor<64xf32> {tandem.role = #tandem.role<param "x">}, %z: tensor<32xf32> {tandem.role = #tandem.role<param "z">}) -> (tensor<64xf32> {tandem.role = #tandem.role<update of "x">}, tensor<32xf32> {tandem.role = #tandem.role<update of "z">}) {
     %y = tandem.exp %x : tensor<64xf32>
     %w = tandem.sqrt %z : tensor<32xf32>

@@ -103,7 +103,7 @@ module @undefined attributes {tandem.phase = "joint"} {
 
 // What the compilation asks of products stands at each that says nothing.
 // CHECK-LABEL: module @precision
-module @precision attributes {tandem.phase = "joint", tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+module @precision attributes {tandem.phase = "joint", tandem.target = #tandem.target<cuda {arch = "sm_90", matmul_precision = "tf32"}>} {
   func.func @evaluate(
       %x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">},
       %h: tensor<4x4xbf16> {tandem.role = #tandem.role<input "h">})

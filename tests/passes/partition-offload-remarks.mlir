@@ -3,7 +3,7 @@
 
 // Where the programs are the host's, 'offload' says nothing: what is saved is
 // what would be saved without it.
-module attributes {tandem.phase = "optimize", tandem.target = {kind = "cpu"}} {
+module attributes {tandem.phase = "optimize", tandem.target = #tandem.target<cpu>} {
   func.func @joint(
       %x: tensor<8xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
       %dy: tensor<8xf32> {tandem.role = #tandem.role<cotangent of "y">})
@@ -22,7 +22,7 @@ module attributes {tandem.phase = "optimize", tandem.target = {kind = "cpu"}} {
 // -----
 
 // What is an output is the output's storage, on the device.
-module attributes {tandem.phase = "optimize", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module attributes {tandem.phase = "optimize", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @joint(
       %x: tensor<8xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
       %dy: tensor<8xf32> {tandem.role = #tandem.role<cotangent of "y">})

@@ -5,7 +5,7 @@
 // 'save', and says that it is in the host's memory: the forward ends with a copy
 // to it, the backward begins with one from it.
 // CHECK-LABEL: module @offload
-module @offload attributes {tandem.phase = "optimize", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @offload attributes {tandem.phase = "optimize", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   // CHECK: func.func @forward(
   // CHECK-SAME: saved "sin.0" {host, reason = "'tandem.offload' on 'tandem.sin' at partition-offload.mlir:[[#]]:[[#]]"
   // CHECK-NOT: tandem.offload
@@ -38,7 +38,7 @@ module @offload attributes {tandem.phase = "optimize", tandem.target = {kind = "
 
 // Of a view it is what the view shows that leaves. An op may say 'save' as well.
 // CHECK-LABEL: module @view
-module @view attributes {tandem.phase = "optimize", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @view attributes {tandem.phase = "optimize", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   // CHECK: func.func @forward(
   // CHECK-SAME: saved "exp.0" {host
   // CHECK: %[[E:.*]] = tandem.exp

@@ -6,7 +6,7 @@
 // CHECK: tandem.kernel "to_device"
 // CHECK: tandem.kernel "matmul
 // CHECK: tandem.kernel "matmul
-module attributes {tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @backward(
       %h: tensor<1024x1024xf32> {tandem.role = #tandem.role<saved "h" {host}>},
       %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<cotangent of "y">})

@@ -6,7 +6,7 @@
 // CHECK: tandem.exp
 // CHECK-NOT: precision
 // CHECK: return
-module attributes {tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90", matmul_precision = "tf32"}>} {
   func.func @evaluate(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">}) {
     %p = tandem.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
     %y = tandem.exp %p : tensor<4x4xf32>

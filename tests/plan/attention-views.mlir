@@ -22,7 +22,7 @@
 // CHECK-LABEL: func.func @evaluate
 // CHECK: tandem.kernel "matmul_neg"
 // CHECK: tandem.kernel "attention_forward"(%{{[^,]*}}) {
-module attributes {tandem.phase = "functionalize", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module attributes {tandem.phase = "functionalize", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @graph(
       %x: tensor<32x48xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
       %w: tensor<48x96xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},

@@ -29,7 +29,7 @@
 // CHECK: tandem.kernel "matmul"
 // CHECK: tandem.kernel "to_device"(%[[AH]])
 // CHECK: tandem.kernel "matmul_sub"(%[[BD]]
-module @layers attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @layers attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @step(
       %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">},
       %w: tensor<1024x1024xf32> {tandem.role = #tandem.role<param "w">},
@@ -63,7 +63,7 @@ module @layers attributes {tandem.phase = "partition", tandem.target = {kind = "
 
 // What would come back where it leaves stays: there is no copy.
 // CHECK-LABEL: module @last
-module @last attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @last attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   // CHECK: func.func @step
   // CHECK-NOT: to_host
   // CHECK-NOT: to_device
@@ -90,7 +90,7 @@ module @last attributes {tandem.phase = "partition", tandem.target = {kind = "cu
 // A backward may write over what it alone was given, but not over what is on the
 // host; a copy waits for the cotangents that its reader waits for.
 // CHECK-LABEL: module @backward
-module @backward attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @backward attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   // CHECK: func.func @backward
   // CHECK: tandem.kernel "to_device"(%arg0)
   // CHECK: buffers = [#tandem.buffer<arena 0>], needs = {{\[\["z"\]\]}}

@@ -13,7 +13,7 @@
 // CHECK: tandem.kernel "log"
 // CHECK-NOT: non_temporal
 // CHECK: return
-module @soon attributes {tandem.phase = "partition", tandem.target = {kind = "cpu", arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 536870912 : i64}} {
+module @soon attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 536870912 : i64}>} {
   func.func @evaluate(%x: tensor<4096x1024xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<1024x8xf32> {tandem.role = #tandem.role<input "w">}, %z: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "z">}) -> (tensor<4096x8xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<output "v">}) {
     %y = tandem.exp %x : tensor<4096x1024xf32>
     %p = tandem.matmul %y, %w : tensor<4096x1024xf32>, tensor<1024x8xf32> -> tensor<4096x8xf32>
@@ -31,7 +31,7 @@ module @soon attributes {tandem.phase = "partition", tandem.target = {kind = "cp
 // CHECK: tandem.kernel "log"
 // CHECK-NOT: non_temporal
 // CHECK: return
-module @late attributes {tandem.phase = "partition", tandem.target = {kind = "cpu", arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}} {
+module @late attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}>} {
   func.func @evaluate(%x: tensor<4096x1024xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<1024x8xf32> {tandem.role = #tandem.role<input "w">}, %z: tensor<1023x1024xf32> {tandem.role = #tandem.role<input "z">}) -> (tensor<4096x8xf32> {tandem.role = #tandem.role<output "p">}, tensor<1023x1024xf32> {tandem.role = #tandem.role<output "v">}) {
     %y = tandem.exp %x : tensor<4096x1024xf32>
     %p = tandem.matmul %y, %w : tensor<4096x1024xf32>, tensor<1024x8xf32> -> tensor<4096x8xf32>
@@ -50,7 +50,7 @@ module @late attributes {tandem.phase = "partition", tandem.target = {kind = "cp
 // CHECK: {buffers = [#tandem.buffer<result 0>, #tandem.buffer<arena 0>]}
 // CHECK: tandem.kernel "div"
 // CHECK: {buffers = [#tandem.buffer<result 1>], non_temporal = array<i64: 0>}
-module @returned attributes {tandem.phase = "partition", tandem.target = {kind = "cpu", arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}} {
+module @returned attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}>} {
   func.func @evaluate(%z: tensor<1280x1024xf32> {tandem.role = #tandem.role<input "z">}) -> (tensor<1280x1024xf32> {tandem.role = #tandem.role<output "v">}, tensor<1280x1024xf32> {tandem.role = #tandem.role<output "q">}) {
     %v = tandem.log %z : tensor<1280x1024xf32>
     %s = tandem.reduce_sum %v over [0] : tensor<1280x1024xf32> -> tensor<1024xf32>
@@ -71,7 +71,7 @@ module @returned attributes {tandem.phase = "partition", tandem.target = {kind =
 // CHECK: func.func @late
 // CHECK: tandem.kernel "exp"
 // CHECK: {buffers = [#tandem.buffer<argument 0>], non_temporal = array<i64: 0>}
-module @updates attributes {tandem.phase = "partition", tandem.target = {kind = "cpu", arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}} {
+module @updates attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}>} {
   func.func @soon(%s: tensor<1024x1024xf32> {tandem.role = #tandem.role<state "s">}, %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<1024xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<update of "s">}) {
     %p = tandem.reduce_sum %s over [1] : tensor<1024x1024xf32> -> tensor<1024xf32>
     %v = tandem.exp %x : tensor<1024x1024xf32>

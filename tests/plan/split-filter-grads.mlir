@@ -39,7 +39,7 @@ module @whole attributes {tandem.phase = "partition"} {
 // CHECK-LABEL: module @cuda
 // CHECK: to [16, 16, 3, 3]
 // CHECK-NOT: reduce_sum
-module @cuda attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @cuda attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<32x16x32x32xf32> {tandem.role = #tandem.role<input "x">}, %dy: tensor<32x16x32x32xf32> {tandem.role = #tandem.role<input "dy">}) -> (tensor<16x16x3x3xf32> {tandem.role = #tandem.role<output "w">}) {
     %0 = tandem.conv2d_filter_grad %x, %dy to [16, 16, 3, 3] strides [1, 1] padding [1, 1, 1, 1] : tensor<32x16x32x32xf32>, tensor<32x16x32x32xf32> -> tensor<16x16x3x3xf32>
     return %0 : tensor<16x16x3x3xf32>

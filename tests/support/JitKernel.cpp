@@ -123,11 +123,13 @@ void JitKernel::compile(int vectorBits) {
   if (vectorBits == 0)
     vectorBits = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
-  NamedAttrList target;
-  if (auto own = original.get()->getAttrOfType<DictionaryAttr>(kTargetAttr))
-    target.append(own.begin(), own.end());
-  target.set("vector_bits", b.getI64IntegerAttr(vectorBits));
-  original.get()->setAttr(kTargetAttr, target.getDictionary(&context));
+  TargetAttr target = TargetAttr::of(original.get());
+  if (!target)
+    target =
+        TargetAttr::get(&context, TargetKind::Cpu, b.getDictionaryAttr({}));
+  original.get()->setAttr(
+      kTargetAttr,
+      target.with(TargetAttr::kVectorBits, b.getI64IntegerAttr(vectorBits)));
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
   passes.addPass(createLowerToCpu());
@@ -147,9 +149,8 @@ void JitKernel::compile(int vectorBits) {
     outputTypes.push_back(cast<RankedTensorType>(type));
   auto code = lowered->lookupSymbol<ModuleOp>("cpu");
   std::string symbol = launch.getKernel().getLeafReference().str();
-  if (auto attr =
-          code.lookupSymbol(symbol)->getAttrOfType<DictionaryAttr>(kKernelAttr))
-    scratchBytes = attr.getAs<IntegerAttr>("scratch_bytes").getInt();
+  if (auto facts = KernelFactsAttr::of(code.lookupSymbol(symbol)))
+    scratchBytes = facts.getScratchBytes();
   code.walk(
       [](LLVM::LLVMFuncOp func) { func->removeDiscardableAttr(kKernelAttr); });
 

@@ -100,28 +100,30 @@ static Type elementOf(Operation *op) {
   return getElementTypeOrSelf(types.front());
 }
 
-DictionaryAttr lower::describeKernel(KernelOp kernel,
-                                     ArrayRef<NamedAttribute> ofTarget) {
+KernelFactsAttr lower::describeKernel(KernelOp kernel,
+                                      const LoweredFacts &lowered) {
   Builder b(kernel.getContext());
   SmallVector<Attribute> ops;
   for (Operation &op : kernel.getBody().front().without_terminator())
     ops.push_back(b.getStringAttr(op.getName().getStringRef()));
-  SmallVector<NamedAttribute> attrs = {
-      b.getNamedAttr("class", b.getStringAttr(stringify(classOf(kernel)))),
-      b.getNamedAttr("ops", b.getArrayAttr(ops)),
-      b.getNamedAttr("flops", b.getI64IntegerAttr(kernel.getFlops())),
-      b.getNamedAttr("bytes", b.getI64IntegerAttr(bytesMoved(kernel)))};
+  StringAttr summary;
+  Type dtype;
   if (Operation *most = heaviest(kernel)) {
-    attrs.push_back(
-        b.getNamedAttr("summary", b.getStringAttr(summaryOf(most))));
-    attrs.push_back(b.getNamedAttr("dtype", TypeAttr::get(elementOf(most))));
+    summary = b.getStringAttr(summaryOf(most));
+    dtype = elementOf(most);
   }
-  // What a launch must agree with (passes/plan/PlannedSteps.h).
-  attrs.push_back(b.getNamedAttr(
-      "type", TypeAttr::get(b.getFunctionType(kernel->getOperandTypes(),
-                                              kernel->getResultTypes()))));
-  if (InPlaceAttr pairs = kernel.getInPlaceAttr())
-    attrs.push_back(b.getNamedAttr(kInPlaceKey, pairs));
-  llvm::append_range(attrs, ofTarget);
-  return b.getDictionaryAttr(attrs);
+  auto sizes = [&](ArrayRef<int64_t> list) {
+    return list.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(list);
+  };
+  return KernelFactsAttr::get(
+      b.getContext(), b.getStringAttr(stringify(classOf(kernel))),
+      b.getArrayAttr(ops), kernel.getFlops(), bytesMoved(kernel), summary,
+      dtype,
+      // What a launch must agree with (passes/plan/PlannedSteps.h).
+      b.getFunctionType(kernel->getOperandTypes(), kernel->getResultTypes()),
+      lowered.items, lowered.scratchBytes, kernel.getInPlaceAttr(),
+      kernel.getScheduleAttr(), sizes(lowered.blocks), sizes(lowered.block),
+      lowered.sharedBytes,
+      lowered.tensorMaps.empty() ? ArrayAttr()
+                                 : b.getArrayAttr(lowered.tensorMaps));
 }

@@ -21,10 +21,17 @@ std::string keyOf(KernelOp kernel);
 /// A tensor as a memref: row-major, booleans and floats of 8 bits i8.
 mlir::MemRefType memrefOf(mlir::Type tensor);
 
-/// The attribute `tandem.kernel` of the kernel's function: class, ops, flops,
-/// bytes, and what else the target says.
-mlir::DictionaryAttr
-describeKernel(KernelOp kernel, llvm::ArrayRef<mlir::NamedAttribute> ofTarget);
+/// What only the lowering knows of a kernel's function.
+struct LoweredFacts {
+  int64_t items = 1, scratchBytes = 0;
+  // Of a GPU.
+  llvm::ArrayRef<int64_t> blocks, block;
+  int64_t sharedBytes = 0;
+  llvm::ArrayRef<mlir::Attribute> tensorMaps; ///< each a TensorMapAttr
+};
+
+/// The attribute `tandem.kernel` of the kernel's function.
+KernelFactsAttr describeKernel(KernelOp kernel, const LoweredFacts &lowered);
 
 /// All kernels of the module's programs, in order. Fails, with errors, at those
 /// that were not planned.

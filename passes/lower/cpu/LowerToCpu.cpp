@@ -177,12 +177,10 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
       LLVM::LLVMVoidType::get(context),
       {pointer, b.getI64Type(), b.getI64Type(), pointer});
   auto func = LLVM::LLVMFuncOp::create(b, loc, name, type);
-  SmallVector<NamedAttribute> ofCpu = {
-      b.getNamedAttr("items", b.getI64IntegerAttr(work.items)),
-      b.getNamedAttr("scratch_bytes", b.getI64IntegerAttr(work.scratchBytes))};
-  if (ScheduleAttr asked = kernel.getScheduleAttr())
-    ofCpu.push_back(b.getNamedAttr(kernel.getScheduleAttrName(), asked));
-  func->setAttr(kKernelAttr, describeKernel(kernel, ofCpu));
+  LoweredFacts lowered;
+  lowered.items = work.items;
+  lowered.scratchBytes = work.scratchBytes;
+  func->setAttr(kKernelAttr, describeKernel(kernel, lowered));
   // The same for LLVM.
   if (work.scratchBytes)
     func.setArgAttr(3, LLVM::LLVMDialect::getDereferenceableAttrName(),

@@ -126,22 +126,17 @@ LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
 /// What the kernel's function says to LLVM and to the runtime. Only now: the
 /// conversion from gpu.func keeps no parameters by value.
 static void describeFunction(LLVM::LLVMFuncOp func, const Lowered &lowered,
-                             DictionaryAttr about) {
+                             KernelFactsAttr about) {
   Builder b(func.getContext());
-  NamedAttrList all(about);
-  SmallVector<Attribute> maps;
   auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
-  for (auto [i, map] : llvm::enumerate(lowered.tensorMaps)) {
-    maps.push_back(map.describe(b));
+  for (size_t i = 0; i < lowered.tensorMaps.size(); ++i) {
     auto number = static_cast<unsigned>(lowered.buffers + i);
     func.setArgAttr(number, LLVM::LLVMDialect::getByValAttrName(),
                     TypeAttr::get(bytes));
     func.setArgAttr(number, NVVM::NVVMDialect::getGridConstantAttrName(),
                     b.getUnitAttr());
   }
-  if (!maps.empty())
-    all.set("tensor_maps", b.getArrayAttr(maps));
-  func->setAttr(kKernelAttr, all.getDictionary(func.getContext()));
+  func->setAttr(kKernelAttr, about);
   if (lowered.shape.setsRegisters)
     func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   b.getI32IntegerAttr(1));
@@ -178,7 +173,7 @@ void LowerToCuda::runOnOperation() {
   target = gpu::GPUModuleOp::create(b, module.getLoc(), "cuda");
 
   SmallVector<Lowered> lowered;
-  llvm::StringMap<std::pair<Lowered, DictionaryAttr>> about;
+  llvm::StringMap<std::pair<Lowered, KernelFactsAttr>> about;
   bool broken = false;
   for (KernelOp kernel : *kernels) {
     FailureOr<Lowered> one = lower(kernel);
@@ -186,16 +181,17 @@ void LowerToCuda::runOnOperation() {
     lowered.push_back(failed(one) ? Lowered() : *one);
     if (failed(one) || about.count(one->name))
       continue;
-    DictionaryAttr described = describeKernel(
-        kernel,
-        {b.getNamedAttr("items", b.getI64IntegerAttr(itemsOf(one->shape))),
-         b.getNamedAttr("blocks", b.getDenseI64ArrayAttr(one->shape.grid)),
-         b.getNamedAttr("scratch_bytes",
-                        b.getI64IntegerAttr(one->shape.scratchBytes)),
-         b.getNamedAttr("block", b.getDenseI64ArrayAttr(one->shape.block)),
-         b.getNamedAttr("shared_bytes",
-                        b.getI64IntegerAttr(one->sharedBytes))});
-    about[one->name] = {*one, described};
+    SmallVector<Attribute> maps;
+    for (const cuda_lower::TensorMap &map : one->tensorMaps)
+      maps.push_back(map.describe(b));
+    LoweredFacts facts;
+    facts.items = itemsOf(one->shape);
+    facts.scratchBytes = one->shape.scratchBytes;
+    facts.blocks = one->shape.grid;
+    facts.block = one->shape.block;
+    facts.sharedBytes = one->sharedBytes;
+    facts.tensorMaps = maps;
+    about[one->name] = {*one, describeKernel(kernel, facts)};
   }
   if (broken)
     return signalPassFailure();

@@ -15,7 +15,8 @@ using namespace tandem::cuda_lower;
 
 CudaTarget CudaTarget::of(Operation *op) {
   auto [sm, isExact] = cudaArchOf(op);
-  return {sm, isExact, textOfTarget(op, "products").str()};
+  TargetAttr target = TargetAttr::of(op);
+  return {sm, isExact, target ? target.getProducts().str() : ""};
 }
 
 int64_t CudaTarget::sharedBytes() const {
@@ -212,20 +213,15 @@ gpu::GPUFuncOp ThreadCode::function() {
   return cast<gpu::GPUFuncOp>(at);
 }
 
-DictionaryAttr TensorMap::describe(Builder &b) const {
+TensorMapAttr TensorMap::describe(Builder &b) const {
   std::string name;
   llvm::raw_string_ostream(name) << element;
   auto list = [&](ArrayRef<int64_t> values) {
     return b.getDenseI64ArrayAttr(values);
   };
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("buffer", b.getI64IntegerAttr(buffer)),
-       b.getNamedAttr("offset", b.getI64IntegerAttr(offset)),
-       b.getNamedAttr("element", b.getStringAttr(roundsToTf32 ? "tf32" : name)),
-       b.getNamedAttr("sizes", list(sizes)),
-       b.getNamedAttr("strides", list(strides)),
-       b.getNamedAttr("box", list(box)),
-       b.getNamedAttr("swizzle", b.getI64IntegerAttr(swizzle))});
+  return TensorMapAttr::get(b.getContext(), buffer, offset,
+                            b.getStringAttr(roundsToTf32 ? "tf32" : name),
+                            list(sizes), list(strides), list(box), swizzle);
 }
 
 ThreadCode::Value ThreadCode::tensorMap(const TensorMap &map) {

@@ -41,7 +41,7 @@ struct TensorMap {
   llvm::SmallVector<int64_t> sizes, strides, box; ///< no stride of dimension 0
   int64_t swizzle = 128;
 
-  mlir::DictionaryAttr describe(mlir::Builder &b) const;
+  TensorMapAttr describe(mlir::Builder &b) const;
 };
 
 class ThreadCode : public lower::Code {

@@ -61,9 +61,10 @@ TEST(Schedule, ProcessorsChangeItemsButNoBits) {
   for (const std::string &product : products) {
     SCOPED_TRACE(product);
     auto with = [&](int64_t processors) {
-      return "module attributes {tandem.target = {kind = \"cpu\", processors "
+      return "module attributes {tandem.target = #tandem.target<cpu "
+             "{processors "
              "= " +
-             std::to_string(processors) + "}} {\n" + product + "}\n";
+             std::to_string(processors) + "}>} {\n" + product + "}\n";
     };
     JitKernel one(with(1));
     ASSERT_TRUE(one.ok()) << one.error;

@@ -26,9 +26,9 @@ std::string tensor(std::vector<int64_t> shape, int64_t rows, int64_t columns,
 
 /// The module around a kernel, for a processor with tiles.
 std::string withTiles(const std::string &function) {
-  return "module attributes {tandem.target = {kind = \"cpu\", arch = "
+  return "module attributes {tandem.target = #tandem.target<cpu {arch = "
          "\"sapphirerapids\", features = [\"amx-bf16\", \"amx-tile\", "
-         "\"avx512bf16\", \"avx512bw\", \"avx512f\", \"f16c\"]}} {\n" +
+         "\"avx512bf16\", \"avx512bw\", \"avx512f\", \"f16c\"]}>} {\n" +
          function + "}\n";
 }
 

@@ -226,8 +226,9 @@ static double errorOf(const std::string &text) {
 }
 
 static std::string withoutWinograd(const std::string &text) {
-  return "module attributes {tandem.target = {winograd = \"no\"}} {\n" + text +
-         "}\n";
+  return "module attributes {tandem.target = #tandem.target<cpu {winograd = "
+         "\"no\"}>} {\n" +
+         text + "}\n";
 }
 
 // What docs/rationale/winograd.md says of the errors.

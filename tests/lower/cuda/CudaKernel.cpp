@@ -36,10 +36,12 @@ void CudaKernel::compile(const CudaOptions &options) {
   Builder b(&context);
   CudaTarget target{options.arch};
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
-  NamedAttrList attributes(targetAttr(target, &context));
-  attributes.set("matmul_precision", b.getStringAttr(options.matmulPrecision));
-  attributes.set("products", b.getStringAttr(options.products));
-  original.get()->setAttr(kTargetAttr, attributes.getDictionary(&context));
+  TargetAttr attribute =
+      targetAttr(target, &context)
+          .with(TargetAttr::kMatmulPrecision,
+                b.getStringAttr(options.matmulPrecision))
+          .with(TargetAttr::kProducts, b.getStringAttr(options.products));
+  original.get()->setAttr(kTargetAttr, attribute);
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
   passes.addPass(createLowerToCuda());
@@ -55,11 +57,11 @@ void CudaKernel::compile(const CudaOptions &options) {
   for (Type type : launch->getResultTypes())
     outputTypes.push_back(cast<RankedTensorType>(type));
   blocks = launch.getWork();
-  scratchBytes = lowered->lookupSymbol<gpu::GPUModuleOp>("cuda")
-                     .lookupSymbol(launch.getKernel().getLeafReference())
-                     ->getAttrOfType<DictionaryAttr>(kKernelAttr)
-                     .getAs<IntegerAttr>("scratch_bytes")
-                     .getInt();
+  scratchBytes =
+      KernelFactsAttr::of(
+          lowered->lookupSymbol<gpu::GPUModuleOp>("cuda").lookupSymbol(
+              launch.getKernel().getLeafReference()))
+          .getScratchBytes();
   code.emplace(*lowered, target, error, options.emulate);
 }
 

@@ -14,7 +14,7 @@
 // CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>{{.*}}num = 4
 // CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>{{.*}}num = 4
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}#nvvm.shape<m = 16, n = 8, k = 16>
-module @half attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @half attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<256x256xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<256x256xbf16>, tensor<256x256xbf16> -> tensor<256x256xbf16>
     return %y : tensor<256x256xbf16>
@@ -28,7 +28,7 @@ module @half attributes {tandem.phase = "partition", tandem.target = {kind = "cu
 // CHECK-LABEL: module @odd
 // CHECK-NOT: nvvm.cp.async
 // CHECK: nvvm.mma.sync {{.*}}m = 16, n = 8, k = 16{{.*}}vector<2xf16>
-module @odd attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_80"}} {
+module @odd attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_80"}>} {
   func.func @evaluate(%x: tensor<33x35xf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<35x37xf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<33x37xf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<33x35xf16>, tensor<35x37xf16> -> tensor<33x37xf16>
     return %y : tensor<33x37xf16>
@@ -41,7 +41,7 @@ module @odd attributes {tandem.phase = "partition", tandem.target = {kind = "cud
 // CHECK-LABEL: module @single
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: llvm.fmul {{.*}}contract
-module @single attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @single attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<256x256xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
     return %y : tensor<256x256xf32>
@@ -54,7 +54,7 @@ module @single attributes {tandem.phase = "partition", tandem.target = {kind = "
 // CHECK-LABEL: module @tf32
 // CHECK: nvvm.convert.float.to.tf32
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}}#nvvm.shape<m = 16, n = 8, k = 8>
-module @tf32 attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+module @tf32 attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90", matmul_precision = "tf32"}>} {
   func.func @evaluate(%x: tensor<256x256xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
     return %y : tensor<256x256xf32>
@@ -69,7 +69,7 @@ module @tf32 attributes {tandem.phase = "partition", tandem.target = {kind = "cu
 // CHECK: llvm.func @matmul_0(%arg0: {{.*}}, %arg3: !llvm.ptr {llvm.align = 64 : i64})
 // CHECK-SAME: scratch_bytes = {{[1-9][0-9]*}}
 // CHECK: llvm.atomicrmw add
-module @split attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @split attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<64x16384xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<16384x64xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<64x16384xf32>, tensor<16384x64xf32> -> tensor<64x64xf32>
     return %y : tensor<64x64xf32>
@@ -82,7 +82,7 @@ module @split attributes {tandem.phase = "partition", tandem.target = {kind = "c
 // CHECK-LABEL: module @convolution
 // CHECK: llvm.func @conv2d_0
 // CHECK: nvvm.mma.sync
-module @convolution attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module @convolution attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<2x16x14x14xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<32x16x3x3xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<2x32x14x14xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.conv2d %x, %w strides [1, 1] padding [1, 1, 1, 1] : tensor<2x16x14x14xbf16>, tensor<32x16x3x3xbf16> -> tensor<2x32x14x14xbf16>
     return %y : tensor<2x32x14x14xbf16>
@@ -99,10 +99,10 @@ module @convolution attributes {tandem.phase = "partition", tandem.target = {kin
 // CHECK: tandem.launch @cuda::@matmul_0
 // CHECK: llvm.func @matmul_0(%arg0: {{.*}}, %arg1: {{.*}}, %arg2: {{.*}}, %arg3: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg4: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})
 // CHECK-SAME: nvvm.minctasm = 1
-// CHECK-SAME: block = array<i64: 384, 1, 1>
+// CHECK-SAME: block = [384, 1, 1]
 // CHECK-SAME: tensor_maps = [
-// CHECK-SAME: {box = array<i64: 64, 128>, buffer = 0 : i64, element = "bf16", offset = 0 : i64, sizes = array<i64: 512, 256>, strides = array<i64: 1024>, swizzle = 128 : i64},
-// CHECK-SAME: {box = array<i64: 64, 64>, buffer = 1 : i64, element = "bf16", offset = 0 : i64, sizes = array<i64: 256, 512>, strides = array<i64: 512>, swizzle = 128 : i64}]
+// CHECK-SAME: #tandem.tensor_map<buffer = 0, element = "bf16", sizes = [512, 256], strides = [1024], box = [64, 128], swizzle = 128>,
+// CHECK-SAME: #tandem.tensor_map<buffer = 1, element = "bf16", sizes = [256, 512], strides = [512], box = [64, 64], swizzle = 128>]
 // CHECK: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK: nvvm.barrier
@@ -123,7 +123,7 @@ module @convolution attributes {tandem.phase = "partition", tandem.target = {kin
 // CHECK: mbarrier.try_wait.parity
 // CHECK: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
-module @warpgroups attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90a", products = "wgmma"}} {
+module @warpgroups attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90a", products = "wgmma"}>} {
   func.func @evaluate(%x: tensor<256x512xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<512x256xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<256x512xbf16>, tensor<512x256xbf16> -> tensor<256x256xbf16>
     return %y : tensor<256x256xbf16>
@@ -138,7 +138,7 @@ module @warpgroups attributes {tandem.phase = "partition", tandem.target = {kind
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: llvm.func @matmul_1
 // CHECK: nvvm.mma.sync {{.*}}tf32
-module @precisions attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90", matmul_precision = "tf32"}} {
+module @precisions attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90", matmul_precision = "tf32"}>} {
   func.func @evaluate(%x: tensor<256x256xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w {precision = "f32"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
     %z = tandem.matmul %y, %w {precision = "tf32"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
