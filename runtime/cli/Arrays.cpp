@@ -196,9 +196,9 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
   bool mayBeIgnored = got.starts_with("-") && !value.ignored && !value.low;
   return Status::usage(
       "expected " + rangeText(value) + " but " + where + " is " + got +
-      (mayBeIgnored ? "; labels that do not count need a loss of the model's "
-                      "own with an 'ignore_index' ('compile "
-                      "--loss=KIND:OUTPUT,LABELS' counts every label)"
+      (mayBeIgnored ? "; labels that do not count need a loss with an "
+                      "'ignore_index' (that of 'compile "
+                      "--loss=KIND:OUTPUT,LABELS' is -100)"
                     : ""));
 }
 

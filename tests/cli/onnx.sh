@@ -19,7 +19,7 @@ expect 3 "^  node 'y' \(StringNormalizer\): unsupported" \
 [[ $out == *" not supported:"* ]] || fail "no list first: $out"
 
 # Sizes and values are asked for.
-expect 1 "input 'x': has a dimension of no fixed size.* --dim=batch=N" \
+expect 2 "input 'x': has a dimension of no fixed size.* --dim=batch=N" \
   "$tandem" compile "$model" -o m.tdm
 expand=$data/simple/test_expand_shape_model1/model.onnx
 expect 3 "--value=shape=" "$tandem" compile "$expand" -o m.tdm
@@ -47,7 +47,7 @@ expect 2 'nothing is left to train' trained --freeze=conv1 --train=conv1
 expect 2 'no dimension of this name.* .batch.' trained --dim=nope=3
 
 # What is trained is said, and where an op stands.
-expect 0 'digits.onnx: remark: trains [0-9]+ initializers of [0-9]+ numbers' \
+expect 0 "digits.onnx: remark: trains [0-9]+ initializers of [0-9]+ numbers: 'conv1.weight'" \
   trained
 expect 0 '' "$tandem" compile "$model" -o capture.mlir --dim=batch=64 \
   --stop-after=capture
@@ -82,6 +82,15 @@ expect 2 "have no value and no initial one: 'conv1.weight'.*expected --params" \
 # `check` without a loss did not say how a model in ONNX gets one.
 expect 3 'no gradients \(in a model in ONNX, --loss=KIND:OUTPUT,LABELS' \
   "$tandem" check "$model" --dim=batch=4
+
+# A fresh network of PyTorch's, of which the exporter merged scales and running
+# variances: they were states, and no gradient trained them.
+fixtures=$(dirname "$0")/../onnx/fixtures
+expect 0 "trains 8 initializers of .*; 4 running statistics" \
+  "$tandem" compile "$fixtures/batchnorm.onnx" -o bn.tdm \
+  --loss=cross_entropy:y,labels --optimizer=sgd:lr=0.1
+grep -q "split, since an exporter merges what is equal" <<<"$out" ||
+  fail "no remark: $out"
 
 # Gradients of a model in ONNX.
 expect 0 'gradients checked' "$tandem" check "$model" --dim=batch=4 \

@@ -21,6 +21,9 @@ using namespace tandem::onnx;
 
 using Names = std::set<std::string>;
 
+/// How many names a message lists.
+static constexpr size_t kMost = 12;
+
 //===----------------------------------------------------------------------===//
 // Expressions
 //===----------------------------------------------------------------------===//
@@ -81,8 +84,12 @@ static bool matches(const std::string &expression, const std::string &name) {
 // Names
 //===----------------------------------------------------------------------===//
 
-std::string onnx::listOf(const Names &names) {
-  constexpr size_t kMost = 12;
+bool onnx::namesParameter(StringRef name) {
+  return (name.contains('.') && !name.contains(':') && !name.contains('/')) ||
+         name == "weight" || name == "bias";
+}
+
+template <typename List> static std::string listed(const List &names) {
   std::string text;
   size_t count = 0;
   for (const std::string &name : names)
@@ -92,6 +99,8 @@ std::string onnx::listOf(const Names &names) {
     text += " and " + std::to_string(count - kMost) + " more";
   return text.empty() ? "none" : text;
 }
+
+std::string onnx::listOf(const Names &names) { return listed(names); }
 
 /// " (did you mean 'weight'?)" if one of `names` is much like `name`.
 static std::string suggestion(StringRef name, const Names &names) {
@@ -103,14 +112,44 @@ void GraphTranslator::checkExpression(const char *option,
                                       const std::string &expression) {
   if (expression.empty())
     return;
+  auto matched = [&](StringRef part) {
+    Names found;
+    for (const std::string &name : trainable)
+      if (matches(part.str(), name))
+        found.insert(name);
+    return found;
+  };
+  auto isSubset = [](const Names &some, const Names &all) {
+    return std::includes(all.begin(), all.end(), some.begin(), some.end());
+  };
   for (StringRef part : alternativesOf(expression))
-    if (llvm::none_of(trainable, [&](const std::string &name) {
-          return matches(part.str(), name);
-        }))
+    if (matched(part).empty())
       misuse(std::string(option) + "=" + expression,
              "'" + part.str() + "' matches no initializer" +
                  suggestion(part, trainable) + "; the floats are " +
                  listOf(trainable));
+    else if (Names found = matched(part); isSubset(found, buffers))
+      misuse(std::string(option) + "=" + expression,
+             "'" + part.str() + "' matches running statistics alone (" +
+                 listOf(found) +
+                 "), which no gradient trains; --keep-eval leaves them as they "
+                 "are");
+}
+
+/// With --train all that it does not match is frozen: what --freeze names there
+/// is trained neither way.
+void GraphTranslator::checkFrozen() {
+  if (options.freeze.empty() || options.train.empty())
+    return;
+  for (StringRef part : alternativesOf(options.freeze))
+    if (llvm::none_of(trainable, [&](const std::string &name) {
+          return !buffers.count(name) && matches(part.str(), name) &&
+                 matches(options.train, name);
+        }))
+      misuse("--freeze=" + options.freeze,
+             "'" + part.str() + "' has no effect: --train=" + options.train +
+                 " trains what it matches and nothing else; --keep-eval leaves "
+                 "running statistics and dropout as in inference");
 }
 
 void GraphTranslator::checkChoices() {
@@ -138,6 +177,8 @@ void GraphTranslator::checkChoices() {
     expect("--value=", name, inputs, "input");
   checkExpression("--freeze", options.freeze);
   checkExpression("--train", options.train);
+  if (problems.empty())
+    checkFrozen();
   if (!problems.empty() || (options.freeze.empty() && options.train.empty()))
     return;
   if (llvm::none_of(func.getArguments(), [&](BlockArgument argument) {
@@ -167,34 +208,59 @@ bool GraphTranslator::isTrained(const std::string &name, bool isWeight) const {
 void GraphTranslator::noteChoices() {
   if (options.loss.empty() && options.train.empty())
     return;
-  int64_t trained = 0, elements = 0, fixed = 0, states = 0;
+  int64_t elements = 0, fixed = 0, states = 0;
+  std::vector<std::string> trained;
   for (auto [i, argument] : llvm::enumerate(func.getArguments())) {
     RoleAttr role = roleOfArgument(func, i);
     if (role.getKind() == RoleKind::State && argument != random)
       ++states;
     if (role.getKind() != RoleKind::Param)
       continue;
-    ++(role.has("requires_grad") ? trained : fixed);
-    if (role.has("requires_grad"))
-      elements += cast<RankedTensorType>(argument.getType()).getNumElements();
+    if (!role.has("requires_grad")) {
+      ++fixed;
+      continue;
+    }
+    trained.push_back(role.getName().str());
+    elements += cast<RankedTensorType>(argument.getType()).getNumElements();
   }
-  std::string text = "trains " + std::to_string(trained) +
-                     (trained == 1 ? " initializer of " : " initializers of ") +
-                     std::to_string(elements) + " numbers";
+  std::string text =
+      "trains " + std::to_string(trained.size()) +
+      (trained.size() == 1 ? " initializer of " : " initializers of ") +
+      std::to_string(elements) + " numbers: " + listed(trained);
   if (fixed)
     text += "; " + std::to_string(fixed) + " stay as they are";
   if (states)
     text += "; " + std::to_string(states) +
             " running statistics follow the batches";
   notes.push_back(text);
-  noteLeft();
+  noteSplit();
+  noteLeft(trained);
   noteShared();
   noteTransposed();
   noteMadeNames();
 }
 
+/// The --train of what is trained and `more`; empty if there is too much of it,
+/// or nothing that a model would call a parameter.
+static std::string adviceFor(ArrayRef<std::string> trained, const Names &more) {
+  std::string names;
+  for (const std::string &name : more)
+    if (!StringRef(name).contains("::") && !StringRef(name).contains('/') &&
+        !StringRef(name).starts_with("val_"))
+      names += (names.empty() ? "" : "|") + llvm::Regex::escape(name);
+  if (names.empty())
+    return "";
+  if (trained.size() > kMost)
+    return "; --train trains all that it matches, and no others: '^(" + names +
+           ")$' and an expression of what is trained now";
+  std::string all;
+  for (const std::string &name : trained)
+    all += llvm::Regex::escape(name) + "|";
+  return "; --train='^(" + all + names + ")$' trains them too";
+}
+
 /// What could be trained and is not, or is trained and should not.
-void GraphTranslator::noteLeft() {
+void GraphTranslator::noteLeft(ArrayRef<std::string> trained) {
   Names numbers, constantMasks, trainedMasks;
   for (const std::string &name : left)
     if (options.train.empty() && !matches(options.freeze, name))
@@ -203,10 +269,8 @@ void GraphTranslator::noteLeft() {
     if (masks.count(candidates[data.get()]))
       trainedMasks.insert(candidates[data.get()]);
   if (!numbers.empty())
-    notes.push_back(
-        "not trained, since they are single numbers: " + listOf(numbers) +
-        "; --train=REGEX trains all that it matches, and no "
-        "others, --train=. all that there is");
+    notes.push_back("not trained, since they are single numbers: " +
+                    listOf(numbers) + adviceFor(trained, numbers));
   if (!constantMasks.empty())
     notes.push_back("not trained, since they are masks by their values "
                     "(infinite, or of 1e30 and beyond): " +
@@ -224,20 +288,31 @@ void GraphTranslator::noteLeft() {
 /// layers that were not trained yet are.
 void GraphTranslator::noteShared() {
   std::map<std::string, std::map<std::string, int>> readers; ///< by operator
+  // Parts of one, as those of the gates of an LSTM, are one all the same; what
+  // Identities read was split.
   for (const NodeData &node : model.graph.nodes)
-    for (const std::string &input :
-         std::set<std::string>(node.inputs.begin(), node.inputs.end()))
-      ++readers[input][node.op];
-  Names shared;
+    if (node.op != "Slice" && node.op != "Identity" && node.op != "Shape")
+      for (const std::string &input :
+           std::set<std::string>(node.inputs.begin(), node.inputs.end()))
+        ++readers[input][node.op];
+  Names shared, statistics;
   for (auto [i, argument] : llvm::enumerate(func.getArguments())) {
     RoleAttr role = roleOfArgument(func, i);
-    if (role.getKind() == RoleKind::Param && role.has("requires_grad") &&
-        llvm::any_of(readers[role.getName().str()],
-                     [](const auto &entry) { return entry.second > 1; }))
-      shared.insert(role.getName().str());
+    std::string name = role.getName().str();
+    if (llvm::none_of(readers[name],
+                      [](const auto &entry) { return entry.second > 1; }))
+      continue;
+    if (role.getKind() == RoleKind::Param && role.has("requires_grad"))
+      shared.insert(name);
+    if (role.getKind() == RoleKind::State)
+      statistics.insert(name);
   }
   if (!shared.empty())
     notes.push_back("trained as one, since several nodes of one operator read "
                     "them: " +
                     listOf(shared));
+  if (!statistics.empty())
+    notes.push_back("running statistics of several nodes, of which the last "
+                    "one moves them: " +
+                    listOf(statistics));
 }

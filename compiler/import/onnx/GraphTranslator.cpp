@@ -83,8 +83,8 @@ GraphTranslator::shapeOf(const NamedType &input) {
     return shape;
   }
   if (!input.type.hasShape)
-    return problem(where, "has no declared shape; give it with --shape=" +
-                              input.name + "=2x3"),
+    return misuse(where, "has no declared shape; give it with --shape=" +
+                             input.name + "=2x3"),
            std::nullopt;
   std::string missing;
   for (const Dim &dim : input.type.shape) {
@@ -99,8 +99,8 @@ GraphTranslator::shapeOf(const NamedType &input) {
       missing = "--shape=" + input.name + "=...";
   }
   if (!missing.empty())
-    return problem(where,
-                   "has a dimension of no fixed size; give it with " + missing),
+    return misuse(where,
+                  "has a dimension of no fixed size; give it with " + missing),
            std::nullopt;
   return shape;
 }
@@ -146,14 +146,6 @@ void GraphTranslator::addInput(const NamedType &input, Scope &scope) {
       Value(addArgument(type, role, location(input.name)));
 }
 
-/// Running statistics: operands that BatchNormalization updates.
-void GraphTranslator::findBuffers(const Graph &graph) {
-  for (const NodeData &node : graph.nodes)
-    if (node.op == "BatchNormalization")
-      for (size_t i = 3; i < std::min<size_t>(5, node.inputs.size()); ++i)
-        buffers.insert(node.inputs[i]);
-}
-
 void GraphTranslator::addInitializers(const Graph &graph, Scope &scope) {
   for (const TensorPtr &data : graph.initializers) {
     if (!data) // its mistake was reported
@@ -171,10 +163,11 @@ void GraphTranslator::addInitializers(const Graph &graph, Scope &scope) {
 //===----------------------------------------------------------------------===//
 
 /// Parameters are the float initializers of rank 1 and more with several
-/// elements; scalars are numbers of the model, such as the bounds of a Clip,
-/// and masks are constants (`masks`).
-static bool looksLikeWeights(const TensorData &data) {
-  return !data.shape.empty() && data.elements() > 1;
+/// elements, or one and the name of a parameter (the bias of a layer with one
+/// output); other scalars are numbers of the model, such as the bounds of a
+/// Clip, and masks are constants (`masks`).
+static bool looksLikeWeights(const TensorData &data, StringRef name) {
+  return !data.shape.empty() && (data.elements() > 1 || namesParameter(name));
 }
 
 void GraphTranslator::addCandidate(const TensorPtr &data,
@@ -197,7 +190,7 @@ Value GraphTranslator::asParameter(const TensorPtr &data, Location loc) {
   if (it == candidates.end() || data->elements() == 0)
     return {};
   const std::string &name = it->second;
-  bool isWeight = looksLikeWeights(*data) && !masks.count(name);
+  bool isWeight = looksLikeWeights(*data, name) && !masks.count(name);
   bool trained = isTrained(name, isWeight);
   if (!isWeight && !trained && !buffers.count(name)) {
     left.insert(name);
@@ -433,7 +426,7 @@ void GraphTranslator::run(Import &to) {
   scope.isMain = true;
   scope.opsets = &model.opsets;
   checkNames(model.graph);
-  findBuffers(model.graph);
+  findRoles(model.graph);
   addInitializers(model.graph, scope);
   for (const NamedType &input : model.graph.inputs)
     if (!scope.names.count(input.name))

@@ -54,7 +54,6 @@ private:
   void addNodes(const Graph &graph, Scope &scope);
   void addOutputs(const Graph &graph, Scope &scope);
   void checkNames(const Graph &graph);
-  void findBuffers(const Graph &graph);
   std::optional<llvm::SmallVector<int64_t>> shapeOf(const NamedType &input);
   void finishStates();
   const Datum *find(const std::string &name, const Scope &scope,
@@ -87,15 +86,24 @@ private:
   mlir::Value asParameter(const TensorPtr &data, mlir::Location loc);
   mlir::Value randomState(mlir::Location loc);
 
+  // What an exporter merged (Merged.cpp).
+  void findRoles(const Graph &graph);
+  TensorPtr apart(const TensorPtr &data, const std::string &name);
+  void splitRoles(const NodeData &node, llvm::MutableArrayRef<Datum> operands);
+  void splitIdentity(const NodeData &node, Datum &result);
+  void noteSplit();
+
   // The loss (Loss.cpp).
   void addLoss(Scope &scope);
+  void noteLoss(const std::string &kind, const std::string &output);
 
   // What options say by names, and what is trained (Choices.cpp).
   bool isTrained(const std::string &name, bool isWeight) const;
   void checkChoices();
   void checkExpression(const char *option, const std::string &expression);
+  void checkFrozen();
   void noteChoices();
-  void noteLeft();
+  void noteLeft(llvm::ArrayRef<std::string> trained);
   void noteShared();
   // What values and names say of who made an initializer (Weights.cpp).
   void noteTransposed();
@@ -128,6 +136,11 @@ private:
   /// running statistics, which no gradient trains.
   std::map<const TensorData *, std::string> candidates;
   std::set<std::string> buffers;
+  /// Names of Identities of what others read too, initializers that are running
+  /// statistics and something else, and the variables that were made of both:
+  /// by name, with the name of what they are split from.
+  std::set<std::string> copies, ambiguous;
+  std::map<std::string, std::pair<TensorPtr, std::string>> split;
   std::set<std::string> trainable; ///< names that --train could match
   std::set<std::string> masks;     ///< those of them with values of no weight
   std::set<std::string> left;      ///< those of them that became constants
@@ -150,6 +163,9 @@ private:
 /// True if an element is one that no weight has, but masks do: infinite, as
 /// good as that (1e30 and beyond), or the lowest number of f16.
 bool hasValuesOfMasks(const TensorData &data);
+/// True for "head.bias", as modules name what they own, and false for what an
+/// exporter made up.
+bool namesParameter(llvm::StringRef name);
 /// "'a', 'b' and 3 more", or "none".
 std::string listOf(const std::set<std::string> &names);
 

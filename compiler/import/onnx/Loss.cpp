@@ -73,6 +73,42 @@ static Expr classesLast(const Expr &x) {
   return x.permute(order);
 }
 
+/// Says where OUTPUT is what the loss computes itself: losses then come out
+/// wrong, and nothing else does.
+void GraphTranslator::noteLoss(const std::string &kind,
+                               const std::string &output) {
+  static constexpr StringRef views[] = {"Identity", "Transpose", "Reshape",
+                                        "Squeeze",  "Unsqueeze", "Flatten",
+                                        "Cast"};
+  static constexpr struct {
+    StringRef kind, op, takes, use;
+  } wrong[] = {
+      {"cross_entropy", "Softmax", "logits", "the input of the Softmax"},
+      {"nll", "Softmax", "logarithms of probabilities",
+       "a LogSoftmax, or cross_entropy of its input"},
+      {"kl", "Softmax", "logarithms of probabilities", "a LogSoftmax"},
+      {"bce_with_logits", "Sigmoid", "logits", "the input of the Sigmoid"},
+  };
+  std::map<std::string, const NodeData *> makers;
+  for (const NodeData &node : model.graph.nodes)
+    for (const std::string &name : node.outputs)
+      makers[name] = &node;
+  auto it = makers.find(output);
+  // No more steps than nodes, should they be in a cycle.
+  for (size_t left = model.graph.nodes.size();
+       left && it != makers.end() &&
+       llvm::is_contained(views, it->second->op) && !it->second->inputs.empty();
+       --left)
+    it = makers.find(it->second->inputs[0]);
+  if (it == makers.end() || !it->second->domain.empty())
+    return;
+  for (const auto &one : wrong)
+    if (one.kind == kind && one.op == it->second->op)
+      notes.push_back("--loss=" + options.loss + ": '" + output +
+                      "' comes out of a " + one.op.str() + ", but " + kind +
+                      " takes " + one.takes.str() + ": use " + one.use.str());
+}
+
 void GraphTranslator::addLoss(Scope &scope) {
   std::string where = "--loss=" + options.loss;
   auto spec = parseLoss(options.loss);
@@ -99,6 +135,7 @@ void GraphTranslator::addLoss(Scope &scope) {
   if (!isa<FloatType>(x.type().getElementType()))
     return misuse(where, "expected '" + outputName +
                              "' to have floating-point elements");
+  noteLoss(spec->kind, outputName);
   RankedTensorType type = x.type();
   int64_t classes = 0;
   if (kind->takesClasses) {
@@ -146,7 +183,12 @@ void GraphTranslator::addLoss(Scope &scope) {
       });
   std::string op = ("tandem." + kind->function).str();
   if (RegisteredOperationName::lookup(op, builder.getContext())) {
-    auto made = buildOp(builder, loc, kind->function, {x, target}, {});
+    // As nll_loss has it, and PyTorch.
+    SmallVector<NamedAttribute> attributes;
+    if (kind->takesClasses)
+      attributes.push_back(builder.getNamedAttr(
+          "ignore_index", builder.getI64IntegerAttr(-100)));
+    auto made = buildOp(builder, loc, kind->function, {x, target}, attributes);
     loss = succeeded(made) ? (*made)->getResult(0) : Value();
   } else {
     auto made = callFunction(builder, loc, kind->function, {x, target}, {});

@@ -256,8 +256,8 @@ void GraphTranslator::leavePlaceholders(const NodeData &data,
   }
 }
 
-/// True for a node that stands for an initializer: a Constant that --train
-/// names, or a ConstantOfShape whose shape is an initializer.
+/// True for a node that stands for an initializer: a Constant with --train, or
+/// a ConstantOfShape whose shape is an initializer.
 bool GraphTranslator::isWrittenDown(const NodeData &data) const {
   if (!data.domain.empty())
     return false;
@@ -297,6 +297,8 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     }
     operands.push_back(found ? *found : Datum());
   }
+  if (scope.isMain)
+    splitRoles(data, operands);
   // The nodes of a function are copies, and have no numbers.
   Location loc = location(
       scope.prefix + labelOf(data), data.op,
@@ -342,8 +344,12 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     node.place = where;
     node.scope = &scope;
     if (succeeded(translate(node, *entry))) {
-      if (scope.isMain && isWrittenDown(data))
-        addCandidate(node.results[0].data, data.outputs[0]);
+      // A number alone (the root of 2 in a GELU) is part of a formula.
+      TensorPtr made = node.results.empty() ? nullptr : node.results[0].data;
+      if (scope.isMain && isWrittenDown(data) && made && !made->shape.empty())
+        addCandidate(made, data.outputs[0]);
+      if (scope.isMain && !node.results.empty())
+        splitIdentity(data, node.results[0]);
       for (auto [name, result] : llvm::zip(data.outputs, node.results))
         if (!name.empty())
           scope.names[name] = result;
