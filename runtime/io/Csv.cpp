@@ -95,6 +95,30 @@ bool hasNamesOnly(const std::vector<std::string> &cells) {
   return hasName && !(hasNumber && hasBad);
 }
 
+/// Whether a row is 0, 1, 2, ... or 1, 2, 3, ...: names that pandas gives to
+/// columns without one, or data.
+bool countsColumns(const std::vector<std::string> &cells) {
+  if (cells.size() < 2 || (cells[0] != "0" && cells[0] != "1"))
+    return false;
+  size_t first = cells[0] == "1";
+  for (size_t c = 0; c < cells.size(); ++c)
+    if (cells[c] != std::to_string(first + c))
+      return false;
+  return true;
+}
+
+/// Takes "header=yes" or "header=no" off the front of what columns are asked
+/// for.
+std::optional<bool> takeHeader(std::string_view &columns) {
+  for (std::string_view text : {"header=yes", "header=no"})
+    if (columns.starts_with(text) &&
+        (columns.size() == text.size() || columns[text.size()] == ',')) {
+      columns.remove_prefix(std::min(columns.size(), text.size() + 1));
+      return text.ends_with("yes");
+    }
+  return std::nullopt;
+}
+
 /// Takes one line after the other off a text, and takes lines apart.
 class Lines {
 public:
@@ -272,7 +296,17 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   if (!lines.next(cells))
     return Status::usage("expected a table but got an empty file");
   size_t width = cells.size();
-  bool hasNames = hasNamesOnly(cells), hasRow = true;
+  auto header = takeHeader(columns);
+  bool hasNames = header.value_or(hasNamesOnly(cells)), hasRow = true;
+  if (!header && !hasNames && countsColumns(cells)) {
+    std::vector<std::string> next;
+    if (Lines rest = lines; rest.next(next))
+      return Status::usage(
+          "line 1 is " + cells.front() + " to " + cells.back() +
+          ", which are names of columns, as pandas writes them, or numbers: "
+          "expected '.csv:header=yes' or '.csv:header=no' (',COLUMNS' after "
+          "that)");
+  }
   if (hasNames) {
     names = cells;
     hasRow = lines.next(cells);

@@ -18,6 +18,9 @@ namespace tandem::io {
 /// Returns the columns `columns` of the text: names or (unless names are
 /// numbers themselves) numbers from 1, parted by commas; A..B are those from A
 /// to B, and -A is all but A. Empty: the column called `otherwise`, or all.
+/// "header=yes" or "header=no", with a comma before what follows, says whether
+/// the first line has names; it has to where that is 0, 1, 2, ... or 1, 2, 3,
+/// ..., and other lines follow.
 Result<Array> parseCsv(std::string_view text, std::string_view columns,
                        std::string_view otherwise);
 

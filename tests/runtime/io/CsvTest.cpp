@@ -31,7 +31,7 @@ TEST(Csv, readsColumns) {
             (std::vector<double>{2.5, -30, 5, 6}));
   EXPECT_EQ(read("b..b").shape, (std::vector<int64_t>{2, 1}));
   // Without a header.
-  auto plain = parseCsv("1,2\n3,4\n", "2", "x");
+  auto plain = parseCsv("5,2\n3,4\n", "2", "x");
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(elements<double>(*plain), (std::vector<double>{2, 4}));
   // A header alone has no rows.
@@ -44,7 +44,7 @@ TEST(Csv, saysLineAndColumn) {
             "line 3: expected 2 columns, as line 1 has, but got 1");
   EXPECT_EQ(problem("a,b\n1,\n"), "line 2, column 2 ('b'): expected a number "
                                   "but got ''");
-  EXPECT_EQ(problem("1,2\n3,x\n"),
+  EXPECT_EQ(problem("5,2\n3,x\n"),
             "line 2, column 2: expected a number but got 'x'");
   EXPECT_EQ(problem("a,b\n1,2\n", "c"), "has no column 'c'; it has 'a', 'b'");
   EXPECT_EQ(problem("1,2\n", "3"),
@@ -55,6 +55,37 @@ TEST(Csv, saysLineAndColumn) {
             "got both in 'a,-b'");
   // An open quote ends with its line.
   EXPECT_EQ(problem("a,\"b\n1,2\n"), "");
+}
+
+// The names that pandas gives to columns without one were a row of data.
+TEST(Csv, asksWhetherAFirstLineThatCountsIsAHeader) {
+  for (std::string_view text : {"0,1,2\n5,6,7\n", "1,2,3\n5,6,7\n"}) {
+    std::string first(text.substr(0, 1));
+    EXPECT_EQ(problem(text),
+              "line 1 is " + first + " to " + text[4] +
+                  ", which are names of columns, as pandas writes them, or "
+                  "numbers: expected '.csv:header=yes' or '.csv:header=no' "
+                  "(',COLUMNS' after that)");
+    EXPECT_NE(problem(text, first), "");
+    auto named = parseCsv(text, "header=yes", "x");
+    ASSERT_TRUE(named.ok());
+    EXPECT_EQ(elements<double>(*named), (std::vector<double>{5, 6, 7}));
+    auto column = parseCsv(text, "header=yes,1", "x");
+    ASSERT_TRUE(column.ok());
+    EXPECT_EQ(elements<double>(*column),
+              std::vector<double>{first == "0" ? 6.0 : 5.0});
+    auto data = parseCsv(text, "header=no", "x");
+    ASSERT_TRUE(data.ok());
+    EXPECT_EQ(data->shape, (std::vector<int64_t>{2, 3}));
+    auto last = parseCsv(text, "header=no,3", "x");
+    ASSERT_TRUE(last.ok());
+    EXPECT_EQ(last->shape, std::vector<int64_t>{2});
+  }
+  // One line, one column, and what only begins so.
+  EXPECT_EQ(problem("0,1,2\n"), "");
+  EXPECT_EQ(problem("0\n1\n"), "");
+  EXPECT_EQ(problem("0,1,3\n5,6,7\n"), "");
+  EXPECT_EQ(problem("0,1.0\n5,6\n"), "");
 }
 
 TEST(Csv, writesWhatReadsBack) {
