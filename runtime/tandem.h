@@ -297,8 +297,10 @@ typedef struct tdm_argument {
 } tdm_argument;
 
 /* Values of inputs are not looked at. A label or index outside of its range,
- * which the commands refuse, makes NaN of what is computed from it (0 of
- * integers).
+ * which the commands refuse, makes NaN of what is computed from it: of a loss,
+ * and of elements that an index takes (0 of integers). Gradients do not see
+ * that NaN and are finite, so a step goes through and changes parameters: check
+ * labels before, or look at the loss.
  *
  * Runs a program that needs nothing but inputs, parameters and states:
  * "evaluate", "step", "forward". */
