@@ -43,7 +43,7 @@ bool isFile(std::string_view value) {
          value.find("DIR") != std::string_view::npos;
 }
 
-std::string joined(const std::vector<std::string_view> &words) {
+template <typename Text> std::string joined(const std::vector<Text> &words) {
   std::string text;
   for (std::string_view word : words)
     text += (text.empty() ? "" : " ") + std::string(word);
@@ -80,9 +80,9 @@ std::string bash(const Tool &tool) {
       std::string name(command.name), all = wordsOf(tool, command, table);
       for (const Option &option : table.options()) {
         all += " " + option.written() + (option.takesValue() ? "=" : "");
-        if (!option.choices.empty())
+        if (auto known = option.completions(); !known.empty())
           values += "    " + name + option.written() +
-                    ") values=" + shellText(joined(option.choices)) + " ;;\n";
+                    ") values=" + shellText(joined(known)) + " ;;\n";
       }
       options +=
           "    " + name + ") options=" + shellText(all + " --help") + " ;;\n";
@@ -90,7 +90,8 @@ std::string bash(const Tool &tool) {
   return "# Completions of " + std::string(tool.name) + " for bash.\n" +
          function +
          "() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} options= values= name=\n"
+         "  local word=${COMP_WORDS[COMP_CWORD]} options= values= name= "
+         "spaced=\n"
          "  COMPREPLY=()\n"
          "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
          "    options=" +
@@ -106,10 +107,14 @@ std::string bash(const Tool &tool) {
          "  elif [ \"$COMP_CWORD\" -gt 2 ] &&\n"
          "    [ \"${COMP_WORDS[COMP_CWORD - 1]}\" = = ]; then\n"
          "    name=${COMP_WORDS[COMP_CWORD - 2]}\n"
+         "  elif [ \"$COMP_CWORD\" -gt 2 ] &&\n"
+         "    [[ ${COMP_WORDS[COMP_CWORD - 1]} == -* ]]; then\n"
+         "    name=${COMP_WORDS[COMP_CWORD - 1]} spaced=1\n"
          "  fi\n"
          "  case ${COMP_WORDS[1]}$name in\n" +
          values +
          "  esac\n"
+         "  [ -n \"$spaced\" ] && [ -z \"$values\" ] && name=\n"
          "  if [ -n \"$values\" ]; then\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\")\n"
          "  elif [ -z \"$name\" ]; then\n"
@@ -134,13 +139,17 @@ std::string zshOption(const Option &option) {
     help += c;
   }
   if (option.takesValue()) {
+    auto known = option.completions();
+    for (std::string &word : known)
+      for (size_t i = 0; (i = word.find(':', i)) != word.npos; i += 2)
+        word.insert(i, "\\");
     for (char c : option.value)
       value += c == ':' ? "\\:" : std::string(1, c);
     value = (option.kind == Option::Kind::OptionalText ? "::" : ":") + value +
             ":" +
-            (!option.choices.empty() ? "(" + joined(option.choices) + ")"
-             : isFile(option.value)  ? "_files"
-                                     : " ");
+            (!known.empty()         ? "(" + joined(known) + ")"
+             : isFile(option.value) ? "_files"
+                                    : " ");
   }
   return shellText(spec + "[" + help + "]" + value);
 }
@@ -189,8 +198,8 @@ std::string fish(const Tool &tool) {
                 std::string(option.name);
         if (option.takesValue() && option.kind != Option::Kind::OptionalText)
           text += isFile(option.value) ? " -r" : " -x";
-        if (!option.choices.empty())
-          text += " -a " + shellText(joined(option.choices));
+        if (auto known = option.completions(); !known.empty())
+          text += " -a " + shellText(joined(known));
         text += " -d " + shellText(option.help, "\\") + "\n";
       }
     });

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <sys/stat.h>
 #include <utility>
 
@@ -116,8 +118,8 @@ void Files::writesArguments(const std::string &option,
 }
 
 void Files::writesDumps(std::string who, const std::string &folder) {
-  dumpsWho_ = std::move(who);
-  dumps_ = folder;
+  if (!folder.empty())
+    dumps_.push_back({std::move(who), folder});
 }
 
 /// Of an output that replaces the file as a whole.
@@ -149,6 +151,25 @@ void Files::checkKind(const Output &output,
                  std::string(io::describe(kind)));
 }
 
+/// True if all columns of the table `path` are called as those of an output
+/// among `names` are: NAME, or NAME.0, NAME.1, ...
+static bool hasColumnsOf(const std::string &path,
+                         const std::vector<std::string> &names) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  std::stringstream cells(line);
+  for (std::string cell; std::getline(cells, cell, ',');) {
+    std::erase_if(cell, [](char c) { return c == '"' || c == '\r'; });
+    bool isOne = std::any_of(names.begin(), names.end(), [&](auto &name) {
+      return cell == name || cell.starts_with(name + ".");
+    });
+    if (!isOne)
+      return false;
+  }
+  return true;
+}
+
 /// Of an archive: arrays that are neither written again nor kept.
 void Files::checkArchive(const Output &output,
                          std::vector<std::string> &lost) const {
@@ -160,7 +181,13 @@ void Files::checkArchive(const Output &output,
   if (!isArchive) {
     Output whole = output;
     whole.replaces = {*output.archive};
-    return checkKind(whole, lost);
+    size_t before = lost.size();
+    checkKind(whole, lost);
+    if (kind == FileKind::Csv && lost.size() == before &&
+        !hasColumnsOf(output.path, output.members))
+      lost.push_back(replacing(output) +
+                     ", a table with other columns than its own");
+    return;
   }
   std::vector<std::string> others, again;
   for (const std::string &name : io::arraysIn(output.path))
@@ -185,16 +212,15 @@ void Files::checkArchive(const Output &output,
 }
 
 /// An input that lies among the dumps is replaced if it is one of them.
-void Files::checkDumps(std::vector<std::string> &lost) const {
-  if (dumps_.empty())
-    return;
-  std::string folder = artifact::followLinks(dumps_ + "/.");
+void Files::checkDumps(const Dumps &dumps,
+                       std::vector<std::string> &lost) const {
+  std::string folder = artifact::followLinks(dumps.folder + "/.");
   folder.resize(folder.rfind('/') + 1);
   auto check = [&](const std::string &who, const std::string &path) {
     std::string file = artifact::followLinks(path);
     size_t name = file.rfind('/') + 1;
     if (file.compare(0, name, folder) == 0 && isNamedAsADump(file.substr(name)))
-      lost.push_back(dumpsWho_ + "=" + dumps_ + " may replace " +
+      lost.push_back(dumps.who + "=" + dumps.folder + " may replace " +
                      inQuotes(path) + " of " + who);
   };
   for (const Input &input : inputs_)
@@ -203,24 +229,28 @@ void Files::checkDumps(std::vector<std::string> &lost) const {
     check(output.who, output.path);
   // What is called like a dump and is none.
   std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator(dumps_, error)) {
+  for (const auto &entry :
+       std::filesystem::directory_iterator(dumps.folder, error)) {
     if (!isNamedAsADump(entry.path().filename().string()))
       continue;
     FileKind kind = io::fileKind(entry.path().string());
     bool isLink = entry.is_symlink(error);
     if (isLink || (kind != FileKind::Missing && kind != FileKind::Empty &&
                    kind != FileKind::Module))
-      lost.push_back(dumpsWho_ + "=" + dumps_ + " may replace " +
+      lost.push_back(dumps.who + "=" + dumps.folder + " may replace " +
                      inQuotes(entry.path().string()) + ", which is " +
                      (isLink ? "a link" : std::string(describe(kind))));
   }
 }
 
-Status Files::check(bool force) const {
+Status Files::check(bool force, bool isForced) const {
+  if (force && !isForced && outputs_.empty() && dumps_.empty())
+    return Status::usage("--force has no effect: no file is written");
   std::vector<std::string> lost, problems;
   for (const Output &output : outputs_)
     output.archive ? checkArchive(output, lost) : checkKind(output, lost);
-  checkDumps(lost);
+  for (const Dumps &dumps : dumps_)
+    checkDumps(dumps, lost);
   if (!force)
     problems = lost;
   for (const Output &output : outputs_) {

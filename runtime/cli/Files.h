@@ -47,12 +47,13 @@ public:
   /// member an array is added to its archive, else the archive is replaced.
   void writesArguments(const std::string &option,
                        const std::vector<std::string> &texts);
-  /// Phases' modules, FOLDER/MODEL.NN.PHASE.mlir (empty: none).
+  /// Modules of phases or passes, FOLDER/MODEL.NN.PHASE.mlir (empty: none).
   void writesDumps(std::string who, const std::string &folder);
 
-  /// Fails with Usage, naming all that would be lost; or, if an output cannot
-  /// be written, with the reason.
-  Status check(bool force) const;
+  /// Fails with Usage, naming all that would be lost, or that --force has no
+  /// effect: there is no output, and `isForced` says that it has no other use;
+  /// or, if an output cannot be written, with the reason.
+  Status check(bool force, bool isForced = false) const;
 
 private:
   struct Input {
@@ -70,11 +71,14 @@ private:
 
   void checkKind(const Output &output, std::vector<std::string> &lost) const;
   void checkArchive(const Output &output, std::vector<std::string> &lost) const;
-  void checkDumps(std::vector<std::string> &lost) const;
+  struct Dumps {
+    std::string who, folder;
+  };
+  void checkDumps(const Dumps &dumps, std::vector<std::string> &lost) const;
 
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
-  std::string dumpsWho_, dumps_;
+  std::vector<Dumps> dumps_;
 };
 
 } // namespace tandem::commands

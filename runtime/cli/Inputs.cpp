@@ -36,6 +36,9 @@ void ModelOptions::declare(OptionTable &options) {
       .check([](std::string_view text) {
         return runtime::parseDevice(text).status().in("--device");
       })
+      .completes([] {
+        return std::vector<std::string>{"cpu", "cuda", "cuda-emu"};
+      })
       .example("cpu")
       .example("cuda:1")
       .byDefault("cpu if the artifact has code for it, else cuda");
@@ -69,7 +72,22 @@ void ModelOptions::declare(Files &files) const {
   files.writes({"--profile", profile, {io::FileKind::Profile}});
 }
 
-Result<runtime::Model> ModelOptions::load() const {
+/// True if a value that no file gives is drawn from the seed.
+static bool drawsFromSeed(const Manifest &manifest, bool hasParams) {
+  using Kind = artifact::Init::Kind;
+  return std::any_of(manifest.values.begin(), manifest.values.end(),
+                     [&](const artifact::Value &value) {
+                       if (!value.init)
+                         return false;
+                       // The state of random numbers is none that --params
+                       // sets.
+                       Kind kind = value.init->kind;
+                       return kind == Kind::Seed ||
+                              (kind != Kind::Constant && !hasParams);
+                     });
+}
+
+Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
   runtime::Options options;
   options.threads = int(threads.value_or(0));
   options.seed = uint64_t(seed.value_or(0));
@@ -96,6 +114,12 @@ Result<runtime::Model> ModelOptions::load() const {
     if (!problems.none())
       return problems.status();
   }
+  if (model && seed && !usesSeed &&
+      !drawsFromSeed(model->manifest(), !params.empty()))
+    return Status::usage(
+        std::string("--seed has no effect: the model draws no random numbers, "
+                    "and its initial values are ") +
+        (params.empty() ? "no drawn ones" : "those of --params"));
   if (model && !params.empty())
     if (Status status = loadParameters(*model, params); !status)
       return status;

@@ -24,8 +24,10 @@ struct ModelOptions {
   void declare(OptionTable &options);
   /// Says which files these options read and write.
   void declare(Files &files) const;
-  /// Loads the artifact and, if asked, its parameters.
-  Result<runtime::Model> load() const;
+  /// Loads the artifact and, if asked, its parameters. Fails with Usage if
+  /// --seed has no effect: nothing that the model begins with is drawn, and
+  /// `usesSeed` says that the command has no other use for it.
+  Result<runtime::Model> load(bool usesSeed = false) const;
   /// Says on stderr if `model` has parameters with initial values, since no
   /// file gave others.
   void noteInitialValues(const runtime::Model &model) const;

@@ -82,19 +82,39 @@ Log::~Log() {
     std::fclose(file_);
 }
 
-Status Log::open(const std::string &path, bool append,
+Status Log::open(const std::string &path, Then then,
                  std::optional<double> rate) {
   path_ = path;
   if (rate && std::isfinite(*rate))
     rate_ = ", \"lr\": " + roundedText(*rate);
   file_ = std::fopen(path.c_str(), "ae");
-  replaces_ = !append;
+  then_ = then;
   return file_ ? Status::success() : failed(errno);
 }
 
+bool Log::keep() {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path_, error) ||
+      std::filesystem::file_size(path_, error) == 0)
+    return true;
+  std::string kept;
+  for (int i = 1; kept.empty() || std::filesystem::exists(kept, error); ++i)
+    kept = path_ + "." + std::to_string(i);
+  if (!std::filesystem::copy_file(path_, kept, error)) {
+    error_ = error.value() ? error.value() : EIO;
+    return false;
+  }
+  note("the log of another training in " + io::inQuotes(path_) +
+       " is kept as " + io::inQuotes(kept));
+  return true;
+}
+
 void Log::line(const std::string &text) {
+  Then then = std::exchange(then_, Then::Append);
+  if (error_ != 0 || (then == Then::Keep && !keep()))
+    return;
   // A pipe has no length; writing to a full device fails later.
-  if (std::exchange(replaces_, false))
+  if (then != Then::Append)
     std::ignore = ::ftruncate(::fileno(file_), 0);
   if (std::fprintf(file_, "%s\n", text.c_str()) < 0 && error_ == 0)
     error_ = errno;

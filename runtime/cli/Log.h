@@ -19,10 +19,14 @@ public:
   Log(const Log &) = delete;
   ~Log();
 
-  /// `rate` is the learning rate, if it is known. What the file holds is
-  /// replaced by the first line, unless lines are appended: a training that
-  /// fails before it leaves the log of another as it was.
-  Status open(const std::string &path, bool append, std::optional<double> rate);
+  /// What becomes of what the file holds: lines are appended, or it goes with
+  /// the first line (a training that fails before that leaves the log of
+  /// another as it was), into a copy called PATH.N, N the first number that is
+  /// free, or away.
+  enum class Then { Append, Keep, Replace };
+
+  /// `rate` is the learning rate, if it is known.
+  Status open(const std::string &path, Then then, std::optional<double> rate);
 
   /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
   /// of this call. Without an open file nothing happens.
@@ -41,10 +45,13 @@ private:
   Status failed(int error) const;
   /// Writes `text` and a newline.
   void line(const std::string &text);
+  /// Copies what the file holds; false, with the reason in `error_`, if that
+  /// failed.
+  bool keep();
 
   std::string path_, rate_;
   std::FILE *file_ = nullptr;
-  bool replaces_ = false;
+  Then then_ = Then::Append;
   int error_ = 0; ///< errno of the first line that was not written
 };
 

@@ -58,6 +58,25 @@ Option &Option::oneOf(std::initializer_list<std::string_view> list) {
   return *this;
 }
 
+Option &Option::orOthers() {
+  hasOthers = true;
+  return *this;
+}
+
+Option &Option::completes(std::vector<std::string> (*values)()) {
+  completes_ = values;
+  return *this;
+}
+
+std::vector<std::string> Option::completions() const {
+  std::vector<std::string> all(choices.begin(), choices.end());
+  if (completes_)
+    for (std::string &value : completes_())
+      if (std::find(all.begin(), all.end(), value) == all.end())
+        all.push_back(std::move(value));
+  return all;
+}
+
 Option &Option::low(double bound, bool isOpen) {
   low_ = bound;
   lowIsOpen_ = isOpen;
@@ -138,7 +157,7 @@ std::optional<std::string> Option::expected(std::string_view text) const {
     isRight = number && std::isfinite(*number) &&
               !(low_ && (lowIsOpen_ ? *number <= *low_ : *number < *low_)) &&
               !(high_ && (highIsOpen_ ? *number >= *high_ : *number > *high_));
-  } else if (!choices.empty()) {
+  } else if (!choices.empty() && !hasOthers) {
     isRight = std::find(choices.begin(), choices.end(), text) != choices.end();
   } else if (kind == Kind::Text && text.empty()) {
     return "a value";

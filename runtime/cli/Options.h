@@ -42,6 +42,10 @@ public:
   Option &byDefault(std::string_view text);
   /// The values that it may have.
   Option &oneOf(std::initializer_list<std::string_view> values);
+  /// There are other values beside those of `oneOf`, which `check` looks at.
+  Option &orOthers();
+  /// Returns more values for completions: made only where they are printed.
+  Option &completes(std::vector<std::string> (*values)());
   /// Bounds of a number.
   Option &atLeast(double bound) { return low(bound, false); }
   Option &above(double bound) { return low(bound, true); }
@@ -88,6 +92,7 @@ public:
   std::string_view name, value, help, group, fallback;
   bool folded = false; ///< the option is another command's, which explains it
   bool isRequired = false, isKeyed = false, given = false;
+  bool hasOthers = false; ///< `choices` are not all values
   std::vector<std::string_view> choices, samples;
   std::vector<Rule> rules;
   std::vector<std::string> values; ///< that were given
@@ -96,6 +101,8 @@ public:
   bool repeats() const { return kind == Kind::List; }
   /// Returns how it is written: "-o", "--output".
   std::string written() const;
+  /// Returns what completions offer; empty: anything, or a file.
+  std::vector<std::string> completions() const;
   /// Returns a number's bounds: "above 0"; empty if there are none.
   std::string boundsText() const;
   /// True if `value` is what a condition "name=wanted" asks for.
@@ -118,6 +125,7 @@ private:
   std::function<void(std::string_view)> set_;
   std::vector<ValueCheck> checks_;
   bool (*matches_)(std::string_view, std::string_view) = nullptr;
+  std::vector<std::string> (*completes_)() = nullptr;
   std::optional<double> low_, high_;
   int64_t least_ = INT64_MIN, most_ = INT64_MAX; ///< of an integer
   bool lowIsOpen_ = false, highIsOpen_ = false;

@@ -3,9 +3,14 @@
 
 #include "runtime/cli/Print.h"
 #include "runtime/io/Elements.h"
+#include "runtime/io/FileKind.h"
+#include "runtime/io/Npy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tandem::commands {
@@ -86,6 +91,55 @@ void printOutputsAsJson(const std::string &program,
   std::printf("%s\n",
               all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
                   .c_str());
+}
+
+/// The type and shape of an array in a file; nothing if there is none.
+static std::optional<io::NpyHeader> headerOf(const std::string &path) {
+  if (io::fileKind(path) != io::FileKind::Npy)
+    return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(4096, '\0');
+  file.read(begin.data(), std::ssize(begin));
+  begin.resize(size_t(file.gcount()));
+  std::error_code error;
+  auto header = io::parseNpyHeader(std::as_bytes(std::span(begin)),
+                                   std::filesystem::file_size(path, error));
+  return header ? std::optional(*header) : std::nullopt;
+}
+
+Status checkReplaced(const std::vector<io::Argument> &files,
+                     const std::vector<artifact::Slot> &outputs,
+                     bool isArgmax) {
+  Problems problems;
+  for (const io::Argument &file : files) {
+    auto slot = std::find_if(
+        outputs.begin(), outputs.end(),
+        [&](const artifact::Slot &one) { return one.name == file.name; });
+    auto header = file.kind == io::Argument::Kind::Npy ? headerOf(file.text)
+                                                       : std::nullopt;
+    if (slot == outputs.end() || !header)
+      continue;
+    auto dtype = isArgmax                  ? artifact::DType::I64
+                 : io::npyHas(slot->dtype) ? slot->dtype
+                                           : artifact::DType::F32;
+    const auto &shape = header->shape;
+    bool isSame = header->dtype == dtype &&
+                  (isArgmax ||
+                   (shape.size() == slot->shape.size() &&
+                    (shape.empty() || std::equal(shape.begin() + 1, shape.end(),
+                                                 slot->shape.begin() + 1))));
+    if (!isSame)
+      problems.add("--output '" + file.name + "' would replace " +
+                   io::inQuotes(file.text) + ": expected " +
+                   (isArgmax
+                        ? "indices in i64"
+                        : "rows of " + runtime::describe(dtype, slot->shape)) +
+                   " but got " + runtime::describe(header->dtype, shape));
+  }
+  if (problems.none())
+    return Status::success();
+  problems.add("choose another file, or say --force");
+  return problems.status();
 }
 
 Result<std::vector<io::Argument>>

@@ -20,6 +20,12 @@ Result<std::vector<io::Argument>>
 parseOutputs(const std::vector<std::string> &texts, const std::string &program,
              const std::vector<artifact::Slot> &outputs);
 
+/// Fails with Usage if a file of `files` is an array that the command could not
+/// have written itself: of another type, or with rows of another shape than the
+/// output's (`outputs`; `isArgmax`: its indices).
+Status checkReplaced(const std::vector<io::Argument> &files,
+                     const std::vector<artifact::Slot> &outputs, bool isArgmax);
+
 /// Prints dense tensors on the host.
 void printOutputs(const std::deque<NamedTensor> &outputs);
 /// Prints them as {"program": ..., "outputs": {...}}.

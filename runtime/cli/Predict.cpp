@@ -172,6 +172,11 @@ Status Predictor::choose() {
     if (!files)
       return std::move(files).status();
     files_ = *std::move(files);
+    if (!options_.model.force)
+      if (Status status = checkReplaced(files_, artifact::outputsOf(*evaluate),
+                                        options_.argmax);
+          !status)
+        return status;
   }
   std::vector<std::string> names;
   for (const io::Argument &file : files_)

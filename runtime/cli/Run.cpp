@@ -72,6 +72,11 @@ Status run(const RunOptions &options) {
       parseOutputs(options.outputs, program.name, artifact::outputsOf(program));
   if (!targets)
     return std::move(targets).status();
+  if (!options.model.force)
+    if (Status status = checkReplaced(*targets, artifact::outputsOf(program),
+                                      /*isArgmax=*/false);
+        !status)
+      return status;
   Casts casts = options.casts;
   if (Status status = casts.parse(model->manifest()); !status)
     return status;

@@ -225,7 +225,10 @@ Status Trainer::openLog() {
     note("the log " + io::inQuotes(options_.log) + " ends at step " +
          std::to_string(*last) + ", and this training goes on after step " +
          std::to_string(result_.position.totalSteps));
-  return log_.open(options_.log, resumes, learningRate());
+  auto then = resumes                ? Log::Then::Append
+              : options_.model.force ? Log::Then::Replace
+                                     : Log::Then::Keep;
+  return log_.open(options_.log, then, learningRate());
 }
 
 /// Notes options that say when something is done which this training ends
@@ -546,9 +549,13 @@ Status Trainer::finish() {
 Result<TrainResult> train(const TrainOptions &options) {
   Files files;
   options.declare(files);
-  if (Status status = files.check(options.model.force); !status)
+  // --force is of what --resume and --save compare, too.
+  bool isCompared = !options.resume.empty() || !options.save.empty();
+  if (Status status = files.check(options.model.force, isCompared); !status)
     return status;
-  auto model = options.model.load();
+  // Of a training that resumes, --seed is compared with the checkpoint's.
+  auto model =
+      options.model.load(!options.noShuffle || !options.resume.empty());
   if (!model)
     return std::move(model).status();
   Profile profile;

@@ -57,6 +57,15 @@ TEST(Help, hasEveryOptionEverywhere) {
   EXPECT_EQ(completionsFor(tool, "csh"), "");
 }
 
+// Values of --device were completed as files.
+TEST(Help, completesValues) {
+  EXPECT_TRUE(has(completionsFor(tool, "bash"),
+                  "run--device) values='cpu cuda cuda-emu'"));
+  EXPECT_TRUE(has(completionsFor(tool, "zsh"), ":DEVICE:(cpu cuda cuda-emu)"));
+  EXPECT_TRUE(
+      has(completionsFor(tool, "fish"), "-l device -x -a 'cpu cuda cuda-emu'"));
+}
+
 /// No line of a help text is wider than a terminal.
 TEST(Help, fitsATerminal) {
   for (const Command &command : tool.commands)

@@ -121,6 +121,30 @@ TEST_F(Outputs, ofRunAreAddedToAnArchive) {
           << file;
 }
 
+// An array or a table that another command reads was replaced by another one of
+// its kind: `--output logits=@labels4.npy`, `--output logits=@data.csv`.
+TEST_F(Outputs, replaceWhatTheCommandCouldHaveWritten) {
+  Array other = arrayOf<float>(DType::F32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  ASSERT_TRUE(io::writeNpy(path("other.npy"), other).ok());
+  expectRefused([&] { return evaluate({"--output=logits=@other.npy"}); },
+                "--output 'logits' would replace 'other.npy': expected rows of "
+                "f32 [4, 2] but got f32 [2, 3]" +
+                    choose);
+  io::test::store(path("data.csv"), io::test::bytesOf("a,b\n1,2\n"));
+  expectRefused(
+      [&] { return evaluate({"--output=logits=@data.csv"}); },
+      "--output 'logits' would replace 'data.csv', a table with other "
+      "columns than its own" +
+          choose);
+  // Twice, its own; and with --force any.
+  for (int i = 0; i < 2; ++i)
+    for (const char *file : {"own.npy", "own.csv"})
+      EXPECT_EQ(evaluate({"--output=logits=@" + std::string(file)}).code, 0);
+  for (const char *file : {"other.npy", "data.csv"})
+    EXPECT_EQ(
+        evaluate({"--output=logits=@" + std::string(file), "--force"}).code, 0);
+}
+
 // The next save of the training dropped what was added to its checkpoint.
 TEST_F(Outputs, areNotAddedToACheckpoint) {
   ASSERT_EQ(train({"--epochs=1", "--save=trained.safetensors"}).code, 0);

@@ -72,6 +72,30 @@ TEST_F(RunCommand, printsJson) {
   EXPECT_GT(json["outputs"]["loss"]["value"], 0);
 }
 
+// `--seed` of a model that draws nothing, and `--force` where no file is
+// written, were taken without a word.
+TEST_F(RunCommand, namesOptionsWithoutEffect) {
+  Ended ended = evaluate({"--seed=1"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("--seed has no effect: the model draws no random "
+                           "numbers, and its initial values are those of "
+                           "--params"),
+            std::string::npos)
+      << ended.err;
+  // Without --params they are drawn.
+  std::vector<std::string> bench = {"bench", "classifier.tdm", "--steps=1"};
+  bench.push_back("--seed=1");
+  EXPECT_EQ(run(bench).code, 0);
+  bench.back() = "--force";
+  ended = run(bench);
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("--force has no effect: no file is written"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_EQ(evaluate({"--force"}).code, 2);
+  EXPECT_EQ(evaluate({"--force", "--output=logits=@l.npy"}).code, 0);
+}
+
 // `run --program=step` dropped the update in silence; a thousand threads on two
 // processors passed, too.
 TEST_F(RunCommand, saysWhatHasNoUse) {

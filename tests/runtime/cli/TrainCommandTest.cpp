@@ -4,6 +4,7 @@
 #include "tests/runtime/cli/CommandTest.h"
 
 #include <cmath>
+#include <filesystem>
 #include <regex>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -124,13 +125,34 @@ TEST_F(TrainCommand, emptiesALogWithItsFirstLine) {
   ASSERT_EQ(train({"--epochs=1", "--log=log.jsonl"}).code, 0);
   std::string before = text("log.jsonl");
   Log log;
-  ASSERT_TRUE(log.open(path("log.jsonl"), /*append=*/false, 0.5).ok());
+  ASSERT_TRUE(log.open(path("log.jsonl"), Log::Then::Replace, 0.5).ok());
   EXPECT_EQ(text("log.jsonl"), before);
   log.step(1, 1, *runtime::Tensor::zeros(artifact::DType::F32, {}), 0.25);
   ASSERT_TRUE(log.close().ok());
   EXPECT_EQ(text("log.jsonl"),
             "{\"epoch\": 1, \"step\": 1, \"loss\": 0, \"lr\": 0.5, "
             "\"seconds\": 0.250000}\n");
+}
+
+// A new training replaced the log of another without a word.
+TEST_F(TrainCommand, keepsTheLogOfAnotherTraining) {
+  ASSERT_EQ(train({"--steps=2", "--log=log.jsonl"}).code, 0);
+  std::string first = text("log.jsonl");
+  Ended ended = train({"--steps=3", "--log=log.jsonl"});
+  ASSERT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("note: the log of another training in 'log.jsonl' "
+                           "is kept as 'log.jsonl.1'\n"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_EQ(text("log.jsonl.1"), first);
+  std::string second = text("log.jsonl");
+  EXPECT_EQ(std::count(second.begin(), second.end(), '\n'), 3);
+  // The next one has the next number; --force keeps none.
+  ASSERT_EQ(train({"--steps=1", "--log=log.jsonl"}).code, 0);
+  EXPECT_EQ(text("log.jsonl.1"), first);
+  EXPECT_EQ(text("log.jsonl.2"), second);
+  ASSERT_EQ(train({"--steps=1", "--log=log.jsonl", "--force"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path("log.jsonl.3")));
 }
 
 // Lines of another training were added to without a word.
@@ -167,7 +189,7 @@ TEST_F(TrainCommand, cutsATornLineOfTheLog) {
 // Lines were written when the buffer was full, and a checkpoint before its log.
 TEST_F(TrainCommand, keepsALogThatIsNotBehindItsCheckpoint) {
   Log log;
-  ASSERT_TRUE(log.open(path("l.jsonl"), /*append=*/false, 0.5).ok());
+  ASSERT_TRUE(log.open(path("l.jsonl"), Log::Then::Replace, 0.5).ok());
   log.step(1, 1, *runtime::Tensor::zeros(artifact::DType::F32, {}), 0.25);
   ASSERT_TRUE(log.flush().ok());
   EXPECT_EQ(lastStepOf(path("l.jsonl")), 1);
@@ -369,8 +391,14 @@ TEST_F(TrainCommand, takesRowsInTheirOrderWhenAsked) {
     EXPECT_EQ(train(more).code, 0);
     return untimed("l.jsonl");
   };
-  std::string inOrder = losses({"--no-shuffle", "--seed=1"});
-  EXPECT_EQ(inOrder, losses({"--no-shuffle", "--seed=2"}));
+  std::string inOrder = losses({"--no-shuffle"});
+  EXPECT_EQ(inOrder, losses({"--no-shuffle"}));
+  // No other use was left for --seed, which was taken without a word.
+  Ended ended =
+      train({"--epochs=1", "--params=w.st", "--no-shuffle", "--seed=2"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("--seed has no effect"), std::string::npos)
+      << ended.err;
   EXPECT_NE(inOrder, losses({"--seed=1"}));
   EXPECT_NE(losses({"--seed=1"}), losses({"--seed=2"}));
 }
