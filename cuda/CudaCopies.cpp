@@ -69,6 +69,10 @@ Status CudaDevice::copy(void *to, const void *from, int64_t bytes,
   if (Status status = scope.status(); !status)
     return status;
   Place toPlace = placeOf(to), fromPlace = placeOf(from);
+  if (toPlace == Place::Device && fromPlace == Place::Device &&
+      address(to) < address(from) + static_cast<uint64_t>(bytes) &&
+      address(from) < address(to) + static_cast<uint64_t>(bytes))
+    return copyOverlapping(to, from, bytes, stream);
   if (toPlace != Place::Pageable && fromPlace != Place::Pageable)
     return context->check(
         context->call().memcpyAsync(address(to), address(from),
@@ -87,6 +91,19 @@ Status CudaDevice::copy(void *to, const void *from, int64_t bytes,
     return status;
   std::copy_n(static_cast<const char *>(from), bytes, static_cast<char *>(to));
   return Status::success();
+}
+
+/// By way of new memory: the driver's copies are undefined here.
+Status CudaDevice::copyOverlapping(void *to, const void *from, int64_t bytes,
+                                   Stream stream) {
+  Result<void *> between = allocate(bytes, stream);
+  if (!between)
+    return std::move(between).status();
+  Status status = copy(*between, from, bytes, stream);
+  if (status)
+    status = copy(to, *between, bytes, stream);
+  release(*between, stream, {});
+  return status;
 }
 
 Status CudaDevice::copyStrided(const runtime::StridedCopy &copy,

@@ -73,6 +73,8 @@ private:
   enum class Place { Device, Pinned, Pageable };
   Place placeOf(const void *pointer) const;
   Status loadBuiltins();
+  Status copyOverlapping(void *to, const void *from, int64_t bytes,
+                         runtime::Stream stream);
   Status launch(const char *kernel, int64_t threads, void **parameters,
                 driver::CUstream stream);
   Status forbid(const std::string &what, driver::CUstream stream);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Backend.h"
+#include "runtime/device/HostBackend.h"
 
 #include <algorithm>
 #include <charconv>
@@ -83,6 +84,8 @@ Result<Device> parseDevice(std::string_view name) {
 }
 
 Stream currentStream(Device device) {
+  if (device.isHost())
+    return nullptr;
   for (const auto &[other, stream] : streams)
     if (other == device)
       return stream;
@@ -108,6 +111,20 @@ StreamScope::StreamScope(Device device, Stream stream)
 
 StreamScope::~StreamScope() { setCurrentStream(device, before); }
 
+Status DeviceCode::clear(Storage &storage) {
+  return storage.backend()->zero(storage.data(), storage.bytes(),
+                                 currentStream(storage.device()));
+}
+
+Status Backend::choose(artifact::ArtifactReader & /*reader*/,
+                       const std::string &variant) const {
+  return variant.empty()
+             ? Status::success()
+             : Status::usage(
+                   "variants are for processors, and the device is '" +
+                   toString(device()) + "'");
+}
+
 void registerBackend(DeviceKind kind, BackendFactory factory) {
   Registry &all = registry();
   std::lock_guard lock(all.mutex);
@@ -121,7 +138,7 @@ void registerBackend(DeviceKind kind, BackendFactory factory) {
 
 Result<Backend *> backendOf(Device device) {
   if (device.isHost())
-    return static_cast<Backend *>(nullptr);
+    return &hostBackend();
   Registry &all = registry();
   std::lock_guard lock(all.mutex);
   for (const auto &[open, backend] : all.open)

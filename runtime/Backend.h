@@ -1,13 +1,13 @@
 //===- Backend.h - what a device does for the runtime ---------------------===//
 //
-// The door between the runtime and a device with memory and queues of its own.
-// The host needs none: a Model on the host runs its kernels itself. A device's
-// layer (cuda/) registers how its devices are opened; the runtime sees nothing
-// else of it.
+// The door between the runtime and what has memory and runs kernels. The host
+// is one (device/HostBackend.h); a device's layer (cuda/) registers how its
+// devices are opened, and the runtime sees nothing else of it.
 //
 // All work is queued on streams and nothing waits for it, unless said so. What
 // is queued on one stream runs in order; streams wait for each other by `wait`
 // alone. Nothing is done on a device's default stream unless it was asked for.
+// The host has the default stream alone, and work on it is done on return.
 //
 // Functions may be called from any thread. Errors carry the driver's name for
 // the cause. After `isLost`, every function fails, and memory can still be
@@ -52,6 +52,8 @@ struct ProgramRun {
   Stream stream = nullptr;
   /// May be recorded as a graph once and replayed while nothing changes.
   bool useGraph = false;
+  /// Gets the time of each launch where work is not queued, unless null.
+  std::vector<double> *seconds = nullptr;
 };
 
 /// How code is loaded.
@@ -59,6 +61,8 @@ struct LoadOptions {
   /// Launches may be calls of a vendor's library where the artifact says so and
   /// the library is there.
   bool useLibraries = true;
+  /// The threads that run kernels of the host.
+  int threads = 1;
 };
 
 /// An artifact's code on a device.
@@ -68,6 +72,17 @@ public:
   /// Queues the launches. Nothing of it was queued if it fails in its checks;
   /// else the status names the launch. Allocates nothing the second time.
   virtual Status run(const ProgramRun &run) = 0;
+
+  /// Allocates what the program needs beside its buffers, charged to `account`.
+  virtual Status reserve(size_t program,
+                         const std::shared_ptr<MemoryAccount> &account) {
+    (void)program, (void)account;
+    return Status::success();
+  }
+  /// Zeros memory that the programs will use, on its current stream.
+  virtual Status clear(Storage &storage);
+  /// Returns the number of threads that run kernels of the host.
+  virtual int threads() const { return 1; }
 };
 
 /// One device.
@@ -79,8 +94,13 @@ public:
   /// Returns "NVIDIA H200, sm_90, driver 13.0".
   virtual std::string description() const = 0;
   virtual bool isLost() const = 0;
+  /// True if work may run after the call that asks for it: then memory is in
+  /// use until it has run, and what a call needs is better there before it. On
+  /// the host work is done on return.
+  virtual bool isQueued() const { return true; }
 
-  /// Allocates bytes (more than 0) for use on `stream`, aligned to 256; asks
+  /// Allocates bytes (more than 0) for use on `stream`, aligned to 256 (on the
+  /// host to `storageAlignment`, or more); asks
   /// nothing of the device where freed bytes fit. Out of memory: the message
   /// has what was asked for and what is free. While `stream` records a graph:
   /// only what fits of freed bytes, which then are the graph's alone; else an
@@ -100,10 +120,11 @@ public:
   }
 
   /// Copies bytes between the device's, the host's, and another device's
-  /// memory. Host memory that is not pinned was read, or is written, on return.
+  /// memory; both may overlap on this device. Host memory that is not pinned
+  /// was read, or is written, on return.
   virtual Status copy(void *to, const void *from, int64_t bytes,
                       Stream stream) = 0;
-  /// The same of strided elements, both on this device.
+  /// The same of strided elements, both on this device, apart from each other.
   virtual Status copyStrided(const StridedCopy &copy, Stream stream) = 0;
   virtual Status zero(void *to, int64_t bytes, Stream stream) = 0;
   /// to[i] = x[i] + y[i]; of floating-point elements, in f32 at least. `to` may
@@ -155,6 +176,11 @@ public:
   virtual void beginPhase(const char *name) { (void)name; }
   virtual void endPhase() {}
 
+  /// Chooses the artifact's code that runs best here: of several for
+  /// processors, `variant` (a name of LLVM's) or, if that is empty, the best.
+  /// The reader has chosen the device's kind already.
+  virtual Status choose(artifact::ArtifactReader &reader,
+                        const std::string &variant) const;
   /// Loads the code of the reader's chosen target.
   virtual Result<std::unique_ptr<DeviceCode>>
   load(const artifact::ArtifactReader &reader,
@@ -170,7 +196,7 @@ void registerBackend(DeviceKind kind, BackendFactory factory);
 
 /// Returns the device's backend, opened at the first call. NoDevice, with the
 /// cause, where this program has no layer for it, or no driver, or no such
-/// device. Null for the host.
+/// device. Never null.
 Result<Backend *> backendOf(Device device);
 
 } // namespace tandem::runtime

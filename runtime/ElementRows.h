@@ -1,7 +1,7 @@
 //===- ElementRows.h - loops over strided elements ------------------------===//
 //
-// Internal to the runtime. Walks tensors of one shape row by row, and copies
-// elements between strided places of the host.
+// Internal to the runtime. Walks tensors of one shape row by row, copies
+// elements between strided places of the host, and fills such places.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_ELEMENTROWS_H
@@ -15,7 +15,8 @@
 namespace tandem::runtime {
 
 /// Calls `row(offset a, offset b, count)` for each innermost row of two tensors
-/// of one shape; offsets in elements. A scalar is one row of one element.
+/// of one shape; offsets in the strides' unit. A scalar is one row of one
+/// element.
 template <typename Fn>
 void forEachRow(std::span<const int64_t> shape, std::span<const int64_t> a,
                 std::span<const int64_t> b, Fn row) {
@@ -46,11 +47,23 @@ void forEachRow(std::span<const int64_t> shape, std::span<const int64_t> a,
   }
 }
 
+/// Returns the sizes or strides times a number.
+Extents scaled(std::span<const int64_t> values, int64_t factor);
+
 /// Copies host elements; strides in elements, sizes as `elementBytes`. The two
 /// must not overlap.
 void copyElements(void *to, std::span<const int64_t> toStrides,
                   const void *from, std::span<const int64_t> fromStrides,
                   std::span<const int64_t> shape, int64_t elementBytes);
+/// The same with strides in bytes.
+void copyStrided(void *to, std::span<const int64_t> toStrides, const void *from,
+                 std::span<const int64_t> fromStrides,
+                 std::span<const int64_t> shape, int64_t elementBytes);
+
+/// Sets host elements to a number, converted as by `Tensor::to`.
+void fillElements(artifact::DType dtype, void *to,
+                  std::span<const int64_t> shape,
+                  std::span<const int64_t> strides, double value);
 
 } // namespace tandem::runtime
 

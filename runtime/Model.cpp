@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Model.h"
-#include "runtime/Call.h"
-#include "runtime/CreateGraph.h"
 #include "runtime/ModelCore.h"
+#include "runtime/call/Call.h"
+#include "runtime/call/CreateGraph.h"
 
 #include <new>
 
@@ -30,11 +30,11 @@ Status noProgram(const ModelCore &core, std::string_view name) {
   std::string text =
       "the artifact has no program '" + std::string(name) + "'; it has ";
   const char *separator = "";
-  for (const BoundProgram &bound : core.programs) {
-    text += separator + ("'" + bound.program->name + "'");
+  for (const Program &program : core.programs()) {
+    text += separator + ("'" + program.plan->name + "'");
     separator = ", ";
   }
-  return Status::usage(core.programs.empty() ? text + "none" : text);
+  return Status::usage(core.programs().empty() ? text + "none" : text);
 }
 
 Status cannotBackward(const std::string &why) {
@@ -87,6 +87,33 @@ Status checkGraph(const ModelCore &core) {
       });
   if (!status)
     return std::move(status).in("cannot run 'backward'");
+  return status;
+}
+
+/// Runs a backward whose context can be used; both mutexes are held.
+Status runBackward(ModelCore &core, const Program &program, ContextState &state,
+                   std::span<const Argument> cotangents,
+                   std::span<const Destination> grads,
+                   const BackwardOptions &options, Context *graph) {
+  std::shared_ptr<SavedValues> saved;
+  if (graph)
+    saved = core.takeSaved(program);
+  CallMode mode{saved.get(), &state.saved, options.retainGraph,
+                options.createGraph || graph};
+  CallOutcome outcome = runCall(core, program, cotangents, grads, mode);
+  Status status = std::move(outcome.status);
+  bool isUsed = status ? !options.retainGraph : outcome.hasStarted;
+  if (!status && outcome.hasStarted)
+    state.failure = status.message();
+  if (status && saved && !outcome.isNothing) {
+    saved->base = state.saved;
+    std::shared_ptr<ContextState> made = core.takeContext();
+    made->saved = std::move(saved);
+    *graph = Context(std::move(made));
+  }
+  core.give(std::move(saved));
+  if (isUsed)
+    core.give(std::move(state.saved));
   return status;
 }
 
@@ -148,7 +175,7 @@ Result<Model> Model::load(artifact::ArtifactReader reader,
 const artifact::Manifest &Model::manifest() const { return core_->manifest(); }
 const artifact::ArtifactReader &Model::reader() const { return core_->reader; }
 Device Model::device() const { return core_->place.device(); }
-int Model::threads() const { return core_->pool->threads(); }
+int Model::threads() const { return core_->code->threads(); }
 
 bool Model::hasProgram(std::string_view name) const {
   return core_->manifest().findProgram(name) != nullptr;
@@ -237,13 +264,13 @@ Status Model::run(std::string_view program, std::span<const Argument> inputs,
     Lock lock(*core_);
     if (Status status = lock.status(); !status)
       return status;
-    BoundProgram *bound = core_->find(program);
+    const Program *bound = core_->find(program);
     if (!bound)
       return noProgram(*core_, program);
     if (bound->source || program == "backward")
       return Status::usage("cannot run '" + std::string(program) +
                            "' by itself: it needs the context of a forward");
-    return Call(*core_, *bound, mode).run(inputs, outputs);
+    return runCall(*core_, *bound, inputs, outputs, mode).status;
   });
 }
 
@@ -263,7 +290,7 @@ Result<Context> Model::forward(std::span<const Argument> inputs,
     Lock lock(*core_);
     if (Status status = lock.status(); !status)
       return status;
-    BoundProgram *bound = core_->find("forward");
+    const Program *bound = core_->find("forward");
     if (!bound)
       return noProgram(*core_, "forward");
     if (hooks && (!hooks->pack || !hooks->unpack))
@@ -272,7 +299,7 @@ Result<Context> Model::forward(std::span<const Argument> inputs,
     saved->hooks = std::move(hooks);
     CallMode mode;
     mode.gives = saved.get();
-    Status status = Call(*core_, *bound, mode).run(inputs, outputs);
+    Status status = runCall(*core_, *bound, inputs, outputs, mode).status;
     if (!status) {
       core_->give(std::move(saved));
       return status;
@@ -316,11 +343,11 @@ Status Model::backward(Context &context, std::span<const Argument> cotangents,
     if (!state.saved)
       return cannotBackward("the context was already used; the first backward "
                             "must ask for retain_graph if there is a second");
-    bool isSecond = state.saved->program->program->name == "grad_forward";
+    bool isSecond = state.saved->program->plan->name == "grad_forward";
     const char *name = isSecond ? "grad_backward"
                        : graph  ? "grad_forward"
                                 : "backward";
-    BoundProgram *bound = core_->find(name);
+    const Program *bound = core_->find(name);
     if (!bound || (isSecond && graph))
       return Status::unsupported(
           "cannot run 'backward': the artifact has no derivative of " +
@@ -329,35 +356,9 @@ Status Model::backward(Context &context, std::span<const Argument> cotangents,
     if (options.createGraph || graph)
       if (Status status = checkGraph(*core_); !status)
         return status;
-    return run(*bound, state, cotangents, grads, options, graph);
+    return runBackward(*core_, *bound, state, cotangents, grads, options,
+                       graph);
   });
-}
-
-/// Runs a backward whose context can be used; both mutexes are held.
-Status Model::run(BoundProgram &bound, ContextState &state,
-                  std::span<const Argument> cotangents,
-                  std::span<const Destination> grads,
-                  const BackwardOptions &options, Context *graph) {
-  std::shared_ptr<SavedValues> saved;
-  if (graph)
-    saved = core_->takeSaved(bound);
-  CallMode mode{saved.get(), &state.saved, options.retainGraph,
-                options.createGraph || graph};
-  Call call(*core_, bound, mode);
-  Status status = call.run(cotangents, grads);
-  bool isUsed = status ? !options.retainGraph : call.hasStarted();
-  if (!status && call.hasStarted())
-    state.failure = status.message();
-  if (status && saved && !call.isNothing()) {
-    saved->base = state.saved;
-    std::shared_ptr<ContextState> made = core_->takeContext();
-    made->saved = std::move(saved);
-    *graph = Context(std::move(made));
-  }
-  core_->give(std::move(saved));
-  if (isUsed)
-    core_->give(std::move(state.saved));
-  return status;
 }
 
 MemoryUse Model::memory() const {

@@ -114,7 +114,6 @@ struct MemoryUse {
 };
 
 class ModelCore;
-struct BoundProgram;
 struct CallMode;
 struct ContextState;
 
@@ -213,10 +212,6 @@ private:
   explicit Model(std::shared_ptr<ModelCore> core);
   Status run(std::string_view program, std::span<const Argument> inputs,
              std::span<const Destination> outputs, const CallMode &mode);
-  Status run(BoundProgram &bound, ContextState &state,
-             std::span<const Argument> cotangents,
-             std::span<const Destination> grads, const BackwardOptions &options,
-             Context *graph);
   std::shared_ptr<ModelCore> core_;
 };
 

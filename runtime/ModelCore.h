@@ -2,24 +2,24 @@
 //
 // Internal to the runtime. The artifact with its code, the store of parameters
 // and states, the programs bound to them, the memory they share, and the pools
-// of what contexts hold. `mutex` is held during each call, so that the shared
-// memory and the programs' tables need no further lock; the pools have their
-// own, because a context may be dropped while a call runs.
+// of what contexts hold. The programs never change after loading. `mutex` is
+// held during each call, so that the shared memory, the frames and the
+// workspaces need no further lock; the pools have their own, because a context
+// may be dropped while a call runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_MODELCORE_H
 #define TANDEM_RUNTIME_MODELCORE_H
 
-#include "runtime/BoundProgram.h"
-#include "runtime/CodeObject.h"
 #include "runtime/HostMemory.h"
 #include "runtime/Model.h"
 #include "runtime/Overlap.h"
-#include "runtime/SavedValues.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/call/CallFrame.h"
+#include "runtime/call/Program.h"
+#include "runtime/call/SavedValues.h"
+#include "runtime/call/Workspace.h"
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -43,7 +43,17 @@ public:
 
   const artifact::Manifest &manifest() const { return reader.manifest(); }
   Status initializeVariables(uint64_t seed);
-  BoundProgram *find(std::string_view program);
+  /// In the manifest's order.
+  std::span<const Program> programs() const { return bound; }
+  /// Returns the program of that name, or null.
+  const Program *find(std::string_view name) const;
+  CallFrame &frame(const Program &program) { return frames[program.index]; }
+  Workspace &workspace(const Program &program) {
+    return workspaces[program.index];
+  }
+  const Workspace &workspace(const Program &program) const {
+    return workspaces[program.index];
+  }
   /// Returns the index in `variables`, or -1.
   int findVariable(std::string_view name) const;
 
@@ -60,20 +70,22 @@ public:
     return -1;
   }
 
-  /// Makes the arena and the scratch memory large enough for `program`. On a
-  /// device the arena is, since loading.
-  Status reserve(const BoundProgram &program);
+  /// Makes the arena large enough for `program`, and what its code needs. Where
+  /// work is queued the arena is, since loading.
+  Status reserve(const Program &program);
   void *arenaData() const { return arena ? arena->data() : nullptr; }
-  /// Of a device: the programs' memory of the host.
-  const void *hostData() const { return hostArena.data(); }
-  void *scratchData() const { return scratch ? scratch->data() : nullptr; }
-  /// Returns the constants, where the model lives.
-  const std::byte *constantsData() const;
+  /// Returns the programs' memory of the host, for a device's copies.
+  void *hostData() const { return const_cast<void *>(hostArena.data()); }
+  /// Returns the constants, where the model lives. Validated: no launch writes
+  /// to them.
+  void *constantsData() const {
+    return constants ? constants->data() : nullptr;
+  }
 
   /// True if what `program` prepares follows from the variables' values.
-  bool isCurrent(const BoundProgram &program) const;
+  bool isCurrent(const Program &program) const;
   /// Runs `program`, which prepares arguments of others, unless that is so.
-  Status prepare(BoundProgram &program);
+  Status prepare(const Program &program);
 
   /// Makes `stream` wait for the last call, whose memory the next one uses, and
   /// for `caller`, the stream that was current when it was asked for.
@@ -84,21 +96,18 @@ public:
   Status followCurrent();
 
   std::shared_ptr<ContextState> takeContext();
-  std::shared_ptr<SavedValues> takeSaved(BoundProgram &program);
+  std::shared_ptr<SavedValues> takeSaved(const Program &program);
   void give(std::shared_ptr<SavedValues> saved);
   void give(std::shared_ptr<ContextState> context);
 
   artifact::ArtifactReader reader;
   Place place;
-  bool useGraphs = false, useLibraries = false;
-  CodeObject code;                        ///< on the host
-  std::unique_ptr<DeviceCode> deviceCode; ///< on a device
+  bool useGraphs = false;
+  std::unique_ptr<DeviceCode> code;
   Fence fetched = nullptr; ///< when the last call's results were on the host
-  std::unique_ptr<ThreadPool> pool;
   std::shared_ptr<MemoryAccount> account = std::make_shared<MemoryAccount>();
-  HostMemory hostMemory; ///< of a device
+  HostMemory hostMemory; ///< that a device's copies use
   std::vector<Variable> variables;
-  std::deque<BoundProgram> programs;   ///< contexts point into it
   std::mutex mutex;                    ///< held during a call
   std::atomic<std::thread::id> caller; ///< who holds it
 
@@ -106,15 +115,17 @@ private:
   explicit ModelCore(artifact::ArtifactReader reader)
       : reader(std::move(reader)) {}
   Status chooseTarget(const Options &options);
-  Status chooseVariant(const std::string &wanted);
-  Status loadCode();
+  Status loadCode(const Options &options);
   Result<std::vector<Tensor>> allocateVariables() const;
   Status createVariables();
-  void clear(Storage &storage) const;
-  Status bindPrograms();
-  Status reserveOnDevice();
+  void bindPrograms();
+  Status placeConstants();
+  Status reserveAll();
 
-  std::shared_ptr<Storage> arena, scratch, constants;
+  std::vector<Program> bound;        ///< const once they are linked
+  std::vector<CallFrame> frames;     ///< for each program
+  std::vector<Workspace> workspaces; ///< for each program
+  std::shared_ptr<Storage> arena, constants;
   Tensor hostArena;
   /// The stream that all of the device's work of this model is ordered before;
   /// none before the first call.

@@ -9,19 +9,6 @@ namespace tandem::runtime {
 
 using artifact::Role;
 
-/// Writes zeros, each thread to its own part: the system puts a page where the
-/// thread is that first writes to it, and the pool gives a thread the same part
-/// of the work again and again.
-void ModelCore::clear(Storage &storage) const {
-  constexpr int64_t grain = 1 << 20;
-  pool->run(
-      storage.bytes(), grain,
-      [](void *data, int64_t begin, int64_t end, int) {
-        std::memset(static_cast<char *>(data) + begin, 0, size_t(end - begin));
-      },
-      storage.data());
-}
-
 /// Parameters and states in the order of the manifest. On the host they are
 /// parts of one block, where small ones share huge pages.
 Result<std::vector<Tensor>> ModelCore::allocateVariables() const {
@@ -82,9 +69,7 @@ Status ModelCore::createVariables() {
     if (value.role != Role::Param && value.role != Role::State)
       continue;
     Tensor &tensor = *next++;
-    if (place.isHost())
-      clear(*tensor.storage());
-    else if (Status status = tensor.zero(); !status)
+    if (Status status = code->clear(*tensor.storage()); !status)
       return std::move(status).in("'" + value.name + "'");
     tensor.storage()->fix();
     byName.emplace_back(value.name, static_cast<int>(variables.size()));
@@ -105,16 +90,14 @@ Status ModelCore::initializeVariables(uint64_t seed) {
     if (!variable.value->init)
       continue;
     // On the host, so that every device gets the same bits.
-    Tensor host = variable.tensor;
-    if (!place.isHost()) {
-      Result<Tensor> made = Tensor::empty(host.dtype(), host.shape());
-      if (!made)
-        return std::move(made).status();
-      host = std::move(*made);
-    }
-    initialize(host, *variable.value->init, seed, variable.value->name);
-    if (!place.isHost())
-      if (Status status = variable.tensor.copyFrom(host); !status)
+    Tensor &own = variable.tensor;
+    Result<Tensor> host =
+        place.isHost() ? own : Tensor::empty(own.dtype(), own.shape());
+    if (!host)
+      return std::move(host).status();
+    initialize(*host, *variable.value->init, seed, variable.value->name);
+    if (host->storage() != own.storage())
+      if (Status status = own.copyFrom(*host); !status)
         return std::move(status).in("'" + variable.value->name + "'");
     variable.isSet = true;
   }

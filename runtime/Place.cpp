@@ -7,7 +7,6 @@
 #include "runtime/ElementRows.h"
 #include "runtime/Strides.h"
 
-#include <cstring>
 #include <utility>
 
 namespace tandem::runtime {
@@ -34,10 +33,7 @@ std::string Place::names() const {
 Status Place::copy(void *to, const void *from, int64_t bytes) const {
   if (bytes == 0 || to == from)
     return Status::success();
-  if (backend_)
-    return backend_->copy(to, from, bytes, currentStream(device_));
-  std::memcpy(to, from, bytes);
-  return Status::success();
+  return backend_->copy(to, from, bytes, currentStream(device_));
 }
 
 PinnedBuffer::~PinnedBuffer() {

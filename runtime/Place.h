@@ -21,10 +21,10 @@ public:
   static Result<Place> at(Device device);
 
   Device device() const { return device_; }
-  Backend *backend() const { return backend_; } ///< null for the host
-  bool isHost() const { return !backend_; }
+  Backend &backend() const { return *backend_; }
+  bool isHost() const { return device_.isHost(); }
   bool isCapturing(Stream stream) const {
-    return backend_ && backend_->isCapturing(stream);
+    return backend_->isCapturing(stream);
   }
   /// True if a kernel can read or write the tensor where it is.
   bool isUsable(const Tensor &tensor) const;
@@ -76,7 +76,7 @@ private:
   Fence fence_ = nullptr;
 };
 
-/// The way of one argument to the device.
+/// The way of one argument from the host to another device.
 class Upload {
 public:
   Status reserve(Backend &backend, int64_t bytes);
@@ -89,7 +89,7 @@ private:
   int next = 0;
 };
 
-/// The way of one result to the host.
+/// The way of one result from another device to the host.
 class Download {
 public:
   Status reserve(Backend &backend, int64_t bytes);

@@ -1,7 +1,6 @@
 //===- Storage.cpp - blocks of memory -------------------------------------===//
 //
-// See Storage.h. Host memory comes from the C library, a device's from its
-// backend.
+// See Storage.h. Memory comes from the device's backend.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Storage.h"
@@ -9,29 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <sys/mman.h>
 
 namespace tandem::runtime {
 
 namespace {
-
-/// What of a storage fills huge pages is made of them, so that walking through
-/// it misses no translations.
-constexpr size_t hugePage = 2 << 20;
-bool isLarge(int64_t bytes) { return bytes >= int64_t(hugePage); }
-
-/// Large storages begin at different places of a page: kernels that read and
-/// write at one place of several pages at a time take up to 1.1 times as long.
-/// Tensors that are made one after the other are often a kernel's; of the steps
-/// 64 to 3520 this one cost no kernel more than 1 % (docs/PERFORMANCE.md).
-constexpr size_t page = 4096, nextPlace = 3072;
-
-size_t placeInPage() {
-  static std::atomic<size_t> count{0};
-  return count.fetch_add(1, std::memory_order_relaxed) * nextPlace % page;
-}
 
 int64_t rounded(int64_t bytes) {
   auto align = static_cast<int64_t>(storageAlignment);
@@ -47,32 +27,9 @@ void MemoryAccount::add(int64_t bytes) {
   }
 }
 
-/// Returns memory of a rounded size.
-Result<void *> Storage::obtain(int64_t bytes, Stream stream) const {
-  if (backend_)
-    return backend_->allocate(bytes, stream);
-  size_t place = isLarge(bytes) ? placeInPage() : 0;
-  size_t whole = static_cast<size_t>(bytes) + place;
-  void *data = nullptr;
-  if (::posix_memalign(&data, isLarge(bytes) ? hugePage : storageAlignment,
-                       whole))
-    return Status::failed("out of memory: cannot allocate " +
-                          std::to_string(bytes) + " bytes");
-  // Advice: where it is not taken, pages are small. The rest of the last page
-  // is somebody else's.
-  if (isLarge(bytes))
-    (void)::madvise(data, whole / hugePage * hugePage, MADV_HUGEPAGE);
-  return static_cast<char *>(data) + place;
-}
-
 void Storage::giveBack() {
   if (whole_)
     return whole_.reset();
-  if (!backend_) {
-    auto place =
-        isLarge(bytes_) ? reinterpret_cast<uintptr_t>(data_) % page : 0;
-    return std::free(static_cast<char *>(data_) - place);
-  }
   if (data_)
     backend_->release(data_, stream_,
                       {users_.data(), static_cast<size_t>(userCount_)});
@@ -92,7 +49,7 @@ Storage::allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account,
   storage->backend_ = *backend;
   storage->stream_ = currentStream(device);
   bytes = allocated(bytes);
-  Result<void *> data = storage->obtain(bytes, storage->stream_);
+  Result<void *> data = storage->backend_->allocate(bytes, storage->stream_);
   if (!data)
     return std::move(data).status();
   storage->data_ = *data;
@@ -113,6 +70,7 @@ std::shared_ptr<Storage> Storage::partOf(std::shared_ptr<Storage> whole,
   std::shared_ptr<Storage> storage(new Storage);
   storage->data_ = static_cast<char *>(whole->data()) + offset;
   storage->bytes_ = bytes;
+  storage->backend_ = whole->backend_;
   storage->owned_ = storage->isFixed_ = true;
   storage->whole_ = std::move(whole);
   return storage;
@@ -182,19 +140,17 @@ Status Storage::resize(int64_t bytes) {
   useOn(stream);
   void *larger = nullptr;
   if (bytes) {
-    Result<void *> made = obtain(bytes, stream);
+    Result<void *> made = backend_->allocate(bytes, stream);
     if (!made)
       return std::move(made).status();
     larger = *made;
     int64_t kept = std::min(bytes_, bytes);
-    if (kept && backend_) {
-      if (Status status = backend_->copy(larger, data_, kept, stream);
-          !status) {
-        backend_->release(larger, stream, {});
-        return status;
-      }
-    } else if (kept) {
-      std::memcpy(larger, data_, kept);
+    Status status;
+    if (kept)
+      status = backend_->copy(larger, data_, kept, stream);
+    if (!status) {
+      backend_->release(larger, stream, {});
+      return status;
     }
   }
   giveBack();

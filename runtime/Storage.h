@@ -81,7 +81,8 @@ public:
   void *data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
-  /// Null for the host, and for devices that this program cannot open.
+  /// Null for devices that this program cannot open: foreign memory that it
+  /// only passes on.
   Backend *backend() const { return backend_; }
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   void bumpVersion() { version_.fetch_add(1, std::memory_order_acq_rel); }
@@ -95,7 +96,6 @@ public:
 
 private:
   Storage() = default;
-  Result<void *> obtain(int64_t bytes, Stream stream) const;
   void giveBack();
   void noteUser(Stream stream);
 

@@ -50,7 +50,7 @@ bool reachOf(std::span<const int64_t> shape, std::span<const int64_t> strides,
 /// cannot open nothing is known; the call that gets the tensor says so.
 Status checkOwned(Device device, const char *data, int64_t bytes) {
   Result<Backend *> backend = backendOf(device);
-  if (!backend || !*backend || bytes == 0 ||
+  if (!backend || bytes == 0 ||
       ((*backend)->owns(data) && (*backend)->owns(data + bytes - 1)))
     return Status::success();
   return Status::usage("expected memory of '" + toString(device) +
@@ -152,12 +152,11 @@ Result<Tensor> Tensor::zeros(DType dtype, std::span<const int64_t> shape,
                              Device device,
                              std::shared_ptr<MemoryAccount> account) {
   Result<Tensor> tensor = empty(dtype, shape, device, std::move(account));
-  if (!tensor)
-    return tensor;
-  if (device.isHost())
-    std::memset(tensor->bytesAt(), 0, tensor->bytes());
-  else if (Status status = tensor->zero(); !status)
-    return status;
+  if (tensor && tensor->elements_)
+    if (Status status = tensor->storage_->backend()->zero(
+            tensor->bytesAt(), tensor->bytes(), currentStream(device));
+        !status)
+      return status;
   return tensor;
 }
 

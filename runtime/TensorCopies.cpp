@@ -1,9 +1,8 @@
 //===- TensorCopies.cpp - copies between tensors --------------------------===//
 //
-// Copies of any strides, on the host, on a device, and between them. What is on
-// a device is copied there by its backend on the device's current stream; what
-// goes between devices goes as dense bytes. Only the host's memory is read and
-// written here.
+// Copies of any strides, on a device, the host being one, and between them.
+// What is on a device is copied there by its backend on the device's current
+// stream; what goes between devices goes as dense bytes.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Backend.h"
@@ -22,10 +21,11 @@ template <int64_t size>
 void copyRow(char *to, int64_t toStep, const char *from, int64_t fromStep,
              int64_t count) {
   for (int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * toStep * size, from + i * fromStep * size, size);
+    std::memcpy(to + i * toStep, from + i * fromStep, size);
 }
 
-/// Sizes or strides times a number, for a StridedCopy.
+} // namespace
+
 Extents scaled(std::span<const int64_t> values, int64_t factor) {
   Extents made(values);
   for (int i = 0; i < made.size(); ++i)
@@ -33,18 +33,23 @@ Extents scaled(std::span<const int64_t> values, int64_t factor) {
   return made;
 }
 
-} // namespace
-
 void copyElements(void *to, std::span<const int64_t> toStrides,
                   const void *from, std::span<const int64_t> fromStrides,
                   std::span<const int64_t> shape, int64_t size) {
-  int64_t ta = shape.empty() ? 1 : toStrides.back();
-  int64_t sa = shape.empty() ? 1 : fromStrides.back();
+  copyStrided(to, scaled(toStrides, size), from, scaled(fromStrides, size),
+              shape, size);
+}
+
+void copyStrided(void *to, std::span<const int64_t> toStrides, const void *from,
+                 std::span<const int64_t> fromStrides,
+                 std::span<const int64_t> shape, int64_t size) {
+  int64_t ta = shape.empty() ? size : toStrides.back();
+  int64_t sa = shape.empty() ? size : fromStrides.back();
   forEachRow(shape, toStrides, fromStrides,
              [&](int64_t t, int64_t s, int64_t count) {
-               char *row = static_cast<char *>(to) + t * size;
-               const char *other = static_cast<const char *>(from) + s * size;
-               if (ta == 1 && sa == 1) {
+               char *row = static_cast<char *>(to) + t;
+               const char *other = static_cast<const char *>(from) + s;
+               if (ta == size && sa == size) {
                  std::memcpy(row, other, count * size);
                  return;
                }
@@ -65,7 +70,7 @@ void copyElements(void *to, std::span<const int64_t> toStrides,
 Status Tensor::checkElements() const {
   if (!defined())
     return Status::usage("expected a tensor but got none");
-  if (!device().isHost() && !storage_->backend())
+  if (!storage_->backend())
     return Status::usage("expected a tensor on device 'cpu' but got one on '" +
                          toString(device()) + "'");
   if (!isBacked())
@@ -91,19 +96,11 @@ Status Tensor::copyFrom(const Tensor &source) {
   markWritten();
   if (!elements_)
     return Status::success();
-  if (device() != source.device())
-    return copyAcross(source);
-  if (!device().isHost())
-    return copyOnDevice(source);
-  if (bothDense)
-    std::memmove(bytesAt(), source.bytesAt(), bytes());
-  else
-    copyElements(bytesAt(), strides_, source.bytesAt(), source.strides_, shape_,
-                 byteSize(dtype_));
-  return Status::success();
+  return device() == source.device() ? copyOnDevice(source)
+                                     : copyAcross(source);
 }
 
-/// Copies within one device.
+/// Copies within one device. The two overlap only if both are dense.
 Status Tensor::copyOnDevice(const Tensor &source) {
   Backend &backend = *storage_->backend();
   Stream stream = currentStream(device());
@@ -117,12 +114,7 @@ Status Tensor::copyOnDevice(const Tensor &source) {
         {bytesAt(), source.bytesAt(), shape_, toStrides, fromStrides, size},
         stream);
   }
-  if (bytesAt() == source.bytesAt())
-    return Status::success();
-  if (!shareMemory(*this, source))
-    return backend.copy(bytesAt(), source.bytesAt(), bytes(), stream);
-  Result<Tensor> between = source.copyTo(device());
-  return between ? copyOnDevice(*between) : std::move(between).status();
+  return backend.copy(bytesAt(), source.bytesAt(), bytes(), stream);
 }
 
 /// Copies between the host and a device, or between two devices, as dense
@@ -135,7 +127,7 @@ Status Tensor::copyAcross(const Tensor &source) {
   bool isRefused = false;
   for (auto [backend, its] :
        {std::pair(own, stream), std::pair(other, otherStream)})
-    if (backend && backend->isCapturing(its)) {
+    if (backend->isCapturing(its)) {
       backend->breakCapture(its);
       isRefused = true;
     }
@@ -153,20 +145,17 @@ Status Tensor::copyAcross(const Tensor &source) {
       return std::move(dense).status();
     if (Status status = dense->copyAcross(source); !status)
       return status;
-    if (!own) {
-      copyElements(bytesAt(), strides_, dense->bytesAt(), dense->strides_,
-                   shape_, byteSize(dtype_));
-      return Status::success();
-    }
     return copyOnDevice(*dense);
   }
   useOn(stream);
   source.useOn(otherStream);
-  if (own && other) // streams of two devices do not wait for each other
-    if (Status status = other->synchronize(otherStream); !status)
-      return status;
-  return (own ? own : other)
-      ->copy(bytesAt(), source.bytesAt(), bytes(), own ? stream : otherStream);
+  // The device copies from the host and to it, in the order of its stream.
+  if (device().isHost())
+    return other->copy(bytesAt(), source.bytesAt(), bytes(), otherStream);
+  // Streams of two devices do not wait for each other.
+  if (Status status = other->synchronize(otherStream); !status)
+    return status;
+  return own->copy(bytesAt(), source.bytesAt(), bytes(), stream);
 }
 
 Result<Tensor> Tensor::copyTo(Device device) const {
@@ -195,10 +184,6 @@ Status Tensor::zero() {
   if (!isDense())
     return fill(0);
   markWritten();
-  if (device().isHost()) {
-    std::memset(bytesAt(), 0, bytes());
-    return Status::success();
-  }
   Stream stream = currentStream(device());
   useOn(stream);
   return elements_ ? storage_->backend()->zero(bytesAt(), bytes(), stream)
@@ -225,7 +210,7 @@ Status Tensor::fillOnDevice(double value) {
 /// Reads one element; false if that cannot be. A capture of the stream ends,
 /// because the host cannot wait for it.
 bool Tensor::readOnDevice(char *to, const char *from) const {
-  Backend *backend = storage_->backend();
+  Backend *backend = storage_->backend(); // null: see Storage::backend
   Stream stream = currentStream(device());
   return backend && backend->copy(to, from, byteSize(dtype_), stream).ok();
 }

@@ -1,8 +1,9 @@
 //===- TensorElements.cpp - reading and converting elements ---------------===//
 //
 // Element loops over tensors of any strides, in row-major order. Elements are
-// moved with memcpy: memory that came from outside may be misaligned. What is
-// on a device is converted on the host.
+// moved with memcpy: memory that came from outside may be misaligned. Loops run
+// on the host: what is on a device is copied there to be converted, and filled
+// there if the device cannot.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/ElementRows.h"
@@ -128,6 +129,17 @@ template <typename From> void store(DType type, char *to, From value) {
 
 } // namespace
 
+void fillElements(DType dtype, void *to, std::span<const int64_t> shape,
+                  std::span<const int64_t> strides, double value) {
+  int64_t size = byteSize(dtype);
+  int64_t step = shape.empty() ? 1 : strides.back();
+  forEachRow(shape, strides, strides, [&](int64_t t, int64_t, int64_t count) {
+    char *row = static_cast<char *>(to) + t * size;
+    for (int64_t i = 0; i < count; ++i)
+      store(dtype, row + i * step * size, value);
+  });
+}
+
 Result<Tensor> Tensor::to(DType dtype) const {
   if (dtype == dtype_)
     return dense();
@@ -168,14 +180,7 @@ Status Tensor::fill(double value) {
   if (!device().isHost())
     return fillOnDevice(value);
   markWritten();
-  char *to = bytesAt();
-  int64_t size = byteSize(dtype_);
-  int64_t step = rank() ? strides_[rank() - 1] : 1;
-  forEachRow(shape_, strides_, strides_,
-             [&](int64_t t, int64_t, int64_t count) {
-               for (int64_t i = 0; i < count; ++i)
-                 store(dtype_, to + (t + i * step) * size, value);
-             });
+  fillElements(dtype_, bytesAt(), shape_, strides_, value);
   return Status::success();
 }
 

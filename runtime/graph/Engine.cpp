@@ -34,8 +34,7 @@ class NodeStreams {
 public:
   explicit NodeStreams(const Node &node) {
     for (const InputInfo &input : node.inputs())
-      if (!input.device.isHost())
-        scopes.emplace_back(input.device, input.stream);
+      scopes.emplace_back(input.device, input.stream);
   }
   ~NodeStreams() {
     while (!scopes.empty()) // the last first
@@ -60,8 +59,7 @@ private:
   void countEdges(std::span<const Root> roots);
   void chooseWanted(std::span<const Edge> inputs);
   Status addRoots(std::span<const Root> roots);
-  Status give(const Edge &edge, Tensor gradient,
-              std::optional<Stream> producer);
+  Status give(const Edge &edge, Tensor gradient, Stream producer);
   Status runNode(Node &node);
   Status callNode(Node &node, NodeState &state);
   Status finish();
@@ -142,9 +140,8 @@ void Task::makeReady(Node *node) {
 }
 
 /// Hands a gradient to the input of a node. `producer` is the stream that it
-/// was made on; none for the host.
-Status Task::give(const Edge &edge, Tensor gradient,
-                  std::optional<Stream> producer) {
+/// was made on.
+Status Task::give(const Edge &edge, Tensor gradient, Stream producer) {
   Node &node = *edge.node;
   const InputInfo &info = node.inputs()[edge.input];
   if (gradient.dtype() != info.dtype || gradient.device() != info.device ||
@@ -157,8 +154,8 @@ Status Task::give(const Edge &edge, Tensor gradient,
                          describe(gradient.dtype(), gradient.shape()) +
                          " on '" + runtime::toString(gradient.device()) + "'");
   Stream consumer = node.stream(info.device).value_or(nullptr);
-  return states[&node].sums[edge.input].add(
-      std::move(gradient), producer.value_or(consumer), consumer);
+  return states[&node].sums[edge.input].add(std::move(gradient), producer,
+                                            consumer);
 }
 
 Status Task::addRoots(std::span<const Root> roots) {
@@ -178,9 +175,7 @@ Status Task::addRoots(std::span<const Root> roots) {
         return status;
       gradient = std::move(*one);
     }
-    std::optional<Stream> stream;
-    if (!info.device.isHost())
-      stream = runtime::currentStream(info.device);
+    Stream stream = runtime::currentStream(info.device);
     if (Status status = give(root.edge, std::move(gradient), stream); !status)
       return status;
   }
@@ -192,7 +187,7 @@ Status Task::addRoots(std::span<const Root> roots) {
 
 /// Notes where the caller finds a gradient in the end.
 void Task::cameToRest(const Tensor &gradient, const Node &node) {
-  if (!gradient.defined() || gradient.device().isHost())
+  if (!gradient.defined())
     return;
   DeviceStream place{gradient.device(),
                      node.stream(gradient.device()).value_or(nullptr)};
@@ -262,9 +257,7 @@ Status Task::callNode(Node &node, NodeState &state) {
     const Edge &edge = node.edges()[i];
     if (!edge || !outputs[i].defined())
       continue;
-    std::optional<Stream> producer;
-    if (!outputs[i].device().isHost())
-      producer = runtime::currentStream(outputs[i].device());
+    Stream producer = runtime::currentStream(outputs[i].device());
     if (Status status = give(edge, std::move(outputs[i]), producer); !status)
       return std::move(status).in("output " + std::to_string(i) + " of node '" +
                                   node.name() + "'");

@@ -1,56 +1,12 @@
 //===- Sum.cpp - sums of gradients, in the order of streams ---------------===//
 #include "runtime/graph/Sum.h"
-#include "runtime/Half.h"
 #include "runtime/Strides.h"
 
 #include <algorithm>
 
 namespace tandem::graph {
 
-using artifact::DType;
 using runtime::Extents;
-
-namespace {
-
-template <typename T>
-void addElements(void *to, const void *x, const void *y, int64_t count) {
-  auto *sum = static_cast<T *>(to);
-  const auto *a = static_cast<const T *>(x), *b = static_cast<const T *>(y);
-  for (int64_t i = 0; i < count; ++i)
-    sum[i] = a[i] + b[i];
-}
-
-template <float (*widen)(uint16_t), uint16_t (*narrow)(float)>
-void addHalves(void *to, const void *x, const void *y, int64_t count) {
-  auto *sum = static_cast<uint16_t *>(to);
-  const auto *a = static_cast<const uint16_t *>(x),
-             *b = static_cast<const uint16_t *>(y);
-  for (int64_t i = 0; i < count; ++i)
-    sum[i] = narrow(widen(a[i]) + widen(b[i]));
-}
-
-Status addOnHost(DType dtype, void *to, const void *x, const void *y,
-                 int64_t count) {
-  switch (dtype) {
-  case DType::F32:
-    addElements<float>(to, x, y, count);
-    return Status::success();
-  case DType::F64:
-    addElements<double>(to, x, y, count);
-    return Status::success();
-  case DType::F16:
-    addHalves<runtime::floatFromF16, runtime::f16FromFloat>(to, x, y, count);
-    return Status::success();
-  case DType::BF16:
-    addHalves<runtime::floatFromBF16, runtime::bf16FromFloat>(to, x, y, count);
-    return Status::success();
-  default:
-    return Status::usage("gradients of type '" + std::string(spelling(dtype)) +
-                         "' cannot be added");
-  }
-}
-
-} // namespace
 
 Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
   if (x.dtype() != y.dtype() || x.device() != y.device() ||
@@ -86,9 +42,6 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
   }
   if (x.elements() == 0)
     return Status::success();
-  if (x.device().isHost())
-    return addOnHost(x.dtype(), sum.mutableData(), a->data(), b->data(),
-                     x.elements());
   Result<runtime::Backend *> backend = runtime::backendOf(x.device());
   if (!backend)
     return backend.status();
@@ -109,7 +62,7 @@ Status Sum::add(Tensor gradient, Stream producer, Stream consumer) {
   Part &part = parts.emplace_back();
   part.gradient = std::move(gradient);
   runtime::Backend *backend = part.gradient.storage()->backend();
-  if (!backend || producer == consumer)
+  if (!backend || producer == consumer) // null: see Storage::backend
     return Status::success();
   part.gradient.storage()->useOn(consumer);
   return backend->record(part.made, producer);

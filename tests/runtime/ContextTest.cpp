@@ -5,7 +5,7 @@
 // failures while running, memory, and updates by the backward.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/CreateGraph.h"
+#include "runtime/call/CreateGraph.h"
 #include "runtime/dlpack.h"
 #include "tests/runtime/Maker.h"
 

@@ -217,7 +217,7 @@ int main(int argc, char **argv) {
   Result<Device> device = runtime::parseDevice(argv[1]);
   Result<Backend *> backend =
       device ? runtime::backendOf(*device) : device.status();
-  if (backend && !*backend)
+  if (device && device->isHost())
     backend = Status::usage("expected a device with streams but got '" +
                             std::string(argv[1]) + "'");
   if (!backend) {

@@ -7,11 +7,11 @@
 // made it, which uses its buffers again.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_RUNTIME_SAVEDVALUES_H
-#define TANDEM_RUNTIME_SAVEDVALUES_H
+#ifndef TANDEM_RUNTIME_CALL_SAVEDVALUES_H
+#define TANDEM_RUNTIME_CALL_SAVEDVALUES_H
 
-#include "runtime/BoundProgram.h"
 #include "runtime/Model.h"
+#include "runtime/call/Program.h"
 
 namespace tandem::runtime {
 
@@ -39,7 +39,7 @@ struct KeptValue : PackedValue {
 };
 
 struct SavedValues {
-  BoundProgram *program = nullptr;
+  const Program *program = nullptr;
   Stream stream = nullptr;          ///< of a device: that the program ran on
   std::vector<SavedResult> results; ///< for each result of the program
   std::vector<KeptValue> kept;      ///< for each of `program->kept`

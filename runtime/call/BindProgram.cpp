@@ -1,10 +1,9 @@
-//===- BoundProgram.cpp - a program, resolved -----------------------------===//
+//===- BindProgram.cpp - resolves the links of a program ------------------===//
 //
 // The manifest was validated by its reader: no index is checked again.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/BoundProgram.h"
-#include "runtime/artifact/PlannedMemory.h"
+#include "runtime/call/Program.h"
 
 #include <algorithm>
 #include <mutex>
@@ -18,10 +17,6 @@ using artifact::Role;
 using artifact::Slot;
 
 namespace {
-
-/// Below this many operations or bytes, which take a few microseconds, waking a
-/// thread costs more than it gains.
-constexpr int64_t smallCost = 64 * 1024;
 
 /// Returns a copy of `name` that lives as long as the process, or null if it is
 /// empty: handles outlive models.
@@ -43,9 +38,8 @@ int find(const std::vector<Slot> &slots, Role role, std::string_view name) {
 
 class Binder {
 public:
-  Binder(BoundProgram &bound, const artifact::Manifest &manifest,
-         const artifact::Program &program)
-      : bound(bound), manifest(manifest), program(program) {}
+  Binder(Program &bound, const artifact::Manifest &manifest)
+      : bound(bound), manifest(manifest), program(*bound.plan) {}
 
   void bindArguments(const std::function<int(std::string_view)> &variableOf) {
     for (const Slot &slot : program.arguments) {
@@ -100,46 +94,29 @@ public:
     }
   }
 
-  void bindLaunches(const std::vector<KernelFunction> &functions) {
-    bool hasCases = false;
-    bound.scratchBytes = artifact::scratchOfThread(manifest, program);
+  void bindLaunches() {
+    bool hasCases = program.name == "update";
     for (const artifact::Launch &launch : program.launches) {
-      BoundLaunch &made = bound.launches.emplace_back();
+      bindCase(launch);
+      hasCases |= !launch.needs.empty();
       if (launch.isCopy()) {
-        made.firstPointer = bound.pointerBuffer.size();
-        for (int64_t buffer : launch.buffers)
-          bound.pointerBuffer.push_back(static_cast<int>(buffer));
-        bindCase(launch);
         bound.usesHost = true;
-        hasCases |= !launch.needs.empty();
         continue;
       }
-      const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
-      made.function = functions[launch.kernel];
-      made.work = launch.work;
-      made.grain = launch.grain;
-      made.firstPointer = bound.pointerBuffer.size();
-      made.isSmall = (kernel.flops > 0 || kernel.bytes > 0) &&
-                     kernel.flops < smallCost && kernel.bytes < smallCost;
-      for (int64_t buffer : launch.buffers)
-        bound.pointerBuffer.push_back(static_cast<int>(buffer));
+      hasCases |= !launch.choices.empty();
       for (int64_t position : launch.writes)
         if (const Buffer &to = program.buffers[launch.buffers[position]];
             to.place == Buffer::Place::Argument &&
             program.arguments[to.index].role == Role::Saved)
           bound.arguments[to.index].isDonated = bound.hasDonated = true;
-      bindCase(launch);
-      hasCases |= !launch.needs.empty() || !launch.choices.empty();
     }
     if (program.name == "update")
       bindGradients();
     else
       markAlwaysRead();
-    hasCases |= program.name == "update";
     for (const BoundCase &one : bound.cases)
       bound.allDefined.push_back(one.choices.empty() ? runKernel
                                                      : one.choices[0].second);
-    bound.actions.resize(bound.launches.size());
     if (!hasCases)
       bound.cases.clear();
   }
@@ -221,18 +198,6 @@ private:
     if (launch.isCopy())
       made.choices.emplace_back(BoundCondition(),
                                 static_cast<Action>(launch.reads[0]));
-    if (launch.writes.size() != 1)
-      return;
-    made.written = static_cast<int>(launch.writes[0]);
-    const Buffer &to = program.buffers[launch.buffers[launch.writes[0]]];
-    made.writtenBytes = to.bytes;
-    if (to.place == Buffer::Place::Argument ||
-        to.place == Buffer::Place::Result) {
-      const Slot &slot = to.place == Buffer::Place::Argument
-                             ? program.arguments[to.index]
-                             : program.results[to.index];
-      made.writtenBytes = *artifact::tensorBytes(slot.dtype, slot.shape);
-    }
   }
 
   /// An update without some gradients leaves alone what comes of them: a launch
@@ -309,61 +274,42 @@ private:
     return !one.choices.empty() && !fallsThrough;
   }
 
-  BoundProgram &bound;
+  Program &bound;
   const artifact::Manifest &manifest;
   const artifact::Program &program;
 };
 
 } // namespace
 
-void bindProgram(BoundProgram &bound, const artifact::Manifest &manifest,
-                 const artifact::Program &program,
-                 const std::vector<KernelFunction> &functions,
-                 const std::function<int(std::string_view)> &variableOf) {
-  bound.program = &program;
-  Binder binder(bound, manifest, program);
+Program bindProgram(const artifact::Manifest &manifest, size_t index,
+                    const std::function<int(std::string_view)> &variableOf) {
+  Program bound;
+  bound.plan = &manifest.programs[index];
+  bound.index = index;
+  Binder binder(bound, manifest);
   binder.bindArguments(variableOf);
   binder.bindResults(variableOf);
-  binder.bindLaunches(functions);
-  size_t arguments = program.arguments.size(), results = program.results.size();
-  for (size_t a = 0; a < arguments; ++a) {
-    Role role = program.arguments[a].role;
+  binder.bindLaunches();
+  for (size_t a = 0; a < bound.arguments.size(); ++a) {
+    Role role = bound.plan->arguments[a].role;
     BoundArgument &argument = bound.arguments[a];
     // What a context gives is marked by bindContext.
     argument.isCallers =
         role == Role::Cotangent || role == Role::Grad || role == Role::Input;
     bound.updatesCallers |= argument.isCallers && argument.isUpdated;
   }
-  bound.pointers.resize(bound.pointerBuffer.size());
-  bound.bufferData.resize(program.buffers.size());
-  bound.argumentData.resize(arguments);
-  bound.given.resize(arguments);
-  bound.handles.resize(arguments);
-  bound.isDefined.resize(arguments);
-  bound.newHandles.resize(arguments);
-  bound.unpacked.resize(arguments);
-  bound.staged.resize(arguments);
-  bound.copies.reserve(arguments);
-  bound.resultData.resize(results);
-  bound.wanted.resize(results);
-  bound.homes.resize(results);
-  bound.internal.resize(results);
-  bound.fresh.resize(results);
-  bound.wantedAliases.resize(program.aliases.size());
-  bound.views.resize(program.aliases.size());
-  bound.isShown.resize(program.aliases.size());
-  bound.ranges.reserve(arguments + results + program.aliases.size());
+  return bound;
 }
 
 /// Finds what the gradients of `second` are gradients of.
-static void bindLeaves(const BoundProgram &first, BoundProgram &second) {
+static void bindLeaves(const Program &first, Program &second) {
   for (size_t r = 0; r < second.results.size(); ++r) {
-    const Slot &slot = second.program->results[r];
+    const Slot &slot = second.plan->results[r];
     BoundResult &result = second.results[r];
     if (slot.role != Role::Grad)
       continue;
     std::string_view name = slot.name;
-    const BoundProgram *given = &first;
+    const Program *given = &first;
     Role role = Role::Input;
     if (first.source && name.starts_with(artifact::cotangentOf)) {
       name.remove_prefix(artifact::cotangentOf.size());
@@ -372,11 +318,11 @@ static void bindLeaves(const BoundProgram &first, BoundProgram &second) {
       given = first.source;
       result.isLeafOfBase = true;
     }
-    result.leaf = find(given->program->arguments, role, name);
+    result.leaf = find(given->plan->arguments, role, name);
   }
 }
 
-void bindContext(BoundProgram &first, BoundProgram &second) {
+void bindContext(Program &first, Program &second) {
   second.source = &first;
   auto keptFor = [&](int argument, int variable) {
     for (size_t k = 0; k < first.kept.size(); ++k)
@@ -389,22 +335,22 @@ void bindContext(BoundProgram &first, BoundProgram &second) {
     return static_cast<int>(first.kept.size()) - 1;
   };
   for (size_t a = 0; a < second.arguments.size(); ++a) {
-    const Slot &slot = second.program->arguments[a];
+    const Slot &slot = second.plan->arguments[a];
     BoundArgument &argument = second.arguments[a];
     if (slot.role == Role::Saved)
-      argument.saved = find(first.program->results, Role::Saved, slot.name);
+      argument.saved = find(first.plan->results, Role::Saved, slot.name);
     if (argument.saved >= 0)
       continue;
     bool isTaken = slot.role == Role::Input || slot.role == Role::Saved;
     if (slot.role == Role::Cotangent)
       isTaken = first.source &&
-                find(first.program->arguments, Role::Cotangent, slot.name) >= 0;
+                find(first.plan->arguments, Role::Cotangent, slot.name) >= 0;
     if (!isTaken && argument.variable < 0)
       continue;
     argument.isCallers = false;
     int given = -1;
     if (argument.variable < 0)
-      given = find(first.program->arguments, slot.role, slot.name);
+      given = find(first.plan->arguments, slot.role, slot.name);
     argument.found = keptFor(given, argument.variable);
     BoundKept &kept = first.kept[argument.found];
     if (!slot.asFound || !kept.reader)
@@ -415,14 +361,13 @@ void bindContext(BoundProgram &first, BoundProgram &second) {
   bindLeaves(first, second);
 }
 
-void bindPrepared(BoundProgram &first, BoundProgram &second) {
+void bindPrepared(const Program &first, Program &second) {
   second.prepares = &first;
   for (size_t a = 0; a < second.arguments.size(); ++a)
-    if (const Slot &slot = second.program->arguments[a];
+    if (const Slot &slot = second.plan->arguments[a];
         slot.role == Role::Prepared)
       second.arguments[a].prepared =
-          find(first.program->results, Role::Prepared, slot.name);
-  first.preparedFor.resize(first.arguments.size());
+          find(first.plan->results, Role::Prepared, slot.name);
 }
 
 } // namespace tandem::runtime

@@ -8,10 +8,12 @@
 // here.
 //
 // The places that can meet are called entries: first all arguments, then all
-// results, then all aliases of the program.
+// results, then all aliases of the program (MatchedCall).
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Call.h"
+#include "runtime/ModelCore.h"
+#include "runtime/call/Names.h"
+#include "runtime/call/Steps.h"
 
 #include <algorithm>
 
@@ -44,43 +46,41 @@ Result<Tensor> viewAt(const Tensor &base, const Layout &layout) {
                      layout.offset * byteSize(layout.dtype));
 }
 
-} // namespace
+class CheckSharing {
+public:
+  CheckSharing(const Invocation &call, const MatchedCall &matched,
+               SharedViews &shared, Problems &problems)
+      : core(call.core), program(call.program), plan(call.plan),
+        matched(matched), shared(shared), problems(problems) {}
 
-std::string Call::entryName(int entry) const {
-  auto index = static_cast<size_t>(entry);
-  size_t arguments = program.arguments.size();
-  if (index < arguments)
-    return argumentName(index);
-  index -= arguments;
-  if (index < program.results.size())
-    return name(program.results[index], index);
-  return "output '" + program.aliases[index - program.results.size()].name +
-         "' (index " + std::to_string(index) + ")";
-}
+  void variables();
+  void groups();
+  void findViews();
+  void findHandles();
+  void overlaps();
 
-Tensor *Call::entryTensor(int entry) const {
-  auto index = static_cast<size_t>(entry);
-  size_t arguments = program.arguments.size();
-  if (index < arguments)
-    return const_cast<Tensor *>(tensorOf(index));
-  index -= arguments;
-  return index < program.results.size()
-             ? bound.wanted[index]
-             : bound.wantedAliases[index - program.results.size()];
-}
+private:
+  void addRange(const Tensor &tensor, int entry);
+  void pair(int first, int second);
+  void problem(const std::string &text) { problems.add(text); }
+  std::string name(size_t argument) const {
+    return argumentName(plan, argument);
+  }
+  std::string entry(int entry) const { return entryName(plan, entry); }
+  std::string writer(size_t argument) const {
+    return writerOf(plan, plan.arguments[argument].name);
+  }
 
-/// The op that writes the value of that name, and where it stands; or "the
-/// program", if the artifact does not say.
-std::string Call::writerOf(const std::string &name) const {
-  for (const Slot &slot : program.results)
-    if (slot.role == artifact::Role::Update && slot.name == name &&
-        !slot.where.empty())
-      return slot.where;
-  return "the program";
-}
+  const ModelCore &core;
+  const Program &program;
+  const artifact::Program &plan;
+  const MatchedCall &matched;
+  SharedViews &shared;
+  Problems &problems;
+};
 
 /// The store's tensors: an argument may be one that is only read.
-void Call::checkVariables() {
+void CheckSharing::variables() {
   auto overlapping = [&](const Tensor &tensor, auto counts) {
     return core.findOverlapping(addressRange(tensor), [&](int v) {
       return counts(v) && shareMemory(core.variables[v].tensor, tensor);
@@ -88,55 +88,51 @@ void Call::checkVariables() {
   };
   auto isUpdated = [&](int v) {
     return std::any_of(
-        bound.results.begin(), bound.results.end(),
+        program.results.begin(), program.results.end(),
         [&](const BoundResult &result) { return result.variable == v; });
   };
   auto any = [](int) { return true; };
-  for (size_t a = 0; a < program.arguments.size(); ++a) {
-    const Tensor *tensor = tensorOf(a);
-    if (!tensor || bound.arguments[a].variable >= 0)
+  for (size_t a = 0; a < plan.arguments.size(); ++a) {
+    const Tensor *tensor = matched.tensors[a];
+    if (!tensor || program.arguments[a].variable >= 0)
       continue;
-    if (!bound.arguments[a].isUpdated) {
+    if (!program.arguments[a].isUpdated) {
       if (int v = overlapping(*tensor, isUpdated); v >= 0)
-        problem(argumentName(a) + " shares memory with '" +
+        problem(name(a) + " shares memory with '" +
                 core.variables[v].value->name + "', which " +
-                writerOf(core.variables[v].value->name) + " updates");
+                writerOf(plan, core.variables[v].value->name) + " updates");
       continue;
     }
     if (overlapsItself(*tensor))
-      problem(argumentName(a) +
-              ": expected elements that share no memory, since " +
-              writerOf(program.arguments[a].name) +
-              " updates it, but got strides " + toString(tensor->strides()));
+      problem(name(a) + ": expected elements that share no memory, since " +
+              writer(a) + " updates it, but got strides " +
+              toString(tensor->strides()));
     if (int v = overlapping(*tensor, any); v >= 0)
-      problem(argumentName(a) + ", which " +
-              writerOf(program.arguments[a].name) +
+      problem(name(a) + ", which " + writer(a) +
               " updates, shares memory with '" + core.variables[v].value->name +
               "'");
   }
-  size_t begin = program.arguments.size();
-  size_t end = begin + program.results.size() + program.aliases.size();
+  size_t begin = plan.arguments.size();
+  size_t end = begin + plan.results.size() + plan.aliases.size();
   for (size_t e = begin; e < end; ++e) {
-    const Tensor *tensor = entryTensor(static_cast<int>(e));
+    const Tensor *tensor = matched.entry(static_cast<int>(e));
     if (!tensor || !tensor->defined())
       continue;
     if (int v = overlapping(*tensor, any); v >= 0)
-      problem(entryName(static_cast<int>(e)) + " shares memory with '" +
+      problem(entry(static_cast<int>(e)) + " shares memory with '" +
               core.variables[v].value->name + "'");
   }
 }
 
-/// Declared aliases are what they were declared to be. What a context gives was
-/// checked by its forward.
-void Call::checkGroups() {
-  if (takes)
-    return;
-  for (const BoundGroup &group : bound.groups) {
-    const Tensor *base = group.base >= 0 ? tensorOf(group.base) : nullptr;
+/// Declared aliases are what they were declared to be.
+void CheckSharing::groups() {
+  for (const BoundGroup &group : program.groups) {
+    const Tensor *base =
+        group.base >= 0 ? matched.tensors[group.base] : nullptr;
     const char *begin = nullptr; ///< of a storage that is no argument
     for (int a : group.arguments) {
-      const artifact::Alias &alias = *program.arguments[a].alias;
-      const Tensor *tensor = tensorOf(a);
+      const artifact::Alias &alias = *plan.arguments[a].alias;
+      const Tensor *tensor = matched.tensors[a];
       if (!tensor || (!base && group.base >= 0) ||
           (group.base < 0 && !alias.storage))
         continue;
@@ -144,11 +140,10 @@ void Call::checkGroups() {
           base ? layoutOf(*base)
                : Layout::of(group.storage.dtype, group.storage.shape);
       auto whole = [&] {
-        return base ? argumentName(group.base)
-                    : "the storage '" + alias.of + "'";
+        return base ? name(group.base) : "the storage '" + alias.of + "'";
       };
       if (Status status = applyViews(alias.views, layout); !status) {
-        problem(argumentName(a) + ", declared a view of " + whole() + ": " +
+        problem(name(a) + ", declared a view of " + whole() + ": " +
                 status.message());
         continue;
       }
@@ -163,78 +158,78 @@ void Call::checkGroups() {
         continue;
       std::string other;
       if (!base && group.arguments[0] != a)
-        other = " that " + argumentName(group.arguments[0]) + " shows";
-      problem(argumentName(a) + ": expected the declared view of " + whole() +
-              other + ", with strides " + toString(layout.strides()) +
-              " at byte " + std::to_string(offset) +
-              " of it, but got strides " + toString(tensor->strides()) +
+        other = " that " + name(group.arguments[0]) + " shows";
+      problem(name(a) + ": expected the declared view of " + whole() + other +
+              ", with strides " + toString(layout.strides()) + " at byte " +
+              std::to_string(offset) + " of it, but got strides " +
+              toString(tensor->strides()) +
               (data == expected ? "" : " elsewhere"));
     }
   }
 }
 
-void Call::addRange(const Tensor &tensor, int entry) {
+void CheckSharing::addRange(const Tensor &tensor, int entry) {
   AddressRange range = addressRange(tensor);
   if (range.low != range.high)
-    bound.ranges.emplace_back(range, entry);
+    shared.ranges.emplace_back(range, entry);
 }
 
-void Call::checkOverlaps() {
-  bound.ranges.clear();
-  auto arguments = static_cast<int>(program.arguments.size());
-  for (int a = 0; bound.updatesCallers && a < arguments; ++a)
-    if (const Tensor *tensor = tensorOf(a);
-        tensor && bound.arguments[a].variable < 0)
+void CheckSharing::overlaps() {
+  shared.ranges.clear();
+  auto arguments = static_cast<int>(plan.arguments.size());
+  for (int a = 0; program.updatesCallers && a < arguments; ++a)
+    if (const Tensor *tensor = matched.tensors[a];
+        tensor && program.arguments[a].variable < 0)
       addRange(*tensor, a);
-  int end = arguments +
-            static_cast<int>(program.results.size() + program.aliases.size());
+  int end =
+      arguments + static_cast<int>(plan.results.size() + plan.aliases.size());
   for (int e = arguments; e < end; ++e) {
-    const Tensor *tensor = entryTensor(e);
-    int alias = e - arguments - static_cast<int>(program.results.size());
-    if (alias >= 0 && bound.isShown[alias])
+    const Tensor *tensor = matched.entry(e);
+    int alias = e - arguments - static_cast<int>(plan.results.size());
+    if (alias >= 0 && shared.isShown[alias])
       continue; // nothing is written there
     if (tensor && tensor->defined()) {
       addRange(*tensor, e);
     } else if (tensor) {
       // One tensor cannot receive two results: that shows as its own address.
       auto self = reinterpret_cast<uintptr_t>(tensor);
-      bound.ranges.emplace_back(AddressRange{self, self + sizeof(Tensor)}, e);
+      shared.ranges.emplace_back(AddressRange{self, self + sizeof(Tensor)}, e);
     }
   }
-  std::sort(bound.ranges.begin(), bound.ranges.end(),
+  std::sort(shared.ranges.begin(), shared.ranges.end(),
             [](const auto &a, const auto &b) {
               return std::pair(a.first.low, a.second) <
                      std::pair(b.first.low, b.second);
             });
-  for (size_t i = 0; i < bound.ranges.size(); ++i)
+  for (size_t i = 0; i < shared.ranges.size(); ++i)
     for (size_t j = i + 1;
-         j < bound.ranges.size() &&
-         bound.ranges[j].first.low < bound.ranges[i].first.high;
+         j < shared.ranges.size() &&
+         shared.ranges[j].first.low < shared.ranges[i].first.high;
          ++j)
-      checkPair(bound.ranges[i].second, bound.ranges[j].second);
+      pair(shared.ranges[i].second, shared.ranges[j].second);
 }
 
-void Call::checkPair(int first, int second) {
-  auto arguments = static_cast<int>(program.arguments.size());
+void CheckSharing::pair(int first, int second) {
+  auto arguments = static_cast<int>(plan.arguments.size());
   auto isUpdated = [&](int entry) {
-    return entry < arguments && bound.arguments[entry].isUpdated;
+    return entry < arguments && program.arguments[entry].isUpdated;
   };
   bool firstIsArgument = first < arguments,
        secondIsArgument = second < arguments;
   if (firstIsArgument && secondIsArgument) {
-    const Slot &one = program.arguments[first];
-    const Slot &other = program.arguments[second];
+    const Slot &one = plan.arguments[first];
+    const Slot &other = plan.arguments[second];
     bool isTwin = one.role == other.role && one.name == other.name;
     if ((!isUpdated(first) && !isUpdated(second)) || isTwin)
       return;
-    int group = bound.arguments[first].group;
-    if (group >= 0 && group == bound.arguments[second].group)
+    int group = program.arguments[first].group;
+    if (group >= 0 && group == program.arguments[second].group)
       return;
   } else if (firstIsArgument != secondIsArgument &&
              !isUpdated(firstIsArgument ? first : second)) {
     return;
   }
-  const Tensor *a = entryTensor(first), *b = entryTensor(second);
+  const Tensor *a = matched.entry(first), *b = matched.entry(second);
   if (a->defined() && b->defined() && !shareMemory(*a, *b))
     return;
   if (firstIsArgument && !secondIsArgument)
@@ -243,35 +238,35 @@ void Call::checkPair(int first, int second) {
       first < arguments)
     std::swap(first, second);
   auto updated = [&](int entry) {
-    return ", which " + writerOf(program.arguments[entry].name) + " updates";
+    return ", which " + writer(entry) + " updates";
   };
-  problem(entryName(first) + (isUpdated(first) ? updated(first) + "," : "") +
-          " shares memory with " + entryName(second) +
+  problem(entry(first) + (isUpdated(first) ? updated(first) + "," : "") +
+          " shares memory with " + entry(second) +
           (isUpdated(second) && !isUpdated(first) ? updated(second) : ""));
 }
 
 /// Outputs that are views of arguments, over the strides of this call. Views of
 /// outputs that get a new tensor are made when that is there: over its strides
 /// every view is.
-void Call::findViews() {
-  for (size_t i = 0; i < program.aliases.size(); ++i) {
-    bound.isShown[i] = false;
-    Tensor *wanted = bound.wantedAliases[i];
-    const BoundAlias &alias = bound.aliases[i];
-    const Tensor *base = alias.argument >= 0 ? tensorOf(alias.argument)
-                                             : bound.wanted[alias.result];
+void CheckSharing::findViews() {
+  for (size_t i = 0; i < plan.aliases.size(); ++i) {
+    shared.isShown[i] = false;
+    Tensor *wanted = matched.aliases[i];
+    const BoundAlias &alias = program.aliases[i];
+    const Tensor *base = alias.argument >= 0 ? matched.tensors[alias.argument]
+                                             : matched.wanted[alias.result];
     if (!wanted || !base || !base->defined())
       continue;
     int entry =
-        static_cast<int>(program.arguments.size() + program.results.size() + i);
+        static_cast<int>(plan.arguments.size() + plan.results.size() + i);
     auto called = [&] {
-      return entryName(entry) + ", a view of " +
+      return entryName(plan, entry) + ", a view of " +
              (alias.argument >= 0
-                  ? argumentName(alias.argument)
-                  : name(program.results[alias.result], alias.result));
+                  ? name(alias.argument)
+                  : slotName(plan.results[alias.result], alias.result));
     };
     Layout layout = layoutOf(*base);
-    if (Status status = applyViews(program.aliases[i].alias.views, layout);
+    if (Status status = applyViews(plan.aliases[i].alias.views, layout);
         !status) {
       problem(called() + ": " + status.message());
       continue;
@@ -284,60 +279,73 @@ void Call::findViews() {
     // A destination may be the view itself; else the copy must not run over
     // what it reads.
     if (wanted->defined() && wanted->isBacked()) {
-      bound.isShown[i] =
+      shared.isShown[i] =
           wanted->storage() == view->storage() &&
           lies(*wanted, static_cast<const char *>(view->data()), layout);
-      if (!bound.isShown[i] && shareMemory(*wanted, *view))
+      if (!shared.isShown[i] && shareMemory(*wanted, *view))
         problem(called() + ", shares memory with it in other places");
     }
-    bound.views[i] = std::move(*view);
+    shared.views[i] = std::move(*view);
   }
 }
 
 /// What the handles of inputs show afterwards.
-void Call::findHandles() {
-  if (!bound.changesHandles)
+void CheckSharing::findHandles() {
+  if (!program.changesHandles)
     return;
-  for (size_t a = 0; a < program.arguments.size(); ++a) {
-    const Slot &slot = program.arguments[a];
+  for (size_t a = 0; a < plan.arguments.size(); ++a) {
+    const Slot &slot = plan.arguments[a];
     if (!slot.metadata && !slot.storage)
       continue;
     const artifact::Alias &alias =
         slot.metadata ? *slot.metadata : *slot.storage;
     size_t of = 0;
-    while (program.arguments[of].role > artifact::Role::State ||
-           program.arguments[of].name != alias.of)
+    while (plan.arguments[of].role > artifact::Role::State ||
+           plan.arguments[of].name != alias.of)
       ++of;
-    const Tensor *base = tensorOf(of);
-    Tensor *handle = bound.handles[a];
+    const Tensor *base = matched.tensors[of];
+    Tensor *handle = matched.handles[a];
     if (!base)
       continue;
     if (!handle) {
-      problem(argumentName(a) +
-              ": expected a tensor that may be changed, since "
-              "the program changes what it shows");
+      problem(name(a) + ": expected a tensor that may be changed, since "
+                        "the program changes what it shows");
       continue;
     }
-    for (size_t other = 0; other < program.arguments.size(); ++other)
-      if (other != a && bound.given[other] == bound.given[a])
-        problem(argumentName(a) +
+    for (size_t other = 0; other < plan.arguments.size(); ++other)
+      if (other != a && matched.given[other] == matched.given[a])
+        problem(name(a) +
                 ", which shows something else afterwards, is "
                 "the same tensor as " +
-                argumentName(other));
+                name(other));
     Layout layout = layoutOf(*base);
     if (Status status = applyViews(alias.views, layout); !status) {
-      problem(argumentName(a) + ", which shows a view of " + argumentName(of) +
+      problem(name(a) + ", which shows a view of " + name(of) +
               " afterwards: " + status.message());
       continue;
     }
     Result<Tensor> view = viewAt(*base, layout);
     if (!view) {
-      problem(argumentName(a) + ": " + view.status().message());
+      problem(name(a) + ": " + view.status().message());
       continue;
     }
-    bound.newHandles[a] = std::move(*view);
-    bound.newHandles[a].takeMarks(*handle);
+    shared.newHandles[a] = std::move(*view);
+    shared.newHandles[a].takeMarks(*handle);
   }
+}
+
+} // namespace
+
+void checkSharing(const Invocation &call, const MatchedCall &matched,
+                  SharedViews &shared, Problems &problems) {
+  CheckSharing step(call, matched, shared, problems);
+  step.variables();
+  // What a context gives was checked by its forward.
+  if (!call.takes)
+    step.groups();
+  step.findViews();
+  step.findHandles();
+  step.overlaps();
 }
 
 } // namespace tandem::runtime

@@ -6,8 +6,8 @@
 // entry, so not at all where the list is empty, however many inputs there are.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_RUNTIME_CREATEGRAPH_H
-#define TANDEM_RUNTIME_CREATEGRAPH_H
+#ifndef TANDEM_RUNTIME_CALL_CREATEGRAPH_H
+#define TANDEM_RUNTIME_CALL_CREATEGRAPH_H
 
 #include "runtime/artifact/Manifest.h"
 

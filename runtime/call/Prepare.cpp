@@ -7,32 +7,35 @@
 // order of the current stream.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Call.h"
+#include "runtime/ModelCore.h"
+#include "runtime/call/Call.h"
 
 namespace tandem::runtime {
 
-bool ModelCore::isCurrent(const BoundProgram &program) const {
-  if (!program.isPrepared)
+bool ModelCore::isCurrent(const Program &program) const {
+  const Workspace &prepared = workspace(program);
+  if (!prepared.isPrepared)
     return false;
   for (size_t a = 0; a < program.arguments.size(); ++a)
     if (variables[program.arguments[a].variable].tensor.version() !=
-        program.preparedFor[a])
+        prepared.preparedFor[a])
       return false;
   return true;
 }
 
-Status ModelCore::prepare(BoundProgram &program) {
+Status ModelCore::prepare(const Program &program) {
   if (isCurrent(program))
     return Status::success();
+  Workspace &prepared = workspace(program);
   // A failure leaves results of which nobody knows what they follow from.
-  program.isPrepared = false;
+  prepared.isPrepared = false;
   // What is written from here on may or may not be seen: it is compared with
   // the versions before.
   for (size_t a = 0; a < program.arguments.size(); ++a)
-    program.preparedFor[a] =
+    prepared.preparedFor[a] =
         variables[program.arguments[a].variable].tensor.version();
-  Status status = Call(*this, program).run({}, {});
-  program.isPrepared = status.ok();
+  Status status = runCall(*this, program, {}, {}).status;
+  prepared.isPrepared = status.ok();
   return status;
 }
 

@@ -1,0 +1,193 @@
+//===- HostCode.cpp - an artifact's code on the host ----------------------===//
+//
+// The manifest was validated by its reader: no index is checked again.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/HostCode.h"
+#include "runtime/artifact/PlannedMemory.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace tandem::runtime {
+
+using artifact::Buffer;
+
+namespace {
+
+/// Below this many operations or bytes, which take a few microseconds, waking a
+/// thread costs more than it gains.
+constexpr int64_t smallCost = 64 * 1024;
+
+/// What a pool's job needs of a launch.
+struct Job {
+  KernelFunction function;
+  void *const *pointers;
+  char *scratch;
+  int64_t scratchBytes; ///< of one thread
+
+  /// The first word of each thread's scratch is 0 when a launch begins.
+  void begin(int threads) const {
+    for (int t = 0; scratch && t < threads; ++t)
+      std::memset(scratch + scratchBytes * t, 0, sizeof(int64_t));
+  }
+  static void run(void *context, int64_t begin, int64_t end, int thread) {
+    const Job &job = *static_cast<Job *>(context);
+    job.function(job.pointers, begin, end,
+                 job.scratch ? job.scratch + job.scratchBytes * thread
+                             : nullptr);
+  }
+};
+
+/// Notes when launches end, if anybody wants to know.
+class LaunchClock {
+public:
+  explicit LaunchClock(std::vector<double> *seconds) : seconds(seconds) {
+    if (!seconds)
+      return;
+    seconds->clear();
+    last = std::chrono::steady_clock::now();
+  }
+  void lap() {
+    if (!seconds)
+      return;
+    auto now = std::chrono::steady_clock::now();
+    seconds->push_back(std::chrono::duration<double>(now - last).count());
+    last = now;
+  }
+
+private:
+  std::vector<double> *seconds;
+  std::chrono::steady_clock::time_point last;
+};
+
+int64_t bytesOf(const artifact::Program &program, const Buffer &buffer) {
+  if (buffer.place != Buffer::Place::Argument &&
+      buffer.place != Buffer::Place::Result)
+    return buffer.bytes;
+  const artifact::Slot &slot = buffer.place == Buffer::Place::Argument
+                                   ? program.arguments[buffer.index]
+                                   : program.results[buffer.index];
+  return *artifact::tensorBytes(slot.dtype, slot.shape);
+}
+
+} // namespace
+
+Result<std::unique_ptr<DeviceCode>>
+HostCode::load(const artifact::ArtifactReader &reader,
+               const LoadOptions &options) {
+  const artifact::Manifest &manifest = reader.manifest();
+  CodeObject code;
+  if (!manifest.kernels.empty()) {
+    Result<CodeObject> loaded = CodeObject::load(reader.code("object.cpu"));
+    if (!loaded)
+      return std::move(loaded).status();
+    code = *std::move(loaded);
+  }
+  std::vector<KernelFunction> functions;
+  std::string missing;
+  for (const artifact::Kernel &kernel : manifest.kernels) {
+    functions.push_back(code.find(kernel.symbol.c_str()));
+    if (!functions.back())
+      missing += (missing.empty() ? "'" : ", '") + kernel.symbol + "'";
+  }
+  if (!missing.empty())
+    return Status::failed("the artifact's code object lacks the kernels " +
+                          missing);
+  std::unique_ptr<HostCode> made(
+      new HostCode(std::move(code), options.threads));
+  for (const artifact::Program &program : manifest.programs)
+    bind(made->programs.emplace_back(), program, manifest, functions);
+  return std::unique_ptr<DeviceCode>(std::move(made));
+}
+
+void HostCode::bind(ProgramCode &to, const artifact::Program &program,
+                    const artifact::Manifest &manifest,
+                    const std::vector<KernelFunction> &functions) {
+  to.scratchBytes = artifact::scratchOfThread(manifest, program);
+  for (const artifact::Launch &launch : program.launches) {
+    Launch &made = to.launches.emplace_back();
+    made.firstPointer = to.buffers.size();
+    to.buffers.insert(to.buffers.end(), launch.buffers.begin(),
+                      launch.buffers.end());
+    if (launch.writes.size() == 1) {
+      made.written = static_cast<int>(launch.writes[0]);
+      made.writtenBytes =
+          bytesOf(program, program.buffers[launch.buffers[made.written]]);
+    }
+    if (launch.isCopy())
+      continue;
+    const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
+    made.function = functions[launch.kernel];
+    made.work = launch.work;
+    made.grain = launch.grain;
+    made.isSmall = (kernel.flops > 0 || kernel.bytes > 0) &&
+                   kernel.flops < smallCost && kernel.bytes < smallCost;
+  }
+  to.pointers.resize(to.buffers.size());
+}
+
+Status HostCode::reserve(size_t program,
+                         const std::shared_ptr<MemoryAccount> &account) {
+  int64_t bytes = programs[program].scratchBytes * pool.threads();
+  if (bytes == 0 || (scratch && scratch->bytes() >= bytes))
+    return Status::success();
+  scratch.reset();
+  Result<std::shared_ptr<Storage>> larger = Storage::allocate(bytes, account);
+  if (!larger)
+    return std::move(larger).status();
+  scratch = *std::move(larger);
+  return Status::success();
+}
+
+Status HostCode::clear(Storage &storage) {
+  constexpr int64_t grain = 1 << 20;
+  pool.run(
+      storage.bytes(), grain,
+      [](void *data, int64_t begin, int64_t end, int) {
+        std::memset(static_cast<char *>(data) + begin, 0, size_t(end - begin));
+      },
+      storage.data());
+  return Status::success();
+}
+
+void HostCode::runKernelOf(const Launch &launch, const ProgramCode &program) {
+  Job job{launch.function, program.pointers.data() + launch.firstPointer,
+          nullptr, program.scratchBytes};
+  if (program.scratchBytes && scratch)
+    job.scratch = static_cast<char *>(scratch->data());
+  if (launch.isSmall && launch.work > 0) {
+    job.begin(1);
+    Job::run(&job, 0, launch.work, 0);
+  } else {
+    job.begin(pool.threads());
+    pool.run(launch.work, launch.grain, Job::run, &job);
+  }
+}
+
+Status HostCode::run(const ProgramRun &run) {
+  ProgramCode &program = programs[run.program];
+  for (size_t i = 0; i < program.pointers.size(); ++i)
+    program.pointers[i] = run.buffers[program.buffers[i]];
+  LaunchClock clock(run.seconds);
+  for (size_t i = 0; i < program.launches.size(); ++i, clock.lap()) {
+    const Launch &launch = program.launches[i];
+    Action action = run.actions[i];
+    if (action == runKernel) {
+      runKernelOf(launch, program);
+      continue;
+    }
+    if (action == skipLaunch || launch.writtenBytes == 0)
+      continue;
+    void *const *pointers = program.pointers.data() + launch.firstPointer;
+    void *to = pointers[launch.written];
+    auto bytes = static_cast<size_t>(launch.writtenBytes);
+    if (action == writeZeros)
+      std::memset(to, 0, bytes);
+    else if (to != pointers[action])
+      std::memmove(to, pointers[action], bytes);
+  }
+  return Status::success();
+}
+
+} // namespace tandem::runtime
