@@ -5,11 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/FakeDevice.h"
 #include "runtime/CodeObject.h"
-#include "runtime/Half.h"
+#include "runtime/device/HostBackend.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 namespace tandem::test {
@@ -359,21 +360,12 @@ Status FakeDevice::copyStrided(const StridedCopy &copy, Stream stream) {
   std::vector<int64_t> sizes(copy.sizes.begin(), copy.sizes.end());
   std::vector<int64_t> ts(copy.toStrides.begin(), copy.toStrides.end());
   std::vector<int64_t> fs(copy.fromStrides.begin(), copy.fromStrides.end());
-  char *to = static_cast<char *>(copy.to);
-  const char *from = static_cast<const char *>(copy.from);
-  int64_t bytes = copy.elementBytes, count = 1;
-  for (int64_t size : sizes)
-    count *= size;
-  return enqueue(stream, [=] {
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t rest = i, t = 0, f = 0;
-      for (size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) {
-        t += rest % sizes[d] * ts[d];
-        f += rest % sizes[d] * fs[d];
-      }
-      std::memcpy(to + t, from + f, bytes);
-    }
-  });
+  return enqueue(
+      stream, [=, to = copy.to, from = copy.from, bytes = copy.elementBytes] {
+        EXPECT_TRUE(hostBackend()
+                        .copyStrided({to, from, sizes, ts, fs, bytes}, nullptr)
+                        .ok());
+      });
 }
 
 Status FakeDevice::zero(void *to, int64_t bytes, Stream stream) {
@@ -384,26 +376,18 @@ Status FakeDevice::zero(void *to, int64_t bytes, Stream stream) {
 Status FakeDevice::add(artifact::DType dtype, void *to, const void *x,
                        const void *y, int64_t elements, Stream stream) {
   Inside inside;
-  if (dtype != artifact::DType::F32)
-    return Status::unsupported("the fake device adds f32 only");
+  if (!artifact::isFloat(dtype))
+    return Status::usage("the fake device adds floating-point elements only");
   return enqueue(stream, [=] {
-    for (int64_t i = 0; i < elements; ++i)
-      static_cast<float *>(to)[i] =
-          static_cast<const float *>(x)[i] + static_cast<const float *>(y)[i];
+    EXPECT_TRUE(hostBackend().add(dtype, to, x, y, elements, nullptr).ok());
   });
 }
 
 Status FakeDevice::fill(artifact::DType dtype, void *to, double value,
                         int64_t elements, Stream stream) {
   Inside inside;
-  // One element, as the host makes it.
-  auto one = Tensor::zeros(dtype, std::vector<int64_t>{});
-  if (!one || !one->fill(value))
-    return Status::failed("cannot fill");
-  return enqueue(stream, [=, one = *one] {
-    for (int64_t i = 0; i < elements; ++i)
-      std::memcpy(static_cast<char *>(to) + i * one.bytes(), one.data(),
-                  one.bytes());
+  return enqueue(stream, [=] {
+    EXPECT_TRUE(hostBackend().fill(dtype, to, value, elements, nullptr).ok());
   });
 }
 
