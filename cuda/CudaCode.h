@@ -65,7 +65,7 @@ private:
   Status loadKernels();
   Status loadConstants();
   Status prepareCalls();
-  Status reserve();
+  Status reserveMemory();
   Status find(Program &program, const runtime::ProgramRun &run,
               driver::CUstream stream, bool isCapturing);
   Result<void *> scratchOf(driver::CUstream stream, int number,

@@ -84,7 +84,7 @@ CudaCode::load(DeviceParts device, const ArtifactReader &reader,
   if (status.ok())
     status = code->loadConstants();
   if (status.ok())
-    status = code->reserve();
+    status = code->reserveMemory();
   if (!status)
     return std::move(status).in("cannot load '" + code->manifest.model +
                                 "' on device '" +
@@ -256,7 +256,7 @@ Status CudaCode::loadConstants() {
 }
 
 /// Makes what runs must not make while a graph is captured.
-Status CudaCode::reserve() {
+Status CudaCode::reserveMemory() {
   size_t awaited = 0;
   bool hasCopies = false;
   for (const artifact::Program &program : manifest.programs) {
