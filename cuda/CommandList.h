@@ -90,7 +90,7 @@ struct Concurrency {
 class CommandList {
 public:
   /// The manifest, and its program, must live as long as the list. Orders what
-  /// `actions` (one for each launch; BoundProgram.h) say. Where `ofLibrary`
+  /// `actions` (one for each launch; runtime/Action.h) say. Where `ofLibrary`
   /// (one for each launch, or none) is true, a library's call is in the
   /// kernel's place.
   CommandList(const artifact::Manifest &manifest,
