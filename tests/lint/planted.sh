@@ -211,6 +211,27 @@ END
     put docs/c.md < <(printf '[a](b.md#nowhere)\n')
     expect_found docs/c.md:1
     ;;
+  passes)
+    put tests/passes/one-pass.mlir <<<'// RUN: tandem-opt %s -tandem-one-pass=x=1'
+    put tests/plan/other-pass.mlir <<<'// RUN: tandem-opt --tandem-other-pass'
+    one='def OnePass : ModulePass<"tandem-one-pass"> {
+  let summary = "Does one thing";
+}'
+    other='def OtherPass : Pass<"tandem-other-pass", "::mlir::ModuleOp"> {
+  let summary = "Does another";
+}'
+    put passes/Passes.td <<<"$one"$'\n'"$other"
+    expect_clean
+    # Without a test; with one of another pass; without a summary.
+    put passes/Passes.td <<<"$one"$'\n'"${other//other-pass/third-pass}"
+    expect_found passes/Passes.td:4
+    put passes/Passes.td <<<"$one"$'\n'"$other"
+    put tests/passes/one-pass.mlir <<<'// RUN: tandem-opt -tandem-one-pass-more'
+    expect_found tests/passes/one-pass.mlir:1
+    put tests/passes/one-pass.mlir <<<'// RUN: tandem-opt %s -tandem-one-pass=x=1'
+    put passes/Passes.td <<<"${one/summary/description}"
+    expect_found passes/Passes.td:1
+    ;;
   linkage)
     code=0
     output=$("$lints/linkage" "$2" 1000) || code=$?
