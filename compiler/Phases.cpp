@@ -2,8 +2,7 @@
 #include "compiler/Phases.h"
 #include "compiler/Compile.h"
 #include "ir/Dialect.h"
-#include "passes/Doors.h"
-#include "passes/plan/VerifyPlan.h"
+#include "passes/PhaseVerifiers.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -11,21 +10,17 @@ using namespace tandem;
 namespace {
 
 std::string functionalize(const CompileOptions &, StringRef) {
-  return "tandem-functionalize-refs";
+  return "tandem-functionalize";
 }
 
 std::string joint(const CompileOptions &options, StringRef) {
-  std::string build = options.inference ? "tandem-build-joint{inference=true}"
-                      : options.order == 1 ? "tandem-build-joint"
-                                           : "tandem-build-joint{order=2}";
-  // Composites, which the joint decomposes, draw random numbers and say which
-  // labels they take. What only infers may repeat what it draws.
-  std::string checks = options.inference ? "" : "tandem-check-random,";
-  return checks + "tandem-record-ranges," + build;
+  return options.inference    ? "tandem-build-joint{inference=true}"
+         : options.order == 1 ? "tandem-build-joint"
+                              : "tandem-build-joint{order=2}";
 }
 
 std::string optimize(const CompileOptions &, StringRef) {
-  return "tandem-record-rows,tandem-optimize-joint";
+  return "tandem-optimize-joint";
 }
 
 std::string partition(const CompileOptions &options, StringRef) {
@@ -46,19 +41,16 @@ std::string lower(const CompileOptions &, StringRef kind) {
   return ("tandem-lower-to-" + kind).str();
 }
 
-/// The door of the phase that is stamped on the module.
-LogicalResult door(ModuleOp module) {
-  return checkDoor(module, phaseOf(module));
-}
-
 constexpr Phase table[] = {
     {"functionalize", "refs become values, mutations become results",
-     functionalize, door},
-    {"joint", "the backward is derived beside the forward", joint, door},
-    {"optimize", "common and dead code goes, constants fold", optimize, door},
-    {"partition", "forward, backward, update and step part", partition, door},
-    {"plan", "kernels form, buffers get their places", plan, verifyPlanned},
-    {"lower", "kernels become LLVM functions", lower, verifyLowered},
+     functionalize, verifyFunctionalize},
+    {"joint", "the backward is derived beside the forward", joint, verifyJoint},
+    {"optimize", "common and dead code goes, constants fold", optimize,
+     verifyOptimize},
+    {"partition", "forward, backward, update and step part", partition,
+     verifyPartition},
+    {"plan", "kernels form, buffers get their places", plan, verifyPlan},
+    {"lower", "kernels become LLVM functions", lower, verifyLower},
 };
 
 } // namespace
@@ -83,5 +75,5 @@ LogicalResult tandem::verifyPhase(ModuleOp module) {
   for (const Phase &phase : phases())
     if (phase.name == phaseOf(module))
       return phase.verify(module);
-  return success();
+  return verifyCapture(module);
 }

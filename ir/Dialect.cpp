@@ -3,6 +3,7 @@
 #include "ir/Fold.h"
 #include "ir/KnownAttributes.h"
 #include "ir/Ops.h"
+#include "ir/PartitionMarks.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
@@ -205,6 +206,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   }
   if (isTag(name))
     return verifyTag(op, attribute);
+  if (isPartitionMark(name))
+    return verifyPartitionMark(op, attribute);
   if (name == kPlanAttr) {
     if (isa<PlanAttr>(attribute.getValue()))
       return success();
@@ -239,6 +242,13 @@ TandemDialect::verifyOperationAttribute(Operation *op,
 static LogicalResult verifyRole(Operation *op, NamedAttribute attribute,
                                 bool isArgument, unsigned index) {
   StringRef place = isArgument ? "argument" : "result";
+  if (attribute.getName() == kSavedAttr && isArgument) {
+    if (isa<StringAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError()
+           << "expected '" << kSavedAttr << "' on argument #" << index
+           << " to be a reason, as a string, but got " << attribute.getValue();
+  }
   if (attribute.getName() != kRoleAttr)
     return op->emitOpError()
            << "unknown attribute '" << attribute.getName().getValue() << "' on "

@@ -2,6 +2,7 @@
 #include "ir/KnownAttributes.h"
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
+#include "ir/PartitionMarks.h"
 #include "ir/Report.h"
 #include "ir/Tags.h"
 
@@ -29,6 +30,7 @@ static constexpr OfDialect ofDialect[] = {
     {kGraphDigestAttr, AttributePlace::Module},
     {kPlanAttr, AttributePlace::Function},
     {kAliasesAttr, AttributePlace::Function},
+    {kSavedByAttr, AttributePlace::Function},
     {kPassAttr, AttributePlace::Op},
     {kNoGradAttr, AttributePlace::Op},
     {kFirstOrderAttr, AttributePlace::Op},
@@ -38,6 +40,8 @@ static constexpr OfDialect ofDialect[] = {
     {kRecomputeAttr, AttributePlace::Op},
     {kOffloadAttr, AttributePlace::Op},
     {kCheckpointAttr, AttributePlace::Op},
+    {kSavedAttr, AttributePlace::Op},
+    {kPreparedAttr, AttributePlace::Op},
     {kBufferAttr, AttributePlace::Op},
     {kKernelAttr, AttributePlace::Op}};
 

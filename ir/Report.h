@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-/// What the partition chose, set by tandem-partition-joint:
+/// What the partition chose, set by tandem-report-partition:
 ///   {saved = [{name, op, where, seconds}],
 ///    repeated = [{op, where, reason, seconds, bytes}],
 ///    seconds, chain = [{peak, seconds, flops, saved}]}
@@ -22,7 +22,7 @@ namespace tandem {
 inline constexpr llvm::StringLiteral kPartitionReportAttr = "tandem.partition";
 
 /// The bytes of a training step (passes/plan/StepMemory.h), set by
-/// tandem-plan-programs: {parameters, states, constants, inputs, outputs,
+/// tandem-report-plan: {parameters, states, constants, inputs, outputs,
 /// gradients, saved, staged, arena}, all i64.
 inline constexpr llvm::StringLiteral kStepMemoryAttr = "tandem.step_memory";
 

@@ -1,6 +1,5 @@
 //===- Agreement.cpp - what the programs of a module say of one value -----===//
 #include "passes/Agreement.h"
-#include "passes/Doors.h"
 
 #include "ir/Nearest.h"
 #include "ir/Signature.h"

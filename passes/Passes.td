@@ -13,6 +13,14 @@ class ModulePass<string name> : Pass<name, "::mlir::ModuleOp"> {
   let dependentDialects = ["::tandem::TandemDialect", "::mlir::func::FuncDialect"];
 }
 
+/// What asks for costs, or for ops that repeat exactly, needs the scalar code of
+/// ops.
+class CostPass<string name> : ModulePass<name> {
+  let dependentDialects = [
+    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 class FunctionPass<string name> : Pass<name, "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::tandem::TandemDialect", "::mlir::func::FuncDialect",
@@ -36,6 +44,11 @@ def EnterPhase : ModulePass<"tandem-enter-phase"> {
 
 def LeavePhase : ModulePass<"tandem-leave-phase"> {
   let summary = "Stamps the module with the phase, and checks what it promises";
+  let description = [{
+    Sets `tandem.phase` and runs the verifier of the phase
+    (passes/PhaseVerifiers.h), which also runs on every module that is read back
+    at it.
+  }];
   let options = [
     Option<"phase", "phase", "std::string", "", "the phase that ends">,
   ];
@@ -43,11 +56,17 @@ def LeavePhase : ModulePass<"tandem-leave-phase"> {
 
 def EraseDeadOps : FunctionPass<"tandem-erase-dead-ops"> {
   let summary = "Erases the ops whose results nothing uses";
+  let description = [{
+    Those without an effect, and what only they used: in one walk from the end.
+  }];
   let statistics = [Statistic<"erased", "erased", "ops that were erased">];
 }
 
 def FoldEmptyTensors : FunctionPass<"tandem-fold-empty-tensors"> {
   let summary = "Makes constants of tensors without elements, and of sums of none";
+  let description = [{
+    Other passes take it that there are elements.
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,6 +138,10 @@ def FuseComposites : FunctionPass<"tandem-fuse-composites"> {
 
 def DecomposeComposites : FunctionPass<"tandem-decompose-composites"> {
   let summary = "Replaces composites by simpler ops, until none is left";
+  let description = [{
+    By those that the op itself says (`CompositeOpInterface`): composites are
+    differentiated and compiled as what they are made of.
+  }];
   let statistics = [
     Statistic<"decomposed", "decomposed", "composites that were replaced">,
   ];
@@ -126,6 +149,9 @@ def DecomposeComposites : FunctionPass<"tandem-decompose-composites"> {
 
 def ExpandGrads : FunctionPass<"tandem-expand-grads"> {
   let summary = "Replaces gradients inside of a program by the ops that compute them";
+  let description = [{
+    A `tandem.grad` differentiates its region where it stands.
+  }];
   let statistics = [Statistic<"expanded", "expanded", "gradients">];
 }
 
@@ -150,6 +176,10 @@ def Differentiate : ModulePass<"tandem-differentiate"> {
 
 def InlineCustomVjps : FunctionPass<"tandem-inline-custom-vjps"> {
   let summary = "Puts in what ops with a custom backward compute";
+  let description = [{
+    The forward regions of `tandem.custom_vjp`, once nobody differentiates any
+    more.
+  }];
 }
 
 def SealMutations : ModulePass<"tandem-seal-mutations"> {
@@ -187,6 +217,10 @@ def ExpandFlow : FunctionPass<"tandem-expand-flow"> {
 
 def SetPrecision : FunctionPass<"tandem-set-precision"> {
   let summary = "Says at each product what the compilation asks of its precision";
+  let description = [{
+    `precision` of products of f32 that say nothing themselves, from
+    `matmul_precision` of the module's target.
+  }];
 }
 
 def Simplify : FunctionPass<"tandem-simplify"> {
@@ -204,6 +238,10 @@ def Simplify : FunctionPass<"tandem-simplify"> {
 
 def HoistConstants : FunctionPass<"tandem-hoist-constants"> {
   let summary = "Makes the constants that regions keep in memory operands of their ops";
+  let description = [{
+    Those that are no splats, in the regions of branches and loops that stay:
+    where a region is compiled by itself, it has no memory for constants.
+  }];
 }
 
 def MarkPasses : FunctionPass<"tandem-mark-passes"> {
@@ -218,35 +256,190 @@ def MarkPasses : FunctionPass<"tandem-mark-passes"> {
 // partition
 //===----------------------------------------------------------------------===//
 
-def PartitionJoint : ModulePass<"tandem-partition-joint"> {
-  let summary = "Divides the joint into forward, backward, update and step";
+def DropAliasOutputs : FunctionPass<"tandem-drop-alias-outputs"> {
+  let summary = "Takes outputs that are views out of the results of a program";
   let description = [{
-    `@forward` gives the outputs, the updates and the saved values; `@backward`
-    takes what it needs of the arguments, the saved values and the cotangents,
-    and gives the gradients. Where the module names an optimizer
-    (`tandem.optimizer`, a spec such as `adamw:lr=1e-3`), `@update` gives the
-    new parameters and `@step` is one whole training step.
-
-    Where the module says `tandem.prepare`, for inference alone, `@prepare`
-    gives what `@evaluate` would compute of parameters and states alone in every
-    call, and `@evaluate` takes it (docs/rationale/frozen-parameters.md).
-
-    With a memory budget partitions that save less are planned as well, from the
-    least peak to the fastest step, and the fastest within the budget is taken.
-    What there was to choose from stands in the module's `tandem.partition`.
+    Whoever calls the program makes them: `tandem.aliases` of the function says
+    of which argument or other output they are views. Joints keep theirs until
+    they are divided, since what is given out counts in the choice of what is
+    saved.
   }];
-  let dependentDialects = [
-    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let statistics = [Statistic<"dropped", "dropped", "outputs that are views">];
+}
+
+def ClearTags : FunctionPass<"tandem-clear-tags"> {
+  let summary = "Takes off what ops say of themselves and nobody reads any more";
+  let description = [{
+    `tandem.no_grad` of all ops, and what the ops of a program that is no joint
+    say about saving.
+  }];
+  let statistics = [Statistic<"cleared", "cleared", "ops that said something">];
+}
+
+def PackWeights : ModulePass<"tandem-pack-weights"> {
+  let summary = "Gives products panels of their weights, where they gain by it";
+  let description = [{
+    Where the module says `tandem.prepare`. The panels (passes/Panels.h) are
+    views of the weights, which say `tandem.prepared`: they are to be computed
+    once.
+  }];
+  let statistics = [Statistic<"packed", "packed", "products that read panels">];
+}
+
+def SplitFrozen : CostPass<"tandem-split-frozen"> {
+  let summary = "Makes @prepare of what is the same in every call of @evaluate";
+  let description = [{
+    Where the module says `tandem.prepare`, for inference alone, `@prepare`
+    gives what `@evaluate` would compute of params, states and constants alone
+    in every call, and `@evaluate` takes it behind its other arguments, which all
+    stay (docs/rationale/frozen-parameters.md). Moved is what takes longer to
+    compute than to read, and what says `tandem.prepared = "NAME"`.
+  }];
+  let statistics = [Statistic<"split", "prepared", "values that are prepared">];
+}
+
+def DropHostOffload : ModulePass<"tandem-drop-host-offload"> {
+  let summary = "Takes `tandem.offload` off where programs run in the host's memory";
+  let description = [{ A remark says so. }];
+  let statistics = [Statistic<"dropped", "dropped", "ops that said it">];
+}
+
+def CheckSaveTags : CostPass<"tandem-check-save-tags"> {
+  let summary = "Refuses tags that leave no way to divide the joint";
+  let description = [{
+    What ops say about saving (`tandem.save`, `tandem.offload`,
+    `tandem.recompute`, `tandem.checkpoint`) is obeyed, whatever it costs. Errors
+    are: a value that the backward needs and that may neither be saved nor be
+    computed again, with the way by which it is needed, and a tag on an op that
+    the backward alone has.
+  }];
+}
+
+def ChooseRegions : CostPass<"tandem-choose-regions"> {
+  let summary = "Takes the marks off regions that cost more memory than they save";
+  let description = [{
+    What a region keeps can be more than what it need not save. Copies of the
+    module are divided and planned with and without `tandem.checkpoint`; a region
+    goes where the planned peak of a step would be above that without it, and a
+    remark says so. Where what is saved has been chosen, regions stay.
+  }];
   let options = [
-    Option<"memoryBudget", "memory-budget", "std::string", "",
+    Option<"kind", "kind", "std::string", "\"min-cut\"",
+           "how the copies choose what is saved, as of tandem-choose-saved">,
+  ];
+  let statistics = [Statistic<"dropped", "dropped", "regions">];
+}
+
+def ChooseSaved : CostPass<"tandem-choose-saved"> {
+  let summary = "Marks the values that the forward saves for the backward";
+  let description = [{
+    Ops and arguments of `@joint` and `@grad_joint` whose results or values are
+    saved get `tandem.saved` with the reason (ir/PartitionMarks.h), the joints
+    `tandem.saved_by` with the kind. A joint that says the latter stays as it
+    is, so that a module that was printed behind this pass, and edited, can be
+    compiled on. Constants, and arguments that keep their value until the
+    backward has run, need no saving.
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"min-cut\"", "what is saved: "
+      "'default' (all that the backward uses) or 'min-cut' (what costs the "
+      "least to save, or to compute again)">,
+  ];
+  let statistics = [Statistic<"saved", "saved", "values that are marked">];
+}
+
+def FitMemoryBudget : CostPass<"tandem-fit-memory-budget"> {
+  let summary = "Marks what the fastest step within a memory budget saves";
+  let description = [{
+    Begins with what is marked, for the fastest step of all. Copies of the module
+    with other marks are divided and planned, from the least peak to the fastest
+    step (docs/rationale/memory-budget.md), and the fastest within the budget is
+    taken. What there was to choose from stands in the module's
+    `tandem.partition`.
+  }];
+  let options = [
+    Option<"memoryBudget", "budget", "std::string", "",
       "the most memory that a step may take: a number from 0, the least that is "
       "possible, to 1, the fastest plan's, or bytes such as '6GiB'">,
-    Option<"kind", "kind", "std::string", "\"min-cut\"", "what is saved: "
-      "'default' (all that the backward uses) or 'min-cut' (the fewest bytes)">,
+  ];
+  let statistics = [
+    Statistic<"points", "points", "partitions that a budget can choose from">,
+  ];
+}
+
+def ReportPartition : CostPass<"tandem-report-partition"> {
+  let summary = "Says what is saved, what is computed again, and why";
+  let description = [{
+    In the module's `tandem.partition`, which decides nothing (ir/Report.h), and
+    on request in remarks. What is to be offloaded and stays on the device is
+    said in any case.
+  }];
+  let statistics = [
+    Statistic<"repeated", "repeated", "ops that the backward runs again">,
+  ];
+  let options = [
     Option<"remarks", "remarks", "bool", "false",
       "say what is saved and what is computed again">,
   ];
+}
+
+def SplitJoint : CostPass<"tandem-split-joint"> {
+  let summary = "Divides the joint into forward and backward along what is marked";
+  let description = [{
+    `@forward` gives the outputs, the updates and the values that say
+    `tandem.saved`; `@backward` takes what it needs of the arguments, the saved
+    values and the cotangents, and gives the gradients. What is neither an
+    argument nor saved is computed again, just before its first use. `@grad_joint`
+    becomes `@grad_forward`, which does what `@backward` does and keeps what its
+    own backward needs, and `@grad_backward`.
+
+    Errors are: a joint whose saved values nobody has chosen, a mark on what both
+    programs have or the backward alone has, and a value without a mark that the
+    backward needs and cannot make.
+  }];
+  let statistics = [Statistic<"saved", "saved", "values that @forward saves">];
+}
+
+def RecordReaders : ModulePass<"tandem-record-readers"> {
+  let summary = "Says which op of a backward first reads what the forward leaves";
+  let description = [{
+    In `where` of the role, for the message of a value that was overwritten in
+    between. What a forward saves says the same as the backward that takes it.
+  }];
+  let statistics = [Statistic<"recorded", "recorded", "arguments with a reader">];
+}
+
+def InsertHostCopies : FunctionPass<"tandem-insert-host-copies"> {
+  let summary = "Copies what is saved in the host's memory there and back";
+  let description = [{
+    A program that gives or takes a saved value that says `host` gets the op
+    `to_host` or `to_device`.
+  }];
+  let statistics = [Statistic<"inserted", "inserted", "copies">];
+}
+
+def BuildUpdate : ModulePass<"tandem-build-update"> {
+  let summary = "Makes @update, the optimizer that the module names";
+  let description = [{
+    Where the module says `tandem.optimizer` (a spec such as `adamw:lr=1e-3`) and
+    trains. `@update` takes the params that have a gradient, their gradients and
+    the optimizer's states, and gives the new params and states. The states are
+    OPT.lr, and per param OPT.step:PARAM, OPT.m:PARAM and OPT.v:PARAM (adam,
+    adamw) or OPT.velocity:PARAM (momentum), with their initial values in the
+    role.
+  }];
+  let statistics = [Statistic<"params", "params", "params that are updated">];
+}
+
+def BuildStep : ModulePass<"tandem-build-step"> {
+  let summary = "Makes @step, one whole training step, of the other programs";
+  let description = [{
+    Forward, backward with a cotangent of 1 for the module's `tandem.loss` and no
+    other, update of the params that then have a gradient, one after the other.
+    Its ops say of which pass they are: what the backward computes again must not
+    be made beside the first time.
+  }];
+  let statistics = [Statistic<"ops", "ops", "ops of the step">];
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,6 +493,10 @@ def ChooseLibraries : FunctionPass<"tandem-choose-libraries"> {
 
 def OrderKernels : FunctionPass<"tandem-order-kernels"> {
   let summary = "Puts kernels in an order that needs less memory, where there is one";
+  let description = [{
+    Among those that the data flow allows. A program keeps its order unless the
+    other one needs less.
+  }];
   let statistics = [Statistic<"moved", "moved", "programs in another order">];
 }
 
@@ -314,6 +511,10 @@ def JoinPointwise : FunctionPass<"tandem-join-pointwise"> {
 
 def PlaceHostCopies : FunctionPass<"tandem-place-host-copies"> {
   let summary = "Moves copies to and from the host to where they hide behind kernels";
+  let description = [{
+    A copy to the host begins as soon as its value is made; one from the host so
+    early that it has ended where its value is read, by the target's rates.
+  }];
 }
 
 def PlanMemory : FunctionPass<"tandem-plan-memory"> {
@@ -335,10 +536,17 @@ def ChooseNonTemporalStores : FunctionPass<"tandem-choose-non-temporal-stores"> 
 
 def CheckPlan : FunctionPass<"tandem-check-plan"> {
   let summary = "Refuses a plan in which values that live at once overlap";
+  let description = [{
+    Lifetimes are derived anew from the order of kernels and their operands
+    (docs/DUMPS.md lists what must hold).
+  }];
 }
 
 def PlaceConstants : ModulePass<"tandem-place-constants"> {
   let summary = "Gives equal constants of all programs one place";
+  let description = [{
+    `tandem.buffer` of a constant says where it lies among those of the artifact.
+  }];
 }
 
 def ReportPlan : ModulePass<"tandem-report-plan"> {

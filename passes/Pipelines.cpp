@@ -21,12 +21,27 @@ static void leave(OpPassManager &passes, StringRef phase) {
 }
 
 //===----------------------------------------------------------------------===//
+// functionalize
+//===----------------------------------------------------------------------===//
+
+void tandem::buildFunctionalizePipeline(OpPassManager &passes) {
+  enter(passes, "capture");
+  passes.addPass(createFunctionalizeRefs());
+  leave(passes, "functionalize");
+}
+
+//===----------------------------------------------------------------------===//
 // joint
 //===----------------------------------------------------------------------===//
 
 void tandem::buildJointPipeline(OpPassManager &passes,
                                 const JointOptions &options) {
   enter(passes, "functionalize");
+  // Composites, which the joint decomposes, draw random numbers and say which
+  // labels they take. What only infers may repeat what it draws.
+  if (!options.inference)
+    passes.addPass(createCheckRandom());
+  passes.addPass(createRecordRanges());
   BuildEvaluateOptions evaluate;
   evaluate.loss = options.loss;
   evaluate.inference = options.inference;
@@ -61,6 +76,8 @@ void tandem::buildJointPipeline(OpPassManager &passes,
 
 void tandem::buildOptimizePipeline(OpPassManager &passes) {
   enter(passes, "joint");
+  // While no op computes two things at once.
+  passes.addPass(createRecordRows());
   OpPassManager &program = passes.nest<func::FuncOp>();
   program.addPass(createExpandFlow());
   // Before other rewrites, which take it that there are elements.
@@ -72,6 +89,66 @@ void tandem::buildOptimizePipeline(OpPassManager &passes) {
   // Ops that became one are forward if one of them was.
   program.addPass(createMarkPasses());
   leave(passes, "optimize");
+}
+
+//===----------------------------------------------------------------------===//
+// partition
+//===----------------------------------------------------------------------===//
+
+/// What makes programs of a joint whose saved values are chosen.
+static void addDividePasses(OpPassManager &passes) {
+  passes.addPass(createSplitJoint());
+  // Readers are ops of the model, and no copies.
+  passes.addPass(createRecordReaders());
+  passes.nest<func::FuncOp>().addPass(createInsertHostCopies());
+  passes.addPass(createBuildUpdate());
+  passes.addPass(createBuildStep());
+}
+
+static void addChooseSaved(OpPassManager &passes, StringRef kind) {
+  ChooseSavedOptions options;
+  options.kind = kind.str();
+  passes.addPass(createChooseSaved(options));
+}
+
+void tandem::buildPartitionPipeline(OpPassManager &passes,
+                                    const PartitionOptions &options) {
+  enter(passes, "optimize");
+  OpPassManager &program = passes.nest<func::FuncOp>();
+  program.addPass(createDropAliasOutputs());
+  program.addPass(createClearTags());
+  // What only such outputs needed.
+  program.addPass(createEraseDeadOps());
+  // Panels are frozen if the weights are.
+  passes.addPass(createPackWeights());
+  passes.addPass(createSplitFrozen());
+  // Before tags are obeyed.
+  passes.addPass(createDropHostOffload());
+  passes.addPass(createCheckSaveTags());
+  ChooseRegionsOptions regions;
+  regions.kind = options.kind;
+  passes.addPass(createChooseRegions(regions));
+  addChooseSaved(passes, options.kind);
+  if (!options.memoryBudget.empty()) {
+    FitMemoryBudgetOptions budget;
+    budget.memoryBudget = options.memoryBudget;
+    passes.addPass(createFitMemoryBudget(budget));
+  }
+  // While the ops that it speaks of are there.
+  ReportPartitionOptions report;
+  report.remarks = options.remarks;
+  passes.addPass(createReportPartition(report));
+  addDividePasses(passes);
+  leave(passes, "partition");
+}
+
+LogicalResult tandem::rehearsePartition(ModuleOp module, StringRef kind) {
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  passes.enableVerifier(false); // what it makes is thrown away
+  if (!kind.empty())
+    addChooseSaved(passes, kind);
+  addDividePasses(passes);
+  return passes.run(module);
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,6 +202,10 @@ LogicalResult tandem::planProgram(func::FuncOp func) {
 //===----------------------------------------------------------------------===//
 
 void tandem::registerTandemPipelines() {
+  PassPipelineRegistration<>(
+      "tandem-functionalize",
+      "The phase functionalize: refs become values, mutations become results",
+      buildFunctionalizePipeline);
   PassPipelineRegistration<JointOptions>(
       "tandem-build-joint",
       "The phase joint: the backward is derived beside the forward",
@@ -133,6 +214,10 @@ void tandem::registerTandemPipelines() {
       "tandem-optimize-joint",
       "The phase optimize: forward and backward are simplified together",
       buildOptimizePipeline);
+  PassPipelineRegistration<PartitionOptions>(
+      "tandem-partition-joint",
+      "The phase partition: forward, backward, update and step part",
+      buildPartitionPipeline);
   PassPipelineRegistration<PlanOptions>(
       "tandem-plan-programs",
       "The phase plan: ops become kernels, values get their places",

@@ -1,18 +1,21 @@
 //===- Pipelines.h - the passes of each phase, in order -------------------===//
 //
 // A phase is a pipeline of passes that begins with tandem-enter-phase and ends
-// with tandem-leave-phase. It is registered under the name of the phase's old
-// single pass, so that tandem-opt runs a phase by name, and the table of phases
-// in compiler/ is text.
+// with tandem-leave-phase. It is registered with a name, so that tandem-opt
+// runs a phase by name, and the table of phases in compiler/ is text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PIPELINES_H
 #define TANDEM_PASSES_PIPELINES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassOptions.h"
 
 namespace tandem {
+
+/// functionalize: refs become values, mutations become results.
+void buildFunctionalizePipeline(mlir::OpPassManager &passes);
 
 struct JointOptions : mlir::PassPipelineOptions<JointOptions> {
   Option<std::string> loss{
@@ -35,15 +38,42 @@ struct JointOptions : mlir::PassPipelineOptions<JointOptions> {
 void buildJointPipeline(mlir::OpPassManager &passes,
                         const JointOptions &options);
 
+/// optimize: common and dead code goes, constants fold.
+void buildOptimizePipeline(mlir::OpPassManager &passes);
+
+struct PartitionOptions : mlir::PassPipelineOptions<PartitionOptions> {
+  Option<std::string> kind{
+      *this, "kind",
+      llvm::cl::desc("what is saved: 'default' (all that the backward uses) or "
+                     "'min-cut' (the fewest bytes)"),
+      llvm::cl::init("min-cut")};
+  Option<std::string> memoryBudget{
+      *this, "memory-budget",
+      llvm::cl::desc("the most memory that a step may take: a number from 0, "
+                     "the least that is possible, to 1, the fastest plan's, or "
+                     "bytes such as '6GiB'")};
+  Option<bool> remarks{
+      *this, "remarks",
+      llvm::cl::desc("say what is saved and what is computed again"),
+      llvm::cl::init(false)};
+};
+
+/// partition: forward, backward, update and step part.
+void buildPartitionPipeline(mlir::OpPassManager &passes,
+                            const PartitionOptions &options);
+
+/// Runs the part of `partition` that divides joints, along the values that are
+/// marked as saved: what a choice is rehearsed with, on a copy of the module.
+/// With a `kind` it first chooses these, as tandem-choose-saved does.
+mlir::LogicalResult rehearsePartition(mlir::ModuleOp module,
+                                      llvm::StringRef kind = "");
+
 struct PlanOptions : mlir::PassPipelineOptions<PlanOptions> {
   Option<bool> remarks{*this, "remarks",
                        llvm::cl::desc("say how many kernels and bytes each "
                                       "program has"),
                        llvm::cl::init(false)};
 };
-
-/// optimize: common and dead code goes, constants fold.
-void buildOptimizePipeline(mlir::OpPassManager &passes);
 
 /// plan: ops become kernels, values get their places.
 void buildPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options);

@@ -6,7 +6,6 @@
 // themselves, which no shape and no loss shows. Here they are errors.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
 
 #include "ir/Ops.h"
@@ -211,8 +210,6 @@ struct CheckRandom : tandem::impl::CheckRandomBase<CheckRandom> {
   using CheckRandomBase::CheckRandomBase;
 
   void runOnOperation() final {
-    if (failed(expectPhase(getOperation(), "functionalize")))
-      return signalPassFailure();
     if (auto graph = getOperation().lookupSymbol<func::FuncOp>("graph"))
       if (failed(checkGraph(graph)))
         signalPassFailure();

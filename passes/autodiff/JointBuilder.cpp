@@ -173,7 +173,7 @@ void JointBuilder::addGradients(const GradientEngine &engine) {
       continue;
     BlockArgument argument = graph.getArgument(i);
     Value gradient = engine.cotangent(argument);
-    // What the doors of later phases expect.
+    // What the verifiers of later phases expect.
     if (gradient && primal.has("no_grad"))
       setRoleOfArgument(graph, i, primal.without("no_grad"));
     else if (!gradient && !primal.has("no_grad"))

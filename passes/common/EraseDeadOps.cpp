@@ -13,15 +13,18 @@ namespace tandem {
 using namespace mlir;
 using namespace tandem;
 
-unsigned tandem::eraseDeadOps(func::FuncOp func) {
+unsigned tandem::eraseDeadOps(Block &block) {
   unsigned count = 0;
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op)) {
       op.erase();
       ++count;
     }
   return count;
+}
+
+unsigned tandem::eraseDeadOps(func::FuncOp func) {
+  return eraseDeadOps(func.getBody().front());
 }
 
 namespace {

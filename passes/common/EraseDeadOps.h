@@ -6,8 +6,11 @@
 
 namespace tandem {
 
-/// Erases the ops of `func` whose results nothing uses. One walk. Returns how
+/// Erases the ops of `block` whose results nothing uses. One walk. Returns how
 /// many there were.
+unsigned eraseDeadOps(mlir::Block &block);
+
+/// The same of a function, which has one block.
 unsigned eraseDeadOps(mlir::func::FuncOp func);
 
 } // namespace tandem

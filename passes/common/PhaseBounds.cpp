@@ -1,6 +1,7 @@
 //===- PhaseBounds.cpp - where phases begin and end -----------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Phase.h"
+#include "passes/PhaseVerifiers.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_ENTERPHASE
@@ -20,7 +21,7 @@ struct EnterPhase : tandem::impl::EnterPhaseBase<EnterPhase> {
     // Where programs stand for themselves, there may be some of them alone.
     if (failed(expectPhase(module, after)) ||
         failed(after == "partition" ? checkHandedValues(module)
-                                    : checkDoor(module, after)))
+                                    : verifyAfter(module, after)))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
+#include "passes/common/EraseDeadOps.h"
 #include "passes/target/Target.h"
 
 #include "ir/Expr.h"
@@ -321,9 +322,7 @@ LogicalResult Expander::run(Block &block) {
   if (!ok)
     return failure();
   if (!ops.empty())
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    eraseDeadOps(block);
   // What stays has regions, in which the rest is expanded.
   for (Operation &op : block)
     if (isFlow(&op))

@@ -4,8 +4,8 @@
 // is the forward's, and other ones may need it no more.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Phase.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"

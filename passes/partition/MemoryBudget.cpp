@@ -1,11 +1,12 @@
 //===- MemoryBudget.cpp - plans that need less memory ---------------------===//
 #include "passes/partition/MemoryBudget.h"
 
+#include "passes/Pipelines.h"
+#include "passes/partition/SavedMarks.h"
 #include "passes/partition/budget/Fast.h"
 #include "passes/partition/budget/JointProblem.h"
 #include "passes/plan/StepMemory.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <algorithm>
@@ -88,9 +89,8 @@ namespace {
 /// Plans copies of a module that save one set or another.
 class Rehearsals {
 public:
-  Rehearsals(ModuleOp module, const JointView &view, Divide divide)
-      : module(module), divide(divide), joint(view),
-        simulator(joint.problem()) {}
+  Rehearsals(ModuleOp module, const JointView &view)
+      : module(module), view(view), joint(view), simulator(joint.problem()) {}
 
   const budget::Problem &problem() const { return joint.problem(); }
   budget::Set setOf(const SavedValues &saved) const {
@@ -109,7 +109,7 @@ private:
   FailureOr<int64_t> peakOf(const SavedValues &saved);
 
   ModuleOp module;
-  Divide divide;
+  const JointView &view;
   budget::JointProblem joint;
   budget::Simulator simulator;
   std::vector<budget::Set> planned;
@@ -120,12 +120,9 @@ private:
 } // namespace
 
 FailureOr<int64_t> Rehearsals::peakOf(const SavedValues &saved) {
-  IRMapping map;
-  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(map));
-  SavedValues there;
-  for (const auto &[value, reason] : saved)
-    there.insert({map.lookup(value), reason});
-  if (failed(divide(*copy, there)))
+  markSaved(view.joint, saved, kByBudget);
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(rehearsePartition(*copy)))
     return failure();
   FailureOr<StepMemory> memory = rehearsePlan(*copy);
   if (failed(memory))
@@ -205,8 +202,8 @@ LogicalResult Rehearsals::descend(size_t tries) {
 
 FailureOr<std::vector<BudgetPoint>>
 tandem::findBudgetChain(ModuleOp module, const JointView &view,
-                        const SavedValues &fastest, Divide divide) {
-  Rehearsals rehearsals(module, view, divide);
+                        const SavedValues &fastest) {
+  Rehearsals rehearsals(module, view);
   budget::Set first = rehearsals.setOf(fastest);
   if (failed(rehearsals.add(first, &fastest)))
     return failure();

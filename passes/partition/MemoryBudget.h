@@ -30,20 +30,19 @@ struct BudgetPoint {
   int64_t savedBytes = 0;
 };
 
-/// Divides a module at the phase optimize, or a copy of it, into programs that
-/// save `saved`.
-using Divide = llvm::function_ref<mlir::LogicalResult(
-    mlir::ModuleOp module, const SavedValues &saved)>;
+/// Who chose, in the marks of a joint whose step is within a budget.
+inline constexpr llvm::StringLiteral kByBudget = "memory-budget";
 
 /// Returns partitions by rising peak: each next one has a higher peak, a
 /// shorter step, and no more FLOPs that run again. The last is `fastest`, what
 /// a partition without a budget saves, unless another one has a lower peak and
 /// is no worse in time and FLOPs; the first has the least peak found among
-/// those with no fewer FLOPs than `fastest`. Fails where a program cannot be
-/// planned.
+/// those with no fewer FLOPs than `fastest`. Each is marked in `module`, and
+/// planned in a copy of it: the marks of one of them stay. Fails where a
+/// program cannot be planned.
 mlir::FailureOr<std::vector<BudgetPoint>>
 findBudgetChain(mlir::ModuleOp module, const JointView &view,
-                const SavedValues &fastest, Divide divide);
+                const SavedValues &fastest);
 
 } // namespace tandem
 

@@ -1,10 +1,23 @@
 //===- PackWeights.cpp - weights as kernels read them best ----------------===//
-#include "passes/partition/PackWeights.h"
-
+//
+// Panels (passes/Panels.h) of the right factors of products that do not change:
+// views that are worth computing once, which their mark says.
+//
+//===----------------------------------------------------------------------===//
 #include "passes/Panels.h"
+#include "passes/Passes.h"
+#include "passes/partition/Frozen.h"
 #include "passes/target/Target.h"
 
+#include "ir/Ops.h"
+#include "ir/PartitionMarks.h"
+
 #include "llvm/Support/MathExtras.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_PACKWEIGHTS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -13,7 +26,11 @@ static int64_t columnsOf(MatmulOp product) {
   return product.getY().getType().getDimSize(1);
 }
 
-bool tandem::gainsByPanels(MatmulOp product) {
+/// True if a product on a processor gains by reading its right factor from
+/// panels that were made before: with wide vectors, of so many rows that panels
+/// are better than the weights in place, of so few that making them is not
+/// hidden behind the products, and of a k for which caches hold a panel.
+static bool gainsByPanels(MatmulOp product) {
   if (!canReadPanels(product))
     return false;
   // Vectors of 128 bits are slow enough for weights in place, and so are those
@@ -40,7 +57,8 @@ bool tandem::gainsByPanels(MatmulOp product) {
          4 * padded <= 5 * columns;
 }
 
-Value tandem::buildPanels(MatmulOp product) {
+/// Makes the panels of a product's right factor: views in front of it.
+static Value buildPanels(MatmulOp product) {
   OpBuilder b(product);
   Location loc = product.getLoc();
   Value x = product.getRhs();
@@ -66,7 +84,9 @@ Value tandem::buildPanels(MatmulOp product) {
   return PermuteOp::create(b, loc, x, ArrayRef<int64_t>{1, 0, 2});
 }
 
-void tandem::readPanels(MatmulOp product, Value panels) {
+/// Makes `product` read its right factor, which is what they show, from
+/// `panels`, through views.
+static void readPanels(MatmulOp product, Value panels) {
   OpBuilder b(product);
   Location loc = product.getLoc();
   ArrayRef<int64_t> sizes = cast<RankedTensorType>(panels.getType()).getShape();
@@ -81,3 +101,33 @@ void tandem::readPanels(MatmulOp product, Value panels) {
   product.getRhsMutable().assign(x);
   product.setTransposeRhs(false);
 }
+
+namespace {
+
+struct PackWeights : tandem::impl::PackWeightsBase<PackWeights> {
+  void runOnOperation() final {
+    FailureOr<func::FuncOp> evaluate = findFrozenProgram(getOperation());
+    if (failed(evaluate))
+      return signalPassFailure();
+    if (!*evaluate)
+      return markAllAnalysesPreserved();
+    FrozenValues frozen(*evaluate);
+    DenseMap<std::pair<Value, unsigned>, Value> made;
+    for (auto product : llvm::to_vector(evaluate->getOps<MatmulOp>())) {
+      Value weights = product.getRhs();
+      if (!frozen.dependsOnVariables(weights) ||
+          frozen.contains(product.getLhs()) || !gainsByPanels(product))
+        continue;
+      Value &known = made[{weights, product.getTransposeRhs()}];
+      if (!known) {
+        known = buildPanels(product);
+        known.getDefiningOp()->setAttr(
+            kPreparedAttr, StringAttr::get(&getContext(), "panels"));
+      }
+      readPanels(product, known);
+      ++packed;
+    }
+  }
+};
+
+} // namespace

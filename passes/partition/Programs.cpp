@@ -1,10 +1,9 @@
 //===- Programs.cpp - the functions that a joint falls into ---------------===//
 #include "passes/partition/Programs.h"
 
-#include "passes/Doors.h"
+#include "passes/Phase.h"
 
-#include "ir/HostCopy.h"
-#include "ir/Where.h"
+#include "ir/PartitionMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,6 +24,8 @@ public:
     // Which pass an op belongs to is now said by where it stands.
     made->removeAttr(kPassAttr);
     made->removeAttr(kNoGradAttr);
+    made->removeAttr(kSavedAttr);
+    made->removeAttr(kPreparedAttr);
     dropTags(made);
   }
 
@@ -125,68 +126,6 @@ func::FuncOp tandem::copyProgram(func::FuncOp joint, StringRef name,
 }
 
 //===----------------------------------------------------------------------===//
-// Outputs that are views
-//===----------------------------------------------------------------------===//
-
-/// Lists on `func` the outputs of `source` that are views.
-static void setAliases(func::FuncOp func, func::FuncOp source) {
-  Builder builder(func.getContext());
-  SmallVector<Attribute> list;
-  for (unsigned i = 0, n = source.getNumResults(); i < n; ++i) {
-    RoleAttr role = roleOfResult(source, i);
-    if (!isAliasOutput(role))
-      continue;
-    NamedAttrList entry(role.getProperties().getAs<DictionaryAttr>("alias"));
-    entry.set("name", role.getName());
-    entry.set("type", TypeAttr::get(source.getResultTypes()[i]));
-    if (Attribute part = role.getProperties().get("part_of"))
-      entry.set("part_of", part);
-    list.push_back(entry.getDictionary(func.getContext()));
-  }
-  if (!list.empty())
-    func->setAttr(kAliasesAttr, builder.getArrayAttr(list));
-}
-
-void tandem::dropAliasOutputs(func::FuncOp func) {
-  setAliases(func, func);
-  llvm::BitVector dropped(func.getNumResults());
-  for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
-    dropped[i] = isAliasOutput(roleOfResult(func, i));
-  func.getBody().front().getTerminator()->eraseOperands(dropped);
-  (void)func.eraseResults(dropped);
-}
-
-//===----------------------------------------------------------------------===//
-// The host's memory
-//===----------------------------------------------------------------------===//
-
-static bool isOnHost(RoleAttr role) {
-  return role.getKind() == RoleKind::Saved && role.has("host");
-}
-
-void tandem::copyOverHost(func::FuncOp func) {
-  OpBuilder builder(func.getContext());
-  for (BlockArgument argument : func.getArguments()) {
-    if (!isOnHost(roleOfArgument(func, argument.getArgNumber())))
-      continue;
-    builder.setInsertionPointToStart(argument.getOwner());
-    auto copy =
-        ToDeviceOp::create(builder, argument.getLoc(), argument.getType(),
-                           argument, BufferAttr(), ArrayAttr());
-    argument.replaceAllUsesExcept(copy, copy);
-  }
-  Operation *terminator = func.getBody().front().getTerminator();
-  for (OpOperand &operand : terminator->getOpOperands()) {
-    if (!isOnHost(roleOfResult(func, operand.getOperandNumber())))
-      continue;
-    Value value = operand.get();
-    builder.setInsertionPointAfterValue(value);
-    operand.set(ToHostOp::create(builder, value.getLoc(), value.getType(),
-                                 value, BufferAttr(), ArrayAttr()));
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Forward
 //===----------------------------------------------------------------------===//
 
@@ -224,58 +163,57 @@ func::FuncOp tandem::buildForward(const JointView &view,
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// The op of the model for which `reader` reads what it reads, and its place.
-static std::string readerIs(Operation *reader) {
-  std::string text = whereIs(reader);
-  auto named = dyn_cast<NameLoc>(reader->getLoc());
-  StringRef name = named ? named.getName().getValue() : "";
-  if (!name.consume_front("grad of "))
-    return text;
-  size_t own = reader->getName().getStringRef().size() + 2;
-  return "'tandem." + name.str() + "'" + text.substr(own);
+bool tandem::isRepeated(Operation *op) {
+  return passOf(op) == "forward" && !op->hasTrait<OpTrait::ConstantLike>();
 }
 
-/// One attribute dictionary per role. Setting roles one by one takes quadratic
-/// time.
-static ArrayAttr rolesAttr(MLIRContext *context, ArrayRef<RoleAttr> roles) {
-  Builder builder(context);
-  SmallVector<Attribute> attributes;
-  for (RoleAttr role : roles)
-    attributes.push_back(
-        builder.getDictionaryAttr(builder.getNamedAttr(kRoleAttr, role)));
-  return builder.getArrayAttr(attributes);
+SmallVector<Operation *> tandem::backwardOps(const JointView &view,
+                                             const SavedValues &saved) {
+  IRMapping made;
+  for (const auto &[value, reason] : saved)
+    made.map(value, value);
+  DenseSet<Operation *> needed = neededOps(view.backwardResults, made);
+  SmallVector<Operation *> order;
+  // Adds what makes `wanted`, in the order of the joint.
+  auto add = [&](ValueRange wanted) {
+    DenseSet<Operation *> set = neededOps(wanted, made);
+    SmallVector<Operation *> chain(set.begin(), set.end());
+    llvm::sort(chain, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    for (Operation *link : chain) {
+      order.push_back(link);
+      for (Value result : link->getResults())
+        made.map(result, result);
+    }
+  };
+  for (Operation &op : view.joint.getOps())
+    if (needed.contains(&op) && passOf(&op) == "backward" &&
+        !made.contains(op.getResult(0)))
+      add(op.getResults());
+  // A result may be a value that no backward op makes.
+  for (Value value : view.backwardResults)
+    if (!made.contains(value))
+      add(value);
+  return order;
 }
 
-void tandem::setReaders(func::FuncOp program, ArrayRef<Value> sources,
-                        const DenseSet<Value> &unchecked) {
-  SmallVector<RoleAttr> roles;
-  for (auto [i, argument] : llvm::enumerate(program.getArguments())) {
-    RoleAttr &role = roles.emplace_back(roleOfArgument(program, i));
-    if (RoleAttr::belongs(role.getKind()) || role.has("pass"))
-      continue;
-    Operation *first = nullptr;
-    for (Operation *user : argument.getUsers())
-      if (!user->hasTrait<OpTrait::IsTerminator>() &&
-          (!first || user->isBeforeInBlock(first)))
-        first = user;
-    // Handles are the forward's to check and to change.
-    if (role.getKind() != RoleKind::Saved)
-      for (StringRef property :
-           {"alias", "metadata", "storage", "resize", "freed"})
-        role = role.without(property);
-    role = role.without("unchecked");
-    if (first)
-      role = role.with("where",
-                       StringAttr::get(program.getContext(), readerIs(first)));
-    if (unchecked.contains(sources[i]))
-      role = role.withUnit("unchecked");
-  }
-  if (!roles.empty())
-    program.setArgAttrsAttr(rolesAttr(program.getContext(), roles));
+RoleAttr tandem::heldRole(RoleAttr role, bool isUnchecked) {
+  if (RoleAttr::belongs(role.getKind()) || role.has("pass"))
+    return role;
+  // Handles are the forward's to check and to change.
+  if (role.getKind() != RoleKind::Saved)
+    for (StringRef property :
+         {"alias", "metadata", "storage", "resize", "freed"})
+      role = role.without(property);
+  role = role.without("unchecked");
+  return isUnchecked ? role.withUnit("unchecked") : role;
 }
 
-/// What the joint lets custom backwards alone read, and no check guards.
-static DenseSet<Value> uncheckedValues(func::FuncOp joint) {
+/// What the joint lets custom backwards alone read, and no check guards: but
+/// for what `ops` compute again from it, which want what the forward saw.
+static DenseSet<Value> uncheckedValues(func::FuncOp joint,
+                                       ArrayRef<Operation *> ops) {
   DenseSet<Value> values;
   for (BlockArgument argument : joint.getArguments())
     if (roleOfArgument(joint, argument.getArgNumber()).has("unchecked"))
@@ -284,22 +222,23 @@ static DenseSet<Value> uncheckedValues(func::FuncOp joint) {
   for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
     if (roleOfResult(joint, i).has("unchecked"))
       values.insert(value);
+  for (Operation *op : ops)
+    if (passOf(op) == "forward")
+      for (Value operand : op->getOperands())
+        values.erase(operand);
   return values;
 }
 
 func::FuncOp tandem::buildBackward(const JointView &view,
                                    const SavedValues &saved,
-                                   const SavedNames &names,
-                                   SmallVectorImpl<Operation *> &repeated) {
+                                   const SavedNames &names) {
   func::FuncOp joint = view.joint;
+  SmallVector<Operation *> ops = backwardOps(view, saved);
+  DenseSet<Value> unchecked = uncheckedValues(joint, ops);
   // Which arguments the backward needs follows from what it computes.
-  IRMapping given;
-  for (const auto &[value, reason] : saved)
-    given.map(value, value);
-  DenseSet<Operation *> needed = neededOps(view.backwardResults, given);
   DenseSet<Value> used(view.backwardResults.begin(),
                        view.backwardResults.end());
-  for (Operation *op : needed)
+  for (Operation *op : ops)
     used.insert(op->operand_begin(), op->operand_end());
 
   SmallVector<Slot> arguments, own, results;
@@ -321,6 +260,8 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   sources.append(ownSources);
   arguments.append(savedSlots(view, saved, names));
   arguments.append(own);
+  for (auto [slot, source] : llvm::zip_equal(arguments, sources))
+    slot.role = heldRole(slot.role, unchecked.contains(source));
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
     if (Slot slot = resultSlot(joint, i); isBackward(slot.role))
       results.push_back(slot);
@@ -331,57 +272,11 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   builder.setInsertionPointToStart(&backward.getBody().front());
   Copier copier(builder);
   copier.map.map(sources, backward.getArguments());
-  DenseSet<Value> unchecked = uncheckedValues(joint);
-  // Copies `op` and what it needs, in the order of the joint.
-  auto copyChain = [&](ValueRange wanted) {
-    DenseSet<Operation *> set = neededOps(wanted, copier.map);
-    SmallVector<Operation *> chain(set.begin(), set.end());
-    llvm::sort(chain, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
-    for (Operation *link : chain) {
-      copier.copy(link);
-      if (passOf(link) != "forward")
-        continue;
-      // An op that is computed again wants what the forward saw.
-      for (Value operand : link->getOperands())
-        unchecked.erase(operand);
-      if (!link->hasTrait<OpTrait::ConstantLike>())
-        repeated.push_back(link);
-    }
-  };
-  for (Operation &op : joint.getOps())
-    if (needed.contains(&op) && passOf(&op) == "backward" &&
-        !copier.map.contains(op.getResult(0)))
-      copyChain(op.getResults());
-  // A result may be a value that no backward op makes.
-  for (Value value : view.backwardResults)
-    if (!copier.map.contains(value))
-      copyChain(value);
+  for (Operation *op : ops)
+    copier.copy(op);
   SmallVector<Value> returned;
   for (Value value : view.backwardResults)
     returned.push_back(copier.map.lookup(value));
   func::ReturnOp::create(builder, joint.getLoc(), returned);
-  setReaders(backward, sources, unchecked);
   return backward;
-}
-
-void tandem::copyReaders(func::FuncOp forward, func::FuncOp backward) {
-  llvm::StringMap<RoleAttr> readers;
-  for (unsigned i = 0, n = backward.getNumArguments(); i < n; ++i)
-    if (RoleAttr role = roleOfArgument(backward, i);
-        role.getKind() == RoleKind::Saved)
-      readers[role.getName()] = role;
-  SmallVector<RoleAttr> roles;
-  for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i) {
-    RoleAttr &role = roles.emplace_back(roleOfResult(forward, i));
-    RoleAttr reader = readers.lookup(role.getName());
-    if (role.getKind() != RoleKind::Saved || role.has("where") || !reader)
-      continue;
-    for (StringRef property : {"where", "unchecked"})
-      if (Attribute value = reader.getProperties().get(property))
-        role = role.with(property, value);
-  }
-  if (!roles.empty())
-    forward.setResAttrsAttr(rolesAttr(forward.getContext(), roles));
 }

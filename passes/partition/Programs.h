@@ -50,11 +50,12 @@ mlir::func::FuncOp copyProgram(mlir::func::FuncOp joint, llvm::StringRef name,
                                llvm::ArrayRef<Slot> results,
                                llvm::ArrayRef<mlir::Value> wanted);
 
-/// Says at the arguments of `program`, which stand for `sources` and outlive
-/// the program that they come from, who reads them first; and which of them
-/// are `unchecked`.
-void setReaders(mlir::func::FuncOp program, llvm::ArrayRef<mlir::Value> sources,
-                const llvm::DenseSet<mlir::Value> &unchecked);
+/// The role of an argument in a program that runs later than the one that it
+/// comes from: without what is about its handle, and `unchecked` as told.
+RoleAttr heldRole(RoleAttr role, bool isUnchecked);
+
+/// Lists on `func` the outputs of `source` that are views.
+void setAliases(mlir::func::FuncOp func, mlir::func::FuncOp source);
 
 //===----------------------------------------------------------------------===//
 // Programs
@@ -65,34 +66,21 @@ void setReaders(mlir::func::FuncOp program, llvm::ArrayRef<mlir::Value> sources,
 mlir::func::FuncOp buildForward(const JointView &view, const SavedValues &saved,
                                 const SavedNames &names);
 
+/// The ops of the joint that a backward runs, in its order: what is neither an
+/// argument nor saved is computed again, just before its first use.
+llvm::SmallVector<mlir::Operation *> backwardOps(const JointView &view,
+                                                 const SavedValues &saved);
+
+/// True if `op`, of those that a backward runs, is one that the forward runs
+/// too; false for constants.
+bool isRepeated(mlir::Operation *op);
+
 /// Builds a backward in front of the joint: the arguments that it needs, what
 /// is saved, the cotangents, what it finds in arguments; the gradients, what it
-/// writes. What is neither an argument nor saved is computed again, just before
-/// its first use. `repeated` receives the ops of the joint that both programs
-/// have, but for constants. What it reads by reference says who reads it.
-mlir::func::FuncOp
-buildBackward(const JointView &view, const SavedValues &saved,
-              const SavedNames &names,
-              llvm::SmallVectorImpl<mlir::Operation *> &repeated);
-
-/// Copies to the saved results of `forward` what the arguments of `backward` of
-/// the same names say about who reads them.
-void copyReaders(mlir::func::FuncOp forward, mlir::func::FuncOp backward);
-
-/// Gives the programs copies (`to_host`, `to_device`) for the saved values that
-/// lie in the host's memory: their roles say `host`.
-void copyOverHost(mlir::func::FuncOp func);
-
-/// Takes the outputs that are views out of the results of `func`.
-void dropAliasOutputs(mlir::func::FuncOp func);
-
-/// Builds @step, one whole training step, behind @update: forward, backward
-/// with a cotangent of 1 for `loss` and no other, update of the params that
-/// then have a gradient. Its arguments are forward's and the states that only
-/// update has; its results the outputs and all updates.
-mlir::func::FuncOp buildStep(mlir::func::FuncOp forward,
-                             mlir::func::FuncOp backward,
-                             mlir::func::FuncOp update, llvm::StringRef loss);
+/// writes.
+mlir::func::FuncOp buildBackward(const JointView &view,
+                                 const SavedValues &saved,
+                                 const SavedNames &names);
 
 } // namespace tandem
 

@@ -14,6 +14,7 @@
 #include "ir/Dialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -89,6 +90,11 @@ SavedValues saveWhatBackwardUses(const JointView &view);
 /// that is made again costs some bytes' time. Never more bytes saved than by
 /// saveWhatBackwardUses().
 SavedValues saveSmallestCut(const JointView &view);
+
+/// Checks that `kind` is a way to choose what is saved: "default", what the
+/// backward uses, or "min-cut", the smallest cut. The error is the module's.
+mlir::LogicalResult checkPartitionKind(mlir::ModuleOp module,
+                                       llvm::StringRef kind);
 
 } // namespace tandem
 

@@ -1,9 +1,10 @@
 //===- SecondOrder.cpp - a backward that can be differentiated ------------===//
 #include "passes/partition/SecondOrder.h"
 
-#include "passes/Doors.h"
+#include "passes/Phase.h"
 
 #include "ir/Ops.h"
+#include "ir/PartitionMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -71,6 +72,7 @@ void Numbering::number(func::FuncOp func) {
     NamedAttrList attributes(op.getAttrDictionary());
     attributes.erase(kPassAttr);
     attributes.erase(kNoGradAttr);
+    attributes.erase(kSavedAttr);
     for (NamedAttribute attribute : op.getDiscardableAttrs())
       if (isTag(attribute.getName()))
         attributes.erase(attribute.getName());
@@ -130,12 +132,17 @@ static llvm::StringSet<> lostNames(const JointView &first,
   return names;
 }
 
-SecondOrder::SecondOrder(const JointView &first, func::FuncOp gradJoint,
-                         SavedValues &firstSaved, Choose choose)
-    : view(gradJoint, lostNames(first, gradJoint)),
-      given(findAgain(first.joint, gradJoint, firstSaved)) {
-  if (!view.backwardResults.empty())
-    saved = choose(view);
+JointView tandem::viewOfGradJoint(const JointView &first,
+                                  func::FuncOp gradJoint) {
+  return JointView(gradJoint, lostNames(first, gradJoint));
+}
+
+SecondOrder::SecondOrder(const JointView &first, JointView second,
+                         SavedValues secondSaved, SavedValues &firstSaved)
+    : view(std::move(second)),
+      given(findAgain(first.joint, view.joint, firstSaved)),
+      saved(std::move(secondSaved)) {
+  func::FuncOp gradJoint = view.joint;
   IRMapping map;
   for (const auto &[value, source] : given)
     map.map(value, value);
@@ -184,10 +191,9 @@ void SecondOrder::build(const SavedNames &names) {
   DenseSet<Value> used(wanted.begin(), wanted.end());
   for (Operation *op : neededOps(wanted, map))
     used.insert(op->operand_begin(), op->operand_end());
-  SmallVector<Operation *> repeated;
   func::FuncOp backward;
   if (!view.backwardResults.empty()) {
-    backward = buildBackward(view, saved, ownNames, repeated);
+    backward = buildBackward(view, saved, ownNames);
     backward.setName("grad_backward");
   }
 
@@ -219,6 +225,8 @@ void SecondOrder::build(const SavedNames &names) {
   }
   arguments.append(own);
   sources.append(ownSources);
+  for (Slot &slot : arguments)
+    slot.role = heldRole(slot.role, /*isUnchecked=*/false);
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
     if (RoleAttr role = roleOfResult(joint, i); !isBackward(role))
       results.push_back(
@@ -227,9 +235,6 @@ void SecondOrder::build(const SavedNames &names) {
 
   func::FuncOp forward =
       copyProgram(joint, "grad_forward", arguments, sources, results, wanted);
-  setReaders(forward, sources, {});
-  if (!backward)
-    return;
-  copyReaders(forward, backward);
-  forward->moveBefore(backward);
+  if (backward)
+    forward->moveBefore(backward);
 }

@@ -6,6 +6,10 @@
 
 namespace tandem {
 
+/// What a partition must know of @grad_joint, whose backward finds of arguments
+/// no more than what that of the joint `first` finds.
+JointView viewOfGradJoint(const JointView &first, mlir::func::FuncOp gradJoint);
+
 /// Divides @grad_joint into @grad_forward, which does what @backward does and
 /// keeps what its own backward needs, and @grad_backward. @grad_forward takes
 /// what @forward saved where it has a use for it, and computes the rest again
@@ -13,12 +17,11 @@ namespace tandem {
 /// cotangents and all.
 class SecondOrder {
 public:
-  using Choose = SavedValues (*)(const JointView &view);
-
-  /// `saved` is what the joint of `first` saves; arguments that only
+  /// `second` is of @grad_joint (viewOfGradJoint()), which saves `secondSaved`.
+  /// `firstSaved` is what the joint of `first` saves; arguments that only
   /// @grad_forward needs, and that do not keep their value, are added.
-  SecondOrder(const JointView &first, mlir::func::FuncOp gradJoint,
-              SavedValues &saved, Choose choose);
+  SecondOrder(const JointView &first, JointView second, SavedValues secondSaved,
+              SavedValues &firstSaved);
 
   /// Builds both in front of @grad_joint. `names` are those of what the joint
   /// saves.

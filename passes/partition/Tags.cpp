@@ -1,11 +1,10 @@
 //===- Tags.cpp - what tags decide about the values of a joint ------------===//
 #include "passes/partition/Tags.h"
 
-#include "passes/Doors.h"
+#include "passes/Phase.h"
 #include "passes/partition/Cost.h"
 #include "passes/partition/SavedValues.h"
 #include "passes/plan/KernelBytes.h"
-#include "passes/target/Target.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
@@ -63,12 +62,6 @@ Pins::Pins(const JointView &view) {
   pinDerived(view);
 }
 
-/// A mask of its elements would differ from the forward's. See
-/// docs/rationale/same-bits-in-every-plan.md.
-static std::string keptSum() {
-  return "a floating-point sum that is computed again could have other bits";
-}
-
 void Pins::pinTagged(const JointView &view) {
   DenseSet<Value> needed = neededByBackward(view);
   for (Operation &op : view.joint.getOps()) {
@@ -80,7 +73,7 @@ void Pins::pinTagged(const JointView &view) {
         continue;
       if (tag == Tag::Recompute) {
         if (!JointCosts::isExact(&op)) {
-          pins[result].whyKept = keptSum();
+          pins[result].whyKept = kWhySumsAreKept.str();
           continue;
         }
         pins[result].whyUnsaved =
@@ -180,7 +173,7 @@ void Pins::pinRegions(const JointView &view) {
         bool isMade = !viewedBy(result) ||
                       regionOf(viewedBy(result).getDefiningOp()) == region;
         if (!JointCosts::isExact(&op))
-          pins[result].whyKept = keptSum();
+          pins[result].whyKept = kWhySumsAreKept.str();
         else if (!out.isUsed)
           pins[result].whyUnsaved =
               "it is inside of region '" + region.str() + "'";
@@ -208,100 +201,4 @@ void Pins::pinDerived(const JointView &view) {
       break;
     }
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Checks
-//===----------------------------------------------------------------------===//
-
-/// Reports how the backward comes to need `value`, which may neither be saved
-/// nor be computed again; true if it does not need it.
-static bool isUnneeded(const JointView &view, Value value) {
-  const Pins &pins = view.pins;
-  // Breadth first: the shortest way.
-  SmallVector<Value> work = {value};
-  DenseMap<Value, Value> before = {{value, Value()}};
-  for (size_t i = 0; i < work.size(); ++i) {
-    Value link = work[i];
-    Operation *reader = nullptr;
-    for (Operation *user : link.getUsers()) {
-      if (user->hasTrait<OpTrait::IsTerminator>())
-        continue;
-      if (!isPrimal(view, user)) {
-        reader = user;
-        break;
-      }
-      for (Value result : user->getResults())
-        if (before.try_emplace(result, link).second)
-          work.push_back(result);
-    }
-    if (!reader && !view.isGiven(link))
-      continue;
-    SmallVector<Value> path;
-    for (Value step = link; step; step = before.lookup(step))
-      path.push_back(step);
-    Operation *made = value.getDefiningOp();
-    auto error = made->emitError()
-                 << "the tags leave no partition: the backward needs the "
-                    "result of '"
-                 << made->getName()
-                 << "', which may neither be saved nor be computed again";
-    error.attachNote(made->getLoc())
-        << "'" << made->getName()
-        << "' may not be computed again: " << pins.whyKept(value);
-    for (Value step : llvm::reverse(path)) {
-      Operation *op = step.getDefiningOp();
-      auto &note = error.attachNote(op->getLoc());
-      note << "'" << op->getName() << "' ";
-      if (step != value)
-        note << (viewedBy(step) ? "is a view of it" : "uses it");
-      if (pins.mayNotSave(step))
-        note << (step == value ? "" : ", and ")
-             << "may not be saved: " << pins.whyUnsaved(step);
-    }
-    if (reader)
-      error.attachNote(reader->getLoc())
-          << "'" << reader->getName() << "' of the backward needs it";
-    else
-      error.attachNote(view.joint.getLoc()) << "the backward gives it";
-    return false;
-  }
-  return true;
-}
-
-void tandem::dropOffloadOnHost(ModuleOp module) {
-  if (isForCuda(module))
-    return;
-  Operation *first = nullptr;
-  unsigned more = 0;
-  for (StringRef name : {"joint", "grad_joint"})
-    if (auto joint = module.lookupSymbol<func::FuncOp>(name))
-      for (Operation &op : joint.getOps())
-        if (op.removeAttr(kOffloadAttr)) {
-          more += first != nullptr;
-          first = first ? first : &op;
-        }
-  if (!first)
-    return;
-  auto remark = first->emitRemark()
-                << "'" << kOffloadAttr << "' on '" << first->getName()
-                << "' says nothing: the programs' memory is the host's";
-  if (more)
-    remark << "; nor on " << more << " more";
-}
-
-LogicalResult tandem::checkTags(const JointView &view) {
-  bool ok = true;
-  for (Operation &op : view.joint.getOps()) {
-    for (NamedAttribute attribute : op.getDiscardableAttrs())
-      if (isTag(attribute.getName()) && !isPrimal(view, &op)) {
-        op.emitOpError() << "exists in the backward alone, where '"
-                         << attribute.getName().getValue() << "' says nothing";
-        ok = false;
-      }
-    for (Value result : op.getResults())
-      if (view.pins.mayNotRepeat(result) && view.pins.mayNotSave(result))
-        ok &= isUnneeded(view, result);
-  }
-  return success(ok);
 }

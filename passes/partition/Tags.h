@@ -12,7 +12,8 @@
 //   uses, and what the program gives as an output (where hooks may act on its
 //   gradient), is not computed again.
 //
-// Both kinds of pin on one value leave no partition; noCut() says why.
+// Both kinds of pin on one value leave no partition; tandem-check-save-tags
+// says why.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PARTITION_TAGS_H
@@ -42,6 +43,12 @@ inline Tag tagOf(mlir::Operation *op) {
 inline mlir::StringAttr checkpointOf(mlir::Operation *op) {
   return op->getAttrOfType<mlir::StringAttr>(kCheckpointAttr);
 }
+
+/// Why the result of an op that is not exact (JointCosts::isExact()) is saved:
+/// a mask of its elements would differ from the forward's. See
+/// docs/rationale/same-bits-in-every-plan.md.
+inline constexpr llvm::StringLiteral kWhySumsAreKept =
+    "a floating-point sum that is computed again could have other bits";
 
 /// What the tags of a joint decide, whatever it costs.
 class Pins {
@@ -83,14 +90,6 @@ private:
 
   llvm::DenseMap<mlir::Value, Pin> pins;
 };
-
-/// Takes `offload` off the ops of a module's joints where its programs are not
-/// a device's; says so.
-void dropOffloadOnHost(mlir::ModuleOp module);
-
-/// Checks that the tags leave a partition, and are none of what the backward
-/// alone has. Reports everything that is wrong.
-mlir::LogicalResult checkTags(const JointView &view);
 
 } // namespace tandem
 

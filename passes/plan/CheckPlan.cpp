@@ -1,4 +1,4 @@
-//===- CheckPlan.cpp - the door behind plan -------------------------------===//
+//===- CheckPlan.cpp - whether what lives at once lies apart --------------===//
 //
 // Derives anew from the IR who reads what last, and compares: with the places
 // of results, with what overwrites what, with the sizes that the plan says. For

@@ -7,7 +7,6 @@
 // decomposed.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/rows/RowStates.h"
 
@@ -36,8 +35,6 @@ struct Range {
 struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    if (failed(expectPhase(module, "functionalize")))
-      return signalPassFailure();
     auto graph = module.lookupSymbol<func::FuncOp>("graph");
     if (!graph)
       return;

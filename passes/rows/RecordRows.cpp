@@ -5,7 +5,6 @@
 // afterwards a kernel may read what only a part of it needs.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
 #include "passes/rows/RowStates.h"
 
@@ -64,8 +63,6 @@ private:
 struct RecordRows : tandem::impl::RecordRowsBase<RecordRows> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    if (failed(expectPhase(module, "joint")))
-      return signalPassFailure();
     if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate"))
       record(evaluate);
   }

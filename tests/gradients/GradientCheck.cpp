@@ -3,8 +3,8 @@
 
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
-#include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Phase.h"
 #include "passes/Pipelines.h"
 #include "passes/autodiff/Specialize.h"
 #include "tests/support/TestModule.h"

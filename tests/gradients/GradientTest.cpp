@@ -1,5 +1,5 @@
 //===- GradientTest.cpp - every row, and the engine's own rules -----------===//
-#include "passes/Doors.h"
+
 #include "passes/autodiff/Engine.h"
 #include "tests/gradients/GradientCheck.h"
 #include "tests/support/TestModule.h"

@@ -50,7 +50,7 @@ std::string model(const std::string &optimizer) {
 }
 
 const char *kToOptimize =
-    "tandem-functionalize-refs,tandem-build-joint,tandem-optimize-joint";
+    "tandem-functionalize,tandem-build-joint,tandem-optimize-joint";
 
 } // namespace
 

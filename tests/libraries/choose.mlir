@@ -4,9 +4,9 @@
 
 module attributes {tandem.phase = "partition",
     tandem.target = #tandem.target<cuda {arch = "sm_90", libraries = "yes"}>} {
-  // CHECK-LABEL: @bias_relu
+  // CHECK-LABEL: @evaluate
   // CHECK: library = #tandem.library_call<op = "matmul", dtype = f32, relu = true, operands = {{\[}}[[L:[0-9]]], [[R:[0-9]]], 3, [[B:[0-9]]]], sizes = [1, 5, 7, 6], lds = [6, 6, 7], batch_strides = [0, 0, 0], transposes = [0, 1]>
-  func.func @bias_relu(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
+  func.func @evaluate(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
       %b: tensor<7x6xf32> {tandem.role = #tandem.role<input "b">},
       %c: tensor<7xf32> {tandem.role = #tandem.role<input "c">})
       -> (tensor<5x7xf32> {tandem.role = #tandem.role<output "y">}) {
@@ -18,9 +18,9 @@ module attributes {tandem.phase = "partition",
   }
 
   // A bias along the rows; another function; a sum that is no bias.
-  // CHECK-LABEL: @no_epilogue
+  // CHECK-LABEL: @update
   // CHECK-NOT: tandem.library_call
-  func.func @no_epilogue(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
+  func.func @update(%a: tensor<5x6xf32> {tandem.role = #tandem.role<input "a">},
       %b: tensor<6x7xf32> {tandem.role = #tandem.role<input "b">},
       %c: tensor<5xf32> {tandem.role = #tandem.role<input "c">},
       %d: tensor<5x7xf32> {tandem.role = #tandem.role<input "d">})
@@ -40,9 +40,9 @@ module attributes {tandem.phase = "partition",
 
   // A library adds a bias of bf16 to the sums in f32, before the product was
   // rounded to its type.
-  // CHECK-LABEL: @narrow_bias
+  // CHECK-LABEL: @step
   // CHECK-NOT: tandem.library_call
-  func.func @narrow_bias(%a: tensor<8x16xbf16> {tandem.role = #tandem.role<input "a">},
+  func.func @step(%a: tensor<8x16xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<8x16xbf16> {tandem.role = #tandem.role<input "b">},
       %c: tensor<8xbf16> {tandem.role = #tandem.role<input "c">})
       -> (tensor<8x8xbf16> {tandem.role = #tandem.role<output "y">}) {
@@ -58,10 +58,10 @@ module attributes {tandem.phase = "partition",
 // A long sum over few elements has a workspace in the arena.
 module attributes {tandem.phase = "partition",
     tandem.target = #tandem.target<cuda {arch = "sm_90", libraries = "yes"}>} {
-  // CHECK-LABEL: @workspace
+  // CHECK-LABEL: @evaluate
   // CHECK-SAME: arena_bytes = [[BYTES:[1-9][0-9]+]],
   // CHECK: library = #tandem.library_call<{{.*}}workspace_bytes = [[BYTES]], workspace = 0>
-  func.func @workspace(%a: tensor<64x4096xf32> {tandem.role = #tandem.role<input "a">},
+  func.func @evaluate(%a: tensor<64x4096xf32> {tandem.role = #tandem.role<input "a">},
       %b: tensor<64x4096xf32> {tandem.role = #tandem.role<input "b">})
       -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %a, %b {transpose_rhs} : tensor<64x4096xf32>, tensor<64x4096xf32> -> tensor<64x64xf32>
@@ -74,17 +74,17 @@ module attributes {tandem.phase = "partition",
 // By the table: large products of half precision on sm_90.
 module attributes {tandem.phase = "partition",
     tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
-  // CHECK-LABEL: @large
+  // CHECK-LABEL: @evaluate
   // CHECK: library = #tandem.library_call<{{.*}}dtype = bf16
-  func.func @large(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
+  func.func @evaluate(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "b">})
       -> (tensor<4096x4096xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %a, %b {transpose_rhs} : tensor<4096x1024xbf16>, tensor<4096x1024xbf16> -> tensor<4096x4096xbf16>
     return %y : tensor<4096x4096xbf16>
   }
-  // CHECK-LABEL: @small
+  // CHECK-LABEL: @update
   // CHECK-NOT: tandem.library_call
-  func.func @small(%a: tensor<64x64xbf16> {tandem.role = #tandem.role<input "a">},
+  func.func @update(%a: tensor<64x64xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<64x64xbf16> {tandem.role = #tandem.role<input "b">})
       -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %a, %b : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xbf16>
@@ -96,9 +96,9 @@ module attributes {tandem.phase = "partition",
 
 module attributes {tandem.phase = "partition",
     tandem.target = #tandem.target<cuda {arch = "sm_90", libraries = "no"}>} {
-  // CHECK-LABEL: @no
+  // CHECK-LABEL: @evaluate
   // CHECK-NOT: tandem.library_call
-  func.func @no(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
+  func.func @evaluate(%a: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "a">},
       %b: tensor<4096x1024xbf16> {tandem.role = #tandem.role<input "b">})
       -> (tensor<4096x4096xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %a, %b {transpose_rhs} : tensor<4096x1024xbf16>, tensor<4096x1024xbf16> -> tensor<4096x4096xbf16>

@@ -216,20 +216,24 @@ END
     put tests/plan/other-pass.mlir <<<'// RUN: tandem-opt --tandem-other-pass'
     one='def OnePass : ModulePass<"tandem-one-pass"> {
   let summary = "Does one thing";
+  let description = [{ And no other. }];
 }'
     other='def OtherPass : Pass<"tandem-other-pass", "::mlir::ModuleOp"> {
   let summary = "Does another";
+  let description = [{ After the first. }];
 }'
     put passes/Passes.td <<<"$one"$'\n'"$other"
     expect_clean
-    # Without a test; with one of another pass; without a summary.
+    # Without a test; with one of another pass; without summary or description.
     put passes/Passes.td <<<"$one"$'\n'"${other//other-pass/third-pass}"
-    expect_found passes/Passes.td:4
+    expect_found passes/Passes.td:5
     put passes/Passes.td <<<"$one"$'\n'"$other"
     put tests/passes/one-pass.mlir <<<'// RUN: tandem-opt -tandem-one-pass-more'
     expect_found tests/passes/one-pass.mlir:1
     put tests/passes/one-pass.mlir <<<'// RUN: tandem-opt %s -tandem-one-pass=x=1'
-    put passes/Passes.td <<<"${one/summary/description}"
+    put passes/Passes.td <<<"${one/summary/statistics}"
+    expect_found passes/Passes.td:1
+    put passes/Passes.td <<<"${one/description/statistics}"
     expect_found passes/Passes.td:1
     ;;
   linkage)

@@ -8,7 +8,8 @@
 // CHECK: llvm.func @matmul_0({{.*}}schedule = <rows = 3, vectors = 2>
 // CHECK: llvm.func @matmul_1({{.*}}schedule = <packs = false>
 module @asks attributes {tandem.phase = "plan"} {
-  func.func @evaluate(%a: tensor<4x4xf32>) {
+  func.func @evaluate(%a: tensor<4x4xf32> {tandem.role = #tandem.role<input "a">})
+      attributes {tandem.plan = #tandem.plan<arena_bytes = 128, peak_bytes = 64, lower_bound_bytes = 64>} {
     %0 = tandem.kernel "matmul" (%a) {
     ^bb0(%x: tensor<4x4xf32>):
       %y = tandem.matmul %x, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>

@@ -25,11 +25,11 @@ module @labels attributes {tandem.phase = "functionalize"} {
 // The loss that the module names; its labels are read by another output.
 // CHECK-LABEL: module @named
 module @named attributes {tandem.phase = "functionalize", tandem.loss = "cost"} {
-  // CHECK: func.func @evaluate({{.*}}input "x">}, {{.*}}input "labels">})
+  // CHECK: func.func @evaluate({{.*}}input "x">}, {{.*}}input "labels" {high = 10 : i64}>})
   // CHECK-SAME: -> (tensor<4xi1> {tandem.role = #tandem.role<output "hit">})
   func.func @graph(
       %x: tensor<4x10xf32> {tandem.role = #tandem.role<input "x">},
-      %labels: tensor<4xi64> {tandem.role = #tandem.role<input "labels">})
+      %labels: tensor<4xi64> {tandem.role = #tandem.role<input "labels" {high = 10 : i64}>})
       -> (tensor<f32> {tandem.role = #tandem.role<output "cost">},
           tensor<4xi1> {tandem.role = #tandem.role<output "hit">}) {
     %loss = tandem.cross_entropy %x, %labels : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>

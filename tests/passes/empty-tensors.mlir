@@ -1,8 +1,8 @@
 // Ops on tensors without elements are constants after optimize, and so is what
 // they make of nothing; kernels see none of them.
 //
-// RUN: tandem-opt %s --tandem-functionalize-refs --tandem-build-joint --tandem-optimize-joint | FileCheck %s
-// RUN: tandem-opt %s --tandem-functionalize-refs --tandem-build-joint --tandem-optimize-joint --tandem-partition-joint --tandem-plan-programs | FileCheck %s --check-prefix=PLAN
+// RUN: tandem-opt %s --tandem-functionalize --tandem-build-joint --tandem-optimize-joint | FileCheck %s
+// RUN: tandem-opt %s --tandem-functionalize --tandem-build-joint --tandem-optimize-joint --tandem-partition-joint --tandem-plan-programs | FileCheck %s --check-prefix=PLAN
 
 // CHECK-LABEL: func.func @joint
 // CHECK-NOT: tandem.softmax

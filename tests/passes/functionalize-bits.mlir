@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -tandem-functionalize-refs | FileCheck %s
+// RUN: tandem-opt %s -tandem-functionalize | FileCheck %s
 
 // A12: what is written through a view of another element type is turned into
 // the storage's. What is not written never passes through the other type: -1 is

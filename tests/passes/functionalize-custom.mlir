@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -split-input-file -tandem-functionalize-refs | FileCheck %s
+// RUN: tandem-opt %s -split-input-file -tandem-functionalize | FileCheck %s
 
 // B05, B10, B13: both regions write through a view; the storage comes in once,
 // and goes out of the forward as a result, of the backward as a state. The

@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-functionalize-refs
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-functionalize
 
 // M07
 module @overlap attributes {tandem.phase = "capture"} {

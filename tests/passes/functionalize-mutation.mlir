@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -split-input-file -tandem-functionalize-refs | FileCheck %s
+// RUN: tandem-opt %s -split-input-file -tandem-functionalize | FileCheck %s
 
 // M06: the visible write is differentiated, the others pass the gradient on.
 // CHECK-LABEL: module @m06

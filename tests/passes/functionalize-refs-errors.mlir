@@ -1,4 +1,8 @@
-// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-functionalize-refs
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-functionalize
+// RUN: echo 'module {}' | not tandem-opt -tandem-functionalize-refs 2>&1 | FileCheck %s --check-prefix=NONE
+
+// The pass by itself.
+// NONE: expected a function 'graph' with a body of one block
 
 // expected-error@+1 {{expected phase 'capture' but got 'joint'}}
 module @phase attributes {tandem.phase = "joint"} {
@@ -12,7 +16,7 @@ module @unstamped {
 
 // -----
 
-// expected-error@+1 {{expected a function 'graph' with a body of one block}}
+// expected-error@+1 {{phase 'capture' left no function 'graph'}}
 module @empty attributes {tandem.phase = "capture"} {
 }
 

@@ -3,7 +3,6 @@
 // Reads become values, a write becomes an update; an argument that is only read
 // has none.
 // CHECK-LABEL: module @reads
-// CHECK-SAME: tandem.phase = "functionalize"
 module @reads attributes {tandem.phase = "capture"} {
   // CHECK: func.func @graph(%[[X:.*]]: tensor<4xf32> {tandem.role = #tandem.role<input "x">},
   // CHECK-SAME: %[[S:.*]]: tensor<4xf32> {tandem.role = #tandem.role<state "s">})

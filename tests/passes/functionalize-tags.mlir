@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -tandem-functionalize-refs | FileCheck %s
+// RUN: tandem-opt %s -tandem-functionalize | FileCheck %s
 
 // P15: of a region that writes, what becomes of the write is of the region; a
 // view of what was written is of the region that reads it, not of the one that

@@ -9,9 +9,9 @@
 // CHECK: tandem.launch @cuda::@exp_0({{.*}}grid =
 // CHECK: gpu.module @cuda
 // CHECK: llvm.func @exp_0
-// CHECK-SAME: tandem.kernel = {
+// CHECK-SAME: tandem.kernel = #tandem.kernel_facts<
 // CHECK-NOT: @exp_1
-module attributes {tandem.phase = "partition", tandem.target = {kind = "cuda", arch = "sm_90"}} {
+module attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "a">}) {
     %a = tandem.exp %x : tensor<64x64xf32>
     return %a : tensor<64x64xf32>

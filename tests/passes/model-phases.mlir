@@ -1,13 +1,13 @@
-// RUN: tandem-opt %s -tandem-functionalize-refs | FileCheck %s --check-prefix=FUNCTIONALIZE
-// RUN: tandem-opt %s -tandem-functionalize-refs -tandem-build-joint | FileCheck %s --check-prefix=JOINT
-// RUN: tandem-opt %s -tandem-functionalize-refs -tandem-build-joint -tandem-optimize-joint | FileCheck %s --check-prefix=OPTIMIZE
-// RUN: tandem-opt %s -tandem-functionalize-refs -tandem-build-joint -tandem-optimize-joint -tandem-partition-joint | FileCheck %s --check-prefix=PARTITION
-// RUN: tandem-opt %s -tandem-functionalize-refs -tandem-build-joint=inference=true -tandem-optimize-joint -tandem-partition-joint | FileCheck %s --check-prefix=INFERENCE
+// RUN: tandem-opt %s -tandem-functionalize | FileCheck %s --check-prefix=FUNCTIONALIZE
+// RUN: tandem-opt %s -tandem-functionalize -tandem-build-joint | FileCheck %s --check-prefix=JOINT
+// RUN: tandem-opt %s -tandem-functionalize -tandem-build-joint -tandem-optimize-joint | FileCheck %s --check-prefix=OPTIMIZE
+// RUN: tandem-opt %s -tandem-functionalize -tandem-build-joint -tandem-optimize-joint -tandem-partition-joint | FileCheck %s --check-prefix=PARTITION
+// RUN: tandem-opt %s -tandem-functionalize -tandem-build-joint=inference=true -tandem-optimize-joint -tandem-partition-joint | FileCheck %s --check-prefix=INFERENCE
 
 // Stopped after any phase, the printed module is read again and goes on to the
 // same end.
-// RUN: tandem-opt %s -tandem-functionalize-refs -tandem-build-joint -tandem-optimize-joint -tandem-partition-joint > %t.once
-// RUN: tandem-opt %s -tandem-functionalize-refs -mlir-print-debuginfo | tandem-opt -tandem-build-joint -mlir-print-debuginfo | tandem-opt -tandem-optimize-joint -mlir-print-debuginfo | tandem-opt -tandem-partition-joint > %t.stopped
+// RUN: tandem-opt %s -tandem-functionalize -tandem-build-joint -tandem-optimize-joint -tandem-partition-joint > %t.once
+// RUN: tandem-opt %s -tandem-functionalize -mlir-print-debuginfo | tandem-opt -tandem-build-joint -mlir-print-debuginfo | tandem-opt -tandem-optimize-joint -mlir-print-debuginfo | tandem-opt -tandem-partition-joint > %t.stopped
 // RUN: diff %t.once %t.stopped
 
 // A convolution with batch norm, whose running mean is written in a no-grad

@@ -75,7 +75,7 @@ module @nograd attributes {tandem.phase = "optimize", tandem.optimizer = "sgd"} 
 // -----
 
 // P16: an op with an effect is never removed, reordered or run again, for it
-// does not get so far: none passes a door behind functionalize.
+// does not get so far: no verifier behind functionalize lets it pass.
 module @effect attributes {tandem.phase = "optimize"} {
   func.func @joint(
       %x: tensor<4xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},

@@ -86,7 +86,7 @@ module @aliases attributes {tandem.phase = "functionalize"} {
   // CHECK-SAME: cotangent of "r"
   // CHECK: tandem.accumulate
   // CHECK: func.func @evaluate(
-  // CHECK-SAME: -> (tensor<2x2xf32> {tandem.role = #tandem.role<output "b">}) attributes {tandem.aliases = [{name = "r", output = "b"
+  // CHECK-SAME: -> (tensor<2x2xf32> {tandem.role = #tandem.role<output "b" {inputs = [], rows = "mean"}>}) attributes {tandem.aliases = [{name = "r", output = "b"
   func.func @graph(
       %x: tensor<2x2xf32> {tandem.role = #tandem.role<input "x">},
       %w: tensor<2x2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})

@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -split-input-file -tandem-record-ranges -tandem-build-joint=inference=true -tandem-record-rows | FileCheck %s
+// RUN: tandem-opt %s -split-input-file -tandem-build-joint=inference=true -tandem-record-rows | FileCheck %s
 
 // Nobody knew which inputs an output follows from, and whether its rows are
 // those of the inputs: labels were wanted for scores, and a mean over a part of

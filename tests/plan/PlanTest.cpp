@@ -1,7 +1,7 @@
 //===- PlanTest.cpp - places of values never overlap while they live ------===//
 //
 // The check here compares every pair of values, and shares nothing with the
-// planner or its door.
+// planner or its verifier.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Ops.h"

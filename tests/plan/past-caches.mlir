@@ -65,19 +65,19 @@ module @returned attributes {tandem.phase = "partition", tandem.target = #tandem
 // What overwrites an argument is read in the next run: in the first program by
 // its first kernel, in the second one after 20 MiB.
 // CHECK-LABEL: module @updates
-// CHECK: func.func @soon
+// CHECK: func.func @evaluate
 // CHECK: tandem.kernel "exp"
 // CHECK: {buffers = [#tandem.buffer<argument 0>]}
-// CHECK: func.func @late
+// CHECK: func.func @update
 // CHECK: tandem.kernel "exp"
 // CHECK: {buffers = [#tandem.buffer<argument 0>], non_temporal = array<i64: 0>}
 module @updates attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}>} {
-  func.func @soon(%s: tensor<1024x1024xf32> {tandem.role = #tandem.role<state "s">}, %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<1024xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<update of "s">}) {
+  func.func @evaluate(%s: tensor<1024x1024xf32> {tandem.role = #tandem.role<state "s">}, %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<1024xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<update of "s">}) {
     %p = tandem.reduce_sum %s over [1] : tensor<1024x1024xf32> -> tensor<1024xf32>
     %v = tandem.exp %x : tensor<1024x1024xf32>
     return %p, %v : tensor<1024xf32>, tensor<1024x1024xf32>
   }
-  func.func @late(%s: tensor<1024x1024xf32> {tandem.role = #tandem.role<state "s">}, %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<1024x5120xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<1024xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<update of "s">}) {
+  func.func @update(%s: tensor<1024x1024xf32> {tandem.role = #tandem.role<state "s">}, %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<1024x5120xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<1024xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<update of "s">}) {
     %r = tandem.reduce_sum %w over [1] : tensor<1024x5120xf32> -> tensor<1024xf32>
     %wide = tandem.broadcast %r to [1024, 1024] along [1] : tensor<1024xf32> -> tensor<1024x1024xf32>
     %sum = tandem.add %s, %wide : tensor<1024x1024xf32>

@@ -10,8 +10,9 @@
 // functions of the kernels of its regions.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Phase.h"
+#include "passes/PhaseVerifiers.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelEmitter.h"

@@ -6,8 +6,9 @@
 // not used: the code knows that both are one.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Doors.h"
 #include "passes/Passes.h"
+#include "passes/Phase.h"
+#include "passes/PhaseVerifiers.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 #include "passes/lower/cuda/ToNVVM.h"

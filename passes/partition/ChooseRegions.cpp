@@ -1,13 +1,27 @@
-//===- Regions.cpp - which regions are worth computing again --------------===//
-#include "passes/partition/Regions.h"
-
-#include "passes/partition/Tags.h"
+//===- ChooseRegions.cpp - which regions are worth computing again --------===//
+//
+// What a region keeps can be more than what it need not save. Copies of the
+// module are partitioned and planned: two where no region is too much, else a
+// number that grows with the logarithm of the number of regions for each that
+// is.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
+#include "passes/partition/Joints.h"
+#include "passes/partition/SavedValues.h"
 #include "passes/plan/StepMemory.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_CHOOSEREGIONS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -18,9 +32,10 @@ using Names = llvm::SetVector<StringAttr>;
 
 class RegionChoice {
 public:
-  RegionChoice(ModuleOp module, MakePrograms makePrograms)
-      : module(module), makePrograms(makePrograms) {}
-  void run();
+  RegionChoice(ModuleOp module, StringRef kind) : module(module), kind(kind) {}
+  /// Takes the regions out with which the planned peak of a step would be above
+  /// that without them, and says so at each. Returns how many.
+  unsigned run();
 
 private:
   /// The peak with these regions alone; the largest number if there is no plan,
@@ -31,7 +46,7 @@ private:
   void tryToAdd(ArrayRef<StringAttr> more);
 
   ModuleOp module;
-  MakePrograms makePrograms;
+  StringRef kind;
   Names kept;
   int64_t peak = 0; ///< with `kept`
   /// What is not kept, with the peak that it would have made.
@@ -59,7 +74,7 @@ int64_t RegionChoice::peakWith(const Names &regions) {
     if (!regions.contains(checkpointOf(op)))
       op->removeAttr(kCheckpointAttr);
   });
-  if (failed(makePrograms(*copy)))
+  if (failed(rehearsePartition(*copy, kind)))
     return std::numeric_limits<int64_t>::max();
   FailureOr<StepMemory> memory = rehearsePlan(*copy);
   return succeeded(memory) ? memory->peak()
@@ -83,13 +98,13 @@ void RegionChoice::tryToAdd(ArrayRef<StringAttr> more) {
   tryToAdd(more.drop_front(more.size() / 2));
 }
 
-void RegionChoice::run() {
+unsigned RegionChoice::run() {
   llvm::MapVector<StringAttr, Operation *> regions;
   forEachOfRegion(module, [&](Operation *op) {
     regions.insert({checkpointOf(op), op});
   });
   if (regions.empty())
-    return;
+    return 0;
   peak = peakWith({});
   SmallVector<StringAttr> names(llvm::make_first_range(regions));
   tryToAdd(names);
@@ -102,8 +117,23 @@ void RegionChoice::run() {
     if (dropped.contains(checkpointOf(op)))
       op->removeAttr(kCheckpointAttr);
   });
+  return dropped.size();
 }
 
-void tandem::dropRegionsThatCost(ModuleOp module, MakePrograms makePrograms) {
-  RegionChoice(module, makePrograms).run();
-}
+namespace {
+
+struct ChooseRegions : tandem::impl::ChooseRegionsBase<ChooseRegions> {
+  using ChooseRegionsBase::ChooseRegionsBase;
+
+  void runOnOperation() final {
+    FailureOr<Joints> joints = findJoints(getOperation());
+    if (failed(checkPartitionKind(getOperation(), kind)) || failed(joints))
+      return signalPassFailure();
+    // What was chosen before was chosen with the regions as they are.
+    if (!joints->joint || isChosen(joints->joint))
+      return markAllAnalysesPreserved();
+    dropped += RegionChoice(getOperation(), kind).run();
+  }
+};
+
+} // namespace

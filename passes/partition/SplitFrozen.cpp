@@ -1,22 +1,31 @@
-//===- Prepare.cpp - what inference computes once -------------------------===//
+//===- SplitFrozen.cpp - what inference computes once ---------------------===//
 //
 // Frozen is what depends on params, states and constants alone. Of the frozen
 // values, those at the frontier are prepared: an op that is not frozen reads
 // them, perhaps through views, and reading them takes no longer than computing
 // them in each call. Where a value is not worth it, what it is made of may be.
+// What says `tandem.prepared` is always worth it.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/partition/Prepare.h"
-
+#include "passes/Passes.h"
 #include "passes/common/EraseDeadOps.h"
-#include "passes/partition/Cost.h"
-#include "passes/partition/PackWeights.h"
+#include "passes/partition/Frozen.h"
 #include "passes/partition/Programs.h"
 #include "passes/plan/KernelBytes.h"
+#include "passes/target/Rates.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "ir/Ops.h"
+#include "ir/PartitionMarks.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_SPLITFROZEN
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -26,14 +35,15 @@ namespace {
 class Preparer {
 public:
   explicit Preparer(func::FuncOp evaluate)
-      : evaluate(evaluate), rates(Rates::of(evaluate)) {}
+      : evaluate(evaluate), rates(Rates::of(evaluate)), frozen(evaluate) {}
 
-  func::FuncOp run();
+  /// Moves what is worth it into the function @prepare in front of @evaluate.
+  /// Returns how many values that are.
+  unsigned run();
+  LogicalResult checkMarks();
 
 private:
-  void findFrozen();
   void findReturned();
-  void packWeights();
   void demandOperands(Operation *op);
   void demand(Value value);
   bool isWorthIt(Value value);
@@ -50,34 +60,37 @@ private:
 
   func::FuncOp evaluate;
   Rates rates;
-  /// What never changes; those that depend on an argument.
-  DenseSet<Value> frozen, ofVariables;
+  FrozenValues frozen;
   DenseSet<Operation *> returned; ///< they make what is given out
-  DenseSet<Value> panels;         ///< of right factors, to be prepared
   DenseSet<Value> visited;
   SetVector<Value> prepared;
 };
 
 } // namespace
 
-void Preparer::findFrozen() {
-  for (BlockArgument argument : evaluate.getArguments())
-    if (RoleKind kind = role(argument).getKind();
-        kind == RoleKind::Param || kind == RoleKind::State) {
-      frozen.insert(argument);
-      ofVariables.insert(argument);
-    }
+/// The name under which `value` is to be prepared; null if no mark says so.
+static StringAttr markOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op ? op->getAttrOfType<StringAttr>(kPreparedAttr) : StringAttr();
+}
+
+/// What is marked can be computed once, and is not given out.
+LogicalResult Preparer::checkMarks() {
+  bool isRight = true;
+  findReturned();
   for (Operation &op : evaluate.getOps()) {
-    if (op.getNumRegions() || !isMemoryEffectFree(&op) ||
-        !llvm::all_of(op.getOperands(),
-                      [&](Value operand) { return frozen.contains(operand); }))
+    if (!op.hasAttr(kPreparedAttr))
       continue;
-    frozen.insert(op.result_begin(), op.result_end());
-    if (llvm::any_of(op.getOperands(), [&](Value operand) {
-          return ofVariables.contains(operand);
-        }))
-      ofVariables.insert(op.result_begin(), op.result_end());
+    bool isReturned = returned.contains(&op);
+    if (frozen.dependsOnVariables(op.getResult(0)) && !isReturned)
+      continue;
+    op.emitOpError() << "has '" << kPreparedAttr << "', but "
+                     << (isReturned ? "is given out by every call"
+                                    : "does not follow from params and states "
+                                      "alone");
+    isRight = false;
   }
+  return success(isRight);
 }
 
 /// What is an output is written by a kernel of each call.
@@ -91,23 +104,6 @@ void Preparer::findReturned() {
     }
 }
 
-/// Products that gain by it read frozen right factors from panels.
-void Preparer::packWeights() {
-  DenseMap<std::pair<Value, unsigned>, Value> made;
-  for (auto product : llvm::to_vector(evaluate.getOps<MatmulOp>())) {
-    Value weights = product.getRhs();
-    if (!ofVariables.contains(weights) || frozen.contains(product.getLhs()) ||
-        !gainsByPanels(product))
-      continue;
-    Value &known = made[{weights, product.getTransposeRhs()}];
-    if (!known) {
-      known = buildPanels(product);
-      panels.insert(known);
-    }
-    readPanels(product, known);
-  }
-}
-
 SetVector<Value> Preparer::coneOf(Value value) {
   SetVector<Value> cone;
   cone.insert(value);
@@ -118,7 +114,7 @@ SetVector<Value> Preparer::coneOf(Value value) {
 }
 
 bool Preparer::isWorthIt(Value value) {
-  if (panels.contains(value))
+  if (markOf(value))
     return true;
   auto moving = [&](Value moved) {
     return rates.moving(static_cast<double>(bytesOf(moved)));
@@ -137,7 +133,7 @@ bool Preparer::isWorthIt(Value value) {
 
 void Preparer::demandOperands(Operation *op) {
   for (Value operand : op->getOperands())
-    if (frozen.contains(operand) && ofVariables.contains(operand))
+    if (frozen.dependsOnVariables(operand))
       demand(operand);
 }
 
@@ -145,7 +141,7 @@ void Preparer::demand(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !visited.insert(value).second)
     return;
-  bool isView = isa<ViewOpInterface>(op) && !panels.contains(value);
+  bool isView = isa<ViewOpInterface>(op) && !markOf(value);
   if (returned.contains(op) || isView || !isWorthIt(value))
     demandOperands(op);
   else
@@ -168,10 +164,9 @@ SmallVector<Slot> Preparer::argumentSlots(SmallVectorImpl<Value> &sources) {
 
 /// "w.cast" or "w.panels", where all comes from one argument; else "add".
 std::string Preparer::nameOf(Value value) {
+  StringAttr mark = markOf(value);
   std::string name =
-      panels.contains(value)
-          ? "panels"
-          : value.getDefiningOp()->getName().stripDialect().str();
+      mark ? mark.str() : value.getDefiningOp()->getName().stripDialect().str();
   BlockArgument only;
   unsigned arguments = 0;
   for (Value made : coneOf(value))
@@ -210,25 +205,39 @@ void Preparer::takePrepared(ArrayRef<Slot> slots) {
   eraseDeadOps(evaluate);
 }
 
-func::FuncOp Preparer::run() {
-  findFrozen();
-  packWeights();
-  findFrozen(); // the panels too
-  findReturned();
+unsigned Preparer::run() {
   for (Operation &op : evaluate.getOps())
     if (op.getNumResults() == 0 || !frozen.contains(op.getResult(0)) ||
         returned.contains(&op))
       demandOperands(&op);
   if (prepared.empty())
-    return {};
+    return 0;
   SmallVector<Value> sources;
   SmallVector<Slot> arguments = argumentSlots(sources), results = resultSlots();
-  func::FuncOp prepare = copyProgram(evaluate, "prepare", arguments, sources,
-                                     results, prepared.getArrayRef());
+  copyProgram(evaluate, "prepare", arguments, sources, results,
+              prepared.getArrayRef());
   takePrepared(results);
-  return prepare;
+  return prepared.size();
 }
 
-func::FuncOp tandem::buildPrepare(func::FuncOp evaluate) {
-  return Preparer(evaluate).run();
-}
+namespace {
+
+struct SplitFrozen : tandem::impl::SplitFrozenBase<SplitFrozen> {
+  void runOnOperation() final {
+    FailureOr<func::FuncOp> evaluate = findFrozenProgram(getOperation());
+    if (failed(evaluate))
+      return signalPassFailure();
+    if (!*evaluate)
+      return markAllAnalysesPreserved();
+    if (Operation *other = getOperation().lookupSymbol("prepare")) {
+      other->emitError() << "expected no 'prepare' before it is made";
+      return signalPassFailure();
+    }
+    Preparer preparer(*evaluate);
+    if (failed(preparer.checkMarks()))
+      return signalPassFailure();
+    split += preparer.run();
+  }
+};
+
+} // namespace

@@ -1,9 +1,9 @@
-//===- VerifyPlan.cpp - a planned or lowered module that was read back ----===//
-#include "passes/plan/VerifyPlan.h"
-#include "passes/Doors.h"
+//===- Plan.cpp - what holds of planned and lowered programs --------------===//
+#include "passes/PhaseVerifiers.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlannedSteps.h"
 #include "passes/plan/StepMemory.h"
+#include "passes/verify/PhaseVerifier.h"
 
 #include "ir/Report.h"
 
@@ -22,7 +22,7 @@ static LogicalResult checkStepMemory(ModuleOp module) {
 
 static LogicalResult verify(ModuleOp module, StringRef phase,
                             llvm::function_ref<bool(func::FuncOp)> isRight) {
-  if (failed(checkPrograms(module, phase)))
+  if (failed(verifyPrograms(module, phase)))
     return failure();
   bool areRight = true;
   for (auto func : module.getOps<func::FuncOp>())
@@ -32,14 +32,14 @@ static LogicalResult verify(ModuleOp module, StringRef phase,
   return checkStepMemory(module);
 }
 
-LogicalResult tandem::verifyPlanned(ModuleOp module) {
+LogicalResult tandem::verifyPlan(ModuleOp module) {
   return verify(module, "plan", [](func::FuncOp func) {
     InPlacePairs pairs;
     return succeeded(checkPlan(func, &pairs));
   });
 }
 
-LogicalResult tandem::verifyLowered(ModuleOp module) {
+LogicalResult tandem::verifyLower(ModuleOp module) {
   SymbolTableCollection symbols;
   return verify(module, "lower", [&](func::FuncOp func) {
     bool isRight = true;

@@ -1,4 +1,4 @@
-//===- Update.cpp - an optimizer as a program -----------------------------===//
+//===- BuildUpdate.cpp - an optimizer as a program ------------------------===//
 //
 // What an optimizer computes is its op (ir/ops/Optimizer.td); here it gets its
 // states and its place in a function. Parameters of f16 and bf16 have states in
@@ -7,16 +7,25 @@
 // that others took.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/partition/Update.h"
-
+#include "passes/Passes.h"
+#include "passes/PhaseVerifiers.h"
 #include "passes/autodiff/Decompose.h"
+#include "passes/optimize/Simplify.h"
 #include "passes/partition/OptimizerSpec.h"
 
 #include "ir/Expr.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/StringSet.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_BUILDUPDATE
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -228,12 +237,58 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
   return func;
 }
 
-FailureOr<func::FuncOp>
-tandem::buildUpdate(ModuleOp module, func::FuncOp backward, StringRef text) {
-  std::string error;
-  auto spec = parseOptimizerSpec(text, error);
-  if (!spec)
-    return module.emitError() << error;
-  auto forward = module.lookupSymbol<func::FuncOp>("forward");
-  return UpdateBuilder(forward, backward, std::move(*spec)).run();
+static bool hasParamGradient(func::FuncOp forward, func::FuncOp backward) {
+  RoleIndex roles(forward);
+  for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(backward, i);
+        role.getKind() == RoleKind::Grad &&
+        roles.argument(RoleKind::Param, role.getName()))
+      return true;
+  return false;
 }
+
+namespace {
+
+struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
+    if (failed(checkSignatures(module)))
+      return signalPassFailure();
+    auto forward = module.lookupSymbol<func::FuncOp>("forward");
+    if (!optimizer || !forward)
+      return markAllAnalysesPreserved();
+    if (failed(build(optimizer, forward)))
+      signalPassFailure();
+  }
+
+  LogicalResult build(StringAttr optimizer, func::FuncOp forward) {
+    ModuleOp module = getOperation();
+    if (Operation *other = module.lookupSymbol("update"))
+      return other->emitError() << "expected no 'update' before an optimizer "
+                                   "is made a program";
+    auto backward = module.lookupSymbol<func::FuncOp>("backward");
+    if (!backward || !hasParamGradient(forward, backward))
+      return forward.emitError()
+             << "optimizer '" << optimizer.getValue()
+             << "' has nothing to do: no param has a gradient (in a model in "
+                "ONNX, --loss=KIND:OUTPUT,LABELS makes them)";
+    std::string error;
+    auto spec = parseOptimizerSpec(optimizer, error);
+    if (!spec)
+      return module.emitError() << error;
+    auto update = UpdateBuilder(forward, backward, std::move(*spec)).run();
+    if (failed(update))
+      return failure();
+    for (unsigned i = 0, n = update->getNumArguments(); i < n; ++i)
+      params += roleOfArgument(*update, i).getKind() == RoleKind::Param;
+    // What the params share (rates, bias corrections) is computed once.
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(*update);
+    eliminateCommonSubExpressions(rewriter, dominance, *update);
+    simplifyOps(*update);
+    return success();
+  }
+};
+
+} // namespace

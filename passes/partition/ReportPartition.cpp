@@ -1,13 +1,27 @@
-//===- Report.cpp - why values are saved or made again --------------------===//
-#include "passes/partition/Report.h"
-
+//===- ReportPartition.cpp - why values are saved or made again -----------===//
+//
+// Before the joint is divided: costs and places are those of its ops.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
 #include "passes/partition/Cost.h"
+#include "passes/partition/Joints.h"
+#include "passes/partition/Programs.h"
+#include "passes/partition/SavedMarks.h"
 
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Where.h"
 
 #include "llvm/Support/FormatVariadic.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_REPORTPARTITION
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -50,9 +64,12 @@ static std::string reasonFor(const JointView &view, const JointCosts &costs,
   return "a kernel of the backward takes it in";
 }
 
-void tandem::reportPartition(ModuleOp module, const JointView &view,
-                             const SavedValues &saved, const SavedNames &names,
-                             ArrayRef<Operation *> repeated) {
+/// Says in the module what is saved and which ops the backward repeats, with
+/// predicted times and, of what is repeated, the reasons (ir/Report.h). What
+/// the module says of a budget stays.
+static void report(ModuleOp module, const JointView &view,
+                   const SavedValues &saved, const SavedNames &names,
+                   ArrayRef<Operation *> repeated) {
   JointCosts costs(view);
   Builder b(module.getContext());
   auto text = [&](StringRef name, const Twine &value) {
@@ -78,34 +95,35 @@ void tandem::reportPartition(ModuleOp module, const JointView &view,
          seconds(secondsOf(costs, op)),
          b.getNamedAttr("bytes",
                         b.getI64IntegerAttr(bytesOf(op->getResults())))}));
-  NamedAttrList report(
+  NamedAttrList entries(
       module->getAttrOfType<DictionaryAttr>(kPartitionReportAttr));
-  report.set("saved", b.getArrayAttr(kept));
-  report.set("repeated", b.getArrayAttr(again));
+  entries.set("saved", b.getArrayAttr(kept));
+  entries.set("repeated", b.getArrayAttr(again));
   module->setAttr(kPartitionReportAttr,
-                  report.getDictionary(module.getContext()));
+                  entries.getDictionary(module.getContext()));
 }
 
-void tandem::remarkPartition(const JointView &view, const SavedValues &saved,
-                             ArrayRef<Operation *> repeated) {
+/// Says the same in remarks.
+static void remarkPartition(const JointView &view, const SavedValues &saved,
+                            ArrayRef<Operation *> repeated) {
   JointCosts costs(view);
   auto micros = [](double seconds) {
     return llvm::formatv("{0:f1} us", seconds * 1e6).str();
   };
   for (const auto &[value, reason] : saved) {
     auto type = cast<RankedTensorType>(value.getType());
-    auto remark = emitRemark(value.getLoc()) << "saved ";
+    InFlightDiagnostic text = emitRemark(value.getLoc()) << "saved ";
     Operation *op = value.getDefiningOp();
     if (op)
-      remark << "the result of '" << op->getName() << "'";
+      text << "the result of '" << op->getName() << "'";
     else
-      remark << "an argument";
-    remark << " (" << type << ", " << byteSize(type) << " bytes"
-           << (view.isOnHost(value) ? ", in the host's memory" : "")
-           << "): " << reason;
+      text << "an argument";
+    text << " (" << type << ", " << byteSize(type) << " bytes"
+         << (view.isOnHost(value) ? ", in the host's memory" : "")
+         << "): " << reason;
     if (op)
-      remark << "; making it again would take "
-             << micros(secondsOf(costs, value));
+      text << "; making it again would take "
+           << micros(secondsOf(costs, value));
   }
   for (Operation *op : repeated)
     emitRemark(op->getLoc())
@@ -113,11 +131,39 @@ void tandem::remarkPartition(const JointView &view, const SavedValues &saved,
         << micros(secondsOf(costs, op)) << ": " << reasonFor(view, costs, op);
 }
 
-void tandem::remarkNotOffloaded(const JointView &view,
-                                const SavedValues &saved) {
+/// Says which values that are to be offloaded stay on the device.
+static void remarkNotOffloaded(const JointView &view,
+                               const SavedValues &saved) {
   for (const auto &[value, reason] : saved)
     if (view.pins.isOffloaded(value) && !view.isOnHost(value))
       emitRemark(value.getLoc())
           << reason << " does not bring it to the host: the device has it as "
           << "output " << view.outputOf(value);
 }
+
+namespace {
+
+struct ReportPartition : tandem::impl::ReportPartitionBase<ReportPartition> {
+  using ReportPartitionBase::ReportPartitionBase;
+
+  void runOnOperation() final {
+    FailureOr<Joints> joints = findJoints(getOperation());
+    if (failed(joints))
+      return signalPassFailure();
+    if (!joints->joint)
+      return markAllAnalysesPreserved();
+    JointView view(joints->joint);
+    FailureOr<SavedValues> saved = markedValues(view);
+    if (failed(saved))
+      return signalPassFailure();
+    SmallVector<Operation *> again = backwardOps(view, *saved);
+    llvm::erase_if(again, [](Operation *op) { return !isRepeated(op); });
+    repeated += again.size();
+    report(getOperation(), view, *saved, SavedNames(view.joint, *saved), again);
+    remarkNotOffloaded(view, *saved);
+    if (remarks)
+      remarkPartition(view, *saved, again);
+  }
+};
+
+} // namespace

@@ -1,4 +1,4 @@
-//===- Step.cpp - a whole training step as one program --------------------===//
+//===- BuildStep.cpp - a whole training step as one program ---------------===//
 //
 // Forward, backward and update one after the other. What one gives, the next
 // takes by role and name; what one writes, the next finds. Ops of the forward
@@ -6,13 +6,21 @@
 // must not be made beside the first time.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/PhaseVerifiers.h"
 #include "passes/autodiff/Specialize.h"
-#include "passes/partition/Programs.h"
+#include "passes/optimize/Simplify.h"
 
 #include "ir/Ops.h"
+#include "ir/Signature.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_BUILDSTEP
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -100,8 +108,12 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
   }
 }
 
-func::FuncOp tandem::buildStep(func::FuncOp forward, func::FuncOp backward,
-                               func::FuncOp update, StringRef loss) {
+/// Builds @step behind @update: forward, backward with a cotangent of 1 for
+/// `loss` and no other, update of the params that then have a gradient. Its
+/// arguments are forward's and the states that only update has; its results the
+/// outputs and all updates.
+static func::FuncOp buildStep(func::FuncOp forward, func::FuncOp backward,
+                              func::FuncOp update, StringRef loss) {
   SmallVector<Slot> arguments;
   auto addArguments = [&](func::FuncOp func, bool statesOnly) {
     for (BlockArgument argument : func.getArguments()) {
@@ -157,3 +169,64 @@ func::FuncOp tandem::buildStep(func::FuncOp forward, func::FuncOp backward,
     step->setAttr(kAliasesAttr, aliases);
   return step;
 }
+
+/// The type of the output `name`, which can be a view of another one; null if
+/// there is none.
+static Type typeOfOutput(func::FuncOp forward, StringRef name) {
+  if (auto i = findResult(forward, RoleKind::Output, name))
+    return forward.getResultTypes()[*i];
+  auto aliases = forward->getAttrOfType<ArrayAttr>(kAliasesAttr);
+  if (!aliases)
+    return {};
+  for (auto alias : aliases.getAsRange<DictionaryAttr>())
+    if (auto own = alias.getAs<StringAttr>("name"); own && own == name)
+      if (auto type = alias.getAs<TypeAttr>("type"))
+        return type.getValue();
+  return {};
+}
+
+namespace {
+
+struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    if (failed(checkSignatures(module)))
+      return signalPassFailure();
+    auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
+    auto forward = module.lookupSymbol<func::FuncOp>("forward");
+    if (!optimizer || !forward)
+      return markAllAnalysesPreserved();
+    if (failed(build(optimizer, forward)))
+      signalPassFailure();
+  }
+
+  LogicalResult build(StringAttr optimizer, func::FuncOp forward) {
+    ModuleOp module = getOperation();
+    if (Operation *other = module.lookupSymbol("step"))
+      return other->emitError() << "expected no 'step' before one is made";
+    auto backward = module.lookupSymbol<func::FuncOp>("backward"),
+         update = module.lookupSymbol<func::FuncOp>("update");
+    if (!backward || !update)
+      return module.emitError()
+             << "expected functions 'backward' and 'update' beside 'forward', "
+                "of which a step with optimizer '"
+             << optimizer.getValue() << "' is made (tandem-build-update)";
+    auto loss = module->getAttrOfType<StringAttr>(kLossAttr);
+    auto type = dyn_cast_or_null<RankedTensorType>(
+        loss ? typeOfOutput(forward, loss) : Type());
+    if (!type)
+      return forward.emitError() << "optimizer '" << optimizer.getValue()
+                                 << "' needs one output as the loss";
+    if (type.getNumElements() != 1)
+      return forward.emitError() << "optimizer '" << optimizer.getValue()
+                                 << "' needs a loss of one element, but '"
+                                 << loss.getValue() << "' has type " << type;
+    func::FuncOp step = buildStep(forward, backward, update, loss);
+    // The cotangent of 1 leaves much to fold.
+    simplifyOps(step);
+    ops += llvm::range_size(step.getBody().front().without_terminator());
+    return success();
+  }
+};
+
+} // namespace

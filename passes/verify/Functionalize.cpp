@@ -1,0 +1,16 @@
+//===- Functionalize.cpp - what holds of a graph of values ----------------===//
+#include "passes/PhaseVerifiers.h"
+#include "passes/verify/PhaseVerifier.h"
+
+using namespace mlir;
+using namespace tandem;
+
+LogicalResult tandem::verifyFunctionalize(ModuleOp module) {
+  PhaseVerifier verifier(module, "functionalize");
+  verifier.functions({"graph"}, {});
+  if (verifier.hasFailed())
+    return failure();
+  verifier.valuesOnly(verifier.function("graph"));
+  verifier.unmarked(verifier.function("graph"));
+  return verifier.result();
+}

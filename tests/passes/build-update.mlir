@@ -1,0 +1,80 @@
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-build-update | FileCheck %s
+
+// The params that have a gradient, their gradients and the optimizer's states;
+// the new params and states. What params share is computed once.
+// CHECK-LABEL: module @sgd
+// CHECK: func.func @update(
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<grad of "w">},
+// CHECK-SAME: %[[LR:[a-z0-9]+]]: tensor<f32> {tandem.role = #tandem.role<state "sgd.lr" {init = {kind = "constant", value = 5.000000e-01 : f64}}>})
+// CHECK-SAME: -> (tensor<2xf32> {tandem.role = #tandem.role<update of "w">})
+// CHECK: %[[R:.*]] = tandem.broadcast %[[LR]]
+// CHECK: %[[D:.*]] = tandem.mul %[[R]], %[[G]]
+// CHECK: %[[N:.*]] = tandem.sub %[[W]], %[[D]]
+// CHECK: return %[[N]]
+// CHECK-NOT: @step
+module @sgd attributes {tandem.optimizer = "sgd:lr=0.5"} {
+  func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}, %v: tensor<2xf32> {tandem.role = #tandem.role<param "v">})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.mul %w, %v : tensor<2xf32>
+    return %y : tensor<2xf32>
+  }
+  func.func @backward(%v: tensor<2xf32> {tandem.role = #tandem.role<param "v">}, %dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    %g = tandem.mul %v, %dy : tensor<2xf32>
+    return %g : tensor<2xf32>
+  }
+}
+
+// -----
+
+// Nobody asked for an optimizer, or there is no training.
+// CHECK-LABEL: module @none
+// CHECK-NOT: @update
+module @none {
+  func.func @forward() { return }
+}
+
+// -----
+
+// CHECK-LABEL: module @inference
+// CHECK-NOT: @update
+module @inference attributes {tandem.optimizer = "sgd"} {
+  func.func @evaluate() { return }
+}
+
+// -----
+
+module @nothing attributes {tandem.optimizer = "sgd"} {
+  // expected-error@+1 {{optimizer 'sgd' has nothing to do: no param has a gradient}}
+  func.func @forward() { return }
+}
+
+// -----
+
+// expected-error@+1 {{unknown optimizer 'lion'; known are 'sgd', 'momentum', 'adam', 'adamw'}}
+module @unknown attributes {tandem.optimizer = "lion"} {
+  func.func @forward(%w: tensor<f32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<f32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<f32>
+  }
+}
+
+// -----
+
+module @twice attributes {tandem.optimizer = "sgd"} {
+  func.func @forward() { return }
+  // expected-error@+1 {{expected no 'update' before an optimizer is made a program}}
+  func.func @update() { return }
+}
+
+// -----
+
+// A param has the name of a state.
+module @names attributes {tandem.optimizer = "sgd"} {
+  // expected-error@+1 {{'param "sgd.lr"' has the name of a state of optimizer 'sgd': expected another name}}
+  func.func @forward(%w: tensor<f32> {tandem.role = #tandem.role<param "sgd.lr" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<f32> {tandem.role = #tandem.role<grad of "sgd.lr">}) {
+    return %dy : tensor<f32>
+  }
+}
