@@ -1,6 +1,7 @@
 //===- KernelAttributes.cpp - spelling of what plan says of kernels -------===//
 #include "ir/Dialect.h"
 #include "ir/Nearest.h"
+#include "ir/ScheduleMethods.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -148,16 +149,16 @@ ParseResult ScheduleParser::flag(StringRef key, std::optional<bool> &to) {
 
 ParseResult ScheduleParser::readMethod() {
   SMLoc at = parser.getCurrentLocation();
-  StringRef word;
-  if (succeeded(parser.parseOptionalKeyword(&word)))
-    method = symbolizeScheduleMethod(word);
+  std::string word;
+  if (failed(parser.parseOptionalKeywordOrString(&word)))
+    return parser.emitError(at)
+           << "expected 'method' of a schedule to be a name, as winograd";
+  method = methodNamed(word);
   if (method)
     return success();
-  InFlightDiagnostic error = parser.emitError(at);
-  error << "expected 'method' of a schedule to be winograd, direct or windows";
-  if (!word.empty())
-    error << ", but got '" << word << "'";
-  return error;
+  return parser.emitError(at)
+         << "expected 'method' of a schedule to be " << listOf(methodNames())
+         << ", but got '" << word << "'" << didYouMean(word, methodNames());
 }
 
 ParseResult ScheduleParser::entry() {
@@ -216,7 +217,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
       entry(key) << (*value ? "true" : "false");
   };
   if (getMethod())
-    entry("method") << stringifyScheduleMethod(*getMethod());
+    entry("method") << nameOf(*getMethod());
   number("rows", getRows());
   number("vectors", getVectors());
   number("block", getBlock());

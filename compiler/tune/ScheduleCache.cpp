@@ -1,5 +1,6 @@
 //===- ScheduleCache.cpp - schedules that were found by measuring ---------===//
 #include "compiler/tune/ScheduleCache.h"
+#include "ir/ScheduleMethods.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "runtime/artifact/AtomicFile.h"
 
@@ -40,7 +41,7 @@ static json toJson(ScheduleAttr schedule) {
       object[key] = *value;
   };
   if (schedule.getMethod())
-    object["method"] = stringifyScheduleMethod(*schedule.getMethod()).str();
+    object["method"] = nameOf(*schedule.getMethod()).str();
   number("rows", schedule.getRows());
   number("vectors", schedule.getVectors());
   number("block", schedule.getBlock());
@@ -74,11 +75,10 @@ static std::string readValue(const std::string &key, const json &value,
   if (key != "method")
     return "expected a schedule to have no '" + shown(key) + "'";
   if (value.is_string())
-    asked.method = symbolizeScheduleMethod(value.get<std::string>());
+    asked.method = methodNamed(value.get<std::string>());
   if (!asked.method)
-    return "expected 'method' of a schedule to be \"winograd\", \"direct\" or "
-           "\"windows\", but got " +
-           shown(value.dump());
+    return "expected 'method' of a schedule to be " + listOf(methodNames()) +
+           ", but got " + shown(value.dump());
   return "";
 }
 

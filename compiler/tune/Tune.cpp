@@ -26,7 +26,7 @@ static constexpr double kGain = 0.97;
 
 /// Of which schedules are tried and how they are timed: what an earlier search
 /// has found is not the answer of a later one.
-static constexpr StringLiteral kSearch = "search 4";
+static constexpr StringLiteral kSearch = "search 5";
 
 /// This machine's processor, as LLVM and as the system call it.
 static std::string machineName() {
@@ -47,6 +47,7 @@ namespace {
 /// Equal kernels of a module.
 struct Group {
   SmallVector<KernelOp> kernels;
+  std::optional<cpu::ScheduleSearch> search;
   std::string key; ///< of the cache
   std::string summary;
   double weight = 0; ///< the time of all, roughly
@@ -60,9 +61,9 @@ public:
   Tuner(ModuleOp module, const CpuTarget &target, const TuneOptions &options)
       : module(module), target(target), options(options),
         context(module.getContext()), machine(machineName()),
-        end(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(options.seconds))),
-        registers(CpuModel::of(module)) {}
+        end(Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(
+                std::chrono::duration<double>(options.seconds))) {}
 
   Result<TuneReport> run();
 
@@ -83,7 +84,6 @@ private:
   MLIRContext *context;
   std::string machine;
   Clock::time_point end;
-  CpuModel registers;
 };
 } // namespace
 
@@ -110,7 +110,7 @@ std::vector<Group> Tuner::groups() {
   llvm::StringMap<size_t> byKey;
   for (auto func : module.getOps<func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
-      if (kernel.getScheduleAttr() || cpu::scheduleRounds(kernel).empty())
+      if (kernel.getScheduleAttr())
         continue;
       std::string key = lower::keyOf(kernel);
       auto [at, isNew] = byKey.try_emplace(key, groups.size());
@@ -118,6 +118,7 @@ std::vector<Group> Tuner::groups() {
         groups.emplace_back();
       Group &group = groups[at->second];
       if (isNew) {
+        group.search.emplace(kernel);
         group.place = at->second;
         group.key = hashOf(common + key);
         group.summary = summaryOf(kernel);
@@ -125,6 +126,8 @@ std::vector<Group> Tuner::groups() {
       group.kernels.push_back(kernel);
       group.weight += rates.seconds(kernel);
     }
+  llvm::erase_if(
+      groups, [](const Group &group) { return group.search->rounds() == 0; });
   llvm::sort(groups, [](const Group &a, const Group &b) {
     return a.weight != b.weight ? a.weight > b.weight : a.place < b.place;
   });
@@ -165,13 +168,16 @@ Status Tuner::measure(const Group &group, double seconds,
   found = {group.summary,  machine, options.timer->threads(),
            ScheduleAttr(), 0,       0};
   AskedSchedule best;
-  auto rounds = cpu::scheduleRounds(kernel);
-  for (cpu::ScheduleRound round : rounds) {
-    if (round != rounds.front() && left() <= 0)
+  size_t rounds = group.search->rounds();
+  bool triesMethods = !group.search->methods().empty();
+  double share = seconds / static_cast<double>(rounds - !triesMethods);
+  for (size_t round = !triesMethods; round < rounds; ++round) {
+    if (found.modelSeconds > 0 && left() <= 0)
       break;
-    auto variants = round(best, registers);
+    auto variants = group.search->variants(round, best);
+    if (variants.empty())
+      break;
     variants.insert(variants.begin(), best);
-    double share = seconds / static_cast<double>(rounds.size());
     if (Status s = compare(kernel, variants, share, found); !s)
       return s;
     best = {};

@@ -140,23 +140,41 @@ TEST_F(Tune, TheModelIsKeptWhereNothingIsFaster) {
   EXPECT_EQ(timer.calls, calls) << "that, too, is kept";
 }
 
+/// A convolution of 20 planes with 3x3 taps.
+static std::string convolution(int filters) {
+  std::string n = std::to_string(filters), w = "tensor<" + n + "x20x3x3xf32>",
+              y = "tensor<4x" + n + "x12x12xf32>";
+  return R"(
+module @model attributes {tandem.phase = "partition"} {
+  func.func @evaluate(%x: tensor<4x20x12x12xf32> {tandem.role = #tandem.role<input "x">}, %w: )" +
+         w + R"( {tandem.role = #tandem.role<input "w">}) -> ()" + y +
+         R"( {tandem.role = #tandem.role<output "y">}) {
+    %0 = tandem.conv2d %x, %w strides [1, 1] padding [1, 1, 1, 1] : tensor<4x20x12x12xf32>, )" +
+         w + " -> " + y + "\n    return %0 : " + y + "\n  }\n}";
+}
+
 /// The method, then the tile, then the item: each goes on from the best before.
 /// Of the methods there is another one alone, so that the third trial is none.
 TEST_F(Tune, ConvolutionsAreCutInRounds) {
-  constexpr const char *text = R"(
-module @model attributes {tandem.phase = "partition"} {
-  func.func @evaluate(%x: tensor<4x20x12x12xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<24x20x3x3xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<4x24x12x12xf32> {tandem.role = #tandem.role<output "y">}) {
-    %0 = tandem.conv2d %x, %w strides [1, 1] padding [1, 1, 1, 1] : tensor<4x20x12x12xf32>, tensor<24x20x3x3xf32> -> tensor<4x24x12x12xf32>
-    return %0 : tensor<4x24x12x12xf32>
-  }
-})";
   timer.fastest = 2;
-  auto schedules = tune(text);
+  auto schedules = tune(convolution(40).c_str());
   ASSERT_TRUE(status) << status.message() << said;
   EXPECT_EQ(schedules,
             std::vector<std::string>(
                 {"#tandem.schedule<rows = 3, vectors = 3, block = 16>"}));
   EXPECT_EQ(timer.calls, 3);
+}
+
+/// All rows of the table that compute the kernel are tried, and then what the
+/// best of them varies: vectors of pixels were never reached.
+TEST_F(Tune, AllMethodsThatComputeAConvolutionAreTried) {
+  timer.fastest = 1;
+  auto schedules = tune(convolution(24).c_str());
+  ASSERT_TRUE(status) << status.message() << said;
+  EXPECT_EQ(schedules,
+            std::vector<std::string>({"#tandem.schedule<method = pixels>"}));
+  ASSERT_EQ(timer.calls, 2);
+  EXPECT_EQ(timer.trials[0], 3U) << "direct, pixels, windows";
 }
 
 /// What comes to the code of an earlier trial is left out: the best schedule is

@@ -136,8 +136,18 @@ func.func private @wrong() attributes {test.attr = #tandem.schedule<columns = ma
 
 // -----
 
-// expected-error @+1 {{expected 'method' of a schedule to be winograd, direct or windows, but got 'fft'}}
+// expected-error @+1 {{expected 'method' of a schedule to be 'winograd', 'direct', 'windows', 'pixels', 'depthwise', 'pointwise', 'tiles', 'dots', 'gemm', 'wgmma', 'mma', 'simt', 'rows', 'columns', 'transposed', 'pooling', 'indexed' or 'lines', but got 'fft'}}
 func.func private @wrong() attributes {test.attr = #tandem.schedule<method = fft>}
+
+// -----
+
+// expected-error @+1 {{but got 'windgrad' (did you mean 'winograd'?)}}
+func.func private @wrong() attributes {test.attr = #tandem.schedule<method = "windgrad">}
+
+// -----
+
+// expected-error @+1 {{expected 'method' of a schedule to be a name, as winograd}}
+func.func private @wrong() attributes {test.attr = #tandem.schedule<method = 3>}
 
 // -----
 

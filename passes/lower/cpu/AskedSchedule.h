@@ -6,8 +6,8 @@
 // WinogradSchedule.cpp and so on choose. But for the method, what it says
 // changes how long a kernel takes and no bit of its results.
 //
-//   method    of a convolution: winograd, direct, or windows (vectors of
-//             pixels); a method that the op or the target rules out is not used
+//   method    a row of the kernel's table (Methods.cpp), which has to compute
+//             it
 //   rows, vectors   of a tile of sums, in registers: of products, of direct and
 //             1x1 convolutions, and of the products of Winograd's method.
 //             Vectors are those of own rows in a tile of attention, but for its
@@ -43,10 +43,6 @@ namespace tandem::cpu {
 
 /// The attribute, as numbers to try others of.
 struct AskedSchedule {
-  static constexpr ScheduleMethod methods[] = {ScheduleMethod::Winograd,
-                                               ScheduleMethod::Direct,
-                                               ScheduleMethod::Windows};
-
   int64_t rows = 0, vectors = 0, block = 0, columns = 0; ///< 0: not said
   std::optional<bool> packs, ahead;
   std::optional<ScheduleMethod> method;
@@ -56,10 +52,6 @@ struct AskedSchedule {
 
   /// Null if nothing is said.
   ScheduleAttr attribute(mlir::MLIRContext *context) const;
-  /// True unless another method is asked for.
-  bool allows(ScheduleMethod wanted) const {
-    return method.value_or(wanted) == wanted;
-  }
 };
 
 } // namespace tandem::cpu

@@ -1,51 +1,44 @@
 //===- Convolution.cpp - convolutions as implicit matrix products ---------===//
 //
-// Most are direct (DirectConvolution.h), and those of 3x3 taps may be computed
-// by another method (Winograd.h). Of the others, whose vectors are of pixels,
-// the code's dimensions are those of ConvolutionProduct: B is gathered from the
-// image while it is packed (WindowPack.h), unless windows are single pixels
+// The method of every convolution, "windows": vectors are of pixels or of taps,
+// and the code's dimensions are those of ConvolutionProduct. B is gathered from
+// the image while it is packed (WindowPack.h), unless windows are single pixels
 // side by side; then it is a matrix in place.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ConvolutionProduct.h"
-#include "passes/lower/cpu/AskedSchedule.h"
-#include "passes/lower/cpu/DepthwiseFilterGrad.h"
-#include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/cpu/GemmOperand.h"
-#include "passes/lower/cpu/KernelEmitter.h"
-#include "passes/lower/cpu/PixelConvolution.h"
-#include "passes/lower/cpu/PointwiseConvolution.h"
+#include "passes/lower/cpu/Methods.h"
 #include "passes/lower/cpu/WindowPack.h"
-#include "passes/lower/cpu/Winograd.h"
 
 #include "ir/ops/Scalar.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
 using namespace tandem::lower;
 
-FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
+Fit cpu::fitWindows(AnchorKernel &) { return Fit::good(); }
+
+/// Of whole vectors.
+double cpu::secondsOfWindows(AnchorKernel &kernel) {
   using enum ConvolutionProduct::Dim;
-  auto asked = AskedSchedule::of(kernel.kernel);
-  if (asked.allows(ScheduleMethod::Winograd))
-    if (auto work = winograd::emit(kernel))
-      return *work;
-  if (auto work = emitDepthwiseFilterGrad(kernel))
-    return *work;
+  auto p = ConvolutionProduct::of(kernel.anchor);
+  Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
+  int64_t lanes = kernel.target.lanes(scalar::computeType(type));
+  double all = static_cast<double>(llvm::alignTo(p.sizes[N], lanes));
+  for (unsigned dim : {Image, Group, M, K0, K1})
+    all *= static_cast<double>(p.sizes[dim]);
+  return secondsOf(kernel.kernel, kernel.anchor, all);
+}
+
+FailureOr<Work> cpu::emitWindows(AnchorKernel &kernel) {
+  using enum ConvolutionProduct::Dim;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);
-  if (!asked.method) {
-    if (std::optional<Work> work = emitPixelConvolution(kernel, p))
-      return *work;
-    if (std::optional<Work> work = emitPointwiseConvolution(kernel, p))
-      return *work;
-  }
   WindowPack windows(kernel, p.bNumber, p.conv, p.lanes);
-  bool isTurned = !asked.method && windows.isTransposed();
-  if (asked.method != ScheduleMethod::Windows && !isTurned)
-    if (std::optional<Work> work = emitDirectConvolution(kernel, p))
-      return *work;
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   Gemm gemm;
   gemm.M = p.sizes[M];
@@ -54,7 +47,7 @@ FailureOr<Work> cpu::emitConvolution(AnchorKernel &kernel) {
   gemm.K1 = p.sizes[K1];
   gemm.lineLength = p.lineLength;
   gemm.type = scalar::computeType(type.getElementType());
-  gemm.asked = asked;
+  gemm.asked = AskedSchedule::of(kernel.kernel);
 
   std::optional<unsigned> k0;
   if (gemm.K0 > 1)

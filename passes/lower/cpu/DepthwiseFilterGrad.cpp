@@ -13,6 +13,8 @@
 
 #include "ir/ops/Scalar.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cpu;
@@ -22,7 +24,8 @@ namespace {
 class DepthwiseFilterGrad {
 public:
   explicit DepthwiseFilterGrad(AnchorKernel &kernel);
-  bool isPossible() const;
+  Fit fit() const;
+  double multiplyAdds() const;
   Work emit();
 
 private:
@@ -55,16 +58,36 @@ DepthwiseFilterGrad::DepthwiseFilterGrad(AnchorKernel &kernel)
   gradient = kernel.operand(1, dims, conv.outputShape());
 }
 
-bool DepthwiseFilterGrad::isPossible() const {
+Fit DepthwiseFilterGrad::fit() const {
   auto isLine = [](const Operand &operand) {
     return operand.isAffine() && operand.stride(3) == 1;
   };
+  if (conv.groups == 0 || conv.batch == 0 || taps == 0 || y.results == 0 ||
+      x.results == 0 || y.seen == 0 || x.seen == 0)
+    return Fit::impossible("expected elements but got none");
+  if (conv.channels != conv.groups || conv.filters != conv.groups)
+    return Fit::impossible(
+        "expected groups of one plane of x and one of dy but got " +
+        Twine(conv.channelsPerGroup()) + " and " +
+        Twine(conv.filtersPerGroup()));
+  if (x.step > 2)
+    return Fit::impossible("expected windows of lines at most 2 pixels apart "
+                           "but got " +
+                           Twine(x.step));
   // Sums, a vector of dy and one of x are in registers.
-  return conv.groups > 0 && conv.channels == conv.groups &&
-         conv.filters == conv.groups && x.step <= 2 &&
-         taps <= kernel.target.registers - 3 && isLine(image) &&
-         isLine(gradient) && conv.batch > 0 && taps > 0 && y.results > 0 &&
-         x.results > 0 && y.seen > 0 && x.seen > 0;
+  if (int64_t most = kernel.target.registers - 3; taps > most)
+    return Fit::impossible("expected at most " + Twine(most) +
+                           " taps, a register each, but got " + Twine(taps));
+  if (!isLine(image) || !isLine(gradient))
+    return Fit::impossible("expected x and dy whose lines are side by side in "
+                           "memory but got others");
+  return Fit::good();
+}
+
+/// Of whole vectors of pixels.
+double DepthwiseFilterGrad::multiplyAdds() const {
+  return static_cast<double>(conv.groups) * conv.batch * taps * y.results *
+         llvm::alignTo(x.results, lanes);
 }
 
 /// The sums with those of a line of dy, whose padded image is in scratch.
@@ -158,11 +181,18 @@ Work DepthwiseFilterGrad::emit() {
   return work;
 }
 
-std::optional<Work> cpu::emitDepthwiseFilterGrad(AnchorKernel &kernel) {
+Fit cpu::fitDepthwiseFilterGrad(AnchorKernel &kernel) {
   if (!isa<Conv2dFilterGradOp>(kernel.anchor))
-    return std::nullopt;
-  DepthwiseFilterGrad gradient(kernel);
-  if (!gradient.isPossible())
-    return std::nullopt;
-  return gradient.emit();
+    return Fit::impossible("expected a gradient of filters but got '" +
+                           kernel.anchor->getName().getStringRef() + "'");
+  return DepthwiseFilterGrad(kernel).fit();
+}
+
+double cpu::secondsOfDepthwiseFilterGrad(AnchorKernel &kernel) {
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   DepthwiseFilterGrad(kernel).multiplyAdds());
+}
+
+FailureOr<Work> cpu::emitDepthwiseFilterGrad(AnchorKernel &kernel) {
+  return DepthwiseFilterGrad(kernel).emit();
 }

@@ -6,6 +6,7 @@
 #include "passes/lower/cpu/DirectConvolution.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/WindowPack.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -41,20 +42,45 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
 /// Not where the image has no strides, few filters would fill no vectors, or
 /// windows are pixels in place. And short sums are not worth transposing what
 /// comes of them, unless gathered windows would be zeros for the most part.
-bool DirectConvolution::isBetter() const {
+Fit DirectConvolution::fit() const {
   constexpr int64_t widest = 16, shortest = 96;
-  if (!image.isAffine() || image.stride(3) != 1 ||
-      conv.window.kernel[1] > widest)
-    return false;
+  if (llvm::is_contained(product.sizes, 0))
+    return Fit::impossible("expected elements but got none");
+  if (!image.isAffine() || image.stride(3) != 1)
+    return Fit::impossible("expected images whose lines are side by side in "
+                           "memory but got others");
+  if (conv.window.kernel[1] > widest)
+    return Fit::impossible("expected at most " + Twine(widest) +
+                           " taps in a line, whose code is written out, but "
+                           "got " +
+                           Twine(conv.window.kernel[1]));
+  if (product.isPointwise())
+    return Fit::slower("expected windows of several pixels but got single "
+                       "ones, which are a matrix in place");
+  int64_t phases = y.phases * x.phases, lanes = kernel.target.lanes(type);
+  if (2 * across * phases <= lanes)
+    return Fit::slower("expected more than " + Twine(lanes / 2) +
+                       " planes of the result in a group, half of a vector, "
+                       "but got " +
+                       Twine(across * phases));
+  if (WindowPack(kernel, product.bNumber, conv, product.lanes).isTransposed())
+    return Fit::slower("expected windows that cannot be read along lines but "
+                       "got single pixels with strides");
+  if (int64_t terms = planes * taps * phases; !sumsPixels && terms < shortest)
+    return Fit::slower("expected sums of at least " + Twine(shortest) +
+                       " terms but got " + Twine(terms));
+  return Fit::good();
+}
+
+/// Of whole vectors of filters or channels; pixels of a phase see its taps
+/// alone.
+double DirectConvolution::multiplyAdds() const {
+  double all = 1;
   for (int64_t size : product.sizes)
-    if (size == 0)
-      return false;
-  int64_t phases = y.phases * x.phases;
-  if (2 * across * phases <= kernel.target.lanes(type))
-    return false;
-  bool isAsked = asked.method == ScheduleMethod::Direct;
-  return !product.isPointwise() &&
-         (sumsPixels || isAsked || planes * taps * phases >= shortest);
+    all *= static_cast<double>(size);
+  int64_t lanes = kernel.target.lanes(type);
+  return all / static_cast<double>(across * y.phases * x.phases) *
+         static_cast<double>(llvm::alignTo(across, lanes));
 }
 
 void DirectConvolution::takeScratch() {
@@ -214,11 +240,18 @@ void DirectConvolution::pack(const Pixels &pixels, Range ofPlanes) {
   factorGemm.pack(code, panel);
 }
 
-std::optional<Work>
-cpu::emitDirectConvolution(AnchorKernel &kernel,
-                           const ConvolutionProduct &product) {
-  DirectConvolution convolution(kernel, product);
-  if (!convolution.isBetter())
-    return std::nullopt;
-  return convolution.emit();
+Fit cpu::fitDirectConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return DirectConvolution(kernel, product).fit();
+}
+
+double cpu::secondsOfDirectConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   DirectConvolution(kernel, product).multiplyAdds());
+}
+
+FailureOr<Work> cpu::emitDirectConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return DirectConvolution(kernel, product).emit();
 }

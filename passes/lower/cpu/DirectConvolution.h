@@ -17,6 +17,7 @@
 #define TANDEM_PASSES_LOWER_CPU_DIRECTCONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/FetchAhead.h"
 #include "passes/lower/cpu/GemmOperand.h"
@@ -50,7 +51,8 @@ public:
   using Product = ConvolutionProduct;
 
   DirectConvolution(AnchorKernel &kernel, const Product &product);
-  bool isBetter() const;
+  Fit fit() const;
+  double multiplyAdds() const;
   Work emit();
 
 private:
@@ -153,9 +155,10 @@ private:
   bool manyBlocks = false;
 };
 
-/// Emits the convolution, or nothing where vectors of pixels are better.
-std::optional<Work> emitDirectConvolution(AnchorKernel &kernel,
-                                          const ConvolutionProduct &product);
+/// The row of this method (Methods.cpp).
+Fit fitDirectConvolution(AnchorKernel &kernel);
+double secondsOfDirectConvolution(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitDirectConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::cpu
 

@@ -1,6 +1,7 @@
 //===- Dots.cpp - products of few rows as dot products --------------------===//
 #include "passes/lower/cpu/Dots.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
@@ -20,7 +21,7 @@ public:
   DotsEmitter(AnchorKernel &kernel, ArrayRef<AffineExpr> lhs,
               ArrayRef<AffineExpr> rhs, ArrayRef<int64_t> sizes);
 
-  bool isBetter() const;
+  Fit fit() const;
   Work emit();
 
 private:
@@ -65,13 +66,27 @@ DotsEmitter::DotsEmitter(AnchorKernel &kernel, ArrayRef<AffineExpr> lhs,
   block = equalParts(columns, linesOfItem, lines);
 }
 
-bool DotsEmitter::isBetter() const {
+Fit DotsEmitter::fit() const {
+  if (!a.isAffine() || !b.isAffine() || a.stride(k) != 1 || b.stride(k) != 1)
+    return Fit::impossible("expected both factors to lie along k in memory but "
+                           "got others");
+  constexpr int64_t mostWritten = 32;
+  if (rows > mostWritten)
+    return Fit::impossible("expected at most " + Twine(mostWritten) +
+                           " rows, whose code is written out, but got " +
+                           Twine(rows));
+  // With more rows, a panel that is turned once is used enough.
+  if (int64_t most = kernel.target.registers >= 32 ? 8 : 4; rows > most)
+    return Fit::slower("expected at most " + Twine(most) + " rows but got " +
+                       Twine(rows));
   // The sums of a vector's lanes have to be added, so many vectors must come
-  // before that. With more rows, a panel that is turned once is used enough.
+  // before that.
   constexpr int64_t leastVectors = 8;
-  int64_t mostRows = kernel.target.registers >= 32 ? 8 : 4;
-  return rows <= mostRows && length >= leastVectors * lanes && a.isAffine() &&
-         b.isAffine() && a.stride(k) == 1 && b.stride(k) == 1;
+  if (length < leastVectors * lanes)
+    return Fit::slower("expected sums of at least " +
+                       Twine(leastVectors * lanes) + " terms but got " +
+                       Twine(length));
+  return Fit::good();
 }
 
 /// Adds the products of the vectors at `at` along k; `mask` may be null.
@@ -183,12 +198,26 @@ Work DotsEmitter::emit() {
   return work;
 }
 
-std::optional<Work> cpu::emitDots(AnchorKernel &kernel,
-                                  ArrayRef<AffineExpr> lhs,
-                                  ArrayRef<AffineExpr> rhs,
-                                  ArrayRef<int64_t> sizes) {
-  DotsEmitter emitter(kernel, lhs, rhs, sizes);
-  if (!emitter.isBetter())
-    return std::nullopt;
-  return emitter.emit();
+Fit cpu::fitDots(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  if (index.isEmpty())
+    return Fit::impossible("expected elements but got none");
+  return DotsEmitter(kernel, index.lhs, index.rhs, index.sizes).fit();
+}
+
+/// Of whole vectors of terms.
+double cpu::secondsOfDots(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
+  int64_t lanes = kernel.target.lanes(scalar::computeType(type));
+  double all = static_cast<double>(product(index.batchSizes())) *
+               index.sizes[index.m] * index.sizes[index.n];
+  return secondsOf(
+      kernel.kernel, kernel.anchor,
+      all * static_cast<double>(llvm::alignTo(index.sizes[index.k], lanes)));
+}
+
+FailureOr<Work> cpu::emitDots(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  return DotsEmitter(kernel, index.lhs, index.rhs, index.sizes).emit();
 }

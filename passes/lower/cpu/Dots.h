@@ -10,19 +10,17 @@
 #define TANDEM_PASSES_LOWER_CPU_DOTS_H
 
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Method.h"
 
 namespace tandem::cpu {
 
 using namespace lower;
 
-/// Emits the product of kernel.anchor, a matmul with dimensions of `sizes`,
-/// [batch..., m, n, k], whose factors are at `lhs` and `rhs`; or nothing, where
-/// a product of tiles is better. Sums are made in an order that depends on the
-/// sizes and the target alone.
-std::optional<Work> emitDots(AnchorKernel &kernel,
-                             llvm::ArrayRef<mlir::AffineExpr> lhs,
-                             llvm::ArrayRef<mlir::AffineExpr> rhs,
-                             llvm::ArrayRef<int64_t> sizes);
+/// The row of this method (Methods.cpp). Sums are made in an order that depends
+/// on the sizes and the target alone.
+Fit fitDots(AnchorKernel &kernel);
+double secondsOfDots(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitDots(AnchorKernel &kernel);
 
 } // namespace tandem::cpu
 

@@ -22,9 +22,7 @@ mlir::FailureOr<Work> emitLoops(KernelOp kernel, mlir::OpBuilder &b,
 mlir::FailureOr<Work> emitAnchor(KernelOp kernel, mlir::OpBuilder &b,
                                  KernelBody &body);
 
-/// The emitters, by op.
-mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
-mlir::FailureOr<Work> emitConvolution(AnchorKernel &kernel);
+/// The emitters of families that have one (Methods.h has all).
 mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitIndexed(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitLines(AnchorKernel &kernel);

@@ -1,6 +1,7 @@
 //===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/LoopEmitter.h"
+#include "passes/lower/cpu/Methods.h"
 #include "passes/plan/PastCaches.h"
 #include "passes/target/Rates.h"
 
@@ -42,14 +43,9 @@ FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
   if (!nest)
     return kernel.emitOpError()
            << "expected the ops of the region to share one loop nest";
-  bool hasReductions = !nest->reductions.empty();
-  bool columns = hasReductions && !nest->reduced.empty() &&
-                 !nest->reduced.back() &&
-                 llvm::is_contained(nest->reduced, true);
-  LoopEmitter emitter(kernel, std::move(*nest), b, body);
-  if (!hasReductions)
-    return emitter.emitPointwise();
-  return columns ? emitter.emitColumns() : emitter.emitRows();
+  LoopEmitter emitter(kernel, *nest, b, body);
+  LoopKernel loops{kernel, *nest, emitter};
+  return emitByTable(kernel, loopMethods(), loops, body.log);
 }
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,

@@ -15,7 +15,7 @@
 #include "passes/PhaseVerifiers.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/FlowKernel.h"
-#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/KernelFunction.h"
 #include "passes/lower/cpu/ToLLVM.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/InPlace.h"
@@ -56,7 +56,6 @@ public:
 
 private:
   FailureOr<Lowered> lower(KernelOp kernel);
-  FailureOr<Work> emitBody(KernelOp kernel, StringRef name);
   FailureOr<Work> lowerRegions(KernelOp kernel, StringRef name);
   void emitWrapper(KernelOp kernel, StringRef name, const Work &work);
 
@@ -70,74 +69,6 @@ private:
   llvm::StringMap<int> namesUsed;
 };
 } // namespace
-
-static std::string bodyName(StringRef name) { return (name + ".body").str(); }
-
-FailureOr<Work> LowerToCpu::emitBody(KernelOp kernel, StringRef name) {
-  Location loc = kernel.getLoc();
-  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
-  SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
-  SmallVector<Type> types;
-  for (Type type : kernel->getOperandTypes())
-    types.push_back(memrefOf(type));
-  for (auto [type, input] :
-       llvm::zip_equal(kernel->getResultTypes(), overwrites))
-    if (input < 0)
-      types.push_back(memrefOf(type));
-  unsigned buffers = types.size();
-  types.append({b.getIndexType(), b.getIndexType(),
-                MemRefType::get({1}, b.getI8Type())});
-  auto func = func::FuncOp::create(b, loc, bodyName(name),
-                                   b.getFunctionType(types, {}));
-  func.setPrivate();
-  for (unsigned i = 0; i < types.size(); ++i)
-    if (isa<MemRefType>(types[i])) {
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                      b.getUnitAttr());
-      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                      b.getI64IntegerAttr(64));
-    }
-
-  Block *entry = func.addEntryBlock();
-  b.setInsertionPointToStart(entry);
-  auto end = func::ReturnOp::create(b, loc);
-  b.setInsertionPoint(end);
-  KernelBody body;
-  unsigned inputs = kernel->getNumOperands(), next = inputs;
-  for (unsigned i = 0; i < inputs; ++i)
-    body.inputs.push_back(entry->getArgument(i));
-  for (int64_t input : overwrites)
-    body.outputs.push_back(
-        entry->getArgument(input < 0 ? next++ : static_cast<unsigned>(input)));
-  body.begin = entry->getArgument(buffers);
-  body.end = entry->getArgument(buffers + 1);
-  BlockArgument scratch = entry->getArgument(buffers + 2);
-  body.scratch = memref::CastOp::create(
-      b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), scratch);
-
-  FailureOr<Work> work = isLoopKernel(kernel)
-                             ? cpu::emitLoops(kernel, b, body)
-                             : cpu::emitAnchor(kernel, b, body);
-  if (failed(work))
-    return failure();
-  if (llvm::any_of(body.ahead, [](int64_t bytes) { return bytes != 0; }))
-    func->setAttr("passthrough",
-                  b.getArrayAttr(b.getStrArrayAttr(
-                      {kLoadsAheadAttr,
-                       llvm::join(llvm::map_range(body.ahead,
-                                                  [](int64_t bytes) {
-                                                    return std::to_string(
-                                                        bytes);
-                                                  }),
-                                  ",")})));
-  // Only now is the scratch's size known.
-  auto scratchType = MemRefType::get({std::max<int64_t>(work->scratchBytes, 1)},
-                                     b.getI8Type());
-  scratch.setType(scratchType);
-  types.back() = scratchType;
-  func.setFunctionType(b.getFunctionType(types, {}));
-  return work;
-}
 
 /// Lowers the kernels of the regions of a branch or a loop.
 FailureOr<Work> LowerToCpu::lowerRegions(KernelOp kernel, StringRef name) {
@@ -189,7 +120,7 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
 
   if (auto flow = flows.find(kernel); flow != flows.end())
     return cpu::emitFlow(kernel, flow->second, func);
-  auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(bodyName(name));
+  auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(cpu::bodyName(name));
   bodyFunc.setLinkage(LLVM::Linkage::Internal);
   bodyFunc.setNoInline(true);
 
@@ -221,8 +152,9 @@ FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
     return known->second;
   std::string name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  FailureOr<Work> work =
-      cpu::flowOf(kernel) ? lowerRegions(kernel, name) : emitBody(kernel, name);
+  FailureOr<Work> work = cpu::flowOf(kernel)
+                             ? lowerRegions(kernel, name)
+                             : cpu::emitKernelBody(target, kernel, name);
   if (failed(work))
     return failure();
   auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),

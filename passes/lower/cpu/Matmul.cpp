@@ -1,19 +1,19 @@
 //===- Matmul.cpp - matrix products as items of the product emitter -------===//
 //
-// The dimensions of the code are those of the result, [batch..., m, n], and k
-// after them.
+// The dimensions of the code are those of MatmulIndex.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/cpu/Dots.h"
+#include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/cpu/FetchAhead.h"
 #include "passes/lower/cpu/Gemm.h"
 #include "passes/lower/cpu/GemmOperand.h"
-#include "passes/lower/cpu/KernelEmitter.h"
-#include "passes/lower/cpu/TileProduct.h"
+#include "passes/lower/cpu/Methods.h"
 
 #include "ir/ops/Scalar.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -63,25 +63,30 @@ static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
   return factors;
 }
 
+Fit cpu::fitMatmul(AnchorKernel &) { return Fit::good(); }
+
+/// Of whole vectors of columns.
+double cpu::secondsOfMatmul(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
+  int64_t lanes = kernel.target.lanes(scalar::computeType(type));
+  double all = static_cast<double>(product(index.batchSizes())) *
+               index.sizes[index.m] * index.sizes[index.k];
+  return secondsOf(
+      kernel.kernel, kernel.anchor,
+      all * static_cast<double>(llvm::alignTo(index.sizes[index.n], lanes)));
+}
+
 FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   auto op = cast<MatmulOp>(kernel.anchor);
   Code &code = kernel.code;
   RankedTensorType type = op.getY().getType();
   int64_t rank = type.getRank();
-  unsigned m = rank - 2, n = rank - 1, k = rank;
-
-  SmallVector<int64_t> sizes(type.getShape());
-  int64_t inner =
-      op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n);
-  sizes.push_back(inner);
-  SmallVector<AffineExpr> dims = dimensions(op.getContext(), rank + 1);
-  ArrayRef<AffineExpr> batchDims = ArrayRef(dims).take_front(rank - 2);
-  auto indexOf = [&](unsigned row, unsigned column, bool transposed) {
-    SmallVector<AffineExpr> index(batchDims);
-    index.push_back(dims[transposed ? column : row]);
-    index.push_back(dims[transposed ? row : column]);
-    return index;
-  };
+  auto index = MatmulIndex::of(op);
+  unsigned m = index.m, n = index.n, k = index.k;
+  const auto &sizes = index.sizes;
+  const auto &dims = index.dims;
+  int64_t inner = sizes[k];
 
   Gemm gemm;
   gemm.M = sizes[m];
@@ -90,21 +95,13 @@ FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
   gemm.lineLength = gemm.N;
   gemm.type = scalar::computeType(type.getElementType());
   gemm.asked = AskedSchedule::of(kernel.kernel);
-  ArrayRef<int64_t> batchSizes = ArrayRef(sizes).take_front(rank - 2);
+  ArrayRef<int64_t> batchSizes = index.batchSizes();
   int64_t batches = product(batchSizes);
   if (batches * gemm.M * gemm.N == 0)
     return Work{0, 1, 0};
 
-  if (auto work = emitTileProduct(kernel, indexOf(m, k, op.getTransposeLhs()),
-                                  indexOf(k, n, op.getTransposeRhs()), sizes))
-    return *work;
-  if (auto work = emitDots(kernel, indexOf(m, k, op.getTransposeLhs()),
-                           indexOf(k, n, op.getTransposeRhs()), sizes))
-    return *work;
-  GemmOperand lhs(kernel, 0, indexOf(m, k, op.getTransposeLhs()), sizes, m,
-                  std::nullopt, k);
-  GemmOperand rhs(kernel, 1, indexOf(k, n, op.getTransposeRhs()), sizes, n,
-                  std::nullopt, k);
+  GemmOperand lhs(kernel, 0, index.lhs, sizes, m, std::nullopt, k);
+  GemmOperand rhs(kernel, 1, index.rhs, sizes, n, std::nullopt, k);
   std::optional<Operand> output =
       kernel.directOutput(gemm.type, ArrayRef(dims).take_front(rank),
                           ArrayRef(sizes).take_front(rank), n);

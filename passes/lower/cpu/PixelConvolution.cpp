@@ -22,7 +22,8 @@ namespace {
 class PixelConvolution {
 public:
   PixelConvolution(AnchorKernel &kernel, const ConvolutionProduct &product);
-  bool isPossible() const;
+  Fit fit() const;
+  double multiplyAdds() const;
   Work emit();
 
 private:
@@ -114,18 +115,49 @@ PixelConvolution::PixelConvolution(AnchorKernel &kernel, const Product &product)
                       conv.window.kernel[1]});
 }
 
-bool PixelConvolution::isPossible() const {
-  constexpr int64_t mostTaps = 49;
-  if (product.lanes == Product::Taps || product.isPointwise() ||
-      !image.isAffine() || image.stride(3) != 1 || !filter.isAffine())
-    return false;
-  for (int64_t size : product.sizes)
-    if (size == 0)
-      return false;
+Fit PixelConvolution::fit() const {
+  constexpr int64_t mostTaps = 49, mostPlanes = 32;
+  if (product.lanes == Product::Taps)
+    return Fit::impossible("expected pixels as results but got taps");
+  if (llvm::is_contained(product.sizes, 0) || taps == 0 || x.seen == 0 ||
+      y.seen == 0)
+    return Fit::impossible("expected elements but got none");
+  if (!image.isAffine() || image.stride(3) != 1 || !filter.isAffine())
+    return Fit::impossible("expected images whose lines are side by side in "
+                           "memory but got others");
+  if (x.phases > 2 || x.step > 2)
+    return Fit::impossible(
+        "expected strides of at most 2 along lines but got " +
+        Twine(std::max(x.phases, x.step)));
+  if (taps > mostTaps)
+    return Fit::impossible("expected at most " + Twine(mostTaps) +
+                           " taps, whose code is written out, but got " +
+                           Twine(taps));
+  // A tile has all of them.
+  if (across > mostPlanes)
+    return Fit::impossible("expected at most " + Twine(mostPlanes) +
+                           " planes of the result in a group but got " +
+                           Twine(across));
+  if (product.isPointwise())
+    return Fit::slower("expected several taps but got one");
   // Filters would fill half of a vector; pixels do, or more.
-  return 2 * across <= lanes && 2 * x.neighbours() > lanes && x.phases <= 2 &&
-         x.step <= 2 && x.seen > 0 && y.seen > 0 && taps > 0 &&
-         taps <= mostTaps;
+  if (2 * across > lanes)
+    return Fit::slower("expected at most " + Twine(lanes / 2) +
+                       " planes of the result in a group, half of a vector, "
+                       "but got " +
+                       Twine(across));
+  if (2 * x.neighbours() <= lanes)
+    return Fit::slower("expected more than " + Twine(lanes / 2) +
+                       " neighbours in a line, half of a vector, but got " +
+                       Twine(x.neighbours()));
+  return Fit::good();
+}
+
+/// Of whole vectors of pixels; those of a phase see its taps alone.
+double PixelConvolution::multiplyAdds() const {
+  double neighbours = llvm::alignTo(x.neighbours(), lanes);
+  return static_cast<double>(conv.batch) * conv.groups * across * planes *
+         taps * y.neighbours() * neighbours;
 }
 
 /// The sums, a vector of the image and taps are in registers; what an item
@@ -444,11 +476,18 @@ void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
   });
 }
 
-std::optional<Work>
-cpu::emitPixelConvolution(AnchorKernel &kernel,
-                          const ConvolutionProduct &product) {
-  PixelConvolution convolution(kernel, product);
-  if (!convolution.isPossible())
-    return std::nullopt;
-  return convolution.emit();
+Fit cpu::fitPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PixelConvolution(kernel, product).fit();
+}
+
+double cpu::secondsOfPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   PixelConvolution(kernel, product).multiplyAdds());
+}
+
+FailureOr<Work> cpu::emitPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PixelConvolution(kernel, product).emit();
 }

@@ -15,17 +15,16 @@
 #define TANDEM_PASSES_LOWER_CPU_PIXELCONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
-
-#include <optional>
+#include "passes/lower/common/Method.h"
 
 namespace tandem::cpu {
 
 using namespace lower;
 
-/// Emits the convolution, or nothing where it has more planes or its images are
-/// too narrow.
-std::optional<Work> emitPixelConvolution(AnchorKernel &kernel,
-                                         const ConvolutionProduct &product);
+/// The row of this method (Methods.cpp).
+Fit fitPixelConvolution(AnchorKernel &kernel);
+double secondsOfPixelConvolution(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitPixelConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::cpu
 

@@ -32,34 +32,66 @@ PointwiseConvolution::PointwiseConvolution(AnchorKernel &kernel,
   factor = kernel.operand(product.aNumber, product.a, product.sizes);
 }
 
-bool PointwiseConvolution::isPossible() const {
+Fit PointwiseConvolution::shapeFit() const {
   using Pair = Window2d::Pair;
   constexpr Pair one{1, 1}, two{2, 2}, none{0, 0};
   const Window2d &w = conv.window;
-  if (product.lanes == Product::Taps || w.kernel != one ||
-      (w.stride != one && w.stride != two) || w.before != none ||
-      w.after != none || !image.isAffine() || !factor.isAffine())
-    return false;
-  for (int64_t size : product.sizes)
-    if (size == 0)
-      return false;
-  // Planes without gaps; and packing is paid back by planes of the result.
-  constexpr int64_t fewestPlanes = 13;
+  if (product.lanes == Product::Taps)
+    return Fit::impossible("expected pixels as results but got taps");
+  if (w.kernel != one)
+    return Fit::impossible("expected taps of 1x1 but got " + crossed(w.kernel));
+  if (w.stride != one && w.stride != two)
+    return Fit::impossible("expected strides of 1x1 or 2x2 but got " +
+                           crossed(w.stride));
+  if (w.before != none || w.after != none)
+    return Fit::impossible("expected no padding but got " + crossed(w.before) +
+                           " before and " + crossed(w.after) + " after");
+  if (llvm::is_contained(product.sizes, 0))
+    return Fit::impossible("expected elements but got none");
+  // Planes without gaps.
   int64_t width = isForward() ? w.input[1] : w.output[1];
-  return image.stride(3) == 1 && image.stride(2) == width &&
-         across >= fewestPlanes;
+  if (!image.isAffine() || !factor.isAffine() || image.stride(3) != 1 ||
+      image.stride(2) != width)
+    return Fit::impossible("expected images whose planes are without gaps in "
+                           "memory but got others");
+  // Packing is paid back by planes of the result.
+  constexpr int64_t fewestPlanes = 13;
+  if (across < fewestPlanes)
+    return Fit::slower("expected at least " + Twine(fewestPlanes) +
+                       " planes of the result in a group but got " +
+                       Twine(across));
+  return Fit::good();
 }
 
-bool PointwiseConvolution::schedule() {
+Fit PointwiseConvolution::fit() {
+  Fit shape = shapeFit();
+  if (!shape.isPossible())
+    return shape;
+  Fit cut = schedule();
+  return cut.isGood() ? shape : cut;
+}
+
+/// Of whole vectors of pixels.
+double PointwiseConvolution::multiplyAdds() const {
+  return static_cast<double>(blocks()) * s.blockVectors() * s.lanes * planes *
+         across;
+}
+
+Fit PointwiseConvolution::schedule() {
   s.lanes = kernel.target.lanes(type);
   s.vectors = kernel.target.registers >= 32 ? 4 : 2;
   constexpr int64_t shortSum = 256;
   // Whole rounds, which count what is packed beside them.
   s.kBlock = equalParts(planes, shortSum, unroll);
   if (hasStride() && !seesEverySecondPixel(conv.window, s.lanes))
-    return false;
+    return Fit::impossible("expected lines whose every second pixel fills "
+                           "vectors of " +
+                           Twine(s.lanes) + " but got " +
+                           Twine(conv.window.input[1]) + " pixels");
   if (!cutPixels(mostVectors()))
-    return false;
+    return Fit::impossible(
+        "expected blocks of whole lines that fill vectors of " +
+        Twine(s.lanes) + " but got planes of " + crossed(conv.window.output));
   chooseTile();
   // What is asked for changes the cut alone: the model has decided on the
   // method.
@@ -71,7 +103,7 @@ bool PointwiseConvolution::schedule() {
   if (asked.columns)
     askPixels(asked.columns);
   cutRows(asked.block);
-  return true;
+  return Fit::good();
 }
 
 /// Blocks of about so many pixels, where these can be cut so.
@@ -175,9 +207,8 @@ void PointwiseConvolution::takeScratch() {
     expanded = kernel.scratch.take(code, {expandedLength()}, type);
 }
 
-std::optional<Work> PointwiseConvolution::emit() {
-  if (!schedule())
-    return std::nullopt;
+Work PointwiseConvolution::emit() {
+  schedule();
   takeScratch();
   kernel.forEachItem([&](Value item) { emitItem(item); });
   Work work;
@@ -478,11 +509,19 @@ void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
   storeOrAdd(row, rows, panel, vectors, tile, k, kEnd);
 }
 
-std::optional<Work>
-cpu::emitPointwiseConvolution(AnchorKernel &kernel,
-                              const ConvolutionProduct &product) {
+Fit cpu::fitPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PointwiseConvolution(kernel, product).fit();
+}
+
+double cpu::secondsOfPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
   PointwiseConvolution convolution(kernel, product);
-  if (!convolution.isPossible())
-    return std::nullopt;
-  return convolution.emit();
+  convolution.fit();
+  return secondsOf(kernel.kernel, kernel.anchor, convolution.multiplyAdds());
+}
+
+FailureOr<Work> cpu::emitPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PointwiseConvolution(kernel, product).emit();
 }

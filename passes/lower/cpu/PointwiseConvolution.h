@@ -16,6 +16,7 @@
 #define TANDEM_PASSES_LOWER_CPU_POINTWISECONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/PackedNumber.h"
 
 #include <optional>
@@ -42,9 +43,10 @@ public:
   using Product = ConvolutionProduct;
 
   PointwiseConvolution(AnchorKernel &kernel, const Product &product);
-  bool isPossible() const;
-  /// Nothing where no block of whole lines is good.
-  std::optional<Work> emit();
+  /// Chooses the schedule, where that is possible.
+  Fit fit();
+  double multiplyAdds() const;
+  Work emit();
 
 private:
   using Value = mlir::Value;
@@ -52,7 +54,8 @@ private:
   /// Rounds of k in the innermost loop.
   static constexpr int64_t unroll = 4;
 
-  bool schedule();
+  Fit shapeFit() const;
+  Fit schedule();
   int64_t mostVectors() const;
   bool cutPixels(int64_t most);
   void askPixels(int64_t pixels);
@@ -155,9 +158,10 @@ private:
   Value aheadRow, laterRow;
 };
 
-/// Emits the convolution, or nothing for others.
-std::optional<Work> emitPointwiseConvolution(AnchorKernel &kernel,
-                                             const ConvolutionProduct &product);
+/// The row of this method (Methods.cpp).
+Fit fitPointwiseConvolution(AnchorKernel &kernel);
+double secondsOfPointwiseConvolution(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitPointwiseConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::cpu
 

@@ -1,23 +1,39 @@
 //===- ScheduleSearch.h - which schedules of a kernel are worth trying ----===//
 //
-// A search goes in rounds: each varies what the best schedule so far says about
-// one side of the kernel, and the best of the round goes on.
+// First the methods that compute the kernel, where its table lets tuning choose
+// (Methods.cpp); then, round by round, what the row of the best of them says.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_SCHEDULESEARCH_H
 #define TANDEM_PASSES_LOWER_CPU_SCHEDULESEARCH_H
 
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/cpu/ScheduleRounds.h"
+
+#include <map>
 
 namespace tandem::cpu {
 
-/// The variants of `best`, which is not among them, that a round tries. Several
-/// may come to the same code.
-using ScheduleRound = llvm::SmallVector<AskedSchedule> (*)(
-    const AskedSchedule &best, const CpuModel &target);
+class ScheduleSearch {
+public:
+  /// Asks the kernel's table, as the kernel stands.
+  explicit ScheduleSearch(KernelOp kernel);
 
-/// The rounds for a kernel: none if it has no choice.
-llvm::SmallVector<ScheduleRound> scheduleRounds(KernelOp kernel);
+  /// How many rounds there are at most; 0 if the kernel has no choice. Round 0
+  /// is that of methods.
+  size_t rounds() const;
+  /// The variants of `best`, which is not among them; none where the method has
+  /// no such round.
+  llvm::SmallVector<AskedSchedule> variants(size_t round,
+                                            const AskedSchedule &best) const;
+  /// The names of the methods that round 0 tries; empty without a choice.
+  llvm::ArrayRef<ScheduleMethod> methods() const { return tried; }
+
+private:
+  CpuModel target;
+  llvm::SmallVector<ScheduleMethod> tried;
+  std::map<ScheduleMethod, llvm::ArrayRef<ScheduleRound>> roundsOf;
+  std::optional<ScheduleMethod> chosen;
+};
 
 } // namespace tandem::cpu
 

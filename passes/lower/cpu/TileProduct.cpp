@@ -1,6 +1,7 @@
 //===- TileProduct.cpp - matrix products of bf16 by tiles -----------------===//
 #include "passes/lower/cpu/TileProduct.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/PackedNumber.h"
 #include "passes/lower/cpu/TileFactor.h"
@@ -350,25 +351,48 @@ Work TileProduct::emit() {
   return work;
 }
 
-bool cpu::takesTiles(Operation *anchor) {
-  auto isBf16 = [&](unsigned number) {
-    return getElementTypeOrSelf(anchor->getOperand(number).getType()).isBF16();
-  };
-  return hasTiles(anchor) && isBf16(0) && isBf16(1);
+Fit cpu::fitTileProduct(AnchorKernel &kernel) {
+  Operation *anchor = kernel.anchor;
+  for (unsigned number : {0, 1})
+    if (Type type = getElementTypeOrSelf(anchor->getOperand(number).getType());
+        !type.isBF16())
+      return Fit::impossible("expected factors of bf16 but got " +
+                             textOf(type));
+  if (!hasTiles(anchor))
+    return Fit::impossible("expected a processor with tiles of bf16 "
+                           "('amx-bf16') but got one without");
+  if (MatmulIndex::of(anchor).isEmpty())
+    return Fit::impossible("expected elements but got none");
+  return Fit::good();
 }
 
-std::optional<Work> cpu::emitTileProduct(AnchorKernel &kernel,
-                                         ArrayRef<AffineExpr> lhs,
-                                         ArrayRef<AffineExpr> rhs,
-                                         ArrayRef<int64_t> sizes) {
-  if (!takesTiles(kernel.anchor) || product(sizes) == 0)
-    return std::nullopt;
+/// Of whole tiles.
+double cpu::secondsOfTileProduct(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  auto whole = [&](unsigned dim, int64_t unit) {
+    return static_cast<double>(llvm::alignTo(index.sizes[dim], unit));
+  };
+  // What the model of grains counts on.
+  constexpr double faster = 16;
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   product(index.batchSizes()) *
+                       whole(index.m, TileCode::lines) *
+                       whole(index.n, TileCode::lines) *
+                       whole(index.k, TileCode::terms) / faster,
+                   /*narrow=*/true);
+}
+
+FailureOr<Work> cpu::emitTileProduct(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
   // The left factor's few rows are packed at once, and the right one, a linear
   // layer's weights, is read from memory by tiles.
-  if (sizes[sizes.size() - 3] <= TileCode::lines) {
-    TileProduct turned(kernel, {lhs, rhs}, sizes, /*isTurned=*/true);
+  if (index.sizes[index.m] <= TileCode::lines) {
+    TileProduct turned(kernel, {index.lhs, index.rhs}, index.sizes,
+                       /*isTurned=*/true);
     if (turned.isInPlace())
       return turned.emit();
   }
-  return TileProduct(kernel, {lhs, rhs}, sizes, /*isTurned=*/false).emit();
+  return TileProduct(kernel, {index.lhs, index.rhs}, index.sizes,
+                     /*isTurned=*/false)
+      .emit();
 }

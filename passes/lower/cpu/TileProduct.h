@@ -12,6 +12,7 @@
 #define TANDEM_PASSES_LOWER_CPU_TILEPRODUCT_H
 
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 
 namespace tandem::cpu {
@@ -38,17 +39,10 @@ struct TileSchedule {
 TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
                            bool leftIsInPlace, const AskedSchedule &asked);
 
-/// True if tiles multiply the factors of `anchor`, a matmul of a kernel: they
-/// are bf16, and the target has tiles.
-bool takesTiles(mlir::Operation *anchor);
-
-/// Emits the product of kernel.anchor, a matmul with dimensions of `sizes`,
-/// [batch..., m, n, k], whose factors are at `lhs` and `rhs`; or nothing, where
-/// it takes no tiles or is empty.
-std::optional<Work> emitTileProduct(AnchorKernel &kernel,
-                                    llvm::ArrayRef<mlir::AffineExpr> lhs,
-                                    llvm::ArrayRef<mlir::AffineExpr> rhs,
-                                    llvm::ArrayRef<int64_t> sizes);
+/// The row of this method (Methods.cpp).
+Fit fitTileProduct(AnchorKernel &kernel);
+double secondsOfTileProduct(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitTileProduct(AnchorKernel &kernel);
 
 } // namespace tandem::cpu
 

@@ -252,14 +252,31 @@ void Emitter::finishLines(const TilePlace &place, Value lane, Value plane,
   });
 }
 
-std::optional<Work> winograd::emit(AnchorKernel &kernel) {
-  auto schedule = Schedule::choose(kernel.anchor, kernel.target);
-  if (!schedule)
-    return std::nullopt;
+Fit winograd::fit(AnchorKernel &kernel) {
+  Schedule schedule;
+  Fit fit = Schedule::fit(kernel.anchor, kernel.target, schedule);
+  if (!fit.isPossible())
+    return fit;
+  bool canRead = isa<Conv2dFilterGradOp>(kernel.anchor)
+                     ? canReadForFilterGrad(kernel, schedule)
+                     : Emitter(kernel, schedule).canRead();
+  if (!canRead)
+    return Fit::impossible("expected images and taps whose neighbours are side "
+                           "by side in memory but got others");
+  return fit;
+}
+
+double winograd::seconds(AnchorKernel &kernel) {
+  Schedule schedule;
+  Schedule::fit(kernel.anchor, kernel.target, schedule);
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   countsOf(kernel.anchor, schedule).own);
+}
+
+FailureOr<Work> winograd::emit(AnchorKernel &kernel) {
+  Schedule schedule;
+  Schedule::fit(kernel.anchor, kernel.target, schedule);
   if (isa<Conv2dFilterGradOp>(kernel.anchor))
-    return emitFilterGrad(kernel, *schedule);
-  Emitter emitter(kernel, *schedule);
-  if (!emitter.canRead())
-    return std::nullopt;
-  return emitter.emit();
+    return emitFilterGrad(kernel, schedule);
+  return Emitter(kernel, schedule).emit();
 }

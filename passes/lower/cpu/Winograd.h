@@ -17,6 +17,7 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
 #define TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
 
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Convolution.h"
@@ -66,19 +67,32 @@ struct Schedule {
   /// the target alone.
   static std::optional<Schedule> choose(mlir::Operation *op,
                                         const CpuModel &target);
+  /// The same with the reason against it. `schedule` is set where it is
+  /// possible, whether it is faster or not.
+  static Fit fit(mlir::Operation *op, const CpuModel &target,
+                 Schedule &schedule);
 };
+
+/// The multiply-adds of lanes of the method, transforms included; and of a
+/// direct sum.
+struct Counts {
+  double own, direct;
+};
+Counts countsOf(mlir::Operation *op, const Schedule &schedule);
 
 /// Whether a thread transforms all taps once and keeps them: those of few
 /// planes, of conv2d and conv2d_input_grad.
 bool keepsTaps(const Shape &shape, const Schedule &schedule);
 
-/// The kernel of conv2d_filter_grad.
-std::optional<Work> emitFilterGrad(AnchorKernel &kernel,
-                                   const Schedule &schedule);
+/// The kernel of conv2d_filter_grad, and whether its tensors are where it can
+/// read them.
+bool canReadForFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
+Work emitFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
 
-/// The kernel by this method; nothing, and no code, where the method is not
-/// chosen or the tensors are not where it could read them.
-std::optional<Work> emit(AnchorKernel &kernel);
+/// The row of this method (Methods.cpp).
+Fit fit(AnchorKernel &kernel);
+double seconds(AnchorKernel &kernel);
+mlir::FailureOr<Work> emit(AnchorKernel &kernel);
 
 } // namespace tandem::cpu::winograd
 

@@ -162,10 +162,11 @@ void FilterGradEmitter::finishLine(Value result, Value firstPlane) {
             });
 }
 
-std::optional<Work> winograd::emitFilterGrad(AnchorKernel &kernel,
-                                             const Schedule &schedule) {
-  FilterGradEmitter emitter(kernel, schedule);
-  if (!emitter.canRead())
-    return std::nullopt;
-  return emitter.emit();
+bool winograd::canReadForFilterGrad(AnchorKernel &kernel,
+                                    const Schedule &schedule) {
+  return FilterGradEmitter(kernel, schedule).canRead();
+}
+
+Work winograd::emitFilterGrad(AnchorKernel &kernel, const Schedule &schedule) {
+  return FilterGradEmitter(kernel, schedule).emit();
 }

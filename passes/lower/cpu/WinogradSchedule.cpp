@@ -46,14 +46,34 @@ Shape Shape::of(Operation *op) {
           /*isInputGrad=*/true};
 }
 
-static bool hasShape(Operation *op) {
+/// The reason against a convolution of these sizes and types, or "".
+static std::string whyNot(Operation *op) {
   if (!isa<Conv2dOp, Conv2dInputGradOp, Conv2dFilterGradOp>(op))
-    return false;
+    return "expected a convolution but got '" +
+           op->getName().getStringRef().str() + "'";
   Convolution2d c = convolutionOf(op);
   const Window2d &w = c.window;
   constexpr Window2d::Pair taps{kTaps, kTaps}, one{1, 1};
-  return (c.groups == 1 || isa<Conv2dFilterGradOp>(op)) && w.kernel == taps &&
-         w.stride == one && w.dilation == one;
+  auto pair = [](StringRef what, const Window2d::Pair &expected,
+                 const Window2d::Pair &got) {
+    return ("expected " + what + " of " + crossed(expected) + " but got " +
+            crossed(got))
+        .str();
+  };
+  if (w.kernel != taps)
+    return pair("taps", taps, w.kernel);
+  if (w.stride != one)
+    return pair("strides", one, w.stride);
+  if (w.dilation != one)
+    return pair("dilations", one, w.dilation);
+  if (c.groups != 1 && !isa<Conv2dFilterGradOp>(op))
+    return "expected one group but got " + std::to_string(c.groups);
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  if (!element.isF32())
+    return "expected elements of f32 but got " + textOf(element);
+  if (!allowsWinograd(op))
+    return "expected a target that allows it but got --winograd=no";
+  return "";
 }
 
 /// The largest multiple of `unit` that divides `size` and is at most `most`.
@@ -139,18 +159,29 @@ bool winograd::keepsTaps(const Shape &shape, const Schedule &s) {
   return shape.results == s.resultBlock && shape.planes * shape.results <= most;
 }
 
-std::optional<Schedule> Schedule::choose(Operation *op,
-                                         const CpuModel &target) {
-  Type element = getElementTypeOrSelf(op->getResult(0).getType());
-  if (!hasShape(op) || !element.isF32() || !allowsWinograd(op))
-    return std::nullopt;
+Counts winograd::countsOf(Operation *op, const Schedule &s) {
   Shape shape = Shape::of(op);
   const Grid &grid = shape.grid;
-  Schedule s;
-  s.lanes = target.lanes(element);
-  if (shape.planes % s.lanes != 0 || shape.results % s.lanes != 0 ||
-      grid.tiles() == 0)
-    return std::nullopt;
+  double products = static_cast<double>(shape.planes) * shape.results;
+  double pixels = static_cast<double>(grid.images) * grid.height * grid.width;
+  return {products * grid.tiles() * kPoints * kPoints +
+              transformCost(shape, s, isa<Conv2dFilterGradOp>(op)),
+          products * pixels * kTaps * kTaps};
+}
+
+Fit Schedule::fit(Operation *op, const CpuModel &target, Schedule &s) {
+  if (std::string reason = whyNot(op); !reason.empty())
+    return Fit::impossible(reason);
+  Shape shape = Shape::of(op);
+  const Grid &grid = shape.grid;
+  s.lanes = target.lanes(getElementTypeOrSelf(op->getResult(0).getType()));
+  if (shape.planes % s.lanes != 0 || shape.results % s.lanes != 0)
+    return Fit::impossible("expected multiples of " + Twine(s.lanes) +
+                           " planes but got " + Twine(shape.planes) +
+                           " that are summed and " + Twine(shape.results) +
+                           " of the result");
+  if (grid.tiles() == 0)
+    return Fit::impossible("expected pixels but got none");
   bool isFilterGrad = isa<Conv2dFilterGradOp>(op);
   if (isFilterGrad) {
     cutTaps(shape, s);
@@ -165,16 +196,25 @@ std::optional<Schedule> Schedule::choose(Operation *op,
   if (!isFilterGrad && keepsTaps(shape, s))
     cutTiles(grid, s);
 
-  double products = static_cast<double>(shape.planes) * shape.results;
-  double pixels = static_cast<double>(grid.images) * grid.height * grid.width;
-  double direct = products * pixels * kTaps * kTaps;
-  double own = products * grid.tiles() * kPoints * kPoints +
-               transformCost(shape, s, isFilterGrad);
+  Counts counts = countsOf(op, s);
   AskedSchedule asked;
   if (auto kernel = op->getParentOfType<KernelOp>())
     asked = AskedSchedule::of(kernel);
-  if (own >= direct && asked.method != ScheduleMethod::Winograd)
-    return std::nullopt;
+  // Whether it is faster is decided before what is asked for is looked at.
   ask(asked, shape, isFilterGrad, s);
+  if (counts.own >= counts.direct)
+    return Fit::slower("expected fewer multiply-adds than the " +
+                       Twine(static_cast<int64_t>(counts.direct)) +
+                       " of a direct sum but got " +
+                       Twine(static_cast<int64_t>(counts.own)) +
+                       ", transforms included");
+  return Fit::good();
+}
+
+std::optional<Schedule> Schedule::choose(Operation *op,
+                                         const CpuModel &target) {
+  Schedule s;
+  if (!fit(op, target, s).isGood())
+    return std::nullopt;
   return s;
 }

@@ -7,24 +7,28 @@ using namespace tandem::cuda_lower;
 
 using AnchorEmitter = FailureOr<LaunchShape> (*)(AnchorKernel &, ThreadCode &);
 
+namespace {
+struct Family {
+  AnchorFamily family;
+  AnchorEmitter emit;
+};
+} // namespace
+
+/// Products, convolutions and attention have several methods (Methods.h).
+static constexpr Family families[] = {
+    {AnchorFamily::Matmul, emitMatmul},
+    {AnchorFamily::Convolution, emitConvolution},
+    {AnchorFamily::Window, emitWindow},
+    {AnchorFamily::Indexed, emitIndexed},
+    {AnchorFamily::Lines, emitLines},
+    {AnchorFamily::Attention, emitAttention}};
+
 /// The emitter of kernels around `op`; null if there is none.
 static AnchorEmitter emitterOf(OperationName op) {
-  switch (familyOf(op)) {
-  case AnchorFamily::Matmul:
-    return emitMatmul;
-  case AnchorFamily::Convolution:
-    return emitConvolution;
-  case AnchorFamily::Window:
-    return emitWindow;
-  case AnchorFamily::Indexed:
-    return emitIndexed;
-  case AnchorFamily::Lines:
-    return emitLines;
-  case AnchorFamily::Attention:
-    return emitAttention;
-  case AnchorFamily::None:
-    return nullptr;
-  }
+  AnchorFamily wanted = familyOf(op);
+  for (const Family &family : families)
+    if (family.family == wanted)
+      return family.emit;
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
-//===- Attention.cpp - which form of attention a kernel has ---------------===//
+//===- Attention.cpp - attention and its gradients for CUDA ---------------===//
 #include "passes/lower/cuda/Attention.h"
-#include "passes/lower/cuda/AttentionTiles.h"
+#include "passes/lower/cuda/Methods.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -8,7 +8,6 @@ using namespace tandem::cuda_lower;
 
 FailureOr<LaunchShape> cuda_lower::emitAttention(AnchorKernel &kernel,
                                                  ThreadCode &code) {
-  if (AttentionTiles::canEmit(AttentionIndex(kernel.anchor), code.target))
-    return emitAttentionTiles(kernel, code);
-  return emitAttentionRows(kernel, code);
+  AttentionKernel parts{kernel, code};
+  return emitByTable(kernel.kernel, attentionMethods(), parts, kernel.body.log);
 }

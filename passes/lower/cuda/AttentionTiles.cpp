@@ -31,14 +31,24 @@ AttentionTiles::AttentionTiles(AnchorKernel &kernel, ThreadCode &code)
   chooseShape();
 }
 
-bool AttentionTiles::canEmit(const AttentionIndex &index,
-                             const CudaTarget &target) {
+Fit AttentionTiles::fit(const AttentionIndex &index, const CudaTarget &target) {
   const AttentionSizes &sizes = index.attention;
   // Distances of rows are compared in 32 bits.
   constexpr int64_t mostRows = int64_t(1) << 30, mostColumns = 256;
-  return index.element.getIntOrFloatBitWidth() <= 32 && target.sm >= 80 &&
-         std::max(sizes.queries, sizes.keys) <= mostRows &&
-         std::max(sizes.width, sizes.valueWidth) <= mostColumns;
+  if (index.element.getIntOrFloatBitWidth() > 32)
+    return Fit::impossible("expected elements of at most 32 bits but got " +
+                           textOf(index.element));
+  if (target.sm < 80)
+    return Fit::impossible("expected a target of at least sm_80 but got sm_" +
+                           Twine(target.sm));
+  if (int64_t rows = std::max(sizes.queries, sizes.keys); rows > mostRows)
+    return Fit::impossible("expected at most " + Twine(mostRows) +
+                           " rows but got " + Twine(rows));
+  if (int64_t columns = std::max(sizes.width, sizes.valueWidth);
+      columns > mostColumns)
+    return Fit::impossible("expected at most " + Twine(mostColumns) +
+                           " columns but got " + Twine(columns));
+  return Fit::good();
 }
 
 AttentionTiles::Number AttentionTiles::own(bool ofB) const {

@@ -16,6 +16,7 @@
 #ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTIONTILES_H
 #define TANDEM_PASSES_LOWER_CUDA_ATTENTIONTILES_H
 
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/Attention.h"
 #include "passes/lower/cuda/MmaCode.h"
 
@@ -25,8 +26,8 @@ class AttentionTiles {
 public:
   AttentionTiles(AnchorKernel &kernel, ThreadCode &code);
 
-  /// True if there are such kernels of the operands.
-  static bool canEmit(const AttentionIndex &index, const CudaTarget &target);
+  /// Whether there are such kernels of the operands.
+  static Fit fit(const AttentionIndex &index, const CudaTarget &target);
   LaunchShape emit();
 
 private:

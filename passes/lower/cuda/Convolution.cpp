@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/GemmFactor.h"
 #include "passes/lower/cuda/GemmWindow.h"
+#include "passes/lower/cuda/Methods.h"
 #include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
@@ -56,5 +57,6 @@ FailureOr<LaunchShape> cuda_lower::emitConvolution(AnchorKernel &kernel,
     kernel.finish(p.index(code, image, at[Group], m, line, code.add(column, j)),
                   sum);
   };
-  return emitGemm(code, gemm, scheduleGemm(gemm, code.target));
+  ProductKernel product{code, gemm};
+  return emitByTable(kernel.kernel, productMethods(), product, kernel.body.log);
 }

@@ -111,8 +111,17 @@ struct GemmSchedule {
   }
 };
 
-/// Chooses the schedule.
-GemmSchedule scheduleGemm(const Gemm &gemm, const CudaTarget &target);
+/// A schedule, and the seconds that it is expected to take.
+struct TimedSchedule {
+  GemmSchedule cut;
+  double seconds = 0;
+};
+
+/// The schedule of the least time by products of this kind, which the factors
+/// allow; nothing where no tile fits.
+std::optional<TimedSchedule> scheduleGemm(const Gemm &gemm,
+                                          const CudaTarget &target,
+                                          GemmSchedule::Kind kind);
 
 /// Emits the product; it has at least one element.
 LaunchShape emitGemm(ThreadCode &code, const Gemm &gemm,

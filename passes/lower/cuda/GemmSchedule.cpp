@@ -163,60 +163,57 @@ static int64_t stagesOf(const GemmSchedule &s, const CudaTarget &target) {
       (target.sharedBytes() - besides) / WgmmaProduct::stageBytes(one), enough);
 }
 
-/// What the product can be made of.
-static SmallVector<Family> familiesOf(const Gemm &gemm,
-                                      const CudaTarget &target) {
-  using enum GemmSchedule::Kind;
+/// The tiles of a kind.
+static Family tilesOf(const Gemm &gemm, GemmSchedule::Kind kind) {
   bool gathers = !isWhole(*gemm.a) || !isWhole(*gemm.b);
   auto either = [&](ArrayRef<Candidate> whole, ArrayRef<Candidate> pieces) {
     return gathers ? pieces : whole;
   };
-  if (gemm.type.isF64())
-    return {{Simt, f64Tiles, 100}};
-  SmallVector<Family> families;
   bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
-  if (fitsWgmma(gemm, target) && target.products != "mma")
-    families.push_back(isHalf ? Family{Wgmma, wgmmaTiles, 3400}
-                              : Family{Wgmma, tf32WgmmaTiles, 1700});
-  if (!families.empty() && target.products == "wgmma")
-    return families;
-  if (isHalf)
-    families.push_back({Mma, either(halfTiles, halfGathers), 2000});
-  else if (gemm.isTf32)
-    families.push_back({Mma, either(tf32Tiles, tf32Gathers), 1000});
-  else
-    families.push_back({Simt, f32Tiles, 200});
-  return families;
+  switch (kind) {
+  case GemmSchedule::Wgmma:
+    if (isHalf)
+      return {kind, wgmmaTiles, 3400};
+    return {kind, tf32WgmmaTiles, 1700};
+  case GemmSchedule::Mma:
+    if (isHalf)
+      return {kind, either(halfTiles, halfGathers), 2000};
+    return {kind, either(tf32Tiles, tf32Gathers), 1000};
+  case GemmSchedule::Simt:
+    break;
+  }
+  if (gemm.type.isF64())
+    return {kind, f64Tiles, 100};
+  return {kind, f32Tiles, 200};
 }
 
-GemmSchedule cuda_lower::scheduleGemm(const Gemm &gemm,
-                                      const CudaTarget &target) {
-  GemmSchedule best;
-  double bestTime = 0;
-  for (const Family &family : familiesOf(gemm, target))
-    for (const Candidate &c : family.tiles)
-      for (int64_t splits = 1; splits <= 64; splits *= 2) {
-        GemmSchedule s;
-        s.kind = family.kind;
-        s.blockM = c.blockM;
-        s.blockN = c.blockN;
-        s.blockK = c.blockK;
-        s.warpsM = c.warpsM;
-        s.warpsN = c.warpsN;
-        s.stages = stagesOf(s, target);
-        int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
-        s.splitTiles = (kTiles + splits - 1) / splits;
-        s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
-        if (splits > 1 && s.depth() < 128)
-          break;
-        if (sharedBytes(gemm, s) > target.sharedBytes() ||
-            (s.kind != GemmSchedule::Wgmma && piecesHeld(gemm, s) > 24))
-          continue;
-        double time = estimate(gemm, target, s, family.products * c.rate);
-        if (bestTime == 0 || time < bestTime) {
-          bestTime = time;
-          best = s;
-        }
-      }
+std::optional<TimedSchedule> cuda_lower::scheduleGemm(const Gemm &gemm,
+                                                      const CudaTarget &target,
+                                                      GemmSchedule::Kind kind) {
+  std::optional<TimedSchedule> best;
+  Family family = tilesOf(gemm, kind);
+  for (const Candidate &c : family.tiles)
+    for (int64_t splits = 1; splits <= 64; splits *= 2) {
+      GemmSchedule s;
+      s.kind = family.kind;
+      s.blockM = c.blockM;
+      s.blockN = c.blockN;
+      s.blockK = c.blockK;
+      s.warpsM = c.warpsM;
+      s.warpsN = c.warpsN;
+      s.stages = stagesOf(s, target);
+      int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
+      s.splitTiles = (kTiles + splits - 1) / splits;
+      s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
+      if (splits > 1 && s.depth() < 128)
+        break;
+      if (sharedBytes(gemm, s) > target.sharedBytes() ||
+          (s.kind != GemmSchedule::Wgmma && piecesHeld(gemm, s) > 24))
+        continue;
+      double seconds =
+          1e-9 * estimate(gemm, target, s, family.products * c.rate);
+      if (!best || seconds < best->seconds)
+        best = {s, seconds};
+    }
   return best;
 }

@@ -41,18 +41,27 @@ int64_t stepBytes(bool alongK, int64_t bytes) {
 }
 } // namespace
 
-bool cuda_lower::fitsWgmma(const Gemm &gemm, const CudaTarget &target) {
-  if (!target.isExact || target.sm != 90 || gemm.K == 0)
-    return false;
+Fit cuda_lower::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
+  if (!target.isExact || target.sm != 90)
+    return Fit::impossible("expected a target of sm_90a but got sm_" +
+                           Twine(target.sm));
   bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
   if (!isHalf && !(gemm.isTf32 && gemm.element.isF32()))
-    return false;
+    return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
+                           textOf(gemm.element));
+  if (gemm.K == 0)
+    return Fit::impossible("expected sums of some terms but got none");
   auto fits = [&](const GemmFactor &factor) {
     // Words are not transposed.
     return factor.tensor && factor.element == gemm.element &&
            (isHalf || factor.alongK);
   };
-  return fits(*gemm.a) && fits(*gemm.b);
+  for (const GemmFactor *factor : {gemm.a, gemm.b})
+    if (!fits(*factor))
+      return Fit::impossible(
+          "expected factors that bulk copies can take boxes of but got a " +
+          Twine(factor == gemm.a ? "left" : "right") + " one that is not so");
+  return Fit::good();
 }
 
 int64_t WgmmaProduct::stageBytes(const GemmSchedule &schedule) {

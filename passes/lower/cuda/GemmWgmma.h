@@ -13,12 +13,13 @@
 #ifndef TANDEM_PASSES_LOWER_CUDA_GEMMWGMMA_H
 #define TANDEM_PASSES_LOWER_CUDA_GEMMWGMMA_H
 
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/Gemm.h"
 
 namespace tandem::cuda_lower {
 
 /// Whether a product can be made so.
-bool fitsWgmma(const Gemm &gemm, const CudaTarget &target);
+Fit fitOfWgmma(const Gemm &gemm, const CudaTarget &target);
 
 /// The k of a tile: 128 bytes, which are the rows that both bulk copies and
 /// wgmma permute.

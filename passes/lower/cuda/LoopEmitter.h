@@ -20,6 +20,7 @@
 #define TANDEM_PASSES_LOWER_CUDA_LOOPEMITTER_H
 
 #include "passes/lower/common/ElementEmitter.h"
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 #include "passes/plan/LoopNest.h"
 
@@ -44,8 +45,9 @@ public:
   /// there are pointwiseBlocks().
   void emitPointwise(mlir::Value block);
   int64_t pointwiseBlocks();
-  /// Nothing where no operand is worth turning.
-  std::optional<LaunchShape> emitTransposed();
+  /// Whether an operand is worth turning.
+  Fit fitTransposed();
+  LaunchShape emitTransposed();
   LaunchShape emitRows();
   LaunchShape emitColumns();
 

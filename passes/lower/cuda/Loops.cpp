@@ -1,5 +1,6 @@
 //===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
 #include "passes/lower/cuda/LoopEmitter.h"
+#include "passes/lower/cuda/Methods.h"
 #include "passes/target/Rates.h"
 
 #include "ir/ops/Scalar.h"
@@ -36,6 +37,14 @@ static void emitParts(ThreadCode &code, ArrayRef<LoopEmitter *> parts,
       [&] { emitParts(code, parts, firsts, middle, high); });
 }
 
+LaunchShape cuda_lower::emitPointwise(const LoopKernel &loops) {
+  emitParts(loops.code, loops.parts, loops.firsts, 0, loops.parts.size());
+  LaunchShape shape;
+  shape.block[0] = kPointwiseThreads;
+  shape.grid[0] = loops.firsts.back();
+  return shape;
+}
+
 FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
                                              KernelBody &body) {
   std::optional<std::vector<LoopNest>> nests = findLoopNests(kernel);
@@ -47,30 +56,16 @@ FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
   SmallVector<LoopEmitter *> parts;
   SmallVector<int64_t> firsts{0};
   unsigned firstResult = 0;
-  bool isPointwise = true;
   for (const LoopNest &nest : *nests) {
     emitters.emplace_back(kernel, nest, firstResult, numbers, code, body);
     parts.push_back(&emitters.back());
     firsts.push_back(firsts.back() + emitters.back().pointwiseBlocks());
     firstResult += nest.roots.size();
-    isPointwise &= nest.reductions.empty();
   }
-  if (isPointwise && parts.size() == 1)
-    if (std::optional<LaunchShape> shape = parts[0]->emitTransposed())
-      return *shape;
-  if (isPointwise) {
-    emitParts(code, parts, firsts, 0, parts.size());
-    LaunchShape shape;
-    shape.block[0] = kPointwiseThreads;
-    shape.grid[0] = firsts.back();
-    return shape;
-  }
-  if (parts.size() > 1)
+  LoopKernel loops{*nests, parts, firsts, code};
+  if (parts.size() > 1 && !loops.isPointwise())
     return kernel.emitOpError() << "expected parts without reductions";
-  const LoopNest &nest = nests->front();
-  bool columns = !nest.reduced.empty() && !nest.reduced.back() &&
-                 llvm::is_contained(nest.reduced, true);
-  return columns ? parts[0]->emitColumns() : parts[0]->emitRows();
+  return emitByTable(kernel, loopMethods(), loops, body.log);
 }
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, unsigned firstResult,

@@ -50,13 +50,23 @@ LoopEmitter::Turned LoopEmitter::turnedReads() {
   return best;
 }
 
-std::optional<LaunchShape> LoopEmitter::emitTransposed() {
-  if (nest.sizes.size() < 2 || nest.keptSize() == 0 ||
-      nest.sizes.back() < kLeast)
-    return std::nullopt;
+Fit LoopEmitter::fitTransposed() {
+  if (nest.sizes.size() < 2)
+    return Fit::impossible("expected at least 2 indices but got " +
+                           Twine(nest.sizes.size()));
+  if (nest.keptSize() == 0)
+    return Fit::impossible("expected elements but got none");
+  if (nest.sizes.back() < kLeast)
+    return Fit::impossible("expected at least " + Twine(kLeast) +
+                           " neighbours but got " + Twine(nest.sizes.back()));
+  if (turnedReads().reads.empty())
+    return Fit::impossible("expected an operand in which neighbours of the "
+                           "result are apart but got none");
+  return Fit::good();
+}
+
+LaunchShape LoopEmitter::emitTransposed() {
   Turned turned = turnedReads();
-  if (turned.reads.empty())
-    return std::nullopt;
   unsigned last = nest.sizes.size() - 1;
   SmallVector<unsigned> outer;
   for (unsigned d = 0; d < last; ++d)

@@ -10,7 +10,7 @@
 #include "passes/Phase.h"
 #include "passes/PhaseVerifiers.h"
 #include "passes/lower/common/Kernels.h"
-#include "passes/lower/cuda/KernelEmitter.h"
+#include "passes/lower/cuda/KernelFunction.h"
 #include "passes/lower/cuda/ToNVVM.h"
 #include "passes/plan/InPlace.h"
 
@@ -38,91 +38,21 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 using cuda_lower::LaunchShape;
+using Lowered = cuda_lower::KernelFunction;
 
 namespace {
-struct Lowered {
-  std::string name;
-  LaunchShape shape;
-  int64_t sharedBytes = 0, buffers = 0;
-  std::vector<cuda_lower::TensorMap> tensorMaps;
-};
-
 class LowerToCuda : public tandem::impl::LowerToCudaBase<LowerToCuda> {
 public:
   void runOnOperation() override;
 
 private:
   FailureOr<Lowered> lower(KernelOp kernel);
-  LogicalResult emitFunction(KernelOp kernel, Lowered &lowered);
 
   gpu::GPUModuleOp target;
   llvm::StringMap<Lowered> byKey;
   llvm::StringMap<int> namesUsed;
 };
 } // namespace
-
-LogicalResult LowerToCuda::emitFunction(KernelOp kernel, Lowered &lowered) {
-  Location loc = kernel.getLoc();
-  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
-  SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
-  SmallVector<Type> types;
-  for (Type type : kernel->getOperandTypes())
-    types.push_back(memrefOf(type));
-  for (Type type : kernel->getResultTypes())
-    types.push_back(memrefOf(type));
-  auto func = gpu::GPUFuncOp::create(b, loc, lowered.name,
-                                     b.getFunctionType(types, {}));
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  unsigned inputs = kernel->getNumOperands();
-  for (unsigned i = 0; i < types.size(); ++i) {
-    bool isWritten =
-        i >= inputs || llvm::is_contained(overwrites, static_cast<int64_t>(i));
-    func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                    b.getI64IntegerAttr(64));
-    // What is overwritten in place is no longer read through its own pointer.
-    func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                    b.getUnitAttr());
-    if (!isWritten)
-      func.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
-                      b.getUnitAttr());
-  }
-  Block &entry = func.getBody().front();
-  b.setInsertionPointToEnd(&entry);
-  auto end = gpu::ReturnOp::create(b, loc);
-  b.setInsertionPoint(end);
-
-  KernelBody body;
-  for (unsigned i = 0; i < inputs; ++i)
-    body.inputs.push_back(entry.getArgument(i));
-  for (auto [i, input] : llvm::enumerate(overwrites))
-    body.outputs.push_back(entry.getArgument(
-        input < 0 ? inputs + i : static_cast<unsigned>(input)));
-  cuda_lower::ThreadCode code(b, loc, cuda_lower::CudaTarget::of(kernel));
-  FailureOr<LaunchShape> shape =
-      isLoopKernel(kernel) ? cuda_lower::emitLoops(kernel, code, body)
-                           : cuda_lower::emitAnchor(kernel, code, body);
-  if (failed(shape))
-    return failure();
-  lowered.shape = *shape;
-  lowered.sharedBytes = code.sharedBytes();
-  lowered.buffers = static_cast<int64_t>(types.size());
-  llvm::append_range(lowered.tensorMaps, code.tensorMaps());
-  if (lowered.sharedBytes > code.target.sharedBytes())
-    return kernel->emitError()
-           << "kernel '" << kernel.getName() << "' needs "
-           << lowered.sharedBytes << " bytes of shared memory, but 'sm_"
-           << code.target.sm << "' has " << code.target.sharedBytes();
-  func.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(llvm::map_to_vector<3>(
-      shape->block, [](int64_t n) { return static_cast<int32_t>(n); })));
-  // Known ranges make divisions of indices ones of 32 bits.
-  auto bound = [&](auto id, ArrayRef<int64_t> sizes) {
-    id.setUpperBoundAttr(
-        b.getIndexAttr(sizes[static_cast<size_t>(id.getDimension())]));
-  };
-  func.walk([&](gpu::ThreadIdOp id) { bound(id, shape->block); });
-  func.walk([&](gpu::BlockIdOp id) { bound(id, shape->grid); });
-  return success();
-}
 
 /// What the kernel's function says to LLVM and to the runtime. Only now: the
 /// conversion from gpu.func keeps no parameters by value.
@@ -154,7 +84,7 @@ FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
   Lowered lowered;
   lowered.name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  if (failed(emitFunction(kernel, lowered)))
+  if (failed(cuda_lower::emitKernelFunction(target, kernel, lowered)))
     return failure();
   byKey[key] = lowered;
   return lowered;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cuda/GemmFactor.h"
+#include "passes/lower/cuda/Methods.h"
 #include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
@@ -90,5 +91,6 @@ FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
     at[n] = code.add(column, j);
     kernel.finish(ArrayRef<Value>(at).take_front(rank), sum);
   };
-  return emitGemm(code, gemm, scheduleGemm(gemm, code.target));
+  ProductKernel product{code, gemm};
+  return emitByTable(kernel.kernel, productMethods(), product, kernel.body.log);
 }

@@ -2,55 +2,47 @@
 #include "tests/lower/anchor/ScheduleCheck.h"
 
 #include "ir/Dialect.h"
+#include "ir/ScheduleMethods.h"
 #include "passes/lower/cpu/ScheduleSearch.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace tandem;
 using namespace tandem::test;
 
-std::string tandem::test::scheduled(std::string text,
-                                    const std::string &schedule) {
-  size_t at = text.find("{buffers = ");
-  EXPECT_NE(at, std::string::npos);
-  return text.insert(at + 1, "schedule = " + schedule + ", ");
-}
-
-/// Calls `use` with the kernel of `text` in a module for `vectorBits`.
-template <typename Use>
-static void withKernel(const std::string &text, Use use) {
-  mlir::DialectRegistry registry;
-  registry.insert<TandemDialect, mlir::func::FuncDialect>();
-  mlir::MLIRContext context(registry);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  ASSERT_TRUE(module) << text;
-  module->walk([&](KernelOp kernel) { use(kernel); });
-}
-
 /// The schedules that tuning tries for the kernel of `text` by `method`, as
 /// text: of what the first and the last variant of each round lead to, every
 /// `step`th.
 static std::vector<std::string> candidatesOf(const std::string &text,
-                                             const CpuModel &target,
+                                             int vectorBits,
                                              const std::string &method,
                                              int step) {
+  mlir::DialectRegistry registry;
+  registry.insert<TandemDialect, mlir::func::FuncDialect>();
+  mlir::MLIRContext context(registry);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   std::vector<std::string> list;
-  withKernel(text, [&](KernelOp kernel) {
+  if (!module)
+    return list;
+  setTarget(*module, cpuTarget(vectorBits));
+  module->walk([&](KernelOp kernel) {
+    cpu::ScheduleSearch search(kernel);
     std::vector<cpu::AskedSchedule> from(1);
-    from.front().method = symbolizeScheduleMethod(method);
-    for (cpu::ScheduleRound round : cpu::scheduleRounds(kernel)) {
-      if (round(from.front(), target).back().method != from.front().method)
-        continue; // methods
+    from.front().method = methodNamed(method);
+    // Round 0 is that of methods.
+    for (size_t round = 1; round < search.rounds(); ++round) {
       llvm::SmallVector<cpu::AskedSchedule> last;
       for (const cpu::AskedSchedule &best : from) {
-        last = round(best, target);
+        last = search.variants(round, best);
         for (size_t i = 0; i < last.size(); i += step) {
           list.emplace_back();
           llvm::raw_string_ostream(list.back())
               << last[i].attribute(kernel.getContext());
         }
       }
-      from = {from.front(), last.back()};
+      if (!last.empty())
+        from = {from.front(), last.back()};
     }
   });
   return list;
@@ -69,12 +61,9 @@ void tandem::test::checkBits(const std::string &text, Tolerance tolerance,
   ASSERT_TRUE(model.ok()) << model.error;
   auto inputs = randomInputs(model.inputTypes, 8);
   auto expected = model.outputs(inputs, model.work);
-  CpuModel target;
-  target.bits = vectorBits ? vectorBits : 512;
-  target.registers = target.bits == 512 ? 32 : 16;
   bool isProduct = text.find("matmul") != std::string::npos &&
                    text.find("bf16") == std::string::npos;
-  auto candidates = candidatesOf(text, target, method, isProduct ? 1 : 3);
+  auto candidates = candidatesOf(text, vectorBits, method, isProduct ? 1 : 3);
   EXPECT_FALSE(candidates.empty());
   std::string begin = method.empty() ? "" : "method = " + method + ", ";
   for (const char *extreme :

@@ -3,11 +3,9 @@
 #define TANDEM_TESTS_LOWER_ANCHOR_SCHEDULECHECK_H
 
 #include "tests/lower/anchor/KernelCheck.h"
+#include "tests/lower/anchor/MethodRows.h"
 
 namespace tandem::test {
-
-/// The kernel of `text` with the attribute `schedule`.
-std::string scheduled(std::string text, const std::string &schedule);
 
 /// Expects the bits of the kernel of `text` with every schedule that tuning
 /// tries, and some extreme ones, to be those without one, or with `method`

@@ -226,11 +226,10 @@ TEST(Schedule, MethodsOfConvolutions) {
                    "tensor<8x3x5x5xf32>", "tensor<1x8x4x4xf32>"),
        75}};
   for (const Case &c : cases)
-    for (const char *method : {"winograd", "direct", "windows"}) {
+    for (const std::string &method :
+         possible(explained(c.text, cpuTarget(0)))) {
       SCOPED_TRACE(method);
       // Winograd's transforms lose a few bits more.
-      checkKernel(scheduled(c.text, std::string("#tandem.schedule<method = ") +
-                                        method + ">"),
-                  {8 * c.terms});
+      checkKernel(byMethod(c.text, method), {8 * c.terms});
     }
 }

@@ -12,6 +12,7 @@
 #include "tests/lower/anchor/ConvolutionKernel.h"
 #include "tests/lower/anchor/KernelCheck.h"
 #include "tests/lower/anchor/MatmulKernel.h"
+#include "tests/lower/anchor/MethodRows.h"
 
 #include <cmath>
 #include <random>
@@ -54,26 +55,27 @@ public:
   }
   int vectorBits() { return chance(0.6) ? 0 : oneOf({128, 256}); }
 
-  /// The kernel, which now and then says how it is cut.
-  std::string scheduled(std::string text,
-                        std::initializer_list<const char *> methods = {}) {
+  /// The kernel, which now and then says how it is cut: by any method that
+  /// computes it, for vectors of so many bits.
+  std::string scheduled(std::string text, int vectorBits, bool hasColumns) {
     if (!chance(0.35))
       return text;
+    auto methods = possible(explained(text, cpuTarget(vectorBits)));
     std::string schedule;
     auto add = [&](const std::string &entry) {
       schedule += (schedule.empty() ? "" : ", ") + entry;
     };
-    if (methods.size() && chance(0.6))
-      add(std::string("method = ") + oneOf(methods));
+    if (chance(0.6))
+      add("method = " + methods[between(0, std::ssize(methods) - 1)]);
     if (chance(0.6)) {
       add("rows = " + std::to_string(between(1, 14)));
       add("vectors = " + std::to_string(between(1, 4)));
     }
     if (chance(0.5))
       add("block = " + std::to_string(size(600)));
-    if (methods.size() && chance(0.5))
+    if (hasColumns && chance(0.5))
       add("columns = " + std::to_string(size(600)));
-    if (!methods.size() && chance(0.3))
+    if (!hasColumns && chance(0.3))
       add(std::string("packs = ") + (chance(0.5) ? "true" : "false"));
     if (schedule.empty())
       return text;
@@ -114,12 +116,17 @@ TEST(Sweep, Products) {
     // Five times the deviation of a sum, and two numbers that are added.
     tolerance.between = 5 * std::sqrt(static_cast<double>(p.K)) / 3 + 2;
     if (p.batch.empty() && !p.transposeRhs && draw.chance(0.15))
-      checkKernel(draw.scheduled(panelProductKernel(p)), tolerance);
-    else
-      checkKernel(draw.scheduled(productKernel(
-                      p, draw.oneOf({ProductEnd::None, ProductEnd::None,
-                                     ProductEnd::Bias, ProductEnd::Update}))),
+      checkKernel(draw.scheduled(panelProductKernel(p), tolerance.vectorBits,
+                                 /*hasColumns=*/false),
                   tolerance);
+    else
+      checkKernel(
+          draw.scheduled(
+              productKernel(p,
+                            draw.oneOf({ProductEnd::None, ProductEnd::None,
+                                        ProductEnd::Bias, ProductEnd::Update})),
+              tolerance.vectorBits, /*hasColumns=*/false),
+          tolerance);
   }
 }
 
@@ -175,7 +182,7 @@ TEST(Sweep, Convolutions) {
       // The errors of Winograd's method are about twice those of a sum.
       double terms = 3 * termsOf(c, pass);
       checkKernel(draw.scheduled(convolutionKernel(c, pass, draw.chance(0.3)),
-                                 {"direct", "winograd", "windows"}),
+                                 bits, /*hasColumns=*/true),
                   {terms, bits});
     }
   }

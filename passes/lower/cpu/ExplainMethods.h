@@ -1,0 +1,16 @@
+//===- ExplainMethods.h - what a CPU's tables say of a kernel -------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_EXPLAINMETHODS_H
+#define TANDEM_PASSES_LOWER_CPU_EXPLAINMETHODS_H
+
+#include "passes/lower/common/ExplainMethods.h"
+
+namespace tandem::cpu {
+
+/// Of a kernel at `plan`. Branches and loops of the program have no methods.
+std::optional<lower::ExplainedKernel> explainMethods(KernelOp kernel);
+/// What the rows say, without the cuts.
+lower::MethodLog considerMethods(KernelOp kernel);
+
+} // namespace tandem::cpu
+
+#endif

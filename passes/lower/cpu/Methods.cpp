@@ -1,0 +1,153 @@
+//===- Methods.cpp - the methods of kernels for a CPU ---------------------===//
+//
+// The first row that is good computes a kernel. What a row takes and why is in
+// its `fit`; here is their order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cpu/Methods.h"
+#include "passes/lower/cpu/DepthwiseFilterGrad.h"
+#include "passes/lower/cpu/DirectConvolution.h"
+#include "passes/lower/cpu/Dots.h"
+#include "passes/lower/cpu/LoopEmitter.h"
+#include "passes/lower/cpu/PixelConvolution.h"
+#include "passes/lower/cpu/PointwiseConvolution.h"
+#include "passes/lower/cpu/TileProduct.h"
+#include "passes/lower/cpu/Winograd.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+
+//===----------------------------------------------------------------------===//
+// Kernels around one op
+//===----------------------------------------------------------------------===//
+
+static constexpr ScheduleRound ofProducts[] = {rounds::tiles,
+                                               rounds::rowsAndPacking};
+static constexpr ScheduleRound ofMatrixTiles[] = {rounds::matrixTiles};
+static constexpr ScheduleRound ofConvolutions[] = {rounds::tiles,
+                                                   rounds::blocksAndPlanes};
+static constexpr ScheduleRound ofPixels[] = {rounds::blocksAndPlanes};
+static constexpr ScheduleRound ofAttention[] = {rounds::ownRows};
+
+static constexpr AnchorMethod products[] = {
+    // A processor's own tiles, wherever the types allow it.
+    {"tiles", "tiles of bf16 that the processor multiplies", fitTileProduct,
+     emitTileProduct, secondsOfTileProduct, ofMatrixTiles},
+    // A few rows would not pay for packing the other factor.
+    {"dots", "vectors along k, nothing packed", fitDots, emitDots,
+     secondsOfDots},
+    {"gemm", "register tiles of packed panels", fitMatmul, emitMatmul,
+     secondsOfMatmul, ofProducts}};
+
+static constexpr AnchorMethod convolutions[] = {
+    // A quarter of the multiplications.
+    {"winograd", "tiles of 4x4 pixels by 36 products instead of 144",
+     winograd::fit, winograd::emit, winograd::seconds, ofConvolutions},
+    // Before those whose vectors would have one filter in them.
+    {"depthwise", "taps of one plane as sums in registers",
+     fitDepthwiseFilterGrad, emitDepthwiseFilterGrad,
+     secondsOfDepthwiseFilterGrad},
+    {"pixels", "vectors of pixels of padded images", fitPixelConvolution,
+     emitPixelConvolution, secondsOfPixelConvolution, ofPixels},
+    // Before what packs for windows that overlap.
+    {"pointwise", "1x1 taps: packed pixels for all planes",
+     fitPointwiseConvolution, emitPointwiseConvolution,
+     secondsOfPointwiseConvolution, ofConvolutions},
+    {"direct", "vectors of filters over padded images, nothing gathered",
+     fitDirectConvolution, emitDirectConvolution, secondsOfDirectConvolution,
+     ofConvolutions},
+    {"windows", "a product whose windows are gathered while they are packed",
+     fitWindows, emitWindows, secondsOfWindows, ofProducts}};
+
+static Fit always(AnchorKernel &) { return Fit::good(); }
+
+static constexpr AnchorMethod attention[] = {
+    {"tiles", "tiles of own rows through blocks of the others", always,
+     emitAttention, nullptr, ofAttention}};
+static constexpr AnchorMethod windows[] = {
+    {"pooling", "windows of an image, lanes along lines", always, emitWindow}};
+static constexpr AnchorMethod indexed[] = {
+    {"indexed", "rows that indices name", always, emitIndexed}};
+static constexpr AnchorMethod lines[] = {
+    {"lines", "whole lines one after the other", always, emitLines}};
+
+namespace {
+struct Family {
+  AnchorFamily family;
+  AnchorMethods methods;
+};
+} // namespace
+
+static constexpr Family families[] = {
+    {AnchorFamily::Matmul, {"a matrix product for cpu", products}},
+    {AnchorFamily::Convolution,
+     {"a convolution for cpu", convolutions, false, /*isTuned=*/true}},
+    {AnchorFamily::Attention, {"attention for cpu", attention}},
+    {AnchorFamily::Window, {"a pooling for cpu", windows}},
+    {AnchorFamily::Indexed, {"an indexed op for cpu", indexed}},
+    {AnchorFamily::Lines, {"an op over lines for cpu", lines}}};
+
+const AnchorMethods *cpu::methodsOf(OperationName op) {
+  AnchorFamily wanted = familyOf(op);
+  for (const Family &family : families)
+    if (family.family == wanted)
+      return &family.methods;
+  return nullptr;
+}
+
+bool cpu::hasCpuLowering(OperationName op) { return methodsOf(op) != nullptr; }
+
+//===----------------------------------------------------------------------===//
+// Loop kernels
+//===----------------------------------------------------------------------===//
+
+static constexpr ScheduleRound ofElements[] = {rounds::elements,
+                                               rounds::vectors};
+static constexpr ScheduleRound ofColumns[] = {rounds::columns};
+static constexpr ScheduleRound ofRows[] = {rounds::ahead};
+
+static Fit fitPointwise(LoopKernel &loops) {
+  if (size_t count = loops.nest.reductions.size())
+    return Fit::impossible("expected no reductions but got " + Twine(count));
+  return Fit::good();
+}
+
+/// The reason against a reduction whose innermost index is kept, or is not.
+static Fit fitReductions(const LoopNest &nest, bool keepsInnermost) {
+  if (nest.reductions.empty())
+    return Fit::impossible("expected reductions but got none");
+  bool keeps = !nest.reduced.empty() && !nest.reduced.back() &&
+               llvm::is_contained(nest.reduced, true);
+  if (keeps != keepsInnermost)
+    return Fit::impossible(
+        "expected the innermost index of " + crossed(nest.sizes) + " to be " +
+        (keepsInnermost ? "kept but got one that is reduced"
+                        : "reduced but got one that is kept"));
+  return Fit::good();
+}
+
+static constexpr LoopMethod rowsOfLoops[] = {
+    {"pointwise", "blocks of elements", fitPointwise,
+     [](LoopKernel &loops) -> FailureOr<Work> {
+       return loops.emitter.emitPointwise();
+     },
+     nullptr, ofElements},
+    {"columns", "blocks of columns with a row of sums",
+     [](LoopKernel &loops) { return fitReductions(loops.nest, true); },
+     [](LoopKernel &loops) -> FailureOr<Work> {
+       return loops.emitter.emitColumns();
+     },
+     nullptr, ofColumns},
+    {"rows", "a row after the other, its sums in registers",
+     [](LoopKernel &loops) { return fitReductions(loops.nest, false); },
+     [](LoopKernel &loops) -> FailureOr<Work> {
+       return loops.emitter.emitRows();
+     },
+     nullptr, ofRows}};
+
+static constexpr LoopMethods tableOfLoops = {"a loop kernel for cpu",
+                                             rowsOfLoops};
+
+const LoopMethods &cpu::loopMethods() { return tableOfLoops; }

@@ -1,0 +1,182 @@
+//===- Methods.cpp - the methods of kernels for CUDA ----------------------===//
+//
+// Of products the cheapest good row computes a kernel, of others the first.
+// What a row takes and why is in its `fit`; here is their order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cuda/Methods.h"
+#include "passes/lower/cuda/AttentionTiles.h"
+#include "passes/lower/cuda/GemmWgmma.h"
+#include "passes/lower/cuda/LoopEmitter.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+//===----------------------------------------------------------------------===//
+// Products and convolutions
+//===----------------------------------------------------------------------===//
+
+static bool isHalf(const Gemm &gemm) {
+  return gemm.element.isF16() || gemm.element.isBF16();
+}
+
+/// The reason against a kind for whose products no tile fits the kernel.
+template <GemmSchedule::Kind kind>
+static Fit fitTiles(ProductKernel &product, Fit otherwise) {
+  if (!scheduleGemm(product.gemm, product.code.target, kind))
+    return Fit::impossible("expected a tile that fits the " +
+                           Twine(product.code.target.sharedBytes()) +
+                           " bytes of shared memory but got none");
+  return otherwise;
+}
+
+static Fit fitWgmma(ProductKernel &product) {
+  const CudaTarget &target = product.code.target;
+  Fit fit = fitOfWgmma(product.gemm, target);
+  if (!fit.isPossible())
+    return fit;
+  if (target.products == "mma")
+    return Fit::slower("expected a target that prefers it but got one that "
+                       "prefers 'mma'");
+  return fitTiles<GemmSchedule::Wgmma>(product, fit);
+}
+
+static Fit fitMma(ProductKernel &product) {
+  const Gemm &gemm = product.gemm;
+  const CudaTarget &target = product.code.target;
+  if (!isHalf(gemm) && !(gemm.isTf32 && gemm.element.isF32()))
+    return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
+                           textOf(gemm.element));
+  Fit fit = fitTiles<GemmSchedule::Mma>(product, Fit::good());
+  if (fit.isGood() && target.products == "wgmma" &&
+      fitOfWgmma(gemm, target).isGood())
+    return Fit::slower("expected a target that prefers it but got one that "
+                       "prefers 'wgmma'");
+  return fit;
+}
+
+static Fit fitSimt(ProductKernel &product) {
+  const Gemm &gemm = product.gemm;
+  if (isHalf(gemm) || (gemm.isTf32 && gemm.element.isF32()))
+    return fitTiles<GemmSchedule::Simt>(
+        product, Fit::slower("expected factors that tensor cores do not take "
+                             "but got " +
+                             (isHalf(gemm) ? textOf(gemm.element) : "tf32")));
+  return Fit::good();
+}
+
+template <GemmSchedule::Kind kind>
+static double secondsOfKind(ProductKernel &product) {
+  auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  return schedule ? schedule->seconds : 0;
+}
+
+template <GemmSchedule::Kind kind>
+static FailureOr<LaunchShape> emitKind(ProductKernel &product) {
+  auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  return emitGemm(product.code, product.gemm,
+                  schedule ? schedule->cut : GemmSchedule());
+}
+
+static constexpr Method<ProductKernel, LaunchShape> products[] = {
+    {"wgmma", "tensor cores by warpgroup, from bulk copies", fitWgmma,
+     emitKind<GemmSchedule::Wgmma>, secondsOfKind<GemmSchedule::Wgmma>},
+    {"mma", "tensor cores by warp", fitMma, emitKind<GemmSchedule::Mma>,
+     secondsOfKind<GemmSchedule::Mma>},
+    {"simt", "multiply-adds of threads", fitSimt, emitKind<GemmSchedule::Simt>,
+     secondsOfKind<GemmSchedule::Simt>}};
+
+static constexpr ProductMethods tableOfProducts = {
+    "a product for cuda", products, /*takesCheapest=*/true};
+
+const ProductMethods &cuda_lower::productMethods() { return tableOfProducts; }
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+static constexpr Method<AttentionKernel, LaunchShape> attention[] = {
+    {"tiles", "tiles of rows, multiplied by tensor cores or threads",
+     [](AttentionKernel &parts) {
+       return AttentionTiles::fit(AttentionIndex(parts.kernel.anchor),
+                                  parts.code.target);
+     },
+     [](AttentionKernel &parts) -> FailureOr<LaunchShape> {
+       return emitAttentionTiles(parts.kernel, parts.code);
+     }},
+    {"rows", "a warp for each row",
+     [](AttentionKernel &) { return Fit::good(); },
+     [](AttentionKernel &parts) -> FailureOr<LaunchShape> {
+       return emitAttentionRows(parts.kernel, parts.code);
+     }}};
+
+static constexpr AttentionMethods tableOfAttention = {"attention for cuda",
+                                                      attention};
+
+const AttentionMethods &cuda_lower::attentionMethods() {
+  return tableOfAttention;
+}
+
+//===----------------------------------------------------------------------===//
+// Loop kernels
+//===----------------------------------------------------------------------===//
+
+static Fit fitTransposed(LoopKernel &loops) {
+  if (!loops.isPointwise())
+    return Fit::impossible("expected no reductions but got some");
+  if (loops.parts.size() != 1)
+    return Fit::impossible("expected one loop nest but got " +
+                           Twine(loops.parts.size()));
+  return loops.parts.front()->fitTransposed();
+}
+
+static Fit fitPointwise(LoopKernel &loops) {
+  if (!loops.isPointwise())
+    return Fit::impossible("expected no reductions but got some");
+  return Fit::good();
+}
+
+/// The reason against a reduction whose innermost index is kept, or is not.
+static Fit fitReductions(const LoopKernel &loops, bool keepsInnermost) {
+  if (loops.isPointwise())
+    return Fit::impossible("expected reductions but got none");
+  if (loops.parts.size() != 1)
+    return Fit::impossible("expected one loop nest but got " +
+                           Twine(loops.parts.size()));
+  const LoopNest &nest = loops.nests.front();
+  bool keeps = !nest.reduced.empty() && !nest.reduced.back() &&
+               llvm::is_contained(nest.reduced, true);
+  if (keeps != keepsInnermost)
+    return Fit::impossible(
+        "expected the innermost index of " + crossed(nest.sizes) + " to be " +
+        (keepsInnermost ? "kept but got one that is reduced"
+                        : "reduced but got one that is kept"));
+  return Fit::good();
+}
+
+static constexpr Method<LoopKernel, LaunchShape> loopRows[] = {
+    // Where neighbours of the result are far from each other in an operand.
+    {"transposed", "tiles that are turned in shared memory", fitTransposed,
+     [](LoopKernel &loops) -> FailureOr<LaunchShape> {
+       return loops.parts.front()->emitTransposed();
+     }},
+    {"pointwise", "neighbouring elements of a thread", fitPointwise,
+     [](LoopKernel &loops) -> FailureOr<LaunchShape> {
+       return emitPointwise(loops);
+     }},
+    {"columns", "neighbouring columns of a thread",
+     [](LoopKernel &loops) { return fitReductions(loops, true); },
+     [](LoopKernel &loops) -> FailureOr<LaunchShape> {
+       return loops.parts.front()->emitColumns();
+     }},
+    {"rows", "a warp or a block for each row",
+     [](LoopKernel &loops) { return fitReductions(loops, false); },
+     [](LoopKernel &loops) -> FailureOr<LaunchShape> {
+       return loops.parts.front()->emitRows();
+     }}};
+
+static constexpr LoopMethods tableOfLoops = {"a loop kernel for cuda",
+                                             loopRows};
+
+const LoopMethods &cuda_lower::loopMethods() { return tableOfLoops; }

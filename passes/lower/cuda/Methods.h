@@ -1,0 +1,54 @@
+//===- Methods.h - the methods of kernels for CUDA ------------------------===//
+//
+// The tables, one a family of kernels. The page to read is Methods.cpp; how to
+// add a row is docs/ADDING_A_METHOD.md.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CUDA_METHODS_H
+#define TANDEM_PASSES_LOWER_CUDA_METHODS_H
+
+#include "passes/lower/common/Method.h"
+#include "passes/lower/cuda/Gemm.h"
+#include "passes/plan/LoopNest.h"
+
+namespace tandem::cuda_lower {
+
+class LoopEmitter;
+
+/// What methods see of a product: of a matmul or a convolution.
+struct ProductKernel {
+  ThreadCode &code;
+  const Gemm &gemm;
+};
+using ProductMethods = MethodTable<Method<ProductKernel, LaunchShape>>;
+const ProductMethods &productMethods();
+
+/// What methods see of attention.
+struct AttentionKernel {
+  AnchorKernel &kernel;
+  ThreadCode &code;
+};
+using AttentionMethods = MethodTable<Method<AttentionKernel, LaunchShape>>;
+const AttentionMethods &attentionMethods();
+
+/// What methods see of a loop kernel: its parts, and the first block of each.
+struct LoopKernel {
+  llvm::ArrayRef<LoopNest> nests;
+  llvm::ArrayRef<LoopEmitter *> parts;
+  llvm::ArrayRef<int64_t> firsts;
+  ThreadCode &code;
+
+  bool isPointwise() const {
+    return llvm::all_of(
+        nests, [](const LoopNest &nest) { return nest.reductions.empty(); });
+  }
+};
+using LoopMethods = MethodTable<Method<LoopKernel, LaunchShape>>;
+const LoopMethods &loopMethods();
+
+/// The code of the parts, each with blocks of its own.
+LaunchShape emitPointwise(const LoopKernel &loops);
+
+} // namespace tandem::cuda_lower
+
+#endif
