@@ -8,6 +8,7 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/InspectCode.h"
+#include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/Session.h"
 
 #include "runtime/artifact/AtomicFile.h"
@@ -48,6 +49,7 @@ struct InspectOptions {
 
   std::string path, kernel, curvePath, params;
   bool json = false, ptx = false, resources = false, curve = false;
+  bool methods = false;
   std::optional<double> measured;
   CompileFlags flags;
 
@@ -77,6 +79,15 @@ void InspectOptions::declare(OptionTable &table) {
       .excludes("json")
       .excludes("ptx");
   table
+      .flag("methods", methods,
+            "print, of each kernel that several methods can compute, which is "
+            "chosen, what each is expected to take, and the reason against it")
+      .excludes("ptx")
+      .excludes("kernels")
+      .excludes("cubin", "no code is made")
+      .excludes("emulation", "no code is made")
+      .notFor(".tdm", "an artifact, whose methods are chosen");
+  table
       .optionalText("budget-curve", "FILE", curve, curvePath,
                     "print planned peak and time of a step under memory "
                     "budgets from 0 to 1; write them to FILE.json or FILE.svg")
@@ -85,6 +96,7 @@ void InspectOptions::declare(OptionTable &table) {
       .excludes("json")
       .excludes("ptx")
       .excludes("kernels")
+      .excludes("methods")
       .excludes("memory-budget", "the curve is over all budgets")
       .excludes("inference")
       .excludes("partition=default")
@@ -130,6 +142,8 @@ static Status runInspect(const InspectOptions &command) {
   if (command.curve)
     return showBudgetCurve(path, command.curvePath, options, command.measured,
                            command.params);
+  if (command.methods)
+    return printMethods(path, options, command.json);
   Session session(options);
   if (std::string_view(path).ends_with(".onnx") && !command.json &&
       !command.ptx) {

@@ -1,0 +1,62 @@
+#!/bin/bash
+# methods.sh BIN EXAMPLES - `inspect --methods`: which method computes each
+# kernel, the reasons against the others, and methods asked for in a dump.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+cd "$work" || exit 1
+
+cat >model.mlir <<'END'
+#x = #tandem.role<input "x">
+#w = #tandem.role<param "w" {requires_grad, init = {kind = "uniform", low = -0.1, high = 0.1}}>
+#y = #tandem.role<output "y">
+module @model attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<2x16x12x12xf32> {tandem.role = #x}, %w: tensor<32x16x5x5xf32> {tandem.role = #w})
+      -> (tensor<2x32x8x8xf32> {tandem.role = #y}) {
+    %y = tandem.conv2d %x, %w : tensor<2x16x12x12xf32>, tensor<32x16x5x5xf32> -> tensor<2x32x8x8xf32>
+    return %y : tensor<2x32x8x8xf32>
+  }
+}
+END
+
+inspect=("$tandem" inspect --methods --target=cpu:x86-64-v4 --inference)
+expect 0 '^conv2d 2x16x12x12 32x16x5x5 -> 2x32x8x8$' "${inspect[@]}" model.mlir
+for line in '^  a convolution for cpu; 1 in evaluate$' \
+  '^  direct +[0-9.]+ +[0-9]+ +[0-9.]+  chosen$' \
+  '^  winograd +- +- +-  impossible: expected taps of 3x3 but got 5x5$' \
+  "^  windows +[0-9.]+ +[0-9]+ +[0-9.]+  not chosen: 'direct' is asked first$"; do
+  grep -qE -- "$line" <<<"$out" || fail "no line '$line' in: $out"
+done
+expect 0 '"kind": "methods"' "${inspect[@]}" model.mlir --json
+for field in '"name": "direct"' '"chosen": true' '"scratch_bytes": [1-9]' \
+  '"against": "expected taps of 3x3 but got 5x5"' '"target": "cpu"' \
+  '"programs"'; do
+  grep -qE "$field" <<<"$out" || fail "no field $field in: $out"
+done
+expect 0 '^  simt +[0-9.]+ +[0-9]+ +[0-9.]+  chosen$' \
+  "$tandem" inspect --methods --target=cuda:sm_80 --inference model.mlir
+grep -qE 'wgmma .* impossible: expected a target of sm_90a but got sm_80$' \
+  <<<"$out" || fail "no reason against wgmma in: $out"
+
+# A dump that asks for another method: it is taken, or refused where the model
+# has the op.
+"$tandem" compile model.mlir --target=cpu:x86-64-v4 --inference \
+  --stop-after=plan -o plan.mlir >/dev/null || fail 'no dump'
+sed 's/{buffers = /{schedule = #tandem.schedule<method = "windows">, buffers = /' \
+  plan.mlir >windows.mlir
+expect 0 '^  windows +.*  chosen$' "$tandem" inspect --methods windows.mlir
+expect 0 '' "$tandem" compile windows.mlir -o windows.tdm
+sed 's/{buffers = /{schedule = #tandem.schedule<method = winograd>, buffers = /' \
+  plan.mlir >winograd.mlir
+expect 0 "^  error: method 'winograd' does not compute this kernel: expected" \
+  "$tandem" inspect --methods winograd.mlir
+expect 1 "^model.mlir:7:10: error: method 'winograd' does not compute this kernel: expected taps of 3x3 but got 5x5$" \
+  "$tandem" compile winograd.mlir -o x.tdm
+[ -e x.tdm ] && fail 'a refused method left an artifact'
+
+# What has no effect.
+expect 2 "'--methods'|--methods" "$tandem" inspect windows.tdm --methods
+expect 2 '' "$tandem" inspect model.mlir --methods --ptx
+"$tandem" compile model.mlir --target=cpu:x86-64-v4 --inference \
+  --stop-after=lower -o lower.mlir >/dev/null || fail 'no lowered dump'
+expect 2 "cannot stop after 'plan': the module is at 'lower'" "$tandem" inspect --methods lower.mlir
+finish
