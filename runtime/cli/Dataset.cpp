@@ -1,6 +1,7 @@
 //===- Dataset.cpp - arrays of rows, served in batches --------------------===//
 #include "runtime/cli/Dataset.h"
 
+#include "runtime/artifact/NearestName.h"
 #include "runtime/cli/Print.h"
 #include "runtime/io/Elements.h"
 
@@ -57,14 +58,18 @@ void Dataset::checkNames(const artifact::Program &program, const DataUse &use,
                  "' has no input whose first dimension could be the batch");
   std::vector<const Slot *> inputs = inputsOf(program);
   std::string known;
-  for (const Slot *slot : inputs)
+  std::vector<std::string_view> names;
+  for (const Slot *slot : inputs) {
     known += (known.empty() ? "'" : ", '") + slot->name + "'";
+    names.push_back(slot->name);
+  }
   for (const NamedArray &given : arrays_)
     if (given.name != use.also &&
         std::none_of(inputs.begin(), inputs.end(),
                      [&](const Slot *s) { return s->name == given.name; }))
       problems.add(option_ + " '" + given.name + "': program '" + program.name +
-                   "' has no such input; it has " +
+                   "' has no such input" +
+                   artifact::didYouMean(given.name, names) + "; it has " +
                    (known.empty() ? "none" : known));
 }
 

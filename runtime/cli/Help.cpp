@@ -98,7 +98,10 @@ std::string explanationOf(const OptionTable &table, const Option &option) {
   if (!option.fallback.empty())
     more += "; default: " + std::string(option.fallback);
   if (option.isRequired)
-    more += "; required";
+    more += "; required" +
+            (option.requiredUnless.empty()
+                 ? ""
+                 : " without --" + std::string(option.requiredUnless));
   more += conditionsText(table, option);
   return std::string(option.help) +
          (more.empty() ? "" : " (" + more.substr(2) + ")");

@@ -163,7 +163,8 @@ void OptionTable::applyChoice(const Choice &choice,
 
 void OptionTable::applyRules(std::vector<std::string> &problems) const {
   for (const Option &option : options_) {
-    if (option.isRequired && !option.given)
+    if (option.isRequired && !option.given &&
+        (option.requiredUnless.empty() || !holds(option.requiredUnless)))
       problems.push_back("expected " + option.written());
     if (!option.given)
       continue;

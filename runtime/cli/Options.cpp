@@ -99,7 +99,8 @@ Option &Option::keyed() {
   return *this;
 }
 
-Option &Option::required() {
+Option &Option::required(std::string_view unless) {
+  requiredUnless = unless;
   isRequired = true;
   return *this;
 }

@@ -56,7 +56,8 @@ public:
   /// A list of NAME=VALUE: each name once.
   Option &keyed();
   /// The command does not work without it.
-  Option &required();
+  /// It must be given, unless the condition holds.
+  Option &required(std::string_view unless = {});
 
   /// It has no effect, or makes no sense, unless the condition holds. `why` is
   /// a sentence without its end.
@@ -93,6 +94,7 @@ public:
   bool folded = false; ///< the option is another command's, which explains it
   bool isRequired = false, isKeyed = false, given = false;
   bool hasOthers = false; ///< `choices` are not all values
+  std::string_view requiredUnless; ///< a condition, or nothing
   std::vector<std::string_view> choices, samples;
   std::vector<Rule> rules;
   std::vector<std::string> values; ///< that were given

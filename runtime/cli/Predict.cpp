@@ -215,6 +215,10 @@ Status Predictor::findAxes() {
       return Status::usage("--argmax: expected --argmax=AXIS (as --argmax=1 or "
                            "--argmax=-1) for '" +
                            slot.name + "' with more than two axes," + got);
+    if (slot.shape[*axis] == 1)
+      note("--argmax: '" + slot.name +
+           "' has one score a row, of which the largest is always number 0; "
+           "without --argmax its values are given");
     axes_.push_back(*axis);
   }
   return Status::success();

@@ -48,6 +48,23 @@ struct RunOptions {
   }
 };
 
+/// What to say beside a refusal where an input has another number of rows than
+/// the program takes, and fits else.
+std::string adviceForRows(const artifact::Program &program,
+                          const std::vector<NamedTensor> &inputs) {
+  for (const artifact::Slot &slot : program.arguments)
+    for (const NamedTensor &input : inputs) {
+      auto shape = input.tensor.shape();
+      if (slot.role == artifact::Role::Input && slot.name == input.name &&
+          !shape.empty() && shape.size() == slot.shape.size() &&
+          shape[0] != slot.shape[0] &&
+          std::equal(shape.begin() + 1, shape.end(), slot.shape.begin() + 1))
+        return "; 'predict' computes outputs for any number of rows, and "
+               "'train --steps=0 --eval NAME=@FILE' their mean loss";
+    }
+  return "";
+}
+
 Status run(const RunOptions &options) {
   Files files;
   options.model.declare(files);
@@ -100,7 +117,8 @@ Status run(const RunOptions &options) {
     return status;
   if (Status status = model->run(program.name, arguments, destinations);
       !status)
-    return status;
+    return Status(status.code(),
+                  status.message() + adviceForRows(program, *inputs));
   if (Status status = profile.stop(); !status)
     return status;
   // A view of an input may have any strides, and a device's memory is its own;

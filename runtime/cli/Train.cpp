@@ -1,7 +1,7 @@
 //===- Train.cpp - `train`: options in, results out -----------------------===//
 #include "runtime/cli/Commands.h"
 #include "runtime/cli/Print.h"
-#include "runtime/cli/Training.h"
+#include "runtime/cli/TrainEvaluation.h"
 #include "runtime/io/Array.h"
 
 #include <csignal>
@@ -19,7 +19,8 @@ double fraction(int64_t part, int64_t whole) {
 }
 
 void printText(const TrainOptions &options, const TrainResult &result) {
-  std::printf("loss = %s\n", roundedText(result.loss).c_str());
+  if (result.steps)
+    std::printf("loss = %s\n", roundedText(result.loss).c_str());
   if (const auto &evaluation = result.evaluation) {
     for (const Mean &mean : evaluation->means)
       std::printf("eval.%s = %s%s\n", mean.name.c_str(),
@@ -41,17 +42,18 @@ void printText(const TrainOptions &options, const TrainResult &result) {
 }
 
 void printJson(const TrainOptions &options, const TrainResult &result) {
-  nlohmann::json json = {
-      {"epochs", result.position.epoch},
-      {"steps", result.position.totalSteps},
-      {"batch", result.position.batch},
-      {"loss", result.loss},
-      {"last_loss", result.lastLoss},
-      {"seconds", result.seconds},
-      {"samples_per_second",
-       result.seconds > 0
-           ? double(result.steps * result.position.batch) / result.seconds
-           : 0.0}};
+  nlohmann::json json = nlohmann::json::object();
+  if (result.steps)
+    json = {{"epochs", result.position.epoch},
+            {"steps", result.position.totalSteps},
+            {"batch", result.position.batch},
+            {"loss", result.loss},
+            {"last_loss", result.lastLoss},
+            {"seconds", result.seconds},
+            {"samples_per_second",
+             result.seconds > 0
+                 ? double(result.steps * result.position.batch) / result.seconds
+                 : 0.0}};
   if (const auto &evaluation = result.evaluation) {
     nlohmann::json &eval =
         json["eval"] = {{"rows", evaluation->rows},
@@ -115,27 +117,33 @@ void TrainOptions::declare(OptionTable &options) {
       .list("data", "NAME=@FILE", data,
             "the rows of an input; one for each input of 'step'")
       .keyed()
-      .required();
+      .required("steps=0")
+      .excludes("steps=0", "nothing is trained");
   options.integer("epochs", "N", epochs, 1, 1000000000,
                   "passes over the data to do (resuming: a pass that was begun "
                   "is finished and counts as one)");
-  options.integer("steps", "N", steps, 1, mostSteps,
-                  "steps to do, instead of --epochs");
+  options.integer("steps", "N", steps, 0, mostSteps,
+                  "steps to do, instead of --epochs; 0 evaluates the rows of "
+                  "--eval and changes nothing");
   options.exactlyOneOf({"epochs", "steps"});
   options.number("lr", "RATE", lr, "learning rate: sets the state OPTIMIZER.lr")
       .atLeast(0)
       .atMost(1e6)
       .check(checkRate)
+      .excludes("steps=0", "nothing is trained")
       .byDefault("what is compiled in");
   casts.declare(options);
   declareOnNaN(options, onNaN);
-  options.flag("no-shuffle", noShuffle,
-               "take the rows in their order, not in a new one each epoch, "
-               "which depends on the seed alone");
+  options
+      .flag("no-shuffle", noShuffle,
+            "take the rows in their order, not in a new one each epoch, "
+            "which depends on the seed alone")
+      .excludes("steps=0", "nothing is trained");
   options
       .text("save", "F.safetensors", save,
             "where parameters and training state go at the end")
-      .check(checkSaved);
+      .check(checkSaved)
+      .excludes("steps=0", "nothing is trained");
   options
       .integer("save-every", "STEPS", saveEvery, 1, INT64_MAX,
                "save after each STEPS steps as well")
@@ -143,7 +151,8 @@ void TrainOptions::declare(OptionTable &options) {
   options
       .text("resume", "F.safetensors", resume,
             "go on from what --save wrote, as if it had not stopped")
-      .excludes("params");
+      .excludes("params")
+      .excludes("steps=0", "--params reads parameters alone");
   options.group("evaluation");
   options
       .list("eval", "NAME=@FILE", eval,
@@ -158,14 +167,18 @@ void TrainOptions::declare(OptionTable &options) {
   options
       .integer("eval-every", "EPOCHS", evalEvery, 1, INT64_MAX,
                "evaluate after each EPOCHS epochs as well")
-      .needs("eval");
+      .needs("eval")
+      .excludes("steps=0", "nothing is trained");
   options.group("what is said");
-  options.text("log", "F.jsonl", log,
-               "write epoch, step, loss, learning rate and seconds of every "
-               "step, and every evaluation, as a line of JSON");
+  options
+      .text("log", "F.jsonl", log,
+            "write epoch, step, loss, learning rate and seconds of every "
+            "step, and every evaluation, as a line of JSON")
+      .excludes("steps=0", "nothing is trained");
   options
       .integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
                "steps for each line of progress")
+      .excludes("steps=0", "nothing is trained")
       .byDefault("a twentieth of all; on a terminal one line that is "
                  "rewritten");
   options.flag("json", json, "print results as JSON");
@@ -187,7 +200,11 @@ namespace {
 Status trainAndPrint(const TrainOptions &options) {
   // Who watches may leave; what is trained is kept all the same.
   std::signal(SIGPIPE, SIG_IGN);
-  auto result = train(options);
+  bool trains = options.steps.value_or(1) != 0;
+  if (!trains && options.eval.empty())
+    return Status::usage("--steps=0 trains nothing: expected --eval with rows "
+                         "to evaluate, or steps");
+  auto result = trains ? train(options) : evaluateAlone(options);
   if (!result)
     return std::move(result).status();
   if (options.json)

@@ -1,5 +1,5 @@
 //===- Training.cpp - the loop behind `train` -----------------------------===//
-#include "runtime/cli/Training.h"
+#include "runtime/cli/TrainEvaluation.h"
 
 #include "runtime/cli/Interrupt.h"
 #include "runtime/cli/Log.h"
@@ -52,7 +52,6 @@ private:
   Status stopped();
   std::string howToGoOn() const;
   Status checkLoss(std::span<const int64_t> rows);
-  Status checkEvaluation(const Evaluation &evaluation) const;
   std::optional<double> learningRate() const;
   Status lock(const std::string &path, io::FileLock &lock);
 
@@ -94,11 +93,9 @@ Status Trainer::findPrograms() {
   loss_ = std::move(*tensor);
   if (options_.eval.empty())
     return Status::success();
-  evaluate_ = manifest.findProgram("evaluate");
-  if (!evaluate_)
-    return Status::unsupported("'" + options_.model.artifact +
-                               "' has no program 'evaluate'");
-  return Status::success();
+  auto evaluate = programToEvaluate(options_, manifest);
+  evaluate_ = evaluate ? *evaluate : nullptr;
+  return std::move(evaluate).status();
 }
 
 Status Trainer::readData() {
@@ -134,31 +131,12 @@ Status Trainer::readData() {
 }
 
 Status Trainer::readEvalData() {
-  auto arrays = readArrays(options_.eval, "--eval", model_.manifest(), casts_);
-  if (!arrays)
-    return std::move(arrays).status();
-  if (!options_.accuracy.empty()) {
-    auto accuracy = Accuracy::parse(options_.accuracy);
-    if (!accuracy)
-      return std::move(accuracy).status();
-    accuracy_ = std::move(*accuracy);
-  }
-  DataUse use;
-  use.option = "--eval";
-  use.also = accuracy_ ? accuracy_->labels() : std::string_view();
-  auto data =
-      Dataset::match(model_.manifest(), *evaluate_, *std::move(arrays), use);
-  if (!data)
-    return std::move(data).status();
-  evalData_ = std::move(*data);
-  if (!accuracy_)
-    return Status::success();
-  for (const Slot &slot : evaluate_->results)
-    if (slot.role == Role::Output && slot.name == accuracy_->logits())
-      return accuracy_->check(slot, evalData_->rows(), evalData_->batch(),
-                              evalData_->array(accuracy_->labels()));
-  return Status::usage("--accuracy: program 'evaluate' has no output '" +
-                       accuracy_->logits() + "'");
+  auto input = readEvaluation(options_, model_.manifest(), *evaluate_, casts_);
+  if (!input)
+    return std::move(input).status();
+  evalData_ = std::move(input->data);
+  accuracy_ = std::move(input->accuracy);
+  return Status::success();
 }
 
 Status Trainer::resume() {
@@ -355,20 +333,6 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
                         "'--on-nan=report' goes on");
 }
 
-/// The same of a mean over the rows of --eval.
-Status Trainer::checkEvaluation(const Evaluation &evaluation) const {
-  const Mean *mean = evaluation.nonFinite();
-  if (!mean)
-    return Status::success();
-  std::string text = "evaluation: the mean of '" + mean->name + "' is " +
-                     numberText(mean->value) + " after step " +
-                     std::to_string(result_.position.totalSteps);
-  if (options_.onNaN != "report")
-    return Status::failed(text + "; '--on-nan=report' goes on");
-  warn(text);
-  return Status::success();
-}
-
 std::optional<double> Trainer::learningRate() const {
   auto tensor = model_.get(model_.manifest().optimizer + ".lr");
   if (!tensor || tensor->elements() != 1)
@@ -452,7 +416,10 @@ Status Trainer::evaluateNow() {
   const Position &position = result_.position;
   log_.evaluation(position.epoch + (position.step ? 1 : 0), position.totalSteps,
                   *evaluation, result_.seconds);
-  if (Status status = checkEvaluation(*evaluation); !status)
+  if (Status status =
+          checkEvaluation(*evaluation, options_.onNaN,
+                          " after step " + std::to_string(position.totalSteps));
+      !status)
     return status;
   if (result_.steps < stepsToDo_) {
     std::string line = "epoch " + std::to_string(result_.position.epoch);

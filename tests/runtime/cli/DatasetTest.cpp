@@ -88,6 +88,7 @@ TEST(Dataset, servesRows) {
   EXPECT_EQ(data->arguments()[3].tensor->at(4), 5);
 }
 
+// A name that is not known came without the nearest one.
 TEST(Dataset, reportsEveryProblemAtOnce) {
   Program p = program();
   std::vector<NamedArray> given = arrays(5);
@@ -95,8 +96,8 @@ TEST(Dataset, reportsEveryProblemAtOnce) {
   given[1].name = "label";
   given[3].array = arrayOf<float>(DType::F32, {2}, {1, 2});
   EXPECT_EQ(match(p, given).status().message(),
-            "--data 'label': program 'step' has no such input; it has 'x', "
-            "'labels', 'scale', 'table'; "
+            "--data 'label': program 'step' has no such input (did you mean "
+            "'labels'?); it has 'x', 'labels', 'scale', 'table'; "
             "--data 'x': expected f32 [N, 3] but got f32 [5, 1]; "
             "missing --data 'labels' (i32 [N]); "
             "--data 'table': expected f32 [5] but got f32 [2]");

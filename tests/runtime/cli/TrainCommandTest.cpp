@@ -548,6 +548,37 @@ TEST_F(TrainCommand, refusesArtifactsThatCannotTrain) {
             "train with; compile the model with a loss and an optimizer\n");
 }
 
+// A checkpoint could not be evaluated without a step of training.
+TEST_F(TrainCommand, evaluatesWithoutASingleStep) {
+  Ended trained = train(plus({"--epochs=3", "--save=w.st"}, evaluation()));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  auto before = bytes("w.st");
+  Ended ended = run(plus(
+      {"train", "classifier.tdm", "--params=w.st", "--steps=0"}, evaluation()));
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  EXPECT_EQ(bytes("w.st"), before);
+  // The lines of --eval after training are those of the checkpoint.
+  std::string results = trained.out.substr(trained.out.find("eval."));
+  EXPECT_EQ(ended.out, results.substr(0, results.find("saved to")));
+  ended = run(
+      plus({"train", "classifier.tdm", "--params=w.st", "--steps=0", "--json"},
+           evaluation()));
+  Json json = Json::parse(ended.out);
+  EXPECT_EQ(json["eval"]["rows"], 22);
+  EXPECT_FALSE(json.contains("loss"));
+  ended = run({"train", "classifier.tdm", "--params=w.st", "--steps=0"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err, "tandem-run: error: --steps=0 trains nothing: expected "
+                       "--eval with rows to evaluate, or steps\n");
+  ended = train(plus({"--steps=0", "--save=v.st"}, evaluation()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.err,
+            "tandem-run: error: --data and --steps=0 exclude each other: "
+            "nothing is trained; --steps=0 and --save exclude each other: "
+            "nothing is trained\n");
+}
+
 TEST_F(TrainCommand, refusesOptionsThatContradict) {
   Ended ended = run({"train", "classifier.tdm", "--accuracy=a,b",
                      "--save-every=2", "--resume=a", "--params=b"});
