@@ -133,14 +133,33 @@ static std::vector<std::string_view> outputsOf(ModuleOp module) {
   return names;
 }
 
-/// Fails if the loss that is asked for is no output.
-static Status checkLoss(ModuleOp module, const std::string &loss) {
+static bool requiresGradients(ModuleOp module) {
+  auto graph = module.lookupSymbol<func::FuncOp>("graph");
+  for (unsigned i = 0, n = graph ? graph.getNumArguments() : 0; i < n; ++i)
+    if (RoleAttr role = roleOfArgument(graph, i);
+        role && role.has("requires_grad"))
+      return true;
+  return false;
+}
+
+/// Fails if the loss that is asked for is no output, or there can be none for
+/// an optimizer.
+static Status checkLoss(ModuleOp module, const CompileOptions &options) {
+  const std::string &loss = options.loss;
   std::vector<std::string_view> known = outputsOf(module);
-  if (loss.empty() || known.empty() || llvm::is_contained(known, loss))
-    return Status::success();
   std::string all;
   for (std::string_view name : known)
     all += (all.empty() ? "'" : ", '") + std::string(name) + "'";
+  if (!options.optimizer.empty() && !known.empty() &&
+      !requiresGradients(module))
+    return Status::usage(
+        "--optimizer needs a loss and parameters that require grad, but this "
+        "model has none of these; its outputs are " +
+        all +
+        " (in a model in ONNX, --loss=KIND:OUTPUT,LABELS makes a loss of one; "
+        "else --loss=NAME names the output that is the loss)");
+  if (loss.empty() || known.empty() || llvm::is_contained(known, loss))
+    return Status::success();
   return Status::usage("--loss: the model has no output '" + loss + "'" +
                        didYouMean(loss, known) + "; its outputs are " + all);
 }
@@ -148,7 +167,7 @@ static Status checkLoss(ModuleOp module, const std::string &loss) {
 Status tandem::checkAgainstModule(ModuleOp module,
                                   const CompileOptions &options) {
   Status status = checkInTime(module, options);
-  return status ? checkLoss(module, options.loss) : status;
+  return status ? checkLoss(module, options) : status;
 }
 
 SmallVector<TargetOption> tandem::targetOptions(const CompileOptions &options) {

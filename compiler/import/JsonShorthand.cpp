@@ -59,11 +59,21 @@ std::optional<Sizes> tandem::writtenOut(const JsonPlace &place,
   if (op.stripDialect() == "reshape" && name == "shape" && !isOne &&
       operands.size() == 1)
     return reshaped(place, sizes, elementsOf(operands[0].getType()));
-  if (!hasAttribute(op, "padding") || sizes.empty())
+  bool isPair = name == "kernel" || name == "strides" || name == "dilation";
+  if (!hasAttribute(op, "padding"))
+    return std::nullopt;
+  // Said here, where there is a place; what follows is checked as if it fitted.
+  if (json.is_number_float() && (isPair || name == "padding")) {
+    place.wrong("expected an integer or a list of integers, but got " +
+                json.dump());
+    double number = json.get<double>();
+    sizes = {number >= 1 && number < 1e6 ? static_cast<int64_t>(number) : 1};
+    isOne = true;
+  }
+  if (sizes.empty())
     return std::nullopt;
   if (name == "padding" && sizes.size() <= 2)
     return Sizes{sizes[0], sizes[0], sizes.back(), sizes.back()};
-  bool isPair = name == "kernel" || name == "strides" || name == "dilation";
   return isPair && isOne ? std::optional(Sizes{sizes[0], sizes[0]})
                          : std::nullopt;
 }

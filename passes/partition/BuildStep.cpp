@@ -200,6 +200,15 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
       signalPassFailure();
   }
 
+  static std::string outputsOf(func::FuncOp forward) {
+    std::string names;
+    for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i)
+      if (RoleAttr role = roleOfResult(forward, i);
+          role.getKind() == RoleKind::Output)
+        names += (names.empty() ? "'" : ", '") + role.getName().str() + "'";
+    return names;
+  }
+
   LogicalResult build(StringAttr optimizer, func::FuncOp forward) {
     ModuleOp module = getOperation();
     if (Operation *other = module.lookupSymbol("step"))
@@ -215,8 +224,10 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
     auto type = dyn_cast_or_null<RankedTensorType>(
         loss ? typeOfOutput(forward, loss) : Type());
     if (!type)
-      return forward.emitError() << "optimizer '" << optimizer.getValue()
-                                 << "' needs one output as the loss";
+      return forward.emitError()
+             << "expected --loss=NAME, since optimizer '"
+             << optimizer.getValue() << "' needs one output as the loss, and "
+             << "the outputs are " << outputsOf(forward);
     if (type.getNumElements() != 1)
       return forward.emitError() << "optimizer '" << optimizer.getValue()
                                  << "' needs a loss of one element, but '"

@@ -67,8 +67,9 @@ for kind in cross_entropy nll mse l1 huber bce_with_logits kl; do
   expect 0 'wrote the artifact' "$tandem" compile "$model" -o m.tdm \
     --dim=batch=64 --loss=$kind:logits,target --optimizer=sgd:lr=0.1
 done
-expect 1 'in a model in ONNX, --loss=KIND' "$tandem" compile "$model" -o m.tdm \
-  --dim=batch=64 --optimizer=sgd:lr=0.1
+# Was exit code 1, and did not say which outputs there are.
+expect 2 "its outputs are 'logits' \(in a model in ONNX, --loss=KIND" \
+  "$tandem" compile "$model" -o m.tdm --dim=batch=64 --optimizer=sgd:lr=0.1
 expect 1 "cannot read 'none.onnx': No such file" "$tandem" compile none.onnx -o m.tdm
 
 # Without a loss there is the forward alone, which starts from the weights.
@@ -91,6 +92,29 @@ expect 0 "trains 8 initializers of .*; 4 running statistics" \
   --loss=cross_entropy:y,labels --optimizer=sgd:lr=0.1
 grep -q "split, since an exporter merges what is equal" <<<"$out" ||
   fail "no remark: $out"
+
+# Labels of -100 were refused by cross_entropy and counted by nobody.
+printf 'a,b,c\n%s' "$(for i in 1 2 3 4 5 6 7 8; do
+  echo "0.$i,-0.$i,$i.5"
+done)" >x.csv
+printf '0\n1\n-100\n3\n2\n1\n-100\n0\n' >labels.csv
+rows=(--eval x=@x.csv --eval labels=@labels.csv)
+expect 0 '^eval.loss = [0-9.]+' "$tandem" train bn.tdm --params bn.safetensors \
+  --steps=0 "${rows[@]}"
+printf '0\n1\n-5\n3\n2\n1\n-100\n0\n' >labels.csv
+expect 2 "from 0 to 3, or -100, which does not count but row 2 is -5" \
+  "$tandem" train bn.tdm --params bn.safetensors --steps=0 "${rows[@]}"
+# The names that pandas gives to columns were a row.
+printf '0,1,2\n%s' "$(tail -n 8 x.csv)" >pandas.csv
+expect 2 "line 1 is 0 to 2, which are names of columns" "$tandem" train bn.tdm \
+  --params bn.safetensors --steps=0 --eval x=@pandas.csv \
+  --eval labels=@labels.csv
+
+# The largest of one score is no prediction.
+expect 0 'wrote the artifact' "$tandem" compile "$fixtures/layernorm.onnx" \
+  -o one.tdm
+expect 0 "note: --argmax: 'y' has one score a row" "$tandem" predict one.tdm \
+  --params one.safetensors --data x=@x.csv --argmax
 
 # Gradients of a model in ONNX.
 expect 0 'gradients checked' "$tandem" check "$model" --dim=batch=4 \

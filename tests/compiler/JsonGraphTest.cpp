@@ -633,6 +633,20 @@ static std::string withCall(const std::string &attributes) {
                      {"op": "reduce_sum", "inputs": ["a"])");
 }
 
+// A stride of 2.0 was an attribute of another type, which an op refused without
+// a place in the file.
+TEST(JsonGraph, StridesAreIntegers) {
+  std::string convolution = replaced(
+      replaced(kGraph, R"("shape": [4, 8]})", R"("shape": [1, 1, 4, 4]})"),
+      R"({"op": "matmul", "inputs": ["x", "w"], "outputs": ["h"],
+   "attributes": {"transpose_rhs": true}})",
+      R"({"op": "max_pool2d", "inputs": ["x"], "outputs": ["h"],
+   "attributes": {"kernel": 2, "strides": 2.0}})");
+  expectProblem(convolution,
+                "/nodes/0/attributes/strides: expected an integer or a list of "
+                "integers, but got 2.0");
+}
+
 TEST(JsonGraph, FunctionsAreNodes) {
   Outcome outcome = import(withCall(R"({"negative_slope": 0.5})"));
   EXPECT_EQ(outcome.message, "");

@@ -50,7 +50,7 @@ module @vector attributes {tandem.phase = "optimize", tandem.optimizer = "sgd", 
 // -----
 
 module @noloss attributes {tandem.phase = "optimize", tandem.optimizer = "sgd"} {
-  // expected-error@+1 {{optimizer 'sgd' needs one output as the loss}}
+  // expected-error@+1 {{expected --loss=NAME, since optimizer 'sgd' needs one output as the loss, and the outputs are}}
   func.func @joint(
       %x: tensor<f32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
       %dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">})

@@ -76,11 +76,18 @@ void Session::print(Diagnostic &diagnostic) {
     ++errors_;
     if (StringRef(diagnostic.str()).starts_with("unsupported"))
       ++unsupported_;
+    // An option that the model needs, and that its passes found missing.
+    if (StringRef(diagnostic.str()).starts_with("expected --"))
+      ++missing_;
   }
 }
 
 Status Session::status() const {
-  if (status_ || errors_ == 0 || unsupported_ < errors_)
+  if (status_ || errors_ == 0)
+    return status_;
+  if (missing_ == errors_)
+    return Status::usage(status_.message());
+  if (unsupported_ < errors_)
     return status_;
   return Status::unsupported(status_.message());
 }

@@ -63,7 +63,7 @@ private:
   mlir::MLIRContext context_;
   std::vector<PhaseTime> times_;
   Status status_;
-  int errors_ = 0, unsupported_ = 0;
+  int errors_ = 0, unsupported_ = 0, missing_ = 0;
 };
 
 } // namespace tandem::commands
