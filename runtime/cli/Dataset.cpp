@@ -68,9 +68,8 @@ void Dataset::checkNames(const artifact::Program &program, const DataUse &use,
         std::none_of(inputs.begin(), inputs.end(),
                      [&](const Slot *s) { return s->name == given.name; }))
       problems.add(option_ + " '" + given.name + "': program '" + program.name +
-                   "' has no such input" +
-                   artifact::didYouMean(given.name, names) + "; it has " +
-                   (known.empty() ? "none" : known));
+                   "' has no such input" + didYouMean(given.name, names) +
+                   "; it has " + (known.empty() ? "none" : known));
 }
 
 /// Matches one input with its array. Problems are collected; what is returned
