@@ -52,7 +52,7 @@ module @early attributes {tandem.optimizer = "sgd", tandem.loss = "loss"} {
 // -----
 
 module @noloss attributes {tandem.optimizer = "sgd"} {
-  // expected-error@+1 {{optimizer 'sgd' needs one output as the loss}}
+  // expected-error@+1 {{expected --loss=NAME, since optimizer 'sgd' needs one output as the loss, and the outputs are}}
   func.func @forward() { return }
   func.func @backward() { return }
   func.func @update() { return }
