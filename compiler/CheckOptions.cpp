@@ -1,5 +1,6 @@
 //===- CheckOptions.cpp - options against each other and the module -------===//
 #include "compiler/CheckOptions.h"
+#include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
 #include "compiler/TagPaths.h"
 #include "compiler/emit/Assemble.h"
@@ -25,13 +26,8 @@ Status tandem::checkOptions(const CompileOptions &options) {
       options.partition != "default")
     wrong.push_back("expected --partition to be min-cut or default, but got '" +
                     options.partition + "'");
-  if (!options.stopAfter.empty() && !phaseNumber(options.stopAfter)) {
-    std::string names = "capture";
-    for (const Phase &phase : phases())
-      names += ", " + phase.name.str();
-    wrong.push_back("expected --stop-after to be one of " + names +
-                    ", but got '" + options.stopAfter + "'");
-  }
+  if (Status s = checkStopAfter(options); !s)
+    wrong.push_back(s.message());
   if (options.inference && !options.optimizer.empty())
     wrong.emplace_back("--inference and --optimizer exclude each other");
   if (options.prepare && !options.inference)
@@ -88,10 +84,12 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (options.tune) {
     if (!(*options.tune >= 0))
       wrong.emplace_back("expected --tune to be at least 0 seconds");
-    if (!options.stopAfter.empty() && phaseNumber(options.stopAfter) &&
-        *phaseNumber(options.stopAfter) < *phaseNumber("plan"))
-      wrong.push_back("--tune has no effect before 'plan', but --stop-after is "
-                      "'" +
+    // What is measured is the whole phase's.
+    auto phase = phaseNumber(phaseOfStop(options.stopAfter));
+    bool isWithin = !phaseNumber(options.stopAfter);
+    if (phase && *phase - isWithin < *phaseNumber("plan"))
+      wrong.push_back("--tune has no effect before 'plan' is done, but "
+                      "--stop-after is '" +
                       options.stopAfter + "'");
   }
   if (wrong.empty())
@@ -111,13 +109,14 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
              {!options.memoryBudget.empty(), "partition", "--memory-budget"},
              {!options.optimizer.empty(), "partition", "--optimizer"},
              {options.prepare, "partition", "--prepare"}};
-  StringRef at = phaseOf(module);
   std::vector<std::string> wrong;
   for (const auto &[isGiven, phase, option] : all)
-    if (isGiven && *phaseNumber(at) >= *phaseNumber(phase))
-      wrong.push_back((option + " has no effect on a module that is past '" +
-                       phase + "'; this one is at '" + at + "'")
-                          .str());
+    if (isGiven && phaseReached(module) >= *phaseNumber(phase))
+      wrong.push_back(
+          (option + " has no effect on a module that is past " +
+           (module->hasAttr(kWithinAttr) ? "the beginning of '" : "'") + phase +
+           "'; this one is at " + placeOf(module))
+              .str());
   return wrong.empty() ? Status::success()
                        : Status::usage(llvm::join(wrong, "; "));
 }

@@ -4,7 +4,9 @@
 #include "compiler/GraphDigest.h"
 #include "compiler/Names.h"
 #include "compiler/Nesting.h"
+#include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
+#include "compiler/RunPhases.h"
 #include "compiler/TagPaths.h"
 #include "compiler/Target.h"
 #include "compiler/import/JsonGraph.h"
@@ -12,40 +14,25 @@
 #include "ir/Dialect.h"
 #include "ir/Report.h"
 #include "ir/functions/NearestOp.h"
-#include "passes/Passes.h"
-#include "passes/Pipelines.h"
 #include "passes/target/Target.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
-#include "mlir/InitAllPasses.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
-#include "runtime/artifact/AtomicFile.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
-#include <mutex>
 
 using namespace mlir;
 using namespace tandem;
 
 void tandem::registerCompiler(DialectRegistry &registry) {
-  // The pass registry is one for the process.
-  static std::once_flag once;
-  std::call_once(once, [] {
-    registerAllPasses();
-    registerTandemPasses();
-    registerTandemPipelines();
-  });
+  registerCompilerPasses();
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registerBuiltinDialectTranslation(registry);
@@ -128,30 +115,6 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   return module;
 }
 
-/// Writes the module of a phase to `folder`/<model>.<nn>.<phase>.mlir, where
-/// there are several targets to <phase>.<label>.mlir.
-static Status dump(ModuleOp module, const std::string &folder, StringRef phase,
-                   StringRef label) {
-  if (std::error_code error = llvm::sys::fs::create_directories(folder))
-    return Status::failed("cannot make '" + folder + "': " + error.message());
-  std::string name;
-  llvm::raw_string_ostream(name)
-      << modelNameOf(module.getName().value_or("")) << '.'
-      << llvm::format("%02d", *phaseNumber(phase)) << '.' << phase
-      << (label.empty() ? "" : ".") << label << ".mlir";
-  llvm::SmallString<128> path(folder);
-  llvm::sys::path::append(path, name);
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  module.print(out, OpPrintingFlags().enableDebugInfo());
-  auto file = artifact::AtomicFile::create(path.str().str());
-  if (!file)
-    return file.status();
-  if (Status s = file->write(text.data(), text.size()); !s)
-    return s;
-  return file->commit();
-}
-
 /// Puts what the options say about the model into the module.
 static Status stamp(ModuleOp module, const CompileOptions &options) {
   Builder b(module.getContext());
@@ -164,7 +127,7 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   if (!options.optimizer.empty())
     module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
   // With the loss that was chosen. What later phases add is not the model's.
-  if (phaseOf(module) == "capture")
+  if (phaseReached(module) == 1)
     module->setAttr(kGraphDigestAttr, b.getStringAttr(graphDigest(module)));
   if (options.prepare)
     module->setAttr(kPrepareAttr, b.getUnitAttr());
@@ -202,7 +165,7 @@ static std::string lackOf(TargetAttr target, const CompileOptions &options) {
 static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   StringRef phase = phaseOf(module);
   auto has = module->getAttrOfType<TargetAttr>(kTargetAttr);
-  bool isLowered = phase == "lower";
+  bool isLowered = phaseReached(module) >= *phaseNumber("lower");
   if (options.target.empty() && (has || isLowered)) {
     if (!has || withAsked(has, options) == has)
       return Status::success();
@@ -262,8 +225,9 @@ static Status checkTune(ModuleOp module, const CompileOptions &options,
                         const Target &target, StringRef label) {
   if (!options.tune)
     return Status::success();
-  if (phaseOf(module) == "lower")
-    return Status::usage("--tune comes too late for a module at 'lower'");
+  if (phaseReached(module) >= *phaseNumber("lower"))
+    return Status::usage("--tune comes too late for a module at " +
+                         placeOf(module));
   const auto *cpu = std::get_if<CpuTarget>(&target);
   if (!cpu && !label.empty())
     return Status::success(); // The other targets are tuned.
@@ -274,6 +238,46 @@ static Status checkTune(ModuleOp module, const CompileOptions &options,
   return options.timer->canRun(cpu->arch, cpu->features);
 }
 
+/// What has to hold before a pass runs.
+static Status checkRead(ModuleOp module) {
+  if (module->hasAttr(kWithinAttr))
+    return Status::success(); // Its phase's verifier runs at its end.
+  return succeeded(verifyPhase(module))
+             ? Status::success()
+             : Status::failed("the module is none that the phase '" +
+                              phaseOf(module).str() + "' leaves");
+}
+
+/// Runs the first `count` of the passes that are left of a phase.
+static Status runPhase(ModuleOp module, const Phase &phase,
+                       ArrayRef<PassStep> whole, size_t count,
+                       const CompileOptions &options, Dumps &dumps,
+                       std::vector<PhaseTime> &times, StringRef label) {
+  auto start = std::chrono::steady_clock::now();
+  bool beganWithin = module->hasAttr(kWithinAttr);
+  if (Status s = runSteps(module, whole, count, options, dumps, label); !s)
+    return s;
+  if (count == whole.size() && phaseOf(module) != phase.name)
+    return Status::failed("phase '" + phase.name.str() +
+                          "' left the module at '" + phaseOf(module).str() +
+                          "'");
+  if (count == whole.size() && beganWithin && failed(phase.verify(module)))
+    return Status::failed("the module is none that the phase '" +
+                          phase.name.str() + "' leaves");
+  std::chrono::duration<double> spent =
+      std::chrono::steady_clock::now() - start;
+  times.push_back(
+      {(phase.name + (label.empty() ? "" : ".") + label).str(), spent.count()});
+  return Status::success();
+}
+
+/// The steps of the phase among `all`.
+static ArrayRef<PassStep> stepsIn(ArrayRef<PassStep> all, StringRef phase) {
+  auto isOther = [&](const PassStep &step) { return step.phase != phase; };
+  all = all.drop_while(isOther);
+  return all.take_until(isOther);
+}
+
 /// Runs the phases. `label` is not empty if the module is one of several, for
 /// as many targets, that were one until now.
 static Status run(ModuleOp module, const CompileOptions &options,
@@ -282,24 +286,17 @@ static Status run(ModuleOp module, const CompileOptions &options,
     return s;
   if (Status s = tagPaths(module, options); !s)
     return s;
-  int done = *phaseNumber(phaseOf(module));
-  int last = options.stopAfter.empty() ? *phaseNumber("lower")
-                                       : *phaseNumber(options.stopAfter);
-  if (done > last)
-    return Status::usage("cannot stop after '" + options.stopAfter +
-                         "': the module is at '" + phaseOf(module).str() + "'");
-  if (failed(verifyPhase(module)))
-    return Status::failed("the module is none that the phase '" +
-                          phaseOf(module).str() + "' leaves");
-  auto dumpPhase = [&](StringRef phase) {
-    return options.dumpPhases.empty()
-               ? Status::success()
-               : dump(module, options.dumpPhases, phase, label);
-  };
+  if (Status s = checkRead(module); !s)
+    return s;
+  Dumps dumps(options, label);
+  bool isCapture = options.stopAfter == "capture";
+  if (isCapture && phaseReached(module) > 1)
+    return Status::usage("cannot stop after 'capture': the module is at " +
+                         placeOf(module));
   if (label.empty())
-    if (Status s = dumpPhase(phaseOf(module)); !s)
+    if (Status s = dumps.phase(module); !s)
       return s;
-  if (last == 1)
+  if (isCapture)
     return Status::success();
   if (Status s = stampTarget(module, options); !s)
     return s;
@@ -311,34 +308,30 @@ static Status run(ModuleOp module, const CompileOptions &options,
     return target.status();
   if (Status s = checkTune(module, options, *target, label); !s)
     return s;
-  if (phaseOf(module) == "plan")
+  CompileOptions whole = options;
+  whole.stopAfter.clear();
+  auto left = stepsLeft(module, options, kindOf(*target));
+  auto all = stepsLeft(module, whole, kindOf(*target));
+  if (!left || !all)
+    return (left ? all : left).status();
+  if (phaseOf(module) == "plan" && !module->hasAttr(kWithinAttr))
     if (Status s = tune(module, options, *target, times, label); !s)
       return s;
   for (const Phase &phase : phases()) {
-    int number = *phaseNumber(phase.name);
-    if (number <= done || number > last)
+    ArrayRef<PassStep> steps = stepsIn(*all, phase.name);
+    size_t count = stepsIn(*left, phase.name).size();
+    if (count == 0)
       continue;
-    auto start = std::chrono::steady_clock::now();
-    PassManager manager(module.getContext());
-    std::string pipeline = phase.pipeline(options, kindOf(*target)), message;
-    llvm::raw_string_ostream stream(message);
-    if (failed(parsePassPipeline(pipeline, manager, stream)))
-      return Status::failed("phase '" + phase.name.str() +
-                            "' has a broken pipeline: " + message);
-    if (failed(manager.run(module)))
-      return Status::failed("phase '" + phase.name.str() + "' failed");
-    if (phaseOf(module) != phase.name)
-      return Status::failed("phase '" + phase.name.str() +
-                            "' left the module at '" + phaseOf(module).str() +
-                            "'");
-    std::chrono::duration<double> spent =
-        std::chrono::steady_clock::now() - start;
-    times.push_back({(phase.name + (label.empty() ? "" : ".") + label).str(),
-                     spent.count()});
+    if (Status s =
+            runPhase(module, phase, steps, count, options, dumps, times, label);
+        !s)
+      return s;
+    if (count < steps.size())
+      return Status::success();
     if (phase.name == "plan")
       if (Status s = tune(module, options, *target, times, label); !s)
         return s;
-    if (Status s = dumpPhase(phase.name); !s)
+    if (Status s = dumps.phase(module); !s)
       return s;
   }
   return Status::success();
@@ -356,7 +349,7 @@ Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
   if (!targets)
     return targets.status();
   Modules modules;
-  if (targets->size() == 1 || phaseOf(*module) != "capture" ||
+  if (targets->size() == 1 || phaseReached(*module) != 1 ||
       options.stopAfter == "capture") {
     if (Status s = runPhases(*module, options, times); !s)
       return s;
@@ -377,4 +370,36 @@ Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
     modules.push_back(std::move(copy));
   }
   return modules;
+}
+
+Result<std::vector<std::string>>
+tandem::pipelinesOf(ModuleOp module, const CompileOptions &options) {
+  auto targets = targetsOf(options);
+  if (!targets)
+    return targets.status();
+  if (Status s = stamp(module, options); !s)
+    return s;
+  if (Status s = checkRead(module); !s)
+    return s;
+  std::vector<std::string> pipelines;
+  bool isSplit = targets->size() > 1 && phaseReached(module) == 1;
+  CompileOptions part = options;
+  for (const std::string &name :
+       isSplit ? targetNames(options.target)
+               : std::vector<std::string>{options.target}) {
+    part.target = name;
+    if (isSplit)
+      module->removeAttr(kTargetAttr);
+    if (Status s = stampTarget(module, part); !s)
+      return s;
+    auto target =
+        targetFromAttr(module->getAttrOfType<TargetAttr>(kTargetAttr));
+    if (!target)
+      return target.status();
+    auto steps = stepsLeft(module, part, kindOf(*target));
+    if (!steps)
+      return steps.status();
+    pipelines.push_back("builtin.module(" + pipelineText(*steps) + ")");
+  }
+  return pipelines;
 }

@@ -22,7 +22,13 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class TimingScope;
+}
+
 namespace tandem {
+
+class Reproducer;
 
 struct CompileOptions {
   /// As `parseTargets` reads them; empty: the module's own, else `cpu`.
@@ -31,13 +37,15 @@ struct CompileOptions {
   /// For inference: what follows from parameters and states alone is computed
   /// when they change, by the program `prepare`.
   bool prepare = false;
-  std::string loss;           ///< the output to differentiate; empty: "loss"
-  std::string optimizer;      ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
-  std::string partition;      ///< `min-cut` or `default`; empty: `min-cut`
-  std::string memoryBudget;   ///< `0.5`, `6GiB` (BudgetSpec.h); empty
-  int order = 1;              ///< 2: gradients can be differentiated
-  std::string stopAfter;      ///< a phase; empty: all
+  std::string loss;         ///< the output to differentiate; empty: "loss"
+  std::string optimizer;    ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  std::string partition;    ///< `min-cut` or `default`; empty: `min-cut`
+  std::string memoryBudget; ///< `0.5`, `6GiB` (BudgetSpec.h); empty
+  int order = 1;            ///< 2: gradients can be differentiated
+  /// A phase, a pass, or a run of one (`erase-dead-ops:2`); empty: all.
+  std::string stopAfter;
   std::string dumpPhases;     ///< a folder for the module of each phase
+  std::string dumpPasses;     ///< the same for passes that change it
   bool remarks = false;       ///< decisions as remarks
   int threads = 0;            ///< 0: one for each processor
   std::string cubin = "auto"; ///< for cuda: `auto`, `yes` or `no`
@@ -60,6 +68,11 @@ struct CompileOptions {
   std::optional<double> tune;
   std::string tuneCache;        ///< a file; empty: nothing is kept
   KernelTimer *timer = nullptr; ///< outlives the compilation
+  /// Gets the time of each pass. Both outlive the compilation.
+  mlir::TimingScope *timing = nullptr;
+  /// Is written where the compiler is at fault.
+  Reproducer *reproducer = nullptr;
+  std::string reproducerFile; ///< for who makes one; empty: a temporary file
   /// Called after each kernel that was measured.
   std::function<void(const TuneReport &)> tuneProgress;
   /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
@@ -104,6 +117,11 @@ Status runPhases(mlir::ModuleOp module, const CompileOptions &options,
 Result<Modules> runTargets(mlir::OwningOpRef<mlir::ModuleOp> module,
                            const CompileOptions &options,
                            std::vector<PhaseTime> &times);
+
+/// Returns the passes that the phases would run, for each target as MLIR writes
+/// a pipeline: "builtin.module(...)".
+Result<std::vector<std::string>> pipelinesOf(mlir::ModuleOp module,
+                                             const CompileOptions &options);
 
 /// Emits the artifact of a module that was lowered for one target.
 Result<artifact::ArtifactWriter> emitArtifact(mlir::ModuleOp module,

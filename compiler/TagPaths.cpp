@@ -1,5 +1,6 @@
 //===- TagPaths.cpp - tags for the ops of some paths ----------------------===//
 #include "compiler/TagPaths.h"
+#include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
 #include "ir/Dialect.h"
 #include "ir/Tags.h"
@@ -103,7 +104,7 @@ static Status tag(ArrayRef<Operation *> ops, const PathOption &option) {
 }
 
 Status tandem::tagPaths(ModuleOp module, const CompileOptions &options) {
-  bool isPast = *phaseNumber(phaseOf(module)) >= *phaseNumber("partition");
+  bool isPast = phaseReached(module) >= *phaseNumber("partition");
   SmallVector<Operation *> ops;
   for (StringRef name : {"graph", "joint", "grad_joint"})
     if (auto func = module.lookupSymbol<func::FuncOp>(name))
@@ -119,8 +120,8 @@ Status tandem::tagPaths(ModuleOp module, const CompileOptions &options) {
     if (isPast)
       return Status::usage(std::string(option.name) +
                            " has no effect on a module that is past "
-                           "'partition'; this one is at '" +
-                           phaseOf(module).str() + "'");
+                           "'partition'; this one is at " +
+                           placeOf(module));
     if (Status s = tag(ops, option); !s)
       return s;
   }

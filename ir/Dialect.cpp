@@ -229,7 +229,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
            << "expected '" << name << "' to be '#tandem.kernel_facts', but got "
            << attribute.getValue();
   }
-  if (name == kPartitionReportAttr || name == kStepMemoryAttr) {
+  if (name == kWithinAttr || name == kPartitionReportAttr ||
+      name == kStepMemoryAttr) {
     if (isa<DictionaryAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a dictionary";

@@ -20,6 +20,7 @@ struct OfDialect {
 
 static constexpr OfDialect ofDialect[] = {
     {kPhaseAttr, AttributePlace::Module},
+    {kWithinAttr, AttributePlace::Module},
     {kLossAttr, AttributePlace::Module},
     {kOptimizerAttr, AttributePlace::Module},
     {kPrepareAttr, AttributePlace::Module},

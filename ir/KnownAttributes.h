@@ -14,6 +14,10 @@
 
 namespace tandem {
 
+/// Of a module between two passes of a phase: which one ran, and which are left
+/// (compiler/PassSteps.h).
+inline constexpr llvm::StringLiteral kWithinAttr = "tandem.within";
+
 /// Fails unless ops called `op` have the attribute `name`, which has no prefix;
 /// the error says which ones they have.
 mlir::LogicalResult verifyAttributeName(EmitError error, mlir::OperationName op,

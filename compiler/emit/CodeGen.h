@@ -4,6 +4,7 @@
 
 #include "runtime/artifact/Status.h"
 
+#include "mlir/Support/Timing.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
@@ -11,6 +12,12 @@
 #include <string>
 
 namespace tandem {
+
+/// Times a step of emission, on any thread, under `timing`; nothing where that
+/// is null.
+inline mlir::TimingScope timed(mlir::TimingScope *timing, const char *step) {
+  return timing ? timing->nest(llvm::StringRef(step)) : mlir::TimingScope();
+}
 
 /// Runs the pass managers' default pipeline for `level`, and what LLVM's code
 /// for instructions needs behind it (LoneLanes.h).

@@ -87,8 +87,10 @@ static void prepare(llvm::Module &module, size_t chunk) {
 
 static Status compileChunk(ModuleOp chunk, size_t index,
                            const CudaTarget &target, unsigned ptxVersion,
-                           std::string &ptx, std::string *bitcode) {
+                           std::string &ptx, std::string *bitcode,
+                           TimingScope *timing) {
   llvm::LLVMContext context;
+  TimingScope step = timed(timing, "translate to LLVM IR");
   std::string errors;
   context.setDiagnosticHandler(std::make_unique<Listener>(errors));
   std::unique_ptr<llvm::Module> module =
@@ -102,6 +104,7 @@ static Status compileChunk(ModuleOp chunk, size_t index,
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false; // a thread's registers are scalars
   tuning.LoopInterleaving = false;
+  step = timed(timing, "LLVM's passes");
   optimizeModule(*module, *machine, llvm::OptimizationLevel::O3, tuning);
   if (Status s = checkOptimized(*module); !s)
     return s;
@@ -109,6 +112,7 @@ static Status compileChunk(ModuleOp chunk, size_t index,
     llvm::raw_string_ostream stream(*bitcode);
     llvm::WriteBitcodeToFile(*module, stream);
   }
+  step = timed(timing, "PTX");
   auto text = emitFile(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
   if (!text)
     return text.status();
@@ -141,9 +145,11 @@ static unsigned ptxVersionFor(gpu::GPUModuleOp kernels) {
   return hasMany ? 81 : 0;
 }
 
-Result<KernelCode> tandem::emitDeviceCode(
-    gpu::GPUModuleOp kernels, const std::vector<std::string> &exported,
-    const CudaTarget &target, bool keepBitcode, int threads) {
+Result<KernelCode>
+tandem::emitDeviceCode(gpu::GPUModuleOp kernels,
+                       const std::vector<std::string> &exported,
+                       const CudaTarget &target, bool keepBitcode, int threads,
+                       TimingScope *timing) {
   if (Status s = checkKernels(kernels, exported, target); !s)
     return s;
   std::vector<Chunk> chunks = chunksOf(kernels, exported);
@@ -155,7 +161,7 @@ Result<KernelCode> tandem::emitDeviceCode(
   code.bitcode.resize(keepBitcode ? chunks.size() : 0);
   Status status = forEachIndex(chunks.size(), threads, [&](size_t i) {
     return compileChunk(*chunks[i], i, target, version, texts[i],
-                        keepBitcode ? &code.bitcode[i] : nullptr);
+                        keepBitcode ? &code.bitcode[i] : nullptr, timing);
   });
   if (!status)
     return status;

@@ -15,6 +15,10 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class TimingScope;
+}
+
 namespace tandem {
 
 struct KernelCode {
@@ -24,12 +28,14 @@ struct KernelCode {
 };
 
 /// Returns the code of the functions `exported`. They are compiled in chunks,
-/// `threads` at a time; the result does not depend on `threads`. What a GPU
-/// cannot do is an Unsupported status, and a diagnostic at the op's place.
+/// `threads` at a time, and timed under `timing`; the result does not depend on
+/// `threads`. What a GPU cannot do is an Unsupported status, and a diagnostic
+/// at the op's place.
 Result<KernelCode> emitDeviceCode(mlir::gpu::GPUModuleOp kernels,
                                   const std::vector<std::string> &exported,
                                   const CudaTarget &target, bool keepBitcode,
-                                  int threads);
+                                  int threads,
+                                  mlir::TimingScope *timing = nullptr);
 
 } // namespace tandem
 

@@ -1,9 +1,11 @@
 //===- Emit.cpp - from lowered modules to an artifact ---------------------===//
 #include "compiler/Compile.h"
 #include "compiler/Phases.h"
+#include "compiler/Reproducer.h"
 #include "compiler/Target.h"
 #include "compiler/emit/Assemble.h"
 #include "compiler/emit/BuildManifest.h"
+#include "compiler/emit/CodeGen.h"
 #include "compiler/emit/DeviceCode.h"
 #include "compiler/emit/Emulation.h"
 #include "compiler/emit/ObjectCode.h"
@@ -11,6 +13,8 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/ADT/ScopeExit.h"
 
 #include <chrono>
 
@@ -28,7 +32,8 @@ static Status addCode(ModuleOp module, const CpuTarget &target,
   // A program that only changes handles has no code.
   if (exported.empty())
     return Status::success();
-  auto object = emitSharedObject(kernels, exported, target, options.threads);
+  auto object = emitSharedObject(kernels, exported, target, options.threads,
+                                 options.timing);
   if (!object)
     return object.status();
   writer.setObject(std::move(*object));
@@ -41,6 +46,7 @@ static Result<std::string> cubinOf(ModuleOp module, const std::string &ptx,
                                    const CompileOptions &options) {
   if (options.cubin == "no")
     return std::string();
+  TimingScope timing = timed(options.timing, "cubin");
   auto assembly = assemble(ptx, target.arch);
   if (!assembly)
     return assembly.status();
@@ -62,7 +68,7 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   if (exported.empty())
     return Status::success();
   auto code = emitDeviceCode(kernels, exported, target, options.emulation,
-                             options.threads);
+                             options.threads, options.timing);
   if (!code)
     return code.status();
   Result<std::string> cubin = cubinOf(module, code->ptx, target, options);
@@ -72,6 +78,7 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   writer.addCode("ptx", std::move(code->ptx) + '\0');
   writer.addCode("cubin", std::move(*cubin));
   if (options.emulation) {
+    TimingScope timing = timed(options.timing, "emulation");
     auto image = emitEmulation(code->bitcode, options.threads);
     if (!image)
       return std::move(image).status().in("--emulation");
@@ -101,6 +108,12 @@ Result<artifact::ArtifactWriter>
 tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
                      std::vector<PhaseTime> &times) {
   auto start = std::chrono::steady_clock::now();
+  if (options.reproducer)
+    options.reproducer->beginEmit(module);
+  llvm::scope_exit end([&] {
+    if (options.reproducer)
+      options.reproducer->end();
+  });
   if (phaseOf(module) != "lower")
     return Status::usage("expected a module at 'lower', but it is at '" +
                          phaseOf(module).str() + "'");
@@ -154,7 +167,14 @@ tandem::emitTargets(const Modules &modules, const CompileOptions &options,
   std::vector<std::string> labels = targetLabels(targets);
   std::optional<artifact::ArtifactWriter> whole;
   for (auto [module, label] : llvm::zip_equal(modules, labels)) {
-    auto writer = emitArtifact(*module, options, times);
+    TimingScope timing;
+    CompileOptions part = options;
+    if (options.timing) {
+      timing = options.timing->nest(modules.size() > 1 ? "emit." + label
+                                                       : std::string("emit"));
+      part.timing = &timing;
+    }
+    auto writer = emitArtifact(*module, part, times);
     if (!writer)
       return writer;
     if (modules.size() > 1)

@@ -32,9 +32,10 @@ static void setFunctionAttributes(llvm::Module &module, const CpuTarget &target,
   }
 }
 
-static Result<std::string> compileChunk(ModuleOp chunk,
-                                        const CpuTarget &target) {
+static Result<std::string> compileChunk(ModuleOp chunk, const CpuTarget &target,
+                                        TimingScope *timing) {
   llvm::LLVMContext context;
+  TimingScope step = timed(timing, "translate to LLVM IR");
   std::unique_ptr<llvm::Module> module =
       translateModuleToLLVMIR(chunk, context, "tandem");
   if (!module)
@@ -46,27 +47,29 @@ static Result<std::string> compileChunk(ModuleOp chunk,
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
+  step = timed(timing, "LLVM's passes");
   markStreamStores(*module);
   optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
   moveNarrowFloatsAsBits(*module);
   emitStreamStores(*module);
   emitLoadsAhead(*module);
+  step = timed(timing, "machine code");
   return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 
-Result<std::string>
-tandem::emitSharedObject(ModuleOp kernels,
-                         const std::vector<std::string> &exported,
-                         const CpuTarget &target, int threads) {
+Result<std::string> tandem::emitSharedObject(
+    ModuleOp kernels, const std::vector<std::string> &exported,
+    const CpuTarget &target, int threads, TimingScope *timing) {
   std::vector<Chunk> chunks = chunksOf(kernels, exported);
   std::vector<std::string> objects(chunks.size());
   Status status = forEachIndex(chunks.size(), threads, [&](size_t i) {
-    auto object = compileChunk(*chunks[i], target);
+    auto object = compileChunk(*chunks[i], target, timing);
     if (object)
       objects[i] = std::move(*object);
     return object.status();
   });
   if (!status)
     return status;
+  TimingScope link = timed(timing, "link");
   return linkSharedObject(objects);
 }

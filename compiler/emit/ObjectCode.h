@@ -15,14 +15,20 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class TimingScope;
+}
+
 namespace tandem {
 
 /// Returns the shared object that defines `exported` (names of LLVM functions
 /// of `kernels`) and whatever they use. The functions are compiled in chunks,
-/// `threads` at a time; the bytes do not depend on `threads`.
+/// `threads` at a time, and timed under `timing`; the bytes do not depend on
+/// `threads`.
 Result<std::string> emitSharedObject(mlir::ModuleOp kernels,
                                      const std::vector<std::string> &exported,
-                                     const CpuTarget &target, int threads);
+                                     const CpuTarget &target, int threads,
+                                     mlir::TimingScope *timing = nullptr);
 
 } // namespace tandem
 

@@ -21,6 +21,12 @@ TEST(OptionPairs, CheckTakesOrRefusesThemAsTheTableSays) {
 TEST(OptionPairs, InspectTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(inspectCommand()), 1000);
 }
+TEST(OptionPairs, ReduceTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(reduceCommand()), 10);
+}
+TEST(OptionPairs, BugreportTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(bugreportCommand()), 1000);
+}
 
 Status parse(const Command &command, std::vector<std::string_view> words) {
   Status status;

@@ -222,7 +222,13 @@ TEST_F(Tune, WhatCannotBeTuned) {
   EXPECT_EQ(status.message(), "expected a target of the kind 'cpu' for --tune");
   options.stopAfter = "joint";
   EXPECT_EQ(checkOptions(options).message(),
-            "--tune has no effect before 'plan', but --stop-after is 'joint'");
+            "--tune has no effect before 'plan' is done, but --stop-after is "
+            "'joint'");
+  // A pass of the phase is before its end.
+  options.stopAfter = "form-kernels";
+  EXPECT_EQ(checkOptions(options).message(),
+            "--tune has no effect before 'plan' is done, but --stop-after is "
+            "'form-kernels'");
 }
 
 TEST_F(Tune, BadCaches) {

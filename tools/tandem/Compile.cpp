@@ -1,4 +1,5 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
+#include "compiler/PassSteps.h"
 #include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/cli/Print.h"
@@ -9,6 +10,7 @@
 #include "tools/tandem/Session.h"
 
 #include "mlir/IR/AsmState.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -107,6 +109,26 @@ static Status writeWeights(const Weights &weights, const std::string &path,
   return Status::success();
 }
 
+/// True if the phase or pass `text` is of the phase `phase`.
+static bool isOfPhase(std::string_view text, std::string_view phase) {
+  return phaseOfStop(text) == phase;
+}
+
+/// A line for each target.
+static Status printPipelines(const std::string &model,
+                             const CompileOptions &options) {
+  Session session(options);
+  auto module = session.read(model);
+  if (!module)
+    return session.status();
+  auto pipelines = pipelinesOf(*module, session.options());
+  if (!pipelines)
+    return std::move(pipelines).status().in(model);
+  for (const std::string &pipeline : *pipelines)
+    std::printf("%s\n", pipeline.c_str());
+  return Status::success();
+}
+
 namespace {
 struct CompileCommandOptions {
   static constexpr std::string_view
@@ -116,7 +138,7 @@ struct CompileCommandOptions {
 
   std::string model, output, weights;
   CompileFlags flags;
-  bool timeReport = false;
+  bool timeReport = false, timePasses = false, printPipeline = false;
 
   void declare(OptionTable &table) {
     table.positional("MODEL", model, "the model");
@@ -131,14 +153,34 @@ struct CompileCommandOptions {
         .byDefault("beside what -o names, X.safetensors")
         .onlyFor(".onnx", "models in ONNX");
     table
-        .text("stop-after", "PHASE", flags.options.stopAfter,
-              "stop there and write the module: capture, functionalize, joint, "
-              "optimize, partition, plan, lower")
+        .text("stop-after", "PHASE|PASS[:N]", flags.options.stopAfter,
+              "stop there and write the module: after a phase (capture, "
+              "functionalize, joint, optimize, partition, plan, lower), a pass "
+              "('tandem help passes'), or the Nth run of a pass")
         .oneOf({"capture", "functionalize", "joint", "optimize", "partition",
-                "plan", "lower"});
-    table.flag("time-report", timeReport, "say how long each phase took");
-    table.atLeastOneOf({"o", "stop-after"});
+                "plan", "lower"})
+        .orOthers()
+        .matching(isOfPhase)
+        .completes(passNames);
+    table
+        .flag("print-pipeline", printPipeline,
+              "print the passes that would run, as 'tandem-opt "
+              "--pass-pipeline' takes them, and compile nothing")
+        .excludes("o", "nothing is written");
+    table.flag("time-report", timeReport, "say how long each phase took")
+        .excludes("print-pipeline", "nothing runs");
+    table
+        .flag("time-passes", timePasses,
+              "say how long each pass took, and each step of emission")
+        .excludes("print-pipeline", "nothing runs")
+        .excludes("stop-after=capture", "no pass runs");
+    table.atLeastOneOf({"o", "stop-after", "print-pipeline"});
     flags.declare(table);
+    for (Option &option : table.options())
+      if (option.name == "dump-phases" || option.name == "dump-passes" ||
+          option.name == "reproducer" || option.name == "tune" ||
+          option.name == "weights" || option.name == "force")
+        option.excludes("print-pipeline", "nothing runs");
   }
 };
 } // namespace
@@ -148,6 +190,8 @@ static Status runCompile(const CompileCommandOptions &command) {
   if (Status s = command.flags.finish(options); !s)
     return s;
   const std::string &model = command.model, &output = command.output;
+  if (command.printPipeline)
+    return printPipelines(model, options);
   bool isModule = !options.stopAfter.empty();
   if (Status s = checkName(output, isModule); !s)
     return s;
@@ -161,13 +205,20 @@ static Status runCompile(const CompileCommandOptions &command) {
   if (Status s = files.check(command.flags.force); !s)
     return s;
 
+  DefaultTimingManager timer;
+  timer.setEnabled(command.timePasses);
+  timer.setDisplayMode(DefaultTimingManager::DisplayMode::Tree);
+  timer.setOutput(createOutputStrategy(DefaultTimingManager::OutputFormat::Text,
+                                       llvm::errs()));
+  TimingScope timing = timer.getRootScope();
+  options.timing = command.timePasses ? &timing : nullptr;
   Session session(options);
   Status status;
   if (isModule) {
     Modules modules = session.phases(model);
     status = modules.empty() ? session.status() : writeModules(modules, output);
     if (status)
-      sayWritten("the module at '" + options.stopAfter + "'", output);
+      sayWritten("the module after '" + options.stopAfter + "'", output);
   } else {
     auto writer = session.artifact(model);
     status = writer ? writer->write(output) : writer.status();
@@ -176,6 +227,12 @@ static Status runCompile(const CompileCommandOptions &command) {
   }
   if (status)
     status = writeWeights(session.weights(), weights, model);
+  timing.stop();
+  if (!status)
+    timer.clear();
+  if (status && !options.dumpPasses.empty())
+    std::fprintf(stderr, "wrote the modules that passes changed to %s\n",
+                 artifact::inQuotes(options.dumpPasses).c_str());
   if (status && !options.dumpPhases.empty())
     std::fprintf(stderr, "wrote the module of each phase to %s\n",
                  artifact::inQuotes(options.dumpPhases).c_str());

@@ -126,6 +126,12 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
             "compile an optimizer in: sgd, momentum, adam, adamw ('tandem "
             "help optimizers')")
       .check(checkOptimizer)
+      .completes([] {
+        std::vector<std::string> names;
+        for (const OptimizerKind &kind : optimizerKinds())
+          names.emplace_back(kind.name);
+        return names;
+      })
       .example("sgd:lr=0.1");
   actsIn(table,
          table
@@ -323,6 +329,9 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
       .byDefault("this machine's processor")
       .check(checkTarget)
       .matching(hasKind)
+      .completes([] {
+        return std::vector<std::string>{"cpu", "cuda", "cpu+cuda"};
+      })
       .example("cpu")
       .example("cuda")
       .example("cpu+cuda:sm_90");
@@ -332,6 +341,18 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
              "say what is saved, recomputed and fused, and why");
   table.text("dump-phases", "DIR", options.dumpPhases,
              "write the module of each phase to DIR/MODEL.NN.PHASE.mlir");
+  Option &passes =
+      table.text("dump-passes", "DIR", options.dumpPasses,
+                 "write the module after each pass that changes it to "
+                 "DIR/MODEL.NN.PHASE.NN.PASS.mlir");
+  if (table.find("stop-after"))
+    passes.excludes("stop-after=capture", "no pass runs");
+  table
+      .text(
+          "reproducer", "F.mlir", options.reproducerFile,
+          "where the passes and their module go if the compiler itself fails, "
+          "for 'tandem-opt --run-reproducer'")
+      .byDefault("a new file in the folder for temporary files");
   table.flag("force", force,
              "let outputs replace inputs, files of another kind, and trained "
              "weights");
@@ -350,6 +371,9 @@ void CompileFlags::declare(Files &files, const std::string &model) const {
     files.reads(("--value '" + name + "'").str(), value.str());
   }
   files.writesDumps("--dump-phases", options.dumpPhases);
+  files.writesDumps("--dump-passes", options.dumpPasses);
+  files.writes(
+      {"--reproducer", options.reproducerFile, {io::FileKind::Module}});
   // Its folder is made where there is none.
   files.writes({"--tune-cache",
                 options.tuneCache,

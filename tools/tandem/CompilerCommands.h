@@ -6,9 +6,11 @@
 
 namespace tandem::commands {
 
+Command bugreportCommand();
 Command compileCommand();
 Command checkCommand();
 Command inspectCommand();
+Command reduceCommand();
 
 /// Adds compiler, targets and assemblers of PTX to doctor's findings.
 void checkCompiler(std::vector<Finding> &findings);

@@ -22,7 +22,9 @@ static DialectRegistry registry() {
 }
 
 Session::Session(const CompileOptions &options)
-    : options_(options), context_(registry()) {
+    : reproducer_(options.reproducerFile), options_(options),
+      context_(registry()) {
+  options_.reproducer = &reproducer_;
   context_.printOpOnDiagnostic(false);
   context_.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { print(diagnostic); });

@@ -11,6 +11,7 @@
 #include "compiler/Compile.h"
 #include "runtime/artifact/ArtifactReader.h"
 #include "runtime/cli/Options.h"
+#include "tools/tandem/CrashReport.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -56,6 +57,8 @@ private:
   /// What the options say of the ONNX model `path`.
   onnx::ImportOptions importOptions(const std::string &path);
 
+  Reproducer reproducer_;
+  CrashReport crash_{reproducer_};
   CompileOptions options_;
   std::unique_ptr<Tuning> tuning_; ///< if kernels are tuned
   std::string loss_;               ///< `KIND:OUTPUT,LABELS` of a model in ONNX

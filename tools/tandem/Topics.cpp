@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CompilerCommands.h"
 
+#include "compiler/PassSteps.h"
 #include "compiler/import/onnx/Import.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "runtime/cli/Print.h"
@@ -69,6 +70,7 @@ std::span<const Topic> commands::compilerTopics() {
   static constexpr Topic topics[] = {
       {"losses", "what --loss can be", losses},
       {"optimizers", "what --optimizer can be, and its defaults", optimizers},
+      {"passes", "the passes of each phase", passesText},
       {"paths", "how ops are named by --save and --recompute", paths},
       {"targets", "what --target can be", targets}};
   return topics;

@@ -1,0 +1,158 @@
+//===- Reproducer.cpp - what was being compiled when it went wrong --------===//
+#include "compiler/Reproducer.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <atomic>
+#include <mutex>
+
+using namespace mlir;
+using namespace tandem;
+
+/// The name of the pass that runs on this thread. The registry owns it.
+static thread_local StringRef running;
+
+namespace {
+
+/// Knows which pass runs, and which one failed first.
+class Watch : public PassInstrumentation {
+public:
+  Watch(std::string &failed) : failed_(failed) {}
+
+  void runBeforePass(Pass *pass, Operation *) final {
+    running = pass->getArgument();
+  }
+  void runAfterPass(Pass *, Operation *) final { running = {}; }
+  void runAfterPassFailed(Pass *pass, Operation *) final {
+    running = {};
+    // What holds the passes of functions fails after them, and has no name.
+    if (failed_.empty())
+      failed_ = pass->getArgument().str();
+  }
+
+private:
+  std::string &failed_;
+};
+
+} // namespace
+
+static std::string nameOf(StringRef pass) {
+  pass.consume_front("tandem-");
+  return "the pass '" + pass.str() + "'";
+}
+
+std::string Reproducer::whatRuns() {
+  return running.empty() ? std::string() : nameOf(running);
+}
+
+void Reproducer::begin(ModuleOp module, PassManager &passes, StringRef phase) {
+  module_ = module.clone();
+  emitted_ = {};
+  passes_ = &passes;
+  phase_ = phase.str();
+}
+
+void Reproducer::beginEmit(ModuleOp module) {
+  module_ = {};
+  emitted_ = module;
+  passes_ = nullptr;
+  phase_ = "emit";
+}
+
+void Reproducer::end() {
+  module_ = {};
+  emitted_ = {};
+  passes_ = nullptr;
+}
+
+Result<std::string> Reproducer::write() {
+  if (!isActive())
+    return Status::failed("nothing is being compiled");
+  std::string path = path_;
+  if (path.empty()) {
+    llvm::SmallString<128> unique;
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+            "tandem-" + phase_, "mlir", unique))
+      return Status::failed("cannot make a file for a reproducer: " +
+                            error.message());
+    path = unique.str().str();
+  }
+  if (emitted_) {
+    std::error_code error;
+    llvm::raw_fd_ostream out(path, error);
+    if (error)
+      return Status::failed("cannot write '" + path + "': " + error.message());
+    emitted_.print(out, OpPrintingFlags().enableDebugInfo());
+    return "the module is in '" + path + "': 'tandem compile " + path +
+           " -o x.tdm' repeats it";
+  }
+  std::string said = makeReproducer(
+      passes_->getOpAnchorName(),
+      llvm::make_range(passes_->begin(), passes_->end()), *module_, path,
+      /*disableThreads=*/true, /*verifyPasses=*/true);
+  if (!StringRef(said).contains("generated"))
+    return Status::failed("cannot write a reproducer: " + said);
+  return "a reproducer is in '" + path + "': 'tandem-opt --run-reproducer " +
+         path + "' repeats it";
+}
+
+/// True for passes that only check: what they refuse is no model's fault, since
+/// a module that was read is checked before.
+static bool isVerifier(StringRef pass) {
+  return pass == "tandem-enter-phase" || pass == "tandem-leave-phase" ||
+         pass == "tandem-check-plan";
+}
+
+/// Says why the compiler is at fault; empty where the model is: a pass refused
+/// it with an error, and left a module that is right.
+static std::string faultOf(ModuleOp module, StringRef failed, bool wasSaid) {
+  if (isVerifier(failed))
+    return "refused what the passes before it made";
+  // What is wrong has been said.
+  ScopedDiagnosticHandler quiet(module.getContext(),
+                                [](Diagnostic &) { return success(); });
+  if (mlir::failed(verify(module)))
+    return "left a module that is not valid";
+  return wasSaid ? "" : "failed without a word";
+}
+
+Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
+                         Reproducer *reproducer) {
+  std::string failedPass;
+  passes.addInstrumentation(std::make_unique<Watch>(failedPass));
+  std::atomic<bool> wasSaid = false;
+  if (reproducer)
+    reproducer->begin(module, passes, phase);
+  LogicalResult result = success();
+  {
+    ScopedDiagnosticHandler handler(
+        module.getContext(), [&](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            wasSaid = true;
+          return failure(); // others show it
+        });
+    result = passes.run(module);
+  }
+  std::string message = "phase '" + phase.str() + "' failed";
+  std::string fault;
+  if (failed(result))
+    fault = faultOf(module, failedPass, wasSaid);
+  if (!fault.empty()) {
+    message = "phase '" + phase.str() +
+              "': " + (failedPass.empty() ? "a pass" : nameOf(failedPass)) +
+              " " + fault +
+              ", which is a fault of the compiler, or of whoever edited the "
+              "module";
+    if (reproducer) {
+      auto said = reproducer->write();
+      message += "; " + (said ? *said : said.status().message());
+    }
+  }
+  if (reproducer)
+    reproducer->end();
+  return succeeded(result) ? Status::success() : Status::failed(message);
+}
