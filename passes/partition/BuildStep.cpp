@@ -200,13 +200,14 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
       signalPassFailure();
   }
 
+  /// "'a', 'b'", or "none".
   static std::string outputsOf(func::FuncOp forward) {
     std::string names;
     for (unsigned i = 0, n = forward.getNumResults(); i < n; ++i)
       if (RoleAttr role = roleOfResult(forward, i);
-          role.getKind() == RoleKind::Output)
+          role && role.getKind() == RoleKind::Output)
         names += (names.empty() ? "'" : ", '") + role.getName().str() + "'";
-    return names;
+    return names.empty() ? "none" : names;
   }
 
   LogicalResult build(StringAttr optimizer, func::FuncOp forward) {
@@ -226,8 +227,9 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
     if (!type)
       return forward.emitError()
              << "expected --loss=NAME, since optimizer '"
-             << optimizer.getValue() << "' needs one output as the loss, and "
-             << "the outputs are " << outputsOf(forward);
+             << optimizer.getValue()
+             << "' needs one output as the loss, and the outputs are "
+             << outputsOf(forward);
     if (type.getNumElements() != 1)
       return forward.emitError() << "optimizer '" << optimizer.getValue()
                                  << "' needs a loss of one element, but '"
