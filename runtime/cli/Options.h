@@ -93,7 +93,7 @@ public:
   std::string_view name, value, help, group, fallback;
   bool folded = false; ///< the option is another command's, which explains it
   bool isRequired = false, isKeyed = false, given = false;
-  bool hasOthers = false; ///< `choices` are not all values
+  bool hasOthers = false;          ///< `choices` are not all values
   std::string_view requiredUnless; ///< a condition, or nothing
   std::vector<std::string_view> choices, samples;
   std::vector<Rule> rules;
