@@ -38,7 +38,8 @@ std::string plan(const CompileOptions &options, StringRef) {
 }
 
 std::string lower(const CompileOptions &, StringRef kind) {
-  return ("tandem-lower-to-" + kind).str();
+  // What is lowered by itself, as kernels that are measured, is no phase.
+  return ("tandem-lower-to-" + kind + ",tandem-leave-phase{phase=lower}").str();
 }
 
 constexpr Phase table[] = {
