@@ -24,13 +24,13 @@ for pass in build-evaluate differentiate decompose-composites:2 simplify \
   cmp a.tdm b.tdm || fail "going on after $pass gives other bytes"
 done
 # The last pass of a phase ends it.
-expect 0 '' "$tandem" compile "$model" --stop-after=leave-phase -o end.mlir \
+expect 0 '' "$tandem" compile "$model" --stop-after=leave-phase:2 -o end.mlir \
   "${with[@]}"
 cmp end.mlir phases/digits_mlp.03.joint.mlir || fail 'the end of a phase'
 # A dump within a phase stops again, at a pass, a phase, and within it.
 expect 0 '' "$tandem" compile "$model" --stop-after=fuse-composites -o c.mlir \
   "${with[@]}"
-expect 0 '^module.*after = "differentiate", number = 5' "$tandem" compile \
+expect 0 '^module.*after = "differentiate", number = 7' "$tandem" compile \
   c.mlir --stop-after=differentiate
 expect 0 '' "$tandem" compile c.mlir --stop-after=joint -o d.mlir
 cmp d.mlir phases/digits_mlp.03.joint.mlir || fail 'the rest of a phase'
@@ -82,9 +82,9 @@ expect 1 "left the module at 'functionalize'" "$tandem" compile edited.mlir \
 expect 0 'wrote the modules that passes changed' "$tandem" compile "$model" \
   -o b.tdm "${with[@]}" --dump-passes=passes
 cmp a.tdm b.tdm || fail '--dump-passes changes the artifact'
-[ -e passes/digits_mlp.03.joint.04.expand-grads.mlir ] &&
+ls passes/digits_mlp.03.joint.*.expand-grads.mlir >/dev/null 2>&1 &&
   fail 'a pass that changed nothing has a dump'
-for file in passes/digits_mlp.03.joint.01.build-evaluate.mlir \
+for file in passes/digits_mlp.03.joint.03.build-evaluate.mlir \
   passes/digits_mlp.04.optimize.0*.simplify.mlir \
   passes/digits_mlp.06.plan.*.form-kernels.mlir; do
   [ -e "$file" ] || fail "no $file in: $(ls passes)"
@@ -100,7 +100,7 @@ expect 2 '--dump-passes=mine may replace' "$tandem" compile "$model" -o b.tdm \
 
 # The passes that would run, as tandem-opt takes them: what it makes of a dump is
 # the dump of a later phase.
-expect 0 '^builtin.module\(tandem-functionalize-refs,.*\)$' "$tandem" compile \
+expect 0 '^builtin.module\(tandem-enter-phase.*,tandem-functionalize-refs,.*\)$' "$tandem" compile \
   "$model" "${with[@]}" --print-pipeline
 "$tandem" compile phases/digits_mlp.02.functionalize.mlir \
   --print-pipeline >pipeline.txt || fail 'no pipeline of a dump'
