@@ -43,11 +43,12 @@ expect 0 '' "$tandem" compile report/model.mlir -o x.tdm
 } >c.mlir
 expect 0 '' "$tandem" compile c.mlir -o c.tdm --inference
 expect 0 '' "$tandem" bugreport c.mlir -o without --inference
-grep -rqiE '777\.25|7\.7725|7.772' without && fail 'a constant is in the report'
+# The last one is 00504244 where MLIR prints bytes.
+grep -rqiE '777\.25|7\.7725|00504244' without && fail 'a constant is in the report'
 has without/model.mlir 'a constant of 2048 bytes was left out'
 has without/README.txt 'zeros in model.mlir: 1'
 expect 0 '' "$tandem" bugreport c.mlir -o with --inference --with-constants
-grep -rqE '777\.25|7\.7725' with/model.mlir || fail '--with-constants has none'
+grep -rqiE '777\.25|7\.7725|00504244' with/model.mlir || fail '--with-constants has none'
 
 # A model that fails: what was said, in both runs.
 sed 's/tandem.add/tandem.addd/' c.mlir >bad.mlir

@@ -14,7 +14,7 @@ expect 0 "^wrote the artifact to 'a.tdm' \([0-9.]+ KiB\)$" "$tandem" compile \
   "$model" -o a.tdm --optimizer=sgd:lr=0.1 --dump-phases=dumps
 grep -q "^wrote the module of each phase to 'dumps'$" <<<"$out" ||
   fail "dumps are not said: $out"
-expect 0 "^wrote the module at 'joint' to 'j.mlir' \(.*\)$" "$tandem" compile \
+expect 0 "^wrote the module after 'joint' to 'j.mlir' \(.*\)$" "$tandem" compile \
   "$model" --stop-after=joint -o j.mlir
 expect 0 "^wrote 14 weights to 'o.safetensors' \(.*\)$" "$tandem" compile \
   "$onnx" -o o.tdm --dim=batch=64 --loss=cross_entropy:logits,labels \

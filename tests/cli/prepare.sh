@@ -84,6 +84,7 @@ EOF
     ${targets:+--target=$targets}
   for variant in '' ${targets:+x86-64-v2 x86-64-v3}; do
     for artifact in plain packed; do
+      rm -f $artifact.npy
       expect 0 '' "$tandem" run $artifact.tdm --seed=1 --input x=1.25 \
         --output y=@$artifact.npy ${variant:+--cpu-variant=$variant}
     done

@@ -200,6 +200,22 @@ static void putValues(ModuleOp module, size_t begin, size_t end) {
   });
 }
 
+/// Makes a result of the first of the ops the function's first result, which
+/// keeps its role, so that what leads from the one to the other can go.
+static void putOutputs(ModuleOp module, size_t begin, size_t end) {
+  SmallVector<Operation *> ops = opsOf(module);
+  Operation *op = begin < ops.size() ? ops[begin] : nullptr;
+  auto func = op ? dyn_cast<func::FuncOp>(op->getParentOp()) : func::FuncOp();
+  if (!func || !func.getNumResults() || op->getNumResults() != 1 ||
+      !isTensorType(op->getResult(0).getType()))
+    return;
+  func.getBody().front().getTerminator()->setOperand(0, op->getResult(0));
+  SmallVector<Type> types(func.getResultTypes());
+  types[0] = op->getResult(0).getType();
+  func.setFunctionType(
+      FunctionType::get(func.getContext(), func.getArgumentTypes(), types));
+}
+
 /// Writes, and whatever else is done for its effect.
 static void eraseUnused(ModuleOp module, size_t begin, size_t end) {
   forOps(module, begin, end, [](Operation *op) {
@@ -223,6 +239,7 @@ ArrayRef<Reduction> commands::reductions() {
   static constexpr Reduction all[] = {
       {"functions", countSymbols, eraseSymbols},
       {"outputs", countOutputs, eraseOutputs},
+      {"results as outputs", countOps, putOutputs},
       {"zeros for results", countOps, putZeros},
       {"operands for results", countOps, putValues<true>},
       {"arguments for results", countOps, putValues<false>},
