@@ -154,7 +154,7 @@ grep -q reproducer <<<"$out" && fail "a model's error is called the compiler's"
 [ -e r.mlir ] && fail "a model's error has a reproducer"
 
 # Help lists them, and shells complete them.
-expect 0 'joint:.*build-evaluate, fuse-composites' "$tandem" help passes
+expect 0 'joint: enter-phase, check-random, record-ranges, build-evaluate,' "$tandem" help passes
 "$tandem" completion bash >completion.bash
 complete_bash() {
   bash -c 'source completion.bash
