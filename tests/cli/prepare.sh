@@ -128,6 +128,7 @@ EOF
   expect 0 '' "$tandem" compile mixed.json -o mixed.tdm --inference --prepare
   for seed in 1 2; do
     for artifact in plain mixed; do
+      rm -f $artifact.$seed.npy
       expect 0 '' "$tandem" run $artifact.tdm --seed=$seed --input x=1.25 \
         --output y=@$artifact.$seed.npy
     done
