@@ -116,7 +116,9 @@ std::string randomBackward(unsigned seed, int count,
   std::string last[2], body = randomBody(seed, count, last);
   std::string comma = ", ";
   return module(
-      function("forward", value("i", "input \"i\""),
+      function("forward",
+               value("i", "input \"i\" {requires_grad}") + comma +
+                   value("j", "input \"j\" {requires_grad}"),
                value("", "output \"o\"") + comma + value("", "saved \"w\"") +
                    comma + value("", "saved \"x\" " + alias),
                "%0 = tandem.exp %i : " + kSquare +
