@@ -157,5 +157,8 @@ OwningOpRef<ModuleOp> property::build(const Recipe &recipe,
   for (const Step &step : recipe.steps)
     program.add(step);
   program.finish();
+  // Every op of a model has a place.
+  Location place = NameLoc::get(b.getStringAttr("program"));
+  module->walk([&](Operation *op) { op->setLoc(place); });
   return module;
 }
