@@ -4,6 +4,7 @@
 #include "compiler/trace/Recorder.h"
 #include "ir/Tags.h"
 #include "runtime/artifact/AtomicFile.h"
+#include "runtime/artifact/View.h"
 
 using namespace mlir;
 using namespace tandem;

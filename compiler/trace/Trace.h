@@ -13,7 +13,7 @@
 #define TANDEM_COMPILER_TRACE_TRACE_H
 
 #include "compiler/trace/Tensor.h"
-#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/Init.h"
 #include "runtime/artifact/Status.h"
 
 #include <functional>

@@ -2,7 +2,8 @@
 //
 // The header and section table (docs/ARCHITECTURE.md, section 3), shared by the
 // reader and the writer; internal to runtime/artifact. Little-endian, which is
-// the host's order on every machine Tandem runs on.
+// the host's order on every machine Tandem runs on. Magic and format stand
+// where they are in every format.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_ARTIFACT_ARTIFACTFORMAT_H
@@ -20,13 +21,12 @@ static_assert(std::endian::native == std::endian::little);
 
 inline constexpr char artifactMagic[8] = {'T', 'A', 'N',  'D',
                                           'E', 'M', '\r', '\n'};
-inline constexpr uint32_t artifactVersion = 1;
 inline constexpr uint64_t sectionAlignment = 4096;
 inline constexpr uint32_t maxSections = 64;
 
 struct ArtifactHeader {
   char magic[8];
-  uint32_t version;
+  uint32_t format; ///< FormatVersion.h
   uint32_t sectionCount;
   uint64_t fileBytes;
   uint32_t tableCrc;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ArtifactReader.h"
 #include "runtime/artifact/ArtifactFormat.h"
+#include "runtime/artifact/FormatVersion.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -48,9 +49,8 @@ std::optional<std::string> nameOf(const SectionEntry &entry) {
   return std::string(entry.name, length);
 }
 
-Status readTable(std::span<const std::byte> file,
+Status readTable(std::span<const std::byte> file, ArtifactHeader &header,
                  std::vector<SectionEntry> &table) {
-  ArtifactHeader header;
   if (file.size() < sizeof(header))
     return damaged("expected at least " + std::to_string(sizeof(header)) +
                    " bytes but got " + std::to_string(file.size()));
@@ -59,8 +59,8 @@ Status readTable(std::span<const std::byte> file,
     return damaged(
         "the file does not begin as one ('tandem compile' makes one of a "
         "model)");
-  if (header.version != artifactVersion)
-    return damaged(expected("version", artifactVersion, header.version));
+  if (Status status = checkFormat("artifact", header.format); !status)
+    return status;
   if (header.fileBytes != file.size())
     return damaged(expected("a file of size", header.fileBytes, file.size()) +
                    ": it was truncated or altered");
@@ -110,8 +110,9 @@ std::span<const std::byte> ArtifactReader::code(std::string_view name) const {
 Result<ArtifactReader>
 ArtifactReader::parse(std::shared_ptr<Contents> contents) {
   std::span<const std::byte> file = contents->file;
+  ArtifactHeader header;
   std::vector<SectionEntry> table;
-  if (Status status = readTable(file, table); !status)
+  if (Status status = readTable(file, header, table); !status)
     return status;
   // Sections stand in the order of the table, so that each begins past the end
   // of the one before: none overlap.
@@ -156,7 +157,8 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
     };
     Result<Manifest> manifest =
         fromJson({reinterpret_cast<const char *>(section.bytes.data()),
-                  section.bytes.size()});
+                  section.bytes.size()},
+                 header.format);
     if (!manifest)
       return invalid(std::move(manifest).status());
     // A variant whose constants are those of the first of its kind has none.

@@ -7,6 +7,7 @@
 #include "runtime/artifact/ArtifactWriter.h"
 #include "runtime/artifact/ArtifactFormat.h"
 #include "runtime/artifact/AtomicFile.h"
+#include "runtime/artifact/FormatVersion.h"
 
 #include <cstring>
 #include <map>
@@ -83,7 +84,7 @@ Result<std::string> ArtifactWriter::bytes() const {
   }
   ArtifactHeader header{};
   std::memcpy(header.magic, artifactMagic, sizeof(header.magic));
-  header.version = artifactVersion;
+  header.format = formatVersion;
   header.sectionCount = static_cast<uint32_t>(table.size());
   header.fileBytes = end;
   header.tableCrc = checksum(table.data(), table.size() * sizeof(SectionEntry));

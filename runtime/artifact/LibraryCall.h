@@ -29,26 +29,21 @@ namespace tandem::artifact {
 /// No size, stride or leading dimension is larger.
 inline constexpr int64_t maxLibrarySize = 0x7fffffff;
 
+// The members are the rows of Manifest.def.
+#define FIELD(type, member, initial, ...) type member = initial;
+#define FLAT(type, member, meaning)
+#define MANIFEST_HAS(name) MANIFEST_HAS_##name
 struct LibraryCall {
-  std::string op;
-  DType dtype = DType::F32; ///< of all operands; f16 and bf16 are added in f32
-  bool tf32 = false;        ///< factors of f32 may be rounded to tf32
-  /// Positions of lhs, rhs, y and, if there is one, bias; or of x, w, y, where
-  /// the gradient of one of these is in its place.
-  std::vector<int64_t> operands;
-  /// batch, m, n, k; or N, C, H, W, O, KH, KW, OH, OW, groups.
-  std::vector<int64_t> sizes;
-  /// matmul: of lhs, rhs and y; of lhs and rhs 0 or 1.
-  std::vector<int64_t> lds = {}, batchStrides = {}, transposes = {};
-  bool relu = false;
-  /// Convolutions: vertical, horizontal.
-  std::vector<int64_t> strides = {}, padding = {}, dilation = {};
-  /// Which of the program's buffers the call may use as it likes meanwhile.
-  std::optional<int64_t> workspace = std::nullopt;
+#define MANIFEST_HAS_LibraryCall 1
+#include "runtime/artifact/Manifest.def"
+#undef MANIFEST_HAS_LibraryCall
   bool operator==(const LibraryCall &) const = default;
 
   bool isMatmul() const { return op == "matmul"; }
 };
+#undef FIELD
+#undef FLAT
+#undef MANIFEST_HAS
 
 /// Names of the sizes of a convolution in `LibraryCall::sizes`.
 enum ConvolutionSize : size_t { N, C, H, W, O, KH, KW, OH, OW, Groups, Sizes };

@@ -1,7 +1,7 @@
 //===- ManifestRules.h - the rules of a manifest, by concern --------------===//
 //
 // The parts of `validate`. Each adds what is wrong to `problems`. The others
-// rely on `checkTypes` having found nothing, and on no other. Internal to
+// rely on `checkForm` having found nothing, and on no other. Internal to
 // runtime/artifact.
 //
 //===----------------------------------------------------------------------===//
@@ -13,18 +13,15 @@
 
 namespace tandem::artifact {
 
-/// No list of a manifest has more items.
-inline constexpr size_t maxItems = 1 << 16;
-
 /// Returns "f32 [2, 3]".
 std::string typeText(DType dtype, const std::vector<int64_t> &shape);
 
 /// True for a program that takes cotangents.
 bool isBackward(const Program &program);
 
-/// That every type is one that a tensor can have, that no list is longer than
-/// `maxItems`, and that texts have no control characters.
-void checkTypes(const Manifest &manifest, ManifestProblems &problems);
+/// That every type is one that a tensor can have, and what Manifest.def says of
+/// each field: ranges, lengths of lists, texts without control characters.
+void checkForm(const Manifest &manifest, ManifestProblems &problems);
 
 /// What may stand on a slot of which role; views and their types; outputs that
 /// are no results; handles and storages that change. `at` is the pointer of the

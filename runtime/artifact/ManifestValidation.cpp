@@ -6,8 +6,8 @@
 // checked to be small enough: types and counts before all else.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/ManifestFields.h"
 #include "runtime/artifact/ManifestRules.h"
-#include "runtime/artifact/Text.h"
 
 #include <algorithm>
 #include <array>
@@ -20,24 +20,8 @@ namespace tandem::artifact {
 
 namespace {
 
-/// Also the limit of ThreadPool::run.
-constexpr int64_t maxWork = int64_t(1) << 60;
-/// What a block can have on any GPU so far (sm_90, sm_100: 227 KiB).
-constexpr int64_t maxSharedBytes = 227 * 1024;
-
-/// True for text that a message or a C string can carry.
-bool isName(const std::string &name) {
-  return !name.empty() && !hasControls(name);
-}
-
-bool isSymbol(const std::string &name) {
-  auto ok = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
-  };
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
-         std::all_of(name.begin(), name.end(), ok);
-}
+using fields::maxSharedBytes;
+using fields::maxWork;
 
 /// The roles that may stand in a program's signature.
 struct Signature {
@@ -61,33 +45,23 @@ Signature signatureOf(const std::string &program) {
   return {{Input, Param, State}, {Output, Grad, Update}};
 }
 
-/// A SHA-256 as it is written.
-bool isDigest(std::string_view text) {
-  return text.size() == 64 &&
-         text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 class Validator {
 public:
   Validator(const Manifest &manifest, int64_t constantsBytes)
       : manifest(manifest), constantsBytes(constantsBytes) {}
 
   Status run() {
-    checkTypes(manifest, problems);
+    checkForm(manifest, problems);
     if (!problems.none())
       return problems.status();
     if (manifest.target.kind.empty())
       problems.add("/target/kind", "expected a kind of target but got none");
-    if (!manifest.graph.empty() && !isDigest(manifest.graph))
-      problems.add("/graph", "expected 64 hexadecimal digits");
     checkValues();
     checkKernels();
     std::set<std::string> names;
     for (size_t i = 0; i < manifest.programs.size(); ++i) {
       const Program &program = manifest.programs[i];
       at = child("/programs", static_cast<int64_t>(i));
-      if (!isName(program.name))
-        problems.add(at + "/name", "expected a printable name");
       if (!names.insert(program.name).second)
         problems.add(at + "/name", "'" + program.name + "' is repeated");
       checkProgram(program);
@@ -100,7 +74,6 @@ public:
     checkContexts(manifest, problems);
     checkPrepared(manifest, problems);
     checkMutations();
-    checkReports();
     return problems.status();
   }
 
@@ -115,8 +88,6 @@ private:
             at + "/role",
             "expected 'input', 'param', 'state' or 'output' but got '" +
                 std::string(spelling(value.role)) + "'");
-      if (!isName(value.name))
-        problems.add(at + "/name", "expected a printable name");
       auto &space = value.role == Role::Output ? outputs : names;
       if (!space.insert(value.name).second)
         problems.add(at + "/name", "'" + value.name + "' is repeated");
@@ -152,8 +123,6 @@ private:
     const Init &init = *value.init;
     if (value.role != Role::Param && value.role != Role::State)
       problems.add(at, "expected it on a param or state only");
-    if (!std::isfinite(init.a) || !std::isfinite(init.b))
-      problems.add(at, "expected finite numbers");
     if (init.kind == Init::Kind::Seed) {
       if (value.dtype != DType::I64)
         problems.add(at,
@@ -181,10 +150,6 @@ private:
       problems.add(at, "expected low to be at most high");
     if (init.kind == Init::Kind::Normal && !(init.b >= 0))
       problems.add(at + "/std", "expected at least 0");
-    if (init.kind == Init::Kind::Counter &&
-        (init.stream < 0 || init.stream >= int64_t(1) << 32))
-      problems.add(at + "/stream", "expected 0 to 2^32 - 1 but got " +
-                                       std::to_string(init.stream));
   }
 
   void checkKernels() {
@@ -192,13 +157,8 @@ private:
     for (size_t i = 0; i < manifest.kernels.size(); ++i) {
       const Kernel &kernel = manifest.kernels[i];
       std::string at = child("/kernels", static_cast<int64_t>(i));
-      if (!isSymbol(kernel.symbol))
-        problems.add(at + "/symbol", "expected a symbol name");
       if (!symbols.insert(kernel.symbol).second)
         problems.add(at + "/symbol", "'" + kernel.symbol + "' is repeated");
-      inRange(at + "/flops", kernel.flops, 0, maxWork);
-      inRange(at + "/bytes", kernel.bytes, 0, maxWork);
-      inRange(at + "/scratch_bytes", kernel.scratchBytes, 0, maxBytes);
       checkExtents(at + "/block", kernel.block, {1024, 1024, 64}, 1024);
       inRange(at + "/shared_bytes", kernel.sharedBytes, 0,
               isCuda() ? maxSharedBytes : 0);
@@ -250,9 +210,6 @@ private:
                true);
     checkSlots(program, program.results, allowed.results, at + "/results",
                false);
-    inRange(at + "/arena_bytes", program.arenaBytes, 0, maxBytes);
-    inRange(at + "/peak_bytes", program.peakBytes, 0, maxBytes);
-    inRange(at + "/host_bytes", program.hostBytes, 0, maxBytes);
     checkHostMemory(program, manifest.target.kind == "cpu", at, problems);
     checkInPlace(program);
     for (size_t i = 0; i < program.buffers.size(); ++i)
@@ -290,8 +247,6 @@ private:
       if (std::find(allowed.begin(), allowed.end(), slot.role) == allowed.end())
         problems.add(at + "/role", "'" + std::string(spelling(slot.role)) +
                                        "' cannot stand here");
-      if (!isName(slot.name))
-        problems.add(at + "/name", "expected a printable name");
       if (!seen.insert({slot.role, slot.name, slot.asFound}).second)
         problems.add(at + "/name", "'" + slot.name + "' is repeated");
       if (slot.inPlace && (isArgument || slot.role != Role::Update))
@@ -448,8 +403,6 @@ private:
     if (!launch.isCopy()) {
       inRange(at + "/kernel", launch.kernel, 0,
               static_cast<int64_t>(manifest.kernels.size()) - 1);
-      inRange(at + "/work", launch.work, 0, maxWork);
-      inRange(at + "/grain", launch.grain, 1, maxWork);
       checkExtents(at + "/grid", launch.grid,
                    {int64_t(0x7fffffff), 65535, 65535}, maxWork);
     }
@@ -463,13 +416,12 @@ private:
                                    "but got " +
                                        std::to_string(launch.work));
     }
-    inRange(at + "/stream", launch.stream, 0, 1 << 16);
     bool inBounds = true;
     for (size_t i = 0; i < launch.buffers.size(); ++i)
       inBounds &= inRange(child(at + "/buffers", static_cast<int64_t>(i)),
                           launch.buffers[i], 0,
                           static_cast<int64_t>(program.buffers.size()) - 1);
-    if (inBounds && launch.kernel >= 0 &&
+    if (inBounds && !launch.isCopy() && launch.kernel >= 0 &&
         launch.kernel < static_cast<int64_t>(manifest.kernels.size()))
       checkMaps(program, launch, at + "/buffers");
     std::vector<bool> used(launch.buffers.size());
@@ -557,33 +509,6 @@ private:
             result.alias)
           return true;
     return false;
-  }
-
-  /// What is only shown: sums of it must be numbers all the same.
-  void checkReports() {
-    if (manifest.stepMemory) {
-      const StepMemory &memory = *manifest.stepMemory;
-      std::pair<const char *, int64_t> fields[] = {
-          {"parameters", memory.parameters}, {"states", memory.states},
-          {"constants", memory.constants},   {"inputs", memory.inputs},
-          {"outputs", memory.outputs},       {"gradients", memory.gradients},
-          {"saved", memory.saved},           {"staged", memory.staged},
-          {"arena", memory.arena},           {"host", memory.host},
-          {"prepared", memory.prepared}};
-      for (auto [name, bytes] : fields)
-        inRange(std::string("/step_memory/") + name, bytes, 0, maxBytes);
-    }
-    if (!manifest.partition)
-      return;
-    const Partition &partition = *manifest.partition;
-    for (size_t i = 0; i < partition.repeated.size(); ++i)
-      inRange(child("/partition/repeated", static_cast<int64_t>(i)) + "/bytes",
-              partition.repeated[i].bytes, 0, maxBytes);
-    for (size_t i = 0; i < partition.chain.size(); ++i) {
-      std::string at = child("/partition/chain", static_cast<int64_t>(i));
-      inRange(at + "/peak", partition.chain[i].peak, 0, 16 * maxBytes);
-      inRange(at + "/saved", partition.chain[i].saved, 0, maxBytes);
-    }
   }
 
   void checkMutations() {

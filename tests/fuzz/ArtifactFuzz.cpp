@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ArtifactFormat.h"
 #include "runtime/artifact/ArtifactReader.h"
+#include "runtime/artifact/FormatVersion.h"
 #include "tests/runtime/Mutants.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ void repair(std::vector<std::byte> &file) {
     return;
   std::memcpy(&header, file.data(), sizeof(header));
   std::memcpy(header.magic, artifactMagic, sizeof(header.magic));
-  header.version = artifactVersion;
+  header.format = formatVersion;
   header.fileBytes = file.size();
   header.zero = 0;
   size_t room = (file.size() - sizeof(header)) / sizeof(SectionEntry);

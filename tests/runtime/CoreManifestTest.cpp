@@ -38,13 +38,15 @@ INSTANTIATE_TEST_SUITE_P(
     Rows, ManifestText,
     ::testing::Values(
         TextRow{"{\"format\"", "\"format\"", "error at byte"},
-        TextRow{"\"format\":1", "\"format\":2", "/format: expected format 1"},
-        TextRow{"\"format\":1", "\"format\":1.5",
+        TextRow{"\"format\":2", "\"format\":3",
+                "manifest has format 3, but this runtime ("},
+        TextRow{"\"format\":2", "\"format\":1", ") reads 2 to 2"},
+        TextRow{"\"format\":2", "\"format\":1.5",
                 "/format: expected an integer"},
-        TextRow{"\"format\":1", "\"format\":18446744073709551615",
+        TextRow{"\"format\":2", "\"format\":18446744073709551615",
                 "/format: expected a 64-bit integer"},
-        TextRow{"\"format\":1,", "", "expected the field 'format'"},
-        TextRow{"\"format\":1", "\"format\":1,\"format\":1",
+        TextRow{"\"format\":2,", "", "expected the field 'format'"},
+        TextRow{"\"format\":2", "\"format\":2,\"format\":2",
                 "key 'format' is there twice"},
         TextRow{"\"producer\"", "\"pro~/ducer\"",
                 "/pro~0~1ducer: unknown field"},
@@ -52,8 +54,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "/model: expected a string but got array"},
         TextRow{"\"target\":{", "\"target\":{\"x\":1,",
                 "/target/x: unknown field"},
+        TextRow{"\"requires_grad\":true", "\"requires_gard\":true",
+                "/values/2/requires_gard: unknown field (did you mean "
+                "'requires_grad'?)"},
         TextRow{"\"role\":\"input\"", "\"role\":\"guest\"",
                 "/values/0/role: unknown role 'guest'"},
+        TextRow{"\"role\":\"input\"", "\"role\":\"inptu\"",
+                "/values/0/role: unknown role 'inptu' (did you mean "
+                "'input'?)"},
         TextRow{"\"dtype\":\"f32\"", "\"dtype\":\"f33\"",
                 "/values/0/dtype: unknown type 'f33'"},
         TextRow{"\"shape\":[8,3]", "\"shape\":[8,\"3\"]",
@@ -168,7 +176,7 @@ const Row rows[] = {
      "/values/0/init"},
     {"InitNotFinite",
      [](Manifest &m) { m.values[2].init = Init::constant(INFINITY); },
-     "/values/2/init: expected finite numbers"},
+     "/values/2/init/value: expected a finite number"},
     {"InitRange", [](Manifest &m) { m.values[2].init = Init::uniform(1, -1); },
      "/values/2/init: expected low"},
     {"InitDeviation",
@@ -418,7 +426,7 @@ TEST(Manifest, RowsAreKept) {
   std::string text = *toJson(m);
   text.replace(text.find("\"rows\":\"each\""), 13, "\"rows\":\"some\"");
   EXPECT_NE(fromJson(text).status().message().find(
-                "/rows: expected 'each' or 'mean' but got 'some'"),
+                "/rows: unknown relation of rows 'some'"),
             std::string::npos);
 }
 

@@ -280,13 +280,20 @@ TEST(Targets, MapsAreInTheirBuffers) {
                       +[](TensorMap &map) { map.sizes[1] = 4; },
                       +[](TensorMap &map) { map.strides[0] = 48; },
                       +[](TensorMap &map) { map.sizes[0] = 4294967295; },
-                      +[](TensorMap &map) { map.offset = INT64_MAX; },
+                      // The largest of the fields' ranges.
+                      +[](TensorMap &map) { map.offset = int64_t(1) << 48; },
                       +[](TensorMap &map) {
-                        map.sizes = {INT64_MAX, INT64_MAX};
-                        map.strides = {INT64_MAX};
+                        map.sizes = {4294967295, 4294967295};
+                        map.strides = {(int64_t(1) << 40) - 16};
                       }})
     EXPECT_NE(problemOf(change).find(outside), std::string::npos)
         << problemOf(change);
+  // Beyond them nothing is computed.
+  EXPECT_EQ(problemOf([](TensorMap &map) {
+              map.offset = INT64_MAX;
+              map.sizes = {INT64_MAX, INT64_MAX};
+            }).find("/programs"),
+            std::string::npos);
 }
 
 const Row rows[] = {
@@ -346,8 +353,8 @@ TEST(Targets, WhatIsOnTheHostIsRead) {
   // A launch without a kernel says what it is.
   text.replace(text.find(R"("copy":true)"), 11, R"("kernel":-1)");
   EXPECT_NE(fromJson(text).status().message().find(
-                "/programs/1/launches/4/kernel: expected at least 0 but got "
-                "-1"),
+                "/programs/1/launches/4: expected the field 'work' but got "
+                "none"),
             std::string::npos)
       << fromJson(text).status().message();
 }

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/Mutants.h"
 #include "runtime/artifact/ArtifactFormat.h"
+#include "runtime/artifact/FormatVersion.h"
+#include "tests/runtime/ListedFields.h"
 #include "tests/runtime/TestModel.h"
 
 #include <algorithm>
@@ -18,43 +20,6 @@ namespace {
 
 using Json = Mutants::Json;
 using Sizes = std::vector<int64_t>;
-
-constexpr int64_t numbers[] = {-1,
-                               0,
-                               1,
-                               2,
-                               3,
-                               8,
-                               15,
-                               16,
-                               17,
-                               63,
-                               64,
-                               123,
-                               int64_t(1) << 16,
-                               0x7fffffff,
-                               int64_t(1) << 31,
-                               int64_t(1) << 32,
-                               int64_t(1) << 40,
-                               int64_t(1) << 46,
-                               int64_t(1) << 48,
-                               (int64_t(1) << 48) + 64,
-                               int64_t(1) << 60,
-                               int64_t(1) << 61,
-                               int64_t(1) << 62,
-                               INT64_MAX - 63,
-                               INT64_MAX,
-                               INT64_MIN,
-                               INT64_MIN + 1};
-
-constexpr const char *texts[] = {
-    "",           "x",        "y", "w",    "loss",        "pred",
-    "\n\x1b[31m", "../evil",  "r", "base", "update of x", "cotangent of loss",
-    "\xc3\xa4",   "grad of w"};
-
-int64_t number(const Decide &decide) {
-  return numbers[decide(std::size(numbers))];
-}
 
 template <typename T>
 const T &any(const std::vector<T> &of, const Decide &decide) {
@@ -216,8 +181,7 @@ void Mutants::changeInteger(Json &value, const Decide &decide) const {
 }
 
 void Mutants::changeText(const Place &place, const Decide &decide) const {
-  *place.value = decide(2) ? pooled(place.key, decide)
-                           : Json(texts[decide(std::size(texts))]);
+  *place.value = decide(2) ? pooled(place.key, decide) : Json(text(decide));
 }
 
 void Mutants::changeList(const Place &place, const Decide &decide) const {
@@ -264,11 +228,24 @@ void Mutants::changeMembers(const Place &place, const Decide &decide) const {
     return;
   }
   Json other = pooled(place.key, decide);
-  if (!other.is_object() || other.empty())
-    return;
+  if (decide(3) == 0 || !other.is_object() || other.empty())
+    return addListed(place, decide);
   auto it = other.begin();
   std::advance(it, static_cast<ptrdiff_t>(decide(other.size())));
   object[it.key()] = it.value();
+}
+
+/// Adds a field that Manifest.def knows of the object, whether a seed has it or
+/// not.
+void Mutants::addListed(const Place &place, const Decide &decide) const {
+  const std::vector<ListedField> &listed = listedFields(place.key);
+  if (listed.empty())
+    return;
+  const ListedField &field = any(listed, decide);
+  Json value = decide(2) ? pooled(field.key, decide) : Json();
+  if (value.is_null())
+    value = field.made(decide);
+  (*place.value)[field.key] = value;
 }
 
 /// Gives an alias another chain, and what it is an alias for the type that the
@@ -382,7 +359,7 @@ std::string fileAround(const std::string &manifest, const std::string &object) {
     table.push_back(entry);
   }
   std::memcpy(header.magic, artifactMagic, sizeof(header.magic));
-  header.version = artifactVersion;
+  header.format = formatVersion;
   header.sectionCount = static_cast<uint32_t>(table.size());
   header.fileBytes = end;
   header.tableCrc = checksum(table.data(), table.size() * sizeof(SectionEntry));

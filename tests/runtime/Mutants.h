@@ -6,7 +6,7 @@
 // a role, a name of something else, a member or an item of another place.
 // Chains of views are made with the types that they lead to, also where that is
 // no type, so that what is wrong with them is found by nobody but who computes
-// with them.
+// with them. Fields that no seed has are known from Manifest.def.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TESTS_RUNTIME_MUTANTS_H
@@ -48,6 +48,7 @@ private:
   void changeText(const Place &place, const Decide &decide) const;
   void changeList(const Place &place, const Decide &decide) const;
   void changeMembers(const Place &place, const Decide &decide) const;
+  void addListed(const Place &place, const Decide &decide) const;
   Json pooled(const std::string &key, const Decide &decide) const;
   void changeViews(Json &manifest, const Decide &decide) const;
 
@@ -55,6 +56,24 @@ private:
   /// For each key the values that stand under it somewhere in a seed.
   std::vector<std::pair<std::string, std::vector<Json>>> pool;
 };
+
+/// A manifest's text with one field changed so that it must be refused.
+struct FieldMutant {
+  std::string text;
+  std::string message; ///< a part of what is to be said: place and reason
+};
+
+/// Calls `fn` with mutants of each field of Manifest.def that the manifest has:
+/// of another type, under another name, left out, out of its range, a text with
+/// a control character, a name that is none. Of fields that stand there several
+/// times, the first is changed.
+void forEachFieldMutant(const artifact::Manifest &manifest,
+                        const std::function<void(const FieldMutant &)> &fn);
+
+/// Returns the fields that `forEachFieldMutant` changes: "Kernel/symbol".
+std::vector<std::string> fieldsOf(const artifact::Manifest &manifest);
+/// Returns all fields of Manifest.def.
+std::vector<std::string> allFields();
 
 /// Returns a file with right checksums around any text of a manifest, with the
 /// code object at `object` and 128 bytes of constants.

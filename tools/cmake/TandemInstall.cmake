@@ -72,7 +72,7 @@ if(TANDEM_BUILD_COMPILER)
   foreach(folder ir passes compiler runtime/artifact)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder}
       DESTINATION ${headers}/${folder}/.. COMPONENT compiler
-      FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN CMakeFiles EXCLUDE)
+      FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "Manifest.def" PATTERN CMakeFiles EXCLUDE)
   endforeach()
 endif()
 
