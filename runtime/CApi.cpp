@@ -8,6 +8,7 @@
 #include "runtime/io/FileKind.h"
 #include "runtime/io/Safetensors.h"
 
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -21,6 +22,16 @@ static_assert(int(TDM_F64) == int(DType::F64));
 static_assert(int(TDM_F8E5M2) == int(artifact::kLastDType));
 static_assert(int(TDM_OUTPUT) == int(artifact::Role::Output));
 static_assert(int(TDM_NO_DEVICE) == int(Code::NoDevice));
+// No struct that may grow ends in padding: a member that a later header put
+// there would lie within the size of a caller that knows nothing of it.
+static_assert(sizeof(tdm_options) ==
+              offsetof(tdm_options, no_libraries) + sizeof(int));
+static_assert(sizeof(tdm_value) ==
+              offsetof(tdm_value, shape) + sizeof(int64_t *));
+static_assert(sizeof(tdm_memory) ==
+              offsetof(tdm_memory, peak_bytes) + sizeof(int64_t));
+static_assert(sizeof(tdm_saved_hooks) ==
+              offsetof(tdm_saved_hooks, release) + sizeof(void *));
 
 Status checkList(const tdm_argument *list, size_t count, const char *what,
                  bool mayBeNull = false) {
@@ -185,15 +196,17 @@ tdm_status tdm_model_load(const char *path, const tdm_options *options,
   return call([&]() -> Status {
     if (!path || !model)
       return null(path ? "place for the model" : "path");
+    tdm_options known = TDM_OPTIONS_INIT;
+    if (options)
+      if (Status status = takeStruct("tdm_options", *options, known); !status)
+        return status;
     Options given;
-    if (options) {
-      given.threads = options->threads;
-      given.seed = options->seed;
-      given.useGraphs = !options->no_graphs;
-      given.useLibraries = !options->no_libraries;
-    }
-    if (options && options->device) {
-      Result<Device> device = parseDevice(options->device);
+    given.threads = known.threads;
+    given.seed = known.seed;
+    given.useGraphs = !known.no_graphs;
+    given.useLibraries = !known.no_libraries;
+    if (known.device) {
+      Result<Device> device = parseDevice(known.device);
       if (!device)
         return std::move(device).status();
       given.device = *device;
@@ -223,13 +236,14 @@ tdm_status tdm_value_at(const tdm_model *model, size_t index,
                            std::to_string(values.size()) + " but got " +
                            std::to_string(index));
     const artifact::Value &found = values[index];
-    *value = {found.name.c_str(),
-              static_cast<tdm_role>(found.role),
-              static_cast<tdm_dtype>(found.dtype),
-              static_cast<int>(found.shape.size()),
-              found.shape.data(),
-              found.requiresGrad};
-    return Status::success();
+    tdm_value known = TDM_VALUE_INIT;
+    known.name = found.name.c_str();
+    known.role = static_cast<tdm_role>(found.role);
+    known.dtype = static_cast<tdm_dtype>(found.dtype);
+    known.rank = static_cast<int>(found.shape.size());
+    known.requires_grad = found.requiresGrad;
+    known.shape = found.shape.data();
+    return giveStruct("tdm_value", known, *value);
   });
 }
 
@@ -258,8 +272,9 @@ tdm_status tdm_memory_use(const tdm_model *model, tdm_memory *memory) {
     if (!model || !memory)
       return null(model ? "place for the numbers" : "model");
     MemoryUse use = model->model.memory();
-    *memory = {use.planned, use.current, use.peak};
-    return Status::success();
+    return giveStruct("tdm_memory",
+                      {sizeof(tdm_memory), use.planned, use.current, use.peak},
+                      *memory);
   });
 }
 
@@ -358,15 +373,19 @@ tdm_status tdm_forward_with_hooks(tdm_model *model, const tdm_argument *inputs,
                                    "input", "output");
         !status)
       return status;
-    if (hooks && (!hooks->pack || !hooks->unpack))
-      return null(hooks->pack ? "hook 'unpack'" : "hook 'pack'");
+    tdm_saved_hooks known = TDM_SAVED_HOOKS_INIT;
+    if (hooks)
+      if (Status status = takeStruct("tdm_saved_hooks", *hooks, known); !status)
+        return status;
+    if (hooks && (!known.pack || !known.unpack))
+      return null(known.pack ? "hook 'unpack'" : "hook 'pack'");
     std::unique_ptr<tdm_context> made;
     if (!*context)
       made = std::make_unique<tdm_context>();
     else
       (*context)->context = Context(); // its buffers serve this forward
     Result<Context> kept = model->model.forward(
-        lists.inputs, lists.outputs, hooks ? hooksFrom(*hooks) : nullptr);
+        lists.inputs, lists.outputs, hooks ? hooksFrom(known) : nullptr);
     if (!kept)
       return std::move(kept).status();
     if (made)

@@ -2,7 +2,8 @@
 //
 // Internal to the C API. Each of its functions checks its pointers, calls the
 // C++ runtime, and keeps the message for the calling thread. Exceptions of the
-// standard library (memory, threads) end here.
+// standard library (memory, threads) end here. Structs that may grow are copied
+// in and out by the size that the caller was compiled with.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_CAPI_H
@@ -11,6 +12,8 @@
 #include "runtime/Model.h"
 #include "runtime/tandem.h"
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -47,11 +50,59 @@ template <typename Fn> tdm_status call(Fn fn) {
   return static_cast<tdm_status>(status.code());
 }
 
+/// No struct of any version is larger: a size beyond is no size.
+inline constexpr size_t mostStruct = 4096;
+
+inline Status checkSize(const char *name, size_t size, size_t known) {
+  if (size >= 2 * sizeof(size_t) && size <= mostStruct)
+    return Status::success();
+  return Status::usage("expected 'struct_size' of '" + std::string(name) +
+                       "' to be its size, " + std::to_string(known) +
+                       ", but got " + std::to_string(size) +
+                       " (begin with TDM_..._INIT)");
+}
+
+inline Status newer(const char *name, size_t size, size_t known) {
+  return Status::unsupported(
+      "'" + std::string(name) + "' has " + std::to_string(size) +
+      " bytes, of which this library (" TANDEM_VERSION ") knows " +
+      std::to_string(known) + ", and what follows is set");
+}
+
 inline Status null(const char *what) {
   bool isVowel =
       std::string_view("aeiou").find(what[0]) != std::string_view::npos;
   return Status::usage((isVowel ? "expected an " : "expected a ") +
                        std::string(what) + " but got null");
+}
+
+/// What this library knows of a caller's struct, whose first member is the size
+/// that it was compiled with: a copy, in which what a shorter struct lacks is
+/// zero. Fails if the size is none, or if a longer struct has something in what
+/// this library does not know.
+template <typename T>
+Status takeStruct(const char *name, const T &given, T &known) {
+  // In parts: of a shorter struct nothing else may be read.
+  size_t size = given.struct_size;
+  if (Status status = checkSize(name, size, sizeof(T)); !status)
+    return status;
+  const auto *bytes = reinterpret_cast<const unsigned char *>(&given);
+  for (size_t i = sizeof(T); i < size; ++i)
+    if (bytes[i])
+      return newer(name, size, sizeof(T));
+  known = T();
+  std::memcpy(&known, bytes, std::min(size, sizeof(T)));
+  return Status::success();
+}
+
+/// Fills a caller's struct as far as it goes; what it has beyond stays.
+template <typename T> Status giveStruct(const char *name, T known, T &place) {
+  size_t size = place.struct_size;
+  if (Status status = checkSize(name, size, sizeof(T)); !status)
+    return status;
+  known.struct_size = size;
+  std::memcpy(&place, &known, std::min(size, sizeof(T)));
+  return Status::success();
 }
 
 /// Hands a tensor over.

@@ -20,6 +20,12 @@
  * Shapes and strides are counted in elements, row-major unless strides say
  * otherwise; sizes of memory in bytes. A bool element is a byte, 0 or 1.
  *
+ * Versions (docs/rationale/versions.md). A struct that may grow begins with its
+ * size, as the caller was compiled; TDM_..._INIT sets it. A shorter struct of
+ *an earlier header is read and filled as far as it goes. A longer one is taken
+ * where all that this library does not know is zero, and refused by its name
+ * else (TDM_UNSUPPORTED). tdm_argument has no size and never changes.
+ *
  * Allocation. Once a model has run a program with the same tensor handles, a
  * call allocates no memory.
  *
@@ -97,16 +103,19 @@ TDM_EXPORT const char *tdm_version(void);
 /*--- Models ----------------------------------------------------------------*/
 
 typedef struct tdm_options {
-  int threads;   /* 0: one for each processor this process may use */
-  uint64_t seed; /* of the initial parameters and states */
+  size_t struct_size; /* sizeof(tdm_options) */
+  int threads;        /* 0: one for each processor this process may use */
+  uint64_t seed;      /* of the initial parameters and states */
   /* "cpu", "cuda", "cuda:1", ...: where the model lives and runs. Null: "cpu"
    * if the artifact has code for it, else "cuda". */
   const char *device;
   int no_graphs;    /* 1: a device launches kernels one by one */
   int no_libraries; /* 1: cuBLASLt and cuDNN are not used */
 } tdm_options;
+#define TDM_OPTIONS_INIT                                                       \
+  { sizeof(tdm_options), 0, 0, 0, 0, 0 }
 
-/* Loads the artifact at `path`. `options` may be null: zeros. */
+/* Loads the artifact at `path`. `options` may be null: TDM_OPTIONS_INIT. */
 TDM_EXPORT tdm_status tdm_model_load(const char *path,
                                      const tdm_options *options,
                                      tdm_model **model);
@@ -114,13 +123,16 @@ TDM_EXPORT void tdm_model_free(tdm_model *model);
 
 /* An input, param, state or output of a model. */
 typedef struct tdm_value {
+  size_t struct_size; /* sizeof(tdm_value), set before the call */
   const char *name;
   tdm_role role;
   tdm_dtype dtype;
   int rank;
-  const int64_t *shape; /* `rank` sizes */
   int requires_grad;    /* 1 if backward gives a gradient of that name */
+  const int64_t *shape; /* `rank` sizes */
 } tdm_value;
+#define TDM_VALUE_INIT                                                         \
+  { sizeof(tdm_value), 0, TDM_INPUT, TDM_BOOL, 0, 0, 0 }
 
 /* Returns the number of values; 0 for null. */
 TDM_EXPORT size_t tdm_value_count(const tdm_model *model);
@@ -135,10 +147,13 @@ TDM_EXPORT size_t tdm_program_count(const tdm_model *model);
 TDM_EXPORT const char *tdm_program_at(const tdm_model *model, size_t index);
 
 typedef struct tdm_memory {
+  size_t struct_size;    /* sizeof(tdm_memory), set before the call */
   int64_t planned_bytes; /* the compiler's plan: the largest of the programs */
   int64_t current_bytes; /* allocated by the model now */
   int64_t peak_bytes;    /* the largest so far */
 } tdm_memory;
+#define TDM_MEMORY_INIT                                                        \
+  { sizeof(tdm_memory), 0, 0, 0 }
 
 TDM_EXPORT tdm_status tdm_memory_use(const tdm_model *model,
                                      tdm_memory *memory);
@@ -337,6 +352,7 @@ TDM_EXPORT tdm_status tdm_forward(tdm_model *model, const tdm_argument *inputs,
  * handles end with the call of a hook; hooks must not call the model. Where one
  * fails, the message is that of the call that failed in it, if one did. */
 typedef struct tdm_saved_hooks {
+  size_t struct_size; /* sizeof(tdm_saved_hooks) */
   void *user;
   /* Gets each value after the forward ran; must not write it. */
   tdm_status (*pack)(void *user, const char *name, const tdm_tensor *value,
@@ -347,6 +363,8 @@ typedef struct tdm_saved_hooks {
   /* Gets each packed value when its context is done with it; may be null. */
   void (*release)(void *user, void *packed);
 } tdm_saved_hooks;
+#define TDM_SAVED_HOOKS_INIT                                                   \
+  { sizeof(tdm_saved_hooks), 0, 0, 0, 0 }
 
 /* As tdm_forward. `hooks` may be null; its `pack` and `unpack` may not. Where
  * `context` is null, nothing is saved, and none is called. */

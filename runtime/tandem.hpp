@@ -150,14 +150,17 @@ public:
   /// `device` is null (cpu, else cuda), "cpu", "cuda", "cuda:1", ...
   explicit Model(const std::string &path, int threads = 0, uint64_t seed = 0,
                  const char *device = nullptr) {
-    tdm_options options = {threads, seed, device, 0, 0};
+    tdm_options options = TDM_OPTIONS_INIT;
+    options.threads = threads;
+    options.seed = seed;
+    options.device = device;
     tdm_model *made = nullptr;
     check(tdm_model_load(path.c_str(), &options, &made));
     handle.reset(made);
   }
 
   std::vector<tdm_value> values() const {
-    std::vector<tdm_value> all(tdm_value_count(get()));
+    std::vector<tdm_value> all(tdm_value_count(get()), TDM_VALUE_INIT);
     for (size_t i = 0; i < all.size(); ++i)
       check(tdm_value_at(get(), i, &all[i]));
     return all;
@@ -216,7 +219,7 @@ public:
   void update(Tensors grads) { run("update", grads, {}); }
 
   tdm_memory memory() const {
-    tdm_memory use;
+    tdm_memory use = TDM_MEMORY_INIT;
     check(tdm_memory_use(get(), &use));
     return use;
   }

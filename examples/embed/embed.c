@@ -54,8 +54,10 @@ int main(int argc, char **argv) {
   }
 
   tdm_model *model = NULL;
+  tdm_options options = TDM_OPTIONS_INIT; /* sets the struct's size */
+  options.device = "cpu";
   tdm_tensor *x = NULL, *y = NULL, *loss = NULL, *logits = NULL;
-  require(tdm_model_load(argv[1], NULL, &model), "load");
+  require(tdm_model_load(argv[1], &options, &model), "load");
   require(tdm_tensor_zeros(TDM_F32, 2, (int64_t[]){BATCH, PIXELS}, &x), "x");
   require(tdm_tensor_zeros(TDM_I64, 1, (int64_t[]){BATCH}, &y), "labels");
   require(tdm_tensor_zeros(TDM_F32, 0, NULL, &loss), "loss");

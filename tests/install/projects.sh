@@ -18,7 +18,7 @@ for file in bin/tandem bin/tandem-run include/tandem/tandem.h \
   share/bash-completion/completions/tandem; do
   [ -e "$prefix/$file" ] || fail "'$file' was not installed"
 done
-lib=$(dirname "$(find "$prefix" -name libtandem.so.0)")
+lib=$(dirname "$(find "$prefix" -name libtandem.so.1)")
 [ -e "$lib/libtandem.so" ] || fail 'libtandem.so has no link for the linker'
 [ -e "$lib/cmake/tandem/tandemConfig.cmake" ] || fail 'no CMake package'
 grep -rlF "$source" "$prefix/include" "$lib/cmake" "$lib/pkgconfig" &&

@@ -46,7 +46,8 @@ static void test_null_and_bad_arguments(const char *path) {
   CHECK_FAILS(tdm_model_load(path, NULL, NULL), TDM_USAGE, "null");
   CHECK_FAILS(tdm_model_load("/nowhere/x.tdm", NULL, &model), TDM_FAILED,
               "cannot open '/nowhere/x.tdm'");
-  tdm_options options = {-1, 0, NULL, 0, 0};
+  tdm_options options = TDM_OPTIONS_INIT;
+  options.threads = -1;
   CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_USAGE, "threads");
   CHECK(model == NULL);
   CHECK_FAILS(tdm_step(NULL, NULL, 0, NULL, 0), TDM_USAGE, "model");
@@ -88,7 +89,7 @@ static void test_null_and_bad_arguments(const char *path) {
 
 static void test_description(tdm_model *model) {
   CHECK(tdm_value_count(model) == 8);
-  tdm_value value;
+  tdm_value value = TDM_VALUE_INIT;
   CHECK(tdm_value_at(model, 2, &value) == TDM_OK);
   CHECK(strcmp(value.name, "w") == 0 && value.role == TDM_PARAM);
   CHECK(value.dtype == TDM_F32 && value.rank == 1 && value.shape[0] == 3);
@@ -328,8 +329,8 @@ static void test_contexts(tdm_model *model) {
   CHECK(graph == NULL);
 
   struct packs packs = {0, 0, 0, 0};
-  tdm_saved_hooks hooks = {&packs, pack, unpack, release};
-  tdm_saved_hooks half = {&packs, pack, NULL, NULL};
+  tdm_saved_hooks hooks = {sizeof hooks, &packs, pack, unpack, release};
+  tdm_saved_hooks half = {sizeof half, &packs, pack, NULL, NULL};
   CHECK_FAILS(tdm_forward_with_hooks(model, in, 2, NULL, 0, &half, &context),
               TDM_USAGE, "expected a hook 'unpack' but got null");
   CHECK(tdm_forward_with_hooks(model, in, 2, NULL, 0, &hooks, &context) ==
@@ -387,7 +388,9 @@ static void test_predicting(tdm_model *model) {
 static void test_device_names(const char *path) {
   tdm_model *model = NULL;
   tdm_tensor *tensor = NULL;
-  tdm_options options = {1, 0, "gpu", 0, 0};
+  tdm_options options = TDM_OPTIONS_INIT;
+  options.threads = 1;
+  options.device = "gpu";
   CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_USAGE, "'gpu'");
   options.device = "cuda-emu";
   CHECK_FAILS(tdm_model_load(path, &options, &model), TDM_NO_DEVICE,
@@ -449,7 +452,9 @@ int main(int argc, char **argv) {
   make_data();
   test_null_and_bad_arguments(argv[1]);
   tdm_model *a = NULL, *b = NULL;
-  tdm_options options = {2, 7, NULL, 0, 0};
+  tdm_options options = TDM_OPTIONS_INIT;
+  options.threads = 2;
+  options.seed = 7;
   CHECK(tdm_model_load(argv[1], &options, &a) == TDM_OK);
   CHECK(tdm_model_load(argv[1], &options, &b) == TDM_OK);
   if (!a || !b)
@@ -465,7 +470,7 @@ int main(int argc, char **argv) {
   test_tensors_on("cuda-emu", "cuda-emu:0");
   test_storage();
   test_contexts(a);
-  tdm_memory memory;
+  tdm_memory memory = TDM_MEMORY_INIT;
   CHECK(tdm_memory_use(a, &memory) == TDM_OK);
   CHECK(memory.planned_bytes == 512 && memory.peak_bytes > 0);
   tdm_model_free(a);

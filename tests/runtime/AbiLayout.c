@@ -1,0 +1,75 @@
+/*===- AbiLayout.c - what tandem.h fixes for compiled programs --------------===
+ *
+ * runtime-abi-layout: prints the structs and numbers of the C API, a line each,
+ * for tests/runtime/abi.sh.
+ *
+ *===----------------------------------------------------------------------===*/
+#include "runtime/tandem.h"
+
+#include <stdio.h>
+
+#define SIZE(type) printf("struct %s: %zu bytes\n", #type, sizeof(type))
+#define MEMBER(type, member)                                                   \
+  printf("struct %s: %s at %zu, %zu bytes\n", #type, #member,                  \
+         offsetof(type, member), sizeof(((type *)0)->member))
+#define NUMBER(name) printf("number %s: %d\n", #name, (int)name)
+
+int main(void) {
+  MEMBER(tdm_options, struct_size);
+  MEMBER(tdm_options, threads);
+  MEMBER(tdm_options, seed);
+  MEMBER(tdm_options, device);
+  MEMBER(tdm_options, no_graphs);
+  MEMBER(tdm_options, no_libraries);
+  SIZE(tdm_options);
+  MEMBER(tdm_value, struct_size);
+  MEMBER(tdm_value, name);
+  MEMBER(tdm_value, role);
+  MEMBER(tdm_value, dtype);
+  MEMBER(tdm_value, rank);
+  MEMBER(tdm_value, requires_grad);
+  MEMBER(tdm_value, shape);
+  SIZE(tdm_value);
+  MEMBER(tdm_memory, struct_size);
+  MEMBER(tdm_memory, planned_bytes);
+  MEMBER(tdm_memory, current_bytes);
+  MEMBER(tdm_memory, peak_bytes);
+  SIZE(tdm_memory);
+  MEMBER(tdm_argument, name);
+  MEMBER(tdm_argument, tensor);
+  SIZE(tdm_argument);
+  MEMBER(tdm_saved_hooks, struct_size);
+  MEMBER(tdm_saved_hooks, user);
+  MEMBER(tdm_saved_hooks, pack);
+  MEMBER(tdm_saved_hooks, unpack);
+  MEMBER(tdm_saved_hooks, release);
+  SIZE(tdm_saved_hooks);
+  NUMBER(TDM_OK);
+  NUMBER(TDM_FAILED);
+  NUMBER(TDM_USAGE);
+  NUMBER(TDM_UNSUPPORTED);
+  NUMBER(TDM_DIFFERS);
+  NUMBER(TDM_NO_DEVICE);
+  NUMBER(TDM_BOOL);
+  NUMBER(TDM_I8);
+  NUMBER(TDM_U8);
+  NUMBER(TDM_I16);
+  NUMBER(TDM_I32);
+  NUMBER(TDM_I64);
+  NUMBER(TDM_F16);
+  NUMBER(TDM_BF16);
+  NUMBER(TDM_F32);
+  NUMBER(TDM_F64);
+  NUMBER(TDM_U16);
+  NUMBER(TDM_U32);
+  NUMBER(TDM_U64);
+  NUMBER(TDM_F8E4M3FN);
+  NUMBER(TDM_F8E5M2);
+  NUMBER(TDM_INPUT);
+  NUMBER(TDM_PARAM);
+  NUMBER(TDM_STATE);
+  NUMBER(TDM_OUTPUT);
+  NUMBER(TDM_RETAIN_GRAPH);
+  NUMBER(TDM_CREATE_GRAPH);
+  return 0;
+}
