@@ -338,23 +338,34 @@ std::string tandem::passesText() {
       "model stands. What a pass does\nis in docs/passes.md, and in "
       "'tandem-opt --help'.\n";
   for (const Phase &phase : phases()) {
-    PassSteps steps;
-    for (StringRef kind : {"cpu", "cuda"})
-      if (auto own = stepsOf(phase, {}, kind))
-        for (const PassStep &step : *own)
-          if (kind == "cpu" || llvm::none_of(steps, [&](const PassStep &one) {
-                return one.name == step.name;
-              }))
-            steps.push_back(step);
+    auto cpu = stepsOf(phase, {}, "cpu"), cuda = stepsOf(phase, {}, "cuda");
+    if (!cpu || !cuda)
+      continue;
     std::string line = "\n" + phase.name.str() + ":";
     size_t column = line.size() - 1;
-    for (const PassStep &step : steps) {
-      if (column + 1 + step.name.size() + 1 > 79) {
+    auto add = [&](const std::string &name, bool isLast) {
+      if (column + 1 + name.size() + 1 > 79) {
         line += "\n ";
         column = 1;
       }
-      line += " " + step.name + (&step == &steps.back() ? "" : ",");
-      column += step.name.size() + 2;
+      line += " " + name + (isLast ? "" : ",");
+      column += name.size() + 2;
+    };
+    auto isIn = [](const PassSteps &steps, const PassStep &step) {
+      return llvm::any_of(
+          steps, [&](const PassStep &one) { return one.name == step.name; });
+    };
+    // Those of one target alone stand side by side.
+    size_t next = 0;
+    for (const PassStep &step : *cpu) {
+      bool isBoth = isIn(*cuda, step);
+      for (; isBoth && next < cuda->size(); ++next)
+        if (!isIn(*cpu, (*cuda)[next]))
+          add((*cuda)[next].name + " (cuda)", false);
+        else if ((*cuda)[next].name == step.name)
+          break;
+      next += isBoth;
+      add(step.name + (isBoth ? "" : " (cpu)"), &step == &cpu->back());
     }
     text += line + "\n";
   }

@@ -155,6 +155,8 @@ grep -q reproducer <<<"$out" && fail "a model's error is called the compiler's"
 
 # Help lists them, and shells complete them.
 expect 0 'joint: enter-phase, check-random, record-ranges, build-evaluate,' "$tandem" help passes
+grep -q '^lower: lower-to-cpu (cpu), lower-to-cuda (cuda), leave-phase$' <<<"$out" ||
+  fail "passes of one target are not named so: $out"
 "$tandem" completion bash >completion.bash
 complete_bash() {
   bash -c 'source completion.bash
