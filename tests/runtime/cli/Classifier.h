@@ -59,6 +59,17 @@ inline artifact::Manifest classifierManifest(bool training = true) {
         role == Role::Output ? m.findOutput(name) : m.findValue(name);
     return Slot{role, name, v->dtype, v->shape, role == Role::Update, ""};
   };
+  auto launch = [](int64_t kernel, std::vector<int64_t> buffers,
+                   std::vector<int64_t> reads, std::vector<int64_t> writes,
+                   int64_t work) {
+    Launch made;
+    made.kernel = kernel;
+    made.buffers = std::move(buffers);
+    made.reads = std::move(reads);
+    made.writes = std::move(writes);
+    made.work = work;
+    return made;
+  };
   Program evaluate;
   evaluate.name = "evaluate";
   evaluate.arguments = {slot(Role::Input, "x"), slot(Role::Input, "labels"),
@@ -71,8 +82,8 @@ inline artifact::Manifest classifierManifest(bool training = true) {
   evaluate.buffers = {Buffer::argument(0), Buffer::argument(1),
                       Buffer::argument(2), Buffer::result(0),
                       Buffer::result(1)};
-  evaluate.launches = {{0, {0, 2, 3}, {0, 1}, {2}, 4, 1, 0},
-                       {1, {3, 1, 4}, {0, 1}, {2}, 1, 1, 0}};
+  evaluate.launches = {launch(0, {0, 2, 3}, {0, 1}, {2}, 4),
+                       launch(1, {3, 1, 4}, {0, 1}, {2}, 1)};
   evaluate.peakBytes = 36;
   m.programs.push_back(evaluate);
   if (!training)
@@ -91,9 +102,9 @@ inline artifact::Manifest classifierManifest(bool training = true) {
                   Buffer::argument(4), Buffer::arena(0, 32),
                   Buffer::result(0)};
   step.launches = {
-      {0, {0, 2, 5}, {0, 1}, {2}, 4, 1, 0},
-      {1, {5, 1, 6}, {0, 1}, {2}, 1, 1, 0},
-      {2, {0, 5, 1, 4, 3, 2}, {0, 1, 2, 3, 4, 5}, {4, 5}, 2, 1, 0}};
+      launch(0, {0, 2, 5}, {0, 1}, {2}, 4),
+      launch(1, {5, 1, 6}, {0, 1}, {2}, 1),
+      launch(2, {0, 5, 1, 4, 3, 2}, {0, 1, 2, 3, 4, 5}, {4, 5}, 2)};
   m.programs.push_back(step);
   return m;
 }
