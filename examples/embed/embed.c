@@ -55,7 +55,6 @@ int main(int argc, char **argv) {
 
   tdm_model *model = NULL;
   tdm_options options = TDM_OPTIONS_INIT; /* sets the struct's size */
-  options.device = "cpu";
   tdm_tensor *x = NULL, *y = NULL, *loss = NULL, *logits = NULL;
   require(tdm_model_load(argv[1], &options, &model), "load");
   require(tdm_tensor_zeros(TDM_F32, 2, (int64_t[]){BATCH, PIXELS}, &x), "x");
