@@ -136,7 +136,7 @@ static bool requiresGradients(ModuleOp module) {
   auto graph = module.lookupSymbol<func::FuncOp>("graph");
   for (unsigned i = 0, n = graph ? graph.getNumArguments() : 0; i < n; ++i)
     if (RoleAttr role = roleOfArgument(graph, i);
-        role && role.has("requires_grad"))
+        role && role.has(RoleAttr::kRequiresGrad))
       return true;
   return false;
 }

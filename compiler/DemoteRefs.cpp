@@ -161,8 +161,8 @@ void tandem::demoteRefs(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments()) {
     RoleAttr role = roleOfArgument(func, argument.getArgNumber());
     StringRef storage = role.getName();
-    if (auto alias = role.getProperties().getAs<DictionaryAttr>("alias"))
-      storage = alias.getAs<StringAttr>("of");
+    if (StringAttr of = role.getAlias().of)
+      storage = of;
     groups[storage].push_back(argument);
   }
   SmallVector<BlockArgument> arguments;

@@ -50,7 +50,7 @@ std::string tandem::graphDigest(ModuleOp module) {
   for (auto func : copy->getOps<func::FuncOp>()) {
     for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
       if (RoleAttr role = roleOfArgument(func, i))
-        setRoleOfArgument(func, i, role.without("init"));
+        setRoleOfArgument(func, i, role.without(RoleAttr::kInit));
     func->print(out, OpPrintingFlags().printGenericOpForm().useLocalScope());
     out << '\n';
   }

@@ -3,6 +3,7 @@
 #include "compiler/CheckOptions.h"
 #include "compiler/Phases.h"
 #include "ir/Dialect.h"
+#include "ir/Keys.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "runtime/artifact/NearestName.h"
@@ -127,10 +128,10 @@ void tandem::setWithin(ModuleOp module, const PassStep &done,
   module->setAttr(
       kWithinAttr,
       b.getDictionaryAttr(
-          {b.getNamedAttr("after", b.getStringAttr(done.name)),
-           b.getNamedAttr("number", b.getI64IntegerAttr(done.number)),
-           b.getNamedAttr("phase", b.getStringAttr(done.phase)),
-           b.getNamedAttr("rest", b.getStringAttr(pipelineText(rest)))}));
+          {b.getNamedAttr(key::kAfter, b.getStringAttr(done.name)),
+           b.getNamedAttr(key::kNumber, b.getI64IntegerAttr(done.number)),
+           b.getNamedAttr(key::kPhase, b.getStringAttr(done.phase)),
+           b.getNamedAttr(key::kRest, b.getStringAttr(pipelineText(rest)))}));
 }
 
 /// A string of the stamp; empty if there is none.
@@ -141,14 +142,14 @@ static StringRef withinString(ModuleOp module, StringRef key) {
 }
 
 std::string tandem::phaseWithin(ModuleOp module) {
-  return withinString(module, "phase").str();
+  return withinString(module, key::kPhase).str();
 }
 
 std::string tandem::placeOf(ModuleOp module) {
   if (!module->hasAttr(kWithinAttr))
     return "'" + phaseOf(module).str() + "'";
   return "'" + phaseWithin(module) + "', after the pass '" +
-         withinString(module, "after").str() + "'";
+         withinString(module, key::kAfter).str() + "'";
 }
 
 int tandem::phaseReached(ModuleOp module) {
@@ -164,7 +165,7 @@ stepsWithin(ModuleOp module, const CompileOptions &options, StringRef kind) {
   auto wrong = [](const Twine &what) {
     return Status::failed(("'tandem.within' " + what).str());
   };
-  StringRef name = withinString(module, "phase");
+  StringRef name = withinString(module, key::kPhase);
   const Phase *phase = llvm::find_if(
       phases(), [&](const Phase &one) { return one.name == name; });
   if (phase == phases().end() ||
@@ -172,11 +173,11 @@ stepsWithin(ModuleOp module, const CompileOptions &options, StringRef kind) {
     return wrong("expected 'phase' to be the one that follows '" +
                  phaseOf(module) + "' but got '" + name + "'");
   auto number = module->getAttrOfType<DictionaryAttr>(kWithinAttr)
-                    .getAs<IntegerAttr>("number");
+                    .getAs<IntegerAttr>(key::kNumber);
   int first = number && number.getInt() >= 0 && number.getInt() < 10000
                   ? static_cast<int>(number.getInt()) + 1
                   : 1;
-  StringRef rest = withinString(module, "rest");
+  StringRef rest = withinString(module, key::kRest);
   if (rest.empty())
     return wrong("expected 'rest' to be the passes that are left of '" + name +
                  "'");

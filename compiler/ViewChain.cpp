@@ -1,6 +1,7 @@
 //===- ViewChain.cpp - views as attributes --------------------------------===//
 #include "compiler/ViewChain.h"
 #include "ir/BuildOp.h"
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -20,9 +21,9 @@ ArrayAttr tandem::viewChain(Value base, Value ref) {
     for (NamedAttribute attribute : view->getAttrs())
       if (!attribute.getName().getValue().starts_with("tandem."))
         step.append(attribute);
-    step.set("op", b.getStringAttr(view->getName().stripDialect()));
+    step.set(key::kOp, b.getStringAttr(view->getName().stripDialect()));
     if (isa<BitcastOp>(view))
-      step.set("type",
+      step.set(key::kType,
                TypeAttr::get(cast<RefType>(ref.getType()).getElementType()));
     chain.push_back(step.getDictionary(base.getContext()));
     ref = view.getViewSource();
@@ -42,11 +43,11 @@ Type tandem::viewType(StringRef op, Type ref, Type element) {
 FailureOr<Value> tandem::buildViews(OpBuilder &builder, Location loc, Value ref,
                                     ArrayAttr chain) {
   for (auto step : chain.getAsRange<DictionaryAttr>()) {
-    auto op = step.getAs<StringAttr>("op");
-    auto type = step.getAs<TypeAttr>("type");
+    auto op = step.getAs<StringAttr>(key::kOp);
+    auto type = step.getAs<TypeAttr>(key::kType);
     SmallVector<NamedAttribute> attributes;
     for (NamedAttribute attribute : step)
-      if (attribute.getName() != "op" && attribute.getName() != "type")
+      if (attribute.getName() != key::kOp && attribute.getName() != key::kType)
         attributes.push_back(attribute);
     SmallVector<Type> types;
     if (Type result = viewType(op.getValue(), ref.getType(),
@@ -82,13 +83,13 @@ static LogicalResult
 resolveAlias(func::FuncOp func, BlockArgument argument,
              llvm::StringMap<std::pair<StringRef, Type>> &storages) {
   RoleAttr role = roleOfArgument(func, argument.getArgNumber());
-  auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+  Alias alias = role.getAlias();
   if (!alias)
     return success();
   auto fail = [&] { return mlir::emitError(argument.getLoc()); };
-  auto of = alias.getAs<StringAttr>("of");
-  auto type = alias.getAs<TypeAttr>("type");
-  SmallVector<Attribute> chain(alias.getAs<ArrayAttr>("views").getValue());
+  StringAttr of = alias.of;
+  TypeAttr type = alias.type;
+  SmallVector<Attribute> chain(alias.views.getValue());
   for (unsigned steps = 0;; ++steps) {
     auto index = findValue(func, of);
     if (steps > func.getNumArguments() || of == role.getName())
@@ -102,15 +103,12 @@ resolveAlias(func::FuncOp func, BlockArgument argument,
                     << role.getName().getValue() << "' aliases, to have type "
                     << type.getValue() << ", but got " << tensorTypeOf(base);
     type = {};
-    auto outer = roleOfArgument(func, *index)
-                     .getProperties()
-                     .getAs<DictionaryAttr>("alias");
+    Alias outer = roleOfArgument(func, *index).getAlias();
     if (!outer)
       break;
-    ArrayRef<Attribute> views = outer.getAs<ArrayAttr>("views").getValue();
-    chain.insert(chain.begin(), views.begin(), views.end());
-    of = outer.getAs<StringAttr>("of");
-    type = outer.getAs<TypeAttr>("type");
+    chain.insert(chain.begin(), outer.views.begin(), outer.views.end());
+    of = outer.of;
+    type = outer.type;
   }
   if (!type && !findValue(func, of))
     return fail() << "expected '" << role.getName().getValue()
@@ -127,15 +125,10 @@ resolveAlias(func::FuncOp func, BlockArgument argument,
                     << role.getName().getValue() << "' says "
                     << type.getValue();
   }
-  Builder b(func.getContext());
-  NamedAttrList resolved;
-  resolved.set("of", of);
-  resolved.set("views", b.getArrayAttr(chain));
-  if (type)
-    resolved.set("type", type);
-  setRoleOfArgument(
-      func, argument.getArgNumber(),
-      role.with("alias", resolved.getDictionary(func.getContext())));
+  MLIRContext *context = func.getContext();
+  Alias resolved{of, {}, ArrayAttr::get(context, chain), type};
+  setRoleOfArgument(func, argument.getArgNumber(),
+                    role.with(RoleAttr::kAlias, resolved.toAttr(context)));
   return success();
 }
 

@@ -1,6 +1,7 @@
 //===- Agreement.cpp - what the programs of a module say of one value -----===//
 #include "passes/Agreement.h"
 
+#include "ir/Keys.h"
 #include "ir/Nearest.h"
 #include "ir/Signature.h"
 
@@ -54,7 +55,7 @@ private:
 Program::Program(func::FuncOp func) : func(func) {
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
     if (RoleAttr role = roleOfArgument(func, i);
-        role && role.getKind() <= RoleKind::State && !role.has("pass"))
+        role && role.getKind() <= RoleKind::State && !role.has(RoleAttr::kPass))
       values.insert({role.getName().getValue(), i});
     else if (role && role.getKind() == RoleKind::Cotangent)
       ++numCotangents;
@@ -70,8 +71,8 @@ Program::Program(func::FuncOp func) : func(func) {
   }
   if (auto aliases = func->getAttrOfType<ArrayAttr>(kAliasesAttr))
     for (auto entry : aliases.getAsRange<DictionaryAttr>())
-      if (auto name = entry.getAs<StringAttr>("name"))
-        if (auto type = entry.getAs<TypeAttr>("type"))
+      if (auto name = entry.getAs<StringAttr>(key::kName))
+        if (auto type = entry.getAs<TypeAttr>(key::kType))
           outputs.insert({name.getValue(), type.getValue()});
 }
 
@@ -160,7 +161,8 @@ void Agreement::sameOutputs(const Program &program, const Program &graph) {
 void Agreement::gradients(const Program &taker, const Program &giver) {
   for (auto [name, i] : taker.values) {
     RoleAttr role = taker.role(i);
-    bool isWanted = role.has("requires_grad") && !role.has("no_grad");
+    bool isWanted =
+        role.has(RoleAttr::kRequiresGrad) && !role.has(RoleAttr::kNoGrad);
     bool isGiven = giver.grads.contains(name);
     if (isWanted && !isGiven)
       error(giver.func) << "no 'grad of \"" << name << "\"' in '"

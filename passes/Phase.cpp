@@ -28,5 +28,5 @@ StringRef tandem::passOf(Operation *op) {
 
 bool tandem::isBackward(RoleAttr role) {
   return role.getKind() == RoleKind::Cotangent ||
-         role.getKind() == RoleKind::Grad || role.has("pass");
+         role.getKind() == RoleKind::Grad || role.has(RoleAttr::kPass);
 }

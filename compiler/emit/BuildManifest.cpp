@@ -2,6 +2,7 @@
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/ManifestParts.h"
 #include "ir/HostCopy.h"
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
@@ -233,7 +234,7 @@ Status ManifestBuilder::addCopy(Operation *op, am::Program &program) {
   auto to = bufferOf(op->getResult(0), program);
   if (!to)
     return to.status();
-  auto needs = conditionOf(op->getAttrOfType<ArrayAttr>("needs"));
+  auto needs = conditionOf(op->getAttrOfType<ArrayAttr>(key::kNeeds));
   if (!needs)
     return std::move(needs).status();
   am::Launch &copy =
@@ -254,7 +255,7 @@ Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
     RoleAttr role = roleOfArgument(func, i);
     // Whose storage a saved value is, is said where it is saved.
     if (role.getKind() == RoleKind::Saved)
-      role = role.without("alias");
+      role = role.without(RoleAttr::kAlias);
     if (Status s = add(role, type, program.arguments); !s)
       return s;
   }

@@ -1,6 +1,8 @@
 //===- ManifestParts.cpp - attributes in the manifest's terms -------------===//
 #include "compiler/emit/ManifestParts.h"
 
+#include "ir/Keys.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -70,33 +72,35 @@ static SmallVector<DictionaryAttr> entries(DictionaryAttr of, StringRef key) {
 
 am::StepMemory tandem::stepMemoryOf(DictionaryAttr memory) {
   am::StepMemory out;
-  out.parameters = integer(memory, "parameters");
-  out.states = integer(memory, "states");
-  out.constants = integer(memory, "constants");
-  out.inputs = integer(memory, "inputs");
-  out.outputs = integer(memory, "outputs");
-  out.gradients = integer(memory, "gradients");
-  out.saved = integer(memory, "saved");
-  out.staged = integer(memory, "staged");
-  out.arena = integer(memory, "arena");
-  out.host = integer(memory, "host");
-  out.prepared = integer(memory, "prepared");
+  out.parameters = integer(memory, key::kParameters);
+  out.states = integer(memory, key::kStates);
+  out.constants = integer(memory, key::kConstants);
+  out.inputs = integer(memory, key::kInputs);
+  out.outputs = integer(memory, key::kOutputs);
+  out.gradients = integer(memory, key::kGradients);
+  out.saved = integer(memory, key::kSaved);
+  out.staged = integer(memory, key::kStaged);
+  out.arena = integer(memory, key::kArena);
+  out.host = integer(memory, key::kHost);
+  out.prepared = integer(memory, key::kPrepared);
   return out;
 }
 
 am::Partition tandem::partitionOf(DictionaryAttr report) {
   am::Partition out;
-  for (DictionaryAttr saved : entries(report, "saved"))
-    out.saved.push_back({textOf(saved, "name"), textOf(saved, "op"),
-                         textOf(saved, "where"), finite(saved, "seconds")});
-  for (DictionaryAttr op : entries(report, "repeated"))
-    out.repeated.push_back({textOf(op, "op"), textOf(op, "where"),
-                            textOf(op, "reason"), finite(op, "seconds"),
-                            integer(op, "bytes")});
-  out.seconds = finite(report, "seconds");
-  for (DictionaryAttr point : entries(report, "chain"))
-    out.chain.push_back({integer(point, "peak"), integer(point, "saved"),
-                         finite(point, "seconds"), finite(point, "flops")});
+  for (DictionaryAttr saved : entries(report, key::kSaved))
+    out.saved.push_back({textOf(saved, key::kName), textOf(saved, key::kOp),
+                         textOf(saved, key::kWhere),
+                         finite(saved, key::kSeconds)});
+  for (DictionaryAttr op : entries(report, key::kRepeated))
+    out.repeated.push_back({textOf(op, key::kOp), textOf(op, key::kWhere),
+                            textOf(op, key::kReason), finite(op, key::kSeconds),
+                            integer(op, key::kBytes)});
+  out.seconds = finite(report, key::kSeconds);
+  for (DictionaryAttr point : entries(report, key::kChain))
+    out.chain.push_back(
+        {integer(point, key::kPeak), integer(point, key::kSaved),
+         finite(point, key::kSeconds), finite(point, key::kFlops)});
   return out;
 }
 
@@ -106,26 +110,29 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   value.name = role.getName().str();
   value.dtype = dtypeOf(type.getElementType());
   value.shape = type.getShape().vec();
-  value.requiresGrad = role.has("requires_grad");
-  if (auto high = role.getProperties().getAs<IntegerAttr>("high"))
+  value.requiresGrad = role.has(RoleAttr::kRequiresGrad);
+  if (auto high = role.getProperty<IntegerAttr>(RoleAttr::kHigh))
     value.high = high.getInt();
-  if (auto low = role.getProperties().getAs<IntegerAttr>("low"))
+  if (auto low = role.getProperty<IntegerAttr>(RoleAttr::kLow))
     value.low = low.getInt();
-  if (auto ignored = role.getProperties().getAs<IntegerAttr>("ignored"))
+  if (auto ignored = role.getProperty<IntegerAttr>(RoleAttr::kIgnored))
     value.ignored = ignored.getInt();
-  if (auto init = role.getProperties().getAs<DictionaryAttr>("init")) {
-    StringRef how = init.getAs<StringAttr>("kind").getValue();
+  if (auto init = role.getProperty<DictionaryAttr>(RoleAttr::kInit)) {
+    StringRef how = init.getAs<StringAttr>(key::kKind).getValue();
     if (how == "constant")
-      value.init = am::Init::constant(number(init, "value"));
+      value.init = am::Init::constant(number(init, key::kValue));
     else if (how == "uniform")
-      value.init = am::Init::uniform(number(init, "low"), number(init, "high"));
+      value.init =
+          am::Init::uniform(number(init, key::kLow), number(init, key::kHigh));
     else if (how == "normal")
-      value.init = am::Init::normal(number(init, "mean"), number(init, "std"));
+      value.init =
+          am::Init::normal(number(init, key::kMean), number(init, key::kStd));
     else if (how == "seed")
       value.init = am::Init::seed();
     else
-      value.init = am::Init::counter(
-          static_cast<int64_t>(number(init, "stream")), number(init, "scale"));
+      value.init =
+          am::Init::counter(static_cast<int64_t>(number(init, key::kStream)),
+                            number(init, key::kScale));
   }
   return value;
 }
@@ -138,7 +145,7 @@ static Result<am::View> viewOf(Attribute attribute) {
   auto step = dyn_cast<DictionaryAttr>(attribute);
   if (!step)
     return expected("a view to be a dictionary", attribute);
-  std::string op = textOf(step, "op");
+  std::string op = textOf(step, key::kOp);
   auto list = [&](StringRef key) {
     auto numbers = step.getAs<DenseI64ArrayAttr>(key);
     return numbers ? numbers.asArrayRef().vec() : std::vector<int64_t>();
@@ -152,12 +159,12 @@ static Result<am::View> viewOf(Attribute attribute) {
   if (op == "broadcast")
     return am::View::broadcast(list("shape"), list("dims"));
   if (op == "as_strided") {
-    auto offset = step.getAs<IntegerAttr>("offset");
+    auto offset = step.getAs<IntegerAttr>(key::kOffset);
     return am::View::asStrided(list("sizes"), list("strides"),
                                offset ? offset.getInt() : 0);
   }
   if (op == "bitcast")
-    if (auto type = step.getAs<TypeAttr>("type"))
+    if (auto type = step.getAs<TypeAttr>(key::kType))
       return am::View::bitcast(dtypeOf(type.getValue()));
   if (op == "detach")
     return am::View::detach();
@@ -166,9 +173,9 @@ static Result<am::View> viewOf(Attribute attribute) {
 
 static Result<am::Alias> aliasOf(DictionaryAttr from) {
   am::Alias alias;
-  alias.of = textOf(from, "of");
-  alias.output = textOf(from, "output");
-  if (auto views = from.getAs<ArrayAttr>("views"))
+  alias.of = textOf(from, key::kOf);
+  alias.output = textOf(from, key::kOutput);
+  if (auto views = from.getAs<ArrayAttr>(key::kViews))
     for (Attribute step : views) {
       auto view = viewOf(step);
       if (!view)
@@ -183,8 +190,8 @@ Result<am::OutputAlias> tandem::outputAliasOf(Attribute attribute) {
   if (!entry)
     return expected("an alias to be a dictionary", attribute);
   am::OutputAlias output;
-  output.name = textOf(entry, "name");
-  auto type = entry.getAs<TypeAttr>("type");
+  output.name = textOf(entry, key::kName);
+  auto type = entry.getAs<TypeAttr>(key::kType);
   auto tensor =
       type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
   if (output.name.empty() || !tensor)
@@ -192,7 +199,7 @@ Result<am::OutputAlias> tandem::outputAliasOf(Attribute attribute) {
                           "' to have a 'name' and a 'type'");
   output.dtype = dtypeOf(tensor.getElementType());
   output.shape = tensor.getShape().vec();
-  output.partOf = textOf(entry, "part_of");
+  output.partOf = textOf(entry, key::kPartOf);
   auto alias = aliasOf(entry);
   if (!alias)
     return std::move(alias).status().in("output '" + output.name + "'");
@@ -207,35 +214,35 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
   slot.name = role.getName().str();
   slot.dtype = dtypeOf(type.getElementType());
   slot.shape = type.getShape().vec();
-  slot.inPlace = role.has("in_place");
-  slot.reason = textOf(properties, "reason");
-  slot.freed = role.has("freed");
+  slot.inPlace = role.has(RoleAttr::kInPlace);
+  slot.reason = textOf(properties, RoleAttr::kReason);
+  slot.freed = role.has(RoleAttr::kFreed);
   // An update's pass is that of its program; a value's says which one it is.
-  slot.asFound = role.getKind() <= RoleKind::State && role.has("pass");
-  slot.unchecked = role.has("unchecked");
-  slot.visible = role.has("visible");
-  slot.onHost = role.has("host");
-  slot.partOf = textOf(properties, "part_of");
-  slot.where = textOf(properties, "where");
-  auto needs = conditionOf(properties.get("needs"));
+  slot.asFound = role.getKind() <= RoleKind::State && role.has(RoleAttr::kPass);
+  slot.unchecked = role.has(RoleAttr::kUnchecked);
+  slot.visible = role.has(RoleAttr::kVisible);
+  slot.onHost = role.has(RoleAttr::kHost);
+  slot.partOf = textOf(properties, RoleAttr::kPartOf);
+  slot.where = textOf(properties, RoleAttr::kWhere);
+  auto needs = conditionOf(properties.get(RoleAttr::kNeeds));
   if (!needs)
     return std::move(needs).status().in("'" + role.str() + "'");
   slot.needs = std::move(*needs);
-  if (auto names = properties.getAs<ArrayAttr>("inputs")) {
+  if (auto names = properties.getAs<ArrayAttr>(RoleAttr::kInputs)) {
     slot.inputs.emplace();
     for (auto name : names.getAsRange<StringAttr>())
       slot.inputs->push_back(name.str());
   }
-  slot.rows =
-      am::parseRows(textOf(properties, "rows")).value_or(am::Rows::Unknown);
-  slot.counted = textOf(properties, "counted");
-  if (auto elements = properties.getAs<IntegerAttr>("resize"))
+  slot.rows = am::parseRows(textOf(properties, RoleAttr::kRows))
+                  .value_or(am::Rows::Unknown);
+  slot.counted = textOf(properties, RoleAttr::kCounted);
+  if (auto elements = properties.getAs<IntegerAttr>(RoleAttr::kResize))
     slot.resize = elements.getInt();
 
   // An output's alias is said by its program (`tandem.aliases`).
-  for (auto [key, field] :
-       {std::pair("alias", &slot.alias), std::pair("metadata", &slot.metadata),
-        std::pair("storage", &slot.storage)}) {
+  for (auto [key, field] : {std::pair(RoleAttr::kAlias, &slot.alias),
+                            std::pair(RoleAttr::kMetadata, &slot.metadata),
+                            std::pair(RoleAttr::kStorage, &slot.storage)}) {
     auto from = properties.getAs<DictionaryAttr>(key);
     if (!from || role.getKind() == RoleKind::Output)
       continue;
@@ -244,8 +251,8 @@ Result<am::Slot> tandem::slotOf(RoleAttr role, RankedTensorType type) {
       return std::move(alias).status().in("'" + role.str() + "'");
     *field = std::move(*alias);
   }
-  if (auto from = properties.getAs<DictionaryAttr>("alias"))
-    if (auto storage = from.getAs<TypeAttr>("type"); storage && slot.alias)
+  if (auto from = properties.getAs<DictionaryAttr>(RoleAttr::kAlias))
+    if (auto storage = from.getAs<TypeAttr>(key::kType); storage && slot.alias)
       if (auto tensor = dyn_cast<RankedTensorType>(storage.getValue()))
         slot.alias->storage = typeOf(tensor);
   return slot;
@@ -281,12 +288,12 @@ Result<std::vector<am::Choice>> tandem::choicesOf(ArrayAttr choices) {
     auto entry = dyn_cast<DictionaryAttr>(attribute);
     if (!entry)
       return expected("a choice to be a dictionary", attribute);
-    auto when = conditionOf(entry.get("when"));
+    auto when = conditionOf(entry.get(key::kWhen));
     if (!when)
       return std::move(when).status();
     am::Choice choice;
     choice.when = std::move(*when);
-    if (auto copy = entry.getAs<IntegerAttr>("copy"))
+    if (auto copy = entry.getAs<IntegerAttr>(key::kCopy))
       choice.copy = copy.getInt();
     list.push_back(std::move(choice));
   }

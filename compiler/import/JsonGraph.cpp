@@ -185,31 +185,31 @@ RoleAttr GraphImporter::role(const JsonPlace &place, RoleKind kind,
     place.wrong("'" + name +
                 "' requires grad, so expected floating-point elements");
   if (grad)
-    role = role.withUnit("requires_grad");
+    role = role.withUnit(RoleAttr::kRequiresGrad);
   if (place.has("high"))
     if (auto high = place.at("high").integer()) {
       if (*high < 1)
         place.at("high").wrong("expected at least 1, but got " +
                                std::to_string(*high));
       else
-        role = role.with("high", builder.getI64IntegerAttr(*high));
+        role = role.with(RoleAttr::kHigh, builder.getI64IntegerAttr(*high));
     }
   if (place.has("init"))
     if (DictionaryAttr how =
             init(place.at("init"), role, tensor.getElementType()))
-      role = role.with("init", how);
+      role = role.with(RoleAttr::kInit, how);
   if (place.flag("freed"))
-    role = role.withUnit("freed");
+    role = role.withUnit(RoleAttr::kFreed);
   if (place.has("grad_type"))
     if (Type element = elementType(place, place.text("grad_type"))) {
       if (isa<FloatType>(element))
-        role = role.with("grad_type", TypeAttr::get(element));
+        role = role.with(RoleAttr::kGradType, TypeAttr::get(element));
       else
         place.at("grad_type").wrong("expected a floating-point type");
     }
   if (place.has("alias"))
     if (DictionaryAttr shared = alias(place.at("alias")))
-      role = role.with("alias", shared);
+      role = role.with(RoleAttr::kAlias, shared);
   Listener listener(*this, place);
   (void)RoleAttr::verify([&] { return emitError(location(place)); }, kind,
                          role.getName(), role.getProperties());
@@ -245,7 +245,7 @@ void GraphImporter::checkAliases(const JsonPlace &root) {
   Listener listener(*this, root);
   for (BlockArgument argument : func.getArguments()) {
     RoleAttr role = roleOfArgument(func, argument.getArgNumber());
-    auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
+    auto alias = role.getProperty<DictionaryAttr>(RoleAttr::kAlias);
     if (!alias)
       continue;
     RefType storage;
@@ -285,7 +285,8 @@ void GraphImporter::addOutputs(const JsonPlace &root) {
     if (!value || name.empty())
       continue;
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Output, name);
-    roles.push_back(place.flag("no_grad") ? role.withUnit("no_grad") : role);
+    roles.push_back(place.flag("no_grad") ? role.withUnit(RoleAttr::kNoGrad)
+                                          : role);
     results.push_back(value->ref);
   }
   if (root.list("outputs").empty() && !changesArguments(func))

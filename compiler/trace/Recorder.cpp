@@ -424,7 +424,7 @@ Tensor Recorder::recordDraw(StringRef op, ArrayRef<Tensor> operands,
     auto role = RoleAttr::get(&context, RoleKind::State, "random");
     firstDraw = where;
     random =
-        addArgument(role.with("init", seed),
+        addArgument(role.with(RoleAttr::kInit, seed),
                     RankedTensorType::get({2}, builder.getI64Type()), where);
   }
   std::vector<Tensor> all(operands.begin(), operands.end());

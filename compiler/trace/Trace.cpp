@@ -122,15 +122,15 @@ static RoleAttr withOptions(Recorder &recorder, RoleAttr role,
                             const InputOptions &options, Where where) {
   Builder b = recorder.attributes();
   if (options.requiresGrad.value_or(role.getKind() == RoleKind::Param))
-    role = role.withUnit("requires_grad");
+    role = role.withUnit(RoleAttr::kRequiresGrad);
   if (options.high && role.getKind() == RoleKind::Input)
-    role = role.with("high", b.getI64IntegerAttr(options.high));
+    role = role.with(RoleAttr::kHigh, b.getI64IntegerAttr(options.high));
   if (options.freed)
-    role = role.withUnit("freed");
+    role = role.withUnit(RoleAttr::kFreed);
   if (options.gradType) {
     Type type = recorder.elementType(*options.gradType);
     if (isa_and_nonnull<FloatType>(type))
-      role = role.with("grad_type", TypeAttr::get(type));
+      role = role.with(RoleAttr::kGradType, TypeAttr::get(type));
     else
       recorder.mistake(where, "expected a floating-point type of the gradient, "
                               "but got '" +
@@ -150,7 +150,7 @@ static Tensor addArgument(Recorder &r, RoleKind kind, const std::string &name,
   auto role =
       withOptions(r, RoleAttr::get(b.getContext(), kind, name), options, where);
   if (init)
-    role = role.with("init", initAttr(b, *init));
+    role = role.with(RoleAttr::kInit, initAttr(b, *init));
   return r.addArgument(role, type, where);
 }
 
@@ -207,7 +207,7 @@ static Tensor addAlias(Recorder &r, const std::string &name, StringRef of,
   if (!isArgument)
     alias.set("type", TypeAttr::get(type));
   auto role = RoleAttr::get(b.getContext(), RoleKind::Input, name)
-                  .with("alias", alias.getDictionary(b.getContext()));
+                  .with(RoleAttr::kAlias, alias.getDictionary(b.getContext()));
   return r.addArgument(withOptions(r, role, options, where), result, where);
 }
 

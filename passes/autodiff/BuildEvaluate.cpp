@@ -36,10 +36,9 @@ static void dropWrites(func::FuncOp evaluate) {
   for (unsigned i = 0, n = evaluate.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(evaluate, i);
     updates[i] = role.getKind() == RoleKind::Update;
-    auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
-    if (auto of = alias ? alias.getAs<StringAttr>("of") : StringAttr();
+    if (StringAttr of = role.getAlias().of;
         of && written.contains(of.getValue()))
-      setRoleOfResult(evaluate, i, role.without("alias"));
+      setRoleOfResult(evaluate, i, role.without(RoleAttr::kAlias));
   }
   evaluate.getBody().front().getTerminator()->eraseOperands(updates);
   (void)evaluate.eraseResults(updates);
@@ -49,10 +48,10 @@ static void dropWrites(func::FuncOp evaluate) {
 static bool isSpokenOf(func::FuncOp func, StringRef name) {
   auto speaks = [&](RoleAttr role) {
     bool found = RoleAttr::belongs(role.getKind()) && role.getName() == name;
-    for (StringRef property : {"alias", "metadata", "storage"})
-      if (auto alias = role.getProperties().getAs<DictionaryAttr>(property))
-        if (auto of = alias.getAs<StringAttr>("of"))
-          found |= of.getValue() == name;
+    for (StringRef property :
+         {RoleAttr::kAlias, RoleAttr::kMetadata, RoleAttr::kStorage})
+      if (auto of = Alias::from(role.getProperty<DictionaryAttr>(property)).of)
+        found |= of.getValue() == name;
     return found;
   };
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
@@ -68,10 +67,7 @@ static bool isSpokenOf(func::FuncOp func, StringRef name) {
 static bool isShown(func::FuncOp func, unsigned index) {
   StringAttr name = roleOfResult(func, index).getName();
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
-    if (auto alias =
-            roleOfResult(func, i).getProperties().getAs<DictionaryAttr>(
-                "alias");
-        alias && alias.get("output") == name)
+    if (roleOfResult(func, i).getAlias().output == name)
       return true;
   return false;
 }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
@@ -184,8 +185,8 @@ static LogicalResult checkState(func::FuncOp graph, BlockArgument state,
   if (!role || role.getKind() != RoleKind::State)
     return success();
   StringRef name = role.getName();
-  auto init = role.getProperties().getAs<DictionaryAttr>("init");
-  if (auto kind = init ? init.getAs<StringAttr>("kind") : StringAttr();
+  auto init = role.getProperty<DictionaryAttr>(RoleAttr::kInit);
+  if (auto kind = init ? init.getAs<StringAttr>(key::kKind) : StringAttr();
       kind && kind != "seed")
     draw->emitWarning() << "'" << draw->getName() << "' draws from the state '"
                         << name << "', which begins with the same numbers in "

@@ -115,7 +115,8 @@ Value GradientEngine::argumentInBackward(StringAttr name) {
   RoleAttr role = roleOfArgument(func, *primal);
   for (StringRef property : {"alias", "metadata", "storage", "resize", "freed"})
     role = role.without(property);
-  role = role.with("pass", StringAttr::get(func.getContext(), "backward"));
+  role = role.with(RoleAttr::kPass,
+                   StringAttr::get(func.getContext(), "backward"));
   BlockArgument argument = func.getArgument(*primal);
   unsigned index = func.getNumArguments();
   auto attributes = DictionaryAttr::get(

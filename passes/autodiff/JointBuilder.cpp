@@ -71,15 +71,15 @@ LogicalResult JointBuilder::checkLeaves() {
   bool ok = true;
   for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(graph, i);
-    if (role.getKind() != RoleKind::Update || !role.has("visible"))
+    if (role.getKind() != RoleKind::Update || !role.has(RoleAttr::kVisible))
       continue;
     auto param = findArgument(graph, RoleKind::Param, role.getName());
-    if (!param || !roleOfArgument(graph, *param).has("requires_grad"))
+    if (!param || !roleOfArgument(graph, *param).has(RoleAttr::kRequiresGrad))
       continue;
     auto error = mlir::emitError(graph.getArgument(*param).getLoc())
                  << nameOfArgument(roleOfArgument(graph, *param), *param)
                  << " requires grad, but the graph writes it";
-    if (auto where = role.getProperties().getAs<StringAttr>("where"))
+    if (auto where = role.getProperty<StringAttr>(RoleAttr::kWhere))
       error << ": " << where.getValue();
     ok = false;
   }
@@ -89,7 +89,8 @@ LogicalResult JointBuilder::checkLeaves() {
 SmallVector<Value> JointBuilder::sources() {
   SmallVector<Value> values;
   for (BlockArgument argument : graph.getArguments())
-    if (roleOfArgument(graph, argument.getArgNumber()).has("requires_grad"))
+    if (roleOfArgument(graph, argument.getArgNumber())
+            .has(RoleAttr::kRequiresGrad))
       values.push_back(argument);
   return values;
 }
@@ -118,9 +119,9 @@ JointBuilder::chooseTargets(const GradientEngine &engine, StringRef loss) {
     if (!engine.depends(value))
       continue;
     StringRef name = role.getName();
-    if (role.getKind() == RoleKind::Output && !role.has("no_grad"))
+    if (role.getKind() == RoleKind::Output && !role.has(RoleAttr::kNoGrad))
       outputs.push_back({name.str(), value, true});
-    if (role.getKind() == RoleKind::Update && role.has("visible") &&
+    if (role.getKind() == RoleKind::Update && role.has(RoleAttr::kVisible) &&
         findArgument(graph, RoleKind::Input, name))
       updates.push_back({("update of " + name).str(), value, false});
   }
@@ -169,15 +170,15 @@ void JointBuilder::addGradients(const GradientEngine &engine) {
   OpBuilder builder(terminator);
   for (unsigned i = 0; i < numPrimals; ++i) {
     RoleAttr primal = roleOfArgument(graph, i);
-    if (!primal.has("requires_grad"))
+    if (!primal.has(RoleAttr::kRequiresGrad))
       continue;
     BlockArgument argument = graph.getArgument(i);
     Value gradient = engine.cotangent(argument);
     // What the verifiers of later phases expect.
-    if (gradient && primal.has("no_grad"))
-      setRoleOfArgument(graph, i, primal.without("no_grad"));
-    else if (!gradient && !primal.has("no_grad"))
-      setRoleOfArgument(graph, i, primal.withUnit("no_grad"));
+    if (gradient && primal.has(RoleAttr::kNoGrad))
+      setRoleOfArgument(graph, i, primal.without(RoleAttr::kNoGrad));
+    else if (!gradient && !primal.has(RoleAttr::kNoGrad))
+      setRoleOfArgument(graph, i, primal.withUnit(RoleAttr::kNoGrad));
     if (!gradient) {
       if (isFirst && !engine.depends(argument))
         mlir::emitWarning(argument.getLoc())
@@ -185,7 +186,7 @@ void JointBuilder::addGradients(const GradientEngine &engine) {
             << "a gradient depends on it; it gets none";
       continue;
     }
-    if (auto wanted = primal.getProperties().getAs<TypeAttr>("grad_type")) {
+    if (auto wanted = primal.getProperty<TypeAttr>(RoleAttr::kGradType)) {
       auto type = cast<RankedTensorType>(gradient.getType());
       if (type.getElementType() != wanted.getValue())
         gradient = CastOp::create(
@@ -202,23 +203,23 @@ void JointBuilder::addWrites(const GradientEngine &engine) {
   for (const auto &[name, write] : engine.writes())
     addResult(write.value,
               role(RoleKind::Update, name)
-                  .with("pass", backward)
-                  .with("where", StringAttr::get(module.getContext(),
-                                                 whereIs(write.by))));
+                  .with(RoleAttr::kPass, backward)
+                  .with(RoleAttr::kWhere, StringAttr::get(module.getContext(),
+                                                          whereIs(write.by))));
 }
 
 void JointBuilder::markUnchecked(Operation *lastForward) {
   DenseSet<Value> unchecked = resolveSavedValues(graph, lastForward);
   for (BlockArgument argument : graph.getArguments().take_front(numPrimals))
     if (unchecked.contains(argument))
-      setRoleOfArgument(
-          graph, argument.getArgNumber(),
-          roleOfArgument(graph, argument.getArgNumber()).withUnit("unchecked"));
+      setRoleOfArgument(graph, argument.getArgNumber(),
+                        roleOfArgument(graph, argument.getArgNumber())
+                            .withUnit(RoleAttr::kUnchecked));
   for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i)
     if (RoleAttr role = roleOfResult(graph, i);
         role.getKind() == RoleKind::Output &&
         unchecked.contains(terminator->getOperand(i)))
-      setRoleOfResult(graph, i, role.withUnit("unchecked"));
+      setRoleOfResult(graph, i, role.withUnit(RoleAttr::kUnchecked));
 }
 
 /// Tags the ops from `from` on.
@@ -276,11 +277,11 @@ static RoleAttr asGraphArgument(RoleAttr role) {
   if (role.getKind() == RoleKind::Cotangent)
     return RoleAttr::get(context, RoleKind::Input,
                          "cotangent of " + role.getName().str())
-        .withUnit("requires_grad");
-  if (role.has("pass"))
+        .withUnit(RoleAttr::kRequiresGrad);
+  if (role.has(RoleAttr::kPass))
     return RoleAttr::get(context, role.getKind(),
                          "backward of " + role.getName().str());
-  return role.without("unchecked");
+  return role.without(RoleAttr::kUnchecked);
 }
 
 /// The joint's results as those of a graph; null for what the second joint has
@@ -290,14 +291,14 @@ static RoleAttr asGraphResult(RoleAttr role) {
   if (role.getKind() == RoleKind::Grad)
     return RoleAttr::get(context, RoleKind::Output,
                          "grad of " + role.getName().str());
-  if (role.getKind() != RoleKind::Update || !role.has("pass"))
+  if (role.getKind() != RoleKind::Update || !role.has(RoleAttr::kPass))
     return {};
   if (role.getName().getValue().starts_with("cotangent of "))
-    return role.without("pass");
+    return role.without(RoleAttr::kPass);
   return RoleAttr::get(
       context, RoleKind::Update,
       StringAttr::get(context, "backward of " + role.getName().str()),
-      role.without("pass").getProperties());
+      role.without(RoleAttr::kPass).getProperties());
 }
 
 /// An argument that requires grad and that the backward writes has no gradient
@@ -319,16 +320,16 @@ static LogicalResult checkSecondOrder(func::FuncOp joint) {
   }
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(joint, i);
-    if (role.getKind() != RoleKind::Update || !role.has("pass"))
+    if (role.getKind() != RoleKind::Update || !role.has(RoleAttr::kPass))
       continue;
     auto index = findValue(joint, role.getName());
-    if (!index || !roleOfArgument(joint, *index).has("requires_grad"))
+    if (!index || !roleOfArgument(joint, *index).has(RoleAttr::kRequiresGrad))
       continue;
     auto error = mlir::emitError(joint.getArgument(*index).getLoc())
                  << nameOfArgument(roleOfArgument(joint, *index), *index)
                  << " requires grad and is written by the backward, which "
                     "cannot be differentiated again";
-    if (auto where = role.getProperties().getAs<StringAttr>("where"))
+    if (auto where = role.getProperty<StringAttr>(RoleAttr::kWhere))
       error << ": " << where.getValue();
     ok = false;
   }

@@ -1,6 +1,7 @@
 //===- Aliases.cpp - what shares storage in the end -----------------------===//
 #include "passes/functionalize/GraphFunctionalizer.h"
 
+#include "ir/Keys.h"
 #include "ir/Signature.h"
 
 using namespace mlir;
@@ -15,7 +16,7 @@ LogicalResult GraphFunctionalizer::checkAliases() {
       continue;
     for (const Argument &other : arguments) {
       if (other.view->storage != argument.view->storage ||
-          !other.role.has("requires_grad"))
+          !other.role.has(RoleAttr::kRequiresGrad))
         continue;
       auto error = argument.view->storage->lastWrite->emitOpError()
                    << "writes storage that " << argument.str() << " shows as "
@@ -34,7 +35,7 @@ DictionaryAttr GraphFunctionalizer::aliasOf(StringRef kind, StringAttr name,
                                             const View *view) {
   return builder.getDictionaryAttr(
       {builder.getNamedAttr(kind, name),
-       builder.getNamedAttr("views", stepsBetween(base, view))});
+       builder.getNamedAttr(key::kViews, stepsBetween(base, view))});
 }
 
 /// An output that shares storage is a handle: shape and strides.
@@ -65,9 +66,9 @@ LogicalResult GraphFunctionalizer::describeSharing() {
           (!argument || isSourceOf(argument->view, candidate.view)))
         argument = &candidate;
     if (argument) {
-      result.role =
-          result.role.with("alias", aliasOf("of", argument->role.getName(),
-                                            argument->view, result.view));
+      result.role = result.role.with(RoleAttr::kAlias,
+                                     aliasOf(key::kOf, argument->role.getName(),
+                                             argument->view, result.view));
       ok &= succeeded(checkStrides(result, argument->view, argument->str()));
       continue;
     }
@@ -82,9 +83,9 @@ LogicalResult GraphFunctionalizer::describeSharing() {
         base = base && base->view == candidate.view ? base : &candidate;
     }
     if (base) {
-      result.role =
-          result.role.with("alias", aliasOf("output", base->role.getName(),
-                                            base->view, result.view));
+      result.role = result.role.with(
+          RoleAttr::kAlias,
+          aliasOf(key::kOutput, base->role.getName(), base->view, result.view));
       ok &= succeeded(checkStrides(result, base->view, nameOf(*base)));
       continue;
     }

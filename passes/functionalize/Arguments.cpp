@@ -25,14 +25,14 @@ LogicalResult GraphFunctionalizer::replaceArguments() {
       arguments.push_back(
           {ref, value, role, nullptr, static_cast<unsigned>(i)});
     }
-    if (role.has("requires_grad"))
+    if (role.has(RoleAttr::kRequiresGrad))
       functionalizer.addTracked(value);
   }
   for (Argument &argument : arguments) {
-    if (argument.role.has("alias"))
+    if (argument.role.has(RoleAttr::kAlias))
       continue;
     auto type = cast<RankedTensorType>(argument.value.getType());
-    bool isFreed = argument.role.has("freed");
+    bool isFreed = argument.role.has(RoleAttr::kFreed);
     StorageState *storage = functionalizer.views.addStorage(
         type, isFreed ? Value() : argument.value, argument.ref.getLoc());
     storage->role = argument.role;
@@ -50,11 +50,11 @@ LogicalResult GraphFunctionalizer::bindAliases() {
   llvm::MapVector<StringAttr, StorageState *> shared;
   bool ok = true;
   for (Argument &argument : arguments) {
-    auto alias = argument.role.getProperties().getAs<DictionaryAttr>("alias");
+    Alias alias = argument.role.getAlias();
     if (!alias)
       continue;
     Location loc = argument.ref.getLoc();
-    auto of = alias.getAs<StringAttr>("of");
+    StringAttr of = alias.of;
     auto error = [&] {
       ok = false;
       return mlir::emitError(loc) << argument.str() << " ";
@@ -64,7 +64,7 @@ LogicalResult GraphFunctionalizer::bindAliases() {
     if (!storage && isOfArgument) {
       auto base = llvm::find_if(arguments, [&](const Argument &other) {
         return other.role.getName() == of && other.view &&
-               !other.view->source && !other.role.has("alias");
+               !other.view->source && !other.role.has(RoleAttr::kAlias);
       });
       if (base == arguments.end()) {
         error() << "is declared to share the storage of '" << of.getValue()
@@ -73,7 +73,7 @@ LogicalResult GraphFunctionalizer::bindAliases() {
       }
       storage = base->view->storage;
     } else if (!storage) {
-      auto type = alias.getAs<TypeAttr>("type");
+      TypeAttr type = alias.type;
       if (!of || !type || !isTensorType(type.getValue())) {
         error() << "is declared to share storage that is no argument, so "
                    "expected 'of' and the 'type' of that storage";
@@ -83,8 +83,7 @@ LogicalResult GraphFunctionalizer::bindAliases() {
           cast<RankedTensorType>(type.getValue()), Value(), loc);
     }
     shared[of] = storage;
-    View *view = functionalizer.views.add(storage->whole,
-                                          alias.getAs<ArrayAttr>("views"), loc);
+    View *view = functionalizer.views.add(storage->whole, alias.views, loc);
     if (view && view->type != argument.value.getType()) {
       error() << "is declared to show " << view->type << " of '"
               << of.getValue() << "', but is of type "

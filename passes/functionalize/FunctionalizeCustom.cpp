@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/functionalize/Functionalizer.h"
 
+#include "ir/Keys.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
 
@@ -152,11 +153,11 @@ static DictionaryAttr stateOf(OpBuilder &b, const StorageState *storage,
                               unsigned input, bool isWritten) {
   NamedAttrList state;
   if (storage->role)
-    state.set("name", storage->role.getName());
+    state.set(key::kName, storage->role.getName());
   else
-    state.set("input", b.getI64IntegerAttr(input));
+    state.set(key::kInput, b.getI64IntegerAttr(input));
   if (isWritten)
-    state.set("written", b.getUnitAttr());
+    state.set(key::kWritten, b.getUnitAttr());
   return state.getDictionary(b.getContext());
 }
 
@@ -260,8 +261,8 @@ FailureOr<FunctionalCustom> tandem::functionalizeCustom(CustomVjpOp op,
              " of " + name + " in a backward")
                 .str();
         rejected.push_back(b.getDictionaryAttr(
-            {b.getNamedAttr("message", b.getStringAttr(message)),
-             b.getNamedAttr("loc", LocationAttr(change->getLoc()))}));
+            {b.getNamedAttr(key::kMessage, b.getStringAttr(message)),
+             b.getNamedAttr(key::kLoc, LocationAttr(change->getLoc()))}));
       });
   backward.eraseRefs();
   if (!ok)

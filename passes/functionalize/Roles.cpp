@@ -6,6 +6,7 @@
 #include "passes/functionalize/GraphFunctionalizer.h"
 
 #include "ir/EmptyTensors.h"
+#include "ir/Keys.h"
 #include "ir/Signature.h"
 
 using namespace mlir;
@@ -36,7 +37,7 @@ LogicalResult GraphFunctionalizer::describeHandles() {
         argumentOf(storage) == &argument) {
       int64_t elements =
           storage->isFreed ? 0 : storage->whole->type.getNumElements();
-      role = role.with("resize", builder.getI64IntegerAttr(elements));
+      role = role.with(RoleAttr::kResize, builder.getI64IntegerAttr(elements));
     }
     if (storage->isFreed != storage->wasFreed && !argumentOf(storage)) {
       storage->resize->emitOpError()
@@ -45,7 +46,7 @@ LogicalResult GraphFunctionalizer::describeHandles() {
       ok = false;
     }
     bool isInput = role.getKind() == RoleKind::Input;
-    if (!isInput && role.has("resize")) {
+    if (!isInput && role.has(RoleAttr::kResize)) {
       storage->resize->emitOpError()
           << "changes the size of the storage of " << argument.str()
           << ", which is the model's; expected that of an input";
@@ -70,11 +71,11 @@ LogicalResult GraphFunctionalizer::describeHandles() {
         ok = false;
         continue;
       }
-      role = role.with(
-          "metadata", aliasOf("of", role.getName(), handle.before, handle.now));
+      role = role.with(RoleAttr::kMetadata, aliasOf(key::kOf, role.getName(),
+                                                    handle.before, handle.now));
       continue;
     }
-    if (role.has("requires_grad") && handle.visibleWrite) {
+    if (role.has(RoleAttr::kRequiresGrad) && handle.visibleWrite) {
       auto error = change->emitOpError()
                    << "changes the storage of " << argument.str()
                    << ", which requires grad and is written by "
@@ -102,8 +103,9 @@ LogicalResult GraphFunctionalizer::describeHandles() {
       ok = false;
       continue;
     }
-    role = role.with("storage", aliasOf("of", other->role.getName(),
-                                        other->view, handle.now));
+    role =
+        role.with(RoleAttr::kStorage, aliasOf(key::kOf, other->role.getName(),
+                                              other->view, handle.now));
   }
   return success(ok);
 }
@@ -123,7 +125,7 @@ LogicalResult GraphFunctionalizer::addOutputs() {
         ok = false;
       }
       if (StringAttr whole = partOf(view))
-        role = role.with("part_of", whole);
+        role = role.with(RoleAttr::kPartOf, whole);
       // What has no elements shares none.
       if (isEmptyTensor(view->type))
         view = nullptr;
@@ -150,10 +152,10 @@ void GraphFunctionalizer::addUpdates() {
                               argument.role.getName().getValue());
     Operation *write = storage->lastWrite;
     if (storage->visibleWrite) {
-      role = role.withUnit("visible");
+      role = role.withUnit(RoleAttr::kVisible);
       write = storage->visibleWrite;
     }
-    role = role.with("where", builder.getStringAttr(whereIs(write)));
+    role = role.with(RoleAttr::kWhere, builder.getStringAttr(whereIs(write)));
     results.push_back({now, role, nullptr});
   }
 }
@@ -185,8 +187,8 @@ LogicalResult GraphFunctionalizer::checkPrivateStates() {
       if (op.getRejected())
         llvm::append_range(rejected, *op.getRejected());
       rejected.push_back(builder.getDictionaryAttr(
-          {builder.getNamedAttr("message", builder.getStringAttr(message)),
-           builder.getNamedAttr("loc", LocationAttr(state.writeLoc))}));
+          {builder.getNamedAttr(key::kMessage, builder.getStringAttr(message)),
+           builder.getNamedAttr(key::kLoc, LocationAttr(state.writeLoc))}));
       op.setRejectedAttr(builder.getArrayAttr(rejected));
     }
   }

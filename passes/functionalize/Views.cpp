@@ -2,6 +2,7 @@
 #include "passes/functionalize/Views.h"
 
 #include "ir/BuildOp.h"
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Tags.h"
 #include "ir/Where.h"
@@ -81,7 +82,7 @@ View *Views::addTransposed(View *source, int64_t a, int64_t b, Location loc) {
   for (int64_t d : permutation)
     shape.push_back(source->type.getDimSize(d));
   auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
-      "permutation", builder.getDenseI64ArrayAttr(permutation)));
+      key::kPermutation, builder.getDenseI64ArrayAttr(permutation)));
   return intern(source, op, attributes, source->type.clone(shape), loc);
 }
 
@@ -238,12 +239,12 @@ ArrayAttr tandem::stepsBetween(const View *base, const View *view) {
     NamedAttrList step;
     StringRef name = view->op.getValue();
     name.consume_front("tandem.");
-    step.set("op", StringAttr::get(context, name));
+    step.set(key::kOp, StringAttr::get(context, name));
     for (NamedAttribute attribute : view->attributes)
       if (!attribute.getName().getValue().starts_with("tandem."))
         step.push_back(attribute);
     if (view->type.getElementType() != view->source->type.getElementType())
-      step.set("type", TypeAttr::get(view->type.getElementType()));
+      step.set(key::kType, TypeAttr::get(view->type.getElementType()));
     steps.push_back(step.getDictionary(context));
   }
   std::reverse(steps.begin(), steps.end());

@@ -2,6 +2,7 @@
 #include "passes/Passes.h"
 #include "passes/target/Target.h"
 
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 
 namespace tandem {
@@ -19,7 +20,8 @@ struct SetPrecision : tandem::impl::SetPrecisionBase<SetPrecision> {
     getOperation().walk([](Operation *op) {
       StringRef precision = productPrecision(op);
       if (!precision.empty() && precision != "f32")
-        op->setAttr("precision", StringAttr::get(op->getContext(), precision));
+        op->setAttr(key::kPrecision,
+                    StringAttr::get(op->getContext(), precision));
     });
   }
 };

@@ -11,6 +11,7 @@
 #include "passes/autodiff/Specialize.h"
 #include "passes/optimize/Simplify.h"
 
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -42,7 +43,7 @@ public:
   Value now(RoleAttr role) const {
     if (Value update = updates.lookup(role.getName()))
       return update;
-    return values.lookup(key(role.without("pass")));
+    return values.lookup(key(role.without(RoleAttr::kPass)));
   }
   /// Copies the ops of `program`, with `pass` as their tag. An argument that is
   /// not known is undefined, and all that depends on it is left out. With
@@ -82,7 +83,8 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
   IRMapping map;
   for (BlockArgument argument : program.getArguments()) {
     RoleAttr role = roleOfArgument(program, argument.getArgNumber());
-    bool finds = isValue(role.getKind()) && (findsWrites || role.has("pass"));
+    bool finds =
+        isValue(role.getKind()) && (findsWrites || role.has(RoleAttr::kPass));
     if (Value value = finds ? now(role) : lookup(role))
       map.map(argument, value);
   }
@@ -97,11 +99,12 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     RoleAttr role = roleOfResult(program, i);
     Value made = map.lookupOrNull(value);
-    if (!made || !holds(role.getProperties().getAs<ArrayAttr>("needs")))
+    if (!made || !holds(role.getProperty<ArrayAttr>(RoleAttr::kNeeds)))
       continue;
     if (role.getKind() == RoleKind::Update) {
       updates[role.getName()] = made;
-      written.insert({role.getName(), role.without("pass").without("needs")});
+      written.insert({role.getName(),
+                      role.without(RoleAttr::kPass).without(RoleAttr::kNeeds)});
     } else {
       define(role, made);
     }
@@ -179,8 +182,8 @@ static Type typeOfOutput(func::FuncOp forward, StringRef name) {
   if (!aliases)
     return {};
   for (auto alias : aliases.getAsRange<DictionaryAttr>())
-    if (auto own = alias.getAs<StringAttr>("name"); own && own == name)
-      if (auto type = alias.getAs<TypeAttr>("type"))
+    if (auto own = alias.getAs<StringAttr>(key::kName); own && own == name)
+      if (auto type = alias.getAs<TypeAttr>(key::kType))
         return type.getValue();
   return {};
 }

@@ -14,6 +14,7 @@
 #include "passes/partition/OptimizerSpec.h"
 
 #include "ir/Expr.h"
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
@@ -96,10 +97,10 @@ std::string UpdateBuilder::stateName(StringRef variable,
 void UpdateBuilder::addState(std::string name, RankedTensorType type,
                              double init) {
   auto value = builder.getDictionaryAttr(
-      {builder.getNamedAttr("kind", builder.getStringAttr("constant")),
-       builder.getNamedAttr("value", builder.getF64FloatAttr(init))});
+      {builder.getNamedAttr(key::kKind, builder.getStringAttr("constant")),
+       builder.getNamedAttr(key::kValue, builder.getF64FloatAttr(init))});
   auto role = RoleAttr::get(builder.getContext(), RoleKind::State, name);
-  states.push_back({type, role.with("init", value), loc});
+  states.push_back({type, role.with(RoleAttr::kInit, value), loc});
 }
 
 void UpdateBuilder::collectSlots() {
@@ -201,7 +202,7 @@ void UpdateBuilder::setResults() {
         auto role = RoleAttr::get(builder.getContext(), RoleKind::Update,
                                   name.getValue());
         if (ArrayAttr condition = needs.lookup(name))
-          role = role.with("needs", condition);
+          role = role.with(RoleAttr::kNeeds, condition);
         values.push_back(value);
         roles.push_back(role);
       }

@@ -2,6 +2,8 @@
 #include "passes/Passes.h"
 #include "passes/partition/Programs.h"
 
+#include "ir/Keys.h"
+
 namespace tandem {
 #define GEN_PASS_DEF_DROPALIASOUTPUTS
 #include "passes/Passes.h.inc"
@@ -17,11 +19,11 @@ void tandem::setAliases(func::FuncOp func, func::FuncOp source) {
     RoleAttr role = roleOfResult(source, i);
     if (!role || !isAliasOutput(role))
       continue;
-    NamedAttrList entry(role.getProperties().getAs<DictionaryAttr>("alias"));
-    entry.set("name", role.getName());
-    entry.set("type", TypeAttr::get(source.getResultTypes()[i]));
-    if (Attribute part = role.getProperties().get("part_of"))
-      entry.set("part_of", part);
+    NamedAttrList entry(role.getProperty<DictionaryAttr>(RoleAttr::kAlias));
+    entry.set(key::kName, role.getName());
+    entry.set(key::kType, TypeAttr::get(source.getResultTypes()[i]));
+    if (Attribute part = role.getProperty<StringAttr>(RoleAttr::kPartOf))
+      entry.set(key::kPartOf, part);
     list.push_back(entry.getDictionary(func.getContext()));
   }
   if (!list.empty())

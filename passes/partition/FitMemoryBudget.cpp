@@ -5,6 +5,7 @@
 #include "passes/partition/MemoryBudget.h"
 #include "passes/partition/SavedMarks.h"
 
+#include "ir/Keys.h"
 #include "ir/Report.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -75,14 +76,14 @@ struct FitMemoryBudget : tandem::impl::FitMemoryBudgetBase<FitMemoryBudget> {
     SmallVector<Attribute> described;
     for (const BudgetPoint &point : chain)
       described.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("flops", b.getF64FloatAttr(point.flops)),
-           b.getNamedAttr("peak", b.getI64IntegerAttr(point.peak)),
-           b.getNamedAttr("saved", b.getI64IntegerAttr(point.savedBytes)),
-           b.getNamedAttr("seconds", b.getF64FloatAttr(point.seconds))}));
+          {b.getNamedAttr(key::kFlops, b.getF64FloatAttr(point.flops)),
+           b.getNamedAttr(key::kPeak, b.getI64IntegerAttr(point.peak)),
+           b.getNamedAttr(key::kSaved, b.getI64IntegerAttr(point.savedBytes)),
+           b.getNamedAttr(key::kSeconds, b.getF64FloatAttr(point.seconds))}));
     NamedAttrList entries(
         module->getAttrOfType<DictionaryAttr>(kPartitionReportAttr));
-    entries.set("chain", b.getArrayAttr(described));
-    entries.set("seconds", b.getF64FloatAttr(chosen.seconds));
+    entries.set(key::kChain, b.getArrayAttr(described));
+    entries.set(key::kSeconds, b.getF64FloatAttr(chosen.seconds));
     module->setAttr(kPartitionReportAttr, entries.getDictionary(&getContext()));
   }
 };

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace tandem;
 
 static bool isOnHost(RoleAttr role) {
-  return role && role.getKind() == RoleKind::Saved && role.has("host");
+  return role && role.getKind() == RoleKind::Saved && role.has(RoleAttr::kHost);
 }
 
 namespace {

@@ -80,15 +80,13 @@ SmallVector<Slot> tandem::savedSlots(const JointView &view,
   for (const auto &[value, reason] : saved) {
     RoleAttr role =
         RoleAttr::get(joint.getContext(), RoleKind::Saved, names.of(value))
-            .with("reason", builder.getStringAttr(reason));
+            .with(RoleAttr::kReason, builder.getStringAttr(reason));
     if (StringAttr output = view.outputOf(value))
-      role = role.with(
-          "alias",
-          builder.getDictionaryAttr(
-              {builder.getNamedAttr("output", output),
-               builder.getNamedAttr("views", builder.getArrayAttr({}))}));
+      role = role.with(RoleAttr::kAlias,
+                       Alias{{}, output, builder.getArrayAttr({}), {}}.toAttr(
+                           joint.getContext()));
     else if (view.isOnHost(value))
-      role = role.withUnit("host");
+      role = role.withUnit(RoleAttr::kHost);
     slots.push_back({value.getType(), role, value.getLoc()});
   }
   return slots;
@@ -137,7 +135,7 @@ func::FuncOp tandem::buildForward(const JointView &view,
   SmallVector<Value> sources;
   for (BlockArgument argument : joint.getArguments())
     if (Slot slot = argumentSlot(joint, argument); !isBackward(slot.role)) {
-      slot.role = slot.role.without("unchecked");
+      slot.role = slot.role.without(RoleAttr::kUnchecked);
       arguments.push_back(slot);
       sources.push_back(argument);
     }
@@ -145,7 +143,7 @@ func::FuncOp tandem::buildForward(const JointView &view,
     if (Slot slot = resultSlot(joint, i);
         !isBackward(slot.role) && !isAliasOutput(slot.role)) {
       if (slot.role.getKind() == RoleKind::Output)
-        slot.role = slot.role.without("unchecked");
+        slot.role = slot.role.without(RoleAttr::kUnchecked);
       results.push_back(slot);
     }
   results.append(savedSlots(view, saved, names));
@@ -199,15 +197,15 @@ SmallVector<Operation *> tandem::backwardOps(const JointView &view,
 }
 
 RoleAttr tandem::heldRole(RoleAttr role, bool isUnchecked) {
-  if (RoleAttr::belongs(role.getKind()) || role.has("pass"))
+  if (RoleAttr::belongs(role.getKind()) || role.has(RoleAttr::kPass))
     return role;
   // Handles are the forward's to check and to change.
   if (role.getKind() != RoleKind::Saved)
     for (StringRef property :
          {"alias", "metadata", "storage", "resize", "freed"})
       role = role.without(property);
-  role = role.without("unchecked");
-  return isUnchecked ? role.withUnit("unchecked") : role;
+  role = role.without(RoleAttr::kUnchecked);
+  return isUnchecked ? role.withUnit(RoleAttr::kUnchecked) : role;
 }
 
 /// What the joint lets custom backwards alone read, and no check guards: but
@@ -216,11 +214,12 @@ static DenseSet<Value> uncheckedValues(func::FuncOp joint,
                                        ArrayRef<Operation *> ops) {
   DenseSet<Value> values;
   for (BlockArgument argument : joint.getArguments())
-    if (roleOfArgument(joint, argument.getArgNumber()).has("unchecked"))
+    if (roleOfArgument(joint, argument.getArgNumber())
+            .has(RoleAttr::kUnchecked))
       values.insert(argument);
   Operation *terminator = joint.getBody().front().getTerminator();
   for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-    if (roleOfResult(joint, i).has("unchecked"))
+    if (roleOfResult(joint, i).has(RoleAttr::kUnchecked))
       values.insert(value);
   for (Operation *op : ops)
     if (passOf(op) == "forward")

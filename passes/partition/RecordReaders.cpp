@@ -74,7 +74,7 @@ struct RecordReaders : tandem::impl::RecordReadersBase<RecordReaders> {
     SmallVector<RoleAttr> roles;
     for (auto [i, argument] : llvm::enumerate(func.getArguments())) {
       RoleAttr &role = roles.emplace_back(roleOfArgument(func, i));
-      if (RoleAttr::belongs(role.getKind()) || role.has("pass"))
+      if (RoleAttr::belongs(role.getKind()) || role.has(RoleAttr::kPass))
         continue;
       Operation *first = nullptr;
       for (Operation *user : argument.getUsers())
@@ -84,7 +84,7 @@ struct RecordReaders : tandem::impl::RecordReadersBase<RecordReaders> {
           first = user;
       if (!first)
         continue;
-      role = role.with("where",
+      role = role.with(RoleAttr::kWhere,
                        StringAttr::get(func.getContext(), readerIs(first)));
       ++recorded;
     }
@@ -104,7 +104,8 @@ struct RecordReaders : tandem::impl::RecordReadersBase<RecordReaders> {
     for (unsigned i = 0, n = giver.getNumResults(); i < n; ++i) {
       RoleAttr &role = roles.emplace_back(roleOfResult(giver, i));
       RoleAttr reader = readers.lookup(role.getName());
-      if (role.getKind() != RoleKind::Saved || role.has("where") || !reader)
+      if (role.getKind() != RoleKind::Saved || role.has(RoleAttr::kWhere) ||
+          !reader)
         continue;
       for (StringRef property : {"where", "unchecked"})
         if (Attribute value = reader.getProperties().get(property))

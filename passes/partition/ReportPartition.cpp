@@ -9,6 +9,7 @@
 #include "passes/partition/Programs.h"
 #include "passes/partition/SavedMarks.h"
 
+#include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Where.h"
@@ -76,29 +77,29 @@ static void report(ModuleOp module, const JointView &view,
     return b.getNamedAttr(name, b.getStringAttr(value));
   };
   auto seconds = [&](double value) {
-    return b.getNamedAttr("seconds", b.getF64FloatAttr(value));
+    return b.getNamedAttr(key::kSeconds, b.getF64FloatAttr(value));
   };
   SmallVector<Attribute> kept, again;
   for (const auto &[value, reason] : saved) {
     Operation *op = value.getDefiningOp();
-    kept.push_back(
-        b.getDictionaryAttr({text("name", names.of(value)),
-                             text("op", op ? op->getName().getStringRef() : ""),
-                             text("where", op ? placeWithoutName(op) : ""),
-                             seconds(secondsOf(costs, value))}));
+    kept.push_back(b.getDictionaryAttr(
+        {text(key::kName, names.of(value)),
+         text(key::kOp, op ? op->getName().getStringRef() : ""),
+         text(key::kWhere, op ? placeWithoutName(op) : ""),
+         seconds(secondsOf(costs, value))}));
   }
   for (Operation *op : repeated)
     again.push_back(b.getDictionaryAttr(
-        {text("op", op->getName().getStringRef()),
-         text("where", placeWithoutName(op)),
-         text("reason", reasonFor(view, costs, op)),
+        {text(key::kOp, op->getName().getStringRef()),
+         text(key::kWhere, placeWithoutName(op)),
+         text(key::kReason, reasonFor(view, costs, op)),
          seconds(secondsOf(costs, op)),
-         b.getNamedAttr("bytes",
+         b.getNamedAttr(key::kBytes,
                         b.getI64IntegerAttr(bytesOf(op->getResults())))}));
   NamedAttrList entries(
       module->getAttrOfType<DictionaryAttr>(kPartitionReportAttr));
-  entries.set("saved", b.getArrayAttr(kept));
-  entries.set("repeated", b.getArrayAttr(again));
+  entries.set(key::kSaved, b.getArrayAttr(kept));
+  entries.set(key::kRepeated, b.getArrayAttr(again));
   module->setAttr(kPartitionReportAttr,
                   entries.getDictionary(module.getContext()));
 }

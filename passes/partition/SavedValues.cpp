@@ -18,14 +18,13 @@ using namespace tandem;
 //===----------------------------------------------------------------------===//
 
 bool tandem::isAliasOutput(RoleAttr role) {
-  return role.getKind() == RoleKind::Output && role.has("alias");
+  return role.getKind() == RoleKind::Output && role.has(RoleAttr::kAlias);
 }
 
 /// The storage behind an argument: its own name, or that of the argument or
 /// storage that the caller says it shares.
 static StringRef storageOf(RoleAttr role) {
-  auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
-  auto of = alias ? alias.getAs<StringAttr>("of") : StringAttr();
+  StringAttr of = role.getAlias().of;
   return of ? of.getValue() : role.getName().getValue();
 }
 
@@ -44,14 +43,13 @@ JointView::JointView(func::FuncOp joint, const llvm::StringSet<> &lostNames)
         role.getKind() == RoleKind::Update)
       written.insert(role.getName());
   for (auto [argument, role] : roles)
-    if (role.has("resize")) {
+    if (role.has(RoleAttr::kResize)) {
       written.insert(role.getName());
       written.insert(storageOf(role));
     }
   for (auto [argument, role] : roles)
-    if (auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
-        alias && alias.getAs<ArrayAttr>("views").empty() &&
-        written.contains(role.getName()))
+    if (Alias alias = role.getAlias();
+        alias && alias.views.empty() && written.contains(role.getName()))
       written.insert(storageOf(role));
   for (auto [argument, role] : roles)
     if (isBackward(role))

@@ -24,7 +24,7 @@ static RoleAttr asJointRole(RoleAttr role) {
     name.consume_front("backward of ");
     return RoleAttr::get(context, RoleKind::Update,
                          StringAttr::get(context, name), role.getProperties())
-        .with("pass", StringAttr::get(context, "backward"));
+        .with(RoleAttr::kPass, StringAttr::get(context, "backward"));
   }
   if (role.getKind() == RoleKind::Output && name.consume_front("grad of "))
     return RoleAttr::get(context, RoleKind::Grad, name);
@@ -32,7 +32,7 @@ static RoleAttr asJointRole(RoleAttr role) {
     return RoleAttr::get(context, RoleKind::Cotangent, name);
   if (name.consume_front("backward of "))
     return RoleAttr::get(context, role.getKind(), name)
-        .with("pass", StringAttr::get(context, "backward"));
+        .with(RoleAttr::kPass, StringAttr::get(context, "backward"));
   return role;
 }
 
@@ -62,9 +62,9 @@ private:
 void Numbering::number(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments()) {
     RoleAttr role = asJointRole(roleOfArgument(func, argument.getArgNumber()));
-    auto kind = StringAttr::get(func.getContext(),
-                                stringifyRoleKind(role.getKind()) +
-                                    (role.has("pass") ? " again" : ""));
+    auto kind = StringAttr::get(
+        func.getContext(), stringifyRoleKind(role.getKind()) +
+                               (role.has(RoleAttr::kPass) ? " again" : ""));
     numbers[argument] = numberOf(
         {kind.getAsOpaquePointer(), role.getName().getAsOpaquePointer()});
   }
@@ -206,7 +206,7 @@ void SecondOrder::build(const SavedNames &names) {
       continue;
     if (slot.role.getKind() == RoleKind::Cotangent ||
         (slot.role != role &&
-         (used.contains(argument) || slot.role.has("pass")))) {
+         (used.contains(argument) || slot.role.has(RoleAttr::kPass)))) {
       own.push_back(slot);
       ownSources.push_back(argument);
     } else if ((used.contains(argument) && !given.contains(argument)) ||
@@ -219,7 +219,7 @@ void SecondOrder::build(const SavedNames &names) {
   for (const auto &[value, source] : given) {
     RoleAttr role = RoleAttr::get(context, RoleKind::Saved, names.of(source));
     if (onHost.contains(source))
-      role = role.withUnit("host");
+      role = role.withUnit(RoleAttr::kHost);
     arguments.push_back({value.getType(), role, source.getLoc()});
     sources.push_back(value);
   }

@@ -115,7 +115,8 @@ void PlanChecker::findWritable() {
   Operation *terminator = func.getBody().front().getTerminator();
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(func, i);
-    if (!role || role.getKind() != RoleKind::Update || !role.has("in_place"))
+    if (!role || role.getKind() != RoleKind::Update ||
+        !role.has(RoleAttr::kInPlace))
       continue;
     auto argument = storage.updatedArgument(role.getName());
     if (!argument || !storage.isOwn(*argument)) {
@@ -349,11 +350,10 @@ void PlanChecker::checkReturned() {
     RoleAttr role = roleOfResult(func, i);
     Value source = throughFreeViews(value);
     BufferAttr place = places.lookup(source);
-    auto alias = role && role.getKind() == RoleKind::Saved
-                     ? role.getProperties().getAs<DictionaryAttr>("alias")
-                     : DictionaryAttr();
+    Alias alias =
+        role && role.getKind() == RoleKind::Saved ? role.getAlias() : Alias();
     if (alias) {
-      auto name = alias.getAs<StringAttr>("output");
+      StringAttr name = alias.output;
       auto output = name ? findResult(func, RoleKind::Output, name)
                          : std::optional<unsigned>();
       if (!output ||
@@ -364,7 +364,7 @@ void PlanChecker::checkReturned() {
     }
     auto update = newValues.find(source);
     bool isInPlace = role && role.getKind() == RoleKind::Update &&
-                     role.has("in_place") && update != newValues.end();
+                     role.has(RoleAttr::kInPlace) && update != newValues.end();
     auto expected =
         BufferAttr::get(func.getContext(),
                         isInPlace ? BufferPlace::Argument : BufferPlace::Result,

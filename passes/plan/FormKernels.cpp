@@ -59,8 +59,7 @@ static StringAttr outputAlias(func::FuncOp func, unsigned result) {
   RoleAttr role = roleOfResult(func, result);
   if (!role || role.getKind() != RoleKind::Saved)
     return {};
-  auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
-  return alias ? alias.getAs<StringAttr>("output") : StringAttr();
+  return role.getAlias().output;
 }
 
 namespace {
@@ -220,8 +219,8 @@ LogicalResult Former::returnKernelResults() {
                  role.getKind() == RoleKind::Update)) {
       ArrayAttr condition = needs.ofResult(i);
       setRoleOfResult(func, i,
-                      condition ? role.with("needs", condition)
-                                : role.without("needs"));
+                      condition ? role.with(RoleAttr::kNeeds, condition)
+                                : role.without(RoleAttr::kNeeds));
     }
   }
   // A saved value that is an output is what the output has become.

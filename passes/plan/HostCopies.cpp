@@ -41,7 +41,7 @@ bool tandem::isOnHost(Value value) {
     auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     RoleAttr role =
         func ? roleOfArgument(func, argument.getArgNumber()) : RoleAttr();
-    return role && role.has("host");
+    return role && role.has(RoleAttr::kHost);
   }
   auto kernel = value.getDefiningOp<KernelOp>();
   return kernel && isa_and_nonnull<ToHostOp>(hostCopyOf(kernel));

@@ -1,6 +1,7 @@
 //===- Needs.cpp - which cotangents a program's ops wait for --------------===//
 #include "passes/plan/Needs.h"
 
+#include "ir/Keys.h"
 #include "ir/Signature.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
@@ -69,7 +70,7 @@ ArrayAttr Finder::simplified(ArrayAttr condition) {
 /// of steps depends on no gradient, but rises with one alone.
 ArrayAttr Finder::declared(unsigned result) {
   RoleAttr role = roleOfResult(func, result);
-  return role ? role.getProperties().getAs<ArrayAttr>("needs") : ArrayAttr();
+  return role ? role.getProperty<ArrayAttr>(RoleAttr::kNeeds) : ArrayAttr();
 }
 
 LogicalResult Finder::check() {
@@ -149,9 +150,9 @@ ArrayAttr Finder::choicesOf(Operation *op) {
   ArrayAttr runs = wanted.lookup(op);
   SmallVector<Attribute> list;
   auto add = [&](ArrayAttr when, std::optional<int64_t> copy) {
-    SmallVector<NamedAttribute> entry{b.getNamedAttr("when", when)};
+    SmallVector<NamedAttribute> entry{b.getNamedAttr(key::kWhen, when)};
     if (copy)
-      entry.push_back(b.getNamedAttr("copy", b.getI64IntegerAttr(*copy)));
+      entry.push_back(b.getNamedAttr(key::kCopy, b.getI64IntegerAttr(*copy)));
     list.push_back(b.getDictionaryAttr(entry));
   };
   if (auto sum = dyn_cast<AccumulateOp>(op)) {

@@ -154,7 +154,7 @@ void Planner::placeResults() {
     auto source = cast<OpResult>(throughFreeViews(returned));
     BufferAttr place = buffer(BufferPlace::Result, i);
     RoleAttr role = roleOfResult(func, i);
-    if (role && role.getKind() == RoleKind::Saved && role.has("alias"))
+    if (role && role.getKind() == RoleKind::Saved && role.has(RoleAttr::kAlias))
       continue; // the output that it lies in has the place
     if (role && role.getKind() == RoleKind::Update) {
       auto argument = storage.updatedArgument(role.getName());
@@ -315,7 +315,7 @@ void Planner::write() {
   for (unsigned i = 0, n = func.getNumResults(); i < n; ++i)
     roles.push_back(roleOfResult(func, i));
   for (unsigned i : updatedInPlace)
-    roles[i] = roles[i].withUnit("in_place");
+    roles[i] = roles[i].withUnit(RoleAttr::kInPlace);
   setRolesOfResults(func, roles);
   for (KernelOp kernel : kernels) {
     SmallVector<Attribute> buffers;

@@ -2,6 +2,7 @@
 #include "passes/plan/PlannedSteps.h"
 
 #include "ir/HostCopy.h"
+#include "ir/Keys.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
 
@@ -77,7 +78,7 @@ static LogicalResult read(Operation *op, SymbolTableCollection &symbols,
   } else {
     step.isToHost = isa<ToHostOp>(op);
     step.isToDevice = isa<ToDeviceOp>(op);
-    if (auto place = op->getAttrOfType<BufferAttr>("buffer"))
+    if (auto place = op->getAttrOfType<BufferAttr>(key::kBuffer))
       buffers = ArrayAttr::get(op->getContext(), place);
   }
   bool isRight = succeeded(readPlaces(op, buffers, step));

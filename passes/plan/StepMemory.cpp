@@ -5,6 +5,7 @@
 #include "passes/plan/Storage.h"
 #include "passes/target/Target.h"
 
+#include "ir/Keys.h"
 #include "ir/Signature.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -94,7 +95,7 @@ void Counter::countArguments(func::FuncOp program) {
     if (!isInput && role.getKind() != RoleKind::Cotangent)
       continue;
     // What is an alias, or has no bytes, brings no memory.
-    if (role.has("alias") || role.has("freed"))
+    if (role.has(RoleAttr::kAlias) || role.has(RoleAttr::kFreed))
       continue;
     if (!isInput || inputs.insert(role.getName().getValue()).second)
       memory.inputs += allocated(type);
@@ -110,9 +111,11 @@ void Counter::countResults(func::FuncOp program) {
       memory.outputs += allocated(type);
     else if (role.getKind() == RoleKind::Grad)
       memory.gradients += allocated(type);
-    else if (role.getKind() == RoleKind::Saved && !role.has("alias"))
-      (role.has("host") ? memory.host : memory.saved) += allocated(type);
-    else if (role.getKind() == RoleKind::Update && !role.has("in_place"))
+    else if (role.getKind() == RoleKind::Saved && !role.has(RoleAttr::kAlias))
+      (role.has(RoleAttr::kHost) ? memory.host : memory.saved) +=
+          allocated(type);
+    else if (role.getKind() == RoleKind::Update &&
+             !role.has(RoleAttr::kInPlace))
       memory.staged += allocated(type);
   }
 }
@@ -147,15 +150,20 @@ DictionaryAttr tandem::describeStepMemory(ModuleOp planned) {
   StepMemory memory = stepMemory(planned);
   Builder b(planned.getContext());
   std::pair<StringRef, int64_t> fields[] = {
-      {"parameters", memory.parameters}, {"states", memory.states},
-      {"constants", memory.constants},   {"inputs", memory.inputs},
-      {"outputs", memory.outputs},       {"gradients", memory.gradients},
-      {"saved", memory.saved},           {"staged", memory.staged},
-      {"arena", memory.arena},           {"host", memory.host},
-      {"prepared", memory.prepared}};
+      {key::kParameters, memory.parameters},
+      {key::kStates, memory.states},
+      {key::kConstants, memory.constants},
+      {key::kInputs, memory.inputs},
+      {key::kOutputs, memory.outputs},
+      {key::kGradients, memory.gradients},
+      {key::kSaved, memory.saved},
+      {key::kStaged, memory.staged},
+      {key::kArena, memory.arena},
+      {key::kHost, memory.host},
+      {key::kPrepared, memory.prepared}};
   SmallVector<NamedAttribute> attributes;
   for (auto [name, bytes] : fields)
-    if (bytes || (name != "host" && name != "prepared"))
+    if (bytes || (name != key::kHost && name != key::kPrepared))
       attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
   return b.getDictionaryAttr(attributes);
 }

@@ -21,7 +21,7 @@ ArgumentStorage::ArgumentStorage(func::FuncOp func) : func(func) {
     if (!isValue(role))
       continue;
     auto [entry, isNew] = updated.try_emplace(role.getName().getValue(), i);
-    if (!isNew && role.has("pass"))
+    if (!isNew && role.has(RoleAttr::kPass))
       entry->second = i;
   }
   SmallVector<StringAttr> storages;
@@ -48,8 +48,7 @@ StringAttr ArgumentStorage::storageOf(RoleAttr role) {
   StringAttr name = role.getName();
   // An alias of an alias; as many steps as there are arguments, at most.
   for (unsigned step = 0, n = func.getNumArguments(); step < n; ++step) {
-    auto alias = role.getProperties().getAs<DictionaryAttr>("alias");
-    auto of = alias ? alias.getAs<StringAttr>("of") : StringAttr();
+    StringAttr of = role.getAlias().of;
     if (!of)
       break;
     name = of;
@@ -76,10 +75,11 @@ void ArgumentStorage::findDonated() {
   RoleIndex roles(forward);
   for (unsigned i = 0; i < donated.size(); ++i) {
     RoleAttr role = roleOfArgument(func, i);
-    if (!role || role.getKind() != RoleKind::Saved || role.has("alias") ||
-        role.has("host"))
+    if (!role || role.getKind() != RoleKind::Saved ||
+        role.has(RoleAttr::kAlias) || role.has(RoleAttr::kHost))
       continue;
     auto result = roles.result(RoleKind::Saved, role.getName());
-    donated[i] = result && !roleOfResult(forward, *result).has("alias");
+    donated[i] =
+        result && !roleOfResult(forward, *result).has(RoleAttr::kAlias);
   }
 }

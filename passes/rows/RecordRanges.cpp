@@ -169,19 +169,20 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
         type.getElementType().isInteger(1))
       return;
     Builder b(graph.getContext());
-    auto declared = role.getProperties().getAs<IntegerAttr>("high");
+    auto declared = role.getProperty<IntegerAttr>(RoleAttr::kHigh);
     std::optional<int64_t> high = range.high;
     if (declared && (!high || declared.getInt() < *high))
       high = declared.getInt();
     if (!high || *high < 1)
       return;
-    role = role.with("high", b.getI64IntegerAttr(*high));
+    role = role.with(RoleAttr::kHigh, b.getI64IntegerAttr(*high));
     if (range.low.value_or(0) < 0 && !declared)
-      role = role.with("low", b.getI64IntegerAttr(*range.low));
+      role = role.with(RoleAttr::kLow, b.getI64IntegerAttr(*range.low));
     bool hasIgnored = !range.ignoresNothing && !range.ignored.empty() &&
                       llvm::all_equal(range.ignored);
-    if (hasIgnored && !role.has("ignored"))
-      role = role.with("ignored", b.getI64IntegerAttr(range.ignored.front()));
+    if (hasIgnored && !role.has(RoleAttr::kIgnored))
+      role = role.with(RoleAttr::kIgnored,
+                       b.getI64IntegerAttr(range.ignored.front()));
     setRoleOfArgument(graph, index, role);
   }
 };

@@ -75,8 +75,8 @@ struct RecordRows : tandem::impl::RecordRowsBase<RecordRows> {
     for (auto [i, value] : llvm::enumerate(end->getOperands())) {
       RoleAttr role = roleOfResult(func, static_cast<unsigned>(i));
       if (role.getKind() == RoleKind::Output)
-        role = withRows(role.with("inputs", origins.of(value)), value, states,
-                        func);
+        role = withRows(role.with(RoleAttr::kInputs, origins.of(value)), value,
+                        states, func);
       roles.push_back(role);
     }
     setRolesOfResults(func, roles);
@@ -88,23 +88,22 @@ struct RecordRows : tandem::impl::RecordRowsBase<RecordRows> {
     Builder b(func.getContext());
     RowState state = states.of(value);
     if (state.is(Kind::Each) && state.dim == 0 && state.block == 1)
-      return role.with("rows", b.getStringAttr("each"));
+      return role.with(RoleAttr::kRows, b.getStringAttr("each"));
     bool isMean =
         state.is(Kind::Sum) || state.is(Kind::Mean) || state.is(Kind::Constant);
     if (isMean)
-      return role.with("rows", b.getStringAttr("mean"));
+      return role.with(RoleAttr::kRows, b.getStringAttr("mean"));
     if (!state.is(Kind::Weighted))
       return role;
     // The runtime knows what is ignored from the input.
     auto index = findArgument(func, RoleKind::Input, state.counted);
     auto ignored = index ? roleOfArgument(func, *index)
-                               .getProperties()
-                               .getAs<IntegerAttr>("ignored")
+                               .getProperty<IntegerAttr>(RoleAttr::kIgnored)
                          : IntegerAttr();
     if (!ignored || ignored.getInt() != state.ignored)
       return role;
-    return role.with("rows", b.getStringAttr("mean"))
-        .with("counted", b.getStringAttr(state.counted));
+    return role.with(RoleAttr::kRows, b.getStringAttr("mean"))
+        .with(RoleAttr::kCounted, b.getStringAttr(state.counted));
   }
 };
 

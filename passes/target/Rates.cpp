@@ -5,6 +5,7 @@
 #include "passes/target/CudaModel.h"
 #include "passes/target/Target.h"
 
+#include "ir/Keys.h"
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -41,7 +42,7 @@ Rates Rates::of(Operation *op) {
 }
 
 static bool isNarrow(Operation *op) {
-  auto precision = op->getAttrOfType<StringAttr>("precision");
+  auto precision = op->getAttrOfType<StringAttr>(key::kPrecision);
   Type type = getElementTypeOrSelf(op->getOperand(0));
   return (precision && precision.getValue() == "tf32") || type.isF16() ||
          type.isBF16();

@@ -1,6 +1,8 @@
 //===- Target.cpp - what passes ask of a module's target ------------------===//
 #include "passes/target/Target.h"
 
+#include "ir/Keys.h"
+
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -24,10 +26,10 @@ bool tandem::usesFastMath(Operation *op) {
 }
 
 StringRef tandem::productPrecision(Operation *op) {
-  if (!llvm::is_contained(op->getName().getAttributeNames(), "precision") ||
+  if (!llvm::is_contained(op->getName().getAttributeNames(), key::kPrecision) ||
       !getElementTypeOrSelf(op->getOperand(0)).isF32())
     return {};
-  if (auto own = op->getAttrOfType<StringAttr>("precision"))
+  if (auto own = op->getAttrOfType<StringAttr>(key::kPrecision))
     return own.getValue();
   TargetAttr target = TargetAttr::of(op);
   StringRef asked = target ? target.getMatmulPrecision() : StringRef();

@@ -32,7 +32,7 @@ static std::optional<unsigned> findTarget(func::FuncOp func, StringRef name) {
 static Type gradientType(func::FuncOp func, unsigned index) {
   auto type = cast<RankedTensorType>(func.getArgumentTypes()[index]);
   auto wanted =
-      roleOfArgument(func, index).getProperties().getAs<TypeAttr>("grad_type");
+      roleOfArgument(func, index).getProperty<TypeAttr>(RoleAttr::kGradType);
   return wanted ? type.clone(wanted.getValue()) : type;
 }
 
@@ -55,7 +55,7 @@ static void verifyJointFunction(PhaseVerifier &verifier, func::FuncOp func) {
       continue;
     auto value = findValue(func, role.getName());
     if (!value || gradientType(func, *value) != func.getResultTypes()[i] ||
-        !roleOfArgument(func, *value).has("requires_grad"))
+        !roleOfArgument(func, *value).has(RoleAttr::kRequiresGrad))
       verifier.error(func)
           << "'" << role.str()
           << "' without an argument of its type that requires grad";

@@ -105,6 +105,26 @@ END
     put tools/tandem-run/Main.cpp <<<'#include "compiler/Driver.h"'
     expect_found tools/tandem-run/Main.cpp:1
     ;;
+  facts)
+    put passes/Good.cpp <<'END'
+auto a = role.getProperty<TypeAttr>(RoleAttr::kGradType);
+auto b = dict.getAs<StringAttr>(key::kOf);
+loop->setAttr("loop_annotation", hint);
+auto c = module.lookupSymbol<FuncOp>("forward");
+END
+    put compiler/import/Good.cpp <<<'auto a = b.getNamedAttr("dim", size);'
+    put ir/Good.cpp <<<'auto a = dict.getAs<StringAttr>("of");'
+    put tests/Good.cpp <<<'role.has("alias");'
+    expect_clean
+    put passes/plan/Bad.cpp <<<'auto a = role.has("alias");'
+    expect_found passes/plan/Bad.cpp:1
+    put passes/plan/Next.cpp < <(printf 'auto a = role.getAs<X>(\n    "alias");\n')
+    expect_found passes/plan/Next.cpp:2
+    put compiler/emit/Bad.cpp <<<'op->setAttr("tandem.phase", now);'
+    expect_found compiler/emit/Bad.cpp:1
+    put tools/tandem/Bad.cpp <<<'auto a = op->getAttrOfType<mlir::ArrayAttr>("needs");'
+    expect_found tools/tandem/Bad.cpp:1
+    ;;
   definitions)
     put ir/Good.h <<'END'
 namespace tandem {

@@ -99,7 +99,7 @@ std::optional<Outcome> Check::import() {
   graph = func.clone();
   bool hasInput = false, hasOutput = false;
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
-    hasInput |= roleOfArgument(func, i).has("requires_grad");
+    hasInput |= roleOfArgument(func, i).has(RoleAttr::kRequiresGrad);
   for (Type type : func.getResultTypes())
     hasOutput |= isFloat(type);
   if (!hasInput || !hasOutput)
@@ -119,7 +119,7 @@ Arrays Check::point(double distance) {
       SmallVector<double> numbers = numbersOf(*value->second);
       array.data.assign(numbers.begin(), numbers.end());
     }
-    if (roleOfArgument(*graph, i).has("requires_grad"))
+    if (roleOfArgument(*graph, i).has(RoleAttr::kRequiresGrad))
       for (double &x : array.data) {
         // Some data is memory that nobody wrote: numbers beside which no step
         // can be seen.
@@ -172,7 +172,7 @@ std::optional<std::string> Check::compareAt(const Arrays &arguments) {
   std::string problems;
   for (unsigned i = 0; i < arguments.size(); ++i) {
     RoleAttr role = roleOfArgument(joint, i);
-    if (!role.has("requires_grad") || arguments[i].size() == 0)
+    if (!role.has(RoleAttr::kRequiresGrad) || arguments[i].size() == 0)
       continue;
     Array direction = draw(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
     // Directions of the size of the numbers: steps stay in the domain.

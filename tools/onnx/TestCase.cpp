@@ -1,5 +1,7 @@
 //===- TestCase.cpp - one case of ONNX's backend tests --------------------===//
 #include "tools/onnx/TestCase.h"
+
+#include "ir/Keys.h"
 #include "compiler/import/onnx/Known.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "runtime/Model.h"
@@ -123,8 +125,8 @@ Outcome outcomeOf(const Import &import) {
 static bool trains(ModuleOp module) {
   return module
       .walk([](Operation *op) {
-        return op->getAttr("training") ? WalkResult::interrupt()
-                                       : WalkResult::advance();
+        return op->getAttr(key::kTraining) ? WalkResult::interrupt()
+                                           : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -169,7 +169,7 @@ Status Checker::drawArguments() {
     if (!tensor)
       return tensor.status();
     CounterStream stream(seed, runtime::streamOf("input " + name));
-    auto high = role.getProperties().getAs<IntegerAttr>("high");
+    auto high = role.getProperty<IntegerAttr>(RoleAttr::kHigh);
     auto type = cast<RankedTensorType>(graph.getArgumentTypes()[i]);
     Array array(type);
     for (int64_t k = 0; k < array.size(); ++k) {
@@ -337,7 +337,7 @@ Result<std::vector<GradientCheck>> Checker::run() {
   for (unsigned i = graph.getNumArguments(), n = joint.getNumArguments(); i < n;
        ++i) {
     RoleAttr role = roleOfArgument(joint, i);
-    if (role.has("pass")) {
+    if (role.has(RoleAttr::kPass)) {
       // What the backward finds is what the forward left.
       auto update = findResult(graph, RoleKind::Update, role.getName());
       all.push_back(update ? (*forward)[*update]

@@ -183,7 +183,7 @@ void GraphTranslator::checkChoices() {
     return;
   if (llvm::none_of(func.getArguments(), [&](BlockArgument argument) {
         return roleOfArgument(func, argument.getArgNumber())
-            .has("requires_grad");
+            .has(RoleAttr::kRequiresGrad);
       })) {
     std::string asked =
         options.freeze.empty() ? "" : "--freeze=" + options.freeze;
@@ -216,7 +216,7 @@ void GraphTranslator::noteChoices() {
       ++states;
     if (role.getKind() != RoleKind::Param)
       continue;
-    if (!role.has("requires_grad")) {
+    if (!role.has(RoleAttr::kRequiresGrad)) {
       ++fixed;
       continue;
     }
@@ -302,7 +302,7 @@ void GraphTranslator::noteShared() {
     if (llvm::none_of(readers[name],
                       [](const auto &entry) { return entry.second > 1; }))
       continue;
-    if (role.getKind() == RoleKind::Param && role.has("requires_grad"))
+    if (role.getKind() == RoleKind::Param && role.has(RoleAttr::kRequiresGrad))
       shared.insert(name);
     if (role.getKind() == RoleKind::State)
       statistics.insert(name);

@@ -140,7 +140,7 @@ void GraphTranslator::addInput(const NamedType &input, Scope &scope) {
                    llvm::is_contained(*shape, 0));
   auto role = RoleAttr::get(builder.getContext(), RoleKind::Input, input.name);
   if (options.inputGradients && isDifferentiableType(type))
-    role = role.withUnit("requires_grad");
+    role = role.withUnit(RoleAttr::kRequiresGrad);
   scope.broken.erase(input.name);
   scope.names[input.name] =
       Value(addArgument(type, role, location(input.name)));
@@ -201,7 +201,7 @@ Value GraphTranslator::asParameter(const TensorPtr &data, Location loc) {
     return {};
   auto role = RoleAttr::get(builder.getContext(), RoleKind::Param, name);
   if (trained)
-    role = role.withUnit("requires_grad");
+    role = role.withUnit(RoleAttr::kRequiresGrad);
   double splat =
       data->isSplat
           ? numbersOf(TensorData{"", data->kind, {}, data->bytes, false, {}})[0]
@@ -275,7 +275,7 @@ Value GraphTranslator::randomState(Location loc) {
   auto seed = builder.getDictionaryAttr(
       builder.getNamedAttr("kind", builder.getStringAttr("seed")));
   auto role = RoleAttr::get(builder.getContext(), RoleKind::State, "random")
-                  .with("init", seed);
+                  .with(RoleAttr::kInit, seed);
   random =
       addArgument(RankedTensorType::get({2}, builder.getI64Type()), role, loc);
   return random;
@@ -309,7 +309,7 @@ void GraphTranslator::finishStates() {
       auto role =
           RoleAttr::get(builder.getContext(), RoleKind::State, old.getName());
       if (auto init = old.getProperties().get("init"))
-        role = role.with("init", init);
+        role = role.with(RoleAttr::kInit, init);
       setRoleOfArgument(func, index, role);
     }
   }

@@ -170,7 +170,7 @@ void GraphTranslator::addLoss(Scope &scope) {
   } else {
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Input, labels);
     if (classes)
-      role = role.with("high", builder.getI64IntegerAttr(classes));
+      role = role.with(RoleAttr::kHigh, builder.getI64IntegerAttr(classes));
     target = addArgument(type, role, location(labels));
   }
   ScopedDiagnosticHandler handler(

@@ -69,7 +69,7 @@ SmallVector<TensorPtr> GraphTranslator::trainedWeights() {
     RoleAttr role = roleOfArgument(func, i);
     auto it = parameters.find(argument);
     if (it != parameters.end() && role.getKind() == RoleKind::Param &&
-        role.has("requires_grad"))
+        role.has(RoleAttr::kRequiresGrad))
       weights.push_back(it->second);
   }
   return weights;

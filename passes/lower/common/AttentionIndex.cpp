@@ -2,6 +2,7 @@
 #include "passes/lower/common/AttentionIndex.h"
 #include "passes/lower/common/Indices.h"
 
+#include "ir/Keys.h"
 #include "ir/ops/Scalar.h"
 
 using namespace mlir;
@@ -11,8 +12,8 @@ using namespace tandem::lower;
 AttentionIndex::AttentionIndex(Operation *op) : context(op->getContext()) {
   auto type = [&](unsigned i) { return op->getOperand(i).getType(); };
   attention = AttentionSizes::of(type(Q), type(K), type(V));
-  causal = op->hasAttr("causal");
-  scale = op->getAttrOfType<FloatAttr>("scale").getValueAsDouble();
+  causal = op->hasAttr(key::kCausal);
+  scale = op->getAttrOfType<FloatAttr>(key::kScale).getValueAsDouble();
   element = cast<RankedTensorType>(type(Q)).getElementType();
   compute = scalar::computeType(element);
   unsigned rank = attention.leading.size();

@@ -1,6 +1,8 @@
 //===- Kernels.cpp - what lowering kernels to any target has in common ----===//
 #include "passes/lower/common/Kernels.h"
 
+#include "ir/Keys.h"
+
 #include "passes/plan/HostCopies.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -99,9 +101,9 @@ void lower::replaceHostCopies(SmallVectorImpl<KernelOp> &kernels) {
     map.map(copy->getOperand(0), kernel.getInputs()[0]);
     Operation *made = b.clone(*copy, map);
     made->setLoc(kernel.getLoc());
-    made->setAttr("buffer", kernel.getBuffersAttr()[0]);
+    made->setAttr(key::kBuffer, kernel.getBuffersAttr()[0]);
     if (ArrayAttr needs = kernel.getNeedsAttr())
-      made->setAttr("needs", needs);
+      made->setAttr(key::kNeeds, needs);
     kernel.replaceAllUsesWith(made->getResults());
     kernel.erase();
     return true;
