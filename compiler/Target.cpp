@@ -74,7 +74,7 @@ static bool isNeverUsed(StringRef feature) {
   return llvm::is_contained(names, feature);
 }
 
-/// What products of tiles are made of (passes/lower/cpu/TileCode.h).
+/// What products of tiles are made of (passes/lower/cpu/products/TileCode.h).
 static constexpr StringLiteral tileFeatures[] = {"amx-bf16", "amx-tile",
                                                  "avx512bf16"};
 

@@ -147,22 +147,34 @@ def InPlaceAttr : Tandem_Attr<"InPlace", "in_place"> {
   }];
 }
 
-def ScheduleMethod : I32EnumAttr<"ScheduleMethod", "how a convolution is computed", [
+// The names of the rows in the tables of methods (passes/lower/common/Method.h),
+// once for all targets, so that a misspelt one is an error where it stands; which
+// rows a kernel has, and which of them compute it, the tables say.
+def ScheduleMethod : I32EnumAttr<"ScheduleMethod", "how a kernel is computed", [
   I32EnumAttrCase<"Winograd", 0, "winograd">, I32EnumAttrCase<"Direct", 1, "direct">,
-  I32EnumAttrCase<"Windows", 2, "windows">]> {
+  I32EnumAttrCase<"Windows", 2, "windows">, I32EnumAttrCase<"Pixels", 3, "pixels">,
+  I32EnumAttrCase<"Depthwise", 4, "depthwise">, I32EnumAttrCase<"Pointwise", 5, "pointwise">,
+  I32EnumAttrCase<"Tiles", 6, "tiles">, I32EnumAttrCase<"Dots", 7, "dots">,
+  I32EnumAttrCase<"Gemm", 8, "gemm">, I32EnumAttrCase<"Wgmma", 9, "wgmma">,
+  I32EnumAttrCase<"Mma", 10, "mma">, I32EnumAttrCase<"Simt", 11, "simt">,
+  I32EnumAttrCase<"Rows", 12, "rows">, I32EnumAttrCase<"Columns", 13, "columns">,
+  I32EnumAttrCase<"Transposed", 14, "transposed">, I32EnumAttrCase<"Pooling", 15, "pooling">,
+  I32EnumAttrCase<"Indexed", 16, "indexed">, I32EnumAttrCase<"Lines", 17, "lines">]> {
   let cppNamespace = "::tandem";
   let genSpecializedAttr = 0;
 }
 
 def ScheduleAttr : Tandem_Attr<"Schedule", "schedule"> {
-  let summary = "How a kernel for a CPU is cut, as far as it is said";
+  let summary = "How a kernel is computed and cut, as far as it is said";
   let description = [{
     `#tandem.schedule<method = direct, rows = 6, vectors = 2, block = 96,
     columns = 64, packs = true, ahead = false>`; each key may be absent, and then
-    the model of the lowering chooses. `rows` is 1 to 32, `vectors` 1 to 8, `block`
-    and `columns` 1 to 2^40; what they count is in
-    `passes/lower/cpu/AskedSchedule.h`. No bit of a result depends on it, but for
-    `method`, one of `winograd`, `direct` and `windows`.
+    the model of the lowering chooses. `method` is a row of the target's table of
+    methods (`passes/lower/common/Method.h`; `tandem inspect --methods` lists those
+    of a kernel). The others are for CPUs: `rows` is 1 to 32, `vectors` 1 to 8,
+    `block` and `columns` 1 to 2^40; what they count is in
+    `passes/lower/cpu/AskedSchedule.h`. No bit of a result depends on them; it may
+    on `method`.
   }];
   // A number of 0 is not said.
   let parameters = (ins "::std::optional<ScheduleMethod>":$method, "int64_t":$rows,

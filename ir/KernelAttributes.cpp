@@ -153,7 +153,7 @@ ParseResult ScheduleParser::readMethod() {
   if (failed(parser.parseOptionalKeywordOrString(&word)))
     return parser.emitError(at)
            << "expected 'method' of a schedule to be a name, as winograd";
-  method = methodNamed(word);
+  method = symbolizeScheduleMethod(word);
   if (method)
     return success();
   return parser.emitError(at)
@@ -217,7 +217,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
       entry(key) << (*value ? "true" : "false");
   };
   if (getMethod())
-    entry("method") << nameOf(*getMethod());
+    entry("method") << stringifyScheduleMethod(*getMethod());
   number("rows", getRows());
   number("vectors", getVectors());
   number("block", getBlock());

@@ -5,26 +5,11 @@
 
 using namespace tandem;
 
-/// The first three are those that the enumeration of Attributes.td names.
-static constexpr llvm::StringRef names[] = {
-    "winograd", "direct",    "windows",    // convolutions
-    "pixels",   "depthwise", "pointwise",  // and loops
-    "tiles",    "dots",      "gemm",       // products; tiles also of attention
-    "wgmma",    "mma",       "simt",       // products for cuda
-    "rows",     "columns",   "transposed", // loops; rows also of attention
-    "pooling",  "indexed",   "lines"};
-
-llvm::ArrayRef<llvm::StringRef> tandem::methodNames() { return names; }
-
-llvm::StringRef tandem::nameOf(ScheduleMethod method) {
-  return names[static_cast<size_t>(method)];
-}
-
-std::optional<ScheduleMethod> tandem::methodNamed(llvm::StringRef name) {
-  const auto *at = llvm::find(names, name);
-  if (at == std::end(names))
-    return std::nullopt;
-  return static_cast<ScheduleMethod>(at - std::begin(names));
+llvm::SmallVector<llvm::StringRef> tandem::methodNames() {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (unsigned i = 0; i <= getMaxEnumValForScheduleMethod(); ++i)
+    names.push_back(stringifyScheduleMethod(*symbolizeScheduleMethod(i)));
+  return names;
 }
 
 std::string tandem::listOf(llvm::ArrayRef<llvm::StringRef> names) {

@@ -1,9 +1,7 @@
 //===- ScheduleMethods.h - the names of ways to compute a kernel ----------===//
 //
-// What `method` of `#tandem.schedule` may be: the names of the rows in the
-// tables of methods (passes/lower/common/Method.h). A name is spelled here once
-// for all targets, so that a misspelt one is an error where it stands; which
-// rows a kernel has, and which of them compute it, the tables say.
+// What `method` of `#tandem.schedule` may be (ScheduleMethod of
+// ir/Attributes.td), for messages and completions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_SCHEDULEMETHODS_H
@@ -13,12 +11,8 @@
 
 namespace tandem {
 
-/// All names; a ScheduleMethod is the place of its name among them.
-llvm::ArrayRef<llvm::StringRef> methodNames();
-
-llvm::StringRef nameOf(ScheduleMethod method);
-/// Nothing if no method is called so.
-std::optional<ScheduleMethod> methodNamed(llvm::StringRef name);
+/// All names, in the order of the enumeration.
+llvm::SmallVector<llvm::StringRef> methodNames();
 
 /// "'a', 'b' or 'c'", for messages.
 std::string listOf(llvm::ArrayRef<llvm::StringRef> names);

@@ -41,7 +41,7 @@ static json toJson(ScheduleAttr schedule) {
       object[key] = *value;
   };
   if (schedule.getMethod())
-    object["method"] = nameOf(*schedule.getMethod()).str();
+    object["method"] = stringifyScheduleMethod(*schedule.getMethod()).str();
   number("rows", schedule.getRows());
   number("vectors", schedule.getVectors());
   number("block", schedule.getBlock());
@@ -75,7 +75,7 @@ static std::string readValue(const std::string &key, const json &value,
   if (key != "method")
     return "expected a schedule to have no '" + shown(key) + "'";
   if (value.is_string())
-    asked.method = methodNamed(value.get<std::string>());
+    asked.method = symbolizeScheduleMethod(value.get<std::string>());
   if (!asked.method)
     return "expected 'method' of a schedule to be " + listOf(methodNames()) +
            ", but got " + shown(value.dump());

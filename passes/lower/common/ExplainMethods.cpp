@@ -33,7 +33,7 @@ static std::pair<OwningOpRef<ModuleOp>, KernelOp> aloneIn(KernelOp kernel) {
 /// The schedule with another method.
 static ScheduleAttr withMethod(KernelOp kernel, StringRef name) {
   MLIRContext *context = kernel.getContext();
-  std::optional<ScheduleMethod> method = methodNamed(name);
+  std::optional<ScheduleMethod> method = symbolizeScheduleMethod(name);
   ScheduleAttr said = kernel.getScheduleAttr();
   if (!said)
     return ScheduleAttr::get(context, method, 0, 0, 0, 0, {}, {});

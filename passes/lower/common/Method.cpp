@@ -28,7 +28,7 @@ static FailureOr<std::optional<size_t>> askedRow(KernelOp kernel,
   ScheduleAttr schedule = kernel.getScheduleAttr();
   if (!schedule || !schedule.getMethod())
     return std::optional<size_t>();
-  StringRef asked = nameOf(*schedule.getMethod());
+  StringRef asked = stringifyScheduleMethod(*schedule.getMethod());
   SmallVector<StringRef> names;
   for (size_t i = 0; i < choices.rows; ++i) {
     names.push_back(choices.about(i).first);

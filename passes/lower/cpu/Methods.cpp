@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/Methods.h"
-#include "passes/lower/cpu/DepthwiseFilterGrad.h"
-#include "passes/lower/cpu/DirectConvolution.h"
-#include "passes/lower/cpu/Dots.h"
-#include "passes/lower/cpu/LoopEmitter.h"
-#include "passes/lower/cpu/PixelConvolution.h"
-#include "passes/lower/cpu/PointwiseConvolution.h"
-#include "passes/lower/cpu/TileProduct.h"
-#include "passes/lower/cpu/Winograd.h"
+#include "passes/lower/cpu/convolution/DepthwiseFilterGrad.h"
+#include "passes/lower/cpu/convolution/DirectConvolution.h"
+#include "passes/lower/cpu/convolution/PixelConvolution.h"
+#include "passes/lower/cpu/convolution/PointwiseConvolution.h"
+#include "passes/lower/cpu/convolution/Winograd.h"
+#include "passes/lower/cpu/loops/LoopEmitter.h"
+#include "passes/lower/cpu/products/Dots.h"
+#include "passes/lower/cpu/products/TileProduct.h"
 
 using namespace mlir;
 using namespace tandem;

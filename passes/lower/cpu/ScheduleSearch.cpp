@@ -15,15 +15,15 @@ ScheduleSearch::ScheduleSearch(KernelOp kernel) : target(CpuModel::of(kernel)) {
   MethodLog log = considerMethods(kernel);
   if (log.rows.empty() || !log.chosen)
     return;
-  chosen = methodNamed(log.rows[*log.chosen].name);
+  chosen = symbolizeScheduleMethod(log.rows[*log.chosen].name);
   for (const MethodLog::Row &row : log.rows)
     if (row.fit.isPossible() && log.isTuned)
-      tried.push_back(*methodNamed(row.name));
+      tried.push_back(*symbolizeScheduleMethod(row.name));
   if (tried.size() < 2)
     tried.clear();
   auto add = [&](const auto &table) {
     for (const auto &row : table.rows)
-      roundsOf[*methodNamed(row.name)] = row.rounds;
+      roundsOf[*symbolizeScheduleMethod(row.name)] = row.rounds;
   };
   if (isLoopKernel(kernel))
     add(loopMethods());

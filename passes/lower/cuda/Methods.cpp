@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/Methods.h"
-#include "passes/lower/cuda/AttentionTiles.h"
-#include "passes/lower/cuda/GemmWgmma.h"
-#include "passes/lower/cuda/LoopEmitter.h"
+#include "passes/lower/cuda/attention/AttentionTiles.h"
+#include "passes/lower/cuda/loops/LoopEmitter.h"
+#include "passes/lower/cuda/products/GemmWgmma.h"
 
 using namespace mlir;
 using namespace tandem;

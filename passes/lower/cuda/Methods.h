@@ -8,7 +8,7 @@
 #define TANDEM_PASSES_LOWER_CUDA_METHODS_H
 
 #include "passes/lower/common/Method.h"
-#include "passes/lower/cuda/Gemm.h"
+#include "passes/lower/cuda/products/Gemm.h"
 #include "passes/plan/LoopNest.h"
 
 namespace tandem::cuda_lower {

@@ -29,7 +29,7 @@ static std::vector<std::string> candidatesOf(const std::string &text,
   module->walk([&](KernelOp kernel) {
     cpu::ScheduleSearch search(kernel);
     std::vector<cpu::AskedSchedule> from(1);
-    from.front().method = methodNamed(method);
+    from.front().method = symbolizeScheduleMethod(method);
     // Round 0 is that of methods.
     for (size_t round = 1; round < search.rounds(); ++round) {
       llvm::SmallVector<cpu::AskedSchedule> last;

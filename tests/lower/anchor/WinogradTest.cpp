@@ -1,7 +1,7 @@
 //===- WinogradTest.cpp - convolutions by fewer multiplications -----------===//
 #include "tests/lower/anchor/KernelCheck.h"
 
-#include "passes/lower/cpu/Winograd.h"
+#include "passes/lower/cpu/convolution/Winograd.h"
 
 #include "mlir/Parser/Parser.h"
 

@@ -1,0 +1,66 @@
+//===- PaddedImages.h - images with their padding, in scratch -------------===//
+//
+// A block of planes of some images, and of each plane the rows and columns that
+// a block of pixels sees, with zeros for what is outside: so that a position
+// and a tap are a sum, and nothing has to be asked when windows are read.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_PADDEDIMAGES_H
+#define TANDEM_PASSES_LOWER_CPU_PADDEDIMAGES_H
+
+#include "passes/lower/common/Anchor.h"
+#include "passes/lower/cpu/convolution/WindowAxis.h"
+
+namespace tandem::cpu {
+
+using namespace lower;
+
+class PaddedImages {
+public:
+  using Value = mlir::Value;
+
+  /// `operand` is [images, planes, height, width], with neighbours along the
+  /// width side by side. At most `images` and `planes` are there at one time,
+  /// with what `lines` neighbours along `y` and all along `x` see. If `splits`,
+  /// what neighbours along `x` see at a tap is side by side, also where they
+  /// are two positions apart: first the even positions of a row, then the odd
+  /// ones.
+  PaddedImages(AnchorKernel &kernel, const Operand &operand,
+               const WindowAxis &y, const WindowAxis &x, int64_t images,
+               int64_t planes, int64_t lines, mlir::Type type,
+               bool splits = false);
+
+  struct Range {
+    Value begin, end;
+  };
+  /// Copies the planes of the images as neighbours from `line` on see them.
+  void fill(Range images, Range planes, Value line);
+  /// Where in its row the padded position `offset` is.
+  int64_t column(int64_t offset) const {
+    return offset % apart * (rowStride / apart) + offset / apart;
+  }
+
+  Value memref; ///< rank 1, of the type of the sums
+  int64_t rowStride, planeStride, imageStride;
+
+private:
+  /// Whether a padded vector is made of neighbours in memory.
+  bool isDense() const;
+  void fillRow(Value image, Value plane, Value row, Value to);
+  /// The vector of a row of the image that begins at column `at`, from whose
+  /// position 0 is `from`, with zeros outside.
+  Value padded(Value from, int64_t at);
+  void fillPlane(Value image, Value plane, Value to);
+
+  Code &code;
+  Operand operand;
+  const WindowAxis &y, &x;
+  mlir::Type type;
+  int64_t rows, lanes;
+  int64_t apart; ///< parts of a row
+  bool isWhole;  ///< all lines are there at one time
+};
+
+} // namespace tandem::cpu
+
+#endif

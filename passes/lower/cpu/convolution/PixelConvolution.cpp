@@ -1,0 +1,493 @@
+//===- PixelConvolution.cpp - convolutions of few planes ------------------===//
+#include "passes/lower/cpu/convolution/PixelConvolution.h"
+#include "passes/lower/common/Indices.h"
+#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/convolution/PaddedImages.h"
+#include "passes/lower/cpu/products/Gemm.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+using llvm::divideCeil;
+
+namespace {
+class PixelConvolution {
+public:
+  PixelConvolution(AnchorKernel &kernel, const ConvolutionProduct &product);
+  Fit fit() const;
+  double multiplyAdds() const;
+  Work emit();
+
+private:
+  using Product = ConvolutionProduct;
+  /// Sizes are the code's, positions the item's.
+  struct Tile {
+    int64_t rows, vectors;
+    Value row, line, vector;
+    int64_t phaseY, phaseX;
+    bool isLast; ///< of its line
+  };
+
+  bool isForward() const { return product.lanes == Product::OutputPixels; }
+  void schedule();
+  void takeScratch();
+  int64_t vectorsAcross() const { return divideCeil(x.neighbours(), lanes); }
+  int64_t bands() const { return divideCeil(y.neighbours(), lines); }
+  int64_t planeBlocks() const { return divideCeil(planes, planesOfBlock); }
+  /// The taps of the one plane are in registers too.
+  bool keepsTaps() const {
+    return planes == 1 && taps <= 9 && kernel.target.registers >= 32;
+  }
+  /// Sums go from the registers to the result.
+  bool isStored() const {
+    return output && x.phases == 1 && planeBlocks() == 1;
+  }
+
+  void emitItem();
+  void multiplyBlock(Value firstPlane, Value endPlane, Value isFirst);
+  void forEachTile(int64_t phaseY, int64_t phaseX, Value row, int64_t rows,
+                   llvm::function_ref<void(const Tile &)> body);
+  Code::Values multiply(const Tile &tile, Value firstPlane, Value endPlane);
+  Code::Values addPlane(const Tile &tile, Value plane, Value inBlock,
+                        ValueRange sums);
+  Value tap(Value row, Value plane, int64_t tapY, int64_t tapX);
+  void keep(const Tile &tile, Code::Values sums, Value isFirst);
+  void storeTile(const Tile &tile, ValueRange sums);
+  Value placeOf(Value row, Value line, int64_t phase, Value column);
+  void finishBand();
+  void finishLine(Value row, Value inBand, Value line);
+  void storeVector(Value sum, Value row, Value line, Value column, Value mask);
+
+  AnchorKernel &kernel;
+  Code &code;
+  const Product &product;
+  const Convolution2d &conv;
+  WindowAxis y, x;
+  int64_t planes, across, taps;
+  Type type; ///< of the sums
+  int64_t lanes;
+  Operand image, filter;
+  std::optional<Operand> output;
+
+  int64_t rows, tileLines, vectors; ///< of a tile
+  int64_t lines;                    ///< neighbours of an item
+  int64_t planesOfBlock;
+  std::optional<PaddedImages> padded;
+  Value sums; ///< [row][line of the result][phase][neighbour]
+  Value joined;
+  int64_t sumsOfPhase, sumsOfLine, linesOfBand;
+  Value atImage, atGroup, firstLine;
+  Code::Values taken; ///< the taps of a tile's planes, if there is room
+};
+} // namespace
+
+PixelConvolution::PixelConvolution(AnchorKernel &kernel, const Product &product)
+    : kernel(kernel), code(kernel.code), product(product), conv(product.conv),
+      y(isForward() ? WindowAxis::ofOutput(conv.window, 0)
+                    : WindowAxis::ofInput(conv.window, 0)),
+      x(isForward() ? WindowAxis::ofOutput(conv.window, 1)
+                    : WindowAxis::ofInput(conv.window, 1)),
+      planes(isForward() ? conv.channelsPerGroup() : conv.filtersPerGroup()),
+      across(product.sizes[Product::M]),
+      taps(conv.window.kernel[0] * conv.window.kernel[1]) {
+  auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
+  type = scalar::computeType(result.getElementType());
+  lanes = kernel.target.lanes(type);
+  MLIRContext *context = kernel.anchor->getContext();
+  SmallVector<AffineExpr> dims = dimensions(context, 5);
+  image = kernel.operand(product.bNumber, ArrayRef(dims).take_front(4),
+                         isForward() ? conv.inputShape() : conv.outputShape());
+  // Group, row, plane and tap.
+  int64_t filters = conv.filtersPerGroup();
+  AffineExpr ofFilter = dims[0] * filters + dims[isForward() ? 1 : 2];
+  AffineExpr ofChannel = dims[isForward() ? 2 : 1];
+  filter =
+      kernel.operand(product.aNumber, {ofFilter, ofChannel, dims[3], dims[4]},
+                     {conv.groups, across, planes, conv.window.kernel[0],
+                      conv.window.kernel[1]});
+}
+
+Fit PixelConvolution::fit() const {
+  constexpr int64_t mostTaps = 49, mostPlanes = 32;
+  if (product.lanes == Product::Taps)
+    return Fit::impossible("expected pixels as results but got taps");
+  if (llvm::is_contained(product.sizes, 0) || taps == 0 || x.seen == 0 ||
+      y.seen == 0)
+    return Fit::impossible("expected elements but got none");
+  if (!image.isAffine() || image.stride(3) != 1 || !filter.isAffine())
+    return Fit::impossible("expected images whose lines are side by side in "
+                           "memory but got others");
+  if (x.phases > 2 || x.step > 2)
+    return Fit::impossible(
+        "expected strides of at most 2 along lines but got " +
+        Twine(std::max(x.phases, x.step)));
+  if (taps > mostTaps)
+    return Fit::impossible("expected at most " + Twine(mostTaps) +
+                           " taps, whose code is written out, but got " +
+                           Twine(taps));
+  // A tile has all of them.
+  if (across > mostPlanes)
+    return Fit::impossible("expected at most " + Twine(mostPlanes) +
+                           " planes of the result in a group but got " +
+                           Twine(across));
+  if (product.isPointwise())
+    return Fit::slower("expected several taps but got one");
+  // Filters would fill half of a vector; pixels do, or more.
+  if (2 * across > lanes)
+    return Fit::slower("expected at most " + Twine(lanes / 2) +
+                       " planes of the result in a group, half of a vector, "
+                       "but got " +
+                       Twine(across));
+  if (2 * x.neighbours() <= lanes)
+    return Fit::slower("expected more than " + Twine(lanes / 2) +
+                       " neighbours in a line, half of a vector, but got " +
+                       Twine(x.neighbours()));
+  return Fit::good();
+}
+
+/// Of whole vectors of pixels; those of a phase see its taps alone.
+double PixelConvolution::multiplyAdds() const {
+  double neighbours = llvm::alignTo(x.neighbours(), lanes);
+  return static_cast<double>(conv.batch) * conv.groups * across * planes *
+         taps * y.neighbours() * neighbours;
+}
+
+/// The sums, a vector of the image and taps are in registers; what an item
+/// reads of a block of planes stays in the first-level cache.
+void PixelConvolution::schedule() {
+  constexpr int64_t cacheBytes = 24 * 1024, mostLines = 4;
+  int64_t most = kernel.target.registers >= 32 ? 24 : 10;
+  rows = keepsTaps() ? 1 : across;
+  if (keepsTaps())
+    most = 16;
+  vectors = equalParts(vectorsAcross(), std::max<int64_t>(1, most / rows));
+  tileLines = std::clamp<int64_t>(most / (rows * vectors), 1,
+                                  std::min(mostLines, y.neighbours()));
+
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t rowBytes = llvm::alignTo(x.padded(x.neighbours()), lanes) * bytes;
+  auto planeBytes = [&](int64_t lines) { return y.padded(lines) * rowBytes; };
+  auto step = [&](int64_t lines) {
+    return equalParts(y.neighbours(), lines, tileLines);
+  };
+  constexpr int64_t fewestLines = 8;
+  int64_t together = std::min<int64_t>(planes, 4);
+  int64_t parts = 1;
+  lines = step(y.neighbours());
+  while (lines > fewestLines && together * planeBytes(lines) > cacheBytes)
+    lines = step(divideCeil(y.neighbours(), ++parts));
+  planesOfBlock = equalParts(planes, cacheBytes / planeBytes(lines));
+  // Sums stay what they are, in blocks of so many planes.
+  constexpr int64_t mostPixels = 1 << 14;
+  if (int64_t asked = AskedSchedule::of(kernel.kernel).block)
+    lines = step(std::min(asked, mostPixels) / (y.phases * x.results));
+}
+
+void PixelConvolution::takeScratch() {
+  padded.emplace(kernel, image, y, x, /*images=*/1, planesOfBlock, lines, type,
+                 /*splits=*/x.step == 2);
+  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
+  sumsOfPhase = vectorsAcross() * lanes;
+  sumsOfLine = x.phases * sumsOfPhase;
+  linesOfBand = lines * y.phases;
+  if (isStored())
+    return;
+  sums = kernel.scratch.take(code, {across * linesOfBand * sumsOfLine}, type);
+  if (!output && x.phases == 2)
+    joined = kernel.scratch.take(code, {sumsOfLine}, type);
+}
+
+Work PixelConvolution::emit() {
+  schedule();
+  takeScratch();
+  kernel.forEachItem([&](Value item) {
+    Value ofImage = code.div(item, bands());
+    firstLine = code.mul(code.rem(item, bands()), lines);
+    atImage = code.div(ofImage, conv.groups);
+    atGroup = code.rem(ofImage, conv.groups);
+    emitItem();
+  });
+  Work work;
+  work.items = conv.batch * conv.groups * bands();
+  double results = static_cast<double>(across) * linesOfBand * x.results;
+  double seen = static_cast<double>(planes) * y.padded(lines) * x.seen;
+  double k = static_cast<double>(planes * taps) /
+             static_cast<double>(y.phases * x.phases);
+  work.grain = grainFor(work.items, 2 * results * k,
+                        elementBytes(type) * (results + seen));
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+void PixelConvolution::emitItem() {
+  Value first = code.mul(atGroup, planes);
+  code.loop(code.index(0), code.index(planes), planesOfBlock, [&](Value plane) {
+    Value end = code.add(plane, planesOfBlock);
+    if (planes % planesOfBlock != 0)
+      end = code.min(end, planes);
+    padded->fill({atImage, code.add(atImage, 1)},
+                 {code.add(first, plane), code.add(first, end)}, firstLine);
+    multiplyBlock(plane, end, code.equal(plane, code.index(0)));
+  });
+  if (!isStored())
+    finishBand();
+}
+
+void PixelConvolution::multiplyBlock(Value firstPlane, Value endPlane,
+                                     Value isFirst) {
+  auto ofRows = [&](Value row, int64_t count) {
+    taken.clear();
+    if (keepsTaps() && count == 1)
+      for (int64_t t = 0; t < taps; ++t)
+        taken.push_back(tap(row, firstPlane, t / conv.window.kernel[1],
+                            t % conv.window.kernel[1]));
+    for (int64_t phaseY = 0; phaseY < y.phases; ++phaseY)
+      for (int64_t phaseX = 0; phaseX < x.phases; ++phaseX)
+        forEachTile(phaseY, phaseX, row, count, [&](const Tile &tile) {
+          Code::Values sums = multiply(tile, firstPlane, endPlane);
+          if (isStored())
+            storeTile(tile, sums);
+          else
+            keep(tile, sums, isFirst);
+        });
+  };
+  int64_t whole = across / rows * rows;
+  code.loop(code.index(0), code.index(whole), rows,
+            [&](Value row) { ofRows(row, rows); });
+  if (whole < across)
+    ofRows(code.index(whole), across - whole);
+}
+
+/// The tiles of some rows and a phase: along each of their lines, the last
+/// with what is left.
+void PixelConvolution::forEachTile(
+    int64_t phaseY, int64_t phaseX, Value row, int64_t rows,
+    llvm::function_ref<void(const Tile &)> body) {
+  int64_t length = divideCeil(x.neighbours(phaseX), lanes);
+  if (length == 0)
+    return;
+  int64_t last = length % vectors ? length % vectors : vectors;
+  Value end = code.min(code.sub(code.index(y.neighbours()), firstLine), lines);
+  code.loop(code.index(0), end, tileLines, [&](Value line) {
+    auto tile = [&](Value vector, int64_t count, bool isLast) {
+      body({rows, count, row, line, vector, phaseY, phaseX, isLast});
+    };
+    code.loop(code.index(0), code.index(length - last), vectors,
+              [&](Value vector) { tile(vector, vectors, false); });
+    tile(code.index(length - last), last, true);
+  });
+}
+
+Value PixelConvolution::tap(Value row, Value plane, int64_t tapY,
+                            int64_t tapX) {
+  Value at = filter.at(
+      code, {atGroup, row, plane, code.index(tapY), code.index(tapX)});
+  Value element =
+      memref::LoadOp::create(code.b, code.loc, filter.memref, ValueRange{at});
+  return code.splat(code.widen(element, type), lanes);
+}
+
+/// The sums of a tile over a block of planes.
+Code::Values PixelConvolution::multiply(const Tile &tile, Value firstPlane,
+                                        Value endPlane) {
+  Code::Values none(tile.rows * tileLines * tile.vectors,
+                    code.zeros(type, lanes));
+  if (y.taps[tile.phaseY].empty() || x.taps[tile.phaseX].empty())
+    return none;
+  if (planesOfBlock == 1)
+    return addPlane(tile, firstPlane, code.index(0), none);
+  return code.loop(
+      firstPlane, endPlane, 1, none, [&](Value plane, ValueRange in) {
+        return addPlane(tile, plane, code.sub(plane, firstPlane), in);
+      });
+}
+
+/// Lines of the tile look at the same rows of the image at different taps: row
+/// by row, each vector is read once.
+Code::Values PixelConvolution::addPlane(const Tile &tile, Value plane,
+                                        Value inBlock, ValueRange in) {
+  struct Use {
+    int64_t line, tap;
+  };
+  std::map<int64_t, SmallVector<Use>> usesOfRow;
+  for (int64_t line = 0; line < tileLines; ++line)
+    for (const WindowAxis::Tap &tap : y.taps[tile.phaseY])
+      usesOfRow[line * y.step + tap.offset].push_back({line, tap.number});
+  Value from = code.mul(inBlock, padded->planeStride);
+  from = code.add(from, code.mul(tile.line, y.step * padded->rowStride));
+  from = code.add(from, code.mul(tile.vector, lanes));
+  Code::Values sums(in);
+  for (const auto &[row, uses] : usesOfRow)
+    for (const WindowAxis::Tap &tapX : x.taps[tile.phaseX]) {
+      Code::Values seen;
+      for (int64_t v = 0; v < tile.vectors; ++v)
+        seen.push_back(code.load(
+            padded->memref,
+            code.add(from, row * padded->rowStride +
+                               padded->column(tapX.offset) + v * lanes),
+            lanes));
+      for (const Use &use : uses)
+        for (int64_t i = 0; i < tile.rows; ++i) {
+          Value factor =
+              taken.empty()
+                  ? tap(code.add(tile.row, i), plane, use.tap, tapX.number)
+                  : taken[use.tap * conv.window.kernel[1] + tapX.number];
+          for (int64_t v = 0; v < tile.vectors; ++v) {
+            Value &sum = sums[(i * tileLines + use.line) * tile.vectors + v];
+            sum = code.multiplyAdd(factor, seen[v], sum);
+          }
+        }
+    }
+  return sums;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Where the sum of a row, a line of the band's results and a neighbour of a
+/// phase is.
+Value PixelConvolution::placeOf(Value row, Value line, int64_t phase,
+                                Value column) {
+  Value at = code.add(code.mul(row, linesOfBand), line);
+  return code.add(code.add(code.mul(at, sumsOfLine), column),
+                  phase * sumsOfPhase);
+}
+
+void PixelConvolution::keep(const Tile &tile, Code::Values in, Value isFirst) {
+  auto forEach = [&](auto body) {
+    for (int64_t i = 0; i < tile.rows; ++i)
+      for (int64_t l = 0; l < tileLines; ++l)
+        for (int64_t v = 0; v < tile.vectors; ++v) {
+          Value line =
+              code.add(code.mul(code.add(tile.line, l), y.phases), tile.phaseY);
+          body(placeOf(code.add(tile.row, i), line, tile.phaseX,
+                       code.mul(code.add(tile.vector, v), lanes)),
+               in[(i * tileLines + l) * tile.vectors + v]);
+        }
+  };
+  auto write = [&] {
+    forEach([&](Value place, Value sum) { code.store(sum, sums, place); });
+  };
+  if (planeBlocks() == 1)
+    return write();
+  code.when(isFirst, write, [&] {
+    forEach([&](Value place, Value sum) {
+      Value before = code.load(sums, place, lanes);
+      code.store(arith::AddFOp::create(code.b, code.loc, before, sum), sums,
+                 place);
+    });
+  });
+}
+
+/// Stores results of a line of the image from a column on.
+void PixelConvolution::storeVector(Value sum, Value row, Value line,
+                                   Value column, Value mask) {
+  using enum Product::Dim;
+  SmallVector<Value> index(Dims);
+  index[Image] = atImage;
+  index[Group] = atGroup;
+  index[M] = row;
+  index[N] = code.add(code.mul(line, x.results), column);
+  code.store(sum, output->memref, output->at(code, index), mask);
+}
+
+void PixelConvolution::storeTile(const Tile &tile, ValueRange sums) {
+  for (int64_t l = 0; l < tileLines; ++l) {
+    Value neighbour = code.add(code.add(firstLine, tile.line), l);
+    Value line = code.add(code.mul(neighbour, y.phases), tile.phaseY);
+    auto store = [&] {
+      for (int64_t i = 0; i < tile.rows; ++i)
+        for (int64_t v = 0; v < tile.vectors; ++v) {
+          Value mask;
+          bool isEnd = tile.isLast && v + 1 == tile.vectors;
+          if (int64_t left = x.results % lanes; isEnd && left)
+            mask = code.firstLanes(code.index(left), lanes);
+          storeVector(sums[(i * tileLines + l) * tile.vectors + v],
+                      code.add(tile.row, i), line,
+                      code.mul(code.add(tile.vector, v), lanes), mask);
+        }
+    };
+    if (y.results % (tileLines * y.phases) == 0)
+      store();
+    else
+      code.when(code.less(line, code.index(y.results)), store);
+  }
+}
+
+void PixelConvolution::finishBand() {
+  Value first = code.mul(firstLine, y.phases);
+  Value count = code.min(code.sub(code.index(y.results), first), linesOfBand);
+  code.loop(code.index(0), code.index(across), 1, [&](Value row) {
+    code.loop(code.index(0), count, 1, [&](Value line) {
+      finishLine(row, line, code.add(first, line));
+    });
+  });
+}
+
+/// Where there are two phases, their neighbours take turns.
+void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
+  Value memref = sums, from = placeOf(row, inBand, 0, code.index(0));
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    (2 * lane < lanes ? low : high).append({lane, lanes + lane});
+  }
+  if (output || x.phases == 2) {
+    auto put = [&](Value sum, int64_t column) {
+      int64_t left = x.results - column;
+      if (!output)
+        code.store(sum, joined, code.index(column));
+      else if (left > 0)
+        storeVector(sum, row, line, code.index(column),
+                    left < lanes ? code.firstLanes(code.index(left), lanes)
+                                 : Value());
+    };
+    for (int64_t column = 0; column < sumsOfPhase; column += lanes) {
+      Value sum = code.load(sums, code.add(from, column), lanes);
+      if (x.phases == 1) {
+        put(sum, column);
+        continue;
+      }
+      Value odd = code.load(sums, code.add(from, sumsOfPhase + column), lanes);
+      auto part = [&](ArrayRef<int64_t> lanesOf) {
+        return vector::ShuffleOp::create(code.b, code.loc, sum, odd, lanesOf);
+      };
+      put(part(low), 2 * column);
+      put(part(high), 2 * column + lanes);
+    }
+    if (output)
+      return;
+    memref = joined;
+    from = code.index(0);
+  }
+  code.loop(code.index(0), code.index(x.results), 1, [&](Value column) {
+    Value sum = memref::LoadOp::create(code.b, code.loc, memref,
+                                       ValueRange{code.add(from, column)});
+    kernel.finish(product.index(code, atImage, atGroup, row, line, column),
+                  sum);
+  });
+}
+
+Fit cpu::fitPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PixelConvolution(kernel, product).fit();
+}
+
+double cpu::secondsOfPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   PixelConvolution(kernel, product).multiplyAdds());
+}
+
+FailureOr<Work> cpu::emitPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PixelConvolution(kernel, product).emit();
+}

@@ -1,0 +1,527 @@
+//===- PointwiseConvolution.cpp - convolutions of 1x1 taps ----------------===//
+//
+// Items: what is packed, multiplied and asked for, in which order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cpu/convolution/PointwiseConvolution.h"
+#include "passes/lower/common/Indices.h"
+#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/convolution/EverySecondPixel.h"
+#include "passes/lower/cpu/products/Gemm.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+using llvm::divideCeil;
+
+PointwiseConvolution::PointwiseConvolution(AnchorKernel &kernel,
+                                           const Product &product)
+    : kernel(kernel), code(kernel.code), product(product), conv(product.conv),
+      planes(product.sizes[Product::K1]), across(product.sizes[Product::M]) {
+  auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
+  type = scalar::computeType(result.getElementType());
+  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
+  image = kernel.operand(product.bNumber, dims,
+                         isForward() ? conv.inputShape() : conv.outputShape());
+  factor = kernel.operand(product.aNumber, product.a, product.sizes);
+}
+
+Fit PointwiseConvolution::shapeFit() const {
+  using Pair = Window2d::Pair;
+  constexpr Pair one{1, 1}, two{2, 2}, none{0, 0};
+  const Window2d &w = conv.window;
+  if (product.lanes == Product::Taps)
+    return Fit::impossible("expected pixels as results but got taps");
+  if (w.kernel != one)
+    return Fit::impossible("expected taps of 1x1 but got " + crossed(w.kernel));
+  if (w.stride != one && w.stride != two)
+    return Fit::impossible("expected strides of 1x1 or 2x2 but got " +
+                           crossed(w.stride));
+  if (w.before != none || w.after != none)
+    return Fit::impossible("expected no padding but got " + crossed(w.before) +
+                           " before and " + crossed(w.after) + " after");
+  if (llvm::is_contained(product.sizes, 0))
+    return Fit::impossible("expected elements but got none");
+  // Planes without gaps.
+  int64_t width = isForward() ? w.input[1] : w.output[1];
+  if (!image.isAffine() || !factor.isAffine() || image.stride(3) != 1 ||
+      image.stride(2) != width)
+    return Fit::impossible("expected images whose planes are without gaps in "
+                           "memory but got others");
+  // Packing is paid back by planes of the result.
+  constexpr int64_t fewestPlanes = 13;
+  if (across < fewestPlanes)
+    return Fit::slower("expected at least " + Twine(fewestPlanes) +
+                       " planes of the result in a group but got " +
+                       Twine(across));
+  return Fit::good();
+}
+
+Fit PointwiseConvolution::fit() {
+  Fit shape = shapeFit();
+  if (!shape.isPossible())
+    return shape;
+  Fit cut = schedule();
+  return cut.isGood() ? shape : cut;
+}
+
+/// Of whole vectors of pixels.
+double PointwiseConvolution::multiplyAdds() const {
+  return static_cast<double>(blocks()) * s.blockVectors() * s.lanes * planes *
+         across;
+}
+
+Fit PointwiseConvolution::schedule() {
+  s.lanes = kernel.target.lanes(type);
+  s.vectors = kernel.target.registers >= 32 ? 4 : 2;
+  constexpr int64_t shortSum = 256;
+  // Whole rounds, which count what is packed beside them.
+  s.kBlock = equalParts(planes, shortSum, unroll);
+  if (hasStride() && !seesEverySecondPixel(conv.window, s.lanes))
+    return Fit::impossible("expected lines whose every second pixel fills "
+                           "vectors of " +
+                           Twine(s.lanes) + " but got " +
+                           Twine(conv.window.input[1]) + " pixels");
+  if (!cutPixels(mostVectors()))
+    return Fit::impossible(
+        "expected blocks of whole lines that fill vectors of " +
+        Twine(s.lanes) + " but got planes of " + crossed(conv.window.output));
+  chooseTile();
+  // What is asked for changes the cut alone: the model has decided on the
+  // method.
+  auto asked = AskedSchedule::of(kernel.kernel);
+  if (asked.vectors)
+    s.vectors = asked.vectors;
+  if (asked.rows)
+    s.rows = std::min(asked.rows, across);
+  if (asked.columns)
+    askPixels(asked.columns);
+  cutRows(asked.block);
+  return Fit::good();
+}
+
+/// Blocks of about so many pixels, where these can be cut so.
+void PointwiseConvolution::askPixels(int64_t pixels) {
+  constexpr int64_t most = 256;
+  PointwiseSchedule before = s;
+  if (!cutPixels(std::min<int64_t>(divideCeil(pixels, s.lanes), most)))
+    s = before;
+}
+
+/// A panel that each tile reads from the second-level cache is better read by
+/// eight rows than by six; but what remains of a block should be no tile of one
+/// vector.
+void PointwiseConvolution::chooseTile() {
+  constexpr int64_t nearBytes = 1 << 15, mostRows = 8;
+  int64_t panelBytes = s.kBlock * s.width() * type.getIntOrFloatBitWidth() / 8;
+  if (s.vectors == 4 && panelBytes > nearBytes && s.blockVectors() % 3 != 1)
+    s.vectors = 3;
+  int64_t free = kernel.target.registers - 2 - s.vectors;
+  s.rows = equalParts(across, std::min(free / s.vectors, mostRows));
+}
+
+/// Two packed blocks, and what the next ones are made of, stay in the
+/// second-level cache.
+int64_t PointwiseConvolution::mostVectors() const {
+  constexpr int64_t cacheBytes = 1 << 18, longest = 32, enoughBlocks = 4;
+  auto [height, width] = conv.window.output;
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t all = conv.batch * divideCeil(height * width, s.lanes);
+  return std::min({longest, cacheBytes / (planes * s.lanes * bytes),
+                   std::max(2 * s.vectors, all / enoughBlocks)});
+}
+
+/// Finds blocks of up to `most` vectors, or of a tile's, in which a plane's run
+/// is long; whether they are good.
+bool PointwiseConvolution::cutPixels(int64_t most) {
+  auto [height, width] = conv.window.output;
+  double best = 0;
+  auto consider = [&](int64_t images, int64_t lines) {
+    int64_t run = divideCeil(lines * width, s.lanes), vectors = images * run;
+    if (vectors > most && vectors > s.vectors)
+      return;
+    // Runs that end within a vector are masked, so they are whole images.
+    if (lines * width % s.lanes != 0 && lines != height)
+      return;
+    double used = static_cast<double>(images * lines * width) /
+                  static_cast<double>(vectors * s.lanes);
+    // Of two that fill vectors equally, the longer one.
+    double worth = used + 0.002 * static_cast<double>(vectors);
+    if (worth > best) {
+      best = worth;
+      s.images = images;
+      s.lines = lines;
+      s.runVectors = run;
+    }
+  };
+  for (int64_t lines = 1; lines <= height; ++lines)
+    if (height % lines == 0)
+      consider(1, lines);
+  for (int64_t images = 2; images <= conv.batch; ++images)
+    if (conv.batch % images == 0)
+      consider(images, height);
+  // Lines that follow a run are not there.
+  bool isCut = isForward() && hasStride() && runPixels() % s.lanes != 0;
+  return best > 0.6 && !isCut;
+}
+
+/// Enough items for many threads, of rows that pay for the packing; or items of
+/// `asked` rows.
+void PointwiseConvolution::cutRows(int64_t asked) {
+  constexpr int64_t enoughItems = 16, fewestRows = 96, bandRows = 48;
+  s.rowsOfItem = equalParts(across, asked ? asked : across, s.rows);
+  for (int64_t parts = 2; !asked && blocks() * rowBlocks() < enoughItems &&
+                          s.rowsOfItem >= 2 * fewestRows;
+       ++parts)
+    s.rowsOfItem = equalParts(across, divideCeil(across, parts), s.rows);
+  s.band = equalParts(s.rowsOfItem, bandRows, s.rows);
+}
+
+void PointwiseConvolution::takeScratch() {
+  // The word with which scratch begins is 0 when a thread begins a launch.
+  packed = PackedNumber::take(code, kernel.scratch);
+  auto takePanels = [&] {
+    return kernel.scratch.take(code, {panels() * planes, s.width()}, type);
+  };
+  panelsOf = takePanels();
+  if (manyBuffers())
+    panelsAhead = takePanels();
+  // Elements that are far apart meet in few sets of the first-level cache.
+  constexpr int64_t farBytes = 512;
+  int64_t bytes = factor.element.getIntOrFloatBitWidth() / 8;
+  if (factor.stride(Product::M) == 1 &&
+      factor.stride(Product::K1) * bytes > farBytes)
+    ofFactor = kernel.scratch.take(
+        code, {s.kBlock, int64_t(llvm::alignTo(s.band, s.lanes)) + s.lanes},
+        type);
+  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
+  if (keepsSums())
+    sums = kernel.scratch.take(code, {s.band * sumsOfRow()}, type);
+  if (expands())
+    expanded = kernel.scratch.take(code, {expandedLength()}, type);
+}
+
+Work PointwiseConvolution::emit() {
+  schedule();
+  takeScratch();
+  kernel.forEachItem([&](Value item) { emitItem(item); });
+  Work work;
+  work.items = blocks() * rowBlocks();
+  double pixels = static_cast<double>(s.images * runPixels());
+  double rows = std::min(s.rowsOfItem, across), k = planes;
+  work.grain = grainFor(work.items, 2 * rows * pixels * k,
+                        elementBytes(type) * (rows + k) * pixels);
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+PointwiseConvolution::Block PointwiseConvolution::blockAt(Value number) {
+  Value line = code.mul(code.rem(number, bands()), s.lines);
+  Value ofImages = code.div(number, bands());
+  int64_t parts = conv.batch / s.images;
+  return {code.div(ofImages, parts),
+          code.mul(code.rem(ofImages, parts), s.images), line};
+}
+
+PointwiseConvolution::Place PointwiseConvolution::placeOf(const Block &block,
+                                                          Value vector) {
+  Value first = code.mul(block.line, conv.window.output[1]);
+  return {code.add(block.image, code.div(vector, s.runVectors)),
+          code.add(first, code.mul(code.rem(vector, s.runVectors), s.lanes))};
+}
+
+Value PointwiseConvolution::maskOf(Value vector) {
+  if (runPixels() % s.lanes == 0)
+    return {};
+  Value done = code.mul(code.rem(vector, s.runVectors), s.lanes);
+  Value left = code.sub(code.index(runPixels()), done);
+  return code.firstLanes(code.min(left, s.lanes), s.lanes);
+}
+
+void PointwiseConvolution::emitItem(Value item) {
+  Value number = code.div(item, rowBlocks());
+  Value row = code.mul(code.rem(item, rowBlocks()), s.rowsOfItem);
+  Value end = code.min(code.add(row, s.rowsOfItem), across);
+  block = blockAt(number);
+  next = blockAt(code.min(code.add(number, 1), blocks() - 1));
+  afterNext = blockAt(code.min(code.add(number, 2), blocks() - 1));
+  firstRow = row;
+  // In the last item of the block.
+  packsAhead =
+      code.equal(code.rem(item, rowBlocks()), code.index(rowBlocks() - 1));
+  if (manyBuffers()) {
+    Value isOdd = code.equal(code.rem(number, 2), code.index(1));
+    Value even = panelsOf, odd = panelsAhead;
+    panelsOf = code.select(isOdd, odd, even);
+    panelsAhead = code.select(isOdd, even, odd);
+  }
+  packed.packUnlessThere(code, number, [&] { packBlock(); });
+  if (expands()) {
+    Value zeros = code.zeros(type, s.lanes);
+    code.loop(code.index(0), code.index(expandedLength()), s.lanes,
+              [&](Value at) { code.store(zeros, expanded, at); });
+  }
+  code.loop(row, end, s.band, [&](Value first) {
+    emitBand(first, code.min(code.add(first, s.band), end));
+  });
+  if (manyBuffers())
+    code.when(
+        code.both(packsAhead, code.less(number, code.index(blocks() - 1))),
+        [&] { packed.note(code, code.add(number, 1)); });
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+void PointwiseConvolution::packBlock() {
+  int64_t whole = s.blockVectors() / s.vectors;
+  code.loop(code.index(0), code.index(whole), 1,
+            [&](Value panel) { packPanel(panel, s.vectors); });
+  if (int64_t left = s.blockVectors() % s.vectors)
+    packPanel(code.index(whole), left);
+}
+
+void PointwiseConvolution::packPanel(Value number, int64_t vectors) {
+  constexpr int64_t ahead = 16;
+  Source source = sourceOf(block, number, vectors);
+  code.loop(code.index(0), code.index(planes), 1, [&](Value k) {
+    fetchRow(source, code.add(k, ahead));
+    packRow(source, k, panelsOf);
+  });
+}
+
+/// Where the vectors of a panel come from, and the panel's first row.
+PointwiseConvolution::Source
+PointwiseConvolution::sourceOf(const Block &of, Value panel, int64_t vectors) {
+  Source source;
+  source.row = code.mul(panel, planes);
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value vector = code.add(code.mul(panel, s.vectors), v);
+    // The last panel may have fewer; others of it are not read.
+    if (vectors == s.vectors && s.blockVectors() % s.vectors != 0)
+      vector = code.min(vector, s.blockVectors() - 1);
+    source.from.push_back(seenAt(of, vector));
+    source.masks.push_back(maskOf(vector));
+  }
+  return source;
+}
+
+/// Planes are far apart and little is read of each: the processor does not
+/// foresee the later ones. Rows that do not exist are the last one.
+void PointwiseConvolution::fetchRow(const Source &source, Value k) {
+  Value ofPlane = code.mul(code.min(k, planes - 1), image.stride(1));
+  for (Value from : source.from)
+    code.prefetch(image.memref, code.add(from, ofPlane));
+}
+
+void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
+  Value ofPlane = code.mul(k, image.stride(1));
+  Value row = code.add(source.row, k);
+  for (auto [v, from] : llvm::enumerate(source.from)) {
+    Value vector = seenVector(code.add(from, ofPlane), source.masks[v]);
+    code.store(vector, to, {row, code.index(v * s.lanes)});
+  }
+}
+
+/// Where what a vector of `of` sees of the first plane begins.
+Value PointwiseConvolution::seenAt(const Block &of, Value vector) {
+  Place place = placeOf(of, vector);
+  Value line = code.div(place.pixel, conv.window.output[1]);
+  Value column = code.rem(place.pixel, conv.window.output[1]);
+  if (isForward() && hasStride()) {
+    line = code.mul(line, 2);
+    column = code.mul(column, 2);
+  }
+  return image.at(code,
+                  {place.image, code.mul(of.group, planes), line, column});
+}
+
+/// The rows of a panel of the next block that a tile packs: as few as make all
+/// panels in the tiles of an item. 0 if its rounds are too few for them.
+int64_t PointwiseConvolution::rowsOfTile() const {
+  int64_t rounds = planes / unroll;
+  int64_t ofPanel = tilesOfItem() / panels();
+  int64_t rowsOfTile = divideCeil(planes, ofPanel);
+  return blocks() > 1 && rowsOfTile <= rounds ? rowsOfTile : 0;
+}
+
+/// Finds the rows of the next block that a tile packs: those of the same planes
+/// as the tile before it, where it went on to another panel, so that what is
+/// read of a plane is a run too. It asks for what the tile of the panel packs
+/// that is a pass over the panels later, so that memory has the time of a pass.
+/// The last pass asks for the first rows of the block after the next.
+void PointwiseConvolution::beginAhead(Value rowTile, Value panel) {
+  aheadRow = code.mul(rowTile, rowsOfTile());
+  ahead = sourceOf(next, panel, s.vectors);
+  laterRow = code.add(aheadRow, rowsOfTile());
+  Value isLast = code.less(code.index(planes - 1), laterRow);
+  laterRow = code.select(isLast, code.index(0), laterRow);
+  auto either = [&](Value a, Value b) { return code.select(isLast, a, b); };
+  later = sourceOf({either(afterNext.group, next.group),
+                    either(afterNext.image, next.image),
+                    either(afterNext.line, next.line)},
+                   panel, s.vectors);
+}
+
+void PointwiseConvolution::packAhead(Value round) {
+  int64_t every = llvm::bit_floor<uint64_t>(planes / unroll / rowsOfTile());
+  Value packs = packsAhead;
+  if (every > 1)
+    packs = code.both(packs, code.equal(code.rem(round, every), code.index(0)));
+  Value number = code.div(round, every);
+  packs = code.both(packs, code.less(number, code.index(rowsOfTile())));
+  code.when(packs, [&] {
+    fetchRow(later, code.add(laterRow, number));
+    packRow(ahead, code.min(code.add(aheadRow, number), planes - 1),
+            panelsAhead);
+  });
+}
+
+/// What a vector of pixels sees of a plane.
+Value PointwiseConvolution::seenVector(Value from, Value mask) {
+  if (isForward() && hasStride())
+    return everySecondPixel(code, image, from, conv.window.output[1], s.lanes,
+                            type);
+  return code.widen(code.load(image.memref, from, s.lanes, mask), type);
+}
+
+/// Rows of the factor that are neighbours, for each k of a short sum.
+void PointwiseConvolution::packFactor(Value row, Value end, Value k,
+                                      Value kEnd) {
+  using enum Product::Dim;
+  SmallVector<Value> at(Dims);
+  at[Group] = block.group;
+  at[M] = row;
+  Value base = factor.at(code, at), count = code.sub(end, row);
+  code.loop(k, kEnd, 1, [&](Value atK) {
+    Value from = code.add(base, code.mul(atK, factor.stride(K1)));
+    code.loop(code.index(0), count, s.lanes, [&](Value column) {
+      Value left = code.min(code.sub(count, column), s.lanes);
+      Value mask = code.firstLanes(left, s.lanes);
+      Value vector =
+          code.load(factor.memref, code.add(from, column), s.lanes, mask);
+      code.store(code.widen(vector, type), ofFactor,
+                 {code.sub(atK, k), column});
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Multiplies a band of planes of the result with all panels.
+void PointwiseConvolution::emitBand(Value row, Value end) {
+  bandRow = row;
+  code.loop(code.index(0), code.index(planes), s.kBlock, [&](Value k) {
+    Value kEnd = code.add(k, s.kBlock);
+    if (planes % s.kBlock != 0)
+      kEnd = code.min(kEnd, planes);
+    if (ofFactor)
+      packFactor(row, end, k, kEnd);
+    // Rows by rows over all panels: runs of several planes at one time, or
+    // short ones, are up to twice as slow where the result is not in a cache.
+    auto ofRows = [&](Value m, int64_t rows) {
+      Value rowTile = code.div(code.sub(m, firstRow), s.rows);
+      auto tile = [&](Value panel, int64_t vectors) {
+        if (manyBuffers())
+          beginAhead(rowTile, panel);
+        emitTile(m, rows, panel, vectors, k, kEnd);
+      };
+      int64_t whole = s.blockVectors() / s.vectors;
+      code.loop(code.index(0), code.index(whole), 1,
+                [&](Value panel) { tile(panel, s.vectors); });
+      if (int64_t left = s.blockVectors() % s.vectors)
+        tile(code.index(whole), left);
+    };
+    code.loop(row, end, s.rows, [&](Value m) {
+      if (across % s.rows == 0)
+        return ofRows(m, s.rows);
+      code.when(
+          code.less(m, code.index(across - s.rows + 1)),
+          [&] { ofRows(m, s.rows); }, [&] { ofRows(m, across % s.rows); });
+    });
+  });
+  if (!isStored())
+    finishBand(row, end);
+}
+
+Value PointwiseConvolution::factorAt(Value row, int64_t i, Value k, int64_t u) {
+  using enum Product::Dim;
+  if (ofFactor)
+    return memref::LoadOp::create(
+        code.b, code.loc, ofFactor,
+        ValueRange{code.add(k, u), code.add(code.sub(row, bandRow), i)});
+  SmallVector<Value> at(Dims);
+  at[Group] = block.group;
+  at[M] = row;
+  at[K1] = k;
+  Value position = code.add(factor.at(code, at),
+                            i * factor.stride(M) + u * factor.stride(K1));
+  return code.widen(
+      memref::LoadOp::create(code.b, code.loc, factor.memref, position), type);
+}
+
+void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
+                                    int64_t vectors, Value k, Value kEnd) {
+  Code::Values none(rows * vectors, code.zeros(type, s.lanes));
+  Value panelRow = code.mul(panel, planes);
+  auto round = [&](Value at, int64_t count, ValueRange in) {
+    Code::Values tile(in), seen(vectors);
+    // Where the factor is packed, it begins with the short sum.
+    Value atFactor = ofFactor ? code.sub(at, k) : at;
+    for (int64_t u = 0; u < count; ++u) {
+      for (int64_t v = 0; v < vectors; ++v)
+        seen[v] = code.load(
+            panelsOf,
+            {code.add(code.add(panelRow, at), u), code.index(v * s.lanes)},
+            s.lanes);
+      for (int64_t i = 0; i < rows; ++i) {
+        Value x = code.splat(factorAt(row, i, atFactor, u), s.lanes);
+        for (int64_t v = 0; v < vectors; ++v)
+          tile[i * vectors + v] =
+              code.multiplyAdd(x, seen[v], tile[i * vectors + v]);
+      }
+    }
+    return tile;
+  };
+  bool isEven = planes % unroll == 0 && s.kBlock % unroll == 0;
+  Value whole =
+      isEven
+          ? kEnd
+          : code.add(k, code.mul(code.div(code.sub(kEnd, k), unroll), unroll));
+  Code::Values tile =
+      code.loop(k, whole, unroll, none, [&](Value at, ValueRange in) {
+        if (manyBuffers())
+          packAhead(code.div(at, unroll));
+        return round(at, unroll, in);
+      });
+  if (!isEven)
+    tile = code.loop(whole, kEnd, 1, tile,
+                     [&](Value at, ValueRange in) { return round(at, 1, in); });
+  storeOrAdd(row, rows, panel, vectors, tile, k, kEnd);
+}
+
+Fit cpu::fitPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PointwiseConvolution(kernel, product).fit();
+}
+
+double cpu::secondsOfPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  PointwiseConvolution convolution(kernel, product);
+  convolution.fit();
+  return secondsOf(kernel.kernel, kernel.anchor, convolution.multiplyAdds());
+}
+
+FailureOr<Work> cpu::emitPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PointwiseConvolution(kernel, product).emit();
+}

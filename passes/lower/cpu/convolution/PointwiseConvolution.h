@@ -1,0 +1,168 @@
+//===- PointwiseConvolution.h - convolutions of 1x1 taps ------------------===//
+//
+// conv2d and conv2d_input_grad of windows of one pixel, without padding:
+//   C(plane, pixel of y) = sum over k of w(plane, k) seen(k, pixel of y)
+// A block of pixels is packed once, for all planes of the result: every second
+// one where conv2d has strides. Then a band of planes passes over all panels of
+// the block, so that the lines of a plane are stored in long runs, which the
+// processor foresees, and what the next block reads is asked for meanwhile.
+// Pixels of x that no window sees are zeros between those that come of it.
+//
+// Vectors are pixels that follow each other in a plane of y: a block is some
+// lines of an image, or several whole images, each a run of whole vectors.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_LOWER_CPU_POINTWISECONVOLUTION_H
+#define TANDEM_PASSES_LOWER_CPU_POINTWISECONVOLUTION_H
+
+#include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/common/Method.h"
+#include "passes/lower/cpu/products/PackedNumber.h"
+
+#include <optional>
+
+namespace tandem::cpu {
+
+using namespace lower;
+
+/// How it is cut.
+struct PointwiseSchedule {
+  int64_t lanes, rows, vectors; ///< of a tile
+  int64_t images, lines;        ///< of a block: divide those that there are
+  int64_t runVectors;           ///< of the pixels that a block has of an image
+  int64_t kBlock;               ///< of a short sum
+  int64_t rowsOfItem;           ///< planes of the result; multiple of `rows`
+  int64_t band;                 ///< of them, that pass the panels together
+  int64_t width() const { return vectors * lanes; }
+  int64_t blockVectors() const { return images * runVectors; }
+};
+
+/// The emission of one kernel.
+class PointwiseConvolution {
+public:
+  using Product = ConvolutionProduct;
+
+  PointwiseConvolution(AnchorKernel &kernel, const Product &product);
+  /// Chooses the schedule, where that is possible.
+  Fit fit();
+  double multiplyAdds() const;
+  Work emit();
+
+private:
+  using Value = mlir::Value;
+
+  /// Rounds of k in the innermost loop.
+  static constexpr int64_t unroll = 4;
+
+  Fit shapeFit() const;
+  Fit schedule();
+  int64_t mostVectors() const;
+  bool cutPixels(int64_t most);
+  void askPixels(int64_t pixels);
+  void chooseTile();
+  void cutRows(int64_t asked);
+  void takeScratch();
+  bool isForward() const { return product.lanes == Product::OutputPixels; }
+  bool hasStride() const { return conv.window.stride[0] != 1; }
+  /// The result has pixels that no window sees.
+  bool expands() const { return hasStride() && !isForward(); }
+  int64_t panels() const {
+    return llvm::divideCeil(s.blockVectors(), s.vectors);
+  }
+  int64_t bands() const { return conv.window.output[0] / s.lines; }
+  int64_t blocks() const {
+    return conv.groups * (conv.batch / s.images) * bands();
+  }
+  int64_t rowBlocks() const { return llvm::divideCeil(across, s.rowsOfItem); }
+  int64_t kBlocks() const { return llvm::divideCeil(planes, s.kBlock); }
+  int64_t runPixels() const { return s.lines * conv.window.output[1]; }
+  /// The next block is packed beside the products of a block.
+  bool manyBuffers() const { return rowsOfTile() > 0; }
+  int64_t tilesOfItem() const {
+    int64_t last = across - (rowBlocks() - 1) * s.rowsOfItem;
+    return llvm::divideCeil(last, s.rows) * panels();
+  }
+  int64_t sumsOfRow() const { return panels() * s.width(); }
+  /// A run of x, and a vector that begins with its last element.
+  int64_t expandedLength() const { return (4 * s.runVectors + 1) * s.lanes; }
+  /// Sums go from the registers to the result.
+  bool isStored() const { return output && !expands(); }
+  bool keepsSums() const { return !isStored() || kBlocks() > 1; }
+
+  /// A block of pixels: of these images, from this line of y on.
+  struct Block {
+    Value group, image, line;
+  };
+  Block blockAt(Value number);
+  /// A vector of the block: of which image of the tensor, and from which pixel
+  /// of its plane of y on.
+  struct Place {
+    Value image, pixel;
+  };
+  Place placeOf(const Block &block, Value vector);
+  /// The mask of a vector; null if all its lanes are pixels.
+  Value maskOf(Value vector);
+
+  void emitItem(Value number);
+  void packBlock();
+  void packPanel(Value number, int64_t vectors);
+  /// The rows of a panel: of each vector where it is in plane 0, and its mask.
+  struct Source {
+    Value row;
+    llvm::SmallVector<Value> from, masks;
+  };
+  Source sourceOf(const Block &of, Value panel, int64_t vectors);
+  void packRow(const Source &source, Value k, Value to);
+  void fetchRow(const Source &source, Value k);
+  int64_t rowsOfTile() const;
+  void beginAhead(Value rowTile, Value panel);
+  void packAhead(Value round);
+  Value seenAt(const Block &of, Value vector);
+  Value seenVector(Value from, Value mask);
+  void emitBand(Value row, Value end);
+  void packFactor(Value row, Value end, Value k, Value kEnd);
+  void emitTile(Value row, int64_t rows, Value panel, int64_t vectors, Value k,
+                Value kEnd);
+  Value factorAt(Value row, int64_t i, Value k, int64_t u);
+
+  void storeVector(Value row, Value image, Value pixel, Value vector,
+                   Value mask);
+  void storeOrAdd(Value row, int64_t rows, Value panel, int64_t vectors,
+                  Code::Values tile, Value k, Value kEnd);
+  void finishBand(Value row, Value end);
+  void expandRun(Value from);
+  void finishRun(Value row, Value image, Value memref, Value from, Value pixel,
+                 int64_t count);
+
+  AnchorKernel &kernel;
+  Code &code;
+  const Product &product;
+  const Convolution2d &conv;
+  int64_t planes, across; ///< that are summed, of the result; of a group
+  mlir::Type type;        ///< of the sums
+  Operand image, factor;
+  std::optional<Operand> output;
+  PointwiseSchedule s;
+
+  PackedNumber packed; ///< of the block in scratch
+  /// [panel, k][width] of this block, and of the next one.
+  Value panelsOf, panelsAhead;
+  Value packsAhead; ///< while this item runs
+  Value ofFactor;   ///< [k][row of the band], where it is packed
+  Value sums;       ///< [row of the band][pixel of the block], rank 1
+  Value expanded;   ///< a run of x
+  Block block, next, afterNext;
+  Value firstRow, bandRow; ///< the first of the item, of the band
+  /// Of what a tile packs and what it asks for, from these rows on.
+  Source ahead, later;
+  Value aheadRow, laterRow;
+};
+
+/// The row of this method (Methods.cpp).
+Fit fitPointwiseConvolution(AnchorKernel &kernel);
+double secondsOfPointwiseConvolution(AnchorKernel &kernel);
+mlir::FailureOr<Work> emitPointwiseConvolution(AnchorKernel &kernel);
+
+} // namespace tandem::cpu
+
+#endif

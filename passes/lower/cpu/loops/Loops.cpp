@@ -1,0 +1,346 @@
+//===- Loops.cpp - pointwise loop kernels, and what all forms share -------===//
+#include "passes/lower/common/AnchorCode.h"
+#include "passes/lower/cpu/Methods.h"
+#include "passes/lower/cpu/loops/LoopEmitter.h"
+#include "passes/plan/PastCaches.h"
+#include "passes/target/Rates.h"
+
+#include "ir/ops/Scalar.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+
+/// Elements of a pointwise item: some microseconds of work, and small enough
+/// for the first-level cache.
+static constexpr int64_t kItemElements = 4096;
+
+int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
+  // What is worth a second thread, and what one takes at a time: threads wait
+  // for the last of these, and taking one costs some tens of nanoseconds.
+  constexpr double kWorthwhile = 20e-6, kRange = 2.5e-6;
+  double seconds = std::max(flopsPerItem / CpuModel::threadFlops,
+                            bytesPerItem / CpuModel::threadBytes);
+  items = std::max<int64_t>(items, 1);
+  if (seconds * static_cast<double>(items) <= kWorthwhile)
+    return items;
+  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(kRange / seconds)),
+                             1, items);
+}
+
+FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
+                               KernelBody &body) {
+  std::optional<LoopNest> nest = findLoopNest(kernel);
+  if (!nest)
+    return kernel.emitOpError()
+           << "expected the ops of the region to share one loop nest";
+  LoopEmitter emitter(kernel, *nest, b, body);
+  LoopKernel loops{kernel, *nest, emitter};
+  return emitByTable(kernel, loopMethods(), loops, body.log);
+}
+
+LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,
+                         KernelBody &body)
+    : kernel(kernel), asked(AskedSchedule::of(kernel)), nest(std::move(nest)),
+      b(b), loc(kernel.getLoc()), body(body), elements(loc) {
+  Block &region = kernel.getBody().front();
+  for (auto [argument, memref] :
+       llvm::zip_equal(region.getArguments(), body.inputs))
+    elements.bind(argument, memref);
+  ivs.resize(this->nest.sizes.size());
+}
+
+//===----------------------------------------------------------------------===//
+// Shared
+//===----------------------------------------------------------------------===//
+
+Value LoopEmitter::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+scf::ForOp LoopEmitter::loop(Value low, Value high, Body code) {
+  auto op = scf::ForOp::create(b, loc, low, high, constant(1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  code(op.getInductionVar());
+  return op;
+}
+
+LoopEmitter::Values
+LoopEmitter::loop(Value low, Value high, ValueRange init,
+                  llvm::function_ref<Values(Value, ValueRange)> code) {
+  auto op = scf::ForOp::create(b, loc, low, high, constant(1), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  Values next = code(op.getInductionVar(), op.getRegionIterArgs());
+  if (!init.empty())
+    scf::YieldOp::create(b, loc, next);
+  return Values(op.getResults());
+}
+
+std::pair<Value, Value> LoopEmitter::bounds(Value block, int64_t blockSize,
+                                            int64_t size) {
+  Value low = arith::MulIOp::create(b, loc, block, constant(blockSize));
+  Value high = arith::AddIOp::create(b, loc, low, constant(blockSize));
+  if (size % blockSize != 0)
+    high = arith::MinSIOp::create(b, loc, high, constant(size));
+  return {low, high};
+}
+
+void LoopEmitter::setIndices(ArrayRef<unsigned> dims, Value position) {
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (i == 0) {
+      ivs[dims[0]] = position;
+      return;
+    }
+    Value size = constant(std::max<int64_t>(nest.sizes[dims[i]], 1));
+    ivs[dims[i]] = arith::RemUIOp::create(b, loc, position, size);
+    position = arith::DivUIOp::create(b, loc, position, size);
+  }
+}
+
+/// A kept dimension of a few indices, not the innermost one, on whose index
+/// alone it depends whether some input is read: of what is concatenated.
+static std::optional<unsigned> decidingDim(const LoopNest &nest) {
+  constexpr int64_t most = 4;
+  for (const LoopNest::Access &read : nest.reads)
+    for (const IndexGuard &guard : read.place.guards)
+      for (unsigned d = 0; d + 1 < nest.sizes.size(); ++d)
+        if (!nest.reduced[d] && nest.sizes[d] <= most &&
+            coefficientOf(guard.expr, d).value_or(0) != 0 &&
+            llvm::none_of(
+                llvm::seq<unsigned>(0, nest.sizes.size()), [&](unsigned other) {
+                  return other != d && guard.expr.isFunctionOfDim(other);
+                }))
+          return d;
+  return std::nullopt;
+}
+
+/// LLVM makes a switch of such conditions, which it neither takes out of a loop
+/// nor turns into masks.
+void LoopEmitter::whereReadsAreKnown(llvm::function_ref<void()> code) {
+  std::optional<unsigned> dim = decidingDim(nest);
+  if (!dim || !ivs[*dim])
+    return code();
+  Value at = ivs[*dim];
+  for (int64_t i = 0; i < nest.sizes[*dim]; ++i) {
+    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, at,
+                                         constant(i));
+    auto branch = scf::IfOp::create(b, loc, isHere, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&branch.getThenRegion().front());
+    ivs[*dim] = constant(i);
+    code();
+  }
+  ivs[*dim] = at;
+}
+
+/// Computes all of the roots before it stores any: one that overwrites an input
+/// must not hide it from the others.
+void LoopEmitter::storeRoots(
+    llvm::function_ref<bool(const LoopNest::Root &)> which) {
+  ArrayRef<int64_t> nonTemporal =
+      kernel.getNonTemporal().value_or(ArrayRef<int64_t>());
+  SmallVector<std::pair<size_t, Value>> values;
+  for (auto [i, root] : llvm::enumerate(nest.roots))
+    if (which(root))
+      values.push_back({i, elements.at(b, root.value, root.index)});
+  for (auto [i, value] : values) {
+    const LoopNest::Root &root = nest.roots[i];
+    auto type = cast<RankedTensorType>(root.value.getType());
+    elements.store(b, value, type.getElementType(), body.outputs[i],
+                   linearize(root.index, type.getShape(), b.getContext()),
+                   llvm::is_contained(nonTemporal, static_cast<int64_t>(i)));
+  }
+}
+
+Value LoopEmitter::combine(const LoopNest::Reduction &reduction, Value x,
+                           Value y, bool anyOrder) {
+  ReductionOpInterface op = reduction.op;
+  Value result = op.emitCombine(b, loc, x, y);
+  if (auto math = result.getDefiningOp<arith::ArithFastMathInterface>();
+      math && anyOrder)
+    math->setAttr(math.getFastMathAttrName(),
+                  arith::FastMathFlagsAttr::get(
+                      b.getContext(), arith::FastMathFlags::reassoc |
+                                          arith::FastMathFlags::contract |
+                                          arith::FastMathFlags::nsz));
+  return result;
+}
+
+Work LoopEmitter::workOf(int64_t items, int64_t scratchBytes) {
+  double flops = 0, bytes = 0;
+  for (Operation &op : kernel.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(op)) {
+      auto pointwise = dyn_cast<PointwiseOpInterface>(op);
+      flops += static_cast<double>(cost.getFlops()) *
+               (pointwise && isExpensive(pointwise) ? 10 : 1);
+    }
+  for (Type type : kernel->getOperandTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
+  for (Type type : kernel->getResultTypes())
+    bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
+  double n = static_cast<double>(std::max<int64_t>(items, 1));
+  return {items, grainFor(items, flops / n, bytes / n), scratchBytes};
+}
+
+//===----------------------------------------------------------------------===//
+// Pointwise
+//===----------------------------------------------------------------------===//
+
+/// About `wanted` indices a block, and a number that divides `size` where there
+/// is one near.
+static int64_t blockOf(int64_t size, int64_t wanted) {
+  if (size <= 2 * wanted)
+    return std::max<int64_t>(size, 1);
+  for (int64_t block = wanted; block > wanted / 2; --block)
+    if (size % block == 0)
+      return block;
+  return wanted;
+}
+
+/// Elements beside each other whose code stands together, because they share
+/// most of it: random numbers come in blocks of four.
+static int64_t neighbours(KernelOp kernel) {
+  Block &region = kernel.getBody().front();
+  return region.getOps<PhiloxOp>().empty() ? 1 : 4;
+}
+
+/// So many that nothing remains. The functions of one are a long chain of
+/// steps, each of which waits for the one before it, and a processor looks
+/// ahead only as far as about three such chains that follow each other. Sums
+/// wait for their last step, which eight of them side by side fill.
+int64_t LoopEmitter::vectorsTogether(scf::ForOp loop, int64_t size) {
+  bool hasChains = false;
+  loop->walk([&](Operation *op) {
+    hasChains |= isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp,
+                     math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>(op);
+  });
+  CpuModel target = CpuModel::of(kernel);
+  int64_t count = hasChains                     ? target.registers / 8
+                  : loop.getNumRegionIterArgs() ? target.registers / 4
+                                                : 1;
+  int64_t lanes = target.lanes(Float32Type::get(kernel.getContext()));
+  while (count > 1 && size % (count * lanes) != 0)
+    count /= 2;
+  return count;
+}
+
+void LoopEmitter::interleave(scf::ForOp loop, int64_t count) {
+  if (count == 1)
+    return;
+  MLIRContext *context = loop.getContext();
+  Builder b(context);
+  auto vectors = LLVM::LoopInterleaveAttr::get(
+      context, b.getI32IntegerAttr(static_cast<int32_t>(count)));
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(
+                    context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
+                    /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
+                    /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
+                    /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
+                    /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
+}
+
+Work LoopEmitter::emitPointwise() {
+  unsigned rank = nest.sizes.size();
+  if (llvm::is_contained(nest.sizes, 0))
+    return workOf(0);
+  // The dimension that is cut into blocks: those before it are of the item.
+  int64_t wanted =
+      asked.block ? std::max<int64_t>(asked.block, 2) : kItemElements;
+  unsigned cut = rank;
+  int64_t inner = 1, within = 1;
+  while (cut > 0 && inner < wanted) {
+    within = inner;
+    inner *= nest.sizes[--cut];
+  }
+  int64_t block = 1, blocks = 1;
+  if (cut < rank) {
+    block = blockOf(nest.sizes[cut], std::max<int64_t>(wanted / within, 1));
+    blocks = (nest.sizes[cut] + block - 1) / block;
+  }
+  askAhead();
+  SmallVector<unsigned> outer;
+  for (unsigned d = 0; d < cut; ++d)
+    outer.push_back(d);
+
+  auto store = [&] {
+    elements.enter(ivs, nest.sizes);
+    storeRoots([](const LoopNest::Root &) { return true; });
+  };
+  int64_t together = rank > 0 && cut < rank ? neighbours(kernel) : 1;
+  if (together > 1 && (nest.sizes[rank - 1] % together != 0 ||
+                       (cut == rank - 1 && block % together != 0)))
+    together = 1;
+  std::function<void(unsigned)> nestFrom;
+  std::optional<unsigned> deciding = decidingDim(nest);
+  // `count` indices of dimension d from `first` on. Where the count is known to
+  // LLVM, it needs no code for what remains.
+  auto loopOver = [&](unsigned d, Value first, Value count) {
+    if (d + 1 < rank || together == 1) {
+      scf::ForOp made = loop(constant(0), count, [&](Value i) {
+        ivs[d] = arith::AddIOp::create(b, loc, first, i);
+        nestFrom(d + 1);
+      });
+      if (std::optional<int64_t> size = getConstantIntValue(count);
+          size && d + 1 == rank)
+        interleave(made, asked.vectors ? asked.vectors
+                                       : vectorsTogether(made, *size));
+      return;
+    }
+    Value several = constant(together);
+    count = arith::DivUIOp::create(b, loc, count, several);
+    loop(constant(0), count, [&](Value group) {
+      Value low = arith::AddIOp::create(
+          b, loc, first, arith::MulIOp::create(b, loc, group, several));
+      for (int64_t i = 0; i < together; ++i) {
+        ivs[d] = arith::AddIOp::create(b, loc, low, constant(i));
+        store();
+      }
+    });
+  };
+  nestFrom = [&](unsigned d) {
+    if (d == rank)
+      return store();
+    if (d == deciding) {
+      for (int64_t i = 0; i < nest.sizes[d]; ++i) {
+        ivs[d] = constant(i);
+        nestFrom(d + 1);
+      }
+      ivs[d] = {};
+      return;
+    }
+    loopOver(d, constant(0), constant(nest.sizes[d]));
+  };
+  loop(body.begin, body.end, [&](Value item) {
+    if (cut == rank)
+      return store();
+    Value which = item;
+    if (!outer.empty() && blocks > 1) {
+      which = arith::RemUIOp::create(b, loc, item, constant(blocks));
+      item = arith::DivUIOp::create(b, loc, item, constant(blocks));
+    }
+    setIndices(outer, item);
+    auto emitItem = [&] {
+      if (blocks == 1)
+        return nestFrom(cut);
+      auto [low, high] = bounds(which, block, nest.sizes[cut]);
+      loopOver(cut, low,
+               nest.sizes[cut] % block == 0
+                   ? constant(block)
+                   : arith::SubIOp::create(b, loc, high, low).getResult());
+    };
+    whereReadsAreKnown(emitItem);
+  });
+  return workOf(nest.sizeOf(outer) * blocks);
+}

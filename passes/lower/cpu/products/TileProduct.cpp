@@ -1,0 +1,398 @@
+//===- TileProduct.cpp - matrix products of bf16 by tiles -----------------===//
+#include "passes/lower/cpu/products/TileProduct.h"
+#include "passes/lower/common/Indices.h"
+#include "passes/lower/common/MatmulIndex.h"
+#include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/products/PackedNumber.h"
+#include "passes/lower/cpu/products/TileFactor.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cpu;
+using namespace tandem::lower;
+using llvm::divideCeil;
+
+namespace {
+class TileProduct {
+public:
+  /// Of [m, k] by [k, n], whose factors are at `at`; or, if it `isTurned`, of
+  /// the right factor's transpose by the left one's.
+  TileProduct(AnchorKernel &kernel, ArrayRef<ArrayRef<AffineExpr>> at,
+              ArrayRef<int64_t> sizes, bool isTurned);
+
+  /// Whether the left tiles are read where they are.
+  bool isInPlace() const { return !s.packsLeft; }
+  Work emit();
+
+private:
+  /// Steps of k, and whether they are the first and the last of a sum.
+  struct Range {
+    Value from, to;
+    Value isFirst, isLast;
+  };
+
+  void takeScratch();
+  void emitItem(Value item);
+  void packGroup(const Range &range);
+  void emitRows(const Range &range, Value from, Value to);
+  void emitBlock(Value m, Value panel, const Range &range);
+  TilePlace leftTile(Value m, int64_t tile, Value step);
+  TilePlace rightTile(Value panel, int64_t tile, Value step);
+  TilePlace sumsTile(Value row, int64_t tileRow, int64_t tileColumn);
+  Code::Values multiply(Value m, Value panel, const Range &range,
+                        Code::Values sums);
+  void finishBlock(Value m, Value firstRow, Value column);
+  void storeRow(Value row, Value sumsRow, Value column, int64_t columns);
+  void forEachRange(const Range &whole, int64_t step, int64_t size,
+                    llvm::function_ref<void(const Range &)> body);
+  Value firstOf(Value number, int64_t size) { return code.mul(number, size); }
+  int64_t groups() const { return divideCeil(panels, s.group); }
+  int64_t mBlocks() const { return divideCeil(M, s.mBlock); }
+
+  AnchorKernel &kernel;
+  Code &code;
+  TileCode tiles;
+  SmallVector<int64_t> sizes;
+  unsigned m, n, k; ///< dimensions
+  int64_t M, N, K, steps;
+  TileFactor left, right;
+  TileSchedule s;
+  int64_t panels;
+  bool manyParts, manyPanels; ///< of a sum, along k
+  std::optional<Operand> output;
+
+  PackedNumber packed; ///< of the group of panels in scratch
+  Value rightMemory, leftMemory, sums, zeroRow;
+  SmallVector<Value> at; ///< the item's place
+  Value mBegin, mEnd, firstPanel, panelEnd;
+  Value packedFrom; ///< the first step that is packed
+  Value nearBegin;  ///< the first of the rows that are packed
+};
+} // namespace
+
+TileProduct::TileProduct(AnchorKernel &kernel,
+                         ArrayRef<ArrayRef<AffineExpr>> factors,
+                         ArrayRef<int64_t> sizes, bool isTurned)
+    : kernel(kernel), code(kernel.code), tiles(kernel.code), sizes(sizes),
+      m(sizes.size() - (isTurned ? 2 : 3)),
+      n(sizes.size() - (isTurned ? 3 : 2)), k(sizes.size() - 1), M(sizes[m]),
+      N(sizes[n]), K(sizes[k]), steps(divideCeil(K, TileCode::terms)),
+      left(kernel, isTurned, TileFactor::Left, factors[isTurned], sizes, m, k),
+      right(kernel, !isTurned, TileFactor::Right, factors[!isTurned], sizes, n,
+            k),
+      at(sizes.size()) {
+  int64_t batches = product(ArrayRef(sizes).drop_back(3));
+  auto asked = AskedSchedule::of(kernel.kernel);
+  if (isTurned)
+    std::swap(asked.block, asked.columns);
+  s = scheduleTiles(M, N, K, batches, false, asked);
+  if (left.isInPlace(s.height()))
+    s = scheduleTiles(M, N, K, batches, true, asked);
+  panels = divideCeil(N, s.width());
+  manyPanels = s.panelSteps < steps;
+  manyParts = s.part < steps;
+  if (isTurned) // neighbours in a row of sums are not neighbours in the result
+    return;
+  SmallVector<AffineExpr> dims = dimensions(code.b.getContext(), n + 1);
+  output = kernel.directOutput(code.b.getBF16Type(), dims,
+                               ArrayRef(sizes).drop_back(), n);
+}
+
+void TileProduct::takeScratch() {
+  Type bf16 = code.b.getBF16Type(), f32 = code.b.getF32Type();
+  packed = PackedNumber::take(code, kernel.scratch);
+  zeroRow = kernel.scratch.take(code, {TileCode::lines}, f32);
+  int64_t tile = TileCode::elements * s.panelSteps;
+  rightMemory = kernel.scratch.take(code, {s.group * s.columns * tile}, bf16);
+  // Blocks at the lower edge read tiles of rows that are not there.
+  int64_t rowTiles = llvm::alignTo(s.rowsNear, s.height()) / TileCode::lines;
+  if (s.packsLeft)
+    leftMemory = kernel.scratch.take(code, {rowTiles * tile}, bf16);
+  int64_t rows = !manyParts   ? s.height()
+                 : manyPanels ? s.group * llvm::alignTo(s.mBlock, s.height())
+                              : llvm::alignTo(s.rowsNear, s.height());
+  sums = kernel.scratch.take(code, {rows * s.width()}, f32);
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+/// The parts of `whole`, whose length is at most `size`, of `step` steps.
+void TileProduct::forEachRange(const Range &whole, int64_t step, int64_t size,
+                               llvm::function_ref<void(const Range &)> body) {
+  if (step >= size)
+    return body(whole);
+  code.loop(whole.from, whole.to, step, [&](Value from) {
+    Range part;
+    part.from = from;
+    part.to = code.min(code.add(from, step), whole.to);
+    part.isFirst = code.both(whole.isFirst, code.equal(from, whole.from));
+    part.isLast = code.both(whole.isLast, code.equal(part.to, whole.to));
+    body(part);
+  });
+}
+
+void TileProduct::emitItem(Value item) {
+  int64_t items = groups() * mBlocks();
+  ArrayRef<int64_t> batch = ArrayRef(sizes).drop_back(3);
+  llvm::copy(split(code, code.div(item, items), batch), at.begin());
+  left.enter(at);
+  right.enter(at);
+  Value number = code.rem(item, items);
+  mBegin = firstOf(code.rem(number, mBlocks()), s.mBlock);
+  mEnd = code.min(code.add(mBegin, s.mBlock), M);
+  firstPanel = firstOf(code.div(number, mBlocks()), s.group);
+  panelEnd = code.min(code.add(firstPanel, s.group), panels);
+
+  Value yes = code.equal(code.index(0), code.index(0));
+  Range all = {code.index(0), code.index(steps), yes, yes};
+  forEachRange(all, s.panelSteps, steps, [&](const Range &range) {
+    if (manyPanels)
+      packGroup(range);
+    else
+      packed.packUnlessThere(code, code.div(item, mBlocks()),
+                             [&] { packGroup(range); });
+    code.loop(mBegin, mEnd, s.rowsNear, [&](Value from) {
+      Value to = code.min(code.add(from, s.rowsNear), mEnd);
+      emitRows(range, from, to);
+    });
+  });
+}
+
+void TileProduct::packGroup(const Range &range) {
+  auto number = [&](Value lines, Value step) {
+    Value panel = code.div(lines, s.columns);
+    Value row = code.add(code.mul(panel, s.panelSteps), step);
+    return code.add(code.mul(row, s.columns), code.rem(lines, s.columns));
+  };
+  right.pack({rightMemory, number}, firstOf(firstPanel, s.width()),
+             code.min(firstOf(panelEnd, s.width()), N), range.from, range.to);
+}
+
+/// The rows [from, to) of the item with all its panels.
+void TileProduct::emitRows(const Range &range, Value from, Value to) {
+  packedFrom = range.from;
+  nearBegin = from;
+  auto number = [&](Value lines, Value step) {
+    return code.add(code.mul(lines, s.panelSteps), step);
+  };
+  if (s.packsLeft)
+    left.pack({leftMemory, number}, from, to, range.from, range.to);
+  code.loop(firstPanel, panelEnd, 1, [&](Value panel) {
+    forEachRange(range, s.part, s.panelSteps, [&](const Range &part) {
+      code.loop(from, to, s.height(),
+                [&](Value row) { emitBlock(row, panel, part); });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of sums
+//===----------------------------------------------------------------------===//
+
+/// The tile of lines m + 16 tile at a step.
+TilePlace TileProduct::leftTile(Value m, int64_t tile, Value step) {
+  if (!s.packsLeft)
+    return left.inPlace(code.add(m, tile * TileCode::lines),
+                        code.mul(step, TileCode::terms));
+  Value number =
+      code.add(code.div(code.sub(m, nearBegin), TileCode::lines), tile);
+  Value place =
+      code.add(code.mul(number, s.panelSteps), code.sub(step, packedFrom));
+  return {tiles.pointer(leftMemory, code.mul(place, TileCode::elements)),
+          tiles.number(code.index(TileCode::rowBytes))};
+}
+
+TilePlace TileProduct::rightTile(Value panel, int64_t tile, Value step) {
+  Value row = code.add(code.mul(code.sub(panel, firstPanel), s.panelSteps),
+                       code.sub(step, packedFrom));
+  Value place = code.add(code.mul(row, s.columns), tile);
+  return {tiles.pointer(rightMemory, code.mul(place, TileCode::elements)),
+          tiles.number(code.index(TileCode::rowBytes))};
+}
+
+/// Where a tile of the sums is whose block begins at a row of the scratch.
+TilePlace TileProduct::sumsTile(Value row, int64_t tileRow,
+                                int64_t tileColumn) {
+  Value position =
+      code.mul(code.add(row, tileRow * TileCode::lines), s.width());
+  position = code.add(position, tileColumn * TileCode::lines);
+  return {tiles.pointer(sums, position),
+          tiles.number(code.index(4 * s.width()))};
+}
+
+Code::Values TileProduct::multiply(Value m, Value panel, const Range &range,
+                                   Code::Values sums) {
+  return code.loop(
+      range.from, range.to, 1, sums, [&](Value step, ValueRange carried) {
+        Code::Values block(carried), rows, columns;
+        // Rows pass by once for each panel, which is to stay.
+        auto loadRow = [&](int64_t i) {
+          rows.push_back(tiles.load(leftTile(m, i, step), /*isStreamed=*/true));
+        };
+        loadRow(0);
+        for (int64_t j = 0; j < s.columns; ++j)
+          columns.push_back(tiles.load(rightTile(panel, j, step)));
+        for (int64_t i = 1; i < s.rows; ++i)
+          loadRow(i);
+        for (int64_t i = 0; i < s.rows; ++i)
+          for (int64_t j = 0; j < s.columns; ++j) {
+            Value &sum = block[i * s.columns + j];
+            sum = tiles.multiplyAdd(rows[i], columns[j], sum);
+          }
+        return block;
+      });
+}
+
+void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
+  // The first row of the block's sums in scratch.
+  Value row = code.index(0);
+  if (manyPanels)
+    row = code.add(code.mul(code.sub(panel, firstPanel),
+                            llvm::alignTo(s.mBlock, s.height())),
+                   code.sub(m, mBegin));
+  else if (manyParts)
+    row = code.sub(m, nearBegin);
+
+  auto forEach = [&](auto body) {
+    for (int64_t i = 0; i < s.rows; ++i)
+      for (int64_t j = 0; j < s.columns; ++j)
+        body(i * s.columns + j, sumsTile(row, i, j));
+  };
+  Code::Values block(s.rows * s.columns);
+  Value none = tiles.number(code.index(0));
+  Value zero = manyParts ? tiles.pointer(zeroRow, code.index(0)) : Value();
+  forEach([&](int64_t tile, TilePlace place) {
+    if (!manyParts) {
+      block[tile] = tiles.zeros();
+      return;
+    }
+    // A row of zeros, again and again.
+    place.pointer = code.select(range.isFirst, zero, place.pointer);
+    place.stride = code.select(range.isFirst, none, place.stride);
+    block[tile] = tiles.load(place);
+  });
+  block = multiply(m, panel, range, block);
+  forEach([&](int64_t tile, const TilePlace &place) {
+    tiles.store(block[tile], place);
+  });
+  code.when(range.isLast,
+            [&] { finishBlock(m, row, firstOf(panel, s.width())); });
+}
+
+//===----------------------------------------------------------------------===//
+// Ends
+//===----------------------------------------------------------------------===//
+
+void TileProduct::finishBlock(Value m, Value firstRow, Value column) {
+  Value rows = code.index(s.height());
+  if (M % s.height() != 0)
+    rows = code.min(rows, code.sub(code.index(M), m));
+  auto finish = [&](int64_t columns) {
+    code.loop(code.index(0), rows, 1, [&](Value row) {
+      storeRow(code.add(m, row), code.add(firstRow, row), column, columns);
+    });
+  };
+  // Loops of a known length are the better ones.
+  int64_t rest = N % s.width();
+  if (rest == 0)
+    return finish(s.width());
+  code.when(
+      code.less(column, code.index(N - rest)), [&] { finish(s.width()); },
+      [&] { finish(rest); });
+}
+
+/// Finishes and stores C(row, column ...), whose sums are at `sumsRow`.
+void TileProduct::storeRow(Value row, Value sumsRow, Value column,
+                           int64_t columns) {
+  SmallVector<Value> index(ArrayRef<Value>(at).drop_back());
+  index[m] = row;
+  Value first = code.mul(sumsRow, s.width());
+  if (!output) {
+    code.loop(code.index(0), code.index(columns), 1, [&](Value j) {
+      index[n] = code.add(column, j);
+      Value sum = memref::LoadOp::create(code.b, code.loc, sums,
+                                         ValueRange{code.add(first, j)});
+      kernel.finish(index, sum);
+    });
+    return;
+  }
+  index[n] = column;
+  Value to = output->at(code, index);
+  for (int64_t j = 0; j < columns; j += TileCode::lines) {
+    Value mask;
+    if (columns - j < TileCode::lines)
+      mask = code.firstLanes(code.index(columns - j), TileCode::lines);
+    Value sum = code.load(sums, code.add(first, j), TileCode::lines);
+    code.store(tiles.narrow(sum), output->memref, code.add(to, j), mask);
+  }
+}
+
+Work TileProduct::emit() {
+  takeScratch();
+  ArrayRef<int64_t> batch = ArrayRef(sizes).drop_back(3);
+  kernel.forEachItem([&](Value item) {
+    code.store(code.zeros(code.b.getF32Type(), TileCode::lines), zeroRow,
+               code.index(0));
+    emitItem(item);
+  });
+  Work work;
+  work.items = product(batch) * groups() * mBlocks();
+  double columns = std::min(s.group * s.width(), N);
+  double rows = std::min(s.mBlock, M);
+  // What the model of grains counts on, times what tiles do beyond that.
+  constexpr double faster = 16;
+  work.grain = grainFor(work.items, 2 * rows * columns * K / faster,
+                        2 * (columns * K + rows * K + rows * columns));
+  work.scratchBytes = kernel.scratch.bytes();
+  return work;
+}
+
+Fit cpu::fitTileProduct(AnchorKernel &kernel) {
+  Operation *anchor = kernel.anchor;
+  for (unsigned number : {0, 1})
+    if (Type type = getElementTypeOrSelf(anchor->getOperand(number).getType());
+        !type.isBF16())
+      return Fit::impossible("expected factors of bf16 but got " +
+                             textOf(type));
+  if (!hasTiles(anchor))
+    return Fit::impossible("expected a processor with tiles of bf16 "
+                           "('amx-bf16') but got one without");
+  if (MatmulIndex::of(anchor).isEmpty())
+    return Fit::impossible("expected elements but got none");
+  return Fit::good();
+}
+
+/// Of whole tiles.
+double cpu::secondsOfTileProduct(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  auto whole = [&](unsigned dim, int64_t unit) {
+    return static_cast<double>(llvm::alignTo(index.sizes[dim], unit));
+  };
+  // What the model of grains counts on.
+  constexpr double faster = 16;
+  return secondsOf(kernel.kernel, kernel.anchor,
+                   product(index.batchSizes()) *
+                       whole(index.m, TileCode::lines) *
+                       whole(index.n, TileCode::lines) *
+                       whole(index.k, TileCode::terms) / faster,
+                   /*narrow=*/true);
+}
+
+FailureOr<Work> cpu::emitTileProduct(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  // The left factor's few rows are packed at once, and the right one, a linear
+  // layer's weights, is read from memory by tiles.
+  if (index.sizes[index.m] <= TileCode::lines) {
+    TileProduct turned(kernel, {index.lhs, index.rhs}, index.sizes,
+                       /*isTurned=*/true);
+    if (turned.isInPlace())
+      return turned.emit();
+  }
+  return TileProduct(kernel, {index.lhs, index.rhs}, index.sizes,
+                     /*isTurned=*/false)
+      .emit();
+}

@@ -1,0 +1,328 @@
+//===- Gemm.cpp - tiled matrix products for CUDA --------------------------===//
+#include "passes/lower/cuda/products/Gemm.h"
+#include "passes/lower/cuda/products/GemmCopy.h"
+#include "passes/lower/cuda/products/GemmTile.h"
+#include "passes/lower/cuda/products/GemmWgmma.h"
+
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+namespace {
+/// The code of one block.
+class GemmEmitter {
+public:
+  GemmEmitter(ThreadCode &code, const Gemm &gemm, const GemmSchedule &schedule);
+  LaunchShape emit();
+
+private:
+  using Value = mlir::Value;
+  using Values = ThreadCode::Values;
+
+  /// Which tile of C this block makes, and with which tiles of k.
+  void place();
+  /// The sums of the block's tiles of k.
+  Values accumulate();
+  Values zeros();
+  /// Leaves the sums of all blocks of a tile to the last of them: calls
+  /// `finish` there.
+  void addSplits(ValueRange sums, llvm::function_ref<void(ValueRange)> finish);
+  /// Stores the tile.
+  void store(ValueRange sums);
+
+  int64_t tiles() const {
+    return gemm.batches * schedule.mTiles(gemm) * schedule.nTiles(gemm);
+  }
+  int64_t splitBytes() const;
+  bool isWgmma() const { return schedule.kind == GemmSchedule::Wgmma; }
+
+  ThreadCode &code;
+  const Gemm &gemm;
+  const GemmSchedule &schedule;
+  std::unique_ptr<GemmTile> tile;
+  GemmCopy a, b;
+  /// Bytes of shared memory: of the stages first, then of the tile of C.
+  Value memory;
+  int64_t aBytes, bBytes; ///< of all stages
+  int64_t tilePitch;
+  int64_t scratchBytes = 0;
+
+  Value work, split;   ///< the number of the tile in the grid, of the split
+  Value m, n;          ///< where the tile begins
+  Value kFirst, count; ///< its tiles of k
+};
+} // namespace
+
+GemmEmitter::GemmEmitter(ThreadCode &code, const Gemm &gemm,
+                         const GemmSchedule &schedule)
+    : code(code), gemm(gemm), schedule(schedule),
+      tile(GemmTile::create(code, gemm, schedule)),
+      a(code, *gemm.a, tile->a, gemm.M, gemm.K, schedule.threads()),
+      b(code, *gemm.b, tile->b, gemm.N, gemm.K, schedule.threads()) {
+  auto bytesOf = [&](const TileLayout &layout) {
+    return static_cast<int64_t>(llvm::alignTo(
+        layout.size() * schedule.stages * elementBytes(layout.element), 128));
+  };
+  aBytes = bytesOf(tile->a);
+  bBytes = bytesOf(tile->b);
+  int64_t stageBytes =
+      isWgmma() ? WgmmaProduct::stageBytes(schedule) : aBytes + bBytes;
+  // 8 more: threads that hold 2 columns of 8 rows store them without bank
+  // conflicts.
+  tilePitch = schedule.blockN + 8;
+  int64_t tileBytes = schedule.blockM * tilePitch * elementBytes(gemm.type);
+  memory = code.shared({std::max(stageBytes, tileBytes)}, code.b.getI8Type());
+}
+
+LaunchShape GemmEmitter::emit() {
+  place();
+  auto finish = [&](ValueRange sums) {
+    if (schedule.splits == 1)
+      store(sums);
+    else
+      addSplits(sums, [&](ValueRange total) { store(total); });
+  };
+  LaunchShape shape;
+  shape.grid[0] = tiles() * schedule.splits;
+  shape.block[0] = schedule.threads();
+  if (isWgmma()) {
+    WgmmaProduct product(code, gemm, schedule);
+    product.emit(memory, m, n, kFirst, count, finish);
+    shape.block[0] = product.threads();
+    shape.setsRegisters = true;
+  } else {
+    finish(gemm.K == 0 ? zeros() : accumulate());
+  }
+  shape.scratchBytes = scratchBytes;
+  return shape;
+}
+
+void GemmEmitter::place() {
+  int64_t mTiles = schedule.mTiles(gemm), nTiles = schedule.nTiles(gemm);
+  std::tie(split, work) = code.split(code.block(), tiles());
+  auto [batch, at] = code.split(work, mTiles * nTiles);
+  // Blocks that run at the same time share lines of both factors in L2: they
+  // make a group of rows, column by column.
+  int64_t group = std::min<int64_t>(mTiles, 8);
+  while (mTiles % group != 0)
+    --group;
+  auto [block, inBlock] = code.split(at, group * nTiles);
+  auto [column, row] = code.split(inBlock, group);
+  m = code.mul(code.add(code.mul(block, group), row), schedule.blockM);
+  n = code.mul(column, schedule.blockN);
+  kFirst = code.mul(split, schedule.splitTiles);
+  int64_t kTiles = schedule.kTiles(gemm);
+  count =
+      schedule.splits == 1 ? code.index(kTiles)
+      : kTiles % schedule.splitTiles == 0
+          ? code.index(schedule.splitTiles)
+          : code.min(code.sub(code.index(kTiles), kFirst), schedule.splitTiles);
+  gemm.enter(batch);
+}
+
+GemmEmitter::Values GemmEmitter::zeros() {
+  Value zero = code.zeros(tile->sumType.getElementType(),
+                          tile->sumType.getNumElements());
+  return Values(tile->sums, zero);
+}
+
+GemmEmitter::Values GemmEmitter::accumulate() {
+  OpBuilder &builder = code.b;
+  int64_t stages = schedule.stages;
+  Value aTiles = code.view(memory, 0, tile->a.size() * stages, tile->a.element);
+  Value bTiles =
+      code.view(memory, aBytes, tile->b.size() * stages, tile->b.element);
+  bool anyAsync = a.isAsync() || b.isAsync();
+  auto commit = [&] {
+    if (anyAsync)
+      nvgpu::DeviceAsyncCreateGroupOp::create(
+          builder, code.loc,
+          nvgpu::DeviceAsyncTokenType::get(builder.getContext()), ValueRange());
+  };
+  Value token;
+  auto wait = [&](int64_t inFlight) {
+    if (!anyAsync)
+      return;
+    if (!token)
+      token = nvgpu::DeviceAsyncCreateGroupOp::create(
+          builder, code.loc,
+          nvgpu::DeviceAsyncTokenType::get(builder.getContext()), ValueRange());
+    nvgpu::DeviceAsyncWaitOp::create(
+        builder, code.loc, token,
+        builder.getI32IntegerAttr(static_cast<int32_t>(inFlight)));
+  };
+  auto aAt = [&](Value stage) { return code.mul(stage, tile->a.size()); };
+  auto bAt = [&](Value stage) { return code.mul(stage, tile->b.size()); };
+  auto kOf = [&](Value number) {
+    return code.mul(code.add(kFirst, number), schedule.blockK);
+  };
+  // Begins to fetch tile `number` to `stage`; what passes through registers is
+  // returned. There may be no such tile: then registers get the last again.
+  auto fetch = [&](Value number, Value stage) {
+    std::pair<Values, Values> fetched;
+    auto async = [&] {
+      Value k = kOf(number);
+      if (a.isAsync())
+        a.fetch(m, k, aTiles, aAt(stage));
+      if (b.isAsync())
+        b.fetch(n, k, bTiles, bAt(stage));
+    };
+    if (anyAsync)
+      code.when(code.less(number, count), async);
+    commit();
+    Value k = kOf(code.min(number, code.add(count, -1)));
+    if (!a.isAsync())
+      fetched.first = a.fetch(m, k, aTiles, aAt(stage));
+    if (!b.isAsync())
+      fetched.second = b.fetch(n, k, bTiles, bAt(stage));
+    return fetched;
+  };
+  auto put = [&](const std::pair<Values, Values> &fetched, Value stage) {
+    a.put(fetched.first, aTiles, aAt(stage));
+    b.put(fetched.second, bTiles, bAt(stage));
+  };
+
+  if (schedule.tableBytes(gemm) > 0) {
+    for (GemmFactor *factor : {gemm.a, gemm.b})
+      factor->fillTable(kOf(code.index(0)), schedule.depth(),
+                        schedule.threads());
+    code.barrier();
+  }
+  if (anyAsync)
+    wait(0); // makes the token, of a group of nothing
+  code.loop(code.index(0), code.index(stages - 1), 1,
+            [&](Value stage) { put(fetch(stage, stage), stage); });
+  Values carried = zeros();
+  carried.push_back(code.index(0));
+  carried = code.loop(
+      code.index(0), count, 1, carried, [&](Value number, ValueRange now) {
+        Value stage = now.back();
+        // Tile `number` has come, and all threads are done with the one
+        // before, whose stage is filled anew.
+        wait(stages - 2);
+        code.barrier();
+        Value free = code.select(code.equal(stage, code.index(0)),
+                                 code.index(stages - 1), code.add(stage, -1));
+        auto fetched = fetch(code.add(number, stages - 1), free);
+        Values next = tile->multiply(aTiles, aAt(stage), bTiles, bAt(stage),
+                                     now.drop_back());
+        put(fetched, free);
+        next.push_back(code.select(code.equal(stage, code.index(stages - 1)),
+                                   code.index(0), code.add(stage, 1)));
+        return next;
+      });
+  carried.pop_back();
+  wait(0);
+  return carried;
+}
+
+int64_t GemmEmitter::splitBytes() const {
+  return tiles() * schedule.splits * schedule.blockM * schedule.blockN *
+         elementBytes(gemm.type);
+}
+
+void GemmEmitter::addSplits(ValueRange sums,
+                            llvm::function_ref<void(ValueRange)> finish) {
+  // Parts are stored as threads hold them, [work][split][sum][thread], after
+  // them a counter for each tile.
+  OpBuilder &builder = code.b;
+  int64_t lanes = tile->sumType.getNumElements(), threads = schedule.threads();
+  int64_t bytes = splitBytes(), partSize = tile->sums * threads * lanes;
+  scratchBytes = bytes + tiles() * 4;
+  Value scratch = code.scratch(scratchBytes);
+  Value parts =
+      code.view(scratch, 0, bytes / elementBytes(gemm.type), gemm.type);
+  Value counters = code.view(scratch, bytes, tiles(), builder.getI32Type());
+  auto at = [&](Value part, int64_t sum) {
+    Value first =
+        code.mul(code.add(code.mul(work, schedule.splits), part), partSize);
+    return code.add(code.add(first, code.mul(code.thread(), lanes)),
+                    sum * threads * lanes);
+  };
+  for (auto [i, sum] : llvm::enumerate(sums))
+    code.store(sum, parts, at(split, i));
+  Value isLast = code.shared({1}, builder.getI32Type());
+  code.barrier();
+  code.when(code.equal(code.thread(), code.index(0)), [&] {
+    // Acquires and releases: what the block stored is seen by the last one.
+    Value one = arith::ConstantOp::create(builder, code.loc,
+                                          builder.getI32IntegerAttr(1));
+    Value before = memref::AtomicRMWOp::create(
+        builder, code.loc, arith::AtomicRMWKind::addi, one, counters, work);
+    memref::StoreOp::create(builder, code.loc, before, isLast, code.index(0));
+  });
+  code.barrier();
+  Value before =
+      memref::LoadOp::create(builder, code.loc, isLast, code.index(0));
+  code.when(code.equal(before, code.like(before, schedule.splits - 1)), [&] {
+    Value zero = code.zeros(gemm.type, lanes);
+    Values total = code.loop(
+        code.index(0), code.index(schedule.splits), 1, zeros(),
+        [&](Value part, ValueRange totals) {
+          Values next;
+          for (auto [i, sum] : llvm::enumerate(totals)) {
+            Value x = code.load(parts, at(part, i), lanes);
+            next.push_back(arith::AddFOp::create(builder, code.loc, sum, x));
+          }
+          for (size_t i = 0; i < totals.size(); ++i)
+            code.store(zero, parts, at(part, i));
+          return next;
+        });
+    code.when(code.equal(code.thread(), code.index(0)), [&] {
+      memref::StoreOp::create(builder, code.loc, code.like(before, 0), counters,
+                              work);
+    });
+    finish(total);
+  });
+}
+
+void GemmEmitter::store(ValueRange sums) {
+  // Through shared memory: a warp stores pieces of rows that are side by side,
+  // and the code of an element's epilogue stands once, in a loop.
+  OpBuilder &builder = code.b;
+  Value result = code.view(memory, 0, schedule.blockM * tilePitch, gemm.type);
+  code.barrier(); // the stages were here
+  tile->spill(sums, result, tilePitch);
+  code.barrier();
+  int64_t width = 16 / elementBytes(gemm.element);
+  if (gemm.neighbours % width != 0)
+    width = 1;
+  int64_t perRow = schedule.blockN / width, threads = schedule.threads();
+  int64_t pieces = schedule.blockM * perRow;
+  code.loop(code.thread(), code.index(pieces), threads, [&](Value piece) {
+    Value row = code.div(piece, perRow);
+    Value column = code.mul(code.rem(piece, perRow), width);
+    Value atM = code.add(m, row), atN = code.add(n, column);
+    Value inside = code.both(code.less(atM, code.index(gemm.M)),
+                             code.less(atN, code.index(gemm.N)));
+    Value at = code.add(code.mul(row, tilePitch), column);
+    auto finish = [&] {
+      if (width == 1) {
+        gemm.finish(atM, atN, 0,
+                    memref::LoadOp::create(builder, code.loc, result, at));
+        return;
+      }
+      int64_t lanes = tile->sumType.getNumElements();
+      Values values;
+      for (int64_t i = 0; i < width; i += lanes)
+        values.push_back(code.load(result, code.add(at, i), lanes));
+      for (int64_t i = 0; i < width; ++i)
+        gemm.finish(atM, atN, i,
+                    vector::ExtractOp::create(builder, code.loc,
+                                              values[i / lanes], i % lanes));
+    };
+    bool isWhole =
+        gemm.M % schedule.blockM == 0 && gemm.N % schedule.blockN == 0;
+    if (isWhole)
+      finish();
+    else
+      code.when(inside, finish);
+  });
+}
+
+LaunchShape cuda_lower::emitGemm(ThreadCode &code, const Gemm &gemm,
+                                 const GemmSchedule &schedule) {
+  return GemmEmitter(code, gemm, schedule).emit();
+}

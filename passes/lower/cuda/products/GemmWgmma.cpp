@@ -1,0 +1,341 @@
+//===- GemmWgmma.cpp - products of warpgroups from bulk copies ------------===//
+//
+// A tile in shared memory is rows of 128 bytes, which copies write and wgmma
+// reads with their pieces of 16 bytes permuted by the row's number modulo 8
+// (PTX ISA, "swizzling modes"), free of bank conflicts. A factor whose
+// neighbours are along k has a row for each line. One whose neighbours are
+// along the lines has chunks of 64 lines (of 2 bytes), in each a row for each
+// k; wgmma transposes it. A wgmma takes 32 bytes of k.
+//
+// Which registers a wgmma reads and writes is known to be safe only after
+// wgmma.wait_group: the sums are not touched between the products, and the
+// products of one tile are still under way while those of the next are given.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/cuda/products/GemmWgmma.h"
+
+#include "ir/Dialect.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+namespace {
+constexpr int64_t rowBytes = 128;
+/// Eight rows: after so many the permutation begins anew.
+constexpr int64_t groupBytes = 8 * rowBytes;
+constexpr int64_t warpgroupSize = 128, rowsOfGroup = 64;
+constexpr int64_t barrierBytes = 8;
+/// What the threads of the copying warpgroup leave to the others: a block of
+/// three warpgroups has 168 registers for each thread at its start.
+constexpr uint32_t copierRegisters = 40, multiplierRegisters = 232;
+/// A hint: how long a wait may sleep, in nanoseconds.
+constexpr int64_t patience = 1000000;
+
+/// How the rows of one wgmma's k are found from those of the one before.
+int64_t stepBytes(bool alongK, int64_t bytes) {
+  return alongK ? 32 : 32 / bytes * rowBytes;
+}
+} // namespace
+
+Fit cuda_lower::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
+  if (!target.isExact || target.sm != 90)
+    return Fit::impossible("expected a target of sm_90a but got sm_" +
+                           Twine(target.sm));
+  bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
+  if (!isHalf && !(gemm.isTf32 && gemm.element.isF32()))
+    return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
+                           textOf(gemm.element));
+  if (gemm.K == 0)
+    return Fit::impossible("expected sums of some terms but got none");
+  auto fits = [&](const GemmFactor &factor) {
+    // Words are not transposed.
+    return factor.tensor && factor.element == gemm.element &&
+           (isHalf || factor.alongK);
+  };
+  for (const GemmFactor *factor : {gemm.a, gemm.b})
+    if (!fits(*factor))
+      return Fit::impossible(
+          "expected factors that bulk copies can take boxes of but got a " +
+          Twine(factor == gemm.a ? "left" : "right") + " one that is not so");
+  return Fit::good();
+}
+
+int64_t WgmmaProduct::stageBytes(const GemmSchedule &schedule) {
+  return (schedule.blockM + schedule.blockN) * rowBytes * schedule.stages;
+}
+
+WgmmaProduct::WgmmaProduct(ThreadCode &code, const Gemm &gemm,
+                           const GemmSchedule &schedule)
+    : code(code), gemm(gemm), schedule(schedule),
+      a(describe(*gemm.a, schedule.blockM, 0)),
+      b(describe(*gemm.b, schedule.blockN,
+                 schedule.blockM * rowBytes * schedule.stages)) {
+  SmallVector<Type> sums(static_cast<size_t>(schedule.blockN / 2),
+                         code.b.getF32Type());
+  sumsType = LLVM::LLVMStructType::getLiteral(code.b.getContext(), sums);
+}
+
+WgmmaProduct::Factor WgmmaProduct::describe(GemmFactor &factor, int64_t lines,
+                                            int64_t at) {
+  const FactorTensor &tensor = *factor.tensor;
+  int64_t bytes = elementBytes(factor.element), inner = rowBytes / bytes;
+  TensorMap map;
+  map.buffer = tensor.buffer;
+  map.offset = tensor.offset * bytes;
+  map.element = factor.element;
+  map.roundsToTf32 = factor.element.isF32();
+  map.sizes = tensor.sizes;
+  for (int64_t stride : ArrayRef(tensor.strides).drop_front())
+    map.strides.push_back(stride * bytes);
+  map.box.assign(tensor.sizes.size(), 1);
+  map.box[0] = inner;
+  map.box[1] = factor.alongK ? lines : schedule.blockK;
+  return {&factor, lines, at, lines * rowBytes, code.tensorMap(map)};
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+Value WgmmaProduct::bits(int64_t value) {
+  return arith::ConstantOp::create(
+      code.b, code.loc, code.b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+/// An address in shared memory as a pointer.
+static Value pointer(ThreadCode &code, Value address, unsigned space) {
+  auto type = LLVM::LLVMPointerType::get(code.b.getContext(), 3);
+  Value shared = LLVM::IntToPtrOp::create(code.b, code.loc, type, address);
+  if (space == 3)
+    return shared;
+  return LLVM::AddrSpaceCastOp::create(
+      code.b, code.loc, LLVM::LLVMPointerType::get(code.b.getContext(), space),
+      shared);
+}
+
+/// The address of a memref in shared memory, i64.
+static Value addressOf(ThreadCode &code, Value memref) {
+  Value address =
+      memref::ExtractAlignedPointerAsIndexOp::create(code.b, code.loc, memref);
+  return arith::IndexCastOp::create(code.b, code.loc, code.b.getI64Type(),
+                                    address);
+}
+
+static Value word(ThreadCode &code, Value index) {
+  return arith::IndexCastOp::create(code.b, code.loc, code.b.getI64Type(),
+                                    index);
+}
+
+Value WgmmaProduct::barrierAt(Value first, Value stage) {
+  return pointer(code,
+                 code.add(first, code.mul(word(code, stage), barrierBytes)), 3);
+}
+
+void WgmmaProduct::wait(Value barrier, Value parity) {
+  NVVM::MBarrierTryWaitParityOp::create(code.b, code.loc, barrier, parity,
+                                        bits(patience));
+}
+
+std::pair<Value, Value> WgmmaProduct::after(Value stage, Value parity) {
+  Value isLast = code.equal(stage, code.index(schedule.stages - 1));
+  Value turned = arith::XOrIOp::create(code.b, code.loc, parity, bits(1));
+  return {code.select(isLast, code.index(0), code.add(stage, 1)),
+          code.select(isLast, turned, parity)};
+}
+
+void WgmmaProduct::initialize() {
+  code.when(code.equal(code.thread(), code.index(0)), [&] {
+    for (int64_t i = 0; i < schedule.stages; ++i) {
+      Value stage = code.index(i);
+      // The thread that copies; and a lane of each warp that multiplies.
+      NVVM::MBarrierInitOp::create(code.b, code.loc, barrierAt(full, stage),
+                                   bits(1), Value());
+      NVVM::MBarrierInitOp::create(code.b, code.loc, barrierAt(empty, stage),
+                                   bits(schedule.threads() / warpSize),
+                                   Value());
+    }
+    NVVM::FenceMbarrierInitOp::create(code.b, code.loc);
+  });
+  // The first copies wait for what they are told, which is in memory.
+  code.when(code.equal(code.thread(), code.index(schedule.threads())), [&] {
+    for (const Factor &factor : {a, b})
+      NVVM::PrefetchOp::create(
+          code.b, code.loc, NVVM::PrefetchCacheLevelAttr(),
+          NVVM::CacheEvictionPriorityAttr(), factor.map, /*predicate=*/Value(),
+          /*tensormap=*/code.b.getUnitAttr(), /*uniform=*/UnitAttr(),
+          /*in_param_space=*/UnitAttr());
+  });
+  code.barrier();
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void WgmmaProduct::copyTile(const Factor &factor, Value line, Value k,
+                            Value stage, Value full) {
+  Value to = code.add(code.add(base, code.mul(word(code, stage), factor.bytes)),
+                      factor.at);
+  int64_t chunk =
+      factor.alongK() ? factor.lines : rowBytes / elementBytes(gemm.element);
+  for (int64_t done = 0; done < factor.lines; done += chunk) {
+    Values place;
+    Value atLine = code.add(line, done);
+    place.push_back(factor.alongK() ? k : atLine);
+    place.push_back(factor.alongK() ? atLine : k);
+    llvm::append_range(place, factor.factor->batchPlace());
+    for (Value &at : place)
+      at = code.narrow(at);
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        code.b, code.loc, pointer(code, code.add(to, done * rowBytes), 7),
+        factor.map, place, full, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+        /*group=*/NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+  }
+}
+
+void WgmmaProduct::copy(Value m, Value n, Value kFirst, Value count) {
+  NVVM::SetMaxRegisterOp::create(code.b, code.loc, copierRegisters,
+                                 NVVM::SetMaxRegisterAction::decrease);
+  code.when(code.equal(code.thread(), code.index(schedule.threads())), [&] {
+    // The stages are empty at first: their barriers' turn before the first has
+    // the other parity.
+    code.loop(code.index(0), count, 1, {code.index(0), bits(1)},
+              [&](Value number, ValueRange carried) {
+                Value stage = carried[0], parity = carried[1];
+                wait(barrierAt(empty, stage), parity);
+                Value barrier = barrierAt(full, stage);
+                NVVM::MBarrierArriveExpectTxOp::create(
+                    code.b, code.loc, code.b.getI64Type(), barrier,
+                    bits(a.bytes + b.bytes), NVVM::MemScopeKind::CTA,
+                    /*relaxed=*/false, Value());
+                Value k = code.mul(code.add(kFirst, number), schedule.blockK);
+                copyTile(a, m, k, stage, barrier);
+                copyTile(b, n, k, stage, barrier);
+                auto [next, turn] = after(stage, parity);
+                return Values{next, turn};
+              });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+Value WgmmaProduct::descriptor(const Factor &factor, Value stage, Value line) {
+  // PTX ISA, "Matrix Descriptor Format": 14 bits each of the address, and of
+  // the distances, in units of 16 bytes; the swizzle of 128 bytes is 1.
+  int64_t leading = factor.alongK() ? 16 : rowsOfGroup * rowBytes;
+  int64_t fields =
+      leading >> 4 << 16 | (groupBytes >> 4) << 32 | int64_t(1) << 62;
+  Value at = code.add(code.add(base, factor.at),
+                      code.mul(word(code, stage), factor.bytes));
+  if (line)
+    at = code.add(at, code.mul(word(code, line), rowBytes));
+  Value low =
+      arith::AndIOp::create(code.b, code.loc, at, code.like(at, 0x3ffff));
+  low = arith::ShRUIOp::create(code.b, code.loc, low, code.like(low, 4));
+  return arith::OrIOp::create(code.b, code.loc, low, code.like(low, fields));
+}
+
+Value WgmmaProduct::multiplyTile(Value stage, Value sums) {
+  OpBuilder &b = code.b;
+  Location loc = code.loc;
+  int64_t bytes = elementBytes(gemm.element);
+  Value ofA = descriptor(a, stage, code.mul(group, rowsOfGroup));
+  Value ofB = descriptor(this->b, stage, Value());
+  NVVM::WGMMATypes type = gemm.element.isF16()    ? NVVM::WGMMATypes::f16
+                          : gemm.element.isBF16() ? NVVM::WGMMATypes::bf16
+                                                  : NVVM::WGMMATypes::tf32;
+  auto shape = NVVM::MMAShapeAttr::get(
+      b.getContext(), static_cast<int>(rowsOfGroup),
+      static_cast<int>(schedule.blockN), static_cast<int>(32 / bytes));
+  // The first products of all replace what registers have: writing zeros to
+  // them would be for nothing, and has to be over before the fence.
+  auto scale = sums ? NVVM::WGMMAScaleOut::one : NVVM::WGMMAScaleOut::zero;
+  if (!sums)
+    sums = LLVM::UndefOp::create(b, loc, sumsType);
+  NVVM::WgmmaFenceAlignedOp::create(b, loc);
+  for (int64_t i = 0; i < rowBytes / 32; ++i) {
+    auto atStep = [&](Value descriptor, const Factor &factor) {
+      return code.add(descriptor, i * stepBytes(factor.alongK(), bytes) / 16);
+    };
+    sums = NVVM::WgmmaMmaAsyncOp::create(
+        b, loc, sumsType, sums, atStep(ofA, a), atStep(ofB, this->b), shape,
+        type, type, NVVM::WGMMATypes::f32, scale, NVVM::WGMMAScaleIn::one,
+        NVVM::WGMMAScaleIn::one,
+        a.alongK() ? NVVM::MMALayout::row : NVVM::MMALayout::col,
+        this->b.alongK() ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+        NVVM::MMAIntOverflowAttr());
+    scale = NVVM::WGMMAScaleOut::one;
+  }
+  NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
+  return sums;
+}
+
+Value WgmmaProduct::multiply(Value count) {
+  OpBuilder &b = code.b;
+  Location loc = code.loc;
+  NVVM::SetMaxRegisterOp::create(b, loc, multiplierRegisters,
+                                 NVVM::SetMaxRegisterAction::increase);
+  // The same in all threads of a warp, and known to be.
+  group = code.div(code.thread(), warpgroupSize);
+  group = code.widenIndex(code.shuffleFrom(code.narrow(group), code.index(0)));
+  wait(barrierAt(full, code.index(0)), bits(0));
+  Value first = multiplyTile(code.index(0), Value());
+  auto [stage, parity] = after(code.index(0), bits(0));
+  Values last = code.loop(
+      code.index(1), count, 1, {first, stage, parity},
+      [&](Value, ValueRange carried) {
+        Value stage = carried[1], parity = carried[2];
+        wait(barrierAt(full, stage), parity);
+        Value next = multiplyTile(stage, carried[0]);
+        // All but these products are done: the stage before is empty.
+        NVVM::WgmmaWaitGroupSyncOp::create(b, loc, 1);
+        code.when(code.equal(code.lane(), code.index(0)), [&] {
+          Value before =
+              code.select(code.equal(stage, code.index(0)),
+                          code.index(schedule.stages - 1), code.add(stage, -1));
+          NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(),
+                                         barrierAt(empty, before), Value());
+        });
+        auto [nextStage, turn] = after(stage, parity);
+        return Values{next, nextStage, turn};
+      });
+  NVVM::WgmmaWaitGroupSyncOp::create(b, loc, 0);
+  return last[0];
+}
+
+void WgmmaProduct::emit(Value memory, Value m, Value n, Value kFirst,
+                        Value count,
+                        llvm::function_ref<void(ValueRange sums)> finish) {
+  OpBuilder &builder = code.b;
+  Location loc = code.loc;
+  base = addressOf(code, memory);
+  full =
+      addressOf(code, code.shared({2 * schedule.stages}, builder.getI64Type()));
+  empty = code.add(full, schedule.stages * barrierBytes);
+  initialize();
+  code.when(
+      code.less(code.thread(), code.index(schedule.threads())),
+      [&] {
+        Value sums = multiply(count);
+        Values fours;
+        auto four = VectorType::get({4}, builder.getF32Type());
+        for (int64_t i = 0; i < schedule.blockN / 2; i += 4) {
+          Values elements;
+          for (int64_t j = 0; j < 4; ++j)
+            elements.push_back(
+                LLVM::ExtractValueOp::create(builder, loc, sums, i + j));
+          fours.push_back(
+              vector::FromElementsOp::create(builder, loc, four, elements));
+        }
+        code.forFirst(schedule.threads(), [&] { finish(fours); });
+      },
+      [&] { copy(m, n, kFirst, count); });
+}

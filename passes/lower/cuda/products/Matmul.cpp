@@ -1,0 +1,96 @@
+//===- Matmul.cpp - matrix products for CUDA ------------------------------===//
+//
+// The dimensions of the code are those of the result, [batch..., m, n], and k
+// after them. Where all batches have the same rhs, they are one product with
+// more rows.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/common/Indices.h"
+#include "passes/lower/cuda/Methods.h"
+#include "passes/lower/cuda/products/GemmFactor.h"
+#include "passes/target/Target.h"
+
+#include "ir/ops/Scalar.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::cuda_lower;
+
+/// Whether the operand does not depend on the first `batches` dimensions.
+static bool isShared(AnchorKernel &kernel, unsigned number,
+                     ArrayRef<AffineExpr> index, ArrayRef<int64_t> sizes,
+                     unsigned batches) {
+  Operand operand = kernel.operand(number, index, sizes);
+  if (!operand.isAffine())
+    return false;
+  for (unsigned d = 0; d < batches; ++d)
+    if (sizes[d] > 1 && operand.stride(d) != 0)
+      return false;
+  return true;
+}
+
+FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
+                                              ThreadCode &code) {
+  auto op = cast<MatmulOp>(kernel.anchor);
+  RankedTensorType type = op.getY().getType();
+  if (type.getNumElements() == 0)
+    return LaunchShape();
+  unsigned rank = type.getRank();
+  unsigned m = rank - 2, n = rank - 1, k = rank;
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes.push_back(
+      op.getLhs().getType().getDimSize(op.getTransposeLhs() ? m : n));
+  SmallVector<AffineExpr> dims = dimensions(op.getContext(), rank + 1);
+  auto indexOf = [&](unsigned row, unsigned column, bool transposed) {
+    SmallVector<AffineExpr> index(ArrayRef(dims).take_front(rank - 2));
+    index.push_back(dims[transposed ? column : row]);
+    index.push_back(dims[transposed ? row : column]);
+    return index;
+  };
+  auto lhsIndex = indexOf(m, k, op.getTransposeLhs());
+  auto rhsIndex = indexOf(k, n, op.getTransposeRhs());
+
+  SmallVector<unsigned> batchDims, rows;
+  for (unsigned d = 0; d < m; ++d)
+    batchDims.push_back(d);
+  if (isShared(kernel, 1, rhsIndex, sizes, m))
+    std::swap(rows, batchDims);
+  rows.push_back(m);
+  MatrixFactor lhs(kernel, code, 0, lhsIndex, sizes, rows, {k});
+  MatrixFactor rhs(kernel, code, 1, rhsIndex, sizes, {n}, {k});
+
+  Gemm gemm;
+  gemm.element = type.getElementType();
+  gemm.type = scalar::computeType(type.getElementType());
+  gemm.isTf32 = productPrecision(op) == "tf32";
+  gemm.a = &lhs;
+  gemm.b = &rhs;
+  gemm.M = 1;
+  for (unsigned d : rows)
+    gemm.M *= sizes[d];
+  for (unsigned d : batchDims)
+    gemm.batches *= sizes[d];
+  gemm.N = gemm.neighbours = sizes[n];
+  gemm.K = sizes[k];
+
+  SmallVector<Value> at(rank + 1, code.index(0));
+  auto spread = [&](ArrayRef<unsigned> axis, Value value) {
+    for (unsigned d : llvm::reverse(axis))
+      if (d == axis.front())
+        at[d] = value;
+      else
+        std::tie(value, at[d]) = code.split(value, sizes[d]);
+  };
+  gemm.enter = [&](Value batch) {
+    spread(batchDims, batch);
+    lhs.enter(at);
+    rhs.enter(at);
+  };
+  gemm.finish = [&](Value row, Value column, int64_t j, Value sum) {
+    spread(rows, row);
+    at[n] = code.add(column, j);
+    kernel.finish(ArrayRef<Value>(at).take_front(rank), sum);
+  };
+  ProductKernel product{code, gemm};
+  return emitByTable(kernel.kernel, productMethods(), product, kernel.body.log);
+}
