@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/Methods.h"
+#include "passes/lower/common/LoopFit.h"
 #include "passes/lower/cpu/convolution/DepthwiseFilterGrad.h"
 #include "passes/lower/cpu/convolution/DirectConvolution.h"
 #include "passes/lower/cpu/convolution/PixelConvolution.h"
@@ -111,20 +112,6 @@ static constexpr ScheduleRound ofRows[] = {rounds::ahead};
 static Fit fitPointwise(LoopKernel &loops) {
   if (size_t count = loops.nest.reductions.size())
     return Fit::impossible("expected no reductions but got " + Twine(count));
-  return Fit::good();
-}
-
-/// The reason against a reduction whose innermost index is kept, or is not.
-static Fit fitReductions(const LoopNest &nest, bool keepsInnermost) {
-  if (nest.reductions.empty())
-    return Fit::impossible("expected reductions but got none");
-  bool keeps = !nest.reduced.empty() && !nest.reduced.back() &&
-               llvm::is_contained(nest.reduced, true);
-  if (keeps != keepsInnermost)
-    return Fit::impossible(
-        "expected the innermost index of " + crossed(nest.sizes) + " to be " +
-        (keepsInnermost ? "kept but got one that is reduced"
-                        : "reduced but got one that is kept"));
   return Fit::good();
 }
 

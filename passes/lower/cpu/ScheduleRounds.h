@@ -14,37 +14,27 @@ namespace tandem::cpu {
 
 /// The variants of `best`, which is not among them, that a round tries. Several
 /// may come to the same code.
-using ScheduleRound = llvm::SmallVector<AskedSchedule> (*)(
-    const AskedSchedule &best, const CpuModel &target);
+using Variants = llvm::SmallVector<AskedSchedule>(const AskedSchedule &best,
+                                                  const CpuModel &target);
+using ScheduleRound = Variants *;
 
 namespace rounds {
 /// Tiles whose sums, a row of the right factor and an element of the left one
 /// fill the registers.
-llvm::SmallVector<AskedSchedule> tiles(const AskedSchedule &best,
-                                       const CpuModel &target);
+Variants tiles;
 /// The rows of items, and packing.
-llvm::SmallVector<AskedSchedule> rowsAndPacking(const AskedSchedule &best,
-                                                const CpuModel &target);
+Variants rowsAndPacking;
 /// What is a good number of tiles for one method is one of planes or pixels for
 /// another.
-llvm::SmallVector<AskedSchedule> blocksAndPlanes(const AskedSchedule &best,
-                                                 const CpuModel &target);
+Variants blocksAndPlanes;
 /// The rows and columns of items of matrix tiles.
-llvm::SmallVector<AskedSchedule> matrixTiles(const AskedSchedule &best,
-                                             const CpuModel &target);
+Variants matrixTiles;
 /// The vectors of own rows of attention.
-llvm::SmallVector<AskedSchedule> ownRows(const AskedSchedule &best,
-                                         const CpuModel &target);
+Variants ownRows;
 /// The items of loops, and what they ask for ahead.
-llvm::SmallVector<AskedSchedule> elements(const AskedSchedule &best,
-                                          const CpuModel &target);
-llvm::SmallVector<AskedSchedule> columns(const AskedSchedule &best,
-                                         const CpuModel &target);
-llvm::SmallVector<AskedSchedule> ahead(const AskedSchedule &best,
-                                       const CpuModel &target);
+Variants elements, columns, ahead;
 /// Vectors side by side.
-llvm::SmallVector<AskedSchedule> vectors(const AskedSchedule &best,
-                                         const CpuModel &target);
+Variants vectors;
 } // namespace rounds
 
 } // namespace tandem::cpu

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/Methods.h"
+#include "passes/lower/common/LoopFit.h"
 #include "passes/lower/cuda/attention/AttentionTiles.h"
 #include "passes/lower/cuda/loops/LoopEmitter.h"
 #include "passes/lower/cuda/products/GemmWgmma.h"
@@ -137,22 +138,14 @@ static Fit fitPointwise(LoopKernel &loops) {
   return Fit::good();
 }
 
-/// The reason against a reduction whose innermost index is kept, or is not.
-static Fit fitReductions(const LoopKernel &loops, bool keepsInnermost) {
+/// A nest alone that reduces, and whose innermost index is kept, or is reduced.
+static Fit fitReductionsAlone(const LoopKernel &loops, bool keepsInnermost) {
   if (loops.isPointwise())
     return Fit::impossible("expected reductions but got none");
   if (loops.parts.size() != 1)
     return Fit::impossible("expected one loop nest but got " +
                            Twine(loops.parts.size()));
-  const LoopNest &nest = loops.nests.front();
-  bool keeps = !nest.reduced.empty() && !nest.reduced.back() &&
-               llvm::is_contained(nest.reduced, true);
-  if (keeps != keepsInnermost)
-    return Fit::impossible(
-        "expected the innermost index of " + crossed(nest.sizes) + " to be " +
-        (keepsInnermost ? "kept but got one that is reduced"
-                        : "reduced but got one that is kept"));
-  return Fit::good();
+  return fitReductions(loops.nests.front(), keepsInnermost);
 }
 
 static constexpr Method<LoopKernel, LaunchShape> loopRows[] = {
@@ -166,12 +159,12 @@ static constexpr Method<LoopKernel, LaunchShape> loopRows[] = {
        return emitPointwise(loops);
      }},
     {"columns", "neighbouring columns of a thread",
-     [](LoopKernel &loops) { return fitReductions(loops, true); },
+     [](LoopKernel &loops) { return fitReductionsAlone(loops, true); },
      [](LoopKernel &loops) -> FailureOr<LaunchShape> {
        return loops.parts.front()->emitColumns();
      }},
     {"rows", "a warp or a block for each row",
-     [](LoopKernel &loops) { return fitReductions(loops, false); },
+     [](LoopKernel &loops) { return fitReductionsAlone(loops, false); },
      [](LoopKernel &loops) -> FailureOr<LaunchShape> {
        return loops.parts.front()->emitRows();
      }}};

@@ -1,6 +1,6 @@
 //===- AttentionGradient.h - the gradients of attention -------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTIONGRADIENT_H
-#define TANDEM_PASSES_LOWER_CPU_ATTENTIONGRADIENT_H
+#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTION_ATTENTIONGRADIENT_H
+#define TANDEM_PASSES_LOWER_CPU_ATTENTION_ATTENTIONGRADIENT_H
 
 #include "passes/lower/cpu/KernelEmitter.h"
 

@@ -7,8 +7,8 @@
 // it is in.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTIONITEM_H
-#define TANDEM_PASSES_LOWER_CPU_ATTENTIONITEM_H
+#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTION_ATTENTIONITEM_H
+#define TANDEM_PASSES_LOWER_CPU_ATTENTION_ATTENTIONITEM_H
 
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/attention/AttentionTiles.h"

@@ -10,8 +10,8 @@
 // own rows as the second so are the others'.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTIONTILES_H
-#define TANDEM_PASSES_LOWER_CPU_ATTENTIONTILES_H
+#ifndef TANDEM_PASSES_LOWER_CPU_ATTENTION_ATTENTIONTILES_H
+#define TANDEM_PASSES_LOWER_CPU_ATTENTION_ATTENTIONTILES_H
 
 #include "passes/lower/common/AttentionIndex.h"
 #include "passes/lower/cpu/products/GemmOperand.h"

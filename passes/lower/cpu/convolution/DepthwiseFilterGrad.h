@@ -1,6 +1,6 @@
 //===- DepthwiseFilterGrad.h - gradients of filters of one plane ----------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_DEPTHWISEFILTERGRAD_H
-#define TANDEM_PASSES_LOWER_CPU_DEPTHWISEFILTERGRAD_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DEPTHWISEFILTERGRAD_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DEPTHWISEFILTERGRAD_H
 
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/KernelEmitter.h"

@@ -13,8 +13,8 @@
 // cost nothing: each phase of a gradient's pixels has its own taps.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_DIRECTCONVOLUTION_H
-#define TANDEM_PASSES_LOWER_CPU_DIRECTCONVOLUTION_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DIRECTCONVOLUTION_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DIRECTCONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/common/Method.h"

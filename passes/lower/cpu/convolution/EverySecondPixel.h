@@ -5,8 +5,8 @@
 // part of one, and none is left over, vectors of them need no gathering.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_EVERYSECONDPIXEL_H
-#define TANDEM_PASSES_LOWER_CPU_EVERYSECONDPIXEL_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_EVERYSECONDPIXEL_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_EVERYSECONDPIXEL_H
 
 #include "passes/lower/common/Anchor.h"
 

@@ -5,8 +5,8 @@
 // and a tap are a sum, and nothing has to be asked when windows are read.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_PADDEDIMAGES_H
-#define TANDEM_PASSES_LOWER_CPU_PADDEDIMAGES_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_PADDEDIMAGES_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_PADDEDIMAGES_H
 
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/convolution/WindowAxis.h"

@@ -11,8 +11,8 @@
 // follow from shapes and the target alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_PIXELCONVOLUTION_H
-#define TANDEM_PASSES_LOWER_CPU_PIXELCONVOLUTION_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_PIXELCONVOLUTION_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_PIXELCONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/common/Method.h"

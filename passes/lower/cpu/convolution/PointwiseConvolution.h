@@ -12,8 +12,8 @@
 // lines of an image, or several whole images, each a run of whole vectors.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_POINTWISECONVOLUTION_H
-#define TANDEM_PASSES_LOWER_CPU_POINTWISECONVOLUTION_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_POINTWISECONVOLUTION_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_POINTWISECONVOLUTION_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/common/Method.h"

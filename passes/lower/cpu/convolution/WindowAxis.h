@@ -7,8 +7,8 @@
 // is long, and each phase its own taps.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_WINDOWAXIS_H
-#define TANDEM_PASSES_LOWER_CPU_WINDOWAXIS_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINDOWAXIS_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINDOWAXIS_H
 
 #include "ir/ops/Window.h"
 

@@ -6,8 +6,8 @@
 // of an image that has no strides is computed element by element.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_WINDOWPACK_H
-#define TANDEM_PASSES_LOWER_CPU_WINDOWPACK_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINDOWPACK_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINDOWPACK_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cpu/products/Gemm.h"

@@ -14,8 +14,8 @@
 // planes seen times a block of planes of y.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
-#define TANDEM_PASSES_LOWER_CPU_WINOGRAD_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINOGRAD_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINOGRAD_H
 
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/KernelEmitter.h"

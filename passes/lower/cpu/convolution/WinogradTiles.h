@@ -4,8 +4,8 @@
 // in and out, and no transform moves anything between lanes.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_WINOGRADTILES_H
-#define TANDEM_PASSES_LOWER_CPU_WINOGRADTILES_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINOGRADTILES_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINOGRADTILES_H
 
 #include "passes/lower/cpu/convolution/Winograd.h"
 #include "passes/lower/cpu/convolution/WinogradTransforms.h"

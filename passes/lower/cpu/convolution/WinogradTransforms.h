@@ -12,8 +12,8 @@
 // functions take and return vectors or scalars, one for each element.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_WINOGRADTRANSFORMS_H
-#define TANDEM_PASSES_LOWER_CPU_WINOGRADTRANSFORMS_H
+#ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINOGRADTRANSFORMS_H
+#define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_WINOGRADTRANSFORMS_H
 
 #include "passes/lower/common/AnchorCode.h"
 

@@ -15,8 +15,8 @@
 // are sums of partial sums, so that their error does not grow with the length.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
-#define TANDEM_PASSES_LOWER_CPU_LOOPEMITTER_H
+#ifndef TANDEM_PASSES_LOWER_CPU_LOOPS_LOOPEMITTER_H
+#define TANDEM_PASSES_LOWER_CPU_LOOPS_LOOPEMITTER_H
 
 #include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/cpu/AskedSchedule.h"

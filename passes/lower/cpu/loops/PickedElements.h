@@ -1,6 +1,6 @@
 //===- PickedElements.h - sums over rows that are one element of them -----===//
-#ifndef TANDEM_PASSES_LOWER_CPU_PICKEDELEMENTS_H
-#define TANDEM_PASSES_LOWER_CPU_PICKEDELEMENTS_H
+#ifndef TANDEM_PASSES_LOWER_CPU_LOOPS_PICKEDELEMENTS_H
+#define TANDEM_PASSES_LOWER_CPU_LOOPS_PICKEDELEMENTS_H
 
 #include "passes/plan/LoopNest.h"
 

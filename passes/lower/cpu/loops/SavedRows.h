@@ -1,6 +1,6 @@
 //===- SavedRows.h - what a row kernel computes once for several levels ---===//
-#ifndef TANDEM_PASSES_LOWER_CPU_SAVEDROWS_H
-#define TANDEM_PASSES_LOWER_CPU_SAVEDROWS_H
+#ifndef TANDEM_PASSES_LOWER_CPU_LOOPS_SAVEDROWS_H
+#define TANDEM_PASSES_LOWER_CPU_LOOPS_SAVEDROWS_H
 
 #include "passes/plan/LoopNest.h"
 

@@ -205,16 +205,8 @@ Fit cpu::fitDots(AnchorKernel &kernel) {
   return DotsEmitter(kernel, index.lhs, index.rhs, index.sizes).fit();
 }
 
-/// Of whole vectors of terms.
 double cpu::secondsOfDots(AnchorKernel &kernel) {
-  auto index = MatmulIndex::of(kernel.anchor);
-  Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
-  int64_t lanes = kernel.target.lanes(scalar::computeType(type));
-  double all = static_cast<double>(product(index.batchSizes())) *
-               index.sizes[index.m] * index.sizes[index.n];
-  return secondsOf(
-      kernel.kernel, kernel.anchor,
-      all * static_cast<double>(llvm::alignTo(index.sizes[index.k], lanes)));
+  return secondsOfVectors(kernel, &MatmulIndex::k);
 }
 
 FailureOr<Work> cpu::emitDots(AnchorKernel &kernel) {

@@ -6,15 +6,18 @@
 // block of the right factor's lines.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_DOTS_H
-#define TANDEM_PASSES_LOWER_CPU_DOTS_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_DOTS_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_DOTS_H
 
-#include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/common/Method.h"
 
 namespace tandem::cpu {
 
 using namespace lower;
+
+/// The seconds of a product in whole vectors along one of its dimensions.
+double secondsOfVectors(AnchorKernel &kernel, unsigned MatmulIndex::*along);
 
 /// The row of this method (Methods.cpp). Sums are made in an order that depends
 /// on the sizes and the target alone.

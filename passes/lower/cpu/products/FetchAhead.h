@@ -7,8 +7,8 @@
 // tile reads waiting.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_FETCHAHEAD_H
-#define TANDEM_PASSES_LOWER_CPU_FETCHAHEAD_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_FETCHAHEAD_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_FETCHAHEAD_H
 
 #include "passes/lower/common/Anchor.h"
 

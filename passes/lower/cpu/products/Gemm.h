@@ -11,8 +11,8 @@
 // the order of k, of short sums, in an arithmetic that depends on shapes alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_GEMM_H
-#define TANDEM_PASSES_LOWER_CPU_GEMM_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMM_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMM_H
 
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/AskedSchedule.h"

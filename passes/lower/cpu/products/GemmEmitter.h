@@ -4,8 +4,8 @@
 // GemmTiles.cpp multiplies and finishes a tile.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_GEMMEMITTER_H
-#define TANDEM_PASSES_LOWER_CPU_GEMMEMITTER_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMMEMITTER_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMMEMITTER_H
 
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/lower/cpu/products/PackedNumber.h"

@@ -6,8 +6,8 @@
 // through the element emitter where they are not.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_GEMMOPERAND_H
-#define TANDEM_PASSES_LOWER_CPU_GEMMOPERAND_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMMOPERAND_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMMOPERAND_H
 
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/products/Gemm.h"

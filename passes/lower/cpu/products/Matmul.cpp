@@ -7,6 +7,7 @@
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/cpu/Methods.h"
+#include "passes/lower/cpu/products/Dots.h"
 #include "passes/lower/cpu/products/FetchAhead.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
@@ -65,16 +66,21 @@ static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
 
 Fit cpu::fitMatmul(AnchorKernel &) { return Fit::good(); }
 
-/// Of whole vectors of columns.
 double cpu::secondsOfMatmul(AnchorKernel &kernel) {
+  return secondsOfVectors(kernel, &MatmulIndex::n);
+}
+
+double cpu::secondsOfVectors(AnchorKernel &kernel,
+                             unsigned MatmulIndex::*along) {
   auto index = MatmulIndex::of(kernel.anchor);
   Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
   int64_t lanes = kernel.target.lanes(scalar::computeType(type));
-  double all = static_cast<double>(product(index.batchSizes())) *
-               index.sizes[index.m] * index.sizes[index.k];
-  return secondsOf(
-      kernel.kernel, kernel.anchor,
-      all * static_cast<double>(llvm::alignTo(index.sizes[index.n], lanes)));
+  SmallVector<int64_t> sizes = index.sizes;
+  sizes[index.*along] = llvm::alignTo(sizes[index.*along], lanes);
+  double multiplyAdds = 1;
+  for (int64_t size : sizes)
+    multiplyAdds *= static_cast<double>(size);
+  return secondsOf(kernel.kernel, kernel.anchor, multiplyAdds);
 }
 
 FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {

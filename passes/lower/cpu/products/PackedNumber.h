@@ -5,8 +5,8 @@
 // plus one: it is 0 when a thread runs the first items of a launch.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_PACKEDNUMBER_H
-#define TANDEM_PASSES_LOWER_CPU_PACKEDNUMBER_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_PACKEDNUMBER_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_PACKEDNUMBER_H
 
 #include "passes/lower/common/AnchorCode.h"
 

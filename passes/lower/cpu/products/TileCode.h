@@ -10,8 +10,8 @@
 // do so again and again. What is missing at the edges is zeros.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_TILECODE_H
-#define TANDEM_PASSES_LOWER_CPU_TILECODE_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILECODE_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILECODE_H
 
 #include "passes/lower/common/AnchorCode.h"
 

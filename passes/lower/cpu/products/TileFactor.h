@@ -8,8 +8,8 @@
 // transpose of one is the other.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_TILEFACTOR_H
-#define TANDEM_PASSES_LOWER_CPU_TILEFACTOR_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILEFACTOR_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILEFACTOR_H
 
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/products/TileCode.h"

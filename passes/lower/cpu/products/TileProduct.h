@@ -8,8 +8,8 @@
 // cut: between two parts it rests in scratch.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_TILEPRODUCT_H
-#define TANDEM_PASSES_LOWER_CPU_TILEPRODUCT_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILEPRODUCT_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILEPRODUCT_H
 
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Method.h"

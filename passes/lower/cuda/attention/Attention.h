@@ -4,8 +4,8 @@
 // each row, for everything.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTION_H
-#define TANDEM_PASSES_LOWER_CUDA_ATTENTION_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTION_ATTENTION_H
+#define TANDEM_PASSES_LOWER_CUDA_ATTENTION_ATTENTION_H
 
 #include "passes/lower/common/AttentionIndex.h"
 #include "passes/lower/cuda/KernelEmitter.h"

@@ -13,8 +13,8 @@
 // k^T, B (of width E) the products dy v^T.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTIONTILES_H
-#define TANDEM_PASSES_LOWER_CUDA_ATTENTIONTILES_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTION_ATTENTIONTILES_H
+#define TANDEM_PASSES_LOWER_CUDA_ATTENTION_ATTENTIONTILES_H
 
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/attention/Attention.h"

@@ -11,8 +11,8 @@
 // an element costs few instructions beside its load.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_GEMMWINDOW_H
-#define TANDEM_PASSES_LOWER_CUDA_GEMMWINDOW_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_CONVOLUTION_GEMMWINDOW_H
+#define TANDEM_PASSES_LOWER_CUDA_CONVOLUTION_GEMMWINDOW_H
 
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cuda/products/Gemm.h"

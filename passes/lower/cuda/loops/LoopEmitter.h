@@ -16,8 +16,8 @@
 // The order of all arithmetic depends on the kernel alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_LOOPEMITTER_H
-#define TANDEM_PASSES_LOWER_CUDA_LOOPEMITTER_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_LOOPS_LOOPEMITTER_H
+#define TANDEM_PASSES_LOWER_CUDA_LOOPS_LOOPEMITTER_H
 
 #include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/common/Method.h"

@@ -11,8 +11,8 @@
 // a function of shapes, types and target alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_GEMM_H
-#define TANDEM_PASSES_LOWER_CUDA_GEMM_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMM_H
+#define TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMM_H
 
 #include "passes/lower/cuda/KernelEmitter.h"
 

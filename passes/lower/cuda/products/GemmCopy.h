@@ -1,6 +1,6 @@
 //===- GemmCopy.h - a factor's tiles on their way to shared memory --------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_GEMMCOPY_H
-#define TANDEM_PASSES_LOWER_CUDA_GEMMCOPY_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMCOPY_H
+#define TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMCOPY_H
 
 #include "passes/lower/cuda/products/GemmTile.h"
 

@@ -6,8 +6,8 @@
 // neighbours; otherwise element by element through the element emitter.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_GEMMFACTOR_H
-#define TANDEM_PASSES_LOWER_CUDA_GEMMFACTOR_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMFACTOR_H
+#define TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMFACTOR_H
 
 #include "passes/lower/cuda/products/Gemm.h"
 

@@ -5,8 +5,8 @@
 // reading has bank conflicts.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_GEMMTILE_H
-#define TANDEM_PASSES_LOWER_CUDA_GEMMTILE_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMTILE_H
+#define TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMTILE_H
 
 #include "passes/lower/cuda/products/Gemm.h"
 

@@ -10,8 +10,8 @@
 // Both factors must have a `tensor`. What is outside of it comes as zeros.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_GEMMWGMMA_H
-#define TANDEM_PASSES_LOWER_CUDA_GEMMWGMMA_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMWGMMA_H
+#define TANDEM_PASSES_LOWER_CUDA_PRODUCTS_GEMMWGMMA_H
 
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/products/Gemm.h"

@@ -10,8 +10,8 @@
 // - of the right matrix two: rows pair and pair + 8, of column group.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CUDA_MMACODE_H
-#define TANDEM_PASSES_LOWER_CUDA_MMACODE_H
+#ifndef TANDEM_PASSES_LOWER_CUDA_PRODUCTS_MMACODE_H
+#define TANDEM_PASSES_LOWER_CUDA_PRODUCTS_MMACODE_H
 
 #include "passes/lower/cuda/ThreadCode.h"
 
