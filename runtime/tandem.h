@@ -311,11 +311,14 @@ typedef struct tdm_argument {
   tdm_tensor *tensor;
 } tdm_argument;
 
-/* Values of inputs are not looked at. A label or index outside of its range,
- * which the commands refuse, makes NaN of what is computed from it: of a loss,
- * and of elements that an index takes (0 of integers). Gradients do not see
- * that NaN and are finite, so a step goes through and changes parameters: check
- * labels before, or look at the loss.
+/* Labels and indices have ranges that the artifact knows (tandem inspect shows
+ * them). On the host a call whose inputs leave them is refused with
+ * TDM_USAGE, and the message names input, row and value. On a GPU
+ * the values are not looked at, since the call would have to wait for them: one
+ * outside of its range makes NaN of what is computed from it (of a loss, and of
+ * elements that an index takes; 0 of integers). Gradients do not see that NaN
+ * and are finite, so a step goes through and changes parameters: check labels
+ * before, or look at the loss.
  *
  * Runs a program that needs nothing but inputs, parameters and states:
  * "evaluate", "step", "forward". */

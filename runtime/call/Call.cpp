@@ -80,6 +80,7 @@ void Call::checkAll() {
   // What follows looks at strides and addresses of what fits so far.
   if (!frame.problems.empty())
     return;
+  checkValues(call, frame.matched, frame.problems);
   if (call.place.isCapturing(call.stream)) {
     const Program *prepares = call.program.prepares;
     checkCapture(call, frame.matched, !prepares || core.isCurrent(*prepares),
