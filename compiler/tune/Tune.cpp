@@ -7,7 +7,6 @@
 #include "passes/target/Rates.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
@@ -107,20 +106,19 @@ std::vector<Group> Tuner::groups() {
                        '\n' + std::to_string(options.timer->threads()) + '\n';
   llvm::raw_string_ostream(common) << module->getAttr(kTargetAttr) << '\n';
   std::vector<Group> groups;
-  llvm::StringMap<size_t> byKey;
+  lower::DistinctKernels known;
   for (auto func : module.getOps<func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
       if (kernel.getScheduleAttr())
         continue;
-      std::string key = lower::keyOf(kernel);
-      auto [at, isNew] = byKey.try_emplace(key, groups.size());
+      auto [number, isNew] = known.insert(kernel);
       if (isNew)
         groups.emplace_back();
-      Group &group = groups[at->second];
+      Group &group = groups[number];
       if (isNew) {
         group.search.emplace(kernel);
-        group.place = at->second;
-        group.key = hashOf(common + key);
+        group.place = number;
+        group.key = hashOf(common + lower::textOf(kernel));
         group.summary = summaryOf(kernel);
       }
       group.kernels.push_back(kernel);

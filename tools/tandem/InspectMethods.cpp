@@ -40,25 +40,28 @@ static std::string summaryOf(KernelOp kernel) {
 /// Adds the kernels of a module at `plan`, in their order.
 static void addKernels(mlir::ModuleOp module, std::vector<Kernels> &list) {
   bool isCuda = isForCuda(module);
-  llvm::StringMap<std::optional<size_t>> known;
+  lower::DistinctKernels known;
+  std::vector<std::optional<size_t>>
+      places; ///< of each distinct kernel in `list`
   for (auto func : module.getOps<mlir::func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
-      auto [at, isNew] = known.try_emplace(lower::keyOf(kernel), std::nullopt);
+      auto [number, isNew] = known.insert(kernel);
       if (isNew) {
+        places.emplace_back();
         auto explained = isCuda ? cuda_lower::explainMethods(kernel)
                                 : cpu::explainMethods(kernel);
         if (!explained || explained->methods.size() < 2)
           continue;
-        at->second = list.size();
+        places[number] = list.size();
         list.push_back({summaryOf(kernel),
                         isCuda ? "cuda" : "cpu",
                         {},
                         0,
                         std::move(*explained)});
       }
-      if (!at->second)
+      if (!places[number])
         continue;
-      Kernels &kernels = list[*at->second];
+      Kernels &kernels = list[*places[number]];
       ++kernels.count;
       std::string program = func.getName().str();
       if (kernels.programs.empty() || kernels.programs.back() != program)

@@ -1,9 +1,9 @@
 //===- Kernels.cpp - what lowering kernels to any target has in common ----===//
 #include "passes/lower/common/Kernels.h"
 
-#include "ir/Keys.h"
-
 #include "passes/plan/HostCopies.h"
+
+#include "ir/Keys.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -30,7 +30,9 @@ OpClass lower::classOf(KernelOp kernel) {
   return result;
 }
 
-std::string lower::keyOf(KernelOp kernel) {
+/// The kernel without what is no part of its code: its name, its places, and
+/// when it runs.
+static KernelOp codeOf(KernelOp kernel) {
   KernelOp copy = kernel.clone();
   copy.setName("");
   copy.removeBuffersAttr();
@@ -38,7 +40,7 @@ std::string lower::keyOf(KernelOp kernel) {
   copy.removeNeedsAttr();
   copy.removeChoicesAttr();
   copy.removeLibraryAttr();
-  // What a condition decides is no part of the code.
+  copy->setOperands({});
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {
     if (auto zeros = dyn_cast<OrZeroOp>(op))
@@ -46,21 +48,49 @@ std::string lower::keyOf(KernelOp kernel) {
     if (auto choice = dyn_cast<IfDefinedOp>(op))
       choice.setWhenAttr(always);
   });
-  std::string key;
-  llvm::raw_string_ostream stream(key);
+  return copy;
+}
+
+static size_t hashOf(KernelOp code) {
+  llvm::hash_code hash = llvm::hash_code(0);
+  code->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                     op, OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::IgnoreLocations));
+  });
+  return hash;
+}
+
+std::pair<size_t, bool> DistinctKernels::insert(KernelOp kernel) {
+  OwningOpRef<KernelOp> code(codeOf(kernel));
+  size_t hash = hashOf(*code);
+  auto [begin, end] = byHash.equal_range(hash);
+  for (auto &[_, number] : llvm::make_range(begin, end))
+    if (OperationEquivalence::isEquivalentTo(
+            *code, *common[number], OperationEquivalence::IgnoreLocations))
+      return {number, false};
+  byHash.emplace(hash, common.size());
+  common.push_back(std::move(code));
+  return {common.size() - 1, true};
+}
+
+std::string lower::textOf(KernelOp kernel) {
+  OwningOpRef<KernelOp> code(codeOf(kernel));
+  std::string text;
+  llvm::raw_string_ostream stream(text);
   for (Type type : kernel->getOperandTypes())
     stream << type << ' ';
-  copy->setOperands({});
   // What a tool was asked to print of modules is none of the code: two kernels
   // are equal wherever they come from, and different if a constant is.
-  copy->print(stream, OpPrintingFlags()
+  code->print(stream, OpPrintingFlags()
                           .useLocalScope()
                           .printGenericOpForm()
                           .enableDebugInfo(false)
                           .elideLargeElementsAttrs(
                               std::numeric_limits<int64_t>::max()));
-  copy->destroy();
-  return key;
+  return text;
 }
 
 MemRefType lower::memrefOf(Type tensor) {

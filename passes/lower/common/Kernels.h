@@ -4,7 +4,12 @@
 
 #include "ir/Ops.h"
 
+#include "mlir/IR/OwningOpRef.h"
+
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace tandem::lower {
 
@@ -14,9 +19,23 @@ OpClass classOf(KernelOp kernel);
 /// True if the kernel has loop ops alone; else it has an anchor.
 bool isLoopKernel(KernelOp kernel);
 
-/// What two kernels have in common exactly if one function serves both: equal
-/// regions, locations, names and places aside.
-std::string keyOf(KernelOp kernel);
+/// Finds the kernels that one function serves: those with equal regions and
+/// facts of their code, locations, names and places aside.
+class DistinctKernels {
+public:
+  /// The number of the kernel among the distinct ones, in the order in which
+  /// they came, and whether it is the first of its number.
+  std::pair<size_t, bool> insert(KernelOp kernel);
+
+private:
+  /// Of each number, what its kernels have in common.
+  std::vector<mlir::OwningOpRef<KernelOp>> common;
+  std::unordered_multimap<size_t, size_t> byHash;
+};
+
+/// What kernels of one number have in common as text, for what is kept in
+/// files.
+std::string textOf(KernelOp kernel);
 
 /// A tensor as a memref: row-major, booleans and floats of 8 bits i8.
 mlir::MemRefType memrefOf(mlir::Type tensor);

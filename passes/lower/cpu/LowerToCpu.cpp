@@ -51,6 +51,10 @@ struct Lowered {
 
 class LowerToCpu : public tandem::impl::LowerToCpuBase<LowerToCpu> {
 public:
+  LowerToCpu() = default;
+  /// What a run finds out is not copied with the pass.
+  LowerToCpu(const LowerToCpu &other) : LowerToCpuBase(other) {}
+
   void runOnOperation() override;
 
 private:
@@ -64,7 +68,8 @@ private:
   /// The regions of branches and loops, as functions; and their kernels.
   SmallVector<func::FuncOp> regions;
   DenseMap<Operation *, SmallVector<cpu::FlowSteps>> flows;
-  llvm::StringMap<Lowered> byKey;
+  DistinctKernels known;
+  std::vector<FailureOr<Lowered>> made; ///< of each distinct kernel
   llvm::StringMap<int> namesUsed;
 };
 } // namespace
@@ -146,9 +151,10 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
 }
 
 FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
-  std::string key = keyOf(kernel);
-  if (auto known = byKey.find(key); known != byKey.end())
-    return known->second;
+  auto [number, isNew] = known.insert(kernel);
+  if (!isNew)
+    return made[number];
+  made.emplace_back(failure());
   std::string name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
   FailureOr<Work> work = cpu::flowOf(kernel)
@@ -159,7 +165,7 @@ FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
   auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),
                                    FlatSymbolRefAttr::get(&getContext(), name));
   Lowered lowered{symbol, *work};
-  byKey[key] = lowered;
+  made[number] = lowered;
   distinct.push_back({kernel, lowered});
   return lowered;
 }
@@ -168,7 +174,8 @@ void LowerToCpu::runOnOperation() {
   ModuleOp module = getOperation();
   if (failed(expectPhase(module, "plan")))
     return signalPassFailure();
-  byKey.clear();
+  known = {};
+  made.clear();
   namesUsed.clear();
   distinct.clear();
   regions.clear();

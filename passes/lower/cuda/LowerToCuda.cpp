@@ -42,13 +42,18 @@ using Lowered = cuda_lower::KernelFunction;
 namespace {
 class LowerToCuda : public tandem::impl::LowerToCudaBase<LowerToCuda> {
 public:
+  LowerToCuda() = default;
+  /// What a run finds out is not copied with the pass.
+  LowerToCuda(const LowerToCuda &other) : LowerToCudaBase(other) {}
+
   void runOnOperation() override;
 
 private:
   FailureOr<Lowered> lower(KernelOp kernel);
 
   gpu::GPUModuleOp target;
-  llvm::StringMap<Lowered> byKey;
+  DistinctKernels known;
+  std::vector<FailureOr<Lowered>> made; ///< of each distinct kernel
   llvm::StringMap<int> namesUsed;
 };
 } // namespace
@@ -77,15 +82,16 @@ static int64_t itemsOf(const LaunchShape &shape) {
 }
 
 FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
-  std::string key = keyOf(kernel);
-  if (auto known = byKey.find(key); known != byKey.end())
-    return known->second;
+  auto [number, isNew] = known.insert(kernel);
+  if (!isNew)
+    return made[number];
+  made.emplace_back(failure());
   Lowered lowered;
   lowered.name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
   if (failed(cuda_lower::emitKernelFunction(target, kernel, lowered)))
     return failure();
-  byKey[key] = lowered;
+  made[number] = lowered;
   return lowered;
 }
 
@@ -93,7 +99,8 @@ void LowerToCuda::runOnOperation() {
   ModuleOp module = getOperation();
   if (failed(expectPhase(module, "plan")))
     return signalPassFailure();
-  byKey.clear();
+  known = {};
+  made.clear();
   namesUsed.clear();
   FailureOr<SmallVector<KernelOp>> kernels = plannedKernels(module);
   if (failed(kernels))
