@@ -71,7 +71,9 @@ struct Method {
   llvm::ArrayRef<RoundT> rounds = {};
 };
 
-template <typename Row> struct MethodTable {
+template <typename RowT> struct MethodTable {
+  using Row = RowT;
+
   llvm::StringLiteral of; ///< "a convolution for cpu"
   /// In the order in which they are asked; one of them computes the kernel.
   llvm::ArrayRef<Row> rows;

@@ -1,39 +1,26 @@
-//===- Anchors.cpp - which CUDA emitter is for which anchor ---------------===//
-#include "passes/lower/cuda/KernelEmitter.h"
+//===- Anchors.cpp - the code of kernels around one op --------------------===//
+#include "passes/lower/cuda/Methods.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::cuda_lower;
 
-using AnchorEmitter = FailureOr<LaunchShape> (*)(AnchorKernel &, ThreadCode &);
-
-namespace {
-struct Family {
-  AnchorFamily family;
-  AnchorEmitter emit;
-};
-} // namespace
-
-/// Products, convolutions and attention have several methods (Methods.h).
-static constexpr Family families[] = {
-    {AnchorFamily::Matmul, emitMatmul},
-    {AnchorFamily::Convolution, emitConvolution},
-    {AnchorFamily::Window, emitWindow},
-    {AnchorFamily::Indexed, emitIndexed},
-    {AnchorFamily::Lines, emitLines},
-    {AnchorFamily::Attention, emitAttention}};
-
-/// The emitter of kernels around `op`; null if there is none.
-static AnchorEmitter emitterOf(OperationName op) {
-  AnchorFamily wanted = familyOf(op);
-  for (const Family &family : families)
-    if (family.family == wanted)
-      return family.emit;
-  return nullptr;
+bool cuda_lower::hasCudaLowering(OperationName op) {
+  AnchorFamily family = familyOf(op);
+  return family == AnchorFamily::Matmul ||
+         family == AnchorFamily::Convolution || methodsOf(family);
 }
 
-bool cuda_lower::hasCudaLowering(OperationName op) {
-  return emitterOf(op) != nullptr;
+/// Products share a table (Methods.h), and tell it where their factors lie.
+static FailureOr<LaunchShape> emitByFamily(AnchorKernel &kernel,
+                                           ThreadCode &code) {
+  AnchorFamily family = familyOf(kernel.anchor->getName());
+  if (family == AnchorFamily::Matmul)
+    return emitMatmul(kernel, code);
+  if (family == AnchorFamily::Convolution)
+    return emitConvolution(kernel, code);
+  AroundAnchor parts{kernel, code};
+  return emitByTable(kernel.kernel, *methodsOf(family), parts, kernel.body.log);
 }
 
 FailureOr<LaunchShape> cuda_lower::emitAnchor(KernelOp kernel, ThreadCode &code,
@@ -41,8 +28,7 @@ FailureOr<LaunchShape> cuda_lower::emitAnchor(KernelOp kernel, ThreadCode &code,
   Operation *anchor = findAnchor(kernel);
   if (!anchor)
     return failure();
-  AnchorEmitter emitter = emitterOf(anchor->getName());
-  if (!emitter)
+  if (!hasCudaLowering(anchor->getName()))
     return anchor->emitError()
            << "unsupported: '" << anchor->getName() << "' has no code for cuda";
   AnchorKernel parts(kernel, anchor, body, code);
@@ -52,7 +38,7 @@ FailureOr<LaunchShape> cuda_lower::emitAnchor(KernelOp kernel, ThreadCode &code,
               "code for cuda";
   if (failed(parts.check()))
     return failure();
-  FailureOr<LaunchShape> shape = emitter(parts, code);
+  FailureOr<LaunchShape> shape = emitByFamily(parts, code);
   if (failed(shape) || failed(parts.check()))
     return failure();
   return shape;

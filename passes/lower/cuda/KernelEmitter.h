@@ -46,8 +46,6 @@ mlir::FailureOr<LaunchShape> emitWindow(AnchorKernel &kernel, ThreadCode &code);
 mlir::FailureOr<LaunchShape> emitIndexed(AnchorKernel &kernel,
                                          ThreadCode &code);
 mlir::FailureOr<LaunchShape> emitLines(AnchorKernel &kernel, ThreadCode &code);
-mlir::FailureOr<LaunchShape> emitAttention(AnchorKernel &kernel,
-                                           ThreadCode &code);
 
 /// True if kernels can be made around `op`, a contraction, window or indexed
 /// op.

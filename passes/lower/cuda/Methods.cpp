@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/Methods.h"
 #include "passes/lower/common/LoopFit.h"
+#include "passes/lower/cuda/attention/Attention.h"
 #include "passes/lower/cuda/attention/AttentionTiles.h"
 #include "passes/lower/cuda/loops/LoopEmitter.h"
 #include "passes/lower/cuda/products/GemmWgmma.h"
@@ -94,29 +95,51 @@ static constexpr ProductMethods tableOfProducts = {
 const ProductMethods &cuda_lower::productMethods() { return tableOfProducts; }
 
 //===----------------------------------------------------------------------===//
-// Attention
+// Attention, windows, indices and lines
 //===----------------------------------------------------------------------===//
 
-static constexpr Method<AttentionKernel, LaunchShape> attention[] = {
+/// A row's code by an emitter.
+template <auto emit> static FailureOr<LaunchShape> by(AroundAnchor &parts) {
+  return emit(parts.kernel, parts.code);
+}
+
+static Fit always(AroundAnchor &) { return Fit::good(); }
+
+static constexpr AnchorMethods::Row attention[] = {
     {"tiles", "tiles of rows, multiplied by tensor cores or threads",
-     [](AttentionKernel &parts) {
+     [](AroundAnchor &parts) {
        return AttentionTiles::fit(AttentionIndex(parts.kernel.anchor),
                                   parts.code.target);
      },
-     [](AttentionKernel &parts) -> FailureOr<LaunchShape> {
-       return emitAttentionTiles(parts.kernel, parts.code);
-     }},
-    {"rows", "a warp for each row",
-     [](AttentionKernel &) { return Fit::good(); },
-     [](AttentionKernel &parts) -> FailureOr<LaunchShape> {
-       return emitAttentionRows(parts.kernel, parts.code);
-     }}};
+     by<emitAttentionTiles>},
+    {"rows", "a warp for each row", always, by<emitAttentionRows>}};
+static constexpr AnchorMethods::Row windows[] = {
+    {"pooling", "windows of an image, a thread for each result", always,
+     by<emitWindow>}};
+static constexpr AnchorMethods::Row indexed[] = {
+    {"indexed", "rows that indices name", always, by<emitIndexed>}};
+static constexpr AnchorMethods::Row lines[] = {
+    {"lines", "whole lines, a block or a thread for each", always,
+     by<emitLines>}};
 
-static constexpr AttentionMethods tableOfAttention = {"attention for cuda",
-                                                      attention};
+namespace {
+struct Family {
+  AnchorFamily family;
+  AnchorMethods methods;
+};
+} // namespace
 
-const AttentionMethods &cuda_lower::attentionMethods() {
-  return tableOfAttention;
+static constexpr Family families[] = {
+    {AnchorFamily::Attention, {"attention for cuda", attention}},
+    {AnchorFamily::Window, {"a pooling for cuda", windows}},
+    {AnchorFamily::Indexed, {"an indexed op for cuda", indexed}},
+    {AnchorFamily::Lines, {"an op over lines for cuda", lines}}};
+
+const AnchorMethods *cuda_lower::methodsOf(AnchorFamily wanted) {
+  for (const Family &family : families)
+    if (family.family == wanted)
+      return &family.methods;
+  return nullptr;
 }
 
 //===----------------------------------------------------------------------===//

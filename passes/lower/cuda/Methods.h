@@ -23,13 +23,14 @@ struct ProductKernel {
 using ProductMethods = MethodTable<Method<ProductKernel, LaunchShape>>;
 const ProductMethods &productMethods();
 
-/// What methods see of attention.
-struct AttentionKernel {
+/// What methods see of a kernel around another op.
+struct AroundAnchor {
   AnchorKernel &kernel;
   ThreadCode &code;
 };
-using AttentionMethods = MethodTable<Method<AttentionKernel, LaunchShape>>;
-const AttentionMethods &attentionMethods();
+using AnchorMethods = MethodTable<Method<AroundAnchor, LaunchShape>>;
+/// Null for products and for families without code.
+const AnchorMethods *methodsOf(AnchorFamily family);
 
 /// What methods see of a loop kernel: its parts, and the first block of each.
 struct LoopKernel {

@@ -207,7 +207,10 @@ TEST(Methods, EveryNameHasARow) {
     add(*cpu::methodsOf(mlir::OperationName(op, &context)));
   add(cpu::loopMethods());
   add(cuda_lower::productMethods());
-  add(cuda_lower::attentionMethods());
+  for (lower::AnchorFamily family :
+       {lower::AnchorFamily::Attention, lower::AnchorFamily::Window,
+        lower::AnchorFamily::Indexed, lower::AnchorFamily::Lines})
+    add(*cuda_lower::methodsOf(family));
   add(cuda_lower::loopMethods());
   for (llvm::StringRef name : methodNames())
     EXPECT_TRUE(llvm::is_contained(rows, name)) << name.str();

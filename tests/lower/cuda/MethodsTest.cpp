@@ -133,6 +133,37 @@ TEST(CudaMethods, OthersByEachMethod) {
   EXPECT_EQ(checkEach(turned(33, 47), {1}), 2);
 }
 
+/// What went wrong: kernels of poolings, indices and lines had no table, and a
+/// schedule that named the method of another family was taken without a word.
+TEST(CudaMethods, FamiliesOfOneMethod) {
+  struct Case {
+    const char *method;
+    std::string text;
+  };
+  const Case cases[] = {
+      {"pooling",
+       kernelModule({"tensor<2x3x6x6xf32>"}, {"tensor<2x3x3x3xf32>"},
+                    "%y, %i = tandem.max_pool2d %0 kernel [2, 2] strides "
+                    "[2, 2] : tensor<2x3x6x6xf32> -> tensor<2x3x3x3xf32>, "
+                    "tensor<2x3x3x3xi32>\n"
+                    "tandem.yield %y : tensor<2x3x3x3xf32>")},
+      {"lines", kernelModule({"tensor<3x40xf32>"}, {"tensor<3x40xf32>"},
+                             "%y = tandem.cumsum %0 dim 1 : "
+                             "tensor<3x40xf32> -> tensor<3x40xf32>\n"
+                             "tandem.yield %y : tensor<3x40xf32>")}};
+  for (const Case &one : cases) {
+    auto kernel = explained(one.text, test::cudaTarget("sm_90"));
+    EXPECT_EQ(possible(kernel), std::vector<std::string>{one.method});
+    EXPECT_EQ(chosen(kernel), one.method);
+    CudaKernel other(byMethod(one.text, "simt"));
+    EXPECT_FALSE(other.ok());
+    EXPECT_NE(other.error.find("for cuda to be '" + std::string(one.method) +
+                               "', but got 'simt'"),
+              std::string::npos)
+        << other.error;
+  }
+}
+
 /// The method alone: numbers are those of a CPU.
 TEST(CudaMethods, WhatIsRefused) {
   CudaKernel impossible(byMethod(turned(8, 64), "transposed"));
