@@ -76,33 +76,44 @@ module @m attributes {tandem.phase = "partition"} {
   }
 })";
 
+static am::Alias aliasOf(std::string of, std::vector<am::View> views,
+                         std::optional<am::TensorType> storage = {}) {
+  am::Alias alias;
+  alias.of = std::move(of);
+  alias.views = std::move(views);
+  alias.storage = std::move(storage);
+  return alias;
+}
+
+static am::Alias aliasOfOutput(std::string output,
+                               std::vector<am::View> views) {
+  am::Alias alias;
+  alias.output = std::move(output);
+  alias.views = std::move(views);
+  return alias;
+}
+
 TEST(Manifest, A01_AliasesAreSaid) {
   am::Manifest manifest = manifestOf(kAliases);
   const am::Program &evaluate = program(manifest, "evaluate");
-  using am::Alias, am::View, am::Role;
-  EXPECT_EQ(*slot(evaluate.arguments, Role::Input, "v").alias,
-            (Alias{"x",
-                   "",
-                   {View::slice({0, 2}, {2, 4}, {1, 1}), View::detach()},
-                   std::nullopt}));
+  using am::View, am::Role;
+  EXPECT_EQ(
+      *slot(evaluate.arguments, Role::Input, "v").alias,
+      (aliasOf("x", {View::slice({0, 2}, {2, 4}, {1, 1}), View::detach()})));
   EXPECT_EQ(*slot(evaluate.arguments, Role::Input, "p").alias,
-            (Alias{"memory",
-                   "",
-                   {View::bitcast(am::DType::I32),
-                    View::asStrided({3, 2}, {2, 1}, 2)},
-                   am::TensorType{am::DType::F32, {8}}}));
+            (aliasOf("memory",
+                     {View::bitcast(am::DType::I32),
+                      View::asStrided({3, 2}, {2, 1}, 2)},
+                     am::TensorType{am::DType::F32, {8}})));
   ASSERT_EQ(evaluate.aliases.size(), 2u);
   EXPECT_EQ(evaluate.aliases[0].name, "row");
   EXPECT_EQ(evaluate.aliases[0].shape, Shape{4});
   EXPECT_EQ(evaluate.aliases[0].partOf, "split");
   EXPECT_EQ(evaluate.aliases[0].alias,
-            (Alias{"x",
-                   "",
-                   {View::slice({0, 0}, {1, 4}, {1, 1}), View::reshape({4})},
-                   std::nullopt}));
-  EXPECT_EQ(
-      evaluate.aliases[1].alias,
-      (Alias{"", "o", {View::broadcast({3, 2, 4}, {1, 2})}, std::nullopt}));
+            (aliasOf("x", {View::slice({0, 0}, {1, 4}, {1, 1}),
+                           View::reshape({4})})));
+  EXPECT_EQ(evaluate.aliases[1].alias,
+            (aliasOfOutput("o", {View::broadcast({3, 2, 4}, {1, 2})})));
   // Outputs that are no results are values too.
   ASSERT_NE(manifest.findOutput("row"), nullptr);
   EXPECT_EQ(manifest.findOutput("wide")->shape, (Shape{3, 2, 4}));
@@ -111,16 +122,14 @@ TEST(Manifest, A01_AliasesAreSaid) {
 TEST(Manifest, M08_HandlesAndStoragesAreSaid) {
   am::Manifest manifest = manifestOf(kAliases);
   const am::Program &evaluate = program(manifest, "evaluate");
-  using am::Alias, am::View, am::Role;
+  using am::View, am::Role;
   const am::Slot &x = slot(evaluate.arguments, Role::Input, "x");
-  EXPECT_EQ(*x.metadata, (Alias{"x", "", {View::permute({1, 0})}, {}}));
+  EXPECT_EQ(*x.metadata, (aliasOf("x", {View::permute({1, 0})})));
   EXPECT_EQ(x.where, "'tandem.transpose_' at m.mlir:3:5");
   EXPECT_FALSE(x.freed || x.resize || x.storage || x.alias || x.asFound);
   EXPECT_EQ(*slot(evaluate.arguments, Role::Input, "s").storage,
-            (Alias{"x",
-                   "",
-                   {View::slice({1, 0}, {2, 4}, {1, 1}), View::reshape({4})},
-                   std::nullopt}));
+            (aliasOf("x", {View::slice({1, 0}, {2, 4}, {1, 1}),
+                           View::reshape({4})})));
   const am::Slot &f = slot(evaluate.arguments, Role::Input, "f");
   EXPECT_TRUE(f.freed);
   EXPECT_EQ(f.resize, 4);
@@ -225,7 +234,7 @@ TEST(Manifest, C05_ASavedOutputIsSaid) {
   const am::Program &forward = program(manifest, "forward");
   using am::Role;
   const am::Slot &saved = slot(forward.results, Role::Saved, "exp.0");
-  EXPECT_EQ(*saved.alias, (am::Alias{"", "a", {}, std::nullopt}));
+  EXPECT_EQ(*saved.alias, (aliasOfOutput("a", {})));
   EXPECT_EQ(saved.where, "'tandem.exp' at m.mlir:4:3");
   EXPECT_EQ(saved.reason, "needed");
   for (const am::Buffer &buffer : forward.buffers)
@@ -248,18 +257,21 @@ TEST(Manifest, WhatCannotBeSaidIsAnError) {
          (*ofBackward(module).getOps<LaunchOp>().begin())
              .setNeedsAttr(number(module));
        }},
-      {"program 'backward': expected a choice to be a dictionary, but got 1 : "
+      {"program 'backward': expected a choice to be a dictionary, but got 1 "
+       ": "
        "i64",
        [&](mlir::ModuleOp module) {
          (*ofBackward(module).getOps<LaunchOp>().begin())
              .setChoicesAttr(number(module));
        }},
-      {"program 'backward': expected an alias to be a dictionary, but got 1 : "
+      {"program 'backward': expected an alias to be a dictionary, but got 1 "
+       ": "
        "i64",
        [&](mlir::ModuleOp module) {
          ofBackward(module)->setAttr(kAliasesAttr, number(module));
        }},
-      {"program 'backward': 'grad of \"x\"': expected a condition to be a list "
+      {"program 'backward': 'grad of \"x\"': expected a condition to be a "
+       "list "
        "of lists of names, but got [1]",
        [&](mlir::ModuleOp module) {
          mlir::func::FuncOp func = ofBackward(module);
