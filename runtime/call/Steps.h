@@ -1,9 +1,9 @@
 //===- Steps.h - the steps of a call --------------------------------------===//
 //
 // Internal to the runtime. In order: match, check, checkValues, checkSharing,
-// place, launch, finish. Each is a function of what the call is of (Invocation) and of the
-// tables that earlier steps filled (CallFrame.h); it fills its own, and touches
-// no other. Call.cpp puts them in order.
+// place, launch, finish. Each is a function of what the call is of (Invocation)
+// and of the tables that earlier steps filled (CallFrame.h); it fills its own,
+// and touches no other. Call.cpp puts them in order.
 //
 // The checks change nothing and note every problem. `place` makes all
 // allocations; what fails after it is a device or a hook.
@@ -49,8 +49,8 @@ void match(const Invocation &call, std::span<const Argument> inputs,
 void check(const Invocation &call, const MatchedCall &matched,
            Problems &problems);
 
-/// Labels and indices of a call on the host, of the types that `check` let pass:
-/// each is in the range that the artifact says of its input.
+/// Labels and indices of a call on the host, of the types that `check` let
+/// pass: each is in the range that the artifact says of its input.
 void checkValues(const Invocation &call, const MatchedCall &matched,
                  Problems &problems);
 

@@ -41,15 +41,15 @@ template <typename T> constexpr DType typeOf = DType::I32;
 template <> constexpr DType typeOf<uint32_t> = DType::U32;
 
 template <typename T>
-std::string evaluate(Model &model, const std::vector<T> &labels,
-                     std::vector<int64_t> strides = {1}) {
+std::string step(Model &model, const std::vector<T> &labels,
+                 std::vector<int64_t> strides = {1}) {
   std::vector<T> copy = labels;
   auto y =
       Tensor::wrap(copy.data(), typeOf<T>, std::vector<int64_t>{8}, strides);
   EXPECT_TRUE(y) << y.status().message();
   Tensor x = sampleX(), loss;
   Status status =
-      model.run("evaluate", std::vector<Argument>{{"x", &x}, {"y", &*y}},
+      model.run("step", std::vector<Argument>{{"x", &x}, {"y", &*y}},
                 std::vector<Destination>{{"loss", &loss}});
   if (status)
     return "";
@@ -61,18 +61,18 @@ TYPED_TEST(Values, OutsideOfTheirRange) {
   using T = TypeParam;
   Model model = modelFor(labelled(typeOf<T>));
   std::vector<T> labels(8, 9);
-  EXPECT_EQ(evaluate(model, labels), "");
+  EXPECT_EQ(step(model, labels), "");
   labels[7] = 255;
-  EXPECT_EQ(evaluate(model, labels), "") << "it does not count";
+  EXPECT_EQ(step(model, labels), "") << "it does not count";
   labels[3] = 10;
-  EXPECT_EQ(evaluate(model, labels),
-            "cannot run 'evaluate': input 'y' (index 1): expected integers "
+  EXPECT_EQ(step(model, labels),
+            "cannot run 'step': input 'y' (index 1): expected integers "
             "from -2 to 9, or 255, which does not count but row 3 is 10");
   labels[3] = T(-2);
   bool isSigned = T(-1) < T(0);
-  EXPECT_EQ(evaluate(model, labels) == "", isSigned) << "not the same bits";
+  EXPECT_EQ(step(model, labels) == "", isSigned) << "not the same bits";
   labels[3] = T(-3);
-  EXPECT_NE(evaluate(model, labels), "");
+  EXPECT_NE(step(model, labels), "");
 }
 
 TYPED_TEST(Values, OfAnyStrides) {
@@ -82,13 +82,12 @@ TYPED_TEST(Values, OfAnyStrides) {
   std::vector<T> labels(16, 77);
   for (size_t i = 0; i < 16; i += 2)
     labels[i] = 1;
-  EXPECT_EQ(evaluate(model, labels, {2}), "");
+  EXPECT_EQ(step(model, labels, {2}), "");
   labels[14] = 12;
-  EXPECT_NE(evaluate(model, labels, {2}).find("row 7 is 12"),
-            std::string::npos);
+  EXPECT_NE(step(model, labels, {2}).find("row 7 is 12"), std::string::npos);
   // One for all rows.
-  EXPECT_EQ(evaluate(model, std::vector<T>(1, 1), {0}), "");
-  EXPECT_NE(evaluate(model, std::vector<T>(1, 12), {0}).find("row 0 is 12"),
+  EXPECT_EQ(step(model, std::vector<T>(1, 1), {0}), "");
+  EXPECT_NE(step(model, std::vector<T>(1, 12), {0}).find("row 0 is 12"),
             std::string::npos);
 }
 

@@ -1,9 +1,9 @@
 //===- TestCase.cpp - one case of ONNX's backend tests --------------------===//
 #include "tools/onnx/TestCase.h"
 
-#include "ir/Keys.h"
 #include "compiler/import/onnx/Known.h"
 #include "compiler/import/onnx/OnnxFile.h"
+#include "ir/Keys.h"
 #include "runtime/Model.h"
 #include "tools/onnx/Tensors.h"
 
