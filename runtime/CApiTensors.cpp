@@ -202,7 +202,7 @@ tdm_status tdm_synchronize(const char *device) {
     if (!found)
       return std::move(found).status();
     Result<Backend *> backend = backendOf(*found);
-    if (!backend || !*backend)
+    if (!backend)
       return std::move(backend).status();
     return (*backend)->synchronize(currentStream(*found));
   });

@@ -16,8 +16,6 @@ Status Profile::start(const ModelOptions &options,
   auto backend = runtime::backendOf(device);
   if (!backend)
     return std::move(backend).status();
-  if (!*backend)
-    return Status::unsupported("--profile: device 'cpu' has no profile");
   if (Status status = (*backend)->startProfile(); !status)
     return std::move(status).in("--profile");
   path = options.profile;

@@ -96,25 +96,22 @@ public:
         std::span<const runtime::Argument> arguments,
         std::vector<double> *launches)
       : model(model), program(program), arguments(arguments),
-        launches(launches) {
-    if (auto found = runtime::backendOf(model.device()))
-      backend = *found;
-  }
+        launches(launches), backend(**runtime::backendOf(model.device())) {}
   ~Calls() {
     for (runtime::Fence fence : fences)
       if (fence)
-        backend->releaseFence(fence);
+        backend.releaseFence(fence);
   }
 
   Status next() {
     Status status = launches
                         ? model.runTimed(program.name, arguments, {}, *launches)
                         : model.run(program.name, arguments, {});
-    if (!status || !backend)
+    if (!status)
       return status;
     std::swap(fences[0], fences[1]);
-    status = backend->record(fences[0], currentStream(model.device()));
-    return status ? backend->await(fences[1]) : status;
+    status = backend.record(fences[0], currentStream(model.device()));
+    return status ? backend.await(fences[1]) : status;
   }
 
 private:
@@ -122,7 +119,7 @@ private:
   const Program &program;
   std::span<const runtime::Argument> arguments;
   std::vector<double> *launches; ///< gets the times of each call, or null
-  runtime::Backend *backend = nullptr;
+  runtime::Backend &backend;     ///< the model's, so it is open
   runtime::Fence fences[2] = {}; ///< after the last call, and the one before
 };
 

@@ -5,6 +5,7 @@
 #include "tests/runtime/cli/CommandTest.h"
 
 #include <cmath>
+#include <filesystem>
 #include <regex>
 #include <set>
 #include <sys/stat.h>
@@ -70,6 +71,16 @@ TEST_F(RunCommand, printsJson) {
   EXPECT_EQ(logits["not_finite"], 0);
   EXPECT_LT(logits["min"], logits["max"]);
   EXPECT_GT(json["outputs"]["loss"]["value"], 0);
+}
+
+TEST_F(RunCommand, aProfileIsOfADevice) {
+  Ended ended =
+      run({"bench", "classifier.tdm", "--steps=1", "--profile=trace.json"});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_NE(ended.err.find("--profile: device 'cpu' has no profile"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_FALSE(std::filesystem::exists(path("trace.json")));
 }
 
 // `--seed` of a model that draws nothing, and `--force` where no file is
