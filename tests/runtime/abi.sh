@@ -11,8 +11,9 @@ now=$(mktemp)
 trap 'rm -f "$now"' EXIT
 {
   readelf -d "$library" | sed -nE 's/.*SONAME.*\[(.*)\].*/library \1/p'
-  "$nm" -D --defined-only "$library" | awk '{ print "symbol " $NF }' |
-    LC_ALL=C sort
+  # GNU nm lists the versions themselves too, as absolute symbols.
+  "$nm" -D --defined-only "$library" |
+    awk '$2 != "A" { print "symbol " $NF }' | LC_ALL=C sort
   "$layout"
 } >"$now"
 if [ "$mode" = write ]; then
