@@ -57,38 +57,6 @@ Status hookStatus(const char *hook, std::string_view name, tdm_status status) {
   return Status(isKnown ? static_cast<Code>(status) : Code::Failed, text);
 }
 
-/// Wraps hooks of a C program. Handles given to them end with the hook.
-std::shared_ptr<const SavedHooks> hooksFrom(const tdm_saved_hooks &hooks) {
-  auto made = std::make_shared<SavedHooks>();
-  made->pack = [hooks](std::string_view name,
-                       const Tensor &value) -> Result<std::shared_ptr<void>> {
-    tdm_tensor handle{value};
-    void *packed = nullptr;
-    std::string text(name);
-    capi::lastError.clear();
-    if (tdm_status status =
-            hooks.pack(hooks.user, text.c_str(), &handle, &packed))
-      return hookStatus("pack", name, status);
-    auto release = [hooks](void *made) {
-      if (hooks.release)
-        hooks.release(hooks.user, made);
-    };
-    return std::shared_ptr<void>(packed, release);
-  };
-  made->unpack =
-      [hooks](std::string_view name,
-              const std::shared_ptr<void> &packed) -> Result<Tensor> {
-    tdm_tensor handle;
-    std::string text(name);
-    capi::lastError.clear();
-    if (tdm_status status =
-            hooks.unpack(hooks.user, text.c_str(), packed.get(), &handle))
-      return hookStatus("unpack", name, status);
-    return handle.tensor;
-  };
-  return made;
-}
-
 /// The lists of a call in the runtime's form; kept for each thread, so that a
 /// call allocates nothing once they have their size.
 struct Lists {
@@ -109,8 +77,20 @@ struct Lists {
                           in[i].tensor ? &in[i].tensor->tensor : nullptr);
     for (size_t i = 0; i < outCount; ++i)
       outputs.push_back({out[i].name, &out[i].tensor->tensor});
+    given = {out, outCount};
     return Status::success();
   }
+
+  /// What a call made has no history of a graph.
+  Status made(Status status) const {
+    for (const tdm_argument &one : given)
+      if (status)
+        one.tensor->edge = {};
+    return status;
+  }
+
+private:
+  std::span<const tdm_argument> given;
 };
 
 thread_local Lists lists;
@@ -186,6 +166,39 @@ Status load(Model &model, const char *path) {
 }
 
 } // namespace
+
+/// Wraps hooks of a C program. Handles given to them end with the hook.
+std::shared_ptr<const SavedHooks>
+capi::hooksFrom(const tdm_saved_hooks &hooks) {
+  auto made = std::make_shared<SavedHooks>();
+  made->pack = [hooks](std::string_view name,
+                       const Tensor &value) -> Result<std::shared_ptr<void>> {
+    tdm_tensor handle{value};
+    void *packed = nullptr;
+    std::string text(name);
+    capi::lastError.clear();
+    if (tdm_status status =
+            hooks.pack(hooks.user, text.c_str(), &handle, &packed))
+      return hookStatus("pack", name, status);
+    auto release = [hooks](void *made) {
+      if (hooks.release)
+        hooks.release(hooks.user, made);
+    };
+    return std::shared_ptr<void>(packed, release);
+  };
+  made->unpack =
+      [hooks](std::string_view name,
+              const std::shared_ptr<void> &packed) -> Result<Tensor> {
+    tdm_tensor handle;
+    std::string text(name);
+    capi::lastError.clear();
+    if (tdm_status status =
+            hooks.unpack(hooks.user, text.c_str(), packed.get(), &handle))
+      return hookStatus("unpack", name, status);
+    return handle.tensor;
+  };
+  return made;
+}
 
 const char *tdm_last_error(void) { return capi::lastError.c_str(); }
 
@@ -326,7 +339,7 @@ tdm_status tdm_run(tdm_model *model, const char *program,
                                    "input", "output");
         !status)
       return status;
-    return model->model.run(program, lists.inputs, lists.outputs);
+    return lists.made(model->model.run(program, lists.inputs, lists.outputs));
   });
 }
 
@@ -340,7 +353,7 @@ tdm_status tdm_predict(tdm_model *model, const tdm_argument *inputs,
                                    "input", "output");
         !status)
       return status;
-    return predict(model->model, lists.inputs, lists.outputs);
+    return lists.made(predict(model->model, lists.inputs, lists.outputs));
   });
 }
 
@@ -391,7 +404,7 @@ tdm_status tdm_forward_with_hooks(tdm_model *model, const tdm_argument *inputs,
     if (made)
       *context = made.release();
     (*context)->context = std::move(*kept);
-    return Status::success();
+    return lists.made(Status::success());
   });
 }
 
@@ -415,8 +428,8 @@ static tdm_status runBackward(tdm_model *model, tdm_context *context,
     BackwardOptions options{(flags & TDM_RETAIN_GRAPH) != 0,
                             (flags & TDM_CREATE_GRAPH) != 0};
     if (!graph)
-      return model->model.backward(context->context, lists.inputs,
-                                   lists.outputs, options);
+      return lists.made(model->model.backward(context->context, lists.inputs,
+                                              lists.outputs, options));
     if (*graph == context)
       return Status::usage("expected another place for the graph than the "
                            "context");
@@ -428,7 +441,7 @@ static tdm_status runBackward(tdm_model *model, tdm_context *context,
         made ? &made->context : &(*graph)->context);
     if (status && made)
       *graph = made.release();
-    return status;
+    return lists.made(std::move(status));
   });
 }
 

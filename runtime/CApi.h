@@ -10,6 +10,7 @@
 #define TANDEM_RUNTIME_CAPI_H
 
 #include "runtime/Model.h"
+#include "runtime/graph/Hooks.h"
 #include "runtime/tandem.h"
 
 #include <algorithm>
@@ -24,6 +25,10 @@ struct tdm_model {
 };
 struct tdm_tensor {
   tandem::runtime::Tensor tensor;
+  /// Where its gradient goes; of a leaf, none before the first use.
+  tandem::graph::Edge edge = {};
+  std::shared_ptr<tandem::graph::Retained> retained = {};
+  bool isPlace = false; ///< it stands for its edge alone
 };
 struct tdm_context {
   tandem::runtime::Context context;
@@ -46,6 +51,9 @@ template <typename Fn> tdm_status call(Fn fn) {
   } catch (const std::exception &error) {
     status = Status::failed("");
     lastError.assign(error.what());
+  } catch (...) { // of a callback
+    status = Status::failed("");
+    lastError.assign("an exception of an unknown type");
   }
   return static_cast<tdm_status>(status.code());
 }
@@ -104,6 +112,10 @@ template <typename T> Status giveStruct(const char *name, T known, T &place) {
   std::memcpy(&place, &known, std::min(size, sizeof(T)));
   return Status::success();
 }
+
+/// Wraps hooks of a C program.
+std::shared_ptr<const runtime::SavedHooks>
+hooksFrom(const tdm_saved_hooks &hooks);
 
 /// Hands a tensor over.
 inline Status give(Result<runtime::Tensor> tensor, tdm_tensor **out) {

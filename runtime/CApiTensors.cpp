@@ -294,7 +294,7 @@ tdm_status tdm_tensor_assign(tdm_tensor *tensor, const tdm_tensor *other) {
   return call([&]() -> Status {
     if (!tensor || !other)
       return null("tensor");
-    tensor->tensor = other->tensor;
+    *tensor = *other; // with its history
     return Status::success();
   });
 }

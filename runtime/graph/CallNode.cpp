@@ -1,94 +1,206 @@
 //===- CallNode.cpp - a call of a compiled program as a node --------------===//
 #include "runtime/graph/CallNode.h"
+#include "runtime/graph/Hooks.h"
+#include "runtime/graph/Modes.h"
+
+#include <algorithm>
+#include <mutex>
 
 namespace tandem::graph {
 
+using artifact::Program;
+using artifact::Role;
 using runtime::Argument;
+using runtime::Context;
 using runtime::Destination;
+using runtime::Model;
 
 namespace {
 
-class CallNode : public Node {
-public:
-  CallNode(runtime::Model &model, runtime::Context context)
-      : model(model), context(std::move(context)) {}
-
-  std::string name() const override { return model.manifest().model; }
-
-  Status run(Gradients inputs, Gradients &outputs, bool retain) override {
-    std::vector<Argument> cotangents;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      cotangents.emplace_back(outputNames[i], &inputs[i]);
-    std::vector<Destination> grads;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (edges()[i])
-        grads.push_back({gradNames[i], &outputs[i]});
-    runtime::BackwardOptions options;
-    options.retainGraph = retain;
-    return model.backward(context, cotangents, grads, options);
-  }
-
-  runtime::Model &model;
-  runtime::Context context;
-  std::vector<std::string> outputNames; ///< of the inputs
-  std::vector<std::string> gradNames;   ///< of the edges
-};
-
-/// True if the backward takes a cotangent of the output.
-bool isDifferentiable(const artifact::Program &backward,
-                      const std::string &output) {
-  for (const artifact::Slot &slot : backward.arguments)
-    if (slot.role == artifact::Role::Cotangent && slot.name == output)
-      return true;
-  return false;
+bool hasSlot(const std::vector<artifact::Slot> &slots, Role role,
+             const std::string &name) {
+  return std::ranges::any_of(slots, [&](const artifact::Slot &slot) {
+    return slot.role == role && slot.name == name;
+  });
 }
 
-bool hasGradient(const artifact::Program &backward, const std::string &name) {
-  for (const artifact::Slot &slot : backward.results)
-    if (slot.role == artifact::Role::Grad && slot.name == name)
-      return true;
-  return false;
+class CallNode : public Node {
+public:
+  CallNode(const Model &model, Context context, bool isSecond)
+      : model(model), context(std::move(context)), isSecond(isSecond) {}
+
+  std::string name() const override {
+    return model.manifest().model + (isSecond ? ".grad" : "");
+  }
+  Status run(Gradients &inputs, Gradients &outputs,
+             const RunMode &mode) override;
+  void release() override {
+    std::lock_guard lock(mutex);
+    context = Context();
+    isReleased = true;
+  }
+
+  Model model;      ///< shares what the caller's has
+  std::mutex mutex; ///< guards the context
+  Context context;
+  bool isSecond; ///< the derivative of a backward
+  bool isReleased = false;
+  std::vector<std::string> cotangents; ///< for each input
+  std::vector<std::string> grads;      ///< for each edge
+
+private:
+  Status makeSecond(Gradients &inputs, Gradients &outputs, Context graph);
+};
+
+Status CallNode::run(Gradients &inputs, Gradients &outputs,
+                     const RunMode &mode) {
+  std::lock_guard lock(mutex);
+  if (isReleased)
+    return Status::usage("the backward of '" + name() +
+                         "' was already run and its context is used; the first "
+                         "backward must ask for retain_graph if there is a "
+                         "second");
+  if (std::ranges::none_of(inputs, &Value::defined))
+    return Status::success();
+  std::vector<Argument> given;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    given.emplace_back(cotangents[i], &inputs[i].tensor);
+  std::vector<Destination> wanted;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (*shouldCompute(i, true))
+      wanted.push_back({grads[i], &outputs[i].tensor});
+  runtime::BackwardOptions options;
+  options.retainGraph = mode.retain;
+  options.createGraph = mode.createGraph;
+  if (!mode.createGraph || isSecond) {
+    if (mode.createGraph)
+      return Status::unsupported("the backward of '" + name() +
+                                 "' has no derivative of third order");
+    return model.backward(context, given, wanted, options);
+  }
+  Context graph;
+  if (Status status = model.backward(context, given, wanted, options, &graph);
+      !status)
+    return status;
+  return makeSecond(inputs, outputs, std::move(graph));
+}
+
+/// Gives the gradients a node of their own: its inputs are the gradients, its
+/// edges lead where this node's do, and to what made the cotangents.
+Status CallNode::makeSecond(Gradients &inputs, Gradients &outputs,
+                            Context graph) {
+  const Program *backward = model.manifest().findProgram("grad_backward");
+  if (!backward || !graph.live())
+    return Status::success();
+  auto node = std::make_shared<CallNode>(model, std::move(graph), true);
+  auto addEdge = [&](const Edge &edge, const std::string &grad) {
+    if (!edge || !hasSlot(backward->results, Role::Grad, grad))
+      return Status::success();
+    node->grads.push_back(grad);
+    return node->addEdge(edge);
+  };
+  for (size_t i = 0; i < edges().size(); ++i)
+    if (Status status = addEdge(edges()[i], grads[i]); !status)
+      return status;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (Status status =
+            addEdge(inputs[i].edge, "cotangent of " + cotangents[i]);
+        !status)
+      return status;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string cotangent = "grad of " + grads[i];
+    if (!outputs[i].defined() ||
+        !hasSlot(backward->arguments, Role::Cotangent, cotangent))
+      continue;
+    if (Status status = makeEdge(outputs[i], node); !status)
+      return status;
+    node->cotangents.push_back(std::move(cotangent));
+  }
+  return Status::success();
+}
+
+/// The edges of a call's node, and the names of what flows there.
+Status addEdges(CallNode &node, const Program &backward,
+                std::span<NamedValue> inputs,
+                std::span<const NamedValue> params) {
+  auto add = [&](const NamedValue &one) {
+    if (!one.value.edge || !hasSlot(backward.results, Role::Grad, one.name))
+      return Status::success();
+    node.grads.push_back(one.name);
+    return node.addEdge(one.value.edge);
+  };
+  Status status;
+  for (const NamedValue &one : inputs)
+    if (status)
+      status = add(one);
+  for (const NamedValue &one : params)
+    if (status)
+      status = add(one);
+  return status;
+}
+
+/// Gives results their history, and what the program wrote a new one.
+Status lead(const std::shared_ptr<CallNode> &node, const Program &backward,
+            std::span<NamedValue> inputs, std::span<const std::string> names,
+            std::vector<Value> &values) {
+  auto add = [&](Value &value, const std::string &name) {
+    if (!hasSlot(backward.arguments, Role::Cotangent, name))
+      return Status::success();
+    node->cotangents.push_back(name);
+    Edge before = value.edge;
+    Status status = makeEdge(value, node);
+    if (before)
+      moveRetained(before, value.edge);
+    return status;
+  };
+  Status status;
+  for (size_t i = 0; status && i < names.size(); ++i)
+    status = add(values[i], names[i]);
+  for (NamedValue &input : inputs)
+    if (status)
+      status = add(input.value, "update of " + input.name);
+  return status;
 }
 
 } // namespace
 
-Result<std::vector<Value>> call(runtime::Model &model,
-                                std::span<const NamedValue> inputs,
+Result<std::vector<Value>> call(Model &model, std::span<NamedValue> inputs,
                                 std::span<const NamedValue> params,
-                                std::span<const std::string> outputs) {
+                                std::span<const std::string> outputs,
+                                std::vector<Value> places) {
   std::vector<Argument> arguments;
-  for (const NamedValue &input : inputs)
+  for (NamedValue &input : inputs)
     arguments.emplace_back(input.name, &input.value.tensor);
-  std::vector<Value> values(outputs.size());
+  std::vector<Value> values = std::move(places);
+  values.resize(outputs.size());
   std::vector<Destination> destinations;
   for (size_t i = 0; i < outputs.size(); ++i)
     destinations.push_back({outputs[i], &values[i].tensor});
-  Result<runtime::Context> context = model.forward(arguments, destinations);
-  if (!context)
-    return context.status();
-  const artifact::Program *backward = model.manifest().findProgram("backward");
-  if (!backward)
+  if (!modes().grad) {
+    if (Status status = model.run("forward", arguments, destinations); !status)
+      return status;
+    for (Value &value : values)
+      value = value.tensor.detach();
     return values;
-  auto node = std::make_shared<CallNode>(model, std::move(*context));
-  bool needsGradient = false;
-  for (std::span<const NamedValue> list : {inputs, params})
-    for (const NamedValue &one : list)
-      if (one.value.edge && hasGradient(*backward, one.name)) {
-        node->addEdge(one.value.edge);
-        node->gradNames.push_back(one.name);
-        needsGradient = true;
-      }
-  if (!needsGradient)
-    return values;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!isDifferentiable(*backward, outputs[i]))
-      continue;
-    Result<int> input = node->addInput(values[i].tensor);
-    if (!input)
-      return input.status();
-    node->outputNames.push_back(outputs[i]);
-    values[i].edge = {node, *input};
   }
+  Result<Context> context =
+      model.forward(arguments, destinations, modes().savedHooks);
+  if (!context)
+    return std::move(context).status();
+  const Program *backward = model.manifest().findProgram("backward");
+  auto node = std::make_shared<CallNode>(model, std::move(*context), false);
+  if (backward)
+    if (Status status = addEdges(*node, *backward, inputs, params); !status)
+      return status;
+  if (node->edges().empty()) { // nothing wants a gradient
+    for (Value &value : values)
+      value = value.tensor.detach();
+    return values;
+  }
+  for (Value &value : values)
+    value.edge = {};
+  if (Status status = lead(node, *backward, inputs, outputs, values); !status)
+    return status;
   return values;
 }
 

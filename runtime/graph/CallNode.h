@@ -3,7 +3,8 @@
 // Chains compiled programs: what one gives is what another takes, and gradients
 // flow back through both. The node of a call holds its context: it runs the
 // model's backward on the stream of the forward, once, or again where the graph
-// is retained.
+// is retained. Where a graph of the backward is made, the gradients have a node
+// of their own, if the artifact has second derivatives.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_CALLNODE_H
@@ -22,14 +23,19 @@ struct NamedValue {
   Value value;
 };
 
-/// Runs "forward" of `model`, which must outlive what it gives. `inputs` are
-/// the program's; `params` says where the gradients of params go (those that
-/// are left out get none). Returns the outputs called `outputs`, with their
-/// history where the model has a gradient for them.
+/// Runs "forward" of `model`. `inputs` are the program's; `params` says where
+/// the gradients of params go (those that are left out get none). Returns the
+/// outputs called `outputs`, with their history where the model has a gradient
+/// for them. An input that the program visibly writes gets the history of what
+/// was written. With grad mode off, nothing is kept, and nothing has history.
+///
+/// `places` are tensors that outputs are written to, as of `Model::forward`:
+/// undefined ones, or as many as `outputs`.
 Result<std::vector<Value>> call(runtime::Model &model,
-                                std::span<const NamedValue> inputs,
+                                std::span<NamedValue> inputs,
                                 std::span<const NamedValue> params,
-                                std::span<const std::string> outputs);
+                                std::span<const std::string> outputs,
+                                std::vector<Value> places = {});
 
 } // namespace tandem::graph
 

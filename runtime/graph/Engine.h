@@ -1,9 +1,17 @@
 //===- Engine.h - runs the backward of a run-time graph -------------------===//
 //
 // Gradients flow from roots to leaves. A node runs when all gradients that can
-// reach it have come; of those that are ready, leaves first, then the one made
-// last. All nodes run on the calling thread; what they queue on devices runs
-// when the device gets to it.
+// reach it have come; of those that are ready, leaves first, then the one with
+// the largest number. All nodes run on the calling thread; what they queue on
+// devices runs when the device gets to it. A node may run a backward itself.
+//
+// Order at a node: tensor hooks as they were added, retained gradients,
+// captured ones; then, unless only these were asked for: pre-hooks, the node,
+// the checks of what it gives, hooks after accumulation (leaves), post-hooks.
+//
+// What a node gives must have the type, shape and device of the input that it
+// goes to; a shape that this one expands to is summed, a type is cast, a number
+// on another device is moved.
 //
 // Streams. A call relates to the work around it as any other device call does.
 // A root's gradient is read in the order of the caller's current stream; one
@@ -17,6 +25,9 @@
 // nodes is dropped. An error of a node, a hook or a callback reaches the caller
 // as it is, from however deep a backward inside of another; only what the
 // engine itself finds wrong names the node.
+//
+// Memory. What the engine keeps during a backward is kept for the thread's next
+// one: a backward of the same shape allocates nothing of its own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_ENGINE_H
@@ -32,28 +43,52 @@ namespace tandem::graph {
 struct Root {
   Edge edge;
   /// Undefined: 1, for a scalar.
-  Tensor gradient;
+  Value gradient;
 };
 
 struct BackwardOptions {
   bool retainGraph = false; ///< nodes can run again
+  bool createGraph = false; ///< gradients have history; implies `retainGraph`
 };
+
+/// What `grad` gives where no gradient arrives.
+enum class Unreached { Error, Undefined, Zeros };
 
 /// Runs the nodes that the roots reach; leaves collect their gradients.
 Status backward(std::span<const Root> roots,
                 const BackwardOptions &options = {});
 
+/// Runs only what leads to `inputs`, at least one: those that are leaves
+/// collect their gradients; at others the gradients arrive at hooks and are
+/// retained.
+Status backwardTo(std::span<const Root> roots, std::span<const Edge> inputs,
+                  const BackwardOptions &options = {});
+
 /// Returns the gradients that arrive at `inputs`, one for each, instead of
-/// collecting any: only nodes on the way there run. Where none arrives, the
-/// result is undefined.
+/// collecting any: only nodes on the way there run.
 Result<Gradients> grad(std::span<const Root> roots,
                        std::span<const Edge> inputs,
-                       const BackwardOptions &options = {});
+                       const BackwardOptions &options = {},
+                       Unreached unreached = Unreached::Undefined);
 
 /// During a backward of this thread: calls `callback` when it is done, on the
 /// caller's streams, after these wait for everything. A callback may queue
 /// more. An error outside of a backward.
 Status queueCallback(std::function<Status()> callback);
+
+/// True if the backward that runs `node` now wants the gradient of its edge
+/// `index`; true outside of one.
+bool isWantedByTask(const Node &node, size_t index);
+
+/// True during a backward that gives gradients instead of collecting them.
+bool isCapturing();
+
+/// What the thread's last backward did.
+struct Counts {
+  size_t visited = 0; ///< nodes that the search for dependencies looked at
+  size_t ran = 0;
+};
+Counts lastCounts();
 
 } // namespace tandem::graph
 

@@ -1,18 +1,36 @@
 //===- Node.cpp - the nodes of a run-time graph ---------------------------===//
 #include "runtime/graph/Node.h"
-#include "runtime/Strides.h"
-#include "runtime/graph/Sum.h"
+#include "runtime/graph/Engine.h"
+#include "runtime/graph/Hooks.h"
+#include "runtime/graph/Modes.h"
 
 #include <utility>
 
 namespace tandem::graph {
+
+static uint32_t threadNumber() {
+  static std::atomic<uint32_t> threads{0};
+  static thread_local uint32_t own = threads++;
+  return own;
+}
 
 static uint64_t nextNumber() {
   static thread_local uint64_t number = 0;
   return number++;
 }
 
-Node::Node() : number_(nextNumber()) {}
+Node::Node() : number_(nextNumber()), thread_(threadNumber()) {
+  const Modes &now = modes();
+  if (!now.anomaly.isOn)
+    return;
+  trace_ = std::make_unique<Trace>();
+  trace_->location = now.location;
+  if (const Node *parent = currentNode()) {
+    trace_->parent = describe(*parent);
+    if (parent->trace() && !parent->trace()->location.empty())
+      trace_->parent += " at " + parent->trace()->location;
+  }
+}
 
 /// A chain of nodes ends one by one, not in a recursion as deep as it is long.
 Node::~Node() {
@@ -22,8 +40,12 @@ Node::~Node() {
   if (isFirst)
     ending = &mine;
   for (Edge &edge : edges_)
-    if (edge.node)
+    if (edge.node) {
+      leave(edge);
       ending->push_back(std::move(edge.node));
+    }
+  // What hooks hold may be nodes, too.
+  hooks_.reset();
   if (!isFirst)
     return;
   while (!mine.empty()) {
@@ -33,62 +55,206 @@ Node::~Node() {
   ending = nullptr;
 }
 
-Result<int> Node::addInput(const Tensor &value) {
-  InputInfo info;
-  info.dtype = value.dtype();
-  info.shape.assign(value.shape().begin(), value.shape().end());
-  info.device = value.device();
-  info.stream = runtime::currentStream(info.device);
+std::string describe(const Node &node) {
+  return "'" + node.name() + "' (" + std::to_string(node.number()) +
+         " of thread " + std::to_string(node.thread()) + ")";
+}
+
+Result<std::vector<Value>> Node::savedValues() {
+  return Status::unsupported("node " + describe(*this) +
+                             " cannot hand over its saved values");
+}
+
+Status Node::swapSaved(std::vector<Value> &) {
+  return Status::unsupported("node " + describe(*this) +
+                             " cannot run with other saved values");
+}
+
+Status Node::runWith(std::vector<Value> saved, Gradients &inputs,
+                     Gradients &outputs, const RunMode &mode) {
+  if (Status status = swapSaved(saved); !status)
+    return status;
+  RunMode again = mode;
+  again.retain = true;
+  Status status;
+  try {
+    status = run(inputs, outputs, again);
+  } catch (...) {
+    (void)swapSaved(saved);
+    throw;
+  }
+  Status back = swapSaved(saved);
+  return status ? back : status;
+}
+
+Result<int> Node::add(InputInfo info) {
   if (std::optional<Stream> known = stream(info.device);
       known && *known != info.stream)
     return Status::usage(
         "input " + std::to_string(inputs_.size()) + " of node '" + name() +
         "': expected the stream of its other inputs on '" +
         runtime::toString(info.device) + "' but another one is current");
+  usesDevices_ |= !info.device.isHost();
   inputs_.push_back(std::move(info));
   return static_cast<int>(inputs_.size()) - 1;
 }
 
-void Node::addEdge(Edge edge) { edges_.push_back(std::move(edge)); }
+Result<int> Node::addInput(const Tensor &value) {
+  return addInput(value.dtype(), value.shape(), value.device());
+}
+
+Result<int> Node::addInput(artifact::DType dtype,
+                           std::span<const int64_t> shape, Device device) {
+  if (Result<int64_t> count = runtime::elementCount(dtype, shape); !count)
+    return std::move(count).status();
+  InputInfo info;
+  info.dtype = dtype;
+  info.shape.assign(shape.begin(), shape.end());
+  info.device = device;
+  info.stream = runtime::currentStream(device);
+  return add(std::move(info));
+}
+
+int Node::addPlaceholder() {
+  inputs_.emplace_back().isPlaceholder = true;
+  return static_cast<int>(inputs_.size()) - 1;
+}
+
+Status Node::checkEdge(const Edge &edge) const {
+  if (!edge)
+    return Status::success();
+  if (edge.node.get() == this)
+    return Status::usage("an edge of node " + describe(*this) +
+                         " would lead to the node itself");
+  if (edge.input < 0 ||
+      static_cast<size_t>(edge.input) >= edge.node->inputs().size())
+    return Status::usage("an edge of node " + describe(*this) + " to node " +
+                         describe(*edge.node) + ": expected an input below " +
+                         std::to_string(edge.node->inputs().size()) +
+                         " but got " + std::to_string(edge.input));
+  return Status::success();
+}
+
+/// A parent's topological number counts on this node's.
+Status Node::checkParents() const {
+  if (parents_.load(std::memory_order_acquire) == 0)
+    return Status::success();
+  while (parentLock_.test_and_set(std::memory_order_acquire)) {
+  }
+  std::shared_ptr<Node> parent = parent_.lock();
+  parentLock_.clear(std::memory_order_release);
+  return Status::usage("the edges of node " + describe(*this) +
+                       " cannot change: node " +
+                       (parent ? describe(*parent) : "of an earlier graph") +
+                       " has an edge to it");
+}
+
+/// Notes an edge of this node.
+void Node::enter(const Edge &edge) {
+  if (!edge)
+    return;
+  Node &child = *edge.node;
+  topologicalNumber_ =
+      std::max(topologicalNumber_, child.topologicalNumber_ + 1);
+  if (child.parents_.fetch_add(1, std::memory_order_acq_rel) > 0)
+    return;
+  while (child.parentLock_.test_and_set(std::memory_order_acquire)) {
+  }
+  child.parent_ = weak_from_this();
+  child.parentLock_.clear(std::memory_order_release);
+}
+
+void Node::leave(const Edge &edge) {
+  if (edge)
+    edge.node->parents_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+Status Node::addEdge(Edge edge) {
+  Status status = checkParents();
+  if (status)
+    status = checkEdge(edge);
+  if (!status)
+    return status;
+  enter(edge);
+  edges_.push_back(std::move(edge));
+  return Status::success();
+}
+
+Status Node::setEdge(size_t index, Edge edge) {
+  if (index >= edges_.size())
+    return Status::usage(
+        "node " + describe(*this) + ": expected an edge below " +
+        std::to_string(edges_.size()) + " but got " + std::to_string(index));
+  std::vector<Edge> changed = edges_;
+  changed[index] = std::move(edge);
+  return setEdges(std::move(changed));
+}
+
+Status Node::setEdges(std::vector<Edge> edges) {
+  Status status = checkParents();
+  for (const Edge &edge : edges)
+    if (status)
+      status = checkEdge(edge);
+  if (!status)
+    return status;
+  topologicalNumber_ = 0;
+  for (const Edge &edge : edges)
+    enter(edge);
+  for (const Edge &edge : edges_)
+    leave(edge);
+  edges_.swap(edges);
+  return Status::success();
+}
+
+Result<bool> Node::shouldCompute(size_t index, bool isForTask) const {
+  if (index >= edges_.size())
+    return Status::usage(
+        "node " + describe(*this) + ": expected an edge below " +
+        std::to_string(edges_.size()) + " but got " + std::to_string(index));
+  if (!edges_[index])
+    return false;
+  return !isForTask || isWantedByTask(*this, index);
+}
+
+Result<bool>
+Node::shouldCompute(std::span<const std::pair<size_t, size_t>> ranges,
+                    bool isForTask) const {
+  bool any = false;
+  for (auto [begin, end] : ranges)
+    for (size_t i = begin; i < end; ++i) {
+      Result<bool> one = shouldCompute(i, isForTask);
+      if (!one)
+        return one;
+      any |= *one;
+    }
+  return any;
+}
 
 std::optional<Stream> Node::stream(Device device) const {
   for (const InputInfo &input : inputs_)
-    if (input.device == device)
+    if (input.device == device && !input.isPlaceholder)
       return input.stream;
   return std::nullopt;
 }
 
-Leaf::Leaf(std::string name, const Tensor &value)
-    : name_(std::move(name)), strides_(runtime::gradientStrides(value)) {}
+NodeHooks &Node::makeHooks() {
+  if (!hooks_)
+    hooks_ = std::make_unique<NodeHooks>();
+  return *hooks_;
+}
 
-Result<Value> Leaf::make(std::string name, const Tensor &value) {
-  std::shared_ptr<Leaf> leaf(new Leaf(std::move(name), value));
-  Result<int> input = leaf->addInput(value);
+std::vector<Edge> edgesOf(std::span<const Value> values) {
+  std::vector<Edge> edges;
+  for (const Value &value : values)
+    edges.push_back(value.edge);
+  return edges;
+}
+
+Status makeEdge(Value &value, const std::shared_ptr<Node> &node) {
+  Result<int> input = node->addInput(value.tensor);
   if (!input)
-    return input.status();
-  return Value{value, {std::move(leaf), *input}};
-}
-
-Result<Tensor> Leaf::laidOut(const Tensor &gradient) const {
-  return runtime::withStrides(gradient, strides_);
-}
-
-Status Leaf::run(Gradients inputs, Gradients &, bool) {
-  Tensor &gradient = inputs[0];
-  if (!gradient.defined())
-    return Status::success();
-  if (gradient_.defined()) {
-    Tensor before = gradient_;
-    return addTensors(gradient_, before, gradient);
-  }
-  // What nobody else has is taken over.
-  bool isOwn = gradient.storage().use_count() == 1;
-  Result<Tensor> laid = laidOut(gradient);
-  if (laid && !isOwn && laid->storage() == gradient.storage())
-    laid = runtime::copyWithStrides(gradient, strides_);
-  if (!laid)
-    return laid.status();
-  gradient_ = std::move(*laid);
+    return std::move(input).status();
+  value.edge = {node, *input};
   return Status::success();
 }
 

@@ -3,18 +3,20 @@
 // A graph of what was computed, from results back to leaves, over which
 // gradients flow (Engine.h). A node takes a gradient for each of its inputs
 // (the results of its forward) and gives one for each of its edges (to what its
-// forward was computed of). Compiled programs are nodes (CallNode.h), and so is
-// whatever a program wants to put between them.
+// forward was computed of). Compiled programs are nodes (CallNode.h), so are
+// functions of the user (Function.h) and a few ops on tensors (Ops.h).
 //
-// Order. Nodes are numbered per thread as they are made; of nodes that are
+// Numbers. Nodes are numbered per thread as they are made; of nodes that are
 // ready, the one with the larger number runs first, so that the backward runs
-// in the reverse order of the forward. Leaves run before all others.
+// in the reverse order of the forward. Leaves run before all others. The
+// topological number is the length of the longest path to a node without edges.
 //
 // Streams. A node's work belongs on the stream of its forward: on each device,
 // the stream that was current when its first input there was added. That stream
 // is current while the node and its hooks run.
 //
-// A graph is built and run by one thread at a time.
+// Threads. One thread at a time changes a node: its edges, inputs and hooks.
+// Several threads may run backwards over the same nodes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_NODE_H
@@ -23,9 +25,11 @@
 #include "runtime/Backend.h"
 #include "runtime/Tensor.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +41,7 @@ using runtime::Stream;
 using runtime::Tensor;
 
 class Node;
+struct NodeHooks;
 
 /// An input of a node; or nothing.
 struct Edge {
@@ -47,8 +52,22 @@ struct Edge {
   bool operator==(const Edge &) const = default;
 };
 
-/// Gradients in the order of a node's inputs or edges. Undefined: none.
-using Gradients = std::vector<Tensor>;
+/// A tensor with what it was made of: where its gradient goes.
+struct Value {
+  Value() = default;
+  Value(Tensor tensor) : tensor(std::move(tensor)) {}
+  Value(Tensor tensor, Edge edge)
+      : tensor(std::move(tensor)), edge(std::move(edge)) {}
+
+  bool defined() const { return tensor.defined(); }
+
+  Tensor tensor;
+  Edge edge;
+};
+
+/// Gradients in the order of a node's inputs or edges. Undefined: none. They
+/// have edges where a graph of the backward is made.
+using Gradients = std::vector<Value>;
 
 /// What a gradient at a node's input must be.
 struct InputInfo {
@@ -57,15 +76,32 @@ struct InputInfo {
   Device device;
   /// The device's current stream when the input was added.
   Stream stream = nullptr;
+  /// No gradient goes there: what is given is dropped.
+  bool isPlaceholder = false;
+};
+
+/// How a node runs.
+struct RunMode {
+  bool retain = false;      ///< the node can run again
+  bool createGraph = false; ///< what it gives has edges
+};
+
+/// What a program that captures a graph may assume of a node.
+struct Traits {
+  bool isTraceable = false; ///< it computes with ops of the graph alone
+  /// What it does follows from its saved values and from parameters that no
+  /// data decide.
+  bool isStateTransparent = false;
+};
+
+/// Where a node was made, noted under anomaly mode.
+struct Trace {
+  std::string location;
+  std::string parent; ///< the node that ran then, with its location; or empty
 };
 
 class Node : public std::enable_shared_from_this<Node> {
 public:
-  /// May replace gradients, but not their number; an error ends the backward.
-  using PreHook = std::function<Status(Gradients &inputs)>;
-  using PostHook =
-      std::function<Status(const Gradients &outputs, const Gradients &inputs)>;
-
   Node();
   virtual ~Node();
   Node(const Node &) = delete;
@@ -77,69 +113,100 @@ public:
   virtual bool isLeaf() const { return false; }
   /// Takes a gradient for each input, some of them undefined, and gives one for
   /// each edge, or an undefined one. Queues device work on current streams.
-  /// With `retain`, the node can run again.
-  virtual Status run(Gradients inputs, Gradients &outputs, bool retain) = 0;
+  /// May take `inputs` apart.
+  virtual Status run(Gradients &inputs, Gradients &outputs,
+                     const RunMode &mode) = 0;
+
+  /// Says before a run that the saved values go with it.
+  virtual void announceRelease() {}
+  /// Frees the saved values, after a run that does not retain them.
+  virtual void release() {}
+  virtual int64_t savedBytes() const { return 0; }
+  /// Returns the saved values, for capture.
+  virtual Result<std::vector<Value>> savedValues();
+  /// Exchanges the saved values with others of the same types and shapes.
+  virtual Status swapSaved(std::vector<Value> &values);
+  /// Runs with other saved values, and has its own again afterwards.
+  Status runWith(std::vector<Value> saved, Gradients &inputs,
+                 Gradients &outputs, const RunMode &mode);
+  virtual Traits traits() const { return {}; }
+  /// The same results over runs and numbers of threads.
+  virtual bool isDeterministic() const { return true; }
 
   /// Adds an input for gradients of values like `value`; returns its number.
   /// All inputs of one device are of one stream: else an error that names the
   /// node.
   Result<int> addInput(const Tensor &value);
-  /// Adds an edge to what the forward was computed of, maybe none.
-  void addEdge(Edge edge);
+  Result<int> addInput(artifact::DType dtype, std::span<const int64_t> shape,
+                       Device device = {});
+  /// Adds an input that no gradient goes to; returns its number.
+  int addPlaceholder();
+  void clearInputs() { inputs_.clear(); }
+
+  /// Adds an edge to what the forward was computed of, maybe none. The edges of
+  /// a node that another node leads to cannot be changed: its topological
+  /// number would be wrong.
+  Status addEdge(Edge edge);
+  Status setEdge(size_t index, Edge edge);
+  Status setEdges(std::vector<Edge> edges);
 
   const std::vector<InputInfo> &inputs() const { return inputs_; }
   const std::vector<Edge> &edges() const { return edges_; }
-  /// Rises with each node that this thread makes.
+  /// True if the gradient of edge `index` is wanted by somebody; an error if
+  /// there is none of that number. With `isForTask`, by the backward that runs
+  /// the node now.
+  Result<bool> shouldCompute(size_t index, bool isForTask = false) const;
+  /// The same of any edge of the ranges [begin, end).
+  Result<bool> shouldCompute(std::span<const std::pair<size_t, size_t>> ranges,
+                             bool isForTask = false) const;
+
+  /// Rises from 0 with each node that this thread makes, unless it was set.
   uint64_t number() const { return number_; }
+  void setNumber(uint64_t number) { number_ = number; }
+  /// Identifies the node together with the number that it was made with.
+  uint32_t thread() const { return thread_; }
+  uint32_t topologicalNumber() const { return topologicalNumber_; }
+
   /// The stream that the node's work on `device` belongs on; none if it has no
   /// input there.
   std::optional<Stream> stream(Device device) const;
+  /// True if an input is not on the host.
+  bool usesDevices() const { return usesDevices_; }
 
-  void addPreHook(PreHook hook) { preHooks_.push_back(std::move(hook)); }
-  void addPostHook(PostHook hook) { postHooks_.push_back(std::move(hook)); }
-  const std::vector<PreHook> &preHooks() const { return preHooks_; }
-  const std::vector<PostHook> &postHooks() const { return postHooks_; }
+  /// The hooks (Hooks.h), null where there are none.
+  NodeHooks *hooks() const { return hooks_.get(); }
+  NodeHooks &makeHooks();
+
+  const Trace *trace() const { return trace_.get(); }
 
 private:
+  Status checkEdge(const Edge &edge) const;
+  Status checkParents() const;
+  void enter(const Edge &edge);
+  static void leave(const Edge &edge);
+  Result<int> add(InputInfo info);
+
   uint64_t number_;
+  uint32_t thread_;
+  uint32_t topologicalNumber_ = 0;
+  bool usesDevices_ = false;
+  mutable std::atomic_flag parentLock_; ///< guards `parent_`
+  std::atomic<int> parents_{0};         ///< edges that lead here
+  std::weak_ptr<Node> parent_;          ///< the first of them
   std::vector<InputInfo> inputs_;
   std::vector<Edge> edges_;
-  std::vector<PreHook> preHooks_;
-  std::vector<PostHook> postHooks_;
+  std::unique_ptr<NodeHooks> hooks_;
+  std::unique_ptr<Trace> trace_;
 };
 
-/// A tensor with what it was made of: where its gradient goes.
-struct Value {
-  Tensor tensor;
-  Edge edge;
-};
+/// Returns "'name' (3 of thread 0)".
+std::string describe(const Node &node);
 
-/// Collects the gradient of a tensor that nothing made. It has the tensor's
-/// strides if these are dense in whatever order, else it is row-major. The
-/// first gradient is taken over if it lies like that and nobody else has it;
-/// later ones are added where it is.
-class Leaf : public Node {
-public:
-  /// A leaf for `value`, whose stream is the current one of its device: that
-  /// on which it is used first.
-  static Result<Value> make(std::string name, const Tensor &value);
+/// Returns the edges of values: invalid ones for values without history.
+std::vector<Edge> edgesOf(std::span<const Value> values);
 
-  std::string name() const override { return name_; }
-  bool isLeaf() const override { return true; }
-  Status run(Gradients inputs, Gradients &outputs, bool retain) override;
-
-  /// What was collected so far; undefined: nothing.
-  const Tensor &gradient() const { return gradient_; }
-  /// Returns what came as a gradient of the tensor as it should lie.
-  Result<Tensor> laidOut(const Tensor &gradient) const;
-  void clear() { gradient_ = Tensor(); }
-
-private:
-  explicit Leaf(std::string name, const Tensor &value);
-  std::string name_;
-  runtime::Extents strides_; ///< of a gradient
-  Tensor gradient_;
-};
+/// Adds an input like `value.tensor` to the node, and leads the value there.
+Status makeEdge(Value &value, const std::shared_ptr<Node> &node);
 
 } // namespace tandem::graph
 

@@ -1,6 +1,7 @@
 //===- Sum.cpp - sums of gradients, in the order of streams ---------------===//
 #include "runtime/graph/Sum.h"
 #include "runtime/Strides.h"
+#include "runtime/graph/Ops.h"
 
 #include <algorithm>
 
@@ -52,50 +53,128 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
                          x.elements(), stream);
 }
 
-Sum::~Sum() {
-  for (Part &part : parts)
-    if (part.made)
-      part.gradient.storage()->backend()->releaseFence(part.made);
-}
-
-Status Sum::add(Tensor gradient, Stream producer, Stream consumer) {
-  Part &part = parts.emplace_back();
+Status Sums::add(int &list, int input, Value gradient, Stream producer,
+                 Stream consumer, bool createGraph) {
+  runtime::Backend *backend = gradient.tensor.storage()->backend();
+  bool isFenced = backend && producer != consumer; // null: Storage::backend
+  int last = none;
+  for (int i = list; i != none; last = i, i = parts[size_t(i)].next)
+    if (Part &part = parts[size_t(i)];
+        part.input == input && !part.made && !isFenced)
+      return join(part, std::move(gradient), createGraph);
+  int place = takePlace();
+  (last == none ? list : parts[size_t(last)].next) = place;
+  Part &part = parts[size_t(place)];
   part.gradient = std::move(gradient);
-  runtime::Backend *backend = part.gradient.storage()->backend();
-  if (!backend || producer == consumer) // null: see Storage::backend
+  part.version = part.gradient.tensor.version();
+  part.input = input;
+  if (!isFenced)
     return Status::success();
-  part.gradient.storage()->useOn(consumer);
+  part.gradient.tensor.storage()->useOn(consumer);
+  part.backend = backend;
   return backend->record(part.made, producer);
 }
 
-Result<Tensor> Sum::take(Stream consumer) {
-  Tensor sum;
-  bool isOwn = false;
-  for (Part &part : parts) {
-    if (part.made)
-      if (Status status =
-              part.gradient.storage()->backend()->waitFor(consumer, part.made);
-          !status)
-        return status;
-    if (!sum.defined()) {
-      sum = part.gradient;
-      continue;
-    }
+static Status written(const Tensor &gradient, uint64_t version) {
+  return Status::usage("a gradient " +
+                       describe(gradient.dtype(), gradient.shape()) +
+                       " was written after it was given: expected version " +
+                       std::to_string(version) + " but got " +
+                       std::to_string(gradient.version()));
+}
+
+/// Adds a gradient to a part, on the current stream.
+Status Sums::join(Part &part, Value gradient, bool createGraph) {
+  if (part.gradient.tensor.version() != part.version)
+    return written(part.gradient.tensor, part.version);
+  if (createGraph) {
+    Result<Value> sum = ops::add(part.gradient, gradient);
+    if (!sum)
+      return std::move(sum).status();
+    part.gradient = std::move(*sum);
+  } else {
     // What came may be somebody else's: the first sum goes to a new tensor.
-    Tensor before = sum;
-    if (!isOwn)
-      sum = Tensor();
-    isOwn = true;
-    if (Status status = addTensors(sum, before, part.gradient); !status)
+    Tensor before = part.gradient.tensor;
+    if (!part.isOwn)
+      part.gradient.tensor = Tensor();
+    part.isOwn = true;
+    if (Status status =
+            addTensors(part.gradient.tensor, before, gradient.tensor);
+        !status)
       return status;
   }
+  part.version = part.gradient.tensor.version();
+  return Status::success();
+}
+
+Status Sums::take(int &list, Gradients &gradients, const Node &node,
+                  bool createGraph) {
+  Part sum;            // of parts of one input, where there are several
+  int ownInput = none; // whose sum was made here
+  while (list != none) {
+    Part &part = parts[size_t(list)];
+    auto input = static_cast<size_t>(part.input);
+    Stream consumer = node.inputs()[input].stream;
+    Status status;
+    if (part.made)
+      status = part.backend->waitFor(consumer, part.made);
+    if (status && part.gradient.tensor.version() != part.version)
+      status = written(part.gradient.tensor, part.version)
+                   .in("input " + std::to_string(part.input) + " of node " +
+                       describe(node));
+    if (!status)
+      return status;
+    Value &to = gradients[input];
+    if (!to.defined()) {
+      to = std::move(part.gradient);
+    } else {
+      sum.gradient = std::move(to);
+      sum.version = sum.gradient.tensor.version();
+      sum.isOwn = ownInput == part.input;
+      if (Status joined = join(sum, std::move(part.gradient), createGraph);
+          !joined)
+        return joined;
+      to = std::move(sum.gradient);
+      ownInput = part.input;
+    }
+    int next = part.next;
+    drop(list);
+    list = next;
+  }
+  return Status::success();
+}
+
+int Sums::takePlace() {
+  if (firstFree == none) {
+    parts.emplace_back();
+    return static_cast<int>(parts.size()) - 1;
+  }
+  int place = firstFree;
+  firstFree = parts[size_t(place)].next;
+  parts[size_t(place)].next = none;
+  return place;
+}
+
+void Sums::drop(int index) {
+  Part &part = parts[size_t(index)];
+  if (part.made)
+    part.backend->releaseFence(part.made);
+  part.made = nullptr;
+  part.gradient = Value();
+  part.isOwn = false;
+  part.next = firstFree;
+  firstFree = index;
+}
+
+void Sums::clear() {
   for (Part &part : parts) {
     if (part.made)
-      part.gradient.storage()->backend()->releaseFence(part.made);
+      part.backend->releaseFence(part.made);
     part.made = nullptr;
+    part.gradient = Value();
   }
   parts.clear();
-  return sum;
+  firstFree = none;
 }
 
 } // namespace tandem::graph

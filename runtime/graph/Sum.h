@@ -3,7 +3,8 @@
 // Internal to the graph. What several nodes give for one input is added on the
 // stream of the node that takes it. A gradient that was made on another stream
 // is waited for just before it is used, and only up to the point where it was
-// made: branches overlap until their gradients meet.
+// made: branches overlap until their gradients meet. Gradients of the same
+// stream are added as they come.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_SUM_H
@@ -18,24 +19,45 @@ namespace tandem::graph {
 /// dense in whatever order.
 Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y);
 
-/// The gradients that have come for one input of a node.
-class Sum {
+/// The gradients that have come for nodes, and not yet gone.
+class Sums {
 public:
-  Sum() = default;
-  Sum(Sum &&other) noexcept : parts(std::move(other.parts)) {}
-  ~Sum();
+  Sums() = default;
+  Sums(const Sums &) = delete;
+  Sums &operator=(const Sums &) = delete;
+  ~Sums() { clear(); }
 
-  /// Adds a gradient that was made on `producer`, for use on `consumer`.
-  Status add(Tensor gradient, Stream producer, Stream consumer);
-  /// The sum, on `consumer`, which is current; undefined if there was nothing.
-  Result<Tensor> take(Stream consumer);
+  static constexpr int none = -1;
+
+  /// Adds a gradient that was made on `producer`, for use on `consumer`, to the
+  /// list that begins at `list`.
+  Status add(int &list, int input, Value gradient, Stream producer,
+             Stream consumer, bool createGraph);
+  /// Sets `gradients` to the sums of the list, on current streams; undefined
+  /// where there was nothing. The list is empty then. A gradient that was
+  /// written since it came is an error that names `node`.
+  Status take(int &list, Gradients &gradients, const Node &node,
+              bool createGraph);
+  /// Drops everything.
+  void clear();
 
 private:
+  /// One gradient, or the sum of those of one stream.
   struct Part {
-    Tensor gradient;
-    runtime::Fence made = nullptr; ///< null: on the consumer's stream
+    Value gradient;
+    runtime::Fence made = nullptr;       ///< null: on the consumer's stream
+    runtime::Backend *backend = nullptr; ///< that made the fence
+    uint64_t version = 0;                ///< of the storage when it came
+    int input = 0;
+    int next = none;
+    bool isOwn = false; ///< nobody else has it
   };
+  Status join(Part &part, Value gradient, bool createGraph);
+  int takePlace();
+  void drop(int index);
+
   std::vector<Part> parts;
+  int firstFree = none;
 };
 
 } // namespace tandem::graph

@@ -84,7 +84,7 @@ protected:
     Tensor like = isScalar ? scalar() : filled(0);
     return FunctionNode::make(
         name, like, std::move(edges),
-        [this, delay](Gradients inputs, Gradients &outputs) {
+        [this, delay](Tensors inputs, Tensors &outputs) {
           Stream now = runtime::currentStream(device);
           if (delay)
             tandemEmulatorDelay(now, delay);
@@ -198,7 +198,7 @@ TEST_F(GraphStreams, S03_ARootGradientThatWasFilledOnTheCallersStream) {
     Edge input = w.edge;
     Result<Gradients> gradients = grad({&root, 1}, {&input, 1});
     ASSERT_TRUE(gradients.ok());
-    EXPECT_EQ(first((*gradients)[0]), 6);
+    EXPECT_EQ(first((*gradients)[0].tensor), 6);
     tandemEmulatorDelay(s, kDelay);
     ASSERT_TRUE(gradient.fill(5).ok());
   }
@@ -212,7 +212,7 @@ TEST_F(GraphStreams, S03_ARootGradientThatWasFilledOnTheCallersStream) {
   Edge input = w.edge;
   Result<Gradients> gradients = grad({&root, 1}, {&input, 1});
   ASSERT_TRUE(gradients.ok());
-  EXPECT_EQ(first((*gradients)[0]), 10);
+  EXPECT_EQ(first((*gradients)[0].tensor), 10);
 }
 
 TEST_F(GraphStreams, S04_ARootGradientOfAnotherStreamIsNotWaitedFor) {
@@ -291,7 +291,7 @@ TEST_F(GraphStreams, S06_InTheEndTheCallersStreamWaitsForEveryLeafsStream) {
   Result<Gradients> gradients = grad({&root, 1}, {&input, 1});
   ASSERT_TRUE(gradients.ok());
   EXPECT_GE(waitOf(s, b), 0);
-  EXPECT_EQ(first((*gradients)[0]), 4);
+  EXPECT_EQ(first((*gradients)[0].tensor), 4);
 }
 
 TEST_F(GraphStreams, S07_TheDefaultStreamGetsNoWaitWhereItIsNotCurrent) {
@@ -368,7 +368,7 @@ TEST_F(GraphStreams, S08_AConsumerOnTheHostReadsWhenTheGradientIsThere) {
   {
     StreamScope scope(device, a);
     toHost = FunctionNode::make("to host", filled(0), {w.edge},
-                                [](Gradients inputs, Gradients &outputs) {
+                                [](Tensors inputs, Tensors &outputs) {
                                   Result<Tensor> host = inputs[0].onHost();
                                   if (!host)
                                     return host.status();
@@ -412,7 +412,7 @@ TEST_F(GraphStreams, S10_ANodesStreamIsThatOfItsFirstInputOnADevice) {
   std::shared_ptr<FunctionNode> node;
   {
     StreamScope scope(device, a);
-    node = std::make_shared<FunctionNode>("node", [&](Gradients, Gradients &) {
+    node = std::make_shared<FunctionNode>("node", [&](Tensors, Tensors &) {
       note();
       return Status::success();
     });
@@ -424,11 +424,11 @@ TEST_F(GraphStreams, S10_ANodesStreamIsThatOfItsFirstInputOnADevice) {
     ASSERT_FALSE(input.ok());
     EXPECT_NE(input.status().message().find("node 'node'"), std::string::npos);
   }
-  node->addPreHook([&](Gradients &) {
+  addPreHook(*node, [&](Gradients &) {
     note();
     return Status::success();
   });
-  node->addPostHook([&](const Gradients &, const Gradients &) {
+  addPostHook(*node, [&](Gradients &, const Gradients &) {
     note();
     return Status::success();
   });
@@ -500,7 +500,7 @@ TEST_F(GraphStreams, S12_FinalCallbacksRunOnTheCallersStreamAfterItsWaits) {
   int waits = -1;
   {
     StreamScope onA(device, a);
-    w.edge.node->addPreHook([&](Gradients &) {
+    addPreHook(*w.edge.node, [&](Gradients &) {
       return queueCallback([&] {
         seen.push_back(runtime::currentStream(device));
         waits = waitOf(s, a);

@@ -4,7 +4,7 @@
  * for tests/runtime/abi.sh.
  *
  *===----------------------------------------------------------------------===*/
-#include "runtime/tandem.h"
+#include "runtime/graph.h"
 
 #include <stdio.h>
 
@@ -44,6 +44,21 @@ int main(void) {
   MEMBER(tdm_saved_hooks, unpack);
   MEMBER(tdm_saved_hooks, release);
   SIZE(tdm_saved_hooks);
+  MEMBER(tdm_function, struct_size);
+  MEMBER(tdm_function, name);
+  MEMBER(tdm_function, user);
+  MEMBER(tdm_function, forward);
+  MEMBER(tdm_function, backward);
+  MEMBER(tdm_function, announce);
+  MEMBER(tdm_function, release);
+  MEMBER(tdm_function, flags);
+  SIZE(tdm_function);
+  MEMBER(tdm_profiler, struct_size);
+  MEMBER(tdm_profiler, user);
+  MEMBER(tdm_profiler, begin);
+  MEMBER(tdm_profiler, end);
+  MEMBER(tdm_profiler, wants_inputs);
+  SIZE(tdm_profiler);
   NUMBER(TDM_OK);
   NUMBER(TDM_FAILED);
   NUMBER(TDM_USAGE);
@@ -71,5 +86,16 @@ int main(void) {
   NUMBER(TDM_OUTPUT);
   NUMBER(TDM_RETAIN_GRAPH);
   NUMBER(TDM_CREATE_GRAPH);
+  NUMBER(TDM_UNUSED_EMPTY);
+  NUMBER(TDM_UNUSED_ZEROS);
+  NUMBER(TDM_ONCE_DIFFERENTIABLE);
+  NUMBER(TDM_MATERIALIZE);
+  NUMBER(TDM_NOT_DETERMINISTIC);
+  NUMBER(TDM_TRACEABLE);
+  NUMBER(TDM_STATE_TRANSPARENT);
+  NUMBER(TDM_ANOMALY_OFF);
+  NUMBER(TDM_ANOMALY_TRACE);
+  NUMBER(TDM_ANOMALY_NAN);
+  NUMBER(TDM_ANOMALY_INFINITY);
   return 0;
 }

@@ -3,15 +3,19 @@
 #define TANDEM_TESTS_RUNTIME_GRAPH_TESTNODES_H
 
 #include "runtime/graph/Engine.h"
+#include "runtime/graph/Hooks.h"
+#include "runtime/graph/Leaf.h"
 
 #include <functional>
 
 namespace tandem::graph::testing {
 
+using Tensors = std::vector<Tensor>;
+
 /// A node that does what a function says.
 class FunctionNode : public Node {
 public:
-  using Function = std::function<Status(Gradients inputs, Gradients &outputs)>;
+  using Function = std::function<Status(Tensors inputs, Tensors &outputs)>;
 
   FunctionNode(std::string name, Function function)
       : name_(std::move(name)), function(std::move(function)) {}
@@ -22,14 +26,21 @@ public:
     auto node =
         std::make_shared<FunctionNode>(std::move(name), std::move(function));
     for (Edge &edge : edges)
-      node->addEdge(std::move(edge));
+      (void)node->addEdge(std::move(edge));
     int input = *node->addInput(value);
     return {value, {node, input}};
   }
 
   std::string name() const override { return name_; }
-  Status run(Gradients inputs, Gradients &outputs, bool) override {
-    return function(std::move(inputs), outputs);
+  Status run(Gradients &inputs, Gradients &outputs, const RunMode &) override {
+    Tensors given, made(outputs.size());
+    for (Value &input : inputs)
+      given.push_back(std::move(input.tensor));
+    Status status = function(std::move(given), made);
+    outputs.resize(made.size());
+    for (size_t i = 0; i < made.size(); ++i)
+      outputs[i] = std::move(made[i]);
+    return status;
   }
 
 private:
@@ -39,7 +50,7 @@ private:
 
 /// Gives its gradient to all edges.
 inline FunctionNode::Function passOn() {
-  return [](Gradients inputs, Gradients &outputs) {
+  return [](Tensors inputs, Tensors &outputs) {
     for (Tensor &output : outputs)
       output = inputs[0];
     return Status::success();

@@ -1,0 +1,302 @@
+//===- Function.cpp - functions of the user as nodes ----------------------===//
+#include "runtime/graph/Function.h"
+#include "runtime/graph/Engine.h"
+#include "runtime/graph/Hooks.h"
+#include "runtime/graph/Leaf.h"
+#include "runtime/graph/Modes.h"
+
+#include <algorithm>
+
+namespace tandem::graph {
+
+namespace {
+
+/// Says that a gradient has none.
+class NoDerivative : public Node {
+public:
+  explicit NoDerivative(std::string of) : of(std::move(of)) {}
+  std::string name() const override { return of + ".grad"; }
+  Status run(Gradients &, Gradients &, const RunMode &) override {
+    return Status::usage("the gradients of '" + of +
+                         "' have no gradients: it is differentiable once");
+  }
+
+private:
+  std::string of;
+};
+
+bool isSame(const Tensor &x, const Tensor &y) {
+  return x.defined() && y.defined() && x.storage() == y.storage() &&
+         x.data() == y.data() && std::ranges::equal(x.shape(), y.shape());
+}
+
+Status usedBefore(const Node &node) {
+  return Status::usage("the saved values of node " + describe(node) +
+                       " were freed by an earlier backward; the first must ask "
+                       "for retain_graph if there is a second");
+}
+
+} // namespace
+
+Status Function::declareWrite(size_t input) {
+  if (!given || input >= given->size())
+    return Status::usage("node " + describe(*this) +
+                         ": expected an input of the forward below " +
+                         std::to_string(given ? given->size() : 0) +
+                         " but got " + std::to_string(input));
+  const Edge &edge = (*given)[input].edge;
+  if (edge && edge.node->isLeaf())
+    return Status::usage("input " + std::to_string(input) + " of '" + name() +
+                         "' is a leaf that requires grad: it cannot be "
+                         "written");
+  if (std::ranges::find(written, input) == written.end())
+    written.push_back(input);
+  return Status::success();
+}
+
+Status Function::apply(FunctionSpec spec, std::vector<Value> &inputs,
+                       std::vector<Value> &outputs) {
+  bool hasHistory = modes().grad && std::ranges::any_of(inputs, [](auto &one) {
+                      return bool(one.edge);
+                    });
+  auto node = std::make_shared<Function>(std::move(spec));
+  if (Status status = checkDeterministic(*node); !status)
+    return status;
+  std::vector<Value> seen = inputs;
+  if (!hasHistory) // under grad mode off leaves may be written
+    for (Value &one : seen)
+      one.edge = {};
+  node->given = &seen;
+  {
+    GradModeScope off(false);
+    Status status = node->spec.forward(*node, seen, outputs);
+    node->given = nullptr;
+    if (!status)
+      return status;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i].defined())
+      return Status::usage("the forward of '" + node->name() +
+                           "' did not set its output " + std::to_string(i));
+  for (size_t index : node->written)
+    inputs[index].tensor.markWritten();
+  for (Value &output : outputs)
+    output = Value(output.tensor.detach());
+  if (!hasHistory)
+    return Status::success();
+  for (const Value &input : inputs)
+    if (Status status = node->addEdge(input.edge); !status)
+      return status;
+  return node->lead(inputs, outputs);
+}
+
+/// Gives results and inputs that were written their history.
+Status Function::lead(std::vector<Value> &inputs, std::vector<Value> &outputs) {
+  auto self = std::static_pointer_cast<Function>(shared_from_this());
+  std::vector<Value> results = outputs;
+  for (size_t index : written)
+    results.push_back(inputs[index]);
+  if (Status status = keep(results); !status)
+    return status;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bool isLed =
+        artifact::isFloat(outputs[i].tensor.dtype()) &&
+        std::ranges::find(notDifferentiable, i) == notDifferentiable.end();
+    if (!isLed) {
+      addPlaceholder();
+      continue;
+    }
+    if (Status status = makeEdge(outputs[i], self); !status)
+      return status;
+    outputs[i].tensor.setMade(true);
+  }
+  for (size_t index : written) {
+    Edge before = inputs[index].edge;
+    if (Status status = makeEdge(inputs[index], self); !status)
+      return status;
+    inputs[index].tensor.setMade(true);
+    moveRetained(before, inputs[index].edge);
+  }
+  return Status::success();
+}
+
+Status Function::keep(std::span<const Value> results) {
+  for (size_t i = 0; i < pending.size(); ++i) {
+    int result = -1;
+    for (size_t j = 0; j < results.size() && result < 0; ++j)
+      if (isSame(pending[i].tensor, results[j].tensor) &&
+          (!pending[i].edge || pending[i].edge == results[j].edge))
+        result = static_cast<int>(j);
+    Result<SavedValue> made =
+        SavedValue::make("saved value " + std::to_string(i) + " of " + name(),
+                         pending[i], result);
+    if (!made)
+      return std::move(made).status();
+    kept.push_back(std::move(*made));
+  }
+  pending.clear();
+  return Status::success();
+}
+
+Result<Value> Function::saved(size_t index) {
+  std::lock_guard lock(mutex);
+  if (!pending.empty() || given)
+    return index < pending.size()
+               ? Result<Value>(pending[index])
+               : Status::usage("node " + describe(*this) + ": expected " +
+                               "a saved value below " +
+                               std::to_string(pending.size()) + " but got " +
+                               std::to_string(index));
+  if (kept.empty() && isUsed)
+    return usedBefore(*this);
+  if (index >= kept.size())
+    return Status::usage(
+        "node " + describe(*this) + ": expected a saved value below " +
+        std::to_string(kept.size()) + " but got " + std::to_string(index));
+  return kept[index].use(*this);
+}
+
+Status Function::materialize(Gradients &gradients) const {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const InputInfo &info = inputs()[i];
+    if (gradients[i].defined() || info.isPlaceholder)
+      continue;
+    Result<Tensor> zeros = Tensor::zeros(info.dtype, info.shape, info.device);
+    if (!zeros)
+      return std::move(zeros).status();
+    gradients[i] = std::move(*zeros);
+  }
+  return Status::success();
+}
+
+Status Function::run(Gradients &inputs, Gradients &outputs,
+                     const RunMode &mode) {
+  // A backward of another thread waits, and then finds the values used.
+  std::lock_guard lock(mutex);
+  if (isUsed)
+    return usedBefore(*this);
+  if (!mode.retain)
+    isUsed = !kept.empty();
+  if (spec.materializes)
+    if (Status status = materialize(inputs); !status)
+      return status;
+  if (!mode.createGraph || !spec.isOnceDifferentiable)
+    return spec.backward(*this, inputs, outputs);
+  {
+    GradModeScope off(false);
+    if (Status status = spec.backward(*this, inputs, outputs); !status)
+      return status;
+  }
+  auto none = std::make_shared<NoDerivative>(spec.name);
+  for (Value &output : outputs)
+    if (output.defined())
+      if (Status status = makeEdge(output, none); !status)
+        return status;
+  return Status::success();
+}
+
+void Function::announceRelease() {
+  if (spec.announce)
+    spec.announce(*this);
+}
+
+void Function::release() {
+  std::lock_guard lock(mutex);
+  isUsed |= !kept.empty();
+  kept.clear();
+}
+
+int64_t Function::savedBytes() const {
+  std::lock_guard lock(mutex);
+  int64_t bytes = 0;
+  for (const SavedValue &value : kept)
+    bytes += value.bytes();
+  return bytes;
+}
+
+Result<std::vector<Value>> Function::savedValues() {
+  if (!spec.traits.isStateTransparent)
+    return Node::savedValues();
+  std::vector<Value> values;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    Result<Value> value = saved(i);
+    if (!value)
+      return std::move(value).status();
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+Status Function::swapSaved(std::vector<Value> &values) {
+  if (!spec.traits.isStateTransparent)
+    return Node::swapSaved(values);
+  std::lock_guard lock(mutex);
+  if (values.size() != kept.size())
+    return Status::usage("node " + describe(*this) + ": expected " +
+                         std::to_string(kept.size()) +
+                         " saved values but got " +
+                         std::to_string(values.size()));
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (Status status = kept[i].swap(*this, values[i]); !status)
+      return status;
+  return Status::success();
+}
+
+Status checkpoint(std::string name,
+                  std::function<Status(std::vector<Value> &inputs,
+                                       std::vector<Value> &outputs)>
+                      forward,
+                  std::vector<Value> &inputs, std::vector<Value> &outputs) {
+  size_t outputCount = outputs.size();
+  FunctionSpec spec;
+  spec.name = std::move(name);
+  spec.isOnceDifferentiable = true;
+  spec.forward = [forward](Function &node, std::vector<Value> &given,
+                           std::vector<Value> &made) {
+    for (const Value &one : given)
+      node.save(one);
+    return forward(given, made);
+  };
+  spec.backward = [forward, outputCount](Function &node, Gradients &gradients,
+                                         Gradients &results) -> Status {
+    if (isCapturing())
+      return Status::usage("node " + describe(node) +
+                           " is a checkpoint: leaves in it collect their "
+                           "gradients, and cannot be differentiated for");
+    GradModeScope on(true);
+    std::vector<Value> again, made(outputCount);
+    for (size_t i = 0; i < results.size(); ++i) {
+      Result<Value> value = node.saved(i);
+      if (!value)
+        return std::move(value).status();
+      Tensor tensor = value->tensor.detach();
+      if (!node.edges()[i]) {
+        again.push_back(tensor);
+        continue;
+      }
+      if (Status status = tensor.setRequiresGrad(true); !status)
+        return status;
+      Result<Value> leaf = Leaf::make("input of a checkpoint", tensor);
+      if (!leaf)
+        return std::move(leaf).status();
+      again.push_back(std::move(*leaf));
+    }
+    std::vector<Edge> leaves = edgesOf(again);
+    if (Status status = forward(again, made); !status)
+      return status;
+    std::vector<Root> roots;
+    for (size_t i = 0; i < made.size(); ++i)
+      if (gradients[i].defined() && made[i].edge)
+        roots.push_back({made[i].edge, gradients[i]});
+    if (!roots.empty())
+      if (Status status = backward(roots); !status)
+        return status;
+    for (size_t i = 0; i < results.size(); ++i)
+      if (leaves[i])
+        results[i] = static_cast<Leaf &>(*leaves[i].node).value();
+    return Status::success();
+  };
+  return Function::apply(std::move(spec), inputs, outputs);
+}
+
+} // namespace tandem::graph

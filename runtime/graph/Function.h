@@ -1,0 +1,91 @@
+//===- Function.h - functions of the user as nodes ------------------------===//
+//
+// A function has a forward, which may save values and write inputs, and a
+// backward. Saved values are checked by version when they are used, and freed
+// with the last backward.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_GRAPH_FUNCTION_H
+#define TANDEM_RUNTIME_GRAPH_FUNCTION_H
+
+#include "runtime/graph/Node.h"
+#include "runtime/graph/Saved.h"
+
+#include <mutex>
+
+namespace tandem::graph {
+
+class Function;
+
+struct FunctionSpec {
+  using Values = std::vector<Value>;
+
+  std::string name;
+  /// Sets the outputs, with grad mode off; may write inputs that it declares.
+  std::function<Status(Function &node, Values &inputs, Values &outputs)>
+      forward;
+  /// Takes a gradient for each output, then for each input that is written.
+  std::function<Status(Function &node, Gradients &inputs, Gradients &outputs)>
+      backward;
+  std::function<void(Function &node)> announce; ///< may be empty
+  bool isOnceDifferentiable = false;
+  bool materializes = false; ///< undefined gradients are zeros
+  bool isDeterministic = true;
+  Traits traits;
+};
+
+class Function : public Node {
+public:
+  explicit Function(FunctionSpec spec) : spec(std::move(spec)) {}
+
+  /// Calls the forward; makes a node if grad mode is on and an input has
+  /// history. Inputs that it wrote get a new one.
+  static Status apply(FunctionSpec spec, std::vector<Value> &inputs,
+                      std::vector<Value> &outputs);
+
+  std::string name() const override { return spec.name; }
+  Status run(Gradients &inputs, Gradients &outputs,
+             const RunMode &mode) override;
+  void announceRelease() override;
+  void release() override;
+  int64_t savedBytes() const override;
+  Result<std::vector<Value>> savedValues() override;
+  Status swapSaved(std::vector<Value> &values) override;
+  Traits traits() const override { return spec.traits; }
+  bool isDeterministic() const override { return spec.isDeterministic; }
+
+  // Of a forward.
+  void save(Value value) { pending.push_back(std::move(value)); }
+  Status declareWrite(size_t input);
+  void declareNotDifferentiable(size_t output) {
+    notDifferentiable.push_back(output);
+  }
+  /// Keeps what was saved, as it is now.
+  Status keep(std::span<const Value> outputs);
+  /// Returns saved value `index`.
+  Result<Value> saved(size_t index);
+
+private:
+  Status lead(std::vector<Value> &inputs, std::vector<Value> &outputs);
+  Status materialize(Gradients &inputs) const;
+
+  FunctionSpec spec;
+  mutable std::recursive_mutex mutex; ///< guards what is saved
+  std::vector<SavedValue> kept;
+  bool isUsed = false;
+  std::vector<Value> pending;          ///< in a forward: to be saved
+  std::vector<Value> *given = nullptr; ///< in a forward: the inputs
+  std::vector<size_t> written, notDifferentiable;
+};
+
+/// Calls `forward` with grad mode off, and again in the backward. It makes
+/// outputs of inputs; leaves that it uses beside them collect their gradients.
+Status checkpoint(std::string name,
+                  std::function<Status(std::vector<Value> &inputs,
+                                       std::vector<Value> &outputs)>
+                      forward,
+                  std::vector<Value> &inputs, std::vector<Value> &outputs);
+
+} // namespace tandem::graph
+
+#endif

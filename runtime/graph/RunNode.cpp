@@ -1,0 +1,346 @@
+//===- RunNode.cpp - what happens at a node -------------------------------===//
+//
+// The steps at one node, in the order that Engine.h gives.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/graph/Hooks.h"
+#include "runtime/graph/Leaf.h"
+#include "runtime/graph/Modes.h"
+#include "runtime/graph/Ops.h"
+#include "runtime/graph/Task.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tandem::graph {
+
+namespace {
+
+/// Makes the streams of a node's devices current.
+class NodeStreams {
+public:
+  explicit NodeStreams(const Node &node) {
+    if (!node.usesDevices())
+      return;
+    for (const InputInfo &input : node.inputs()) {
+      if (input.device.isHost() || input.isPlaceholder ||
+          runtime::currentStream(input.device) == input.stream)
+        continue;
+      DeviceStream before{input.device, runtime::currentStream(input.device)};
+      if (count < few.size())
+        few[count] = before;
+      else
+        more.push_back(before);
+      ++count;
+      runtime::setCurrentStream(input.device, input.stream);
+    }
+  }
+  ~NodeStreams() {
+    while (count-- > 0) { // the last first
+      const DeviceStream &before =
+          count < few.size() ? few[count] : more[count - few.size()];
+      runtime::setCurrentStream(before.device, before.stream);
+    }
+  }
+  NodeStreams(const NodeStreams &) = delete;
+  NodeStreams &operator=(const NodeStreams &) = delete;
+
+private:
+  std::array<DeviceStream, 4> few{};
+  std::vector<DeviceStream> more;
+  size_t count = 0;
+};
+
+/// Makes a node the current one of the thread.
+class CurrentNode {
+public:
+  explicit CurrentNode(Node &node) : before(exchangeCurrentNode(&node)) {}
+  ~CurrentNode() { exchangeCurrentNode(before); }
+  CurrentNode(const CurrentNode &) = delete;
+  CurrentNode &operator=(const CurrentNode &) = delete;
+
+private:
+  Node *before;
+};
+
+class Profiled {
+public:
+  Profiled(const Node &node, const Gradients &inputs)
+      : profiler(modes().profiler), node(node) {
+    if (profiler && profiler->begin)
+      profiler->begin(node, profiler->wantsInputs ? &inputs : nullptr);
+  }
+  ~Profiled() {
+    if (profiler && profiler->end)
+      profiler->end(node);
+  }
+  Profiled(const Profiled &) = delete;
+  Profiled &operator=(const Profiled &) = delete;
+
+private:
+  std::shared_ptr<const Profiler> profiler;
+  const Node &node;
+};
+
+Status expectGradient(const Node &node, int input, const InputInfo &info,
+                      const Tensor &got) {
+  return Status::usage("node '" + node.name() + "', input " +
+                       std::to_string(input) + ": expected a gradient " +
+                       describe(info.dtype, info.shape) + " on '" +
+                       runtime::toString(info.device) + "' but got " +
+                       describe(got.dtype(), got.shape()) + " on '" +
+                       runtime::toString(got.device()) + "'");
+}
+
+bool fits(const InputInfo &info, const Tensor &gradient) {
+  return gradient.dtype() == info.dtype && gradient.device() == info.device &&
+         std::ranges::equal(gradient.shape(), info.shape);
+}
+
+/// What a hook made of a gradient must be one for the same input.
+Status checkReplaced(const char *hook, const Node &node, size_t input,
+                     const Value &gradient) {
+  const InputInfo &info = node.inputs()[input];
+  if (!gradient.defined() || fits(info, gradient.tensor))
+    return Status::success();
+  return expectGradient(node, static_cast<int>(input), info, gradient.tensor)
+      .in(std::string(hook) + " of node " + describe(node));
+}
+
+} // namespace
+
+Status conform(const Node &node, int input, Value &gradient) {
+  const InputInfo &info = node.inputs()[size_t(input)];
+  const Tensor &tensor = gradient.tensor;
+  if (info.isPlaceholder || fits(info, tensor))
+    return Status::success();
+  bool isSameShape = std::ranges::equal(tensor.shape(), info.shape);
+  if ((!isSameShape && !ops::isExpandable(info.shape, tensor.shape())) ||
+      (tensor.device() != info.device && tensor.rank() > 0) ||
+      !artifact::isFloat(tensor.dtype()))
+    return expectGradient(node, input, info, tensor);
+  Result<Value> made = gradient;
+  if (!isSameShape)
+    made = ops::sumTo(*made, info.shape);
+  if (made && made->tensor.dtype() != info.dtype)
+    made = ops::cast(*made, info.dtype);
+  if (made && made->tensor.device() != info.device)
+    made = ops::copyTo(*made, info.device);
+  if (made)
+    gradient = std::move(*made);
+  return std::move(made).status();
+}
+
+Status Task::callHooks(Node &node, NodeHooks *hooks) {
+  Status status =
+      hooks->tensor.forEach([&](NodeHooks::TensorHook &hook, int input) {
+        Value &gradient = memory.inputs[size_t(input)];
+        if (Status called = hook(gradient); !called)
+          return called;
+        return checkReplaced("tensor hook", node, size_t(input), gradient);
+      });
+  for (size_t i = 0; status && i < hooks->retained.size(); ++i)
+    if (std::shared_ptr<Retained> place = hooks->retained[i])
+      status = place->add(memory.inputs[i]);
+  return status;
+}
+
+Status Task::capture(Node &node) {
+  for (size_t i = 0; results && i < wanted.size(); ++i) {
+    if (wanted[i].node.get() != &node)
+      continue;
+    Value &gradient = (*results)[i];
+    gradient = memory.inputs[size_t(wanted[i].input)];
+    cameToRest(gradient, node);
+    const auto *leaf = node.isLeaf() ? dynamic_cast<Leaf *>(&node) : nullptr;
+    if (!leaf || !gradient.defined())
+      continue;
+    Result<Tensor> laid = leaf->laidOut(gradient.tensor);
+    if (!laid)
+      return std::move(laid).status().in("node '" + node.name() + "'");
+    gradient.tensor = std::move(*laid);
+  }
+  return Status::success();
+}
+
+/// Checks what a node gave, and fits it to where it goes.
+Status Task::checkOutputs(Node &node) {
+  Gradients &outputs = memory.outputs;
+  if (outputs.size() != node.edges().size())
+    return Status::usage("node '" + node.name() + "': expected " +
+                         std::to_string(node.edges().size()) +
+                         " gradients but got " +
+                         std::to_string(outputs.size()));
+  const Anomaly &anomaly = modes().anomaly;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined())
+      continue;
+    if (const Edge &edge = node.edges()[i])
+      if (Status status = conform(*edge.node, edge.input, outputs[i]); !status)
+        return std::move(status).in("output " + std::to_string(i) +
+                                    " of node '" + node.name() + "'");
+    if (!anomaly.isOn)
+      continue;
+    Result<int64_t> found = findAnomaly(outputs[i].tensor, anomaly);
+    if (!found)
+      return std::move(found).status();
+    if (*found < 0)
+      continue;
+    double value = outputs[i].tensor.at(*found);
+    std::string text = "node " + describe(node) + " gave " +
+                       (value != value ? "NaN" : "an infinity") +
+                       " in its output " + std::to_string(i) + " (element " +
+                       std::to_string(*found) + ")";
+    if (const Trace *trace = node.trace()) {
+      text += "; its forward was at " + (trace->location.empty()
+                                             ? "a place that was not named"
+                                             : trace->location);
+      if (!trace->parent.empty())
+        text += ", while node " + trace->parent + " ran";
+    } else {
+      text += "; its forward ran without anomaly mode";
+    }
+    return Status::failed(std::move(text));
+  }
+  return Status::success();
+}
+
+Status Task::callNode(Node &node, NodeHooks *hooks) {
+  Gradients &inputs = memory.inputs, &outputs = memory.outputs;
+  if (hooks) {
+    size_t count = inputs.size();
+    Status status = hooks->pre.forEach([&](NodeHooks::PreHook &hook, int) {
+      if (Status called = hook(inputs); !called)
+        return called;
+      if (inputs.size() != count)
+        return Status::usage("pre-hook of node '" + node.name() +
+                             "': expected " + std::to_string(count) +
+                             " gradients but got " +
+                             std::to_string(inputs.size()));
+      for (size_t i = 0; i < count; ++i)
+        if (Status checked = checkReplaced("pre-hook", node, i, inputs[i]);
+            !checked)
+          return checked;
+      return Status::success();
+    });
+    if (!status)
+      return status;
+  }
+  if (Status status = checkDeterministic(node); !status)
+    return status;
+  if (std::none_of(node.edges().begin(), node.edges().end(),
+                   [](const Edge &edge) { return bool(edge); }))
+    for (const Value &input : inputs)
+      cameToRest(input, node);
+  if (hooks && !hooks->post.empty())
+    memory.seen = inputs;
+  outputs.clear();
+  outputs.resize(node.edges().size());
+  if (!mode.retain)
+    node.announceRelease();
+  {
+    Profiled profiled(node, inputs);
+    if (Status status = node.run(inputs, outputs, mode); !status)
+      return status;
+  }
+  ++counts_.ran;
+  if (!mode.retain)
+    node.release();
+  if (Status status = checkOutputs(node); !status)
+    return status;
+  hooks = node.hooks(); // the node may have got its first ones
+  if (!hooks)
+    return Status::success();
+  if (node.isLeaf()) {
+    auto &leaf = static_cast<Leaf &>(node);
+    if (Status status = hooks->accumulated.forEach(
+            [&](NodeHooks::AccumulatedHook &hook, int) { return hook(leaf); });
+        !status)
+      return status;
+  }
+  size_t count = outputs.size();
+  memory.seen.resize(node.inputs().size()); // of a first hook: undefined
+  return hooks->post.forEach([&](NodeHooks::PostHook &hook, int) {
+    if (Status called = hook(outputs, memory.seen); !called)
+      return called;
+    if (outputs.size() != count)
+      return Status::usage("post-hook of node '" + node.name() +
+                           "': expected " + std::to_string(count) +
+                           " gradients but got " +
+                           std::to_string(outputs.size()));
+    return Status::success();
+  });
+}
+
+/// Hands what the node gave to the nodes that its edges lead to.
+Status Task::giveOutputs(int index) {
+  Node &node = *memory.states[size_t(index)].node;
+  for (size_t i = 0; i < node.edges().size(); ++i) {
+    Edge edge = node.edges()[i];
+    const NodeState &state = memory.states[size_t(index)];
+    int child = i < state.edges ? memory.children[state.firstChild + i] : -1;
+    if (child < 0 && isSelective() && i < state.edges)
+      continue;
+    if ((child < 0 && edge) ||
+        (child >= 0 && memory.states[size_t(child)].node != edge.node)) {
+      changed = "edge " + std::to_string(i) + " of node " + describe(node) +
+                " was changed while the backward ran";
+      continue;
+    }
+    if (child < 0)
+      continue;
+    NodeState &to = memory.states[size_t(child)];
+    if (Value &gradient = memory.outputs[i];
+        gradient.defined() && (to.isWanted || to.isCaptured)) {
+      if (Status status = conform(*edge.node, edge.input, gradient); !status)
+        return std::move(status).in("output " + std::to_string(i) +
+                                    " of node '" + node.name() + "'");
+      Device device = gradient.tensor.device();
+      Stream producer =
+          device.isHost() ? nullptr : runtime::currentStream(device);
+      if (Status status = give(edge, child, std::move(gradient), producer);
+          !status)
+        return status;
+    }
+    if (--memory.states[size_t(child)].waitsFor == 0)
+      makeReady(child);
+  }
+  return Status::success();
+}
+
+Status Task::runNode(int index) {
+  NodeState &state = memory.states[size_t(index)];
+  std::shared_ptr<Node> kept = state.node;
+  Node &node = *kept;
+  NodeStreams streams(node);
+  CurrentNode running(node);
+  current = index;
+  memory.inputs.clear();
+  memory.inputs.resize(node.inputs().size());
+  memory.outputs.clear();
+  if (state.isWanted || state.isCaptured) {
+    if (Status status = memory.sums.take(state.gradients, memory.inputs, node,
+                                         mode.createGraph);
+        !status)
+      return status;
+    NodeHooks *hooks = node.hooks();
+    if (hooks)
+      if (Status status = callHooks(node, hooks); !status)
+        return status;
+    if (state.isCaptured)
+      if (Status status = capture(node); !status)
+        return status;
+    if (state.isWanted)
+      if (Status status = callNode(node, hooks); !status)
+        return status;
+  }
+  if (memory.outputs.size() != node.edges().size())
+    memory.outputs.resize(node.edges().size());
+  memory.seen.clear();
+  memory.inputs.clear();
+  Status status = giveOutputs(index);
+  current = -1;
+  return status;
+}
+
+} // namespace tandem::graph

@@ -1,0 +1,273 @@
+//===- Task.cpp - what one backward runs, and when ------------------------===//
+#include "runtime/graph/Task.h"
+#include "runtime/graph/Hooks.h"
+#include "runtime/graph/Leaf.h"
+#include "runtime/graph/Modes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tandem::graph {
+
+namespace {
+
+/// The memory of the tasks of a thread.
+struct Memories {
+  std::vector<std::unique_ptr<TaskMemory>> byDepth;
+  size_t depth = 0;
+};
+thread_local Memories memories;
+
+TaskMemory &takeMemory() {
+  if (memories.depth == memories.byDepth.size())
+    memories.byDepth.push_back(std::make_unique<TaskMemory>());
+  return *memories.byDepth[memories.depth++];
+}
+
+} // namespace
+
+void TaskMemory::clear() {
+  map.clear();
+  states.clear();
+  children.clear();
+  work.clear();
+  ready.clear();
+  sums.clear();
+  inputs.clear();
+  outputs.clear();
+  seen.clear();
+  rests.clear();
+  callbacks.clear();
+}
+
+Task::Task(Kind kind, const BackwardOptions &options)
+    : kind(kind), mode{options.retainGraph || options.createGraph,
+                       options.createGraph},
+      memory(takeMemory()) {}
+
+Task::~Task() {
+  memory.clear();
+  --memories.depth;
+}
+
+/// Returns the state of a node, a new one perhaps.
+int Task::find(const std::shared_ptr<Node> &node) {
+  bool isNew = false;
+  int index = memory.map.findOrAdd(
+      node.get(), static_cast<int>(memory.states.size()), isNew);
+  if (isNew) {
+    memory.states.emplace_back().node = node;
+    memory.work.push_back(index);
+  }
+  return index;
+}
+
+/// Counts for each node the edges that lead to it. What lies below all inputs
+/// leads to none of them, and is not looked at.
+void Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
+  uint32_t least = 0;
+  if (isSelective()) {
+    least = inputs.front().node->topologicalNumber();
+    for (const Edge &input : inputs)
+      least = std::min(least, input.node->topologicalNumber());
+  }
+  for (const Root &root : roots)
+    if (root.edge.node->topologicalNumber() >= least)
+      find(root.edge.node);
+  while (!memory.work.empty()) {
+    int index = memory.work.back();
+    memory.work.pop_back();
+    Node &node = *memory.states[size_t(index)].node;
+    memory.states[size_t(index)].firstChild = memory.children.size();
+    memory.states[size_t(index)].edges = node.edges().size();
+    for (const Edge &edge : node.edges()) {
+      int child = -1;
+      if (edge && edge.node->topologicalNumber() >= least) {
+        child = find(edge.node);
+        ++memory.states[size_t(child)].waitsFor;
+      }
+      memory.children.push_back(child);
+    }
+  }
+  counts_.visited = memory.states.size();
+}
+
+/// With inputs, only what leads there runs. A node's topological number is
+/// above those of all nodes that it leads to.
+void Task::choose(std::span<const Edge> inputs) {
+  std::vector<NodeState> &states = memory.states;
+  for (NodeState &state : states)
+    state.isWanted = false;
+  for (const Edge &input : inputs)
+    if (int index = memory.map.find(input.node.get()); index >= 0) {
+      states[size_t(index)].isCaptured = true;
+      states[size_t(index)].isWanted =
+          kind == Kind::CollectAt && input.node->isLeaf();
+    }
+  std::vector<int> &order = memory.work;
+  for (size_t i = 0; i < states.size(); ++i)
+    order.push_back(static_cast<int>(i));
+  std::sort(order.begin(), order.end(), [&](int x, int y) {
+    return states[size_t(x)].node->topologicalNumber() <
+           states[size_t(y)].node->topologicalNumber();
+  });
+  for (int index : order) {
+    NodeState &state = states[size_t(index)];
+    for (size_t i = 0; i < state.edges && !state.isWanted; ++i)
+      if (int child = memory.children[state.firstChild + i]; child >= 0)
+        state.isWanted =
+            states[size_t(child)].isWanted || states[size_t(child)].isCaptured;
+  }
+  order.clear();
+}
+
+void Task::makeReady(int index) {
+  NodeState &state = memory.states[size_t(index)];
+  if (std::exchange(state.isQueued, true))
+    return;
+  memory.ready.push_back({state.node->number(), index, state.node->isLeaf()});
+  std::push_heap(memory.ready.begin(), memory.ready.end());
+}
+
+/// Hands a gradient to the input of a node. `producer` is the stream that it
+/// was made on.
+Status Task::give(const Edge &edge, int index, Value gradient,
+                  Stream producer) {
+  NodeState &state = memory.states[size_t(index)];
+  Node &node = *edge.node;
+  const InputInfo &info = node.inputs()[size_t(edge.input)];
+  if (info.isPlaceholder)
+    return Status::success();
+  Stream consumer =
+      node.usesDevices() ? node.stream(info.device).value_or(nullptr) : nullptr;
+  Status status =
+      memory.sums.add(state.gradients, edge.input, std::move(gradient),
+                      producer, consumer, mode.createGraph);
+  if (!status) // no text is made of a success
+    return std::move(status).in("input " + std::to_string(edge.input) +
+                                " of node " + describe(node));
+  return status;
+}
+
+Status Task::addRoots(std::span<const Root> roots) {
+  for (const Root &root : roots) {
+    Value gradient = root.gradient;
+    Node &node = *root.edge.node;
+    const InputInfo &info = node.inputs()[size_t(root.edge.input)];
+    if (!gradient.defined()) {
+      if (Result<int64_t> count = runtime::elementCount(info.dtype, info.shape);
+          !count || *count != 1)
+        return Status::usage("the root '" + node.name() +
+                             "' is no scalar: expected a gradient " +
+                             describe(info.dtype, info.shape));
+      Result<Tensor> one = Tensor::empty(info.dtype, info.shape, info.device);
+      if (!one)
+        return one.status();
+      if (Status status = one->fill(1); !status)
+        return status;
+      gradient = std::move(*one);
+    }
+    if (Status status = conform(node, root.edge.input, gradient); !status)
+      return status;
+    int index = memory.map.find(&node);
+    if (index < 0)
+      continue;
+    Stream stream = runtime::currentStream(info.device);
+    if (Status status = give(root.edge, index, std::move(gradient), stream);
+        !status)
+      return status;
+  }
+  for (const Root &root : roots)
+    if (int index = memory.map.find(root.edge.node.get());
+        index >= 0 && memory.states[size_t(index)].waitsFor == 0)
+      makeReady(index);
+  return Status::success();
+}
+
+/// Notes where the caller finds a gradient in the end.
+void Task::cameToRest(const Value &gradient, const Node &node) {
+  if (!gradient.defined() || gradient.tensor.device().isHost())
+    return;
+  Device device = gradient.tensor.device();
+  DeviceStream place{device, node.stream(device).value_or(nullptr)};
+  if (std::ranges::find(memory.rests, place) == memory.rests.end())
+    memory.rests.push_back(place);
+}
+
+Status Task::runReady() {
+  while (!memory.ready.empty()) {
+    std::pop_heap(memory.ready.begin(), memory.ready.end());
+    int index = memory.ready.back().state;
+    memory.ready.pop_back();
+    if (Status status = runNode(index); !status)
+      return status;
+  }
+  return Status::success();
+}
+
+/// A node that waits for an edge which is gone never gets ready.
+Status Task::checkAllRan() const {
+  for (const NodeState &state : memory.states)
+    if (!state.isQueued && (state.isWanted || state.isCaptured))
+      return Status::usage(
+          "node " + describe(*state.node) + " never got ready: " +
+          std::to_string(state.waitsFor) + " of its gradients did not come" +
+          (changed.empty() ? "" : "; " + changed));
+  return Status::success();
+}
+
+Status Task::finish() {
+  for (const DeviceStream &place : memory.rests) {
+    Stream caller = runtime::currentStream(place.device);
+    Result<runtime::Backend *> backend = runtime::backendOf(place.device);
+    if (!backend)
+      return backend.status();
+    if (Status status = (*backend)->wait(caller, place.stream); !status)
+      return status;
+  }
+  return runCallbacks();
+}
+
+Status Task::runCallbacks() {
+  for (size_t i = 0; i < memory.callbacks.size(); ++i) {
+    std::function<Status()> callback = std::move(memory.callbacks[i]);
+    if (Status status = callback(); !status)
+      return status;
+  }
+  return Status::success();
+}
+
+bool Task::isWanted(const Node &node, size_t edge) const {
+  if (current < 0 || memory.states[size_t(current)].node.get() != &node)
+    return true;
+  const NodeState &state = memory.states[size_t(current)];
+  if (!isSelective() || edge >= state.edges)
+    return true;
+  int child = memory.children[state.firstChild + edge];
+  return child >= 0 && (memory.states[size_t(child)].isWanted ||
+                        memory.states[size_t(child)].isCaptured);
+}
+
+Status Task::run(std::span<const Root> roots, std::span<const Edge> inputs,
+                 Gradients *given) {
+  if (roots.empty())
+    return Status::usage("expected at least one root of the backward");
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (!roots[i].edge)
+      return Status::usage("root " + std::to_string(i) +
+                           " does not require grad");
+  wanted = inputs;
+  results = given;
+  search(roots, inputs);
+  if (isSelective())
+    choose(inputs);
+  if (Status status = addRoots(roots); !status)
+    return status;
+  if (Status status = runReady(); !status)
+    return status;
+  if (Status status = checkAllRan(); !status)
+    return status;
+  return finish();
+}
+
+} // namespace tandem::graph

@@ -1,0 +1,18 @@
+//===- Write.h - a graph as text ------------------------------------------===//
+#ifndef TANDEM_RUNTIME_GRAPH_WRITE_H
+#define TANDEM_RUNTIME_GRAPH_WRITE_H
+
+#include "runtime/graph/Node.h"
+
+namespace tandem::graph {
+
+/// Returns the nodes that `roots` lead to, as a graph for Graphviz: numbers,
+/// saved bytes and hooks.
+std::string asDot(std::span<const Edge> roots);
+/// The same as JSON: {"nodes": [{"id", "name", "number", ...}], "roots":
+/// [...]}.
+std::string asJson(std::span<const Edge> roots);
+
+} // namespace tandem::graph
+
+#endif
