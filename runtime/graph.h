@@ -22,7 +22,8 @@
  * tdm_fail, or of the call of this API that failed last in the hook. What a
  * callback throws in C++ (std::exception) is such an error, too. Handles that a
  * callback is given end with it. A callback may call everything here, a
- * backward too, and may remove itself.
+ * backward too, and may remove itself. During a backward grad mode is off,
+ * unless TDM_CREATE_GRAPH was asked for.
  *
  * Threads. Each thread has its own modes (grad mode, anomaly mode, ...), and
  * runs its own backwards. Threads may share leaves and other nodes in backwards
@@ -81,13 +82,6 @@ TDM_EXPORT tdm_status tdm_op_cast(const tdm_tensor *x, tdm_dtype dtype,
 
 /*--- Backward --------------------------------------------------------------*/
 
-/* Beside TDM_RETAIN_GRAPH and TDM_CREATE_GRAPH: what tdm_graph_grad gives where
- * no gradient arrives; without, that is an error. */
-enum {
-  TDM_UNUSED_EMPTY = 4, /* an empty handle */
-  TDM_UNUSED_ZEROS = 8
-};
-
 /* Runs the nodes that `roots` reach. `gradients` may be null, and so may each
  * of them, or be empty: 1, of a root of one element. A root that stands twice
  * counts twice. The caller's gradients are never written.
@@ -103,7 +97,8 @@ TDM_EXPORT tdm_status tdm_graph_backward(tdm_tensor *const *roots,
 
 /* Sets `results` to the gradients that arrive at `inputs`, and collects none.
  * With TDM_CREATE_GRAPH they have history: then functions and programs of the
- * graph must have second derivatives. */
+ * graph must have second derivatives. Where no gradient arrives it is an error,
+ * or what TDM_UNUSED_EMPTY or TDM_UNUSED_ZEROS says. */
 TDM_EXPORT tdm_status
 tdm_graph_grad(tdm_tensor *const *roots, tdm_tensor *const *gradients,
                size_t root_count, tdm_tensor *const *inputs, size_t input_count,

@@ -268,8 +268,8 @@ inline tdm_function functionFor(const Function &function) {
 } // namespace detail
 
 /// Calls the function's forward, which sets `outputCount` tensors.
-inline TensorList apply(const Function &function, const TensorList &inputs,
-                        size_t outputCount = 1) {
+inline TensorList call(const Function &function, const TensorList &inputs,
+                       size_t outputCount = 1) {
   TensorList outputs(outputCount);
   tdm_function made = detail::functionFor(function);
   check(tdm_function_apply(&made, detail::handles(inputs).data(), inputs.size(),

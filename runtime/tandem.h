@@ -378,8 +378,11 @@ TDM_EXPORT tdm_status tdm_forward_with_hooks(
 
 enum {
   TDM_RETAIN_GRAPH = 1, /* the context can be used again */
-  TDM_CREATE_GRAPH = 2  /* grad mode on: refused if the backward writes a value
+  TDM_CREATE_GRAPH = 2, /* grad mode on: refused if the backward writes a value
                            that requires grad */
+  /* Of tdm_graph_grad (graph.h): where no gradient arrives, it gives ... */
+  TDM_UNUSED_EMPTY = 4, /* an empty handle */
+  TDM_UNUSED_ZEROS = 8  /* zeros */
 };
 
 /* Runs "backward". Cotangents have the names of their outputs ("update of x"

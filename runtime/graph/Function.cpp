@@ -45,7 +45,7 @@ Status Function::declareWrite(size_t input) {
                          std::to_string(given ? given->size() : 0) +
                          " but got " + std::to_string(input));
   const Edge &edge = (*given)[input].edge;
-  if (edge && edge.node->isLeaf())
+  if (checksLeaves && edge && edge.node->isLeaf())
     return Status::usage("input " + std::to_string(input) + " of '" + name() +
                          "' is a leaf that requires grad: it cannot be "
                          "written");
@@ -62,11 +62,9 @@ Status Function::apply(FunctionSpec spec, std::vector<Value> &inputs,
   auto node = std::make_shared<Function>(std::move(spec));
   if (Status status = checkDeterministic(*node); !status)
     return status;
-  std::vector<Value> seen = inputs;
-  if (!hasHistory) // under grad mode off leaves may be written
-    for (Value &one : seen)
-      one.edge = {};
-  node->given = &seen;
+  std::vector<Value> seen = inputs; // a forward may take them apart
+  node->given = &inputs;
+  node->checksLeaves = hasHistory;
   {
     GradModeScope off(false);
     Status status = node->spec.forward(*node, seen, outputs);
@@ -188,6 +186,9 @@ Status Function::run(Gradients &inputs, Gradients &outputs,
       return status;
   }
   auto none = std::make_shared<NoDerivative>(spec.name);
+  for (const Edge &edge : edges()) // a search from there finds it
+    if (Status status = none->addEdge(edge); !status)
+      return status;
   for (Value &output : outputs)
     if (output.defined())
       if (Status status = makeEdge(output, none); !status)

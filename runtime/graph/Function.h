@@ -73,8 +73,9 @@ private:
   mutable std::recursive_mutex mutex; ///< guards what is saved
   std::vector<SavedValue> kept;
   bool isUsed = false;
-  std::vector<Value> pending;          ///< in a forward: to be saved
-  std::vector<Value> *given = nullptr; ///< in a forward: the inputs
+  std::vector<Value> pending;                ///< in a forward: to be saved
+  const std::vector<Value> *given = nullptr; ///< in a forward: the inputs
+  bool checksLeaves = false; ///< in a forward: they may not be written
   std::vector<size_t> written, notDifferentiable;
 };
 

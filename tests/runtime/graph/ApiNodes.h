@@ -73,7 +73,7 @@ inline Function noting(Log &log, const std::string &name) {
 }
 inline Tensor noted(Log &log, const std::string &name,
                     const TensorList &inputs) {
-  return apply(noting(log, name), inputs)[0];
+  return call(noting(log, name), inputs)[0];
 }
 
 } // namespace tdm::testing

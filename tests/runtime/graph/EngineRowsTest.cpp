@@ -16,14 +16,14 @@ using Backward = std::function<void(Node &, const TensorList &, TensorList &)>;
 /// A function of scalars, or of tensors like its first input.
 Tensor made(const std::string &name, const TensorList &inputs,
             Backward backward, size_t flags = 0) {
-  return apply({name,
-                [](Node &, const TensorList &given, TensorList &outputs) {
-                  outputs[0] = given.empty() ? scalar(1) : scale(given[0], 1);
-                },
-                std::move(backward),
-                {},
-                flags},
-               inputs)[0];
+  return call({name,
+               [](Node &, const TensorList &given, TensorList &outputs) {
+                 outputs[0] = given.empty() ? scalar(1) : scale(given[0], 1);
+               },
+               std::move(backward),
+               {},
+               flags},
+              inputs)[0];
 }
 
 void passOn(Node &, const TensorList &gradients, TensorList &results) {
@@ -39,7 +39,7 @@ TEST(GraphRows, N20_GradientsAreAdoptedCopiedAndAddedInPlace) {
     Tensor kept, w = leaf({1, 2});
     Tensor y = made("y", {w}, [&](Node &, const TensorList &, TensorList &to) {
       to[0] = numbers({3, 4});
-      address = to[0].data();
+      address = to[0].data<float>();
       if (isKept)
         kept = to[0];
     });
@@ -50,21 +50,21 @@ TEST(GraphRows, N20_GradientsAreAdoptedCopiedAndAddedInPlace) {
         check(tdm_tensor_assign(other.get(), gradient.get()));
       });
       run();
-      EXPECT_NE(gradientOf(w).data(), address);
+      EXPECT_NE(gradientOf(w).data<float>(), address);
       continue;
     }
     run();
-    EXPECT_EQ(gradientOf(w).data(), address);
-    const void *place = gradientOf(w).data();
+    EXPECT_EQ(gradientOf(w).data<float>(), address);
+    const void *place = gradientOf(w).data<float>();
     run();
-    EXPECT_EQ(gradientOf(w).data(), place) << "in place";
+    EXPECT_EQ(gradientOf(w).data<float>(), place) << "in place";
     EXPECT_EQ(gradient(w), (Floats{6, 8}));
     // Under create_graph the old gradient is not written.
     Tensor old = gradientOf(w);
     backward({y}, {numbers({1, 1})}, TDM_CREATE_GRAPH);
     EXPECT_EQ(valuesOf(old), (Floats{6, 8}));
     EXPECT_EQ(gradient(w), (Floats{9, 12}));
-    EXPECT_NE(gradientOf(w).data(), place);
+    EXPECT_NE(gradientOf(w).data<float>(), place);
   }
 }
 
@@ -74,7 +74,7 @@ TEST(GraphRows, N20_ASharedBufferIsOneLeafsAtMost) {
     to[0] = to[1] = numbers({3, 4});
   });
   backward({y}, {numbers({1, 1})});
-  EXPECT_NE(gradientOf(v).data(), gradientOf(w).data());
+  EXPECT_NE(gradientOf(v).data<float>(), gradientOf(w).data<float>());
   backward({v}, {numbers({10, 10})});
   EXPECT_EQ(gradient(v), (Floats{13, 14}));
   EXPECT_EQ(gradient(w), (Floats{3, 4}));
@@ -146,13 +146,13 @@ TEST(GraphRows, N23_GradGivesGradientsAndCollectsNone) {
                 "no gradient arrives at value 1");
   // Two outputs of one node.
   Tensor x = leaf(1);
-  TensorList two = apply({"two",
-                          [](Node &, const TensorList &, TensorList &to) {
-                            to[0] = scalar(1);
-                            to[1] = scalar(1);
-                          },
-                          passOn},
-                         {x}, 2);
+  TensorList two = call({"two",
+                         [](Node &, const TensorList &, TensorList &to) {
+                           to[0] = scalar(1);
+                           to[1] = scalar(1);
+                         },
+                         passOn},
+                        {x}, 2);
   got = grad({scale(two[0], 3), scale(two[1], 4)}, {two[1], two[0]});
   EXPECT_EQ(valuesOf(got[0]), (Floats{4}));
   EXPECT_EQ(valuesOf(got[1]), (Floats{3}));
@@ -163,16 +163,16 @@ TEST(GraphRows, N23_AnEdgeTakenBeforeAVisibleWriteLeadsToTheOldValue) {
   int input = -1;
   Node node = Node::of(x, &input);
   Tensor old = node.place(input);
-  apply({"times five",
-         [](Node &node, const TensorList &given, TensorList &) {
-           node.mutates(0);
-           float value = 5 * valuesOf(given[0])[0];
-           check(tdm_tensor_write(given[0].get(), &value, sizeof value));
-         },
-         [](Node &, const TensorList &gradients, TensorList &results) {
-           results[0] = scale(gradients[0], 5);
-         }},
-        {x}, 0);
+  call({"times five",
+        [](Node &node, const TensorList &given, TensorList &) {
+          node.mutates(0);
+          float value = 5 * valuesOf(given[0])[0];
+          check(tdm_tensor_write(given[0].get(), &value, sizeof value));
+        },
+        [](Node &, const TensorList &gradients, TensorList &results) {
+          results[0] = scale(gradients[0], 5);
+        }},
+       {x}, 0);
   TensorList got = grad({scale(x, 2)}, {old, x});
   EXPECT_EQ(valuesOf(got[0]), (Floats{10}));
   EXPECT_EQ(valuesOf(got[1]), (Floats{2}));
@@ -489,21 +489,21 @@ TEST(GraphRows, MaterializedGradientsAreZeros) {
   Tensor w = leaf(1);
   Floats seen;
   TensorList two =
-      apply({"two",
-             [](Node &node, const TensorList &, TensorList &to) {
-               to[0] = scalar(1);
-               to[1] = scalar(1);
-               to[2] = scalar(1);
-               node.notDifferentiable(2);
-             },
-             [&](Node &, const TensorList &gradients, TensorList &results) {
-               seen = valuesOf(gradients[1]);
-               EXPECT_FALSE(gradients[2].defined());
-               results[0] = gradients[0];
-             },
-             {},
-             TDM_MATERIALIZE},
-            {w}, 3);
+      call({"two",
+            [](Node &node, const TensorList &, TensorList &to) {
+              to[0] = scalar(1);
+              to[1] = scalar(1);
+              to[2] = scalar(1);
+              node.notDifferentiable(2);
+            },
+            [&](Node &, const TensorList &gradients, TensorList &results) {
+              seen = valuesOf(gradients[1]);
+              EXPECT_FALSE(gradients[2].defined());
+              results[0] = gradients[0];
+            },
+            {},
+            TDM_MATERIALIZE},
+           {w}, 3);
   EXPECT_FALSE(two[2].requiresGrad());
   backward({two[0]});
   EXPECT_EQ(seen, (Floats{0}));
@@ -512,10 +512,12 @@ TEST(GraphRows, MaterializedGradientsAreZeros) {
 TEST(GraphRows, CheckpointsRunTheirPieceAgain) {
   int calls = 0;
   Tensor w = leaf(3), inside = leaf(5);
-  Function piece{"piece", [&](Node &, const TensorList &in, TensorList &out) {
+  Function piece{"piece",
+                 [&](Node &, const TensorList &in, TensorList &out) {
                    ++calls;
                    out[0] = mul(mul(in[0], in[0]), inside);
-                 }};
+                 },
+                 {}};
   Tensor y = checkpoint(piece, {scale(w, 1)})[0];
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(Node::of(y).savedBytes(), 4) << "the input alone";

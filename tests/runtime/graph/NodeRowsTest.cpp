@@ -199,7 +199,7 @@ TEST(GraphRows, N09_ShouldComputeOfEdgesRangesAndTheTask) {
         for (Tensor &result : results)
           result = gradients[0];
       }};
-  Tensor y = apply(function, {w, scalar(1), v})[0];
+  Tensor y = call(function, {w, scalar(1), v})[0];
   Node node = Node::of(y);
   EXPECT_TRUE(node.shouldCompute(0) && node.shouldCompute(2));
   EXPECT_FALSE(node.shouldCompute(1));
@@ -233,6 +233,7 @@ TEST(GraphRows, N10_TheCurrentNodeAndAProfiler) {
                   [&](Node &, const TensorList &, TensorList &) {
                     outer = Node::current().name();
                     Log log;
+                    GradMode on(true);
                     Tensor w = leaf(1);
                     Tensor y = noted(log, "inner", {w});
                     addHook(y,
@@ -240,7 +241,7 @@ TEST(GraphRows, N10_TheCurrentNodeAndAProfiler) {
                     backward({y});
                     restored = Node::current().name();
                   }};
-  Tensor y = apply(nested, {x})[0];
+  Tensor y = call(nested, {x})[0];
   struct Seen {
     Log names;
     std::vector<uint64_t> numbers;
@@ -306,7 +307,7 @@ TEST(GraphRows, N12_TraitsAndSubstitutesAreSeenFromOutside) {
   Tensor w = leaf(1);
   Function plain = noting(log, "plain"), traceable = noting(log, "traceable");
   traceable.flags = TDM_TRACEABLE | TDM_STATE_TRANSPARENT;
-  Tensor y = apply(traceable, apply(plain, {w}))[0];
+  Tensor y = call(traceable, call(plain, {w}))[0];
   std::string path = ::testing::TempDir() + "graph.json";
   tdm_tensor *root = y.get();
   check(tdm_graph_write_json(&root, 1, path.c_str()));
@@ -335,7 +336,7 @@ TEST(GraphRows, N13_SavedValuesGoAfterTheRunAndAreAnnouncedBefore) {
         results[0] = gradients[0];
       },
       [&](Node &) { log.push_back("announced"); }};
-  Tensor w = leaf(3), y = apply(function, {w})[0];
+  Tensor w = leaf(3), y = call(function, {w})[0];
   Node node = Node::of(y);
   EXPECT_EQ(node.savedBytes(), 4);
   backward({y}, {}, TDM_RETAIN_GRAPH);

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Register.h"
 #include "runtime/graph/Engine.h"
+#include "runtime/graph/Leaf.h"
 
 #include <chrono>
 #include <cstdio>
@@ -27,7 +28,8 @@ public:
   Doubling(Backend &backend, const Tensor &held, int fills)
       : backend(backend), held(held), fills(fills) {}
   std::string name() const override { return "doubling"; }
-  Status run(Gradients inputs, Gradients &outputs, bool) override {
+  Status run(Gradients &inputs, Gradients &outputs, const RunMode &) override {
+    const Tensor &given = inputs[0].tensor;
     Stream stream = runtime::currentStream(backend.device());
     Tensor hold = held;
     for (int i = 0; i < fills; ++i)
@@ -36,14 +38,14 @@ public:
           !status)
         return status;
     Result<Tensor> twice =
-        Tensor::empty(inputs[0].dtype(), inputs[0].shape(), backend.device());
+        Tensor::empty(given.dtype(), given.shape(), backend.device());
     if (!twice)
       return twice.status();
-    inputs[0].storage()->useOn(stream);
+    given.storage()->useOn(stream);
     Status status =
-        backend.add(inputs[0].dtype(), twice->mutableData(), inputs[0].data(),
-                    inputs[0].data(), inputs[0].elements(), stream);
-    for (Tensor &output : outputs)
+        backend.add(given.dtype(), twice->mutableData(), given.data(),
+                    given.data(), given.elements(), stream);
+    for (Value &output : outputs)
       output = *twice;
     return status;
   }
@@ -164,7 +166,7 @@ private:
     Tensor like = filled(0);
     auto made = std::make_shared<Doubling>(backend, held(), count);
     for (Edge &edge : edges)
-      made->addEdge(std::move(edge));
+      must(made->addEdge(std::move(edge)));
     int input = must(made->addInput(like));
     return {like, {made, input}};
   }
