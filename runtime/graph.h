@@ -13,9 +13,11 @@
  *
  * Backward. A node runs on the calling thread when all its gradients have come;
  * of those that are ready, leaves first, then the node with the largest number.
- * Order at a node: tensor hooks as they were added, retained gradients, those
- * that were asked for; pre-hooks, the node, checks of what it gives, hooks
- * after accumulation, post-hooks.
+ * Order at a node: tensor hooks as they were added, retained gradients,
+ * pre-hooks, the node, checks of what it gives, hooks after accumulation,
+ * post-hooks. Where a gradient is asked for and the node needs not run, only
+ * the first two do, and what they made of it is given; where the node runs,
+ * too, the gradient is given as it came.
  *
  * Hooks and functions return a status; TDM_OK, or the first error, which ends
  * the backward and reaches its caller as it is: the message is that of

@@ -5,9 +5,11 @@
 // the largest number. All nodes run on the calling thread; what they queue on
 // devices runs when the device gets to it. A node may run a backward itself.
 //
-// Order at a node: tensor hooks as they were added, retained gradients,
-// captured ones; then, unless only these were asked for: pre-hooks, the node,
-// the checks of what it gives, hooks after accumulation (leaves), post-hooks.
+// Order at a node: tensor hooks as they were added, retained gradients; then,
+// unless only its gradient was asked for: pre-hooks, the node, the checks of
+// what it gives, hooks after accumulation (leaves), post-hooks. A gradient that
+// was asked for is that after the tensor hooks, or, of a node that runs, as it
+// came.
 //
 // What a node gives must have the type, shape and device of the input that it
 // goes to; a shape that this one expands to is summed, a type is cast, a number

@@ -318,22 +318,25 @@ Status Task::runNode(int index) {
   memory.inputs.clear();
   memory.inputs.resize(node.inputs().size());
   memory.outputs.clear();
-  if (state.isWanted || state.isCaptured) {
-    if (Status status = memory.sums.take(state.gradients, memory.inputs, node,
-                                         mode.createGraph);
-        !status)
+  if (Status status = memory.sums.take(state.gradients, memory.inputs, node,
+                                       mode.createGraph);
+      !status)
+    return status;
+  // As in PyTorch: what runs, too, is captured as it came.
+  bool isCaptured = state.isCaptured, isWanted = state.isWanted;
+  if (isCaptured && isWanted)
+    if (Status status = capture(node); !status)
       return status;
-    NodeHooks *hooks = node.hooks();
-    if (hooks)
-      if (Status status = callHooks(node, hooks); !status)
-        return status;
-    if (state.isCaptured)
-      if (Status status = capture(node); !status)
-        return status;
-    if (state.isWanted)
-      if (Status status = callNode(node, hooks); !status)
-        return status;
-  }
+  NodeHooks *hooks = node.hooks();
+  if (hooks)
+    if (Status status = callHooks(node, hooks); !status)
+      return status;
+  if (isCaptured && !isWanted)
+    if (Status status = capture(node); !status)
+      return status;
+  if (isWanted)
+    if (Status status = callNode(node, hooks); !status)
+      return status;
   if (memory.outputs.size() != node.edges().size())
     memory.outputs.resize(node.edges().size());
   memory.seen.clear();

@@ -123,6 +123,8 @@ void Task::choose(std::span<const Edge> inputs) {
 
 void Task::makeReady(int index) {
   NodeState &state = memory.states[size_t(index)];
+  if (!state.isWanted && !state.isCaptured) // nor is what it leads to
+    return;
   if (std::exchange(state.isQueued, true))
     return;
   memory.ready.push_back({state.node->number(), index, state.node->isLeaf()});

@@ -38,14 +38,15 @@ struct DeviceStream {
   bool operator==(const DeviceStream &) const = default;
 };
 
-/// A node that is ready.
+/// A node that is ready. Leaves are equal: of two, the first that got ready
+/// runs first.
 struct Ready {
   uint64_t number;
   int state;
   bool isLeaf;
   bool operator<(const Ready &other) const {
-    if (isLeaf != other.isLeaf)
-      return other.isLeaf;
+    if (isLeaf || other.isLeaf)
+      return !isLeaf && other.isLeaf;
     return number < other.number;
   }
 };

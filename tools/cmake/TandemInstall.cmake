@@ -24,7 +24,7 @@ install(TARGETS tandem-shared EXPORT tandemRuntime
 set_target_properties(tandem-shared PROPERTIES EXPORT_NAME tandem)
 
 # --- dev ---------------------------------------------------------------------
-set(publicHeaders tandem.h tandem.hpp graph.h dlpack.h)
+set(publicHeaders tandem.h tandem.hpp graph.h graph.hpp dlpack.h)
 list(TRANSFORM publicHeaders PREPEND ${PROJECT_SOURCE_DIR}/runtime/
   OUTPUT_VARIABLE publicFiles)
 install(FILES ${publicFiles} DESTINATION ${headers} COMPONENT dev)

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <queue>
 #include <set>
 
 namespace tdm::testing {
@@ -165,10 +166,13 @@ private:
                         text(captured[inputs[i]]));
   }
 
-  /// Leaves first, then the larger number.
+  /// Leaves first, then the larger number. Leaves are equal: of two, the first
+  /// that got ready, and of more, what the queue says.
   bool isBefore(int x, int y) const {
     const ModelNode &a = nodes[size_t(x)], &b = nodes[size_t(y)];
-    return a.isLeaf != b.isLeaf ? a.isLeaf : a.number > b.number;
+    if (a.isLeaf || b.isLeaf)
+      return a.isLeaf && !b.isLeaf;
+    return a.number > b.number;
   }
 
   void walk(const std::vector<int> &roots, const std::set<int> &wanted,
@@ -189,30 +193,40 @@ private:
     std::map<int, Number> came;
     for (int root : roots)
       came[root] = sum(came[root], 1.0f);
-    while (!reached.empty()) {
-      int best = -1;
-      for (int node : reached)
-        if (waits[node] == 0 && (best < 0 || nodes[size_t(node)].isLeaf >=
-                                                 nodes[size_t(best)].isLeaf))
-          best = node;
-      reached.erase(best);
-      std::vector<Number> gave =
-          visit(best, came[best], !isGrad || leadsToCached(best, wanted),
-                isGrad, wanted.count(best) > 0);
-      const std::vector<int> &edges = nodes[size_t(best)].edges;
+    auto isWanted = [&](int node) {
+      return !isGrad || wanted.count(node) || leadsToCached(node, wanted);
+    };
+    auto isAfter = [&](int x, int y) { return isBefore(y, x); };
+    std::priority_queue<int, std::vector<int>, decltype(isAfter)> ready(
+        isAfter);
+    std::set<int> queued;
+    auto queue = [&](int node) {
+      if (waits[node] == 0 && isWanted(node) && queued.insert(node).second)
+        ready.push(node);
+    };
+    for (int root : roots)
+      queue(root);
+    while (!ready.empty()) {
+      int node = ready.top();
+      ready.pop();
+      std::vector<Number> gave = visit(
+          node, came[node], !isGrad || leadsToCached(node, wanted), isGrad);
+      const std::vector<int> &edges = nodes[size_t(node)].edges;
       for (size_t i = 0; i < edges.size(); ++i) {
         came[edges[i]] = sum(came[edges[i]], gave[i]);
         --waits[edges[i]];
+        queue(edges[i]);
       }
     }
   }
 
-  std::vector<Number> visit(int index, Number gradient, bool isRun, bool isGrad,
-                            bool isCaptured) {
+  std::vector<Number> visit(int index, Number gradient, bool isRun,
+                            bool isGrad) {
     ModelNode &node = nodes[size_t(index)];
     std::vector<Number> gave(node.edges.size());
-    if (!isRun && !isCaptured)
-      return gave;
+    bool runs = isRun && !(isGrad && node.isLeaf);
+    if (runs) // else it is what hooks make of it
+      captured[index] = gradient;
     for (auto &[id, factor] : node.tensorHooks) {
       log += " " + id + ":" + text(gradient);
       if (gradient)
@@ -220,10 +234,10 @@ private:
     }
     if (!node.retains.empty())
       gradients[node.retains] = sum(gradients[node.retains], gradient);
-    if (isCaptured)
+    if (!runs) {
       captured[index] = gradient;
-    if (!isRun || (isGrad && node.isLeaf))
       return gave;
+    }
     for (const std::string &id : node.pre)
       log += " " + id + ":" + text(gradient);
     if (node.isLeaf) {
