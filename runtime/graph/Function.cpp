@@ -232,15 +232,7 @@ Status Function::swapSaved(std::vector<Value> &values) {
   if (!spec.traits.isStateTransparent)
     return Node::swapSaved(values);
   std::lock_guard lock(mutex);
-  if (values.size() != kept.size())
-    return Status::usage("node " + describe(*this) + ": expected " +
-                         std::to_string(kept.size()) +
-                         " saved values but got " +
-                         std::to_string(values.size()));
-  for (size_t i = 0; i < kept.size(); ++i)
-    if (Status status = kept[i].swap(*this, values[i]); !status)
-      return status;
-  return Status::success();
+  return swapAll(*this, kept, values);
 }
 
 Status checkpoint(std::string name,

@@ -22,7 +22,7 @@ Result<Tensor> Leaf::laidOut(const Tensor &gradient) const {
 }
 
 Status Leaf::run(Gradients &inputs, Gradients &, const RunMode &mode) {
-  Value gradient = std::move(inputs[0]);
+  Value &gradient = inputs[0];
   if (!gradient.defined())
     return Status::success();
   std::lock_guard lock(mutex);

@@ -57,10 +57,7 @@ public:
     return values;
   }
   Status swapSaved(std::vector<Value> &values) override {
-    for (size_t i = 0; i < saved.size() && i < values.size(); ++i)
-      if (Status status = saved[i].swap(*this, values[i]); !status)
-        return status;
-    return Status::success();
+    return swapAll(*this, saved, values);
   }
   Traits traits() const override { return {true, true}; }
 

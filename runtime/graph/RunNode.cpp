@@ -340,6 +340,8 @@ Status Task::runNode(int index) {
   if (memory.outputs.size() != node.edges().size())
     memory.outputs.resize(node.edges().size());
   memory.seen.clear();
+  for (Value &input : memory.inputs)
+    recycle(input);
   memory.inputs.clear();
   Status status = giveOutputs(index);
   current = -1;

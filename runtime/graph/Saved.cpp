@@ -81,4 +81,22 @@ Status SavedValue::swap(Node &node, Value &other) {
   return Status::success();
 }
 
+Status swapAll(Node &node, std::vector<SavedValue> &saved,
+               std::vector<Value> &values) {
+  if (values.size() != saved.size())
+    return Status::usage("node " + describe(node) + ": expected " +
+                         std::to_string(saved.size()) +
+                         " saved values but got " +
+                         std::to_string(values.size()));
+  for (size_t i = 0; i < saved.size(); ++i) {
+    Status status = saved[i].swap(node, values[i]);
+    if (status)
+      continue;
+    while (i-- > 0)
+      (void)saved[i].swap(node, values[i]); // back: they fitted
+    return status;
+  }
+  return Status::success();
+}
+
 } // namespace tandem::graph

@@ -39,6 +39,11 @@ private:
   std::shared_ptr<void> packed;
 };
 
+/// Exchanges all saved values of a node with others, or, if one does not fit,
+/// none.
+Status swapAll(Node &node, std::vector<SavedValue> &saved,
+               std::vector<Value> &values);
+
 } // namespace tandem::graph
 
 #endif

@@ -9,6 +9,45 @@ namespace tandem::graph {
 
 using runtime::Extents;
 
+namespace {
+
+/// Gradients that wait for their next use.
+struct Spare {
+  static constexpr size_t kMost = 32;
+  static constexpr int64_t kMostBytes = 1 << 16; // of each
+  std::vector<Tensor> tensors;
+};
+thread_local Spare spare;
+
+} // namespace
+
+Result<Tensor> emptyGradient(artifact::DType dtype,
+                             std::span<const int64_t> shape, Device device) {
+  for (size_t i = spare.tensors.size(); device.isHost() && i-- > 0;) {
+    Tensor &tensor = spare.tensors[i];
+    if (tensor.dtype() != dtype || !std::ranges::equal(tensor.shape(), shape))
+      continue;
+    std::swap(tensor, spare.tensors.back());
+    Tensor found = std::move(spare.tensors.back());
+    spare.tensors.pop_back();
+    return found;
+  }
+  return Tensor::empty(dtype, shape, device);
+}
+
+void recycle(Value &gradient) {
+  const Tensor &tensor = gradient.tensor;
+  if (!tensor.defined() || !tensor.device().isHost() ||
+      tensor.storage().use_count() != 1 || tensor.bytes() > Spare::kMostBytes ||
+      spare.tensors.size() >= Spare::kMost || !tensor.isDense() ||
+      tensor.storage()->wasResized() || // its memory must be the runtime's
+      tensor.data() != tensor.storage()->data() ||
+      !tensor.storage()->checkResizable().ok())
+    return;
+  spare.tensors.push_back(tensor.detach());
+  gradient = Value();
+}
+
 Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
   if (x.dtype() != y.dtype() || x.device() != y.device() ||
       !std::equal(x.shape().begin(), x.shape().end(), y.shape().begin(),
@@ -34,7 +73,7 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
     return b.status();
   bool isInPlace = sum.defined() && ordered(sum)->isDense();
   if (!isInPlace) {
-    Result<Tensor> made = Tensor::empty(x.dtype(), x.shape(), x.device());
+    Result<Tensor> made = emptyGradient(x.dtype(), x.shape(), x.device());
     if (made && order)
       made = made->view(x.shape(), x.strides());
     if (!made)
@@ -94,14 +133,16 @@ Status Sums::join(Part &part, Value gradient, bool createGraph) {
     part.gradient = std::move(*sum);
   } else {
     // What came may be somebody else's: the first sum goes to a new tensor.
-    Tensor before = part.gradient.tensor;
+    Value before = part.gradient.tensor;
     if (!part.isOwn)
       part.gradient.tensor = Tensor();
     part.isOwn = true;
     if (Status status =
-            addTensors(part.gradient.tensor, before, gradient.tensor);
+            addTensors(part.gradient.tensor, before.tensor, gradient.tensor);
         !status)
       return status;
+    recycle(before);
+    recycle(gradient);
   }
   part.version = part.gradient.tensor.version();
   return Status::success();

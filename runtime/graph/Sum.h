@@ -19,6 +19,14 @@ namespace tandem::graph {
 /// dense in whatever order.
 Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y);
 
+/// Returns a row-major tensor with arbitrary contents: a small one of the host
+/// that `recycle` was given on this thread, or a new one.
+Result<Tensor> emptyGradient(artifact::DType dtype,
+                             std::span<const int64_t> shape, Device device);
+/// Keeps the memory of a gradient that nobody else has for the next one of its
+/// type and shape; a few small ones for each thread.
+void recycle(Value &gradient);
+
 /// The gradients that have come for nodes, and not yet gone.
 class Sums {
 public:

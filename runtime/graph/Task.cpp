@@ -162,7 +162,7 @@ Status Task::addRoots(std::span<const Root> roots) {
         return Status::usage("the root '" + node.name() +
                              "' is no scalar: expected a gradient " +
                              describe(info.dtype, info.shape));
-      Result<Tensor> one = Tensor::empty(info.dtype, info.shape, info.device);
+      Result<Tensor> one = emptyGradient(info.dtype, info.shape, info.device);
       if (!one)
         return one.status();
       if (Status status = one->fill(1); !status)

@@ -4,6 +4,7 @@
 // StreamTest.cpp.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/graph/Ops.h"
 #include "tests/runtime/graph/TestNodes.h"
 
 #include <gtest/gtest.h>
@@ -315,6 +316,54 @@ TEST(Graph, N26_AnErrorOfAHookIsItsOwnText) {
     Root root{a.edge, {}};
     EXPECT_EQ(backward({&root, 1}).message(), "the text") << where;
   }
+}
+
+TEST(Graph, N04_TheSearchSkipsNodesBelowTheLeastThatIsWanted) {
+  Value w = *Leaf::make("w", scalar(1)), at = w, middle;
+  for (int i = 0; i < 100; ++i) {
+    at = FunctionNode::make("n", scalar(1), {at.edge}, passOn());
+    if (i == 90)
+      middle = at;
+  }
+  Root root{at.edge, {}};
+  Edge input[] = {middle.edge};
+  ASSERT_TRUE(grad({&root, 1}, input).ok());
+  EXPECT_EQ(lastCounts().visited, 10u);
+  EXPECT_EQ(lastCounts().ran, 9u);
+  ASSERT_TRUE(backward({&root, 1}).ok());
+  EXPECT_EQ(lastCounts().visited, 101u);
+}
+
+// What a capture does: it takes a node's saved values, runs the node with
+// others, and the node has its own again.
+TEST(Graph, N12_NodesRunWithSubstitutesForTheirSavedValues) {
+  Value x = *Leaf::make("x", scalar(3)), y = *Leaf::make("y", scalar(4));
+  Value product = *ops::mul(x, y);
+  Node &node = *product.edge.node;
+  EXPECT_TRUE(node.traits().isTraceable && node.traits().isStateTransparent);
+  Result<std::vector<Value>> saved = node.savedValues();
+  ASSERT_TRUE(saved.ok() && saved->size() == 2);
+  EXPECT_EQ((*saved)[0].tensor.at(0), 3);
+  Gradients inputs{Value(scalar(1))}, outputs(2);
+  ASSERT_TRUE(
+      node.runWith({Value(scalar(10)), Value(scalar(20))}, inputs, outputs, {})
+          .ok());
+  EXPECT_EQ(outputs[0].tensor.at(0), 20);
+  EXPECT_EQ(outputs[1].tensor.at(0), 10);
+  EXPECT_EQ((*node.savedValues())[0].tensor.at(0), 3) << "its own again";
+  Status wrong = node.runWith({Value(numbers({1, 2})), Value(scalar(1))},
+                              inputs, outputs, {});
+  EXPECT_NE(wrong.message().find("expected f32 [] but got f32 [2]"),
+            std::string::npos)
+      << wrong.message();
+  Value other = FunctionNode::make("opaque", scalar(1), {x.edge}, passOn());
+  EXPECT_FALSE(other.edge.node->traits().isTraceable);
+  EXPECT_NE(other.edge.node->savedValues().status().message().find("'opaque'"),
+            std::string::npos);
+  EXPECT_NE(other.edge.node->runWith({}, inputs, outputs, {})
+                .message()
+                .find("'opaque'"),
+            std::string::npos);
 }
 
 TEST(Graph, N11_AChainOf200000NodesEnds) {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
-#include <type_traits>
+#include <unistd.h>
 
 using namespace tdm;
 using namespace tdm::testing;
@@ -308,7 +308,8 @@ TEST(GraphRows, N12_TraitsAndSubstitutesAreSeenFromOutside) {
   Function plain = noting(log, "plain"), traceable = noting(log, "traceable");
   traceable.flags = TDM_TRACEABLE | TDM_STATE_TRANSPARENT;
   Tensor y = call(traceable, call(plain, {w}))[0];
-  std::string path = ::testing::TempDir() + "graph.json";
+  std::string path =
+      ::testing::TempDir() + "graph-" + std::to_string(getpid()) + ".json";
   tdm_tensor *root = y.get();
   check(tdm_graph_write_json(&root, 1, path.c_str()));
   std::stringstream text;

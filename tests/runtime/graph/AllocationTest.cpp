@@ -1,0 +1,110 @@
+//===- AllocationTest.cpp - what a repeated backward allocates ------------===//
+//
+// Counts calls of operator new: after the first backward of a graph, one of the
+// same shape makes none. Chains, sums, leaves that accumulate, and nested
+// backwards; a graph that is made anew counts from its backward on.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/graph/Engine.h"
+#include "runtime/graph/Leaf.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+static std::atomic<int64_t> allocations{0};
+
+void *operator new(size_t size) {
+  ++allocations;
+  void *memory = std::malloc(size ? size : 1);
+  if (!memory)
+    throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+
+using namespace tandem;
+using namespace tandem::graph;
+
+namespace {
+
+/// Gives its gradient to all edges; runs a backward first, perhaps.
+class Pass : public Node {
+public:
+  explicit Pass(Edge inner) : inner(std::move(inner)) {}
+  std::string name() const override { return "pass"; }
+  Status run(Gradients &inputs, Gradients &outputs, const RunMode &) override {
+    if (inner) {
+      Root root{inner, inputs[0]};
+      if (Status status = backward({&root, 1}); !status)
+        return status;
+    }
+    for (Value &output : outputs)
+      output = inputs[0];
+    return Status::success();
+  }
+
+private:
+  Edge inner;
+};
+
+Edge pass(const Tensor &like, const std::vector<Edge> &edges, Edge inner = {}) {
+  auto node = std::make_shared<Pass>(std::move(inner));
+  for (const Edge &edge : edges)
+    EXPECT_TRUE(node->addEdge(edge).ok());
+  return {node, *node->addInput(like)};
+}
+
+Tensor ones() {
+  int64_t shape[] = {4};
+  Tensor made = *Tensor::empty(artifact::DType::F32, shape);
+  EXPECT_TRUE(made.fill(1).ok());
+  return made;
+}
+
+/// 40 nodes: a chain, a fan that is summed twice, and a nested backward.
+Edge graphOver(const Edge &leaf, const Tensor &like) {
+  Edge top = leaf;
+  for (int i = 0; i < 20; ++i)
+    top = pass(like, {top});
+  std::vector<Edge> fan;
+  for (int i = 0; i < 10; ++i)
+    fan.push_back(pass(like, {top, leaf}));
+  return pass(like, {pass(like, fan)}, pass(like, {leaf, leaf}));
+}
+
+int64_t allocationsOf(const Edge &top, const Tensor &gradient) {
+  Root root{top, gradient};
+  int64_t before = allocations;
+  EXPECT_TRUE(backward({&root, 1}).ok());
+  return allocations - before;
+}
+
+} // namespace
+
+TEST(GraphAllocation, ARepeatedBackwardAllocatesNothing) {
+  Tensor one = ones();
+  Value w = *Leaf::make("w", one);
+  Edge top = graphOver(w.edge, one);
+  EXPECT_GT(allocationsOf(top, one), 0);
+  allocationsOf(top, one); // the leaf has its gradient now
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(allocationsOf(top, one), 0);
+  // 10 from the fan to the leaf, 10 through the chain, 2 of the nested one.
+  EXPECT_EQ(static_cast<Leaf &>(*w.edge.node).gradient().at(0), 5 * 22);
+}
+
+TEST(GraphAllocation, NorDoesOneOfANewGraphOfTheSameShape) {
+  Tensor one = ones();
+  Value w = *Leaf::make("w", one);
+  for (int i = 0; i < 5; ++i) {
+    Edge top = graphOver(w.edge, one);
+    int64_t made = allocationsOf(top, one);
+    if (i > 1) {
+      EXPECT_EQ(made, 0);
+    }
+  }
+}
