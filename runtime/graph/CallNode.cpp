@@ -47,6 +47,9 @@ public:
   bool isReleased = false;
   std::vector<std::string> cotangents; ///< for each input
   std::vector<std::string> grads;      ///< for each edge
+  /// For each edge: the program gives that gradient. Else only its derivative
+  /// does.
+  std::vector<bool> given;
 
 private:
   Status makeSecond(Gradients &inputs, Gradients &outputs, Context graph);
@@ -62,12 +65,12 @@ Status CallNode::run(Gradients &inputs, Gradients &outputs,
                          "second");
   if (std::ranges::none_of(inputs, &Value::defined))
     return Status::success();
-  std::vector<Argument> given;
+  std::vector<Argument> taken;
   for (size_t i = 0; i < inputs.size(); ++i)
-    given.emplace_back(cotangents[i], &inputs[i].tensor);
+    taken.emplace_back(cotangents[i], &inputs[i].tensor);
   std::vector<Destination> wanted;
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (*shouldCompute(i, true))
+    if (given[i] && *shouldCompute(i, true))
       wanted.push_back({grads[i], &outputs[i].tensor});
   runtime::BackwardOptions options;
   options.retainGraph = mode.retain;
@@ -76,10 +79,10 @@ Status CallNode::run(Gradients &inputs, Gradients &outputs,
     if (mode.createGraph)
       return Status::unsupported("the backward of '" + name() +
                                  "' has no derivative of third order");
-    return model.backward(context, given, wanted, options);
+    return model.backward(context, taken, wanted, options);
   }
   Context graph;
-  if (Status status = model.backward(context, given, wanted, options, &graph);
+  if (Status status = model.backward(context, taken, wanted, options, &graph);
       !status)
     return status;
   return makeSecond(inputs, outputs, std::move(graph));
@@ -97,6 +100,7 @@ Status CallNode::makeSecond(Gradients &inputs, Gradients &outputs,
     if (!edge || !hasSlot(backward->results, Role::Grad, grad))
       return Status::success();
     node->grads.push_back(grad);
+    node->given.push_back(true);
     return node->addEdge(edge);
   };
   for (size_t i = 0; i < edges().size(); ++i)
@@ -123,9 +127,13 @@ Status CallNode::makeSecond(Gradients &inputs, Gradients &outputs,
 Status addEdges(CallNode &node, const Program &backward,
                 std::span<NamedValue> inputs,
                 std::span<const NamedValue> params) {
+  const Program *second = node.model.manifest().findProgram("grad_backward");
   auto add = [&](const NamedValue &one) {
-    if (!one.value.edge || !hasSlot(backward.results, Role::Grad, one.name))
+    bool isGiven = hasSlot(backward.results, Role::Grad, one.name);
+    bool isSecond = second && hasSlot(second->results, Role::Grad, one.name);
+    if (!one.value.edge || (!isGiven && !isSecond))
       return Status::success();
+    node.given.push_back(isGiven);
     node.grads.push_back(one.name);
     return node.addEdge(one.value.edge);
   };
