@@ -455,10 +455,12 @@ void GraphImporter::addCall(const JsonPlace &node, const std::string &name) {
   Location loc = nameOf(node, name);
   size_t before = problems.size();
   SmallVector<Value> operands;
+  bool isBroken = false; // what is wrong was said where an operand is made
   for (const JsonPlace &input : node.list("inputs")) {
     bool isAbsent =
         input.json.is_string() && input.json.get<std::string>().empty();
     Handle *value = isAbsent ? nullptr : handle(input);
+    isBroken |= value && !value->ref;
     operands.push_back(value && value->ref ? read(loc, value->ref) : Value());
   }
   for (const char *field : {"type", "shape"})
@@ -470,7 +472,7 @@ void GraphImporter::addCall(const JsonPlace &node, const std::string &name) {
     if (!llvm::is_contained(own, attribute))
       list.push_back(attribute);
   CallResults made = failure();
-  if (problems.size() == before) {
+  if (problems.size() == before && !isBroken) {
     Listener listener(*this, node);
     made = callFunction(builder, loc, name, operands, list, own);
   }

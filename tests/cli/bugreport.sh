@@ -28,6 +28,12 @@ has report/command.txt 'nowhere.tdm'
 [ -e report/x.tdm ] && fail 'the artifact is in the report'
 expect 0 '' "$tandem" compile report/model.mlir -o x.tdm
 
+# The weights of a model in ONNX were in its report, as x.safetensors.
+expect 0 'nothing was sent anywhere' "$tandem" bugreport \
+  "$2/onnx/digits.onnx" -o onnx-report --dim=batch=4
+find onnx-report -type f | grep -E 'x\.|safetensors' &&
+  fail 'weights are in the report'
+
 # Constants are left out, and the model still compiles; or they are there.
 {
   echo 'module @c {'

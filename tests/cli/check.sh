@@ -10,6 +10,11 @@ for model in "$2/digits/mlp.mlir" cnn.mlir gpt.mlir; do
   expect 0 'gradients checked' "$bin/tandem" check "$model"
   printf '%s\n' "$out" | tail -n 1
 done
+# A loss that is named was refused, as without effect past 'joint'.
+expect 0 'gradients checked' "$bin/tandem" check "$2/digits/mlp.mlir" \
+  --loss=loss
+expect 2 "no output 'los' \(did you mean 'loss'" "$bin/tandem" check \
+  "$2/digits/mlp.mlir" --loss=los
 # Numbers that differ: exit code 4.
 expect 4 'gradients differ' "$bin/tandem" check "$2/digits/mlp.mlir" \
   --tolerance=1e-12

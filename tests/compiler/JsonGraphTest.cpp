@@ -664,6 +664,9 @@ TEST(JsonGraph, MistakesInCallsAreReported) {
   expectProblem(replaced(withCall("{}"), R"("inputs": ["h"],)",
                          R"("inputs": ["h"], "type": "f32",)"),
                 "expected no 'type'");
+  // What follows from one mistake was a second one.
+  Outcome once = import(replaced(withCall("{}"), "transpose_rhs", "turned"));
+  EXPECT_EQ(once.message.find("operand #0"), std::string::npos) << once.message;
 }
 
 // Ops of one result and of two, with flags and names among their attributes.

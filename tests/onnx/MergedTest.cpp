@@ -91,6 +91,12 @@ TEST_F(Merged, AScaleThatIsARunningVarianceIsTrained) {
       << notes();
   EXPECT_TRUE(says("'4.running_var' and '1.weight'")) << notes();
   EXPECT_FALSE(says("trained as one")) << notes();
+  // A loss that is an output of the graph trained nothing, and running
+  // statistics stayed as they were without a word.
+  import(fixture("batchnorm.onnx"), "y");
+  EXPECT_EQ(trained, normTrained);
+  EXPECT_EQ(states, normStates);
+  EXPECT_TRUE(says("running statistics follow the batches")) << notes();
   // Without a loss the names are those of checkpoints too.
   import(fixture("batchnorm.onnx"), "");
   Names all = normTrained;

@@ -102,6 +102,7 @@ private:
   /// code, or what a signal gave.
   int addRun(const std::vector<std::string> &words, const std::string &file);
   Status addModel();
+  void removeArtifact();
   Status addArtifact();
   Status addReadme();
 
@@ -120,6 +121,12 @@ int BugReport::addRun(const std::vector<std::string> &words,
   return outcome.code;
 }
 
+/// A report has no weights: of a model in ONNX they lie beside its artifact.
+void BugReport::removeArtifact() {
+  llvm::sys::fs::remove(in("x.tdm"));
+  llvm::sys::fs::remove(in("x.safetensors"));
+}
+
 Status BugReport::addModel() {
   const std::string copy = in("model.mlir");
   std::vector<std::string> compile = {"compile", options_.path, "-o",
@@ -127,7 +134,7 @@ Status BugReport::addModel() {
   compile.insert(compile.end(), options_.asked.begin(), options_.asked.end());
   compile.push_back("--reproducer=" + in("reproducer-of-given.mlir"));
   int given = addRun(compile, "compile-given.txt");
-  llvm::sys::fs::remove(in("x.tdm"));
+  removeArtifact();
   if (!options_.withConstants)
     // It has the constants.
     llvm::sys::fs::remove(in("reproducer-of-given.mlir"));
@@ -154,7 +161,7 @@ Status BugReport::addModel() {
   again.push_back("--dump-phases=" + in("phases"));
   again.push_back("--reproducer=" + in("reproducer.mlir"));
   int copied = addRun(again, "compile-model.txt");
-  llvm::sys::fs::remove(in("x.tdm"));
+  removeArtifact();
   if (given != copied)
     said_ += "  the two end differently: the fault may need what is left out "
              "(--with-constants)\n";

@@ -1,5 +1,7 @@
 //===- CheckModel.cpp - the gradients of a model, three ways --------------===//
 #include "tools/tandem/CheckModel.h"
+#include "compiler/PassSteps.h"
+#include "compiler/Phases.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/reference/Rounding.h"
@@ -403,6 +405,11 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
   auto phases = [&](const char *stop) {
     CompileOptions part = options;
     part.stopAfter = stop;
+    // What acts in an earlier part is done, and would have no effect.
+    if (phaseReached(*module) >= *phaseNumber("joint")) {
+      part.loss.clear();
+      part.order = 1;
+    }
     return runPhases(*module, part, session.times());
   };
   if (Status s = phases("functionalize"); !s)

@@ -100,7 +100,8 @@ onnx::ImportOptions Session::importOptions(const std::string &path) {
     return import; // CompileFlags has refused what is for ONNX.
   if (StringRef(options_.loss).contains(':'))
     loss_ = std::exchange(options_.loss, "");
-  import.loss = loss_;
+  // An output that is the loss is differentiated by name.
+  import.loss = loss_.empty() ? options_.loss : loss_;
   status_ = onnx::readValues(path, options_.onnxValues, import.values);
   return import;
 }

@@ -432,7 +432,7 @@ void GraphTranslator::run(Import &to) {
     if (!scope.names.count(input.name))
       addInput(input, scope);
   addNodes(model.graph, scope);
-  if (!options.loss.empty())
+  if (makesLoss())
     addLoss(scope);
   addOutputs(model.graph, scope);
   checkChoices();

@@ -94,6 +94,8 @@ private:
   void noteSplit();
 
   // The loss (Loss.cpp).
+  /// True if `loss` asks for one; else it may name one that is there.
+  bool makesLoss() const { return options.loss.find(':') != options.loss.npos; }
   void addLoss(Scope &scope);
   void noteLoss(const std::string &kind, const std::string &output);
 

@@ -22,7 +22,9 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dimensions
   std::map<std::string, std::vector<int64_t>> shapes; ///< of inputs
   std::map<std::string, TensorPtr> values;            ///< inputs that are known
-  /// `KIND:OUTPUT,LABELS`: gives the graph a loss; empty: none.
+  /// `KIND:OUTPUT,LABELS`: gives the graph a loss; `NAME`: an output of it is
+  /// one; empty: none. With a loss weights are trained, and batch norm and
+  /// dropout do what they do in training.
   std::string loss;
   std::string freeze, train; ///< extended regular expressions; empty: nobody's
   bool keepEval = false;

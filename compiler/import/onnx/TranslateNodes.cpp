@@ -113,7 +113,7 @@ void GraphTranslator::addNodes(const Graph &graph, Scope &scope) {
     scope.used.merge(usedNames(node));
   for (const NamedType &output : graph.outputs)
     scope.used.insert(output.name);
-  if (scope.isMain && !options.loss.empty()) // KIND:OUTPUT,LABELS
+  if (scope.isMain && makesLoss()) // KIND:OUTPUT,LABELS
     scope.used.insert(
         StringRef(options.loss).split(':').second.split(',').first.str());
   for (size_t i : sorted(graph.nodes, scope))

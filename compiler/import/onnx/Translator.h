@@ -161,7 +161,7 @@ public:
 
   // Training.
 
-  /// True if the graph is being given a loss (and not --keep-eval): then
+  /// True if there is a loss to train with (and not --keep-eval): then
   /// BatchNormalization and Dropout do what they do in training.
   bool isTraining() const;
   /// True if they do as in inference, whatever the graph says (--keep-eval).
