@@ -15,6 +15,7 @@
 #include "ir/Report.h"
 #include "ir/functions/NearestOp.h"
 #include "passes/target/Target.h"
+#include "runtime/artifact/DeviceFiles.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -84,6 +85,9 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   StringRef extension = llvm::sys::path::extension(path);
   if (extension == ".onnx")
     return readOnnx(path, context, status, options, weights);
+  status = artifact::expectNoDevice(path);
+  if (!status)
+    return {};
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer) {
     status = Status::failed("cannot read '" + path +

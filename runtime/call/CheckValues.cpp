@@ -36,47 +36,51 @@ struct Outside {
 };
 
 template <typename T>
-std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range) {
-  const auto *data = reinterpret_cast<const char *>(tensor.data<T>());
-  std::optional<Outside> found;
-  int64_t before = 0;
-  forEachRow(tensor.shape(), tensor.strides(), tensor.strides(),
-             [&](int64_t offset, int64_t, int64_t count) {
-               int64_t step = tensor.rank() ? tensor.strides().back() : 0;
-               for (int64_t i = 0; i < count && !found; ++i) {
-                 T value;
-                 std::memcpy(&value,
-                             data + (offset + i * step) * int64_t(sizeof(T)),
-                             sizeof(T));
-                 if (!range.has(value))
-                   found = Outside{before + i, std::to_string(value)};
-               }
-               before += count;
-             });
-  return found;
+std::optional<std::string> outside(const char *from, const Range &range) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return range.has(value) ? std::nullopt : std::optional(std::to_string(value));
 }
 
-std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range) {
-  switch (tensor.dtype()) {
+/// The element at `from` as text, if it is an integer that is outside.
+std::optional<std::string> outside(DType type, const char *from,
+                                   const Range &range) {
+  switch (type) {
   case DType::I8:
-    return firstOutside<int8_t>(tensor, range);
+    return outside<int8_t>(from, range);
   case DType::U8:
-    return firstOutside<uint8_t>(tensor, range);
+    return outside<uint8_t>(from, range);
   case DType::I16:
-    return firstOutside<int16_t>(tensor, range);
+    return outside<int16_t>(from, range);
   case DType::U16:
-    return firstOutside<uint16_t>(tensor, range);
+    return outside<uint16_t>(from, range);
   case DType::I32:
-    return firstOutside<int32_t>(tensor, range);
+    return outside<int32_t>(from, range);
   case DType::U32:
-    return firstOutside<uint32_t>(tensor, range);
+    return outside<uint32_t>(from, range);
   case DType::I64:
-    return firstOutside<int64_t>(tensor, range);
+    return outside<int64_t>(from, range);
   case DType::U64:
-    return firstOutside<uint64_t>(tensor, range);
+    return outside<uint64_t>(from, range);
   default:
     return std::nullopt;
   }
+}
+
+std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range) {
+  const auto *data = static_cast<const char *>(tensor.data());
+  int64_t bytes = byteSize(tensor.dtype()), before = 0;
+  int64_t step = tensor.rank() ? tensor.strides().back() * bytes : 0;
+  std::optional<Outside> found;
+  forEachRow(tensor.shape(), tensor.strides(), tensor.strides(),
+             [&](int64_t offset, int64_t, int64_t count) {
+               const char *row = data + offset * bytes;
+               for (int64_t i = 0; i < count && !found; ++i)
+                 if (auto text = outside(tensor.dtype(), row + i * step, range))
+                   found = Outside{before + i, std::move(*text)};
+               before += count;
+             });
+  return found;
 }
 
 /// "row 3" of a vector, else "element [0, 3]".

@@ -7,6 +7,7 @@
 #include "runtime/io/File.h"
 
 #include "runtime/artifact/AtomicFile.h"
+#include "runtime/artifact/DeviceFiles.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -50,6 +51,8 @@ private:
 } // namespace
 
 Result<std::vector<std::byte>> readFile(const std::string &path) try {
+  if (Status status = artifact::expectNoDevice(path); !status)
+    return status;
   Descriptor file(path);
   struct stat facts = {};
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0)

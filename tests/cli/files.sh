@@ -48,6 +48,21 @@ expect 2 "expected -o to name a module \(.mlir\) with --stop-after, but got 'x.t
 
 # An artifact is replaced by an artifact alone.
 expect 0 '' "$tandem" compile mlp.mlir -o a.tdm --optimizer=sgd:lr=0.1
+
+# Devices that never end were read until no memory was left.
+for type in mlir json onnx npy npz csv safetensors; do
+  ln -s /dev/zero endless.$type
+done
+device='expected a file, but it is a device'
+for type in mlir json onnx; do
+  expect 1 "$device" timeout 20 "$tandem" compile endless.$type -o endless.tdm
+done
+for type in npy npz csv safetensors; do
+  expect 1 "$device" timeout 20 "$tandem" predict a.tdm \
+    --data x=@endless.$type
+done
+expect 1 "$device" timeout 20 "$tandem" train a.tdm --params /dev/zero \
+  --data x=@endless.npy --data labels=@endless.npy --steps=1
 expect 0 '' "$tandem" compile mlp.mlir -o a.tdm --optimizer=adamw:lr=1e-3
 printf 'my notes\n' >notes
 refuse "-o would replace 'notes': expected an artifact but got a file of another kind" \

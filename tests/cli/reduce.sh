@@ -52,8 +52,15 @@ cp "$model" own.mlir
 expect 2 'would replace .own.mlir., which the model reads' "$tandem" reduce \
   own.mlir --test=./never -o own.mlir
 expect 2 'stop-after=capture' "$tandem" reduce m.onnx --test=./never -o x.mlir
-printf '#!/bin/sh\nsleep 20\n' >slow
+# What a script had started went on when its time was over.
+printf '#!/bin/sh\nsleep 200 & echo $! >pid\nwait\n' >slow
 chmod +x slow
-expect 2 'does not exit with 0' timeout 15 "$tandem" reduce "$model" \
-  --test=./slow -o x.mlir --test-timeout=1
+expect 2 'does not end within 1 seconds \(--test-timeout\)' timeout 15 \
+  "$tandem" reduce "$model" --test=./slow -o x.mlir --test-timeout=1
+sleep 0.2
+state=$(awk '{ print $3 }' "/proc/$(cat pid)/stat" 2>/dev/null)
+case $state in
+  '' | Z | X) ;;
+  *) fail "what the script started is still there ($state)"; kill "$(cat pid)" ;;
+esac
 finish

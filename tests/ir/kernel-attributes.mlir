@@ -175,7 +175,7 @@ func.func @wrong(%a: tensor<4xf32>, %b: tensor<4xf32>) {
   %0:2 = tandem.kernel "k" (%a, %b) {
   ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>):
     tandem.yield %x, %y : tensor<4xf32>, tensor<4xf32>
-  // expected-error @+1 {{attribute 'schedule' failed to satisfy constraint: How a kernel for a CPU is cut, as far as it is said}}
+  // expected-error @+1 {{attribute 'schedule' failed to satisfy constraint: How a kernel is computed and cut, as far as it is said}}
   } {schedule = {rows = 3}} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }

@@ -77,6 +77,49 @@ Model normalized(const std::vector<std::string> &operands) {
   return model;
 }
 
+// The weights of classes in a loss of the graph's own are no parameters.
+TEST_F(Merged, ALossOfTheGraphKeepsWhatIsItsOwn) {
+  Model model = empty();
+  Graph &graph = model.graph;
+  graph.inputs.push_back(value("labels", ElementKind::I64, {2}));
+  graph.initializers = {floats("w", {3, 4}, std::vector<float>(12, 0.5f)),
+                        floats("cw", {4}, {1, 2, 3, 4})};
+  graph.nodes = {
+      node("MatMul", {"x", "w"}, {"logits"}),
+      node("SoftmaxCrossEntropyLoss", {"logits", "labels", "cw"}, {"loss"})};
+  NamedType loss = value("loss", ElementKind::F32, {}),
+            logits = value("logits", ElementKind::F32, {2, 4});
+  for (const auto &outputs : {std::vector{loss, logits},
+                              std::vector{logits, loss}, std::vector{loss}}) {
+    graph.outputs = outputs;
+    import(model, "loss");
+    EXPECT_EQ(trained, Names{"w"});
+    EXPECT_EQ(fixed, Names{"cw"});
+    EXPECT_TRUE(says("they belong to the loss alone: 'cw'; --train='^(w|cw)$'"))
+        << notes();
+  }
+  ImportOptions both;
+  both.loss = "loss";
+  both.train = "^(w|cw)$";
+  import(model, both);
+  EXPECT_EQ(trained, (Names{"w", "cw"}));
+
+  // As other exporters write it.
+  graph.nodes = {
+      node("MatMul", {"x", "w"}, {"logits"}),
+      node("Gather", {"cw", "labels"}, {"picked"}),
+      node("ReduceMean", {"logits"}, {"mean"}, {integer("keepdims", 0)}),
+      node("Mul", {"picked", "mean"}, {"shares"}),
+      node("ReduceMean", {"shares"}, {"loss"}, {integer("keepdims", 0)})};
+  graph.outputs = {loss, logits};
+  import(model, "loss");
+  EXPECT_EQ(trained, Names{"w"});
+  // Nothing tells them apart.
+  graph.outputs = {loss};
+  import(model, "loss");
+  EXPECT_EQ(trained, (Names{"w", "cw"}));
+}
+
 } // namespace
 
 // The scale and the bias of a batch normalization that was not trained yet are

@@ -101,6 +101,13 @@ function(tandem_library name)
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
 
+# tandem_small(SOURCE...): these sources of the folder's library are not on the path
+# of a step either, though others of it are.
+function(tandem_small)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # tandem_tool(NAME SOURCES ... LINK ...): a program in build/bin.
 function(tandem_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})

@@ -13,6 +13,7 @@
 #include "runtime/io/Array.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Reductions.h"
+#include "tools/tandem/RunScript.h"
 #include "tools/tandem/Session.h"
 
 #include "mlir/IR/Verifier.h"
@@ -82,6 +83,7 @@ private:
     return succeeded(verify(module)) &&
            (!isStrict_ || succeeded(checkPhase(module)));
   }
+  int64_t seconds() const { return options_.seconds.value_or(60); }
   Result<bool> isInteresting(ModuleOp module);
   /// Whether the way made the module smaller.
   Result<bool> tryReduction(const Reduction &reduction);
@@ -92,6 +94,7 @@ private:
   OwningOpRef<ModuleOp> best_;
   ScopedDiagnosticHandler quiet_; ///< of modules that are tried
   bool isStrict_ = false;
+  bool wasTooLate_ = false; ///< the script, the last time
   int tests_ = 0;
 };
 
@@ -120,16 +123,11 @@ Result<bool> Reducer::isInteresting(ModuleOp module) {
                             "': " + error.message());
   }
   ++tests_;
-  std::string error;
-  bool couldNotRun = false;
-  int code = llvm::sys::ExecuteAndWait(
-      script_, {script_, path}, std::nullopt, {"", "", ""},
-      static_cast<unsigned>(options_.seconds.value_or(60)), 0, &error,
-      &couldNotRun);
-  if (couldNotRun)
-    return Status::usage("--test: cannot run " + io::inQuotes(script_) + ": " +
-                         error);
-  return code == 0;
+  auto end = runScript(script_, path.str().str(), seconds());
+  if (!end)
+    return std::move(end).status().in("--test " + io::inQuotes(script_));
+  wasTooLate_ = end->isTooLate;
+  return end->isZero;
 }
 
 Result<bool> Reducer::tryReduction(const Reduction &reduction) {
@@ -175,8 +173,11 @@ Status Reducer::run() {
   if (!first)
     return first.status();
   if (!*first)
-    return Status::usage("--test: " + io::inQuotes(options_.script) +
-                         " does not exit with 0 for the model itself");
+    return Status::usage(
+        "--test: " + io::inQuotes(options_.script) +
+        (wasTooLate_ ? " does not end within " + std::to_string(seconds()) +
+                           " seconds (--test-timeout) for the model itself"
+                     : " does not exit with 0 for the model itself"));
   if (Status status = write(); !status)
     return status;
   std::fprintf(stderr, "%-22s %s\n",

@@ -202,7 +202,7 @@ bool GraphTranslator::isTrained(const std::string &name, bool isWeight) const {
     return false;
   if (!options.train.empty())
     return matches(options.train, name);
-  return !options.loss.empty() && isWeight;
+  return !options.loss.empty() && isWeight && !ofLoss.count(name);
 }
 
 void GraphTranslator::noteChoices() {
@@ -262,6 +262,9 @@ static std::string adviceFor(ArrayRef<std::string> trained, const Names &more) {
 /// What could be trained and is not, or is trained and should not.
 void GraphTranslator::noteLeft(ArrayRef<std::string> trained) {
   Names numbers, constantMasks, trainedMasks;
+  if (options.train.empty() && !ofLoss.empty())
+    notes.push_back("not trained, since they belong to the loss alone: " +
+                    listOf(ofLoss) + adviceFor(trained, ofLoss));
   for (const std::string &name : left)
     if (options.train.empty() && !matches(options.freeze, name))
       (masks.count(name) ? constantMasks : numbers).insert(name);

@@ -427,6 +427,7 @@ void GraphTranslator::run(Import &to) {
   scope.opsets = &model.opsets;
   checkNames(model.graph);
   findRoles(model.graph);
+  findPartsOfLoss(model.graph);
   addInitializers(model.graph, scope);
   for (const NamedType &input : model.graph.inputs)
     if (!scope.names.count(input.name))

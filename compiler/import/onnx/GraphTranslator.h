@@ -97,6 +97,7 @@ private:
   /// True if `loss` asks for one; else it may name one that is there.
   bool makesLoss() const { return options.loss.find(':') != options.loss.npos; }
   void addLoss(Scope &scope);
+  void findPartsOfLoss(const Graph &graph);
   void noteLoss(const std::string &kind, const std::string &output);
 
   // What options say by names, and what is trained (Choices.cpp).
@@ -138,6 +139,9 @@ private:
   /// running statistics, which no gradient trains.
   std::map<const TensorData *, std::string> candidates;
   std::set<std::string> buffers;
+  /// Initializers that a loss of the graph's own has to itself, as the weights
+  /// of classes: not trained unless --train says so.
+  std::set<std::string> ofLoss;
   /// Names of Identities of what others read too, initializers that are running
   /// statistics and something else, and the variables that were made of both:
   /// by name, with the name of what they are split from.

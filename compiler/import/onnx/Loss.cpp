@@ -1,10 +1,12 @@
-//===- Loss.cpp - a loss for a graph that has none ------------------------===//
+//===- Loss.cpp - a loss for a graph that has none, or its own ------------===//
 //
 // `--loss=KIND:OUTPUT,LABELS`: OUTPUT is any value of the graph, LABELS an
 // input that is made here, of the type that the loss wants beside OUTPUT.
+// `--loss=NAME`: an output of the graph.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphTranslator.h"
+#include "compiler/import/onnx/Known.h"
 #include "ir/BuildOp.h"
 #include "ir/functions/Function.h"
 #include "ir/ops/Inference.h"
@@ -107,6 +109,51 @@ void GraphTranslator::noteLoss(const std::string &kind,
       notes.push_back("--loss=" + options.loss + ": '" + output +
                       "' comes out of a " + one.op.str() + ", but " + kind +
                       " takes " + one.takes.str() + ": use " + one.use.str());
+}
+
+/// The values from which those of `next` follow, and these.
+static std::set<std::string> sourcesOf(const Graph &graph,
+                                       std::vector<std::string> next) {
+  std::map<std::string, const NodeData *> makers;
+  for (const NodeData &node : graph.nodes)
+    for (const std::string &name : node.outputs)
+      makers[name] = &node;
+  std::set<std::string> sources;
+  while (!next.empty()) {
+    std::string name = std::move(next.back());
+    next.pop_back();
+    auto maker = makers.find(name);
+    if (sources.insert(name).second && maker != makers.end())
+      llvm::append_range(next, usedNames(*maker->second));
+  }
+  return sources;
+}
+
+/// What a loss of the graph's own has in its place for the weights of classes;
+/// and, where other outputs are given beside it, what none of them follows
+/// from.
+void GraphTranslator::findPartsOfLoss(const Graph &graph) {
+  if (options.loss.empty() || makesLoss())
+    return;
+  std::vector<std::string> others;
+  for (const NamedType &output : graph.outputs)
+    if (output.name != options.loss)
+      others.push_back(output.name);
+  std::set<std::string> loss = sourcesOf(graph, {options.loss}), weights;
+  for (const NodeData &node : graph.nodes)
+    if ((node.op == "SoftmaxCrossEntropyLoss" ||
+         node.op == "NegativeLogLikelihoodLoss") &&
+        node.inputs.size() > 2)
+      weights.insert(node.inputs[2]);
+  std::set<std::string> ofOthers = sourcesOf(graph, others);
+  for (const TensorPtr &data : graph.initializers)
+    if (data && data->elements() > 1 &&
+        isa_and_nonnull<FloatType>(
+            elementTypeOf(data->kind, builder.getContext())) &&
+        loss.count(data->name) &&
+        (weights.count(data->name) ||
+         (!others.empty() && !ofOthers.count(data->name))))
+      ofLoss.insert(data->name);
 }
 
 void GraphTranslator::addLoss(Scope &scope) {

@@ -1,5 +1,6 @@
 //===- OnnxFile.cpp - ONNX files as plain data ----------------------------===//
 #include "compiler/import/onnx/OnnxFile.h"
+#include "runtime/artifact/DeviceFiles.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/JSON.h"
@@ -479,6 +480,8 @@ static bool parse(std::string_view bytes, Proto &proto) {
 }
 
 static Result<std::string> readBytes(const std::string &path) {
+  if (Status status = artifact::expectNoDevice(path); !status)
+    return status;
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
