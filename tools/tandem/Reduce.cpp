@@ -125,7 +125,9 @@ Result<bool> Reducer::isInteresting(ModuleOp module) {
   ++tests_;
   auto end = runScript(script_, path.str().str(), seconds());
   if (!end)
-    return std::move(end).status().in("--test " + io::inQuotes(script_));
+    return Status(end.status().code(), "--test: cannot run " +
+                                           io::inQuotes(script_) + ": " +
+                                           end.status().message());
   wasTooLate_ = end->isTooLate;
   return end->isZero;
 }

@@ -71,7 +71,7 @@ Result<ScriptEnd> runScript(const std::string &script,
   if (error) {
     if (child > 0)
       ::waitpid(child, &how, 0);
-    return Status::usage(std::string("cannot run it: ") + std::strerror(error));
+    return Status::usage(std::strerror(error));
   }
   ScriptEnd end;
   end.isTooLate = !waitUntil(
