@@ -7,7 +7,6 @@
 #ifndef TANDEM_RUNTIME_GRAPH_NODEMAP_H
 #define TANDEM_RUNTIME_GRAPH_NODEMAP_H
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,21 +28,23 @@ public:
   /// Returns the node's number; if it has none, gives it `next` and sets
   /// `isNew`.
   int findOrAdd(const Node *node, int next, bool &isNew) {
-    if (2 * (count + 1) > slots.size())
+    if (2 * (used.size() + 1) > slots.size())
       grow();
-    Slot &slot = slots[place(node)];
+    size_t at = place(node);
+    Slot &slot = slots[at];
     isNew = !slot.node;
     if (isNew) {
       slot = {node, next};
-      ++count;
+      used.push_back(at);
     }
     return slot.number;
   }
 
+  /// Takes time for the nodes that are there, not for those that there were.
   void clear() {
-    if (count)
-      std::fill(slots.begin(), slots.end(), Slot());
-    count = 0;
+    for (size_t at : used)
+      slots[at] = Slot();
+    used.clear();
   }
 
 private:
@@ -66,13 +67,16 @@ private:
     shift = 64;
     for (size_t size = slots.size(); size > 1; size /= 2)
       --shift;
+    used.clear();
     for (const Slot &slot : old)
-      if (slot.node)
-        slots[place(slot.node)] = slot;
+      if (slot.node) {
+        used.push_back(place(slot.node));
+        slots[used.back()] = slot;
+      }
   }
 
-  std::vector<Slot> slots; ///< a power of two of them, half of them free
-  size_t count = 0;
+  std::vector<Slot> slots;  ///< a power of two of them, half of them free
+  std::vector<size_t> used; ///< slots
   unsigned shift = 64;
 };
 
