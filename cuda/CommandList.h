@@ -13,8 +13,8 @@
 #ifndef TANDEM_CUDA_COMMANDLIST_H
 #define TANDEM_CUDA_COMMANDLIST_H
 
-#include "runtime/Action.h"
 #include "runtime/artifact/Manifest.h"
+#include "runtime/device/Action.h"
 
 #include <span>
 #include <string>
@@ -90,9 +90,9 @@ struct Concurrency {
 class CommandList {
 public:
   /// The manifest, and its program, must live as long as the list. Orders what
-  /// `actions` (one for each launch; runtime/Action.h) say. Where `ofLibrary`
-  /// (one for each launch, or none) is true, a library's call is in the
-  /// kernel's place.
+  /// `actions` (one for each launch; runtime/device/Action.h) say. Where
+  /// `ofLibrary` (one for each launch, or none) is true, a library's call is in
+  /// the kernel's place.
   CommandList(const artifact::Manifest &manifest,
               const artifact::Program &program,
               std::span<const runtime::Action> actions,

@@ -13,7 +13,7 @@
 #define TANDEM_CUDA_CONTEXT_H
 
 #include "cuda/Driver.h"
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 #include <atomic>
 #include <memory>

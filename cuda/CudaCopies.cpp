@@ -8,7 +8,7 @@
 #include "cuda/BuiltinKernels.h"
 #include "cuda/CudaDevice.h"
 #include "cuda/StridedLoop.h"
-#include "runtime/Half.h"
+#include "runtime/tensor/Half.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
 //===- CudaDevice.h - a GPU for the runtime -------------------------------===//
 //
-// Implements runtime/Backend.h over the driver: memory, copies, the layer's own
-// kernels, waits between streams, and loading of code. Errors carry the
-// driver's name and words. What would disturb the capture of a graph (to
+// Implements runtime/device/Backend.h over the driver: memory, copies, the
+// layer's own kernels, waits between streams, and loading of code. Errors carry
+// the driver's name and words. What would disturb the capture of a graph (to
 // allocate, to wait on the host) is refused while its stream captures, and ends
 // the capture as the driver does: it cannot be made into a graph any more.
 //

@@ -9,7 +9,7 @@
 #ifndef TANDEM_CUDA_STRIDEDLOOP_H
 #define TANDEM_CUDA_STRIDEDLOOP_H
 
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 #include <vector>
 

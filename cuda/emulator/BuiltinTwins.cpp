@@ -6,7 +6,7 @@
 #include "cuda/emulator/BuiltinTwins.h"
 
 #include "cuda/BuiltinKernels.h"
-#include "runtime/Half.h"
+#include "runtime/tensor/Half.h"
 
 #include <cstring>
 

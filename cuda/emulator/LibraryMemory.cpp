@@ -2,7 +2,7 @@
 #include "cuda/emulator/LibraryMemory.h"
 
 #include "cuda/emulator/Entry.h"
-#include "runtime/Half.h"
+#include "runtime/tensor/Half.h"
 
 #include <cstring>
 

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/call/Call.h"
-#include "runtime/ModelCore.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 namespace tandem::runtime {
 

@@ -12,8 +12,8 @@
 #ifndef TANDEM_RUNTIME_CALL_CALL_H
 #define TANDEM_RUNTIME_CALL_CALL_H
 
-#include "runtime/Model.h"
 #include "runtime/call/Program.h"
+#include "runtime/model/Model.h"
 
 namespace tandem::runtime {
 

@@ -9,9 +9,9 @@
 #ifndef TANDEM_RUNTIME_CALL_CALLFRAME_H
 #define TANDEM_RUNTIME_CALL_CALLFRAME_H
 
-#include "runtime/Overlap.h"
-#include "runtime/Tensor.h"
 #include "runtime/call/Program.h"
+#include "runtime/tensor/Overlap.h"
+#include "runtime/tensor/Tensor.h"
 
 #include <string>
 #include <string_view>

@@ -5,9 +5,9 @@
 // CheckSharing.cpp.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 #include <algorithm>
 

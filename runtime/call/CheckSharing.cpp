@@ -11,9 +11,9 @@
 // results, then all aliases of the program (MatchedCall).
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 // still write what it is given.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ElementRows.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/tensor/ElementRows.h"
 
 #include <cstring>
 #include <optional>

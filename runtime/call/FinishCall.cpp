@@ -6,9 +6,9 @@
 // device.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 #include <algorithm>
 

@@ -5,9 +5,9 @@
 // like an argument, and their errors are handed on as they are.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 #include <algorithm>
 #include <exception>

@@ -4,8 +4,8 @@
 // what then runs, and how, is the device's business (DeviceCode).
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 namespace tandem::runtime {
 

@@ -4,9 +4,9 @@
 // program's order, so that each search begins after the last match.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 
 #include <algorithm>
 

@@ -6,10 +6,10 @@
 // call is allocated here, but what hooks bring (Hooks.cpp).
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
-#include "runtime/Strides.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
+#include "runtime/tensor/Strides.h"
 
 #include <algorithm>
 

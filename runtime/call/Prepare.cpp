@@ -7,8 +7,8 @@
 // order of the current stream.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ModelCore.h"
 #include "runtime/call/Call.h"
+#include "runtime/model/ModelCore.h"
 
 namespace tandem::runtime {
 

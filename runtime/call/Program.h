@@ -10,8 +10,8 @@
 #ifndef TANDEM_RUNTIME_CALL_PROGRAM_H
 #define TANDEM_RUNTIME_CALL_PROGRAM_H
 
-#include "runtime/Action.h"
 #include "runtime/artifact/Manifest.h"
+#include "runtime/device/Action.h"
 
 #include <functional>
 #include <string_view>

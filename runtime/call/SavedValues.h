@@ -10,8 +10,8 @@
 #ifndef TANDEM_RUNTIME_CALL_SAVEDVALUES_H
 #define TANDEM_RUNTIME_CALL_SAVEDVALUES_H
 
-#include "runtime/Model.h"
 #include "runtime/call/Program.h"
+#include "runtime/model/Model.h"
 
 namespace tandem::runtime {
 

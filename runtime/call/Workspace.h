@@ -9,10 +9,10 @@
 #ifndef TANDEM_RUNTIME_CALL_WORKSPACE_H
 #define TANDEM_RUNTIME_CALL_WORKSPACE_H
 
-#include "runtime/Place.h"
-#include "runtime/Tensor.h"
 #include "runtime/artifact/Slice.h"
 #include "runtime/call/Program.h"
+#include "runtime/device/Place.h"
+#include "runtime/tensor/Tensor.h"
 
 #include <memory>
 #include <vector>

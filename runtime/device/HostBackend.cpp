@@ -1,9 +1,9 @@
 //===- HostBackend.cpp - the host as a device -----------------------------===//
 #include "runtime/device/HostBackend.h"
-#include "runtime/CpuFeatures.h"
-#include "runtime/ElementRows.h"
-#include "runtime/Half.h"
+#include "runtime/device/CpuFeatures.h"
 #include "runtime/device/HostCode.h"
+#include "runtime/tensor/ElementRows.h"
+#include "runtime/tensor/Half.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -10,7 +10,7 @@
 #ifndef TANDEM_RUNTIME_DEVICE_HOSTBACKEND_H
 #define TANDEM_RUNTIME_DEVICE_HOSTBACKEND_H
 
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 #include <map>
 #include <mutex>

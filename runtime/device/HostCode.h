@@ -8,9 +8,9 @@
 #ifndef TANDEM_RUNTIME_DEVICE_HOSTCODE_H
 #define TANDEM_RUNTIME_DEVICE_HOSTCODE_H
 
-#include "runtime/Backend.h"
-#include "runtime/CodeObject.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/device/Backend.h"
+#include "runtime/device/CodeObject.h"
+#include "runtime/device/ThreadPool.h"
 
 namespace tandem::runtime {
 

@@ -10,8 +10,8 @@
 #ifndef TANDEM_RUNTIME_GRAPH_CALLNODE_H
 #define TANDEM_RUNTIME_GRAPH_CALLNODE_H
 
-#include "runtime/Model.h"
 #include "runtime/graph/Node.h"
+#include "runtime/model/Model.h"
 
 #include <span>
 #include <string>

@@ -1,8 +1,8 @@
 //===- Leaf.cpp - where gradients are collected ---------------------------===//
 #include "runtime/graph/Leaf.h"
-#include "runtime/Strides.h"
 #include "runtime/graph/Ops.h"
 #include "runtime/graph/Sum.h"
+#include "runtime/tensor/Strides.h"
 
 namespace tandem::graph {
 

@@ -7,8 +7,8 @@
 #ifndef TANDEM_RUNTIME_GRAPH_MODES_H
 #define TANDEM_RUNTIME_GRAPH_MODES_H
 
-#include "runtime/Model.h"
 #include "runtime/graph/Node.h"
+#include "runtime/model/Model.h"
 
 #include <memory>
 #include <string>

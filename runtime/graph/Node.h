@@ -22,8 +22,8 @@
 #ifndef TANDEM_RUNTIME_GRAPH_NODE_H
 #define TANDEM_RUNTIME_GRAPH_NODE_H
 
-#include "runtime/Backend.h"
-#include "runtime/Tensor.h"
+#include "runtime/device/Backend.h"
+#include "runtime/tensor/Tensor.h"
 
 #include <atomic>
 #include <functional>

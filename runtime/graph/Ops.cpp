@@ -1,9 +1,9 @@
 //===- Ops.cpp - ops on tensors with history ------------------------------===//
 #include "runtime/graph/Ops.h"
-#include "runtime/Strides.h"
 #include "runtime/graph/Modes.h"
 #include "runtime/graph/Saved.h"
 #include "runtime/graph/Sum.h"
+#include "runtime/tensor/Strides.h"
 
 #include <algorithm>
 #include <mutex>

@@ -9,8 +9,8 @@
 #ifndef TANDEM_RUNTIME_GRAPH_SAVED_H
 #define TANDEM_RUNTIME_GRAPH_SAVED_H
 
-#include "runtime/Model.h"
 #include "runtime/graph/Node.h"
+#include "runtime/model/Model.h"
 
 namespace tandem::graph {
 

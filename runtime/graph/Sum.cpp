@@ -1,7 +1,7 @@
 //===- Sum.cpp - sums of gradients, in the order of streams ---------------===//
 #include "runtime/graph/Sum.h"
-#include "runtime/Strides.h"
 #include "runtime/graph/Ops.h"
+#include "runtime/tensor/Strides.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #ifndef TANDEM_RUNTIME_IO_ELEMENTTYPES_H
 #define TANDEM_RUNTIME_IO_ELEMENTTYPES_H
 
-#include "runtime/Half.h"
 #include "runtime/io/Array.h"
+#include "runtime/tensor/Half.h"
 
 #include <type_traits>
 

@@ -2,8 +2,8 @@
 #ifndef TANDEM_RUNTIME_IO_TENSORS_H
 #define TANDEM_RUNTIME_IO_TENSORS_H
 
-#include "runtime/Tensor.h"
 #include "runtime/io/Array.h"
+#include "runtime/tensor/Tensor.h"
 
 namespace tandem::io {
 

@@ -12,7 +12,7 @@
 #include "ir/Signature.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/plan/StepMemory.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 #include "tools/bench/workloads/Models.h"
 
 #include "mlir/Parser/Parser.h"

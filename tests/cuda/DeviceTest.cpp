@@ -3,7 +3,7 @@
 // The device layer without programs, over the driver emulator.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Half.h"
+#include "runtime/tensor/Half.h"
 #include "tests/cuda/Emulated.h"
 
 #include <cmath>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Driver.h"
 #include "cuda/Register.h"
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 #include "cuda/CudaDevice.h"
 #include "cuda/emulator/Control.h"
-#include "runtime/CodeObject.h"
+#include "runtime/device/CodeObject.h"
 #include "tests/runtime/TestModel.h"
 
 #include <cstdlib>

@@ -12,7 +12,7 @@
 #define TANDEM_TESTS_CUDA_ONEMULATOR_H
 
 #include "cuda/Driver.h"
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 namespace tandem::test {
 

@@ -9,7 +9,7 @@
 #include "compiler/Compile.h"
 #include "cuda/Register.h"
 #include "cuda/emulator/Control.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 
 #include "ir/Dialect.h"
 

@@ -69,7 +69,7 @@ case $lint in
     expect_found --help:1
     ;;
   includes)
-    put runtime/Tensor.cpp <<'END'
+    put runtime/tensor/Tensor.cpp <<'END'
 #include "runtime/artifact/DType.h"
 #include "zlib.h"
 #include <nlohmann/json.hpp>
@@ -79,15 +79,15 @@ END
 #include "ir/Dialect.h.inc"
 #include "mlir/IR/Dialect.h"
 END
-    put tools/tandem/Main.cpp <<<'#include "runtime/Model.h"'
+    put tools/tandem/Main.cpp <<<'#include "runtime/model/Model.h"'
     put tests/runtime/ModelTest.cpp <<<'#include "compiler/Driver.h"'
     expect_clean
-    put runtime/Model.cpp < <(printf '%s\n' '#include <vector>' \
+    put runtime/model/Model.cpp < <(printf '%s\n' '#include <vector>' \
       '#include "llvm/ADT/SmallVector.h"')
-    expect_found runtime/Model.cpp:2
+    expect_found runtime/model/Model.cpp:2
     put runtime/io/Npy.h <<<'#include <mlir/IR/Value.h>'
     expect_found runtime/io/Npy.h:1
-    put runtime/artifact/Reader.cpp <<<'#include "runtime/Model.h"'
+    put runtime/artifact/Reader.cpp <<<'#include "runtime/model/Model.h"'
     expect_found runtime/artifact/Reader.cpp:1
     put passes/plan/Plan.cpp <<<'#  include "compiler/Driver.h"'
     expect_found passes/plan/Plan.cpp:1

@@ -11,7 +11,7 @@
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Target.h"
-#include "runtime/CpuFeatures.h"
+#include "runtime/device/CpuFeatures.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Parser/Parser.h"

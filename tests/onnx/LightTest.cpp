@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Compile.h"
 #include "compiler/import/onnx/OnnxFile.h"
-#include "runtime/Initialize.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/model/Initialize.h"
 #include "tools/onnx/Tensors.h"
 
 #include "mlir/IR/MLIRContext.h"

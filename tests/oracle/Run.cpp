@@ -6,7 +6,7 @@
 #include "ir/Dialect.h"
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

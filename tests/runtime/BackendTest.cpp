@@ -1,12 +1,12 @@
 //===- BackendTest.cpp - what every device does ---------------------------===//
 //
-// The conformance suite of runtime/Backend.h: a device that passes it can have
-// models. Linked into one test program for each device: the host, the fake one,
-// and the layer for GPUs over the emulator, which finds races besides. Nothing
-// here asks which it is.
+// The conformance suite of runtime/device/Backend.h: a device that passes it
+// can have models. Linked into one test program for each device: the host, the
+// fake one, and the layer for GPUs over the emulator, which finds races
+// besides. Nothing here asks which it is.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 #include "tests/runtime/Maker.h"
 
 #include <cstring>

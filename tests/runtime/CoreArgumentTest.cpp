@@ -4,7 +4,7 @@
 // expected and what came; all problems come at once; nothing has changed.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/CodeObject.h"
+#include "runtime/device/CodeObject.h"
 #include "runtime/dlpack.h"
 #include "tests/runtime/TestModel.h"
 

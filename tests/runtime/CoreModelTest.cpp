@@ -4,7 +4,7 @@
 // arithmetic written here in double; initial values; contexts.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Initialize.h"
+#include "runtime/model/Initialize.h"
 #include "tests/runtime/TestModel.h"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 // workers do not burn processor time.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/ThreadPool.h"
+#include "runtime/device/ThreadPool.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 //===- CoreProcessorsTest.cpp - threads that stand on one processor -------===//
-#include "runtime/Processors.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/device/Processors.h"
+#include "runtime/device/ThreadPool.h"
 
 #include <chrono>
 #include <condition_variable>

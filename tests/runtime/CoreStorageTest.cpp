@@ -5,8 +5,8 @@
 // addresses of all their elements.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Overlap.h"
-#include "runtime/Tensor.h"
+#include "runtime/tensor/Overlap.h"
+#include "runtime/tensor/Tensor.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

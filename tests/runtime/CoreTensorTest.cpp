@@ -1,12 +1,12 @@
 //===- CoreTensorTest.cpp - tensors, views, conversions, DLPack -----------===//
 //
-// Tests of runtime/Tensor.h: shapes and bounds, element conversion against
-// exact expectations, versions, and DLPack in both directions.
+// Tests of runtime/tensor/Tensor.h: shapes and bounds, element conversion
+// against exact expectations, versions, and DLPack in both directions.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Half.h"
-#include "runtime/Tensor.h"
 #include "runtime/dlpack.h"
+#include "runtime/tensor/Half.h"
+#include "runtime/tensor/Tensor.h"
 
 #include <cmath>
 #include <cstring>

@@ -4,7 +4,7 @@
 // and done where the system refuses.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/CpuFeatures.h"
+#include "runtime/device/CpuFeatures.h"
 #include "tests/runtime/TestModel.h"
 
 #include <gtest/gtest.h>

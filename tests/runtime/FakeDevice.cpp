@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/FakeDevice.h"
-#include "runtime/CodeObject.h"
+#include "runtime/device/CodeObject.h"
 #include "runtime/device/HostBackend.h"
 
 #include <algorithm>

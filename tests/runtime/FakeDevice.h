@@ -14,7 +14,7 @@
 #ifndef TANDEM_TESTS_RUNTIME_FAKEDEVICE_H
 #define TANDEM_TESTS_RUNTIME_FAKEDEVICE_H
 
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 #include <deque>
 #include <functional>

@@ -5,7 +5,7 @@
 // second order.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Strides.h"
+#include "runtime/tensor/Strides.h"
 #include "tests/runtime/Maker.h"
 
 using namespace tandem;

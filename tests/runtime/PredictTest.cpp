@@ -4,7 +4,7 @@
 // use memory again.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Predict.h"
+#include "runtime/model/Predict.h"
 #include "runtime/artifact/Slice.h"
 #include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/Maker.h"

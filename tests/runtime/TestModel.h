@@ -7,8 +7,8 @@
 #ifndef TANDEM_TESTS_RUNTIME_TESTMODEL_H
 #define TANDEM_TESTS_RUNTIME_TESTMODEL_H
 
-#include "runtime/Model.h"
 #include "runtime/artifact/ArtifactWriter.h"
+#include "runtime/model/Model.h"
 
 #include <string>
 #include <vector>

@@ -38,7 +38,7 @@
 
 #include "compiler/Compile.h"
 #include "compiler/trace/Functions.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 
 #include <gtest/gtest.h>
 

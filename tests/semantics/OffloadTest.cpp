@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Driver.h"
 #include "cuda/emulator/Control.h"
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 #include "tests/semantics/Harness.h"
 
 using namespace tandem;

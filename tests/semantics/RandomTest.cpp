@@ -9,7 +9,7 @@
 #include "cuda/Register.h"
 #include "cuda/emulator/Control.h"
 #include "ir/ops/Philox.h"
-#include "runtime/Backend.h"
+#include "runtime/device/Backend.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -6,7 +6,7 @@
 // around.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cli/Options.h"
+#include "tools/commands/Options.h"
 #include "tools/onnx/CheckGradients.h"
 #include "tools/onnx/Expected.h"
 #include "tools/onnx/TestCase.h"

@@ -3,7 +3,7 @@
 #define TANDEM_TOOLS_ONNX_TENSORS_H
 
 #include "compiler/import/onnx/Graph.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 
 namespace tandem::onnx {
 

@@ -4,7 +4,7 @@
 #include "compiler/import/onnx/Known.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Keys.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 #include "tools/onnx/Tensors.h"
 
 #include "mlir/IR/MLIRContext.h"

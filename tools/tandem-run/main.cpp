@@ -1,17 +1,17 @@
 //===- main.cpp - tandem-run: runs and trains artifacts -------------------===//
 //
 // The tool for machines that have no compiler: it needs libc, libstdc++, libm
-// and pthread only. All of it is in runtime/cli.
+// and pthread only. All of it is in tools/commands.
 //
 //===----------------------------------------------------------------------===//
-#include "cuda/Doctor.h"
 #include "cuda/Register.h"
-#include "runtime/cli/Commands.h"
+#include "tools/commands/Commands.h"
+#include "tools/commands/DoctorLibraries.h"
 
 int main(int argc, char **argv) {
   using namespace tandem::commands;
   tandem::cuda::registerDevices();
-  static constexpr DoctorCheck checks[] = {tandem::cuda::checkLibraries};
+  static constexpr DoctorCheck checks[] = {checkLibraries};
   return runTool({"tandem-run", runtimeCommands(), runtimeTopics(), checks,
                   "runs and trains compiled models"},
                  argc, argv);

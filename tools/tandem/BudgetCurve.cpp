@@ -2,10 +2,10 @@
 #include "tools/tandem/BudgetCurve.h"
 #include "tools/tandem/Session.h"
 
-#include "runtime/Model.h"
-#include "runtime/cli/Checkpoint.h"
-#include "runtime/cli/Print.h"
-#include "runtime/cli/Timing.h"
+#include "runtime/model/Model.h"
+#include "tools/commands/Checkpoint.h"
+#include "tools/commands/Print.h"
+#include "tools/commands/Timing.h"
 
 #include "nlohmann/json.hpp"
 

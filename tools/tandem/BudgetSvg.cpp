@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/BudgetCurve.h"
 
-#include "runtime/cli/Print.h"
+#include "tools/commands/Print.h"
 
 #include <algorithm>
 #include <cmath>

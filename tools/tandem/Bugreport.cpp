@@ -9,8 +9,8 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 
-#include "runtime/cli/Print.h"
 #include "runtime/io/Array.h"
+#include "tools/commands/Print.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"

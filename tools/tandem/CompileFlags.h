@@ -3,8 +3,8 @@
 #define TANDEM_TOOLS_TANDEM_COMPILEFLAGS_H
 
 #include "compiler/Compile.h"
-#include "runtime/cli/Files.h"
-#include "runtime/cli/Options.h"
+#include "tools/commands/Files.h"
+#include "tools/commands/Options.h"
 
 namespace tandem::commands {
 

@@ -2,7 +2,7 @@
 #ifndef TANDEM_TOOLS_TANDEM_COMPILERCOMMANDS_H
 #define TANDEM_TOOLS_TANDEM_COMPILERCOMMANDS_H
 
-#include "runtime/cli/Commands.h"
+#include "tools/commands/Commands.h"
 
 namespace tandem::commands {
 

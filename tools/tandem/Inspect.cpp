@@ -1,6 +1,6 @@
 //===- Inspect.cpp - the command `inspect` of the compiler ----------------===//
 //
-// What tandem-run's shows of files (runtime/cli/Show.h); a model is compiled
+// What tandem-run's shows of files (tools/commands/Show.h); a model is compiled
 // first. Besides, the code of a GPU and the curve over memory budgets.
 //
 //===----------------------------------------------------------------------===//
@@ -12,7 +12,7 @@
 #include "tools/tandem/Session.h"
 
 #include "runtime/artifact/AtomicFile.h"
-#include "runtime/cli/Show.h"
+#include "tools/commands/Show.h"
 
 #include <cstdio>
 

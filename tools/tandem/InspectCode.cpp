@@ -1,7 +1,7 @@
 //===- InspectCode.cpp - the code of a GPU that is in an artifact ---------===//
 #include "tools/tandem/InspectCode.h"
 #include "compiler/emit/Assemble.h"
-#include "runtime/cli/Show.h"
+#include "tools/commands/Show.h"
 
 #include <cstdio>
 #include <map>

@@ -1,8 +1,8 @@
 //===- RunKernels.cpp - runs and times variants of a kernel ---------------===//
 #include "tools/tandem/RunKernels.h"
-#include "runtime/CodeObject.h"
-#include "runtime/CpuFeatures.h"
-#include "runtime/Storage.h"
+#include "runtime/device/CodeObject.h"
+#include "runtime/device/CpuFeatures.h"
+#include "runtime/tensor/Storage.h"
 
 #include <algorithm>
 #include <chrono>

@@ -3,8 +3,8 @@
 #define TANDEM_TOOLS_TANDEM_RUNKERNELS_H
 
 #include "compiler/tune/KernelTimer.h"
-#include "runtime/Processors.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/device/Processors.h"
+#include "runtime/device/ThreadPool.h"
 
 namespace tandem::commands {
 

@@ -10,7 +10,7 @@
 
 #include "compiler/Compile.h"
 #include "runtime/artifact/ArtifactReader.h"
-#include "runtime/cli/Options.h"
+#include "tools/commands/Options.h"
 #include "tools/tandem/CrashReport.h"
 
 #include "mlir/IR/Diagnostics.h"

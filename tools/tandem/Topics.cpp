@@ -8,7 +8,7 @@
 #include "compiler/PassSteps.h"
 #include "compiler/import/onnx/Import.h"
 #include "passes/partition/OptimizerSpec.h"
-#include "runtime/cli/Print.h"
+#include "tools/commands/Print.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

@@ -1,7 +1,7 @@
 //===- tandem.cpp - the command line of the compiler ----------------------===//
-#include "cuda/Doctor.h"
 #include "cuda/Register.h"
-#include "runtime/cli/Commands.h"
+#include "tools/commands/Commands.h"
+#include "tools/commands/DoctorLibraries.h"
 #include "tools/tandem/CompilerCommands.h"
 
 #include <vector>
@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
   for (const Topic &topic : runtimeTopics())
     topics.push_back(topic);
   static constexpr DoctorCheck checks[] = {checkCompiler,
-                                           tandem::cuda::checkLibraries};
+                                           checkLibraries};
   return runTool(
       {"tandem", commands, topics, checks, "compiles, runs and trains models"},
       argc, argv);

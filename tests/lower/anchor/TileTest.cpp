@@ -1,7 +1,7 @@
 //===- TileTest.cpp - products of bf16 by matrix tiles --------------------===//
 #include "tests/lower/anchor/ScheduleCheck.h"
 
-#include "runtime/CpuFeatures.h"
+#include "runtime/device/CpuFeatures.h"
 
 using namespace tandem;
 using namespace tandem::test;

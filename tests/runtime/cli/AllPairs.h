@@ -10,7 +10,7 @@
 #ifndef TANDEM_TESTS_RUNTIME_CLI_ALLPAIRS_H
 #define TANDEM_TESTS_RUNTIME_CLI_ALLPAIRS_H
 
-#include "runtime/cli/Commands.h"
+#include "tools/commands/Commands.h"
 
 #include <gtest/gtest.h>
 

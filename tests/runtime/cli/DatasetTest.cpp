@@ -1,8 +1,8 @@
 //===- DatasetTest.cpp - batches, orders of rows, accuracy ----------------===//
-#include "runtime/cli/Dataset.h"
-#include "runtime/cli/Evaluation.h"
+#include "tools/commands/Dataset.h"
 #include "runtime/io/Tensors.h"
 #include "tests/runtime/cli/Classifier.h"
+#include "tools/commands/Evaluation.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 //===- FmaLoopsTest.cpp - the loops that give the roof --------------------===//
-#include "runtime/cli/FmaLoops.h"
+#include "tools/commands/FmaLoops.h"
 
-#include "runtime/CpuFeatures.h"
+#include "runtime/device/CpuFeatures.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

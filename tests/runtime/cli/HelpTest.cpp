@@ -1,5 +1,5 @@
 //===- HelpTest.cpp - what is made from tables of options -----------------===//
-#include "runtime/cli/Help.h"
+#include "tools/commands/Help.h"
 
 #include <gtest/gtest.h>
 

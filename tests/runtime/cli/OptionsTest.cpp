@@ -1,5 +1,5 @@
 //===- OptionsTest.cpp - the table of options -----------------------------===//
-#include "runtime/cli/Options.h"
+#include "tools/commands/Options.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // Lines of progress said "loss -nan".
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cli/Print.h"
+#include "tools/commands/Print.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

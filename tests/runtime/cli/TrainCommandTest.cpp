@@ -1,7 +1,7 @@
 //===- TrainCommandTest.cpp - `tandem-run train` as a user runs it --------===//
-#include "runtime/cli/Log.h"
 #include "runtime/io/Safetensors.h"
 #include "tests/runtime/cli/CommandTest.h"
+#include "tools/commands/Log.h"
 
 #include <cmath>
 #include <filesystem>

@@ -10,7 +10,7 @@
 // rounds.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 #include "tools/bench/compile/CompileText.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #ifndef TANDEM_TOOLS_BENCH_CPU_CASE_H
 #define TANDEM_TOOLS_BENCH_CPU_CASE_H
 
-#include "runtime/Tensor.h"
+#include "runtime/tensor/Tensor.h"
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 //===- Options.cpp - what bench-cpu is asked for --------------------------===//
 #include "tools/bench/cpu/Options.h"
-#include "runtime/Processors.h"
+#include "runtime/device/Processors.h"
 
 #include <cstdlib>
 #include <sstream>

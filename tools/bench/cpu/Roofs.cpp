@@ -1,7 +1,7 @@
 //===- Roofs.cpp - what the machine can do --------------------------------===//
 #include "tools/bench/cpu/Roofs.h"
 
-#include "runtime/cli/FmaLoops.h"
+#include "tools/commands/FmaLoops.h"
 
 #include <algorithm>
 #include <atomic>

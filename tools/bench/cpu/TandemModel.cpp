@@ -1,6 +1,6 @@
 //===- TandemModel.cpp - Tandem's contender of a case ---------------------===//
 #include "tools/bench/cpu/TandemModel.h"
-#include "runtime/Model.h"
+#include "runtime/model/Model.h"
 
 #include <cstdio>
 #include <cstdlib>

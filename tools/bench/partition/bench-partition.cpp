@@ -10,12 +10,12 @@
 //                           [--torch-saved=FILE] [--json=FILE]
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cli/Commands.h"
-#include "runtime/cli/Print.h"
 #include "tools/bench/partition/Measure.h"
 #include "tools/bench/partition/Peers.h"
 #include "tools/bench/partition/Processes.h"
 #include "tools/bench/partition/Saved.h"
+#include "tools/commands/Commands.h"
+#include "tools/commands/Print.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 //===- Check.cpp - compares a workload's numbers with expected ones -------===//
 #include "tools/bench/workloads/Check.h"
-#include "runtime/Initialize.h"
-#include "runtime/Model.h"
+#include "runtime/model/Initialize.h"
+#include "runtime/model/Model.h"
 
 #include "nlohmann/json.hpp"
 

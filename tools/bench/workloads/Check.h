@@ -2,9 +2,9 @@
 #ifndef TANDEM_TOOLS_BENCH_WORKLOADS_CHECK_H
 #define TANDEM_TOOLS_BENCH_WORKLOADS_CHECK_H
 
-#include "runtime/Model.h"
-#include "runtime/cli/Commands.h"
+#include "runtime/model/Model.h"
 #include "tools/bench/workloads/Workloads.h"
+#include "tools/commands/Commands.h"
 
 #include <optional>
 

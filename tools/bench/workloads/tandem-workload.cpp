@@ -6,9 +6,9 @@
 //   tandem-workload check NAME X.tdm --expected=DIR
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cli/Commands.h"
 #include "tools/bench/workloads/Check.h"
 #include "tools/bench/workloads/Models.h"
+#include "tools/commands/Commands.h"
 
 #include <cstdio>
 

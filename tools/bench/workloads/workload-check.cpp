@@ -3,8 +3,8 @@
 // What of tandem-workload needs no compiler, for machines that have none.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cli/Commands.h"
 #include "tools/bench/workloads/Check.h"
+#include "tools/commands/Commands.h"
 
 using namespace tandem;
 

@@ -1,0 +1,256 @@
+//===- Arrays.cpp - the arrays of a command line --------------------------===//
+#include "tools/commands/Arrays.h"
+
+#include "runtime/io/Argument.h"
+#include "runtime/io/Elements.h"
+#include "runtime/io/Tensors.h"
+#include "tools/commands/Print.h"
+
+#include <algorithm>
+
+namespace tandem::commands {
+
+using artifact::Manifest;
+using artifact::Value;
+
+static std::string ruleOf(std::string_view text) {
+  size_t equals = text.rfind('=');
+  return std::string(
+      equals == std::string_view::npos ? text : text.substr(equals + 1));
+}
+
+void Casts::declare(OptionTable &options) {
+  options
+      .list("cast", "[NAME=]RULE", texts_,
+            "how numbers of other types become the model's: 'round' (to "
+            "nearest), or '*NUMBER' or '/NUMBER' before that; without NAME for "
+            "all arrays")
+      .check([](std::string_view text) {
+        return io::Cast::parse(ruleOf(text)).status().in("--cast");
+      })
+      .byDefault("f64 is rounded to f32, and nothing else is lost")
+      .example("round");
+}
+
+Status Casts::parse(const Manifest &manifest) {
+  Problems problems;
+  for (const std::string &text : texts_) {
+    size_t equals = text.rfind('=');
+    std::string name =
+        equals == std::string::npos ? "" : text.substr(0, equals);
+    auto cast = io::Cast::parse(ruleOf(text));
+    if (!cast) {
+      problems.add("--cast: " + cast.status().message());
+      continue;
+    }
+    const Value *value = name.empty() ? nullptr : manifest.findValue(name);
+    if (!name.empty() && (!value || value->role != artifact::Role::Input))
+      problems.add("--cast: there is no array " + io::inQuotes(name));
+    if (std::any_of(rules_.begin(), rules_.end(),
+                    [&](const auto &rule) { return rule.first == name; }))
+      problems.add("--cast: " +
+                   (name.empty() ? "the rule for all"
+                                 : "the rule for " + io::inQuotes(name)) +
+                   " is given twice");
+    rules_.emplace_back(name, *cast);
+  }
+  return problems.none() ? Status::success() : problems.status();
+}
+
+io::Cast Casts::of(std::string_view name) const {
+  const io::Cast *general = nullptr;
+  for (const auto &[other, cast] : rules_) {
+    if (other == name)
+      return cast;
+    if (other.empty())
+      general = &cast;
+  }
+  return general ? *general : io::Cast();
+}
+
+namespace {
+
+/// Gives the rows of a table the shape of the value's.
+void shapeRows(io::Array &table, const Value &value) {
+  if (value.shape.empty() || table.shape.empty())
+    return;
+  int64_t columns = table.shape.size() == 2 ? table.shape[1] : 1, wanted = 1;
+  for (size_t i = 1; i < value.shape.size(); ++i)
+    wanted *= value.shape[i];
+  if (columns != wanted)
+    return;
+  table.shape.resize(1);
+  table.shape.insert(table.shape.end(), value.shape.begin() + 1,
+                     value.shape.end());
+}
+
+/// Unpacked arrays of more bytes are looked at before they are unpacked, which
+/// takes seconds; smaller ones are left to whoever knows all that is wrong.
+constexpr int64_t largeArray = int64_t(64) << 20;
+
+/// Refuses a large array that is none for `value`: of its shape, or where rows
+/// are taken, any number of its rows.
+Status checkLarge(const Value &value, bool takesRows, artifact::DType dtype,
+                  std::span<const int64_t> shape) {
+  std::span<const int64_t> own = value.shape;
+  auto count = io::elementCount(shape);
+  if (count && *count * byteSize(dtype) <= largeArray)
+    return Status::success();
+  size_t first = takesRows && !own.empty() && !shape.empty() ? 1 : 0;
+  bool fits = shape.size() == own.size() &&
+              std::equal(own.begin() + first, own.end(), shape.begin() + first);
+  return fits ? Status::success()
+              : Status::usage(std::string("expected ") +
+                              (takesRows ? "rows of " : "") +
+                              runtime::describe(value.dtype, own) +
+                              " but got " + runtime::describe(dtype, shape));
+}
+
+Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
+                           const Casts &casts, bool takesRows) {
+  io::ArrayCheck check;
+  if (value)
+    check = [=](artifact::DType dtype, std::span<const int64_t> shape) {
+      return checkLarge(*value, takesRows, dtype, shape);
+    };
+  auto array = io::readArgument(
+      argument, value ? value->dtype : artifact::DType::F32, check);
+  if (!array)
+    return std::move(array).status();
+  NamedArray result = {argument.name, *std::move(array),
+                       casts.of(argument.name)};
+  if (argument.kind == io::Argument::Kind::Csv) {
+    // Decimal numbers are rounded to whatever holds them.
+    result.cast.rounds = true;
+    if (value)
+      shapeRows(result.array, *value);
+  }
+  return result;
+}
+
+/// Calls `take(argument, value)` for each argument, and collects problems.
+template <typename Take>
+Status forEachArgument(const std::vector<std::string> &texts,
+                       const std::string &option, const Manifest &manifest,
+                       Take take) {
+  std::vector<std::string> names;
+  std::string problems;
+  Code code = Code::Ok;
+  auto problem = [&](Status status) {
+    problems += (problems.empty() ? "" : "; ") + status.message();
+    code = code == Code::Ok ? status.code() : code;
+  };
+  for (const std::string &text : texts) {
+    auto argument = io::parseArgument(text);
+    if (!argument) {
+      problem(std::move(argument).status().in(option));
+      continue;
+    }
+    if (std::find(names.begin(), names.end(), argument->name) != names.end())
+      problem(
+          Status::usage(option + ": '" + argument->name + "' is given twice"));
+    names.push_back(argument->name);
+    Status status = take(*argument, manifest.findValue(argument->name));
+    if (!status)
+      problem(std::move(status).in(option + " '" + argument->name + "'"));
+  }
+  return problems.empty() ? Status::success() : Status(code, problems);
+}
+
+std::string rangeText(const Value &value) {
+  std::string text = "an integer from " +
+                     std::to_string(value.low.value_or(0)) + " to " +
+                     std::to_string(*value.high - 1);
+  if (value.ignored)
+    text += ", or " + std::to_string(*value.ignored) + ", which does not count";
+  return text;
+}
+
+} // namespace
+
+Status checkNumbers(const io::ArrayView &array, const Value &value,
+                    const io::Cast &cast, std::vector<std::string> &notes) {
+  auto report = io::checkCast(array, value.dtype, cast);
+  if (!report)
+    return Status::usage(
+        (array.dtype == value.dtype
+             ? ""
+             : "expected " + std::string(spelling(value.dtype)) + " but got " +
+                   std::string(spelling(array.dtype)) + ": ") +
+        report.status().message());
+  if (!report->rounded.empty())
+    notes.push_back(std::string(spelling(array.dtype)) + " is rounded to " +
+                    std::string(spelling(value.dtype)) + ": " +
+                    report->rounded);
+  if (!value.high)
+    return Status::success();
+  auto bad = io::firstOutside(array, value.low.value_or(0), *value.high,
+                              value.ignored);
+  if (!bad)
+    return Status::success();
+  std::string where = array.shape.size() == 1
+                          ? "row " + std::to_string(*bad)
+                          : "element " + io::positionText(array.shape, *bad);
+  std::string got = io::elementText(array, *bad);
+  // Where indices count from the end, there is a `low`.
+  bool mayBeIgnored = got.starts_with("-") && !value.ignored && !value.low;
+  return Status::usage(
+      "expected " + rangeText(value) + " but " + where + " is " + got +
+      (mayBeIgnored ? "; labels that do not count need a loss with an "
+                      "'ignore_index' (that of 'compile "
+                      "--loss=KIND:OUTPUT,LABELS' is -100)"
+                    : ""));
+}
+
+Result<std::vector<NamedArray>>
+readArrays(const std::vector<std::string> &texts, const std::string &option,
+           const Manifest &manifest, const Casts &casts) {
+  std::vector<NamedArray> result;
+  Status status =
+      forEachArgument(texts, option, manifest,
+                      [&](const io::Argument &argument, const Value *value) {
+                        auto array = readOne(argument, value, casts,
+                                             /*takesRows=*/true);
+                        if (!array)
+                          return std::move(array).status();
+                        result.push_back(*std::move(array));
+                        return Status::success();
+                      });
+  if (!status)
+    return status;
+  return result;
+}
+
+Result<std::vector<NamedTensor>>
+readTensors(const std::vector<std::string> &texts, const std::string &option,
+            const Manifest &manifest, const Casts &casts) {
+  std::vector<NamedTensor> result;
+  auto read = [&](const io::Argument &argument, const Value *value) -> Status {
+    auto array = readOne(argument, value, casts, /*takesRows=*/false);
+    if (!array)
+      return std::move(array).status();
+    std::vector<std::string> notes;
+    if (value) {
+      if (Status status =
+              checkNumbers(array->array, *value, array->cast, notes);
+          !status)
+        return std::move(status).in(argument.where());
+      auto converted = io::castArray(array->array, value->dtype, array->cast);
+      if (!converted)
+        return std::move(converted).status();
+      array->array = *std::move(converted);
+    }
+    for (const std::string &text : notes)
+      note(option + " '" + argument.name + "': " + text);
+    auto tensor = io::toTensor(array->array);
+    if (!tensor)
+      return std::move(tensor).status();
+    result.push_back({argument.name, std::move(*tensor)});
+    return Status::success();
+  };
+  if (Status status = forEachArgument(texts, option, manifest, read); !status)
+    return status;
+  return result;
+}
+
+} // namespace tandem::commands

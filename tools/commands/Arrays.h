@@ -1,0 +1,59 @@
+//===- Arrays.h - the arrays of a command line ----------------------------===//
+//
+// NAME=@FILE arguments, read as they are in the files, and the rules by which
+// their numbers become those of the model (`--cast`). What is many batches long
+// stays in its own type and is converted batch by batch.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_ARRAYS_H
+#define TANDEM_TOOLS_COMMANDS_ARRAYS_H
+
+#include "runtime/io/Cast.h"
+#include "tools/commands/Inputs.h"
+
+namespace tandem::commands {
+
+/// The rules of `--cast=[NAME=]RULE`.
+class Casts {
+public:
+  void declare(OptionTable &options);
+  /// Reads what was given, for the inputs of `manifest`. Fails with Usage,
+  /// naming every rule that is wrong.
+  Status parse(const artifact::Manifest &manifest);
+  /// Returns the rule for `name`: its own, else the one without a name.
+  io::Cast of(std::string_view name) const;
+
+private:
+  std::vector<std::string> texts_;
+  std::vector<std::pair<std::string, io::Cast>> rules_;
+};
+
+struct NamedArray {
+  std::string name;
+  io::Array array;
+  io::Cast cast = {};
+};
+
+/// Reads arguments of the option `option` ("--data") as they are; scalars in
+/// the type of the model's value of their name. A table whose rows have as many
+/// columns as the value's rows have elements gets their shape. All problems are
+/// reported at once.
+Result<std::vector<NamedArray>>
+readArrays(const std::vector<std::string> &texts, const std::string &option,
+           const artifact::Manifest &manifest, const Casts &casts = {});
+
+/// The same as tensors of the types of the model's values; what has no value
+/// stays as it is.
+Result<std::vector<NamedTensor>>
+readTensors(const std::vector<std::string> &texts, const std::string &option,
+            const artifact::Manifest &manifest, const Casts &casts = {});
+
+/// Returns what is wrong with the numbers of an array for the model's value:
+/// they cannot be converted, or are no labels or indices that it takes. Adds to
+/// `notes` what the user should know.
+Status checkNumbers(const io::ArrayView &array, const artifact::Value &value,
+                    const io::Cast &cast, std::vector<std::string> &notes);
+
+} // namespace tandem::commands
+
+#endif

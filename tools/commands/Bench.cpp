@@ -1,0 +1,169 @@
+//===- Bench.cpp - `bench`: how fast a program is -------------------------===//
+//
+// Warm-up calls, then timed ones, one by one (Timing.h).
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/artifact/PlannedMemory.h"
+#include "tools/commands/Commands.h"
+#include "tools/commands/KernelTimes.h"
+#include "tools/commands/Print.h"
+#include "tools/commands/Profile.h"
+#include "tools/commands/Timing.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tandem::commands {
+namespace {
+
+using artifact::Program;
+using runtime::Model;
+
+struct BenchOptions {
+  static constexpr std::string_view
+      usage = "bench X.tdm [options]",
+      description =
+          "Times a program. Inputs and parameters that are not given are made "
+          "up: floating point uniform in [-1, 1), integers zero or in the "
+          "range that the "
+          "model states.";
+
+  ModelOptions model;
+  std::string program;
+  std::vector<std::string> inputs;
+  Repeats repeats;
+  bool json = false, kernels = false;
+
+  void declare(OptionTable &options);
+};
+
+/// What was planned to be allocated; nothing where that is not stated: on a
+/// device, and for other programs than a whole step.
+std::optional<int64_t> plannedPeak(const Model &model, const Program &program) {
+  const artifact::Manifest &manifest = model.manifest();
+  if (!manifest.stepMemory || program.name != "step" ||
+      !model.device().isHost())
+    return std::nullopt;
+  return artifact::plannedOnHost(manifest, *manifest.stepMemory, {&program},
+                                 model.threads());
+}
+
+void print(const BenchOptions &options, const Model &model,
+           const Program &program, int64_t batch, const Timing &timing) {
+  double median = timing.median();
+  double rate = double(batch) / median;
+  int64_t peak = model.memory().peak;
+  auto planned = plannedPeak(model, program);
+  if (options.json) {
+    nlohmann::json json = {{"program", program.name},
+                           {"device", toString(model.device())},
+                           {"threads", model.threads()},
+                           {"batch", batch},
+                           {"warmup", timing.warmup},
+                           {"steps", timing.sorted.size()},
+                           {"median_ms", median * 1e3},
+                           {"min_ms", timing.sorted.front() * 1e3},
+                           {"p90_ms", timing.at(0.9) * 1e3},
+                           {"samples_per_second", rate},
+                           {"arena_bytes", program.arenaBytes},
+                           {"actual_peak_bytes", peak}};
+    if (planned)
+      json["planned_peak_bytes"] = *planned;
+    std::printf("%s\n", json.dump(2).c_str());
+    return;
+  }
+  auto milliseconds = [](double seconds) {
+    return roundedText(seconds * 1e3) + " ms";
+  };
+  std::vector<std::vector<std::string>> rows = {
+      {"program", program.name},
+      {"device", toString(model.device())},
+      {"threads", std::to_string(model.threads())},
+      {"batch", std::to_string(batch)},
+      {"warm-up calls", std::to_string(timing.warmup)},
+      {"timed calls", std::to_string(timing.sorted.size())},
+      {"median", milliseconds(median)},
+      {"min", milliseconds(timing.sorted.front())},
+      {"p90", milliseconds(timing.at(0.9))},
+      {"samples/s", rateText(rate)},
+      {"arena", bytesText(program.arenaBytes)}};
+  if (planned)
+    rows.push_back({"planned peak", bytesText(*planned)});
+  rows.push_back({"actual peak", bytesText(peak)});
+  printTable(rows, true);
+}
+
+void BenchOptions::declare(OptionTable &options) {
+  options
+      .text("program", "NAME", program,
+            "the program: step, evaluate, forward or prepare")
+      .byDefault("the first of step, evaluate and forward that there is");
+  options.list("input", "NAME=@FILE", inputs, "an input").keyed();
+  options
+      .integer("warmup", "N", repeats.warmup, 0, INT64_MAX,
+               "calls before timing")
+      .byDefault("3");
+  options.integer("steps", "N", repeats.steps, 1, 100000000, "calls to time")
+      .excludes("seconds");
+  options.number("seconds", "S", repeats.seconds, "time calls for S seconds")
+      .above(0)
+      .atMost(1e6)
+      .byDefault("3, without --steps");
+  options
+      .flag("kernels", kernels,
+            "time each kernel, and compare it with what this machine can do, "
+            "measured beside it")
+      .excludes("profile", "what --kernels runs is not profiled");
+  options.flag("json", json, "print results as JSON");
+  model.declare(options);
+}
+
+Status bench(const BenchOptions &bench) {
+  Files files;
+  bench.model.declare(files);
+  files.readsArguments("--input", bench.inputs);
+  if (Status status = files.check(bench.model.force); !status)
+    return status;
+  auto model = bench.model.load();
+  if (!model)
+    return std::move(model).status();
+  auto program = chooseProgram(model->manifest(), bench.program,
+                               {"step", "evaluate", "forward"});
+  if (!program)
+    return std::move(program).status();
+  auto madeUp = completeVariables(*model);
+  if (!madeUp)
+    return std::move(madeUp).status();
+  if (*madeUp)
+    warn(std::to_string(*madeUp) +
+         " parameters and states have no value; they are made up");
+  auto inputs = completeInputs(bench.inputs, *model, **program);
+  if (!inputs)
+    return std::move(inputs).status();
+  if (bench.kernels)
+    return benchKernels(bench.repeats, *model, **program, *inputs, bench.json);
+  Profile profile;
+  if (Status status = profile.start(bench.model, *model); !status)
+    return status;
+  auto timing = timeCalls(bench.repeats, *model, **program, *inputs);
+  if (!timing)
+    return std::move(timing).status();
+  if (Status status = profile.stop(); !status)
+    return status;
+  int64_t batch = 1;
+  for (const artifact::Slot *slot : inputsOf(**program))
+    if (!slot->shape.empty()) {
+      batch = slot->shape[0];
+      break;
+    }
+  print(bench, *model, **program, batch, *timing);
+  return Status::success();
+}
+
+} // namespace
+
+Command benchCommand() {
+  return commandOf<bench>("bench", "time a program of an artifact");
+}
+
+} // namespace tandem::commands

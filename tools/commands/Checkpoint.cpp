@@ -1,0 +1,302 @@
+//===- Checkpoint.cpp - parameters and training state in files ------------===//
+//
+// Metadata keys begin with "tandem."; numbers are decimal texts, as the format
+// wants. A checkpoint of an earlier version has no digests.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/commands/Checkpoint.h"
+
+#include "runtime/io/Elements.h"
+#include "runtime/io/FileKind.h"
+#include "runtime/io/Tensors.h"
+#include "tools/commands/Print.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace tandem::commands {
+namespace {
+
+using artifact::Manifest;
+using artifact::Role;
+using artifact::Value;
+using io::Safetensors;
+
+bool isVariable(const Value &value) {
+  return value.role == Role::Param || value.role == Role::State;
+}
+
+bool isOptimizers(const Value &value, const Manifest &manifest) {
+  return value.role == Role::State && !manifest.optimizer.empty() &&
+         value.name.starts_with(manifest.optimizer + ".");
+}
+
+/// True for the state of random numbers, which starts from the seed.
+bool isSeed(const Value &value) {
+  return value.init && value.init->kind == artifact::Init::Kind::Seed;
+}
+
+/// True for a state of a training, and not of the model.
+bool isTrainings(const Value &value, const Manifest &manifest) {
+  return isOptimizers(value, manifest) || isSeed(value);
+}
+
+/// What the optimizer calls a state of its own: "step" of "adamw.step:w".
+std::string_view variableOf(const Value &value, const Manifest &manifest) {
+  std::string_view name = value.name;
+  name.remove_prefix(manifest.optimizer.size() + 1);
+  return name.substr(0, name.find(':'));
+}
+
+/// The tensor for a param or state. A checkpoint may have one count of steps
+/// for all parameters.
+std::optional<io::ArrayView> findTensor(const Safetensors &file,
+                                        const Value &value,
+                                        const Manifest &manifest) {
+  auto found = file.find(value.name);
+  if (!found && isOptimizers(value, manifest) &&
+      variableOf(value, manifest) == "step")
+    found = file.find(manifest.optimizer + ".step");
+  return found;
+}
+
+/// Returns what is wrong with the optimizer's number `tensor`, if it is one: a
+/// rate or a count. Of a parameter that is a number, moments are numbers, too,
+/// and may be negative.
+std::optional<std::string> wrongNumber(const Value &value,
+                                       const Manifest &manifest,
+                                       const io::ArrayView &tensor) {
+  std::string_view variable = variableOf(value, manifest);
+  if (variable != "lr" && variable != "step")
+    return std::nullopt;
+  double number = io::elementAsDouble(tensor.dtype, tensor.bytes.data(), 0);
+  if (std::isfinite(number) && number >= 0)
+    return std::nullopt;
+  return "expected a number of at least 0 but got " + numberText(number);
+}
+
+/// Returns the name of the optimizer that the file's learning rate is of, if
+/// that is not the model's; empty: it is, or there is none.
+std::string otherOptimizer(const Safetensors &file, const Manifest &manifest) {
+  constexpr std::string_view rate = ".lr";
+  if (manifest.optimizer.empty() || file.find(manifest.optimizer + ".lr"))
+    return "";
+  for (const auto &[name, entry] : file.entries())
+    if (name.size() > rate.size() && name.find('.') == name.rfind(rate) &&
+        name.ends_with(rate) && entry.shape.empty() &&
+        !manifest.findValue(name))
+      return name.substr(0, name.size() - rate.size());
+  return "";
+}
+
+/// Names what the file lacks: the first few, and how many there are.
+class Missing {
+public:
+  void add(const Value &value, Problems &problems) {
+    if (++count_ <= shown)
+      problems.add("has no tensor '" + value.name + "' (" +
+                   runtime::describe(value.dtype, value.shape) + ")");
+  }
+  void finish(int64_t wanted, Problems &problems) const {
+    if (count_ > shown)
+      problems.add("in all " + std::to_string(count_) + " of " +
+                   std::to_string(wanted) + " tensors are missing");
+  }
+
+private:
+  static constexpr int64_t shown = 3;
+  int64_t count_ = 0;
+};
+
+/// Overwrites the parameters and the model's own states by those of the file,
+/// and, with `trainings`, the states of a training as well.
+Status restoreTensors(runtime::Model &model, const Safetensors &file,
+                      bool trainings) {
+  const Manifest &manifest = model.manifest();
+  Problems problems;
+  Missing missing;
+  int64_t wanted = 0;
+  std::vector<NamedTensor> tensors;
+  for (const Value &value : manifest.values) {
+    if (!isVariable(value) || (!trainings && isTrainings(value, manifest)))
+      continue;
+    ++wanted;
+    std::string expected = runtime::describe(value.dtype, value.shape);
+    auto found = findTensor(file, value, manifest);
+    if (!found) {
+      missing.add(value, problems);
+      continue;
+    }
+    auto converted = found->dtype == value.dtype
+                         ? Result<io::Array>(io::Array())
+                         : io::convertExactly(*found, value.dtype);
+    bool sameShape = std::equal(found->shape.begin(), found->shape.end(),
+                                value.shape.begin(), value.shape.end());
+    if (!sameShape || !converted) {
+      problems.add("tensor '" + value.name + "': expected " + expected +
+                   " but got " + runtime::describe(found->dtype, found->shape));
+      continue;
+    }
+    io::ArrayView array =
+        found->dtype == value.dtype ? *found : io::ArrayView(*converted);
+    if (auto wrong = isOptimizers(value, manifest)
+                         ? wrongNumber(value, manifest, array)
+                         : std::nullopt) {
+      problems.add("tensor '" + value.name + "': " + *wrong);
+      continue;
+    }
+    auto tensor = io::toTensor(array);
+    if (!tensor)
+      return std::move(tensor).status();
+    tensors.push_back({value.name, std::move(*tensor)});
+  }
+  missing.finish(wanted, problems);
+  if (!problems.none())
+    return problems.status();
+  for (const NamedTensor &tensor : tensors)
+    if (Status status = model.set(tensor.name, tensor.tensor); !status)
+      return status;
+  return Status::success();
+}
+
+/// Reads the decimal number `key`, from 0 to `most`, of the metadata.
+template <typename T>
+void readNumber(const Safetensors &file, const char *key, T &value, T most,
+                Problems &problems) {
+  auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) {
+    problems.add(std::string("has no metadata '") + key +
+                 "'; expected a checkpoint that 'train --save' wrote");
+    return;
+  }
+  const std::string &text = found->second;
+  auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
+      value > most || std::cmp_less(value, 0))
+    problems.add(std::string("metadata '") + key +
+                 "': expected an integer from 0 to " + std::to_string(most) +
+                 " but got " + io::inQuotes(text));
+}
+
+/// Returns the text `key` of the metadata; empty where there is none.
+std::string textOf(const Safetensors &file, const char *key) {
+  auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? "" : found->second;
+}
+
+} // namespace
+
+Status loadParameters(runtime::Model &model, const std::string &path) {
+  auto file = Safetensors::read(path);
+  if (!file)
+    return std::move(file).status();
+  return restoreTensors(model, *file, false).in(io::inQuotes(path));
+}
+
+Result<Checkpoint> Checkpoint::read(const std::string &path) {
+  auto file = Safetensors::read(path);
+  if (!file)
+    return std::move(file).status();
+  Checkpoint checkpoint(path, *std::move(file));
+  const Safetensors &from = checkpoint.file_;
+  Position &position = checkpoint.position_;
+  Problems problems;
+  int64_t shuffle = 1;
+  readNumber(from, io::checkpointKey, position.epoch, mostSteps, problems);
+  readNumber(from, "tandem.step", position.step, mostSteps, problems);
+  readNumber(from, "tandem.total_steps", position.totalSteps, mostSteps,
+             problems);
+  readNumber(from, "tandem.seed", position.seed, uint64_t(INT64_MAX), problems);
+  readNumber(from, "tandem.rows", position.rows, mostSteps, problems);
+  readNumber(from, "tandem.batch", position.batch, mostSteps, problems);
+  readNumber(from, "tandem.shuffle", shuffle, INT64_MAX, problems);
+  position.shuffle = shuffle != 0;
+  if (!problems.none())
+    return problems.status().in(io::inQuotes(path));
+  checkpoint.origin_ = {textOf(from, "tandem.model"),
+                        textOf(from, "tandem.graph"),
+                        textOf(from, "tandem.data")};
+  return checkpoint;
+}
+
+Status Checkpoint::restore(runtime::Model &model) const {
+  const Manifest &manifest = model.manifest();
+  if (std::string other = otherOptimizer(file_, manifest); !other.empty())
+    return Status::usage(io::inQuotes(path_) +
+                         " was trained with the optimizer " +
+                         io::inQuotes(other) + ", but this artifact's is " +
+                         io::inQuotes(manifest.optimizer) +
+                         "; --params takes its parameters alone");
+  return restoreTensors(model, file_, true).in(io::inQuotes(path_));
+}
+
+Result<Snapshot> Snapshot::of(const runtime::Model &model) {
+  Snapshot snapshot;
+  for (const Value &value : model.manifest().values) {
+    if (!isVariable(value))
+      continue;
+    auto tensor = model.get(value.name);
+    if (tensor)
+      tensor = tensor->onHost();
+    if (!tensor)
+      return std::move(tensor).status();
+    snapshot.tensors_.push_back({value.name, std::move(*tensor)});
+    if (value.role == Role::Param && value.requiresGrad)
+      snapshot.trained_.push_back(value.name);
+  }
+  return snapshot;
+}
+
+Status Snapshot::checkFinite() const {
+  std::string names;
+  for (const NamedTensor &tensor : tensors_)
+    if (std::find(trained_.begin(), trained_.end(), tensor.name) !=
+            trained_.end() &&
+        io::firstNonFinite(io::viewOf(tensor.tensor)))
+      names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
+  return names.empty()
+             ? Status::success()
+             : Status::failed("NaN or infinity in the parameters " + names);
+}
+
+std::string Snapshot::statesOfNaN() const {
+  std::string names;
+  for (const NamedTensor &tensor : tensors_)
+    if (std::find(trained_.begin(), trained_.end(), tensor.name) ==
+            trained_.end() &&
+        io::firstNaN(io::viewOf(tensor.tensor)))
+      names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
+  return names;
+}
+
+Status Snapshot::save(const Position &position, const Origin &origin,
+                      const std::string &path) const {
+  std::map<std::string, io::ArrayView> views;
+  for (const NamedTensor &tensor : tensors_)
+    views.emplace(tensor.name, io::viewOf(tensor.tensor));
+  std::map<std::string, std::string> metadata = {
+      {"tandem.model", origin.model},
+      {io::checkpointKey, std::to_string(position.epoch)},
+      {"tandem.step", std::to_string(position.step)},
+      {"tandem.total_steps", std::to_string(position.totalSteps)},
+      {"tandem.seed", std::to_string(position.seed)},
+      {"tandem.rows", std::to_string(position.rows)},
+      {"tandem.batch", std::to_string(position.batch)},
+      {"tandem.shuffle", position.shuffle ? "1" : "0"}};
+  if (!origin.graph.empty())
+    metadata["tandem.graph"] = origin.graph;
+  if (!origin.data.empty())
+    metadata["tandem.data"] = origin.data;
+  return io::writeSafetensors(path, views, metadata);
+}
+
+std::string learningRateName(const Manifest &manifest) {
+  std::string name = manifest.optimizer + ".lr";
+  const Value *value =
+      manifest.optimizer.empty() ? nullptr : manifest.findValue(name);
+  return value && value->role == Role::State ? name : "";
+}
+
+} // namespace tandem::commands

@@ -1,0 +1,96 @@
+//===- Checkpoint.h - parameters and training state in safetensors files --===//
+//
+// A checkpoint is every parameter and state of a model under its name, and
+// where training stands and what of as metadata: what is needed to go on as if
+// it had never stopped, and to see that it is the same training.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_CHECKPOINT_H
+#define TANDEM_TOOLS_COMMANDS_CHECKPOINT_H
+
+#include "runtime/io/Safetensors.h"
+#include "runtime/model/Model.h"
+#include "tools/commands/Inputs.h"
+
+namespace tandem::commands {
+
+/// The most epochs, steps and rows of a training, which is what f64, and so any
+/// JSON, holds: what is counted from there by one command does not overflow.
+inline constexpr int64_t mostSteps = int64_t(1) << 53;
+
+/// Where training stands: `step` of `epoch` is the next one to do. Numbers are
+/// at most `mostSteps`.
+struct Position {
+  int64_t epoch = 0;      ///< complete passes over the data
+  int64_t step = 0;       ///< steps done in the pass that follows
+  int64_t totalSteps = 0; ///< steps done in all
+  uint64_t seed = 0;
+  int64_t rows = 0, batch = 0;
+  bool shuffle = true;
+};
+
+/// What is trained on what. A digest is empty where it is not known.
+struct Origin {
+  std::string model; ///< the module's name
+  std::string graph; ///< the manifest's digest of the model's graph
+  std::string data;  ///< JSON: {name: "f32 [N, 64] CRC32"} of each array
+};
+
+/// Overwrites the parameters and the model's own states (running statistics).
+/// The optimizer's states and that of random numbers belong to a training, and
+/// stay. Fails, naming all problems, unless the file `path` has every parameter
+/// and own state with the right shape; then nothing is changed.
+Status loadParameters(runtime::Model &model, const std::string &path);
+
+/// A checkpoint that was read.
+class Checkpoint {
+public:
+  static Result<Checkpoint> read(const std::string &path);
+
+  const Position &position() const { return position_; }
+  const Origin &origin() const { return origin_; }
+
+  /// Overwrites every parameter and state, the optimizer's too. Fails, naming
+  /// all problems, unless the file has each with the right shape, and rates and
+  /// counts that can be, or if another optimizer's are in it; then nothing is
+  /// changed.
+  Status restore(runtime::Model &model) const;
+
+private:
+  Checkpoint(std::string path, io::Safetensors file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  io::Safetensors file_;
+  Position position_;
+  Origin origin_;
+};
+
+/// The parameters and states of a model at one moment, on the host.
+class Snapshot {
+public:
+  static Result<Snapshot> of(const runtime::Model &model);
+
+  /// Fails, naming them, if trained parameters hold NaN or infinity: they
+  /// cannot be trained on, and should not replace those of an earlier moment.
+  Status checkFinite() const;
+
+  /// The names, in quotes, of other values in which there is NaN; infinity can
+  /// be meant, as of a mask or the least value so far.
+  std::string statesOfNaN() const;
+
+  /// Replaces the file `path`.
+  Status save(const Position &position, const Origin &origin,
+              const std::string &path) const;
+
+private:
+  std::vector<NamedTensor> tensors_;
+  std::vector<std::string> trained_; ///< names of parameters
+};
+
+/// The name of the state that holds the learning rate; empty without one.
+std::string learningRateName(const artifact::Manifest &manifest);
+
+} // namespace tandem::commands
+
+#endif

@@ -1,0 +1,234 @@
+//===- Dataset.cpp - arrays of rows, served in batches --------------------===//
+#include "tools/commands/Dataset.h"
+
+#include "runtime/artifact/NearestName.h"
+#include "runtime/io/Elements.h"
+#include "tools/commands/Print.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tandem::commands {
+
+using artifact::Slot;
+using runtime::Tensor;
+
+namespace {
+
+/// Returns "f32 [N, 8]": what the rows for an input of this shape look like.
+std::string rowsText(const Slot &slot) {
+  std::string text = runtime::toString(slot.shape);
+  text.replace(1, text.find_first_of(",]") - 1, "N");
+  return std::string(spelling(slot.dtype)) + " " + text;
+}
+
+bool sameShape(std::span<const int64_t> a, std::span<const int64_t> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+/// Converts an array that was checked, unless it grows beyond `limit` by it.
+Status castAtOnce(NamedArray &named, artifact::DType to, int64_t limit) {
+  io::Array &array = named.array;
+  int64_t elements =
+      int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
+  int64_t bytes = elements * artifact::byteSize(to);
+  bool isSame = array.dtype == to && !named.cast.scales;
+  if (isSame || bytes > std::max(limit, int64_t(array.bytes.size())))
+    return Status::success();
+  auto converted = io::castArray(array, to, named.cast);
+  if (!converted)
+    return std::move(converted).status();
+  array = *std::move(converted);
+  named.cast = {};
+  return Status::success();
+}
+
+} // namespace
+
+void Dataset::findBatch(const artifact::Program &program) {
+  for (const Slot *slot : inputsOf(program))
+    if (!slot->shape.empty() && batch_ == 0)
+      batch_ = slot->shape[0];
+}
+
+void Dataset::checkNames(const artifact::Program &program, const DataUse &use,
+                         Problems &problems) {
+  if (batch_ == 0)
+    problems.add("program '" + program.name +
+                 "' has no input whose first dimension could be the batch");
+  std::vector<const Slot *> inputs = inputsOf(program);
+  std::string known;
+  std::vector<std::string_view> names;
+  for (const Slot *slot : inputs) {
+    known += (known.empty() ? "'" : ", '") + slot->name + "'";
+    names.push_back(slot->name);
+  }
+  for (const NamedArray &given : arrays_)
+    if (given.name != use.also &&
+        std::none_of(inputs.begin(), inputs.end(),
+                     [&](const Slot *s) { return s->name == given.name; }))
+      problems.add(option_ + " '" + given.name + "': program '" + program.name +
+                   "' has no such input" + didYouMean(given.name, names) +
+                   "; it has " + (known.empty() ? "none" : known));
+}
+
+/// Matches one input with its array. Problems are collected; what is returned
+/// is a want of memory.
+Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
+                          const DataUse &use, Problems &problems) {
+  auto found = std::find_if(
+      arrays_.begin(), arrays_.end(),
+      [&](const NamedArray &given) { return given.name == slot.name; });
+  bool batched = !slot.shape.empty() && slot.shape[0] == batch_;
+  std::string expected =
+      batched ? rowsText(slot) : runtime::describe(slot.dtype, slot.shape);
+  std::string name = option_ + " '" + slot.name + "'";
+  if (found == arrays_.end()) {
+    problems.add("missing " + name + " (" + expected + ")");
+    return Status::success();
+  }
+  std::span<const int64_t> shape = found->array.shape;
+  bool fits =
+      shape.size() == slot.shape.size() &&
+      (batched ? sameShape(shape.subspan(1), std::span(slot.shape).subspan(1))
+               : sameShape(shape, slot.shape));
+  if (!fits) {
+    problems.add(name + ": expected " + expected + " but got " +
+                 runtime::describe(found->array.dtype, shape));
+    return Status::success();
+  }
+  std::vector<std::string> notes;
+  if (const artifact::Value *value = manifest.findValue(slot.name))
+    if (Status status = checkNumbers(found->array, *value, found->cast, notes);
+        !status) {
+      problems.add(name + ": " + status.message());
+      return Status::success();
+    }
+  for (const std::string &text : notes)
+    notes_.push_back(name + ": " + text);
+  int64_t rows = batched ? shape[0] : 0; // `shape` ends with the old array
+  if (Status status = castAtOnce(*found, slot.dtype, use.atOnce); !status)
+    return status;
+  auto batch = Tensor::zeros(slot.dtype, slot.shape);
+  if (!batch)
+    return std::move(batch).status();
+  Column column = {&*found, std::move(*batch), 0};
+  if (batched) {
+    if (rowsOf_.empty()) {
+      rowsOf_ = slot.name;
+      rows_ = rows;
+    } else if (rows != rows_) {
+      problems.add(name + ": expected " + std::to_string(rows_) +
+                   " rows, as '" + rowsOf_ + "' has, but got " +
+                   std::to_string(rows));
+    }
+    column.rowElements = column.batch.elements() / batch_;
+  } else {
+    io::castElements(found->array.bytes.data(), found->array.dtype,
+                     column.batch.mutableData<std::byte>(), slot.dtype,
+                     column.batch.elements(), found->cast);
+  }
+  columns_.push_back(std::move(column));
+  return Status::success();
+}
+
+Result<Dataset> Dataset::match(const artifact::Manifest &manifest,
+                               const artifact::Program &program,
+                               std::vector<NamedArray> arrays,
+                               const DataUse &use) {
+  Dataset data;
+  data.arrays_ = std::move(arrays);
+  data.option_ = use.option;
+  Problems problems;
+  data.findBatch(program);
+  data.checkNames(program, use, problems);
+  std::vector<const Slot *> inputs =
+      use.needs.empty() ? inputsOf(program) : inputsOf(program, use.needs);
+  for (const Slot *slot : inputs)
+    if (Status status = data.addColumn(manifest, *slot, use, problems); !status)
+      return status;
+  if (problems.none() && data.rowsOf_.empty())
+    problems.add("no input that is needed has rows");
+  if (problems.none() && data.rows_ == 0 && !use.mayBeEmpty)
+    problems.add(use.option + ": expected at least one row but got none");
+  if (!problems.none())
+    return problems.status();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    data.arguments_.push_back({inputs[i]->name, &data.columns_[i].batch});
+  return data;
+}
+
+void Dataset::gather(std::span<const int64_t> rows) {
+  for (Column &column : columns_) {
+    if (column.rowElements == 0)
+      continue;
+    const io::Array &array = column.from->array;
+    int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
+    int64_t toBytes =
+        column.rowElements * artifact::byteSize(column.batch.dtype());
+    auto *to = column.batch.mutableData<std::byte>();
+    for (size_t i = 0; i < rows.size(); ++i)
+      io::castElements(array.bytes.data() + rows[i] * fromBytes, array.dtype,
+                       to + int64_t(i) * toBytes, column.batch.dtype(),
+                       column.rowElements, column.from->cast);
+  }
+}
+
+const io::Array *Dataset::array(std::string_view name) const {
+  for (const NamedArray &given : arrays_)
+    if (given.name == name)
+      return &given.array;
+  return nullptr;
+}
+
+std::vector<std::string> Dataset::nonFinite() const {
+  std::vector<std::string> texts;
+  for (const NamedArray &given : arrays_)
+    if (auto index = io::firstNonFinite(given.array))
+      texts.push_back(option_ + " '" + given.name + "': element " +
+                      io::positionText(given.array.shape, *index) + " is " +
+                      io::elementText(given.array, *index));
+  return texts;
+}
+
+void declareOnNaN(OptionTable &options, std::string &target) {
+  options
+      .text("on-nan", "stop|report", target,
+            "what to do where data or a loss is NaN or infinite: stop, and "
+            "write nothing, or say so and go on")
+      .oneOf({"stop", "report"})
+      .byDefault("stop");
+}
+
+Status checkFinite(const Dataset &data, const std::string &onNaN) {
+  std::string all;
+  for (const std::string &text : data.nonFinite()) {
+    all += (all.empty() ? "" : "; ") + text;
+    if (onNaN == "report")
+      warn(text);
+  }
+  if (all.empty() || onNaN == "report")
+    return Status::success();
+  return Status::failed(all + "; '--on-nan=report' goes on");
+}
+
+std::vector<int64_t> rowOrder(int64_t rows, bool shuffle, uint64_t seed,
+                              int64_t epoch) {
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), 0);
+  if (!shuffle)
+    return order;
+  uint64_t counter = mix(mix(seed) ^ uint64_t(epoch));
+  // Fisher and Yates; an index below `bound` is the high half of a 128-bit
+  // product, and the few low halves that would favour some are drawn again.
+  for (auto bound = uint64_t(rows); bound > 1; --bound) {
+    unsigned __int128 product;
+    do
+      product = static_cast<unsigned __int128>(mix(counter++)) * bound;
+    while (uint64_t(product) < -bound % bound);
+    std::swap(order[bound - 1], order[uint64_t(product >> 64)]);
+  }
+  return order;
+}
+
+} // namespace tandem::commands

@@ -1,0 +1,105 @@
+//===- Dataset.h - arrays of rows, served in batches ----------------------===//
+//
+// The arrays given to a program's inputs, N rows each, and one tensor per input
+// that holds the current batch. The batch is the first dimension of the inputs.
+// An input of rank 0, or one whose first dimension is not the batch and whose
+// array has exactly its shape, is the same in every batch. Arrays that would
+// grow much by it stay in the types of their files and are converted as they
+// are served; that they can be was checked before. The tensors are made once,
+// so that serving a batch allocates nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_DATASET_H
+#define TANDEM_TOOLS_COMMANDS_DATASET_H
+
+#include "tools/commands/Arrays.h"
+
+namespace tandem::commands {
+
+/// What a data set is made for.
+struct DataUse {
+  std::string option;         ///< that gives the arrays: "--data"
+  std::string_view also = {}; ///< given though the program has no such input
+  /// For each argument, whether it is needed; empty: all inputs are.
+  std::vector<char> needs = {};
+  bool mayBeEmpty = false; ///< no rows are fine
+  /// An array that is longer in the input's type than in its own, and than this
+  /// many bytes, is converted batch by batch; others at once.
+  int64_t atOnce = int64_t(64) << 20;
+};
+
+class Dataset {
+public:
+  /// Matches arrays with the inputs of `program` of `manifest`, which must
+  /// outlive the result. Fails with Usage, naming everything that is missing,
+  /// unknown, of the wrong shape, or no number that the input takes.
+  static Result<Dataset> match(const artifact::Manifest &manifest,
+                               const artifact::Program &program,
+                               std::vector<NamedArray> arrays,
+                               const DataUse &use);
+
+  int64_t rows() const { return rows_; }
+  int64_t batch() const { return batch_; }
+
+  /// Copies the given rows, `batch()` of them, into the batch.
+  void gather(std::span<const int64_t> rows);
+
+  /// Returns the batch as arguments of the program.
+  std::span<const runtime::Argument> arguments() const { return arguments_; }
+
+  /// Returns the whole array `name`, or null.
+  const io::Array *array(std::string_view name) const;
+
+  /// Returns, for each array with NaN or infinity, a text that names it and the
+  /// first such element.
+  std::vector<std::string> nonFinite() const;
+
+  /// Returns what the user should know of the arrays.
+  const std::vector<std::string> &notes() const { return notes_; }
+
+private:
+  struct Column {
+    const NamedArray *from = nullptr;
+    runtime::Tensor batch;
+    int64_t rowElements = 0; ///< 0: the same in every batch
+  };
+
+  void findBatch(const artifact::Program &program);
+  void checkNames(const artifact::Program &program, const DataUse &use,
+                  Problems &problems);
+  Status addColumn(const artifact::Manifest &manifest,
+                   const artifact::Slot &slot, const DataUse &use,
+                   Problems &problems);
+
+  int64_t rows_ = 0, batch_ = 0;
+  std::string option_, rowsOf_;
+  std::vector<NamedArray> arrays_;
+  std::vector<Column> columns_;
+  std::vector<runtime::Argument> arguments_;
+  std::vector<std::string> notes_;
+};
+
+/// The option `--on-nan=stop|report`.
+void declareOnNaN(OptionTable &options, std::string &target);
+
+/// Looks for NaN and infinity in the arrays: fails, or with "report" warns.
+Status checkFinite(const Dataset &data, const std::string &onNaN);
+
+/// Returns the order in which pass number `epoch` visits `rows` rows: as they
+/// are or, with `shuffle`, in a permutation that depends on these numbers
+/// alone.
+std::vector<int64_t> rowOrder(int64_t rows, bool shuffle, uint64_t seed,
+                              int64_t epoch);
+
+/// Returns a well mixed 64-bit value for each counter (SplitMix64: Steele, Lea,
+/// Flood, "Fast splittable pseudorandom number generators", 2014).
+inline uint64_t mix(uint64_t counter) {
+  uint64_t z = counter + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+} // namespace tandem::commands
+
+#endif

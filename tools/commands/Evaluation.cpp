@@ -1,0 +1,333 @@
+//===- Evaluation.cpp - program `evaluate` over a data set ----------------===//
+#include "tools/commands/Evaluation.h"
+
+#include "runtime/io/Elements.h"
+#include "tools/commands/Interrupt.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+
+namespace tandem::commands {
+
+using artifact::Slot;
+using runtime::Tensor;
+
+Result<Accuracy> Accuracy::parse(std::string_view text) {
+  constexpr size_t none = std::string_view::npos;
+  size_t first = text.find(',');
+  size_t second = first == none ? none : text.find(',', first + 1);
+  Accuracy accuracy;
+  accuracy.logits_ = text.substr(0, first);
+  if (first != none)
+    accuracy.labels_ = text.substr(first + 1, second - first - 1);
+  if (second != none)
+    accuracy.asked_ = text.substr(second + 1);
+  bool isAxis =
+      second == none || (!accuracy.asked_.empty() &&
+                         accuracy.asked_.find(',') == std::string::npos);
+  if (!accuracy.logits_.empty() && !accuracy.labels_.empty() && isAxis)
+    return accuracy;
+  return Status::usage("--accuracy: expected LOGITS,LABELS or "
+                       "LOGITS,LABELS,AXIS but got '" +
+                       std::string(text) + "'");
+}
+
+std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank) {
+  int64_t axis = 0;
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, axis);
+  axis += axis < 0 ? rank : 0;
+  bool isOne = error == std::errc() && stop == end && axis >= 1 && axis < rank;
+  return isOne ? std::optional(axis) : std::nullopt;
+}
+
+Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
+                       const io::Array *labels) {
+  if (!labels)
+    return Status::usage("--accuracy: missing --eval '" + labels_ + "'");
+  const auto &scores = logits.shape;
+  int64_t rank = std::ssize(scores);
+  if (rank < 2 || scores[0] != batch || scores.back() == 0)
+    return Status::usage("--accuracy: expected '" + logits_ +
+                         "' to have the shape [" + std::to_string(batch) +
+                         ", ..., scores] but got " +
+                         runtime::describe(logits.dtype, scores));
+  auto shapeOfLabels = [&](int64_t axis) {
+    std::vector<int64_t> shape(scores.begin(), scores.end());
+    shape.erase(shape.begin() + axis);
+    shape[0] = rows;
+    return shape;
+  };
+  auto fits = [&](int64_t axis) {
+    return io::isInteger(labels->dtype) &&
+           std::ranges::equal(labels->shape, shapeOfLabels(axis));
+  };
+  auto asked = axisOfScores(asked_, rank);
+  if (!asked_.empty() && !asked)
+    return Status::usage("--accuracy: expected an axis of '" + logits_ +
+                         "', from 1 to " + std::to_string(rank - 1) +
+                         ", but got '" + asked_ + "'");
+  bool fitsLast = fits(rank - 1), fitsFirst = rank > 2 && fits(1);
+  if (!asked && fitsLast && fitsFirst)
+    return Status::usage("--accuracy: the scores of '" + logits_ + "' (" +
+                         runtime::describe(logits.dtype, scores) +
+                         ") may be on axis 1 or on the last; expected '" +
+                         logits_ + "," + labels_ + ",1' or '" + logits_ + "," +
+                         labels_ + ",-1'");
+  axis_ = asked.value_or(fitsFirst ? 1 : rank - 1);
+  if (fits(axis_))
+    return Status::success();
+  return Status::usage(
+      "--accuracy: expected '" + labels_ + "' to be integers " +
+      runtime::toString(shapeOfLabels(axis_)) +
+      (rank > 2 && !asked ? " or, with scores on axis 1, " +
+                                runtime::toString(shapeOfLabels(1))
+                          : "") +
+      " for '" + logits_ + "' (" + runtime::describe(logits.dtype, scores) +
+      ") but got " + runtime::describe(labels->dtype, labels->shape));
+}
+
+int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
+  const auto *data = scores.data<std::byte>();
+  std::span<const int64_t> shape = scores.shape();
+  int64_t count = shape[axis], step = 1;
+  for (int64_t dim : shape.subspan(axis + 1))
+    step *= dim;
+  int64_t begin = position / step * step * count + position % step;
+  int64_t best = 0;
+  double largest = -INFINITY;
+  for (int64_t i = 0; i < count; ++i) {
+    double score = io::elementAsDouble(scores.dtype(), data, begin + i * step);
+    if (std::isnan(score))
+      return -1;
+    if (score > largest) {
+      largest = score;
+      best = i;
+    }
+  }
+  return best;
+}
+
+void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
+                   int64_t firstLabel, int64_t rows) {
+  manyPerRow_ = logits.rank() > 2;
+  int64_t perRow = 1;
+  for (int64_t dim : labels.shape.subspan(1))
+    perRow *= dim;
+  const auto *data = labels.bytes.data();
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t counted = 0, right = 0;
+    for (int64_t i = 0; i < perRow; ++i) {
+      int64_t label = io::elementAsInteger(labels.dtype, data,
+                                           (firstLabel + row) * perRow + i);
+      if (label < 0)
+        continue;
+      ++counted;
+      right += argmax(logits, axis_, row * perRow + i) == label;
+    }
+    counted_ += counted;
+    right_ += right;
+    countedRows_ += counted > 0;
+    rightRows_ += counted > 0 && counted == right;
+  }
+}
+
+std::string Mean::remark(int64_t all) const {
+  if (isFilled)
+    return " (of one batch that is filled up with repeated rows: the output is "
+           "not known to be a mean over rows)";
+  if (rows == all)
+    return "";
+  return " (of the first " + std::to_string(rows) + " of " +
+         std::to_string(all) +
+         " rows: the output is not known to be a mean over rows)";
+}
+
+const Mean *Evaluation::nonFinite() const {
+  for (const Mean &mean : means)
+    if (!std::isfinite(mean.value))
+      return &mean;
+  return nullptr;
+}
+
+namespace {
+
+/// A scalar output, and what is summed up of it.
+struct Scalar {
+  const Slot *slot;
+  Tensor tensor;
+  const io::Array *counted = nullptr; ///< whose `ignored` elements do not count
+  int64_t ignored = 0;
+  double sum = 0, weight = 0;
+  int64_t rows = 0;
+  bool isFilled = false;
+
+  bool isMean() const { return slot->rows == artifact::Rows::Mean; }
+};
+
+class Evaluator {
+public:
+  Evaluator(runtime::Model &model, const artifact::Program &program,
+            Dataset &data, std::optional<Accuracy> accuracy)
+      : model_(model), program_(program), data_(data),
+        outputs_(artifact::outputsOf(program)) {
+    result_.accuracy = std::move(accuracy);
+  }
+
+  Result<Evaluation> run();
+
+private:
+  Status prepare();
+  Status runBatch(int64_t first, int64_t count);
+  Status runRest(int64_t first, int64_t count);
+  void add(Scalar &scalar, int64_t first, int64_t count) const;
+  double weightOf(const Scalar &scalar, int64_t first, int64_t count) const;
+
+  runtime::Model &model_;
+  const artifact::Program &program_;
+  Dataset &data_;
+  const std::vector<Slot> outputs_; ///< destinations refer to the names
+  std::deque<Scalar> scalars_;      ///< destinations point into it
+  Tensor logits_;
+  const io::Array *labels_ = nullptr;
+  std::vector<runtime::Destination> destinations_;
+  std::vector<int64_t> rows_;
+  Evaluation result_;
+};
+
+Status Evaluator::prepare() {
+  const auto &accuracy = result_.accuracy;
+  for (const Slot &slot : outputs_) {
+    bool isLogits = accuracy && slot.name == accuracy->logits();
+    if (!isLogits && !slot.shape.empty())
+      continue;
+    auto tensor = Tensor::zeros(slot.dtype, slot.shape);
+    if (!tensor)
+      return std::move(tensor).status();
+    if (isLogits) {
+      logits_ = std::move(*tensor);
+      destinations_.push_back({slot.name, &logits_});
+      continue;
+    }
+    Scalar &scalar = scalars_.emplace_back(Scalar{&slot, std::move(*tensor)});
+    destinations_.push_back({slot.name, &scalar.tensor});
+    if (slot.counted.empty())
+      continue;
+    scalar.counted = data_.array(slot.counted);
+    // Validated: the value says what it ignores.
+    if (const auto *value = model_.manifest().findValue(slot.counted))
+      scalar.ignored = value->ignored.value_or(0);
+  }
+  if (accuracy)
+    labels_ = data_.array(accuracy->labels());
+  rows_.resize(size_t(data_.batch()));
+  return Status::success();
+}
+
+/// Runs a batch of the `count` rows from `first` on, repeated in their order.
+Status Evaluator::runBatch(int64_t first, int64_t count) {
+  for (size_t i = 0; i < rows_.size(); ++i)
+    rows_[i] = first + int64_t(i) % count;
+  data_.gather(rows_);
+  return model_.run(program_.name, data_.arguments(), destinations_);
+}
+
+/// How much the mean of a batch of these rows counts.
+double Evaluator::weightOf(const Scalar &scalar, int64_t first,
+                           int64_t count) const {
+  if (!scalar.counted)
+    return double(count);
+  const io::Array &array = *scalar.counted;
+  int64_t perRow = 1, counted = 0;
+  for (size_t d = 1; d < array.shape.size(); ++d)
+    perRow *= array.shape[d];
+  for (int64_t i = first * perRow; i < (first + count) * perRow; ++i)
+    counted += io::elementAsInteger(array.dtype, array.bytes.data(), i) !=
+               scalar.ignored;
+  return double(counted);
+}
+
+void Evaluator::add(Scalar &scalar, int64_t first, int64_t count) const {
+  double weight = weightOf(scalar, first, count);
+  scalar.rows += count;
+  if (weight == 0)
+    return; // nothing that counts: 0 / 0
+  scalar.sum += scalar.tensor.at(0) * weight;
+  scalar.weight += weight;
+}
+
+/// The rows that do not fill a batch.
+Status Evaluator::runRest(int64_t first, int64_t count) {
+  bool hasMean = std::any_of(scalars_.begin(), scalars_.end(),
+                             [](const Scalar &s) { return s.isMean(); });
+  bool hasOther = std::any_of(scalars_.begin(), scalars_.end(),
+                              [](const Scalar &s) { return !s.isMean(); });
+  bool fills = !hasMean || (hasOther && first == 0);
+  if (fills) {
+    if (Status status = runBatch(first, count); !status)
+      return status;
+    if (labels_)
+      result_.accuracy->add(logits_, *labels_, first, count);
+    for (Scalar &scalar : scalars_)
+      if (!scalar.isMean() && first == 0) {
+        add(scalar, first, count);
+        scalar.isFilled = true;
+      }
+  }
+  for (int64_t left = count; hasMean && left > 0;) {
+    int64_t size = left;
+    while (data_.batch() % size != 0)
+      --size;
+    if (Status status = runBatch(first, size); !status)
+      return status;
+    if (labels_ && !fills)
+      result_.accuracy->add(logits_, *labels_, first, size);
+    for (Scalar &scalar : scalars_)
+      if (scalar.isMean())
+        add(scalar, first, size);
+    first += size;
+    left -= size;
+  }
+  return Status::success();
+}
+
+Result<Evaluation> Evaluator::run() {
+  if (Status status = prepare(); !status)
+    return status;
+  int64_t batch = data_.batch();
+  for (int64_t first = 0; first < data_.rows(); first += batch) {
+    if (Interrupt::asked()) {
+      result_.stopped = true;
+      return std::move(result_);
+    }
+    int64_t count = std::min(batch, data_.rows() - first);
+    if (count < batch) {
+      if (Status status = runRest(first, count); !status)
+        return status;
+      break;
+    }
+    if (Status status = runBatch(first, batch); !status)
+      return status;
+    if (labels_)
+      result_.accuracy->add(logits_, *labels_, first, batch);
+    for (Scalar &scalar : scalars_)
+      add(scalar, first, batch);
+  }
+  for (const Scalar &scalar : scalars_)
+    result_.means.push_back({scalar.slot->name, scalar.sum / scalar.weight,
+                             scalar.rows, scalar.isFilled});
+  result_.rows = data_.rows();
+  return std::move(result_);
+}
+
+} // namespace
+
+Result<Evaluation> evaluate(runtime::Model &model,
+                            const artifact::Program &program, Dataset &data,
+                            std::optional<Accuracy> accuracy) {
+  return Evaluator(model, program, data, std::move(accuracy)).run();
+}
+
+} // namespace tandem::commands

@@ -1,0 +1,223 @@
+//===- Inputs.cpp - what a command line gives to a model ------------------===//
+//
+// Names and shapes are left to the model's own checks, which know them all;
+// here only files are read and element types converted.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/commands/Inputs.h"
+
+#include "runtime/artifact/Text.h"
+#include "runtime/device/Processors.h"
+#include "tools/commands/Checkpoint.h"
+#include "tools/commands/Print.h"
+
+#include <algorithm>
+
+namespace tandem::commands {
+
+using artifact::Manifest;
+using artifact::Program;
+using artifact::Role;
+
+void ModelOptions::declare(OptionTable &options) {
+  options.group("");
+  options.positional("X.tdm", artifact, "the artifact");
+  options.text("params", "F.safetensors", params,
+               "parameters, and the model's own states (not the "
+               "optimizer's)");
+  options.integer("threads", "N", threads, 1, 1024, "threads to compute with")
+      .byDefault("one for each processor");
+  options
+      .integer("seed", "S", seed, 0, INT64_MAX,
+               "seed of initial parameters and of shuffling")
+      .byDefault("0");
+  options.group("device");
+  options.text("device", "DEVICE", device, "cpu, cuda[:N] or cuda-emu[:N]")
+      .check([](std::string_view text) {
+        return runtime::parseDevice(text).status().in("--device");
+      })
+      .completes([] {
+        return std::vector<std::string>{"cpu", "cuda", "cuda-emu"};
+      })
+      .example("cpu")
+      .example("cuda:1")
+      .byDefault("cpu if the artifact has code for it, else cuda");
+  options
+      .text("cpu-variant", "ARCH", cpuVariant,
+            "of an artifact for several processors, the code for this one")
+      .onlyWith("device", "cpu")
+      .byDefault("the best that runs here");
+  options
+      .flag("no-cuda-graph", noGraphs,
+            "launch kernels one by one instead of whole programs")
+      .excludes("device=cpu");
+  options
+      .text("libraries", "auto|no", libraries,
+            "no: cuBLASLt and cuDNN are not used where they are installed")
+      .oneOf({"auto", "no"})
+      .excludes("device=cpu")
+      .byDefault("auto");
+  options
+      .text("profile", "F.json", profile,
+            "write what ran on the device, and when, in Chrome's format")
+      .excludes("device=cpu");
+  options.group("");
+  options.flag("force", force,
+               "let outputs replace inputs and files of another kind");
+}
+
+void ModelOptions::declare(Files &files) const {
+  files.reads("X.tdm", artifact);
+  files.reads("--params", params);
+  files.writes({"--profile", profile, {io::FileKind::Profile}});
+}
+
+/// True if a value that no file gives is drawn from the seed.
+static bool drawsFromSeed(const Manifest &manifest, bool hasParams) {
+  using Kind = artifact::Init::Kind;
+  return std::any_of(manifest.values.begin(), manifest.values.end(),
+                     [&](const artifact::Value &value) {
+                       if (!value.init)
+                         return false;
+                       // The state of random numbers is none that --params
+                       // sets.
+                       Kind kind = value.init->kind;
+                       return kind == Kind::Seed ||
+                              (kind != Kind::Constant && !hasParams);
+                     });
+}
+
+Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
+  runtime::Options options;
+  options.threads = int(threads.value_or(0));
+  options.seed = uint64_t(seed.value_or(0));
+  options.cpuVariant = cpuVariant;
+  options.useGraphs = !noGraphs;
+  options.useLibraries = libraries == "auto";
+  if (!device.empty()) {
+    auto parsed = runtime::parseDevice(device);
+    if (!parsed)
+      return std::move(parsed).status().in("--device");
+    options.device = *parsed;
+  }
+  auto model = runtime::Model::load(artifact, options);
+  if (int most = runtime::availableThreads(); model && options.threads > most)
+    warn("--threads=" + std::to_string(options.threads) + " on " +
+         std::to_string(most) + (most == 1 ? " processor" : " processors") +
+         ": threads wait for each other");
+  if (model && model->device().isHost()) {
+    Problems problems;
+    if (noGraphs)
+      problems.add("--no-cuda-graph has no effect on device 'cpu'");
+    if (libraries != "auto")
+      problems.add("--libraries has no effect on device 'cpu'");
+    if (!problems.none())
+      return problems.status();
+  }
+  if (model && seed && !usesSeed &&
+      !drawsFromSeed(model->manifest(), !params.empty()))
+    return Status::usage(
+        std::string("--seed has no effect: the model draws no random numbers, "
+                    "and its initial values are ") +
+        (params.empty() ? "no drawn ones" : "those of --params"));
+  if (model && !params.empty())
+    if (Status status = loadParameters(*model, params); !status)
+      return status;
+  return model;
+}
+
+void ModelOptions::noteInitialValues(const runtime::Model &model) const {
+  const auto &values = model.manifest().values;
+  bool initial = std::any_of(values.begin(), values.end(),
+                             [](const artifact::Value &value) {
+                               return value.role == Role::Param && value.init;
+                             });
+  if (params.empty() && initial)
+    note("without --params the parameters have their initial values (--seed " +
+         std::to_string(seed.value_or(0)) + ")");
+}
+
+std::vector<const artifact::Slot *> inputsOf(const Program &program) {
+  std::vector<const artifact::Slot *> inputs;
+  for (const artifact::Slot &slot : program.arguments)
+    if (slot.role == Role::Input)
+      inputs.push_back(&slot);
+  return inputs;
+}
+
+std::vector<const artifact::Slot *> inputsOf(const Program &program,
+                                             const std::vector<char> &needs) {
+  std::vector<const artifact::Slot *> inputs;
+  for (size_t a = 0; a < program.arguments.size(); ++a)
+    if (program.arguments[a].role == Role::Input && needs[a])
+      inputs.push_back(&program.arguments[a]);
+  return inputs;
+}
+
+Status checkVariables(const runtime::Model &model, const Program &program) {
+  std::vector<std::string_view> missing; // in the order of the programs
+  auto check = [&](const Program &one) {
+    for (const artifact::Slot &slot : one.arguments) {
+      bool isVariable = slot.role == Role::Param || slot.role == Role::State;
+      if (isVariable && !model.get(slot.name) &&
+          std::find(missing.begin(), missing.end(), slot.name) == missing.end())
+        missing.push_back(slot.name);
+    }
+  };
+  check(program);
+  const Program *prepare = model.manifest().findProgram("prepare");
+  if (prepare && prepare != &program &&
+      std::any_of(program.arguments.begin(), program.arguments.end(),
+                  [](auto &slot) { return slot.role == Role::Prepared; }))
+    check(*prepare);
+  if (missing.empty())
+    return Status::success();
+  constexpr size_t most = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(missing.size(), most); ++i)
+    names += (i ? ", " : "") + artifact::inQuotes(missing[i]);
+  size_t count = missing.size();
+  return Status::usage(std::to_string(count) +
+                       (count == 1 ? " parameter or state of program '"
+                                   : " parameters and states of program '") +
+                       program.name + (count == 1 ? "' has" : "' have") +
+                       " no value and no initial one: " + names +
+                       (count > most ? ", ..." : "") +
+                       "; expected --params=F.safetensors with them");
+}
+
+Result<const Program *>
+chooseProgram(const Manifest &manifest, const std::string &wanted,
+              std::initializer_list<std::string_view> otherwise) {
+  auto runs = [](const Program &program) {
+    return std::all_of(program.arguments.begin(), program.arguments.end(),
+                       [](const artifact::Slot &slot) {
+                         return slot.role == Role::Input ||
+                                slot.role == Role::Param ||
+                                slot.role == Role::State ||
+                                slot.role == Role::Prepared;
+                       });
+  };
+  if (wanted.empty()) {
+    for (std::string_view name : otherwise)
+      if (const Program *program = manifest.findProgram(name))
+        if (runs(*program))
+          return program;
+  } else if (const Program *program = manifest.findProgram(wanted)) {
+    if (runs(*program))
+      return program;
+    return Status::usage("program '" + wanted +
+                         "' needs gradients or saved values, which no file "
+                         "can give; it runs as part of 'step'");
+  }
+  std::string known;
+  for (const Program &program : manifest.programs)
+    if (runs(program))
+      known += (known.empty() ? "'" : ", '") + program.name + "'";
+  if (!wanted.empty())
+    return Status::usage("the artifact has no program '" + wanted +
+                         "'; it has " + (known.empty() ? "none" : known));
+  return Status::unsupported("the artifact has no program to run");
+}
+
+} // namespace tandem::commands

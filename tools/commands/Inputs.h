@@ -1,0 +1,76 @@
+//===- Inputs.h - what a command line gives to a model --------------------===//
+//
+// The options that every command on an artifact shares, and NAME=@FILE
+// arguments read into tensors of the element types that the model wants.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_INPUTS_H
+#define TANDEM_TOOLS_COMMANDS_INPUTS_H
+
+#include "runtime/model/Model.h"
+#include "tools/commands/Files.h"
+#include "tools/commands/Options.h"
+
+namespace tandem::commands {
+
+/// The artifact and how it is loaded.
+struct ModelOptions {
+  std::string artifact, params;
+  std::optional<int64_t> threads, seed;
+
+  std::string device, cpuVariant, profile, libraries = "auto";
+  bool noGraphs = false, force = false;
+
+  void declare(OptionTable &options);
+  /// Says which files these options read and write.
+  void declare(Files &files) const;
+  /// Loads the artifact and, if asked, its parameters. Fails with Usage if
+  /// --seed has no effect: nothing that the model begins with is drawn, and
+  /// `usesSeed` says that the command has no other use for it.
+  Result<runtime::Model> load(bool usesSeed = false) const;
+  /// Says on stderr if `model` has parameters with initial values, since no
+  /// file gave others.
+  void noteInitialValues(const runtime::Model &model) const;
+};
+
+struct NamedTensor {
+  std::string name;
+  runtime::Tensor tensor;
+};
+
+/// Returns the inputs among a program's arguments.
+std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program);
+
+/// Returns `wanted` if it is a program that inputs, params and states suffice
+/// for; or, if `wanted` is empty, the first of `otherwise` that exists. Fails
+/// with Usage for an unknown name and Unsupported if there is none.
+Result<const artifact::Program *>
+chooseProgram(const artifact::Manifest &manifest, const std::string &wanted,
+              std::initializer_list<std::string_view> otherwise);
+
+/// Returns the inputs among a program's arguments that `needs`, one entry for
+/// each argument, says.
+std::vector<const artifact::Slot *> inputsOf(const artifact::Program &program,
+                                             const std::vector<char> &needs);
+
+/// Fails, with what to do, unless every param and state of the program has a
+/// value: an initial one, or one that was set.
+Status checkVariables(const runtime::Model &model,
+                      const artifact::Program &program);
+
+/// Collects problems into one message.
+class Problems {
+public:
+  void add(const std::string &problem) {
+    text_ += (text_.empty() ? "" : "; ") + problem;
+  }
+  bool none() const { return text_.empty(); }
+  Status status() const { return Status::usage(text_); }
+
+private:
+  std::string text_;
+};
+
+} // namespace tandem::commands
+
+#endif

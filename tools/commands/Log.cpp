@@ -1,0 +1,168 @@
+//===- Log.cpp - training as lines of JSON --------------------------------===//
+#include "tools/commands/Log.h"
+
+#include "tools/commands/Print.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <unistd.h>
+#include <utility>
+
+namespace tandem::commands {
+namespace {
+
+/// A name as JSON: printable, since the manifest was validated.
+std::string jsonText(const std::string &name) {
+  std::string text = "\"";
+  for (char c : name)
+    text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return text + "\"";
+}
+
+std::string jsonNumber(double value) {
+  return std::isfinite(value) ? numberText(value) : "null";
+}
+
+std::string beginning(int64_t epoch, int64_t steps) {
+  return "{\"epoch\": " + std::to_string(epoch) +
+         ", \"step\": " + std::to_string(steps);
+}
+
+std::string ending(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, ", \"seconds\": %.6f}", seconds);
+  return text;
+}
+
+} // namespace
+
+std::optional<int64_t> lastStepOf(const std::string &path) {
+  // Of a regular file alone: a pipe would wait.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return std::nullopt;
+  std::ifstream file(path);
+  std::optional<int64_t> step;
+  for (std::string text; std::getline(file, text);) {
+    auto line =
+        nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line.is_object())
+      continue;
+    auto found = line.find("step");
+    if (found != line.end() && found->is_number_integer())
+      step = found->get<int64_t>();
+  }
+  return step;
+}
+
+bool cutTornLine(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return false;
+  std::ifstream file(path, std::ios::binary);
+  uintmax_t whole = 0, size = 0;
+  for (char c; file.get(c);) {
+    ++size;
+    if (c == '\n')
+      whole = size;
+  }
+  if (whole == size)
+    return false;
+  std::filesystem::resize_file(path, whole, error);
+  return !error;
+}
+
+Log::~Log() {
+  if (file_)
+    std::fclose(file_);
+}
+
+Status Log::open(const std::string &path, Then then,
+                 std::optional<double> rate) {
+  path_ = path;
+  if (rate && std::isfinite(*rate))
+    rate_ = ", \"lr\": " + roundedText(*rate);
+  file_ = std::fopen(path.c_str(), "ae");
+  then_ = then;
+  return file_ ? Status::success() : failed(errno);
+}
+
+bool Log::keep() {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path_, error) ||
+      std::filesystem::file_size(path_, error) == 0)
+    return true;
+  std::string kept;
+  for (int i = 1; kept.empty() || std::filesystem::exists(kept, error); ++i)
+    kept = path_ + "." + std::to_string(i);
+  if (!std::filesystem::copy_file(path_, kept, error)) {
+    error_ = error.value() ? error.value() : EIO;
+    return false;
+  }
+  note("the log of another training in " + io::inQuotes(path_) +
+       " is kept as " + io::inQuotes(kept));
+  return true;
+}
+
+void Log::line(const std::string &text) {
+  Then then = std::exchange(then_, Then::Append);
+  if (error_ != 0 || (then == Then::Keep && !keep()))
+    return;
+  // A pipe has no length; writing to a full device fails later.
+  if (then != Then::Append)
+    std::ignore = ::ftruncate(::fileno(file_), 0);
+  if (std::fprintf(file_, "%s\n", text.c_str()) < 0 && error_ == 0)
+    error_ = errno;
+}
+
+void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
+               double seconds) {
+  if (!file_)
+    return;
+  bool finite = std::isfinite(loss.at(0));
+  line(beginning(epoch, steps) + ", \"loss\": " +
+       (finite ? scalarText(loss) : "null") + rate_ + ending(seconds));
+}
+
+void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
+                     double seconds) {
+  if (!file_)
+    return;
+  std::string outputs;
+  for (const Mean &mean : evaluation.means)
+    outputs += (outputs.empty() ? "" : ", ") + jsonText(mean.name) + ": " +
+               jsonNumber(mean.value);
+  if (!outputs.empty())
+    outputs = ", \"outputs\": {" + outputs + "}";
+  if (const auto &accuracy = evaluation.accuracy)
+    outputs += ", \"accuracy\": " + jsonNumber(double(accuracy->right()) /
+                                               double(accuracy->counted()));
+  line(beginning(epoch, steps) + ", \"eval\": {\"rows\": " +
+       std::to_string(evaluation.rows) + outputs + "}" + ending(seconds));
+}
+
+Status Log::flush() {
+  if (!file_)
+    return Status::success();
+  if (std::fflush(file_) != 0 && error_ == 0)
+    error_ = errno;
+  return error_ == 0 ? Status::success() : close();
+}
+
+Status Log::close() {
+  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0)
+    error_ = errno;
+  return error_ == 0 ? Status::success() : failed(error_);
+}
+
+Status Log::failed(int error) const {
+  return Status::failed("cannot write " + io::inQuotes(path_) + ": " +
+                        std::strerror(error));
+}
+
+} // namespace tandem::commands

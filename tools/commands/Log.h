@@ -1,0 +1,67 @@
+//===- Log.h - training as lines of JSON ----------------------------------===//
+//
+// One object a line, for each step and each evaluation. A resumed training
+// continues the file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_LOG_H
+#define TANDEM_TOOLS_COMMANDS_LOG_H
+
+#include "tools/commands/Evaluation.h"
+
+#include <cstdio>
+
+namespace tandem::commands {
+
+class Log {
+public:
+  Log() = default;
+  Log(const Log &) = delete;
+  ~Log();
+
+  /// What becomes of what the file holds: lines are appended, or it goes with
+  /// the first line (a training that fails before that leaves the log of
+  /// another as it was), into a copy called PATH.N, N the first number that is
+  /// free, or away.
+  enum class Then { Append, Keep, Replace };
+
+  /// `rate` is the learning rate, if it is known.
+  Status open(const std::string &path, Then then, std::optional<double> rate);
+
+  /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
+  /// of this call. Without an open file nothing happens.
+  void step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
+            double seconds);
+  void evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
+                  double seconds);
+
+  /// Hands all lines to the system: a checkpoint is never ahead of its log.
+  /// Where that fails the file is closed, and lines after it come to nothing.
+  Status flush();
+  /// Fails too if flush() has failed before.
+  Status close();
+
+private:
+  Status failed(int error) const;
+  /// Writes `text` and a newline.
+  void line(const std::string &text);
+  /// Copies what the file holds; false, with the reason in `error_`, if that
+  /// failed.
+  bool keep();
+
+  std::string path_, rate_;
+  std::FILE *file_ = nullptr;
+  Then then_ = Then::Append;
+  int error_ = 0; ///< errno of the first line that was not written
+};
+
+/// Cuts what a kill left of a last line. Returns whether there was any.
+bool cutTornLine(const std::string &path);
+
+/// Returns the step of the last line of a log that has one; nothing, if there
+/// is no such file or line.
+std::optional<int64_t> lastStepOf(const std::string &path);
+
+} // namespace tandem::commands
+
+#endif

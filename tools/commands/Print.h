@@ -1,0 +1,43 @@
+//===- Print.h - numbers and tables on a terminal -------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_PRINT_H
+#define TANDEM_TOOLS_COMMANDS_PRINT_H
+
+#include "runtime/tensor/Tensor.h"
+
+#include <string>
+#include <vector>
+
+namespace tandem::commands {
+
+/// Returns the shortest text that reads back as the scalar, in its own type.
+std::string scalarText(const runtime::Tensor &scalar);
+
+/// Returns the shortest text that reads back as `value`.
+std::string numberText(double value);
+
+/// Returns `value` with at most six digits, for people.
+std::string roundedText(double value);
+
+/// Returns a number of things a second: whole ones from 100 on.
+std::string rateText(double value);
+
+/// Returns "1.5 MiB".
+std::string bytesText(int64_t bytes);
+
+/// Returns "1:05" or "2:03:04".
+std::string timeText(double seconds);
+
+/// Prints rows to stdout in columns; the first column is left-aligned, and the
+/// others are where `right` is false.
+void printTable(const std::vector<std::vector<std::string>> &rows,
+                bool right = false);
+
+/// Prints "warning: TEXT" to stderr.
+void warn(const std::string &text);
+
+/// Prints "note: TEXT" to stderr.
+void note(const std::string &text);
+
+} // namespace tandem::commands
+
+#endif

@@ -1,0 +1,230 @@
+//===- Resume.cpp - is it the same training? ------------------------------===//
+//
+// Arrays are told apart by their CRC32: against mistakes, not against forgery.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/commands/Resume.h"
+
+#include "tools/commands/Print.h"
+
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+
+#include <fstream>
+
+namespace tandem::commands {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Returns the first digits of a digest, for people.
+std::string shortened(const std::string &digest) { return digest.substr(0, 8); }
+
+std::string modelText(const Origin &origin) {
+  return io::inQuotes(origin.model) + " (graph " + shortened(origin.graph) +
+         ")";
+}
+
+/// Returns the names of the arrays that are not the same, in quotes.
+std::string differingArrays(const std::string &there, const std::string &here) {
+  Json was = Json::parse(there, nullptr, false);
+  Json is = Json::parse(here, nullptr, false);
+  std::string names;
+  if (was.is_object() && is.is_object())
+    for (const auto &[name, digest] : is.items())
+      if (was.value(name, Json()) != digest)
+        names += (names.empty() ? "" : ", ") + io::inQuotes(name);
+  return names;
+}
+
+/// Collects differences: errors that --force allows, and notes.
+class Differences {
+public:
+  Differences(const ResumeWith &with, std::vector<std::string> &notes)
+      : with_(with), notes_(notes) {}
+
+  void note(const std::string &what) {
+    notes_.push_back(io::inQuotes(with_.path) + " " + what);
+  }
+  void error(const std::string &what) {
+    problems_.add(io::inQuotes(with_.path) + " " + what);
+  }
+  /// An error, or with --force a note.
+  void serious(const std::string &what) {
+    if (with_.force)
+      return note(what);
+    error(what);
+    forceable_ = true;
+  }
+  Status status() {
+    if (forceable_)
+      problems_.add("--force goes on all the same");
+    return problems_.none() ? Status::success() : problems_.status();
+  }
+
+private:
+  const ResumeWith &with_;
+  std::vector<std::string> &notes_;
+  Problems problems_;
+  bool forceable_ = false;
+};
+
+void compareModels(const Origin &there, const Origin &here,
+                   Differences &differences) {
+  bool known = !there.graph.empty() && !here.graph.empty();
+  if (known && there.graph != here.graph)
+    differences.serious("was trained on another graph, of the model " +
+                        modelText(there) + ", but got " + modelText(here));
+  else if (there.model == here.model)
+    return;
+  else if (known)
+    differences.note("is of the model " + io::inQuotes(there.model) +
+                     ", which is called " + io::inQuotes(here.model) + " now");
+  else
+    differences.serious("was trained on the model " +
+                        io::inQuotes(there.model) + " but got " +
+                        io::inQuotes(here.model));
+}
+
+void compareData(const Checkpoint &checkpoint, const ResumeWith &with,
+                 Differences &differences) {
+  const Position &position = checkpoint.position();
+  bool inPass = position.step > 0;
+  auto number = [&](const std::string &what, int64_t there, int64_t here) {
+    std::string text = "was trained with " + what + " " +
+                       std::to_string(there) + " but got " +
+                       std::to_string(here);
+    // In the middle of a pass, which rows are left depends on both.
+    inPass ? differences.error(text) : differences.note(text);
+  };
+  if (position.rows != with.rows)
+    number("rows:", position.rows, with.rows);
+  if (position.batch != with.batch)
+    number("a batch of", position.batch, with.batch);
+  const std::string &there = checkpoint.origin().data;
+  if (there.empty() || position.rows != with.rows)
+    return;
+  if (!Json::parse(there, nullptr, false).is_object())
+    differences.note("does not say which data it was trained on: its metadata "
+                     "'tandem.data' is damaged");
+  std::string names = differingArrays(there, with.origin.data);
+  if (names.empty())
+    return;
+  std::string text = "was trained on other data: the rows of " + names +
+                     " differ, in what they hold or in their order";
+  inPass ? differences.serious(text + ", and a pass over them was begun")
+         : differences.note(text);
+}
+
+/// The metadata of the safetensors file `path`; null where it is no such file.
+Json metadataOf(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t length = 0;
+  constexpr uint64_t most = 100 << 20;
+  if (!file.read(reinterpret_cast<char *>(&length), sizeof length) ||
+      length > most)
+    return {};
+  std::string header(length, ' ');
+  if (!file.read(header.data(), std::streamsize(length)))
+    return {};
+  Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() ? json.value("__metadata__", Json()) : Json();
+}
+
+} // namespace
+
+Status checkReplaced(const std::string &path, const Origin &origin,
+                     bool resumes, bool force,
+                     std::vector<std::string> &notes) {
+  Json metadata = metadataOf(path);
+  auto text = [&](const char *key) {
+    auto at = metadata.find(key);
+    return at != metadata.end() && at->is_string() ? at->get<std::string>()
+                                                   : std::string();
+  };
+  if (!metadata.is_object())
+    return Status::success();
+  Origin there;
+  there.model = text("tandem.model");
+  there.graph = text("tandem.graph");
+  if (!there.graph.empty() && !origin.graph.empty() &&
+      there.graph != origin.graph) {
+    std::string what = io::inQuotes(path) + " is a checkpoint of the model " +
+                       modelText(there) + ", not of " + modelText(origin);
+    if (!force)
+      return Status::usage("expected to replace none of another model, but " +
+                           what + "; --force replaces it");
+    notes.push_back(what + ", and is replaced");
+  } else if (std::string steps = text("tandem.total_steps");
+             !resumes && !steps.empty() && steps != "0") {
+    notes.push_back(io::inQuotes(path) + ", a checkpoint after " + steps +
+                    " steps, is replaced by a new training; '--resume=" + path +
+                    "' would go on from it");
+  }
+  return Status::success();
+}
+
+Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
+  Json digests = Json::object();
+  for (const runtime::Argument &input : data.arguments()) {
+    std::string name(input.name);
+    const io::Array *array = data.array(name);
+    if (!array)
+      continue;
+    unsigned long crc =
+        crc32_z(0, reinterpret_cast<const Bytef *>(array->bytes.data()),
+                array->bytes.size());
+    char digits[9];
+    std::snprintf(digits, sizeof digits, "%08lx", crc);
+    digests[name] =
+        runtime::describe(array->dtype, array->shape) + " " + digits;
+  }
+  return {manifest.model, manifest.graph,
+          digests.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
+               std::vector<std::string> &notes) {
+  const Position &position = checkpoint.position();
+  const Origin &there = checkpoint.origin();
+  Differences differences(with, notes);
+  if (with.seed && *with.seed != position.seed)
+    differences.error("was trained with --seed " +
+                      std::to_string(position.seed) + " but got " +
+                      std::to_string(*with.seed));
+  if (with.noShuffle && position.shuffle)
+    differences.error("was trained with shuffling");
+  compareModels(there, with.origin, differences);
+  compareData(checkpoint, with, differences);
+  if (there.graph.empty() || there.data.empty() || with.origin.graph.empty())
+    differences.note("or the artifact does not say which graph and data they "
+                     "are of, so that these cannot be compared");
+  int64_t steps = with.rows / with.batch;
+  Status status = differences.status();
+  if (status && position.step > 0 && position.step >= steps)
+    return Status::usage(io::inQuotes(with.path) + " is at step " +
+                         std::to_string(position.step) + " of a pass of " +
+                         std::to_string(steps));
+  return status;
+}
+
+std::string learningRateNote(const runtime::Model &model,
+                             const std::string &path) {
+  std::string name = learningRateName(model.manifest());
+  const artifact::Value *value = model.manifest().findValue(name);
+  if (name.empty() || !value->init ||
+      value->init->kind != artifact::Init::Kind::Constant)
+    return "";
+  auto rate = model.get(name);
+  if (rate)
+    rate = rate->onHost();
+  auto compiled = runtime::Tensor::zeros(value->dtype, value->shape);
+  if (!rate || !compiled || !compiled->fill(value->init->a) ||
+      rate->at(0) == compiled->at(0))
+    return "";
+  return "the learning rate is " + scalarText(*rate) + ", as in " +
+         io::inQuotes(path) + ", and not " + scalarText(*compiled) +
+         ", which the artifact was compiled with; --lr sets another";
+}
+
+} // namespace tandem::commands

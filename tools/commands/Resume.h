@@ -1,0 +1,49 @@
+//===- Resume.h - is it the same training? --------------------------------===//
+//
+// What a checkpoint was trained with, against what `train --resume` is given. A
+// training goes on as if it had not stopped only with the same model, data and
+// order: another graph is an error, and so is what would leave out or repeat
+// rows of a pass that was begun; between passes other data is said.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_RESUME_H
+#define TANDEM_TOOLS_COMMANDS_RESUME_H
+
+#include "tools/commands/Checkpoint.h"
+#include "tools/commands/Dataset.h"
+
+namespace tandem::commands {
+
+/// Returns what is trained here: the model, and digests of each array.
+Origin originOf(const artifact::Manifest &manifest, const Dataset &data);
+
+/// What `train --resume` is given beside the checkpoint.
+struct ResumeWith {
+  std::string path; ///< of the checkpoint
+  Origin origin;
+  int64_t rows = 0, batch = 0;
+  std::optional<uint64_t> seed; ///< if it is given
+  bool noShuffle = false;
+  bool force = false; ///< differences of model and data are notes
+};
+
+/// Fails with Usage, naming all differences that are errors; adds to `notes`
+/// those that are none.
+Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
+               std::vector<std::string> &notes);
+
+/// What a new training would lose by writing to `path`. Fails with Usage for a
+/// checkpoint of another model, but with `force`; adds to `notes` how far one
+/// of the same model is, which a training that does not resume begins anew.
+/// Reads the file's header alone.
+Status checkReplaced(const std::string &path, const Origin &origin,
+                     bool resumes, bool force, std::vector<std::string> &notes);
+
+/// Returns what to say if the model's learning rate, from the checkpoint
+/// `path`, is not the one that it was compiled with; else an empty text.
+std::string learningRateNote(const runtime::Model &model,
+                             const std::string &path);
+
+} // namespace tandem::commands
+
+#endif

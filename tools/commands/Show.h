@@ -1,0 +1,33 @@
+//===- Show.h - what is in a file, for people and as JSON -----------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_SHOW_H
+#define TANDEM_TOOLS_COMMANDS_SHOW_H
+
+#include "runtime/artifact/ArtifactReader.h"
+
+#include <string>
+
+namespace tandem::commands {
+
+/// Prints values, programs, memory, what is saved, kernels, sections.
+void showArtifact(const artifact::ArtifactReader &reader);
+/// Prints {"kind": "artifact", "manifests": [...]}, a manifest for each target.
+Status showArtifactAsJson(const artifact::ArtifactReader &reader);
+
+/// Prints a table of the launches of a target of the kind `cuda`.
+void showGrids(const artifact::Manifest &manifest);
+/// Returns "16 x 8".
+std::string extentsText(const std::vector<int64_t> &sizes);
+/// Returns which library may compute the launch; empty: none.
+const char *libraryOf(const artifact::Launch &launch);
+
+/// True for a safetensors file, whatever its name, and for what has the name of
+/// one and is no artifact: that is said of it best by `showCheckpoint`.
+bool isShownAsCheckpoint(const std::string &path);
+
+/// Prints the tensors and metadata of the safetensors file `path`, and where
+/// training stands, if it is a checkpoint.
+Status showCheckpoint(const std::string &path, bool asJson);
+
+} // namespace tandem::commands
+
+#endif

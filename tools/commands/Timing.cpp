@@ -1,0 +1,181 @@
+//===- Timing.cpp - how long the calls of a program take ------------------===//
+#include "tools/commands/Timing.h"
+
+#include "runtime/device/Backend.h"
+#include "runtime/io/Elements.h"
+#include "tools/commands/Dataset.h"
+#include "tools/commands/Interrupt.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+using namespace tandem;
+using namespace tandem::commands;
+using artifact::Program;
+using runtime::Model;
+using runtime::Tensor;
+using Clock = std::chrono::steady_clock;
+
+static Result<Tensor> madeUp(artifact::DType dtype,
+                             const std::vector<int64_t> &shape, int64_t high,
+                             uint64_t stream) {
+  auto tensor = Tensor::zeros(dtype, shape);
+  if (!tensor || (io::isInteger(dtype) && high <= 0))
+    return tensor;
+  // Through f64, from which `to` rounds as the element type wants.
+  auto wide = Tensor::zeros(runtime::DType::F64, shape);
+  if (!wide)
+    return wide;
+  auto *data = wide->mutableData<double>();
+  for (int64_t i = 0; i < wide->elements(); ++i) {
+    uint64_t bits = mix(mix(stream) + uint64_t(i));
+    data[i] = io::isInteger(dtype) ? double(bits % uint64_t(high))
+                                   : double(bits >> 40) * 0x1p-23 - 1.0;
+  }
+  return wide->to(dtype);
+}
+
+Result<std::vector<NamedTensor>>
+commands::completeInputs(const std::vector<std::string> &texts,
+                         const Model &model, const Program &program) {
+  auto given = readTensors(texts, "--input", model.manifest());
+  if (!given)
+    return given;
+  uint64_t stream = 0;
+  for (const artifact::Slot *slot : inputsOf(program)) {
+    ++stream;
+    if (std::any_of(given->begin(), given->end(),
+                    [&](const NamedTensor &t) { return t.name == slot->name; }))
+      continue;
+    const artifact::Value *value = model.manifest().findValue(slot->name);
+    auto tensor = madeUp(slot->dtype, slot->shape,
+                         value ? value->high.value_or(0) : 0, stream);
+    if (!tensor)
+      return std::move(tensor).status();
+    given->push_back({slot->name, std::move(*tensor)});
+  }
+  // The program is timed, not the way of its inputs.
+  if (!model.device().isHost())
+    for (NamedTensor &input : *given) {
+      auto there = input.tensor.copyTo(model.device());
+      if (!there)
+        return std::move(there).status();
+      input.tensor = *std::move(there);
+    }
+  return given;
+}
+
+Result<int> commands::completeVariables(Model &model) {
+  int count = 0;
+  uint64_t stream = 0;
+  for (const artifact::Value &value : model.manifest().values) {
+    ++stream;
+    if ((value.role != artifact::Role::Param &&
+         value.role != artifact::Role::State) ||
+        model.get(value.name))
+      continue;
+    auto tensor = madeUp(value.dtype, value.shape, 0, stream);
+    if (!tensor)
+      return std::move(tensor).status();
+    if (Status status = model.set(value.name, *tensor); !status)
+      return status;
+    ++count;
+  }
+  return count;
+}
+
+namespace {
+
+/// Calls one after the other. Those on a device are only queued: each call
+/// returns when the one before it has run, so that the device is never idle and
+/// the time between two returns is that of one call.
+class Calls {
+public:
+  Calls(Model &model, const Program &program,
+        std::span<const runtime::Argument> arguments,
+        std::vector<double> *launches)
+      : model(model), program(program), arguments(arguments),
+        launches(launches), backend(**runtime::backendOf(model.device())) {}
+  ~Calls() {
+    for (runtime::Fence fence : fences)
+      if (fence)
+        backend.releaseFence(fence);
+  }
+
+  Status next() {
+    Status status = launches
+                        ? model.runTimed(program.name, arguments, {}, *launches)
+                        : model.run(program.name, arguments, {});
+    if (!status)
+      return status;
+    std::swap(fences[0], fences[1]);
+    status = backend.record(fences[0], currentStream(model.device()));
+    return status ? backend.await(fences[1]) : status;
+  }
+
+private:
+  Model &model;
+  const Program &program;
+  std::span<const runtime::Argument> arguments;
+  std::vector<double> *launches; ///< gets the times of each call, or null
+  runtime::Backend &backend;     ///< the model's, so it is open
+  runtime::Fence fences[2] = {}; ///< after the last call, and the one before
+};
+
+} // namespace
+
+void LaunchTimes::add(const std::vector<double> &call) {
+  launches.resize(call.size());
+  for (size_t i = 0; i < call.size(); ++i)
+    launches[i].push_back(call[i]);
+}
+
+std::vector<double> LaunchTimes::medians() const {
+  std::vector<double> medians;
+  for (std::vector<double> times : launches) {
+    std::sort(times.begin(), times.end());
+    medians.push_back(medianOf(times));
+  }
+  return medians;
+}
+
+Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
+                                   const Program &program,
+                                   std::vector<NamedTensor> &inputs,
+                                   LaunchTimes *launches) {
+  std::vector<runtime::Argument> arguments;
+  for (NamedTensor &input : inputs)
+    arguments.push_back({input.name, &input.tensor});
+  Timing timing;
+  std::vector<double> times;
+  Calls calls(model, program, arguments, launches ? &times : nullptr);
+  timing.warmup = repeats.warmup.value_or(3);
+  for (int64_t i = 0; i < timing.warmup; ++i)
+    if (Status status = calls.next(); !status)
+      return status;
+  // Either limit may be absent: --steps alone knows no time, and the default
+  // is three seconds.
+  double seconds = repeats.seconds.value_or(repeats.steps ? INFINITY : 3.0);
+  int64_t steps = repeats.steps.value_or(INT64_MAX);
+  Interrupt interrupt;
+  auto begin = Clock::now(), last = begin;
+  do {
+    if (Status status = calls.next(); !status)
+      return status;
+    auto now = Clock::now();
+    timing.sorted.push_back(std::chrono::duration<double>(now - last).count());
+    last = now;
+    if (launches) {
+      launches->add(times);
+      last = Clock::now();
+    }
+  } while (int64_t(timing.sorted.size()) < steps && !Interrupt::asked() &&
+           std::chrono::duration<double>(last - begin).count() < seconds);
+  if (Interrupt::asked())
+    return Status::failed("interrupted after " +
+                          std::to_string(timing.sorted.size()) +
+                          " timed calls");
+  std::sort(timing.sorted.begin(), timing.sorted.end());
+  return timing;
+}

@@ -1,0 +1,224 @@
+//===- Train.cpp - `train`: options in, results out -----------------------===//
+#include "runtime/io/Array.h"
+#include "tools/commands/Commands.h"
+#include "tools/commands/Print.h"
+#include "tools/commands/TrainEvaluation.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace tandem::commands {
+namespace {
+
+double fraction(int64_t part, int64_t whole) {
+  return double(part) / double(whole);
+}
+
+void printText(const TrainOptions &options, const TrainResult &result) {
+  if (result.steps)
+    std::printf("loss = %s\n", roundedText(result.loss).c_str());
+  if (const auto &evaluation = result.evaluation) {
+    for (const Mean &mean : evaluation->means)
+      std::printf("eval.%s = %s%s\n", mean.name.c_str(),
+                  roundedText(mean.value).c_str(),
+                  mean.remark(evaluation->rows).c_str());
+    auto print = [](const char *name, int64_t part, int64_t whole) {
+      std::printf("eval.%s = %s (%lld of %lld)\n", name,
+                  whole ? roundedText(fraction(part, whole)).c_str() : "nan",
+                  static_cast<long long>(part), static_cast<long long>(whole));
+    };
+    if (const auto &accuracy = evaluation->accuracy) {
+      print("accuracy", accuracy->right(), accuracy->counted());
+      if (accuracy->manyPerRow())
+        print("exact_match", accuracy->rightRows(), accuracy->countedRows());
+    }
+  }
+  if (!options.save.empty())
+    std::printf("saved to '%s'\n", options.save.c_str());
+}
+
+void printJson(const TrainOptions &options, const TrainResult &result) {
+  nlohmann::json json = nlohmann::json::object();
+  if (result.steps)
+    json = {{"epochs", result.position.epoch},
+            {"steps", result.position.totalSteps},
+            {"batch", result.position.batch},
+            {"loss", result.loss},
+            {"last_loss", result.lastLoss},
+            {"seconds", result.seconds},
+            {"samples_per_second",
+             result.seconds > 0
+                 ? double(result.steps * result.position.batch) / result.seconds
+                 : 0.0}};
+  if (const auto &evaluation = result.evaluation) {
+    nlohmann::json &eval =
+        json["eval"] = {{"rows", evaluation->rows},
+                        {"outputs", nlohmann::json::object()},
+                        {"rows_of_outputs", nlohmann::json::object()}};
+    for (const Mean &mean : evaluation->means) {
+      eval["outputs"][mean.name] = mean.value;
+      // Null: of a batch that was filled up with repeated rows.
+      auto &rows = eval["rows_of_outputs"][mean.name];
+      if (!mean.isFilled)
+        rows = mean.rows;
+    }
+    if (const auto &accuracy = evaluation->accuracy) {
+      eval["right"] = accuracy->right();
+      eval["counted"] = accuracy->counted();
+      eval["accuracy"] = fraction(accuracy->right(), accuracy->counted());
+      if (accuracy->manyPerRow()) {
+        eval["right_rows"] = accuracy->rightRows();
+        eval["counted_rows"] = accuracy->countedRows();
+        eval["exact_match"] =
+            fraction(accuracy->rightRows(), accuracy->countedRows());
+      }
+    }
+  }
+  if (!options.save.empty())
+    json["saved"] = options.save;
+  // NaN and infinity become null; a path that is not UTF-8 is replaced.
+  std::printf("%s\n",
+              json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                  .c_str());
+}
+
+} // namespace
+
+/// A checkpoint is not what these names say. Of files that are there Files says
+/// more.
+static Status checkSaved(std::string_view path) {
+  if (::access(std::string(path).c_str(), F_OK) == 0)
+    return Status::success();
+  for (std::string_view other : {".npy", ".npz", ".csv", ".json", ".jsonl",
+                                 ".tdm", ".mlir", ".onnx", ".pt", ".pth"})
+    if (path.ends_with(other))
+      return Status::usage("option '--save' writes safetensors: expected a "
+                           "name as 'F.safetensors', but got " +
+                           io::inQuotes(path));
+  return Status::success();
+}
+
+/// A rate is kept in f32; 0 is for experiments.
+static Status checkRate(std::string_view text) {
+  double rate = std::strtod(std::string(text).c_str(), nullptr);
+  if (rate == 0 || rate >= std::numeric_limits<float>::min())
+    return Status::success();
+  return Status::usage("option '--lr' expected 0 or what is not 0 in f32, at "
+                       "least 1.18e-38, but got " +
+                       io::inQuotes(text));
+}
+
+void TrainOptions::declare(OptionTable &options) {
+  options
+      .list("data", "NAME=@FILE", data,
+            "the rows of an input; one for each input of 'step'")
+      .keyed()
+      .required("steps=0")
+      .excludes("steps=0", "nothing is trained");
+  options.integer("epochs", "N", epochs, 1, 1000000000,
+                  "passes over the data to do (resuming: a pass that was begun "
+                  "is finished and counts as one)");
+  options.integer("steps", "N", steps, 0, mostSteps,
+                  "steps to do, instead of --epochs; 0 evaluates the rows of "
+                  "--eval and changes nothing");
+  options.exactlyOneOf({"epochs", "steps"});
+  options.number("lr", "RATE", lr, "learning rate: sets the state OPTIMIZER.lr")
+      .atLeast(0)
+      .atMost(1e6)
+      .check(checkRate)
+      .excludes("steps=0", "nothing is trained")
+      .byDefault("what is compiled in");
+  casts.declare(options);
+  declareOnNaN(options, onNaN);
+  options
+      .flag("no-shuffle", noShuffle,
+            "take the rows in their order, not in a new one each epoch, "
+            "which depends on the seed alone")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .text("save", "F.safetensors", save,
+            "where parameters and training state go at the end")
+      .check(checkSaved)
+      .excludes("steps=0", "nothing is trained");
+  options
+      .integer("save-every", "STEPS", saveEvery, 1, INT64_MAX,
+               "save after each STEPS steps as well")
+      .needs("save");
+  options
+      .text("resume", "F.safetensors", resume,
+            "go on from what --save wrote, as if it had not stopped")
+      .excludes("params")
+      .excludes("steps=0", "--params reads parameters alone");
+  options.group("evaluation");
+  options
+      .list("eval", "NAME=@FILE", eval,
+            "the rows of an input of 'evaluate', run after training")
+      .keyed();
+  options
+      .text("accuracy", "LOGITS,LABELS[,AXIS]", accuracy,
+            "count how often the largest score of output LOGITS is at the "
+            "integer LABELS (negative: ignored); scores are on the last axis "
+            "or on axis 1, as the labels' shape says")
+      .needs("eval");
+  options
+      .integer("eval-every", "EPOCHS", evalEvery, 1, INT64_MAX,
+               "evaluate after each EPOCHS epochs as well")
+      .needs("eval")
+      .excludes("steps=0", "nothing is trained");
+  options.group("what is said");
+  options
+      .text("log", "F.jsonl", log,
+            "write epoch, step, loss, learning rate and seconds of every "
+            "step, and every evaluation, as a line of JSON")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
+               "steps for each line of progress")
+      .excludes("steps=0", "nothing is trained")
+      .byDefault("a twentieth of all; on a terminal one line that is "
+                 "rewritten");
+  options.flag("json", json, "print results as JSON");
+  model.declare(options);
+}
+
+void TrainOptions::declare(Files &files) const {
+  using io::FileKind;
+  model.declare(files);
+  files.reads("--resume", resume);
+  files.readsArguments("--data", data);
+  files.readsArguments("--eval", eval);
+  files.writes({"--save", save, {FileKind::Checkpoint}, "--resume"});
+  files.writes({"--log", log, {FileKind::Log}, "", true});
+}
+
+namespace {
+
+Status trainAndPrint(const TrainOptions &options) {
+  // Who watches may leave; what is trained is kept all the same.
+  std::signal(SIGPIPE, SIG_IGN);
+  bool trains = options.steps.value_or(1) != 0;
+  if (!trains && options.eval.empty())
+    return Status::usage("--steps=0 trains nothing: expected --eval with rows "
+                         "to evaluate, or steps");
+  auto result = trains ? train(options) : evaluateAlone(options);
+  if (!result)
+    return std::move(result).status();
+  if (options.json)
+    printJson(options, *result);
+  else
+    printText(options, *result);
+  return Status::success();
+}
+
+} // namespace
+
+Command trainCommand() {
+  return commandOf<trainAndPrint>("train",
+                                  "train the model of an artifact on data");
+}
+
+} // namespace tandem::commands

@@ -1,0 +1,59 @@
+//===- Training.h - the loop behind `train` -------------------------------===//
+//
+// Steps over shuffled batches from a position that a checkpoint can restore:
+// training for two passes gives the same bits as training for one, stopping,
+// and resuming for one more.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_TRAINING_H
+#define TANDEM_TOOLS_COMMANDS_TRAINING_H
+
+#include "tools/commands/Checkpoint.h"
+#include "tools/commands/Evaluation.h"
+
+namespace tandem::commands {
+
+/// What `train` is asked to do, as the options say it.
+struct TrainOptions {
+  static constexpr std::string_view
+      usage = "train X.tdm --data NAME=@FILE ... --epochs=N [options]",
+      description =
+          "Trains the model of an artifact: program 'step' over batches of the "
+          "data. Arrays have N rows in their first dimension; the batch is the "
+          "first dimension of the program's inputs. Rows that do not fill a "
+          "batch are left out of an epoch. Ctrl-C (INT, TERM, HUP) finishes "
+          "the step, saves to --save, says where, and exits with 1; a second "
+          "one ends at once.";
+
+  ModelOptions model;
+  std::vector<std::string> data, eval;
+  std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery;
+  std::optional<double> lr;
+  std::string save, resume, log, accuracy, onNaN = "stop";
+  Casts casts;
+  bool noShuffle = false, json = false;
+
+  void declare(OptionTable &options);
+  /// Says which files these options read and write.
+  void declare(Files &files) const;
+};
+
+/// What came of it.
+struct TrainResult {
+  Position position;
+  int64_t steps = 0;    ///< done by this call
+  double seconds = 0;   ///< of them
+  double loss = 0;      ///< mean over the last pass, as far as it was done
+  double lastLoss = 0;  ///< of the last step
+  bool stopped = false; ///< by a signal
+  int64_t stepsPerEpoch = 0, lastEpoch = 0;
+  std::optional<Evaluation> evaluation;
+};
+
+/// Trains, evaluates and saves. When a signal stops it, it has saved what there
+/// is and fails with a message that says where, and how to go on.
+Result<TrainResult> train(const TrainOptions &options);
+
+} // namespace tandem::commands
+
+#endif
