@@ -53,7 +53,7 @@ static json toJson(ScheduleAttr schedule) {
 
 /// Reads a value of a schedule; says what is wrong with it, or nothing.
 static std::string readValue(const std::string &key, const json &value,
-                             cpu::AskedSchedule &asked) {
+                             lower::cpu::AskedSchedule &asked) {
   if (int64_t most = ScheduleAttr::mostOf(key)) {
     int64_t number = value.is_number_integer() ? value.get<int64_t>() : 0;
     if (number < 1 || number > most)
@@ -112,7 +112,7 @@ static std::string readEntry(const json &object, MLIRContext *context,
   auto schedule = object.find("schedule");
   if (schedule == object.end() || !schedule->is_object())
     return "expected 'schedule' to be an object";
-  cpu::AskedSchedule asked;
+  lower::cpu::AskedSchedule asked;
   for (const auto &[key, value] : schedule->items())
     if (std::string why = readValue(key, value, asked); !why.empty())
       return why;

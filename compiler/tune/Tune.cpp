@@ -16,7 +16,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using tandem::cpu::AskedSchedule;
+using tandem::lower::cpu::AskedSchedule;
 
 using Clock = std::chrono::steady_clock;
 
@@ -46,7 +46,7 @@ namespace {
 /// Equal kernels of a module.
 struct Group {
   SmallVector<KernelOp> kernels;
-  std::optional<cpu::ScheduleSearch> search;
+  std::optional<lower::cpu::ScheduleSearch> search;
   std::string key; ///< of the cache
   std::string summary;
   double weight = 0; ///< the time of all, roughly

@@ -95,8 +95,8 @@ static OpSupport supportOf(OperationName name, unsigned gradientRows) {
            : isAnchor                             ? "anchor"
                                                   : "";
   };
-  row.cpu = lowering(cpu::hasCpuLowering(name));
-  row.cuda = lowering(cuda_lower::hasCudaLowering(name));
+  row.cpu = lowering(lower::cpu::hasCpuLowering(name));
+  row.cuda = lowering(lower::cuda::hasCudaLowering(name));
   return row;
 }
 

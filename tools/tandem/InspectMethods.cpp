@@ -48,8 +48,8 @@ static void addKernels(mlir::ModuleOp module, std::vector<Kernels> &list) {
       auto [number, isNew] = known.insert(kernel);
       if (isNew) {
         places.emplace_back();
-        auto explained = isCuda ? cuda_lower::explainMethods(kernel)
-                                : cpu::explainMethods(kernel);
+        auto explained = isCuda ? lower::cuda::explainMethods(kernel)
+                                : lower::cpu::explainMethods(kernel);
         if (!explained || explained->methods.size() < 2)
           continue;
         places[number] = list.size();

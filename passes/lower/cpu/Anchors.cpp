@@ -4,10 +4,10 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
-FailureOr<Work> cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
-                                KernelBody &body) {
+FailureOr<Work> lower::cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
+                                       KernelBody &body) {
   Operation *anchor = findAnchor(kernel);
   if (!anchor)
     return failure();

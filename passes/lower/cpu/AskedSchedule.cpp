@@ -2,7 +2,7 @@
 #include "passes/lower/cpu/AskedSchedule.h"
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
 AskedSchedule AskedSchedule::of(KernelOp kernel) {
   AskedSchedule asked;

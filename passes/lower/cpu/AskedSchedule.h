@@ -39,7 +39,7 @@
 
 #include <optional>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// The attribute, as numbers to try others of.
 struct AskedSchedule {
@@ -54,6 +54,6 @@ struct AskedSchedule {
   ScheduleAttr attribute(mlir::MLIRContext *context) const;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -27,23 +27,24 @@ static FailureOr<MethodCut> emitTrial(KernelOp kernel, MethodLog *log) {
   auto around = kernel->getParentOfType<ModuleOp>();
   OpBuilder b = OpBuilder::atBlockEnd(around.getBody());
   auto target = ModuleOp::create(b, kernel.getLoc(), "cpu");
-  FailureOr<Work> work = cpu::emitKernelBody(target, kernel, "trial", log);
+  FailureOr<Work> work =
+      lower::cpu::emitKernelBody(target, kernel, "trial", log);
   if (failed(work))
     return failure();
   return MethodCut{work->items, work->scratchBytes, 0};
 }
 
 static bool hasMethods(KernelOp kernel) {
-  return !cpu::flowOf(kernel) && !hostCopyOf(kernel);
+  return !lower::cpu::flowOf(kernel) && !hostCopyOf(kernel);
 }
 
-std::optional<ExplainedKernel> cpu::explainMethods(KernelOp kernel) {
+std::optional<ExplainedKernel> lower::cpu::explainMethods(KernelOp kernel) {
   if (!hasMethods(kernel))
     return std::nullopt;
   return lower::explainMethods(kernel, emitTrial);
 }
 
-MethodLog cpu::considerMethods(KernelOp kernel) {
+MethodLog lower::cpu::considerMethods(KernelOp kernel) {
   if (!hasMethods(kernel))
     return {};
   return lower::considerMethods(kernel, emitTrial);

@@ -4,13 +4,13 @@
 
 #include "passes/lower/common/ExplainMethods.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// Of a kernel at `plan`. Branches and loops of the program have no methods.
 std::optional<lower::ExplainedKernel> explainMethods(KernelOp kernel);
 /// What the rows say, without the cuts.
 lower::MethodLog considerMethods(KernelOp kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -20,9 +20,9 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
-Operation *cpu::flowOf(KernelOp kernel) {
+Operation *lower::cpu::flowOf(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front())
     if (isa<IfOp, ScanOp, WhileOp>(op))
       return &op;
@@ -33,8 +33,8 @@ Operation *cpu::flowOf(KernelOp kernel) {
 // Regions as programs
 //===----------------------------------------------------------------------===//
 
-FailureOr<func::FuncOp> cpu::planRegion(ModuleOp module, Region &region,
-                                        StringRef name) {
+FailureOr<func::FuncOp> lower::cpu::planRegion(ModuleOp module, Region &region,
+                                               StringRef name) {
   MLIRContext *context = module.getContext();
   Block &block = region.front();
   Operation *yield = block.getTerminator();
@@ -91,7 +91,7 @@ static FailureOr<FlowBuffer> bufferOf(Value value) {
   return kernel.emitError() << "expected no kernel to write a constant";
 }
 
-FailureOr<SmallVector<FlowBuffer>> cpu::flowBuffersOf(KernelOp kernel) {
+FailureOr<SmallVector<FlowBuffer>> lower::cpu::flowBuffersOf(KernelOp kernel) {
   SmallVector<FlowBuffer> buffers;
   SmallVector<Value> values(kernel.getInputs());
   llvm::append_range(values, kernel.getResults());
@@ -167,7 +167,8 @@ Layout::Layout(KernelOp kernel, ArrayRef<FlowSteps> regions) {
                          : add(bytesOf(yield->getOperand(i).getType())));
 }
 
-int64_t cpu::flowScratchBytes(KernelOp kernel, ArrayRef<FlowSteps> regions) {
+int64_t lower::cpu::flowScratchBytes(KernelOp kernel,
+                                     ArrayRef<FlowSteps> regions) {
   return Layout(kernel, regions).total;
 }
 
@@ -446,7 +447,7 @@ void FlowEmitter::emit() {
     emitWhile(cast<WhileOp>(op));
 }
 
-void cpu::emitFlow(KernelOp kernel, ArrayRef<FlowSteps> regions,
-                   LLVM::LLVMFuncOp function) {
+void lower::cpu::emitFlow(KernelOp kernel, ArrayRef<FlowSteps> regions,
+                          LLVM::LLVMFuncOp function) {
   FlowEmitter(kernel, regions, function).emit();
 }

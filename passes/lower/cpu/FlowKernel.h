@@ -13,7 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// The branch or loop that a kernel is made of; null for any other kernel.
 mlir::Operation *flowOf(KernelOp kernel);
@@ -53,6 +53,6 @@ int64_t flowScratchBytes(KernelOp kernel, llvm::ArrayRef<FlowSteps> regions);
 void emitFlow(KernelOp kernel, llvm::ArrayRef<FlowSteps> regions,
               mlir::LLVM::LLVMFuncOp function);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -18,7 +18,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// Calls `body` for every index of `shape`, in loops around each other.
@@ -157,7 +157,7 @@ static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
   return work;
 }
 
-FailureOr<Work> cpu::emitIndexed(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitIndexed(AnchorKernel &kernel) {
   if (auto op = dyn_cast<TakeOp>(kernel.anchor))
     return emitTake(kernel, op);
   return emitScatter(kernel, ScatterParts::of(kernel.anchor));

@@ -13,7 +13,7 @@
 
 #include "passes/lower/common/Anchor.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -37,6 +37,6 @@ bool hasCpuLowering(mlir::OperationName op);
 /// worth a second thread.
 int64_t grainFor(int64_t items, double flopsPerItem, double bytesPerItem);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

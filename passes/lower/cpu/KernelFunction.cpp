@@ -12,10 +12,12 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 
-std::string cpu::bodyName(StringRef name) { return (name + ".body").str(); }
+std::string lower::cpu::bodyName(StringRef name) {
+  return (name + ".body").str();
+}
 
-FailureOr<Work> cpu::emitKernelBody(ModuleOp target, KernelOp kernel,
-                                    StringRef name, MethodLog *log) {
+FailureOr<Work> lower::cpu::emitKernelBody(ModuleOp target, KernelOp kernel,
+                                           StringRef name, MethodLog *log) {
   Location loc = kernel.getLoc();
   OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
   SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
@@ -59,8 +61,8 @@ FailureOr<Work> cpu::emitKernelBody(ModuleOp target, KernelOp kernel,
       b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), scratch);
 
   FailureOr<Work> work = isLoopKernel(kernel)
-                             ? cpu::emitLoops(kernel, b, body)
-                             : cpu::emitAnchor(kernel, b, body);
+                             ? lower::cpu::emitLoops(kernel, b, body)
+                             : lower::cpu::emitAnchor(kernel, b, body);
   if (failed(work))
     return failure();
   if (llvm::any_of(body.ahead, [](int64_t bytes) { return bytes != 0; }))

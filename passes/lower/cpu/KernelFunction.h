@@ -7,7 +7,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// The name of the function that has the code of kernel function `name`.
 std::string bodyName(llvm::StringRef name);
@@ -19,6 +19,6 @@ mlir::FailureOr<Work> emitKernelBody(mlir::ModuleOp target, KernelOp kernel,
                                      llvm::StringRef name,
                                      MethodLog *log = nullptr);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

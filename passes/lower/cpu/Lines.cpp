@@ -19,7 +19,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 //===----------------------------------------------------------------------===//
@@ -210,7 +210,7 @@ static Work emitSort(AnchorKernel &kernel, SortOp op) {
   return work;
 }
 
-FailureOr<Work> cpu::emitLines(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitLines(AnchorKernel &kernel) {
   if (auto op = dyn_cast<CumsumOp>(kernel.anchor))
     return emitCumsum(kernel, op);
   return emitSort(kernel, cast<SortOp>(kernel.anchor));

@@ -67,7 +67,7 @@ private:
   SmallVector<std::pair<KernelOp, Lowered>> distinct;
   /// The regions of branches and loops, as functions; and their kernels.
   SmallVector<func::FuncOp> regions;
-  DenseMap<Operation *, SmallVector<cpu::FlowSteps>> flows;
+  DenseMap<Operation *, SmallVector<lower::cpu::FlowSteps>> flows;
   DistinctKernels known;
   std::vector<FailureOr<Lowered>> made; ///< of each distinct kernel
   llvm::StringMap<int> namesUsed;
@@ -76,18 +76,18 @@ private:
 
 /// Lowers the kernels of the regions of a branch or a loop.
 FailureOr<Work> LowerToCpu::lowerRegions(KernelOp kernel, StringRef name) {
-  SmallVector<cpu::FlowSteps> list;
-  for (Region &region : cpu::flowOf(kernel)->getRegions()) {
-    auto func = cpu::planRegion(getOperation(), region,
-                                (name + ".region" + Twine(list.size())).str());
+  SmallVector<lower::cpu::FlowSteps> list;
+  for (Region &region : lower::cpu::flowOf(kernel)->getRegions()) {
+    auto func = lower::cpu::planRegion(
+        getOperation(), region, (name + ".region" + Twine(list.size())).str());
     if (failed(func))
       return failure();
     regions.push_back(*func);
-    cpu::FlowSteps &steps = list.emplace_back();
+    lower::cpu::FlowSteps &steps = list.emplace_back();
     steps.arenaBytes = planOf(*func).getArenaBytes();
     for (auto inner : func->getOps<KernelOp>()) {
       FailureOr<Lowered> one = lower(inner);
-      auto buffers = cpu::flowBuffersOf(inner);
+      auto buffers = lower::cpu::flowBuffersOf(inner);
       if (failed(one) || failed(buffers))
         return failure();
       steps.steps.push_back({one->symbol.getLeafReference().str(),
@@ -97,7 +97,7 @@ FailureOr<Work> LowerToCpu::lowerRegions(KernelOp kernel, StringRef name) {
   }
   Work work;
   work.items = work.grain = 1;
-  work.scratchBytes = cpu::flowScratchBytes(kernel, list);
+  work.scratchBytes = lower::cpu::flowScratchBytes(kernel, list);
   flows[kernel] = std::move(list);
   return work;
 }
@@ -123,8 +123,9 @@ void LowerToCpu::emitWrapper(KernelOp kernel, StringRef name,
                     b.getI64IntegerAttr(work.scratchBytes));
 
   if (auto flow = flows.find(kernel); flow != flows.end())
-    return cpu::emitFlow(kernel, flow->second, func);
-  auto bodyFunc = target.lookupSymbol<LLVM::LLVMFuncOp>(cpu::bodyName(name));
+    return lower::cpu::emitFlow(kernel, flow->second, func);
+  auto bodyFunc =
+      target.lookupSymbol<LLVM::LLVMFuncOp>(lower::cpu::bodyName(name));
   bodyFunc.setLinkage(LLVM::Linkage::Internal);
   bodyFunc.setNoInline(true);
 
@@ -157,9 +158,9 @@ FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
   made.emplace_back(failure());
   std::string name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  FailureOr<Work> work = cpu::flowOf(kernel)
+  FailureOr<Work> work = lower::cpu::flowOf(kernel)
                              ? lowerRegions(kernel, name)
-                             : cpu::emitKernelBody(target, kernel, name);
+                             : lower::cpu::emitKernelBody(target, kernel, name);
   if (failed(work))
     return failure();
   auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),
@@ -207,7 +208,7 @@ void LowerToCpu::runOnOperation() {
     return signalPassFailure();
 
   OpPassManager pipeline(ModuleOp::getOperationName());
-  cpu::buildToLLVM(pipeline);
+  lower::cpu::buildToLLVM(pipeline);
   if (failed(runPipeline(pipeline, target)))
     return signalPassFailure();
   for (auto &[kernel, one] : distinct)

@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 //===----------------------------------------------------------------------===//
@@ -90,7 +90,7 @@ static constexpr Family families[] = {
     {AnchorFamily::Indexed, {"an indexed op for cpu", indexed}},
     {AnchorFamily::Lines, {"an op over lines for cpu", lines}}};
 
-const AnchorMethods *cpu::methodsOf(OperationName op) {
+const AnchorMethods *lower::cpu::methodsOf(OperationName op) {
   AnchorFamily wanted = familyOf(op);
   for (const Family &family : families)
     if (family.family == wanted)
@@ -98,7 +98,9 @@ const AnchorMethods *cpu::methodsOf(OperationName op) {
   return nullptr;
 }
 
-bool cpu::hasCpuLowering(OperationName op) { return methodsOf(op) != nullptr; }
+bool lower::cpu::hasCpuLowering(OperationName op) {
+  return methodsOf(op) != nullptr;
+}
 
 //===----------------------------------------------------------------------===//
 // Loop kernels
@@ -137,4 +139,4 @@ static constexpr LoopMethod rowsOfLoops[] = {
 static constexpr LoopMethods tableOfLoops = {"a loop kernel for cpu",
                                              rowsOfLoops};
 
-const LoopMethods &cpu::loopMethods() { return tableOfLoops; }
+const LoopMethods &lower::cpu::loopMethods() { return tableOfLoops; }

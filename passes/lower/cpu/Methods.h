@@ -11,7 +11,7 @@
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/ScheduleRounds.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 class LoopEmitter;
 
@@ -40,6 +40,6 @@ Fit fitWindows(AnchorKernel &kernel);
 double secondsOfWindows(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitWindows(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -3,7 +3,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
 using Schedules = SmallVector<AskedSchedule>;
 

@@ -10,7 +10,7 @@
 
 #include "passes/lower/cpu/AskedSchedule.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// The variants of `best`, which is not among them, that a round tries. Several
 /// may come to the same code.
@@ -37,6 +37,6 @@ Variants elements, columns, ahead;
 Variants vectors;
 } // namespace rounds
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -8,7 +8,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 ScheduleSearch::ScheduleSearch(KernelOp kernel) : target(CpuModel::of(kernel)) {

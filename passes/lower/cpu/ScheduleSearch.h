@@ -11,7 +11,7 @@
 
 #include <map>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 class ScheduleSearch {
 public:
@@ -35,6 +35,6 @@ private:
   std::optional<ScheduleMethod> chosen;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

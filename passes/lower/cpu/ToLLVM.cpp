@@ -80,7 +80,7 @@ struct ExpandScalars : PassWrapper<ExpandScalars, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-void cpu::buildToLLVM(OpPassManager &pm) {
+void lower::cpu::buildToLLVM(OpPassManager &pm) {
   pm.addPass(std::make_unique<LowerTransposes>());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

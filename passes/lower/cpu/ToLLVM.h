@@ -4,7 +4,7 @@
 
 #include "mlir/Pass/PassManager.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// Adds the passes that lower a module of functions of arith, math, scf, memref
 /// and vector ops to the LLVM dialect. Functions' memrefs (static shapes only)
@@ -12,6 +12,6 @@ namespace tandem::cpu {
 /// libm.
 void buildToLLVM(mlir::OpPassManager &pm);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// The most taps of a window, and the most outputs at an edge, that are written
@@ -409,7 +409,7 @@ void WindowEmitter::avgPoolGrad(const Window2d &w, bool countPadding) {
   });
 }
 
-FailureOr<Work> cpu::emitWindow(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitWindow(AnchorKernel &kernel) {
   Operation *op = kernel.anchor;
   WindowEmitter emitter(kernel);
   auto cost = cast<CostOpInterface>(op);

@@ -3,9 +3,9 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
-bool cuda_lower::hasCudaLowering(OperationName op) {
+bool lower::cuda::hasCudaLowering(OperationName op) {
   AnchorFamily family = familyOf(op);
   return family == AnchorFamily::Matmul ||
          family == AnchorFamily::Convolution || methodsOf(family);
@@ -23,8 +23,8 @@ static FailureOr<LaunchShape> emitByFamily(AnchorKernel &kernel,
   return emitByTable(kernel.kernel, *methodsOf(family), parts, kernel.body.log);
 }
 
-FailureOr<LaunchShape> cuda_lower::emitAnchor(KernelOp kernel, ThreadCode &code,
-                                              KernelBody &body) {
+FailureOr<LaunchShape>
+lower::cuda::emitAnchor(KernelOp kernel, ThreadCode &code, KernelBody &body) {
   Operation *anchor = findAnchor(kernel);
   if (!anchor)
     return failure();

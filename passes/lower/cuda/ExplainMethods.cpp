@@ -31,16 +31,16 @@ static FailureOr<MethodCut> emitTrial(KernelOp kernel, MethodLog *log) {
   auto around = kernel->getParentOfType<ModuleOp>();
   OpBuilder b = OpBuilder::atBlockEnd(around.getBody());
   auto target = gpu::GPUModuleOp::create(b, kernel.getLoc(), "cuda");
-  cuda_lower::KernelFunction made;
+  lower::cuda::KernelFunction made;
   made.name = "trial";
-  if (failed(cuda_lower::emitKernelFunction(target, kernel, made, log)))
+  if (failed(lower::cuda::emitKernelFunction(target, kernel, made, log)))
     return failure();
   const auto &grid = made.shape.grid;
   return MethodCut{grid[0] * grid[1] * grid[2], made.shape.scratchBytes,
                    made.sharedBytes};
 }
 
-std::optional<ExplainedKernel> cuda_lower::explainMethods(KernelOp kernel) {
+std::optional<ExplainedKernel> lower::cuda::explainMethods(KernelOp kernel) {
   if (hostCopyOf(kernel))
     return std::nullopt;
   return lower::explainMethods(kernel, emitTrial);

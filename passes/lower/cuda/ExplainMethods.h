@@ -4,11 +4,11 @@
 
 #include "passes/lower/common/ExplainMethods.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// Of a kernel at `plan`.
 std::optional<lower::ExplainedKernel> explainMethods(KernelOp kernel);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

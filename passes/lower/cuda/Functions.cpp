@@ -108,11 +108,11 @@ struct LowerLogistic : OpRewritePattern<arith::DivFOp> {
 };
 } // namespace
 
-void cuda_lower::populateFunctions(RewritePatternSet &patterns) {
+void lower::cuda::populateFunctions(RewritePatternSet &patterns) {
   // Before the polynomials of all targets.
   patterns.add<LowerExp, LowerTanh>(patterns.getContext(), /*benefit=*/2);
 }
 
-void cuda_lower::populateLogistic(RewritePatternSet &patterns) {
+void lower::cuda::populateLogistic(RewritePatternSet &patterns) {
   patterns.add<LowerLogistic>(patterns.getContext());
 }

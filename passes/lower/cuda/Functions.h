@@ -5,7 +5,7 @@
 
 #include "mlir/IR/PatternMatch.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// Patterns for exp and tanh of f32 scalars, with the approximate instructions
 /// for 2^x and 1/x. Results are within 4 units in the last place; those of exp
@@ -14,6 +14,6 @@ void populateFunctions(mlir::RewritePatternSet &patterns);
 /// The same for quotients 1 / (1 + exp(x)), while exp is still an op.
 void populateLogistic(mlir::RewritePatternSet &patterns);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -20,7 +20,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 static LaunchShape emitTake(AnchorKernel &kernel, ThreadCode &code, TakeOp op) {
   ArrayRef<int64_t> table = shapeOf(op.getTable());
@@ -195,8 +195,8 @@ static LaunchShape emitScatter(AnchorKernel &kernel, ThreadCode &code,
   return shape;
 }
 
-FailureOr<LaunchShape> cuda_lower::emitIndexed(AnchorKernel &kernel,
-                                               ThreadCode &code) {
+FailureOr<LaunchShape> lower::cuda::emitIndexed(AnchorKernel &kernel,
+                                                ThreadCode &code) {
   if (auto op = dyn_cast<TakeOp>(kernel.anchor))
     return emitTake(kernel, code, op);
   return emitScatter(kernel, code, ScatterParts::of(kernel.anchor));

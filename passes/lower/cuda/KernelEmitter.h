@@ -16,7 +16,7 @@
 
 #include <array>
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 using namespace lower;
 
@@ -51,6 +51,6 @@ mlir::FailureOr<LaunchShape> emitLines(AnchorKernel &kernel, ThreadCode &code);
 /// op.
 bool hasCudaLowering(mlir::OperationName op);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
-using cuda_lower::LaunchShape;
+using lower::cuda::LaunchShape;
 
 /// Its numbers are those of a CPU.
 static LogicalResult checkSchedule(KernelOp kernel) {
@@ -25,10 +25,10 @@ static LogicalResult checkSchedule(KernelOp kernel) {
          << schedule;
 }
 
-LogicalResult cuda_lower::emitKernelFunction(gpu::GPUModuleOp target,
-                                             KernelOp kernel,
-                                             KernelFunction &lowered,
-                                             MethodLog *log) {
+LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
+                                              KernelOp kernel,
+                                              KernelFunction &lowered,
+                                              MethodLog *log) {
   if (failed(checkSchedule(kernel)))
     return failure();
   Location loc = kernel.getLoc();
@@ -67,10 +67,10 @@ LogicalResult cuda_lower::emitKernelFunction(gpu::GPUModuleOp target,
   for (auto [i, input] : llvm::enumerate(overwrites))
     body.outputs.push_back(entry.getArgument(
         input < 0 ? inputs + i : static_cast<unsigned>(input)));
-  cuda_lower::ThreadCode code(b, loc, cuda_lower::CudaTarget::of(kernel));
+  lower::cuda::ThreadCode code(b, loc, lower::cuda::CudaTarget::of(kernel));
   FailureOr<LaunchShape> shape =
-      isLoopKernel(kernel) ? cuda_lower::emitLoops(kernel, code, body)
-                           : cuda_lower::emitAnchor(kernel, code, body);
+      isLoopKernel(kernel) ? lower::cuda::emitLoops(kernel, code, body)
+                           : lower::cuda::emitAnchor(kernel, code, body);
   if (failed(shape))
     return failure();
   lowered.shape = *shape;

@@ -7,7 +7,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// A kernel's function, and how it is launched.
 struct KernelFunction {
@@ -24,6 +24,6 @@ mlir::LogicalResult emitKernelFunction(mlir::gpu::GPUModuleOp target,
                                        KernelOp kernel, KernelFunction &made,
                                        MethodLog *log = nullptr);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

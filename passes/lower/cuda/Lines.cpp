@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 //===----------------------------------------------------------------------===//
 // cumsum
@@ -185,8 +185,8 @@ static LaunchShape emitSort(AnchorKernel &kernel, ThreadCode &code, SortOp op) {
   return launch;
 }
 
-FailureOr<LaunchShape> cuda_lower::emitLines(AnchorKernel &kernel,
-                                             ThreadCode &code) {
+FailureOr<LaunchShape> lower::cuda::emitLines(AnchorKernel &kernel,
+                                              ThreadCode &code) {
   if (auto op = dyn_cast<CumsumOp>(kernel.anchor))
     return Cumsum(kernel, code, op).emit();
   return emitSort(kernel, code, cast<SortOp>(kernel.anchor));

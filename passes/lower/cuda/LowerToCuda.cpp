@@ -36,8 +36,8 @@ namespace tandem {
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
-using cuda_lower::LaunchShape;
-using Lowered = cuda_lower::KernelFunction;
+using lower::cuda::LaunchShape;
+using Lowered = lower::cuda::KernelFunction;
 
 namespace {
 class LowerToCuda : public tandem::impl::LowerToCudaBase<LowerToCuda> {
@@ -89,7 +89,7 @@ FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
   Lowered lowered;
   lowered.name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  if (failed(cuda_lower::emitKernelFunction(target, kernel, lowered)))
+  if (failed(lower::cuda::emitKernelFunction(target, kernel, lowered)))
     return failure();
   made[number] = lowered;
   return lowered;
@@ -119,7 +119,7 @@ void LowerToCuda::runOnOperation() {
     if (failed(one) || about.count(one->name))
       continue;
     SmallVector<Attribute> maps;
-    for (const cuda_lower::TensorMap &map : one->tensorMaps)
+    for (const lower::cuda::TensorMap &map : one->tensorMaps)
       maps.push_back(map.describe(b));
     LoweredFacts facts;
     facts.items = itemsOf(one->shape);
@@ -134,7 +134,7 @@ void LowerToCuda::runOnOperation() {
     return signalPassFailure();
 
   OpPassManager pipeline(ModuleOp::getOperationName());
-  cuda_lower::buildToNVVM(pipeline);
+  lower::cuda::buildToNVVM(pipeline);
   if (failed(runPipeline(pipeline, module)))
     return signalPassFailure();
   for (auto func : target.getOps<LLVM::LLVMFuncOp>())

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 //===----------------------------------------------------------------------===//
 // Products and convolutions
@@ -92,7 +92,7 @@ static constexpr Method<ProductKernel, LaunchShape> products[] = {
 static constexpr ProductMethods tableOfProducts = {
     "a product for cuda", products, /*takesCheapest=*/true};
 
-const ProductMethods &cuda_lower::productMethods() { return tableOfProducts; }
+const ProductMethods &lower::cuda::productMethods() { return tableOfProducts; }
 
 //===----------------------------------------------------------------------===//
 // Attention, windows, indices and lines
@@ -135,7 +135,7 @@ static constexpr Family families[] = {
     {AnchorFamily::Indexed, {"an indexed op for cuda", indexed}},
     {AnchorFamily::Lines, {"an op over lines for cuda", lines}}};
 
-const AnchorMethods *cuda_lower::methodsOf(AnchorFamily wanted) {
+const AnchorMethods *lower::cuda::methodsOf(AnchorFamily wanted) {
   for (const Family &family : families)
     if (family.family == wanted)
       return &family.methods;
@@ -195,4 +195,4 @@ static constexpr Method<LoopKernel, LaunchShape> loopRows[] = {
 static constexpr LoopMethods tableOfLoops = {"a loop kernel for cuda",
                                              loopRows};
 
-const LoopMethods &cuda_lower::loopMethods() { return tableOfLoops; }
+const LoopMethods &lower::cuda::loopMethods() { return tableOfLoops; }

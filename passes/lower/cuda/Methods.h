@@ -11,7 +11,7 @@
 #include "passes/lower/cuda/products/Gemm.h"
 #include "passes/plan/LoopNest.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 class LoopEmitter;
 
@@ -50,6 +50,6 @@ const LoopMethods &loopMethods();
 /// The code of the parts, each with blocks of its own.
 LaunchShape emitPointwise(const LoopKernel &loops);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 CudaTarget CudaTarget::of(Operation *op) {
   auto [sm, isExact] = cudaArchOf(op);

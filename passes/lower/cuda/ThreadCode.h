@@ -15,7 +15,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 inline constexpr int64_t warpSize = 32;
 
@@ -114,6 +114,6 @@ private:
   int64_t first = 0; ///< threads that barriers are of; 0: all
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

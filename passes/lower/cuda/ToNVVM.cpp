@@ -52,10 +52,10 @@ struct ExpandFunctions
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet quotients(context), patterns(context);
-    cuda_lower::populateLogistic(quotients);
+    lower::cuda::populateLogistic(quotients);
     if (failed(applyPatternsGreedily(getOperation(), std::move(quotients))))
       return signalPassFailure();
-    cuda_lower::populateFunctions(patterns);
+    lower::cuda::populateFunctions(patterns);
     lower::populatePolynomials(patterns);
     lower::populateDoubleFunctions(patterns);
     lower::populateElementaryFunctions(patterns);
@@ -91,7 +91,7 @@ struct FixSharedMemory
 };
 } // namespace
 
-void cuda_lower::buildToNVVM(OpPassManager &module) {
+void lower::cuda::buildToNVVM(OpPassManager &module) {
   OpPassManager &pm = module.nest<gpu::GPUModuleOp>();
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

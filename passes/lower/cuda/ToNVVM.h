@@ -4,13 +4,13 @@
 
 #include "mlir/Pass/PassManager.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// Adds the passes that lower a module with one gpu.module of kernels to the
 /// LLVM and NVVM dialects. Kernels' memrefs (static shapes only) become bare
 /// pointers; functions of f32 become arithmetic, so that no library is linked.
 void buildToNVVM(mlir::OpPassManager &pm);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

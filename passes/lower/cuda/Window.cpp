@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 namespace {
 /// The emission of one pooling op.
@@ -390,8 +390,8 @@ LaunchShape WindowEmitter::avgPoolGrad(const Window2d &w, bool countPadding) {
   });
 }
 
-FailureOr<LaunchShape> cuda_lower::emitWindow(AnchorKernel &kernel,
-                                              ThreadCode &code) {
+FailureOr<LaunchShape> lower::cuda::emitWindow(AnchorKernel &kernel,
+                                               ThreadCode &code) {
   Operation *op = kernel.anchor;
   WindowEmitter emitter(kernel, code);
   if (auto pool = dyn_cast<MaxPool2dOp>(op))

@@ -50,8 +50,8 @@ lower::ExplainedKernel test::explained(const std::string &text,
     return found;
   setTarget(*module, target);
   module->walk([&](KernelOp kernel) {
-    auto one = isForCuda(kernel) ? cuda_lower::explainMethods(kernel)
-                                 : cpu::explainMethods(kernel);
+    auto one = isForCuda(kernel) ? lower::cuda::explainMethods(kernel)
+                                 : lower::cpu::explainMethods(kernel);
     if (one)
       found = std::move(*one);
   });

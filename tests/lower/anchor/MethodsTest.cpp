@@ -204,14 +204,14 @@ TEST(Methods, EveryNameHasARow) {
   for (const char *op :
        {"tandem.matmul", "tandem.conv2d", "tandem.attention_forward",
         "tandem.max_pool2d", "tandem.take", "tandem.cumsum"})
-    add(*cpu::methodsOf(mlir::OperationName(op, &context)));
-  add(cpu::loopMethods());
-  add(cuda_lower::productMethods());
+    add(*lower::cpu::methodsOf(mlir::OperationName(op, &context)));
+  add(lower::cpu::loopMethods());
+  add(lower::cuda::productMethods());
   for (lower::AnchorFamily family :
        {lower::AnchorFamily::Attention, lower::AnchorFamily::Window,
         lower::AnchorFamily::Indexed, lower::AnchorFamily::Lines})
-    add(*cuda_lower::methodsOf(family));
-  add(cuda_lower::loopMethods());
+    add(*lower::cuda::methodsOf(family));
+  add(lower::cuda::loopMethods());
   for (llvm::StringRef name : methodNames())
     EXPECT_TRUE(llvm::is_contained(rows, name)) << name.str();
 }

@@ -27,13 +27,13 @@ static std::vector<std::string> candidatesOf(const std::string &text,
     return list;
   setTarget(*module, cpuTarget(vectorBits));
   module->walk([&](KernelOp kernel) {
-    cpu::ScheduleSearch search(kernel);
-    std::vector<cpu::AskedSchedule> from(1);
+    lower::cpu::ScheduleSearch search(kernel);
+    std::vector<lower::cpu::AskedSchedule> from(1);
     from.front().method = symbolizeScheduleMethod(method);
     // Round 0 is that of methods.
     for (size_t round = 1; round < search.rounds(); ++round) {
-      llvm::SmallVector<cpu::AskedSchedule> last;
-      for (const cpu::AskedSchedule &best : from) {
+      llvm::SmallVector<lower::cpu::AskedSchedule> last;
+      for (const lower::cpu::AskedSchedule &best : from) {
         last = search.variants(round, best);
         for (size_t i = 0; i < last.size(); i += step) {
           list.emplace_back();

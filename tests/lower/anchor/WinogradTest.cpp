@@ -64,15 +64,15 @@ static std::string moduleOf(const Case &c, const std::string &op) {
 
 /// How the method computes the convolution of the module; nothing where it is
 /// not used.
-static std::optional<cpu::winograd::Schedule> chosen(const std::string &text,
-                                                     int64_t vectorBits = 512) {
+static std::optional<lower::cpu::winograd::Schedule>
+chosen(const std::string &text, int64_t vectorBits = 512) {
   MLIRContext context;
   context.loadDialect<TandemDialect, func::FuncDialect>();
   auto module = parseSourceString<ModuleOp>(text, &context);
-  std::optional<cpu::winograd::Schedule> schedule;
+  std::optional<lower::cpu::winograd::Schedule> schedule;
   module->walk([&](CostOpInterface op) {
     if (op.getOpClass() == OpClass::Contraction)
-      schedule = cpu::winograd::Schedule::choose(
+      schedule = lower::cpu::winograd::Schedule::choose(
           op, {vectorBits, vectorBits == 512 ? 32 : 16});
   });
   return schedule;

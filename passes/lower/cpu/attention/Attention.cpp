@@ -12,7 +12,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -163,7 +163,7 @@ void AttentionForward::finish() {
     });
 }
 
-FailureOr<Work> cpu::emitAttention(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitAttention(AnchorKernel &kernel) {
   if (isa<AttentionForwardOp>(kernel.anchor))
     return AttentionForward(kernel).emit();
   return emitAttentionGradient(kernel);

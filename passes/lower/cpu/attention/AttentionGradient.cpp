@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 namespace {
@@ -240,6 +240,6 @@ void AttentionGradient::emitWeights(Value vector, const Block &block) {
   });
 }
 
-FailureOr<Work> cpu::emitAttentionGradient(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitAttentionGradient(AnchorKernel &kernel) {
   return AttentionGradient(kernel).emit();
 }

@@ -4,11 +4,11 @@
 
 #include "passes/lower/cpu/KernelEmitter.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// Of one of the ops that are gradients of attention_forward.
 mlir::FailureOr<Work> emitAttentionGradient(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -7,7 +7,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 static constexpr double kLog2E = 1.4426950408889634;

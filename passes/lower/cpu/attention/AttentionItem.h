@@ -15,7 +15,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 class AttentionItem {
 protected:
@@ -174,6 +174,6 @@ private:
   }
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -7,7 +7,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using llvm::alignTo;
 using llvm::divideCeil;
 

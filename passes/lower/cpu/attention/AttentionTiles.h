@@ -16,7 +16,7 @@
 #include "passes/lower/common/AttentionIndex.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// How the work is cut: into tiles of own rows, which go through blocks of
 /// other rows. Products are made in tiles of registers.
@@ -114,6 +114,6 @@ private:
   llvm::SmallVector<mlir::Value> place;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -17,13 +17,13 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
-Fit cpu::fitWindows(AnchorKernel &) { return Fit::good(); }
+Fit lower::cpu::fitWindows(AnchorKernel &) { return Fit::good(); }
 
 /// Of whole vectors.
-double cpu::secondsOfWindows(AnchorKernel &kernel) {
+double lower::cpu::secondsOfWindows(AnchorKernel &kernel) {
   using enum ConvolutionProduct::Dim;
   auto p = ConvolutionProduct::of(kernel.anchor);
   Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
@@ -34,7 +34,7 @@ double cpu::secondsOfWindows(AnchorKernel &kernel) {
   return secondsOf(kernel.kernel, kernel.anchor, all);
 }
 
-FailureOr<Work> cpu::emitWindows(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitWindows(AnchorKernel &kernel) {
   using enum ConvolutionProduct::Dim;
   Code &code = kernel.code;
   auto p = ConvolutionProduct::of(kernel.anchor);

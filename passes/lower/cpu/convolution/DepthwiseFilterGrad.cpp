@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 namespace {
@@ -181,18 +181,18 @@ Work DepthwiseFilterGrad::emit() {
   return work;
 }
 
-Fit cpu::fitDepthwiseFilterGrad(AnchorKernel &kernel) {
+Fit lower::cpu::fitDepthwiseFilterGrad(AnchorKernel &kernel) {
   if (!isa<Conv2dFilterGradOp>(kernel.anchor))
     return Fit::impossible("expected a gradient of filters but got '" +
                            kernel.anchor->getName().getStringRef() + "'");
   return DepthwiseFilterGrad(kernel).fit();
 }
 
-double cpu::secondsOfDepthwiseFilterGrad(AnchorKernel &kernel) {
+double lower::cpu::secondsOfDepthwiseFilterGrad(AnchorKernel &kernel) {
   return secondsOf(kernel.kernel, kernel.anchor,
                    DepthwiseFilterGrad(kernel).multiplyAdds());
 }
 
-FailureOr<Work> cpu::emitDepthwiseFilterGrad(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitDepthwiseFilterGrad(AnchorKernel &kernel) {
   return DepthwiseFilterGrad(kernel).emit();
 }

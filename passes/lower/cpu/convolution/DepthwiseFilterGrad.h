@@ -5,7 +5,7 @@
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// The row of conv2d_filter_grad whose groups have one plane of x and one of dy
 /// each, whose windows are a pixel or two apart along lines.
@@ -13,6 +13,6 @@ Fit fitDepthwiseFilterGrad(AnchorKernel &kernel);
 double secondsOfDepthwiseFilterGrad(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDepthwiseFilterGrad(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -12,7 +12,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
@@ -240,18 +240,18 @@ void DirectConvolution::pack(const Pixels &pixels, Range ofPlanes) {
   factorGemm.pack(code, panel);
 }
 
-Fit cpu::fitDirectConvolution(AnchorKernel &kernel) {
+Fit lower::cpu::fitDirectConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return DirectConvolution(kernel, product).fit();
 }
 
-double cpu::secondsOfDirectConvolution(AnchorKernel &kernel) {
+double lower::cpu::secondsOfDirectConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return secondsOf(kernel.kernel, kernel.anchor,
                    DirectConvolution(kernel, product).multiplyAdds());
 }
 
-FailureOr<Work> cpu::emitDirectConvolution(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitDirectConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return DirectConvolution(kernel, product).emit();
 }

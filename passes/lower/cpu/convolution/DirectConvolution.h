@@ -27,7 +27,7 @@
 
 #include <optional>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -160,6 +160,6 @@ Fit fitDirectConvolution(AnchorKernel &kernel);
 double secondsOfDirectConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDirectConvolution(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "ir/ops/Window.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -25,6 +25,6 @@ bool seesEverySecondPixel(const Window2d &window, int64_t lanes);
 mlir::Value everySecondPixel(Code &code, const Operand &image, mlir::Value from,
                              int64_t seen, int64_t lanes, mlir::Type type);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

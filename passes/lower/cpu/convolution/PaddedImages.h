@@ -11,7 +11,7 @@
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/convolution/WindowAxis.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -61,6 +61,6 @@ private:
   bool isWhole;  ///< all lines are there at one time
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
@@ -476,18 +476,18 @@ void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
   });
 }
 
-Fit cpu::fitPixelConvolution(AnchorKernel &kernel) {
+Fit lower::cpu::fitPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return PixelConvolution(kernel, product).fit();
 }
 
-double cpu::secondsOfPixelConvolution(AnchorKernel &kernel) {
+double lower::cpu::secondsOfPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return secondsOf(kernel.kernel, kernel.anchor,
                    PixelConvolution(kernel, product).multiplyAdds());
 }
 
-FailureOr<Work> cpu::emitPixelConvolution(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return PixelConvolution(kernel, product).emit();
 }

@@ -17,7 +17,7 @@
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/common/Method.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -26,6 +26,6 @@ Fit fitPixelConvolution(AnchorKernel &kernel);
 double secondsOfPixelConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitPixelConvolution(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -16,7 +16,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
@@ -509,19 +509,19 @@ void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
   storeOrAdd(row, rows, panel, vectors, tile, k, kEnd);
 }
 
-Fit cpu::fitPointwiseConvolution(AnchorKernel &kernel) {
+Fit lower::cpu::fitPointwiseConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return PointwiseConvolution(kernel, product).fit();
 }
 
-double cpu::secondsOfPointwiseConvolution(AnchorKernel &kernel) {
+double lower::cpu::secondsOfPointwiseConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   PointwiseConvolution convolution(kernel, product);
   convolution.fit();
   return secondsOf(kernel.kernel, kernel.anchor, convolution.multiplyAdds());
 }
 
-FailureOr<Work> cpu::emitPointwiseConvolution(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitPointwiseConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return PointwiseConvolution(kernel, product).emit();
 }

@@ -21,7 +21,7 @@
 
 #include <optional>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -163,6 +163,6 @@ Fit fitPointwiseConvolution(AnchorKernel &kernel);
 double secondsOfPointwiseConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitPointwiseConvolution(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

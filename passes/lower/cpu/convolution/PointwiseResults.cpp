@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 void PointwiseConvolution::storeVector(Value row, Value image, Value pixel,

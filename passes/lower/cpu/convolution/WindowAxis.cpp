@@ -2,7 +2,7 @@
 #include "passes/lower/cpu/convolution/WindowAxis.h"
 
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
 WindowAxis WindowAxis::ofOutput(const Window2d &w, int d) {
   WindowAxis axis;

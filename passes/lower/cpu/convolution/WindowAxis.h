@@ -12,7 +12,7 @@
 
 #include "ir/ops/Window.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 struct WindowAxis {
   struct Tap {
@@ -41,6 +41,6 @@ struct WindowAxis {
   int64_t padded(int64_t count) const;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -12,7 +12,7 @@
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cpu/products/Gemm.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -71,6 +71,6 @@ private:
   Value atImage, firstPlane;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -13,8 +13,8 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
-using namespace tandem::cpu::winograd;
+using namespace tandem::lower::cpu;
+using namespace tandem::lower::cpu::winograd;
 using llvm::divideCeil;
 
 namespace {

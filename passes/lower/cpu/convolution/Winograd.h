@@ -22,7 +22,7 @@
 
 #include "ir/ops/Convolution.h"
 
-namespace tandem::cpu::winograd {
+namespace tandem::lower::cpu::winograd {
 
 inline constexpr int64_t kTile = 4, kTaps = 3;
 
@@ -94,6 +94,6 @@ Fit fit(AnchorKernel &kernel);
 double seconds(AnchorKernel &kernel);
 mlir::FailureOr<Work> emit(AnchorKernel &kernel);
 
-} // namespace tandem::cpu::winograd
+} // namespace tandem::lower::cpu::winograd
 
 #endif

@@ -10,8 +10,8 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
-using namespace tandem::cpu::winograd;
+using namespace tandem::lower::cpu;
+using namespace tandem::lower::cpu::winograd;
 using llvm::divideCeil;
 
 Grid Grid::of(int64_t images, int64_t height, int64_t width) {

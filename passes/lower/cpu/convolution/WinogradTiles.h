@@ -10,7 +10,7 @@
 #include "passes/lower/cpu/convolution/Winograd.h"
 #include "passes/lower/cpu/convolution/WinogradTransforms.h"
 
-namespace tandem::cpu::winograd {
+namespace tandem::lower::cpu::winograd {
 
 inline constexpr int64_t kAllPoints = kPoints * kPoints;
 
@@ -91,6 +91,6 @@ private:
   Value patch; ///< [lines * width and some more][lanes]
 };
 
-} // namespace tandem::cpu::winograd
+} // namespace tandem::lower::cpu::winograd
 
 #endif

@@ -17,7 +17,7 @@
 
 #include "passes/lower/common/AnchorCode.h"
 
-namespace tandem::cpu::winograd {
+namespace tandem::lower::cpu::winograd {
 
 using lower::Code;
 
@@ -36,6 +36,6 @@ using Transform = llvm::function_ref<Code::Values(Code &, mlir::ValueRange)>;
 Code::Values transformSquare(Code &code, mlir::ValueRange x,
                              Transform transform);
 
-} // namespace tandem::cpu::winograd
+} // namespace tandem::lower::cpu::winograd
 
 #endif

@@ -25,7 +25,7 @@
 #include "passes/lower/cpu/loops/SavedRows.h"
 #include "passes/plan/LoopNest.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// Tensors from here on do not stay in a core's own caches.
 inline constexpr int64_t kLargeBytes = 4 << 20;
@@ -132,6 +132,6 @@ private:
   Values partials;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

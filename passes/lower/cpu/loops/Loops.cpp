@@ -17,14 +17,15 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// Elements of a pointwise item: some microseconds of work, and small enough
 /// for the first-level cache.
 static constexpr int64_t kItemElements = 4096;
 
-int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
+int64_t lower::cpu::grainFor(int64_t items, double flopsPerItem,
+                             double bytesPerItem) {
   // What is worth a second thread, and what one takes at a time: threads wait
   // for the last of these, and taking one costs some tens of nanoseconds.
   constexpr double kWorthwhile = 20e-6, kRange = 2.5e-6;
@@ -37,8 +38,8 @@ int64_t cpu::grainFor(int64_t items, double flopsPerItem, double bytesPerItem) {
                              1, items);
 }
 
-FailureOr<Work> cpu::emitLoops(KernelOp kernel, OpBuilder &b,
-                               KernelBody &body) {
+FailureOr<Work> lower::cpu::emitLoops(KernelOp kernel, OpBuilder &b,
+                                      KernelBody &body) {
   std::optional<LoopNest> nest = findLoopNest(kernel);
   if (!nest)
     return kernel.emitOpError()

@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// How far ahead of what is loaded it pays to ask: some hundred nanoseconds at

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// The longest sum of a column that is not made of partial sums.

@@ -12,7 +12,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// The longest sum that is not made of partial sums: vectorized, each lane adds

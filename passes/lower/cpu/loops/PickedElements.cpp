@@ -7,7 +7,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
 /// True if `value` is the index of `dim` at each of `index`.
 static bool isIndexOf(Value value, unsigned dim, ArrayRef<AffineExpr> index) {
@@ -17,8 +17,8 @@ static bool isIndexOf(Value value, unsigned dim, ArrayRef<AffineExpr> index) {
 }
 
 std::optional<PickedElement>
-cpu::findPickedElement(const LoopNest::Reduction &reduction,
-                       const LoopNest &nest, unsigned dim) {
+lower::cpu::findPickedElement(const LoopNest::Reduction &reduction,
+                              const LoopNest &nest, unsigned dim) {
   ReductionOpInterface op = reduction.op;
   auto sum = dyn_cast<ReduceSumOp>(op.getOperation());
   auto select = sum ? sum.getX().getDefiningOp<SelectOp>() : SelectOp();

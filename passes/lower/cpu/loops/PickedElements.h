@@ -6,7 +6,7 @@
 
 #include <optional>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// The sum over the nest's reduced dimension of `value` where the dimension's
 /// index is the integer `at`, and of zeros elsewhere: a label's logit.
@@ -23,6 +23,6 @@ std::optional<PickedElement>
 findPickedElement(const LoopNest::Reduction &reduction, const LoopNest &nest,
                   unsigned dim);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

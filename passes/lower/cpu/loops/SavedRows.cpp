@@ -7,7 +7,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 
 /// The most scratch for saved rows.
 static constexpr int64_t kScratchBytes = 256 * 1024;
@@ -163,7 +163,7 @@ std::vector<SavedRow> Chooser::choose() {
   return std::move(saved);
 }
 
-std::vector<SavedRow> cpu::chooseSavedRows(Block &region,
-                                           const LoopNest &nest) {
+std::vector<SavedRow> lower::cpu::chooseSavedRows(Block &region,
+                                                  const LoopNest &nest) {
   return Chooser(region, nest).choose();
 }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// A value with one element per index of the nest, used at that index only, of
 /// which the loops of `level` keep a row for those of later levels.
@@ -22,6 +22,6 @@ struct SavedRow {
 std::vector<SavedRow> chooseSavedRows(mlir::Block &region,
                                       const LoopNest &nest);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
@@ -198,18 +198,18 @@ Work DotsEmitter::emit() {
   return work;
 }
 
-Fit cpu::fitDots(AnchorKernel &kernel) {
+Fit lower::cpu::fitDots(AnchorKernel &kernel) {
   auto index = MatmulIndex::of(kernel.anchor);
   if (index.isEmpty())
     return Fit::impossible("expected elements but got none");
   return DotsEmitter(kernel, index.lhs, index.rhs, index.sizes).fit();
 }
 
-double cpu::secondsOfDots(AnchorKernel &kernel) {
+double lower::cpu::secondsOfDots(AnchorKernel &kernel) {
   return secondsOfVectors(kernel, &MatmulIndex::k);
 }
 
-FailureOr<Work> cpu::emitDots(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitDots(AnchorKernel &kernel) {
   auto index = MatmulIndex::of(kernel.anchor);
   return DotsEmitter(kernel, index.lhs, index.rhs, index.sizes).emit();
 }

@@ -12,7 +12,7 @@
 #include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/common/Method.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -25,6 +25,6 @@ Fit fitDots(AnchorKernel &kernel);
 double secondsOfDots(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDots(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "passes/lower/common/Anchor.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -46,6 +46,6 @@ private:
   int64_t linesOfRound = 0;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

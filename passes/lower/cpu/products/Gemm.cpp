@@ -5,7 +5,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
@@ -256,12 +256,14 @@ void GemmEmitter::emitRows(Value m, const GemmPiece &piece) {
     code.when(piece.isLast, [&] { emitFinish(m); });
 }
 
-void cpu::emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
-                   Scratch &scratch, const GemmItem &item) {
+void lower::cpu::emitGemm(Code &code, const Gemm &gemm,
+                          const GemmSchedule &schedule, Scratch &scratch,
+                          const GemmItem &item) {
   GemmEmitter(code, gemm, schedule, scratch).emit(item);
 }
 
-void cpu::emitGemmPart(Code &code, const Gemm &gemm,
-                       const GemmSchedule &schedule, const GemmPart &part) {
+void lower::cpu::emitGemmPart(Code &code, const Gemm &gemm,
+                              const GemmSchedule &schedule,
+                              const GemmPart &part) {
   GemmEmitter(code, gemm, schedule).emitPart(part);
 }

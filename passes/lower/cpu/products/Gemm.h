@@ -22,7 +22,7 @@
 #include <functional>
 #include <optional>
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -193,6 +193,6 @@ struct GemmPart {
 void emitGemmPart(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
                   const GemmPart &part);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -10,7 +10,7 @@
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/lower/cpu/products/PackedNumber.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// A range of k.
 struct GemmRange {
@@ -103,6 +103,6 @@ private:
   mlir::Value tileM, endsTile;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -12,7 +12,7 @@
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/products/Gemm.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -77,6 +77,6 @@ private:
   } last;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::alignTo;
 using llvm::divideCeil;
@@ -48,7 +48,7 @@ static constexpr int64_t panelBytes = 1 << 20;
 /// The most rows of an item that packs panels for itself alone.
 static constexpr int64_t rowsOfLongItem = 480;
 
-int64_t cpu::equalParts(int64_t size, int64_t most, int64_t unit) {
+int64_t lower::cpu::equalParts(int64_t size, int64_t most, int64_t unit) {
   int64_t parts =
       std::max<int64_t>(1, divideCeil(size, std::max<int64_t>(most, 1)));
   return std::max<int64_t>(unit, alignTo(divideCeil(size, parts), unit));
@@ -281,8 +281,8 @@ static void packAhead(GemmSchedule &s, const Gemm &g) {
     s.packsEvery = llvm::bit_floor<uint64_t>(s.roundsOfTile(g) / rowsOfTile);
 }
 
-GemmSchedule cpu::scheduleGemm(const Gemm &g, const CpuModel &target,
-                               int64_t batches) {
+GemmSchedule lower::cpu::scheduleGemm(const Gemm &g, const CpuModel &target,
+                                      int64_t batches) {
   GemmSchedule s;
   s.lanes = target.lanes(g.type);
   chooseTile(s, g, target);

@@ -18,7 +18,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 /// The buffers that are read element by element where the result's are made.
@@ -64,14 +64,14 @@ static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
   return factors;
 }
 
-Fit cpu::fitMatmul(AnchorKernel &) { return Fit::good(); }
+Fit lower::cpu::fitMatmul(AnchorKernel &) { return Fit::good(); }
 
-double cpu::secondsOfMatmul(AnchorKernel &kernel) {
+double lower::cpu::secondsOfMatmul(AnchorKernel &kernel) {
   return secondsOfVectors(kernel, &MatmulIndex::n);
 }
 
-double cpu::secondsOfVectors(AnchorKernel &kernel,
-                             unsigned MatmulIndex::*along) {
+double lower::cpu::secondsOfVectors(AnchorKernel &kernel,
+                                    unsigned MatmulIndex::*along) {
   auto index = MatmulIndex::of(kernel.anchor);
   Type type = getElementTypeOrSelf(kernel.anchor->getResult(0).getType());
   int64_t lanes = kernel.target.lanes(scalar::computeType(type));
@@ -83,7 +83,7 @@ double cpu::secondsOfVectors(AnchorKernel &kernel,
   return secondsOf(kernel.kernel, kernel.anchor, multiplyAdds);
 }
 
-FailureOr<Work> cpu::emitMatmul(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitMatmul(AnchorKernel &kernel) {
   auto op = cast<MatmulOp>(kernel.anchor);
   Code &code = kernel.code;
   RankedTensorType type = op.getY().getType();

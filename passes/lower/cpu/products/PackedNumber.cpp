@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
-using cpu::PackedNumber;
+using lower::cpu::PackedNumber;
 
 PackedNumber PackedNumber::take(Code &code, Scratch &scratch) {
   assert(scratch.bytes() == 0 && "only scratch's first word is known to be 0");

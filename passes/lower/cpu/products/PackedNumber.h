@@ -10,7 +10,7 @@
 
 #include "passes/lower/common/AnchorCode.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 class PackedNumber {
 public:
@@ -30,6 +30,6 @@ private:
   mlir::Value word; ///< memref<1xi64>
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

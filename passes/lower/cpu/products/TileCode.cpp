@@ -6,10 +6,10 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
-bool cpu::hasTiles(Operation *op) {
+bool lower::cpu::hasTiles(Operation *op) {
   return hasFeature(op, "amx-tile") && hasFeature(op, "amx-bf16") &&
          hasFeature(op, "avx512bf16") && hasFeature(op, "avx512bw") &&
          CpuModel::of(op).bits >= 512;

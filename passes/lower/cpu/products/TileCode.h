@@ -15,7 +15,7 @@
 
 #include "passes/lower/common/AnchorCode.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -67,6 +67,6 @@ private:
   mlir::Location loc;
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

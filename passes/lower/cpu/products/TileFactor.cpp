@@ -3,7 +3,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
 static constexpr int64_t kLines = TileCode::lines, kTerms = TileCode::terms;

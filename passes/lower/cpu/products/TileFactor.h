@@ -14,7 +14,7 @@
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/cpu/products/TileCode.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 /// Tiles in memory.
 struct TileMemory {
@@ -81,6 +81,6 @@ private:
   mlir::Value base;                    ///< the position of line 0, k 0
 };
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -10,7 +10,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
@@ -351,7 +351,7 @@ Work TileProduct::emit() {
   return work;
 }
 
-Fit cpu::fitTileProduct(AnchorKernel &kernel) {
+Fit lower::cpu::fitTileProduct(AnchorKernel &kernel) {
   Operation *anchor = kernel.anchor;
   for (unsigned number : {0, 1})
     if (Type type = getElementTypeOrSelf(anchor->getOperand(number).getType());
@@ -367,7 +367,7 @@ Fit cpu::fitTileProduct(AnchorKernel &kernel) {
 }
 
 /// Of whole tiles.
-double cpu::secondsOfTileProduct(AnchorKernel &kernel) {
+double lower::cpu::secondsOfTileProduct(AnchorKernel &kernel) {
   auto index = MatmulIndex::of(kernel.anchor);
   auto whole = [&](unsigned dim, int64_t unit) {
     return static_cast<double>(llvm::alignTo(index.sizes[dim], unit));
@@ -382,7 +382,7 @@ double cpu::secondsOfTileProduct(AnchorKernel &kernel) {
                    /*narrow=*/true);
 }
 
-FailureOr<Work> cpu::emitTileProduct(AnchorKernel &kernel) {
+FailureOr<Work> lower::cpu::emitTileProduct(AnchorKernel &kernel) {
   auto index = MatmulIndex::of(kernel.anchor);
   // The left factor's few rows are packed at once, and the right one, a linear
   // layer's weights, is read from memory by tiles.

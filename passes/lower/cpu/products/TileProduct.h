@@ -15,7 +15,7 @@
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 
-namespace tandem::cpu {
+namespace tandem::lower::cpu {
 
 using namespace lower;
 
@@ -44,6 +44,6 @@ Fit fitTileProduct(AnchorKernel &kernel);
 double secondsOfTileProduct(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitTileProduct(AnchorKernel &kernel);
 
-} // namespace tandem::cpu
+} // namespace tandem::lower::cpu
 
 #endif

@@ -6,16 +6,16 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace tandem;
-using namespace tandem::cpu;
+using namespace tandem::lower::cpu;
 using llvm::alignTo;
 using llvm::divideCeil;
 
 int64_t TileSchedule::height() const { return rows * TileCode::lines; }
 int64_t TileSchedule::width() const { return columns * TileCode::lines; }
 
-TileSchedule cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
-                                int64_t batches, bool leftIsInPlace,
-                                const AskedSchedule &asked) {
+TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
+                                       int64_t batches, bool leftIsInPlace,
+                                       const AskedSchedule &asked) {
   // Of 8 registers, 4 hold sums, and at most 4 factors: each of 2 x 2 is used
   // twice. Sums that nobody asks for are not made.
   TileSchedule s;

@@ -10,11 +10,11 @@
 #include "passes/lower/common/AttentionIndex.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 LaunchShape emitAttentionRows(AnchorKernel &kernel, ThreadCode &code);
 LaunchShape emitAttentionTiles(AnchorKernel &kernel, ThreadCode &code);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

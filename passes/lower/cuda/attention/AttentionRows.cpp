@@ -16,7 +16,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 static constexpr int64_t kWarps = 8;
 /// Columns of a result that a warp has.
@@ -245,7 +245,7 @@ LaunchShape AttentionRows::emit() {
   return LaunchShape::over(items * warpSize, kWarps * warpSize);
 }
 
-LaunchShape cuda_lower::emitAttentionRows(AnchorKernel &kernel,
-                                          ThreadCode &code) {
+LaunchShape lower::cuda::emitAttentionRows(AnchorKernel &kernel,
+                                           ThreadCode &code) {
   return AttentionRows(kernel, code).emit();
 }

@@ -10,7 +10,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

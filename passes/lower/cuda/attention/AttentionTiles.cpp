@@ -5,7 +5,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 static int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 static int64_t roundUp(int64_t x, int64_t y) { return ceilDiv(x, y) * y; }
@@ -366,7 +366,7 @@ LaunchShape AttentionTiles::emit() {
   return launch;
 }
 
-LaunchShape cuda_lower::emitAttentionTiles(AnchorKernel &kernel,
-                                           ThreadCode &code) {
+LaunchShape lower::cuda::emitAttentionTiles(AnchorKernel &kernel,
+                                            ThreadCode &code) {
   return AttentionTiles(kernel, code).emit();
 }

@@ -20,7 +20,7 @@
 #include "passes/lower/cuda/attention/Attention.h"
 #include "passes/lower/cuda/products/MmaCode.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 class AttentionTiles {
 public:
@@ -138,6 +138,6 @@ private:
   Values ownLse, ownDelta; ///< by block and half
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

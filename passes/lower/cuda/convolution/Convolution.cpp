@@ -13,10 +13,10 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
-FailureOr<LaunchShape> cuda_lower::emitConvolution(AnchorKernel &kernel,
-                                                   ThreadCode &code) {
+FailureOr<LaunchShape> lower::cuda::emitConvolution(AnchorKernel &kernel,
+                                                    ThreadCode &code) {
   using enum ConvolutionProduct::Dim;
   auto p = ConvolutionProduct::of(kernel.anchor);
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());

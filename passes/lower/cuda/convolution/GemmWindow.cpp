@@ -8,7 +8,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 WindowFactor::WindowFactor(AnchorKernel &kernel, ThreadCode &code,
                            const ConvolutionProduct &product)

@@ -17,7 +17,7 @@
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/cuda/products/Gemm.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 class WindowFactor : public GemmFactor {
 public:
@@ -75,6 +75,6 @@ private:
   Value firstPlane;
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -26,7 +26,7 @@
 
 #include <deque>
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// Numbers that are computed before the loops.
 using SharedNumbers = llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>;
@@ -128,6 +128,6 @@ private:
   llvm::SmallVector<std::pair<Value, Values>> ofColumns;
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 static constexpr int64_t kPointwiseThreads = 256;
 
@@ -37,7 +37,7 @@ static void emitParts(ThreadCode &code, ArrayRef<LoopEmitter *> parts,
       [&] { emitParts(code, parts, firsts, middle, high); });
 }
 
-LaunchShape cuda_lower::emitPointwise(const LoopKernel &loops) {
+LaunchShape lower::cuda::emitPointwise(const LoopKernel &loops) {
   emitParts(loops.code, loops.parts, loops.firsts, 0, loops.parts.size());
   LaunchShape shape;
   shape.block[0] = kPointwiseThreads;
@@ -45,8 +45,8 @@ LaunchShape cuda_lower::emitPointwise(const LoopKernel &loops) {
   return shape;
 }
 
-FailureOr<LaunchShape> cuda_lower::emitLoops(KernelOp kernel, ThreadCode &code,
-                                             KernelBody &body) {
+FailureOr<LaunchShape> lower::cuda::emitLoops(KernelOp kernel, ThreadCode &code,
+                                              KernelBody &body) {
   std::optional<std::vector<LoopNest>> nests = findLoopNests(kernel);
   if (!nests)
     return kernel.emitOpError()
@@ -91,8 +91,8 @@ static bool isReduced(Value value) {
                 llvm::any_of(op->getOperands(), isReduced));
 }
 
-SharedNumbers cuda_lower::shareNumbers(KernelOp kernel, ThreadCode &code,
-                                       KernelBody &body) {
+SharedNumbers lower::cuda::shareNumbers(KernelOp kernel, ThreadCode &code,
+                                        KernelBody &body) {
   auto isNumber = [](Value value) {
     return typeOf(value).getNumElements() == 1 &&
            !typeOf(value).getElementType().isInteger(1);

@@ -5,7 +5,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 static constexpr int64_t kThreads = 256;
 /// Reduced indices of a thread whose reads are under way at once.

@@ -3,7 +3,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 /// A thread's elements of a row that stay in registers, at most.
 static constexpr int64_t kKept = 32;

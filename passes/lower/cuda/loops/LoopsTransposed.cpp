@@ -5,7 +5,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 /// A tile has as many rows and columns as a warp has threads.
 static constexpr int64_t kTile = warpSize;

@@ -8,7 +8,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 namespace {
 /// The code of one block.
@@ -322,7 +322,7 @@ void GemmEmitter::store(ValueRange sums) {
   });
 }
 
-LaunchShape cuda_lower::emitGemm(ThreadCode &code, const Gemm &gemm,
-                                 const GemmSchedule &schedule) {
+LaunchShape lower::cuda::emitGemm(ThreadCode &code, const Gemm &gemm,
+                                  const GemmSchedule &schedule) {
   return GemmEmitter(code, gemm, schedule).emit();
 }

@@ -19,7 +19,7 @@
 #include <functional>
 #include <optional>
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// A factor in memory as a tensor of which bulk copies can take boxes. Its
 /// first dimension has neighbours and is k or the lines, the second is the
@@ -127,6 +127,6 @@ std::optional<TimedSchedule> scheduleGemm(const Gemm &gemm,
 LaunchShape emitGemm(ThreadCode &code, const Gemm &gemm,
                      const GemmSchedule &schedule);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

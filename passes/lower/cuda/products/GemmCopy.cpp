@@ -5,7 +5,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 GemmCopy::GemmCopy(ThreadCode &code, GemmFactor &factor,
                    const TileLayout &layout, int64_t lines, int64_t K,

@@ -4,7 +4,7 @@
 
 #include "passes/lower/cuda/products/GemmTile.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// All threads of a block fetch a tile, a number of pieces each. Pieces of 16
 /// bytes that keep their form are copied asynchronously; others pass through
@@ -42,6 +42,6 @@ private:
   bool async;
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -5,7 +5,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 MatrixFactor::MatrixFactor(AnchorKernel &kernel, ThreadCode &code,
                            unsigned number, ArrayRef<AffineExpr> index,

@@ -11,7 +11,7 @@
 
 #include "passes/lower/cuda/products/Gemm.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 class MatrixFactor : public GemmFactor {
 public:
@@ -57,6 +57,6 @@ private:
   Value base;                    ///< the position of line 0, k 0
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -18,7 +18,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 namespace {
 class MmaTile : public GemmTile {
@@ -155,7 +155,7 @@ void MmaTile::spill(ValueRange values, Value tile, int64_t pitch) {
 }
 
 std::unique_ptr<GemmTile>
-cuda_lower::createMmaTile(ThreadCode &code, const Gemm &gemm,
-                          const GemmSchedule &schedule) {
+lower::cuda::createMmaTile(ThreadCode &code, const Gemm &gemm,
+                           const GemmSchedule &schedule) {
   return std::make_unique<MmaTile>(code, gemm, schedule);
 }

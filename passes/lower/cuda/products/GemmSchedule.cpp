@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 namespace {
 /// A tile, and how much of a multiprocessor's rate it reaches with enough
@@ -187,9 +187,9 @@ static Family tilesOf(const Gemm &gemm, GemmSchedule::Kind kind) {
   return {kind, f32Tiles, 200};
 }
 
-std::optional<TimedSchedule> cuda_lower::scheduleGemm(const Gemm &gemm,
-                                                      const CudaTarget &target,
-                                                      GemmSchedule::Kind kind) {
+std::optional<TimedSchedule>
+lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
+                          GemmSchedule::Kind kind) {
   std::optional<TimedSchedule> best;
   Family family = tilesOf(gemm, kind);
   for (const Candidate &c : family.tiles)

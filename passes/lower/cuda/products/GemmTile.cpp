@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 Value TileLayout::position(Code &code, Value line, Value k) const {
   Value row = rowsAlongK ? line : k, column = rowsAlongK ? k : line;
@@ -119,8 +119,8 @@ void SimtTile::spill(ValueRange values, Value tile, int64_t pitch) {
 }
 
 std::unique_ptr<GemmTile>
-cuda_lower::createSimtTile(ThreadCode &code, const Gemm &gemm,
-                           const GemmSchedule &schedule) {
+lower::cuda::createSimtTile(ThreadCode &code, const Gemm &gemm,
+                            const GemmSchedule &schedule) {
   return std::make_unique<SimtTile>(code, gemm, schedule);
 }
 

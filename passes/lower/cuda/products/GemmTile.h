@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// How a factor's tiles, one for each stage, lie in shared memory.
 struct TileLayout {
@@ -63,6 +63,6 @@ std::unique_ptr<GemmTile> createSimtTile(ThreadCode &code, const Gemm &gemm,
 std::unique_ptr<GemmTile> createMmaTile(ThreadCode &code, const Gemm &gemm,
                                         const GemmSchedule &schedule);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

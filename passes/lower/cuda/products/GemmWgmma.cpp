@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 namespace {
 constexpr int64_t rowBytes = 128;
@@ -41,7 +41,7 @@ int64_t stepBytes(bool alongK, int64_t bytes) {
 }
 } // namespace
 
-Fit cuda_lower::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
+Fit lower::cuda::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
   if (!target.isExact || target.sm != 90)
     return Fit::impossible("expected a target of sm_90a but got sm_" +
                            Twine(target.sm));

@@ -16,7 +16,7 @@
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/products/Gemm.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// Whether a product can be made so.
 Fit fitOfWgmma(const Gemm &gemm, const CudaTarget &target);
@@ -87,6 +87,6 @@ private:
   mlir::Type sumsType;
 };
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
 /// Whether the operand does not depend on the first `batches` dimensions.
 static bool isShared(AnchorKernel &kernel, unsigned number,
@@ -29,8 +29,8 @@ static bool isShared(AnchorKernel &kernel, unsigned number,
   return true;
 }
 
-FailureOr<LaunchShape> cuda_lower::emitMatmul(AnchorKernel &kernel,
-                                              ThreadCode &code) {
+FailureOr<LaunchShape> lower::cuda::emitMatmul(AnchorKernel &kernel,
+                                               ThreadCode &code) {
   auto op = cast<MatmulOp>(kernel.anchor);
   RankedTensorType type = op.getY().getType();
   if (type.getNumElements() == 0)

@@ -9,9 +9,9 @@
 
 using namespace mlir;
 using namespace tandem;
-using namespace tandem::cuda_lower;
+using namespace tandem::lower::cuda;
 
-Value cuda_lower::mmaRegister(ThreadCode &code, Value pair) {
+Value lower::cuda::mmaRegister(ThreadCode &code, Value pair) {
   if (cast<VectorType>(pair.getType()).getElementType().isF16())
     return pair;
   auto word = VectorType::get({1}, code.b.getI32Type());
@@ -57,9 +57,9 @@ MmaCode::Values MmaCode::loadRight(const Matrix &matrix, Value row,
               /*transpose=*/true);
 }
 
-SmallVector<Value> cuda_lower::mmaSync(ThreadCode &code, Type element,
-                                       ValueRange left, ValueRange right,
-                                       ValueRange sums) {
+SmallVector<Value> lower::cuda::mmaSync(ThreadCode &code, Type element,
+                                        ValueRange left, ValueRange right,
+                                        ValueRange sums) {
   Type f32 = code.b.getF32Type();
   auto type = LLVM::LLVMStructType::getLiteral(code.b.getContext(),
                                                {f32, f32, f32, f32});
@@ -89,8 +89,9 @@ MmaCode::Value MmaCode::pack(Value first, Value second) {
                                     VectorType::get({2}, element), pair));
 }
 
-void cuda_lower::copyAsync(ThreadCode &code, Value from, Value fromAt, Value to,
-                           Value toAt, int64_t elements, Value isThere) {
+void lower::cuda::copyAsync(ThreadCode &code, Value from, Value fromAt,
+                            Value to, Value toAt, int64_t elements,
+                            Value isThere) {
   Type element = cast<MemRefType>(from.getType()).getElementType();
   Value count;
   if (isThere)
@@ -105,11 +106,11 @@ void cuda_lower::copyAsync(ThreadCode &code, Value from, Value fromAt, Value to,
       code.b.getIndexAttr(elements), count, bypass);
 }
 
-void cuda_lower::commitCopies(ThreadCode &code) {
+void lower::cuda::commitCopies(ThreadCode &code) {
   NVVM::CpAsyncCommitGroupOp::create(code.b, code.loc);
 }
 
-void cuda_lower::waitForCopies(ThreadCode &code, int64_t groups) {
+void lower::cuda::waitForCopies(ThreadCode &code, int64_t groups) {
   NVVM::CpAsyncWaitGroupOp::create(code.b, code.loc,
                                    static_cast<uint32_t>(groups));
 }

@@ -15,7 +15,7 @@
 
 #include "passes/lower/cuda/ThreadCode.h"
 
-namespace tandem::cuda_lower {
+namespace tandem::lower::cuda {
 
 /// What mma.sync takes of a pair: a vector of f16, or the bits of two bf16.
 mlir::Value mmaRegister(ThreadCode &code, mlir::Value pair);
@@ -82,6 +82,6 @@ void commitCopies(ThreadCode &code);
 /// Waits until at most `groups` groups of this thread's copies are under way.
 void waitForCopies(ThreadCode &code, int64_t groups);
 
-} // namespace tandem::cuda_lower
+} // namespace tandem::lower::cuda
 
 #endif
