@@ -9,11 +9,11 @@
 #include "compiler/RunPhases.h"
 #include "compiler/TagPaths.h"
 #include "compiler/Target.h"
+#include "compiler/functions/NearestOp.h"
 #include "compiler/import/JsonGraph.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "ir/Report.h"
-#include "ir/functions/NearestOp.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/DeviceFiles.h"
 

@@ -2,12 +2,12 @@
 #include "compiler/DemoteRefs.h"
 #include "compiler/TagValue.h"
 #include "compiler/ViewChain.h"
+#include "compiler/functions/Function.h"
+#include "compiler/functions/NearestOp.h"
 #include "compiler/import/GraphImporter.h"
 #include "compiler/import/JsonShorthand.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
-#include "ir/functions/Function.h"
-#include "ir/functions/NearestOp.h"
 
 using namespace mlir;
 using namespace tandem;

@@ -2,9 +2,9 @@
 #include "compiler/trace/Recorder.h"
 #include "compiler/TagValue.h"
 #include "compiler/ViewChain.h"
+#include "compiler/functions/Function.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
-#include "ir/functions/Function.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"

@@ -36,8 +36,8 @@ public:
                              llvm::ArrayRef<mlir::NamedAttribute> attributes,
                              Where where,
                              llvm::ArrayRef<mlir::Type> resultTypes = {});
-  /// Records what the function builds (ir/functions); a default tensor is an
-  /// absent operand. Nothing after a mistake.
+  /// Records what the function builds (compiler/functions); a default tensor is
+  /// an absent operand. Nothing after a mistake.
   std::vector<Tensor>
   recordCall(llvm::StringRef function, llvm::ArrayRef<Tensor> operands,
              llvm::ArrayRef<mlir::NamedAttribute> attributes, Where where);

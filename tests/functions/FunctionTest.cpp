@@ -1,5 +1,5 @@
 //===- FunctionTest.cpp - every function, its gradients and its checks ----===//
-#include "ir/functions/Function.h"
+#include "compiler/functions/Function.h"
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "tests/functions/Rows.h"

@@ -6,8 +6,8 @@
 // the network is needed.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/functions/Function.h"
 #include "ir/Dialect.h"
-#include "ir/functions/Function.h"
 #include "tests/oracle/Fixtures.h"
 #include "tests/oracle/Run.h"
 

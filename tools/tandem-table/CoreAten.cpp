@@ -1,8 +1,8 @@
 //===- CoreAten.cpp - core ATen against what Tandem has -------------------===//
 #include "tools/tandem-table/CoreAten.h"
 
+#include "compiler/functions/Function.h"
 #include "ir/Dialect.h"
-#include "ir/functions/Function.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,6 +1,6 @@
 //===- tandem-table.cpp - prints support.md, functions.md, core-aten.md ---===//
+#include "compiler/functions/Function.h"
 #include "compiler/import/onnx/Translator.h"
-#include "ir/functions/Function.h"
 #include "tools/onnx/Expected.h"
 #include "tools/tandem-table/CoreAten.h"
 #include "tools/tandem-table/OpTable.h"

@@ -5,10 +5,10 @@
 // `--loss=NAME`: an output of the graph.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/functions/Function.h"
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "compiler/import/onnx/Known.h"
 #include "ir/BuildOp.h"
-#include "ir/functions/Function.h"
 #include "ir/ops/Inference.h"
 #include "runtime/artifact/NearestName.h"
 

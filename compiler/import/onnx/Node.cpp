@@ -1,8 +1,8 @@
 //===- Node.cpp - what the translation of an ONNX operator sees -----------===//
+#include "compiler/functions/Function.h"
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "ir/BuildOp.h"
 #include "ir/Ops.h"
-#include "ir/functions/Function.h"
 
 #include "llvm/ADT/StringExtras.h"
 

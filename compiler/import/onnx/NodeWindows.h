@@ -1,8 +1,8 @@
 //===- NodeWindows.h - the windows of ONNX's convolutions and pools -------===//
 //
 // From ONNX's attributes (kernel_shape, strides, dilations, pads, auto_pad) to
-// those of ir/functions/Windows.h. All are optional in ONNX, and pads has all
-// beginnings before all ends.
+// those of compiler/functions/Windows.h. All are optional in ONNX, and pads has
+// all beginnings before all ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_IMPORT_ONNX_NODEWINDOWS_H

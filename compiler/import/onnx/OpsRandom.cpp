@@ -4,8 +4,8 @@
 // numbers of its own from it.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/functions/Training.h"
 #include "compiler/import/onnx/Translator.h"
-#include "ir/functions/Training.h"
 
 using namespace mlir;
 using namespace tandem;

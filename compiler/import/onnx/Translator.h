@@ -134,8 +134,8 @@ public:
   mlir::Value make(llvm::StringRef name, mlir::ValueRange operands,
                    llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
                    mlir::TypeRange types = {});
-  /// The results of a function of ir/functions; none, and an error was given,
-  /// if that cannot be.
+  /// The results of a function of compiler/functions; none, and an error was
+  /// given, if that cannot be.
   llvm::SmallVector<mlir::Value>
   callAll(llvm::StringRef function, mlir::ValueRange operands,
           llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
