@@ -18,8 +18,7 @@ int main(int argc, char **argv) {
   std::vector<Topic> topics(compilerTopics().begin(), compilerTopics().end());
   for (const Topic &topic : runtimeTopics())
     topics.push_back(topic);
-  static constexpr DoctorCheck checks[] = {checkCompiler,
-                                           checkLibraries};
+  static constexpr DoctorCheck checks[] = {checkCompiler, checkLibraries};
   return runTool(
       {"tandem", commands, topics, checks, "compiles, runs and trains models"},
       argc, argv);
