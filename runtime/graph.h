@@ -30,8 +30,11 @@
  * Threads. Each thread has its own modes (grad mode, anomaly mode, ...), and
  * runs its own backwards. Threads may share leaves and other nodes in backwards
  * at the same time: sums are exact, and of two backwards through saved values
- * that are not retained one fails. Hooks, edges and inputs are not locked:
- * nobody changes them while another thread runs the node.
+ * that are not retained one fails. The backward of a function's node runs on
+ * one thread at a time, but while it runs a backward of its own others may
+ * enter. Saved values last as long as somebody runs the node. Hooks, edges and
+ * inputs are not locked: nobody changes them while another thread runs the
+ * node.
  *
  * Allocation. A backward of the same shape as the thread's one before allocates
  * nothing itself; what nodes make is theirs.

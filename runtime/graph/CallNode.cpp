@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace tandem::graph {
 
@@ -27,24 +28,18 @@ bool hasSlot(const std::vector<artifact::Slot> &slots, Role role,
 class CallNode : public Node {
 public:
   CallNode(const Model &model, Context context, bool isSecond)
-      : model(model), context(std::move(context)), isSecond(isSecond) {}
+      : model(model), isSecond(isSecond),
+        context(std::make_shared<Context>(std::move(context))) {}
 
   std::string name() const override {
     return model.manifest().model + (isSecond ? ".grad" : "");
   }
   Status run(Gradients &inputs, Gradients &outputs,
              const RunMode &mode) override;
-  void release() override {
-    std::lock_guard lock(mutex);
-    context = Context();
-    isReleased = true;
-  }
+  void release() override { (void)takeContext(); }
 
-  Model model;      ///< shares what the caller's has
-  std::mutex mutex; ///< guards the context
-  Context context;
-  bool isSecond; ///< the derivative of a backward
-  bool isReleased = false;
+  Model model;                         ///< shares what the caller's has
+  bool isSecond;                       ///< the derivative of a backward
   std::vector<std::string> cotangents; ///< for each input
   std::vector<std::string> grads;      ///< for each edge
   /// For each edge: the program gives that gradient. Else only its derivative
@@ -52,13 +47,26 @@ public:
   std::vector<bool> given;
 
 private:
+  std::shared_ptr<Context> takeContext() {
+    std::lock_guard lock(mutex);
+    return std::exchange(context, nullptr);
+  }
+  std::shared_ptr<Context> currentContext() {
+    std::lock_guard lock(mutex);
+    return context;
+  }
   Status makeSecond(Gradients &inputs, Gradients &outputs, Context graph);
+
+  std::mutex mutex; ///< guards the pointer, and is not held during a call
+  std::shared_ptr<Context> context; ///< null: released
 };
 
 Status CallNode::run(Gradients &inputs, Gradients &outputs,
                      const RunMode &mode) {
-  std::lock_guard lock(mutex);
-  if (isReleased)
+  // Another thread that runs the node keeps its context until it is done; of
+  // two that do not retain it, the model refuses the second.
+  std::shared_ptr<Context> used = currentContext();
+  if (!used)
     return Status::usage("the backward of '" + name() +
                          "' was already run and its context is used; the first "
                          "backward must ask for retain_graph if there is a "
@@ -79,10 +87,10 @@ Status CallNode::run(Gradients &inputs, Gradients &outputs,
     if (mode.createGraph)
       return Status::unsupported("the backward of '" + name() +
                                  "' has no derivative of third order");
-    return model.backward(context, taken, wanted, options);
+    return model.backward(*used, taken, wanted, options);
   }
   Context graph;
-  if (Status status = model.backward(context, taken, wanted, options, &graph);
+  if (Status status = model.backward(*used, taken, wanted, options, &graph);
       !status)
     return status;
   return makeSecond(inputs, outputs, std::move(graph));

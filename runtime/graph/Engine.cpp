@@ -1,5 +1,6 @@
 //===- Engine.cpp - runs the backward of a run-time graph -----------------===//
 #include "runtime/graph/Engine.h"
+#include "runtime/graph/CallbackLock.h"
 #include "runtime/graph/Modes.h"
 #include "runtime/graph/Task.h"
 
@@ -16,6 +17,7 @@ thread_local Counts countsOfLast;
 Status runTask(Task::Kind kind, std::span<const Root> roots,
                std::span<const Edge> inputs, const BackwardOptions &options,
                Gradients *results) {
+  CallbackPause pause; // of the node whose callback asked for it
   Task task(kind, options);
   Task *outer = std::exchange(currentTask, &task);
   GradModeScope grad(options.createGraph);

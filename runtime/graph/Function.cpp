@@ -1,5 +1,6 @@
 //===- Function.cpp - functions of the user as nodes ----------------------===//
 #include "runtime/graph/Function.h"
+#include "runtime/graph/CallbackLock.h"
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Hooks.h"
 #include "runtime/graph/Leaf.h"
@@ -28,12 +29,6 @@ private:
 bool isSame(const Tensor &x, const Tensor &y) {
   return x.defined() && y.defined() && x.storage() == y.storage() &&
          x.data() == y.data() && std::ranges::equal(x.shape(), y.shape());
-}
-
-Status usedBefore(const Node &node) {
-  return Status::usage("the saved values of node " + describe(node) +
-                       " were freed by an earlier backward; the first must ask "
-                       "for retain_graph if there is a second");
 }
 
 } // namespace
@@ -130,28 +125,20 @@ Status Function::keep(std::span<const Value> results) {
                          pending[i], result);
     if (!made)
       return std::move(made).status();
-    kept.push_back(std::move(*made));
+    kept.add(std::move(*made));
   }
   pending.clear();
   return Status::success();
 }
 
 Result<Value> Function::saved(size_t index) {
-  std::lock_guard lock(mutex);
-  if (!pending.empty() || given)
-    return index < pending.size()
-               ? Result<Value>(pending[index])
-               : Status::usage("node " + describe(*this) + ": expected " +
-                               "a saved value below " +
-                               std::to_string(pending.size()) + " but got " +
-                               std::to_string(index));
-  if (kept.empty() && isUsed)
-    return usedBefore(*this);
-  if (index >= kept.size())
-    return Status::usage(
-        "node " + describe(*this) + ": expected a saved value below " +
-        std::to_string(kept.size()) + " but got " + std::to_string(index));
-  return kept[index].use(*this);
+  if (pending.empty() && !given)
+    return kept.use(*this, index);
+  if (index < pending.size())
+    return pending[index];
+  return Status::usage(
+      "node " + describe(*this) + ": expected a saved value below " +
+      std::to_string(pending.size()) + " but got " + std::to_string(index));
 }
 
 Status Function::materialize(Gradients &gradients) const {
@@ -169,12 +156,10 @@ Status Function::materialize(Gradients &gradients) const {
 
 Status Function::run(Gradients &inputs, Gradients &outputs,
                      const RunMode &mode) {
-  // A backward of another thread waits, and then finds the values used.
-  std::lock_guard lock(mutex);
-  if (isUsed)
-    return usedBefore(*this);
-  if (!mode.retain)
-    isUsed = !kept.empty();
+  CallbackLock lock(calls);
+  SavedValues::Use use(kept);
+  if (Status status = use.begin(*this, mode.retain); !status)
+    return status;
   if (spec.materializes)
     if (Status status = materialize(inputs); !status)
       return status;
@@ -201,38 +186,20 @@ void Function::announceRelease() {
     spec.announce(*this);
 }
 
-void Function::release() {
-  std::lock_guard lock(mutex);
-  isUsed |= !kept.empty();
-  kept.clear();
-}
+void Function::release() { kept.release(); }
 
-int64_t Function::savedBytes() const {
-  std::lock_guard lock(mutex);
-  int64_t bytes = 0;
-  for (const SavedValue &value : kept)
-    bytes += value.bytes();
-  return bytes;
-}
+int64_t Function::savedBytes() const { return kept.bytes(); }
 
 Result<std::vector<Value>> Function::savedValues() {
   if (!spec.traits.isStateTransparent)
     return Node::savedValues();
-  std::vector<Value> values;
-  for (size_t i = 0; i < kept.size(); ++i) {
-    Result<Value> value = saved(i);
-    if (!value)
-      return std::move(value).status();
-    values.push_back(std::move(*value));
-  }
-  return values;
+  return kept.useAll(*this);
 }
 
 Status Function::swapSaved(std::vector<Value> &values) {
   if (!spec.traits.isStateTransparent)
     return Node::swapSaved(values);
-  std::lock_guard lock(mutex);
-  return swapAll(*this, kept, values);
+  return kept.swap(*this, values);
 }
 
 Status checkpoint(std::string name,

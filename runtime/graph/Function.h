@@ -2,7 +2,8 @@
 //
 // A function has a forward, which may save values and write inputs, and a
 // backward. Saved values are checked by version when they are used, and freed
-// with the last backward.
+// with the last backward, once no thread runs the node. Backwards of one node
+// do not run side by side, but for one that runs a backward of its own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_FUNCTION_H
@@ -70,9 +71,8 @@ private:
   Status materialize(Gradients &inputs) const;
 
   FunctionSpec spec;
-  mutable std::recursive_mutex mutex; ///< guards what is saved
-  std::vector<SavedValue> kept;
-  bool isUsed = false;
+  std::mutex calls; ///< held by who runs the backward (CallbackLock.h)
+  SavedValues kept;
   std::vector<Value> pending;                ///< in a forward: to be saved
   const std::vector<Value> *given = nullptr; ///< in a forward: the inputs
   bool checksLeaves = false; ///< in a forward: they may not be written

@@ -87,7 +87,7 @@ Value Retained::get() const {
 
 void Retained::set(Value given) {
   std::lock_guard lock(mutex);
-  gradient = std::move(given);
+  std::swap(gradient, given); // the old one ends without the lock
 }
 
 } // namespace tandem::graph

@@ -60,7 +60,7 @@ Value Leaf::value() const {
 
 void Leaf::setValue(Value gradient) {
   std::lock_guard lock(mutex);
-  std::swap(gradient_, gradient);
+  std::swap(gradient_, gradient); // the old one ends without the lock
 }
 
 } // namespace tandem::graph

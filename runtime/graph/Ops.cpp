@@ -6,7 +6,6 @@
 #include "runtime/tensor/Strides.h"
 
 #include <algorithm>
-#include <mutex>
 
 namespace tandem::graph::ops {
 
@@ -27,66 +26,34 @@ public:
              const RunMode &mode) override {
     if (!inputs[0].defined())
       return Status::success();
-    {
-      std::lock_guard lock(mutex);
-      if (isUsed)
-        return used();
-      isUsed = !mode.retain && !saved.empty();
-    }
+    SavedValues::Use use(saved);
+    if (Status status = use.begin(*this, mode.retain); !status)
+      return status;
     return backward(*this, inputs[0], outputs);
   }
-  void release() override {
-    std::lock_guard lock(mutex);
-    isUsed |= !saved.empty();
-    saved.clear();
-  }
-  int64_t savedBytes() const override {
-    int64_t bytes = 0;
-    for (const SavedValue &value : saved)
-      bytes += value.bytes();
-    return bytes;
-  }
+  void release() override { saved.release(); }
+  int64_t savedBytes() const override { return saved.bytes(); }
   Result<std::vector<Value>> savedValues() override {
-    std::vector<Value> values;
-    for (size_t i = 0; i < saved.size(); ++i) {
-      Result<Value> value = use(i);
-      if (!value)
-        return std::move(value).status();
-      values.push_back(std::move(*value));
-    }
-    return values;
+    return saved.useAll(*this);
   }
   Status swapSaved(std::vector<Value> &values) override {
-    return swapAll(*this, saved, values);
+    return saved.swap(*this, values);
   }
   Traits traits() const override { return {true, true}; }
 
-  Result<Value> use(size_t index) {
-    std::lock_guard lock(mutex);
-    if (index >= saved.size())
-      return used();
-    return saved[index].use(*this);
-  }
+  Result<Value> use(size_t index) { return saved.use(*this, index); }
   Status save(const char *name, const Value &value) {
     Result<SavedValue> made = SavedValue::make(name, value);
     if (!made)
       return std::move(made).status();
-    saved.push_back(std::move(*made));
+    saved.add(std::move(*made));
     return Status::success();
   }
 
 private:
-  Status used() const {
-    return Status::usage("the saved values of node " + describe(*this) +
-                         " were freed by an earlier backward; the first must "
-                         "ask for retain_graph if there is a second");
-  }
-
   const char *op;
   Backward backward;
-  std::mutex mutex; ///< guards what is saved
-  std::vector<SavedValue> saved;
-  bool isUsed = false; ///< by a backward that does not retain them
+  SavedValues saved;
 };
 
 /// Gives `result` its history, if there is any to have.

@@ -81,19 +81,93 @@ Status SavedValue::swap(Node &node, Value &other) {
   return Status::success();
 }
 
-Status swapAll(Node &node, std::vector<SavedValue> &saved,
-               std::vector<Value> &values) {
-  if (values.size() != saved.size())
-    return Status::usage("node " + describe(node) + ": expected " +
-                         std::to_string(saved.size()) +
-                         " saved values but got " +
-                         std::to_string(values.size()));
-  for (size_t i = 0; i < saved.size(); ++i) {
-    Status status = saved[i].swap(node, values[i]);
+SavedValues::Use::~Use() {
+  if (!isHeld)
+    return;
+  // They end without the lock: what they hold may run code then.
+  std::vector<std::shared_ptr<SavedValue>> freed;
+  std::lock_guard lock(values.mutex);
+  if (--values.running == 0 && values.isReleased)
+    freed.swap(values.kept);
+}
+
+Status SavedValues::Use::begin(const Node &of, bool retain) {
+  std::lock_guard lock(values.mutex);
+  if (values.isUsed)
+    return used(of);
+  if (!retain)
+    values.isUsed = !values.kept.empty();
+  ++values.running;
+  isHeld = true;
+  return Status::success();
+}
+
+void SavedValues::release() {
+  std::vector<std::shared_ptr<SavedValue>> freed;
+  std::lock_guard lock(mutex);
+  isUsed |= !kept.empty();
+  isReleased = true;
+  if (running == 0)
+    freed.swap(kept);
+}
+
+Status SavedValues::used(const Node &node) {
+  return Status::usage("the saved values of node " + describe(node) +
+                       " were freed by an earlier backward; the first must ask "
+                       "for retain_graph if there is a second");
+}
+
+Result<Value> SavedValues::use(Node &node, size_t index) {
+  std::shared_ptr<SavedValue> value; // no copy: it would allocate
+  {
+    std::lock_guard lock(mutex);
+    if (kept.empty() && isUsed)
+      return used(node);
+    if (index >= kept.size())
+      return Status::usage(
+          "node " + describe(node) + ": expected a saved value below " +
+          std::to_string(kept.size()) + " but got " + std::to_string(index));
+    value = kept[index];
+  }
+  return value->use(node);
+}
+
+Result<std::vector<Value>> SavedValues::useAll(Node &node) {
+  size_t count = 0;
+  {
+    std::lock_guard lock(mutex);
+    count = kept.size();
+  }
+  std::vector<Value> values;
+  for (size_t i = 0; i < count; ++i) {
+    Result<Value> value = use(node, i);
+    if (!value)
+      return std::move(value).status();
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+int64_t SavedValues::bytes() const {
+  std::lock_guard lock(mutex);
+  int64_t bytes = 0;
+  for (const auto &value : kept)
+    bytes += value->bytes();
+  return bytes;
+}
+
+Status SavedValues::swap(Node &node, std::vector<Value> &others) {
+  std::lock_guard lock(mutex);
+  if (others.size() != kept.size())
+    return Status::usage(
+        "node " + describe(node) + ": expected " + std::to_string(kept.size()) +
+        " saved values but got " + std::to_string(others.size()));
+  for (size_t i = 0; i < kept.size(); ++i) {
+    Status status = kept[i]->swap(node, others[i]);
     if (status)
       continue;
     while (i-- > 0)
-      (void)saved[i].swap(node, values[i]); // back: they fitted
+      (void)kept[i]->swap(node, others[i]); // back: they fitted
     return status;
   }
   return Status::success();

@@ -3,7 +3,9 @@
 // A saved value is checked when it is used: a write to its storage since then
 // is an error. With hooks of the thread's modes it is packed when it is saved
 // and unpacked before each use. A result of the node itself is kept without its
-// history, since the node would keep itself.
+// history, since the node would keep itself. The values of a node are freed
+// with the last backward, once no thread runs the node. No lock is held while a
+// hook runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_SAVED_H
@@ -11,6 +13,8 @@
 
 #include "runtime/graph/Node.h"
 #include "runtime/model/Model.h"
+
+#include <mutex>
 
 namespace tandem::graph {
 
@@ -39,10 +43,49 @@ private:
   std::shared_ptr<void> packed;
 };
 
-/// Exchanges all saved values of a node with others, or, if one does not fit,
-/// none.
-Status swapAll(Node &node, std::vector<SavedValue> &saved,
-               std::vector<Value> &values);
+/// All that a node saved. Threads may use and release it at the same time.
+class SavedValues {
+public:
+  /// In a forward: keeps another value.
+  void add(SavedValue value) {
+    kept.push_back(std::make_shared<SavedValue>(std::move(value)));
+  }
+
+  /// Keeps the values while a backward runs.
+  class Use {
+  public:
+    explicit Use(SavedValues &values) : values(values) {}
+    ~Use();
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+
+    /// Fails, for a node `of`, if another backward has or had the values and
+    /// does not retain them.
+    Status begin(const Node &of, bool retain);
+
+  private:
+    SavedValues &values;
+    bool isHeld = false;
+  };
+
+  /// Frees them when no backward uses them.
+  void release();
+  /// Returns value `index` of `node`, unpacked.
+  Result<Value> use(Node &node, size_t index);
+  Result<std::vector<Value>> useAll(Node &node);
+  int64_t bytes() const;
+  /// Exchanges all values with others, or, if one does not fit, none.
+  Status swap(Node &node, std::vector<Value> &others);
+
+private:
+  static Status used(const Node &node);
+
+  mutable std::mutex mutex; ///< guards the rest; not while a hook runs
+  std::vector<std::shared_ptr<SavedValue>> kept;
+  bool isUsed = false;     ///< by a backward that does not retain them
+  bool isReleased = false; ///< they go when `running` is 0
+  int running = 0;
+};
 
 } // namespace tandem::graph
 
