@@ -125,13 +125,19 @@ void MatmulOp::evaluate(reference::Inputs in, reference::Outputs out) {
   int64_t rank = y.rank(), M = y.dim(rank - 2), N = y.dim(rank - 1);
   int64_t K = innerSize(*this);
   int64_t batches = M * N != 0 ? y.size() / (M * N) : 0;
-  bool tl = getTransposeLhs(), tr = getTransposeRhs();
-  for (int64_t batch = 0; batch < batches; ++batch)
+  bool tl = getTransposeLhs();
+  std::vector<double> turned;
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    const double *rows = b.data.data() + batch * K * N;
+    if (getTransposeRhs()) {
+      turned = reference::turned(rows, N, K);
+      rows = turned.data();
+    }
     for (int64_t m = 0; m < M; ++m)
       for (int64_t k = 0; k < K; ++k) {
         double x = a[batch * M * K + (tl ? k * M + m : m * K + k)];
         for (int64_t n = 0; n < N; ++n)
-          y[(batch * M + m) * N + n] +=
-              x * b[batch * K * N + (tr ? n * K + k : k * N + n)];
+          y[(batch * M + m) * N + n] += x * rows[k * N + n];
       }
+  }
 }

@@ -181,39 +181,75 @@ LogicalResult Conv2dFilterGradOp::pullback(Pullback &p) {
 // Reference
 //===----------------------------------------------------------------------===//
 
-/// Calls `body` with the positions in x, w and y of every tap.
+/// What one element of a filter meets along a row of results.
+struct Run {
+  int64_t x, step; ///< the first position in x, and how far the next one is
+  int64_t w;
+  int64_t y, count; ///< positions in y that follow each other
+};
+
+/// The results [first, last) whose tap lies inside the input in direction `d`.
+static std::pair<int64_t, int64_t> resultsThatSee(const Window2d &window, int d,
+                                                  int64_t tap) {
+  int64_t first = 0, last = window.output[d];
+  while (first < last && !window.inside(d, window.at(d, first, tap)))
+    ++first;
+  while (first < last && !window.inside(d, window.at(d, last - 1, tap)))
+    --last;
+  return {first, last};
+}
+
+/// Calls `body` with every run of the convolution. An element of y sees its
+/// channels and taps in ascending order, one of w its images and results; with
+/// `lastTapFirst` one of x sees its filters and results in ascending order. So
+/// sums have one order however the loops are nested.
 template <typename Body>
-static void forEachTap(const Convolution2d &conv, Body body) {
+static void forEachRun(const Convolution2d &conv, bool lastTapFirst,
+                       Body body) {
   const Window2d &window = conv.window;
   int64_t plane = window.input[0] * window.input[1];
+  int64_t results = window.output[0] * window.output[1];
   int64_t taps = window.kernel[0] * window.kernel[1];
-  int64_t perGroup = conv.channelsPerGroup(), position = 0;
+  int64_t perGroup = conv.channelsPerGroup();
+  auto runTap = [&](int64_t tap, int64_t x, int64_t w, int64_t y) {
+    int64_t kh = tap / window.kernel[1], kw = tap % window.kernel[1];
+    auto [top, bottom] = resultsThatSee(window, 0, kh);
+    auto [left, right] = resultsThatSee(window, 1, kw);
+    for (int64_t oh = top; oh < bottom && left < right; ++oh)
+      body(Run{x + window.at(0, oh, kh) * window.input[1] +
+                   window.at(1, left, kw),
+               window.stride[1], w + tap, y + oh * window.output[1] + left,
+               right - left});
+  };
   for (int64_t n = 0; n < conv.batch; ++n)
     for (int64_t o = 0; o < conv.filters; ++o)
-      for (int64_t oh = 0; oh < window.output[0]; ++oh)
-        for (int64_t ow = 0; ow < window.output[1]; ++ow, ++position)
-          for (int64_t c = 0; c < perGroup; ++c) {
-            int64_t channel = o / conv.filtersPerGroup() * perGroup + c;
-            window.forEachTap(oh, ow, [&](int64_t tap, int64_t pixel) {
-              body((n * conv.channels + channel) * plane + pixel,
-                   (o * perGroup + c) * taps + tap, position);
-            });
-          }
+      for (int64_t c = 0; c < perGroup; ++c)
+        for (int64_t i = 0; i < taps; ++i)
+          runTap(
+              lastTapFirst ? taps - 1 - i : i,
+              (n * conv.channels + o / conv.filtersPerGroup() * perGroup + c) *
+                  plane,
+              (o * perGroup + c) * taps, (n * conv.filters + o) * results);
 }
 
 void Conv2dOp::evaluate(reference::Inputs in, reference::Outputs out) {
-  forEachTap(getConvolution(), [&](int64_t x, int64_t w, int64_t y) {
-    out[0][y] += (*in[0])[x] * (*in[1])[w];
+  forEachRun(getConvolution(), false, [&](const Run &run) {
+    double w = (*in[1])[run.w];
+    for (int64_t i = 0; i < run.count; ++i)
+      out[0][run.y + i] += (*in[0])[run.x + i * run.step] * w;
   });
 }
 void Conv2dInputGradOp::evaluate(reference::Inputs in, reference::Outputs out) {
-  forEachTap(getConvolution(), [&](int64_t x, int64_t w, int64_t y) {
-    out[0][x] += (*in[0])[y] * (*in[1])[w];
+  forEachRun(getConvolution(), true, [&](const Run &run) {
+    double w = (*in[1])[run.w];
+    for (int64_t i = 0; i < run.count; ++i)
+      out[0][run.x + i * run.step] += (*in[0])[run.y + i] * w;
   });
 }
 void Conv2dFilterGradOp::evaluate(reference::Inputs in,
                                   reference::Outputs out) {
-  forEachTap(getConvolution(), [&](int64_t x, int64_t w, int64_t y) {
-    out[0][w] += (*in[0])[x] * (*in[1])[y];
+  forEachRun(getConvolution(), false, [&](const Run &run) {
+    for (int64_t i = 0; i < run.count; ++i)
+      out[0][run.w] += (*in[0])[run.x + i * run.step] * (*in[1])[run.y + i];
   });
 }

@@ -56,12 +56,16 @@ SmallVector<Value> LinearOp::decompose(OpBuilder &b) {
 
 void LinearOp::evaluate(reference::Inputs in, reference::Outputs out) {
   int64_t outputs = in[1]->dim(0), inputs = in[1]->dim(1);
-  for (int64_t i = 0; i < out[0].size(); ++i) {
-    int64_t row = i / outputs, o = i % outputs;
-    double sum = in.size() > 2 ? (*in[2])[o] : 0.0;
+  std::vector<double> w =
+      reference::turned(in[1]->data.data(), outputs, inputs);
+  for (int64_t row = 0; row < out[0].size(); row += outputs) {
+    double *y = out[0].data.data() + row;
+    if (in.size() > 2)
+      llvm::copy(in[2]->data, y);
+    const double *x = in[0]->data.data() + row / outputs * inputs;
     for (int64_t k = 0; k < inputs; ++k)
-      sum += (*in[0])[row * inputs + k] * (*in[1])[o * inputs + k];
-    out[0][i] = sum;
+      for (int64_t o = 0; o < outputs; ++o)
+        y[o] += x[k] * w[k * outputs + o];
   }
 }
 

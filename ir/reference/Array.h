@@ -64,6 +64,17 @@ void forEachIndex(llvm::ArrayRef<int64_t> shape, Body body) {
   }
 }
 
+/// The matrix of `rows` rows as one of `columns` rows, so that a product's
+/// innermost loop goes along its elements.
+inline std::vector<double> turned(const double *matrix, int64_t rows,
+                                  int64_t columns) {
+  std::vector<double> result(rows * columns);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t k = 0; k < columns; ++k)
+      result[k * rows + i] = matrix[i * columns + k];
+  return result;
+}
+
 } // namespace tandem::reference
 
 #endif

@@ -122,12 +122,117 @@ static double toDouble(TypedAttr number) {
   return numberOf(number.getType(), cast<IntegerAttr>(number).getValue());
 }
 
+namespace {
+
+/// An affine expression of an index that is a sum: most of those of views are,
+/// and are followed along a line instead of being computed at every element.
+struct Sum {
+  int64_t constant = 0;
+  SmallVector<int64_t> factors; ///< one for each dim of the index
+
+  int64_t at(ArrayRef<int64_t> index) const {
+    int64_t sum = constant;
+    for (auto [factor, i] : llvm::zip(factors, index))
+      sum += factor * i;
+    return sum;
+  }
+  /// What one step along the last dim adds.
+  int64_t step() const { return factors.empty() ? 0 : factors.back(); }
+};
+
+} // namespace
+
+/// Adds `times` times the expression to `sum`; false if it is no sum.
+static bool addTo(Sum &sum, AffineExpr expr, int64_t times) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    sum.constant += times * constant.getValue();
+    return true;
+  }
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    sum.factors[dim.getPosition()] += times;
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  AffineExpr lhs = binary.getLHS(), rhs = binary.getRHS();
+  if (binary.getKind() == AffineExprKind::Add)
+    return addTo(sum, lhs, times) && addTo(sum, rhs, times);
+  auto factor = dyn_cast<AffineConstantExpr>(rhs);
+  return binary.getKind() == AffineExprKind::Mul && factor &&
+         addTo(sum, lhs, times * factor.getValue());
+}
+
+/// The position in `source` that the map gives, as a sum.
+static std::optional<Sum> positionIn(const Array &source, AffineMap map) {
+  Sum sum;
+  sum.factors.assign(map.getNumDims(), 0);
+  int64_t stride = 1;
+  for (int64_t d = source.rank() - 1; d >= 0; --d) {
+    if (!addTo(sum, map.getResult(d), stride))
+      return std::nullopt;
+    stride *= source.dim(d);
+  }
+  return sum;
+}
+
+/// Calls `body` with the first index of every line along the last dim, and the
+/// length of a line.
+template <typename Body>
+static void forEachLine(ArrayRef<int64_t> shape, Body body) {
+  SmallVector<int64_t> lines(shape);
+  int64_t length = 1;
+  if (!lines.empty())
+    std::swap(length, lines.back());
+  if (length != 0)
+    forEachIndex(lines, [&](ArrayRef<int64_t> index) { body(index, length); });
+}
+
+/// As evaluateView, where positions and constraints are sums; false elsewhere.
+static bool followView(AffineMap map, IntegerSet domain, double fill,
+                       const Array &in, Array &out) {
+  std::optional<Sum> position = positionIn(in, map);
+  if (!position)
+    return false;
+  SmallVector<Sum> constraints;
+  for (AffineExpr constraint :
+       domain ? domain.getConstraints() : ArrayRef<AffineExpr>()) {
+    Sum &sum = constraints.emplace_back();
+    sum.factors.assign(map.getNumDims(), 0);
+    if (!addTo(sum, constraint, 1))
+      return false;
+  }
+  SmallVector<int64_t> values(constraints.size());
+  double *to = out.data.data();
+  forEachLine(out.shape, [&](ArrayRef<int64_t> index, int64_t length) {
+    int64_t from = position->at(index);
+    for (auto [value, sum] : llvm::zip(values, constraints))
+      value = sum.at(index);
+    for (int64_t k = 0; k < length; ++k, from += position->step()) {
+      bool isIn = true;
+      for (auto [i, sum] : llvm::enumerate(constraints)) {
+        isIn &= domain.isEq(i) ? values[i] == 0 : values[i] >= 0;
+        values[i] += sum.step();
+      }
+      *to++ = isIn ? in[from] : fill;
+    }
+  });
+  return true;
+}
+
 void reference::evaluateView(ViewOpInterface op, Inputs in, Outputs out) {
   if (out[0].size() == 0)
     return;
+  // Both are row-major. (Its map divides, and is no sum.)
+  if (isa<ReshapeOp>(*op)) {
+    out[0].data = in[0]->data;
+    return;
+  }
   AffineMap map = op.getIndexMap();
   IntegerSet domain = op.getIndexDomain();
   double fill = op.getFill() ? toDouble(op.getFill()) : 0.0;
+  if (followView(map, domain, fill, *in[0], out[0]))
+    return;
   SmallVector<int64_t> source(map.getNumResults());
   int64_t position = 0;
   forEachIndex(out[0].shape, [&](ArrayRef<int64_t> index) {
@@ -149,18 +254,24 @@ void reference::evaluateReduction(ReductionOpInterface op, Inputs in,
   auto element =
       cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
   bool multiplies = isa<ReduceProdOp>(*op);
-  SmallVector<int64_t> kept;
-  int64_t position = 0;
-  forEachIndex(in[0]->shape, [&](ArrayRef<int64_t> index) {
-    kept.clear();
-    for (auto [d, i] : llvm::enumerate(index))
-      if (!llvm::is_contained(reduced, static_cast<int64_t>(d)))
-        kept.push_back(i);
-    double &sum = out[0](kept);
-    double x = (*in[0])[position++];
-    double y =
-        multiplies ? product(element, sum, x) : op.referenceCombine(sum, x);
-    sum = y == x || y == sum ? y : wrapped(element, y);
+  // Where an element goes: dims that are reduced do not count.
+  Sum kept;
+  kept.factors.assign(in[0]->rank(), 0);
+  int64_t stride = 1;
+  for (int64_t d = in[0]->rank() - 1; d >= 0; --d)
+    if (!llvm::is_contained(reduced, d)) {
+      kept.factors[d] = stride;
+      stride *= in[0]->dim(d);
+    }
+  const double *from = in[0]->data.data();
+  forEachLine(in[0]->shape, [&](ArrayRef<int64_t> index, int64_t length) {
+    double *to = out[0].data.data() + kept.at(index);
+    for (int64_t k = 0; k < length; ++k, to += kept.step()) {
+      double x = *from++;
+      double y =
+          multiplies ? product(element, *to, x) : op.referenceCombine(*to, x);
+      *to = y == x || y == *to ? y : wrapped(element, y);
+    }
   });
 }
 
