@@ -223,6 +223,15 @@ def SetPrecision : FunctionPass<"tandem-set-precision"> {
   }];
 }
 
+def ExpandPowers : FunctionPass<"tandem-expand-powers"> {
+  let summary = "Makes products and roots of powers with a constant exponent";
+  let description = [{
+    Of the exponents 0 to 4, -1 to -3, and plus or minus 0.5 and 1.5; of integers
+    0 to 4. The results may differ from a power's in the last bits.
+  }];
+  let statistics = [Statistic<"expandedPowers", "expanded", "powers that were replaced">];
+}
+
 def Simplify : FunctionPass<"tandem-simplify"> {
   let summary = "Folds, canonicalizes, and merges equal ops of forward and backward";
   let description = [{

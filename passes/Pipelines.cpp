@@ -83,6 +83,8 @@ void tandem::buildOptimizePipeline(OpPassManager &passes) {
   // Before other rewrites, which take it that there are elements.
   program.addPass(createFoldEmptyTensors());
   program.addPass(createSetPrecision());
+  // After the gradients, whose formulas have powers of their own.
+  program.addPass(createExpandPowers());
   program.addPass(createSimplify());
   // No fold makes a constant in a region from here on.
   program.addPass(createHoistConstants());
