@@ -80,4 +80,33 @@ expect 2 "-o would replace 'without'" "$tandem" bugreport c.mlir -o without
 expect 2 '--optimizer has no effect on an artifact' "$tandem" bugreport c.tdm \
   --optimizer=sgd
 expect 1 'cannot read .nowhere.mlir' "$tandem" bugreport nowhere.mlir
+
+# Files that stood in the folder were listed as parts of the report.
+mkdir mine
+echo secret >mine/other.txt
+expect 0 'model.mlir' "$tandem" bugreport c.mlir -o mine --inference --force
+grep -q other.txt <<<"$out" && fail 'a file of the user is listed'
+[ "$(cat mine/other.txt)" = secret ] || fail 'a file of the user is gone'
+
+# A command that does not end was waited for without end.
+forever="--command=bench c.tdm --steps=100000000"
+expect 0 '' "$tandem" bugreport c.tdm "$forever" --timeout=2 -o late
+has late/README.txt 'did not end within 2 s'
+
+# A report that was interrupted left its folder behind, and what it had started.
+mkdir tmp
+TMPDIR=$PWD/tmp "$tandem" bugreport c.tdm "$forever" -o never 2>said &
+report=$!
+for _ in $(seq 600); do
+  if compgen -G 'tmp/*/command.txt' >/dev/null; then break; fi
+  sleep 0.1
+done
+started=$(pgrep -P $report)
+kill -TERM $report
+wait $report && fail 'an interrupted report ends with exit code 0'
+grep -q 'interrupted: no report was written' said || fail "it says: $(cat said)"
+[ -z "$(ls tmp)" ] || fail "it leaves $(ls tmp)"
+[ -e never ] && fail 'it leaves a report'
+[ -n "$started" ] || fail 'the command did not run'
+ps -o stat= -p "$started" | grep -qv Z && fail 'what it started is still there'
 finish

@@ -10,6 +10,7 @@
 #include "tools/tandem/CompilerCommands.h"
 
 #include "runtime/io/Array.h"
+#include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -41,6 +42,7 @@ struct BugreportOptions {
 
   std::string path, output, command;
   bool withConstants = false;
+  std::optional<int64_t> timeout;
   CompileFlags flags;
   std::vector<std::string> asked; ///< the options of `compile`, as given
 
@@ -57,6 +59,10 @@ struct BugreportOptions {
         "with-constants", withConstants,
         "constants of more than 1 KiB as they are, and of an artifact all "
         "of it; without it they are zeros");
+    table
+        .integer("timeout", "SECONDS", timeout, 1, 86400,
+                 "what takes longer is ended, with what it has started")
+        .byDefault("600");
     table.groupOf("compile");
     flags.declare(table);
     // The report has these of its own.
@@ -69,6 +75,7 @@ struct BugreportOptions {
         option.notFor(".tdm", "an artifact");
   }
 
+  int64_t seconds() const { return timeout.value_or(600); }
   bool isArtifact() const { return StringRef(path).ends_with(".tdm"); }
 };
 
@@ -100,7 +107,8 @@ private:
   std::string in(StringRef name) const { return folder_ + "/" + name.str(); }
   /// Adds what the tool prints when it is called with `words`; returns its exit
   /// code, or what a signal gave.
-  int addRun(const std::vector<std::string> &words, const std::string &file);
+  Result<int> addRun(const std::vector<std::string> &words,
+                     const std::string &file);
   Status addModel();
   void removeArtifact();
   Status addArtifact();
@@ -110,15 +118,17 @@ private:
   std::string folder_, said_;
 };
 
-int BugReport::addRun(const std::vector<std::string> &words,
-                      const std::string &file) {
-  RunOutcome outcome = runTandem(words, in(file));
+Result<int> BugReport::addRun(const std::vector<std::string> &words,
+                              const std::string &file) {
+  auto outcome = runTandem(words, in(file), options_.seconds());
+  if (!outcome)
+    return outcome.status();
   std::string text = "tandem";
   for (const std::string &word : words)
     text += " " + word;
   said_ +=
-      "  " + text + "\n    " + outcome.text + "; it printed " + file + "\n";
-  return outcome.code;
+      "  " + text + "\n    " + outcome->text + "; it printed " + file + "\n";
+  return outcome->code;
 }
 
 /// A report has no weights: of a model in ONNX they lie beside its artifact.
@@ -133,20 +143,22 @@ Status BugReport::addModel() {
                                       in("x.tdm")};
   compile.insert(compile.end(), options_.asked.begin(), options_.asked.end());
   compile.push_back("--reproducer=" + in("reproducer-of-given.mlir"));
-  int given = addRun(compile, "compile-given.txt");
+  auto given = addRun(compile, "compile-given.txt");
+  if (!given)
+    return given.status();
   removeArtifact();
   if (!options_.withConstants)
     // It has the constants.
     llvm::sys::fs::remove(in("reproducer-of-given.mlir"));
 
   std::string notes;
-  Status wrote = writeModel(options_.path, options_.flags, copy,
-                            options_.withConstants, notes);
+  if (Status s = writeModel(options_.path, options_.flags, copy,
+                            options_.withConstants, options_.seconds(), notes);
+      !s)
+    return s;
   said_ += notes;
-  if (!wrote) {
-    said_ += "  the model is not in the report: " + wrote.message() + "\n";
+  if (!llvm::sys::fs::exists(copy))
     return Status::success();
-  }
   // What is said of a model in ONNX is in the module by now.
   std::vector<std::string> again = {"compile", copy, "-o", in("x.tdm")};
   for (const std::string &word : options_.asked) {
@@ -160,17 +172,24 @@ Status BugReport::addModel() {
   }
   again.push_back("--dump-phases=" + in("phases"));
   again.push_back("--reproducer=" + in("reproducer.mlir"));
-  int copied = addRun(again, "compile-model.txt");
+  auto copied = addRun(again, "compile-model.txt");
+  if (!copied)
+    return copied.status();
   removeArtifact();
-  if (given != copied)
+  if (*given != *copied)
     said_ += "  the two end differently: the fault may need what is left out "
              "(--with-constants)\n";
   return Status::success();
 }
 
 Status BugReport::addArtifact() {
-  addRun({"inspect", options_.path, "--json"}, "inspect.txt");
-  addRun({"bench", options_.path, "--warmup=0", "--steps=1"}, "bench.txt");
+  if (auto code = addRun({"inspect", options_.path, "--json"}, "inspect.txt");
+      !code)
+    return code.status();
+  if (auto code = addRun({"bench", options_.path, "--warmup=0", "--steps=1"},
+                         "bench.txt");
+      !code)
+    return code.status();
   if (!options_.withConstants) {
     said_ += "  the artifact is not in the report: it has the constants "
              "(--with-constants)\n";
@@ -202,14 +221,16 @@ Status BugReport::addReadme() {
 }
 
 Status BugReport::make() {
-  addRun({"version"}, "version.txt");
-  addRun({"doctor"}, "doctor.txt");
+  for (std::string name : {"version", "doctor"})
+    if (auto code = addRun({name}, name + ".txt"); !code)
+      return code.status();
   if (Status s = writeText(in("environment.txt"), environment()); !s)
     return s;
   if (Status s = options_.isArtifact() ? addArtifact() : addModel(); !s)
     return s;
   if (!options_.command.empty())
-    addRun(splitWords(options_.command), "command.txt");
+    if (auto code = addRun(splitWords(options_.command), "command.txt"); !code)
+      return code.status();
   return addReadme();
 }
 
@@ -235,35 +256,27 @@ Status runBugreport(const BugreportOptions &options) {
                           ": no such file");
   if (Status s = checkOutput(output, options.flags.force); !s)
     return s;
-  std::string folder = output;
-  bool packs = isArchive(output);
-  if (packs) {
-    llvm::SmallString<128> unique;
-    if (std::error_code error =
-            llvm::sys::fs::createUniqueDirectory("tandem-bugreport", unique))
-      return Status::failed("cannot make a temporary folder: " +
-                            error.message());
-    folder = unique.str().str();
-  } else if (std::error_code error =
-                 llvm::sys::fs::create_directories(folder)) {
-    return Status::failed("cannot make " + io::inQuotes(folder) + ": " +
-                          error.message());
-  }
-  llvm::scope_exit cleanup([&] {
-    if (packs)
-      llvm::sys::fs::remove_directories(folder);
-  });
+  // All of it is made elsewhere, so that what stands in a folder that --force
+  // names is no part of it, and an interrupted report leaves nothing.
+  llvm::SmallString<128> unique;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("tandem-bugreport", unique))
+    return Status::failed("cannot make a temporary folder: " + error.message());
+  const std::string folder = unique.str().str();
+  llvm::scope_exit cleanup([&] { llvm::sys::fs::remove_directories(folder); });
+  Interrupt interrupt;
   if (Status s = BugReport(options, folder).make(); !s)
     return s;
   auto files = filesIn(folder);
   if (!files)
     return files.status();
-  if (packs)
-    if (Status s =
-            pack(folder, *files, output,
-                 llvm::sys::path::stem(options.path).str() + ".bugreport");
-        !s)
-      return s;
+  if (Status s =
+          isArchive(output)
+              ? pack(folder, *files, output,
+                     llvm::sys::path::stem(options.path).str() + ".bugreport")
+              : copyFiles(folder, *files, output);
+      !s)
+    return s;
   for (const ReportFile &file : *files)
     std::printf("%-40s %10s\n", file.name.c_str(),
                 bytesText(static_cast<int64_t>(file.bytes)).c_str());

@@ -1,6 +1,7 @@
 //===- BugreportFiles.cpp - what a report of a bug is made of -------------===//
 #include "tools/tandem/BugreportFiles.h"
 #include "tools/tandem/CompileFlags.h"
+#include "tools/tandem/RunProcess.h"
 #include "tools/tandem/Session.h"
 
 #include "ir/Ops.h"
@@ -12,31 +13,40 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/TarWriter.h"
 
 #include <algorithm>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <cstring>
 #include <zlib.h>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::commands;
 
-RunOutcome commands::runTandem(const std::vector<std::string> &words,
-                               const std::string &output) {
-  std::vector<StringRef> arguments = {"tandem"};
-  arguments.insert(arguments.end(), words.begin(), words.end());
-  std::string error;
+static Status interrupted() {
+  return Status::failed("interrupted: no report was written");
+}
+
+Result<RunOutcome> commands::runTandem(const std::vector<std::string> &words,
+                                       const std::string &output,
+                                       int64_t seconds) {
+  std::vector<std::string> line = {"tandem"};
+  line.insert(line.end(), words.begin(), words.end());
   // A program that is replaced while it runs is still this one.
-  int code =
-      llvm::sys::ExecuteAndWait("/proc/self/exe", arguments, std::nullopt,
-                                {"", output, output}, 0, 0, &error);
-  if (code < 0)
-    return {code, "crashed: " + (error.empty() ? "a signal ended it" : error)};
-  return {code, "ended with exit code " + std::to_string(code)};
+  auto end = runProcess("/proc/self/exe", line, output, seconds);
+  if (!end)
+    return end.status();
+  if (end->isStopped)
+    return interrupted();
+  if (end->isTooLate)
+    return RunOutcome{-1, "did not end within " + std::to_string(seconds) +
+                              " s (--timeout) and was ended"};
+  if (end->signal)
+    return RunOutcome{-end->signal,
+                      std::string("crashed: ") + ::strsignal(end->signal)};
+  return RunOutcome{end->code,
+                    "ended with exit code " + std::to_string(end->code)};
 }
 
 std::vector<std::string> commands::splitWords(const std::string &line) {
@@ -99,23 +109,26 @@ static Status writeModelHere(const std::string &path,
 
 Status commands::writeModel(const std::string &path, const CompileFlags &flags,
                             const std::string &output, bool withConstants,
-                            std::string &notes) {
+                            int64_t seconds, std::string &notes) {
   CompileOptions options;
   if (Status s = flags.finish(options); !s)
     return s;
   // A model that cannot be read may end the process.
-  pid_t child = ::fork();
-  if (child < 0)
-    return Status::failed("cannot start a process");
-  if (child == 0) {
-    Status status = writeModelHere(path, options, output, withConstants);
-    ::_exit(status ? 0 : 1);
+  auto end = runCopy(
+      [&] {
+        return writeModelHere(path, options, output, withConstants) ? 0 : 1;
+      },
+      seconds);
+  if (!end)
+    return end.status();
+  if (end->isStopped)
+    return interrupted();
+  if (!end->isZero()) {
+    notes +=
+        std::string("  the model is not in the report: it cannot be read") +
+        (end->isTooLate ? " in time" : "") + "\n";
+    return Status::success();
   }
-  int ended = 0;
-  while (::waitpid(child, &ended, 0) < 0 && errno == EINTR)
-    ;
-  if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
-    return Status::failed("it cannot be read");
   auto written = llvm::MemoryBuffer::getFile(output, /*IsText=*/true);
   size_t left = written ? (*written)->getBuffer().count("was left out") : 0;
   if (left)
@@ -145,6 +158,22 @@ Result<std::vector<ReportFile>> commands::filesIn(const std::string &folder) {
   std::sort(files.begin(), files.end(),
             [](const auto &a, const auto &b) { return a.name < b.name; });
   return files;
+}
+
+Status commands::copyFiles(const std::string &folder,
+                           const std::vector<ReportFile> &files,
+                           const std::string &output) {
+  for (const ReportFile &file : files) {
+    std::string to = output + "/" + file.name;
+    std::error_code error =
+        llvm::sys::fs::create_directories(llvm::sys::path::parent_path(to));
+    if (!error)
+      error = llvm::sys::fs::copy_file(folder + "/" + file.name, to);
+    if (error)
+      return Status::failed("cannot write " + io::inQuotes(to) + ": " +
+                            error.message());
+  }
+  return Status::success();
 }
 
 /// `text` in the format of gzip.

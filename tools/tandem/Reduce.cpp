@@ -13,7 +13,7 @@
 #include "tools/commands/Files.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Reductions.h"
-#include "tools/tandem/RunScript.h"
+#include "tools/tandem/RunProcess.h"
 #include "tools/tandem/Session.h"
 
 #include "mlir/IR/Verifier.h"
@@ -123,13 +123,14 @@ Result<bool> Reducer::isInteresting(ModuleOp module) {
                             "': " + error.message());
   }
   ++tests_;
-  auto end = runScript(script_, path.str().str(), seconds());
+  auto end = runProcess(script_, {script_, path.str().str()},
+                        /*output=*/"", seconds());
   if (!end)
     return Status(end.status().code(), "--test: cannot run " +
                                            io::inQuotes(script_) + ": " +
                                            end.status().message());
   wasTooLate_ = end->isTooLate;
-  return end->isZero;
+  return end->isZero();
 }
 
 Result<bool> Reducer::tryReduction(const Reduction &reduction) {
