@@ -4,11 +4,11 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <atomic>
-#include <mutex>
+#include <vector>
 
 using namespace mlir;
 using namespace tandem;
@@ -108,23 +108,33 @@ static bool isVerifier(StringRef pass) {
 }
 
 /// Says why the compiler is at fault; empty where the model is: a pass refused
-/// it with an error, and left a module that is right.
-static std::string faultOf(ModuleOp module, StringRef failed, bool wasSaid) {
+/// it with an error of its own (`said` are all errors). What it left then need
+/// not be valid, since nobody goes on from it.
+static std::string faultOf(ModuleOp module, StringRef failed,
+                           ArrayRef<std::string> said) {
   if (isVerifier(failed))
     return "refused what the passes before it made";
-  // What is wrong has been said.
-  ScopedDiagnosticHandler quiet(module.getContext(),
-                                [](Diagnostic &) { return success(); });
-  if (mlir::failed(verify(module)))
-    return "left a module that is not valid";
-  return wasSaid ? "" : "failed without a word";
+  // A pass that ends well and leaves a module that is not valid fails too, with
+  // the verifier's errors alone.
+  std::vector<std::string> ofVerifier;
+  ScopedDiagnosticHandler keep(module.getContext(), [&](Diagnostic &error) {
+    ofVerifier.push_back(error.str());
+    return success();
+  });
+  bool isValid = succeeded(verify(module));
+  bool refused = llvm::any_of(said, [&](const std::string &error) {
+    return !llvm::is_contained(ofVerifier, error);
+  });
+  if (refused)
+    return "";
+  return isValid ? "failed without a word" : "left a module that is not valid";
 }
 
 Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
                          Reproducer *reproducer) {
   std::string failedPass;
   passes.addInstrumentation(std::make_unique<Watch>(failedPass));
-  std::atomic<bool> wasSaid = false;
+  std::vector<std::string> said;
   if (reproducer)
     reproducer->begin(module, passes, phase);
   LogicalResult result = success();
@@ -132,7 +142,7 @@ Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
     ScopedDiagnosticHandler handler(
         module.getContext(), [&](Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-            wasSaid = true;
+            said.push_back(diagnostic.str());
           return failure(); // others show it
         });
     result = passes.run(module);
@@ -140,7 +150,7 @@ Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
   std::string message = "phase '" + phase.str() + "' failed";
   std::string fault;
   if (failed(result))
-    fault = faultOf(module, failedPass, wasSaid);
+    fault = faultOf(module, failedPass, said);
   if (!fault.empty()) {
     message = "phase '" + phase.str() +
               "': " + (failedPass.empty() ? "a pass" : nameOf(failedPass)) +

@@ -50,12 +50,24 @@ struct Refuse : PassWrapper<Refuse<says>, OperationPass<func::FuncOp>> {
   }
 };
 
+/// Has begun when it finds that the model is wrong.
+struct Halfway : PassWrapper<Halfway, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Halfway)
+  StringRef getArgument() const final { return "tandem-test-halfway"; }
+  void runOnOperation() final {
+    getOperation().emitError("unsupported: not this model");
+    getOperation().getBody().front().getTerminator()->erase();
+    signalPassFailure();
+  }
+};
+
 class Reproduces : public ::testing::Test {
 protected:
   static void SetUpTestSuite() {
     ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     PassRegistration<Crash>();
     PassRegistration<Break>();
+    PassRegistration<Halfway>();
     PassRegistration<Refuse<true>>();
     PassRegistration<Refuse<false>>();
   }
@@ -133,6 +145,14 @@ TEST_F(Reproduces, noModelsError) {
   Status status = compile("refuse");
   EXPECT_EQ(status.code(), Code::Unsupported);
   EXPECT_EQ(status.message().find("reproducer"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+// `resize_` of a JSON graph to a wrong size was called the compiler's fault.
+TEST_F(Reproduces, noModelsErrorThatWasFoundHalfway) {
+  Status status = compile("halfway");
+  EXPECT_EQ(status.code(), Code::Unsupported) << status.message();
+  EXPECT_EQ(status.message().find("fault of the compiler"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
