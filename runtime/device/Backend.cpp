@@ -112,7 +112,7 @@ StreamScope::StreamScope(Device device, Stream stream)
 StreamScope::~StreamScope() { setCurrentStream(device, before); }
 
 Status DeviceCode::clear(Storage &storage) {
-  return storage.backend()->zero(storage.data(), storage.bytes(),
+  return storage.backend()->zero(storage.data(), storage.room(),
                                  currentStream(storage.device()));
 }
 

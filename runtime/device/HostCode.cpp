@@ -143,7 +143,7 @@ Status HostCode::reserve(size_t program,
 Status HostCode::clear(Storage &storage) {
   constexpr int64_t grain = 1 << 20;
   pool.run(
-      storage.bytes(), grain,
+      storage.room(), grain,
       [](void *data, int64_t begin, int64_t end, int) {
         std::memset(static_cast<char *>(data) + begin, 0, size_t(end - begin));
       },

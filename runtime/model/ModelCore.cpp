@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string> &names) {
 
 Status grow(std::shared_ptr<Storage> &storage, int64_t bytes,
             const std::shared_ptr<MemoryAccount> &account, Device device) {
-  if (bytes == 0 || (storage && storage->bytes() >= bytes))
+  if (bytes == 0 || (storage && storage->room() >= bytes))
     return Status::success();
   storage.reset();
   auto larger = Storage::allocate(bytes, account, device);

@@ -9,6 +9,7 @@
 #include "runtime/dlpack.h"
 #include "runtime/device/Backend.h"
 
+#include <limits>
 #include <new>
 
 namespace tandem::runtime {
@@ -115,15 +116,24 @@ Result<Tensor> Tensor::fromDLPack(DLManagedTensor *managed) {
         std::to_string(from.dtype.code) + " with " +
         std::to_string(from.dtype.bits) + " bits and " +
         std::to_string(from.dtype.lanes) + " lanes");
-  if (from.ndim < 0 || from.ndim > maxRank || (from.ndim && !from.shape))
+  if (from.ndim < 0 || from.ndim > maxRank)
     return Status::usage("expected a DLPack tensor of 0 to " +
                          std::to_string(maxRank) + " dimensions but got " +
                          std::to_string(from.ndim));
+  if (from.ndim && !from.shape)
+    return Status::usage("expected a DLPack tensor of " +
+                         std::to_string(from.ndim) +
+                         " dimensions to have a shape but got null");
   auto rank = static_cast<size_t>(from.ndim);
   std::span<const int64_t> shape{from.shape, rank}, strides;
   if (from.strides)
     strides = {from.strides, rank};
   char *data = static_cast<char *>(from.data);
+  if (data && from.byte_offset > std::numeric_limits<uintptr_t>::max() -
+                                     reinterpret_cast<uintptr_t>(data))
+    return Status::usage("expected a DLPack tensor to begin within the memory "
+                         "but got the byte offset " +
+                         std::to_string(from.byte_offset));
   if (data)
     data += from.byte_offset;
   return wrapOn(fromDLPackDevice(from.device), data, *dtype, shape, strides,

@@ -48,16 +48,17 @@ Storage::allocate(int64_t bytes, std::shared_ptr<MemoryAccount> account,
   storage->device_ = device;
   storage->backend_ = *backend;
   storage->stream_ = currentStream(device);
-  bytes = allocated(bytes);
-  Result<void *> data = storage->backend_->allocate(bytes, storage->stream_);
+  storage->bytes_ = bytes;
+  storage->room_ = allocated(bytes);
+  Result<void *> data =
+      storage->backend_->allocate(storage->room_, storage->stream_);
   if (!data)
     return std::move(data).status();
   storage->data_ = *data;
-  storage->bytes_ = bytes;
   storage->owned_ = true;
   storage->account_ = std::move(account);
   if (storage->account_)
-    storage->account_->add(bytes);
+    storage->account_->add(storage->room_);
   return storage;
 }
 
@@ -69,7 +70,7 @@ std::shared_ptr<Storage> Storage::partOf(std::shared_ptr<Storage> whole,
                                          int64_t offset, int64_t bytes) {
   std::shared_ptr<Storage> storage(new Storage);
   storage->data_ = static_cast<char *>(whole->data()) + offset;
-  storage->bytes_ = bytes;
+  storage->bytes_ = storage->room_ = bytes;
   storage->backend_ = whole->backend_;
   storage->owned_ = storage->isFixed_ = true;
   storage->whole_ = std::move(whole);
@@ -80,7 +81,7 @@ std::shared_ptr<Storage> Storage::wrap(void *data, int64_t bytes, Device device,
                                        std::function<void()> release) {
   std::shared_ptr<Storage> storage(new Storage);
   storage->data_ = data;
-  storage->bytes_ = bytes;
+  storage->bytes_ = storage->room_ = bytes;
   storage->device_ = device;
   if (Result<Backend *> backend = backendOf(device))
     storage->backend_ = *backend;
@@ -93,7 +94,7 @@ Storage::~Storage() {
   if (owned_)
     giveBack();
   if (account_)
-    account_->remove(bytes_);
+    account_->remove(room_);
   // What fails here is a lost device: nothing uses the memory any more.
   for (int i = 0; !owned_ && i < userCount_; ++i)
     (void)backend_->wait(stream_, users_[i]).ok();
@@ -135,12 +136,12 @@ Status Storage::resize(int64_t bytes) {
   if (bytes < 0 || bytes > maxTensorBytes)
     return Status::usage("expected a storage of 0 to 2^48 bytes but got " +
                          std::to_string(bytes));
-  bytes = rounded(bytes);
+  const int64_t room = rounded(bytes);
   Stream stream = currentStream(device_);
   useOn(stream);
   void *larger = nullptr;
-  if (bytes) {
-    Result<void *> made = backend_->allocate(bytes, stream);
+  if (room) {
+    Result<void *> made = backend_->allocate(room, stream);
     if (!made)
       return std::move(made).status();
     larger = *made;
@@ -157,11 +158,12 @@ Status Storage::resize(int64_t bytes) {
   stream_ = stream;
   userCount_ = 0;
   if (account_) {
-    account_->remove(bytes_);
-    account_->add(bytes);
+    account_->remove(room_);
+    account_->add(room);
   }
   data_ = larger;
   bytes_ = bytes;
+  room_ = room;
   wasResized_ = true;
   bumpVersion();
   return Status::success();

@@ -79,7 +79,10 @@ public:
 
   /// Null if the storage is freed.
   void *data() const { return data_; }
+  /// The bytes that tensors may reach.
   int64_t bytes() const { return bytes_; }
+  /// Those that are allocated: whole lines.
+  int64_t room() const { return room_; }
   Device device() const { return device_; }
   /// Null for devices that this program cannot open: foreign memory that it
   /// only passes on.
@@ -102,7 +105,7 @@ private:
   static constexpr int maxUsers = 6;
 
   void *data_ = nullptr;
-  int64_t bytes_ = 0;
+  int64_t bytes_ = 0, room_ = 0;
   Device device_;
   Backend *backend_ = nullptr;
   Stream stream_ = nullptr; ///< that the memory was allocated for

@@ -114,10 +114,23 @@ TEST(Storage, ViewsOfFreedStorageAreCheckedWhenUsed) {
   ASSERT_TRUE(x.resizeStorage(0).ok());
   Result<Tensor> view = x.view(Sizes{2}, Sizes{1}, 6);
   ASSERT_TRUE(view);
-  ASSERT_TRUE(x.resizeStorage(4).ok());
-  // A line of 64 bytes holds 16 floats.
+  ASSERT_TRUE(x.resizeStorage(8).ok());
   EXPECT_TRUE(view->isBacked());
-  EXPECT_FALSE(x.view(Sizes{2}, Sizes{1}, 15).ok());
+  EXPECT_FALSE(x.view(Sizes{2}, Sizes{1}, 7).ok());
+}
+
+// The bounds were those of the allocation, which ends with a line of the cache:
+// what was never written could be read.
+TEST(Storage, HoldsTheElementsThatItWasAskedFor) {
+  Tensor x = counted(4);
+  EXPECT_EQ(x.view(Sizes{2}, Sizes{1}, 3).status().message(),
+            "expected a view within the storage (16 bytes) but got shape [2] "
+            "with strides [1] at byte 12");
+  ASSERT_TRUE(x.resizeStorage(3).ok());
+  EXPECT_FALSE(x.isBacked());
+  EXPECT_TRUE(x.view(Sizes{3}, Sizes{1}, 0)->isBacked());
+  ASSERT_TRUE(x.resizeStorage(4).ok());
+  EXPECT_TRUE(x.isBacked());
 }
 
 TEST(GradMode, HandlesCarryTheMarks) {

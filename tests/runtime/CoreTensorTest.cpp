@@ -222,6 +222,24 @@ TEST(DLPack, DeleterRunsOnceAfterTheLastUser) {
   EXPECT_EQ(deleted, 1) << "a refused tensor stays the caller's";
 }
 
+// A missing shape was called a wrong number of dimensions; an offset that wraps
+// around gave a tensor before the memory.
+TEST(DLPack, RefusesWhatIsNoTensor) {
+  float data[2] = {1, 2};
+  DLManagedTensor managed{};
+  managed.dl_tensor = {data,    {kDLCPU, 0}, 1, {kDLFloat, 32, 1},
+                       nullptr, nullptr,     0};
+  EXPECT_EQ(Tensor::fromDLPack(&managed).status().message(),
+            "expected a DLPack tensor of 1 dimensions to have a shape but got "
+            "null");
+  int64_t shape[1] = {2};
+  managed.dl_tensor.shape = shape;
+  managed.dl_tensor.byte_offset = uint64_t(0) - 4;
+  EXPECT_EQ(Tensor::fromDLPack(&managed).status().message(),
+            "expected a DLPack tensor to begin within the memory but got the "
+            "byte offset 18446744073709551612");
+}
+
 TEST(Memory, AccountsAndReturns) {
   auto account = std::make_shared<MemoryAccount>();
   {
