@@ -3,6 +3,7 @@
 // Finds the command, prints help and errors, gives the exit code.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/FormatVersion.h"
 #include "runtime/artifact/NearestName.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
@@ -52,8 +53,8 @@ struct VersionOptions {
 };
 
 Status version(const VersionOptions &, const Tool &tool) {
-  std::printf("%s %s (artifact format 1)\n", std::string(tool.name).c_str(),
-              TANDEM_VERSION);
+  std::printf("%s %s (artifact format %lld)\n", std::string(tool.name).c_str(),
+              TANDEM_VERSION, static_cast<long long>(artifact::formatVersion));
   return Status::success();
 }
 

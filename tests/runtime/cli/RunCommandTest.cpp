@@ -1,4 +1,5 @@
 //===- RunCommandTest.cpp - `tandem-run run`, `bench`, and the frame ------===//
+#include "runtime/artifact/FormatVersion.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
@@ -410,6 +411,10 @@ TEST_F(RunCommand, saysHowItIsUsed) {
   ended = run({"version"});
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.out.find("tandem-run "), 0u);
+  // It said 1 when 2 was written.
+  EXPECT_NE(ended.out.find("(artifact format " +
+                           std::to_string(artifact::formatVersion) + ")\n"),
+            std::string::npos);
   EXPECT_EQ(run({"--version"}).out, ended.out);
   // `-V` was an unknown command, and `help train` was `help`.
   EXPECT_EQ(run({"-V"}).out, ended.out);
