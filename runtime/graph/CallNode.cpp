@@ -37,6 +37,18 @@ public:
   Status run(Gradients &inputs, Gradients &outputs,
              const RunMode &mode) override;
   void release() override { (void)takeContext(); }
+  /// Made of launches that `tandem link` finds in the model.
+  Traits traits() const override { return {!isSecond, false}; }
+  Described described() const override {
+    const artifact::Manifest &manifest = model.manifest();
+    Described made(isSecond ? "gradient" : "program");
+    made.model = manifest.model;
+    made.graph = manifest.graph;
+    made.instance = &manifest;
+    made.inputs = cotangents;
+    made.edges = grads;
+    return made;
+  }
 
   Model model;                         ///< shares what the caller's has
   bool isSecond;                       ///< the derivative of a backward

@@ -53,6 +53,7 @@ public:
   Result<std::vector<Value>> savedValues() override;
   Status swapSaved(std::vector<Value> &values) override;
   Traits traits() const override { return spec.traits; }
+  Described described() const override { return Described("function"); }
   bool isDeterministic() const override { return spec.isDeterministic; }
 
   // Of a forward.

@@ -21,6 +21,7 @@ public:
 
   std::string name() const override { return name_; }
   bool isLeaf() const override { return true; }
+  Described described() const override { return Described("leaf"); }
   Status run(Gradients &inputs, Gradients &outputs,
              const RunMode &mode) override;
 

@@ -94,6 +94,20 @@ struct Traits {
   bool isStateTransparent = false;
 };
 
+/// What a program that captures a graph is told of a node (Write.h).
+struct Described {
+  const char *kind =
+      "node"; ///< "program", "gradient", "op", "function", "leaf"
+  /// Of a program: the model's name, a digest of its graph, and what is the
+  /// same for all calls of one loaded model.
+  std::string model, graph;
+  const void *instance = nullptr;
+  /// Names of inputs and edges: what the program calls them. May be shorter
+  /// than these.
+  std::vector<std::string> inputs, edges;
+  std::optional<double> factor; ///< of the op "scale"
+};
+
 /// Where a node was made, noted under anomaly mode.
 struct Trace {
   std::string location;
@@ -130,6 +144,7 @@ public:
   Status runWith(std::vector<Value> saved, Gradients &inputs,
                  Gradients &outputs, const RunMode &mode);
   virtual Traits traits() const { return {}; }
+  virtual Described described() const { return Described("node"); }
   /// The same results over runs and numbers of threads.
   virtual bool isDeterministic() const { return true; }
 

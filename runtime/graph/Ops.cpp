@@ -18,8 +18,8 @@ class OpNode : public Node {
 public:
   using Backward = std::function<Status(OpNode &node, const Value &gradient,
                                         Gradients &outputs)>;
-  OpNode(const char *op, Backward backward)
-      : op(op), backward(std::move(backward)) {}
+  OpNode(const char *op, Backward backward, std::optional<double> factor)
+      : op(op), backward(std::move(backward)), factor(factor) {}
 
   std::string name() const override { return op; }
   Status run(Gradients &inputs, Gradients &outputs,
@@ -40,6 +40,11 @@ public:
     return saved.swap(*this, values);
   }
   Traits traits() const override { return {true, true}; }
+  Described described() const override {
+    Described made("op");
+    made.factor = factor;
+    return made;
+  }
 
   Result<Value> use(size_t index) { return saved.use(*this, index); }
   Status save(const char *name, const Value &value) {
@@ -53,6 +58,7 @@ public:
 private:
   const char *op;
   Backward backward;
+  std::optional<double> factor;
   SavedValues saved;
 };
 
@@ -60,13 +66,14 @@ private:
 Result<Value> record(const char *op, const Tensor &result,
                      std::initializer_list<const Value *> operands,
                      OpNode::Backward backward,
-                     std::initializer_list<const Value *> saved = {}) {
+                     std::initializer_list<const Value *> saved = {},
+                     std::optional<double> factor = {}) {
   Value value(result.detach());
   bool hasHistory = std::any_of(operands.begin(), operands.end(),
                                 [](const Value *v) { return bool(v->edge); });
   if (!modes().grad || !hasHistory)
     return value;
-  auto node = std::make_shared<OpNode>(op, std::move(backward));
+  auto node = std::make_shared<OpNode>(op, std::move(backward), factor);
   for (const Value *operand : operands)
     if (Status status = node->addEdge(operand->edge); !status)
       return status;
@@ -199,10 +206,12 @@ Result<Value> scale(const Value &x, double factor) {
       x.tensor, x.tensor, [factor](double a, double) { return a * factor; });
   if (!product)
     return std::move(product).status();
-  return record("scale", std::move(*product), {&x},
-                [factor](OpNode &, const Value &gradient, Gradients &outputs) {
-                  return assign(scale(gradient, factor), outputs[0]);
-                });
+  return record(
+      "scale", std::move(*product), {&x},
+      [factor](OpNode &, const Value &gradient, Gradients &outputs) {
+        return assign(scale(gradient, factor), outputs[0]);
+      },
+      {}, factor);
 }
 
 Result<Value> sum(const Value &x) {

@@ -9,8 +9,8 @@ namespace tandem::graph {
 /// Returns the nodes that `roots` lead to, as a graph for Graphviz: numbers,
 /// saved bytes and hooks.
 std::string asDot(std::span<const Edge> roots);
-/// The same as JSON: {"nodes": [{"id", "name", "number", ...}], "roots":
-/// [...]}.
+/// The same as JSON, from which `tandem link` makes one program: docs/GRAPH.md
+/// has the fields.
 std::string asJson(std::span<const Edge> roots);
 
 } // namespace tandem::graph

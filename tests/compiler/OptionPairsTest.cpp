@@ -21,6 +21,9 @@ TEST(OptionPairs, CheckTakesOrRefusesThemAsTheTableSays) {
 TEST(OptionPairs, InspectTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(inspectCommand()), 1000);
 }
+TEST(OptionPairs, LinkTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(linkCommand()), 1000);
+}
 TEST(OptionPairs, ReduceTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(reduceCommand()), 10);
 }

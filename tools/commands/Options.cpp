@@ -197,7 +197,8 @@ Option &OptionTable::add(Option::Kind kind, std::string_view name,
 OptionTable::Positional &OptionTable::positional(std::string_view name,
                                                  std::string &target,
                                                  std::string_view help) {
-  return positionals_.emplace_back(Positional{name, help, &target, true, {}});
+  return positionals_.emplace_back(
+      Positional{name, help, &target, true, {}, nullptr});
 }
 
 Option &OptionTable::flag(std::string_view name, bool &target,
@@ -288,7 +289,9 @@ struct OptionTable::Parser {
       problems.push_back("unexpected argument " + io::inQuotes(word));
       return;
     }
-    const Positional &argument = table.positionals_[position++];
+    const Positional &argument = table.positionals_[position];
+    bool isFirst = !argument.all || argument.all->empty();
+    position += argument.all == nullptr;
     const auto &choices = argument.choices;
     if (word.empty() ||
         (!choices.empty() &&
@@ -297,8 +300,10 @@ struct OptionTable::Parser {
                          (choices.empty() ? "" : " to be " + orList(choices)) +
                          " but got " + io::inQuotes(word) +
                          didYouMean(word, choices));
-    else
+    else if (isFirst)
       *argument.target = word;
+    if (argument.all)
+      argument.all->emplace_back(word);
   }
 
   void refuse(std::string_view name) {
@@ -384,7 +389,8 @@ struct OptionTable::Parser {
         i = takeOption(i);
     }
     for (size_t i = position; i < table.positionals_.size(); ++i)
-      if (table.positionals_[i].isRequired)
+      if (const Positional &argument = table.positionals_[i];
+          argument.isRequired && (!argument.all || argument.all->empty()))
         problems.push_back("missing argument " +
                            std::string(table.positionals_[i].name));
     table.applyRules(problems);

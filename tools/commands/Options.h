@@ -140,6 +140,8 @@ public:
     std::string *target;
     bool isRequired = true;
     std::vector<std::string_view> choices; ///< what it may be; empty: anything
+    /// Gets all words, of which `target` is the first; null: there is but one.
+    std::vector<std::string> *all = nullptr;
   };
 
   /// `usage` is the line after the tool's name ("run X.tdm [options]").
@@ -151,6 +153,11 @@ public:
   /// option stays where it is until the next one is declared.
   Positional &positional(std::string_view name, std::string &target,
                          std::string_view help);
+  /// The last argument, of one word or more.
+  void positionals(std::string_view name, std::string &first,
+                   std::vector<std::string> &all, std::string_view help) {
+    positional(name, first, help).all = &all;
+  }
   Option &flag(std::string_view name, bool &target, std::string_view help);
   Option &text(std::string_view name, std::string_view value,
                std::string &target, std::string_view help);

@@ -10,6 +10,7 @@ Command bugreportCommand();
 Command compileCommand();
 Command checkCommand();
 Command inspectCommand();
+Command linkCommand();
 Command reduceCommand();
 
 /// Adds compiler, targets and assemblers of PTX to doctor's findings.

@@ -130,8 +130,10 @@ std::string Session::summary(const std::string &path) {
 
 Modules Session::phases(const std::string &path) {
   auto module = read(path);
-  if (!module)
-    return {};
+  return module ? phases(std::move(module), path) : Modules();
+}
+
+Modules Session::phases(OwningOpRef<ModuleOp> module, const std::string &path) {
   auto modules = runTargets(std::move(module), options_, times_);
   if (tuning_)
     tuning_->finish();
@@ -143,7 +145,15 @@ Modules Session::phases(const std::string &path) {
 }
 
 Result<artifact::ArtifactWriter> Session::artifact(const std::string &path) {
-  Modules modules = phases(path);
+  auto module = read(path);
+  if (!module)
+    return status();
+  return artifact(std::move(module), path);
+}
+
+Result<artifact::ArtifactWriter> Session::artifact(OwningOpRef<ModuleOp> module,
+                                                   const std::string &path) {
+  Modules modules = phases(std::move(module), path);
   if (modules.empty())
     return status();
   auto writer = emitTargets(modules, options_, times_);

@@ -37,6 +37,9 @@ public:
   Modules phases(const std::string &path);
   /// The same, then the artifact.
   Result<artifact::ArtifactWriter> artifact(const std::string &path);
+  /// The same of a model that was read; `path` is for messages.
+  Result<artifact::ArtifactWriter>
+  artifact(mlir::OwningOpRef<mlir::ModuleOp> module, const std::string &path);
   /// Reads a model; null if that failed (then `status()`).
   mlir::OwningOpRef<mlir::ModuleOp> read(const std::string &path);
   /// What is in the ONNX model `path`, as text; everything that is wrong with
@@ -53,6 +56,8 @@ public:
   Status status() const;
 
 private:
+  Modules phases(mlir::OwningOpRef<mlir::ModuleOp> module,
+                 const std::string &path);
   void print(mlir::Diagnostic &diagnostic);
   /// What the options say of the ONNX model `path`.
   onnx::ImportOptions importOptions(const std::string &path);

@@ -10,8 +10,8 @@ int main(int argc, char **argv) {
   using namespace tandem::commands;
   tandem::cuda::registerDevices();
   std::vector<Command> commands = {compileCommand(), checkCommand(),
-                                   inspectCommand(), reduceCommand(),
-                                   bugreportCommand()};
+                                   inspectCommand(), linkCommand(),
+                                   reduceCommand(),  bugreportCommand()};
   for (const Command &command : runtimeCommands())
     if (command.name != "inspect")
       commands.push_back(command);
