@@ -101,6 +101,9 @@ for tool in "$tandem" "$run"; do
       fail 'fish does not read its completions'
   fi
 done
+# Values were mixed with the files of the folder where their pattern had "...".
+"$tandem" completion fish | grep -q -- "-l optimizer -x -a 'sgd " ||
+  fail 'fish completes optimizers as files'
 completes() {
   local wanted=$1
   shift

@@ -9,6 +9,7 @@
 #include "runtime/artifact/NearestName.h"
 #include "runtime/io/Array.h"
 
+#include <cctype>
 #include <cstdio>
 
 namespace tandem::commands {
@@ -38,7 +39,10 @@ std::string shellText(std::string_view text, std::string_view escaped = {}) {
 }
 
 bool isFile(std::string_view value) {
-  return value.find('.') != std::string_view::npos ||
+  // "X.tdm", and not "KEY=VALUE,...".
+  size_t dot = value.find_first_not_of('.', value.find('.'));
+  return (dot != std::string_view::npos && value[dot - 1] == '.' &&
+          std::isalpha(static_cast<unsigned char>(value[dot]))) ||
          value.find("FILE") != std::string_view::npos ||
          value.find("DIR") != std::string_view::npos;
 }
