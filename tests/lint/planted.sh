@@ -69,12 +69,13 @@ case $lint in
     expect_found --help:1
     ;;
   includes)
-    put runtime/tensor/Tensor.cpp <<'END'
+    put runtime/io/Npz.cpp <<'END'
 #include "runtime/artifact/DType.h"
 #include "zlib.h"
 #include <nlohmann/json.hpp>
 #include <vector>
 END
+    put runtime/tensor/Tensor.cpp <<<'#include "runtime/device/Backend.h"'
     put ir/Dialect.cpp <<'END'
 #include "ir/Dialect.h.inc"
 #include "mlir/IR/Dialect.h"
@@ -87,6 +88,8 @@ END
     expect_found runtime/model/Model.cpp:2
     put runtime/io/Npy.h <<<'#include <mlir/IR/Value.h>'
     expect_found runtime/io/Npy.h:1
+    put runtime/tensor/Tensor.cpp <<<'#include "runtime/model/Model.h"'
+    expect_found runtime/tensor/Tensor.cpp:1
     put runtime/artifact/Reader.cpp <<<'#include "runtime/model/Model.h"'
     expect_found runtime/artifact/Reader.cpp:1
     put passes/plan/Plan.cpp <<<'#  include "compiler/Driver.h"'
