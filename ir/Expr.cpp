@@ -88,48 +88,15 @@ TANDEM_BINARY(/, DivOp)
 #undef TANDEM_BINARY
 
 Expr tandem::operator-(const Expr &a) { return unary<NegOp>(a); }
-Expr tandem::exp(const Expr &x) { return unary<ExpOp>(x); }
-Expr tandem::log(const Expr &x) { return unary<LogOp>(x); }
-Expr tandem::sqrt(const Expr &x) { return unary<SqrtOp>(x); }
-Expr tandem::rsqrt(const Expr &x) { return unary<RsqrtOp>(x); }
-Expr tandem::sin(const Expr &x) { return unary<SinOp>(x); }
-Expr tandem::cos(const Expr &x) { return unary<CosOp>(x); }
-Expr tandem::tanh(const Expr &x) { return unary<TanhOp>(x); }
-Expr tandem::erf(const Expr &x) { return unary<ErfOp>(x); }
-Expr tandem::expm1(const Expr &x) { return unary<Expm1Op>(x); }
-Expr tandem::log1p(const Expr &x) { return unary<Log1pOp>(x); }
-Expr tandem::tan(const Expr &x) { return unary<TanOp>(x); }
-Expr tandem::asin(const Expr &x) { return unary<AsinOp>(x); }
-Expr tandem::acos(const Expr &x) { return unary<AcosOp>(x); }
-Expr tandem::atan(const Expr &x) { return unary<AtanOp>(x); }
-Expr tandem::sinh(const Expr &x) { return unary<SinhOp>(x); }
-Expr tandem::cosh(const Expr &x) { return unary<CoshOp>(x); }
-Expr tandem::abs(const Expr &x) { return unary<AbsOp>(x); }
-Expr tandem::floor(const Expr &x) { return unary<FloorOp>(x); }
-Expr tandem::ceil(const Expr &x) { return unary<CeilOp>(x); }
-Expr tandem::round(const Expr &x) { return unary<RoundOp>(x); }
-Expr tandem::trunc(const Expr &x) { return unary<TruncOp>(x); }
-Expr tandem::sign(const Expr &x) { return unary<SignOp>(x); }
-Expr tandem::sigmoid(const Expr &x) { return unary<SigmoidOp>(x); }
-Expr tandem::pow(const Expr &x, const Expr &y) { return binary<PowOp>(x, y); }
-Expr tandem::atan2(const Expr &y, const Expr &x) {
-  return binary<Atan2Op>(y, x);
-}
-Expr tandem::rem(const Expr &x, const Expr &y) { return binary<RemOp>(x, y); }
-Expr tandem::maximum(const Expr &x, const Expr &y) {
-  return binary<MaximumOp>(x, y);
-}
-Expr tandem::minimum(const Expr &x, const Expr &y) {
-  return binary<MinimumOp>(x, y);
-}
+#define TANDEM_UNARY(FUNCTION, OP, MNEMONIC)                                   \
+  Expr tandem::FUNCTION(const Expr &x) { return unary<OP>(x); }
+#define TANDEM_BINARY(FUNCTION, OP, MNEMONIC)                                  \
+  Expr tandem::FUNCTION(const Expr &x, const Expr &y) {                        \
+    return binary<OP>(x, y);                                                   \
+  }
+#include "ir/ops/PointwiseFunctions.h.inc"
+
 Expr tandem::detach(const Expr &x) { return unary<DetachOp>(x); }
-Expr tandem::logicalAnd(const Expr &x, const Expr &y) {
-  return binary<LogicalAndOp>(x, y);
-}
-Expr tandem::logicalOr(const Expr &x, const Expr &y) {
-  return binary<LogicalOrOp>(x, y);
-}
-Expr tandem::logicalNot(const Expr &x) { return unary<LogicalNotOp>(x); }
 Expr tandem::compare(ComparePredicate predicate, const Expr &a, const Expr &b) {
   return a.wrap(CompareOp::create(*a.builder, a.loc, predicate, a, b));
 }

@@ -69,38 +69,13 @@ Expr operator-(double a, const Expr &b);
 Expr operator*(double a, const Expr &b);
 Expr operator/(double a, const Expr &b);
 
-Expr exp(const Expr &x);
-Expr log(const Expr &x);
-Expr sqrt(const Expr &x);
-Expr rsqrt(const Expr &x);
-Expr sin(const Expr &x);
-Expr cos(const Expr &x);
-Expr tanh(const Expr &x);
-Expr erf(const Expr &x);
-Expr expm1(const Expr &x);
-Expr log1p(const Expr &x);
-Expr tan(const Expr &x);
-Expr asin(const Expr &x);
-Expr acos(const Expr &x);
-Expr atan(const Expr &x);
-Expr sinh(const Expr &x);
-Expr cosh(const Expr &x);
-Expr abs(const Expr &x);
-Expr floor(const Expr &x);
-Expr ceil(const Expr &x);
-Expr round(const Expr &x);
-Expr trunc(const Expr &x);
-Expr sign(const Expr &x);
-Expr sigmoid(const Expr &x);
-Expr pow(const Expr &x, const Expr &y);
-Expr atan2(const Expr &y, const Expr &x);
-Expr rem(const Expr &x, const Expr &y);
-Expr maximum(const Expr &x, const Expr &y);
-Expr minimum(const Expr &x, const Expr &y);
+// The functions of the pointwise ops: exp(x), logicalAnd(x, y), ...
+#define TANDEM_UNARY(FUNCTION, OP, MNEMONIC) Expr FUNCTION(const Expr &x);
+#define TANDEM_BINARY(FUNCTION, OP, MNEMONIC)                                  \
+  Expr FUNCTION(const Expr &x, const Expr &y);
+#include "ir/ops/PointwiseFunctions.h.inc"
+
 Expr detach(const Expr &x);
-Expr logicalAnd(const Expr &x, const Expr &y);
-Expr logicalOr(const Expr &x, const Expr &y);
-Expr logicalNot(const Expr &x);
 Expr compare(ComparePredicate predicate, const Expr &a, const Expr &b);
 Expr select(const Expr &condition, const Expr &a, const Expr &b);
 

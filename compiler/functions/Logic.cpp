@@ -103,8 +103,8 @@ static CallResults shift(Call &call, StringRef op) {
     return failure();
   return results({call.op(op, {x[0].value, x[1].value})});
 }
-static CallResults shiftLeft(Call &call) { return shift(call, "shift_left"); }
-static CallResults shiftRight(Call &call) { return shift(call, "shift_right"); }
+static CallResults bitsLeft(Call &call) { return shift(call, "shift_left"); }
+static CallResults bitsRight(Call &call) { return shift(call, "shift_right"); }
 
 //===----------------------------------------------------------------------===//
 // Choices
@@ -161,9 +161,9 @@ void tandem::addLogicFunctions(FunctionTable &table) {
   table.add("bitwise_or(x, y)", "of integers or bools, broadcast", bitwiseOr);
   table.add("bitwise_xor(x, y)", "of integers or bools, broadcast", bitwiseXor);
   table.add("bitwise_not(x)", "of integers or bools", bitwiseNot);
-  table.add("bitwise_left_shift(x, y)", "x 2^y, broadcast", shiftLeft);
+  table.add("bitwise_left_shift(x, y)", "x 2^y, broadcast", bitsLeft);
   table.add("bitwise_right_shift(x, y)", "floor(x / 2^y), broadcast",
-            shiftRight);
+            bitsRight);
   table.add("where(condition, x, y)", "x or y by a condition, broadcast",
             where);
   table.add("masked_fill(x, mask, value?; value)",

@@ -58,27 +58,19 @@ static bool anyInvalid(std::initializer_list<Tensor> tensors) {
 // Pointwise
 //===----------------------------------------------------------------------===//
 
-#define TANDEM_UNARY(NAME, OP)                                                 \
-  Tensor tandem::NAME(const Tensor &x, Where where) {                          \
-    return unary(OP, x, where);                                                \
+#define TANDEM_UNARY(FUNCTION, OP, MNEMONIC)                                   \
+  Tensor tandem::FUNCTION(const Tensor &x, Where where) {                      \
+    return unary(MNEMONIC, x, where);                                          \
   }
-TANDEM_UNARY(abs, "abs")
-TANDEM_UNARY(exp, "exp")
-TANDEM_UNARY(log, "log")
-TANDEM_UNARY(log1p, "log1p")
-TANDEM_UNARY(sqrt, "sqrt")
-TANDEM_UNARY(rsqrt, "rsqrt")
-TANDEM_UNARY(sin, "sin")
-TANDEM_UNARY(cos, "cos")
-TANDEM_UNARY(tanh, "tanh")
-TANDEM_UNARY(sigmoid, "sigmoid")
-TANDEM_UNARY(erf, "erf")
-TANDEM_UNARY(relu, "relu")
-TANDEM_UNARY(silu, "silu")
-TANDEM_UNARY(sign, "sign")
-TANDEM_UNARY(floor, "floor")
-TANDEM_UNARY(logicalNot, "logical_not")
-#undef TANDEM_UNARY
+#define TANDEM_BINARY(FUNCTION, OP, MNEMONIC)                                  \
+  Tensor tandem::FUNCTION(const Tensor &x, const Operand &y) {                 \
+    return binary(MNEMONIC, Operand(x, y.where), y);                           \
+  }
+#include "ir/ops/PointwiseFunctions.h.inc"
+
+Tensor tandem::silu(const Tensor &x, Where where) {
+  return unary("silu", x, where);
+}
 
 Tensor tandem::gelu(const Tensor &x, bool tanhApproximation, Where where) {
   if (!x.valid())
@@ -137,22 +129,6 @@ std::vector<Tensor> tandem::grad(const Tensor &e,
   for (const Tensor &x : wrt)
     types.push_back(recorder->typeOf(x).getTensorType());
   return recorder->record("grad", operands, {}, where, types);
-}
-
-Tensor tandem::pow(const Tensor &x, const Operand &y) {
-  return binary("pow", Operand(x, y.where), y);
-}
-Tensor tandem::maximum(const Tensor &x, const Operand &y) {
-  return binary("maximum", Operand(x, y.where), y);
-}
-Tensor tandem::minimum(const Tensor &x, const Operand &y) {
-  return binary("minimum", Operand(x, y.where), y);
-}
-Tensor tandem::logicalAnd(const Tensor &x, const Operand &y) {
-  return binary("logical_and", Operand(x, y.where), y);
-}
-Tensor tandem::logicalOr(const Tensor &x, const Operand &y) {
-  return binary("logical_or", Operand(x, y.where), y);
 }
 
 static Tensor compare(ComparePredicate predicate, Tensor x, const Operand &y) {

@@ -16,23 +16,16 @@
 
 namespace tandem {
 
+// The pointwise ops (docs/ops.md), by their names: exp(x), logicalNot(x), and,
+// broadcast, pow(x, y), logicalAnd(x, y), ...
+#define TANDEM_UNARY(FUNCTION, OP, MNEMONIC)                                   \
+  Tensor FUNCTION(const Tensor &x, Where where = Where::current());
+#define TANDEM_BINARY(FUNCTION, OP, MNEMONIC)                                  \
+  Tensor FUNCTION(const Tensor &x, const Operand &y);
+#include "ir/ops/PointwiseFunctions.h.inc"
+
 // One operand.
-Tensor abs(const Tensor &x, Where where = Where::current());
-Tensor exp(const Tensor &x, Where where = Where::current());
-Tensor log(const Tensor &x, Where where = Where::current());
-Tensor log1p(const Tensor &x, Where where = Where::current());
-Tensor sqrt(const Tensor &x, Where where = Where::current());
-Tensor rsqrt(const Tensor &x, Where where = Where::current());
-Tensor sin(const Tensor &x, Where where = Where::current());
-Tensor cos(const Tensor &x, Where where = Where::current());
-Tensor tanh(const Tensor &x, Where where = Where::current());
-Tensor sigmoid(const Tensor &x, Where where = Where::current());
-Tensor erf(const Tensor &x, Where where = Where::current());
-Tensor relu(const Tensor &x, Where where = Where::current());
 Tensor silu(const Tensor &x, Where where = Where::current());
-Tensor sign(const Tensor &x, Where where = Where::current());
-Tensor floor(const Tensor &x, Where where = Where::current());
-Tensor logicalNot(const Tensor &x, Where where = Where::current());
 /// `tanhApproximation`: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 Tensor gelu(const Tensor &x, bool tanhApproximation = false,
             Where where = Where::current());
@@ -50,17 +43,12 @@ Tensor dropout(const Tensor &x, double p = 0.5, bool training = true,
                Where where = Where::current());
 
 // Two operands, broadcast.
-Tensor pow(const Tensor &x, const Operand &y);
-Tensor maximum(const Tensor &x, const Operand &y);
-Tensor minimum(const Tensor &x, const Operand &y);
 Tensor equal(const Tensor &x, const Operand &y);
 Tensor notEqual(const Tensor &x, const Operand &y);
 Tensor less(const Tensor &x, const Operand &y);
 Tensor lessEqual(const Tensor &x, const Operand &y);
 Tensor greater(const Tensor &x, const Operand &y);
 Tensor greaterEqual(const Tensor &x, const Operand &y);
-Tensor logicalAnd(const Tensor &x, const Operand &y);
-Tensor logicalOr(const Tensor &x, const Operand &y);
 /// `condition ? x : y`.
 Tensor where(const Tensor &condition, const Operand &x, const Operand &y);
 

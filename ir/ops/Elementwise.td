@@ -3,7 +3,9 @@
 // Operands and result have one shape; broadcasting is an op of its own. Each
 // record holds the gradient per operand, the scalar code (ops of arith and
 // math on `x[i]`, built by the functions of ir/ops/Scalar.h), and the reference
-// in double.
+// in double. ir/tablegen makes of the records what calls the ops by their names:
+// functions of formulas (ir/Expr.h), of traced programs
+// (compiler/trace/Functions.h), and operators of ONNX.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_OPS_ELEMENTWISE
@@ -12,12 +14,21 @@
 include "ir/OpBase.td"
 include "ir/Attributes.td"
 
+/// What ir/tablegen reads of a UnaryOp or a BinaryOp.
+class PointwiseNames<string scalar> {
+  /// Formulas and traced programs have a function of the op's name.
+  bit hasFunction = true;
+  /// The operator of ONNX that is this op, if there is one.
+  string onnx = "";
+  string scalarCode = scalar;
+}
+
 /// One operand, result of its type.
 class UnaryOp<string mnemonic, string gradient, string scalar, string reference,
               TypeConstraint type = FloatTensor, list<Trait> traits = []>
     : PointwiseOp<mnemonic, !listconcat(traits, [SameOperandsAndResultType],
         !if(!empty(gradient), [NotDifferentiable],
-            [DeclareOpInterfaceMethods<DifferentiableOpInterface>]))> {
+            [DeclareOpInterfaceMethods<DifferentiableOpInterface>]))>, PointwiseNames<scalar> {
   let arguments = (ins type:$x);
   let results = (outs type:$y);
   let assemblyFormat = "$x attr-dict `:` type($y)";
@@ -34,7 +45,7 @@ class BinaryOp<string mnemonic, list<string> gradients, string scalar,
                list<Trait> traits = []>
     : PointwiseOp<mnemonic, !listconcat(traits, [SameOperandsAndResultType],
         !if(!empty(gradients), [NotDifferentiable],
-            [DeclareOpInterfaceMethods<DifferentiableOpInterface>]))> {
+            [DeclareOpInterfaceMethods<DifferentiableOpInterface>]))>, PointwiseNames<scalar> {
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$y);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($y)";
@@ -46,36 +57,37 @@ class BinaryOp<string mnemonic, list<string> gradients, string scalar,
 }
 
 // Smooth functions of one number.
-def NegOp : UnaryOp<"neg", "-p.dy()", "scalar::neg(b, loc, x[0])", "-x[0]", NumericTensor> { let hasFolder = 1; }
-def AbsOp : UnaryOp<"abs", "p.dy() * sign(p.x())", "scalar::abs(b, loc, x[0])", "std::abs(x[0])", NumericTensor>;
-def ExpOp : UnaryOp<"exp", "p.dy() * p.y()", "scalar::exp(b, loc, x[0])", "std::exp(x[0])">;
-def LogOp : UnaryOp<"log", "p.dy() / p.x()", "scalar::log(b, loc, x[0])", "std::log(x[0])">;
+def NegOp : UnaryOp<"neg", "-p.dy()", "scalar::neg(b, loc, x[0])", "-x[0]", NumericTensor> { let hasFolder = 1; let hasFunction = false; let onnx = "Neg"; }
+def AbsOp : UnaryOp<"abs", "p.dy() * sign(p.x())", "scalar::abs(b, loc, x[0])", "std::abs(x[0])", NumericTensor> { let onnx = "Abs"; }
+def ExpOp : UnaryOp<"exp", "p.dy() * p.y()", "scalar::exp(b, loc, x[0])", "std::exp(x[0])"> { let onnx = "Exp"; }
+def LogOp : UnaryOp<"log", "p.dy() / p.x()", "scalar::log(b, loc, x[0])", "std::log(x[0])"> { let onnx = "Log"; }
 def Log1pOp : UnaryOp<"log1p", "p.dy() / (p.x() + 1.0)", "scalar::log1p(b, loc, x[0])", "std::log1p(x[0])">;
-def SqrtOp : UnaryOp<"sqrt", "p.dy() * 0.5 / p.y()", "scalar::sqrt(b, loc, x[0])", "std::sqrt(x[0])">;
+def SqrtOp : UnaryOp<"sqrt", "p.dy() * 0.5 / p.y()", "scalar::sqrt(b, loc, x[0])", "std::sqrt(x[0])"> { let onnx = "Sqrt"; }
 def RsqrtOp : UnaryOp<"rsqrt", "p.dy() * -0.5 * p.y() * p.y() * p.y()", "scalar::rsqrt(b, loc, x[0])", "1.0 / std::sqrt(x[0])">;
-def SinOp : UnaryOp<"sin", "p.dy() * cos(p.x())", "scalar::sin(b, loc, x[0])", "std::sin(x[0])">;
-def CosOp : UnaryOp<"cos", "-p.dy() * sin(p.x())", "scalar::cos(b, loc, x[0])", "std::cos(x[0])">;
-def TanhOp : UnaryOp<"tanh", "p.dy() * (1.0 - p.y() * p.y())", "scalar::tanh(b, loc, x[0])", "std::tanh(x[0])">;
-def SigmoidOp : UnaryOp<"sigmoid", "p.dy() * p.y() * (1.0 - p.y())", "scalar::sigmoid(b, loc, x[0])", "1.0 / (1.0 + std::exp(-x[0]))">;
+def SinOp : UnaryOp<"sin", "p.dy() * cos(p.x())", "scalar::sin(b, loc, x[0])", "std::sin(x[0])"> { let onnx = "Sin"; }
+def CosOp : UnaryOp<"cos", "-p.dy() * sin(p.x())", "scalar::cos(b, loc, x[0])", "std::cos(x[0])"> { let onnx = "Cos"; }
+def TanhOp : UnaryOp<"tanh", "p.dy() * (1.0 - p.y() * p.y())", "scalar::tanh(b, loc, x[0])", "std::tanh(x[0])"> { let onnx = "Tanh"; }
+def SigmoidOp : UnaryOp<"sigmoid", "p.dy() * p.y() * (1.0 - p.y())", "scalar::sigmoid(b, loc, x[0])", "1.0 / (1.0 + std::exp(-x[0]))"> { let onnx = "Sigmoid"; }
 // 2/sqrt(pi) = 1.12837916709551257390
-def ErfOp : UnaryOp<"erf", "p.dy() * 1.12837916709551257390 * exp(-p.x() * p.x())", "scalar::erf(b, loc, x[0])", "std::erf(x[0])">;
+def ErfOp : UnaryOp<"erf", "p.dy() * 1.12837916709551257390 * exp(-p.x() * p.x())", "scalar::erf(b, loc, x[0])", "std::erf(x[0])"> { let onnx = "Erf"; }
 def Expm1Op : UnaryOp<"expm1", "p.dy() * (p.y() + 1.0)", "scalar::expm1(b, loc, x[0])", "std::expm1(x[0])">;
-def TanOp : UnaryOp<"tan", "p.dy() * (p.y() * p.y() + 1.0)", "scalar::tan(b, loc, x[0])", "std::tan(x[0])">;
-def AsinOp : UnaryOp<"asin", "p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::asin(b, loc, x[0])", "std::asin(x[0])">;
-def AcosOp : UnaryOp<"acos", "-p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::acos(b, loc, x[0])", "std::acos(x[0])">;
-def AtanOp : UnaryOp<"atan", "p.dy() / (p.x() * p.x() + 1.0)", "scalar::atan(b, loc, x[0])", "std::atan(x[0])">;
-def SinhOp : UnaryOp<"sinh", "p.dy() * cosh(p.x())", "scalar::sinh(b, loc, x[0])", "std::sinh(x[0])">;
-def CoshOp : UnaryOp<"cosh", "p.dy() * sinh(p.x())", "scalar::cosh(b, loc, x[0])", "std::cosh(x[0])">;
+def TanOp : UnaryOp<"tan", "p.dy() * (p.y() * p.y() + 1.0)", "scalar::tan(b, loc, x[0])", "std::tan(x[0])"> { let onnx = "Tan"; }
+def AsinOp : UnaryOp<"asin", "p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::asin(b, loc, x[0])", "std::asin(x[0])"> { let onnx = "Asin"; }
+def AcosOp : UnaryOp<"acos", "-p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::acos(b, loc, x[0])", "std::acos(x[0])"> { let onnx = "Acos"; }
+def AtanOp : UnaryOp<"atan", "p.dy() / (p.x() * p.x() + 1.0)", "scalar::atan(b, loc, x[0])", "std::atan(x[0])"> { let onnx = "Atan"; }
+def SinhOp : UnaryOp<"sinh", "p.dy() * cosh(p.x())", "scalar::sinh(b, loc, x[0])", "std::sinh(x[0])"> { let onnx = "Sinh"; }
+def CoshOp : UnaryOp<"cosh", "p.dy() * sinh(p.x())", "scalar::cosh(b, loc, x[0])", "std::cosh(x[0])"> { let onnx = "Cosh"; }
 
 // Kinks. At 0 relu's gradient is 0 and so is abs's: PyTorch's choice.
 def ReluOp : UnaryOp<"relu", "select(compare(ComparePredicate::gt, p.y(), p.y().like(0.0)), p.dy(), p.dy().like(0.0))",
-    "scalar::relu(b, loc, x[0])", "x[0] > 0 || std::isnan(x[0]) ? x[0] : 0.0", NumericTensor>;
+    "scalar::relu(b, loc, x[0])", "x[0] > 0 || std::isnan(x[0]) ? x[0] : 0.0", NumericTensor> { let onnx = "Relu"; }
 
 // Piecewise constant.
-def SignOp : UnaryOp<"sign", "", "scalar::sign(b, loc, x[0])", "x[0] > 0 ? 1.0 : x[0] < 0 ? -1.0 : x[0] == 0 ? 0.0 : x[0]", NumericTensor>;
-def FloorOp : UnaryOp<"floor", "", "scalar::floor(b, loc, x[0])", "std::floor(x[0])">;
-def CeilOp : UnaryOp<"ceil", "", "scalar::ceil(b, loc, x[0])", "std::ceil(x[0])">;
+def SignOp : UnaryOp<"sign", "", "scalar::sign(b, loc, x[0])", "x[0] > 0 ? 1.0 : x[0] < 0 ? -1.0 : x[0] == 0 ? 0.0 : x[0]", NumericTensor> { let onnx = "Sign"; }
+def FloorOp : UnaryOp<"floor", "", "scalar::floor(b, loc, x[0])", "std::floor(x[0])"> { let onnx = "Floor"; }
+def CeilOp : UnaryOp<"ceil", "", "scalar::ceil(b, loc, x[0])", "std::ceil(x[0])"> { let onnx = "Ceil"; }
 def RoundOp : UnaryOp<"round", "", "scalar::round(b, loc, x[0])", "std::nearbyint(x[0])"> {
+  let onnx = "Round";
   let summary = "To the nearest integer, halves to even";
 }
 def TruncOp : UnaryOp<"trunc", "", "scalar::trunc(b, loc, x[0])", "std::trunc(x[0])"> {
@@ -84,11 +96,13 @@ def TruncOp : UnaryOp<"trunc", "", "scalar::trunc(b, loc, x[0])", "std::trunc(x[
 def LogicalNotOp : UnaryOp<"logical_not", "", "scalar::logicalNot(b, loc, x[0])", "x[0] == 0 ? 1.0 : 0.0", BoolTensor> { let hasFolder = 1; }
 
 // Two numbers.
-def AddOp : BinaryOp<"add", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
-def SubOp : BinaryOp<"sub", ["p.dy()", "-p.dy()"], "scalar::sub(b, loc, x[0], x[1])", "x[0] - x[1]"> { let hasFolder = 1; }
-def MulOp : BinaryOp<"mul", ["p.dy() * p.rhs()", "p.dy() * p.x()"], "scalar::mul(b, loc, x[0], x[1])", "x[0] * x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; }
+def AddOp : BinaryOp<"add", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; let hasFunction = false; let onnx = "Add"; }
+def SubOp : BinaryOp<"sub", ["p.dy()", "-p.dy()"], "scalar::sub(b, loc, x[0], x[1])", "x[0] - x[1]"> { let hasFolder = 1; let hasFunction = false; let onnx = "Sub"; }
+def MulOp : BinaryOp<"mul", ["p.dy() * p.rhs()", "p.dy() * p.x()"], "scalar::mul(b, loc, x[0], x[1])", "x[0] * x[1]", NumericTensor, [Commutative]> { let hasFolder = 1; let hasFunction = false; let onnx = "Mul"; }
 def DivOp : BinaryOp<"div", ["p.dy() / p.rhs()", "-p.dy() * p.y() / p.rhs()"], "scalar::div(b, loc, x[0], x[1])",
     "reference::quotient(getType(), x[0], x[1])"> {
+  let hasFunction = false;
+  let onnx = "Div";
   let summary = "The quotient; of integers as idiv";
   let description = "`y = lhs / rhs`, element by element." # PullbackBody<["p.dy() / p.rhs()", "-p.dy() * p.y() / p.rhs()"]>.doc;
   let hasFolder = 1;
@@ -227,6 +241,7 @@ def PassGradOp : PointwiseOp<"pass_grad", [SameOperandsAndResultType,
 }
 
 def AccumulateOp : BinaryOp<"accumulate", ["p.dy()", "p.dy()"], "scalar::add(b, loc, x[0], x[1])", "x[0] + x[1]", FloatTensor> {
+  let hasFunction = false;
   let summary = "The sum of two gradients, each of which may be undefined";
 }
 

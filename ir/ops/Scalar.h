@@ -53,49 +53,12 @@ V integers(B &b, L loc, V x, V y) {
   return withSign(b, loc, made, x.getType());
 }
 
-V neg(B &b, L loc, V x);
-V abs(B &b, L loc, V x);
-V exp(B &b, L loc, V x);
-V log(B &b, L loc, V x);
-V log1p(B &b, L loc, V x);
-V sqrt(B &b, L loc, V x);
-V rsqrt(B &b, L loc, V x);
-V sin(B &b, L loc, V x);
-V cos(B &b, L loc, V x);
-V tanh(B &b, L loc, V x);
-V sigmoid(B &b, L loc, V x);
-V erf(B &b, L loc, V x);
-V expm1(B &b, L loc, V x);
-V tan(B &b, L loc, V x);
-V asin(B &b, L loc, V x);
-V acos(B &b, L loc, V x);
-V atan(B &b, L loc, V x);
-V sinh(B &b, L loc, V x);
-V cosh(B &b, L loc, V x);
-V relu(B &b, L loc, V x);
-V sign(B &b, L loc, V x);
-V floor(B &b, L loc, V x);
-V ceil(B &b, L loc, V x);
-V round(B &b, L loc, V x);
-V trunc(B &b, L loc, V x);
-V logicalNot(B &b, L loc, V x);
-V add(B &b, L loc, V x, V y);
-V sub(B &b, L loc, V x, V y);
-V mul(B &b, L loc, V x, V y);
-V div(B &b, L loc, V x, V y);
-V rem(B &b, L loc, V x, V y);
-V pow(B &b, L loc, V x, V y);
-V atan2(B &b, L loc, V x, V y);
-V maximum(B &b, L loc, V x, V y);
-V minimum(B &b, L loc, V x, V y);
-V logicalAnd(B &b, L loc, V x, V y);
-V logicalOr(B &b, L loc, V x, V y);
-V bitAnd(B &b, L loc, V x, V y);
-V bitOr(B &b, L loc, V x, V y);
-V bitXor(B &b, L loc, V x, V y);
-V bitNot(B &b, L loc, V x);
-V shiftLeft(B &b, L loc, V x, V y);
-V shiftRight(B &b, L loc, V x, V y);
+// Those that are called as their op: exp(b, loc, x), logicalAnd(b, loc, x, y),
+// ...
+#define TANDEM_UNARY_SCALAR(FUNCTION) V FUNCTION(B &b, L loc, V x);
+#define TANDEM_BINARY_SCALAR(FUNCTION) V FUNCTION(B &b, L loc, V x, V y);
+#include "ir/ops/PointwiseFunctions.h.inc"
+
 V compare(B &b, L loc, ComparePredicate predicate, V x, V y);
 V select(B &b, L loc, V condition, V x, V y);
 /// `x`, an element of type `from` in its compute type, as an element of type

@@ -63,10 +63,7 @@ void test::makeJointTheGraph(ModuleOp module) {
   setPhase(module, "functionalize");
 }
 
-namespace {
-
-/// The module of a row: one graph with its operands and results.
-std::string textOf(const GradientRow &row) {
+std::string test::textOf(const GradientRow &row) {
   if (!row.module.empty())
     return row.module;
   std::string arguments, types, values, results;
@@ -91,6 +88,8 @@ std::string textOf(const GradientRow &row) {
          "} {\nfunc.func @graph(" + arguments + ") -> (" + results + ") {\n" +
          row.body + "\nreturn " + values + " : " + types + "\n}\n}";
 }
+
+namespace {
 
 double dot(const Array &a, const Array &b) {
   double sum = 0;

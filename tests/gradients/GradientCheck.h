@@ -17,6 +17,9 @@ namespace tandem::test {
 /// zero.
 std::string checkGradients(const GradientRow &row);
 
+/// Returns the module of a row: one graph with its operands and results.
+std::string textOf(const GradientRow &row);
+
 /// Turns a module at the phase `joint` into one at `functionalize`, whose graph
 /// is the joint: cotangents are inputs ("cotangent of y"), gradients outputs
 /// ("grad of x"), both of which can be differentiated.

@@ -35,6 +35,24 @@ TEST(GradientTable, NamesAreUnique) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
 }
 
+// Every row's ops are printed as they are read, in their own syntax and in the
+// generic one: a pointwise op has no other test of its syntax.
+TEST(GradientTable, RowsRoundTrip) {
+  for (const GradientRow &row : gradientRows()) {
+    TestModule read(textOf(row));
+    ASSERT_TRUE(read.module) << row.name << "\n" << read.diagnostics;
+    std::string printed = read.print(), generic;
+    EXPECT_NE(printed.find(row.op + " "), std::string::npos) << printed;
+    llvm::raw_string_ostream stream(generic);
+    read.module->print(stream, mlir::OpPrintingFlags().printGenericOpForm());
+    for (const std::string &text : {printed, generic}) {
+      TestModule again(text);
+      ASSERT_TRUE(again.module) << row.name << "\n" << again.diagnostics;
+      EXPECT_EQ(again.print(), printed) << row.name;
+    }
+  }
+}
+
 // The check itself sees a wrong gradient: detach hides half of the square.
 TEST(GradientTable, SeesAWrongGradient) {
   GradientRow row{"tandem.mul",

@@ -1,5 +1,6 @@
-// Every op of the dialect, printed as it is read: in its own syntax, through the
-// generic syntax, and with locations.
+// Ops of the dialect, printed as they are read: in their own syntax, through the
+// generic syntax, and with locations. A pointwise op needs no line here:
+// tests/gradients reads and prints the rows of all ops.
 //
 // RUN: tandem-opt %s | tandem-opt | FileCheck %s
 // RUN: tandem-opt %s --mlir-print-op-generic | tandem-opt | FileCheck %s

@@ -30,14 +30,6 @@ static LogicalResult viaFunction(Node &node, StringRef function,
   return success();
 }
 
-static LogicalResult viaOp(Node &node, StringRef op) {
-  if (!node.has(0))
-    return node.error("expected an operand");
-  node.ignore({"consumed_inputs"}); // before opset 6
-  node.result(0, node.make(op, node.operand(0)));
-  return success();
-}
-
 static LogicalResult translatePRelu(Node &node) {
   if (!node.has(0) || !node.has(1))
     return node.error("expected an input and slopes");
@@ -111,9 +103,6 @@ static LogicalResult alongAxisOp(Node &node, StringRef op) {
 }
 
 void onnx::addActivationOps(OpTable &table) {
-  table.add("Relu", [](Node &node) { return viaOp(node, "relu"); });
-  table.add("Sigmoid", [](Node &node) { return viaOp(node, "sigmoid"); });
-  table.add("Tanh", [](Node &node) { return viaOp(node, "tanh"); });
   table.add("LeakyRelu", [](Node &node) {
     return viaFunction(node, "leaky_relu", {{"alpha", "negative_slope", 0.01}});
   });

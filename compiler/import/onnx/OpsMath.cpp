@@ -35,16 +35,19 @@ FailureOr<SmallVector<int64_t>> onnx::dimensions(Node &node, StringRef what,
 // One operand
 //===----------------------------------------------------------------------===//
 
-/// Operators that are ops of the dialect.
+/// Operators that are ops of the dialect, as their records say.
 static const llvm::StringMap<const char *> &unaryOps() {
   static const llvm::StringMap<const char *> names = {
-      {"Abs", "abs"},     {"Neg", "neg"},   {"Exp", "exp"},
-      {"Log", "log"},     {"Sqrt", "sqrt"}, {"Sin", "sin"},
-      {"Cos", "cos"},     {"Tan", "tan"},   {"Asin", "asin"},
-      {"Acos", "acos"},   {"Atan", "atan"}, {"Sinh", "sinh"},
-      {"Cosh", "cosh"},   {"Erf", "erf"},   {"Sign", "sign"},
-      {"Floor", "floor"}, {"Ceil", "ceil"}, {"Round", "round"},
-      {"Tanh", "tanh"}};
+#define TANDEM_UNARY_ONNX(OPERATOR, MNEMONIC) {OPERATOR, MNEMONIC},
+#include "ir/ops/PointwiseFunctions.h.inc"
+  };
+  return names;
+}
+static const llvm::StringMap<const char *> &binaryOps() {
+  static const llvm::StringMap<const char *> names = {
+#define TANDEM_BINARY_ONNX(OPERATOR, MNEMONIC) {OPERATOR, MNEMONIC},
+#include "ir/ops/PointwiseFunctions.h.inc"
+  };
   return names;
 }
 /// And those that are functions.
@@ -110,13 +113,11 @@ static LogicalResult broadcastOperands(Node &node, SmallVector<Expr> &x) {
 }
 
 static LogicalResult translateBinary(Node &node) {
-  static const llvm::StringMap<const char *> names = {
-      {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"Div", "div"}};
   SmallVector<Expr> x;
   if (failed(broadcastOperands(node, x)))
     return failure();
-  return give(node,
-              node.make(names.lookup(node.op()), {x[0].value, x[1].value}));
+  return give(
+      node, node.make(binaryOps().lookup(node.op()), {x[0].value, x[1].value}));
 }
 
 static LogicalResult translateMod(Node &node) {
@@ -280,8 +281,8 @@ void onnx::addMathOps(OpTable &table) {
     table.add(entry.getKey(), translateUnary);
   for (const auto &entry : unaryFunctions())
     table.add(entry.getKey(), translateUnaryFunction);
-  for (const char *op : {"Add", "Sub", "Mul", "Div"})
-    table.add(op, translateBinary);
+  for (const auto &entry : binaryOps())
+    table.add(entry.getKey(), translateBinary);
   for (const char *op : {"Sum", "Mean", "Max", "Min"})
     table.add(op, translateVariadic);
   table.add("Mod", translateMod);
