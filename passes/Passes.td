@@ -301,8 +301,8 @@ def SplitFrozen : CostPass<"tandem-split-frozen"> {
     Where the module says `tandem.prepare`, for inference alone, `@prepare`
     gives what `@evaluate` would compute of params, states and constants alone
     in every call, and `@evaluate` takes it behind its other arguments, which all
-    stay (docs/rationale/frozen-parameters.md). Moved is what takes longer to
-    compute than to read, and what says `tandem.prepared = "NAME"`.
+    stay (docs/rationale/frozen-parameters.md). A value is prepared if computing
+    it takes longer than reading it, or if its op says `tandem.prepared = "NAME"`.
   }];
   let statistics = [Statistic<"split", "prepared", "values that are prepared">];
 }

@@ -31,9 +31,9 @@ public:
   /// Making `value` again in the backward, where its operands are at hand. For
   /// an op that no kernel takes in (contraction, window, indexed), all of it;
   /// else its arithmetic; writing the result where an op reads it from memory;
-  /// and an operand that crosses, moved three times: where a residual
-  /// connection ends, the backward begins with what it goes around, and comes
-  /// to where it began later. The operand is written there, kept, and read.
+  /// and an operand that crosses, moved three times: the backward of a residual
+  /// connection reaches the layers that it skips first, and its own beginning
+  /// later. The operand is written there, kept, and read.
   /// 0 for what the backward alone makes.
   double repeating(mlir::OpResult value) const;
 

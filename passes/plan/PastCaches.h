@@ -42,9 +42,9 @@ public:
 
   /// From the last touch of the result's memory, in the run before if there is
   /// none in this, to the kernel that makes it; at most what the program
-  /// touches in all. Of what is returned in memory of the caller, from the
-  /// program's beginning, and the bytes of the result for what the caller
-  /// writes while it reads them.
+  /// touches in all. For a result in the caller's memory the distance begins
+  /// with the program, and the result's bytes are added: the caller is taken to
+  /// write as much while it reads the result.
   int64_t before(mlir::OpResult result) const;
   /// From the kernel to the next one that reads the result, of an argument
   /// that is overwritten perhaps in the next run; of what else the program

@@ -22,7 +22,7 @@ constexpr size_t hugePage = 2 << 20;
 /// Large storages begin at different places of a page: kernels that read and
 /// write at one place of several pages at a time take up to 1.1 times as long.
 /// Tensors that are made one after the other are often a kernel's; of the steps
-/// 64 to 3520 this one cost no kernel more than 1 % (docs/PERFORMANCE.md).
+/// 64 to 3520 this one cost no kernel more than 1 %.
 constexpr size_t page = 4096, nextPlace = 3072;
 
 size_t placeInPage() {

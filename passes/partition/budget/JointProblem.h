@@ -7,8 +7,9 @@
 
 namespace tandem::budget {
 
-/// The problem of a joint, and whose values are whose. A view of which nothing
-/// is less than what it shows is no value of the problem but a name of that.
+/// The problem of a joint, and whose values are whose. A view that has all
+/// elements of its operand is no value of the problem: it stands for the
+/// operand.
 class JointProblem {
 public:
   /// `view` must outlive the problem.

@@ -181,3 +181,32 @@ def table(data):
         parts.append(markdown(["workload", "phase", "threads", "peer", "ms [low-high]", "turns"], modes))
     parts += [f"failed: {text}" for text in data["failed"]]
     return "\n".join(parts)
+
+
+def page_tables(data, date, machine):
+    """{phase: a table as tools/bench/results-page takes it}, of the most threads."""
+    tables = {}
+    for phase, title in (("train", "Training steps"), ("infer", "Inference")):
+        rows = [row for row in data["rows"] if row["phase"] == phase and "tandem" in row]
+        rows = [row for row in rows if row["threads"] == max(r["threads"] for r in rows)]
+        if not rows:
+            continue
+        families = [f for f in FAMILY_TITLES if f != "hand" and any(best_of(row, f) != "-" for row in rows)]
+        names = [f"{FAMILY_TITLES[f]} ({data['versions'].get(f, '')})" for f in families]
+        roof = data["roofs"].get(str(rows[0]["threads"]))
+        note = f"f32, {rows[0]['threads']} threads, medians with the lowest and the highest."
+        if roof:
+            note += f" The floor is at {roof['gflops']:.0f} GFLOP/s and {roof['triad_gbs']:.1f} GB/s."
+        head = dict(title=title, date=date, machine=machine, command=f"tools/bench/cpu/run --phases={phase}", note=note)
+        floors = all("floor_ms" in row for row in rows)
+        if floors:
+            head["over"] = "Tandem, ms / floor, ms"
+        if names:
+            head["ratio"] = "|".join(names) + " / Tandem, ms"
+        body = [["workload", "Tandem, ms", *(["floor, ms"] if floors else []), *names]]
+        for row in rows:
+            body.append([row["workload"], time(row["tandem"]).lstrip("~"), *([f"{row['floor_ms']:.3g}"] if floors else []),
+                         *(best_of(row, f) for f in families)])
+        tables[phase] = "".join(f"# {key}: {value}\n" for key, value in head.items()) + \
+            "".join("\t".join(line) + "\n" for line in body)
+    return tables
