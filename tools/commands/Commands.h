@@ -9,6 +9,7 @@
 #ifndef TANDEM_TOOLS_COMMANDS_COMMANDS_H
 #define TANDEM_TOOLS_COMMANDS_COMMANDS_H
 
+#include "tools/commands/Anomaly.h"
 #include "tools/commands/Doctor.h"
 #include "tools/commands/Options.h"
 
@@ -30,7 +31,8 @@ struct Tool {
   std::span<const Command> commands;
   std::span<const Topic> topics = {};
   std::span<const DoctorCheck> checks = {}; ///< of `doctor`
-  std::string_view summary = {}; ///< what it does, for its manual page
+  std::string_view summary = {};          ///< what it does, for its manual page
+  AnomalyLocator locateAnomaly = nullptr; ///< by the ops of a model
 
   const Command *find(std::string_view command) const;
 };

@@ -167,6 +167,10 @@ std::optional<std::string> Option::expected(std::string_view text) const {
 }
 
 Status Option::take(std::string_view text) {
+  if (kind == Kind::OptionalText && text.empty()) {
+    set_(text); // without a value
+    return Status::success();
+  }
   if (auto wanted = expected(text))
     return Status::usage("option '" + written() + "' expected " + *wanted +
                          " but got " + io::inQuotes(text) +

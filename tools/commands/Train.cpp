@@ -134,6 +134,9 @@ void TrainOptions::declare(OptionTable &options) {
       .byDefault("what is compiled in");
   casts.declare(options);
   declareOnNaN(options, onNaN);
+  anomaly.declare(options)
+      .excludes("on-nan=report", "it stops at the first")
+      .excludes("steps=0", "nothing is trained");
   options
       .flag("no-shuffle", noShuffle,
             "take the rows in their order, not in a new one each epoch, "
@@ -197,14 +200,15 @@ void TrainOptions::declare(Files &files) const {
 
 namespace {
 
-Status trainAndPrint(const TrainOptions &options) {
+Status trainAndPrint(const TrainOptions &options, const Tool &tool) {
   // Who watches may leave; what is trained is kept all the same.
   std::signal(SIGPIPE, SIG_IGN);
   bool trains = options.steps.value_or(1) != 0;
   if (!trains && options.eval.empty())
     return Status::usage("--steps=0 trains nothing: expected --eval with rows "
                          "to evaluate, or steps");
-  auto result = trains ? train(options) : evaluateAlone(options);
+  auto result =
+      trains ? train(options, tool.locateAnomaly) : evaluateAlone(options);
   if (!result)
     return std::move(result).status();
   if (options.json)

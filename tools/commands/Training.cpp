@@ -24,8 +24,9 @@ using runtime::Tensor;
 
 class Trainer {
 public:
-  Trainer(const TrainOptions &options, Model model)
-      : options_(options), model_(std::move(model)) {}
+  Trainer(const TrainOptions &options, Model model, AnomalyLocator locator)
+      : options_(options), model_(std::move(model)),
+        watch_(options.anomaly, options.model.artifact, locator) {}
 
   Result<TrainResult> run() {
     for (auto stage : {&Trainer::findPrograms, &Trainer::readData,
@@ -66,6 +67,7 @@ private:
   Log log_;
   TrainResult result_;
   int64_t stepsToDo_ = 0;
+  AnomalyWatch watch_;
   bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
   Origin origin_;
   io::FileLock saveLock_, logLock_;
@@ -364,6 +366,8 @@ Status Trainer::loop() {
     auto rows =
         std::span(order).subspan(size_t(position.step * batch), size_t(batch));
     data_->gather(rows);
+    if (Status status = watch_.keep(model_); !status)
+      return status;
     if (Status status =
             model_.step(data_->arguments(), std::span(&destination, 1));
         !status)
@@ -380,6 +384,12 @@ Status Trainer::loop() {
     }
     result_.seconds = progress.seconds();
     log_.step(epoch, position.totalSteps, loss_, result_.seconds);
+    if (Status status = watch_.check(model_, data_->arguments(), loss_);
+        !status) {
+      progress.clear();
+      return std::move(status).in("step " +
+                                  std::to_string(position.totalSteps));
+    }
     if (!warnedOfLoss_ && !std::isfinite(result_.lastLoss))
       progress.clear();
     if (Status status = checkLoss(rows); !status)
@@ -513,7 +523,7 @@ Status Trainer::finish() {
 
 } // namespace
 
-Result<TrainResult> train(const TrainOptions &options) {
+Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
   Files files;
   options.declare(files);
   // --force is of what --resume and --save compare, too.
@@ -528,7 +538,7 @@ Result<TrainResult> train(const TrainOptions &options) {
   Profile profile;
   if (Status status = profile.start(options.model, *model); !status)
     return status;
-  auto result = Trainer(options, *std::move(model)).run();
+  auto result = Trainer(options, *std::move(model), locator).run();
   if (result)
     if (Status status = profile.stop(); !status)
       return status;

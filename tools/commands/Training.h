@@ -8,6 +8,7 @@
 #ifndef TANDEM_TOOLS_COMMANDS_TRAINING_H
 #define TANDEM_TOOLS_COMMANDS_TRAINING_H
 
+#include "tools/commands/Anomaly.h"
 #include "tools/commands/Checkpoint.h"
 #include "tools/commands/Evaluation.h"
 
@@ -32,6 +33,7 @@ struct TrainOptions {
   std::string save, resume, log, accuracy, onNaN = "stop";
   Casts casts;
   bool noShuffle = false, json = false;
+  AnomalyOptions anomaly;
 
   void declare(OptionTable &options);
   /// Says which files these options read and write.
@@ -51,8 +53,10 @@ struct TrainResult {
 };
 
 /// Trains, evaluates and saves. When a signal stops it, it has saved what there
-/// is and fails with a message that says where, and how to go on.
-Result<TrainResult> train(const TrainOptions &options);
+/// is and fails with a message that says where, and how to go on. `locator`
+/// says which op made a NaN, if that is asked for.
+Result<TrainResult> train(const TrainOptions &options,
+                          AnomalyLocator locator = nullptr);
 
 } // namespace tandem::commands
 

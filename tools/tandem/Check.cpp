@@ -86,6 +86,7 @@ struct CheckOptions {
   std::string model;
   std::optional<int64_t> seed;
   std::string trust;
+  AnomalyOptions anomaly;
   Tolerances tolerances;
   CompileFlags flags;
 
@@ -111,6 +112,13 @@ struct CheckOptions {
                "custom_vjps of such names need not be derivatives (as those "
                "that pass a gradient straight through): what goes through them "
                "is not compared with differences");
+    table
+        .optionalText("detect-anomaly", "nan|infinity", anomaly.isOn,
+                      anomaly.kind,
+                      "look at what every op of forward and backward gives, "
+                      "and fail with the first that makes a NaN (or infinity)")
+        .oneOf({"nan", "infinity"})
+        .byDefault("nan");
     table.groupOf("compile");
     flags.declare(table, /*withInference=*/false);
   }
@@ -127,7 +135,7 @@ static Status runCheck(const CheckOptions &command) {
     return s;
   auto checks = checkGradients(command.model, options,
                                static_cast<uint64_t>(command.seed.value_or(0)),
-                               command.trust);
+                               command.trust, command.anomaly);
   if (!checks)
     return checks.status();
   return printTable(*checks, command.tolerances);

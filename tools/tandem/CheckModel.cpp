@@ -8,6 +8,7 @@
 #include "runtime/model/Initialize.h"
 #include "runtime/model/Model.h"
 #include "tools/onnx/Tensors.h"
+#include "tools/tandem/FindAnomaly.h"
 #include "tools/tandem/RoundingNoise.h"
 #include "tools/tandem/Session.h"
 
@@ -82,10 +83,11 @@ struct Stages {
 
 class Checker {
 public:
-  Checker(Stages &stages, Model model, uint64_t seed, const std::string &trust)
+  Checker(Stages &stages, Model model, uint64_t seed, const std::string &trust,
+          const AnomalyOptions &anomaly)
       : graph(stages.graph->lookupSymbol<func::FuncOp>("graph")),
         joint(stages.joint->lookupSymbol<func::FuncOp>("joint")),
-        model(std::move(model)), seed(seed), trust(trust) {}
+        model(std::move(model)), seed(seed), trust(trust), anomaly(anomaly) {}
 
   Result<std::vector<GradientCheck>> run();
 
@@ -104,6 +106,7 @@ private:
   Model model;
   uint64_t seed;
   std::string trust;
+  const AnomalyOptions &anomaly;
   llvm::DenseMap<Value, std::string> trusted; ///< what is before which op
   HeldValues held;
   std::vector<Array> arguments; ///< of @graph
@@ -349,11 +352,16 @@ Result<std::vector<GradientCheck>> Checker::run() {
     all.emplace_back(cast<RankedTensorType>(joint.getArgumentTypes()[i]));
     llvm::fill(all.back().data, 1.0);
   }
+  reference::Call call;
+  llvm::append_range(call.arguments, all);
+  if (anomaly.isOn) {
+    auto found = findAnomaly(joint, call, anomaly.findsInfinity());
+    if (!found || !found->empty())
+      return found ? Status::failed(*found) : std::move(found).status();
+  }
   auto results = reference::evaluateUnrounded(joint, all);
   if (failed(results))
     return Status::failed("the reference cannot evaluate the joint program");
-  reference::Call call;
-  llvm::append_range(call.arguments, all);
   auto rounding = roundingDistances(joint, call, *results, seed, kSamples);
   if (failed(rounding))
     return Status::failed("the reference cannot evaluate the joint program");
@@ -395,7 +403,8 @@ Result<std::vector<GradientCheck>> Checker::run() {
 
 Result<std::vector<GradientCheck>>
 tandem::checkGradients(const std::string &path, const CompileOptions &asked,
-                       uint64_t seed, const std::string &trust) {
+                       uint64_t seed, const std::string &trust,
+                       const AnomalyOptions &anomaly) {
   Session session(asked);
   auto module = session.read(path);
   if (!module)
@@ -436,5 +445,5 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
     return model.status();
   if (Status s = onnx::setWeights(*model, session.weights()); !s)
     return s;
-  return Checker(stages, std::move(*model), seed, trust).run();
+  return Checker(stages, std::move(*model), seed, trust, anomaly).run();
 }

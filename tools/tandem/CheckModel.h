@@ -3,6 +3,7 @@
 #define TANDEM_TOOLS_TANDEM_CHECKMODEL_H
 
 #include "compiler/Compile.h"
+#include "tools/commands/Anomaly.h"
 
 #include <string>
 #include <vector>
@@ -32,11 +33,12 @@ struct GradientCheck {
 /// Compiles the model, draws parameters and inputs, and compares. `trust` is
 /// an expression over the names of custom_vjps whose backward is no derivative
 /// of their forward, and is not meant to be (straight-through estimators);
-/// empty: none.
-Result<std::vector<GradientCheck>> checkGradients(const std::string &path,
-                                                  const CompileOptions &options,
-                                                  uint64_t seed,
-                                                  const std::string &trust);
+/// empty: none. If `anomaly` is on, a NaN that the reference makes fails, with
+/// the op that made it.
+Result<std::vector<GradientCheck>>
+checkGradients(const std::string &path, const CompileOptions &options,
+               uint64_t seed, const std::string &trust,
+               const commands::AnomalyOptions &anomaly);
 
 } // namespace tandem
 

@@ -1,15 +1,14 @@
 //===- Link.cpp - the command `link` --------------------------------------===//
 #include "compiler/link/Link.h"
-#include "runtime/artifact/ArtifactReader.h"
 #include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/ModelBeside.h"
 #include "tools/tandem/Session.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -52,45 +51,10 @@ struct LinkOptions {
 };
 } // namespace
 
-static bool isThere(const std::string &path) {
-  return llvm::sys::fs::exists(path);
-}
-
-/// The model that lies beside an artifact: what it was compiled from.
-static Result<link::Piece> besideArtifact(Session &session,
-                                          const std::string &path) {
-  auto reader = artifact::ArtifactReader::open(path);
-  if (!reader)
-    return std::move(reader).status();
-  const artifact::Manifest &manifest = reader->manifest();
-  link::Piece piece;
-  piece.path = path;
-  piece.model = manifest.model;
-  std::string base = StringRef(path).drop_back(strlen(".tdm")).str();
-  for (const char *extension : {".mlir", ".json"}) {
-    std::string beside = base + extension;
-    if (!isThere(beside))
-      continue;
-    auto module = session.read(beside);
-    if (!module)
-      return session.status();
-    if (!manifest.graph.empty() && !link::hasDigest(*module, manifest.graph)) {
-      piece.why = "'" + path + "' was not compiled from '" + beside + "'";
-      continue;
-    }
-    piece.module = std::move(module);
-    return piece;
-  }
-  if (piece.why.empty())
-    piece.why = "no model lies beside '" + path + "', as '" + base +
-                ".mlir' or '" + base + ".json'";
-  return piece;
-}
-
 static Result<link::Piece> readPiece(Session &session,
                                      const std::string &path) {
   if (StringRef(path).ends_with(".tdm"))
-    return besideArtifact(session, path);
+    return modelBeside(session, path);
   if (StringRef(path).ends_with(".onnx"))
     return Status::usage("'" + path +
                          "': expected a model in .mlir or .json; 'tandem "

@@ -3,6 +3,7 @@
 #include "tools/commands/Commands.h"
 #include "tools/commands/DoctorLibraries.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/FindAnomaly.h"
 
 #include <vector>
 
@@ -19,7 +20,7 @@ int main(int argc, char **argv) {
   for (const Topic &topic : runtimeTopics())
     topics.push_back(topic);
   static constexpr DoctorCheck checks[] = {checkCompiler, checkLibraries};
-  return runTool(
-      {"tandem", commands, topics, checks, "compiles, runs and trains models"},
-      argc, argv);
+  return runTool({"tandem", commands, topics, checks,
+                  "compiles, runs and trains models", locateInModel},
+                 argc, argv);
 }

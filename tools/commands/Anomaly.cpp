@@ -1,0 +1,178 @@
+//===- Anomaly.cpp - where a NaN of a training step was made --------------===//
+#include "tools/commands/Anomaly.h"
+
+#include "runtime/io/Array.h"
+
+#include <cmath>
+
+namespace tandem::commands {
+
+using artifact::Role;
+using runtime::Destination;
+using runtime::Model;
+using runtime::Tensor;
+
+namespace {
+
+/// "NaN" or "an infinity"; "" if there is none that is looked for.
+std::string anomalyIn(const Tensor &given, bool findsInfinity) {
+  if (!given.isBacked() || !artifact::isFloat(given.dtype()))
+    return "";
+  Result<Tensor> tensor = given.onHost();
+  for (int64_t i = 0; tensor && i < tensor->elements(); ++i) {
+    double value = tensor->at(i);
+    if (std::isnan(value))
+      return "NaN";
+    if (findsInfinity && std::isinf(value))
+      return "an infinity";
+  }
+  return "";
+}
+
+/// The results of a program in which there is one: "'loss', 'scores'".
+std::string namesOf(const artifact::Program &program, Role role,
+                    std::span<const Tensor> results, bool findsInfinity) {
+  std::string names;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (program.results[i].role == role &&
+        !anomalyIn(results[i], findsInfinity).empty())
+      names +=
+          (names.empty() ? "" : ", ") + io::inQuotes(program.results[i].name);
+  return names;
+}
+
+std::vector<Destination> destinationsOf(const artifact::Program &program,
+                                        Role role,
+                                        std::vector<Tensor> &results) {
+  std::vector<Destination> made;
+  results.resize(program.results.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    if (program.results[i].role == role)
+      made.push_back({program.results[i].name, &results[i]});
+  return made;
+}
+
+/// Runs forward and backward by themselves, and says in which results the first
+/// anomaly is.
+Result<std::string> locateByPrograms(Model &model,
+                                     std::span<const runtime::Argument> inputs,
+                                     bool findsInfinity) {
+  const artifact::Program *forward = model.manifest().findProgram("forward");
+  const artifact::Program *backward = model.manifest().findProgram("backward");
+  if (!forward || !backward)
+    return std::string("the artifact has no forward and backward to run again");
+  std::vector<runtime::Argument> given;
+  for (const runtime::Argument &one : inputs)
+    for (const artifact::Slot &slot : forward->arguments)
+      if (slot.role == Role::Input && slot.name == one.name)
+        given.push_back(one);
+  std::vector<Tensor> outputs, grads;
+  auto context =
+      model.forward(given, destinationsOf(*forward, Role::Output, outputs));
+  if (!context)
+    return std::move(context).status();
+  if (auto names = namesOf(*forward, Role::Output, outputs, findsInfinity);
+      !names.empty())
+    return "it was made in the forward, whose outputs " + names + " have it";
+  auto one = Tensor::zeros(artifact::DType::F32, {});
+  for (const artifact::Slot &slot : backward->arguments)
+    if (slot.role == Role::Cotangent && slot.name == model.manifest().loss)
+      one = Tensor::zeros(slot.dtype, slot.shape);
+  if (!one)
+    return std::move(one).status();
+  if (Status status = one->fill(1); !status)
+    return status;
+  runtime::Argument cotangent(model.manifest().loss, &*one);
+  if (Status status =
+          model.backward(*context, std::span(&cotangent, 1),
+                         destinationsOf(*backward, Role::Grad, grads));
+      !status)
+    return status;
+  if (auto names = namesOf(*backward, Role::Grad, grads, findsInfinity);
+      !names.empty())
+    return "it was made in the backward, whose gradients of " + names +
+           " have it; the outputs have none";
+  return std::string("outputs and gradients have none: the optimizer made it");
+}
+
+} // namespace
+
+Option &AnomalyOptions::declare(OptionTable &options) {
+  return options
+      .optionalText("detect-anomaly", "nan|infinity", isOn, kind,
+                    "stop at the first NaN (or infinity), and say which op of "
+                    "the model made it; each step costs a copy of the "
+                    "parameters")
+      .oneOf({"nan", "infinity"})
+      .byDefault("nan");
+}
+
+Status AnomalyWatch::keep(const Model &model) {
+  if (!options.isOn)
+    return Status::success();
+  kept.clear();
+  for (const artifact::Value &value : model.manifest().values) {
+    if (value.role != Role::Param && value.role != Role::State)
+      continue;
+    Result<Tensor> tensor = model.get(value.name);
+    if (tensor)
+      tensor = tensor->copyTo(runtime::Device{});
+    if (!tensor)
+      return std::move(tensor).status();
+    kept.push_back({value.name, std::move(*tensor)});
+  }
+  return Status::success();
+}
+
+std::string AnomalyWatch::whatIsWrong(const Model &model,
+                                      const Tensor &loss) const {
+  std::string text = anomalyIn(loss, options.findsInfinity());
+  if (!text.empty())
+    return text + " in the loss";
+  for (const artifact::Value &value : model.manifest().values) {
+    bool isParam = value.role == Role::Param;
+    if (!isParam && value.role != Role::State)
+      continue;
+    // Infinity can be meant in a state, as of a mask.
+    Result<Tensor> tensor = model.get(value.name);
+    if (tensor)
+      text = anomalyIn(*tensor, isParam && options.findsInfinity());
+    if (!text.empty())
+      return text + " in the new value of " + io::inQuotes(value.name);
+  }
+  return "";
+}
+
+std::string AnomalyWatch::locate(Model &model,
+                                 std::span<const runtime::Argument> inputs) {
+  std::string reason;
+  if (locator) {
+    AnomalyStep step{artifact, kept, options.findsInfinity()};
+    for (const runtime::Argument &input : inputs)
+      if (Result<Tensor> tensor = input.tensor->onHost())
+        step.values.push_back({std::string(input.name), std::move(*tensor)});
+    Result<std::string> found = locator(step);
+    if (found && !found->starts_with("no op: "))
+      return std::move(*found);
+    reason = "; " + (found ? found->substr(7) : found.status().message());
+  }
+  Result<std::string> found =
+      locateByPrograms(model, inputs, options.findsInfinity());
+  return (found ? *found : found.status().message()) + reason;
+}
+
+Status AnomalyWatch::check(Model &model,
+                           std::span<const runtime::Argument> inputs,
+                           const Tensor &loss) {
+  if (!options.isOn)
+    return Status::success();
+  std::string wrong = whatIsWrong(model, loss);
+  if (wrong.empty())
+    return Status::success();
+  for (const NamedTensor &one : kept)
+    if (Status status = model.set(one.name, one.tensor); !status)
+      return status;
+  return Status::failed(wrong + ": " + locate(model, inputs));
+}
+
+} // namespace tandem::commands
