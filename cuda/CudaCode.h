@@ -2,9 +2,9 @@
 //
 // Loads the kernels of an artifact and runs its programs. Its own memory:
 // constants, and scratch memory of kernels that want some, one for each stream
-// that they run on, which they find and leave as zeros. The first run of a
-// program with new actions or other overlaps makes a plan; later ones only say
-// where the buffers lie.
+// that they run on: zeros at first, then what the kernels left. The first run
+// of a program with new actions or other overlaps makes a plan; later ones only
+// say where the buffers lie.
 //
 // A run on a stream that captures is queued into the capture: nothing is
 // allocated or waited for then, and no graph of its own is made.

@@ -36,6 +36,11 @@ int tandemEmulatorSetPolicy(const char *policy) {
   return policy && m->scheduler.setPolicy(policy) ? 0 : 1;
 }
 
+int tandemEmulatorSetConsistency(const char *consistency) {
+  Locked m;
+  return consistency && m->setConsistency(consistency) ? 0 : 1;
+}
+
 int tandemEmulatorFail(const char *failure) {
   Locked m;
   if (!failure) {

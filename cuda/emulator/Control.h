@@ -15,6 +15,7 @@
 //
 // Environment, read when the library is loaded:
 //   TANDEM_EMULATOR_POLICY=eager|lazy|others-first|random:SEED   (eager)
+//   TANDEM_EMULATOR_CONSISTENCY=weak|strong|every                (weak)
 //   TANDEM_EMULATOR_FAIL=KIND:N[,KIND:N...]     see tandemEmulatorFail
 //   TANDEM_EMULATOR_DEVICES=N                   (1)
 //   TANDEM_EMULATOR_MEMORY=BYTES                of each device (16 GiB)
@@ -62,6 +63,13 @@ TANDEM_EMULATOR_API void tandemEmulatorReset(void);
 /// other streams. "random:SEED": any order that the waits allow. Returns 0, or
 /// 1 for another text.
 TANDEM_EMULATOR_API int tandemEmulatorSetPolicy(const char *policy);
+
+/// Sets what a block of a kernel sees of what blocks before it wrote. "weak":
+/// what they handed over by fences and atomics, in kernels that have atomics on
+/// global memory; uses of anything else are errors. "every": so in all kernels,
+/// which is slow and finds every race between blocks. "strong": all of it.
+/// Returns 0, or 1 for another text.
+TANDEM_EMULATOR_API int tandemEmulatorSetConsistency(const char *consistency);
 
 /// Asks for a failure, counted from now on (n from 1): "alloc:N", the n-th
 /// allocation of device memory is out of memory; "refuse:N", the n-th kernel

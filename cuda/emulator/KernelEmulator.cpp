@@ -122,7 +122,11 @@ Status launch(const LaunchRequest &request, MemoryObserver *observer) {
   for (uint32_t i = 0; i < code.parameterCount; ++i)
     global.addConstant(request.params[i], code.parameterBytes[i]);
   kernel::Report report(request.kernel->name);
-  kernel::Block block(request, chunk, global, report, memory.stacks, arena);
+  bool weak = request.consistency == Consistency::Every ||
+              (request.consistency == Consistency::Weak &&
+               code.flags & artifact::kEmulatedHandsOver);
+  kernel::Block block(request, chunk, global, report, memory.stacks, arena,
+                      weak);
   std::mt19937_64 random(request.seed);
   BlockOrder order(request, random);
   for (uint64_t i = 0; i < order.size(); ++i) {

@@ -3,9 +3,9 @@
 // An emulation image is the code of an artifact's kernels for the host
 // (compiler/emit/Emulation.h). A launch runs every thread of every block, one
 // block after the other, on the calling thread, and checks what a GPU leaves
-// unsaid: bounds, alignment, races in shared memory, divergent collectives,
-// deadlocks, asynchronous copies that nobody waited for. Several host threads
-// may launch at the same time.
+// unsaid: bounds, alignment, races in shared memory and between blocks,
+// divergent collectives, deadlocks, asynchronous copies that nobody waited for.
+// Several host threads may launch at the same time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_CUDA_EMULATOR_KERNELEMULATOR_H
@@ -65,6 +65,15 @@ struct Dim3 {
 /// correct kernel computes is the same in every order.
 enum class Order { Ascending, Descending, Random };
 
+/// What a block sees of what blocks before it wrote (kernel/WeakMemory.h).
+enum class Consistency {
+  Strong, ///< all of it
+  /// What they handed over by fences and atomics: in kernels that have atomics
+  /// on global memory. In others everything, at full speed.
+  Weak,
+  Every ///< as Weak, in all kernels: finds every race between blocks
+};
+
 struct LaunchRequest {
   const Kernel *kernel = nullptr;
   Dim3 grid, block;
@@ -72,6 +81,7 @@ struct LaunchRequest {
   void **params = nullptr;  ///< as cuLaunchKernel: params[i] -> the i-th value
   Order order = Order::Ascending;
   uint64_t seed = 1; ///< of Order::Random
+  Consistency consistency = Consistency::Weak;
 };
 
 /// A piece of global memory, empty if begin == end.

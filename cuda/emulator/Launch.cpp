@@ -83,6 +83,7 @@ void runImage(const Function &function, const LaunchShape &shape,
   request.params = parameters;
   request.order = threadOrder(scheduler.policy());
   request.seed = scheduler.seed() + execution.operation.order;
+  request.consistency = execution.machine.consistency;
   if (Status status = launch(request, &execution); !status)
     execution.error("failed: " + status.message());
 }

@@ -46,6 +46,13 @@ void Machine::readEnvironment() {
                  "cuda emulator: expected 'eager', 'lazy', 'others-first' or "
                  "'random:SEED' in TANDEM_EMULATOR_POLICY but got '%s'\n",
                  policy);
+  consistency = Consistency::Weak;
+  const char *blocks = std::getenv("TANDEM_EMULATOR_CONSISTENCY");
+  if (blocks && !setConsistency(blocks))
+    std::fprintf(stderr,
+                 "cuda emulator: expected 'weak', 'strong' or 'every' in "
+                 "TANDEM_EMULATOR_CONSISTENCY but got '%s'\n",
+                 blocks);
   const char *failure = std::getenv("TANDEM_EMULATOR_FAIL");
   if (failure && !failures.add(failure))
     std::fprintf(stderr,
@@ -53,6 +60,18 @@ void Machine::readEnvironment() {
                  "'launch:N', 'lost:N', 'module:N', 'driver:V' or 'init:CODE' "
                  "in TANDEM_EMULATOR_FAIL but got '%s'\n",
                  failure);
+}
+
+bool Machine::setConsistency(std::string_view text) {
+  if (text == "weak")
+    consistency = Consistency::Weak;
+  else if (text == "strong")
+    consistency = Consistency::Strong;
+  else if (text == "every")
+    consistency = Consistency::Every;
+  else
+    return false;
+  return true;
 }
 
 void Machine::restart() {

@@ -12,6 +12,7 @@
 
 #include "cuda/emulator/Failures.h"
 #include "cuda/emulator/Handles.h"
+#include "cuda/emulator/KernelEmulator.h"
 #include "cuda/emulator/Memory.h"
 #include "cuda/emulator/Report.h"
 #include "cuda/emulator/Scheduler.h"
@@ -109,8 +110,10 @@ public:
   /// Runs all that is queued, waits for it, and mends broken contexts. If no
   /// handles and no memory are left, numbers and virtual time begin anew.
   void restart();
-  /// Sets policy, failures and devices as the environment says.
+  /// Sets policy, consistency, failures and devices as the environment says.
   void readEnvironment();
+  /// "weak", "strong" or "every"; false for another text.
+  bool setConsistency(std::string_view text);
 
   /// Runs an operation: the scheduler's.
   void run(Operation &operation);
@@ -127,6 +130,7 @@ public:
   Memory memory;
   Shadow shadow;
   Scheduler scheduler;
+  Consistency consistency = Consistency::Weak; ///< of blocks of one launch
 
   std::vector<std::unique_ptr<Stream>> streams; ///< live, by creation
   Handles<Event> events;

@@ -46,6 +46,7 @@ struct EmulatedThread {
 enum : uint32_t {
   kEmulatedSynchronizes = 1, ///< threads wait for one another
   kEmulatedPartialSync = 2,  ///< also by less than barriers of the whole block
+  kEmulatedHandsOver = 4,    ///< has atomic accesses to global memory
 };
 
 /// Bits of the last argument of the check functions.
@@ -53,6 +54,7 @@ enum : uint32_t {
   kAccessWrite = 1,
   kAccessAtomic = 2,
   kAccessShared = 4,     ///< the address is known to be one in shared memory
+  kAccessModifies = 8,   ///< an atomic write that reads, too
   kAccessAlignShift = 8, ///< bits 8 and up: the logarithm of the alignment
 };
 

@@ -45,6 +45,15 @@ expect 0 '' "$tandem" compile cuda-emu.mlir -o cuda-emu.tdm --cubin=no \
 expect 0 'f32\.tf32\.tf32' "$tandem" inspect cuda-emu.tdm --ptx
 expect 0 'wgmma\.mma_async.*f32\.bf16\.bf16' "$tandem" inspect cuda-emu.tdm --ptx
 expect 0 '\.param \.align 64 \.b8 .*\[128\]' "$tandem" inspect cuda-emu.tdm --ptx
+# Braces of inline assembly were taken for the end of another kernel.
+for kernel in $("$tandem" inspect cuda-emu.tdm --ptx |
+  sed -nE 's/^\.visible \.entry (.*)\(/\1/p'); do
+  expect 0 '\.entry' "$tandem" inspect cuda-emu.tdm --ptx="$kernel"
+  [ "$(grep -c '// begin inline' <<<"$out")" = \
+    "$(grep -c '// end inline' <<<"$out")" ] || fail "half the assembly in $kernel"
+  awk '/\.entry/ { isIn = 1 } !isIn && /inline asm|wgmma/ { bad = 1 }
+    END { exit bad }' <<<"$out" || fail "remains before $kernel"
+done
 expect 0 '' "$tandem" compile cpu.mlir -o cpu.tdm --optimizer=sgd:lr=0.01
 for device in cpu cuda-emu; do
   expect 0 '' "$tandem" train $device.tdm --device=$device --seed=3 --steps=6 \

@@ -5,6 +5,7 @@
 #include "compiler/emit/Emulation.h"
 #include "compiler/emit/ManifestParts.h"
 #include "cuda/emulator/TensorMap.h"
+#include "passes/lower/cuda/ThreadCode.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -111,8 +112,13 @@ void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
   std::vector<emulator::TensorMap> maps;
   for (const artifact::TensorMap &map : tensorMapsOf(about.getTensorMaps()))
     maps.push_back(encode(map, buffers[map.buffer]));
+  // Counters are zeros, behind them stands what some launch has left.
+  size_t counterBytes = std::min<size_t>(
+      scratchBytes, lower::cuda::mostCounters * lower::cuda::counterBytes);
   if (scratchBytes > 0) {
-    std::fill_n(scratch.get(), scratchBytes, '\0');
+    std::fill_n(scratch.get(), counterBytes, '\0');
+    std::fill_n(scratch.get() + counterBytes, scratchBytes - counterBytes,
+                '\xff');
     all[scratch.get()] = scratchBytes;
     pointers.push_back(scratch.get());
   }
@@ -132,7 +138,7 @@ void CudaCode::launch(LaunchOp op, ArrayRef<char *> buffers,
   Observer observer(all);
   if (Status status = emulator::launch(request, &observer); !status)
     error += status.message() + "\n";
-  if (std::any_of(scratch.get(), scratch.get() + scratchBytes,
+  if (std::any_of(scratch.get(), scratch.get() + counterBytes,
                   [](char byte) { return byte != 0; }))
-    error += name.str() + ": scratch memory is not left zero\n";
+    error += name.str() + ": counters are not left zero\n";
 }

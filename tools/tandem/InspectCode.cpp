@@ -41,20 +41,25 @@ Status commands::printPtx(const am::ArtifactReader &reader,
   if (ptx->find(std::string(entry) + kernel + "(") == std::string::npos)
     return Status::usage("there is no kernel '" + kernel +
                          "' in the artifact's PTX");
-  // An entry ends with the first line that is a closing brace.
+  // An entry ends with the first line that is a closing brace, but for those in
+  // inline assembly.
   std::string shown;
-  bool isSkipped = false;
+  bool isSkipped = false, isAssembly = false;
   std::string_view rest = *ptx;
   while (!rest.empty()) {
     size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (line == "\t// begin inline asm")
+      isAssembly = true;
+    else if (line == "\t// end inline asm")
+      isAssembly = false;
     bool isOfAnother = line.starts_with("\t// .globl");
     if (line.starts_with(entry))
       isSkipped = !line.substr(entry.size()).starts_with(kernel + "(");
     if (!isSkipped && !isOfAnother)
       shown += std::string(line) + "\n";
-    if (isSkipped && line == "}")
+    if (isSkipped && !isAssembly && line == "}")
       isSkipped = false;
   }
   std::fputs(shown.c_str(), stdout);

@@ -51,6 +51,8 @@ static Value *generic(IRBuilder<> &b, Value *pointer) {
 void KernelChunk::checkAccess(Instruction &access, Value *pointer, Type *type,
                               Align alignment, uint32_t flags) {
   const DataLayout &layout = module.getDataLayout();
+  if ((flags & am::kAccessAtomic) && !spaceFlag(pointer))
+    kernelOf(access).flags |= am::kEmulatedHandsOver;
   uint64_t bytes = layout.getTypeStoreSize(type);
   if (isInside(pointer, bytes, layout) && !(flags & am::kAccessAtomic))
     return;
@@ -99,11 +101,11 @@ void KernelChunk::checkAccessesOf(Instruction &instruction) {
                 am::kAccessWrite | (atomic ? am::kAccessAtomic : 0));
   } else if (auto *rmw = dyn_cast<AtomicRMWInst>(&instruction)) {
     checkAccess(*rmw, rmw->getPointerOperand(), rmw->getType(), rmw->getAlign(),
-                am::kAccessWrite | am::kAccessAtomic);
+                am::kAccessWrite | am::kAccessAtomic | am::kAccessModifies);
   } else if (auto *cas = dyn_cast<AtomicCmpXchgInst>(&instruction)) {
     checkAccess(*cas, cas->getPointerOperand(),
                 cas->getNewValOperand()->getType(), cas->getAlign(),
-                am::kAccessWrite | am::kAccessAtomic);
+                am::kAccessWrite | am::kAccessAtomic | am::kAccessModifies);
   } else if (auto *set = dyn_cast<AnyMemSetInst>(&instruction)) {
     checkRange(*set, set->getRawDest(), set->getLength(), am::kAccessWrite);
   } else if (auto *copy = dyn_cast<AnyMemTransferInst>(&instruction)) {

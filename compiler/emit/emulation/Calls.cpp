@@ -199,7 +199,7 @@ bool KernelChunk::replaceRegister(CallInst &call, StringRef name) {
 /// Hints, and orders of memory that threads that take turns always have.
 static bool isNothing(StringRef name) {
   for (StringRef prefix :
-       {"membar.", "fence.acquire.", "fence.release.", "fence.sc.",
+       {"membar.cta", "fence.acquire.", "fence.release.", "fence.sc.",
         "fence.mbarrier_init.", "fence.proxy.", "prefetch.", "prefetchu.",
         "applypriority.", "setmaxnreg.", "griddepcontrol.", "pm.event.mask"})
     if (name.starts_with(prefix))

@@ -116,6 +116,7 @@ private:
   llvm::Value *toBFloat(Builder &b, llvm::Value *value);
   bool legalizeBFloat(llvm::Instruction &instruction);
   void guardDivision(llvm::BinaryOperator &division);
+  void replaceFence(llvm::FenceInst &fence);
 
   llvm::Module &module;
   std::vector<KernelRecord> kernels;

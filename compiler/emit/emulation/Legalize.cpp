@@ -3,7 +3,8 @@
 // - Arithmetic in bfloat16 and conversions to it: LLVM would call a function of
 //   compiler-rt. Done in f32 and rounded to nearest even; a NaN is 0x7fff, as
 //   on the GPU.
-// - Atomic instructions: threads take turns, so they are plain ones.
+// - Atomic instructions: threads take turns, so they are plain ones. Fences
+//   that other blocks may rely on are calls of the emulator.
 // - Division by zero, and of the least integer by -1: the host would trap. As
 //   on the GPU, x / 0 is all ones and x % 0 is x.
 // - Code that cannot be reached: reaching it is reported.
@@ -220,6 +221,23 @@ void KernelChunk::guardDivision(BinaryOperator &division) {
   division.eraseFromParent();
 }
 
+/// Fences of less than the device order what threads that take turns order.
+void KernelChunk::replaceFence(FenceInst &fence) {
+  SmallVector<StringRef> scopes;
+  module.getContext().getSyncScopeNames(scopes);
+  StringRef scope = scopes[fence.getSyncScopeID()];
+  if (scope == "device" || scope.empty()) {
+    AtomicOrdering order = fence.getOrdering();
+    std::string name = order == AtomicOrdering::Acquire ? "fence.device.acquire"
+                       : order == AtomicOrdering::Release
+                           ? "fence.device.release"
+                           : "fence.device";
+    Builder b(&fence);
+    callFunction(b, name, b.getVoidTy(), {kernelOf(fence).thread});
+  }
+  fence.eraseFromParent();
+}
+
 void KernelChunk::legalize() {
   for (KernelRecord &kernel : kernels) {
     for (Instruction &instruction :
@@ -232,8 +250,8 @@ void KernelChunk::legalize() {
         load->setAtomic(AtomicOrdering::NotAtomic);
       else if (auto *store = dyn_cast<StoreInst>(&instruction))
         store->setAtomic(AtomicOrdering::NotAtomic);
-      else if (isa<FenceInst>(instruction))
-        instruction.eraseFromParent();
+      else if (auto *fence = dyn_cast<FenceInst>(&instruction))
+        replaceFence(*fence);
     }
     SmallVector<Instruction *> all;
     for (Instruction &instruction : instructions(kernel.function))

@@ -15,19 +15,22 @@ static constexpr uint32_t kMostPolls = 1u << 27;
 
 Block::Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
              GlobalMemory &global, Report &report, FiberStacks &stacks,
-             std::byte *arena)
+             std::byte *arena, bool isWeak)
     : shared(arena),
       sharedBytes(request.kernel->sharedBytes + request.dynamicShared),
       races(request.block.x * request.block.y * request.block.z, sharedBytes,
-            static_cast<const artifact::EmulatedKernel *>(request.kernel->code)
-                    ->flags &
-                artifact::kEmulatedPartialSync),
+            isWeak || static_cast<const artifact::EmulatedKernel *>(
+                          request.kernel->code)
+                              ->flags &
+                          artifact::kEmulatedPartialSync),
       global(global), request(request), chunk(chunk),
       code(
           *static_cast<const artifact::EmulatedKernel *>(request.kernel->code)),
       report(report), stacks(stacks),
       threads(request.block.x * request.block.y * request.block.z),
       synchronizes(code.flags & artifact::kEmulatedSynchronizes) {
+  if (isWeak)
+    weak.emplace(static_cast<uint32_t>(threads.size()), races);
   fibers = std::make_unique<Fiber[]>(synchronizes ? threads.size() : 1);
   warps.resize((threads.size() + 31) / 32);
   for (uint32_t w = 0; w < warps.size(); ++w) {
@@ -63,8 +66,10 @@ void Block::begin(const uint32_t id[3]) {
   std::copy_n(id, 3, ctaid);
   // Memory that nobody wrote reads as NaN in every floating point type.
   std::memset(shared, 0xff, sharedBytes);
-  if (sharedBytes)
+  if (sharedBytes || weak)
     races.newBlock();
+  if (weak)
+    weak->beginBlock(id);
   for (Thread &thread : threads) {
     std::copy_n(id, 3, thread.ctaid);
     thread.ended = false;
@@ -93,18 +98,24 @@ void Block::begin(const uint32_t id[3]) {
 bool Block::run(const uint32_t id[3], std::mt19937_64 &generator) {
   random = &generator;
   begin(id);
-  if (!synchronizes) {
+  if (synchronizes) {
+    runFibers();
+  } else {
     fibers[0].prepare(stacks.bottom(0), stacks.bytes(), runAll, this);
     scheduler.switchTo(fibers[0]);
-    return !failed;
   }
+  if (weak)
+    weak->endBlock();
+  return !failed;
+}
+
+void Block::runFibers() {
   // Tops at different offsets in their pages fall on different lines of the
   // cache.
   for (uint32_t i = 0; i < threads.size(); ++i)
     fibers[i].prepare(stacks.bottom(i), stacks.bytes() - i * 320 % 4096,
                       runFiber, &threads[i]);
   schedule();
-  return !failed;
 }
 
 void Block::runFiber(void *argument) {

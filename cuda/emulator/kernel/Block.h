@@ -17,10 +17,12 @@
 #include "cuda/emulator/kernel/GlobalMemory.h"
 #include "cuda/emulator/kernel/Report.h"
 #include "cuda/emulator/kernel/SharedRaces.h"
+#include "cuda/emulator/kernel/WeakMemory.h"
 #include "runtime/artifact/Emulation.h"
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <random>
 #include <unordered_map>
 
@@ -90,9 +92,10 @@ using Operation = void (*)(Lanes &lanes);
 
 class Block {
 public:
+  /// `weak`: other blocks see only what is handed over to them.
   Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
         GlobalMemory &global, Report &report, FiberStacks &stacks,
-        std::byte *arena);
+        std::byte *arena, bool weak);
 
   /// Runs the block `ctaid`; false after an error that ends the launch.
   bool run(const uint32_t ctaid[3], std::mt19937_64 &random);
@@ -159,11 +162,13 @@ public:
                    size_t bytes, uint32_t flags);
   /// Reports a race, if there is one.
   void conflict(const Thread &thread, const Conflict &conflict);
+  void conflict(const Thread &thread, const WeakMemory::Race &race);
 
   std::byte *shared;
   size_t sharedBytes;
   SharedRaces races;
   GlobalMemory &global;
+  std::optional<WeakMemory> weak;
   std::unordered_map<size_t, Mbarrier> mbarriers; ///< by offset
   uint32_t ctaid[3] = {};
   uint64_t ticks = 0; ///< the clock that threads read
@@ -196,6 +201,7 @@ private:
   static void runFiber(void *thread);
   static void runAll(void *block);
   void begin(const uint32_t ctaid[3]);
+  void runFibers();
   void schedule();
   uint32_t pick(uint32_t lanes);
   void wait(Thread &thread, const char *what);

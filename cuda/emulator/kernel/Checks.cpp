@@ -35,6 +35,17 @@ void Block::conflict(const Thread &thread, const Conflict &found) {
   error(thread, names[found.kind], detail);
 }
 
+void Block::conflict(const Thread &thread, const WeakMemory::Race &race) {
+  if (!race.kind)
+    return;
+  const auto &[x, y, z] = race.block;
+  error(thread, std::string("race between blocks: ") + race.kind,
+        text(reinterpret_cast<const void *>(race.address), 1) + ", block (" +
+            std::to_string(x) + ", " + std::to_string(y) + ", " +
+            std::to_string(z) + "), its thread " + std::to_string(race.thread) +
+            ": no fence, atomic and fence hand it over");
+}
+
 void Block::checkShared(const Thread &thread, const void *pointer, size_t bytes,
                         uint32_t flags) {
   size_t offset = offsetOf(pointer);
@@ -57,10 +68,24 @@ void Block::checkGlobal(const Thread &thread, uint32_t site,
   const char *why =
       global.access(site, pointer, bytes, flags & artifact::kAccessWrite,
                     flags & artifact::kAccessAtomic);
-  if (why &&
-      !(isLocal(thread, pointer) &&
-        isLocal(thread, static_cast<const std::byte *>(pointer) + bytes - 1)))
+  if (!why && !weak)
+    return;
+  bool local =
+      isLocal(thread, pointer) &&
+      isLocal(thread, static_cast<const std::byte *>(pointer) + bytes - 1);
+  if (local)
+    return;
+  if (why)
     fail(thread, why, text(pointer, bytes));
+  if (flags & artifact::kAccessAtomic)
+    conflict(thread, weak->atomic(thread.index, pointer, bytes,
+                                  !(flags & artifact::kAccessWrite) ||
+                                      flags & artifact::kAccessModifies,
+                                  flags & artifact::kAccessWrite));
+  else
+    conflict(thread, flags & artifact::kAccessWrite
+                         ? weak->write(thread.index, pointer, bytes)
+                         : weak->read(thread.index, pointer, bytes));
 }
 
 namespace functions {
@@ -70,7 +95,7 @@ void checkAccess(T base, const void *pointer, u32 bytes, u32 flags, u32 site) {
   Block &block = *thread.block;
   uintptr_t low = (uintptr_t(1) << (flags >> artifact::kAccessAlignShift)) - 1;
   bool isAligned = !(reinterpret_cast<uintptr_t>(pointer) & low);
-  if (isAligned && !(flags & artifact::kAccessShared) &&
+  if (isAligned && !(flags & artifact::kAccessShared) && !block.weak &&
       block.global.again(site, pointer, bytes)) {
     if (flags & artifact::kAccessAtomic)
       block.polled(thread);
@@ -115,6 +140,15 @@ void checkLocal(T base, const void *pointer, u32 bytes, const void *variable,
                          std::to_string(static_cast<int64_t>(offset)) + " of " +
                          std::to_string(variableBytes));
 }
+
+template <bool acquires, bool releases> static void fence(T base) {
+  Thread &thread = threadOf(base);
+  if (thread.block->weak)
+    thread.block->weak->fence(thread.index, acquires, releases);
+}
+void fenceBoth(T base) { fence<true, true>(base); }
+void fenceAcquire(T base) { fence<true, false>(base); }
+void fenceRelease(T base) { fence<false, true>(base); }
 
 void trap(T base) {
   Thread &thread = threadOf(base);

@@ -37,6 +37,11 @@ void checkLocal(T, const void *pointer, u32 bytes, const void *variable,
                 u64 variableBytes, u32 site);
 void trap(T);
 
+// Fences for the other blocks of the device.
+void fenceBoth(T);
+void fenceAcquire(T);
+void fenceRelease(T);
+
 // Barriers.
 void barrierSyncAll(T, u32 id);
 void barrierSyncAlignedAll(T, u32 id);

@@ -19,6 +19,7 @@ void SharedRaces::forget() {
   transitions.clear();
   std::fill(copyStamps.begin(), copyStamps.end(), 0);
   firstRecord = proxyTime[0] = proxyTime[1] = 0;
+  past += now;
   now = base = 1;
 }
 
@@ -82,6 +83,17 @@ void SharedRaces::acquire(uint32_t thread, const Clock &clock) {
   mine.resize(threads + 2);
   for (size_t i = 0; i < mine.size(); ++i)
     mine[i] = std::max(mine[i], clock[i]);
+}
+
+SharedRaces::Knowledge SharedRaces::knowledgeOf(uint32_t thread) {
+  Knowledge known{past + base, std::vector<uint64_t>(threads)};
+  for (uint32_t t = 0; t < threads && !knowledge[thread].empty(); ++t)
+    if (knowledge[thread][t])
+      known.times[t] = past + knowledge[thread][t];
+  known.times[thread] = timeOf(thread);
+  tick();
+  times[thread] = now;
+  return known;
 }
 
 uint32_t SharedRaces::intern(Record record) {

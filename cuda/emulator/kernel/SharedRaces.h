@@ -80,6 +80,28 @@ public:
   /// `thread` knows what `clock` knows.
   void acquire(uint32_t thread, const Clock &clock);
 
+  // For what the block does in other memory (WeakMemory.h); only where there is
+  // partial synchronization. Times of this kind never begin anew.
+
+  /// What a thread knew at some time of what others had done.
+  struct Knowledge {
+    uint64_t base = 0; ///< of everyone: what was before
+    std::vector<uint64_t> times;
+    bool knows(uint32_t thread, uint64_t time) const {
+      return time < base || times[thread] >= time;
+    }
+  };
+  /// When the thread does what it does now.
+  uint64_t timeOf(uint32_t thread) const { return past + times[thread]; }
+  /// Whether `thread` knows what `other` did at `time`, in the same block.
+  bool knows(uint32_t thread, uint32_t other, uint64_t time) const {
+    return thread == other || time < past + base ||
+           (!knowledge[thread].empty() && knowledge[thread][other] &&
+            past + knowledge[thread][other] >= time);
+  }
+  /// Returns what `thread` knows and did; its later doings are later.
+  Knowledge knowledgeOf(uint32_t thread);
+
 private:
   // A stamp is time << kThreadBits | thread, or, with the top bit set, an index
   // into `records`: what a plain stamp cannot say.
@@ -110,6 +132,7 @@ private:
   uint32_t threads;
   bool partial;
   uint32_t now = 1, base = 1;
+  uint64_t past = 0;                   ///< times before `now` began anew
   std::vector<uint32_t> writes, reads; ///< a stamp per byte; 0: none
   std::vector<uint32_t> times;         ///< of each thread and proxy
   std::vector<Clock> knowledge;        ///< of each thread, if `partial`

@@ -246,6 +246,31 @@ ThreadCode::Value ThreadCode::scratch(int64_t bytes) {
   return func.getArgument(last);
 }
 
+ThreadCode::Value ThreadCode::countBlock(Value counters, Value at,
+                                         int64_t blocks) {
+  // PTX ISA, "Release and Acquire Patterns": a fence and then a relaxed write
+  // release what this thread did and, by the barrier before, what its block
+  // did; a relaxed read and then a fence acquire it, by the barrier behind for
+  // the whole block. NVPTX prints atomics as relaxed whatever their order says.
+  auto fence = [&] {
+    LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acq_rel, "device");
+  };
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, counters);
+  Value address = arith::IndexCastOp::create(b, loc, b.getI64Type(),
+                                             add(base, mul(at, counterBytes)));
+  constexpr unsigned global = 1;
+  Value counter = LLVM::IntToPtrOp::create(
+      b, loc, LLVM::LLVMPointerType::get(b.getContext(), global), address);
+  Value last = arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(blocks - 1)));
+  fence();
+  Value before = LLVM::AtomicRMWOp::create(
+      b, loc, LLVM::AtomicBinOp::uinc_wrap, counter, last,
+      LLVM::AtomicOrdering::monotonic, "device");
+  fence();
+  return before;
+}
+
 ThreadCode::Value ThreadCode::view(Value bytes, int64_t at, int64_t size,
                                    Type element) {
   auto type =

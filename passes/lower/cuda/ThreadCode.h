@@ -19,6 +19,11 @@ namespace tandem::lower::cuda {
 
 inline constexpr int64_t warpSize = 32;
 
+/// The counters at the start of scratch memory, where all kernels have them:
+/// what one kernel leaves as parts of sums never is a counter of the next. More
+/// tiles than that have blocks enough without being split.
+inline constexpr int64_t mostCounters = 4096, counterBytes = 4;
+
 /// What the GPU that code is made for can do.
 struct CudaTarget {
   int64_t sm = 90;      ///< sm_90: 90
@@ -90,10 +95,17 @@ public:
   /// The bytes of shared memory taken so far.
   int64_t sharedBytes() const { return used; }
 
-  /// A memref of bytes in device memory that is private to the launch: all
-  /// zeros before it, and to be left so. Once in a kernel, whose LaunchShape
-  /// says `bytes` too.
+  /// A memref of bytes in device memory that is private to the launch. First
+  /// come `mostCounters` counters, zeros before the launch and to be left so;
+  /// the rest has what earlier launches left. Once in a kernel, whose
+  /// LaunchShape says `bytes` too.
   Value scratch(int64_t bytes);
+  /// Hands over between blocks: returns how many of `blocks` blocks came to the
+  /// counter `at` before this one, an i32. What those stored before they came
+  /// can be read then, and what this one has stored by those that come later.
+  /// The last to come leaves the counter at zero. For one thread, behind a
+  /// barrier that ends the block's stores and before one that begins its loads.
+  Value countBlock(Value counters, Value at, int64_t blocks);
   /// A parameter with what the bulk copies of `map` are told, as a pointer. The
   /// kernel's attribute says how the runtime makes it.
   Value tensorMap(const TensorMap &map);

@@ -3,7 +3,8 @@
 // Compiles the only tandem.kernel of a function as the compiler does for a CUDA
 // target and runs it in the kernel emulator, which checks bounds, alignment and
 // races. Elements go in and out as doubles; in between they have the kernel's
-// types. Outputs are poisoned before a run; scratch memory has to be left zero.
+// types. Outputs and scratch memory are poisoned before a run, but for the
+// counters, which have to be left zero.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TESTS_LOWER_CUDA_CUDAKERNEL_H

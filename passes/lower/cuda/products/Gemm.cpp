@@ -225,16 +225,16 @@ int64_t GemmEmitter::splitBytes() const {
 
 void GemmEmitter::addSplits(ValueRange sums,
                             llvm::function_ref<void(ValueRange)> finish) {
-  // Parts are stored as threads hold them, [work][split][sum][thread], after
-  // them a counter for each tile.
+  // A counter for each tile; behind the counters of all kernels the parts, as
+  // threads hold them: [work][split][sum][thread].
   OpBuilder &builder = code.b;
   int64_t lanes = tile->sumType.getNumElements(), threads = schedule.threads();
   int64_t bytes = splitBytes(), partSize = tile->sums * threads * lanes;
-  scratchBytes = bytes + tiles() * 4;
+  scratchBytes = mostCounters * counterBytes + bytes;
   Value scratch = code.scratch(scratchBytes);
-  Value parts =
-      code.view(scratch, 0, bytes / elementBytes(gemm.type), gemm.type);
-  Value counters = code.view(scratch, bytes, tiles(), builder.getI32Type());
+  Value counters = code.view(scratch, 0, tiles(), builder.getI32Type());
+  Value parts = code.view(scratch, mostCounters * counterBytes,
+                          bytes / elementBytes(gemm.type), gemm.type);
   auto at = [&](Value part, int64_t sum) {
     Value first =
         code.mul(code.add(code.mul(work, schedule.splits), part), partSize);
@@ -246,18 +246,13 @@ void GemmEmitter::addSplits(ValueRange sums,
   Value isLast = code.shared({1}, builder.getI32Type());
   code.barrier();
   code.when(code.equal(code.thread(), code.index(0)), [&] {
-    // Acquires and releases: what the block stored is seen by the last one.
-    Value one = arith::ConstantOp::create(builder, code.loc,
-                                          builder.getI32IntegerAttr(1));
-    Value before = memref::AtomicRMWOp::create(
-        builder, code.loc, arith::AtomicRMWKind::addi, one, counters, work);
+    Value before = code.countBlock(counters, work, schedule.splits);
     memref::StoreOp::create(builder, code.loc, before, isLast, code.index(0));
   });
   code.barrier();
   Value before =
       memref::LoadOp::create(builder, code.loc, isLast, code.index(0));
   code.when(code.equal(before, code.like(before, schedule.splits - 1)), [&] {
-    Value zero = code.zeros(gemm.type, lanes);
     Values total = code.loop(
         code.index(0), code.index(schedule.splits), 1, zeros(),
         [&](Value part, ValueRange totals) {
@@ -266,14 +261,8 @@ void GemmEmitter::addSplits(ValueRange sums,
             Value x = code.load(parts, at(part, i), lanes);
             next.push_back(arith::AddFOp::create(builder, code.loc, sum, x));
           }
-          for (size_t i = 0; i < totals.size(); ++i)
-            code.store(zero, parts, at(part, i));
           return next;
         });
-    code.when(code.equal(code.thread(), code.index(0)), [&] {
-      memref::StoreOp::create(builder, code.loc, code.like(before, 0), counters,
-                              work);
-    });
     finish(total);
   });
 }

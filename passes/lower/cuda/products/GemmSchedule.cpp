@@ -132,7 +132,7 @@ static double estimate(const Gemm &gemm, const CudaTarget &target,
   double tiles = static_cast<double>(s.splitTiles) * s.blockK;
   double alone = tile * tiles / products; // if nothing is waited for
   double around = start + tile * elementBytes(gemm.element) / bytes;
-  if (s.splits > 1) // the last block reads and clears all parts
+  if (s.splits > 1) // the last block reads all parts, alone and behind fences
     around += start + (1 + 2.0 * static_cast<double>(s.splits)) * tile *
                           elementBytes(gemm.type) / bytes;
   // Blocks of a wave overlap what is around the products.
@@ -205,7 +205,8 @@ lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
       int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
       s.splitTiles = (kTiles + splits - 1) / splits;
       s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
-      if (splits > 1 && s.depth() < 128)
+      int64_t tiles = gemm.batches * s.mTiles(gemm) * s.nTiles(gemm);
+      if (splits > 1 && (s.depth() < 128 || tiles > mostCounters))
         break;
       if (sharedBytes(gemm, s) > target.sharedBytes() ||
           (s.kind != GemmSchedule::Wgmma && piecesHeld(gemm, s) > 24))
