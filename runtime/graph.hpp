@@ -3,8 +3,9 @@
 // A header-only wrapper over graph.h: nodes and hooks that free themselves,
 // lambdas as hooks and functions. Errors of calls are exceptions, as in
 // tandem.hpp; what a lambda throws ends the backward and reaches its caller as
-// tdm::Error with the same text. What the calls do, and from which threads, is
-// in graph.h.
+// tdm::Error with the same text. Without exceptions (tandem.hpp), an error that
+// a lambda's calls left ends the backward. What the calls do, and from which
+// threads, is in graph.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_GRAPH_HPP
@@ -41,15 +42,16 @@ inline TensorList copies(tdm_tensor *const *list, size_t count) {
 inline void giveBack(tdm_tensor *const *list, size_t count,
                      const TensorList &made, const char *what) {
   if (made.size() != count)
-    throw std::runtime_error(std::string(what) + ": expected " +
-                             std::to_string(count) + " tensors but got " +
-                             std::to_string(made.size()));
+    return fail(Error(
+        TDM_FAILED, std::string(what) + ": expected " + std::to_string(count) +
+                        " tensors but got " + std::to_string(made.size())));
   for (size_t i = 0; i < count; ++i)
     check(tdm_tensor_assign(list[i], made[i].get()));
 }
 
-/// Calls `fn`; what it throws becomes a status with its message.
+/// Calls `fn`; its error becomes a status with its message.
 template <typename Fn> tdm_status guarded(Fn fn) {
+#if defined(__cpp_exceptions)
   try {
     fn();
     return TDM_OK;
@@ -60,6 +62,14 @@ template <typename Fn> tdm_status guarded(Fn fn) {
   } catch (...) {
     return tdm_fail(TDM_FAILED, "an exception of an unknown type");
   }
+#else
+  Error outer = takeError();
+  fn();
+  Error own = takeError();
+  if (outer)
+    fail(outer);
+  return own ? tdm_fail(own.status, own.what()) : TDM_OK;
+#endif
 }
 
 template <typename Fn> void release(void *user) {

@@ -5,6 +5,10 @@
 // library). What the calls do, and who may call them from which thread, is in
 // tandem.h.
 //
+// In a program that is compiled without exceptions (-fno-exceptions, all of it)
+// a call that fails gives an empty handle, and the first error of a thread
+// waits until takeError() is called.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_HPP
 #define TANDEM_HPP
@@ -16,21 +20,63 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tdm {
 
+#if defined(__cpp_exceptions)
+
 /// A call's status other than TDM_OK, with its message.
 class Error : public std::runtime_error {
 public:
-  explicit Error(tdm_status status)
-      : std::runtime_error(tdm_last_error()), status(status) {}
+  explicit Error(tdm_status status) : Error(status, tdm_last_error()) {}
+  Error(tdm_status status, const std::string &message)
+      : std::runtime_error(message), status(status) {}
   tdm_status status;
 };
 
+inline void fail(const Error &error) { throw error; }
+
+#else
+
+/// A call's status, with its message; TDM_OK and "": there was no error.
+class Error {
+public:
+  Error() = default;
+  explicit Error(tdm_status status) : Error(status, tdm_last_error()) {}
+  Error(tdm_status status, std::string message)
+      : status(status), message(std::move(message)) {}
+  const char *what() const { return message.c_str(); }
+  explicit operator bool() const { return status != TDM_OK; }
+  tdm_status status = TDM_OK;
+
+private:
+  std::string message;
+};
+
+namespace detail {
+inline Error &firstError() {
+  static thread_local Error first;
+  return first;
+}
+} // namespace detail
+
+/// Returns the first error of this thread since the last call of this function.
+inline Error takeError() {
+  return std::exchange(detail::firstError(), Error());
+}
+
+inline void fail(const Error &error) {
+  if (!detail::firstError())
+    detail::firstError() = error;
+}
+
+#endif
+
 inline void check(tdm_status status) {
   if (status != TDM_OK)
-    throw Error(status);
+    fail(Error(status));
 }
 
 /// A tensor, or an empty place for one. Copies share the handle.

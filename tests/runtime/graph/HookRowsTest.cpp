@@ -6,6 +6,7 @@
 #include "tests/runtime/graph/ApiNodes.h"
 
 #include <stdexcept>
+#include <utility>
 
 using namespace tdm;
 using namespace tdm::testing;
@@ -328,4 +329,65 @@ TEST(GraphRows, N26_WhatAHookThrowsReachesTheCaller) {
   backward({w});
   EXPECT_EQ(gradient(v), (Floats{3}));
   EXPECT_EQ(gradient(w), (Floats{1}));
+}
+
+TEST(GraphRows, N29_AHookMayRunABackward) {
+  Log log;
+  Tensor v = leaf(2), w = leaf(3), inner = mul(v, v);
+  Tensor a = noted(log, "a", {w});
+  addHook(a, [&](Tensor &gradient) {
+    log.emplace_back("hook");
+    backward({inner}, {}, TDM_RETAIN_GRAPH);
+    gradient = scale(gradient,
+                     gradient.defined() ? gradientOf(v).data<float>()[0] : 0);
+  });
+  // Through the node that runs, too.
+  Tensor b = noted(log, "b", {w});
+  bool isInside = false;
+  addHook(b, [&](Tensor &) {
+    if (!std::exchange(isInside, true))
+      backward({b}, {}, TDM_RETAIN_GRAPH);
+  });
+  backward({a});
+  EXPECT_EQ(log, (Log{"hook", "a"}));
+  EXPECT_EQ(gradient(v), (Floats{4}));
+  EXPECT_EQ(gradient(w), (Floats{4}));
+  log.clear();
+  backward({b});
+  EXPECT_EQ(log, (Log{"b", "b"})) << "the inner one first";
+  EXPECT_EQ(gradient(w), (Floats{6}));
+  // Its error is that of the outer one.
+  Tensor c = scale(w, 1);
+  addHook(c, [&](Tensor &) { backward({inner, scalar(1)}); });
+  expectMessage(messageOf([&] { backward({c}); }), "root 1 does not require");
+}
+
+TEST(GraphRows, N26_ALeafMayEndDuringTheBackward) {
+  int ended = 0;
+  Tensor kept = leaf(1);
+  {
+    auto w = std::make_shared<Tensor>(leaf(3));
+    std::shared_ptr<int> token(&ended, [](int *count) { ++*count; });
+    addHook(*w, [token](Tensor &) {});
+    Tensor y = scale(*w, 2);
+    addHook(y, [w, &kept](Tensor &) mutable {
+      *w = Tensor(); // the last handle
+      kept = scalar(5);
+    });
+    w.reset();
+    token.reset();
+    backward({y, kept});
+    EXPECT_EQ(ended, 0) << "the graph holds it";
+  }
+  EXPECT_EQ(ended, 1);
+}
+
+TEST(GraphRows, N11_AChainOf200000NodesRuns) {
+  Tensor w = leaf(1), last = w;
+  for (int i = 0; i < 200000; ++i)
+    last = reshape(last, {});
+  EXPECT_EQ(Node::of(last).topologicalNumber(), 200000u);
+  backward({last}, {}, TDM_RETAIN_GRAPH);
+  EXPECT_EQ(gradient(w), (Floats{1}));
+  EXPECT_EQ(valuesOf(grad({last}, {w})[0]), (Floats{1}));
 }
