@@ -1,7 +1,7 @@
 //===- Passes.td - every pass: name, reason, options -----------------------===//
 //
-// A pass has one name in four spellings: BuildJoint.cpp, BuildJoint here,
-// --tandem-build-joint, build-joint.mlir (its test).
+// A pass has one name in four spellings: SetPrecision.cpp, SetPrecision here,
+// --tandem-set-precision, set-precision.mlir (its test).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES
@@ -460,8 +460,8 @@ def SplitReductions : FunctionPass<"tandem-split-reductions"> {
   let description = [{
     Over dimensions of size 1 by reshapes; of very many elements into few results
     by two steps, the first of which has enough results to run in parallel. The
-    lengths of partial sums decide bits, so they follow from shapes alone
-    (docs/rationale/same-bits-in-every-plan.md).
+    lengths of partial sums decide bits, so they follow from shapes and the kind of
+    target alone (docs/rationale/same-bits-in-every-plan.md).
   }];
   let statistics = [Statistic<"split", "split", "reductions in two steps">];
 }

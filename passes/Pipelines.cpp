@@ -162,7 +162,8 @@ static void addPlanPasses(OpPassManager &program) {
   // The optimizer's ops among others, and what was read at this phase.
   program.addPass(createFoldEmptyTensors());
   program.addPass(createEraseDeadOps());
-  // What is split is several kernels.
+  // What is split is several kernels. Not in optimize: a reduction in parts is
+  // for the machine, and partition asks for the time of the one that is meant.
   program.addPass(createSplitReductions());
   program.addPass(createSplitFilterGrads());
   program.addPass(createFormKernels());

@@ -1,4 +1,9 @@
 //===- CodeGen.h - LLVM's pipelines, set up in one place ------------------===//
+//
+// Each call works on the module and the machine that it is given, and on
+// nothing else: threads with modules of their own may call at the same time.
+//
+//===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_EMIT_CODEGEN_H
 #define TANDEM_COMPILER_EMIT_CODEGEN_H
 

@@ -7,7 +7,7 @@
 #include "compiler/functions/Build.h"
 #include "compiler/functions/Formula.h"
 #include "compiler/functions/Function.h"
-#include "compiler/functions/Training.h"
+#include "compiler/functions/IsTraining.h"
 #include "compiler/functions/Windows.h"
 
 #include <limits>

@@ -1,4 +1,8 @@
 //===- Products.h - matrix products of any shapes -------------------------===//
+//
+// After a mistake the result is null, and the call has failed (Call.h).
+//
+//===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_FUNCTIONS_PRODUCTS_H
 #define TANDEM_COMPILER_FUNCTIONS_PRODUCTS_H
 
@@ -11,7 +15,7 @@ namespace tandem::functions {
 Expr batchedProduct(Call &call, const Expr &a, const Expr &b);
 
 /// NumPy's matmul: leading dimensions stretch to each other, a vector is a row
-/// on the left and a column on the right. Fails where the shapes do not fit.
+/// on the left and a column on the right. Null where the shapes do not fit.
 Expr product(Call &call, Expr a, Expr b);
 
 } // namespace tandem::functions

@@ -17,6 +17,7 @@
 namespace tandem {
 #define GEN_PASS_DEF_PACKWEIGHTS
 #include "passes/Passes.h.inc"
+#include "passes/target/CpuCaches.h"
 } // namespace tandem
 
 using namespace mlir;
@@ -44,7 +45,7 @@ static bool gainsByPanels(MatmulOp product) {
   bool isWide = hasFeature(product, "avx512f");
   constexpr int64_t fewRows = 8, smallWeights = 1 << 14;
   int64_t mostRows = isWide ? 256 : 127;
-  int64_t panelBytes = isWide ? 1 << 20 : 1 << 19;
+  int64_t panelBytes = isWide ? caches::kSecondOfWide : caches::kSecond;
   RankedTensorType weights = product.getRhs().getType();
   int64_t rows = product.getY().getType().getDimSize(0);
   int64_t columns = columnsOf(product);

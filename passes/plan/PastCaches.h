@@ -25,6 +25,7 @@
 #define TANDEM_PASSES_PLAN_PASTCACHES_H
 
 #include "ir/Ops.h"
+#include "passes/target/CpuCaches.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -32,7 +33,7 @@ namespace tandem {
 
 /// Results smaller than this stay in a core's own cache, or about: nothing is
 /// won by writing them past it.
-inline constexpr int64_t kNonTemporalBytes = 4 << 20;
+inline constexpr int64_t kNonTemporalBytes = caches::kPast;
 
 /// The bytes that are moved between touches of the memory of a result. Of a
 /// planned function, until its kernels change.

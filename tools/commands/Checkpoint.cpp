@@ -202,6 +202,12 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
   Checkpoint checkpoint(path, *std::move(file));
   const Safetensors &from = checkpoint.file_;
   Position &position = checkpoint.position_;
+  // One line, where it has none of what follows.
+  if (!from.metadata().contains(io::checkpointKey))
+    return Status::usage(std::string("has no metadata '") + io::checkpointKey +
+                         "'; expected a checkpoint that 'train --save' wrote "
+                         "(--params takes parameters of other files)")
+        .in(io::inQuotes(path));
   Problems problems;
   int64_t shuffle = 1;
   readNumber(from, io::checkpointKey, position.epoch, mostSteps, problems);

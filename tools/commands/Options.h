@@ -3,8 +3,8 @@
 // A command declares its options in a table: name, value, range, default, what
 // each needs and excludes. The table parses the command line; help texts, man
 // pages, completions and docs/options.md are made from it (Help.h,
-// Completion.h). `--name=value` and `--name value` mean the same; `--` ends the
-// options. Every problem of a command line is in one message.
+// Completion.cpp). `--name=value` and `--name value` mean the same; `--` ends
+// the options. Every problem of a command line is in one message.
 //
 // Where an option names another, a condition is "name" (it is given) or
 // "name=value" (it is given with that value).

@@ -69,12 +69,21 @@ private:
   bool forceable_ = false;
 };
 
-void compareModels(const Origin &there, const Origin &here,
+void compareModels(const Checkpoint &checkpoint, const ResumeWith &with,
                    Differences &differences) {
+  const Origin &there = checkpoint.origin(), &here = with.origin;
   bool known = !there.graph.empty() && !here.graph.empty();
+  // Another batch is another graph, and may be all that differs.
+  auto batches = [](int64_t rows) {
+    return " with batches of " + std::to_string(rows);
+  };
+  bool sameBatch = checkpoint.position().batch == with.batch;
   if (known && there.graph != here.graph)
-    differences.serious("was trained on another graph, of the model " +
-                        modelText(there) + ", but got " + modelText(here));
+    differences.serious(
+        "was trained on another graph, of the model " + modelText(there) +
+        (sameBatch ? "" : batches(checkpoint.position().batch)) + ", but got " +
+        modelText(here) + (sameBatch ? "" : batches(with.batch)) +
+        "; --params takes its parameters alone");
   else if (there.model == here.model)
     return;
   else if (known)
@@ -194,7 +203,7 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
                       std::to_string(*with.seed));
   if (with.noShuffle && position.shuffle)
     differences.error("was trained with shuffling");
-  compareModels(there, with.origin, differences);
+  compareModels(checkpoint, with, differences);
   compareData(checkpoint, with, differences);
   if (there.graph.empty() || there.data.empty() || with.origin.graph.empty())
     differences.note("or the artifact does not say which graph and data they "

@@ -4,7 +4,7 @@
 // numbers of its own from it.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/functions/Training.h"
+#include "compiler/functions/IsTraining.h"
 #include "compiler/import/onnx/Translator.h"
 
 using namespace mlir;

@@ -9,6 +9,7 @@
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/common/ScatterParts.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/target/CpuCaches.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -76,7 +77,7 @@ static int64_t rowsOfBlock(int64_t rows, int64_t width, int64_t rowBytes,
   constexpr int64_t many = 16, few = 4;
   double work = static_cast<double>(rows + count) * width;
   bool isNarrow = work < static_cast<double>(many * count);
-  int64_t blockBytes = isNarrow ? 4 << 20 : 256 << 10;
+  int64_t blockBytes = isNarrow ? caches::kPast : caches::kSecond / 2;
   return std::clamp<int64_t>(blockBytes / rowBytes, 1,
                              llvm::divideCeil(rows, isNarrow ? few : many));
 }

@@ -16,7 +16,7 @@ using namespace tandem;
 using namespace tandem::lower::cuda;
 
 //===----------------------------------------------------------------------===//
-// Products and convolutions
+// Products, and convolutions, which are products of gathered windows here
 //===----------------------------------------------------------------------===//
 
 static bool isHalf(const Gemm &gemm) {

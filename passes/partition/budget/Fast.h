@@ -1,4 +1,9 @@
 //===- Fast.h - good sets for graphs of any size --------------------------===//
+//
+// A set is which values are saved for the backward; bytes and seconds are those
+// of Problem.h. Exact.h finds the best set of a small graph.
+//
+//===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PARTITION_BUDGET_FAST_H
 #define TANDEM_PASSES_PARTITION_BUDGET_FAST_H
 

@@ -1,6 +1,6 @@
 //===- OutputsTest.cpp - no output replaces what it should not ------------===//
 //
-// As a user meets it, with `tandem-run`; tests/cli/outputs.sh is the same for
+// As a user meets it, with `tandem-run`; tests/cli/files.sh is the same for
 // the commands of the compiler.
 //
 //===----------------------------------------------------------------------===//

@@ -200,7 +200,8 @@ TEST_F(Resume, refusesAnotherGraph) {
   EXPECT_EQ(ended.err,
             "tandem-run: error: 'w.st' was trained on another graph, of the "
             "model 'classifier' (graph cccccccc), but got 'other' (graph "
-            "dddddddd); --force goes on all the same\n");
+            "dddddddd); --params takes its parameters alone; --force goes on "
+            "all the same\n");
   ended = train({"--epochs=1", "--resume=w.st", "--force"});
   EXPECT_EQ(ended.code, 0);
   EXPECT_TRUE(says(ended, "note: 'w.st' was trained on another graph, of the "

@@ -5,6 +5,7 @@
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
 #include "passes/lower/cpu/products/Gemm.h"
+#include "passes/target/CpuCaches.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -163,7 +164,7 @@ double PixelConvolution::multiplyAdds() const {
 /// The sums, a vector of the image and taps are in registers; what an item
 /// reads of a block of planes stays in the first-level cache.
 void PixelConvolution::schedule() {
-  constexpr int64_t cacheBytes = 24 * 1024, mostLines = 4;
+  constexpr int64_t cacheBytes = caches::kFirst * 3 / 4, mostLines = 4;
   int64_t most = kernel.target.registers >= 32 ? 24 : 10;
   rows = keepsTaps() ? 1 : across;
   if (keepsTaps())

@@ -9,6 +9,7 @@
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/convolution/EverySecondPixel.h"
 #include "passes/lower/cpu/products/Gemm.h"
+#include "passes/target/CpuCaches.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -118,7 +119,7 @@ void PointwiseConvolution::askPixels(int64_t pixels) {
 /// eight rows than by six; but what remains of a block should be no tile of one
 /// vector.
 void PointwiseConvolution::chooseTile() {
-  constexpr int64_t nearBytes = 1 << 15, mostRows = 8;
+  constexpr int64_t nearBytes = caches::kFirst, mostRows = 8;
   int64_t panelBytes = s.kBlock * s.width() * type.getIntOrFloatBitWidth() / 8;
   if (s.vectors == 4 && panelBytes > nearBytes && s.blockVectors() % 3 != 1)
     s.vectors = 3;
@@ -129,7 +130,8 @@ void PointwiseConvolution::chooseTile() {
 /// Two packed blocks, and what the next ones are made of, stay in the
 /// second-level cache.
 int64_t PointwiseConvolution::mostVectors() const {
-  constexpr int64_t cacheBytes = 1 << 18, longest = 32, enoughBlocks = 4;
+  constexpr int64_t cacheBytes = caches::kSecond / 2, longest = 32,
+                    enoughBlocks = 4;
   auto [height, width] = conv.window.output;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t all = conv.batch * divideCeil(height * width, s.lanes);

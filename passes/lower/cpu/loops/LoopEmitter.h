@@ -24,11 +24,12 @@
 #include "passes/lower/cpu/loops/PickedElements.h"
 #include "passes/lower/cpu/loops/SavedRows.h"
 #include "passes/plan/LoopNest.h"
+#include "passes/target/CpuCaches.h"
 
 namespace tandem::lower::cpu {
 
 /// Tensors from here on do not stay in a core's own caches.
-inline constexpr int64_t kLargeBytes = 4 << 20;
+inline constexpr int64_t kLargeBytes = caches::kPast;
 
 class LoopEmitter {
 public:

@@ -1,6 +1,7 @@
 //===- SavedRows.cpp - what a row kernel computes once for several levels -===//
 #include "passes/lower/cpu/loops/SavedRows.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/target/CpuCaches.h"
 #include "passes/target/Rates.h"
 
 #include "ir/ops/Scalar.h"
@@ -10,7 +11,7 @@ using namespace tandem;
 using namespace tandem::lower::cpu;
 
 /// The most scratch for saved rows.
-static constexpr int64_t kScratchBytes = 256 * 1024;
+static constexpr int64_t kScratchBytes = caches::kSecond / 2;
 /// The work of a chain, in instructions on vectors, from which on it pays.
 static constexpr int64_t kWorthSaving = 4;
 

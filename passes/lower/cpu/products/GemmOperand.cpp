@@ -2,6 +2,7 @@
 #include "passes/lower/cpu/products/GemmOperand.h"
 
 #include "passes/Panels.h"
+#include "passes/target/CpuCaches.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -48,7 +49,7 @@ Value GemmOperand::position(Value atLine, Value atK0, Value atK1) {
 
 /// True if all rows of k, with what is between them, fit the first-level cache.
 bool GemmOperand::isNear() const {
-  constexpr int64_t cacheBytes = 32 * 1024;
+  constexpr int64_t cacheBytes = caches::kFirst;
   int64_t rows = sizes[k1] * (k0 ? sizes[*k0] : 1);
   return rows * stride(k1) * operand.element.getIntOrFloatBitWidth() / 8 <=
          cacheBytes;

@@ -1,5 +1,6 @@
 //===- GemmSchedule.cpp - how matrix products are cut ---------------------===//
 #include "passes/lower/cpu/products/Gemm.h"
+#include "passes/target/CpuCaches.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -44,7 +45,7 @@ int64_t GemmSchedule::packedByTile(const Gemm &g) const {
 }
 
 /// What a panel takes of the second-level cache.
-static constexpr int64_t panelBytes = 1 << 20;
+static constexpr int64_t panelBytes = caches::kSecondOfWide;
 /// The most rows of an item that packs panels for itself alone.
 static constexpr int64_t rowsOfLongItem = 480;
 

@@ -11,6 +11,7 @@
 #include "passes/lower/cpu/products/FetchAhead.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
+#include "passes/target/CpuCaches.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -37,7 +38,7 @@ static SmallVector<Value> besideResult(AnchorKernel &kernel) {
 /// product before it: those that do not fill the second-level cache.
 static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
                                             ArrayRef<int64_t> batchSizes) {
-  constexpr double mostBytes = 512 << 10;
+  constexpr double mostBytes = caches::kSecond;
   int64_t batches = product(batchSizes);
   std::vector<FetchAhead> factors;
   if (batches == 1)

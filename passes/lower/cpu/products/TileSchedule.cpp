@@ -2,6 +2,7 @@
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/lower/cpu/products/TileCode.h"
 #include "passes/lower/cpu/products/TileProduct.h"
+#include "passes/target/CpuCaches.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -27,7 +28,8 @@ TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
 
   // While the rows' tiles pass by, a panel stays in the first-level cache, and
   // a group in the second-level one.
-  constexpr int64_t panelBytes = 40 << 10, groupBytes = 1 << 20;
+  constexpr int64_t panelBytes = caches::kFirstWithTiles * 5 / 6,
+                    groupBytes = caches::kSecondOfWide;
   constexpr int64_t tileBytes = TileCode::lines * TileCode::rowBytes;
   int64_t steps = divideCeil(K, TileCode::terms);
   int64_t leastPanels =

@@ -1,5 +1,5 @@
-//===- Training.cpp - whether a program trains ----------------------------===//
-#include "compiler/functions/Training.h"
+//===- IsTraining.cpp - whether a program trains --------------------------===//
+#include "compiler/functions/IsTraining.h"
 #include "ir/Ops.h"
 
 using namespace mlir;

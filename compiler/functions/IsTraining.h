@@ -1,6 +1,6 @@
-//===- Training.h - whether a program trains ------------------------------===//
-#ifndef TANDEM_COMPILER_FUNCTIONS_TRAINING_H
-#define TANDEM_COMPILER_FUNCTIONS_TRAINING_H
+//===- IsTraining.h - whether a program trains ----------------------------===//
+#ifndef TANDEM_COMPILER_FUNCTIONS_ISTRAINING_H
+#define TANDEM_COMPILER_FUNCTIONS_ISTRAINING_H
 
 #include "ir/Expr.h"
 

@@ -1,0 +1,29 @@
+//===- CpuCaches.h - how much of a core's caches kernels reckon with ------===//
+//
+// Code is made for a level of instructions, which many processors have, so
+// kernels reckon with caches that nearly all of these have: 32 KiB or more are
+// near (the first level; 48 where there are tiles for matrices), and 1 MiB
+// where there are vectors of 512 bits, 512 KiB elsewhere, are a core's own (the
+// second level). What a kernel takes of them is written as a share, which
+// leaves room for what passes by. The last level is the machine's own, in the
+// target
+// (`cacheShare`, Target.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_TARGET_CPUCACHES_H
+#define TANDEM_PASSES_TARGET_CPUCACHES_H
+
+#include <cstdint>
+
+namespace tandem::caches {
+
+inline constexpr int64_t kFirst = 32 << 10;
+inline constexpr int64_t kFirstWithTiles = 48 << 10;
+inline constexpr int64_t kSecond = 512 << 10;
+inline constexpr int64_t kSecondOfWide = 1 << 20;
+/// Tensors from here on do not stay with a core, whatever it has.
+inline constexpr int64_t kPast = 4 << 20;
+
+} // namespace tandem::caches
+
+#endif
