@@ -120,18 +120,29 @@ endfunction()
 # (those that link tandem-mlir or a library that does) share ir/Pch.h, the others
 # runtime/Pch.h. Without TANDEM_PRECOMPILE the runtime's side has none, so that a
 # source that misses an include is found (preset runtime-only).
+#
+# Where `tandemUnoptimized` is set (tests/CMakeLists.txt), code of a release build
+# is not optimized: it runs once, and optimizing it took a third of a build. A
+# precompiled header is for one level, so these targets have their own.
 function(tandem_reuse_pch name)
   set(compilerSide tandem-mlir tandem::ir tandem::reference tandem::passes
     tandem::compiler tandem::capture)
+  set(level)
+  if(tandemUnoptimized AND CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(${name} PRIVATE -O0)
+    set(level -unoptimized)
+  endif()
   foreach(link ${ARGN})
     if(link IN_LIST compilerSide)
-      target_precompile_headers(${name} REUSE_FROM tandem-pch)
+      target_precompile_headers(${name} REUSE_FROM tandem-pch${level})
       return()
     endif()
   endforeach()
-  tandem_harden(${name})
+  if(NOT level) # checked copies need an optimizer
+    tandem_harden(${name})
+  endif()
   if(TANDEM_PRECOMPILE)
-    target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch)
+    target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch${level})
   endif()
 endfunction()
 
@@ -146,12 +157,17 @@ function(tandem_pch name source header)
 endfunction()
 
 if(TANDEM_PRECOMPILE)
-  foreach(name tandem-runtime-pch tandem-runtime-pch-small)
-    tandem_pch(${name} ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp
+  foreach(level "" -small -unoptimized)
+    tandem_pch(tandem-runtime-pch${level} ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp
       ${PROJECT_SOURCE_DIR}/runtime/Pch.h)
-    target_link_libraries(${name} PUBLIC tandem-flags)
-    tandem_harden(${name})
+    target_link_libraries(tandem-runtime-pch${level} PUBLIC tandem-flags)
   endforeach()
+  tandem_harden(tandem-runtime-pch)
+  tandem_harden(tandem-runtime-pch-small)
   target_compile_options(tandem-runtime-pch-small PRIVATE
     $<$<CONFIG:Release>:-Os>)
+  target_compile_options(tandem-runtime-pch-unoptimized PRIVATE
+    $<$<CONFIG:Release>:-O0>)
+  set_target_properties(tandem-runtime-pch-unoptimized PROPERTIES
+    EXCLUDE_FROM_ALL ON)
 endif()

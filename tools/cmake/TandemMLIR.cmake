@@ -25,9 +25,13 @@ target_compile_options(tandem-mlir INTERFACE ${llvmDefinitions}
   $<BUILD_INTERFACE:-Wno-unused-parameter>)
 target_link_libraries(tandem-mlir INTERFACE tandem-flags MLIR LLVM)
 
-tandem_pch(tandem-pch ${PROJECT_SOURCE_DIR}/ir/Pch.cpp
-  ${PROJECT_SOURCE_DIR}/ir/Pch.h)
-target_link_libraries(tandem-pch PUBLIC tandem-mlir)
+foreach(level "" -unoptimized)
+  tandem_pch(tandem-pch${level} ${PROJECT_SOURCE_DIR}/ir/Pch.cpp
+    ${PROJECT_SOURCE_DIR}/ir/Pch.h)
+  target_link_libraries(tandem-pch${level} PUBLIC tandem-mlir)
+endforeach()
+target_compile_options(tandem-pch-unoptimized PRIVATE $<$<CONFIG:Release>:-O0>)
+set_target_properties(tandem-pch-unoptimized PROPERTIES EXCLUDE_FROM_ALL ON)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # The headers are so large that g++ gives this warning up, with a note in
   # every file.
