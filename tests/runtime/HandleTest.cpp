@@ -155,7 +155,7 @@ TEST(Handles, M14_StorageIsFilledAndFreed) {
     Tensor x = filled({4}), f = filled({4}), g = filled({4}, 10), o;
     Tensor otherF = f;
     expectMessage(evaluate(model, {{"x", &x}, {"f", &f}, {"g", &g}}),
-                  "input 'f' (index 1): expected freed storage but got 64 "
+                  "input 'f' (index 1): expected freed storage but got 16 "
                   "bytes");
     ASSERT_TRUE(f.resizeStorage(0).ok());
     ASSERT_TRUE(
