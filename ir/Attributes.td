@@ -130,12 +130,13 @@ def BufferAttr : Tandem_Attr<"Buffer", "buffer"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+// Of a kernel. The property of the same name of a role (RoleAttr::kInPlace) is of
+// a program: an update that lies where the value lay that it replaces.
 def InPlaceAttr : Tandem_Attr<"InPlace", "in_place"> {
   let summary = "Which results of a kernel overwrite which inputs";
   let description = [{
     `#tandem.in_place<0 over 2, 1 over 3>`: result 0 is computed where input 2 lies,
-    result 1 where input 3 does. (The property of the same name of a role is of a
-    program: an update that lies where the value lay that it replaces.) No result or input stands in two pairs.
+    result 1 where input 3 does. No result or input stands in two pairs.
   }];
   let parameters = (ins ArrayRefParameter<"::tandem::InPlacePair">:$pairs);
   let hasCustomAssemblyFormat = 1;
