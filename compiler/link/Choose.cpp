@@ -147,10 +147,12 @@ private:
     if (!one.graph.empty() && !hasDigest(*piece->module, one.graph))
       return "'" + piece->path + "' is another model than the one that ran";
     func::FuncOp function = graphOf(*piece);
-    std::set<std::string> changed = changedInputs(*piece);
+    std::set<std::string> changed = changedInputs(*piece), named;
     for (const GraphEdge &edge : one.edges) {
       if (!edge)
         continue;
+      if (!named.insert(edge.name).second)
+        return "two of its edges are called '" + edge.name + "'";
       if (!findValue(function, edge.name))
         return "'" + piece->path + "' has no input or param '" + edge.name +
                "'";

@@ -65,6 +65,15 @@ public:
     return std::move(module);
   }
 
+  /// What the calls of programs are called: those of one loaded model alike.
+  std::vector<std::string> calls() const {
+    std::vector<std::string> labels;
+    for (int i : choice.taken)
+      if (choice.pieces[size_t(i)])
+        labels.push_back(labelOf(i));
+    return labels;
+  }
+
   /// What `run` gave the program.
   std::vector<LinkedInput> inputs() {
     std::vector<LinkedInput> made;
@@ -411,6 +420,9 @@ private:
         return failure();
       operands.emplace_back(builder, loc, *operand);
     }
+    if (!canGive(one, operands[0].type(), *result))
+      return emitError(loc) << describe(graph, i) << " cannot give " << *result
+                            << " of " << operands[0].type();
     Expr made = build(one, operands, *result);
     if (made.type() != *result)
       return emitError(loc) << "expected " << describe(graph, i) << " to give "
@@ -419,6 +431,31 @@ private:
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Output, one.name);
     outputs.push_back({i, one.name, role});
     return success();
+  }
+
+  /// True if the op makes `result` of `x`; what has one shape was compared.
+  static bool canGive(const GraphNode &one, RankedTensorType x,
+                      RankedTensorType result) {
+    if (one.name == "cast")
+      return x.getShape() == result.getShape();
+    if (x.getElementType() != result.getElementType())
+      return false;
+    if (one.name == "reshape")
+      return x.getNumElements() == result.getNumElements();
+    // A sum undoes an expansion.
+    if (one.name == "sum")
+      return stretches(result.getShape(), x.getShape());
+    return one.name != "expand" || stretches(x.getShape(), result.getShape());
+  }
+
+  /// True if `from`, seen from the right, is `to` with some sizes 1 or missing.
+  static bool stretches(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+    return from.size() <= to.size() &&
+           llvm::all_of(llvm::zip(from, to.take_back(from.size())),
+                        [](auto sizes) {
+                          auto [small, large] = sizes;
+                          return small == large || small == 1;
+                        });
   }
 
   static Expr build(const GraphNode &one, ArrayRef<Expr> operands,
@@ -574,6 +611,7 @@ Result<Linked> tandem::link::linkGraph(const GraphFile &graph,
   if (failed(module))
     return Status::failed("the pieces do not fit together");
   linked.module = std::move(*module);
+  linked.programs = linker.calls();
   linked.inputs = linker.inputs();
   return linked;
 }

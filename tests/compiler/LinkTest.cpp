@@ -435,6 +435,56 @@ TEST(Link, ReasonsAndErrorsNameWhatTheyAreAbout) {
       << message();
 }
 
+// An op that cannot give the shape that the file says ended the compiler.
+TEST(Link, ShapesThatOpsCannotGiveAreRefused) {
+  Random random(13);
+  Composition it;
+  it.add(pieceJson(random, "piece"), random);
+  Value x = leafOf(randomTensor(random)), made = it.call(0, x, x)[0];
+  std::vector<int64_t> flat = {9}, back = {3, 3}, wide = {2, 3, 3};
+  Value reshaped = *ops::reshape(*ops::reshape(made, flat), back);
+  Value loss = *ops::sum(*ops::expand(reshaped, wide));
+  Edge edges[] = {loss.edge};
+  for (const std::string name : {"sum", "expand", "reshape"}) {
+    auto file = link::readGraphFile(asJson(edges), "graph.json");
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    for (link::GraphNode &node : file->nodes)
+      if (node.name == name)
+        node.inputs[0].shape = {7};
+    std::string said;
+    mlir::ScopedDiagnosticHandler handler(&theContext(),
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            said += diagnostic.str();
+                                            return mlir::success();
+                                          });
+    auto linked = link::linkGraph(*file, it.pieces, theContext());
+    EXPECT_FALSE(linked.ok()) << name;
+    EXPECT_NE(said.find("'" + name + "' (node "), std::string::npos) << said;
+    EXPECT_NE(said.find("cannot give"), std::string::npos) << said;
+  }
+}
+
+// One of two edges of a name was passed over.
+TEST(Link, TwoEdgesOfOneNameAreRefused) {
+  Random random(14);
+  Composition it;
+  it.add(pieceJson(random, "piece"), random);
+  Value x = leafOf(randomTensor(random)), made = it.call(0, x, x)[0];
+  Value loss = *ops::sum(made);
+  Edge edges[] = {loss.edge};
+  auto file = link::readGraphFile(asJson(edges), "graph.json");
+  ASSERT_TRUE(file.ok());
+  for (link::GraphNode &node : file->nodes)
+    if (node.kind == "program") {
+      ASSERT_GE(node.edges.size(), 2u);
+      node.edges[1].name = node.edges[0].name;
+    }
+  std::string message =
+      link::linkGraph(*file, it.pieces, theContext()).status().message();
+  EXPECT_NE(message.find("two of its edges are called '"), std::string::npos)
+      << message;
+}
+
 TEST(Link, FilesThatAreNoGraphsSayWhere) {
   auto message = [](const std::string &text) {
     return link::readGraphFile(text, "g.json").status().message();
