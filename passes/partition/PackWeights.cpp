@@ -7,6 +7,7 @@
 #include "passes/Panels.h"
 #include "passes/Passes.h"
 #include "passes/partition/Frozen.h"
+#include "passes/target/CpuCaches.h"
 #include "passes/target/Target.h"
 
 #include "ir/Ops.h"
@@ -17,7 +18,6 @@
 namespace tandem {
 #define GEN_PASS_DEF_PACKWEIGHTS
 #include "passes/Passes.h.inc"
-#include "passes/target/CpuCaches.h"
 } // namespace tandem
 
 using namespace mlir;
