@@ -14,12 +14,15 @@
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "ir/Report.h"
+#include "passes/plan/StepMemory.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/DeviceFiles.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
@@ -164,6 +167,19 @@ static std::string lackOf(TargetAttr target, const CompileOptions &options) {
   return llvm::join(flags, ", ");
 }
 
+/// Asks again by which methods the kernels of a module at `plan` are computed
+/// and how much scratch these take, because their schedules or the target are
+/// others, or some do not say it. What schedules say stays.
+static Status chooseMethodsAgain(ModuleOp module) {
+  PassManager passes(module.getContext());
+  std::string pipeline = "func.func(tandem-choose-methods)";
+  if (module->hasAttr(kStepMemoryAttr))
+    pipeline += ",tandem-report-plan";
+  if (failed(parsePassPipeline(pipeline, passes)) || failed(passes.run(module)))
+    return Status::failed("the methods of kernels could not be chosen");
+  return Status::success();
+}
+
 /// Puts the target into the module. One that is past `capture` stays with its
 /// kind of target, one that has been lowered with its target.
 static Status stampTarget(ModuleOp module, const CompileOptions &options) {
@@ -212,6 +228,8 @@ static Status tune(ModuleOp module, const CompileOptions &options,
   auto report = tuneKernels(module, *cpu, how);
   if (!report)
     return report.status();
+  if (Status s = chooseMethodsAgain(module); !s)
+    return s;
   if (report->left())
     module.emitWarning() << "--tune: " << report->left() << " of "
                          << report->kernels
@@ -302,6 +320,7 @@ static Status run(ModuleOp module, const CompileOptions &options,
       return s;
   if (isCapture)
     return Status::success();
+  Attribute planned = module->getAttr(kTargetAttr);
   if (Status s = stampTarget(module, options); !s)
     return s;
   if (label.empty())
@@ -318,9 +337,14 @@ static Status run(ModuleOp module, const CompileOptions &options,
   auto all = stepsLeft(module, whole, kindOf(*target));
   if (!left || !all)
     return (left ? all : left).status();
-  if (phaseOf(module) == "plan" && !module->hasAttr(kWithinAttr))
+  if (phaseOf(module) == "plan" && !module->hasAttr(kWithinAttr)) {
+    bool isOther = module->getAttr(kTargetAttr) != planned;
+    if (isOther || (lacksScratch(module) && !left->empty()))
+      if (Status s = chooseMethodsAgain(module); !s)
+        return s;
     if (Status s = tune(module, options, *target, times, label); !s)
       return s;
+  }
   for (const Phase &phase : phases()) {
     ArrayRef<PassStep> steps = stepsIn(*all, phase.name);
     size_t count = stepsIn(*left, phase.name).size();

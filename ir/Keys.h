@@ -72,6 +72,7 @@ inline constexpr llvm::StringLiteral kStaged = "staged";
 inline constexpr llvm::StringLiteral kArena = "arena";
 inline constexpr llvm::StringLiteral kHost = "host";
 inline constexpr llvm::StringLiteral kPrepared = "prepared";
+inline constexpr llvm::StringLiteral kScratch = "scratch";
 
 // `tandem.within` (compiler/PassSteps.h).
 inline constexpr llvm::StringLiteral kAfter = "after";

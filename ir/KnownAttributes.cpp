@@ -3,6 +3,7 @@
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
+#include "ir/PlannedScratch.h"
 #include "ir/Report.h"
 #include "ir/Tags.h"
 
@@ -44,6 +45,7 @@ static constexpr OfDialect ofDialect[] = {
     {kSavedAttr, AttributePlace::Op},
     {kPreparedAttr, AttributePlace::Op},
     {kBufferAttr, AttributePlace::Op},
+    {kScratchBytesAttr, AttributePlace::Op},
     {kKernelAttr, AttributePlace::Op}};
 
 std::optional<AttributePlace> tandem::placeOfAttribute(StringRef name) {

@@ -23,7 +23,8 @@ inline constexpr llvm::StringLiteral kPartitionReportAttr = "tandem.partition";
 
 /// The bytes of a training step (passes/plan/StepMemory.h), set by
 /// tandem-report-plan: {parameters, states, constants, inputs, outputs,
-/// gradients, saved, staged, arena}, all i64.
+/// gradients, saved, staged, arena}, all i64; and, where they are not 0, host,
+/// prepared and scratch.
 inline constexpr llvm::StringLiteral kStepMemoryAttr = "tandem.step_memory";
 
 /// A digest of the captured graph (compiler/GraphDigest.h), a text, set by the

@@ -518,6 +518,27 @@ def JoinPointwise : FunctionPass<"tandem-join-pointwise"> {
   let statistics = [Statistic<"joined", "joined", "kernels that became parts">];
 }
 
+def ChooseMethods : Pass<"tandem-choose-methods", "::mlir::func::FuncOp"> {
+  let summary = "Says by which method each kernel is computed, and what scratch it takes";
+  let description = [{
+    `schedule` of a kernel gets the `method`, the row of the target's table
+    (docs/ADDING_A_METHOD.md) that is good for it, unless it names one; and
+    `tandem.scratch_bytes` is the memory beside buffers that the code of this
+    method takes with this schedule: of each thread, or for CUDA of a launch. What
+    `lower` emits is what stands there.
+  }];
+  let dependentDialects = [
+    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::index::IndexDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [Statistic<"chosen", "chosen", "kernels with a method">];
+}
+
 def PlaceHostCopies : FunctionPass<"tandem-place-host-copies"> {
   let summary = "Moves copies to and from the host to where they hide behind kernels";
   let description = [{

@@ -157,8 +157,9 @@ LogicalResult tandem::rehearsePartition(ModuleOp module, StringRef kind) {
 // plan
 //===----------------------------------------------------------------------===//
 
-/// What is about one program alone.
-static void addPlanPasses(OpPassManager &program) {
+/// What is about one program alone. A rehearsal, which is for the memory of
+/// values, asks no kernel how it is computed.
+static void addPlanPasses(OpPassManager &program, bool isRehearsal) {
   // The optimizer's ops among others, and what was read at this phase.
   program.addPass(createFoldEmptyTensors());
   program.addPass(createEraseDeadOps());
@@ -176,6 +177,10 @@ static void addPlanPasses(OpPassManager &program) {
   program.addPass(createJoinPointwise());
   // Behind the kernels that are left to hide behind.
   program.addPass(createPlaceHostCopies());
+  // Of the kernels that there will be, before memory is counted: scratch is
+  // memory.
+  if (!isRehearsal)
+    program.addPass(createChooseMethods());
   program.addPass(createPlanMemory());
   // What overwrites what, and lies beside what, is known.
   program.addPass(createChooseNonTemporalStores());
@@ -185,7 +190,7 @@ static void addPlanPasses(OpPassManager &program) {
 void tandem::buildPlanPipeline(OpPassManager &passes,
                                const PlanOptions &options) {
   enter(passes, "partition");
-  addPlanPasses(passes.nest<func::FuncOp>());
+  addPlanPasses(passes.nest<func::FuncOp>(), /*isRehearsal=*/false);
   passes.addPass(createPlaceConstants());
   ReportPlanOptions report;
   report.remarks = options.remarks;
@@ -193,11 +198,19 @@ void tandem::buildPlanPipeline(OpPassManager &passes,
   leave(passes, "plan");
 }
 
-LogicalResult tandem::planProgram(func::FuncOp func) {
+static LogicalResult runPlanPasses(func::FuncOp func, bool isRehearsal) {
   PassManager passes(func.getContext(), func::FuncOp::getOperationName());
   passes.enableVerifier(false); // what it makes is thrown away, or code soon
-  addPlanPasses(passes);
+  addPlanPasses(passes, isRehearsal);
   return passes.run(func);
+}
+
+LogicalResult tandem::planProgram(func::FuncOp func) {
+  return runPlanPasses(func, /*isRehearsal=*/false);
+}
+
+LogicalResult tandem::rehearseProgram(func::FuncOp func) {
+  return runPlanPasses(func, /*isRehearsal=*/true);
 }
 
 //===----------------------------------------------------------------------===//

@@ -78,9 +78,12 @@ struct PlanOptions : mlir::PassPipelineOptions<PlanOptions> {
 /// plan: ops become kernels, values get their places.
 void buildPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options);
 
-/// Runs the part of `plan` that is about a program by itself: what rehearses a
-/// plan, and regions that become programs when they are lowered.
+/// Runs the part of `plan` that is about a program by itself, for regions that
+/// become programs when they are lowered.
 mlir::LogicalResult planProgram(mlir::func::FuncOp func);
+
+/// The same as far as it decides where values lie.
+mlir::LogicalResult rehearseProgram(mlir::func::FuncOp func);
 
 /// Registers each pipeline with tandem-opt and the table of phases.
 void registerTandemPipelines();

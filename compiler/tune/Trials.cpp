@@ -5,6 +5,8 @@
 #include "passes/lower/common/Kernels.h"
 #include "passes/plan/InPlace.h"
 
+#include "ir/PlannedScratch.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -37,6 +39,7 @@ static OwningOpRef<ModuleOp> moduleOf(KernelOp kernel,
     copy.removeNeedsAttr();
     copy.removeChoicesAttr();
     copy.setScheduleAttr(schedule);
+    copy->removeAttr(kScratchBytesAttr);
   }
   func::ReturnOp::create(b, loc);
   return module;

@@ -98,8 +98,16 @@ static std::string summaryOf(KernelOp kernel) {
   return summary ? summary.str() : kernel.getName().str();
 }
 
+/// What tells equal kernels, whatever their schedules.
+static std::string textOf(KernelOp kernel) {
+  OwningOpRef<KernelOp> bare(kernel.clone());
+  bare->removeScheduleAttr();
+  return lower::textOf(*bare);
+}
+
 /// The kernels that have a choice, those that take longest first. One that says
-/// already how it is cut has none.
+/// more of how it is computed than the method that its table has for it has
+/// none.
 std::vector<Group> Tuner::groups() {
   const Rates rates = Rates::of(module);
   std::string common = TANDEM_VERSION "\n" + kSearch.str() + '\n' + machine +
@@ -109,8 +117,6 @@ std::vector<Group> Tuner::groups() {
   lower::DistinctKernels known;
   for (auto func : module.getOps<func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
-      if (kernel.getScheduleAttr())
-        continue;
       auto [number, isNew] = known.insert(kernel);
       if (isNew)
         groups.emplace_back();
@@ -118,14 +124,17 @@ std::vector<Group> Tuner::groups() {
       if (isNew) {
         group.search.emplace(kernel);
         group.place = number;
-        group.key = hashOf(common + lower::textOf(kernel));
+        group.key = hashOf(common + textOf(kernel));
         group.summary = summaryOf(kernel);
       }
       group.kernels.push_back(kernel);
       group.weight += rates.seconds(kernel);
     }
-  llvm::erase_if(
-      groups, [](const Group &group) { return group.search->rounds() == 0; });
+  llvm::erase_if(groups, [&](const Group &group) {
+    ScheduleAttr said = KernelOp(group.first()).getScheduleAttr();
+    return group.search->rounds() == 0 ||
+           (said && said != group.search->unasked(context));
+  });
   llvm::sort(groups, [](const Group &a, const Group &b) {
     return a.weight != b.weight ? a.weight > b.weight : a.place < b.place;
   });

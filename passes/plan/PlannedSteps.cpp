@@ -135,6 +135,11 @@ static bool hasScratch(LLVM::LLVMFuncOp function, KernelFactsAttr facts,
   return count == buffers + (maps ? maps.size() : 0) + (bytes != 0);
 }
 
+int64_t tandem::scratchOf(LaunchOp launch, SymbolTableCollection &symbols) {
+  KernelFactsAttr facts = factsOf(launch, symbols);
+  return facts ? facts.getScratchBytes() : 0;
+}
+
 LogicalResult tandem::checkLaunch(LaunchOp launch,
                                   SymbolTableCollection &symbols) {
   LLVM::LLVMFuncOp function = kernelOf(launch, symbols);

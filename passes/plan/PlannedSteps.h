@@ -40,6 +40,9 @@ plannedSteps(mlir::func::FuncOp func, mlir::SymbolTableCollection &symbols);
 mlir::LogicalResult checkLaunch(LaunchOp launch,
                                 mlir::SymbolTableCollection &symbols);
 
+/// The bytes of scratch that it says.
+int64_t scratchOf(LaunchOp launch, mlir::SymbolTableCollection &symbols);
+
 } // namespace tandem
 
 #endif

@@ -2,10 +2,12 @@
 #include "passes/plan/StepMemory.h"
 #include "passes/Pipelines.h"
 #include "passes/plan/PlanMemory.h"
+#include "passes/plan/PlannedSteps.h"
 #include "passes/plan/Storage.h"
 #include "passes/target/Target.h"
 
 #include "ir/Keys.h"
+#include "ir/PlannedScratch.h"
 #include "ir/Signature.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -54,10 +56,12 @@ private:
   void countConstants();
   void countArguments(func::FuncOp program);
   void countResults(func::FuncOp program);
+  void countScratch(func::FuncOp program);
 
   ModuleOp module;
   StepMemory memory;
   llvm::StringSet<> inputs;
+  SymbolTableCollection symbols;
 };
 } // namespace
 
@@ -120,6 +124,18 @@ void Counter::countResults(func::FuncOp program) {
   }
 }
 
+/// Of planned kernels, or of launches.
+void Counter::countScratch(func::FuncOp program) {
+  program.walk([&](Operation *op) {
+    int64_t bytes = 0;
+    if (isa<KernelOp>(op))
+      bytes = plannedScratch(op).value_or(0);
+    else if (auto launch = dyn_cast<LaunchOp>(op))
+      bytes = scratchOf(launch, symbols);
+    memory.scratch = std::max(memory.scratch, bytes);
+  });
+}
+
 StepMemory Counter::count() {
   countVariables();
   countConstants();
@@ -131,11 +147,13 @@ StepMemory Counter::count() {
     countResults(program);
   }
   int64_t hostArena = 0;
-  for (func::FuncOp program : programsOfArena(module))
+  for (func::FuncOp program : programsOfArena(module)) {
+    countScratch(program);
     if (PlanAttr plan = planOf(program)) {
       memory.arena = std::max(memory.arena, plan.getArenaBytes());
       hostArena = std::max(hostArena, plan.getHostBytes());
     }
+  }
   memory.host += llvm::alignTo(hostArena, kBufferAlignment);
   if (memory.arena)
     memory.arena = llvm::alignTo(memory.arena, kBufferAlignment);
@@ -144,6 +162,14 @@ StepMemory Counter::count() {
 
 StepMemory tandem::stepMemory(ModuleOp planned) {
   return Counter(planned).count();
+}
+
+bool tandem::lacksScratch(ModuleOp planned) {
+  return llvm::any_of(planned.getOps<func::FuncOp>(), [](func::FuncOp func) {
+    return llvm::any_of(func.getOps<KernelOp>(), [](KernelOp kernel) {
+      return !plannedScratch(kernel);
+    });
+  });
 }
 
 DictionaryAttr tandem::describeStepMemory(ModuleOp planned) {
@@ -160,10 +186,12 @@ DictionaryAttr tandem::describeStepMemory(ModuleOp planned) {
       {key::kStaged, memory.staged},
       {key::kArena, memory.arena},
       {key::kHost, memory.host},
-      {key::kPrepared, memory.prepared}};
+      {key::kPrepared, memory.prepared},
+      {key::kScratch, memory.scratch}};
   SmallVector<NamedAttribute> attributes;
   for (auto [name, bytes] : fields)
-    if (bytes || (name != key::kHost && name != key::kPrepared))
+    if (bytes ||
+        (name != key::kHost && name != key::kPrepared && name != key::kScratch))
       attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(bytes)));
   return b.getDictionaryAttr(attributes);
 }
@@ -171,7 +199,7 @@ DictionaryAttr tandem::describeStepMemory(ModuleOp planned) {
 FailureOr<StepMemory> tandem::rehearsePlan(ModuleOp partitioned) {
   OwningOpRef<ModuleOp> copy = partitioned.clone();
   for (func::FuncOp program : programsOfArena(*copy))
-    if (failed(planProgram(program)))
+    if (failed(rehearseProgram(program)))
       return failure();
   return stepMemory(*copy);
 }

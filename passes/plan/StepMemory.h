@@ -6,8 +6,8 @@
 // `@backward` with the saved values between them, else `@evaluate`. Sizes are
 // those of allocations: each is at least one line of 64 bytes.
 //
-// Not counted is the scratch memory of kernels, which depends on their code and
-// on the number of threads and which the artifact's manifest names.
+// The scratch memory of kernels is counted once: how many threads or streams
+// there are, each of which has its own, is known when the model is loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PLAN_STEPMEMORY_H
@@ -36,6 +36,9 @@ struct StepMemory {
   int64_t host = 0;
   /// What is computed of parameters and states alone, and kept.
   int64_t prepared = 0;
+  /// What the kernels of a step need beside their buffers, of each thread, or
+  /// of each stream of a device: no part of the peak.
+  int64_t scratch = 0;
 
   int64_t resident() const {
     return parameters + states + constants + prepared;
@@ -48,6 +51,10 @@ struct StepMemory {
 /// Reads the memory of a step off a module of the phase plan, or one whose
 /// programs of a step alone are planned.
 StepMemory stepMemory(mlir::ModuleOp planned);
+
+/// True if a planned kernel says no scratch: by which method it is computed is
+/// not chosen yet, or anew.
+bool lacksScratch(mlir::ModuleOp planned);
 
 /// What the attribute `tandem.step_memory` of such a module says.
 mlir::DictionaryAttr describeStepMemory(mlir::ModuleOp planned);

@@ -37,16 +37,21 @@ expect 0 '^  simt +[0-9.]+ +[0-9]+ +[0-9.]+  chosen$' \
 grep -qE 'wgmma .* impossible: expected a target of sm_90a but got sm_80$' \
   <<<"$out" || fail "no reason against wgmma in: $out"
 
-# A dump that asks for another method: it is taken, or refused where the model
-# has the op.
+# A dump says which method was chosen, and what scratch it takes. One that asks
+# for another method gets it, or is refused where the model has the op; the
+# scratch that it says must be that method's.
 "$tandem" compile model.mlir --target=cpu:x86-64-v4 --inference \
   --stop-after=plan -o plan.mlir >/dev/null || fail 'no dump'
-sed 's/{buffers = /{schedule = #tandem.schedule<method = "windows">, buffers = /' \
+grep -q 'schedule = #tandem.schedule<method = direct>, tandem.scratch_bytes = [1-9]' plan.mlir ||
+  fail 'no method in the plan'
+sed 's/method = direct>/method = pixels>/' plan.mlir >stale.mlir
+expect 1 "^model.mlir:7:10: error: expected 'tandem.scratch_bytes' to be what the kernel's code takes with its schedule, [0-9]+, but got [0-9]+$" \
+  "$tandem" compile stale.mlir -o x.tdm
+sed 's/method = direct>, tandem.scratch_bytes = [0-9]* : i64/method = windows>/' \
   plan.mlir >windows.mlir
 expect 0 '^  windows +.*  chosen$' "$tandem" inspect --methods windows.mlir
 expect 0 '' "$tandem" compile windows.mlir -o windows.tdm
-sed 's/{buffers = /{schedule = #tandem.schedule<method = winograd>, buffers = /' \
-  plan.mlir >winograd.mlir
+sed 's/method = windows>/method = winograd>/' windows.mlir >winograd.mlir
 expect 0 "^  error: method 'winograd' does not compute this kernel: expected" \
   "$tandem" inspect --methods winograd.mlir
 expect 1 "^model.mlir:7:10: error: method 'winograd' does not compute this kernel: expected taps of 3x3 but got 5x5$" \

@@ -7,7 +7,7 @@
 // less than that.
 // CHECK-LABEL: module @soon
 // CHECK: tandem.kernel "exp"
-// CHECK: {buffers = [#tandem.buffer<arena 0>]}
+// CHECK: {buffers = [#tandem.buffer<arena 0>], schedule
 // CHECK: tandem.kernel "matmul"
 // CHECK-NOT: non_temporal
 // CHECK: tandem.kernel "log"
@@ -27,7 +27,7 @@ module @soon attributes {tandem.phase = "partition", tandem.target = #tandem.tar
 // With a smaller cache it is not; and a small result never goes past it.
 // CHECK-LABEL: module @late
 // CHECK: tandem.kernel "exp"
-// CHECK: {buffers = [#tandem.buffer<arena 0>], non_temporal = array<i64: 0>}
+// CHECK: {buffers = [#tandem.buffer<arena 0>], non_temporal = array<i64: 0>, schedule
 // CHECK: tandem.kernel "log"
 // CHECK-NOT: non_temporal
 // CHECK: return
@@ -47,9 +47,9 @@ module @late attributes {tandem.phase = "partition", tandem.target = #tandem.tar
 // result is stored, and less when the first is.
 // CHECK-LABEL: module @returned
 // CHECK: tandem.kernel "fused_log_reduce_sum"
-// CHECK: {buffers = [#tandem.buffer<result 0>, #tandem.buffer<arena 0>]}
+// CHECK: {buffers = [#tandem.buffer<result 0>, #tandem.buffer<arena 0>], schedule
 // CHECK: tandem.kernel "div"
-// CHECK: {buffers = [#tandem.buffer<result 1>], non_temporal = array<i64: 0>}
+// CHECK: {buffers = [#tandem.buffer<result 1>], non_temporal = array<i64: 0>, schedule
 module @returned attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}>} {
   func.func @evaluate(%z: tensor<1280x1024xf32> {tandem.role = #tandem.role<input "z">}) -> (tensor<1280x1024xf32> {tandem.role = #tandem.role<output "v">}, tensor<1280x1024xf32> {tandem.role = #tandem.role<output "q">}) {
     %v = tandem.log %z : tensor<1280x1024xf32>
@@ -67,10 +67,10 @@ module @returned attributes {tandem.phase = "partition", tandem.target = #tandem
 // CHECK-LABEL: module @updates
 // CHECK: func.func @evaluate
 // CHECK: tandem.kernel "exp"
-// CHECK: {buffers = [#tandem.buffer<argument 0>]}
+// CHECK: {buffers = [#tandem.buffer<argument 0>], schedule
 // CHECK: func.func @update
 // CHECK: tandem.kernel "exp"
-// CHECK: {buffers = [#tandem.buffer<argument 0>], non_temporal = array<i64: 0>}
+// CHECK: {buffers = [#tandem.buffer<argument 0>], non_temporal = array<i64: 0>, schedule
 module @updates attributes {tandem.phase = "partition", tandem.target = #tandem.target<cpu {arch = "x86-64-v4", features = [], vector_bits = 512 : i64, last_cache_bytes = 134217728 : i64}>} {
   func.func @evaluate(%s: tensor<1024x1024xf32> {tandem.role = #tandem.role<state "s">}, %x: tensor<1024x1024xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<1024xf32> {tandem.role = #tandem.role<output "p">}, tensor<1024x1024xf32> {tandem.role = #tandem.role<update of "s">}) {
     %p = tandem.reduce_sum %s over [1] : tensor<1024x1024xf32> -> tensor<1024xf32>

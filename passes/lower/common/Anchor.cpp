@@ -306,6 +306,12 @@ void AnchorKernel::forEachItem(llvm::function_ref<void(Value)> emit) {
   code.loop(body.begin, body.end, 1, emit);
 }
 
+int64_t AnchorKernel::countScratch(llvm::function_ref<void()> layOut) {
+  Scratch own = std::exchange(scratch, Scratch());
+  layOut();
+  return std::exchange(scratch, own).bytes();
+}
+
 LogicalResult AnchorKernel::check() {
   if (problem.empty())
     return success();

@@ -80,6 +80,8 @@ public:
   /// True if an output follows from the result.
   bool isWanted(unsigned result) const;
 
+  /// The bytes of scratch that `layOut` takes, none of which are taken then.
+  int64_t countScratch(llvm::function_ref<void()> layOut);
   /// Calls `body` for each item that the kernel is asked to run.
   void forEachItem(llvm::function_ref<void(mlir::Value item)> body);
   /// Whether everything so far could be emitted; says why not.

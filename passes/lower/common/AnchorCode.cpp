@@ -228,9 +228,12 @@ Code::Values Code::transpose(ValueRange input) const {
 
 Value Scratch::take(Code &code, ArrayRef<int64_t> shape, Type element) {
   auto type = MemRefType::get(shape, element);
-  Value at = code.index(used);
   int64_t bytes = type.getNumElements() * element.getIntOrFloatBitWidth() / 8;
+  int64_t first = used;
   used += llvm::alignTo(bytes, 64);
+  if (!memory)
+    return {};
+  Value at = code.index(first);
   return memref::ViewOp::create(code.b, code.loc, type, memory, at,
                                 ValueRange{});
 }

@@ -96,8 +96,10 @@ class Scratch {
 public:
   using Value = mlir::Value;
   explicit Scratch(Value memory) : memory(memory) {}
+  /// Of no memory: it counts what is taken and writes no code.
+  Scratch() = default;
 
-  /// A memref of `shape`, 64-byte aligned.
+  /// A memref of `shape`, 64-byte aligned; null where there is no memory.
   Value take(Code &code, llvm::ArrayRef<int64_t> shape, mlir::Type element);
   /// The bytes handed out so far.
   int64_t bytes() const { return used; }

@@ -1,75 +1,37 @@
 //===- ExplainMethods.cpp - what the tables of methods say of a kernel ----===//
 #include "passes/lower/common/ExplainMethods.h"
+#include "passes/lower/common/Trial.h"
 
-#include "ir/ScheduleMethods.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 
-/// A module for the target of `kernel`, with a copy of the kernel alone.
-static std::pair<OwningOpRef<ModuleOp>, KernelOp> aloneIn(KernelOp kernel) {
-  Location loc = kernel.getLoc();
-  OwningOpRef<ModuleOp> module = ModuleOp::create(loc, "trial");
-  if (auto whole = kernel->getParentOfType<ModuleOp>())
-    (*module)->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
-  OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
-  auto func = func::FuncOp::create(
-      b, loc, "trial", b.getFunctionType(kernel->getOperandTypes(), {}));
-  Block *entry = func.addEntryBlock();
-  b.setInsertionPointToStart(entry);
-  auto copy = cast<KernelOp>(b.clone(*kernel));
-  copy->setOperands(entry->getArguments());
-  func::ReturnOp::create(b, loc);
-  return {std::move(module), copy};
-}
-
-/// The schedule with another method.
-static ScheduleAttr withMethod(KernelOp kernel, StringRef name) {
-  MLIRContext *context = kernel.getContext();
-  std::optional<ScheduleMethod> method = symbolizeScheduleMethod(name);
-  ScheduleAttr said = kernel.getScheduleAttr();
-  if (!said)
-    return ScheduleAttr::get(context, method, 0, 0, 0, 0, {}, {});
-  return ScheduleAttr::get(context, method, said.getRows(), said.getVectors(),
-                           said.getBlock(), said.getColumns(), said.getPacks(),
-                           said.getAhead());
-}
-
 namespace {
-struct Trial {
-  std::optional<MethodCut> cut;
-  std::string problem; ///< if there is no cut
+/// The first error within this scope, which nobody else sees.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (text.empty())
+            text = diagnostic.str();
+          return success();
+        }) {}
+  std::string text;
+
+private:
+  ScopedDiagnosticHandler handler;
 };
 } // namespace
 
-static Trial run(KernelOp kernel, TrialEmitter emit, StringRef method,
-                 MethodLog *log) {
-  Trial trial;
-  auto note = [&](Diagnostic &diagnostic) {
-    if (trial.problem.empty())
-      trial.problem = diagnostic.str();
-    return success();
-  };
-  ScopedDiagnosticHandler handler(kernel.getContext(), note);
-  auto [module, copy] = aloneIn(kernel);
-  if (!method.empty())
-    copy.setScheduleAttr(withMethod(kernel, method));
-  FailureOr<MethodCut> cut = emit(copy, log);
-  if (succeeded(cut))
-    trial.cut = *cut;
-  return trial;
-}
-
-MethodLog lower::considerMethods(KernelOp kernel, TrialEmitter emit) {
+MethodLog lower::considerMethods(KernelOp kernel, TrialChooser choose) {
   MethodLog log;
-  run(kernel, emit, "", &log);
+  FirstError error(kernel.getContext());
+  Trial trial(kernel);
+  trial.kernel.removeScheduleAttr();
+  (void)choose(trial.kernel, &log);
   return log;
 }
 
@@ -90,13 +52,19 @@ static std::string againstGood(const MethodLog &log, size_t row) {
   return ("'" + chosen.name + "' is asked for").str();
 }
 
-std::optional<ExplainedKernel> lower::explainMethods(KernelOp kernel,
-                                                     TrialEmitter emit) {
+std::optional<ExplainedKernel>
+lower::explainMethods(KernelOp kernel, TrialChooser choose, TrialEmitter emit) {
   MethodLog log;
-  Trial own = run(kernel, emit, "", &log);
+  std::string problem;
+  {
+    FirstError error(kernel.getContext());
+    Trial trial(kernel);
+    if (failed(choose(trial.kernel, &log)))
+      problem = error.text;
+  }
   if (log.rows.empty())
     return std::nullopt;
-  ExplainedKernel explained{log.of, {}, own.cut ? "" : own.problem};
+  ExplainedKernel explained{log.of, {}, problem};
   for (auto [i, row] : llvm::enumerate(log.rows)) {
     ExplainedMethod method;
     method.name = row.name.str();
@@ -107,14 +75,19 @@ std::optional<ExplainedKernel> lower::explainMethods(KernelOp kernel,
     if (!method.isChosen)
       method.against =
           row.fit.isGood() ? againstGood(log, i) : row.fit.reason();
-    if (method.isChosen) {
-      method.cut = own.cut;
-    } else if (method.isPossible) {
-      Trial trial = run(kernel, emit, row.name, nullptr);
-      method.cut = trial.cut;
-      if (!trial.cut) {
+    if (method.isPossible) {
+      FirstError error(kernel.getContext());
+      Trial trial(kernel);
+      trial.kernel.setScheduleAttr(scheduleWith(kernel, row.name));
+      FailureOr<MethodCut> cut = emit(trial.kernel);
+      if (succeeded(cut)) {
+        method.cut = *cut;
+        method.cut->scratchBytes = row.scratchBytes;
+      } else if (method.isChosen) {
+        explained.problem = error.text;
+      } else {
         method.isPossible = false;
-        method.against = trial.problem;
+        method.against = error.text;
       }
     }
     explained.methods.push_back(std::move(method));

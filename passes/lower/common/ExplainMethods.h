@@ -1,7 +1,8 @@
 //===- ExplainMethods.h - what the tables of methods say of a kernel ------===//
 //
-// Without lowering the program: the code of a kernel is written into a module
-// that is thrown away, once for each method that computes it.
+// Without lowering the program: the tables are asked about a kernel alone. How
+// many items a method makes of it is what its code says, which is written into
+// a module that is thrown away.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_COMMON_EXPLAINMETHODS_H
@@ -34,17 +35,19 @@ struct ExplainedKernel {
   std::string problem;
 };
 
-/// Writes the code of a planned kernel into a module around it that is thrown
-/// away. Fails with a diagnostic.
-using TrialEmitter = mlir::FailureOr<MethodCut> (*)(KernelOp kernel,
-                                                    MethodLog *log);
+/// The row of a trial's kernel (Trial.h). Fails with a diagnostic.
+using TrialChooser = mlir::FailureOr<ChosenMethod> (*)(KernelOp kernel,
+                                                       MethodLog *log);
+/// Writes the code of a trial's kernel into its module. Fails with a
+/// diagnostic.
+using TrialEmitter = mlir::FailureOr<MethodCut> (*)(KernelOp kernel);
 
 /// What the table of a planned kernel says of it, and how each method would cut
 /// it; nothing if no table is asked.
-std::optional<ExplainedKernel> explainMethods(KernelOp kernel,
-                                              TrialEmitter emit);
-/// The first of these alone.
-MethodLog considerMethods(KernelOp kernel, TrialEmitter emit);
+std::optional<ExplainedKernel>
+explainMethods(KernelOp kernel, TrialChooser choose, TrialEmitter emit);
+/// What the table says of it, whatever its `schedule` says.
+MethodLog considerMethods(KernelOp kernel, TrialChooser choose);
 
 } // namespace tandem::lower
 

@@ -6,8 +6,6 @@
 
 namespace tandem::lower {
 
-struct MethodLog;
-
 /// What the body of a kernel function has to work with.
 struct KernelBody {
   /// One memref per input and per result of the kernel: static shape,
@@ -22,9 +20,6 @@ struct KernelBody {
   /// What an emitter can say of an input: how many bytes ahead of where its
   /// loops load it, it shall be asked for; 0, or beyond the end: not at all.
   llvm::SmallVector<int64_t> ahead;
-  /// If somebody wants to know them: the methods that there were to choose from
-  /// (Method.h).
-  MethodLog *log = nullptr;
 };
 
 /// The attribute of an LLVM function with these numbers, joined by commas, for

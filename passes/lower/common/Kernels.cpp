@@ -4,6 +4,7 @@
 #include "passes/plan/HostCopies.h"
 
 #include "ir/Keys.h"
+#include "ir/PlannedScratch.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -40,6 +41,8 @@ static KernelOp codeOf(KernelOp kernel) {
   copy.removeNeedsAttr();
   copy.removeChoicesAttr();
   copy.removeLibraryAttr();
+  // It follows from the code.
+  copy->removeAttr(kScratchBytesAttr);
   copy->setOperands({});
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {
@@ -138,6 +141,16 @@ void lower::replaceHostCopies(SmallVectorImpl<KernelOp> &kernels) {
     kernel.erase();
     return true;
   });
+}
+
+LogicalResult lower::checkPlannedScratch(KernelOp kernel, int64_t taken) {
+  std::optional<int64_t> planned = plannedScratch(kernel);
+  if (!planned || *planned == taken)
+    return success();
+  return kernel.emitError()
+         << "expected '" << kScratchBytesAttr
+         << "' to be what the kernel's code takes with its schedule, " << taken
+         << ", but got " << *planned;
 }
 
 void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,

@@ -60,6 +60,10 @@ mlir::FailureOr<llvm::SmallVector<KernelOp>> plannedKernels(mlir::ModuleOp);
 /// kernel's place, and takes these kernels off the list.
 void replaceHostCopies(llvm::SmallVectorImpl<KernelOp> &kernels);
 
+/// Fails, with an error, if the plan counts on other scratch for a kernel than
+/// its code takes.
+mlir::LogicalResult checkPlannedScratch(KernelOp kernel, int64_t taken);
+
 /// Puts a launch of `function` in the kernel's place. `grid` may be null.
 void replaceByLaunch(KernelOp kernel, mlir::SymbolRefAttr function,
                      int64_t work, int64_t grain, mlir::DenseI64ArrayAttr grid);

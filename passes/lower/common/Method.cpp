@@ -40,9 +40,9 @@ static FailureOr<std::optional<size_t>> askedRow(KernelOp kernel,
          << listOf(names) << ", but got '" << asked << "'";
 }
 
-FailureOr<size_t> lower::chooseMethod(KernelOp kernel,
-                                      const MethodChoices &choices,
-                                      MethodLog *log) {
+FailureOr<ChosenMethod> lower::chooseMethod(KernelOp kernel,
+                                            const MethodChoices &choices,
+                                            MethodLog *log) {
   SmallVector<std::optional<Fit>> fits(choices.rows);
   auto fit = [&](size_t i) -> const Fit & {
     if (!fits[i])
@@ -54,8 +54,10 @@ FailureOr<size_t> lower::chooseMethod(KernelOp kernel,
     for (size_t i = 0; i < choices.rows; ++i) {
       auto [name, summary] = choices.about(i);
       log->rows.push_back({name, summary, fit(i), {}});
-      if (fit(i).isPossible())
-        log->rows.back().seconds = choices.seconds(i);
+      if (!fit(i).isPossible())
+        continue;
+      log->rows.back().seconds = choices.seconds(i);
+      log->rows.back().scratchBytes = choices.scratch(i);
     }
   }
   FailureOr<std::optional<size_t>> asked = askedRow(kernel, choices);
@@ -89,7 +91,27 @@ FailureOr<size_t> lower::chooseMethod(KernelOp kernel,
            << "unsupported: no method computes this kernel, " << choices.of;
   if (log)
     log->chosen = row;
-  return *row;
+  return ChosenMethod{*row, choices.about(*row).first, choices.scratch(*row)};
+}
+
+LogicalResult lower::checkScratch(KernelOp kernel, const ChosenMethod &chosen,
+                                  int64_t taken) {
+  if (taken != chosen.scratchBytes)
+    return kernel.emitError()
+           << "the code of method '" << chosen.name << "' takes " << taken
+           << " bytes of scratch, but its row says " << chosen.scratchBytes;
+  return success();
+}
+
+ScheduleAttr lower::scheduleWith(KernelOp kernel, StringRef name) {
+  MLIRContext *context = kernel.getContext();
+  std::optional<ScheduleMethod> method = symbolizeScheduleMethod(name);
+  ScheduleAttr said = kernel.getScheduleAttr();
+  if (!said)
+    return ScheduleAttr::get(context, method, 0, 0, 0, 0, {}, {});
+  return ScheduleAttr::get(context, method, said.getRows(), said.getVectors(),
+                           said.getBlock(), said.getColumns(), said.getPacks(),
+                           said.getAhead());
 }
 
 double lower::secondsOf(KernelOp kernel, Operation *anchor, double multiplyAdds,

@@ -2,10 +2,12 @@
 //
 // Where several methods compute kernels of one kind, they are rows of one
 // ordered table per target: what a method is called, whether it computes a
-// kernel or the reason against it, how long it is expected to take, its code,
-// and what tuning varies of it. Emission takes the first row that is good (or,
-// where the table says so, the cheapest); a kernel's attribute `schedule` can
-// name another one; tuning and `tandem inspect --methods` read the same rows.
+// kernel or the reason against it, how long it is expected to take, the scratch
+// memory that it needs, its code, and what tuning varies of it. The pass
+// tandem-choose-methods takes the first row that is good (or, where the table
+// says so, the cheapest) and writes its name into the kernel's `schedule`,
+// where another one can stand; emission, tuning and `tandem inspect --methods`
+// read the same rows.
 //
 // A reason is a part of a sentence with both numbers: "expected 3x3 taps but
 // got 5x5".
@@ -68,6 +70,9 @@ struct Method {
   mlir::FailureOr<Made> (*emit)(Subject &);
   /// The seconds of a kernel for which it is possible, if a model says them.
   double (*seconds)(Subject &) = nullptr;
+  /// The bytes of scratch that the code of a kernel for which it is possible
+  /// takes: of each thread, or for cuda of a launch. Null: none.
+  int64_t (*scratch)(Subject &) = nullptr;
   llvm::ArrayRef<RoundT> rounds = {};
 };
 
@@ -90,6 +95,7 @@ struct MethodLog {
     llvm::StringRef name, summary;
     Fit fit;
     std::optional<double> seconds; ///< null if it is not possible, or not known
+    int64_t scratchBytes = 0;      ///< if it is possible
   };
   std::string of;
   llvm::SmallVector<Row> rows;
@@ -106,20 +112,29 @@ struct MethodChoices {
   llvm::function_ref<std::pair<llvm::StringRef, llvm::StringRef>(size_t)> about;
   llvm::function_ref<Fit(size_t)> fit;
   llvm::function_ref<std::optional<double>(size_t)> seconds;
+  llvm::function_ref<int64_t(size_t)> scratch;
+};
+
+/// The row of a kernel.
+struct ChosenMethod {
+  size_t row = 0;
+  llvm::StringRef name;
+  int64_t scratchBytes = 0;
 };
 
 /// The row for a kernel: the one that its `schedule` names, or the table's
 /// choice. Fails, with the reason at the kernel's location, where the one that
 /// is named does not compute it. `log`, if there is one, gets what all rows
 /// say.
-mlir::FailureOr<size_t>
+mlir::FailureOr<ChosenMethod>
 chooseMethod(KernelOp kernel, const MethodChoices &choices, MethodLog *log);
 
-/// The code of a kernel by the table's row for it.
+/// The same of a table, about which its rows are asked; no code of the kernel
+/// is written.
 template <typename Row>
-mlir::FailureOr<typename Row::Made>
-emitByTable(KernelOp kernel, const MethodTable<Row> &table,
-            typename Row::Subject &subject, MethodLog *log) {
+mlir::FailureOr<ChosenMethod>
+chooseByTable(KernelOp kernel, const MethodTable<Row> &table,
+              typename Row::Subject &subject, MethodLog *log) {
   using Texts = std::pair<llvm::StringRef, llvm::StringRef>;
   auto about = [&](size_t i) -> Texts {
     return {table.rows[i].name, table.rows[i].summary};
@@ -130,15 +145,38 @@ emitByTable(KernelOp kernel, const MethodTable<Row> &table,
       return std::nullopt;
     return table.rows[i].seconds(subject);
   };
-  mlir::FailureOr<size_t> row =
-      chooseMethod(kernel,
-                   {table.of, table.rows.size(), table.takesCheapest,
-                    table.isTuned, about, fit, seconds},
-                   log);
-  if (failed(row))
-    return mlir::failure();
-  return table.rows[*row].emit(subject);
+  auto scratch = [&](size_t i) -> int64_t {
+    return table.rows[i].scratch ? table.rows[i].scratch(subject) : 0;
+  };
+  return chooseMethod(kernel,
+                      {table.of, table.rows.size(), table.takesCheapest,
+                       table.isTuned, about, fit, seconds, scratch},
+                      log);
 }
+
+/// Fails, with an error, if the code of a kernel takes other scratch than its
+/// row says.
+mlir::LogicalResult checkScratch(KernelOp kernel, const ChosenMethod &chosen,
+                                 int64_t taken);
+
+/// The code of a kernel by the table's row for it.
+template <typename Row>
+mlir::FailureOr<typename Row::Made>
+emitByTable(KernelOp kernel, const MethodTable<Row> &table,
+            typename Row::Subject &subject) {
+  mlir::FailureOr<ChosenMethod> chosen =
+      chooseByTable(kernel, table, subject, /*log=*/nullptr);
+  if (failed(chosen))
+    return mlir::failure();
+  mlir::FailureOr<typename Row::Made> made =
+      table.rows[chosen->row].emit(subject);
+  if (failed(made) || failed(checkScratch(kernel, *chosen, made->scratchBytes)))
+    return mlir::failure();
+  return made;
+}
+
+/// The kernel's schedule with this method.
+ScheduleAttr scheduleWith(KernelOp kernel, llvm::StringRef method);
 
 /// The seconds of a kernel whose anchor makes `multiplyAdds`, whole vectors or
 /// tiles of them, `narrow` ones at the rate of narrow types; the other ops and

@@ -6,8 +6,12 @@ using namespace tandem;
 using namespace tandem::lower;
 using namespace tandem::lower::cpu;
 
-FailureOr<Work> lower::cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
-                                       KernelBody &body) {
+/// What `ask` says to the table of the kernel's anchor and what it sees.
+template <typename Made>
+static FailureOr<Made> askTable(
+    KernelOp kernel, OpBuilder &b, KernelBody &body,
+    llvm::function_ref<FailureOr<Made>(const AnchorMethods &, AnchorKernel &)>
+        ask) {
   Operation *anchor = findAnchor(kernel);
   if (!anchor)
     return failure();
@@ -19,8 +23,25 @@ FailureOr<Work> lower::cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
   AnchorKernel parts(kernel, anchor, body, code);
   if (failed(parts.check()))
     return failure();
-  FailureOr<Work> work = emitByTable(kernel, *methods, parts, body.log);
-  if (failed(work) || failed(parts.check()))
+  FailureOr<Made> made = ask(*methods, parts);
+  if (failed(made) || failed(parts.check()))
     return failure();
-  return work;
+  return made;
+}
+
+FailureOr<Work> lower::cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
+                                       KernelBody &body) {
+  return askTable<Work>(kernel, b, body,
+                        [&](const AnchorMethods &table, AnchorKernel &parts) {
+                          return emitByTable(kernel, table, parts);
+                        });
+}
+
+FailureOr<ChosenMethod> lower::cpu::chooseAnchor(KernelOp kernel, OpBuilder &b,
+                                                 KernelBody &body,
+                                                 MethodLog *log) {
+  return askTable<ChosenMethod>(
+      kernel, b, body, [&](const AnchorMethods &table, AnchorKernel &parts) {
+        return chooseByTable(kernel, table, parts, log);
+      });
 }

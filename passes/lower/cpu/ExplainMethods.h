@@ -8,7 +8,8 @@ namespace tandem::lower::cpu {
 
 /// Of a kernel at `plan`. Branches and loops of the program have no methods.
 std::optional<lower::ExplainedKernel> explainMethods(KernelOp kernel);
-/// What the rows say, without the cuts.
+/// What the rows say, without the cuts and whatever the kernel's `schedule`
+/// says.
 lower::MethodLog considerMethods(KernelOp kernel);
 
 } // namespace tandem::lower::cpu

@@ -12,6 +12,7 @@
 #define TANDEM_PASSES_LOWER_CPU_KERNELEMITTER_H
 
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Method.h"
 
 namespace tandem::lower::cpu {
 
@@ -21,12 +22,22 @@ mlir::FailureOr<Work> emitLoops(KernelOp kernel, mlir::OpBuilder &b,
                                 KernelBody &body);
 mlir::FailureOr<Work> emitAnchor(KernelOp kernel, mlir::OpBuilder &b,
                                  KernelBody &body);
+/// The row that these would take, and what all rows say if there is a `log`. No
+/// code of the kernel is written at the builder, but for where operands lie.
+mlir::FailureOr<ChosenMethod> chooseLoops(KernelOp kernel, mlir::OpBuilder &b,
+                                          KernelBody &body, MethodLog *log);
+mlir::FailureOr<ChosenMethod> chooseAnchor(KernelOp kernel, mlir::OpBuilder &b,
+                                           KernelBody &body, MethodLog *log);
 
 /// The emitters of families that have one (Methods.h has all).
 mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitIndexed(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitLines(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitAttention(AnchorKernel &kernel);
+/// The scratch that the code of these takes.
+int64_t scratchOfWindow(AnchorKernel &kernel);
+int64_t scratchOfLines(AnchorKernel &kernel);
+int64_t scratchOfAttention(AnchorKernel &kernel);
 
 /// True if kernels can be made around `op`, a contraction, window or indexed
 /// op.

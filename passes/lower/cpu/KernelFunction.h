@@ -14,10 +14,19 @@ std::string bodyName(llvm::StringRef name);
 
 /// Writes that function at the end of `target`: its parameters are the buffers
 /// of the kernel, the range of items, and scratch. Fails with a diagnostic.
-/// `log` gets the methods that there were to choose from.
 mlir::FailureOr<Work> emitKernelBody(mlir::ModuleOp target, KernelOp kernel,
-                                     llvm::StringRef name,
-                                     MethodLog *log = nullptr);
+                                     llvm::StringRef name);
+
+/// True but for branches, loops and copies, whose code no table chooses.
+bool hasMethods(KernelOp kernel);
+
+/// The row of a kernel that has methods and is a trial's (common/Trial.h): its
+/// module gets a function in which it is asked where operands lie. Fails with a
+/// diagnostic. `log` may be null.
+mlir::FailureOr<ChosenMethod> chooseAlone(KernelOp kernel, MethodLog *log);
+
+/// The dialects that both write.
+void loadDialectsOfCode(mlir::MLIRContext *context);
 
 } // namespace tandem::lower::cpu
 

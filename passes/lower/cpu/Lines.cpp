@@ -26,13 +26,26 @@ using namespace tandem::lower;
 // cumsum
 //===----------------------------------------------------------------------===//
 
+/// Lines that are neighbours, of an item at most.
+static constexpr int64_t kLinesOfItem = 256;
+
+/// The memory of the sums of lines beside each other; null of lines alone.
+static Value takeSums(AnchorKernel &kernel, CumsumOp op) {
+  int64_t width = product(shapeOf(op.getX()).drop_front(op.getDim() + 1));
+  if (width <= 1)
+    return {};
+  Type compute = scalar::computeType(op.getY().getType().getElementType());
+  return kernel.scratch.take(kernel.code, {std::min(width, kLinesOfItem)},
+                             lineSumType(compute));
+}
+
 static Work emitCumsum(AnchorKernel &kernel, CumsumOp op) {
   Code &code = kernel.code;
   ArrayRef<int64_t> shape = shapeOf(op.getX());
   int64_t dim = op.getDim(), size = shape[dim];
   ArrayRef<int64_t> before = shape.take_front(dim);
   ArrayRef<int64_t> after = shape.drop_front(dim + 1);
-  int64_t width = product(after), block = std::min<int64_t>(width, 256);
+  int64_t width = product(after), block = std::min(width, kLinesOfItem);
   int64_t blocks = llvm::divideCeil(width, block);
   auto dims = dimensions(op.getContext(), shape.size());
   Type compute = scalar::computeType(op.getY().getType().getElementType());
@@ -56,9 +69,7 @@ static Work emitCumsum(AnchorKernel &kernel, CumsumOp op) {
     return index;
   };
 
-  Value sums;
-  if (width > 1)
-    sums = kernel.scratch.take(code, {block}, wide);
+  Value sums = takeSums(kernel, op);
   kernel.forEachItem([&](Value item) {
     SmallVector<Value> outer = split(code, code.div(item, blocks), before);
     if (width == 1) {
@@ -100,6 +111,7 @@ namespace {
 struct Lines {
   Type element; ///< of the keys
   Value keys, numbers;
+  Type numberType;
   int64_t size;
 
   Value position(Code &code, Value half, Value i) const {
@@ -107,6 +119,19 @@ struct Lines {
   }
 };
 } // namespace
+
+static Lines takeLines(AnchorKernel &kernel, SortOp op) {
+  int64_t size = shapeOf(op.getX())[op.getDim()];
+  // Keys as they are stored: bools are bytes.
+  OpBuilder &b = kernel.code.b;
+  Type element = op.getX().getType().getElementType();
+  Type stored = element.isInteger(1) ? b.getI8Type() : element;
+  bool isLong = size > std::numeric_limits<int32_t>::max();
+  Type numberType = isLong ? b.getI64Type() : b.getI32Type();
+  Value keys = kernel.scratch.take(kernel.code, {2 * size}, stored);
+  Value numbers = kernel.scratch.take(kernel.code, {2 * size}, numberType);
+  return {element, keys, numbers, numberType, size};
+}
 
 /// Merges the sorted runs [begin, middle) and [middle, end) of half `from` into
 /// half `to`.
@@ -154,13 +179,8 @@ static Work emitSort(AnchorKernel &kernel, SortOp op) {
   SmallVector<int64_t> others(shape);
   others.erase(others.begin() + dim);
   auto dims = dimensions(op.getContext(), shape.size());
-  // Keys as they are stored: bools are bytes.
-  Type element = op.getX().getType().getElementType();
-  Type stored = element.isInteger(1) ? b.getI8Type() : element;
-  bool isLong = size > std::numeric_limits<int32_t>::max();
-  Type numberType = isLong ? b.getI64Type() : b.getI32Type();
-  Lines lines{element, kernel.scratch.take(code, {2 * size}, stored),
-              kernel.scratch.take(code, {2 * size}, numberType), size};
+  Lines lines = takeLines(kernel, op);
+  Type element = lines.element;
   Value zero = code.index(0), one = code.index(1);
 
   kernel.forEachItem([&](Value item) {
@@ -173,7 +193,7 @@ static Work emitSort(AnchorKernel &kernel, SortOp op) {
     code.loop(zero, code.index(size), 1, [&](Value i) {
       Value x = kernel.element(0, dims, placeOf(i), shape);
       storeElement(b, loc, element, x, lines.keys, i);
-      Value number = arith::IndexCastOp::create(b, loc, numberType, i);
+      Value number = arith::IndexCastOp::create(b, loc, lines.numberType, i);
       memref::StoreOp::create(b, loc, number, lines.numbers, i);
     });
     int64_t rounds = llvm::Log2_64_Ceil(size);
@@ -195,7 +215,7 @@ static Work emitSort(AnchorKernel &kernel, SortOp op) {
     code.loop(zero, code.index(size), 1, [&](Value i) {
       Value at = lines.position(code, sorted, i);
       Value number = memref::LoadOp::create(b, loc, lines.numbers, at);
-      if (!isLong)
+      if (!lines.numberType.isInteger(64))
         number = arith::ExtSIOp::create(b, loc, b.getI64Type(), number);
       Value key = loadElement(b, loc, element, lines.keys, at);
       kernel.finish(placeOf(i), {key, number});
@@ -208,6 +228,15 @@ static Work emitSort(AnchorKernel &kernel, SortOp op) {
       grainFor(work.items, 4 * steps, steps * (elementBytes(element) + 4));
   work.scratchBytes = kernel.scratch.bytes();
   return work;
+}
+
+int64_t lower::cpu::scratchOfLines(AnchorKernel &kernel) {
+  return kernel.countScratch([&] {
+    if (auto op = dyn_cast<CumsumOp>(kernel.anchor))
+      takeSums(kernel, op);
+    else
+      takeLines(kernel, cast<SortOp>(kernel.anchor));
+  });
 }
 
 FailureOr<Work> lower::cpu::emitLines(AnchorKernel &kernel) {

@@ -161,7 +161,7 @@ FailureOr<Lowered> LowerToCpu::lower(KernelOp kernel) {
   FailureOr<Work> work = lower::cpu::flowOf(kernel)
                              ? lowerRegions(kernel, name)
                              : lower::cpu::emitKernelBody(target, kernel, name);
-  if (failed(work))
+  if (failed(work) || failed(checkPlannedScratch(kernel, work->scratchBytes)))
     return failure();
   auto symbol = SymbolRefAttr::get(&getContext(), *target.getSymName(),
                                    FlatSymbolRefAttr::get(&getContext(), name));

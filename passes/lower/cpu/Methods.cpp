@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/Methods.h"
 #include "passes/lower/common/LoopFit.h"
+#include "passes/lower/common/MethodFamilies.h"
 #include "passes/lower/cpu/convolution/DepthwiseFilterGrad.h"
 #include "passes/lower/cpu/convolution/DirectConvolution.h"
 #include "passes/lower/cpu/convolution/PixelConvolution.h"
@@ -35,53 +36,52 @@ static constexpr ScheduleRound ofAttention[] = {rounds::ownRows};
 static constexpr AnchorMethod products[] = {
     // A processor's own tiles, wherever the types allow it.
     {"tiles", "tiles of bf16 that the processor multiplies", fitTileProduct,
-     emitTileProduct, secondsOfTileProduct, ofMatrixTiles},
+     emitTileProduct, secondsOfTileProduct, scratchOfTileProduct,
+     ofMatrixTiles},
     // A few rows would not pay for packing the other factor.
     {"dots", "vectors along k, nothing packed", fitDots, emitDots,
-     secondsOfDots},
+     secondsOfDots, scratchOfDots},
     {"gemm", "register tiles of packed panels", fitMatmul, emitMatmul,
-     secondsOfMatmul, ofProducts}};
+     secondsOfMatmul, scratchOfMatmul, ofProducts}};
 
 static constexpr AnchorMethod convolutions[] = {
     // A quarter of the multiplications.
     {"winograd", "tiles of 4x4 pixels by 36 products instead of 144",
-     winograd::fit, winograd::emit, winograd::seconds, ofConvolutions},
+     winograd::fit, winograd::emit, winograd::seconds, winograd::scratch,
+     ofConvolutions},
     // Before those whose vectors would have one filter in them.
     {"depthwise", "taps of one plane as sums in registers",
      fitDepthwiseFilterGrad, emitDepthwiseFilterGrad,
-     secondsOfDepthwiseFilterGrad},
+     secondsOfDepthwiseFilterGrad, scratchOfDepthwiseFilterGrad},
     {"pixels", "vectors of pixels of padded images", fitPixelConvolution,
-     emitPixelConvolution, secondsOfPixelConvolution, ofPixels},
+     emitPixelConvolution, secondsOfPixelConvolution, scratchOfPixelConvolution,
+     ofPixels},
     // Before what packs for windows that overlap.
     {"pointwise", "1x1 taps: packed pixels for all planes",
      fitPointwiseConvolution, emitPointwiseConvolution,
-     secondsOfPointwiseConvolution, ofConvolutions},
+     secondsOfPointwiseConvolution, scratchOfPointwiseConvolution,
+     ofConvolutions},
     {"direct", "vectors of filters over padded images, nothing gathered",
      fitDirectConvolution, emitDirectConvolution, secondsOfDirectConvolution,
-     ofConvolutions},
+     scratchOfDirectConvolution, ofConvolutions},
     {"windows", "a product whose windows are gathered while they are packed",
-     fitWindows, emitWindows, secondsOfWindows, ofProducts}};
+     fitWindows, emitWindows, secondsOfWindows, scratchOfWindows, ofProducts}};
 
 static Fit always(AnchorKernel &) { return Fit::good(); }
 
 static constexpr AnchorMethod attention[] = {
     {"tiles", "tiles of own rows through blocks of the others", always,
-     emitAttention, nullptr, ofAttention}};
+     emitAttention, nullptr, scratchOfAttention, ofAttention}};
 static constexpr AnchorMethod windows[] = {
-    {"pooling", "windows of an image, lanes along lines", always, emitWindow}};
+    {"pooling", "windows of an image, lanes along lines", always, emitWindow,
+     nullptr, scratchOfWindow}};
 static constexpr AnchorMethod indexed[] = {
     {"indexed", "rows that indices name", always, emitIndexed}};
 static constexpr AnchorMethod lines[] = {
-    {"lines", "whole lines one after the other", always, emitLines}};
+    {"lines", "whole lines one after the other", always, emitLines, nullptr,
+     scratchOfLines}};
 
-namespace {
-struct Family {
-  AnchorFamily family;
-  AnchorMethods methods;
-};
-} // namespace
-
-static constexpr Family families[] = {
+static constexpr MethodFamily<AnchorMethods> families[] = {
     {AnchorFamily::Matmul, {"a matrix product for cpu", products}},
     {AnchorFamily::Convolution,
      {"a convolution for cpu", convolutions, false, /*isTuned=*/true}},
@@ -91,11 +91,7 @@ static constexpr Family families[] = {
     {AnchorFamily::Lines, {"an op over lines for cpu", lines}}};
 
 const AnchorMethods *lower::cpu::methodsOf(OperationName op) {
-  AnchorFamily wanted = familyOf(op);
-  for (const Family &family : families)
-    if (family.family == wanted)
-      return &family.methods;
-  return nullptr;
+  return tableOf(families, familyOf(op));
 }
 
 bool lower::cpu::hasCpuLowering(OperationName op) {
@@ -122,19 +118,20 @@ static constexpr LoopMethod rowsOfLoops[] = {
      [](LoopKernel &loops) -> FailureOr<Work> {
        return loops.emitter.emitPointwise();
      },
-     nullptr, ofElements},
+     nullptr, nullptr, ofElements},
     {"columns", "blocks of columns with a row of sums",
      [](LoopKernel &loops) { return fitReductions(loops.nest, true); },
      [](LoopKernel &loops) -> FailureOr<Work> {
        return loops.emitter.emitColumns();
      },
-     nullptr, ofColumns},
+     nullptr, nullptr, ofColumns},
     {"rows", "a row after the other, its sums in registers",
      [](LoopKernel &loops) { return fitReductions(loops.nest, false); },
      [](LoopKernel &loops) -> FailureOr<Work> {
        return loops.emitter.emitRows();
      },
-     nullptr, ofRows}};
+     nullptr, [](LoopKernel &loops) { return loops.emitter.scratchOfRows(); },
+     ofRows}};
 
 static constexpr LoopMethods tableOfLoops = {"a loop kernel for cpu",
                                              rowsOfLoops};

@@ -35,9 +35,11 @@ const LoopMethods &loopMethods();
 // The rows whose methods have no header of their own.
 Fit fitMatmul(AnchorKernel &kernel);
 double secondsOfMatmul(AnchorKernel &kernel);
+int64_t scratchOfMatmul(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
 Fit fitWindows(AnchorKernel &kernel);
 double secondsOfWindows(AnchorKernel &kernel);
+int64_t scratchOfWindows(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitWindows(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

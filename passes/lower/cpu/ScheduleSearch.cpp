@@ -31,6 +31,12 @@ ScheduleSearch::ScheduleSearch(KernelOp kernel) : target(CpuModel::of(kernel)) {
     add(*methodsOf(findAnchor(kernel)->getName()));
 }
 
+ScheduleAttr ScheduleSearch::unasked(MLIRContext *context) const {
+  AskedSchedule asked;
+  asked.method = chosen;
+  return asked.attribute(context);
+}
+
 size_t ScheduleSearch::rounds() const {
   if (!chosen)
     return 0;

@@ -15,7 +15,7 @@ namespace tandem::lower::cpu {
 
 class ScheduleSearch {
 public:
-  /// Asks the kernel's table, as the kernel stands.
+  /// Asks the kernel's table, whatever the kernel's `schedule` says.
   explicit ScheduleSearch(KernelOp kernel);
 
   /// How many rounds there are at most; 0 if the kernel has no choice. Round 0
@@ -25,6 +25,9 @@ public:
   /// no such round.
   llvm::SmallVector<AskedSchedule> variants(size_t round,
                                             const AskedSchedule &best) const;
+  /// The schedule that says the table's choice and nothing else; null if the
+  /// kernel has none.
+  ScheduleAttr unasked(mlir::MLIRContext *context) const;
   /// The names of the methods that round 0 tries; empty without a choice.
   llvm::ArrayRef<ScheduleMethod> methods() const { return tried; }
 

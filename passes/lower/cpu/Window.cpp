@@ -39,6 +39,8 @@ public:
     result = llvm::to_vector(type.getShape());
   }
 
+  /// Takes the scratch that the anchor's code needs.
+  void takeScratch();
   Work emit(double flopsPerPlane, llvm::function_ref<void()> plane);
   void maxPool(const Window2d &w);
   void maxPoolGrad(ArrayRef<int64_t> indexShape);
@@ -73,9 +75,11 @@ private:
     int64_t h, w;
   };
   using Output = llvm::function_ref<void(Value oh, Value ow, ArrayRef<Tap>)>;
+  /// Whether the taps of each output are written out.
+  static bool isWrittenOut(const Window2d &w);
   /// Calls `body` with the taps that are inside for each output, which is that
-  /// of a loop or known; returns false if that is too much code.
-  bool forEachOutput(const Window2d &w, Output body);
+  /// of a loop or known, where they are written out.
+  void forEachOutput(const Window2d &w, Output body);
   /// The input's element at a tap of an output, and its position in the plane.
   Value loadTap(const Window2d &w, Value oh, Value ow, Tap tap);
   Value positionOf(const Window2d &w, Value oh, Value ow, Tap tap);
@@ -95,6 +99,9 @@ private:
   Type element; ///< in which elements are computed
   SmallVector<int64_t> result;
   Value image, channel;
+  // Where outputs are computed tap by tap: the values of a row, and of maxima
+  // their positions; the plane that a maximum's gradient is summed in.
+  Value row, positions, planeSums;
 };
 } // namespace
 
@@ -102,8 +109,30 @@ static Value add(Code &code, Value x, Value y) {
   return scalar::add(code.b, code.loc, x, y);
 }
 
+void WindowEmitter::takeScratch() {
+  Operation *op = kernel.anchor;
+  auto take = [&](int64_t size, Type type) {
+    return kernel.scratch.take(code, {size}, type);
+  };
+  if (auto pool = dyn_cast<MaxPool2dOp>(op)) {
+    Window2d w = pool.getWindow();
+    if (isWrittenOut(w))
+      return;
+    row = take(w.output[1], element);
+    positions = take(w.output[1], code.b.getI32Type());
+  } else if (isa<MaxPool2dGradOp>(op)) {
+    planeSums = take(result[2] * result[3], element);
+  } else if (auto pool = dyn_cast<AvgPool2dOp>(op)) {
+    if (Window2d w = pool.getWindow(); !isWrittenOut(w))
+      row = take(w.output[1], element);
+  } else if (auto pool = dyn_cast<AvgPool2dGradOp>(op)) {
+    row = take(pool.getWindow().input[1], element);
+  }
+}
+
 Work WindowEmitter::emit(double flopsPerPlane,
                          llvm::function_ref<void()> plane) {
+  takeScratch();
   kernel.forEachItem([&](Value item) {
     image = code.div(item, result[1]);
     channel = code.rem(item, result[1]);
@@ -191,14 +220,16 @@ static SmallVector<int64_t> tapsOf(const Window2d &w, int d, int64_t out) {
   return taps;
 }
 
-bool WindowEmitter::forEachOutput(const Window2d &w, Output body) {
-  std::pair<int64_t, int64_t> inside[] = {insideOf(w, 0), insideOf(w, 1)};
+bool WindowEmitter::isWrittenOut(const Window2d &w) {
   for (int d : {0, 1})
-    if (auto [low, high] = inside[d];
+    if (auto [low, high] = insideOf(w, d);
         low == high || low > kEdge || w.output[d] - high > kEdge)
       return false;
-  if (w.kernel[0] * w.kernel[1] > kTaps)
-    return false;
+  return w.kernel[0] * w.kernel[1] <= kTaps;
+}
+
+void WindowEmitter::forEachOutput(const Window2d &w, Output body) {
+  std::pair<int64_t, int64_t> inside[] = {insideOf(w, 0), insideOf(w, 1)};
   // The edges, and the middle by the first output of it.
   auto along = [&](int d,
                    llvm::function_ref<void(Value, ArrayRef<int64_t>)> out) {
@@ -219,7 +250,6 @@ bool WindowEmitter::forEachOutput(const Window2d &w, Output body) {
       body(oh, ow, taps);
     });
   });
-  return true;
 }
 
 Value WindowEmitter::loadTap(const Window2d &w, Value oh, Value ow, Tap tap) {
@@ -258,7 +288,7 @@ void WindowEmitter::maxPool(const Window2d &w) {
     return arith::OrIOp::create(code.b, code.loc, isNaN,
                                 compare(arith::CmpFPredicate::OGT, x, old));
   };
-  bool done = forEachOutput(w, [&](Value oh, Value ow, ArrayRef<Tap> taps) {
+  auto emitOutput = [&](Value oh, Value ow, ArrayRef<Tap> taps) {
     Value best = least, where = nowhere;
     for (Tap tap : taps) {
       Value x = loadTap(w, oh, ow, tap), at = positionOf(w, oh, ow, tap);
@@ -268,11 +298,10 @@ void WindowEmitter::maxPool(const Window2d &w) {
       where = isFirst ? at : code.select(takes, at, where);
     }
     kernel.finish({image, channel, oh, ow}, {best, where});
-  });
-  if (done)
-    return;
-  Value best = kernel.scratch.take(code, {w.output[1]}, element);
-  Value where = kernel.scratch.take(code, {w.output[1]}, integer);
+  };
+  if (isWrittenOut(w))
+    return forEachOutput(w, emitOutput);
+  Value best = row, where = positions;
   forRange(code.index(w.output[0]), [&](Value oh) {
     forRange(code.index(w.output[1]), [&](Value ow) {
       put(least, best, ow);
@@ -303,7 +332,7 @@ void WindowEmitter::maxPool(const Window2d &w) {
 /// The plane is summed in scratch: what several indices name is rounded once.
 void WindowEmitter::maxPoolGrad(ArrayRef<int64_t> indexShape) {
   int64_t height = result[2], width = result[3];
-  Value plane = kernel.scratch.take(code, {height * width}, element);
+  Value plane = planeSums;
   Value nothing = code.number(element, 0);
   forRange(code.index(height * width),
            [&](Value i) { put(nothing, plane, i); });
@@ -348,7 +377,7 @@ void WindowEmitter::avgPool(const Window2d &w, bool countPadding) {
   auto shape =
       cast<RankedTensorType>(kernel.anchor->getOperand(0).getType()).getShape();
   Value nothing = code.number(element, 0);
-  bool done = forEachOutput(w, [&](Value oh, Value ow, ArrayRef<Tap> taps) {
+  auto emitOutput = [&](Value oh, Value ow, ArrayRef<Tap> taps) {
     Value sum = nothing;
     for (Tap tap : taps)
       sum = add(code, sum, loadTap(w, oh, ow, tap));
@@ -357,10 +386,10 @@ void WindowEmitter::avgPool(const Window2d &w, bool countPadding) {
     Value mean =
         scalar::div(code.b, code.loc, sum, code.number(element, count));
     kernel.finish({image, channel, oh, ow}, mean);
-  });
-  if (done)
-    return;
-  Value sums = kernel.scratch.take(code, {w.output[1]}, element);
+  };
+  if (isWrittenOut(w))
+    return forEachOutput(w, emitOutput);
+  Value sums = row;
   forRange(code.index(w.output[0]), [&](Value oh) {
     forRange(code.index(w.output[1]),
              [&](Value ow) { put(nothing, sums, ow); });
@@ -381,7 +410,7 @@ void WindowEmitter::avgPool(const Window2d &w, bool countPadding) {
 /// Row by row of the input: the outputs that see the row hand their shares out.
 void WindowEmitter::avgPoolGrad(const Window2d &w, bool countPadding) {
   SmallVector<int64_t> shape{result[0], result[1], w.output[0], w.output[1]};
-  Value sums = kernel.scratch.take(code, {w.input[1]}, element);
+  Value sums = row;
   Value nothing = code.number(element, 0);
   forRange(code.index(w.input[0]), [&](Value h) {
     forRange(code.index(w.input[1]), [&](Value x) { put(nothing, sums, x); });
@@ -407,6 +436,11 @@ void WindowEmitter::avgPoolGrad(const Window2d &w, bool countPadding) {
       kernel.finish({image, channel, h, x}, take(sums, x));
     });
   });
+}
+
+int64_t lower::cpu::scratchOfWindow(AnchorKernel &kernel) {
+  WindowEmitter emitter(kernel);
+  return kernel.countScratch([&] { emitter.takeScratch(); });
 }
 
 FailureOr<Work> lower::cpu::emitWindow(AnchorKernel &kernel) {

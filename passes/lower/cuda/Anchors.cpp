@@ -11,20 +11,30 @@ bool lower::cuda::hasCudaLowering(OperationName op) {
          family == AnchorFamily::Convolution || methodsOf(family);
 }
 
+/// What `ask` says to the table of the kernel's family and what it sees.
 /// Products share a table (Methods.h), and tell it where their factors lie.
-static FailureOr<LaunchShape> emitByFamily(AnchorKernel &kernel,
-                                           ThreadCode &code) {
+template <typename Made, typename Ask>
+static FailureOr<Made> askFamily(AnchorKernel &kernel, ThreadCode &code,
+                                 Ask ask) {
   AnchorFamily family = familyOf(kernel.anchor->getName());
+  if (const AnchorMethods *methods = methodsOf(family)) {
+    AroundAnchor parts{kernel, code};
+    return ask(*methods, parts);
+  }
+  FailureOr<Made> made = Made(); // of no elements
+  auto askProducts = [&](ProductKernel &product) {
+    made = ask(productMethods(), product);
+  };
   if (family == AnchorFamily::Matmul)
-    return emitMatmul(kernel, code);
-  if (family == AnchorFamily::Convolution)
-    return emitConvolution(kernel, code);
-  AroundAnchor parts{kernel, code};
-  return emitByTable(kernel.kernel, *methodsOf(family), parts, kernel.body.log);
+    withMatmul(kernel, code, askProducts);
+  else
+    withConvolution(kernel, code, askProducts);
+  return made;
 }
 
-FailureOr<LaunchShape>
-lower::cuda::emitAnchor(KernelOp kernel, ThreadCode &code, KernelBody &body) {
+template <typename Made, typename Ask>
+static FailureOr<Made> askTable(KernelOp kernel, ThreadCode &code,
+                                KernelBody &body, Ask ask) {
   Operation *anchor = findAnchor(kernel);
   if (!anchor)
     return failure();
@@ -38,8 +48,26 @@ lower::cuda::emitAnchor(KernelOp kernel, ThreadCode &code, KernelBody &body) {
               "code for cuda";
   if (failed(parts.check()))
     return failure();
-  FailureOr<LaunchShape> shape = emitByFamily(parts, code);
-  if (failed(shape) || failed(parts.check()))
+  FailureOr<Made> made = askFamily<Made>(parts, code, ask);
+  if (failed(made) || failed(parts.check()))
     return failure();
-  return shape;
+  return made;
+}
+
+FailureOr<LaunchShape>
+lower::cuda::emitAnchor(KernelOp kernel, ThreadCode &code, KernelBody &body) {
+  return askTable<LaunchShape>(kernel, code, body,
+                               [&](const auto &table, auto &subject) {
+                                 return emitByTable(kernel, table, subject);
+                               });
+}
+
+FailureOr<ChosenMethod> lower::cuda::chooseAnchor(KernelOp kernel,
+                                                  ThreadCode &code,
+                                                  KernelBody &body,
+                                                  MethodLog *log) {
+  return askTable<ChosenMethod>(
+      kernel, code, body, [&](const auto &table, auto &subject) {
+        return chooseByTable(kernel, table, subject, log);
+      });
 }

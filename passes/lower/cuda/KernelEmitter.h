@@ -12,6 +12,7 @@
 #define TANDEM_PASSES_LOWER_CUDA_KERNELEMITTER_H
 
 #include "passes/lower/common/Anchor.h"
+#include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/ThreadCode.h"
 
 #include <array>
@@ -38,10 +39,15 @@ mlir::FailureOr<LaunchShape> emitLoops(KernelOp kernel, ThreadCode &code,
 mlir::FailureOr<LaunchShape> emitAnchor(KernelOp kernel, ThreadCode &code,
                                         KernelBody &body);
 
-/// The emitters of anchors, by op.
-mlir::FailureOr<LaunchShape> emitMatmul(AnchorKernel &kernel, ThreadCode &code);
-mlir::FailureOr<LaunchShape> emitConvolution(AnchorKernel &kernel,
-                                             ThreadCode &code);
+/// The row that these would take, with an empty name where the result has no
+/// elements; and what all rows say if there is a `log`. What code is written is
+/// of no use.
+mlir::FailureOr<ChosenMethod> chooseLoops(KernelOp kernel, ThreadCode &code,
+                                          KernelBody &body, MethodLog *log);
+mlir::FailureOr<ChosenMethod> chooseAnchor(KernelOp kernel, ThreadCode &code,
+                                           KernelBody &body, MethodLog *log);
+
+/// The emitters of families that have one (Methods.h has all).
 mlir::FailureOr<LaunchShape> emitWindow(AnchorKernel &kernel, ThreadCode &code);
 mlir::FailureOr<LaunchShape> emitIndexed(AnchorKernel &kernel,
                                          ThreadCode &code);

@@ -1,9 +1,21 @@
 //===- KernelFunction.cpp - the function around a kernel's code -----------===//
 #include "passes/lower/cuda/KernelFunction.h"
 #include "passes/lower/common/Kernels.h"
+#include "passes/plan/HostCopies.h"
 #include "passes/plan/InPlace.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -25,22 +37,27 @@ static LogicalResult checkSchedule(KernelOp kernel) {
          << schedule;
 }
 
-LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
-                                              KernelOp kernel,
-                                              KernelFunction &lowered,
-                                              MethodLog *log) {
-  if (failed(checkSchedule(kernel)))
-    return failure();
+namespace {
+/// The function of a kernel, whose body is to be written.
+struct Opened {
+  gpu::GPUFuncOp func;
+  KernelBody body;
+};
+} // namespace
+
+/// Makes the function at the end of `target`; its code goes to the builder.
+static Opened open(gpu::GPUModuleOp target, KernelOp kernel, StringRef name,
+                   OpBuilder &b) {
   Location loc = kernel.getLoc();
-  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  b.setInsertionPointToEnd(target.getBody());
   SmallVector<int64_t> overwrites = inPlaceInputs(kernel);
   SmallVector<Type> types;
   for (Type type : kernel->getOperandTypes())
     types.push_back(memrefOf(type));
   for (Type type : kernel->getResultTypes())
     types.push_back(memrefOf(type));
-  auto func = gpu::GPUFuncOp::create(b, loc, lowered.name,
-                                     b.getFunctionType(types, {}));
+  auto func =
+      gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType(types, {}));
   func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   unsigned inputs = kernel->getNumOperands();
   for (unsigned i = 0; i < types.size(); ++i) {
@@ -60,14 +77,24 @@ LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
   auto end = gpu::ReturnOp::create(b, loc);
   b.setInsertionPoint(end);
 
-  KernelBody body;
-  body.log = log;
+  Opened opened{func, {}};
   for (unsigned i = 0; i < inputs; ++i)
-    body.inputs.push_back(entry.getArgument(i));
+    opened.body.inputs.push_back(entry.getArgument(i));
   for (auto [i, input] : llvm::enumerate(overwrites))
-    body.outputs.push_back(entry.getArgument(
+    opened.body.outputs.push_back(entry.getArgument(
         input < 0 ? inputs + i : static_cast<unsigned>(input)));
-  lower::cuda::ThreadCode code(b, loc, lower::cuda::CudaTarget::of(kernel));
+  return opened;
+}
+
+LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
+                                              KernelOp kernel,
+                                              KernelFunction &lowered) {
+  if (failed(checkSchedule(kernel)))
+    return failure();
+  OpBuilder b(kernel.getContext());
+  auto [func, body] = open(target, kernel, lowered.name, b);
+  lower::cuda::ThreadCode code(b, kernel.getLoc(),
+                               lower::cuda::CudaTarget::of(kernel));
   FailureOr<LaunchShape> shape =
       isLoopKernel(kernel) ? lower::cuda::emitLoops(kernel, code, body)
                            : lower::cuda::emitAnchor(kernel, code, body);
@@ -75,7 +102,8 @@ LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
     return failure();
   lowered.shape = *shape;
   lowered.sharedBytes = code.sharedBytes();
-  lowered.buffers = static_cast<int64_t>(types.size());
+  lowered.buffers =
+      static_cast<int64_t>(kernel->getNumOperands() + kernel->getNumResults());
   llvm::append_range(lowered.tensorMaps, code.tensorMaps());
   if (lowered.sharedBytes > code.target.sharedBytes())
     return kernel->emitError()
@@ -92,4 +120,28 @@ LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
   func.walk([&](gpu::ThreadIdOp id) { bound(id, shape->block); });
   func.walk([&](gpu::BlockIdOp id) { bound(id, shape->grid); });
   return success();
+}
+
+bool lower::cuda::hasMethods(KernelOp kernel) { return !hostCopyOf(kernel); }
+
+FailureOr<ChosenMethod> lower::cuda::chooseAlone(KernelOp kernel,
+                                                 MethodLog *log) {
+  if (failed(checkSchedule(kernel)))
+    return failure();
+  OpBuilder b =
+      OpBuilder::atBlockEnd(kernel->getParentOfType<ModuleOp>().getBody());
+  auto target = gpu::GPUModuleOp::create(b, kernel.getLoc(), "cuda");
+  Opened opened = open(target, kernel, "choice", b);
+  ThreadCode code(b, kernel.getLoc(), CudaTarget::of(kernel));
+  return isLoopKernel(kernel) ? chooseLoops(kernel, code, opened.body, log)
+                              : chooseAnchor(kernel, code, opened.body, log);
+}
+
+void lower::cuda::loadDialectsOfCode(MLIRContext *context) {
+  context->loadDialect<affine::AffineDialect, arith::ArithDialect,
+                       cf::ControlFlowDialect, gpu::GPUDialect,
+                       index::IndexDialect, LLVM::LLVMDialect,
+                       math::MathDialect, memref::MemRefDialect,
+                       NVVM::NVVMDialect, nvgpu::NVGPUDialect, scf::SCFDialect,
+                       ub::UBDialect, vector::VectorDialect>();
 }

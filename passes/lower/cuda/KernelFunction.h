@@ -18,11 +18,21 @@ struct KernelFunction {
 };
 
 /// Writes the function `made.name` at the end of `target`, and says the rest of
-/// `made`. Fails with a diagnostic. `log` gets the methods that there were to
-/// choose from.
+/// `made`. Fails with a diagnostic.
 mlir::LogicalResult emitKernelFunction(mlir::gpu::GPUModuleOp target,
-                                       KernelOp kernel, KernelFunction &made,
-                                       MethodLog *log = nullptr);
+                                       KernelOp kernel, KernelFunction &made);
+
+/// True but for copies, whose code no table chooses.
+bool hasMethods(KernelOp kernel);
+
+/// The row of a kernel that has methods and is a trial's (common/Trial.h): its
+/// module gets a function in which it is asked where operands lie. Without a
+/// name where the result has no elements. Fails with a diagnostic. `log` may be
+/// null.
+mlir::FailureOr<ChosenMethod> chooseAlone(KernelOp kernel, MethodLog *log);
+
+/// The dialects that both write.
+void loadDialectsOfCode(mlir::MLIRContext *context);
 
 } // namespace tandem::lower::cuda
 

@@ -89,7 +89,8 @@ FailureOr<Lowered> LowerToCuda::lower(KernelOp kernel) {
   Lowered lowered;
   lowered.name =
       (kernel.getName() + "_" + Twine(namesUsed[kernel.getName()]++)).str();
-  if (failed(lower::cuda::emitKernelFunction(target, kernel, lowered)))
+  if (failed(lower::cuda::emitKernelFunction(target, kernel, lowered)) ||
+      failed(checkPlannedScratch(kernel, lowered.shape.scratchBytes)))
     return failure();
   made[number] = lowered;
   return lowered;

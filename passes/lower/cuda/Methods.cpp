@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/Methods.h"
 #include "passes/lower/common/LoopFit.h"
+#include "passes/lower/common/MethodFamilies.h"
 #include "passes/lower/cuda/attention/Attention.h"
 #include "passes/lower/cuda/attention/AttentionTiles.h"
 #include "passes/lower/cuda/loops/LoopEmitter.h"
@@ -75,6 +76,12 @@ static double secondsOfKind(ProductKernel &product) {
 }
 
 template <GemmSchedule::Kind kind>
+static int64_t scratchOfKind(ProductKernel &product) {
+  auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  return scratchOf(product.gemm, schedule ? schedule->cut : GemmSchedule());
+}
+
+template <GemmSchedule::Kind kind>
 static FailureOr<LaunchShape> emitKind(ProductKernel &product) {
   auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
   return emitGemm(product.code, product.gemm,
@@ -83,11 +90,12 @@ static FailureOr<LaunchShape> emitKind(ProductKernel &product) {
 
 static constexpr Method<ProductKernel, LaunchShape> products[] = {
     {"wgmma", "tensor cores by warpgroup, from bulk copies", fitWgmma,
-     emitKind<GemmSchedule::Wgmma>, secondsOfKind<GemmSchedule::Wgmma>},
+     emitKind<GemmSchedule::Wgmma>, secondsOfKind<GemmSchedule::Wgmma>,
+     scratchOfKind<GemmSchedule::Wgmma>},
     {"mma", "tensor cores by warp", fitMma, emitKind<GemmSchedule::Mma>,
-     secondsOfKind<GemmSchedule::Mma>},
+     secondsOfKind<GemmSchedule::Mma>, scratchOfKind<GemmSchedule::Mma>},
     {"simt", "multiply-adds of threads", fitSimt, emitKind<GemmSchedule::Simt>,
-     secondsOfKind<GemmSchedule::Simt>}};
+     secondsOfKind<GemmSchedule::Simt>, scratchOfKind<GemmSchedule::Simt>}};
 
 static constexpr ProductMethods tableOfProducts = {
     "a product for cuda", products, /*takesCheapest=*/true};
@@ -122,24 +130,14 @@ static constexpr AnchorMethods::Row lines[] = {
     {"lines", "whole lines, a block or a thread for each", always,
      by<emitLines>}};
 
-namespace {
-struct Family {
-  AnchorFamily family;
-  AnchorMethods methods;
-};
-} // namespace
-
-static constexpr Family families[] = {
+static constexpr MethodFamily<AnchorMethods> families[] = {
     {AnchorFamily::Attention, {"attention for cuda", attention}},
     {AnchorFamily::Window, {"a pooling for cuda", windows}},
     {AnchorFamily::Indexed, {"an indexed op for cuda", indexed}},
     {AnchorFamily::Lines, {"an op over lines for cuda", lines}}};
 
 const AnchorMethods *lower::cuda::methodsOf(AnchorFamily wanted) {
-  for (const Family &family : families)
-    if (family.family == wanted)
-      return &family.methods;
-  return nullptr;
+  return tableOf(families, wanted);
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,6 +23,12 @@ struct ProductKernel {
 using ProductMethods = MethodTable<Method<ProductKernel, LaunchShape>>;
 const ProductMethods &productMethods();
 
+/// Calls `ask` with the product that a matmul or a convolution is, unless its
+/// result has no elements.
+using AskProduct = llvm::function_ref<void(ProductKernel &)>;
+void withMatmul(AnchorKernel &kernel, ThreadCode &code, AskProduct ask);
+void withConvolution(AnchorKernel &kernel, ThreadCode &code, AskProduct ask);
+
 /// What methods see of a kernel around another op.
 struct AroundAnchor {
   AnchorKernel &kernel;

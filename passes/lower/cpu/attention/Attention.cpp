@@ -163,6 +163,12 @@ void AttentionForward::finish() {
     });
 }
 
+int64_t lower::cpu::scratchOfAttention(AnchorKernel &kernel) {
+  if (!isa<AttentionForwardOp>(kernel.anchor))
+    return scratchOfAttentionGradient(kernel);
+  return kernel.countScratch([&] { AttentionForward{kernel}; });
+}
+
 FailureOr<Work> lower::cpu::emitAttention(AnchorKernel &kernel) {
   if (isa<AttentionForwardOp>(kernel.anchor))
     return AttentionForward(kernel).emit();

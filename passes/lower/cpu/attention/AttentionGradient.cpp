@@ -240,6 +240,10 @@ void AttentionGradient::emitWeights(Value vector, const Block &block) {
   });
 }
 
+int64_t lower::cpu::scratchOfAttentionGradient(AnchorKernel &kernel) {
+  return kernel.countScratch([&] { AttentionGradient{kernel}; });
+}
+
 FailureOr<Work> lower::cpu::emitAttentionGradient(AnchorKernel &kernel) {
   return AttentionGradient(kernel).emit();
 }

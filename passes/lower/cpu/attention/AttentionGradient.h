@@ -8,6 +8,7 @@ namespace tandem::lower::cpu {
 
 /// Of one of the ops that are gradients of attention_forward.
 mlir::FailureOr<Work> emitAttentionGradient(AnchorKernel &kernel);
+int64_t scratchOfAttentionGradient(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu
 

@@ -72,7 +72,7 @@ void AttentionSchedule::forEachPanel(
 ScratchMatrix::ScratchMatrix(AnchorKernel &kernel, int64_t rows,
                              int64_t columns, Type type)
     : memref(kernel.scratch.take(kernel.code, {rows, columns}, type)),
-      matrix{flatten(kernel.code.b, kernel.code.loc, memref),
+      matrix{memref ? flatten(kernel.code.b, kernel.code.loc, memref) : Value(),
              kernel.code.index(0), columns} {}
 
 RowsOperand::RowsOperand(AnchorKernel &kernel, const AttentionIndex &index,

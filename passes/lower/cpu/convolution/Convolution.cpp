@@ -34,40 +34,68 @@ double lower::cpu::secondsOfWindows(AnchorKernel &kernel) {
   return secondsOf(kernel.kernel, kernel.anchor, all);
 }
 
-FailureOr<Work> lower::cpu::emitWindows(AnchorKernel &kernel) {
-  using enum ConvolutionProduct::Dim;
-  Code &code = kernel.code;
-  auto p = ConvolutionProduct::of(kernel.anchor);
-  WindowPack windows(kernel, p.bNumber, p.conv, p.lanes);
-  auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
+namespace {
+using enum ConvolutionProduct::Dim;
+
+/// A convolution by the emitter of products: what it reads, and how it is cut.
+class WindowsEmitter {
+public:
+  explicit WindowsEmitter(AnchorKernel &kernel);
+  int64_t scratchBytes() { return scratchOf(code, gemm, schedule); }
+  Work emit();
+
+private:
+  std::optional<unsigned> k0() const {
+    if (p.sizes[K0] > 1)
+      return K0;
+    return std::nullopt;
+  }
+  int64_t batches() const { return p.sizes[Image] * p.sizes[Group]; }
+  void bindResult();
+
+  AnchorKernel &kernel;
+  Code &code;
+  ConvolutionProduct p;
+  Type element; ///< of the result
   Gemm gemm;
+  WindowPack windows;
+  GemmOperand a;
+  std::optional<GemmOperand> matrix;
+  std::optional<Operand> output;
+  GemmSchedule schedule;
+  SmallVector<Value> at; ///< of the item
+};
+} // namespace
+
+WindowsEmitter::WindowsEmitter(AnchorKernel &kernel)
+    : kernel(kernel), code(kernel.code),
+      p(ConvolutionProduct::of(kernel.anchor)),
+      element(getElementTypeOrSelf(kernel.anchor->getResult(0).getType())),
+      windows(kernel, p.bNumber, p.conv, p.lanes),
+      a(kernel, p.aNumber, p.a, p.sizes, M, k0(), K1), at(Dims) {
   gemm.M = p.sizes[M];
   gemm.N = p.sizes[N];
   gemm.K0 = p.sizes[K0];
   gemm.K1 = p.sizes[K1];
   gemm.lineLength = p.lineLength;
-  gemm.type = scalar::computeType(type.getElementType());
+  gemm.type = scalar::computeType(element);
   gemm.asked = AskedSchedule::of(kernel.kernel);
-
-  std::optional<unsigned> k0;
-  if (gemm.K0 > 1)
-    k0 = K0;
-  GemmOperand a(kernel, p.aNumber, p.a, p.sizes, M, k0, K1);
   a.bindA(gemm);
-  std::optional<GemmOperand> matrix;
   if (p.isPointwise()) {
-    matrix.emplace(kernel, p.bNumber, p.b, p.sizes, N, k0, K1);
+    matrix.emplace(kernel, p.bNumber, p.b, p.sizes, N, k0(), K1);
     matrix->bindB(gemm);
   } else {
     windows.bindB(gemm);
   }
-  std::optional<Operand> output =
-      kernel.directOutput(gemm.type, p.y, p.sizes, N);
+  output = kernel.directOutput(gemm.type, p.y, p.sizes, N);
+  bindResult();
+  schedule = scheduleGemm(gemm, kernel.target, batches());
+}
 
-  SmallVector<Value> at(Dims); // of the item
+void WindowsEmitter::bindResult() {
   if (output)
-    gemm.store = [&](Code &code, Value row, int64_t i, Value column, Value sums,
-                     Value mask) {
+    gemm.store = [this](Code &code, Value row, int64_t i, Value column,
+                        Value sums, Value mask) {
       SmallVector<Value> index(at);
       index[M] = row;
       index[N] = column;
@@ -75,13 +103,14 @@ FailureOr<Work> lower::cpu::emitWindows(AnchorKernel &kernel) {
       code.store(sums, output->memref, position, mask);
     };
   else
-    gemm.finish = [&](Code &, Value row, Value line, Value column, Value sum) {
+    gemm.finish = [this](Code &, Value row, Value line, Value column,
+                         Value sum) {
       kernel.finish(p.index(code, at[Image], at[Group], row, line, column),
                     sum);
     };
+}
 
-  int64_t batches = p.sizes[Image] * p.sizes[Group];
-  GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
+Work WindowsEmitter::emit() {
   int64_t items = schedule.items(gemm);
   kernel.forEachItem([&](Value item) {
     Value batch = code.div(item, items);
@@ -97,13 +126,21 @@ FailureOr<Work> lower::cpu::emitWindows(AnchorKernel &kernel) {
   });
 
   Work work;
-  work.items = batches * items;
+  work.items = batches() * items;
   double columns = std::min(schedule.width(), gemm.N);
   double rows = std::min(schedule.mBlock, gemm.M);
   double k = static_cast<double>(gemm.K0) * gemm.K1;
-  double bytes = elementBytes(type.getElementType()) *
-                 (columns * k + rows * k + rows * columns);
+  double bytes =
+      elementBytes(element) * (columns * k + rows * k + rows * columns);
   work.grain = grainFor(work.items, 2 * rows * columns * k, bytes);
   work.scratchBytes = kernel.scratch.bytes();
   return work;
+}
+
+int64_t lower::cpu::scratchOfWindows(AnchorKernel &kernel) {
+  return WindowsEmitter(kernel).scratchBytes();
+}
+
+FailureOr<Work> lower::cpu::emitWindows(AnchorKernel &kernel) {
+  return WindowsEmitter(kernel).emit();
 }

@@ -26,6 +26,7 @@ public:
   explicit DepthwiseFilterGrad(AnchorKernel &kernel);
   Fit fit() const;
   double multiplyAdds() const;
+  void takeScratch();
   Work emit();
 
 private:
@@ -145,11 +146,15 @@ void DepthwiseFilterGrad::finish(Value plane, Code::Values sums) {
   }
 }
 
+void DepthwiseFilterGrad::takeScratch() {
+  padded.emplace(kernel, image, y, x, /*images=*/1, /*planes=*/1,
+                 y.neighbours(), type, /*splits=*/x.step == 2);
+  ofTaps = kernel.scratch.take(code, {lanes}, type);
+}
+
 Work DepthwiseFilterGrad::emit() {
   int64_t lines = y.neighbours();
-  padded.emplace(kernel, image, y, x, /*images=*/1, /*planes=*/1, lines, type,
-                 /*splits=*/x.step == 2);
-  ofTaps = kernel.scratch.take(code, {lanes}, type);
+  takeScratch();
   Value zero = code.index(0);
   kernel.forEachItem([&](Value item) {
     plane = item;
@@ -191,6 +196,11 @@ Fit lower::cpu::fitDepthwiseFilterGrad(AnchorKernel &kernel) {
 double lower::cpu::secondsOfDepthwiseFilterGrad(AnchorKernel &kernel) {
   return secondsOf(kernel.kernel, kernel.anchor,
                    DepthwiseFilterGrad(kernel).multiplyAdds());
+}
+
+int64_t lower::cpu::scratchOfDepthwiseFilterGrad(AnchorKernel &kernel) {
+  DepthwiseFilterGrad gradient(kernel);
+  return kernel.countScratch([&] { gradient.takeScratch(); });
 }
 
 FailureOr<Work> lower::cpu::emitDepthwiseFilterGrad(AnchorKernel &kernel) {

@@ -11,6 +11,7 @@ namespace tandem::lower::cpu {
 /// each, whose windows are a pixel or two apart along lines.
 Fit fitDepthwiseFilterGrad(AnchorKernel &kernel);
 double secondsOfDepthwiseFilterGrad(AnchorKernel &kernel);
+int64_t scratchOfDepthwiseFilterGrad(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDepthwiseFilterGrad(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

@@ -124,9 +124,13 @@ void DirectConvolution::takeScratch() {
     squares = kernel.scratch.take(code, {s.lanes, kSquares * s.lanes}, type);
 }
 
-Work DirectConvolution::emit() {
+void DirectConvolution::prepare() {
   schedule();
   takeScratch();
+}
+
+Work DirectConvolution::emit() {
+  prepare();
   kernel.forEachItem([&](Value item) {
     Value block = code.rem(item, itemsOfPanel());
     Value rest = code.div(item, itemsOfPanel());
@@ -249,6 +253,12 @@ double lower::cpu::secondsOfDirectConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return secondsOf(kernel.kernel, kernel.anchor,
                    DirectConvolution(kernel, product).multiplyAdds());
+}
+
+int64_t lower::cpu::scratchOfDirectConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  DirectConvolution convolution(kernel, product);
+  return kernel.countScratch([&] { convolution.prepare(); });
 }
 
 FailureOr<Work> lower::cpu::emitDirectConvolution(AnchorKernel &kernel) {

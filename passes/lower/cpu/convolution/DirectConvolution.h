@@ -53,6 +53,8 @@ public:
   DirectConvolution(AnchorKernel &kernel, const Product &product);
   Fit fit() const;
   double multiplyAdds() const;
+  /// Chooses the schedule, and takes the scratch that it needs.
+  void prepare();
   Work emit();
 
 private:
@@ -158,6 +160,7 @@ private:
 /// The row of this method (Methods.cpp).
 Fit fitDirectConvolution(AnchorKernel &kernel);
 double secondsOfDirectConvolution(AnchorKernel &kernel);
+int64_t scratchOfDirectConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDirectConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

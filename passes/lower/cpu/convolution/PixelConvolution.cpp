@@ -25,6 +25,8 @@ public:
   PixelConvolution(AnchorKernel &kernel, const ConvolutionProduct &product);
   Fit fit() const;
   double multiplyAdds() const;
+  /// Chooses the schedule, and takes the scratch that it needs.
+  void prepare();
   Work emit();
 
 private:
@@ -206,9 +208,13 @@ void PixelConvolution::takeScratch() {
     joined = kernel.scratch.take(code, {sumsOfLine}, type);
 }
 
-Work PixelConvolution::emit() {
+void PixelConvolution::prepare() {
   schedule();
   takeScratch();
+}
+
+Work PixelConvolution::emit() {
+  prepare();
   kernel.forEachItem([&](Value item) {
     Value ofImage = code.div(item, bands());
     firstLine = code.mul(code.rem(item, bands()), lines);
@@ -486,6 +492,12 @@ double lower::cpu::secondsOfPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   return secondsOf(kernel.kernel, kernel.anchor,
                    PixelConvolution(kernel, product).multiplyAdds());
+}
+
+int64_t lower::cpu::scratchOfPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  PixelConvolution convolution(kernel, product);
+  return kernel.countScratch([&] { convolution.prepare(); });
 }
 
 FailureOr<Work> lower::cpu::emitPixelConvolution(AnchorKernel &kernel) {

@@ -24,6 +24,7 @@ using namespace lower;
 /// The row of this method (Methods.cpp).
 Fit fitPixelConvolution(AnchorKernel &kernel);
 double secondsOfPixelConvolution(AnchorKernel &kernel);
+int64_t scratchOfPixelConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitPixelConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

@@ -209,9 +209,13 @@ void PointwiseConvolution::takeScratch() {
     expanded = kernel.scratch.take(code, {expandedLength()}, type);
 }
 
-Work PointwiseConvolution::emit() {
+void PointwiseConvolution::prepare() {
   schedule();
   takeScratch();
+}
+
+Work PointwiseConvolution::emit() {
+  prepare();
   kernel.forEachItem([&](Value item) { emitItem(item); });
   Work work;
   work.items = blocks() * rowBlocks();
@@ -521,6 +525,12 @@ double lower::cpu::secondsOfPointwiseConvolution(AnchorKernel &kernel) {
   PointwiseConvolution convolution(kernel, product);
   convolution.fit();
   return secondsOf(kernel.kernel, kernel.anchor, convolution.multiplyAdds());
+}
+
+int64_t lower::cpu::scratchOfPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  PointwiseConvolution convolution(kernel, product);
+  return kernel.countScratch([&] { convolution.prepare(); });
 }
 
 FailureOr<Work> lower::cpu::emitPointwiseConvolution(AnchorKernel &kernel) {

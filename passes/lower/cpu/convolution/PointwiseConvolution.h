@@ -46,6 +46,8 @@ public:
   /// Chooses the schedule, where that is possible.
   Fit fit();
   double multiplyAdds() const;
+  /// Chooses the schedule, and takes the scratch that it needs.
+  void prepare();
   Work emit();
 
 private:
@@ -161,6 +163,7 @@ private:
 /// The row of this method (Methods.cpp).
 Fit fitPointwiseConvolution(AnchorKernel &kernel);
 double secondsOfPointwiseConvolution(AnchorKernel &kernel);
+int64_t scratchOfPointwiseConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitPointwiseConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

@@ -23,6 +23,7 @@ public:
   Emitter(AnchorKernel &kernel, const Schedule &schedule);
   /// Whether the tensors are where they have to be.
   bool canRead() const;
+  void takeScratch();
   Work emit();
 
 private:
@@ -73,7 +74,7 @@ bool Emitter::canRead() const {
   return image.canRead() && filter.isAffine() && filter.stride(2) == 1;
 }
 
-Work Emitter::emit() {
+void Emitter::takeScratch() {
   int64_t tiles = s.segments * grid.segmentTiles;
   int64_t pixels = kTile * grid.segmentWidth() + s.lanes;
   if (keepsTaps(shape, s))
@@ -86,12 +87,16 @@ Work Emitter::emit() {
   taps.emplace(kernel, keptTaps.isThere() ? shape.planes : s.planeBlock,
                s.resultBlock, s.lanes);
   products.emplace(kernel, tiles, s.resultBlock, s.lanes);
+}
 
+Work Emitter::emit() {
+  takeScratch();
   kernel.forEachItem([&](Value item) { emitItem(item); });
 
   Work work;
   work.items =
       divideCeil(grid.segments(), s.segments) * (shape.results / s.resultBlock);
+  int64_t tiles = s.segments * grid.segmentTiles;
   double flops = 2.0 * kAllPoints * tiles * shape.planes * s.resultBlock;
   work.grain = grainFor(work.items, flops, /*bytesPerItem=*/0);
   work.scratchBytes = kernel.scratch.bytes();
@@ -271,6 +276,15 @@ double winograd::seconds(AnchorKernel &kernel) {
   Schedule::fit(kernel.anchor, kernel.target, schedule);
   return secondsOf(kernel.kernel, kernel.anchor,
                    countsOf(kernel.anchor, schedule).own);
+}
+
+int64_t winograd::scratch(AnchorKernel &kernel) {
+  Schedule schedule;
+  Schedule::fit(kernel.anchor, kernel.target, schedule);
+  if (isa<Conv2dFilterGradOp>(kernel.anchor))
+    return scratchOfFilterGrad(kernel, schedule);
+  Emitter emitter(kernel, schedule);
+  return kernel.countScratch([&] { emitter.takeScratch(); });
 }
 
 FailureOr<Work> winograd::emit(AnchorKernel &kernel) {

@@ -88,10 +88,12 @@ bool keepsTaps(const Shape &shape, const Schedule &schedule);
 /// read them.
 bool canReadForFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
 Work emitFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
+int64_t scratchOfFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
 
 /// The row of this method (Methods.cpp).
 Fit fit(AnchorKernel &kernel);
 double seconds(AnchorKernel &kernel);
+int64_t scratch(AnchorKernel &kernel);
 mlir::FailureOr<Work> emit(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu::winograd

@@ -20,6 +20,7 @@ class FilterGradEmitter {
 public:
   FilterGradEmitter(AnchorKernel &kernel, const Schedule &schedule);
   bool canRead() const { return image.canRead() && gradient.canRead(); }
+  void takeScratch();
   Work emit();
 
 private:
@@ -54,7 +55,7 @@ FilterGradEmitter::FilterGradEmitter(AnchorKernel &kernel,
       {shape.groups * shape.results, shape.planes, kAllTaps}, 2);
 }
 
-Work FilterGradEmitter::emit() {
+void FilterGradEmitter::takeScratch() {
   int64_t tiles = s.segments * grid.segmentTiles;
   image.prepare();
   gradient.prepare();
@@ -64,7 +65,10 @@ Work FilterGradEmitter::emit() {
   seen.emplace(kernel, tiles, s.planeBlock, s.lanes);
   made.emplace(kernel, tiles, s.resultBlock, s.lanes);
   products.emplace(kernel, s.resultBlock, s.planeBlock, s.lanes);
+}
 
+Work FilterGradEmitter::emit() {
+  takeScratch();
   kernel.forEachItem([&](Value item) { emitItem(item); });
 
   Work work;
@@ -165,6 +169,12 @@ void FilterGradEmitter::finishLine(Value result, Value firstPlane) {
 bool winograd::canReadForFilterGrad(AnchorKernel &kernel,
                                     const Schedule &schedule) {
   return FilterGradEmitter(kernel, schedule).canRead();
+}
+
+int64_t winograd::scratchOfFilterGrad(AnchorKernel &kernel,
+                                      const Schedule &schedule) {
+  FilterGradEmitter emitter(kernel, schedule);
+  return kernel.countScratch([&] { emitter.takeScratch(); });
 }
 
 Work winograd::emitFilterGrad(AnchorKernel &kernel, const Schedule &schedule) {

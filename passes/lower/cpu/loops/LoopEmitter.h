@@ -39,6 +39,8 @@ public:
   Work emitPointwise();
   Work emitRows();
   Work emitColumns();
+  /// The scratch that the code of rows takes.
+  int64_t scratchOfRows() const;
 
 private:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -92,8 +94,11 @@ private:
     mlir::Value row;
     Values elements = {};
   };
-  Values takeRows(size_t count, llvm::function_ref<mlir::Type(size_t)> compute,
-                  int64_t &scratchBytes);
+  /// The elements of the rows that lie in scratch, which have one for each
+  /// reduced index: of those that are saved, then of the partial results.
+  llvm::SmallVector<mlir::Type>
+  rowsInScratch(llvm::ArrayRef<SavedRow> saved) const;
+  int64_t rowBytes(mlir::Type element) const;
   void emitRow(mlir::Value position);
   void storePartials(mlir::Value item, mlir::Value position);
   void overReduced(llvm::function_ref<void(mlir::Value position)> code);

@@ -38,15 +38,32 @@ int64_t lower::cpu::grainFor(int64_t items, double flopsPerItem,
                              1, items);
 }
 
+static FailureOr<LoopNest> nestOf(KernelOp kernel) {
+  if (std::optional<LoopNest> nest = findLoopNest(kernel))
+    return std::move(*nest);
+  return kernel.emitOpError()
+         << "expected the ops of the region to share one loop nest";
+}
+
 FailureOr<Work> lower::cpu::emitLoops(KernelOp kernel, OpBuilder &b,
                                       KernelBody &body) {
-  std::optional<LoopNest> nest = findLoopNest(kernel);
-  if (!nest)
-    return kernel.emitOpError()
-           << "expected the ops of the region to share one loop nest";
+  FailureOr<LoopNest> nest = nestOf(kernel);
+  if (failed(nest))
+    return failure();
   LoopEmitter emitter(kernel, *nest, b, body);
   LoopKernel loops{kernel, *nest, emitter};
-  return emitByTable(kernel, loopMethods(), loops, body.log);
+  return emitByTable(kernel, loopMethods(), loops);
+}
+
+FailureOr<ChosenMethod> lower::cpu::chooseLoops(KernelOp kernel, OpBuilder &b,
+                                                KernelBody &body,
+                                                MethodLog *log) {
+  FailureOr<LoopNest> nest = nestOf(kernel);
+  if (failed(nest))
+    return failure();
+  LoopEmitter emitter(kernel, *nest, b, body);
+  LoopKernel loops{kernel, *nest, emitter};
+  return chooseByTable(kernel, loopMethods(), loops, log);
 }
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,

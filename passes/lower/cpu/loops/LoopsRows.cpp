@@ -49,19 +49,32 @@ static void keepApart(scf::ForOp items) {
   items->setAttr("loop_annotation", annotation);
 }
 
-/// Rows of scratch with an element per reduced index, of `compute(i)`.
-LoopEmitter::Values
-LoopEmitter::takeRows(size_t count, llvm::function_ref<Type(size_t)> compute,
-                      int64_t &scratchBytes) {
-  Values rows;
-  for (size_t i = 0; i < count; ++i) {
-    auto type = MemRefType::get({nest.reducedSize()}, compute(i));
-    rows.push_back(memref::ViewOp::create(
-        b, loc, type, body.scratch, constant(scratchBytes), ValueRange{}));
-    int64_t bytes = nest.reducedSize() * elementBytes(compute(i));
-    scratchBytes += (bytes + 63) / 64 * 64;
-  }
-  return rows;
+static Type computeTypeOf(Value value) {
+  return scalar::computeType(
+      cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+int64_t LoopEmitter::rowBytes(Type element) const {
+  int64_t bytes = nest.reducedSize() * elementBytes(element);
+  return (bytes + 63) / 64 * 64;
+}
+
+SmallVector<Type> LoopEmitter::rowsInScratch(ArrayRef<SavedRow> saved) const {
+  SmallVector<Type> types;
+  if (!isShort(nest))
+    for (const SavedRow &row : saved)
+      types.push_back(computeTypeOf(row.value));
+  for (const LoopNest::Reduction &partial : nest.partials)
+    types.push_back(computeTypeOf(partial.op->getResult(0)));
+  return types;
+}
+
+int64_t LoopEmitter::scratchOfRows() const {
+  int64_t bytes = 0;
+  for (Type type :
+       rowsInScratch(chooseSavedRows(KernelOp(kernel).getBody().front(), nest)))
+    bytes += rowBytes(type);
+  return bytes;
 }
 
 Work LoopEmitter::emitRows() {
@@ -76,26 +89,19 @@ Work LoopEmitter::emitRows() {
     for (const LoopNest::Reduction &reduction : nest.reductions)
       if (auto element = findPickedElement(reduction, nest, reduced[0]))
         picked.insert({reduction.op, std::move(*element)});
-  for (SavedRow &row : chooseSavedRows(kernel.getBody().front(), nest))
-    saved.push_back({std::move(row), Value()});
-  auto computeTypeOf = [](Value value) {
-    return scalar::computeType(
-        cast<RankedTensorType>(value.getType()).getElementType());
-  };
+  std::vector<SavedRow> worthSaving =
+      chooseSavedRows(kernel.getBody().front(), nest);
+  Values rows;
   int64_t scratchBytes = 0;
-  if (!isWrittenOut) {
-    Values rows = takeRows(
-        saved.size(), [&](size_t i) { return computeTypeOf(saved[i].value); },
-        scratchBytes);
-    for (auto [one, row] : llvm::zip_equal(saved, rows))
-      one.row = row;
+  for (Type type : rowsInScratch(worthSaving)) {
+    rows.push_back(memref::ViewOp::create(
+        b, loc, MemRefType::get({nest.reducedSize()}, type), body.scratch,
+        constant(scratchBytes), ValueRange{}));
+    scratchBytes += rowBytes(type);
   }
-  partials = takeRows(
-      nest.partials.size(),
-      [&](size_t i) {
-        return computeTypeOf(nest.partials[i].op->getResult(0));
-      },
-      scratchBytes);
+  for (auto [i, row] : llvm::enumerate(worthSaving))
+    saved.push_back({std::move(row), isWrittenOut ? Value() : rows[i]});
+  partials.assign(rows.end() - nest.partials.size(), rows.end());
   bool staysApart = !nest.sizes.empty() && nest.sizes.back() > kOrderedLength;
   auto overRows = [&](Value low, Value high) {
     scf::ForOp rows =

@@ -22,6 +22,7 @@ public:
               ArrayRef<AffineExpr> rhs, ArrayRef<int64_t> sizes);
 
   Fit fit() const;
+  void takeScratch();
   Work emit();
 
 private:
@@ -178,8 +179,12 @@ void DotsEmitter::finishBlock() {
   });
 }
 
-Work DotsEmitter::emit() {
+void DotsEmitter::takeScratch() {
   sums = kernel.scratch.take(code, {rows, block}, type);
+}
+
+Work DotsEmitter::emit() {
+  takeScratch();
   ArrayRef<int64_t> batchSizes = ArrayRef(sizes).drop_back(3);
   int64_t blocks = divideCeil(columns, block), batches = product(batchSizes);
   kernel.forEachItem([&](Value item) {
@@ -207,6 +212,12 @@ Fit lower::cpu::fitDots(AnchorKernel &kernel) {
 
 double lower::cpu::secondsOfDots(AnchorKernel &kernel) {
   return secondsOfVectors(kernel, &MatmulIndex::k);
+}
+
+int64_t lower::cpu::scratchOfDots(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  DotsEmitter dots(kernel, index.lhs, index.rhs, index.sizes);
+  return kernel.countScratch([&] { dots.takeScratch(); });
 }
 
 FailureOr<Work> lower::cpu::emitDots(AnchorKernel &kernel) {

@@ -23,6 +23,7 @@ double secondsOfVectors(AnchorKernel &kernel, unsigned MatmulIndex::*along);
 /// on the sizes and the target alone.
 Fit fitDots(AnchorKernel &kernel);
 double secondsOfDots(AnchorKernel &kernel);
+int64_t scratchOfDots(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDots(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

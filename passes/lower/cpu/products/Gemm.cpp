@@ -256,6 +256,13 @@ void GemmEmitter::emitRows(Value m, const GemmPiece &piece) {
     code.when(piece.isLast, [&] { emitFinish(m); });
 }
 
+int64_t lower::cpu::scratchOf(Code &code, const Gemm &gemm,
+                              const GemmSchedule &schedule) {
+  Scratch scratch;
+  GemmEmitter(code, gemm, schedule, scratch);
+  return scratch.bytes();
+}
+
 void lower::cpu::emitGemm(Code &code, const Gemm &gemm,
                           const GemmSchedule &schedule, Scratch &scratch,
                           const GemmItem &item) {

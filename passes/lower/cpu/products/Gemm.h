@@ -175,6 +175,9 @@ struct GemmItem {
   mlir::Value number, group;
 };
 
+/// The bytes of scratch of an item.
+int64_t scratchOf(Code &code, const Gemm &gemm, const GemmSchedule &schedule);
+
 /// Emits an item.
 void emitGemm(Code &code, const Gemm &gemm, const GemmSchedule &schedule,
               Scratch &scratch, const GemmItem &item);

@@ -84,106 +84,135 @@ double lower::cpu::secondsOfVectors(AnchorKernel &kernel,
   return secondsOf(kernel.kernel, kernel.anchor, multiplyAdds);
 }
 
-FailureOr<Work> lower::cpu::emitMatmul(AnchorKernel &kernel) {
-  auto op = cast<MatmulOp>(kernel.anchor);
-  Code &code = kernel.code;
-  RankedTensorType type = op.getY().getType();
-  int64_t rank = type.getRank();
-  auto index = MatmulIndex::of(op);
-  unsigned m = index.m, n = index.n, k = index.k;
-  const auto &sizes = index.sizes;
-  const auto &dims = index.dims;
-  int64_t inner = sizes[k];
+namespace {
+/// A product by the emitter of products: what it reads, and how it is cut.
+class MatmulEmitter {
+public:
+  explicit MatmulEmitter(AnchorKernel &kernel);
+  int64_t scratchBytes() { return scratchOf(code, gemm, schedule); }
+  Work emit();
 
+private:
+  /// The index of an element of the result.
+  SmallVector<Value> indexOf(Value row, Value column) const {
+    SmallVector<Value> position(ArrayRef<Value>(at).take_front(index.k));
+    position[index.m] = row;
+    position[index.n] = column;
+    return position;
+  }
+  /// Where element (row + i, column) of the result lies.
+  Value placeOf(Value row, int64_t i, Value column) {
+    Value position = output->at(code, indexOf(row, column));
+    return code.add(position, i * output->stride(index.m));
+  }
+  void bindResult();
+  void fetchBeside();
+  void fetchFactors();
+
+  AnchorKernel &kernel;
+  Code &code;
+  MatmulIndex index;
+  int64_t batches;
+  Type element; ///< of the result
   Gemm gemm;
-  gemm.M = sizes[m];
-  gemm.N = sizes[n];
-  gemm.K1 = inner;
+  GemmOperand lhs, rhs;
+  std::optional<Operand> output;
+  GemmSchedule schedule;
+  std::vector<FetchAhead> ahead;
+  /// The indices of the batch, set when an item begins.
+  SmallVector<Value> at;
+  Value nextBatch;
+};
+} // namespace
+
+MatmulEmitter::MatmulEmitter(AnchorKernel &kernel)
+    : kernel(kernel), code(kernel.code), index(MatmulIndex::of(kernel.anchor)),
+      batches(product(index.batchSizes())),
+      element(getElementTypeOrSelf(kernel.anchor->getResult(0).getType())),
+      lhs(kernel, 0, index.lhs, index.sizes, index.m, std::nullopt, index.k),
+      rhs(kernel, 1, index.rhs, index.sizes, index.n, std::nullopt, index.k),
+      at(index.sizes.size()) {
+  gemm.M = index.sizes[index.m];
+  gemm.N = index.sizes[index.n];
+  gemm.K1 = index.sizes[index.k];
   gemm.lineLength = gemm.N;
-  gemm.type = scalar::computeType(type.getElementType());
+  gemm.type = scalar::computeType(element);
   gemm.asked = AskedSchedule::of(kernel.kernel);
-  ArrayRef<int64_t> batchSizes = index.batchSizes();
-  int64_t batches = product(batchSizes);
-  if (batches * gemm.M * gemm.N == 0)
-    return Work{0, 1, 0};
-
-  GemmOperand lhs(kernel, 0, index.lhs, sizes, m, std::nullopt, k);
-  GemmOperand rhs(kernel, 1, index.rhs, sizes, n, std::nullopt, k);
-  std::optional<Operand> output =
-      kernel.directOutput(gemm.type, ArrayRef(dims).take_front(rank),
-                          ArrayRef(sizes).take_front(rank), n);
-
   lhs.bindA(gemm);
   rhs.bindB(gemm);
-  // The indices of the batch, set when an item begins.
-  SmallVector<Value> at(rank + 1);
-  Value nextBatch;
-  if (output)
-    gemm.store = [&](Code &code, Value row, int64_t i, Value column, Value sums,
-                     Value mask) {
-      SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
-      index[m] = row;
-      index[n] = column;
-      Value position = code.add(output->at(code, index), i * output->stride(m));
-      code.store(sums, output->memref, position, mask);
-    };
-  else
-    gemm.finish = [&](Code &, Value row, Value, Value column, Value sum) {
-      SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
-      index[m] = row;
-      index[n] = column;
-      kernel.finish(index, sum);
-    };
-  if (output)
-    gemm.load = [&](Code &code, Value row, int64_t i, Value column,
-                    int64_t lanes, Value mask) {
-      SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
-      index[m] = row;
-      index[n] = column;
-      Value position = code.add(output->at(code, index), i * output->stride(m));
-      return code.load(output->memref, position, lanes, mask);
-    };
-  SmallVector<Value> beside = besideResult(kernel);
-  if (!output && !beside.empty())
-    gemm.fetchEnd = [&](Code &code, Value row, Value column) {
-      Value position = code.index(0);
-      for (unsigned d = 0; d < m; ++d)
-        position = code.add(code.mul(position, sizes[d]), at[d]);
-      position = code.add(code.mul(position, sizes[m]), row);
-      position = code.add(code.mul(position, sizes[n]), column);
-      for (Value buffer : beside)
-        code.prefetch(buffer, position);
-    };
+  output =
+      kernel.directOutput(gemm.type, ArrayRef(index.dims).take_front(index.k),
+                          ArrayRef(index.sizes).take_front(index.k), index.n);
+  bindResult();
+  schedule = scheduleGemm(gemm, kernel.target, batches);
+}
 
-  GemmSchedule schedule = scheduleGemm(gemm, kernel.target, batches);
-  int64_t items = schedule.items(gemm);
-  std::vector<FetchAhead> ahead = factorsAhead(kernel, batchSizes);
+void MatmulEmitter::bindResult() {
+  if (!output) {
+    gemm.finish = [this](Code &, Value row, Value, Value column, Value sum) {
+      kernel.finish(indexOf(row, column), sum);
+    };
+    return;
+  }
+  gemm.store = [this](Code &code, Value row, int64_t i, Value column,
+                      Value sums, Value mask) {
+    code.store(sums, output->memref, placeOf(row, i, column), mask);
+  };
+  gemm.load = [this](Code &code, Value row, int64_t i, Value column,
+                     int64_t lanes, Value mask) {
+    return code.load(output->memref, placeOf(row, i, column), lanes, mask);
+  };
+}
+
+/// Where elements are finished one by one, what they are finished with is asked
+/// for.
+void MatmulEmitter::fetchBeside() {
+  SmallVector<Value> beside = besideResult(kernel);
+  if (output || beside.empty())
+    return;
+  gemm.fetchEnd = [this, beside](Code &code, Value row, Value column) {
+    Value position = code.index(0);
+    for (unsigned d = 0; d < index.m; ++d)
+      position = code.add(code.mul(position, index.sizes[d]), at[d]);
+    position = code.add(code.mul(position, index.sizes[index.m]), row);
+    position = code.add(code.mul(position, index.sizes[index.n]), column);
+    for (Value buffer : beside)
+      code.prefetch(buffer, position);
+  };
+}
+
+/// What the next product of a batch reads.
+void MatmulEmitter::fetchFactors() {
+  ahead = factorsAhead(kernel, index.batchSizes());
   if (schedule.sweeps || schedule.kPanels(gemm) > 1)
     ahead.clear();
-  if (!ahead.empty()) {
-    gemm.fetchNext = [&](Code &code, Value tile, Value round) {
-      int64_t tiles = schedule.tiles(gemm);
-      int64_t rounds = std::max<int64_t>(1, gemm.K1 / schedule.unroll);
-      for (FetchAhead &next : ahead) {
-        int64_t asking = std::min(rounds, next.linesOfPart(tiles));
-        next.enter(nextBatch, code.index(0));
-        next.beginPart(tile, tiles, asking);
-        code.when(code.less(round, code.index(asking)),
-                  [&] { next.emitRound(round); });
-      }
+  if (ahead.empty())
+    return;
+  gemm.fetchNext = [this](Code &code, Value tile, Value round) {
+    int64_t tiles = schedule.tiles(gemm);
+    int64_t rounds = std::max<int64_t>(1, gemm.K1 / schedule.unroll);
+    for (FetchAhead &next : ahead) {
+      int64_t asking = std::min(rounds, next.linesOfPart(tiles));
+      next.enter(nextBatch, code.index(0));
+      next.beginPart(tile, tiles, asking);
+      code.when(code.less(round, code.index(asking)),
+                [&] { next.emitRound(round); });
+    }
+  };
+  // Nothing else waits for memory then but what is stored.
+  if (output)
+    gemm.fetchEnd = [this](Code &code, Value row, Value column) {
+      code.prefetch(output->memref, output->at(code, indexOf(row, column)));
     };
-    // Nothing else waits for memory then but what is stored.
-    if (output)
-      gemm.fetchEnd = [&](Code &code, Value row, Value column) {
-        SmallVector<Value> index(ArrayRef<Value>(at).take_front(rank));
-        index[m] = row;
-        index[n] = column;
-        code.prefetch(output->memref, output->at(code, index));
-      };
-  }
+}
+
+Work MatmulEmitter::emit() {
+  fetchBeside();
+  fetchFactors();
+  int64_t items = schedule.items(gemm);
   kernel.forEachItem([&](Value item) {
     Value batch = code.div(item, items);
-    llvm::copy(split(code, batch, batchSizes), at.begin());
+    llvm::copy(split(code, batch, index.batchSizes()), at.begin());
     nextBatch = code.add(batch, 1);
     lhs.enter(at);
     rhs.enter(at);
@@ -195,9 +224,26 @@ FailureOr<Work> lower::cpu::emitMatmul(AnchorKernel &kernel) {
   work.items = batches * items;
   double columns = std::min(schedule.group * schedule.width(), gemm.N);
   double rows = std::min(schedule.mBlock, gemm.M);
-  double bytes = elementBytes(type.getElementType()) *
-                 (columns * inner + rows * inner + rows * columns);
+  double inner = static_cast<double>(gemm.K1);
+  double bytes =
+      elementBytes(element) * (columns * inner + rows * inner + rows * columns);
   work.grain = grainFor(work.items, 2 * rows * columns * inner, bytes);
   work.scratchBytes = kernel.scratch.bytes();
   return work;
+}
+
+/// True if the kernel has no sums.
+static bool isEmptyProduct(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  return llvm::is_contained(ArrayRef(index.sizes).drop_back(), 0);
+}
+
+int64_t lower::cpu::scratchOfMatmul(AnchorKernel &kernel) {
+  return isEmptyProduct(kernel) ? 0 : MatmulEmitter(kernel).scratchBytes();
+}
+
+FailureOr<Work> lower::cpu::emitMatmul(AnchorKernel &kernel) {
+  if (isEmptyProduct(kernel))
+    return Work{0, 1, 0};
+  return MatmulEmitter(kernel).emit();
 }

@@ -14,6 +14,7 @@ using lower::cpu::PackedNumber;
 PackedNumber PackedNumber::take(Code &code, Scratch &scratch) {
   assert(scratch.bytes() == 0 && "only scratch's first word is known to be 0");
   PackedNumber packed;
+  packed.isTaken = true;
   packed.word = scratch.take(code, {1}, code.b.getI64Type());
   return packed;
 }

@@ -19,7 +19,7 @@ public:
   /// Takes the word from `scratch`, of which nothing is taken yet.
   static PackedNumber take(lower::Code &code, lower::Scratch &scratch);
 
-  bool isThere() const { return static_cast<bool>(word); }
+  bool isThere() const { return isTaken; }
   /// Runs `pack` and notes `number`, unless that is what is there.
   void packUnlessThere(lower::Code &code, mlir::Value number,
                        llvm::function_ref<void()> pack) const;
@@ -27,7 +27,8 @@ public:
   void note(lower::Code &code, mlir::Value number) const;
 
 private:
-  mlir::Value word; ///< memref<1xi64>
+  bool isTaken = false;
+  mlir::Value word; ///< memref<1xi64>; null where scratch is only counted
 };
 
 } // namespace tandem::lower::cpu

@@ -24,6 +24,7 @@ public:
 
   /// Whether the left tiles are read where they are.
   bool isInPlace() const { return !s.packsLeft; }
+  void takeScratch();
   Work emit();
 
 private:
@@ -33,7 +34,6 @@ private:
     Value isFirst, isLast;
   };
 
-  void takeScratch();
   void emitItem(Value item);
   void packGroup(const Range &range);
   void emitRows(const Range &range, Value from, Value to);
@@ -382,7 +382,9 @@ double lower::cpu::secondsOfTileProduct(AnchorKernel &kernel) {
                    /*narrow=*/true);
 }
 
-FailureOr<Work> lower::cpu::emitTileProduct(AnchorKernel &kernel) {
+/// Calls `body` with the product that a kernel is computed by.
+static void withProduct(AnchorKernel &kernel,
+                        llvm::function_ref<void(TileProduct &)> body) {
   auto index = MatmulIndex::of(kernel.anchor);
   // The left factor's few rows are packed at once, and the right one, a linear
   // layer's weights, is read from memory by tiles.
@@ -390,9 +392,23 @@ FailureOr<Work> lower::cpu::emitTileProduct(AnchorKernel &kernel) {
     TileProduct turned(kernel, {index.lhs, index.rhs}, index.sizes,
                        /*isTurned=*/true);
     if (turned.isInPlace())
-      return turned.emit();
+      return body(turned);
   }
-  return TileProduct(kernel, {index.lhs, index.rhs}, index.sizes,
-                     /*isTurned=*/false)
-      .emit();
+  TileProduct product(kernel, {index.lhs, index.rhs}, index.sizes,
+                      /*isTurned=*/false);
+  body(product);
+}
+
+int64_t lower::cpu::scratchOfTileProduct(AnchorKernel &kernel) {
+  int64_t bytes = 0;
+  withProduct(kernel, [&](TileProduct &product) {
+    bytes = kernel.countScratch([&] { product.takeScratch(); });
+  });
+  return bytes;
+}
+
+FailureOr<Work> lower::cpu::emitTileProduct(AnchorKernel &kernel) {
+  Work work;
+  withProduct(kernel, [&](TileProduct &product) { work = product.emit(); });
+  return work;
 }

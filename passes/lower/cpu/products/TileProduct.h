@@ -42,6 +42,7 @@ TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
 /// The row of this method (Methods.cpp).
 Fit fitTileProduct(AnchorKernel &kernel);
 double secondsOfTileProduct(AnchorKernel &kernel);
+int64_t scratchOfTileProduct(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitTileProduct(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

@@ -15,13 +15,13 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower::cuda;
 
-FailureOr<LaunchShape> lower::cuda::emitConvolution(AnchorKernel &kernel,
-                                                    ThreadCode &code) {
+void lower::cuda::withConvolution(AnchorKernel &kernel, ThreadCode &code,
+                                  AskProduct ask) {
   using enum ConvolutionProduct::Dim;
   auto p = ConvolutionProduct::of(kernel.anchor);
   auto type = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   if (type.getNumElements() == 0)
-    return LaunchShape();
+    return;
   Gemm gemm;
   gemm.element = type.getElementType();
   gemm.type = scalar::computeType(gemm.element);
@@ -58,5 +58,5 @@ FailureOr<LaunchShape> lower::cuda::emitConvolution(AnchorKernel &kernel,
                   sum);
   };
   ProductKernel product{code, gemm};
-  return emitByTable(kernel.kernel, productMethods(), product, kernel.body.log);
+  ask(product);
 }

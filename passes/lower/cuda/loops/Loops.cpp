@@ -45,8 +45,11 @@ LaunchShape lower::cuda::emitPointwise(const LoopKernel &loops) {
   return shape;
 }
 
-FailureOr<LaunchShape> lower::cuda::emitLoops(KernelOp kernel, ThreadCode &code,
-                                              KernelBody &body) {
+/// What `ask` says to the table and to what it sees of the kernel.
+template <typename Made>
+static FailureOr<Made>
+askTable(KernelOp kernel, ThreadCode &code, KernelBody &body,
+         llvm::function_ref<FailureOr<Made>(LoopKernel &)> ask) {
   std::optional<std::vector<LoopNest>> nests = findLoopNests(kernel);
   if (!nests)
     return kernel.emitOpError()
@@ -65,7 +68,23 @@ FailureOr<LaunchShape> lower::cuda::emitLoops(KernelOp kernel, ThreadCode &code,
   LoopKernel loops{*nests, parts, firsts, code};
   if (parts.size() > 1 && !loops.isPointwise())
     return kernel.emitOpError() << "expected parts without reductions";
-  return emitByTable(kernel, loopMethods(), loops, body.log);
+  return ask(loops);
+}
+
+FailureOr<LaunchShape> lower::cuda::emitLoops(KernelOp kernel, ThreadCode &code,
+                                              KernelBody &body) {
+  return askTable<LaunchShape>(kernel, code, body, [&](LoopKernel &loops) {
+    return emitByTable(kernel, loopMethods(), loops);
+  });
+}
+
+FailureOr<ChosenMethod> lower::cuda::chooseLoops(KernelOp kernel,
+                                                 ThreadCode &code,
+                                                 KernelBody &body,
+                                                 MethodLog *log) {
+  return askTable<ChosenMethod>(kernel, code, body, [&](LoopKernel &loops) {
+    return chooseByTable(kernel, loopMethods(), loops, log);
+  });
 }
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, unsigned firstResult,

@@ -32,10 +32,7 @@ private:
   /// Stores the tile.
   void store(ValueRange sums);
 
-  int64_t tiles() const {
-    return gemm.batches * schedule.mTiles(gemm) * schedule.nTiles(gemm);
-  }
-  int64_t splitBytes() const;
+  int64_t tiles() const { return schedule.tiles(gemm); }
   bool isWgmma() const { return schedule.kind == GemmSchedule::Wgmma; }
 
   ThreadCode &code;
@@ -47,7 +44,6 @@ private:
   Value memory;
   int64_t aBytes, bBytes; ///< of all stages
   int64_t tilePitch;
-  int64_t scratchBytes = 0;
 
   Value work, split;   ///< the number of the tile in the grid, of the split
   Value m, n;          ///< where the tile begins
@@ -95,7 +91,7 @@ LaunchShape GemmEmitter::emit() {
   } else {
     finish(gemm.K == 0 ? zeros() : accumulate());
   }
-  shape.scratchBytes = scratchBytes;
+  shape.scratchBytes = scratchOf(gemm, schedule);
   return shape;
 }
 
@@ -218,9 +214,15 @@ GemmEmitter::Values GemmEmitter::accumulate() {
   return carried;
 }
 
-int64_t GemmEmitter::splitBytes() const {
-  return tiles() * schedule.splits * schedule.blockM * schedule.blockN *
-         elementBytes(gemm.type);
+static int64_t splitBytes(const Gemm &gemm, const GemmSchedule &schedule) {
+  return schedule.tiles(gemm) * schedule.splits * schedule.blockM *
+         schedule.blockN * elementBytes(gemm.type);
+}
+
+int64_t lower::cuda::scratchOf(const Gemm &gemm, const GemmSchedule &schedule) {
+  if (schedule.splits == 1)
+    return 0;
+  return mostCounters * counterBytes + splitBytes(gemm, schedule);
 }
 
 void GemmEmitter::addSplits(ValueRange sums,
@@ -229,9 +231,9 @@ void GemmEmitter::addSplits(ValueRange sums,
   // threads hold them: [work][split][sum][thread].
   OpBuilder &builder = code.b;
   int64_t lanes = tile->sumType.getNumElements(), threads = schedule.threads();
-  int64_t bytes = splitBytes(), partSize = tile->sums * threads * lanes;
-  scratchBytes = mostCounters * counterBytes + bytes;
-  Value scratch = code.scratch(scratchBytes);
+  int64_t bytes = splitBytes(gemm, schedule),
+          partSize = tile->sums * threads * lanes;
+  Value scratch = code.scratch(scratchOf(gemm, schedule));
   Value counters = code.view(scratch, 0, tiles(), builder.getI32Type());
   Value parts = code.view(scratch, mostCounters * counterBytes,
                           bytes / elementBytes(gemm.type), gemm.type);

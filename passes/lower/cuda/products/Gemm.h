@@ -103,6 +103,9 @@ struct GemmSchedule {
   int64_t warpN() const { return blockN / warpsN; }
   int64_t mTiles(const Gemm &g) const { return (g.M + blockM - 1) / blockM; }
   int64_t nTiles(const Gemm &g) const { return (g.N + blockN - 1) / blockN; }
+  int64_t tiles(const Gemm &g) const {
+    return g.batches * mTiles(g) * nTiles(g);
+  }
   int64_t kTiles(const Gemm &g) const { return (g.K + blockK - 1) / blockK; }
   /// k of a block, in whole tiles.
   int64_t depth() const { return splitTiles * blockK; }
@@ -122,6 +125,9 @@ struct TimedSchedule {
 std::optional<TimedSchedule> scheduleGemm(const Gemm &gemm,
                                           const CudaTarget &target,
                                           GemmSchedule::Kind kind);
+
+/// The scratch of a launch: what the splits of a tile have summed.
+int64_t scratchOf(const Gemm &gemm, const GemmSchedule &schedule);
 
 /// Emits the product; it has at least one element.
 LaunchShape emitGemm(ThreadCode &code, const Gemm &gemm,

@@ -29,12 +29,12 @@ static bool isShared(AnchorKernel &kernel, unsigned number,
   return true;
 }
 
-FailureOr<LaunchShape> lower::cuda::emitMatmul(AnchorKernel &kernel,
-                                               ThreadCode &code) {
+void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
+                             AskProduct ask) {
   auto op = cast<MatmulOp>(kernel.anchor);
   RankedTensorType type = op.getY().getType();
   if (type.getNumElements() == 0)
-    return LaunchShape();
+    return;
   unsigned rank = type.getRank();
   unsigned m = rank - 2, n = rank - 1, k = rank;
   SmallVector<int64_t> sizes(type.getShape());
@@ -92,5 +92,5 @@ FailureOr<LaunchShape> lower::cuda::emitMatmul(AnchorKernel &kernel,
     kernel.finish(ArrayRef<Value>(at).take_front(rank), sum);
   };
   ProductKernel product{code, gemm};
-  return emitByTable(kernel.kernel, productMethods(), product, kernel.body.log);
+  ask(product);
 }

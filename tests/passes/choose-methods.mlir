@@ -1,0 +1,85 @@
+// RUN: tandem-opt %s -split-input-file -tandem-choose-methods | FileCheck %s
+// RUN: tandem-opt %s -split-input-file -tandem-choose-methods -tandem-plan-memory -tandem-report-plan | FileCheck %s --check-prefix=STEP
+
+// A product packs panels; what is pointwise needs no memory of its own. The
+// step needs what the kernel with the most does.
+// CHECK-LABEL: module @cpu
+// STEP: module @cpu attributes {tandem.step_memory = {{{.*}}scratch = [[BYTES:[1-9][0-9]*]] : i64
+module @cpu attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x: tensor<64x300xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<300x200xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x200xf32> {tandem.role = #tandem.role<output "y">}, tensor<64x300xf32> {tandem.role = #tandem.role<output "z">}) {
+    // CHECK: schedule = #tandem.schedule<method = gemm>, tandem.scratch_bytes = {{[1-9][0-9]*}} : i64}
+    // STEP: schedule = #tandem.schedule<method = gemm>, tandem.scratch_bytes = [[BYTES]] : i64}
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<64x300xf32>, %b: tensor<300x200xf32>):
+      %0 = tandem.matmul %a, %b : tensor<64x300xf32>, tensor<300x200xf32> -> tensor<64x200xf32>
+      tandem.yield %0 : tensor<64x200xf32>
+    } : (tensor<64x300xf32>, tensor<300x200xf32>) -> tensor<64x200xf32>
+    // CHECK: schedule = #tandem.schedule<method = pointwise>, tandem.scratch_bytes = 0 : i64}
+    %z = tandem.kernel "z" (%x) {
+    ^bb0(%a: tensor<64x300xf32>):
+      %0 = tandem.exp %a : tensor<64x300xf32>
+      tandem.yield %0 : tensor<64x300xf32>
+    } : (tensor<64x300xf32>) -> tensor<64x300xf32>
+    return %y, %z : tensor<64x200xf32>, tensor<64x300xf32>
+  }
+}
+
+// -----
+
+// What a schedule says stays, and scratch is that of what it says.
+// CHECK-LABEL: module @asked
+module @asked attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x: tensor<4x1024xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<96x1024xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<4x96xf32> {tandem.role = #tandem.role<output "y">}, tensor<4x96xf32> {tandem.role = #tandem.role<output "z">}) {
+    // CHECK: schedule = #tandem.schedule<method = dots>, tandem.scratch_bytes = 768 : i64}
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<4x1024xf32>, %b: tensor<96x1024xf32>):
+      %0 = tandem.matmul %a, %b {transpose_rhs} : tensor<4x1024xf32>, tensor<96x1024xf32> -> tensor<4x96xf32>
+      tandem.yield %0 : tensor<4x96xf32>
+    } : (tensor<4x1024xf32>, tensor<96x1024xf32>) -> tensor<4x96xf32>
+    // CHECK: schedule = #tandem.schedule<method = gemm, rows = 4>, tandem.scratch_bytes = {{[1-9][0-9]+}} : i64}
+    %z = tandem.kernel "z" (%x, %w) {
+    ^bb0(%a: tensor<4x1024xf32>, %b: tensor<96x1024xf32>):
+      %0 = tandem.matmul %a, %b {transpose_rhs} : tensor<4x1024xf32>, tensor<96x1024xf32> -> tensor<4x96xf32>
+      tandem.yield %0 : tensor<4x96xf32>
+    } {schedule = #tandem.schedule<method = gemm, rows = 4>, tandem.scratch_bytes = 1 : i64} : (tensor<4x1024xf32>, tensor<96x1024xf32>) -> tensor<4x96xf32>
+    return %y, %z : tensor<4x96xf32>, tensor<4x96xf32>
+  }
+}
+
+// -----
+
+// A loop has no method; its scratch is the memory of its body, of its carries
+// and of the kernels in it.
+// CHECK-LABEL: module @loop
+// CHECK: } {tandem.scratch_bytes = {{[1-9][0-9]*}} : i64}
+module @loop attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.kernel "y" (%x) {
+    ^bb0(%a: tensor<64x64xf32>):
+      %0 = tandem.scan 100 carries(%a) inputs() constants() {
+      ^bb0(%c: tensor<64x64xf32>):
+        %1 = tandem.matmul %c, %c : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+        %2 = tandem.tanh %1 : tensor<64x64xf32>
+        tandem.yield %2 : tensor<64x64xf32>
+      } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Blocks that share a long sum keep their parts in scratch.
+// CHECK-LABEL: module @cuda
+// CHECK: schedule = #tandem.schedule<method = mma>, tandem.scratch_bytes = {{[1-9][0-9]*}} : i64}
+module @cuda attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @evaluate(%x: tensor<64x8192xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<8192x64xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<64x8192xbf16>, %b: tensor<8192x64xbf16>):
+      %0 = tandem.matmul %a, %b : tensor<64x8192xbf16>, tensor<8192x64xbf16> -> tensor<64x64xbf16>
+      tandem.yield %0 : tensor<64x64xbf16>
+    } : (tensor<64x8192xbf16>, tensor<8192x64xbf16>) -> tensor<64x64xbf16>
+    return %y : tensor<64x64xbf16>
+  }
+}
