@@ -49,11 +49,11 @@ public:
   void error(const std::string &what) {
     problems_.add(io::inQuotes(with_.path) + " " + what);
   }
-  /// An error, or with --force a note.
-  void serious(const std::string &what) {
+  /// An error, or with --force a note; `otherwise` is what else can be done.
+  void serious(const std::string &what, const std::string &otherwise = "") {
     if (with_.force)
       return note(what);
-    error(what);
+    error(what + otherwise);
     forceable_ = true;
   }
   Status status() {
@@ -81,8 +81,9 @@ void compareModels(const Checkpoint &checkpoint, const ResumeWith &with,
   if (known && there.graph != here.graph)
     differences.serious(
         "was trained on another graph, of the model " + modelText(there) +
-        (sameBatch ? "" : batches(checkpoint.position().batch)) + ", but got " +
-        modelText(here) + (sameBatch ? "" : batches(with.batch)) +
+            (sameBatch ? "" : batches(checkpoint.position().batch)) +
+            ", but got " + modelText(here) +
+            (sameBatch ? "" : batches(with.batch)),
         "; --params takes its parameters alone");
   else if (there.model == here.model)
     return;
