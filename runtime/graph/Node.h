@@ -96,8 +96,9 @@ struct Traits {
 
 /// What a program that captures a graph is told of a node (Write.h).
 struct Described {
-  const char *kind =
-      "node"; ///< "program", "gradient", "op", "function", "leaf"
+  explicit Described(const char *kind = "node") : kind(kind) {}
+
+  const char *kind; ///< "node", "program", "gradient", "op", "function", "leaf"
   /// Of a program: the model's name, a digest of its graph, and what is the
   /// same for all calls of one loaded model.
   std::string model, graph;
