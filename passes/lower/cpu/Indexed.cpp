@@ -82,6 +82,19 @@ static int64_t rowsOfBlock(int64_t rows, int64_t width, int64_t rowBytes,
                              llvm::divideCeil(rows, isNarrow ? few : many));
 }
 
+static int64_t rowsOfBlock(const ScatterParts &parts) {
+  int64_t width = product(parts.table.drop_front());
+  return rowsOfBlock(parts.table[0], width, width * elementBytes(parts.stored),
+                     product(parts.indices));
+}
+
+/// The memory of the rows of a block.
+static Value takeBlock(AnchorKernel &kernel, const ScatterParts &parts) {
+  int64_t width = product(parts.table.drop_front());
+  return kernel.scratch.take(kernel.code, {rowsOfBlock(parts) * width},
+                             parts.stored);
+}
+
 static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
   Code &code = kernel.code;
   ArrayRef<int64_t> table = parts.table, indices = parts.indices;
@@ -90,8 +103,8 @@ static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
   int64_t rows = table[0], width = product(row), count = product(indices);
 
   int64_t rowBytes = width * elementBytes(parts.stored);
-  int64_t block = rowsOfBlock(rows, width, rowBytes, count);
-  Value values = kernel.scratch.take(code, {block * width}, parts.stored);
+  int64_t block = rowsOfBlock(parts);
+  Value values = takeBlock(kernel, parts);
   Value zero = code.index(0);
   auto load = [&](Value at) {
     return loadElement(code.b, code.loc, parts.kept, values, at);
@@ -156,6 +169,13 @@ static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
                         3.0 * (block + share) * rowBytes);
   work.scratchBytes = kernel.scratch.bytes();
   return work;
+}
+
+int64_t lower::cpu::scratchOfIndexed(AnchorKernel &kernel) {
+  if (isa<TakeOp>(kernel.anchor))
+    return 0;
+  return kernel.countScratch(
+      [&] { takeBlock(kernel, ScatterParts::of(kernel.anchor)); });
 }
 
 FailureOr<Work> lower::cpu::emitIndexed(AnchorKernel &kernel) {

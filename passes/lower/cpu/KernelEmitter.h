@@ -36,6 +36,7 @@ mlir::FailureOr<Work> emitLines(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitAttention(AnchorKernel &kernel);
 /// The scratch that the code of these takes.
 int64_t scratchOfWindow(AnchorKernel &kernel);
+int64_t scratchOfIndexed(AnchorKernel &kernel);
 int64_t scratchOfLines(AnchorKernel &kernel);
 int64_t scratchOfAttention(AnchorKernel &kernel);
 

@@ -75,8 +75,9 @@ static constexpr AnchorMethod attention[] = {
 static constexpr AnchorMethod windows[] = {
     {"pooling", "windows of an image, lanes along lines", always, emitWindow,
      nullptr, scratchOfWindow}};
-static constexpr AnchorMethod indexed[] = {
-    {"indexed", "rows that indices name", always, emitIndexed}};
+static constexpr AnchorMethod indexed[] = {{"indexed", "rows that indices name",
+                                            always, emitIndexed, nullptr,
+                                            scratchOfIndexed}};
 static constexpr AnchorMethod lines[] = {
     {"lines", "whole lines one after the other", always, emitLines, nullptr,
      scratchOfLines}};
