@@ -198,6 +198,9 @@ bool KernelChunk::replaceRegister(CallInst &call, StringRef name) {
 
 /// Hints, and orders of memory that threads that take turns always have.
 static bool isNothing(StringRef name) {
+  FunctionKind kind;
+  if (findFunction(name, kind))
+    return false;
   for (StringRef prefix :
        {"membar.cta", "fence.acquire.", "fence.release.", "fence.sc.",
         "fence.mbarrier_init.", "fence.proxy.", "prefetch.", "prefetchu.",

@@ -82,6 +82,9 @@ void Block::begin(const uint32_t id[3]) {
     thread.bulkGroups.clear();
     thread.openProducts.clear();
     thread.productGroups.clear();
+    thread.newMbarriers.clear();
+    thread.productsFenced = thread.productsAwaited = false;
+    thread.sums.clear();
   }
   for (Warp &warp : warps) {
     warp.ready = warp.existing;

@@ -42,8 +42,9 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0; ///< arrivals of a phase, still to come
   int64_t bytes = 0;                  ///< announced less come
   uint64_t phase = 0;                 ///< phases that have ended
-  Clock arriving, completed;          ///< of this phase, of the last
-  std::vector<BulkCopy> copies;       ///< begun, not yet made
+  bool isFenced = false;     ///< copies may use it: its initialization is known
+  Clock arriving, completed; ///< of this phase, of the last
+  std::vector<BulkCopy> copies; ///< begun, not yet made
 };
 
 /// A copy by cp.async that has been started.
@@ -70,6 +71,9 @@ struct Thread : artifact::EmulatedThread {
   Clock openProducts;               ///< wgmma in no group
   std::vector<Clock> productGroups; ///< of wgmma, not waited for
   uint32_t openCopies = 0;          ///< the last of `copies`, in no group
+  std::vector<size_t> newMbarriers; ///< initialized, and not fenced since
+  bool productsFenced = false, productsAwaited = false; ///< since the fence
+  std::vector<uint64_t> sums; ///< of products since the fence: hashes
 };
 
 /// The lanes that carry out a collective, when the last has come.

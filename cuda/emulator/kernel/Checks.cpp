@@ -22,6 +22,7 @@ void Block::conflict(const Thread &thread, const Conflict &found) {
       "shared memory race: write after write without synchronization",
       "shared memory race: write after read without synchronization",
       "shared memory: an asynchronous copy into these bytes was not waited for",
+      "shared memory: a write without fence.proxy.async before TMA or wgmma",
       "shared memory: an asynchronous operation still reads these bytes"};
   std::string detail = "byte " + std::to_string(found.offset);
   if (found.thread == Conflict::kSeveral)
@@ -149,6 +150,21 @@ template <bool acquires, bool releases> static void fence(T base) {
 void fenceBoth(T base) { fence<true, true>(base); }
 void fenceAcquire(T base) { fence<true, false>(base); }
 void fenceRelease(T base) { fence<false, true>(base); }
+
+void fenceProxy(T base) {
+  Thread &thread = threadOf(base);
+  thread.block->races.passToProxies(thread.index);
+  fenceMbarriers(base);
+}
+
+void fenceMbarriers(T base) {
+  Thread &thread = threadOf(base);
+  for (size_t offset : thread.newMbarriers)
+    if (auto it = thread.block->mbarriers.find(offset);
+        it != thread.block->mbarriers.end())
+      it->second.isFenced = true;
+  thread.newMbarriers.clear();
+}
 
 void trap(T base) {
   Thread &thread = threadOf(base);

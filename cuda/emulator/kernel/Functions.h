@@ -41,6 +41,10 @@ void trap(T);
 void fenceBoth(T);
 void fenceAcquire(T);
 void fenceRelease(T);
+// Fences for the asynchronous proxy: of all that was written, of mbarriers that
+// were initialized.
+void fenceProxy(T);
+void fenceMbarriers(T);
 
 // Barriers.
 void barrierSyncAll(T, u32 id);

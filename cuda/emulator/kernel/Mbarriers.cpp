@@ -73,6 +73,10 @@ static void landCopies(Block &block, Mbarrier &barrier) {
 void Block::copyLater(Thread &thread, void *pointer,
                       std::vector<BulkCopy> copies) {
   Mbarrier &barrier = find(thread, pointer);
+  if (!barrier.isFenced)
+    error(thread, "mbarrier",
+          "a copy uses it without fence.mbarrier_init or fence.proxy.async "
+          "behind its initialization");
   for (BulkCopy &copy : copies) {
     races.beginCopy(races.proxy(), offsetOf(copy.to), copy.data.size());
     barrier.copies.push_back(std::move(copy));
@@ -95,6 +99,7 @@ void mbarrierInit(T t, void *pointer, u32 count) {
   Mbarrier barrier;
   barrier.expected = barrier.pending = count;
   block.mbarriers[block.offsetOf(pointer)] = std::move(barrier);
+  thread.newMbarriers.push_back(block.offsetOf(pointer));
 }
 void mbarrierInval(T t, void *pointer) {
   find(threadOf(t), pointer);

@@ -20,7 +20,7 @@ void SharedRaces::forget() {
   std::fill(copyStamps.begin(), copyStamps.end(), 0);
   firstRecord = proxyTime[0] = proxyTime[1] = 0;
   past += now;
-  now = base = 1;
+  now = base = blockBegan = 1;
 }
 
 void SharedRaces::tick() {
@@ -39,7 +39,8 @@ void SharedRaces::newBlock() {
   for (Clock &clock : knowledge)
     clock.clear();
   tick();
-  base = now;
+  base = blockBegan = now;
+  isAnyPassed = false;
   std::fill(times.begin(), times.end(), base);
 }
 
@@ -53,12 +54,18 @@ void SharedRaces::barrier() {
   for (uint32_t t = 0; t < threads; ++t)
     for (uint32_t i = 0; i < 2 && !knowledge[t].empty(); ++i)
       known[i] = std::max(known[i], knowledge[t][threads + i]);
+  Clock passed(isAnyPassed ? threads : 0);
+  for (uint32_t t = 0; t < threads && isAnyPassed; ++t)
+    for (uint32_t i = 0; i < threads && !knowledge[t].empty(); ++i)
+      passed[i] = std::max(passed[i], knowledge[t][threads + 2 + i]);
   for (uint32_t t = 0; t < threads; ++t) {
     knowledge[t].clear();
-    if (known[0] || known[1]) {
-      knowledge[t].resize(threads + 2);
+    if (known[0] || known[1] || isAnyPassed) {
+      knowledge[t].resize(width());
       knowledge[t][threads] = known[0];
       knowledge[t][threads + 1] = known[1];
+      std::copy(passed.begin(), passed.end(),
+                knowledge[t].begin() + threads + 2);
     }
     times[t] = base;
   }
@@ -67,7 +74,7 @@ void SharedRaces::barrier() {
 void SharedRaces::release(uint32_t thread, Clock &clock) {
   if (!partial)
     return;
-  clock.resize(threads + 2);
+  clock.resize(width());
   const Clock &mine = knowledge[thread];
   for (size_t i = 0; i < mine.size(); ++i)
     clock[i] = std::max(clock[i], mine[i]);
@@ -80,9 +87,23 @@ void SharedRaces::acquire(uint32_t thread, const Clock &clock) {
   if (!partial || clock.empty())
     return;
   Clock &mine = knowledge[thread];
-  mine.resize(threads + 2);
+  mine.resize(width());
   for (size_t i = 0; i < mine.size(); ++i)
     mine[i] = std::max(mine[i], clock[i]);
+}
+
+void SharedRaces::passToProxies(uint32_t thread) {
+  if (!partial)
+    return;
+  isAnyPassed = true;
+  Clock &mine = knowledge[thread];
+  mine.resize(width());
+  for (uint32_t t = 0; t < threads; ++t) {
+    uint32_t known = t == thread ? times[t] : std::max(mine[t], base - 1);
+    mine[threads + 2 + t] = std::max(mine[threads + 2 + t], known);
+  }
+  tick();
+  times[thread] = now;
 }
 
 SharedRaces::Knowledge SharedRaces::knowledgeOf(uint32_t thread) {
@@ -137,6 +158,24 @@ bool SharedRaces::ordered(uint32_t thread, uint32_t stamp) const {
          knowledge[thread][other] >= time;
 }
 
+/// Whether `thread` finds what was written then.
+bool SharedRaces::isSeen(uint32_t thread, uint32_t write) const {
+  if (!ordered(thread, write))
+    return false;
+  if (!isProxy(thread))
+    return true;
+  if (write & kRecord) {
+    const Record *several = record(write);
+    return !several ||
+           std::all_of(several->stamps.begin(), several->stamps.end(),
+                       [&](uint32_t one) { return isSeen(thread, one); });
+  }
+  uint32_t other = write & kThreadMask, time = write >> kThreadBits;
+  return other >= threads || time < blockBegan ||
+         (!knowledge[thread].empty() &&
+          knowledge[thread][threads + 2 + other] >= time);
+}
+
 Conflict SharedRaces::conflictWith(uint32_t thread, uint32_t stamp,
                                    size_t offset, Conflict::Kind kind) const {
   Conflict conflict{kind, Conflict::kSeveral, offset};
@@ -148,7 +187,8 @@ Conflict SharedRaces::conflictWith(uint32_t thread, uint32_t stamp,
     for (uint32_t one : several->stamps)
       if (several->copy || !ordered(thread, one))
         other = one;
-  }
+  } else if (kind != Conflict::WriteAfterRead && ordered(thread, stamp))
+    conflict.kind = Conflict::NotPassed;
   uint32_t who = other & kThreadMask;
   if (who < kAtomic)
     conflict.thread = who;
@@ -203,7 +243,7 @@ Conflict SharedRaces::read(uint32_t thread, size_t offset, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) {
     if (w[i] != lastWrite) {
       lastWrite = w[i];
-      if (!conflict.kind && !ordered(thread, lastWrite))
+      if (!conflict.kind && !isSeen(thread, lastWrite))
         conflict = conflictWith(thread, lastWrite, offset + i,
                                 Conflict::ReadAfterWrite);
     }
@@ -218,7 +258,8 @@ Conflict SharedRaces::read(uint32_t thread, size_t offset, size_t bytes) {
 
 Conflict SharedRaces::change(uint32_t thread, size_t offset, size_t bytes,
                              bool atomic) {
-  uint32_t mine = stampOf(thread), limit = base << kThreadBits;
+  uint32_t mine = stampOf(thread);
+  uint32_t limit = (isProxy(thread) ? blockBegan : base) << kThreadBits;
   uint32_t *w = writes.data() + offset, *r = reads.data() + offset;
   Conflict conflict;
   uint32_t lastRead = 0, lastWrite = 0;
@@ -227,7 +268,7 @@ Conflict SharedRaces::change(uint32_t thread, size_t offset, size_t bytes,
       lastWrite = w[i];
       bool bothAtomic =
           atomic && (lastWrite & (kRecord | kThreadMask)) == kAtomic;
-      if (!conflict.kind && !bothAtomic && !ordered(thread, lastWrite))
+      if (!conflict.kind && !bothAtomic && !isSeen(thread, lastWrite))
         conflict = conflictWith(thread, lastWrite, offset + i,
                                 Conflict::WriteAfterWrite);
     }

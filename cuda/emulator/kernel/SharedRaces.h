@@ -12,7 +12,9 @@
 // such.
 //
 // The asynchronous proxy (TMA, wgmma) reads and writes as one more thread,
-// whose accesses no barrier orders but the wait that belongs to them.
+// whose accesses no barrier orders but the wait that belongs to them. What
+// threads wrote it sees only where fence.proxy.async, by any thread that knew
+// of it, stands between.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_CUDA_EMULATOR_KERNEL_SHAREDRACES_H
@@ -25,8 +27,9 @@
 
 namespace tandem::emulator::kernel {
 
-/// What a synchronization knows: a time per thread, the proxies' last. Empty:
-/// nothing.
+/// What a synchronization knows: a time per thread, the proxies' last; then
+/// again one per thread, up to which its writes were passed to the proxies.
+/// Empty: nothing.
 using Clock = std::vector<uint32_t>;
 
 /// What an access ran into.
@@ -36,8 +39,9 @@ struct Conflict {
     ReadAfterWrite,
     WriteAfterWrite,
     WriteAfterRead,
-    InFlight, ///< bytes of an asynchronous copy that was not waited for
-    AsyncRead ///< a write to bytes that an asynchronous operation still reads
+    InFlight,  ///< bytes of an asynchronous copy that was not waited for
+    NotPassed, ///< by a proxy, of what threads wrote, without a proxy's fence
+    AsyncRead  ///< a write to bytes that an asynchronous operation still reads
   } kind = None;
   uint32_t thread = 0; ///< the other one; kSeveral if not one
   size_t offset = 0;   ///< the first byte
@@ -79,6 +83,9 @@ public:
   void release(uint32_t thread, Clock &clock);
   /// `thread` knows what `clock` knows.
   void acquire(uint32_t thread, const Clock &clock);
+  /// fence.proxy.async: the writes that `thread` knows of are passed to the
+  /// proxies, for those who learn of it.
+  void passToProxies(uint32_t thread);
 
   // For what the block does in other memory (WeakMemory.h); only where there is
   // partial synchronization. Times of this kind never begin anew.
@@ -121,6 +128,8 @@ private:
   uint32_t stampOf(uint32_t thread);
   const Record *record(uint32_t stamp) const;
   bool ordered(uint32_t thread, uint32_t stamp) const;
+  bool isSeen(uint32_t thread, uint32_t write) const;
+  size_t width() const { return 2 * (threads + size_t(2)); }
   Conflict conflictWith(uint32_t thread, uint32_t stamp, size_t offset,
                         Conflict::Kind kind) const;
   uint32_t withReader(uint32_t stamp, uint32_t mine, uint32_t thread);
@@ -132,6 +141,8 @@ private:
   uint32_t threads;
   bool partial;
   uint32_t now = 1, base = 1;
+  uint32_t blockBegan = 1;
+  bool isAnyPassed = false;            ///< in this block
   uint64_t past = 0;                   ///< times before `now` began anew
   std::vector<uint32_t> writes, reads; ///< a stamp per byte; 0: none
   std::vector<uint32_t> times;         ///< of each thread and proxy

@@ -15,6 +15,7 @@
 #include "cuda/emulator/kernel/Functions.h"
 #include "cuda/emulator/kernel/SmallFloats.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tandem::emulator::kernel::functions {
@@ -127,6 +128,27 @@ u64 wide(const u32 *words) {
   return value;
 }
 
+uint64_t hashOf(const u32 *words, u32 count) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (u32 i = 0; i < count; ++i)
+    hash = (hash ^ words[i]) * 0x100000001b3;
+  return hash;
+}
+
+/// Sums and factors in registers may be used from a wgmma.fence on until
+/// something else writes them: sums that are not those of a product before,
+/// although those have been waited for.
+void checkRegisters(Thread &thread, const u32 *sums, u32 count, bool adds) {
+  if (!thread.productsFenced)
+    thread.block->error(thread, "wgmma", "there is no wgmma.fence before it");
+  else if (adds && thread.productsAwaited && !thread.sums.empty() &&
+           std::find(thread.sums.begin(), thread.sums.end(),
+                     hashOf(sums, count)) == thread.sums.end())
+    thread.block->error(
+        thread, "wgmma",
+        "the sums were changed without a wgmma.fence behind it");
+}
+
 void multiplyGroup(Lanes &lanes) {
   Thread *threads = lanes.first;
   const auto in = [&](u32 t) -> const WgmmaIn & {
@@ -153,6 +175,8 @@ void multiplyGroup(Lanes &lanes) {
                        "threads of a warpgroup differ in their operands");
   }
   races.acquire(races.products(), issued);
+  for (u32 t = 0; t < 128; ++t)
+    checkRegisters(threads[t], in(t).registers, count, in(t).registers[count]);
 
   std::vector<float> a(64 * k), b(k * n), d(64 * n, 0.0f);
   const u32 *operands = in(0).registers + count;
@@ -209,8 +233,11 @@ void multiplyGroup(Lanes &lanes) {
 
   Clock done;
   races.release(races.products(), done);
-  for (u32 t = 0; t < 128; ++t)
+  for (u32 t = 0; t < 128; ++t) {
     threads[t].openProducts = done;
+    threads[t].sums.push_back(
+        hashOf(static_cast<const u32 *>(threads[t].out), count));
+  }
 }
 
 } // namespace
@@ -222,7 +249,12 @@ void wgmma(T base, u32 *out, const u32 *in, u64 code) {
                           out);
 }
 
-void wgmmaFence(T) {}
+void wgmmaFence(T t) {
+  Thread &thread = threadOf(t);
+  thread.productsFenced = true;
+  thread.productsAwaited = false;
+  thread.sums.clear();
+}
 
 void wgmmaCommit(T t) {
   threadOf(t).productGroups.push_back(std::move(threadOf(t).openProducts));
@@ -231,6 +263,7 @@ void wgmmaCommit(T t) {
 
 void wgmmaWait(T t, u64 most) {
   Thread &thread = threadOf(t);
+  thread.productsAwaited = true;
   while (thread.productGroups.size() > most) {
     thread.block->races.acquire(thread.index, thread.productGroups.front());
     thread.productGroups.erase(thread.productGroups.begin());

@@ -19,7 +19,10 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 /// D (64 x 64, f32) = A (64 x 64) B (64 x 64), f16, both tiles brought by TMA
 /// with a swizzle of 128 bytes. B is [k][n], or [n][k] if `transposed` is 0.
-std::string productText(int transposed) {
+/// `between` stands where both tiles have come, `addsOne` adds 1 to the sums in
+/// the middle.
+std::string productText(int transposed, const std::string &between = "",
+                        bool addsOne = false) {
   std::string text = R"(
 @a = internal addrspace(3) global [8192 x i8] undef, align 1024
 @b = internal addrspace(3) global [8192 x i8] undef, align 1024
@@ -28,6 +31,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3), i32)
 declare void @llvm.nvvm.fence.proxy.async.shared_cta()
+declare void @llvm.nvvm.fence.mbarrier_init.release.cluster()
 declare i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspace(3), i32)
 declare i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3), i32)
 declare void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.2d(ptr addrspace(7), ptr addrspace(3), ptr, i32, i32, i16, i64, i1, i1, i32)
@@ -41,6 +45,7 @@ entry:
   br i1 %leads, label %prepare, label %start
 prepare:
   call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)
+  call void @llvm.nvvm.fence.mbarrier_init.release.cluster()
   br label %start
 start:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
@@ -56,6 +61,7 @@ fetch:
   br label %wait
 wait:
   %done = call i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3) @bar, i32 0)
+)" + between + R"(
   call void @llvm.nvvm.wgmma.fence.sync.aligned()
   %ai = ptrtoint ptr addrspace(3) @a to i64
   %bi = ptrtoint ptr addrspace(3) @b to i64
@@ -83,12 +89,21 @@ wait:
     };
     descriptor("a", step * 32);
     descriptor("b", step * (transposed ? 2048 : 32));
+    bool isMiddle = addsOne && step == 2;
+    if (isMiddle)
+      text += "  call void @llvm.nvvm.wgmma.commit_group.sync.aligned()\n"
+              "  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)\n";
     std::string olds;
-    for (int i = 0; i < 32; ++i)
-      olds += "float " +
-              (step ? "%d" + number(step - 1) + "." + number(i)
-                    : std::string("0.0")) +
-              ", ";
+    for (int i = 0; i < 32; ++i) {
+      std::string old = "%d" + number(step - 1) + "." + number(i);
+      if (isMiddle) {
+        text += "  %m." + number(i) + " = fadd float " + old + ", 1.0\n";
+        old = "%m." + number(i);
+      }
+      olds += "float " + (step ? old : std::string("0.0")) + ", ";
+    }
+    if (isMiddle)
+      text += "  call void @llvm.nvvm.wgmma.fence.sync.aligned() ; again\n";
     text += "  %p" + n + " = call " + structure +
             " asm sideeffect \"{\\0A.reg .pred p;\\0Asetp.ne.b32 p, $66, "
             "0;\\0Awgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" +
@@ -197,6 +212,135 @@ TEST(EmulatedWarpgroup, MissingWaitsAreReported) {
       EXPECT_TRUE(mentions(status, message)) << removed << status.message();
     }
   }
+}
+
+/// Fences that order registers and mbarriers.
+TEST(EmulatedWarpgroup, MissingFencesAreReported) {
+  for (auto [text, message] :
+       {std::pair{without(productText(1), "call void @llvm.nvvm.wgmma.fence"),
+                  "there is no wgmma.fence before it"},
+        std::pair{without(productText(1, "", true), "; again"),
+                  "the sums were changed without a wgmma.fence"},
+        std::pair{
+            without(productText(1), "call void @llvm.nvvm.fence.mbarrier"),
+            "without fence.mbarrier_init"}}) {
+    auto image = imageOf(text);
+    ASSERT_TRUE(image) << image.status().message();
+    for (Order order : kOrders) {
+      Tile tile(true);
+      Status status = tile.run(*image, order);
+      EXPECT_TRUE(mentions(status, message)) << message << status.message();
+    }
+  }
+  auto image = imageOf(productText(1, "", true));
+  ASSERT_TRUE(image) << image.status().message();
+  Tile tile(true);
+  Status status = tile.run(*image, Order::Random);
+  EXPECT_TRUE(status) << status.message();
+}
+
+/// The parity of the phase before: who comes first goes on at once, and who
+/// comes when the copies have landed waits for a phase that does not end.
+TEST(EmulatedWarpgroup, ParityOffByOne) {
+  auto image = imageOf(
+      replaced(productText(1),
+               "parity.scope.cta.space.cta(ptr addrspace(3) "
+               "@bar, i32 0)",
+               "parity.scope.cta.space.cta(ptr addrspace(3) @bar, i32 1)"));
+  ASSERT_TRUE(image) << image.status().message();
+  for (Order order : kOrders) {
+    Tile tile(true);
+    Status status = tile.run(*image, order);
+    EXPECT_TRUE(mentions(status, "deadlock")) << status.message();
+  }
+}
+
+/// What threads wrote to a tile, wgmma sees behind a fence of the proxy.
+TEST(EmulatedWarpgroup, ProductsOfStoredData) {
+  const std::string stored = R"(
+  %word = getelementptr i32, ptr addrspace(3) @a, i32 %t
+  %same = load i32, ptr addrspace(3) %word, align 4
+  store i32 %same, ptr addrspace(3) %word, align 4
+  call void @llvm.nvvm.fence.proxy.async.shared_cta()
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0) ; of stores
+)";
+  const std::string fence = "  call void @llvm.nvvm.fence.proxy.async";
+  std::string right = productText(1, stored), none = without(right, fence);
+  for (Order order : kOrders) {
+    auto image = imageOf(right);
+    ASSERT_TRUE(image) << image.status().message();
+    Status status = Tile(true).run(*image, order);
+    EXPECT_TRUE(status) << status.message();
+    image = imageOf(none);
+    ASSERT_TRUE(image) << image.status().message();
+    status = Tile(true).run(*image, order);
+    EXPECT_TRUE(mentions(status, "without fence.proxy.async"))
+        << status.message();
+    // Behind the barrier, by all: each thread knows of all stores.
+    image = imageOf(
+        replaced(none, "; of stores",
+                 "\n  call void @llvm.nvvm.fence.proxy.async.shared_cta()"));
+    ASSERT_TRUE(image) << image.status().message();
+    status = Tile(true).run(*image, order);
+    EXPECT_TRUE(status) << status.message();
+  }
+}
+
+/// Stores, a fence of the proxy, a barrier, and one thread copies to global
+/// memory.
+TEST(EmulatedBulkStore, FenceOfTheProxy) {
+  const std::string right = R"(
+@tile = internal addrspace(3) global [128 x i32] undef, align 128
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare void @llvm.nvvm.fence.proxy.async.shared_cta()
+declare void @llvm.nvvm.cp.async.bulk.shared.cta.to.global(ptr addrspace(1), ptr addrspace(3), i32, i64, i1)
+declare void @llvm.nvvm.cp.async.bulk.commit.group()
+declare void @llvm.nvvm.cp.async.bulk.wait.group(i32)
+define ptx_kernel void @put(ptr addrspace(1) %y) {
+entry:
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %to = getelementptr i32, ptr addrspace(3) @tile, i32 %t
+  store i32 %t, ptr addrspace(3) %to, align 4
+  call void @llvm.nvvm.fence.proxy.async.shared_cta() ; passes
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0) ; stored
+  %leads = icmp eq i32 %t, 0
+  br i1 %leads, label %copy, label %end
+copy:
+  call void @llvm.nvvm.cp.async.bulk.shared.cta.to.global(ptr addrspace(1) %y, ptr addrspace(3) @tile, i32 512, i64 0, i1 false)
+  call void @llvm.nvvm.cp.async.bulk.commit.group()
+  call void @llvm.nvvm.cp.async.bulk.wait.group(i32 0)
+  br label %end
+end:
+  ret void
+})";
+  auto run = [](const std::string &text, Order order) {
+    auto image = imageOf(text);
+    if (!image)
+      return image.status();
+    TestMemory memory;
+    auto *y = memory.buffer<uint32_t>(128);
+    Status status = launch(*image, "put", {1}, {128}, memory, order, y);
+    for (uint32_t i = 0; status.ok() && i < 128; ++i)
+      EXPECT_EQ(y[i], i);
+    return status;
+  };
+  const std::string none = without(right, "; passes");
+  for (Order order : kOrders) {
+    Status status = run(right, order);
+    EXPECT_TRUE(status) << status.message();
+    status = run(replaced(none, "copy:\n",
+                          "copy:\n  call void "
+                          "@llvm.nvvm.fence.proxy.async.shared_cta()\n"),
+                 order);
+    EXPECT_TRUE(status) << status.message();
+    status = run(none, order);
+    EXPECT_TRUE(mentions(status, "without fence.proxy.async"))
+        << status.message();
+  }
+  // Without the barrier nobody knows that the others' stores were made.
+  EXPECT_TRUE(mentions(run(without(right, "; stored"), Order::Descending),
+                       "shared memory race"));
 }
 
 TEST(EmulatedWarpgroup, BytesThatDoNotComeAreADeadlock) {
