@@ -68,7 +68,10 @@ module @tf32 attributes {tandem.phase = "partition", tandem.target = #tandem.tar
 // CHECK-LABEL: module @split
 // CHECK: llvm.func @matmul_0(%arg0: {{.*}}, %arg3: !llvm.ptr {llvm.align = 64 : i64})
 // CHECK-SAME: scratch_bytes = {{[1-9][0-9]*}}
-// CHECK: llvm.atomicrmw add
+// Counting is a release before and an acquisition behind, which the atomic is not.
+// CHECK: llvm.fence syncscope("device") acq_rel
+// CHECK-NEXT: llvm.atomicrmw uinc_wrap {{.*}} syncscope("device") monotonic
+// CHECK-NEXT: llvm.fence syncscope("device") acq_rel
 module @split attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<64x16384xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<16384x64xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.matmul %x, %w : tensor<64x16384xf32>, tensor<16384x64xf32> -> tensor<64x64xf32>
