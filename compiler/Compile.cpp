@@ -14,6 +14,7 @@
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "ir/Report.h"
+#include "passes/lower/common/Method.h"
 #include "passes/plan/StepMemory.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/DeviceFiles.h"
@@ -167,9 +168,9 @@ static std::string lackOf(TargetAttr target, const CompileOptions &options) {
   return llvm::join(flags, ", ");
 }
 
-/// Asks again by which methods the kernels of a module at `plan` are computed
-/// and how much scratch these take, because their schedules or the target are
-/// others, or some do not say it. What schedules say stays.
+/// Asks by which methods the kernels of a module at `plan` are computed and how
+/// much scratch these take, because their schedules or the target are others,
+/// or some do not say it. What schedules say stays.
 static Status chooseMethodsAgain(ModuleOp module) {
   PassManager passes(module.getContext());
   std::string pipeline = "func.func(tandem-choose-methods)";
@@ -339,6 +340,9 @@ static Status run(ModuleOp module, const CompileOptions &options,
     return (left ? all : left).status();
   if (phaseOf(module) == "plan" && !module->hasAttr(kWithinAttr)) {
     bool isOther = module->getAttr(kTargetAttr) != planned;
+    // What the tables chose was for the target before.
+    if (isOther)
+      module.walk(lower::dropChosenMethod);
     if (isOther || (lacksScratch(module) && !left->empty()))
       if (Status s = chooseMethodsAgain(module); !s)
         return s;

@@ -58,6 +58,33 @@ expect 1 "^model.mlir:7:10: error: method 'winograd' does not compute this kerne
   "$tandem" compile winograd.mlir -o x.tdm
 [ -e x.tdm ] && fail 'a refused method left an artifact'
 
+# For another target of the kind the tables are asked again, but a method that
+# was asked for stays. What had been chosen for tiles of bf16 was refused where
+# there are none.
+cat >narrow.mlir <<'END'
+#x = #tandem.role<input "x">
+#w = #tandem.role<param "w" {requires_grad, init = {kind = "uniform", low = -0.1, high = 0.1}}>
+#y = #tandem.role<output "y">
+module @narrow attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<128x128xbf16> {tandem.role = #x}, %w: tensor<128x128xbf16> {tandem.role = #w})
+      -> (tensor<128x128xbf16> {tandem.role = #y}) {
+    %y = tandem.matmul %x, %w : tensor<128x128xbf16>, tensor<128x128xbf16> -> tensor<128x128xbf16>
+    return %y : tensor<128x128xbf16>
+  }
+}
+END
+expect 0 '' "$tandem" compile narrow.mlir --target=cpu:sapphirerapids \
+  --inference --stop-after=plan -o tiles.mlir
+grep -q 'method = tiles' tiles.mlir || fail 'no tiles'
+expect 0 '' "$tandem" compile tiles.mlir --target=cpu:x86-64-v3 \
+  -o from-tiles.tdm
+expect 0 '' "$tandem" compile narrow.mlir --target=cpu:x86-64-v3 --inference \
+  -o narrow.tdm
+cmp narrow.tdm from-tiles.tdm || fail 'a dump of another target is not the same'
+expect 0 '' "$tandem" compile windows.mlir --target=cpu:x86-64-v3 \
+  --stop-after=plan -o again.mlir
+grep -q 'method = windows' again.mlir || fail 'the method that was asked for is gone'
+
 # What has no effect.
 expect 2 "'--methods'|--methods" "$tandem" inspect windows.tdm --methods
 expect 2 '' "$tandem" inspect model.mlir --methods --ptx

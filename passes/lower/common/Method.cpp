@@ -1,5 +1,7 @@
 //===- Method.cpp - ways to compute a kernel, as rows of a table ----------===//
 #include "passes/lower/common/Method.h"
+
+#include "ir/PlannedScratch.h"
 #include "passes/target/Rates.h"
 
 #include "ir/Nearest.h"
@@ -128,4 +130,19 @@ double lower::secondsOf(KernelOp kernel, Operation *anchor, double multiplyAdds,
     for (Type type : types)
       bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
   return rates.seconds(computing, bytes);
+}
+
+void lower::dropChosenMethod(KernelOp kernel) {
+  ScheduleAttr said = kernel.getScheduleAttr();
+  if (!kernel->removeAttr(kScratchBytesAttr) || !said)
+    return;
+  auto rest = ScheduleAttr::get(
+      kernel.getContext(), std::nullopt, said.getRows(), said.getVectors(),
+      said.getBlock(), said.getColumns(), said.getPacks(), said.getAhead());
+  auto nothing =
+      ScheduleAttr::get(kernel.getContext(), std::nullopt, 0, 0, 0, 0, {}, {});
+  if (rest == nothing)
+    kernel.removeScheduleAttr();
+  else
+    kernel.setScheduleAttr(rest);
 }

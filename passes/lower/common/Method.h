@@ -177,6 +177,9 @@ emitByTable(KernelOp kernel, const MethodTable<Row> &table,
 
 /// The kernel's schedule with this method.
 ScheduleAttr scheduleWith(KernelOp kernel, llvm::StringRef method);
+/// Takes the method off a kernel that tandem-choose-methods gave it, which its
+/// scratch tells; one that was asked for has none beside it, and stays.
+void dropChosenMethod(KernelOp kernel);
 
 /// The seconds of a kernel whose anchor makes `multiplyAdds`, whole vectors or
 /// tiles of them, `narrow` ones at the rate of narrow types; the other ops and
