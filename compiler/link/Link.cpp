@@ -594,13 +594,14 @@ Result<Linked> tandem::link::linkGraph(const GraphFile &graph,
   if (!choice)
     return std::move(choice).status();
   Linked linked;
-  for (int i : choice->taken)
-    if (choice->pieces[static_cast<size_t>(i)])
-      linked.programs.push_back(graph.nodes[static_cast<size_t>(i)].model);
-    else
-      ++linked.ops;
+  bool hasProgram = false;
+  for (int i : choice->taken) {
+    bool isProgram = choice->pieces[static_cast<size_t>(i)];
+    hasProgram |= isProgram;
+    linked.ops += !isProgram;
+  }
   linked.left = std::move(choice->left);
-  if (linked.programs.empty()) {
+  if (!hasProgram) {
     std::string text = "no program of the graph can be taken in";
     for (const Left &left : linked.left)
       text += "\n" + left.node + ": " + left.why;

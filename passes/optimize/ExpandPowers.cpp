@@ -1,9 +1,8 @@
 //===- ExpandPowers.cpp - powers with a constant exponent -----------------===//
 //
-// A power in general is a logarithm and an exponential, some twenty times the
-// work of the products or the root that the exponents of models ask for: the
-// cube of an exported gelu, the square and the inverse root of a norm, and what
-// their gradients make of them.
+// A power in general is a logarithm and an exponential. The exponents of models
+// ask for a few products or a root: the cube of an exported gelu, the square
+// and the inverse root of a norm, and what their gradients make of them.
 //
 // Values of f32 and f64 may differ from a power's in the last bits, and those
 // that are no numbers or infinite are a power's. Narrower types are computed in
@@ -67,8 +66,8 @@ static Expr repeated(const Expr &x, int64_t times) {
   return y;
 }
 
-/// `x` to the power of an odd multiple of a half. The root of a negative zero
-/// and of a negative infinity is no power's: theirs are positive.
+/// `x` to the power of an odd multiple of a half. sqrt gives -0 of -0 and NaN
+/// of -infinity, where the power is 0 and infinity.
 static Expr ofRoot(const Expr &x, double exponent) {
   const double infinity = std::numeric_limits<double>::infinity();
   Expr isLeast = compare(ComparePredicate::eq, x, x.like(-infinity));

@@ -1,13 +1,12 @@
 //===- CpuCaches.h - how much of a core's caches kernels reckon with ------===//
 //
 // Code is made for a level of instructions, which many processors have, so
-// kernels reckon with caches that nearly all of these have: 32 KiB or more are
-// near (the first level; 48 where there are tiles for matrices), and 1 MiB
-// where there are vectors of 512 bits, 512 KiB elsewhere, are a core's own (the
-// second level). What a kernel takes of them is written as a share, which
-// leaves room for what passes by. The last level is the machine's own, in the
-// target
-// (`cacheShare`, Target.h).
+// kernels reckon with caches that nearly all of these have: 32 KiB are near
+// (the first level; 48 where there are tiles for matrices), and 512 KiB are a
+// core's own (the second level), 1 MiB on most that have vectors of 512 bits.
+// What a kernel takes of them is written as a share, which leaves room for what
+// passes by; panels of products take 1 MiB on all processors. The last level is
+// the machine's own, in the target (`cacheShare`, Target.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_TARGET_CPUCACHES_H

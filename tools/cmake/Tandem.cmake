@@ -122,8 +122,9 @@ endfunction()
 # source that misses an include is found (preset runtime-only).
 #
 # Where `tandemUnoptimized` is set (tests/CMakeLists.txt), code of a release build
-# is not optimized: it runs once, and optimizing it took a third of a build. A
-# precompiled header is for one level, so these targets have their own.
+# is not optimized: it runs once, and optimizing it took more than half of the
+# compiler's time for most of its files. A precompiled header is for one level, so
+# these targets have their own.
 function(tandem_reuse_pch name)
   set(compilerSide tandem-mlir tandem::ir tandem::reference tandem::passes
     tandem::compiler tandem::capture)

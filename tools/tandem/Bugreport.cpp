@@ -12,6 +12,7 @@
 #include "runtime/io/Array.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
+#include "tools/tandem/WriteText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"

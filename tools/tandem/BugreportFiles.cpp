@@ -3,9 +3,9 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/RunProcess.h"
 #include "tools/tandem/Session.h"
+#include "tools/tandem/WriteText.h"
 
 #include "ir/Ops.h"
-#include "runtime/artifact/AtomicFile.h"
 #include "runtime/io/Array.h"
 
 #include "llvm/Support/Allocator.h"
@@ -55,15 +55,6 @@ std::vector<std::string> commands::splitWords(const std::string &line) {
   SmallVector<const char *> words;
   llvm::cl::TokenizeGNUCommandLine(line, saver, words);
   return std::vector<std::string>(words.begin(), words.end());
-}
-
-Status commands::writeText(const std::string &path, const std::string &text) {
-  auto file = artifact::AtomicFile::create(path);
-  if (!file)
-    return file.status();
-  if (Status s = file->write(text.data(), text.size()); !s)
-    return s;
-  return file->commit();
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,8 +33,6 @@ Status writeModel(const std::string &path, const CompileFlags &flags,
                   const std::string &output, bool withConstants,
                   int64_t seconds, std::string &notes);
 
-Status writeText(const std::string &path, const std::string &text);
-
 struct ReportFile {
   std::string name; ///< within the folder
   uint64_t bytes = 0;

@@ -1,6 +1,5 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
 #include "compiler/PassSteps.h"
-#include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
@@ -8,6 +7,7 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Session.h"
+#include "tools/tandem/WriteText.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/Timing.h"
@@ -57,11 +57,7 @@ static Status writeModules(const Modules &modules, const std::string &path) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return Status::success();
   }
-  auto file = artifact::AtomicFile::create(path);
-  if (!file)
-    return file.status();
-  Status status = file->write(text.data(), text.size());
-  return status ? file->commit() : status;
+  return writeText(path, text);
 }
 
 /// Where the weights of the ONNX model `model` go: to `asked`, or beside

@@ -11,8 +11,8 @@
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/Session.h"
 
-#include "runtime/artifact/AtomicFile.h"
 #include "tools/commands/Show.h"
+#include "tools/tandem/WriteText.h"
 
 #include <cstdio>
 
@@ -32,12 +32,7 @@ static Status showBudgetCurve(const std::string &model, const std::string &path,
   std::fputs(toTable(*curve).c_str(), stdout);
   if (path.empty())
     return Status::success();
-  std::string text = isSvg ? toSvg(*curve) : toJson(*curve);
-  auto file = am::AtomicFile::create(path);
-  if (!file)
-    return file.status();
-  Status status = file->write(text.data(), text.size());
-  return status ? file->commit() : status;
+  return writeText(path, isSvg ? toSvg(*curve) : toJson(*curve));
 }
 
 namespace {

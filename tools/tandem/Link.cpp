@@ -1,6 +1,5 @@
 //===- Link.cpp - the command `link` --------------------------------------===//
 #include "compiler/link/Link.h"
-#include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
@@ -8,6 +7,7 @@
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/ModelBeside.h"
 #include "tools/tandem/Session.h"
+#include "tools/tandem/WriteText.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -82,11 +82,7 @@ static Status writeModel(ModuleOp module, const std::string &path) {
   llvm::raw_string_ostream out(text);
   module.print(out, OpPrintingFlags().enableDebugInfo());
   out << '\n';
-  auto file = artifact::AtomicFile::create(path);
-  if (!file)
-    return std::move(file).status();
-  Status status = file->write(text.data(), text.size());
-  return status ? file->commit() : status;
+  return writeText(path, text);
 }
 
 /// Says what was taken in, and what was not.
