@@ -87,7 +87,8 @@ struct RecordRows : tandem::impl::RecordRowsBase<RecordRows> {
     using Kind = RowState::Kind;
     Builder b(func.getContext());
     RowState state = states.of(value);
-    if (state.is(Kind::Each) && state.dim == 0 && state.block == 1)
+    if (state.is(Kind::Each) && state.dim == 0 && state.block == 1 &&
+        state.repeats == 1)
       return role.with(RoleAttr::kRows, b.getStringAttr("each"));
     bool isMean =
         state.is(Kind::Sum) || state.is(Kind::Mean) || state.is(Kind::Constant);

@@ -20,11 +20,18 @@ static int64_t rankOf(Value value) {
   return static_cast<int64_t>(shapeOf(value).size());
 }
 
-static RowState each(int64_t dim, int64_t block) {
+static RowState each(int64_t dim, int64_t block, int64_t repeats = 1) {
   RowState state;
   state.kind = Kind::Each;
   state.dim = dim;
   state.block = block;
+  state.repeats = repeats;
+  return state;
+}
+
+/// A state that goes over rows, in another dimension.
+static RowState moved(RowState state, int64_t dim) {
+  state.dim = dim;
   return state;
 }
 
@@ -75,6 +82,11 @@ RowState RowStates::ofArgument(BlockArgument argument) const {
 }
 
 void RowStates::visit(Operation *op) {
+  // The body of a loop is visited until nothing changes.
+  for (Value result : op->getResults())
+    states.erase(result);
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return visitScan(scan);
   bool isConstant = op->getNumRegions() == 0 &&
                     llvm::all_of(op->getOperands(), [&](Value operand) {
                       return of(operand).is(Kind::Constant);
@@ -107,8 +119,7 @@ void RowStates::visit(Operation *op) {
                   RowState state = of(other);
                   fits &= isa<Conv2dOp>(op)
                               ? state.is(Kind::Constant)
-                              : state.is(Kind::Each) && state.dim == 0 &&
-                                    state.block == first.block;
+                              : state.goesAs(first) && state.dim == 0;
                 }
                 fits &= !isa<AttentionForwardOp>(op) ||
                         rankOf(op->getOperand(0)) > 2;
@@ -140,7 +151,7 @@ RowState RowStates::ofPointwise(Operation *op) const {
     }
     if (!state.is(Kind::Each))
       return ofSums(op);
-    if (rowwise && (rowwise->dim != state.dim || rowwise->block != state.block))
+    if (rowwise && *rowwise != state)
       return {};
     rowwise = state;
   }
@@ -238,7 +249,7 @@ RowState RowStates::ofView(Operation *op) const {
     for (auto [i, expr] : llvm::enumerate(map.getResults()))
       if (int64_t(i) != state.dim && expr.isFunctionOfDim(dim.getPosition()))
         return {};
-    return each(dim.getPosition(), state.block);
+    return moved(state, dim.getPosition());
   }
   if (!state.is(Kind::Constant))
     // Elements of a sum over rows are sums.
@@ -251,26 +262,59 @@ RowState RowStates::ofView(Operation *op) const {
   return constant(uniform);
 }
 
-/// The same elements in row-major order. A dimension over rows with nothing but
-/// sizes of 1 before it stays one as long as the new one can be cut between
-/// rows.
+/// The dimensions of a reshape's result along which all elements are equal,
+/// from those of its operand. Dimensions that become others together are a
+/// group, as are [4, 6] and [24] of [4, 6, 2] and [24, 2].
+static llvm::BitVector uniformAfterReshape(Value from, Value to,
+                                           const llvm::BitVector &uniform) {
+  ArrayRef<int64_t> before = shapeOf(from), after = shapeOf(to);
+  llvm::BitVector result(after.size(), uniform.all());
+  if (llvm::is_contained(before, 0))
+    return result;
+  for (size_t i = 0, j = 0; i < before.size() && j < after.size();) {
+    bool isUniform = true;
+    size_t begin = j;
+    int64_t left = 1, right = 1;
+    do {
+      if (left <= right && i < before.size()) {
+        isUniform &= before[i] == 1 || uniform.test(unsigned(i));
+        left *= before[i++];
+      } else {
+        right *= after[j++];
+      }
+    } while (left != right || j == begin);
+    for (size_t d = begin; d < j; ++d)
+      result[unsigned(d)] = isUniform || after[d] == 1;
+  }
+  return result;
+}
+
+/// The same elements in row-major order. Element i of the tensor is of row
+/// (i / stride) % rows; a dimension goes over rows if no place of it, and
+/// nothing of the dimensions behind it, crosses from one row to the next.
 RowState RowStates::ofReshape(Operation *op) const {
   Value from = op->getOperand(0), to = op->getResult(0);
   RowState state = of(from);
   if (state.is(Kind::Constant))
-    return constant(llvm::BitVector(rankOf(to), state.uniform.all()));
+    return constant(uniformAfterReshape(from, to, state.uniform));
   if (!state.is(Kind::Each))
     return state;
-  ArrayRef<int64_t> before = shapeOf(from).take_front(state.dim),
-                    shape = shapeOf(to);
-  if (shape.take_front(state.dim + 1) ==
-      shapeOf(from).take_front(state.dim + 1))
-    return state;
-  if (!rows || llvm::any_of(before, [](int64_t size) { return size != 1; }))
+  auto sizeBehind = [](ArrayRef<int64_t> shape, size_t dim) {
+    return ShapedType::getNumElements(shape.drop_front(dim + 1));
+  };
+  ArrayRef<int64_t> shape = shapeOf(to);
+  int64_t stride = state.block * sizeBehind(shapeOf(from), state.dim);
+  if (!rows || !stride)
     return {};
   for (auto [dim, size] : llvm::enumerate(shape)) {
-    if (size != 1 || rows == 1)
-      return size % rows == 0 ? each(int64_t(dim), size / rows) : RowState();
+    int64_t behind = sizeBehind(shape, dim);
+    // With one row every dimension would do: one that has more than one place.
+    if (stride % behind != 0 ||
+        (size == 1 && rows == 1 && dim + 1 < shape.size()))
+      continue;
+    int64_t block = stride / behind;
+    if (size % (rows * block) == 0)
+      return each(int64_t(dim), block, size / (rows * block));
   }
   return {};
 }
@@ -284,7 +328,7 @@ RowState RowStates::ofReduction(Operation *op) const {
       return isa<ReduceSumOp>(op) ? plain(Kind::Sum) : RowState();
     int64_t before =
         llvm::count_if(dims, [&](int64_t dim) { return dim < state.dim; });
-    return each(state.dim - before, state.block);
+    return moved(state, state.dim - before);
   }
   if (state.is(Kind::Constant)) {
     llvm::BitVector uniform;
@@ -299,6 +343,16 @@ RowState RowStates::ofReduction(Operation *op) const {
 RowState RowStates::ofMatmul(MatmulOp op) const {
   RowState lhs = of(op.getLhs()), rhs = of(op.getRhs());
   int64_t outer = rankOf(op.getY()) - 2;
+  if (lhs.is(Kind::Constant) && rhs.is(Kind::Constant)) {
+    // A row is uniform with the rows that it is made of, a column likewise.
+    llvm::BitVector uniform = lhs.uniform;
+    uniform &= rhs.uniform;
+    uniform[unsigned(outer)] =
+        isUniform(op.getLhs(), outer + (op.getTransposeLhs() ? 1 : 0));
+    uniform[unsigned(outer + 1)] =
+        isUniform(op.getRhs(), outer + (op.getTransposeRhs() ? 0 : 1));
+    return constant(uniform);
+  }
   if (!lhs.is(Kind::Each))
     std::swap(lhs, rhs);
   if (!lhs.is(Kind::Each))
@@ -306,18 +360,14 @@ RowState RowStates::ofMatmul(MatmulOp op) const {
   bool isLeft = of(op.getLhs()).is(Kind::Each);
   Value other = isLeft ? op.getRhs() : op.getLhs();
   if (lhs.dim < outer)
-    return (rhs.is(Kind::Each) && rhs.dim == lhs.dim &&
-            rhs.block == lhs.block) ||
-                   isUniform(other, lhs.dim)
-               ? lhs
-               : RowState();
+    return rhs == lhs || isUniform(other, lhs.dim) ? lhs : RowState();
   if (!rhs.is(Kind::Constant))
     return {};
   int64_t rowDim = isLeft ? outer + (op.getTransposeLhs() ? 1 : 0)
                           : outer + (op.getTransposeRhs() ? 0 : 1);
   if (lhs.dim != rowDim)
     return {};
-  return each(isLeft ? outer : outer + 1, lhs.block);
+  return moved(lhs, isLeft ? outer : outer + 1);
 }
 
 RowState RowStates::ofTake(TakeOp op) const {
@@ -325,7 +375,7 @@ RowState RowStates::ofTake(TakeOp op) const {
   if (table.is(Kind::Constant) && indices.is(Kind::Each))
     return indices;
   if (indices.is(Kind::Constant) && table.is(Kind::Each) && table.dim > 0)
-    return each(table.dim - 1 + rankOf(op.getIndices()), table.block);
+    return moved(table, table.dim - 1 + rankOf(op.getIndices()));
   return {};
 }
 
@@ -333,4 +383,78 @@ RowState RowStates::ofTake(TakeOp op) const {
 RowState RowStates::along(Operation *op, int64_t dim) const {
   RowState state = of(op->getOperand(0));
   return state.is(Kind::Each) && state.dim != dim ? state : RowState();
+}
+
+/// What holds of a value that is the one or the other.
+RowState RowStates::joined(const RowState &before,
+                           const RowState &after) const {
+  if (before == after)
+    return before;
+  if (before.is(Kind::Constant) && after.is(Kind::Constant)) {
+    llvm::BitVector uniform = before.uniform;
+    uniform &= after.uniform;
+    return constant(uniform);
+  }
+  const RowState &rowwise = before.is(Kind::Each) ? before : after;
+  const RowState &other = before.is(Kind::Each) ? after : before;
+  bool fits = rowwise.is(Kind::Each) && other.is(Kind::Constant) &&
+              other.uniform.test(unsigned(rowwise.dim));
+  return fits ? rowwise : RowState();
+}
+
+/// A loop over another dimension than rows keeps them apart where its body
+/// does. The carries are what they begin with or what the body makes of them:
+/// what holds of both is found by visiting it until nothing changes.
+void RowStates::visitScan(ScanOp op) {
+  if (op.getTrips() && !of(op.getTrips()).is(Kind::Constant))
+    return;
+  Block &body = op.getBody().front();
+  size_t carries = op.getCarries().size();
+  auto arguments = body.getArguments();
+  for (auto [argument, input] :
+       llvm::zip(arguments.drop_front(carries), op.getInputs())) {
+    RowState state = of(input);
+    if (state.is(Kind::Constant)) {
+      llvm::BitVector uniform;
+      for (int64_t d = 1; d < rankOf(input); ++d)
+        uniform.push_back(state.uniform.test(unsigned(d)));
+      state = constant(uniform);
+    } else if (state.is(Kind::Each)) {
+      state = state.dim ? moved(state, state.dim - 1) : RowState();
+    }
+    states[argument] = state;
+  }
+  for (auto [argument, value] :
+       llvm::zip(arguments.drop_front(carries + op.getInputs().size()),
+                 op.getConstants()))
+    states[argument] = of(value);
+  for (auto [argument, value] : llvm::zip(arguments, op.getCarries()))
+    states[argument] = of(value);
+
+  OperandRange made = body.getTerminator()->getOperands();
+  for (bool isStable = false; !isStable;) {
+    isStable = true;
+    for (Operation &inner : body.without_terminator())
+      visit(&inner);
+    for (auto [argument, value] :
+         llvm::zip(arguments.take_front(carries), made)) {
+      RowState state = joined(of(argument), of(value));
+      isStable &= state == of(argument);
+      states[argument] = state;
+    }
+  }
+  for (size_t i = 0; i < carries; ++i)
+    states[op.getResult(i)] = of(arguments[i]);
+  for (auto [stack, value] : llvm::zip(op.stacks(), made.drop_front(carries))) {
+    RowState state = of(value);
+    if (state.is(Kind::Constant)) {
+      llvm::BitVector uniform(1);
+      for (unsigned d = 0; d < state.uniform.size(); ++d)
+        uniform.push_back(state.uniform.test(d));
+      state = constant(uniform);
+    } else if (state.is(Kind::Each)) {
+      state = moved(state, state.dim + 1);
+    }
+    states[stack] = state;
+  }
 }

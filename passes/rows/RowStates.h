@@ -22,13 +22,14 @@ struct RowState {
   enum class Kind {
     Unknown,
     Constant, ///< follows from no input with rows
-    Each,     ///< dimension `dim` has `block` places for each row, row by row
+    Each,     ///< dimension `dim` goes over rows: place p of it is of row
+              ///< (p / block) % rows, `repeats` times all rows
     Sum,      ///< a sum over rows of what follows from one row
     Mean,     ///< the same, and constants: a mean over rows
     Weighted  ///< a sum divided by the number of elements that count
   };
   Kind kind = Kind::Unknown;
-  int64_t dim = 0, block = 1;
+  int64_t dim = 0, block = 1, repeats = 1;
   /// Constants: the dimensions along which all elements are equal.
   llvm::BitVector uniform = {};
   /// Weighted: the input whose elements are counted, and the one value of it
@@ -37,6 +38,12 @@ struct RowState {
   int64_t ignored = 0;
 
   bool is(Kind other) const { return kind == other; }
+  bool operator==(const RowState &other) const = default;
+  /// Whether both go over rows, in the same order.
+  bool goesAs(const RowState &other) const {
+    return is(Kind::Each) && other.is(Kind::Each) && block == other.block &&
+           repeats == other.repeats;
+  }
 };
 
 class RowStates {
@@ -60,6 +67,8 @@ private:
   RowState ofReduction(mlir::Operation *op) const;
   RowState ofMatmul(MatmulOp op) const;
   RowState ofTake(TakeOp op) const;
+  void visitScan(ScanOp op);
+  RowState joined(const RowState &before, const RowState &after) const;
   RowState along(mlir::Operation *op, int64_t dim) const;
   bool isUniform(mlir::Value value, int64_t dim) const;
 

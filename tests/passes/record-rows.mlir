@@ -106,3 +106,86 @@ module @mixed attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
     return %pairs, %loss, %placed, %largest, %root, %centred, %turned : tensor<4x4xf32>, tensor<f32>, tensor<4x6xf32>, tensor<f32>, tensor<f32>, tensor<4x6xf32>, tensor<4x6xf32>
   }
 }
+
+// -----
+
+// The batch as the second dimension, as attention and loops of PyTorch have it
+// without batch_first: rows are interleaved, [time, row] as one dimension; and a
+// loop over time that begins with zeros.
+// CHECK-LABEL: module @second
+module @second attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
+  // CHECK: output "tokens" {inputs = ["x"], rows = "each"}>
+  // CHECK-SAME: output "heads" {inputs = ["x"], rows = "each"}>
+  // CHECK-SAME: output "last" {inputs = ["x"], rows = "each"}>
+  // CHECK-SAME: output "all" {inputs = ["x"], rows = "each"}>
+  func.func @graph(
+      %x: tensor<4x7x6xf32> {tandem.role = #tandem.role<input "x">},
+      %w: tensor<6x6xf32> {tandem.role = #tandem.role<param "w">})
+      -> (tensor<4x7x6xf32> {tandem.role = #tandem.role<output "tokens">},
+          tensor<4x2x7x3xf32> {tandem.role = #tandem.role<output "heads">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "last">},
+          tensor<4x7x6xf32> {tandem.role = #tandem.role<output "all">}) {
+    %t = tandem.permute %x by [1, 0, 2] : tensor<4x7x6xf32> -> tensor<7x4x6xf32>
+    %flat = tandem.reshape %t to [28, 6] : tensor<7x4x6xf32> -> tensor<28x6xf32>
+    %p = tandem.matmul %flat, %w : tensor<28x6xf32>, tensor<6x6xf32> -> tensor<28x6xf32>
+    %apart = tandem.reshape %p to [7, 4, 6] : tensor<28x6xf32> -> tensor<7x4x6xf32>
+    %tokens = tandem.permute %apart by [1, 0, 2] : tensor<7x4x6xf32> -> tensor<4x7x6xf32>
+    %h = tandem.reshape %p to [7, 8, 3] : tensor<28x6xf32> -> tensor<7x8x3xf32>
+    %q = tandem.permute %h by [1, 0, 2] : tensor<7x8x3xf32> -> tensor<8x7x3xf32>
+    %heads = tandem.reshape %q to [4, 2, 7, 3] : tensor<8x7x3xf32> -> tensor<4x2x7x3xf32>
+    %zero = tandem.constant dense<0.0> : tensor<1x4x6xf32>
+    %begin = tandem.reshape %zero to [4, 6] : tensor<1x4x6xf32> -> tensor<4x6xf32>
+    %last, %stack = tandem.scan 7 carries(%begin) inputs(%apart) constants(%w) {
+      ^bb0(%s: tensor<4x6xf32>, %i: tensor<4x6xf32>, %m: tensor<6x6xf32>):
+        %n = tandem.matmul %s, %m : tensor<4x6xf32>, tensor<6x6xf32> -> tensor<4x6xf32>
+        %a = tandem.add %n, %i : tensor<4x6xf32>
+        tandem.yield %a, %a : tensor<4x6xf32>, tensor<4x6xf32>
+    } : (tensor<4x6xf32>, tensor<7x4x6xf32>, tensor<6x6xf32>) -> (tensor<4x6xf32>, tensor<7x4x6xf32>)
+    %all = tandem.permute %stack by [1, 0, 2] : tensor<7x4x6xf32> -> tensor<4x7x6xf32>
+    return %tokens, %heads, %last, %all : tensor<4x7x6xf32>, tensor<4x2x7x3xf32>, tensor<4x6xf32>, tensor<4x7x6xf32>
+  }
+}
+
+// -----
+
+// What is no row of the batch, though its size would fit: another way to cut
+// interleaved rows, a loop over the rows, a carry that adds them up or turns
+// them round, and one that begins with another number for each row.
+// CHECK-LABEL: module @crossing
+module @crossing attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
+  // CHECK: output "cut" {inputs = ["x"]}>
+  // CHECK-SAME: output "along" {inputs = ["x"]}>
+  // CHECK-SAME: output "turned" {inputs = ["x"]}>
+  // CHECK-SAME: output "placed" {inputs = ["x"]}>
+  // CHECK-SAME: output "interleaved" {inputs = ["x"]}>
+  func.func @graph(
+      %x: tensor<4x4x6xf32> {tandem.role = #tandem.role<input "x">},
+      %p: tensor<4x6xf32> {tandem.role = #tandem.role<param "p">})
+      -> (tensor<4x4x6xf32> {tandem.role = #tandem.role<output "cut">},
+          tensor<4x4x6xf32> {tandem.role = #tandem.role<output "along">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "turned">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "placed">},
+          tensor<16x6xf32> {tandem.role = #tandem.role<output "interleaved">}) {
+    %t = tandem.permute %x by [1, 0, 2] : tensor<4x4x6xf32> -> tensor<4x4x6xf32>
+    %interleaved = tandem.reshape %t to [16, 6] : tensor<4x4x6xf32> -> tensor<16x6xf32>
+    %cut = tandem.reshape %interleaved to [4, 4, 6] : tensor<16x6xf32> -> tensor<4x4x6xf32>
+    %zero = tandem.constant dense<0.0> : tensor<4x6xf32>
+    %l, %along = tandem.scan 4 carries(%zero) inputs(%x) constants() {
+      ^bb0(%s: tensor<4x6xf32>, %i: tensor<4x6xf32>):
+        %a = tandem.add %s, %i : tensor<4x6xf32>
+        tandem.yield %a, %a : tensor<4x6xf32>, tensor<4x6xf32>
+    } : (tensor<4x6xf32>, tensor<4x4x6xf32>) -> (tensor<4x6xf32>, tensor<4x4x6xf32>)
+    %turned = tandem.scan 4 carries(%zero) inputs(%t) constants() {
+      ^bb0(%s: tensor<4x6xf32>, %i: tensor<4x6xf32>):
+        %r = tandem.reverse %s along [0] : tensor<4x6xf32> -> tensor<4x6xf32>
+        %a = tandem.add %r, %i : tensor<4x6xf32>
+        tandem.yield %a : tensor<4x6xf32>
+    } : (tensor<4x6xf32>, tensor<4x4x6xf32>) -> tensor<4x6xf32>
+    %placed = tandem.scan 4 carries(%p) inputs(%t) constants() {
+      ^bb0(%s: tensor<4x6xf32>, %i: tensor<4x6xf32>):
+        %a = tandem.add %s, %i : tensor<4x6xf32>
+        tandem.yield %a : tensor<4x6xf32>
+    } : (tensor<4x6xf32>, tensor<4x4x6xf32>) -> tensor<4x6xf32>
+    return %cut, %along, %turned, %placed, %interleaved : tensor<4x4x6xf32>, tensor<4x4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<16x6xf32>
+  }
+}
