@@ -48,9 +48,37 @@ struct Root {
   Value gradient;
 };
 
+/// What comes to a node from outside while a backward runs.
+struct Arrival {
+  std::shared_ptr<Node> node;
+  Gradients gradients; ///< for each of its inputs
+  /// Nothing comes: the node, and what no other node gives a gradient to, does
+  /// not run.
+  bool isUnused = false;
+};
+
+/// Nodes whose gradients come from outside (distributed/). They count as roots
+/// from the beginning, so that what they lead to waits for them. All calls come
+/// from the thread of the backward.
+class Arrivals {
+public:
+  virtual ~Arrivals() = default;
+  /// The nodes, each of which one arrival will name. No edge leads to them.
+  virtual std::span<const std::shared_ptr<Node>> expected() const = 0;
+  /// Looks at each node that the roots and these nodes reach, before any runs.
+  virtual Status look(const Node &node) = 0;
+  /// Before each node: an error ends the backward.
+  virtual Status goOn() = 0;
+  /// Waits for the next arrival when no node is ready; none: all have come.
+  virtual Result<std::optional<Arrival>> next() = 0;
+};
+
 struct BackwardOptions {
   bool retainGraph = false; ///< nodes can run again
   bool createGraph = false; ///< gradients have history; implies `retainGraph`
+  Arrivals *arrivals = nullptr; ///< of a backward of all leaves alone
+  GradientMap *collected =
+      nullptr; ///< where leaves collect; null: in themselves
 };
 
 /// What `grad` gives where no gradient arrives.

@@ -25,20 +25,28 @@ Status Leaf::run(Gradients &inputs, Gradients &, const RunMode &mode) {
   Value &gradient = inputs[0];
   if (!gradient.defined())
     return Status::success();
+  if (mode.collected)
+    return mode.collected->add(
+        std::static_pointer_cast<Leaf>(shared_from_this()),
+        [&](Value &sum) { return add(sum, gradient, mode); });
   std::lock_guard lock(mutex);
-  if (gradient_.defined()) {
+  return add(gradient_, gradient, mode);
+}
+
+Status Leaf::add(Value &sum, Value &gradient, const RunMode &mode) const {
+  if (sum.defined()) {
     if (!mode.createGraph) {
-      Tensor before = gradient_.tensor;
-      return addTensors(gradient_.tensor, before, gradient.tensor);
+      Tensor before = sum.tensor;
+      return addTensors(sum.tensor, before, gradient.tensor);
     }
     // The old gradient may be part of somebody's graph: it is not written.
-    Result<Value> sum = ops::add(gradient_, gradient);
-    if (!sum)
-      return std::move(sum).status();
-    Result<Tensor> laid = laidOut(sum->tensor);
+    Result<Value> made = ops::add(sum, gradient);
+    if (!made)
+      return std::move(made).status();
+    Result<Tensor> laid = laidOut(made->tensor);
     if (!laid)
       return std::move(laid).status();
-    gradient_ = {std::move(*laid), std::move(sum->edge)};
+    sum = {std::move(*laid), std::move(made->edge)};
     return Status::success();
   }
   // What nobody else has is taken over.
@@ -49,7 +57,7 @@ Status Leaf::run(Gradients &inputs, Gradients &, const RunMode &mode) {
   if (!laid)
     return laid.status();
   // A copy has the history of what it is a copy of.
-  gradient_ = {std::move(*laid), std::move(gradient.edge)};
+  sum = {std::move(*laid), std::move(gradient.edge)};
   return Status::success();
 }
 
@@ -61,6 +69,32 @@ Value Leaf::value() const {
 void Leaf::setValue(Value gradient) {
   std::lock_guard lock(mutex);
   std::swap(gradient_, gradient); // the old one ends without the lock
+}
+
+Status GradientMap::add(const std::shared_ptr<Leaf> &leaf,
+                        const std::function<Status(Value &sum)> &add) {
+  std::lock_guard lock(mutex);
+  auto [place, isNew] = places.try_emplace(leaf.get(), gradients.size());
+  if (isNew)
+    gradients.emplace_back(leaf, Value());
+  return add(gradients[place->second].second);
+}
+
+Value GradientMap::find(const Node &leaf) const {
+  std::lock_guard lock(mutex);
+  auto place = places.find(&leaf);
+  return place == places.end() ? Value() : gradients[place->second].second;
+}
+
+std::vector<std::pair<std::shared_ptr<Leaf>, Value>> GradientMap::all() const {
+  std::lock_guard lock(mutex);
+  return gradients;
+}
+
+void GradientMap::clear() {
+  std::lock_guard lock(mutex);
+  places.clear();
+  gradients.clear();
 }
 
 } // namespace tandem::graph

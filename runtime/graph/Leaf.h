@@ -5,6 +5,7 @@
 #include "runtime/graph/Node.h"
 
 #include <mutex>
+#include <unordered_map>
 
 namespace tandem::graph {
 
@@ -37,10 +38,30 @@ public:
 
 private:
   explicit Leaf(std::string name, const Tensor &value);
+  Status add(Value &sum, Value &gradient, const RunMode &mode) const;
   std::string name_;
   runtime::Extents strides_; ///< of a gradient
   mutable std::mutex mutex;  ///< guards the gradient
   Value gradient_;
+};
+
+/// Gradients of leaves that are not kept in the leaves. Threads may use it at
+/// the same time.
+class GradientMap {
+public:
+  /// Calls `add` with the place of the leaf's gradient.
+  Status add(const std::shared_ptr<Leaf> &leaf,
+             const std::function<Status(Value &sum)> &add);
+  /// What came for the leaf; undefined: nothing.
+  Value find(const Node &leaf) const;
+  /// All, in the order in which they came first.
+  std::vector<std::pair<std::shared_ptr<Leaf>, Value>> all() const;
+  void clear();
+
+private:
+  mutable std::mutex mutex;
+  std::vector<std::pair<std::shared_ptr<Leaf>, Value>> gradients;
+  std::unordered_map<const Node *, size_t> places;
 };
 
 } // namespace tandem::graph

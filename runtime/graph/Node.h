@@ -40,6 +40,7 @@ using runtime::Device;
 using runtime::Stream;
 using runtime::Tensor;
 
+class GradientMap;
 class Node;
 struct NodeHooks;
 
@@ -84,6 +85,8 @@ struct InputInfo {
 struct RunMode {
   bool retain = false;      ///< the node can run again
   bool createGraph = false; ///< what it gives has edges
+  /// Where leaves collect; null: in themselves.
+  GradientMap *collected = nullptr;
 };
 
 /// What a program that captures a graph may assume of a node.

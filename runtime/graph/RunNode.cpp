@@ -251,7 +251,7 @@ Status Task::callNode(Node &node, NodeHooks *hooks) {
   hooks = node.hooks(); // the node may have got its first ones
   if (!hooks)
     return Status::success();
-  if (node.isLeaf()) {
+  if (node.isLeaf() && !mode.collected) {
     auto &leaf = static_cast<Leaf &>(node);
     if (Status status = hooks->accumulated.forEach(
             [&](NodeHooks::AccumulatedHook &hook, int) { return hook(leaf); });
@@ -302,8 +302,8 @@ Status Task::giveOutputs(int index) {
           !status)
         return status;
     }
-    if (--memory.states[size_t(child)].waitsFor == 0)
-      makeReady(child);
+    to.isReached = true;
+    count(child);
   }
   return Status::success();
 }

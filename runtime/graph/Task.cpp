@@ -42,8 +42,8 @@ void TaskMemory::clear() {
 
 Task::Task(Kind kind, const BackwardOptions &options)
     : kind(kind), mode{options.retainGraph || options.createGraph,
-                       options.createGraph},
-      memory(takeMemory()) {}
+                       options.createGraph, options.collected},
+      arrivals(options.arrivals), memory(takeMemory()) {}
 
 Task::~Task() {
   memory.clear();
@@ -64,7 +64,7 @@ int Task::find(const std::shared_ptr<Node> &node) {
 
 /// Counts for each node the edges that lead to it. What lies below all inputs
 /// leads to none of them, and is not looked at.
-void Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
+Status Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
   uint32_t least = 0;
   if (isSelective()) {
     least = inputs.front().node->topologicalNumber();
@@ -73,11 +73,17 @@ void Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
   }
   for (const Root &root : roots)
     if (root.edge.node->topologicalNumber() >= least)
-      find(root.edge.node);
+      memory.states[size_t(find(root.edge.node))].isReached = true;
+  if (arrivals)
+    for (const std::shared_ptr<Node> &node : arrivals->expected())
+      ++memory.states[size_t(find(node))].waitsFor;
   while (!memory.work.empty()) {
     int index = memory.work.back();
     memory.work.pop_back();
     Node &node = *memory.states[size_t(index)].node;
+    if (arrivals)
+      if (Status status = arrivals->look(node); !status)
+        return status;
     memory.states[size_t(index)].firstChild = memory.children.size();
     memory.states[size_t(index)].edges = node.edges().size();
     for (const Edge &edge : node.edges()) {
@@ -90,6 +96,7 @@ void Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
     }
   }
   counts_.visited = memory.states.size();
+  return Status::success();
 }
 
 /// With inputs, only what leads there runs. A node's topological number is
@@ -196,8 +203,72 @@ void Task::cameToRest(const Value &gradient, const Node &node) {
     memory.rests.push_back(place);
 }
 
+/// One of the gradients that the node waited for has come, or will not come. A
+/// node that no gradient can reach any more does not run, nor does what it
+/// alone leads to.
+void Task::count(int index) {
+  if (--memory.states[size_t(index)].waitsFor > 0)
+    return;
+  if (memory.states[size_t(index)].isReached)
+    return makeReady(index);
+  std::vector<int> &unreached = memory.work;
+  unreached.push_back(index);
+  while (!unreached.empty()) {
+    NodeState &state = memory.states[size_t(unreached.back())];
+    unreached.pop_back();
+    state.isQueued = true;
+    for (size_t i = 0; i < state.edges; ++i) {
+      int child = memory.children[state.firstChild + i];
+      if (child < 0 || --memory.states[size_t(child)].waitsFor > 0)
+        continue;
+      if (memory.states[size_t(child)].isReached)
+        makeReady(child);
+      else
+        unreached.push_back(child);
+    }
+  }
+}
+
+/// Takes what came from outside, in the order of the current streams.
+Status Task::arrive(Arrival arrival) {
+  int index = memory.map.find(arrival.node.get());
+  memory.states[size_t(index)].isReached = !arrival.isUnused;
+  for (size_t i = 0; i < arrival.gradients.size(); ++i) {
+    Value &gradient = arrival.gradients[i];
+    if (!gradient.defined())
+      continue;
+    int input = static_cast<int>(i);
+    if (Status status = conform(*arrival.node, input, gradient); !status)
+      return status;
+    Stream stream = runtime::currentStream(gradient.tensor.device());
+    if (Status status =
+            give({arrival.node, input}, index, std::move(gradient), stream);
+        !status)
+      return status;
+  }
+  count(index);
+  return Status::success();
+}
+
+Status Task::runArrivals() {
+  while (true) {
+    if (Status status = runReady(); !status || !arrivals)
+      return status;
+    Result<std::optional<Arrival>> next = arrivals->next();
+    if (!next)
+      return std::move(next).status();
+    if (!*next)
+      return Status::success();
+    if (Status status = arrive(std::move(**next)); !status)
+      return status;
+  }
+}
+
 Status Task::runReady() {
   while (!memory.ready.empty()) {
+    if (arrivals)
+      if (Status status = arrivals->goOn(); !status)
+        return status;
     std::pop_heap(memory.ready.begin(), memory.ready.end());
     int index = memory.ready.back().state;
     memory.ready.pop_back();
@@ -252,7 +323,7 @@ bool Task::isWanted(const Node &node, size_t edge) const {
 
 Status Task::run(std::span<const Root> roots, std::span<const Edge> inputs,
                  Gradients *given) {
-  if (roots.empty())
+  if (roots.empty() && !arrivals)
     return Status::usage("expected at least one root of the backward");
   for (size_t i = 0; i < roots.size(); ++i)
     if (!roots[i].edge)
@@ -260,12 +331,13 @@ Status Task::run(std::span<const Root> roots, std::span<const Edge> inputs,
                            " does not require grad");
   wanted = inputs;
   results = given;
-  search(roots, inputs);
+  if (Status status = search(roots, inputs); !status)
+    return status;
   if (isSelective())
     choose(inputs);
   if (Status status = addRoots(roots); !status)
     return status;
-  if (Status status = runReady(); !status)
+  if (Status status = runArrivals(); !status)
     return status;
   if (Status status = checkAllRan(); !status)
     return status;

@@ -28,6 +28,7 @@ struct NodeState {
   int gradients = Sums::none;
   bool isWanted = true;    ///< it runs
   bool isCaptured = false; ///< its gradients are asked for
+  bool isReached = false;  ///< a root, or a node that ran leads here
   bool isQueued = false;
 };
 
@@ -87,11 +88,14 @@ public:
 private:
   bool isSelective() const { return kind != Kind::Collect; }
   int find(const std::shared_ptr<Node> &node);
-  void search(std::span<const Root> roots, std::span<const Edge> inputs);
+  Status search(std::span<const Root> roots, std::span<const Edge> inputs);
   void choose(std::span<const Edge> inputs);
   Status addRoots(std::span<const Root> roots);
   Status give(const Edge &edge, int state, Value gradient, Stream producer);
   Status runReady();
+  Status runArrivals();
+  Status arrive(Arrival arrival);
+  void count(int state);
   Status runNode(int index);
   Status callHooks(Node &node, NodeHooks *hooks);
   Status capture(Node &node);
@@ -106,6 +110,7 @@ private:
 
   Kind kind;
   RunMode mode;
+  Arrivals *arrivals;
   TaskMemory &memory;
   std::span<const Edge> wanted;
   Gradients *results = nullptr;
