@@ -5,7 +5,7 @@
 #include "ir/Dialect.h"
 #include "ir/Keys.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/pipelines/Pipelines.h"
 #include "runtime/artifact/NearestName.h"
 
 #include "mlir/InitAllPasses.h"

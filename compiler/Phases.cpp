@@ -2,7 +2,7 @@
 #include "compiler/Phases.h"
 #include "compiler/Compile.h"
 #include "ir/Dialect.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 using namespace mlir;
 using namespace tandem;

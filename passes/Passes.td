@@ -46,7 +46,7 @@ def LeavePhase : ModulePass<"tandem-leave-phase"> {
   let summary = "Stamps the module with the phase, and checks what it promises";
   let description = [{
     Sets `tandem.phase` and runs the verifier of the phase
-    (passes/PhaseVerifiers.h), which also runs on every module that is read back
+    (passes/verify/PhaseVerifiers.h), which also runs on every module that is read back
     at it.
   }];
   let options = [
@@ -288,7 +288,7 @@ def ClearTags : FunctionPass<"tandem-clear-tags"> {
 def PackWeights : ModulePass<"tandem-pack-weights"> {
   let summary = "Gives products panels of their weights, where they gain by it";
   let description = [{
-    Where the module says `tandem.prepare`. The panels (passes/Panels.h) are
+    Where the module says `tandem.prepare`. The panels (passes/common/PackedWeights.h) are
     views of the weights, which say `tandem.prepared`: they are to be computed
     once.
   }];

@@ -5,13 +5,12 @@
 // (docs/rationale/methods-in-the-plan.md).
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/ChooseMethods.h"
 #include "passes/Passes.h"
 #include "passes/lower/cpu/ChooseMethod.h"
 #include "passes/lower/cuda/ChooseMethod.h"
 #include "passes/plan/InPlace.h"
 #include "passes/target/Target.h"
-
-#include "ir/PlannedScratch.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,19 +41,10 @@ struct ChooseMethods : tandem::impl::ChooseMethodsBase<ChooseMethods> {
     func::FuncOp func = getOperation();
     auto choose = isForCuda(func) ? lower::cuda::chooseMethodOf
                                   : lower::cpu::chooseMethodOf;
-    bool isBroken = false;
-    for (auto kernel : func.getOps<KernelOp>()) {
-      FailureOr<ChosenMethod> one = choose(kernel);
-      isBroken |= failed(one);
-      if (failed(one))
-        continue;
-      if (!one->name.empty())
-        kernel.setScheduleAttr(scheduleWith(kernel, one->name));
-      setPlannedScratch(kernel, one->scratchBytes);
-      chosen += !one->name.empty();
-    }
-    if (isBroken)
+    FailureOr<int64_t> count = chooseMethods(func, choose);
+    if (failed(count))
       return signalPassFailure();
+    chosen += *count;
     markAnalysesPreserved<InPlacePairs>();
   }
 };

@@ -1,7 +1,7 @@
 //===- CarryTags.cpp - tags of ops that are folded and merged -------------===//
 #include "passes/optimize/CarryTags.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 
 #include "ir/Tags.h"
 #include "ir/Where.h"

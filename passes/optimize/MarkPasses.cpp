@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"

@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/PhaseVerifiers.h"
 #include "passes/autodiff/Specialize.h"
 #include "passes/optimize/Simplify.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Keys.h"
 #include "ir/Ops.h"

@@ -8,10 +8,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/PhaseVerifiers.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/optimize/Simplify.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Expr.h"
 #include "ir/Keys.h"

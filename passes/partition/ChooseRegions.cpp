@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/partition/DividePasses.h"
 #include "passes/partition/Joints.h"
 #include "passes/partition/SavedValues.h"
 #include "passes/plan/StepMemory.h"

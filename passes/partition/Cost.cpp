@@ -1,7 +1,7 @@
 //===- Cost.cpp - what saving and repeating take --------------------------===//
 #include "passes/partition/Cost.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "passes/partition/Programs.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/KernelBytes.h"

@@ -1,6 +1,6 @@
 //===- Frozen.cpp - what inference computes of params and states alone ----===//
 #include "passes/partition/Frozen.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Dialect.h"
 #include "ir/Signature.h"

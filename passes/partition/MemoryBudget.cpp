@@ -1,7 +1,7 @@
 //===- MemoryBudget.cpp - plans that need less memory ---------------------===//
 #include "passes/partition/MemoryBudget.h"
 
-#include "passes/Pipelines.h"
+#include "passes/partition/DividePasses.h"
 #include "passes/partition/SavedMarks.h"
 #include "passes/partition/budget/Fast.h"
 #include "passes/partition/budget/JointProblem.h"

@@ -1,11 +1,11 @@
 //===- PackWeights.cpp - weights as kernels read them best ----------------===//
 //
-// Panels (passes/Panels.h) of the right factors of products that do not change:
-// views that are worth computing once, which their mark says.
+// Panels (passes/common/PackedWeights.h) of the right factors of products that
+// do not change: views that are worth computing once, which their mark says.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Panels.h"
 #include "passes/Passes.h"
+#include "passes/common/PackedWeights.h"
 #include "passes/partition/Frozen.h"
 #include "passes/target/CpuCaches.h"
 #include "passes/target/Target.h"

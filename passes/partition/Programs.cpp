@@ -1,7 +1,7 @@
 //===- Programs.cpp - the functions that a joint falls into ---------------===//
 #include "passes/partition/Programs.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 
 #include "ir/PartitionMarks.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Signature.h"
 #include "ir/Where.h"

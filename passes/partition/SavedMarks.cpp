@@ -1,10 +1,10 @@
 //===- SavedMarks.cpp - the choice of what is saved, in the IR ------------===//
 #include "passes/partition/SavedMarks.h"
 
-#include "passes/Phase.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/common/Phase.h"
 #include "passes/partition/Cost.h"
 #include "passes/partition/Joints.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"

@@ -1,7 +1,7 @@
 //===- SavedValues.cpp - what crosses from forward to backward ------------===//
 #include "passes/partition/SavedValues.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "passes/partition/Cost.h"
 #include "passes/partition/MaxFlow.h"
 #include "passes/partition/Tags.h"

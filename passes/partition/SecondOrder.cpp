@@ -1,7 +1,7 @@
 //===- SecondOrder.cpp - a backward that can be differentiated ------------===//
 #include "passes/partition/SecondOrder.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"

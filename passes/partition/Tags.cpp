@@ -1,7 +1,7 @@
 //===- Tags.cpp - what tags decide about the values of a joint ------------===//
 #include "passes/partition/Tags.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "passes/partition/Cost.h"
 #include "passes/partition/SavedValues.h"
 #include "passes/plan/KernelBytes.h"

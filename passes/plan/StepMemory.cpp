@@ -1,7 +1,7 @@
 //===- StepMemory.cpp - the memory of a training step ---------------------===//
 #include "passes/plan/StepMemory.h"
-#include "passes/Pipelines.h"
 #include "passes/plan/PlanMemory.h"
+#include "passes/plan/PlanPasses.h"
 #include "passes/plan/PlannedSteps.h"
 #include "passes/plan/Storage.h"
 #include "passes/target/Target.h"

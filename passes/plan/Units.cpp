@@ -1,6 +1,6 @@
 //===- Units.cpp - groups of ops on the way to kernels --------------------===//
 #include "passes/plan/Units.h"
-#include "passes/Panels.h"
+#include "passes/common/PackedWeights.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/target/Rates.h"

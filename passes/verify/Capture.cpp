@@ -1,6 +1,6 @@
 //===- Capture.cpp - what holds of a graph that comes in ------------------===//
-#include "passes/PhaseVerifiers.h"
 #include "passes/verify/PhaseVerifier.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 using namespace mlir;
 using namespace tandem;

@@ -1,6 +1,6 @@
 //===- Functionalize.cpp - what holds of a graph of values ----------------===//
-#include "passes/PhaseVerifiers.h"
 #include "passes/verify/PhaseVerifier.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 using namespace mlir;
 using namespace tandem;

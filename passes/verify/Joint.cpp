@@ -4,10 +4,10 @@
 // divided.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Agreement.h"
-#include "passes/Phase.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/common/Phase.h"
+#include "passes/verify/Agreement.h"
 #include "passes/verify/PhaseVerifier.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Signature.h"
 

@@ -1,7 +1,7 @@
 //===- Partition.cpp - what holds of programs -----------------------------===//
-#include "passes/Agreement.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/verify/Agreement.h"
 #include "passes/verify/PhaseVerifier.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/PartitionMarks.h"
 #include "ir/Signature.h"

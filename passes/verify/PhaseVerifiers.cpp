@@ -1,6 +1,6 @@
 //===- PhaseVerifiers.cpp - the verifier of each phase --------------------===//
-#include "passes/PhaseVerifiers.h"
-#include "passes/Phase.h"
+#include "passes/verify/PhaseVerifiers.h"
+#include "passes/common/Phase.h"
 
 using namespace mlir;
 using namespace tandem;

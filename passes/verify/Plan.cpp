@@ -1,9 +1,9 @@
 //===- Plan.cpp - what holds of planned and lowered programs --------------===//
-#include "passes/PhaseVerifiers.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlannedSteps.h"
 #include "passes/plan/StepMemory.h"
 #include "passes/verify/PhaseVerifier.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Keys.h"
 #include "ir/Report.h"

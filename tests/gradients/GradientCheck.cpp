@@ -4,9 +4,9 @@
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "passes/Passes.h"
-#include "passes/Phase.h"
-#include "passes/Pipelines.h"
 #include "passes/autodiff/Specialize.h"
+#include "passes/common/Phase.h"
+#include "passes/pipelines/Pipelines.h"
 #include "tests/support/TestModule.h"
 
 #include "mlir/Pass/PassManager.h"

@@ -1,5 +1,5 @@
 //===- TagsTest.cpp - where the ops of a joint belong and come from -------===//
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "tests/gradients/GradientCheck.h"
 #include "tests/gradients/Memory.h"
 #include "tests/support/TestModule.h"

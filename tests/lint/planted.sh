@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# tests/lint/planted.sh LINT [PROGRAM]: the lint passes on a clean tree and
+# tests/lint/planted.sh LINT [FILE...]: the lint passes on a clean tree and
 # finds each planted violation, where it is. A lint that finds nothing because
 # it looks at nothing would fail here.
 #
-# PROGRAM is for 'linkage' alone: a program that needs libz.so and is not
-# hardened.
+# For 'linkage' FILE is a program that needs libz.so and is not hardened; for
+# 'rooms', two archives that use each other.
 set -euo pipefail
 
 lint=$1
@@ -270,6 +270,31 @@ END
       echo "expected 'linkage' to refuse '$2' but got $code: $output"
       failures=1
     fi
+    ;;
+  rooms)
+    # rooms_of LINE...: the lint on this list.
+    rooms_of() {
+      code=0
+      printf '%s\n' "$@" >"$tree/libraries.txt"
+      output=$("$lints/rooms" "$tree/libraries.txt" 2>&1) || code=$?
+    }
+    # expect_use USER DEFINER: one finding.
+    expect_use() {
+      if [ "$code" -ne 1 ] || [ "$(grep -c ' uses ' <<<"$output")" -ne 1 ] ||
+        ! grep -Eq "^$1: .* uses $2\$" <<<"$output"; then
+        echo "expected 'rooms' to find that $1 uses $2 but got $code:"
+        echo "$output"
+        failures=$((failures + 1))
+      fi
+    }
+    # Two rooms that use each other, in the order that they may be declared in.
+    rooms_of "low $2" "high $3 low"
+    expect_use low 'highest, which RoomHigh.c of high defines'
+    # A room that does not say what it uses; through another it does.
+    rooms_of "high $3" "low $2 high"
+    expect_use high 'low, which RoomLow.c of low defines'
+    rooms_of "high $3" "both - high" "low $2 both"
+    expect_use high 'low, which RoomLow.c of low defines'
     ;;
   *)
     echo "no planted violations for the lint '$lint'"

@@ -7,7 +7,7 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/pipelines/Pipelines.h"
 #include "passes/plan/PlanMemory.h"
 
 #include "mlir/Parser/Parser.h"

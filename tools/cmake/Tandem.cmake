@@ -80,8 +80,28 @@ endfunction()
 # tandem_library(NAME SOURCES ... LINK ... [SMALL]): a static library `NAME` with
 # the alias `tandem::X` for `tandem-X`. SMALL: nothing in it is on the path of a
 # step, so that its code is compiled for size, which tandem-run has a limit of.
+#
+# What it links of the project is declared before it, so that no two libraries
+# need each other. Static libraries would link all the same, so the test
+# lint.rooms compares the symbols that they use with what they link, which
+# build/libraries.txt lists.
 function(tandem_library name)
   cmake_parse_arguments(arg "SMALL" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  set(linked)
+  foreach(link ${arg_LINK})
+    if(link MATCHES "^tandem::")
+      if(NOT TARGET ${link})
+        message(FATAL_ERROR "${name} links ${link}, which is not declared "
+          "before it: libraries may not need each other")
+      endif()
+      string(REPLACE "tandem::" " tandem-" link ${link})
+      string(APPEND linked ${link})
+    endif()
+  endforeach()
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tests")
+    set_property(GLOBAL APPEND_STRING PROPERTY TANDEM_LIBRARIES
+      "${name} $<TARGET_FILE:${name}>${linked}\n")
+  endif()
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC tandem-flags ${arg_LINK})
   string(REGEX REPLACE "^tandem-" "tandem::" alias ${name})

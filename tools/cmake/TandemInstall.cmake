@@ -61,11 +61,15 @@ if(TANDEM_BUILD_COMPILER)
   install(TARGETS tandem tandem-opt tandem-lsp-server
     RUNTIME COMPONENT compiler)
   install(TARGETS tandem-cuda-emulator LIBRARY COMPONENT compiler)
-  install(TARGETS tandem-flags tandem-mlir tandem-artifact tandem-ir
-    tandem-functions tandem-capture tandem-onnx tandem-passes tandem-compiler
-    tandem-trace EXPORT tandemCompiler ARCHIVE COMPONENT compiler)
-  foreach(library artifact ir functions capture onnx passes compiler trace)
-    set_target_properties(tandem-${library} PROPERTIES EXPORT_NAME ${library})
+  get_property(rooms GLOBAL PROPERTY TANDEM_PASSES_ROOMS)
+  set(libraries tandem-artifact tandem-ir tandem-functions tandem-capture
+    tandem-onnx ${rooms} tandem-passes tandem-phases tandem-import tandem-link
+    tandem-emit tandem-tune tandem-compiler tandem-trace)
+  install(TARGETS tandem-flags tandem-mlir ${libraries}
+    EXPORT tandemCompiler ARCHIVE COMPONENT compiler)
+  foreach(library ${libraries})
+    string(REGEX REPLACE "^tandem-" "" name ${library})
+    set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
   endforeach()
   install(EXPORT tandemCompiler NAMESPACE tandem:: FILE tandemCompiler.cmake
     DESTINATION ${configFolder} COMPONENT compiler)

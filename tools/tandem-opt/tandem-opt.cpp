@@ -1,7 +1,7 @@
 //===- tandem-opt.cpp - runs single passes on IR, for tests and study -----===//
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/pipelines/Pipelines.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

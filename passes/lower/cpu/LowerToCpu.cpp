@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelFunction.h"

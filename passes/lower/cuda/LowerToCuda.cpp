@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cuda/KernelFunction.h"
 #include "passes/lower/cuda/ToNVVM.h"

@@ -1,7 +1,7 @@
 //===- JointProblem.cpp - the problem that a joint function poses ---------===//
 #include "passes/partition/budget/JointProblem.h"
 
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 #include "passes/partition/Cost.h"
 #include "passes/plan/KernelBytes.h"
 

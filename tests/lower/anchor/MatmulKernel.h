@@ -24,7 +24,7 @@ std::string productKernel(const Product &product,
                           ProductEnd end = ProductEnd::None);
 
 /// The same of a product without a batch whose right factor lies in panels
-/// (passes/Panels.h), and to which a tensor is added.
+/// (passes/common/PackedWeights.h), and to which a tensor is added.
 std::string panelProductKernel(const Product &product);
 
 } // namespace tandem::test

@@ -1,7 +1,7 @@
 //===- GemmOperand.cpp - tensors as the factors of a product --------------===//
 #include "passes/lower/cpu/products/GemmOperand.h"
 
-#include "passes/Panels.h"
+#include "passes/common/PackedWeights.h"
 #include "passes/target/CpuCaches.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -63,8 +63,9 @@ private:
   std::optional<unsigned> k0;
   unsigned k1;
   Operand operand;
-  /// The operand in panels (passes/Panels.h), if it is: of the dimensions after
-  /// the others, the first counts panels, the second columns of one.
+  /// The operand in panels (passes/common/PackedWeights.h), if it is: of the
+  /// dimensions after the others, the first counts panels, the second columns
+  /// of one.
   std::optional<Operand> panels;
   mlir::Type type; ///< of the sums
 

@@ -1,6 +1,6 @@
 //===- Phase.h - where a module is, and what belongs to which pass --------===//
-#ifndef TANDEM_PASSES_PHASE_H
-#define TANDEM_PASSES_PHASE_H
+#ifndef TANDEM_PASSES_COMMON_PHASE_H
+#define TANDEM_PASSES_COMMON_PHASE_H
 
 #include "ir/Dialect.h"
 

@@ -1,5 +1,5 @@
 //===- Agreement.cpp - what the programs of a module say of one value -----===//
-#include "passes/Agreement.h"
+#include "passes/verify/Agreement.h"
 
 #include "ir/Keys.h"
 #include "ir/Nearest.h"

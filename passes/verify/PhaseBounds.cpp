@@ -1,7 +1,7 @@
 //===- PhaseBounds.cpp - where phases begin and end -----------------------===//
 #include "passes/Passes.h"
-#include "passes/Phase.h"
-#include "passes/PhaseVerifiers.h"
+#include "passes/common/Phase.h"
+#include "passes/verify/PhaseVerifiers.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_ENTERPHASE

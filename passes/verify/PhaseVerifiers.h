@@ -7,8 +7,8 @@
 // in. Each emits every problem.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PHASEVERIFIERS_H
-#define TANDEM_PASSES_PHASEVERIFIERS_H
+#ifndef TANDEM_PASSES_VERIFY_PHASEVERIFIERS_H
+#define TANDEM_PASSES_VERIFY_PHASEVERIFIERS_H
 
 #include "mlir/IR/BuiltinOps.h"
 

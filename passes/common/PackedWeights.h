@@ -1,12 +1,12 @@
-//===- Panels.h - right factors of products in panels ---------------------===//
+//===- PackedWeights.h - right factors of products in panels --------------===//
 //
 // The panels of a matrix [k, n] are a tensor [ceil(n / 64), k, 64]: 64 columns
 // lie together, those that are missing are 0. A multiple of every vector, so
 // that the variants of an artifact can have tiles of their own widths in them.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PANELS_H
-#define TANDEM_PASSES_PANELS_H
+#ifndef TANDEM_PASSES_COMMON_PACKEDWEIGHTS_H
+#define TANDEM_PASSES_COMMON_PACKEDWEIGHTS_H
 
 #include "ir/Ops.h"
 

@@ -1,6 +1,6 @@
 //===- Agreement.h - what the programs of a module say of one value -------===//
-#ifndef TANDEM_PASSES_AGREEMENT_H
-#define TANDEM_PASSES_AGREEMENT_H
+#ifndef TANDEM_PASSES_VERIFY_AGREEMENT_H
+#define TANDEM_PASSES_VERIFY_AGREEMENT_H
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -5,8 +5,8 @@
 // runs a phase by name, and the table of phases in compiler/ is text.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PIPELINES_H
-#define TANDEM_PASSES_PIPELINES_H
+#ifndef TANDEM_PASSES_PIPELINES_PIPELINES_H
+#define TANDEM_PASSES_PIPELINES_PIPELINES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -62,12 +62,6 @@ struct PartitionOptions : mlir::PassPipelineOptions<PartitionOptions> {
 void buildPartitionPipeline(mlir::OpPassManager &passes,
                             const PartitionOptions &options);
 
-/// Runs the part of `partition` that divides joints, along the values that are
-/// marked as saved: what a choice is rehearsed with, on a copy of the module.
-/// With a `kind` it first chooses these, as tandem-choose-saved does.
-mlir::LogicalResult rehearsePartition(mlir::ModuleOp module,
-                                      llvm::StringRef kind = "");
-
 struct PlanOptions : mlir::PassPipelineOptions<PlanOptions> {
   Option<bool> remarks{*this, "remarks",
                        llvm::cl::desc("say how many kernels and bytes each "
@@ -77,13 +71,6 @@ struct PlanOptions : mlir::PassPipelineOptions<PlanOptions> {
 
 /// plan: ops become kernels, values get their places.
 void buildPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options);
-
-/// Runs the part of `plan` that is about a program by itself, for regions that
-/// become programs when they are lowered.
-mlir::LogicalResult planProgram(mlir::func::FuncOp func);
-
-/// The same as far as it decides where values lie.
-mlir::LogicalResult rehearseProgram(mlir::func::FuncOp func);
 
 /// Registers each pipeline with tandem-opt and the table of phases.
 void registerTandemPipelines();

@@ -1,5 +1,5 @@
 //===- Phase.cpp - where a module is, and what belongs to which pass ------===//
-#include "passes/Phase.h"
+#include "passes/common/Phase.h"
 
 using namespace mlir;
 using namespace tandem;

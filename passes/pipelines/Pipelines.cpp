@@ -1,6 +1,8 @@
 //===- Pipelines.cpp - the passes of each phase, in order -----------------===//
-#include "passes/Pipelines.h"
+#include "passes/pipelines/Pipelines.h"
 #include "passes/Passes.h"
+#include "passes/partition/DividePasses.h"
+#include "passes/plan/PlanPasses.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -97,22 +99,6 @@ void tandem::buildOptimizePipeline(OpPassManager &passes) {
 // partition
 //===----------------------------------------------------------------------===//
 
-/// What makes programs of a joint whose saved values are chosen.
-static void addDividePasses(OpPassManager &passes) {
-  passes.addPass(createSplitJoint());
-  // Readers are ops of the model, and no copies.
-  passes.addPass(createRecordReaders());
-  passes.nest<func::FuncOp>().addPass(createInsertHostCopies());
-  passes.addPass(createBuildUpdate());
-  passes.addPass(createBuildStep());
-}
-
-static void addChooseSaved(OpPassManager &passes, StringRef kind) {
-  ChooseSavedOptions options;
-  options.kind = kind.str();
-  passes.addPass(createChooseSaved(options));
-}
-
 void tandem::buildPartitionPipeline(OpPassManager &passes,
                                     const PartitionOptions &options) {
   enter(passes, "optimize");
@@ -144,73 +130,19 @@ void tandem::buildPartitionPipeline(OpPassManager &passes,
   leave(passes, "partition");
 }
 
-LogicalResult tandem::rehearsePartition(ModuleOp module, StringRef kind) {
-  PassManager passes(module.getContext(), ModuleOp::getOperationName());
-  passes.enableVerifier(false); // what it makes is thrown away
-  if (!kind.empty())
-    addChooseSaved(passes, kind);
-  addDividePasses(passes);
-  return passes.run(module);
-}
-
 //===----------------------------------------------------------------------===//
 // plan
 //===----------------------------------------------------------------------===//
 
-/// What is about one program alone. A rehearsal, which is for the memory of
-/// values, asks no kernel how it is computed.
-static void addPlanPasses(OpPassManager &program, bool isRehearsal) {
-  // The optimizer's ops among others, and what was read at this phase.
-  program.addPass(createFoldEmptyTensors());
-  program.addPass(createEraseDeadOps());
-  // What is split is several kernels. Not in optimize: a reduction in parts is
-  // for the machine, and partition asks for the time of the one that is meant.
-  program.addPass(createSplitReductions());
-  program.addPass(createSplitFilterGrads());
-  program.addPass(createFormKernels());
-  // Before kernels are ordered: what both read is held until both have run.
-  program.addPass(createJoinAttention());
-  // Before memory is counted: calls need workspaces.
-  program.addPass(createChooseLibraries());
-  program.addPass(createOrderKernels());
-  // Until memory is as scarce as that order found it to be.
-  program.addPass(createJoinPointwise());
-  // Behind the kernels that are left to hide behind.
-  program.addPass(createPlaceHostCopies());
-  // Of the kernels that there will be, before memory is counted: scratch is
-  // memory.
-  if (!isRehearsal)
-    program.addPass(createChooseMethods());
-  program.addPass(createPlanMemory());
-  // What overwrites what, and lies beside what, is known.
-  program.addPass(createChooseNonTemporalStores());
-  program.addPass(createCheckPlan());
-}
-
 void tandem::buildPlanPipeline(OpPassManager &passes,
                                const PlanOptions &options) {
   enter(passes, "partition");
-  addPlanPasses(passes.nest<func::FuncOp>(), /*isRehearsal=*/false);
+  addPlanPasses(passes.nest<func::FuncOp>(), createChooseMethods());
   passes.addPass(createPlaceConstants());
   ReportPlanOptions report;
   report.remarks = options.remarks;
   passes.addPass(createReportPlan(report));
   leave(passes, "plan");
-}
-
-static LogicalResult runPlanPasses(func::FuncOp func, bool isRehearsal) {
-  PassManager passes(func.getContext(), func::FuncOp::getOperationName());
-  passes.enableVerifier(false); // what it makes is thrown away, or code soon
-  addPlanPasses(passes, isRehearsal);
-  return passes.run(func);
-}
-
-LogicalResult tandem::planProgram(func::FuncOp func) {
-  return runPlanPasses(func, /*isRehearsal=*/false);
-}
-
-LogicalResult tandem::rehearseProgram(func::FuncOp func) {
-  return runPlanPasses(func, /*isRehearsal=*/true);
 }
 
 //===----------------------------------------------------------------------===//

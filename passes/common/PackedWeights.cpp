@@ -1,5 +1,5 @@
 //===- Panels.cpp - right factors of products in panels -------------------===//
-#include "passes/Panels.h"
+#include "passes/common/PackedWeights.h"
 #include "passes/target/Target.h"
 
 using namespace mlir;

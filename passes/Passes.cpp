@@ -1,2 +1,0 @@
-//===- Passes.cpp - the passes' registration ------------------------------===//
-#include "passes/Passes.h"

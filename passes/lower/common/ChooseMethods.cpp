@@ -1,0 +1,28 @@
+//===- ChooseMethods.cpp - the methods of a program's kernels -------------===//
+#include "passes/lower/common/ChooseMethods.h"
+
+#include "ir/PlannedScratch.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::lower;
+
+FailureOr<int64_t> lower::chooseMethods(
+    func::FuncOp func,
+    llvm::function_ref<FailureOr<ChosenMethod>(KernelOp)> choose) {
+  int64_t chosen = 0;
+  bool isBroken = false;
+  for (auto kernel : func.getOps<KernelOp>()) {
+    FailureOr<ChosenMethod> one = choose(kernel);
+    isBroken |= failed(one);
+    if (failed(one))
+      continue;
+    if (!one->name.empty())
+      kernel.setScheduleAttr(scheduleWith(kernel, one->name));
+    setPlannedScratch(kernel, one->scratchBytes);
+    chosen += !one->name.empty();
+  }
+  if (isBroken)
+    return failure();
+  return chosen;
+}
