@@ -187,7 +187,11 @@ static Status stampTarget(ModuleOp module, const CompileOptions &options) {
   StringRef phase = phaseOf(module);
   auto has = module->getAttrOfType<TargetAttr>(kTargetAttr);
   bool isLowered = phaseReached(module) >= *phaseNumber("lower");
-  if (options.target.empty() && (has || isLowered)) {
+  // Of what was divided by targets, a kind is what it is already.
+  bool isKept =
+      options.target.empty() ||
+      (options.target == "cuda" && phase != "capture" && has && !has.isCpu());
+  if (isKept && (has || isLowered)) {
     if (!has || withAsked(has, options) == has)
       return Status::success();
     if (isLowered)

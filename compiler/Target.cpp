@@ -28,9 +28,15 @@ struct PtxArch {
 } // namespace
 
 static constexpr PtxArch cudaArchs[] = {
-    {"sm_80", 80, 80}, {"sm_86", 86, 80},  {"sm_89", 89, 80},
-    {"sm_90", 90, 80}, {"sm_90a", 90, 80}, {"sm_100", 100, 86},
+    {"sm_80", 80, 80},    {"sm_86", 86, 80},    {"sm_89", 89, 80},
+    {"sm_90", 90, 80},    {"sm_90a", 90, 80},   {"sm_100", 100, 86},
+    {"sm_100a", 100, 86}, {"sm_103", 103, 88},  {"sm_103a", 103, 88},
+    {"sm_120", 120, 87},  {"sm_120a", 120, 87},
 };
+
+/// What plain `cuda` stands for: the products of warpgroups where a machine has
+/// them, and what every machine from Ampere on runs.
+static constexpr StringLiteral commonCudaArchs[] = {"sm_90a", "sm_80"};
 
 static const PtxArch *findCudaArch(StringRef name) {
   const PtxArch *found = llvm::find_if(
@@ -191,8 +197,6 @@ static Result<CpuTarget> cpuTarget(StringRef arch) {
 }
 
 Result<CudaTarget> tandem::cudaTarget(StringRef arch) {
-  if (arch.empty())
-    arch = "sm_90";
   if (findCudaArch(arch))
     return CudaTarget{arch.str()};
   std::string known;
@@ -228,12 +232,25 @@ std::vector<std::string> tandem::targetNames(StringRef text) {
   text.split(parts, '+');
   std::vector<std::string> names;
   for (StringRef part : parts) {
+    if (part == "cuda") {
+      for (StringRef arch : commonCudaArchs)
+        names.push_back(("cuda:" + arch).str());
+      continue;
+    }
+    // A name alone is another architecture of the kind before it.
     bool isVariant =
-        !names.empty() && StringRef(names.back()).starts_with("cpu:") &&
-        !part.empty() && !part.contains(':') && part != "cpu" && part != "cuda";
-    names.push_back((isVariant ? "cpu:" : "") + part.str());
+        !names.empty() && !part.empty() && !part.contains(':') && part != "cpu";
+    StringRef before = names.empty() ? "" : StringRef(names.back());
+    StringRef kind = before.split(':').first;
+    isVariant &=
+        before.contains(':') && (kind == "cpu" || part.starts_with("sm_"));
+    names.push_back((isVariant ? kind.str() + ":" : "") + part.str());
   }
   return names;
+}
+
+static std::string archOf(const Target &target) {
+  return std::visit([](const auto &one) { return one.arch; }, target);
 }
 
 std::vector<std::string>
@@ -244,8 +261,8 @@ tandem::targetLabels(const std::vector<Target> &targets) {
     bool isOneOfSeveral = llvm::count_if(targets, [&](const Target &other) {
                             return kindOf(other) == kindOf(target);
                           }) > 1;
-    if (auto *cpu = std::get_if<CpuTarget>(&target); cpu && isOneOfSeveral)
-      label += "-" + cpu->arch;
+    if (isOneOfSeveral)
+      label += "-" + archOf(target);
     labels.push_back(label);
   }
   return labels;
@@ -254,17 +271,12 @@ tandem::targetLabels(const std::vector<Target> &targets) {
 /// What keeps `target` from standing beside `other`; empty: nothing.
 static std::string conflict(const Target &target, const Target &other,
                             const std::string &text) {
-  if (kindOf(target) != kindOf(other))
+  if (kindOf(target) != kindOf(other) || archOf(target) != archOf(other))
     return "";
-  auto *cpu = std::get_if<CpuTarget>(&target);
-  if (!cpu)
-    return "expected --target to name one target of the kind 'cuda', but got "
-           "'" +
-           text + "'";
-  return cpu->arch == std::get<CpuTarget>(other).arch
-             ? "expected --target to name the processor '" + cpu->arch +
-                   "' once, but got '" + text + "'"
-             : "";
+  return "expected --target to name the " +
+         std::string(kindOf(target) == "cpu" ? "processor '"
+                                             : "architecture '") +
+         archOf(target) + "' once, but got '" + text + "'";
 }
 
 Result<std::vector<Target>> tandem::parseTargets(const std::string &text) {

@@ -1,10 +1,11 @@
 //===- Target.h - what code is made for -----------------------------------===//
 //
 // Targets as the options name them: `cpu`, `cpu:x86-64-v3`, `cuda:sm_90`, and
-// several joined by '+': one for cuda, and for cpu one or more processors, the
-// variants (`cpu:x86-64-v3+x86-64-v4`). On a module a target is
-// `tandem.target = #tandem.target<...>` (ir/Attributes.td), for cpu with
-// `features` and `vector_bits`, of the host with `last_cache_bytes` and
+// several joined by '+': for each kind one or more architectures, the variants
+// (`cpu:x86-64-v3+x86-64-v4`, `cuda:sm_90a+sm_80`), of which a machine takes
+// the one that is best there. Plain `cuda` is `cuda:sm_90a+sm_80`. On a module
+// a target is `tandem.target = #tandem.target<...>` (ir/Attributes.td), for cpu
+// with `features` and `vector_bits`, of the host with `last_cache_bytes` and
 // `processors`.
 //
 //===----------------------------------------------------------------------===//
@@ -48,12 +49,12 @@ llvm::StringRef kindOf(const Target &target);
 /// Returns the targets' names one by one, each with its kind: "cpu:x86-64-v4".
 std::vector<std::string> targetNames(llvm::StringRef text);
 /// Returns for each target what tells it apart in names of files: its kind, and
-/// where there are several of it also the processor, "cpu-x86-64-v4".
+/// where there are several of it also the architecture, "cpu-x86-64-v4".
 std::vector<std::string> targetLabels(const std::vector<Target> &targets);
 
 /// Returns the targets that `text` names, in its order: for plain `cpu` the
-/// host's processor, for plain `cuda` sm_90. The message of a failure lists
-/// everything that is wrong.
+/// host's processor, for plain `cuda` sm_90a and sm_80. The message of a
+/// failure lists everything that is wrong.
 Result<std::vector<Target>> parseTargets(const std::string &text);
 /// The same for a text that names one processor.
 Result<CpuTarget> parseCpuTarget(const std::string &text);
@@ -70,7 +71,7 @@ Status checkProcessor(const std::string &arch);
 std::vector<llvm::StringRef> knownFeatures();
 /// Returns the bits of the widest registers that the features give.
 int widestVectors(llvm::ArrayRef<std::string> features);
-/// Returns the target of an architecture, "sm_90" if it is empty.
+/// Returns the target of an architecture ("sm_90a").
 Result<CudaTarget> cudaTarget(llvm::StringRef arch);
 
 TargetAttr targetAttr(const Target &target, mlir::MLIRContext *context);

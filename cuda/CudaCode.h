@@ -40,6 +40,7 @@ public:
   ~CudaCode() override;
 
   Status run(const runtime::ProgramRun &run) override;
+  std::string description() const override;
 
 private:
   /// A program with the plans that were made of it.
@@ -88,6 +89,7 @@ private:
   /// Where calls of libraries are recorded for graphs; null if there are none.
   driver::CUstream recorder = nullptr;
   std::vector<driver::CUmodule> modules;
+  const char *loaded = "no kernels"; ///< which kind of code `modules` are
   std::vector<LoadedKernel> kernels;
   std::mutex mutex; ///< of all below: one run at a time
   std::vector<Program> programs;

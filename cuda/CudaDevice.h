@@ -57,6 +57,8 @@ public:
   void breakCapture(runtime::Stream stream) override;
   Result<runtime::Stream> side(int number) override;
 
+  Status choose(artifact::ArtifactReader &reader,
+                const std::string &variant) const override;
   Result<std::unique_ptr<runtime::DeviceCode>>
   load(const artifact::ArtifactReader &reader,
        const runtime::LoadOptions &options) override;

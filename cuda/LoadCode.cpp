@@ -2,15 +2,19 @@
 //
 // Which code fits: a cubin runs on devices of its major compute capability from
 // its minor one on, PTX is compiled for any later device; code for "sm_90a" and
-// the like runs on that one alone. The emulator's devices run the section
-// "emulation.cuda".
+// the like runs on that one alone. Of several variants the one for just this
+// device is taken, else a cubin before PTX, and of equals the latest. The
+// emulator's devices run the section "emulation" (before 0.2 "emulation.cuda").
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/CudaCode.h"
+#include "cuda/CudaDevice.h"
 #include "cuda/Module.h"
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <tuple>
 
 namespace tandem::cuda {
 
@@ -47,10 +51,66 @@ bool fitsCubin(Arch arch, int device) {
   return fitsPtx(arch, device) && device / 10 == arch.capability / 10;
 }
 
+std::span<const std::byte> emulationOf(const ArtifactReader &reader) {
+  auto image = reader.code("emulation");
+  return image.empty() ? reader.section("emulation.cuda") : image;
+}
+
+/// How well the code of the reader's target suits a device: the larger, the
+/// better, part by part; nothing if it does not run there.
+using Suits = std::tuple<bool, bool, int, bool>;
+std::optional<Suits> suits(const ArtifactReader &reader, int device,
+                           bool isEmulated) {
+  Arch arch = parseArch(reader.manifest().target.arch);
+  bool isBuilt = isEmulated
+                     ? !emulationOf(reader).empty()
+                     : !reader.code("cubin").empty() && fitsCubin(arch, device);
+  bool runs = isBuilt || (!isEmulated && !reader.code("ptx").empty());
+  // A program that only changes handles has no code.
+  bool hasNone = reader.manifest().kernels.empty();
+  if (!fitsPtx(arch, device) || !(runs || hasNone))
+    return std::nullopt;
+  return Suits(device == arch.capability, isBuilt, arch.capability,
+               arch.isExact);
+}
+
 /// Kernels may have this much shared memory without asking.
 constexpr int64_t plainSharedBytes = 48 * 1024;
 
 } // namespace
+
+/// Where there is one variant, or none that fits, the loader says what is
+/// wrong.
+Status CudaDevice::choose(ArtifactReader &reader,
+                          const std::string &variant) const {
+  if (!variant.empty())
+    return Backend::choose(reader, variant);
+  std::optional<Suits> best;
+  size_t found = 0, cudas = 0;
+  std::string archs;
+  ArtifactReader one = reader;
+  for (size_t i = 0; i < reader.manifests().size(); ++i) {
+    const artifact::Target &target = reader.manifests()[i].target;
+    if (target.kind != "cuda")
+      continue;
+    ++cudas;
+    archs += (archs.empty() ? "'" : ", '") + target.arch + "'";
+    one.choose(i);
+    std::optional<Suits> how =
+        suits(one, context->capability(), device().kind == DeviceKind::CudaEmu);
+    if (how && (!best || *how > *best)) {
+      best = how;
+      found = i;
+    }
+  }
+  if (best)
+    reader.choose(found);
+  else if (cudas > 1)
+    return Status::noDevice("expected a device for one of " + archs +
+                            " but got " + context->name() + ", " +
+                            context->arch());
+  return Status::success();
+}
 
 CudaCode::CudaCode(DeviceParts device, ArtifactReader its)
     : device(device), context(device.context), reader(std::move(its)),
@@ -116,39 +176,55 @@ Status CudaCode::loadModules() {
   // A program that only changes handles has no code.
   if (manifest.kernels.empty())
     return Status::success();
-  auto bytesOf = [&](const char *name) { return reader.section(name); };
-  auto load = [&](std::span<const std::byte> image, const char *called) {
-    Result<CUmodule> module = loadModule(context, image.data(), called);
+  auto load = [&](std::span<const std::byte> image, const char *kind) {
+    Result<CUmodule> module =
+        loadModule(context, image.data(), "the " + std::string(kind));
     if (!module)
       return std::move(module).status();
     modules.push_back(*module);
+    loaded = kind;
     return Status::success();
   };
   if (context.device().kind == DeviceKind::CudaEmu) {
-    if (auto image = bytesOf("emulation.cuda"); !image.empty())
-      return load(image, "the emulation image");
+    if (auto image = emulationOf(reader); !image.empty())
+      return load(image, "emulation image");
     return Status::noDevice("the artifact has no image for the emulator: "
-                            "expected the section 'emulation.cuda'");
+                            "expected the section 'emulation'");
   }
   Arch arch = parseArch(target.arch);
   int found = context.capability();
   Status refused;
-  if (auto cubin = bytesOf("cubin"); !cubin.empty() && fitsCubin(arch, found)) {
-    refused = load(cubin, "the cubin");
+  if (auto cubin = reader.code("cubin");
+      !cubin.empty() && fitsCubin(arch, found)) {
+    refused = load(cubin, "cubin");
     if (refused.ok() || context.isLost())
       return refused;
   }
-  auto ptx = bytesOf("ptx");
+  auto ptx = reader.code("ptx");
   if (!ptx.empty() && fitsPtx(arch, found)) {
     if (ptx.back() != std::byte(0))
       return Status::failed("the artifact's PTX does not end with a zero");
-    return load(ptx, "the PTX");
+    return load(ptx, "PTX");
   }
   if (!refused)
     return refused;
   return Status::noDevice("expected a device for '" + target.arch +
                           "' code but got " + context.name() + ", " +
                           context.arch());
+}
+
+std::string CudaCode::description() const {
+  size_t marked = 0, prepared = 0;
+  for (const Program &program : programs)
+    for (size_t i = 0; i < program.program->launches.size(); ++i) {
+      marked += program.program->launches[i].library.has_value();
+      prepared += i < program.calls.size() && program.calls[i] != nullptr;
+    }
+  std::string text = loaded;
+  if (marked)
+    text += ", " + std::to_string(prepared) + " of " + std::to_string(marked) +
+            " calls of libraries";
+  return text;
 }
 
 Status CudaCode::loadKernels() {

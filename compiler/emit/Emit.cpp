@@ -82,7 +82,7 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
     auto image = emitEmulation(code->bitcode, options.threads);
     if (!image)
       return std::move(image).status().in("--emulation");
-    writer.addCode("emulation.cuda", std::move(*image));
+    writer.addCode("emulation", std::move(*image));
   }
   return Status::success();
 }

@@ -52,8 +52,10 @@ CudaArch tandem::cudaArchOf(Operation *op) {
   TargetAttr target = TargetAttr::of(op);
   StringRef name = target ? target.getArch() : StringRef();
   if (name.consume_front("sm_")) {
-    arch.isExact = name.consume_back("a");
+    bool isWhole = name.consume_back("a");
     (void)name.getAsInteger(10, arch.sm);
+    // Of later ones nothing is used that they alone have.
+    arch.isExact = isWhole && arch.sm == 90;
   }
   return arch;
 }

@@ -1,6 +1,6 @@
 //===- Emulation.h - the format of emulation images -----------------------===//
 //
-// What the section "emulation.cuda" holds: an ELF shared object with one
+// What the section "emulation" holds: an ELF shared object with one
 // exported symbol, `tandem_emulation`, an EmulatedImage. The compiler writes
 // it (compiler/emit/Emulation.h), the kernel emulator loads it. The kernels
 // reach the emulator through `functions` only, which the loader fills in.

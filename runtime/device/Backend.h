@@ -83,6 +83,9 @@ public:
   virtual Status clear(Storage &storage);
   /// Returns the number of threads that run kernels of the host.
   virtual int threads() const { return 1; }
+  /// Returns what was loaded of the target's code: "cubin, 3 of 4 calls of
+  /// libraries"; nothing where there is one kind alone.
+  virtual std::string description() const { return {}; }
 };
 
 /// One device.

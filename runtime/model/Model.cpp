@@ -177,6 +177,13 @@ const artifact::ArtifactReader &Model::reader() const { return core_->reader; }
 Device Model::device() const { return core_->place.device(); }
 int Model::threads() const { return core_->code->threads(); }
 
+std::string Model::code() const {
+  const artifact::Target &target = manifest().target;
+  std::string loaded = core_->code->description();
+  return target.kind + " " + target.arch +
+         (loaded.empty() ? "" : ", " + loaded);
+}
+
 bool Model::hasProgram(std::string_view name) const {
   return core_->manifest().findProgram(name) != nullptr;
 }

@@ -147,6 +147,9 @@ public:
   const artifact::ArtifactReader &reader() const;
   int threads() const;
   Device device() const;
+  /// Returns which of the artifact's code runs: "cpu x86-64-v3", "cuda sm_90a,
+  /// cubin, 3 of 4 calls of libraries".
+  std::string code() const;
   bool hasProgram(std::string_view name) const;
 
   /// Returns the parameter or state `name`; the tensor shares its storage.

@@ -10,7 +10,7 @@ section() { "$tandem" inspect "$1" | grep -qE "^$2 +[0-9]+$"; }
 
 # The same bytes twice and for any number of threads; a header for each
 # architecture.
-expect 0 '' "$tandem" compile "$model" -o a.tdm --target=cuda --cubin=no
+expect 0 '' "$tandem" compile "$model" -o a.tdm --target=cuda:sm_90 --cubin=no
 expect 0 '' "$tandem" compile "$model" -o b.tdm --target=cuda:sm_90 \
   --cubin=no --threads=1
 expect 0 '' "$tandem" compile "$model" -o c.tdm --target=cuda:sm_90 \
@@ -19,7 +19,8 @@ cmp a.tdm b.tdm || fail 'two compilations differ'
 cmp b.tdm c.tdm || fail 'one thread and several give different bytes'
 section a.tdm ptx || fail 'no PTX'
 section a.tdm cubin && fail 'a cubin in spite of --cubin=no'
-for arch in sm_80:8.0 sm_86:8.0 sm_89:8.0 sm_90:8.0 sm_90a:8.0 sm_100:8.6; do
+for arch in sm_80:8.0 sm_86:8.0 sm_89:8.0 sm_90:8.0 sm_90a:8.0 sm_100:8.6 \
+  sm_100a:8.6 sm_103a:8.8 sm_120:8.7; do
   expect 0 '' "$tandem" compile "$model" -o "${arch%:*}.tdm" --inference \
     --cubin=no --target="cuda:${arch%:*}"
   expect 0 "^\.version ${arch#*:}$" "$tandem" inspect "${arch%:*}.tdm" --ptx
@@ -80,8 +81,8 @@ if [ -x "$ptxas" ]; then
   # Both ways to assemble give what they give, each time.
   for way in "$ptxas" ''; do
     [ -n "$way" ] && export TANDEM_PTXAS=$way
-    expect 0 '' "$tandem" compile "$model" -o e.tdm --target=cuda
-    expect 0 '' "$tandem" compile "$model" -o f.tdm --target=cuda --threads=1
+    expect 0 '' "$tandem" compile "$model" -o e.tdm --target=cuda:sm_90
+    expect 0 '' "$tandem" compile "$model" -o f.tdm --target=cuda:sm_90 --threads=1
     cmp e.tdm f.tdm || fail "two cubins differ ($way)"
     unset TANDEM_PTXAS
   done
@@ -91,15 +92,15 @@ fi
 
 # Without one: PTX alone, or an error if the cubin was asked for.
 export TANDEM_PTXAS=
-expect 0 '' "$tandem" compile "$model" -o e.tdm --target=cuda
+expect 0 '' "$tandem" compile "$model" -o e.tdm --target=cuda:sm_90
 cmp a.tdm e.tdm || fail 'no assembler is not the same as --cubin=no'
 expect 3 'cubin=yes: there is no assembler for PTX, neither libnvJitLink nor' \
-  "$tandem" compile "$model" -o x.tdm --target=cuda --cubin=yes
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90 --cubin=yes
 expect 3 'there is no ptxas' "$tandem" inspect a.tdm --kernels
 # TANDEM_PTXAS with a wrong path was taken for none.
 export TANDEM_PTXAS=$work/nowhere
 expect 2 "expected TANDEM_PTXAS to name a program.* but got '.*nowhere'" \
-  "$tandem" compile "$model" -o x.tdm --target=cuda
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90
 export TANDEM_PTXAS=
 # Assemblers that work, are too old, refuse the text, or die.
 assembler() {
@@ -108,21 +109,21 @@ assembler() {
   export TANDEM_PTXAS=$work/ptxas.sh
 }
 assembler 'while [ "$1" != -o ]; do shift; done; printf cubin >"$2"'
-expect 0 '' "$tandem" compile "$model" -o e.tdm --target=cuda
+expect 0 '' "$tandem" compile "$model" -o e.tdm --target=cuda:sm_90
 section e.tdm cubin || fail 'no cubin of an assembler'
 assembler "echo \"ptxas fatal   : Value 'sm_90' is not defined for option 'gpu-name'\" >&2; exit 255"
 expect 0 'warning: no cubin for .sm_90.* is too old' \
-  "$tandem" compile "$model" -o e.tdm --target=cuda
+  "$tandem" compile "$model" -o e.tdm --target=cuda:sm_90
 cmp a.tdm e.tdm || fail 'an old assembler is not the same as --cubin=no'
 expect 3 'ptxas.sh. is too old' \
-  "$tandem" compile "$model" -o x.tdm --target=cuda --cubin=yes
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90 --cubin=yes
 assembler 'echo "ptxas k.ptx, line 5; error   : Unknown symbol" >&2; exit 255'
 expect 1 'ptxas.sh. refuses the PTX: .*Unknown symbol' \
-  "$tandem" compile "$model" -o x.tdm --target=cuda
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90
 assembler 'kill -9 $$'
-expect 1 'ptxas.sh' "$tandem" compile "$model" -o x.tdm --target=cuda
+expect 1 'ptxas.sh' "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90
 assembler 'exit 0'
-expect 1 'cannot read' "$tandem" compile "$model" -o x.tdm --target=cuda
+expect 1 'cannot read' "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90
 export TANDEM_PTXAS=
 
 # Both targets in one artifact: on the CPU the numbers of the CPU's alone.
@@ -158,16 +159,31 @@ cmp cpu.losses other.losses || fail 'as the second target the losses differ'
 # With the image of the kernels they run on the emulated device, where there is
 # neither a GPU nor a toolkit: the CPU's numbers but for rounding.
 expect 0 '' "$tandem" compile "$model" -o emulated.tdm --emulation \
-  --optimizer=sgd:lr=1e-2 --target=cpu+cuda
+  --optimizer=sgd:lr=1e-2 --target=cpu+cuda:sm_90
 expect 0 '' "$tandem" compile "$model" -o e.tdm --emulation --threads=1 \
-  --optimizer=sgd:lr=1e-2 --target=cpu+cuda
+  --optimizer=sgd:lr=1e-2 --target=cpu+cuda:sm_90
 cmp emulated.tdm e.tdm || fail 'threads change the emulation'
-section emulated.tdm emulation.cuda || fail 'no emulation'
+section emulated.tdm emulation || fail 'no emulation'
 losses emulated --device=cuda-emu
 paste <(grep -oE '[-+.e0-9]+$' cpu.losses) \
   <(grep -oE '[-+.e0-9]+$' emulated.losses) |
   awk '{ d = $1 - $2; if (d * d > 1e-10 * $1 * $1) exit 1 }
        END { exit NR != 40 }' || fail 'the emulated losses are others'
+
+# Plain cuda is for several GPUs: the emulated one, of 9.0, takes what is for it
+# alone, and says so.
+expect 0 '' "$tandem" compile "$model" -o several.tdm --emulation \
+  --cubin=no --inference --target=cuda
+expect 0 'for cuda sm_90a and cuda sm_80' "$tandem" inspect several.tdm
+for wanted in ptx ptx.2 emulation emulation.2 manifest.cuda.2; do
+  section several.tdm "$wanted" || fail "no section '$wanted'"
+done
+expect 0 '^// sm_80$' "$tandem" inspect several.tdm --ptx
+grep -qx '.target sm_90a' <<<"$out" || fail 'no PTX of the first'
+expect 0 '^code +cuda sm_90a, emulation image$' "$tandem" bench several.tdm \
+  --device=cuda-emu --steps=1 --warmup=0
+expect 2 "name the architecture 'sm_80' once" "$tandem" compile "$model" \
+  -o x.tdm --target=cuda+cuda:sm_80
 
 # Each target goes on from its own dumps; printed, they are parted.
 expect 0 '' "$tandem" compile "$model" -o cuda.tdm --optimizer=sgd:lr=1e-2 \
@@ -181,11 +197,15 @@ done
 [ -e dumps/digits_mlp.01.capture.mlir ] || fail 'no dump of what is common'
 expect 2 'target=cuda comes too late for a module at .plan.' \
   "$tandem" compile dumps/digits_mlp.06.plan.cpu.mlir -o x.tdm --target=cuda
+# Plain cuda is the kind that it is; before, that was sm_90.
+expect 0 '' "$tandem" compile dumps/digits_mlp.06.plan.cuda.mlir -o e.tdm \
+  --target=cuda
+cmp cuda.tdm e.tdm || fail 'the kind alone changes the architecture'
 expect 2 'comes too late for a module at .lower.' "$tandem" compile \
   dumps/digits_mlp.07.lower.cuda.mlir -o x.tdm --target=cuda:sm_80
 expect 2 'comes too late' "$tandem" compile \
-  dumps/digits_mlp.03.joint.cuda.mlir -o x.tdm --target=cpu+cuda
-expect 0 '^// -----$' "$tandem" compile "$model" --target=cpu+cuda \
+  dumps/digits_mlp.03.joint.cuda.mlir -o x.tdm --target=cpu+cuda:sm_90
+expect 0 '^// -----$' "$tandem" compile "$model" --target=cpu+cuda:sm_90 \
   --stop-after=plan
 [ "$(grep -c '^module' <<<"$out")" = 2 ] || fail 'not a module for each target'
 
@@ -194,11 +214,11 @@ expect 2 "--emulation is for the target 'cuda', but this one is 'cpu'" \
   "$tandem" compile "$model" -o x.tdm --emulation
 expect 2 "--cubin is for the target 'cuda'" "$tandem" compile "$model" -o x.tdm --cubin=yes
 expect 2 "'--cubin' expected auto, yes or no" \
-  "$tandem" compile "$model" -o x.tdm --target=cuda --cubin=maybe
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90 --cubin=maybe
 expect 2 "'--matmul-precision' expected f32 or tf32" \
-  "$tandem" compile "$model" -o x.tdm --target=cuda --matmul-precision=half
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90 --matmul-precision=half
 expect 0 'nvvm.mma.sync.*tf32' "$tandem" compile "$model" \
-  --target=cuda --matmul-precision=tf32 --stop-after=lower
+  --target=cuda:sm_90 --matmul-precision=tf32 --stop-after=lower
 expect 2 "expected an artifact for 'cuda'" "$tandem" inspect cpu.tdm --ptx
 expect 2 "expected an artifact for 'cuda'" "$tandem" inspect cpu.tdm --kernels
 sed 's|gpu.module @cuda.*|&\n    llvm.func @__nv_tanhf(f32) -> f32|

@@ -7,7 +7,7 @@ model=$2/digits/mlp.mlir data=$2/digits/data
 cd "$work" || exit 1
 
 compile() {
-  expect 0 '' "$tandem" compile "$model" -o "$1.tdm" --target=cuda --emulation \
+  expect 0 '' "$tandem" compile "$model" -o "$1.tdm" --target=cuda:sm_90 --emulation \
     --cubin=no --optimizer=sgd:lr=1e-2 --libraries="$2"
 }
 compile yes yes
@@ -64,7 +64,7 @@ expect 1 'cublasLtMatmul failed' "$tandem" train yes.tdm --device=cuda-emu \
 unset TANDEM_EMULATOR_FAIL
 
 expect 2 "'--libraries' expected auto, yes or no" \
-  "$tandem" compile "$model" -o x.tdm --target=cuda --libraries=maybe
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90 --libraries=maybe
 expect 2 "'--libraries' expected auto or no" \
   "$tandem" train yes.tdm --libraries=yes --steps 1 \
   --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"

@@ -54,7 +54,7 @@ expect 2 "expected NAME:N.*got 'simplify:x'" "$tandem" compile "$model" \
 expect 2 "needs no pass 'differentiate'" "$tandem" compile "$model" \
   --stop-after=differentiate --inference
 expect 2 "not every target has the pass 'lower-to-cuda'; 'cuda' has it" \
-  "$tandem" compile "$model" --stop-after=lower-to-cuda --target=cpu+cuda
+  "$tandem" compile "$model" --stop-after=lower-to-cuda --target=cpu+cuda:sm_90
 expect 2 "cannot stop after 'simplify'.*not left for a module at 'plan'" \
   "$tandem" compile phases/digits_mlp.06.plan.mlir --stop-after=simplify
 expect 2 "cannot stop after 'functionalize-refs'.*at 'joint', after the pass" \
@@ -115,7 +115,7 @@ expect 0 '^builtin.module\(.*tandem-build-evaluate[^,]*\)$' "$tandem" compile \
   "$model" --print-pipeline --stop-after=build-evaluate
 expect 2 '-o and --print-pipeline exclude each other|--print-pipeline and -o' \
   "$tandem" compile "$model" --print-pipeline -o x.tdm
-[ "$("$tandem" compile "$model" --print-pipeline --target=cpu+cuda | wc -l)" = 2 ] ||
+[ "$("$tandem" compile "$model" --print-pipeline --target=cpu+cuda:sm_90 | wc -l)" = 2 ] ||
   fail 'two targets have two pipelines'
 
 # A table of times: passes, and the steps of emission.

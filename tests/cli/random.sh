@@ -51,7 +51,7 @@ same 'the smallest memory budget'
 compile other --partition=default
 losses other --seed=1
 same 'another partition'
-compile emulated --target=cpu+cuda --emulation --cubin=no
+compile emulated --target=cpu+cuda:sm_90 --emulation --cubin=no
 losses emulated --seed=1 --device=cuda-emu
 same 'another device'
 losses noise --seed=2

@@ -24,8 +24,9 @@ static std::string problem(const std::string &text) {
 TEST(Target, Names) {
   auto cuda = parseTargets("cuda");
   ASSERT_TRUE(cuda);
-  ASSERT_EQ(cuda->size(), 1u);
-  EXPECT_EQ(std::get<CudaTarget>(cuda->front()).arch, "sm_90");
+  ASSERT_EQ(cuda->size(), 2u);
+  EXPECT_EQ(std::get<CudaTarget>((*cuda)[0]).arch, "sm_90a");
+  EXPECT_EQ(std::get<CudaTarget>((*cuda)[1]).arch, "sm_80");
   auto both = parseTargets("cuda:sm_80+cpu:x86-64-v3");
   ASSERT_TRUE(both) << both.status().message();
   ASSERT_EQ(both->size(), 2u);
@@ -65,8 +66,13 @@ TEST(Target, Variants) {
   EXPECT_EQ(targetNames("cpu:x86-64-v3+x86-64-v4+cuda:sm_90"),
             (std::vector<std::string>{"cpu:x86-64-v3", "cpu:x86-64-v4",
                                       "cuda:sm_90"}));
-  EXPECT_EQ(targetLabels(*parseTargets("cpu+cuda")),
+  EXPECT_EQ(targetLabels(*parseTargets("cpu+cuda:sm_86")),
             (std::vector<std::string>{"cpu", "cuda"}));
+  EXPECT_EQ(targetLabels(*parseTargets("cpu+cuda")),
+            (std::vector<std::string>{"cpu", "cuda-sm_90a", "cuda-sm_80"}));
+  EXPECT_EQ(targetNames("cuda:sm_90a+sm_80+cpu"),
+            (std::vector<std::string>{"cuda:sm_90a", "cuda:sm_80", "cpu"}));
+  EXPECT_TRUE(parseTargets("cuda:sm_100a+sm_103a+sm_120"));
   EXPECT_TRUE(parseTargets("cpu:x86-64-v4+cpu:x86-64-v3"));
   EXPECT_EQ(problem("cpu:x86-64-v3+x86-64-v4+x86-64-v3"),
             "expected --target to name the processor 'x86-64-v3' once, but "
@@ -80,10 +86,12 @@ TEST(Target, Variants) {
 TEST(Target, EveryProblemIsSaid) {
   EXPECT_EQ(problem("cuda:sm_1"),
             "expected the architecture for 'cuda' to be one of sm_80, sm_86, "
-            "sm_89, sm_90, sm_90a, sm_100, but got 'sm_1'");
-  EXPECT_EQ(problem("cuda:sm_80+cuda:sm_90"),
-            "expected --target to name one target of the kind 'cuda', but got "
-            "'cuda:sm_80+cuda:sm_90'");
+            "sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_103, sm_103a, sm_120, "
+            "sm_120a, but got 'sm_1'");
+  EXPECT_EQ(problem("cuda:sm_80+cuda:sm_80"),
+            "expected --target to name the architecture 'sm_80' once, but got "
+            "'cuda:sm_80+cuda:sm_80'");
+  EXPECT_NE(problem("cpu:x86-64-v3+sm_80").find("'sm_80'"), std::string::npos);
   for (const char *text : {"", "+", "cpu+", "tpu", "cuda:", "cpu:", ":sm_90"})
     EXPECT_NE(problem(text).find("expected --target to be cpu, cpu:ARCH, cuda"),
               std::string::npos)

@@ -221,7 +221,7 @@ TEST_F(Tune, WhatCannotBeTuned) {
   tune();
   EXPECT_EQ(status.code(), Code::Unsupported);
   options.timer = &timer;
-  options.target = "cuda";
+  options.target = "cuda:sm_90";
   tune();
   EXPECT_EQ(status.message(), "expected a target of the kind 'cpu' for --tune");
   options.stopAfter = "joint";

@@ -246,6 +246,72 @@ TEST_F(CudaCode, WrongArchitecture) {
                 "expected a device for '" + std::string(arch) + "'");
 }
 
+/// An artifact with the programs for each architecture; with a cubin where the
+/// name ends in '!'.
+artifact::ArtifactReader variantsOf(const std::vector<std::string> &archs) {
+  artifact::ArtifactWriter whole;
+  for (size_t i = 0; i < archs.size(); ++i) {
+    bool hasCubin = archs[i].ends_with('!');
+    std::string arch = archs[i].substr(0, archs[i].size() - hasCubin);
+    artifact::ArtifactReader one = programs(
+        [&](artifact::Manifest &manifest) { manifest.target.arch = arch; });
+    artifact::ArtifactWriter writer;
+    writer.setManifest(one.manifest());
+    writer.addConstant(one.constants());
+    auto ptx = one.code("ptx");
+    writer.addCode("ptx",
+                   {reinterpret_cast<const char *>(ptx.data()), ptx.size()});
+    if (hasCubin)
+      writer.addCode("cubin", "no machine code");
+    if (i == 0)
+      whole = std::move(writer);
+    else
+      whole.join(std::move(writer));
+  }
+  std::string bytes = *whole.bytes();
+  return *artifact::ArtifactReader::fromMemory(
+      std::as_bytes(std::span<const char>(bytes)));
+}
+
+// One artifact is for several GPUs: before, all had to run the code of one, or
+// there was none for them.
+TEST_F(CudaCode, TheVariantForTheDeviceIsChosen) {
+  auto chosen = [&](int major, int minor,
+                    const std::vector<std::string> &archs) {
+    device.reset();
+    tandemEmulatorSetCapability(major, minor);
+    open();
+    artifact::ArtifactReader reader = variantsOf(archs);
+    Status status = device->choose(reader, "");
+    return status.ok() ? reader.manifest().target.arch : status.message();
+  };
+  std::vector<std::string> usual = {"sm_90a", "sm_80"};
+  EXPECT_EQ(chosen(9, 0, usual), "sm_90a");
+  EXPECT_EQ(chosen(8, 0, usual), "sm_80");
+  EXPECT_EQ(chosen(8, 9, usual), "sm_80");
+  EXPECT_EQ(chosen(10, 3, usual), "sm_80"); // sm_90a runs on 9.0 alone
+  EXPECT_EQ(chosen(12, 0, {"sm_80", "sm_90", "sm_100a"}), "sm_90");
+  // Just this device, then machine code, then the latest PTX.
+  EXPECT_EQ(chosen(8, 6, {"sm_80!", "sm_86"}), "sm_86");
+  EXPECT_EQ(chosen(8, 9, {"sm_80!", "sm_86"}), "sm_80");
+  EXPECT_EQ(chosen(9, 0, {"sm_90!", "sm_90a"}), "sm_90");
+  EXPECT_EQ(chosen(9, 0, {"sm_90", "sm_90a"}), "sm_90a");
+  EXPECT_EQ(chosen(10, 0, {"sm_80!", "sm_90!"}), "sm_90");
+  EXPECT_NE(chosen(8, 0, {"sm_90", "sm_86"})
+                .find("expected a device for one of 'sm_90', 'sm_86' but got "),
+            std::string::npos);
+}
+
+// What is chosen is what is loaded and run, not the first of the sections.
+TEST_F(CudaCode, TheChosenVariantRuns) {
+  artifact::ArtifactReader reader = variantsOf({"sm_100", "sm_80"});
+  expectError(device->load(reader).status(), "'sm_100'");
+  expectOk(device->choose(reader, ""));
+  auto loaded = device->load(reader);
+  ASSERT_TRUE(loaded) << loaded.status().message();
+  EXPECT_EQ((*loaded)->description(), "PTX");
+}
+
 TEST_F(CudaCode, CodeThatCannotBeLoaded) {
   auto with = [&](const std::string &ptx) {
     return device
@@ -367,7 +433,7 @@ protected:
 TEST_F(CudaEmulator, WantsAnImage) {
   Status status = device->load(programs()).status();
   EXPECT_EQ(status.code(), Code::NoDevice);
-  expectError(status, "expected the section 'emulation.cuda'");
+  expectError(status, "expected the section 'emulation'");
 }
 
 // They say what the emulator found, also where the numbers are right.

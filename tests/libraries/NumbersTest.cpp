@@ -72,7 +72,7 @@ std::string compile(const Source &source, const std::string &target,
     return "";
   }
   CompileOptions options;
-  options.target = target;
+  options.target = target == "cuda" ? "cuda:sm_90" : target;
   options.emulation = target == "cuda";
   options.cubin = "no";
   options.libraries = libraries;

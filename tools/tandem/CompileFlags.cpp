@@ -324,8 +324,9 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
   table
       .text("target", "KIND[:ARCH][+...]", options.target,
             "what to compile for: cpu, cuda, or both (cpu+cuda:sm_90), and "
-            "for several processors (cpu:x86-64-v3+x86-64-v4), of which the "
-            "best is chosen when the artifact is loaded")
+            "for several of one kind (cpu:x86-64-v3+x86-64-v4, "
+            "cuda:sm_90a+sm_80), of which the best is chosen when the artifact "
+            "is loaded")
       .byDefault("this machine's processor")
       .check(checkTarget)
       .matching(hasKind)

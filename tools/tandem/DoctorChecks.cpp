@@ -22,7 +22,7 @@ static void checkTargets(std::vector<Finding> &findings) {
   auto cuda = parseTargets("cuda");
   findings.push_back(
       {"target cuda", cuda ? State::Ok : State::Missing,
-       cuda ? "PTX for sm_80 to sm_100" : cuda.status().message(),
+       cuda ? "PTX for sm_80 to sm_120" : cuda.status().message(),
        cuda ? "" : "LLVM with the target NVPTX"});
 }
 

@@ -10,42 +10,40 @@ using namespace tandem;
 using namespace tandem::commands;
 namespace am = tandem::artifact;
 
-static const am::Manifest *cudaManifest(const am::ArtifactReader &reader) {
-  for (const am::Manifest &manifest : reader.manifests())
-    if (manifest.target.kind == "cuda")
-      return &manifest;
-  return nullptr;
-}
-
-/// The section's text; what an artifact has as its text may be anything.
-static Result<std::string> ptxOf(const am::ArtifactReader &reader) {
-  if (!cudaManifest(reader))
+/// The artifact with each of its targets for GPUs chosen.
+static Result<std::vector<am::ArtifactReader>>
+cudaVariants(const am::ArtifactReader &reader) {
+  std::vector<am::ArtifactReader> variants;
+  for (size_t i = 0; i < reader.manifests().size(); ++i)
+    if (reader.manifests()[i].target.kind == "cuda")
+      variants.emplace_back(reader).choose(i);
+  if (variants.empty())
     return Status::usage("expected an artifact for 'cuda', but this one is for "
                          "'" +
                          reader.manifest().target.kind + "'");
-  auto bytes = reader.section("ptx");
+  return variants;
+}
+
+/// The variant's PTX; what an artifact has as its text may be anything.
+static std::string ptxOf(const am::ArtifactReader &variant) {
+  auto bytes = variant.code("ptx");
   std::string text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   return text.substr(0, text.find('\0'));
 }
 
-Status commands::printPtx(const am::ArtifactReader &reader,
-                          const std::string &kernel) {
-  auto ptx = ptxOf(reader);
-  if (!ptx)
-    return ptx.status();
-  if (kernel.empty()) {
-    std::fputs(ptx->c_str(), stdout);
-    return Status::success();
-  }
-  constexpr std::string_view entry = ".visible .entry ";
-  if (ptx->find(std::string(entry) + kernel + "(") == std::string::npos)
-    return Status::usage("there is no kernel '" + kernel +
-                         "' in the artifact's PTX");
+constexpr std::string_view kEntry = ".visible .entry ";
+
+static bool hasKernel(const std::string &ptx, const std::string &kernel) {
+  return ptx.find(std::string(kEntry) + kernel + "(") != std::string::npos;
+}
+
+/// The text without the other kernels.
+static std::string kernelOf(std::string_view ptx, const std::string &kernel) {
   // An entry ends with the first line that is a closing brace, but for those in
   // inline assembly.
   std::string shown;
   bool isSkipped = false, isAssembly = false;
-  std::string_view rest = *ptx;
+  std::string_view rest = ptx;
   while (!rest.empty()) {
     size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
@@ -55,23 +53,40 @@ Status commands::printPtx(const am::ArtifactReader &reader,
     else if (line == "\t// end inline asm")
       isAssembly = false;
     bool isOfAnother = line.starts_with("\t// .globl");
-    if (line.starts_with(entry))
-      isSkipped = !line.substr(entry.size()).starts_with(kernel + "(");
+    if (line.starts_with(kEntry))
+      isSkipped = !line.substr(kEntry.size()).starts_with(kernel + "(");
     if (!isSkipped && !isOfAnother)
       shown += std::string(line) + "\n";
     if (isSkipped && !isAssembly && line == "}")
       isSkipped = false;
   }
-  std::fputs(shown.c_str(), stdout);
+  return shown;
+}
+
+Status commands::printPtx(const am::ArtifactReader &reader,
+                          const std::string &kernel) {
+  auto variants = cudaVariants(reader);
+  if (!variants)
+    return variants.status();
+  auto lacksIt = [&](const am::ArtifactReader &variant) {
+    return !kernel.empty() && !hasKernel(ptxOf(variant), kernel);
+  };
+  std::erase_if(*variants, lacksIt);
+  if (variants->empty())
+    return Status::usage("there is no kernel '" + kernel +
+                         "' in the artifact's PTX");
+  for (const am::ArtifactReader &variant : *variants) {
+    if (variants->size() > 1)
+      std::printf("// %s\n", variant.manifest().target.arch.c_str());
+    std::string ptx = ptxOf(variant);
+    std::fputs((kernel.empty() ? ptx : kernelOf(ptx, kernel)).c_str(), stdout);
+  }
   return Status::success();
 }
 
-Status commands::printResources(const am::ArtifactReader &reader) {
-  auto ptx = ptxOf(reader);
-  if (!ptx)
-    return ptx.status();
-  const am::Manifest &manifest = *cudaManifest(reader);
-  auto resources = resourcesOf(*ptx, manifest.target.arch);
+static Status printResourcesOf(const am::ArtifactReader &variant) {
+  const am::Manifest &manifest = variant.manifest();
+  auto resources = resourcesOf(ptxOf(variant), manifest.target.arch);
   if (!resources)
     return std::move(resources).status().in("registers and spills");
   std::map<std::string, const am::Kernel *> kernels;
@@ -95,6 +110,19 @@ Status commands::printResources(const am::ArtifactReader &reader) {
         static_cast<long long>(one.stackBytes),
         static_cast<long long>(one.spillStoreBytes + one.spillLoadBytes),
         libraries[one.kernel].c_str());
+  }
+  return Status::success();
+}
+
+Status commands::printResources(const am::ArtifactReader &reader) {
+  auto variants = cudaVariants(reader);
+  if (!variants)
+    return variants.status();
+  for (const am::ArtifactReader &variant : *variants) {
+    if (variants->size() > 1)
+      std::printf("---- for %s ----\n", variant.manifest().target.arch.c_str());
+    if (Status status = printResourcesOf(variant); !status)
+      return status;
   }
   return Status::success();
 }
