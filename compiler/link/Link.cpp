@@ -8,6 +8,7 @@
 #include "compiler/DemoteRefs.h"
 #include "compiler/GraphDigest.h"
 #include "compiler/link/Choose.h"
+#include "compiler/link/GraphOps.h"
 #include "ir/BuildOp.h"
 #include "ir/Expr.h"
 #include "ir/Ops.h"
@@ -358,19 +359,10 @@ private:
   //===--------------------------------------------------------------------===//
 
   FailureOr<RankedTensorType> typeOf(const GraphInput &input, Location loc) {
-    Type element = parseElement(input.type);
+    Type element = elementOf(input.type, builder);
     if (!element || !isTensorShape(input.shape))
       return emitError(loc) << "no tensor has the type '" << input.type << "'";
     return RankedTensorType::get(input.shape, element);
-  }
-
-  Type parseElement(StringRef name) {
-    return llvm::StringSwitch<Type>(name)
-        .Case("f16", builder.getF16Type())
-        .Case("bf16", builder.getBF16Type())
-        .Case("f32", builder.getF32Type())
-        .Case("f64", builder.getF64Type())
-        .Default({});
   }
 
   /// The type of operand `k` of an op, as far as the file says it: that of the
@@ -423,7 +415,7 @@ private:
     if (!canGive(one, operands[0].type(), *result))
       return emitError(loc) << describe(graph, i) << " cannot give " << *result
                             << " of " << operands[0].type();
-    Expr made = build(one, operands, *result);
+    Expr made = buildOp(one, operands, *result);
     if (made.type() != *result)
       return emitError(loc) << "expected " << describe(graph, i) << " to give "
                             << *result << " but it gives " << made.type();
@@ -431,73 +423,6 @@ private:
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Output, one.name);
     outputs.push_back({i, one.name, role});
     return success();
-  }
-
-  /// True if the op makes `result` of `x`; what has one shape was compared.
-  static bool canGive(const GraphNode &one, RankedTensorType x,
-                      RankedTensorType result) {
-    if (one.name == "cast")
-      return x.getShape() == result.getShape();
-    if (x.getElementType() != result.getElementType())
-      return false;
-    if (one.name == "reshape")
-      return x.getNumElements() == result.getNumElements();
-    // A sum undoes an expansion.
-    if (one.name == "sum")
-      return stretches(result.getShape(), x.getShape());
-    return one.name != "expand" || stretches(x.getShape(), result.getShape());
-  }
-
-  /// True if `from`, seen from the right, is `to` with some sizes 1 or missing.
-  static bool stretches(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
-    return from.size() <= to.size() &&
-           llvm::all_of(llvm::zip(from, to.take_back(from.size())),
-                        [](auto sizes) {
-                          auto [small, large] = sizes;
-                          return small == large || small == 1;
-                        });
-  }
-
-  static Expr build(const GraphNode &one, ArrayRef<Expr> operands,
-                    RankedTensorType result) {
-    const Expr &x = operands[0];
-    if (one.name == "add")
-      return x + operands[1];
-    if (one.name == "mul")
-      return x * operands[1];
-    if (one.name == "scale")
-      return x * *one.factor;
-    if (one.name == "cast")
-      return x.cast(result.getElementType());
-    if (one.name == "reshape")
-      return x.reshape(result.getShape());
-    return one.name == "sum" ? sumTo(x, result.getShape())
-                             : expand(x, result.getShape());
-  }
-
-  /// The sum over dimensions that `shape`, seen from the right, lacks or has 1
-  /// of.
-  static Expr sumTo(const Expr &x, ArrayRef<int64_t> shape) {
-    int64_t skip = x.rank() - static_cast<int64_t>(shape.size());
-    SmallVector<int64_t> dims;
-    for (int64_t d = 0; d < x.rank(); ++d)
-      if (d < skip || (shape[size_t(d - skip)] == 1 && x.dim(d) != 1))
-        dims.push_back(d);
-    Expr sum = dims.empty() ? x : x.reduceSum(dims);
-    return sum.shape() == shape ? sum : sum.reshape(shape);
-  }
-
-  /// The opposite.
-  static Expr expand(const Expr &x, ArrayRef<int64_t> shape) {
-    int64_t skip = static_cast<int64_t>(shape.size()) - x.rank();
-    SmallVector<int64_t> dims, kept;
-    for (int64_t d = 0; d < x.rank(); ++d)
-      if (x.dim(d) != 1 || shape[size_t(skip + d)] == 1) {
-        dims.push_back(skip + d);
-        kept.push_back(x.dim(d));
-      }
-    Expr from = x.shape() == ArrayRef<int64_t>(kept) ? x : x.reshape(kept);
-    return from.broadcastTo(shape, dims);
   }
 
   //===--------------------------------------------------------------------===//
