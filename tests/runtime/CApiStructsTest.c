@@ -7,26 +7,10 @@
  *
  *===----------------------------------------------------------------------===*/
 #include "runtime/tandem.h"
+#include "tests/runtime/CApiCheck.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static int failures;
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: expected %s (last error: %s)\n", __FILE__,       \
-              __LINE__, #condition, tdm_last_error());                         \
-      ++failures;                                                              \
-    }                                                                          \
-  } while (0)
-
-#define CHECK_FAILS(call, code, part)                                          \
-  do {                                                                         \
-    CHECK((call) == (code));                                                   \
-    CHECK(strstr(tdm_last_error(), (part)) != NULL);                           \
-  } while (0)
 
 /* The structs of a header that ended earlier, each followed by what the library
  * must neither read nor write. */

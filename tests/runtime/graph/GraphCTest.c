@@ -6,27 +6,11 @@
  *
  *===----------------------------------------------------------------------===*/
 #include "runtime/graph.h"
+#include "tests/runtime/CApiCheck.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static int failures;
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: expected %s (last error: %s)\n", __FILE__,       \
-              __LINE__, #condition, tdm_last_error());                         \
-      ++failures;                                                              \
-    }                                                                          \
-  } while (0)
-
-#define CHECK_FAILS(call, code, part)                                          \
-  do {                                                                         \
-    CHECK((call) == (code));                                                   \
-    CHECK(strstr(tdm_last_error(), (part)) != NULL);                           \
-  } while (0)
 
 static float xs[24], ys[8];
 static const int64_t x_shape[] = {8, 3}, y_shape[] = {8};
