@@ -1,4 +1,4 @@
-//===- Panels.cpp - right factors of products in panels -------------------===//
+//===- PackedWeights.cpp - right factors of products in panels ------------===//
 #include "passes/common/PackedWeights.h"
 #include "passes/target/Target.h"
 

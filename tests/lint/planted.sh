@@ -234,6 +234,29 @@ END
     put docs/c.md < <(printf '[a](b.md#nowhere)\n')
     expect_found docs/c.md:1
     ;;
+  paths)
+    put passes/plan/Fuse.cpp <<'END'
+//===- Fuse.cpp - kernels of several ops (plan/Fuse.h) --------------------===//
+//
+// passes/plan/Fuse, passes/plan/F*, passes/plan/, tests/FOLDER/NAME.mlir,
+// mlir/IR/Value.h; llvm/ADT/None.h; https://x.org/docs/none.md; ir/ops/<F>.td.
+int passes; // of passes/plan
+END
+    put passes/plan/Fuse.h <<<'const char *x = "docs/none.md";'
+    put docs/a.md < <(printf '`passes/plan/Fuse.h` `plan/Fuse.h` `Fuse.h`\n```\ntools/none\n```\n')
+    put CHANGELOG.md <<<'What passes/gone/Gone.cpp did.'
+    expect_clean
+    put docs/b.md < <(printf 'text\nsee `passes/plan/Gone.cpp`\n')
+    expect_found docs/b.md:2
+    put docs/b.md <<<'see plan/Gone.h.'
+    expect_found docs/b.md:1
+    put ir/A.cpp < <(printf '//\n// As Gone.h says.\n')
+    expect_found ir/A.cpp:2
+    put ir/A.td < <(printf 'x; // tests/gone/*.mlir\n')
+    expect_found ir/A.td:1
+    put tools/run < <(printf '#!/bin/sh\n# Runs tools/gone.\n')
+    expect_found tools/run:2
+    ;;
   passes)
     put tests/passes/one-pass.mlir <<<'// RUN: tandem-opt %s -tandem-one-pass=x=1'
     put tests/plan/other-pass.mlir <<<'// RUN: tandem-opt --tandem-other-pass'
