@@ -5,7 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Libraries.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
+#include <string_view>
 
 namespace tandem::cuda {
 
@@ -52,8 +56,39 @@ Status checkVersion(const char *name, size_t found, size_t oldest, size_t end) {
 
 } // namespace
 
+/// The folders that TANDEM_CUDA_LIBRARIES names, each with those in which
+/// Python's packages of the libraries have them below it.
+static std::vector<std::string> namedFolders() {
+  std::vector<std::string> folders;
+  const char *named = ::secure_getenv("TANDEM_CUDA_LIBRARIES");
+  std::string_view rest = named ? named : "";
+  while (!rest.empty()) {
+    std::string folder(rest.substr(0, rest.find(':')));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (folder.empty())
+      continue;
+    for (const char *below :
+         {"", "/nvidia/cu13/lib", "/nvidia/cublas/lib", "/nvidia/cudnn/lib"})
+      if (std::error_code error;
+          std::filesystem::is_directory(folder + below, error))
+        folders.push_back(folder + below + "/");
+  }
+  return folders;
+}
+
 LibraryFiles LibraryFiles::installed() {
-  return {{"libcublasLt.so.13", "libcublasLt.so.12"}, {"libcudnn.so.9"}};
+  LibraryFiles files;
+  std::vector<std::string> folders = namedFolders();
+  folders.emplace_back(); // where the system looks
+  for (const std::string &folder : folders) {
+    for (const char *name : {"libcublasLt.so.13", "libcublasLt.so.12"})
+      if (folder.empty() || std::filesystem::exists(folder + name))
+        files.blas.push_back(folder + name);
+    if (std::string name = folder + "libcudnn.so.9";
+        folder.empty() || std::filesystem::exists(name))
+      files.dnn.push_back(std::move(name));
+  }
+  return files;
 }
 
 std::vector<std::pair<std::string, Result<std::string>>> describeInstalled() {

@@ -27,7 +27,9 @@ namespace tandem::cuda {
 struct LibraryFiles {
   std::vector<std::string> blas, dnn;
 
-  /// "libcublasLt.so.13", ...
+  /// "libcublasLt.so.13", ...; before them what lies in the folders that the
+  /// environment variable TANDEM_CUDA_LIBRARIES names, parted by ':', or below
+  /// them as in Python's site-packages (nvidia/cublas/lib, ...).
   static LibraryFiles installed();
 };
 

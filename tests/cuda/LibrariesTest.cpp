@@ -8,6 +8,9 @@
 #include "cuda/CommandList.h"
 #include "tests/cuda/ProgramTest.h"
 
+#include <cstdlib>
+#include <filesystem>
+
 using namespace tandem;
 using namespace tandem::test;
 using artifact::LibraryCall;
@@ -96,6 +99,30 @@ protected:
 
   float *work = nullptr;
 };
+
+/// Libraries that Python's packages installed were not found.
+TEST(LibraryFiles, AreLookedForWhereTheVariableSays) {
+  namespace fs = std::filesystem;
+  std::string folder = testing::TempDir() + "site-packages";
+  fs::create_directories(folder + "/nvidia/cublas/lib");
+  fs::create_directories(folder + "/nvidia/cudnn/lib");
+  std::string blas = folder + "/nvidia/cublas/lib/libcublasLt.so.12";
+  std::string dnn = folder + "/nvidia/cudnn/lib/libcudnn.so.9";
+  for (const std::string &name : {blas, dnn}) {
+    fs::remove(name);
+    fs::create_symlink(TANDEM_EMULATOR, name);
+  }
+  std::vector<std::string> usual = cuda::LibraryFiles::installed().blas;
+  ::setenv("TANDEM_CUDA_LIBRARIES", ("/nowhere::" + folder).c_str(), 1);
+  cuda::LibraryFiles files = cuda::LibraryFiles::installed();
+  ASSERT_EQ(files.blas.size(), usual.size() + 1);
+  EXPECT_EQ(files.blas.front(), blas);
+  EXPECT_EQ(files.dnn, (std::vector<std::string>{dnn, "libcudnn.so.9"}));
+  for (auto &[name, found] : cuda::describeInstalled())
+    EXPECT_TRUE(found) << name << ": " << found.status().message();
+  ::unsetenv("TANDEM_CUDA_LIBRARIES");
+  EXPECT_EQ(cuda::LibraryFiles::installed().blas, usual);
+}
 
 TEST_F(CudaLibraries, OnStreamsAndInGraphs) {
   for (const char *policy : policies)

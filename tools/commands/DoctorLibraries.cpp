@@ -14,7 +14,8 @@ void checkLibraries(std::vector<Finding> &findings) {
       finding.remedy =
           std::string("with NVIDIA's repository for CUDA, apt-get ") +
           (name == "cuDNN" ? "install libcudnn9-cuda-12"
-                           : "install libcublas-12-9");
+                           : "install libcublas-12-9") +
+          ", or TANDEM_CUDA_LIBRARIES=FOLDER of one that is there";
     }
     findings.push_back(std::move(finding));
   }
