@@ -123,18 +123,24 @@ Result<void *> CudaCode::scratchOf(CUstream stream, int number,
   if (isCapturing) // reserved at load for every stream of a program
     return Status::failed("no scratch memory for stream " +
                           std::to_string(number) + " of a capture");
+  // The caller's stream: all streams of the run wait for it.
+  return addScratch(key, stream);
+}
+
+Result<void *> CudaCode::addScratch(std::pair<CUstream, int> key,
+                                    CUstream stream) {
   Result<void *> memory = allocate(scratchBytes, stream, "scratch memory");
   if (!memory)
     return memory;
+  Status status = context.check(
+      context.call().memsetD8Async(reinterpret_cast<CUdeviceptr>(*memory), 0,
+                                   static_cast<size_t>(scratchBytes), stream),
+      "cuMemsetD8Async");
+  if (!status) {
+    device.memory.release(*memory, stream, {});
+    return std::move(status).in("scratch memory of '" + manifest.model + "'");
+  }
   scratch.emplace(key, *memory);
-  // The caller's stream: all streams of the run wait for it.
-  if (Status status =
-          context.check(context.call().memsetD8Async(
-                            reinterpret_cast<CUdeviceptr>(*memory), 0,
-                            static_cast<size_t>(scratchBytes), stream),
-                        "cuMemsetD8Async");
-      !status)
-    return status;
   return memory;
 }
 

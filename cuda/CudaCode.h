@@ -71,6 +71,9 @@ private:
               driver::CUstream stream, bool isCapturing);
   Result<void *> scratchOf(driver::CUstream stream, int number,
                            bool isCapturing);
+  /// Adds scratch memory that is zeros once `stream` is there.
+  Result<void *> addScratch(std::pair<driver::CUstream, int> key,
+                            driver::CUstream stream);
   Result<void *> allocate(int64_t bytes, driver::CUstream stream,
                           const std::string &what);
 

@@ -354,17 +354,9 @@ Status CudaCode::reserveMemory() {
   if (scratchBytes == 0)
     return Status::success();
   for (int number = 0; number < count; ++number) {
-    Result<void *> memory = allocate(scratchBytes, home, "scratch memory");
+    Result<void *> memory = addScratch({ofCaptures, number}, home);
     if (!memory)
       return std::move(memory).status();
-    scratch.emplace(std::pair(ofCaptures, number), *memory);
-    if (Status status =
-            context.check(context.call().memsetD8Async(
-                              reinterpret_cast<CUdeviceptr>(*memory), 0,
-                              static_cast<size_t>(scratchBytes), home),
-                          "cuMemsetD8Async");
-        !status)
-      return status;
   }
   return context.check(context.call().streamSynchronize(home),
                        "cuStreamSynchronize");

@@ -79,7 +79,8 @@ TANDEM_EMULATOR_API int tandemEmulatorSetConsistency(const char *consistency);
 /// the driver has version V (1000 * major + 10 * minor); "init:CODE", cuInit
 /// returns CODE; "blas:V", "dnn:V", cuBLASLt or cuDNN has version V (10000 *
 /// major + 100 * minor); "algorithm:N", these find none for the n-th shape;
-/// "library:N", their n-th call fails. Returns 0, or 1 for another text. Null:
+/// "library:N", their n-th call fails; "fill:N", the n-th fill of memory is
+/// refused. Returns 0, or 1 for another text. Null:
 /// none.
 TANDEM_EMULATOR_API int tandemEmulatorFail(const char *failure);
 

@@ -91,6 +91,8 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *description, CUstream stream) {
 static CUresult fill(CUdeviceptr to, uint32_t value, unsigned elementBytes,
                      size_t count, CUstream stream) {
   return withStream(stream, [&](Machine &m, Stream &on) {
+    if (m.failures.strikes(Failures::Fill))
+      return CUDA_ERROR_INVALID_VALUE;
     FillShape shape;
     shape.to = static_cast<uintptr_t>(to);
     shape.value = value;

@@ -25,8 +25,9 @@ bool Failures::addOne(std::string_view text) {
       *number = static_cast<int>(n);
       return true;
     }
-  constexpr std::string_view names[kKinds] = {
-      "alloc", "refuse", "launch", "lost", "module", "algorithm", "library"};
+  constexpr std::string_view names[kKinds] = {"alloc",   "refuse", "launch",
+                                              "lost",    "module", "algorithm",
+                                              "library", "fill"};
   for (int i = 0; i < kKinds; ++i)
     if (kind == names[i]) {
       left[i] = n;

@@ -19,6 +19,7 @@ public:
     Module,
     Algorithm,
     Library,
+    Fill,
     kKinds
   };
 

@@ -386,6 +386,21 @@ TEST_F(CudaCode, AFailedLaunchIsNamed) {
   }
 }
 
+// Scratch memory whose zeros were refused was used as it was from then on.
+TEST_F(CudaCode, ScratchMemoryThatCouldNotBeZeroed) {
+  load();
+  Stream s = stream(8);
+  int64_t used = gpu().memoryUsage().used;
+  tandemEmulatorFail("fill:1");
+  expectError(tryRun(forward, s, false), "cuMemsetD8Async");
+  EXPECT_FALSE(device->isLost());
+  EXPECT_EQ(gpu().memoryUsage().used, used);
+  tandemEmulatorFail("fill:1");
+  expectError(tryRun(forward, s, false), "cuMemsetD8Async");
+  run(forward, s, false);
+  EXPECT_EQ(download(out, length, s), forwarded());
+}
+
 TEST_F(CudaCode, ALostDevice) {
   load();
   Stream s = stream(8);
