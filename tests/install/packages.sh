@@ -18,6 +18,11 @@ for package in runtime dev compiler; do
   expect 0 '' dpkg-deb -x "$file" $package
 done
 expect 0 'Depends:.*libc6.*libstdc' dpkg-deb --info packages/tandem-runtime_*.deb
+dpkg-deb --info packages/tandem-runtime_*.deb | grep -q openmpi &&
+  fail 'the runtime needs MPI'
+if [ -e "$build/lib/libtandem-mpi.so" ]; then
+  expect 0 'Depends:.*libopenmpi' dpkg-deb --info packages/tandem-mpi_*.deb
+fi
 expect 0 'Depends:.*tandem-runtime' dpkg-deb --info packages/tandem-dev_*.deb
 expect 0 'Depends:.*libmlir-22' dpkg-deb --info packages/tandem-compiler_*.deb
 find runtime dev compiler ! -type d | sed 's|^[^/]*||' | grep -v copyright |

@@ -90,6 +90,14 @@ END
     expect_found runtime/io/Npy.h:1
     put runtime/tensor/Tensor.cpp <<<'#include "runtime/model/Model.h"'
     expect_found runtime/tensor/Tensor.cpp:1
+    put runtime/graph/Task.cpp \
+      <<<'#include "runtime/graph/distributed/Worker.h"'
+    expect_found runtime/graph/Task.cpp:1
+    put runtime/graph/distributed/Worker.cpp <<<'#include <mpi.h>'
+    expect_found runtime/graph/distributed/Worker.cpp:1
+    put runtime/graph/distributed/mpi/Mpi.cpp \
+      <<<'#include "runtime/tensor/Tensor.h"'
+    expect_found runtime/graph/distributed/mpi/Mpi.cpp:1
     put runtime/artifact/Reader.cpp <<<'#include "runtime/model/Model.h"'
     expect_found runtime/artifact/Reader.cpp:1
     put passes/plan/Plan.cpp <<<'#  include "compiler/Driver.h"'

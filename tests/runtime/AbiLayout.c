@@ -4,7 +4,7 @@
  * for tests/runtime/abi.sh.
  *
  *===----------------------------------------------------------------------===*/
-#include "runtime/graph.h"
+#include "runtime/dist.h"
 
 #include <stdio.h>
 
@@ -59,6 +59,33 @@ int main(void) {
   MEMBER(tdm_profiler, end);
   MEMBER(tdm_profiler, wants_inputs);
   SIZE(tdm_profiler);
+  MEMBER(tdm_dist_transport, struct_size);
+  MEMBER(tdm_dist_transport, user);
+  MEMBER(tdm_dist_transport, worker);
+  MEMBER(tdm_dist_transport, workers);
+  MEMBER(tdm_dist_transport, loses_messages);
+  MEMBER(tdm_dist_transport, most_bytes);
+  MEMBER(tdm_dist_transport, send);
+  MEMBER(tdm_dist_transport, receive);
+  MEMBER(tdm_dist_transport, error);
+  MEMBER(tdm_dist_transport, close);
+  SIZE(tdm_dist_transport);
+  MEMBER(tdm_dist_loopback_options, struct_size);
+  MEMBER(tdm_dist_loopback_options, seed);
+  MEMBER(tdm_dist_loopback_options, loss);
+  MEMBER(tdm_dist_loopback_options, repeat);
+  MEMBER(tdm_dist_loopback_options, reorder);
+  SIZE(tdm_dist_loopback_options);
+  MEMBER(tdm_dist_options, struct_size);
+  MEMBER(tdm_dist_options, silence_ms);
+  MEMBER(tdm_dist_options, limit_ms);
+  SIZE(tdm_dist_options);
+  MEMBER(tdm_dist_counts, struct_size);
+  MEMBER(tdm_dist_counts, contexts);
+  MEMBER(tdm_dist_counts, backwards);
+  MEMBER(tdm_dist_counts, requests);
+  MEMBER(tdm_dist_counts, threads);
+  SIZE(tdm_dist_counts);
   NUMBER(TDM_OK);
   NUMBER(TDM_FAILED);
   NUMBER(TDM_USAGE);
@@ -97,5 +124,6 @@ int main(void) {
   NUMBER(TDM_ANOMALY_TRACE);
   NUMBER(TDM_ANOMALY_NAN);
   NUMBER(TDM_ANOMALY_INFINITY);
+  NUMBER(TDM_DIST_STRICT);
   return 0;
 }

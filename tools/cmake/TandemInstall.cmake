@@ -1,6 +1,7 @@
 # What `cmake --install` writes, in three components (docs/INSTALL.md):
 #
 #   runtime    libtandem.so.N and tandem-run: what trains
+#   mpi        libtandem-mpi.so, where MPI was found: opened by the runtime
 #   dev        headers of the C and C++ API, what find_package and pkg-config read
 #   compiler   tandem and its tools, the CUDA emulator, and the libraries and
 #              headers of the tracer and the compiler
@@ -23,8 +24,16 @@ install(TARGETS tandem-shared EXPORT tandemRuntime
   LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev)
 set_target_properties(tandem-shared PROPERTIES EXPORT_NAME tandem)
 
+# --- mpi ---------------------------------------------------------------------
+# A package of its own, so that the runtime needs no MPI.
+if(TARGET tandem-mpi)
+  install(TARGETS tandem-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT mpi)
+endif()
+
 # --- dev ---------------------------------------------------------------------
-set(publicHeaders tandem.h tandem.hpp graph.h graph.hpp dlpack.h)
+set(publicHeaders tandem.h tandem.hpp graph.h graph.hpp dist.h dist.hpp
+  dlpack.h)
 list(TRANSFORM publicHeaders PREPEND ${PROJECT_SOURCE_DIR}/runtime/
   OUTPUT_VARIABLE publicFiles)
 install(FILES ${publicFiles} DESTINATION ${headers} COMPONENT dev)
@@ -81,7 +90,10 @@ if(TANDEM_BUILD_COMPILER)
 endif()
 
 # --- what is said in every package -------------------------------------------
-foreach(component runtime dev compiler)
+foreach(component runtime dev compiler mpi)
+  if(component STREQUAL mpi AND NOT TARGET tandem-mpi)
+    continue()
+  endif()
   if(component STREQUAL compiler AND NOT TANDEM_BUILD_COMPILER)
     continue()
   endif()

@@ -14,6 +14,9 @@ set(CPACK_COMPONENTS_ALL runtime dev)
 if(TANDEM_BUILD_COMPILER)
   list(APPEND CPACK_COMPONENTS_ALL compiler)
 endif()
+if(TARGET tandem-mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -25,6 +28,9 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "runs and trains artifacts
 set(CPACK_COMPONENT_DEV_DESCRIPTION "headers of the runtime
  The C and C++ API, for CMake's find_package and pkg-config.")
 set(CPACK_COMPONENT_DEV_DEPENDS runtime)
+set(CPACK_COMPONENT_MPI_DESCRIPTION "runs over several processes with MPI
+ The library that libtandem.so opens for workers that are MPI processes.")
+set(CPACK_COMPONENT_MPI_DEPENDS runtime)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiles models to artifacts
  The program tandem with its tools, the emulated CUDA device, and the libraries
  and headers of the tracer and the compiler.")
