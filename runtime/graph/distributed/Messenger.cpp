@@ -54,8 +54,8 @@ void Messenger::serve() {
     if (*came && (*came)->from < peers.size())
       take(std::move(**came));
     if (Time now = Clock::now(); now - last >= tickLength) {
+      tick(now - last > silence / 2);
       last = now;
-      tick();
     }
   }
 }
@@ -244,7 +244,9 @@ Status Messenger::goneError(uint32_t worker) const {
                         std::to_string(silence.count()) + " ms");
 }
 
-void Messenger::tick() {
+/// `hasSlept`: this process did not run for long; what others sent meanwhile
+/// was not read yet.
+void Messenger::tick(bool hasSlept) {
   std::vector<std::pair<uint32_t, Bytes>> repeats;
   std::vector<uint32_t> asked, gone;
   std::vector<std::pair<uint32_t, Answered>> failed;
@@ -255,6 +257,8 @@ void Messenger::tick() {
       Peer &peer = peers[i];
       if (peer.watches == 0 || i == worker())
         continue;
+      if (hasSlept)
+        peer.heard = now;
       if (!peer.isGone && now - peer.heard > silence) {
         peer.isGone = true;
         gone.push_back(i);

@@ -103,7 +103,7 @@ private:
 
   void serve();
   void take(Envelope envelope);
-  void tick();
+  void tick(bool hasSlept);
   void send(uint32_t to, Kind kind, uint64_t number, const Bytes &content);
   void addWatch(Peer &peer);
   bool isNew(Peer &peer, uint64_t number);
