@@ -1,5 +1,5 @@
 //===- OpTableTest.cpp - no op is without what every op must have ---------===//
-#include "tools/tandem-table/OpTable.h"
+#include "tests/tandem-table/OpTable.h"
 
 #include "ir/Dialect.h"
 

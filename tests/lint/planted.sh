@@ -111,6 +111,8 @@ END
     expect_found compiler/emit/Emit.cpp:1
     put cuda/Device.cpp <<<'#include <cuda.h>'
     expect_found cuda/Device.cpp:1
+    put tools/tandem/Main.cpp <<<'#include "tests/gradients/Rows.h"'
+    expect_found tools/tandem/Main.cpp:1
     put ir/Roles.cpp <<<'#include "Roles.h"'
     expect_found ir/Roles.cpp:1
     put tools/tandem-run/Main.cpp <<<'#include "compiler/Driver.h"'

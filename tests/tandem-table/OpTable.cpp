@@ -1,5 +1,5 @@
 //===- OpTable.cpp - what is known of every op of the dialect -------------===//
-#include "tools/tandem-table/OpTable.h"
+#include "tests/tandem-table/OpTable.h"
 
 #include "ir/Ops.h"
 #include "passes/lower/cpu/KernelEmitter.h"

@@ -1,9 +1,9 @@
 //===- tandem-table.cpp - prints support.md, functions.md, core-aten.md ---===//
 #include "compiler/functions/Function.h"
 #include "compiler/import/onnx/Translator.h"
+#include "tests/tandem-table/CoreAten.h"
+#include "tests/tandem-table/OpTable.h"
 #include "tools/onnx/Expected.h"
-#include "tools/tandem-table/CoreAten.h"
-#include "tools/tandem-table/OpTable.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FormatVariadic.h"

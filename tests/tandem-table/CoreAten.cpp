@@ -1,5 +1,5 @@
 //===- CoreAten.cpp - core ATen against what Tandem has -------------------===//
-#include "tools/tandem-table/CoreAten.h"
+#include "tests/tandem-table/CoreAten.h"
 
 #include "compiler/functions/Function.h"
 #include "ir/Dialect.h"
