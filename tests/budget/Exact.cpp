@@ -7,7 +7,7 @@
 // R. M. Karp, 1971) and kept.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/partition/budget/Exact.h"
+#include "tests/budget/Exact.h"
 
 #include "passes/partition/budget/Cut.h"
 

@@ -5,19 +5,14 @@
 // that its lifetime is known.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PARTITION_BUDGET_EXACT_H
-#define TANDEM_PASSES_PARTITION_BUDGET_EXACT_H
+#ifndef TANDEM_TESTS_BUDGET_EXACT_H
+#define TANDEM_TESTS_BUDGET_EXACT_H
 
-#include "passes/partition/budget/Problem.h"
+#include "passes/partition/budget/Fast.h"
 
 #include <optional>
 
 namespace tandem::budget {
-
-struct Solution {
-  Set saved;
-  Evaluation evaluation;
-};
 
 struct ExactResult {
   /// Nothing if no set has a peak of at most the budget.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/partition/budget/Fast.h"
+#include "tests/budget/Exact.h"
 #include "tests/budget/RandomProblem.h"
 
 #include <gtest/gtest.h>

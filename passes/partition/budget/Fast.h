@@ -1,15 +1,20 @@
 //===- Fast.h - good sets for graphs of any size --------------------------===//
 //
 // A set is which values are saved for the backward; bytes and seconds are those
-// of Problem.h. Exact.h finds the best set of a small graph.
+// of Problem.h. tests/budget/Exact.h finds the best set of a small graph.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_PARTITION_BUDGET_FAST_H
 #define TANDEM_PASSES_PARTITION_BUDGET_FAST_H
 
-#include "passes/partition/budget/Exact.h"
+#include "passes/partition/budget/Problem.h"
 
 namespace tandem::budget {
+
+struct Solution {
+  Set saved;
+  Evaluation evaluation;
+};
 
 /// Returns the set with the shortest step found whose peak is at most `budget`
 /// bytes; where none is found, that with the least peak. Sets come from

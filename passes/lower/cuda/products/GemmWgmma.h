@@ -21,12 +21,6 @@ namespace tandem::lower::cuda {
 /// Whether a product can be made so.
 Fit fitOfWgmma(const Gemm &gemm, const CudaTarget &target);
 
-/// The k of a tile: 128 bytes, which are the rows that both bulk copies and
-/// wgmma permute.
-inline int64_t wgmmaDepth(mlir::Type element) {
-  return 128 / elementBytes(element);
-}
-
 class WgmmaProduct {
 public:
   using Value = mlir::Value;
