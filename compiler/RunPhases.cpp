@@ -1,8 +1,8 @@
 //===- RunPhases.cpp - the passes of phases, run and looked at ------------===//
 #include "compiler/RunPhases.h"
-#include "compiler/Names.h"
 #include "compiler/Phases.h"
 #include "compiler/Reproducer.h"
+#include "compiler/capture/Names.h"
 #include "runtime/artifact/AtomicFile.h"
 
 #include "mlir/Pass/PassManager.h"

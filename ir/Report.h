@@ -27,9 +27,10 @@ inline constexpr llvm::StringLiteral kPartitionReportAttr = "tandem.partition";
 /// prepared and scratch.
 inline constexpr llvm::StringLiteral kStepMemoryAttr = "tandem.step_memory";
 
-/// A digest of the captured graph (compiler/GraphDigest.h), a text, set by the
-/// driver. An artifact carries it, so that a checkpoint is known to be of the
-/// same model; what is edited in the dump of a later phase does not change it.
+/// A digest of the captured graph (compiler/capture/GraphDigest.h), a text, set
+/// by the driver. An artifact carries it, so that a checkpoint is known to be
+/// of the same model; what is edited in the dump of a later phase does not
+/// change it.
 inline constexpr llvm::StringLiteral kGraphDigestAttr = "tandem.graph";
 
 } // namespace tandem

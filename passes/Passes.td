@@ -559,7 +559,7 @@ def ChooseNonTemporalStores : FunctionPass<"tandem-choose-non-temporal-stores"> 
   let summary = "Says which results are stored past the caches";
   let description = [{
     For processors: those that a cache cannot keep until they are read
-    (passes/plan/PastCaches.h).
+    (passes/plan/ChooseNonTemporalStores.h).
   }];
   let statistics = [Statistic<"chosen", "chosen", "results past the caches">];
 }

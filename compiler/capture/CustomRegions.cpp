@@ -1,6 +1,6 @@
 //===- CustomRegions.cpp - custom_vjp from two recorded regions -----------===//
-#include "compiler/CustomRegions.h"
-#include "compiler/DemoteRefs.h"
+#include "compiler/capture/CustomRegions.h"
+#include "compiler/capture/DemoteRefs.h"
 
 #include "mlir/IR/Verifier.h"
 

@@ -7,8 +7,8 @@
 // what each region writes is found and declared.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_COMPILER_CUSTOMREGIONS_H
-#define TANDEM_COMPILER_CUSTOMREGIONS_H
+#ifndef TANDEM_COMPILER_CAPTURE_CUSTOMREGIONS_H
+#define TANDEM_COMPILER_CAPTURE_CUSTOMREGIONS_H
 
 #include "ir/Ops.h"
 

@@ -5,7 +5,7 @@
 // of values, reads the values themselves.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/DemoteRefs.h"
+#include "compiler/capture/DemoteRefs.h"
 #include "ir/BuildOp.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"

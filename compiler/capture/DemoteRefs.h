@@ -5,8 +5,8 @@
 // what is left of refs in a captured module is what is mutated or aliased.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_COMPILER_DEMOTEREFS_H
-#define TANDEM_COMPILER_DEMOTEREFS_H
+#ifndef TANDEM_COMPILER_CAPTURE_DEMOTEREFS_H
+#define TANDEM_COMPILER_CAPTURE_DEMOTEREFS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

@@ -1,6 +1,6 @@
 //===- FlowRegion.cpp - branches and loops from recorded regions ----------===//
-#include "compiler/FlowRegion.h"
-#include "compiler/DemoteRefs.h"
+#include "compiler/capture/FlowRegion.h"
+#include "compiler/capture/DemoteRefs.h"
 
 #include "mlir/IR/Verifier.h"
 

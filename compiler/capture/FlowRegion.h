@@ -6,8 +6,8 @@
 // written become values, and the op around it is made.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_COMPILER_FLOWREGION_H
-#define TANDEM_COMPILER_FLOWREGION_H
+#ifndef TANDEM_COMPILER_CAPTURE_FLOWREGION_H
+#define TANDEM_COMPILER_CAPTURE_FLOWREGION_H
 
 #include "ir/Ops.h"
 

@@ -4,7 +4,7 @@
 // count. The text has its attributes sorted and its values numbered.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/GraphDigest.h"
+#include "compiler/capture/GraphDigest.h"
 
 #include "ir/Signature.h"
 #include "ir/Tags.h"

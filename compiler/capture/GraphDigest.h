@@ -7,8 +7,8 @@
 // values, places in files or the module's name.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_COMPILER_GRAPHDIGEST_H
-#define TANDEM_COMPILER_GRAPHDIGEST_H
+#ifndef TANDEM_COMPILER_CAPTURE_GRAPHDIGEST_H
+#define TANDEM_COMPILER_CAPTURE_GRAPHDIGEST_H
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -1,5 +1,5 @@
 //===- Names.cpp - what a model and its values may be called --------------===//
-#include "compiler/Names.h"
+#include "compiler/capture/Names.h"
 #include "ir/Signature.h"
 #include "runtime/artifact/Text.h"
 

@@ -5,8 +5,8 @@
 // model's has no separators of a path.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_COMPILER_NAMES_H
-#define TANDEM_COMPILER_NAMES_H
+#ifndef TANDEM_COMPILER_CAPTURE_NAMES_H
+#define TANDEM_COMPILER_CAPTURE_NAMES_H
 
 #include "mlir/IR/BuiltinOps.h"
 

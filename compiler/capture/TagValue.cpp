@@ -1,7 +1,7 @@
 //===- TagValue.cpp - tags of values that are still storage ---------------===//
-#include "compiler/TagValue.h"
+#include "compiler/capture/TagValue.h"
 
-#include "compiler/DemoteRefs.h"
+#include "compiler/capture/DemoteRefs.h"
 #include "ir/Ops.h"
 #include "ir/Tags.h"
 

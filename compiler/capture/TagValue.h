@@ -1,6 +1,6 @@
 //===- TagValue.h - tags of values that are still storage -----------------===//
-#ifndef TANDEM_COMPILER_TAGVALUE_H
-#define TANDEM_COMPILER_TAGVALUE_H
+#ifndef TANDEM_COMPILER_CAPTURE_TAGVALUE_H
+#define TANDEM_COMPILER_CAPTURE_TAGVALUE_H
 
 #include "mlir/IR/Value.h"
 

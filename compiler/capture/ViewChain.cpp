@@ -1,5 +1,5 @@
 //===- ViewChain.cpp - views as attributes --------------------------------===//
-#include "compiler/ViewChain.h"
+#include "compiler/capture/ViewChain.h"
 #include "ir/BuildOp.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"

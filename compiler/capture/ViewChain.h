@@ -4,8 +4,8 @@
 // with its name: `{op = "permute", permutation = array<i64: 1, 0>}`.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_COMPILER_VIEWCHAIN_H
-#define TANDEM_COMPILER_VIEWCHAIN_H
+#ifndef TANDEM_COMPILER_CAPTURE_VIEWCHAIN_H
+#define TANDEM_COMPILER_CAPTURE_VIEWCHAIN_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

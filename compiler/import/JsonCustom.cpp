@@ -1,5 +1,5 @@
 //===- JsonCustom.cpp - custom_vjp in JSON graphs -------------------------===//
-#include "compiler/CustomRegions.h"
+#include "compiler/capture/CustomRegions.h"
 #include "compiler/import/GraphImporter.h"
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 // hands it, and those of its nodes.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/FlowRegion.h"
+#include "compiler/capture/FlowRegion.h"
 #include "compiler/import/GraphImporter.h"
 
 using namespace mlir;

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/JsonGraph.h"
-#include "compiler/DemoteRefs.h"
-#include "compiler/Names.h"
-#include "compiler/ViewChain.h"
+#include "compiler/capture/DemoteRefs.h"
+#include "compiler/capture/Names.h"
+#include "compiler/capture/ViewChain.h"
 #include "compiler/import/GraphImporter.h"
 #include "ir/Init.h"
 #include "ir/Signature.h"

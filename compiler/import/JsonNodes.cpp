@@ -1,7 +1,7 @@
 //===- JsonNodes.cpp - the nodes of JSON graphs ---------------------------===//
-#include "compiler/DemoteRefs.h"
-#include "compiler/TagValue.h"
-#include "compiler/ViewChain.h"
+#include "compiler/capture/DemoteRefs.h"
+#include "compiler/capture/TagValue.h"
+#include "compiler/capture/ViewChain.h"
 #include "compiler/functions/Function.h"
 #include "compiler/functions/NearestOp.h"
 #include "compiler/import/GraphImporter.h"

@@ -1,7 +1,7 @@
 //===- Choose.cpp - which nodes of a run-time graph are taken in ----------===//
 #include "compiler/link/Choose.h"
-#include "compiler/DemoteRefs.h"
-#include "compiler/GraphDigest.h"
+#include "compiler/capture/DemoteRefs.h"
+#include "compiler/capture/GraphDigest.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/link/Link.h"
-#include "compiler/DemoteRefs.h"
-#include "compiler/GraphDigest.h"
+#include "compiler/capture/DemoteRefs.h"
+#include "compiler/capture/GraphDigest.h"
 #include "compiler/link/Choose.h"
 #include "compiler/link/GraphOps.h"
 #include "ir/BuildOp.h"

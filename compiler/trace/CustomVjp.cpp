@@ -1,6 +1,6 @@
 //===- CustomVjp.cpp - pieces of a program with a backward of their own ---===//
 #include "compiler/trace/CustomVjp.h"
-#include "compiler/CustomRegions.h"
+#include "compiler/capture/CustomRegions.h"
 #include "compiler/trace/Recorder.h"
 
 using namespace mlir;

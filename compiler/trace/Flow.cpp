@@ -1,6 +1,6 @@
 //===- Flow.cpp - branches and loops that data decides --------------------===//
 #include "compiler/trace/Flow.h"
-#include "compiler/FlowRegion.h"
+#include "compiler/capture/FlowRegion.h"
 #include "compiler/trace/Recorder.h"
 
 using namespace mlir;

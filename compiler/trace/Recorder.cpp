@@ -1,7 +1,7 @@
 //===- Recorder.cpp - the module behind a trace ---------------------------===//
 #include "compiler/trace/Recorder.h"
-#include "compiler/TagValue.h"
-#include "compiler/ViewChain.h"
+#include "compiler/capture/TagValue.h"
+#include "compiler/capture/ViewChain.h"
 #include "compiler/functions/Function.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"

@@ -13,7 +13,7 @@
 #ifndef TANDEM_COMPILER_TRACE_RECORDER_H
 #define TANDEM_COMPILER_TRACE_RECORDER_H
 
-#include "compiler/DemoteRefs.h"
+#include "compiler/capture/DemoteRefs.h"
 #include "compiler/trace/Trace.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"

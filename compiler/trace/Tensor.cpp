@@ -1,6 +1,6 @@
 //===- Tensor.cpp - views, writes and operators of the proxy --------------===//
 #include "compiler/trace/Tensor.h"
-#include "compiler/ViewChain.h"
+#include "compiler/capture/ViewChain.h"
 #include "compiler/trace/Broadcast.h"
 #include "compiler/trace/Functions.h"
 #include "compiler/trace/Recorder.h"

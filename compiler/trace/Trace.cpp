@@ -1,6 +1,6 @@
 //===- Trace.cpp - records a program into a captured module ---------------===//
 #include "compiler/trace/Trace.h"
-#include "compiler/ViewChain.h"
+#include "compiler/capture/ViewChain.h"
 #include "compiler/trace/Recorder.h"
 #include "ir/Tags.h"
 #include "runtime/artifact/AtomicFile.h"

@@ -167,8 +167,9 @@ void JointCosts::findInMemory() const {
   for (Operation *op : ops)
     op->removeAttr(kNumberAttr);
   splitReductions(trial);
-  if (FailureOr<Needs> needs = Needs::of(trial); succeeded(needs)) {
-    Units units(trial, *needs);
+  if (FailureOr<RunConditions> conditions = RunConditions::of(trial);
+      succeeded(conditions)) {
+    Units units(trial, *conditions);
     fuse(units);
     for (unsigned unit = 0; unit < units.size(); ++unit)
       for (Value result : units.results(unit))

@@ -1,5 +1,5 @@
-//===- PastCaches.cpp - results that need not be in a cache ---------------===//
-#include "passes/plan/PastCaches.h"
+//===- ChooseNonTemporalStores.cpp - results that need not be in a cache --===//
+#include "passes/plan/ChooseNonTemporalStores.h"
 #include "passes/Passes.h"
 
 #include "ir/Signature.h"

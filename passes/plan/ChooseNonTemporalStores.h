@@ -1,4 +1,4 @@
-//===- PastCaches.h - results that need not be in a cache -----------------===//
+//===- ChooseNonTemporalStores.h - when stores pass the caches by ---------===//
 //
 // A store that goes past the caches spares the reading of the line that it
 // overwrites, and its writing later; but it takes the line out of the cache,
@@ -21,8 +21,8 @@
 // to a sixth is found again).
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PLAN_PASTCACHES_H
-#define TANDEM_PASSES_PLAN_PASTCACHES_H
+#ifndef TANDEM_PASSES_PLAN_CHOOSENONTEMPORALSTORES_H
+#define TANDEM_PASSES_PLAN_CHOOSENONTEMPORALSTORES_H
 
 #include "ir/Ops.h"
 #include "passes/target/CpuCaches.h"

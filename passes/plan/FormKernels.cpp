@@ -64,10 +64,10 @@ static StringAttr outputAlias(func::FuncOp func, unsigned result) {
 
 namespace {
 /// Writes the kernels of a function behind its old ops.
-class Former {
+class KernelBuilder {
 public:
-  Former(func::FuncOp func, const Needs &needs)
-      : func(func), needs(needs),
+  KernelBuilder(func::FuncOp func, const RunConditions &conditions)
+      : func(func), conditions(conditions),
         terminator(func.getBody().front().getTerminator()), b(terminator) {}
 
   LogicalResult form();
@@ -79,7 +79,7 @@ private:
   LogicalResult returnKernelResults();
 
   func::FuncOp func;
-  const Needs &needs;
+  const RunConditions &conditions;
   Operation *terminator;
   OpBuilder b;
   IRMapping now; ///< old values that exist between kernels, as they are now
@@ -88,7 +88,7 @@ private:
 
 /// The value between kernels that stands for an old one: an argument, a
 /// kernel's result, a stored constant, or a free view of one of these.
-Value Former::outer(Value value) {
+Value KernelBuilder::outer(Value value) {
   if (Value known = now.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -128,7 +128,7 @@ static void takeInViews(SmallVectorImpl<Operation *> &ops,
             ops.push_back(view.getDefiningOp());
 }
 
-void Former::emit(const Units &units, unsigned unit) {
+void KernelBuilder::emit(const Units &units, unsigned unit) {
   SmallVector<Value> results = units.results(unit);
   if (results.empty())
     return; // dead
@@ -166,7 +166,7 @@ void Former::emit(const Units &units, unsigned unit) {
   auto kernel = KernelOp::create(b, FusedLoc::get(func.getContext(), locations),
                                  ValueRange(results).getTypes(), inputs,
                                  nameOf(ops, units.anchor(unit)),
-                                 units.stream(unit), units.needs(unit));
+                                 units.stream(unit), units.conditionOf(unit));
   kernel.setChoicesAttr(units.choices(unit));
   Block *body = b.createBlock(&kernel.getBody());
   IRMapping mapping;
@@ -187,11 +187,11 @@ void Former::emit(const Units &units, unsigned unit) {
 
 /// A kernel's result with the elements of `value`, for a result of the
 /// function.
-Value Former::copied(Value value, unsigned result) {
+Value KernelBuilder::copied(Value value, unsigned result) {
   auto source = throughFreeViews(value).getDefiningOp<KernelOp>();
   auto kernel = KernelOp::create(
       b, terminator->getLoc(), TypeRange{value.getType()}, ValueRange{value},
-      "copy", source ? source.getStream() : 0, needs.ofResult(result));
+      "copy", source ? source.getStream() : 0, conditions.ofResult(result));
   Block *body = b.createBlock(&kernel.getBody());
   Value x = body->addArgument(value.getType(), value.getLoc());
   YieldOp::create(b, kernel.getLoc(), x);
@@ -199,7 +199,7 @@ Value Former::copied(Value value, unsigned result) {
   return kernel.getResult(0);
 }
 
-LogicalResult Former::returnKernelResults() {
+LogicalResult KernelBuilder::returnKernelResults() {
   DenseSet<Value> returned;
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
@@ -217,7 +217,7 @@ LogicalResult Former::returnKernelResults() {
     RoleAttr role = roleOfResult(func, i);
     if (role && (role.getKind() == RoleKind::Grad ||
                  role.getKind() == RoleKind::Update)) {
-      ArrayAttr condition = needs.ofResult(i);
+      ArrayAttr condition = conditions.ofResult(i);
       setRoleOfResult(func, i,
                       condition ? role.with(RoleAttr::kNeeds, condition)
                                 : role.without(RoleAttr::kNeeds));
@@ -239,11 +239,11 @@ LogicalResult Former::returnKernelResults() {
   return success();
 }
 
-LogicalResult Former::form() {
+LogicalResult KernelBuilder::form() {
   SmallVector<Operation *> old;
   for (Operation &op : func.getBody().front().without_terminator())
     old.push_back(&op);
-  Units units(func, needs);
+  Units units(func, conditions);
   fuse(units);
   b.setInsertionPoint(terminator);
   SmallVector<unsigned> order = units.order();
@@ -283,8 +283,8 @@ struct FormKernels : tandem::impl::FormKernelsBase<FormKernels> {
     func::FuncOp func = getOperation();
     if (failed(checkEmptyTensors(func)))
       return signalPassFailure();
-    FailureOr<Needs> needs = Needs::of(func);
-    if (failed(needs) || failed(Former(func, *needs).form()))
+    FailureOr<RunConditions> conditions = RunConditions::of(func);
+    if (failed(conditions) || failed(KernelBuilder(func, *conditions).form()))
       return signalPassFailure();
     formed += llvm::range_size(func.getOps<KernelOp>());
   }

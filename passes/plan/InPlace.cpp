@@ -49,9 +49,9 @@ static SmallVector<Operation *> anchorsOf(Block &body) {
 }
 
 namespace {
-class Finder {
+class InPlaceSearch {
 public:
-  explicit Finder(KernelOp kernel)
+  explicit InPlaceSearch(KernelOp kernel)
       : kernel(kernel), body(kernel.getBody().front()),
         anchors(anchorsOf(body)) {}
   SmallVector<InPlacePair, 4> find();
@@ -69,14 +69,14 @@ private:
 } // namespace
 
 /// True if both are as many elements of one type.
-bool Finder::looksAlike(size_t result, size_t input) {
+bool InPlaceSearch::looksAlike(size_t result, size_t input) {
   auto made = typeOf(kernel.getResult(result));
   auto given = typeOf(kernel.getInputs()[input]);
   return made.getElementType() == given.getElementType() &&
          made.getNumElements() == given.getNumElements();
 }
 
-bool Finder::hasCandidate(size_t first, size_t count) {
+bool InPlaceSearch::hasCandidate(size_t first, size_t count) {
   for (size_t r = first; r < first + count; ++r)
     for (size_t i = 0; i < kernel.getInputs().size(); ++i)
       if (looksAlike(r, i))
@@ -84,9 +84,9 @@ bool Finder::hasCandidate(size_t first, size_t count) {
   return false;
 }
 
-bool Finder::isReadWhereWritten(const LoopNest &nest,
-                                const LoopNest::Root &root,
-                                BlockArgument argument) {
+bool InPlaceSearch::isReadWhereWritten(const LoopNest &nest,
+                                       const LoopNest::Root &root,
+                                       BlockArgument argument) {
   // Loops of a later level would read what this one has overwritten.
   if (root.isPartial || (root.isFull && root.level != nest.levels))
     return false;
@@ -103,7 +103,7 @@ bool Finder::isReadWhereWritten(const LoopNest &nest,
   });
 }
 
-SmallVector<InPlacePair, 4> Finder::find() {
+SmallVector<InPlacePair, 4> InPlaceSearch::find() {
   SmallVector<InPlacePair, 4> pairs;
   if (hostCopyOf(kernel))
     return pairs;
@@ -147,6 +147,6 @@ SmallVector<InPlacePair, 4> Finder::find() {
 ArrayRef<InPlacePair> InPlacePairs::of(KernelOp kernel) {
   auto [entry, isNew] = known.try_emplace(kernel);
   if (isNew)
-    entry->second = Finder(kernel).find();
+    entry->second = InPlaceSearch(kernel).find();
   return entry->second;
 }

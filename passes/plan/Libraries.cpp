@@ -40,9 +40,9 @@ struct Call {
   LibraryCallAttr attribute(int64_t workspaceBytes) const;
 };
 
-class Describer {
+class LibraryMatcher {
 public:
-  explicit Describer(KernelOp kernel)
+  explicit LibraryMatcher(KernelOp kernel)
       : kernel(kernel), b(kernel.getContext()), body(kernel.getBody().front()) {
   }
 
@@ -111,7 +111,7 @@ static bool isAnchor(Operation *op) {
 }
 
 /// From the kernel's result back to its anchor.
-bool Describer::findAnchor() {
+bool LibraryMatcher::findAnchor() {
   if (kernel->getNumResults() != 1 || kernel.getPartsAttr())
     return false;
   Value value = throughFree(body.getTerminator()->getOperand(0));
@@ -129,13 +129,13 @@ bool Describer::findAnchor() {
   return isAnchor(anchor);
 }
 
-std::optional<Describer::Source>
-Describer::sourceOf(Value value, ArrayRef<AffineExpr> index) {
-  Place place;
+std::optional<LibraryMatcher::Source>
+LibraryMatcher::sourceOf(Value value, ArrayRef<AffineExpr> index) {
+  GuardedIndex place;
   for (AffineExpr expr : index)
     place.index.push_back(simplifyIndex(expr, sizes));
   while (auto view = value.getDefiningOp<ViewOpInterface>()) {
-    Place source;
+    GuardedIndex source;
     SmallVector<IndexGuard> inside;
     if (!throughView(view, place, sizes, source, inside) || !inside.empty())
       return std::nullopt;
@@ -161,7 +161,8 @@ Describer::sourceOf(Value value, ArrayRef<AffineExpr> index) {
 }
 
 /// The distance of neighbours along a dimension; nothing if it is negative.
-std::optional<int64_t> Describer::strideOf(const Source &source, unsigned dim) {
+std::optional<int64_t> LibraryMatcher::strideOf(const Source &source,
+                                                unsigned dim) {
   if (sizes[dim] == 1)
     return 0;
   std::optional<int64_t> stride = coefficientOf(source.position, dim);
@@ -170,9 +171,9 @@ std::optional<int64_t> Describer::strideOf(const Source &source, unsigned dim) {
 
 /// `value`, whose index is `dims`, as matrices with rows along the dimension
 /// `row` and columns along `column`.
-std::optional<Describer::Matrix> Describer::matrix(Value value, unsigned row,
-                                                   unsigned column,
-                                                   ArrayRef<unsigned> dims) {
+std::optional<LibraryMatcher::Matrix>
+LibraryMatcher::matrix(Value value, unsigned row, unsigned column,
+                       ArrayRef<unsigned> dims) {
   SmallVector<AffineExpr> index;
   for (unsigned d : dims)
     index.push_back(getAffineDimExpr(d, b.getContext()));
@@ -205,7 +206,7 @@ std::optional<Describer::Matrix> Describer::matrix(Value value, unsigned row,
 
 /// Makes one batch dimension of all of them, or, where all batches have the
 /// same rhs, more rows.
-bool Describer::collapse(Matrix &lhs, Matrix &rhs, Matrix &y) {
+bool LibraryMatcher::collapse(Matrix &lhs, Matrix &rhs, Matrix &y) {
   LibraryCase &p = call.product;
   SmallVector<int64_t> counts(ArrayRef(sizes).take_front(lhs.batch.size()));
   for (size_t d = counts.size(); d-- > 0;)
@@ -238,7 +239,7 @@ bool Describer::collapse(Matrix &lhs, Matrix &rhs, Matrix &y) {
 }
 
 /// `value`, one operand of the sum, is a vector along the columns.
-bool Describer::readBias(Value value, Value beside) {
+bool LibraryMatcher::readBias(Value value, Value beside) {
   unsigned n = sizes.size() - 2;
   SmallVector<AffineExpr> result;
   for (unsigned d = 0; d <= n; ++d)
@@ -256,7 +257,7 @@ bool Describer::readBias(Value value, Value beside) {
   return true;
 }
 
-bool Describer::describeMatmul(MatmulOp op) {
+bool LibraryMatcher::describeMatmul(MatmulOp op) {
   RankedTensorType type = op.getY().getType();
   unsigned rank = type.getRank();
   unsigned m = rank - 2, n = rank - 1, k = rank;
@@ -308,7 +309,8 @@ bool Describer::describeMatmul(MatmulOp op) {
                       [](int64_t size) { return size > 0 && size <= largest; });
 }
 
-bool Describer::describeConvolution(Operation *op, const Convolution2d &conv) {
+bool LibraryMatcher::describeConvolution(Operation *op,
+                                         const Convolution2d &conv) {
   if (hasRelu || biasSum)
     return false;
   SmallVector<int64_t> operands;
@@ -353,7 +355,7 @@ bool Describer::describeConvolution(Operation *op, const Convolution2d &conv) {
   return true;
 }
 
-std::optional<Call> Describer::describe() {
+std::optional<Call> LibraryMatcher::describe() {
   if (!findAnchor())
     return std::nullopt;
   bool found = false;
@@ -390,7 +392,7 @@ static unsigned chooseLibraries(func::FuncOp func) {
   unsigned count = 0;
   auto [sm, isExact] = cudaArchOf(func);
   for (KernelOp kernel : func.getOps<KernelOp>()) {
-    std::optional<Call> call = Describer(kernel).describe();
+    std::optional<Call> call = LibraryMatcher(kernel).describe();
     if (!call)
       continue;
     call->product.sm = sm;

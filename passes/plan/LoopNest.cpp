@@ -79,9 +79,9 @@ bool LoopNest::hasPartialAt(unsigned level) const {
 
 namespace {
 /// Follows the values of a group through a space.
-class Finder {
+class NestSearch {
 public:
-  Finder(IsInside isInside, MLIRContext *context)
+  NestSearch(IsInside isInside, MLIRContext *context)
       : isInside(isInside), context(context) {}
 
   /// Builds the nest over `space`, whose dimension d is index[d] in terms of
@@ -94,7 +94,7 @@ public:
 
 private:
   AffineExpr position(ArrayRef<AffineExpr> index, bool kept, bool reduced);
-  bool walk(Value value, const Place &place, unsigned &level);
+  bool walk(Value value, const GuardedIndex &place, unsigned &level);
   bool addReduction(ReductionOpInterface op, unsigned &level);
   int64_t partsOf(Value result);
   bool addPartial(Value result, int64_t parts);
@@ -106,15 +106,15 @@ private:
   Exprs index;
   AffineExpr keptPosition, reducedPosition, fullPosition;
   LoopNest *nest = nullptr;
-  DenseMap<Value, SmallVector<std::pair<Place, unsigned>, 1>> seen;
+  DenseMap<Value, SmallVector<std::pair<GuardedIndex, unsigned>, 1>> seen;
   Exprs others; // guards and iotas
 };
 } // namespace
 
 /// The row-major position of the space's index among its kept dimensions, its
 /// reduced ones, or both.
-AffineExpr Finder::position(ArrayRef<AffineExpr> index, bool kept,
-                            bool reduced) {
+AffineExpr NestSearch::position(ArrayRef<AffineExpr> index, bool kept,
+                                bool reduced) {
   Exprs part;
   SmallVector<int64_t> sizes;
   for (auto [i, size, isReduced] :
@@ -126,7 +126,7 @@ AffineExpr Finder::position(ArrayRef<AffineExpr> index, bool kept,
   return simplifyIndex(linearize(part, sizes, context), nest->sizes);
 }
 
-bool Finder::addReduction(ReductionOpInterface op, unsigned &level) {
+bool NestSearch::addReduction(ReductionOpInterface op, unsigned &level) {
   for (const LoopNest::Reduction &known : nest->reductions)
     if (known.op == op) {
       level = known.level + 1;
@@ -144,7 +144,7 @@ bool Finder::addReduction(ReductionOpInterface op, unsigned &level) {
     return false;
   Exprs keptIndex = delinearize(keptPosition, kept, nest->sizes);
   Exprs reducedIndex = delinearize(reducedPosition, reduced, nest->sizes);
-  Place place;
+  GuardedIndex place;
   auto *nextKept = keptIndex.begin(), *nextReduced = reducedIndex.begin();
   for (size_t d = 0; d < shape.size(); ++d)
     place.index.push_back(
@@ -163,7 +163,7 @@ bool Finder::addReduction(ReductionOpInterface op, unsigned &level) {
 /// The parts of a partial result: the elements of the dimensions in front of
 /// those that are reduced, where these are the inner ones of the kept indices
 /// and those behind are the reduced ones. 0 of any other result.
-int64_t Finder::partsOf(Value result) {
+int64_t NestSearch::partsOf(Value result) {
   auto op = result.getDefiningOp<ReductionOpInterface>();
   if (!op || !isInside(op) || isForCuda(op))
     return 0;
@@ -188,14 +188,14 @@ int64_t Finder::partsOf(Value result) {
 /// cache.
 static constexpr int64_t kMostPartials = 1 << 16;
 
-bool Finder::addPartial(Value result, int64_t parts) {
+bool NestSearch::addPartial(Value result, int64_t parts) {
   if (nest->partials.empty())
     nest->parts = parts;
   int64_t count = static_cast<int64_t>(nest->partials.size()) + 1;
   if (count * nest->reducedSize() > kMostPartials)
     return false;
   auto op = result.getDefiningOp<ReductionOpInterface>();
-  Place place;
+  GuardedIndex place;
   for (AffineExpr expr : delinearize(
            fullPosition, typeOf(op->getOperand(0)).getShape(), nest->sizes))
     place.index.push_back(expr);
@@ -208,7 +208,7 @@ bool Finder::addPartial(Value result, int64_t parts) {
   return true;
 }
 
-void Finder::sortReductions() {
+void NestSearch::sortReductions() {
   for (const LoopNest::Reduction &reduction : nest->reductions)
     nest->levels = std::max(nest->levels, reduction.level + 1);
   SmallVector<LoopNest::Reduction> found = std::move(nest->reductions);
@@ -219,7 +219,7 @@ void Finder::sortReductions() {
         nest->reductions.push_back(reduction);
 }
 
-bool Finder::walk(Value value, const Place &place, unsigned &level) {
+bool NestSearch::walk(Value value, const GuardedIndex &place, unsigned &level) {
   for (auto &[known, knownLevel] : seen[value])
     if (known == place) {
       level = std::max(level, knownLevel);
@@ -230,7 +230,7 @@ bool Finder::walk(Value value, const Place &place, unsigned &level) {
   if (!op || !isInside(op)) {
     nest->reads.push_back({value, place});
   } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
-    Place source;
+    GuardedIndex source;
     SmallVector<IndexGuard> inside;
     if (throughView(view, place, nest->sizes, source, inside)) {
       for (const IndexGuard &guard : inside)
@@ -261,8 +261,8 @@ bool Finder::walk(Value value, const Place &place, unsigned &level) {
   return true;
 }
 
-bool Finder::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
-                   ArrayRef<Value> results, LoopNest &newNest) {
+bool NestSearch::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
+                       ArrayRef<Value> results, LoopNest &newNest) {
   space = &newSpace;
   nest = &newNest;
   seen.clear();
@@ -282,7 +282,7 @@ bool Finder::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
     if (n != kept && n != full)
       return false;
     bool isFull = n == full;
-    Place place;
+    GuardedIndex place;
     for (AffineExpr expr : delinearize(isFull ? fullPosition : keptPosition,
                                        type.getShape(), nest->sizes))
       place.index.push_back(expr);
@@ -296,7 +296,7 @@ bool Finder::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
   return true;
 }
 
-Exprs Finder::positions(const LoopNest &nest) {
+Exprs NestSearch::positions(const LoopNest &nest) {
   Exprs result(others);
   auto add = [&](ArrayRef<AffineExpr> index, Value value) {
     result.push_back(simplifyIndex(
@@ -347,7 +347,7 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
                                              MLIRContext *context) {
   std::optional<LoopNest> best;
   std::pair<size_t, size_t> bestCost;
-  Finder finder(isInside, context);
+  NestSearch finder(isInside, context);
   SmallVector<LoopSpace> spaces = loopSpaces(results, isInside);
   bool isCut = llvm::all_of(
       results, [](Value value) { return !isForCuda(value.getDefiningOp()); });

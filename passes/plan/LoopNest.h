@@ -46,7 +46,7 @@ struct LoopNest {
   };
   struct Access {
     mlir::Value value;
-    Place place;
+    GuardedIndex place;
   };
 
   llvm::SmallVector<int64_t> sizes;

@@ -10,7 +10,7 @@
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/PlanMemory.h"
-#include "passes/plan/Schedule.h"
+#include "passes/plan/StepOrder.h"
 #include "passes/plan/Storage.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -47,7 +47,7 @@ private:
   /// them, rising.
   DenseMap<Value, SmallVector<unsigned, 4>> readers;
   DenseMap<Value, unsigned> valueOf;
-  ScheduleGraph graph;
+  StepGraph graph;
 };
 } // namespace
 
@@ -65,7 +65,7 @@ void Orderer::findReaders() {
 /// What lies in the arena, or in saved values that can be overwritten. What the
 /// program returns has memory of its own at all times.
 void Orderer::addValues() {
-  auto add = [&](Value value, ScheduleGraph::Value made) {
+  auto add = [&](Value value, StepGraph::Value made) {
     auto type = cast<RankedTensorType>(value.getType());
     made.bytes = llvm::alignTo(byteSize(type), kBufferAlignment);
     for (unsigned step : made.steps)
@@ -152,7 +152,7 @@ bool Orderer::order() {
   addValues();
   addReuses();
   addEdges();
-  std::vector<unsigned> order = scheduleForMemory(graph);
+  std::vector<unsigned> order = orderForMemory(graph);
   if (llvm::is_sorted(order))
     return false;
   SmallVector<KernelOp> ordered;

@@ -1,5 +1,5 @@
-//===- Needs.cpp - which cotangents a program's ops wait for --------------===//
-#include "passes/plan/Needs.h"
+//===- RunConditions.cpp - which cotangents a program's ops wait for ------===//
+#include "passes/plan/RunConditions.h"
 
 #include "ir/Keys.h"
 #include "ir/Signature.h"
@@ -16,9 +16,9 @@ namespace {
 
 /// Builds the conditions of a function some of whose arguments may be
 /// undefined, in the form of Definedness.h.
-class Finder {
+class ConditionSearch {
 public:
-  explicit Finder(func::FuncOp func)
+  explicit ConditionSearch(func::FuncOp func)
       : func(func), b(func.getContext()), defined(func),
         never(b.getArrayAttr(b.getArrayAttr({}))) {
     for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i)
@@ -58,7 +58,7 @@ private:
 } // namespace
 
 /// Without what holds whenever the program runs: one of `optional` is defined.
-ArrayAttr Finder::simplified(ArrayAttr condition) {
+ArrayAttr ConditionSearch::simplified(ArrayAttr condition) {
   SmallVector<Attribute> groups;
   for (auto group : condition.getAsRange<ArrayAttr>())
     if (group.size() < optional.size())
@@ -68,12 +68,12 @@ ArrayAttr Finder::simplified(ArrayAttr condition) {
 
 /// What the program says of a result beside what follows from its ops: a count
 /// of steps depends on no gradient, but rises with one alone.
-ArrayAttr Finder::declared(unsigned result) {
+ArrayAttr ConditionSearch::declared(unsigned result) {
   RoleAttr role = roleOfResult(func, result);
   return role ? role.getProperty<ArrayAttr>(RoleAttr::kNeeds) : ArrayAttr();
 }
 
-LogicalResult Finder::check() {
+LogicalResult ConditionSearch::check() {
   bool failed = false;
   auto checkNames = [&](Operation *op, ArrayAttr condition) {
     if (!condition)
@@ -102,7 +102,7 @@ LogicalResult Finder::check() {
 
 /// When an update that ends in `value` happens: what writes under a condition
 /// changes nothing where it does not hold.
-ArrayAttr Finder::updated(Value value) {
+ArrayAttr ConditionSearch::updated(Value value) {
   value = throughFreeViews(value);
   if (auto choice = value.getDefiningOp<IfDefinedOp>())
     return either(conditionOf(choice), updated(choice.getOld()));
@@ -112,7 +112,7 @@ ArrayAttr Finder::updated(Value value) {
 }
 
 /// When somebody wants the value for this use of it.
-ArrayAttr Finder::readBy(OpOperand &use) {
+ArrayAttr ConditionSearch::readBy(OpOperand &use) {
   Operation *op = use.getOwner();
   if (op->hasTrait<OpTrait::IsTerminator>())
     return results[use.getOperandNumber()];
@@ -122,7 +122,7 @@ ArrayAttr Finder::readBy(OpOperand &use) {
   return wanted.lookup(op);
 }
 
-void Finder::findWanted() {
+void ConditionSearch::findWanted() {
   Block &body = func.getBody().front();
   for (OpOperand &operand : body.getTerminator()->getOpOperands()) {
     RoleAttr role = roleOfResult(func, operand.getOperandNumber());
@@ -146,7 +146,7 @@ void Finder::findWanted() {
   }
 }
 
-ArrayAttr Finder::choicesOf(Operation *op) {
+ArrayAttr ConditionSearch::choicesOf(Operation *op) {
   ArrayAttr runs = wanted.lookup(op);
   SmallVector<Attribute> list;
   auto add = [&](ArrayAttr when, std::optional<int64_t> copy) {
@@ -179,12 +179,12 @@ ArrayAttr Finder::choicesOf(Operation *op) {
   return list.empty() ? ArrayAttr() : b.getArrayAttr(list);
 }
 
-FailureOr<Needs> Needs::of(func::FuncOp func) {
-  Finder finder(func);
-  Needs needs;
-  needs.results.resize(func.getNumResults());
+FailureOr<RunConditions> RunConditions::of(func::FuncOp func) {
+  ConditionSearch finder(func);
+  RunConditions conditions;
+  conditions.results.resize(func.getNumResults());
   if (finder.isCertain())
-    return needs;
+    return conditions;
   if (failed(finder.check()))
     return failure();
   finder.findWanted();
@@ -192,11 +192,11 @@ FailureOr<Needs> Needs::of(func::FuncOp func) {
     return condition.empty() ? ArrayAttr() : condition;
   };
   for (auto &[op, condition] : finder.wanted) {
-    needs.runs[op] = unlessEmpty(condition);
+    conditions.runs[op] = unlessEmpty(condition);
     if (ArrayAttr choices = finder.choicesOf(op))
-      needs.alternatives[op] = choices;
+      conditions.alternatives[op] = choices;
   }
   for (auto [i, condition] : llvm::enumerate(finder.results))
-    needs.results[i] = unlessEmpty(condition);
-  return needs;
+    conditions.results[i] = unlessEmpty(condition);
+  return conditions;
 }

@@ -1,4 +1,4 @@
-//===- Needs.h - which cotangents a program's ops wait for ----------------===//
+//===- RunConditions.h - which cotangents a program's ops wait for --------===//
 //
 // A backward may be called with some cotangents undefined. What can then not be
 // computed, and what nobody wants then, does not run. A condition is a list of
@@ -8,8 +8,8 @@
 // cotangent has none. The same holds for @update and its gradients.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PLAN_NEEDS_H
-#define TANDEM_PASSES_PLAN_NEEDS_H
+#ifndef TANDEM_PASSES_PLAN_RUNCONDITIONS_H
+#define TANDEM_PASSES_PLAN_RUNCONDITIONS_H
 
 #include "ir/Ops.h"
 
@@ -17,11 +17,11 @@
 
 namespace tandem {
 
-class Needs {
+class RunConditions {
 public:
   /// Reads a program's body, before it has kernels. Emits an error for each op
   /// whose condition names a cotangent that is no argument.
-  static mlir::FailureOr<Needs> of(mlir::func::FuncOp func);
+  static mlir::FailureOr<RunConditions> of(mlir::func::FuncOp func);
 
   /// The condition under which the op runs: its operands are defined and
   /// somebody wants a result. Null: always. Equal conditions are equal

@@ -1,5 +1,5 @@
-//===- Schedule.cpp - orders of steps that need little memory -------------===//
-#include "passes/plan/Schedule.h"
+//===- StepOrder.cpp - orders of steps that need little memory ------------===//
+#include "passes/plan/StepOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -25,7 +25,7 @@ namespace {
 /// now. Backwards, a value is in memory from its last step to its first.
 class Run {
 public:
-  Run(const ScheduleGraph &graph, bool isReversed);
+  Run(const StepGraph &graph, bool isReversed);
 
   bool isDone(unsigned step) const { return done[step]; }
   bool isReady(unsigned step) const { return waiting[step] == 0; }
@@ -76,7 +76,7 @@ private:
     return left[value] == 1 && !(graph.values[value].isGiven && isReversed);
   }
 
-  const ScheduleGraph &graph;
+  const StepGraph &graph;
   bool isReversed;
   std::vector<char> done;
   std::vector<unsigned> waiting; ///< steps that must run before this one
@@ -87,7 +87,7 @@ private:
 /// One pass over an order, which runs early what frees memory.
 class Mover {
 public:
-  Mover(const ScheduleGraph &graph, ArrayRef<unsigned> order, bool isReversed,
+  Mover(const StepGraph &graph, ArrayRef<unsigned> order, bool isReversed,
         int64_t limit)
       : state(graph, isReversed), order(order), rank(order.size()),
         limit(limit), classes(order.size(), None) {
@@ -127,11 +127,11 @@ private:
 
 } // namespace
 
-Run::Run(const ScheduleGraph &graph, bool isReversed)
+Run::Run(const StepGraph &graph, bool isReversed)
     : graph(graph), isReversed(isReversed), done(graph.steps.size(), false) {
   for (unsigned step = 0; step < graph.steps.size(); ++step)
     waiting.push_back(preceding(step).size());
-  for (const ScheduleGraph::Value &value : graph.values) {
+  for (const StepGraph::Value &value : graph.values) {
     left.push_back(value.steps.size());
     if (value.isGiven && !isReversed)
       now += value.bytes;
@@ -235,10 +235,9 @@ std::vector<unsigned> Mover::move() {
   return std::move(result);
 }
 
-ScheduleCost tandem::costOf(const ScheduleGraph &graph,
-                            ArrayRef<unsigned> order) {
+OrderCost tandem::costOf(const StepGraph &graph, ArrayRef<unsigned> order) {
   Run state(graph, /*isReversed=*/false);
-  ScheduleCost cost = {state.bytesNow(), 0};
+  OrderCost cost = {state.bytesNow(), 0};
   for (unsigned step : order) {
     cost.first = std::max(cost.first, state.bytesNow() + state.needed(step));
     state.run(step);
@@ -247,10 +246,10 @@ ScheduleCost tandem::costOf(const ScheduleGraph &graph,
   return cost;
 }
 
-std::vector<unsigned> tandem::scheduleForMemory(const ScheduleGraph &graph) {
+std::vector<unsigned> tandem::orderForMemory(const StepGraph &graph) {
   std::vector<unsigned> best(graph.steps.size());
   std::iota(best.begin(), best.end(), 0);
-  ScheduleCost least = costOf(graph, best);
+  OrderCost least = costOf(graph, best);
   auto attempt = [&](const std::vector<unsigned> &from, bool isReversed) {
     std::vector<unsigned> order(from);
     if (isReversed)
@@ -258,7 +257,7 @@ std::vector<unsigned> tandem::scheduleForMemory(const ScheduleGraph &graph) {
     order = Mover(graph, order, isReversed, least.first).move();
     if (isReversed)
       std::reverse(order.begin(), order.end());
-    ScheduleCost cost = costOf(graph, order);
+    OrderCost cost = costOf(graph, order);
     if (cost < least) {
       least = cost;
       best = order;
@@ -266,7 +265,7 @@ std::vector<unsigned> tandem::scheduleForMemory(const ScheduleGraph &graph) {
     return order;
   };
   for (unsigned round = 0; round < kRounds; ++round) {
-    ScheduleCost before = least;
+    OrderCost before = least;
     std::vector<unsigned> start = best;
     attempt(attempt(start, /*isReversed=*/false), /*isReversed=*/true);
     attempt(attempt(start, /*isReversed=*/true), /*isReversed=*/false);

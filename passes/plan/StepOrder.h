@@ -1,11 +1,11 @@
-//===- Schedule.h - orders of steps that need little memory ---------------===//
+//===- StepOrder.h - orders of steps that need little memory --------------===//
 //
 // A graph without MLIR: steps that must keep an order among each other, and
 // values that are in memory from the first of their steps to the last.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_PLAN_SCHEDULE_H
-#define TANDEM_PASSES_PLAN_SCHEDULE_H
+#ifndef TANDEM_PASSES_PLAN_STEPORDER_H
+#define TANDEM_PASSES_PLAN_STEPORDER_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseSet.h"
@@ -16,7 +16,7 @@
 
 namespace tandem {
 
-class ScheduleGraph {
+class StepGraph {
 public:
   struct Value {
     int64_t bytes;
@@ -54,14 +54,14 @@ private:
 
 /// What an order costs: the most bytes in memory at one step, then their sum
 /// over all steps.
-using ScheduleCost = std::pair<int64_t, int64_t>;
-ScheduleCost costOf(const ScheduleGraph &graph, llvm::ArrayRef<unsigned> order);
+using OrderCost = std::pair<int64_t, int64_t>;
+OrderCost costOf(const StepGraph &graph, llvm::ArrayRef<unsigned> order);
 
 /// Returns an order that keeps `before` and costs no more than that of the
 /// graph. A step, or a few that follow from each other, run early where more
 /// memory is free after them, and late where less is; all others stay where
 /// they are. Takes time near linear in the edges of the graph.
-std::vector<unsigned> scheduleForMemory(const ScheduleGraph &graph);
+std::vector<unsigned> orderForMemory(const StepGraph &graph);
 
 } // namespace tandem
 

@@ -198,8 +198,8 @@ void Units::decideRepeated(Block &body) {
   }
 }
 
-Units::Units(func::FuncOp func, const Needs &needs)
-    : context(func->getContext()), conditions(needs) {
+Units::Units(func::FuncOp func, const RunConditions &conditions)
+    : context(func->getContext()), conditions(conditions) {
   Block &body = func.getBody().front();
   unsigned next = 0;
   for (Operation &op : body)
@@ -387,7 +387,7 @@ bool Units::merge(unsigned into, unsigned from) {
       isFlow(anchors[into]) || isFlow(anchors[from]) ||
       members[into].size() + members[from].size() > kLargestUnit)
     return false;
-  if (needs(into) != needs(from) || stream(into) != stream(from) ||
+  if (conditionOf(into) != conditionOf(from) || stream(into) != stream(from) ||
       choices(into) || choices(from) || isHostCopy(members[into].front()) ||
       isHostCopy(members[from].front()))
     return false;

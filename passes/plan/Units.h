@@ -4,7 +4,7 @@
 
 #include "ir/Ops.h"
 #include "passes/plan/LoopNest.h"
-#include "passes/plan/Needs.h"
+#include "passes/plan/RunConditions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -16,8 +16,8 @@ namespace tandem {
 /// unit of its own.
 class Units {
 public:
-  /// `needs` must outlive the units.
-  Units(mlir::func::FuncOp func, const Needs &needs);
+  /// `conditions` must outlive the units.
+  Units(mlir::func::FuncOp func, const RunConditions &conditions);
 
   /// Joins two units if the result can be one kernel and no cycle arises;
   /// returns whether it did. `into` keeps its number.
@@ -33,9 +33,9 @@ public:
   /// The unit's contraction, window or indexed op; null in a loop kernel.
   mlir::Operation *anchor(unsigned unit) const { return anchors[unit]; }
   unsigned size() const { return members.size(); }
-  /// The stream, the condition and the choices of a unit (Needs.h).
+  /// The stream, the condition and the choices of a unit (RunConditions.h).
   int64_t stream(unsigned unit) const;
-  mlir::ArrayAttr needs(unsigned unit) const {
+  mlir::ArrayAttr conditionOf(unsigned unit) const {
     return conditions[members[unit].front()];
   }
   mlir::ArrayAttr choices(unsigned unit) const {
@@ -80,7 +80,7 @@ private:
   bool isKernel(unsigned unit) const;
 
   mlir::MLIRContext *context;
-  const Needs &conditions;
+  const RunConditions &conditions;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, unitOf;
   llvm::DenseSet<mlir::Operation *> repeated;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>

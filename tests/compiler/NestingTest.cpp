@@ -1,7 +1,7 @@
 //===- NestingTest.cpp - texts and names that may be anything -------------===//
 #include "compiler/Nesting.h"
 #include "compiler/Compile.h"
-#include "compiler/Names.h"
+#include "compiler/capture/Names.h"
 
 #include "mlir/IR/MLIRContext.h"
 

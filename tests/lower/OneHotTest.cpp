@@ -1,4 +1,4 @@
-//===- PickedTest.cpp - sums that are one element, and short rows ---------===//
+//===- OneHotTest.cpp - sums that are one element, and short rows ---------===//
 //
 // A label's logit is a sum over its row of what is zero but for one element.
 // Long rows read that element alone, rows shorter than a vector have code for

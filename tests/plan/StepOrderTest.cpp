@@ -1,10 +1,10 @@
-//===- ScheduleTest.cpp - orders and packings, without a program ----------===//
+//===- StepOrderTest.cpp - orders and packings, without a program ---------===//
 //
 // What is promised for any graph and any blocks is checked on random ones of
 // fixed seeds; for small graphs the best order is found by trying all.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/plan/Schedule.h"
+#include "passes/plan/StepOrder.h"
 #include "passes/plan/Pack.h"
 
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@ using namespace tandem;
 namespace {
 
 /// Steps each of which makes one value of earlier ones; some orders more.
-ScheduleGraph randomGraph(unsigned seed, unsigned count) {
+StepGraph randomGraph(unsigned seed, unsigned count) {
   std::mt19937 random(seed);
-  ScheduleGraph graph;
+  StepGraph graph;
   graph.steps.resize(count);
   for (unsigned step = 0; step < count; ++step) {
-    ScheduleGraph::Value made{static_cast<int64_t>(64 + random() % 20 * 64),
-                              {step},
-                              /*isGiven=*/false};
+    StepGraph::Value made{static_cast<int64_t>(64 + random() % 20 * 64),
+                          {step},
+                          /*isGiven=*/false};
     graph.steps[step].values.push_back(graph.values.size());
     for (unsigned i = 0; i < 2 && step > 0; ++i) {
       unsigned from = step - 1 - random() % std::min(step, 6u);
@@ -41,14 +41,13 @@ ScheduleGraph randomGraph(unsigned seed, unsigned count) {
   return graph;
 }
 
-std::vector<unsigned> asWritten(const ScheduleGraph &graph) {
+std::vector<unsigned> asWritten(const StepGraph &graph) {
   std::vector<unsigned> order(graph.steps.size());
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
-void expectOrder(const ScheduleGraph &graph,
-                 const std::vector<unsigned> &order) {
+void expectOrder(const StepGraph &graph, const std::vector<unsigned> &order) {
   ASSERT_EQ(order.size(), graph.steps.size());
   std::vector<size_t> position(order.size(), order.size());
   for (size_t i = 0; i < order.size(); ++i)
@@ -61,7 +60,7 @@ void expectOrder(const ScheduleGraph &graph,
 }
 
 /// The least bytes of all orders that begin with `order`.
-int64_t leastBytes(const ScheduleGraph &graph, std::vector<unsigned> &order,
+int64_t leastBytes(const StepGraph &graph, std::vector<unsigned> &order,
                    std::vector<char> &done) {
   if (order.size() == graph.steps.size())
     return costOf(graph, order).first;
@@ -83,13 +82,13 @@ int64_t leastBytes(const ScheduleGraph &graph, std::vector<unsigned> &order,
 TEST(Schedule, P17_EveryOrderIsKeptAndNoneCostsMore) {
   int64_t before = 0, after = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
-    ScheduleGraph graph = randomGraph(seed, 5 + seed);
-    std::vector<unsigned> order = scheduleForMemory(graph);
+    StepGraph graph = randomGraph(seed, 5 + seed);
+    std::vector<unsigned> order = orderForMemory(graph);
     expectOrder(graph, order);
     int64_t now = costOf(graph, order).first,
             written = costOf(graph, asWritten(graph)).first;
     EXPECT_LE(now, written) << seed;
-    EXPECT_EQ(order, scheduleForMemory(graph)) << seed;
+    EXPECT_EQ(order, orderForMemory(graph)) << seed;
     before += written;
     after += now;
   }
@@ -99,11 +98,11 @@ TEST(Schedule, P17_EveryOrderIsKeptAndNoneCostsMore) {
 TEST(Schedule, SmallGraphsAreNearTheBestOrder) {
   int64_t found = 0, best = 0, written = 0;
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    ScheduleGraph graph = randomGraph(seed, 8);
+    StepGraph graph = randomGraph(seed, 8);
     std::vector<unsigned> order;
     std::vector<char> done(8, false);
     best += leastBytes(graph, order, done);
-    found += costOf(graph, scheduleForMemory(graph)).first;
+    found += costOf(graph, orderForMemory(graph)).first;
     written += costOf(graph, asWritten(graph)).first;
   }
   EXPECT_LE(found, best * 1.03);
@@ -112,8 +111,8 @@ TEST(Schedule, SmallGraphsAreNearTheBestOrder) {
 
 /// A forward of `depth` steps, their gradients backwards, an update of each
 /// gradient at the end that also waits for one small number.
-ScheduleGraph training(unsigned depth) {
-  ScheduleGraph graph;
+StepGraph training(unsigned depth) {
+  StepGraph graph;
   graph.steps.resize(3 * depth + 1);
   auto value = [&](int64_t bytes, std::initializer_list<unsigned> steps) {
     for (unsigned step : steps)
@@ -133,7 +132,7 @@ ScheduleGraph training(unsigned depth) {
     }
     graph.addEdge(number, update);
   }
-  ScheduleGraph::Value small{64, {number}, false};
+  StepGraph::Value small{64, {number}, false};
   for (unsigned i = 0; i < depth; ++i) {
     small.steps.push_back(number + 1 + i);
     graph.steps[number + 1 + i].values.push_back(graph.values.size());
@@ -144,8 +143,8 @@ ScheduleGraph training(unsigned depth) {
 }
 
 TEST(Schedule, P18_AnUpdateRunsAsSoonAsItsGradientIsThere) {
-  ScheduleGraph graph = training(50);
-  std::vector<unsigned> order = scheduleForMemory(graph);
+  StepGraph graph = training(50);
+  std::vector<unsigned> order = orderForMemory(graph);
   expectOrder(graph, order);
   EXPECT_GT(costOf(graph, asWritten(graph)).first, 50 * 1024);
   // Two gradients at most, what is saved, and a few small ones.
@@ -154,10 +153,10 @@ TEST(Schedule, P18_AnUpdateRunsAsSoonAsItsGradientIsThere) {
 
 /// Many large programs: the time grows with the size.
 TEST(Schedule, TwentyThousandSteps) {
-  ScheduleGraph graph = training(6667);
-  expectOrder(graph, scheduleForMemory(graph));
-  ScheduleGraph other = randomGraph(7, 20000);
-  expectOrder(other, scheduleForMemory(other));
+  StepGraph graph = training(6667);
+  expectOrder(graph, orderForMemory(graph));
+  StepGraph other = randomGraph(7, 20000);
+  expectOrder(other, orderForMemory(other));
 }
 
 std::vector<PackedBlock> randomBlocks(unsigned seed, int64_t count) {

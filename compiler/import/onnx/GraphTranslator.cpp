@@ -1,7 +1,7 @@
 //===- GraphTranslator.cpp - the module of one ONNX graph -----------------===//
 #include "compiler/import/onnx/GraphTranslator.h"
-#include "compiler/DemoteRefs.h"
-#include "compiler/Names.h"
+#include "compiler/capture/DemoteRefs.h"
+#include "compiler/capture/Names.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"

@@ -1,5 +1,5 @@
-//===- LineOrder.cpp - what targets share of sums and order of lines ------===//
-#include "passes/lower/common/LineOrder.h"
+//===- CumsumAndSort.cpp - what targets share of sums and order of lines --===//
+#include "passes/lower/common/CumsumAndSort.h"
 
 #include "ir/ops/Scalar.h"
 

@@ -1,6 +1,6 @@
-//===- LineOrder.h - what targets share of sums and order of lines --------===//
-#ifndef TANDEM_PASSES_LOWER_COMMON_LINEORDER_H
-#define TANDEM_PASSES_LOWER_COMMON_LINEORDER_H
+//===- CumsumAndSort.h - what targets share of sums and order of lines ----===//
+#ifndef TANDEM_PASSES_LOWER_COMMON_CUMSUMANDSORT_H
+#define TANDEM_PASSES_LOWER_COMMON_CUMSUMANDSORT_H
 
 #include "passes/lower/common/AnchorCode.h"
 

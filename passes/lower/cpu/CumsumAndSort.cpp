@@ -1,4 +1,4 @@
-//===- Lines.cpp - sums and order along a dimension -----------------------===//
+//===- CumsumAndSort.cpp - sums and order along a dimension ---------------===//
 //
 // cumsum: the item is a line along the dimension, or a block of lines that are
 // neighbours, whose sums are in scratch memory. sort: the item is a line, whose
@@ -6,9 +6,9 @@
 // parts of scratch memory; equal elements keep their order.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/CumsumAndSort.h"
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/common/LineOrder.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"

@@ -1,12 +1,12 @@
-//===- Lines.cpp - sums and order along a dimension for CUDA --------------===//
+//===- CumsumAndSort.cpp - sums and order along a dimension for CUDA ------===//
 //
 // cumsum: a thread has a line, or a block where there are few of them, which
 // adds 256 elements at a time. sort: a thread has an element, and counts those
 // that stand before it; that is its place.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/lower/common/CumsumAndSort.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/common/LineOrder.h"
 #include "passes/lower/cuda/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"

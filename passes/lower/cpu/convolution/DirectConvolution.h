@@ -20,8 +20,8 @@
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
-#include "passes/lower/cpu/products/FetchAhead.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
+#include "passes/lower/cpu/products/PlanePrefetch.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -149,7 +149,7 @@ private:
   bool planeIsK0 = false; ///< of the factor; else k1 is (plane, tap)
   Gemm factorGemm;
   std::optional<PaddedImages> padded;
-  llvm::SmallVector<FetchAhead, 2> ahead; ///< the images, and what is packed
+  llvm::SmallVector<PlanePrefetch, 2> ahead; ///< the images, and what is packed
   GemmPanel panel;
   Value sums, squares;
   std::optional<Operand> output;

@@ -130,7 +130,7 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
     int64_t parts =
         divideCeil(s.images * std::min(s.lines, down) * right, s.rows);
     if (fetches)
-      for (FetchAhead &next : ahead)
+      for (PlanePrefetch &next : ahead)
         next.beginPart(tile, parts, divideCeil(s.planes, unroll));
   };
   auto product = [&](Rows &rows, Code::Values zero) {
@@ -149,7 +149,7 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
         code.index(0), length(code, ofPlanes), unroll, zero,
         [&](Value plane, ValueRange carried) {
           if (fetches)
-            for (const FetchAhead &next : ahead)
+            for (const PlanePrefetch &next : ahead)
               next.emitRound(unroll == 1 ? plane : code.div(plane, unroll));
           Value shift = code.mul(plane, padded->planeStride);
           Value k = code.mul(plane, taps);
@@ -249,7 +249,7 @@ void DirectConvolution::emitTaps(const Pixels &pixels, Range ofPlanes,
               code.index(0), lines, 1, carried,
               [&](Value line, ValueRange carried) {
                 Value atLine = code.add(code.mul(image, lines), line);
-                for (const FetchAhead &next : ahead)
+                for (const PlanePrefetch &next : ahead)
                   next.emitRound(atLine);
                 Value shift = code.add(
                     ofImage, code.mul(line, y.step * padded->rowStride));
@@ -272,7 +272,7 @@ void DirectConvolution::emitTaps(const Pixels &pixels, Range ofPlanes,
         });
   };
   auto enter = [&](Value tile) {
-    for (FetchAhead &next : ahead)
+    for (PlanePrefetch &next : ahead)
       next.beginPart(tile, divideCeil(s.planes * taps, s.rows),
                      s.images * s.lines);
   };

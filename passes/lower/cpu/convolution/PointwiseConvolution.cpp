@@ -7,7 +7,7 @@
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
-#include "passes/lower/cpu/convolution/EverySecondPixel.h"
+#include "passes/lower/cpu/convolution/StrideTwoLoad.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/target/CpuCaches.h"
 
@@ -84,7 +84,7 @@ Fit PointwiseConvolution::schedule() {
   constexpr int64_t shortSum = 256;
   // Whole rounds, which count what is packed beside them.
   s.kBlock = equalParts(planes, shortSum, unroll);
-  if (hasStride() && !seesEverySecondPixel(conv.window, s.lanes))
+  if (hasStride() && !isStrideTwoLoad(conv.window, s.lanes))
     return Fit::impossible("expected lines whose every second pixel fills "
                            "vectors of " +
                            Twine(s.lanes) + " but got " +
@@ -235,8 +235,8 @@ PointwiseConvolution::Block PointwiseConvolution::blockAt(Value number) {
           code.mul(code.rem(ofImages, parts), s.images), line};
 }
 
-PointwiseConvolution::Place PointwiseConvolution::placeOf(const Block &block,
-                                                          Value vector) {
+PointwiseConvolution::VectorStart
+PointwiseConvolution::startOf(const Block &block, Value vector) {
   Value first = code.mul(block.line, conv.window.output[1]);
   return {code.add(block.image, code.div(vector, s.runVectors)),
           code.add(first, code.mul(code.rem(vector, s.runVectors), s.lanes))};
@@ -338,7 +338,7 @@ void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
 
 /// Where what a vector of `of` sees of the first plane begins.
 Value PointwiseConvolution::seenAt(const Block &of, Value vector) {
-  Place place = placeOf(of, vector);
+  VectorStart place = startOf(of, vector);
   Value line = code.div(place.pixel, conv.window.output[1]);
   Value column = code.rem(place.pixel, conv.window.output[1]);
   if (isForward() && hasStride()) {
@@ -393,8 +393,8 @@ void PointwiseConvolution::packAhead(Value round) {
 /// What a vector of pixels sees of a plane.
 Value PointwiseConvolution::seenVector(Value from, Value mask) {
   if (isForward() && hasStride())
-    return everySecondPixel(code, image, from, conv.window.output[1], s.lanes,
-                            type);
+    return loadStrideTwo(code, image, from, conv.window.output[1], s.lanes,
+                         type);
   return code.widen(code.load(image.memref, from, s.lanes, mask), type);
 }
 

@@ -98,10 +98,10 @@ private:
   Block blockAt(Value number);
   /// A vector of the block: of which image of the tensor, and from which pixel
   /// of its plane of y on.
-  struct Place {
+  struct VectorStart {
     Value image, pixel;
   };
-  Place placeOf(const Block &block, Value vector);
+  VectorStart startOf(const Block &block, Value vector);
   /// The mask of a vector; null if all its lanes are pixels.
   Value maskOf(Value vector);
 

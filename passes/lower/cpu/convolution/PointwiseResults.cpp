@@ -45,7 +45,7 @@ void PointwiseConvolution::storeOrAdd(Value row, int64_t rows, Value panel,
   auto store = [&] {
     for (int64_t v = 0; v < vectors; ++v) {
       Value vector = code.add(code.mul(panel, s.vectors), v);
-      Place place = placeOf(block, vector);
+      VectorStart place = startOf(block, vector);
       Value mask = maskOf(vector);
       for (int64_t i = 0; i < rows; ++i)
         storeVector(code.add(row, i), place.image, place.pixel,

@@ -1,12 +1,12 @@
-//===- EverySecondPixel.cpp - what windows of one pixel see with strides --===//
-#include "passes/lower/cpu/convolution/EverySecondPixel.h"
+//===- StrideTwoLoad.cpp - what windows of one pixel see with strides -----===//
+#include "passes/lower/cpu/convolution/StrideTwoLoad.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
-bool lower::cpu::seesEverySecondPixel(const Window2d &w, int64_t lanes) {
+bool lower::cpu::isStrideTwoLoad(const Window2d &w, int64_t lanes) {
   constexpr Window2d::Pair one{1, 1}, two{2, 2}, none{0, 0};
   return w.kernel == one && w.stride == two && w.before == none &&
          w.after == none && w.output[1] > 0 && w.input[1] == 2 * w.output[1] &&
@@ -14,8 +14,8 @@ bool lower::cpu::seesEverySecondPixel(const Window2d &w, int64_t lanes) {
          (w.output[1] % lanes == 0 || lanes % w.output[1] == 0);
 }
 
-Value lower::cpu::everySecondPixel(Code &code, const Operand &image, Value from,
-                                   int64_t seen, int64_t lanes, Type type) {
+Value lower::cpu::loadStrideTwo(Code &code, const Operand &image, Value from,
+                                int64_t seen, int64_t lanes, Type type) {
   auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> of) -> Value {
     return vector::ShuffleOp::create(code.b, code.loc, x, y, of);
   };

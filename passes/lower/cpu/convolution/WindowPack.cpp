@@ -1,7 +1,7 @@
 //===- WindowPack.cpp - what windows see, as the panels of a product ------===//
 #include "passes/lower/cpu/convolution/WindowPack.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/cpu/convolution/EverySecondPixel.h"
+#include "passes/lower/cpu/convolution/StrideTwoLoad.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -245,7 +245,7 @@ bool WindowPack::isTransposed() const {
   int64_t lanes = kernel.target.lanes(scalar::computeType(operand.element));
   return this->lanes == Product::Taps && operand.isAffine() &&
          operand.stride(3) == 1 && operand.stride(2) == seen[1] &&
-         seesEverySecondPixel(window, lanes) && grid[0] * grid[1] % lanes == 0;
+         isStrideTwoLoad(window, lanes) && grid[0] * grid[1] % lanes == 0;
 }
 
 /// Squares of the pixels of some planes are read along the pixels, and turned.
@@ -261,7 +261,7 @@ void WindowPack::packTransposed(const GemmPanel &panel) {
         plane = code.min(plane, N - 1);
       Value from = position(image, code.add(firstPlane, plane), y, x);
       columns.push_back(
-          everySecondPixel(code, operand, from, grid[1], count, type));
+          loadStrideTwo(code, operand, from, grid[1], count, type));
     }
     panel.storeTurned(code, columns, image, pixel, column);
   };

@@ -30,10 +30,10 @@ private:
   void emitItem(Value item);
   void packTaps(Value firstPlane, Value firstResult, Value firstRow);
   void finish(Value firstResult);
-  void finishSegment(const TilePlace &place, Value plane);
+  void finishSegment(const TileOrigin &place, Value plane);
   int64_t lineWidth() const;
   void storeLine(Value pixel, int64_t length, Value active, Value place);
-  void finishLines(const TilePlace &place, Value lane, Value plane,
+  void finishLines(const TileOrigin &place, Value lane, Value plane,
                    Value height, Value width);
 
   AnchorKernel &kernel;
@@ -166,7 +166,7 @@ void Emitter::finish(Value firstResult) {
                      {code.add(code.mul(tile, kTile), pixel), zero});
         }
       });
-      finishSegment(TilePlace::of(code, grid, code.add(firstSegment, segment)),
+      finishSegment(TileOrigin::of(code, grid, code.add(firstSegment, segment)),
                     code.add(firstResult, results));
     });
   });
@@ -199,7 +199,7 @@ int64_t Emitter::lineWidth() const {
   return grid.perRow == 1 ? grid.width : grid.segmentWidth();
 }
 
-void Emitter::finishSegment(const TilePlace &place, Value plane) {
+void Emitter::finishSegment(const TileOrigin &place, Value plane) {
   Value zero = code.index(0);
   Value height = code.min(code.sub(code.index(grid.height), place.y), kTile);
   if (grid.height % kTile == 0)
@@ -227,7 +227,7 @@ void Emitter::finishSegment(const TilePlace &place, Value plane) {
 }
 
 /// Finishes the sums of a plane of a segment in `lines`.
-void Emitter::finishLines(const TilePlace &place, Value lane, Value plane,
+void Emitter::finishLines(const TileOrigin &place, Value lane, Value plane,
                           Value height, Value width) {
   Value zero = code.index(0);
   auto sumAt = [&](Value pixel) -> Value {

@@ -99,7 +99,7 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
 // Images
 //===----------------------------------------------------------------------===//
 
-TilePlace TilePlace::of(Code &code, const Grid &grid, Value segment) {
+TileOrigin TileOrigin::of(Code &code, const Grid &grid, Value segment) {
   Value row = code.div(segment, grid.perRow);
   return {code.div(row, grid.rows()),
           code.mul(code.rem(row, grid.rows()), kTile),
@@ -166,7 +166,7 @@ void TilePack::packLine(Value start, Value place, Value count) {
 }
 
 /// Packs what a segment sees of `lanes` planes.
-void TilePack::packPatch(const TilePlace &place, Value plane) {
+void TilePack::packPatch(const TileOrigin &place, Value plane) {
   Value zero = code.index(0);
   Value x = code.add(place.x, -before[1]);
   Value from = code.max(x, zero);
@@ -192,7 +192,7 @@ void TilePack::pack(Value firstSegment, Value segments, Value firstPlane,
   Value zero = code.index(0);
   code.loop(zero, code.index(to.columns), lanes, [&](Value planes) {
     code.loop(zero, segments, 1, [&](Value segment) {
-      packPatch(TilePlace::of(code, grid, code.add(firstSegment, segment)),
+      packPatch(TileOrigin::of(code, grid, code.add(firstSegment, segment)),
                 code.add(firstPlane, planes));
       code.loop(zero, code.index(grid.segmentTiles), 1, [&](Value tile) {
         Code::Values pixels;

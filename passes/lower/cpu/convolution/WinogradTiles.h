@@ -47,9 +47,9 @@ struct PointProducts {
 void emitProducts(AnchorKernel &kernel, const PointProducts &products);
 
 /// The first pixel of a segment.
-struct TilePlace {
+struct TileOrigin {
   mlir::Value image, y, x;
-  static TilePlace of(Code &code, const Grid &grid, mlir::Value segment);
+  static TileOrigin of(Code &code, const Grid &grid, mlir::Value segment);
 };
 
 /// `count` neighbours (of which the first `active` are read, and others 0) from
@@ -78,7 +78,7 @@ public:
             const PointMatrices &to, Transform transform);
 
 private:
-  void packPatch(const TilePlace &place, Value plane);
+  void packPatch(const TileOrigin &place, Value plane);
   void packLine(Value start, Value place, Value count);
   void fill(Value begin, Value end);
 

@@ -9,7 +9,7 @@
 // - columns: the innermost index is kept; an item is a block of it, and its
 //   reductions are short rows of accumulators.
 // Loops run once per level of reductions; what is much work and needed at
-// several levels is kept in scratch where a row of it is small (SavedRows.h).
+// several levels is kept in scratch where a row of it is small (RowCache.h).
 //
 // The order of an item's arithmetic depends on the kernel alone, and long sums
 // are sums of partial sums, so that their error does not grow with the length.
@@ -21,8 +21,8 @@
 #include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
-#include "passes/lower/cpu/loops/PickedElements.h"
-#include "passes/lower/cpu/loops/SavedRows.h"
+#include "passes/lower/cpu/loops/OneHotReduction.h"
+#include "passes/lower/cpu/loops/RowCache.h"
 #include "passes/plan/LoopNest.h"
 #include "passes/target/CpuCaches.h"
 
@@ -90,14 +90,14 @@ private:
   // Rows.
   /// What is saved at a level for later ones, and where: in scratch, or
   /// the elements themselves where the code has no loops over them.
-  struct Saved : SavedRow {
+  struct Saved : CachedRow {
     mlir::Value row;
     Values elements = {};
   };
   /// The elements of the rows that lie in scratch, which have one for each
   /// reduced index: of those that are saved, then of the partial results.
   llvm::SmallVector<mlir::Type>
-  rowsInScratch(llvm::ArrayRef<SavedRow> saved) const;
+  rowsInScratch(llvm::ArrayRef<CachedRow> saved) const;
   int64_t rowBytes(mlir::Type element) const;
   void emitRow(mlir::Value position);
   void storePartials(mlir::Value item, mlir::Value position);
@@ -106,7 +106,7 @@ private:
   llvm::SmallVector<const LoopNest::Reduction *>
   reductionsInLoops(unsigned level) const;
   mlir::Value emitPicked(const LoopNest::Reduction &reduction,
-                         const PickedElement &picked);
+                         const OneHotReduction &picked);
   Values rowLoops(unsigned level, llvm::ArrayRef<unsigned> dims,
                   mlir::ValueRange totals, bool isOuter);
   mlir::Value savedElement(const Saved &row);
@@ -133,7 +133,7 @@ private:
   bool isWrittenOut = false;
   int64_t writtenPosition = 0;
   /// Rows: the reductions that no loop is needed for.
-  llvm::DenseMap<mlir::Operation *, PickedElement> picked;
+  llvm::DenseMap<mlir::Operation *, OneHotReduction> picked;
   /// Rows: the accumulators of the partial results.
   Values partials;
 };

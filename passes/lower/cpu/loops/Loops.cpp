@@ -2,7 +2,7 @@
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/Methods.h"
 #include "passes/lower/cpu/loops/LoopEmitter.h"
-#include "passes/plan/PastCaches.h"
+#include "passes/plan/ChooseNonTemporalStores.h"
 #include "passes/target/Rates.h"
 
 #include "ir/ops/Scalar.h"

@@ -1,4 +1,4 @@
-//===- LoopsAhead.cpp - what loop kernels ask for before they need it -----===//
+//===- LoopsPrefetch.cpp - what loop kernels prefetch ---------------------===//
 #include "passes/lower/common/AnchorCode.h"
 #include "passes/lower/cpu/loops/LoopEmitter.h"
 
@@ -12,8 +12,9 @@ using namespace tandem;
 using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
-/// How far ahead of what is loaded it pays to ask: some hundred nanoseconds at
-/// the speed of memory, and the next page before the processor comes to it.
+/// How far ahead of what is loaded it pays to prefetch: some hundred
+/// nanoseconds at the speed of memory, and the next page before the processor
+/// comes to it.
 static constexpr int64_t kAheadBytes = 4096;
 
 /// The nest's large inputs that it reads along the innermost index, and where.

@@ -59,10 +59,10 @@ int64_t LoopEmitter::rowBytes(Type element) const {
   return (bytes + 63) / 64 * 64;
 }
 
-SmallVector<Type> LoopEmitter::rowsInScratch(ArrayRef<SavedRow> saved) const {
+SmallVector<Type> LoopEmitter::rowsInScratch(ArrayRef<CachedRow> saved) const {
   SmallVector<Type> types;
   if (!isShort(nest))
-    for (const SavedRow &row : saved)
+    for (const CachedRow &row : saved)
       types.push_back(computeTypeOf(row.value));
   for (const LoopNest::Reduction &partial : nest.partials)
     types.push_back(computeTypeOf(partial.op->getResult(0)));
@@ -71,8 +71,8 @@ SmallVector<Type> LoopEmitter::rowsInScratch(ArrayRef<SavedRow> saved) const {
 
 int64_t LoopEmitter::scratchOfRows() const {
   int64_t bytes = 0;
-  for (Type type :
-       rowsInScratch(chooseSavedRows(KernelOp(kernel).getBody().front(), nest)))
+  for (Type type : rowsInScratch(
+           chooseCachedRows(KernelOp(kernel).getBody().front(), nest)))
     bytes += rowBytes(type);
   return bytes;
 }
@@ -87,10 +87,10 @@ Work LoopEmitter::emitRows() {
   if (SmallVector<unsigned> reduced = nest.dims(/*isReduced=*/true);
       reduced.size() == 1 && !isWrittenOut)
     for (const LoopNest::Reduction &reduction : nest.reductions)
-      if (auto element = findPickedElement(reduction, nest, reduced[0]))
+      if (auto element = findOneHotReduction(reduction, nest, reduced[0]))
         picked.insert({reduction.op, std::move(*element)});
-  std::vector<SavedRow> worthSaving =
-      chooseSavedRows(kernel.getBody().front(), nest);
+  std::vector<CachedRow> worthSaving =
+      chooseCachedRows(kernel.getBody().front(), nest);
   Values rows;
   int64_t scratchBytes = 0;
   for (Type type : rowsInScratch(worthSaving)) {
@@ -175,7 +175,7 @@ LoopEmitter::reductionsInLoops(unsigned level) const {
 
 /// The one element that such a sum is; it is read where there is one.
 Value LoopEmitter::emitPicked(const LoopNest::Reduction &reduction,
-                              const PickedElement &picked) {
+                              const OneHotReduction &picked) {
   unsigned dim = nest.dims(/*isReduced=*/true).front();
   ivs[dim] = constant(0); // `at` does not depend on it
   elements.enter(ivs, nest.sizes);
@@ -194,7 +194,7 @@ void LoopEmitter::emitRowLevel(unsigned level) {
   auto bindTotal = [&](const LoopNest::Reduction &reduction, Value total) {
     elements.bind(
         reduction.op->getResult(0),
-        [total](OpBuilder &, Location, const Place &) { return total; });
+        [total](OpBuilder &, Location, const GuardedIndex &) { return total; });
   };
   auto reductions = reductionsInLoops(level);
   bool isLoop =
@@ -213,7 +213,7 @@ void LoopEmitter::emitRowLevel(unsigned level) {
   for (Saved &row : saved)
     if (row.level == level)
       elements.bind(row.value,
-                    [this, &row](OpBuilder &, Location, const Place &) {
+                    [this, &row](OpBuilder &, Location, const GuardedIndex &) {
                       return savedElement(row);
                     });
   for (const LoopNest::Reduction *reduction : nest.reductionsAt(level))

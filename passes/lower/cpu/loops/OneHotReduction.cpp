@@ -1,5 +1,5 @@
-//===- PickedElements.cpp - sums over rows that are one element of them ---===//
-#include "passes/lower/cpu/loops/PickedElements.h"
+//===- OneHotReduction.cpp - sums over rows that are one element of them --===//
+#include "passes/lower/cpu/loops/OneHotReduction.h"
 
 #include "ir/Ops.h"
 
@@ -16,9 +16,9 @@ static bool isIndexOf(Value value, unsigned dim, ArrayRef<AffineExpr> index) {
          index[iota.getDim()] == getAffineDimExpr(dim, value.getContext());
 }
 
-std::optional<PickedElement>
-lower::cpu::findPickedElement(const LoopNest::Reduction &reduction,
-                              const LoopNest &nest, unsigned dim) {
+std::optional<OneHotReduction>
+lower::cpu::findOneHotReduction(const LoopNest::Reduction &reduction,
+                                const LoopNest &nest, unsigned dim) {
   ReductionOpInterface op = reduction.op;
   auto sum = dyn_cast<ReduceSumOp>(op.getOperation());
   auto select = sum ? sum.getX().getDefiningOp<SelectOp>() : SelectOp();
@@ -35,7 +35,7 @@ lower::cpu::findPickedElement(const LoopNest::Reduction &reduction,
     auto repeat = other.getDefiningOp<BroadcastOp>();
     if (!repeat || !isIndexOf(index, dim, reduction.index))
       continue;
-    Place place, source;
+    GuardedIndex place, source;
     place.index.assign(reduction.index.begin(), reduction.index.end());
     SmallVector<IndexGuard> inside;
     if (!throughView(repeat, place, nest.sizes, source, inside) ||
@@ -44,7 +44,7 @@ lower::cpu::findPickedElement(const LoopNest::Reduction &reduction,
           return expr.isFunctionOfDim(dim);
         }))
       continue;
-    return PickedElement{
+    return OneHotReduction{
         select.getLhs(), repeat.getX(),
         SmallVector<AffineExpr>(source.index.begin(), source.index.end())};
   }

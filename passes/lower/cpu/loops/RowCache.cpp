@@ -1,5 +1,5 @@
-//===- SavedRows.cpp - what a row kernel computes once for several levels -===//
-#include "passes/lower/cpu/loops/SavedRows.h"
+//===- RowCache.cpp - what a row kernel computes once for several levels --===//
+#include "passes/lower/cpu/loops/RowCache.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/target/CpuCaches.h"
 #include "passes/target/Rates.h"
@@ -29,22 +29,23 @@ namespace {
 class Chooser {
 public:
   Chooser(Block &region, const LoopNest &nest);
-  std::vector<SavedRow> choose();
+  std::vector<CachedRow> choose();
 
 private:
-  using Places = DenseMap<Value, SmallVector<Place, 1>>;
+  using Places = DenseMap<Value, SmallVector<GuardedIndex, 1>>;
 
-  void visit(Value value, const Place &place, unsigned level, Places &places);
+  void visit(Value value, const GuardedIndex &place, unsigned level,
+             Places &places);
   Places placesAt(unsigned level);
-  int64_t chainWork(Value value, const Place &place, unsigned level);
-  bool dependsOnReduced(const Place &place) const;
+  int64_t chainWork(Value value, const GuardedIndex &place, unsigned level);
+  bool dependsOnReduced(const GuardedIndex &place) const;
   void consider(PointwiseOpInterface op);
 
   Block &region;
   const LoopNest &nest;
   MLIRContext *context;
   AffineExpr own;
-  std::vector<SavedRow> saved;
+  std::vector<CachedRow> saved;
   /// What each level uses, as things are saved now.
   std::vector<Places> levels;
   int64_t bytes = 0;
@@ -59,19 +60,19 @@ Chooser::Chooser(Block &region, const LoopNest &nest)
 }
 
 /// Collects what the element of `value` is computed from in loops of `level`.
-void Chooser::visit(Value value, const Place &place, unsigned level,
+void Chooser::visit(Value value, const GuardedIndex &place, unsigned level,
                     Places &places) {
   Operation *op = value.getDefiningOp();
   if (!op || isa<ReductionOpInterface>(op) ||
       llvm::is_contained(places[value], place))
     return;
   places[value].push_back(place);
-  if (llvm::any_of(saved, [&](const SavedRow &row) {
+  if (llvm::any_of(saved, [&](const CachedRow &row) {
         return row.value == value && row.level < level;
       }))
     return;
   if (auto view = dyn_cast<ViewOpInterface>(op)) {
-    Place source;
+    GuardedIndex source;
     SmallVector<IndexGuard> inside;
     if (throughView(view, place, nest.sizes, source, inside))
       visit(op->getOperand(0), source, level, places);
@@ -84,7 +85,7 @@ void Chooser::visit(Value value, const Place &place, unsigned level,
 Chooser::Places Chooser::placesAt(unsigned level) {
   Places places;
   auto start = [&](Value value, ArrayRef<AffineExpr> index) {
-    Place place;
+    GuardedIndex place;
     place.index.assign(index.begin(), index.end());
     visit(value, place, level, places);
   };
@@ -95,13 +96,13 @@ Chooser::Places Chooser::placesAt(unsigned level) {
   for (const LoopNest::Root &root : nest.roots)
     if (root.isFull && root.level == level)
       start(root.value, root.index);
-  for (const SavedRow &row : saved)
+  for (const CachedRow &row : saved)
     if (row.level == level)
       start(row.value, row.index);
   return places;
 }
 
-bool Chooser::dependsOnReduced(const Place &place) const {
+bool Chooser::dependsOnReduced(const GuardedIndex &place) const {
   for (AffineExpr expr : place.index)
     for (unsigned d : nest.dims(/*isReduced=*/true))
       if (expr.isFunctionOfDim(d))
@@ -111,12 +112,13 @@ bool Chooser::dependsOnReduced(const Place &place) const {
 
 /// The work of making an element in loops of `level` from what they load; what
 /// is the same for the whole row does not count.
-int64_t Chooser::chainWork(Value value, const Place &place, unsigned level) {
+int64_t Chooser::chainWork(Value value, const GuardedIndex &place,
+                           unsigned level) {
   Places places;
   visit(value, place, level, places);
   int64_t work = 0;
   for (auto &[made, at] : places)
-    for (const Place &one : at)
+    for (const GuardedIndex &one : at)
       if (dependsOnReduced(one))
         work += workOf(made.getDefiningOp());
   return work;
@@ -125,7 +127,7 @@ int64_t Chooser::chainWork(Value value, const Place &place, unsigned level) {
 void Chooser::consider(PointwiseOpInterface op) {
   Value value = op->getResult(0);
   if (llvm::any_of(saved,
-                   [&](const SavedRow &row) { return row.value == value; }))
+                   [&](const CachedRow &row) { return row.value == value; }))
     return;
   auto type = cast<RankedTensorType>(value.getType());
   int64_t rowBytes = nest.reducedSize() *
@@ -134,7 +136,7 @@ void Chooser::consider(PointwiseOpInterface op) {
   if (bytes + rowBytes > kScratchBytes)
     return;
   SmallVector<unsigned> users;
-  SmallVector<Place> all;
+  SmallVector<GuardedIndex> all;
   for (auto [level, places] : llvm::enumerate(levels))
     if (auto found = places.find(value); found != places.end()) {
       users.push_back(level);
@@ -153,7 +155,7 @@ void Chooser::consider(PointwiseOpInterface op) {
     levels[level] = placesAt(level);
 }
 
-std::vector<SavedRow> Chooser::choose() {
+std::vector<CachedRow> Chooser::choose() {
   for (unsigned level = 0; level <= nest.levels; ++level)
     levels.push_back(placesAt(level));
   for (bool expensive : {true, false})
@@ -164,7 +166,7 @@ std::vector<SavedRow> Chooser::choose() {
   return std::move(saved);
 }
 
-std::vector<SavedRow> lower::cpu::chooseSavedRows(Block &region,
-                                                  const LoopNest &nest) {
+std::vector<CachedRow> lower::cpu::chooseCachedRows(Block &region,
+                                                    const LoopNest &nest) {
   return Chooser(region, nest).choose();
 }

@@ -1,6 +1,6 @@
-//===- SavedRows.h - what a row kernel computes once for several levels ---===//
-#ifndef TANDEM_PASSES_LOWER_CPU_LOOPS_SAVEDROWS_H
-#define TANDEM_PASSES_LOWER_CPU_LOOPS_SAVEDROWS_H
+//===- RowCache.h - what a row kernel computes once for several levels ----===//
+#ifndef TANDEM_PASSES_LOWER_CPU_LOOPS_ROWCACHE_H
+#define TANDEM_PASSES_LOWER_CPU_LOOPS_ROWCACHE_H
 
 #include "passes/plan/LoopNest.h"
 
@@ -10,7 +10,7 @@ namespace tandem::lower::cpu {
 
 /// A value with one element per index of the nest, used at that index only, of
 /// which the loops of `level` keep a row for those of later levels.
-struct SavedRow {
+struct CachedRow {
   mlir::Value value;
   unsigned level;
   llvm::SmallVector<mlir::AffineExpr> index;
@@ -19,8 +19,8 @@ struct SavedRow {
 /// The last values of the chains that several levels need, where a chain is
 /// more work than a store and loads: expensive ones first, as many as fit the
 /// second-level cache beside what else a row needs.
-std::vector<SavedRow> chooseSavedRows(mlir::Block &region,
-                                      const LoopNest &nest);
+std::vector<CachedRow> chooseCachedRows(mlir::Block &region,
+                                        const LoopNest &nest);
 
 } // namespace tandem::lower::cpu
 

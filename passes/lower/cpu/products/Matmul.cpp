@@ -8,9 +8,9 @@
 #include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/cpu/Methods.h"
 #include "passes/lower/cpu/products/Dots.h"
-#include "passes/lower/cpu/products/FetchAhead.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
+#include "passes/lower/cpu/products/PlanePrefetch.h"
 #include "passes/target/CpuCaches.h"
 
 #include "ir/ops/Scalar.h"
@@ -36,11 +36,11 @@ static SmallVector<Value> besideResult(AnchorKernel &kernel) {
 
 /// The factors of the products of a batch, where each is asked for during the
 /// product before it: those that do not fill the second-level cache.
-static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
-                                            ArrayRef<int64_t> batchSizes) {
+static std::vector<PlanePrefetch> factorsAhead(AnchorKernel &kernel,
+                                               ArrayRef<int64_t> batchSizes) {
   constexpr double mostBytes = caches::kSecond;
   int64_t batches = product(batchSizes);
-  std::vector<FetchAhead> factors;
+  std::vector<PlanePrefetch> factors;
   if (batches == 1)
     return factors;
   double bytes = 0;
@@ -55,8 +55,8 @@ static std::vector<FetchAhead> factorsAhead(AnchorKernel &kernel,
         dimensions(kernel.kernel.getContext(), sizes.size());
     SmallVector<AffineExpr> index = delinearize(dims[0], batchSizes, sizes);
     index.append({dims[2], dims[3]});
-    FetchAhead factor(kernel.code, kernel.operand(number, index, sizes), sizes,
-                      1, 1);
+    PlanePrefetch factor(kernel.code, kernel.operand(number, index, sizes),
+                         sizes, 1, 1);
     if (factor.linesOfPart(1) > 0)
       factors.push_back(factor);
   }
@@ -118,7 +118,7 @@ private:
   GemmOperand lhs, rhs;
   std::optional<Operand> output;
   GemmSchedule schedule;
-  std::vector<FetchAhead> ahead;
+  std::vector<PlanePrefetch> ahead;
   /// The indices of the batch, set when an item begins.
   SmallVector<Value> at;
   Value nextBatch;
@@ -191,7 +191,7 @@ void MatmulEmitter::fetchFactors() {
   gemm.fetchNext = [this](Code &code, Value tile, Value round) {
     int64_t tiles = schedule.tiles(gemm);
     int64_t rounds = std::max<int64_t>(1, gemm.K1 / schedule.unroll);
-    for (FetchAhead &next : ahead) {
+    for (PlanePrefetch &next : ahead) {
       int64_t asking = std::min(rounds, next.linesOfPart(tiles));
       next.enter(nextBatch, code.index(0));
       next.beginPart(tile, tiles, asking);

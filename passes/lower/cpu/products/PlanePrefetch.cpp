@@ -1,5 +1,5 @@
-//===- FetchAhead.cpp - the images that are needed next -------------------===//
-#include "passes/lower/cpu/products/FetchAhead.h"
+//===- PlanePrefetch.cpp - the planes that are needed next ----------------===//
+#include "passes/lower/cpu/products/PlanePrefetch.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -9,8 +9,9 @@ using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
-FetchAhead::FetchAhead(Code &code, const Operand &operand,
-                       ArrayRef<int64_t> sizes, int64_t images, int64_t planes)
+PlanePrefetch::PlanePrefetch(Code &code, const Operand &operand,
+                             ArrayRef<int64_t> sizes, int64_t images,
+                             int64_t planes)
     : code(code), operand(operand), all(sizes[0]), images(images), lines(0) {
   constexpr int64_t lineBits = 512;
   if (!operand.isAffine() || all == 0 || (all > 1 && operand.stride(0) == 0))
@@ -25,16 +26,16 @@ FetchAhead::FetchAhead(Code &code, const Operand &operand,
   lines = divideCeil(planes * sizes[2] * sizes[3], perLine);
 }
 
-int64_t FetchAhead::linesOfPart(int64_t parts) const {
+int64_t PlanePrefetch::linesOfPart(int64_t parts) const {
   return divideCeil(lines, std::max<int64_t>(1, parts / images));
 }
 
-void FetchAhead::enter(Value image, Value plane) {
+void PlanePrefetch::enter(Value image, Value plane) {
   this->image = image;
   this->plane = plane;
 }
 
-void FetchAhead::beginPart(Value number, int64_t parts, int64_t rounds) {
+void PlanePrefetch::beginPart(Value number, int64_t parts, int64_t rounds) {
   if (lines == 0)
     return;
   int64_t ofImage = std::max<int64_t>(1, parts / images);
@@ -45,7 +46,7 @@ void FetchAhead::beginPart(Value number, int64_t parts, int64_t rounds) {
   part = code.add(operand.at(code, {at, plane, {}, {}}), first);
 }
 
-void FetchAhead::emitRound(Value round) const {
+void PlanePrefetch::emitRound(Value round) const {
   constexpr uint32_t secondLevelCache = 2;
   if (lines == 0)
     return;

@@ -1,14 +1,14 @@
-//===- FetchAhead.h - the images that are needed next ---------------------===//
+//===- PlanePrefetch.h - the planes that are needed next ------------------===//
 //
 // Copies of images run at the speed of memory, and processors do not foresee
 // what is beyond a page: often the next plane. Products leave memory idle. So
-// while tiles of one block are multiplied, the planes of the next one are asked
-// for, some lines with each round of a tile: many at once would keep what the
-// tile reads waiting.
+// while tiles of one block are multiplied, the planes of the next one are
+// prefetched, some lines with each round of a tile: many at once would keep
+// what the tile reads waiting.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_FETCHAHEAD_H
-#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_FETCHAHEAD_H
+#ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_PLANEPREFETCH_H
+#define TANDEM_PASSES_LOWER_CPU_PRODUCTS_PLANEPREFETCH_H
 
 #include "passes/lower/common/Anchor.h"
 
@@ -17,21 +17,21 @@ namespace tandem::lower::cpu {
 using namespace lower;
 
 /// A block of planes of some images, [images, planes, height, width].
-class FetchAhead {
+class PlanePrefetch {
 public:
   using Value = mlir::Value;
 
-  /// Nothing is asked for where planes of `sizes` do not follow each other
+  /// Nothing is prefetched where planes of `sizes` do not follow each other
   /// without gaps, or where all images are one.
-  FetchAhead(Code &code, const Operand &operand, llvm::ArrayRef<int64_t> sizes,
-             int64_t images, int64_t planes);
+  PlanePrefetch(Code &code, const Operand &operand,
+                llvm::ArrayRef<int64_t> sizes, int64_t images, int64_t planes);
 
-  /// The lines of a part: of so many rounds each asks for one.
+  /// The lines of a part: of so many rounds each prefetches one.
   int64_t linesOfPart(int64_t parts) const;
   /// The block that begins there is next; images that do not exist are the last
   /// one again.
   void enter(Value image, Value plane);
-  /// Part `number` of about `parts` is asked for in `rounds`.
+  /// Part `number` of about `parts` is prefetched in `rounds`.
   void beginPart(Value number, int64_t parts, int64_t rounds);
   void emitRound(Value round) const;
 

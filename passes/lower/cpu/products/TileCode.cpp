@@ -65,14 +65,14 @@ Value TileCode::zeros() const {
               {half(lines), half(rowBytes)});
 }
 
-Value TileCode::load(const TilePlace &place, bool isStreamed) const {
+Value TileCode::load(const TileAddress &place, bool isStreamed) const {
   return call(tileType(b),
               isStreamed ? "llvm.x86.tileloaddt164.internal"
                          : "llvm.x86.tileloadd64.internal",
               {half(lines), half(rowBytes), place.pointer, place.stride});
 }
 
-void TileCode::store(Value tile, const TilePlace &place) const {
+void TileCode::store(Value tile, const TileAddress &place) const {
   call({}, "llvm.x86.tilestored64.internal",
        {half(lines), half(rowBytes), place.pointer, place.stride, tile});
 }

@@ -23,7 +23,7 @@ using namespace lower;
 bool hasTiles(mlir::Operation *op);
 
 /// Where tiles are read: row r at `pointer` + r * `stride`.
-struct TilePlace {
+struct TileAddress {
   mlir::Value pointer; ///< !llvm.ptr
   mlir::Value stride;  ///< of rows, i64, bytes
 };
@@ -49,8 +49,8 @@ public:
 
   Value zeros() const;
   /// A tile; of `isStreamed` the caches near the core keep nothing.
-  Value load(const TilePlace &place, bool isStreamed = false) const;
-  void store(Value tile, const TilePlace &place) const;
+  Value load(const TileAddress &place, bool isStreamed = false) const;
+  void store(Value tile, const TileAddress &place) const;
   /// The sums with the products of a left and a right factor added to them.
   Value multiplyAdd(Value left, Value right, Value sums) const;
 

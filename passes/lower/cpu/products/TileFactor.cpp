@@ -47,7 +47,7 @@ bool TileFactor::isInPlace(int64_t lines) const {
   return first % ofCacheLine == 0;
 }
 
-TilePlace TileFactor::inPlace(Value atLine, Value atTerm) const {
+TileAddress TileFactor::inPlace(Value atLine, Value atTerm) const {
   TileCode tiles(code);
   return {tiles.pointer(operand.memref, position(atLine, atTerm)),
           tiles.number(code.index(2 * stride(line)))};

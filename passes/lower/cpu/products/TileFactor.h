@@ -43,7 +43,7 @@ public:
   /// lines.
   bool isInPlace(int64_t lines) const;
   /// The tile of lines `line` and k from `k` on in the tensor.
-  TilePlace inPlace(mlir::Value line, mlir::Value k) const;
+  TileAddress inPlace(mlir::Value line, mlir::Value k) const;
 
   /// Writes the tiles of the lines [line, lineEnd) and of the k of steps [step,
   /// stepEnd) of 32, in the tensor's order. Lines behind the last may be

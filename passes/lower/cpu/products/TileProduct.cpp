@@ -38,9 +38,9 @@ private:
   void packGroup(const Range &range);
   void emitRows(const Range &range, Value from, Value to);
   void emitBlock(Value m, Value panel, const Range &range);
-  TilePlace leftTile(Value m, int64_t tile, Value step);
-  TilePlace rightTile(Value panel, int64_t tile, Value step);
-  TilePlace sumsTile(Value row, int64_t tileRow, int64_t tileColumn);
+  TileAddress leftTile(Value m, int64_t tile, Value step);
+  TileAddress rightTile(Value panel, int64_t tile, Value step);
+  TileAddress sumsTile(Value row, int64_t tileRow, int64_t tileColumn);
   Code::Values multiply(Value m, Value panel, const Range &range,
                         Code::Values sums);
   void finishBlock(Value m, Value firstRow, Value column);
@@ -194,7 +194,7 @@ void TileProduct::emitRows(const Range &range, Value from, Value to) {
 //===----------------------------------------------------------------------===//
 
 /// The tile of lines m + 16 tile at a step.
-TilePlace TileProduct::leftTile(Value m, int64_t tile, Value step) {
+TileAddress TileProduct::leftTile(Value m, int64_t tile, Value step) {
   if (!s.packsLeft)
     return left.inPlace(code.add(m, tile * TileCode::lines),
                         code.mul(step, TileCode::terms));
@@ -206,7 +206,7 @@ TilePlace TileProduct::leftTile(Value m, int64_t tile, Value step) {
           tiles.number(code.index(TileCode::rowBytes))};
 }
 
-TilePlace TileProduct::rightTile(Value panel, int64_t tile, Value step) {
+TileAddress TileProduct::rightTile(Value panel, int64_t tile, Value step) {
   Value row = code.add(code.mul(code.sub(panel, firstPanel), s.panelSteps),
                        code.sub(step, packedFrom));
   Value place = code.add(code.mul(row, s.columns), tile);
@@ -215,8 +215,8 @@ TilePlace TileProduct::rightTile(Value panel, int64_t tile, Value step) {
 }
 
 /// Where a tile of the sums is whose block begins at a row of the scratch.
-TilePlace TileProduct::sumsTile(Value row, int64_t tileRow,
-                                int64_t tileColumn) {
+TileAddress TileProduct::sumsTile(Value row, int64_t tileRow,
+                                  int64_t tileColumn) {
   Value position =
       code.mul(code.add(row, tileRow * TileCode::lines), s.width());
   position = code.add(position, tileColumn * TileCode::lines);
@@ -265,7 +265,7 @@ void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
   Code::Values block(s.rows * s.columns);
   Value none = tiles.number(code.index(0));
   Value zero = manyParts ? tiles.pointer(zeroRow, code.index(0)) : Value();
-  forEach([&](int64_t tile, TilePlace place) {
+  forEach([&](int64_t tile, TileAddress place) {
     if (!manyParts) {
       block[tile] = tiles.zeros();
       return;
@@ -276,7 +276,7 @@ void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
     block[tile] = tiles.load(place);
   });
   block = multiply(m, panel, range, block);
-  forEach([&](int64_t tile, const TilePlace &place) {
+  forEach([&](int64_t tile, const TileAddress &place) {
     tiles.store(block[tile], place);
   });
   code.when(range.isLast,
