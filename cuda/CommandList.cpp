@@ -29,7 +29,7 @@ constexpr int maxSideStreams = 31;
 /// Who used the bytes of one space.
 class History {
 public:
-  void read(const Place &place, int command, std::set<int> &after) {
+  void read(const ByteRange &place, int command, std::set<int> &after) {
     for (auto it = cut(place); it != segments.end() && it->first < place.end;
          ++it) {
       if (it->second.writer >= 0)
@@ -38,7 +38,7 @@ public:
     }
   }
 
-  void write(const Place &place, int command, std::set<int> &after) {
+  void write(const ByteRange &place, int command, std::set<int> &after) {
     for (auto it = cut(place); it != segments.end() && it->first < place.end;
          ++it) {
       Segment &segment = it->second;
@@ -57,7 +57,7 @@ private:
   using Segments = std::map<int64_t, Segment>;
 
   /// Makes segments begin at the place's begin and end; returns the first.
-  Segments::iterator cut(const Place &place) {
+  Segments::iterator cut(const ByteRange &place) {
     cutAt(place.end);
     return cutAt(place.begin);
   }
@@ -94,9 +94,9 @@ int64_t bytesOf(const Program &program, const Buffer &buffer) {
   return buffer.bytes;
 }
 
-std::vector<Place> placesOf(const Program &program,
-                            std::span<void *const> addresses) {
-  std::vector<Place> places(program.buffers.size());
+std::vector<ByteRange> rangesOf(const Program &program,
+                                std::span<void *const> addresses) {
+  std::vector<ByteRange> places(program.buffers.size());
   std::vector<int> order;
   for (size_t b = 0; b < places.size(); ++b) {
     // Constants are only read: nothing has to be ordered for them.
@@ -123,7 +123,7 @@ std::vector<Place> placesOf(const Program &program,
       number = std::min(number, order[next]);
     }
     for (; i < next; ++i) {
-      Place &place = places[order[i]];
+      ByteRange &place = places[order[i]];
       place = {number, place.begin - base, place.end - base};
     }
   }
@@ -151,8 +151,8 @@ int StreamTags::streamOf(int64_t tag) const {
 CommandList::CommandList(const artifact::Manifest &manifest,
                          const Program &program,
                          std::span<const runtime::Action> actions,
-                         std::span<const Place> places, const StreamTags &tags,
-                         const Concurrency &concurrency,
+                         std::span<const ByteRange> places,
+                         const StreamTags &tags, const Concurrency &concurrency,
                          std::span<const bool> ofLibrary)
     : manifest(manifest), program(program) {
   collect(actions, places, tags, ofLibrary);
@@ -168,7 +168,8 @@ const artifact::Kernel &CommandList::kernelOf(const Command &command) const {
 }
 
 void CommandList::collect(std::span<const runtime::Action> actions,
-                          std::span<const Place> places, const StreamTags &tags,
+                          std::span<const ByteRange> places,
+                          const StreamTags &tags,
                           std::span<const bool> ofLibrary) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
     const Launch &launch = program.launches[i];
@@ -216,18 +217,20 @@ void CommandList::collect(std::span<const runtime::Action> actions,
   }
 }
 
-void CommandList::order(std::span<const Place> places) {
+void CommandList::order(std::span<const ByteRange> places) {
   std::map<int, History> histories;
   for (size_t c = 0; c < list.size(); ++c) {
     Command &command = list[c];
     auto self = static_cast<int>(c);
     std::set<int> after;
-    auto isEmpty = [](const Place &place) { return place.begin >= place.end; };
+    auto isEmpty = [](const ByteRange &place) {
+      return place.begin >= place.end;
+    };
     for (int buffer : command.reads)
-      if (const Place &place = places[buffer]; !isEmpty(place))
+      if (const ByteRange &place = places[buffer]; !isEmpty(place))
         histories[place.space].read(place, self, after);
     for (int buffer : command.writes)
-      if (const Place &place = places[buffer]; !isEmpty(place))
+      if (const ByteRange &place = places[buffer]; !isEmpty(place))
         histories[place.space].write(place, self, after);
     // The launches of a stream share its scratch memory, each in its turn; no
     // buffer's space has a number below -1.

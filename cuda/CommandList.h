@@ -23,11 +23,11 @@
 namespace tandem::cuda {
 
 /// Bytes [begin, end) of a space; different spaces share nothing.
-struct Place {
+struct ByteRange {
   int space = -1;
   int64_t begin = 0, end = 0;
-  bool operator==(const Place &) const = default;
-  bool overlaps(const Place &other) const {
+  bool operator==(const ByteRange &) const = default;
+  bool overlaps(const ByteRange &other) const {
     return space == other.space && begin < other.end && other.begin < end;
   }
 };
@@ -40,8 +40,8 @@ int64_t bytesOf(const artifact::Program &program,
 /// They depend on who shares bytes with whom, not on the addresses themselves:
 /// tensors at other addresses have the same places unless they overlap
 /// differently.
-std::vector<Place> placesOf(const artifact::Program &program,
-                            std::span<void *const> addresses);
+std::vector<ByteRange> rangesOf(const artifact::Program &program,
+                                std::span<void *const> addresses);
 
 /// Which stream a launch's tag stands for: the tags of all programs of the
 /// artifact, numbered from 0 on, so that an op's backward finds its forward's.
@@ -96,7 +96,7 @@ public:
   CommandList(const artifact::Manifest &manifest,
               const artifact::Program &program,
               std::span<const runtime::Action> actions,
-              std::span<const Place> places, const StreamTags &tags,
+              std::span<const ByteRange> places, const StreamTags &tags,
               const Concurrency &concurrency = {},
               std::span<const bool> ofLibrary = {});
 
@@ -115,9 +115,9 @@ public:
 
 private:
   void collect(std::span<const runtime::Action> actions,
-               std::span<const Place> places, const StreamTags &tags,
+               std::span<const ByteRange> places, const StreamTags &tags,
                std::span<const bool> ofLibrary);
-  void order(std::span<const Place> places);
+  void order(std::span<const ByteRange> places);
   void reduce();
   void spread(const Concurrency &concurrency, int firstExtra);
   void putCopiesAside(int firstFree);

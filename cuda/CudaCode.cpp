@@ -81,7 +81,7 @@ Status CudaCode::find(Program &program, const ProgramRun &run, CUstream stream,
         program.wasCapturing == isCapturing)
       return Status::success();
   } else {
-    std::vector<Place> places = placesOf(*program.program, given);
+    std::vector<ByteRange> places = rangesOf(*program.program, given);
     auto found = std::find_if(program.entries.begin(), program.entries.end(),
                               [&](const Entry &one) {
                                 return hasActions(one) && one.places == places;

@@ -48,7 +48,7 @@ private:
     const artifact::Program *program = nullptr;
     struct Entry {
       std::vector<runtime::Action> actions;
-      std::vector<Place> places;
+      std::vector<ByteRange> places;
       std::unique_ptr<Plan> plan;
     };
     std::vector<Entry> entries; ///< the last used first

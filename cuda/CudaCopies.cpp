@@ -68,21 +68,21 @@ Status CudaDevice::copy(void *to, const void *from, int64_t bytes,
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
-  Place toPlace = placeOf(to), fromPlace = placeOf(from);
-  if (toPlace == Place::Device && fromPlace == Place::Device &&
+  MemoryKind toKind = kindOf(to), fromKind = kindOf(from);
+  if (toKind == MemoryKind::Device && fromKind == MemoryKind::Device &&
       address(to) < address(from) + static_cast<uint64_t>(bytes) &&
       address(from) < address(to) + static_cast<uint64_t>(bytes))
     return copyOverlapping(to, from, bytes, stream);
-  if (toPlace != Place::Pageable && fromPlace != Place::Pageable)
+  if (toKind != MemoryKind::Pageable && fromKind != MemoryKind::Pageable)
     return context->check(
         context->call().memcpyAsync(address(to), address(from),
                                     static_cast<size_t>(bytes), cu(stream)),
         "cuMemcpyAsync");
   if (context->isCapturing(cu(stream)))
     return forbid("to copy host memory that is not pinned", cu(stream));
-  if (toPlace == Place::Device)
+  if (toKind == MemoryKind::Device)
     return staging->upload(to, from, bytes, cu(stream));
-  if (fromPlace == Place::Device)
+  if (fromKind == MemoryKind::Device)
     return staging->download(to, from, bytes, cu(stream));
   // Between host and host, in the stream's order.
   if (Status status = context->check(

@@ -126,17 +126,17 @@ void CudaDevice::usePinned(const void *data, int64_t bytes, bool isWrite) {
   context->driver().noteHostAccess(data, bytes, isWrite);
 }
 
-CudaDevice::Place CudaDevice::placeOf(const void *pointer) const {
+CudaDevice::MemoryKind CudaDevice::kindOf(const void *pointer) const {
   if (memory->owns(pointer))
-    return Place::Device;
+    return MemoryKind::Device;
   auto address = reinterpret_cast<CUdeviceptr>(pointer);
   unsigned type = 0;
   if (context->call().pointerGetAttribute(
           &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address))
-    return Place::Pageable;
+    return MemoryKind::Pageable;
   if (type == CU_MEMORYTYPE_DEVICE)
-    return Place::Device;
-  return type == CU_MEMORYTYPE_HOST ? Place::Pinned : Place::Pageable;
+    return MemoryKind::Device;
+  return type == CU_MEMORYTYPE_HOST ? MemoryKind::Pinned : MemoryKind::Pageable;
 }
 
 bool CudaDevice::owns(const void *pointer) const {

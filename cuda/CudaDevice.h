@@ -72,8 +72,8 @@ public:
 
 private:
   CudaDevice() = default;
-  enum class Place { Device, Pinned, Pageable };
-  Place placeOf(const void *pointer) const;
+  enum class MemoryKind { Device, Pinned, Pageable };
+  MemoryKind kindOf(const void *pointer) const;
   Status loadBuiltins();
   Status copyOverlapping(void *to, const void *from, int64_t bytes,
                          runtime::Stream stream);

@@ -26,8 +26,8 @@ Result<artifact::Slot> slotOf(RoleAttr role, mlir::RankedTensorType type);
 /// One entry of `tandem.aliases`.
 Result<artifact::OutputAlias> outputAliasOf(mlir::Attribute entry);
 
-/// `tandem.step_memory` and `tandem.partition` (ir/Report.h). What is missing
-/// or of another type is zero or empty.
+/// `tandem.step_memory` and `tandem.partition` (ir/Report.h). What is
+/// missing or of another type is zero or empty.
 artifact::StepMemory stepMemoryOf(mlir::DictionaryAttr memory);
 artifact::Partition partitionOf(mlir::DictionaryAttr report);
 

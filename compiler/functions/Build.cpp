@@ -71,6 +71,15 @@ LogicalResult functions::expectOneType(Call &call, size_t first) {
   return success();
 }
 
+SmallVector<Expr> functions::wideOperands(Call &call) {
+  SmallVector<Expr> list;
+  if (failed(call.expectFloat(0)) || failed(expectOneType(call)))
+    return {};
+  for (size_t i = 0; i < call.size(); ++i)
+    list.push_back(call.has(i) ? wide(call[i]) : Expr());
+  return list;
+}
+
 SmallVector<Expr> functions::stretchedOperands(Call &call) {
   SmallVector<Expr> list;
   if (failed(expectOneType(call)))

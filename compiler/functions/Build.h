@@ -39,6 +39,9 @@ mlir::Type computeType(const Expr &x);
 Expr wide(const Expr &x);
 /// Fails unless the operands from `first` on have one element type.
 mlir::LogicalResult expectOneType(Call &call, size_t first = 0);
+/// All operands, which must have floats of one type, in the compute type;
+/// empty after a mistake.
+llvm::SmallVector<Expr> wideOperands(Call &call);
 /// All operands, of one element type, in one shape; empty after a mistake.
 llvm::SmallVector<Expr> stretchedOperands(Call &call);
 /// The attribute as a number that `x`'s elements can be: of integers a whole

@@ -4,12 +4,12 @@
 using namespace tandem::emulator;
 using namespace tandem::cuda::driver;
 
-CUresult Machine::allocate(Device &device, size_t bytes, Place place,
+CUresult Machine::allocate(Device &device, size_t bytes, MemoryKind kind,
                            Pool *pool, Allocation *&result) {
   result = nullptr;
   if (!bytes)
     return CUDA_ERROR_INVALID_VALUE;
-  if (place == Place::Device) {
+  if (kind == MemoryKind::Device) {
     ++report.counts.allocations;
     if (failures.strikes(Failures::Allocate))
       return CUDA_ERROR_OUT_OF_MEMORY;
@@ -25,12 +25,12 @@ CUresult Machine::allocate(Device &device, size_t bytes, Place place,
   } else {
     ++report.counts.hostAllocations;
   }
-  result = memory.allocate(bytes, place, &device);
+  result = memory.allocate(bytes, kind, &device);
   if (!result)
     return CUDA_ERROR_OUT_OF_MEMORY;
   shadow.forget(result->begin, result->end());
   result->pool = pool;
-  if (place == Place::Device)
+  if (kind == MemoryKind::Device)
     device.used += bytes;
   if (pool) {
     pool->used += bytes;
@@ -40,7 +40,7 @@ CUresult Machine::allocate(Device &device, size_t bytes, Place place,
 }
 
 void Machine::release(Allocation &allocation) {
-  if (allocation.place == Place::Device)
+  if (allocation.kind == MemoryKind::Device)
     allocation.device->used -= allocation.bytes;
   if (allocation.pool)
     allocation.pool->used -= allocation.bytes;

@@ -48,7 +48,7 @@ bool look(Machine &machine, uintptr_t at, size_t bytes, Side side,
   }
   if (!in)
     return side != Side::Device && at != 0;
-  ground = {true, in->place == Place::Device, in->device};
+  ground = {true, in->kind == MemoryKind::Device, in->device};
   return in->contains(at, bytes);
 }
 

@@ -40,7 +40,7 @@ CUresult allocateAsync(Machine &m, CUdeviceptr *pointer, size_t bytes,
   }
   Allocation *made = nullptr;
   if (CUresult result =
-          m.allocate(*pool.device, bytes, Place::Device, &pool, made))
+          m.allocate(*pool.device, bytes, MemoryKind::Device, &pool, made))
     return result;
   *pointer = made->begin;
   Command command;
@@ -76,7 +76,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     m.report.log("host: allocate " + std::to_string(bytes) + " bytes");
     Allocation *made = nullptr;
     if (CUresult result =
-            m.allocate(device, bytes, Place::Device, nullptr, made))
+            m.allocate(device, bytes, MemoryKind::Device, nullptr, made))
       return result;
     Memory::poison(*made);
     *pointer = made->begin;
@@ -89,7 +89,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
     if (!pointer)
       return CUDA_SUCCESS;
     Allocation *allocation = liveAt(m, address(pointer));
-    if (!allocation || allocation->place != Place::Device)
+    if (!allocation || allocation->kind != MemoryKind::Device)
       return CUDA_ERROR_INVALID_VALUE;
     if (CUresult result = m.captureUnsafe())
       return result;
@@ -129,7 +129,7 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned /*flags*/) {
     m.report.log("host: allocate " + std::to_string(bytes) + " pinned bytes");
     Allocation *made = nullptr;
     if (CUresult result =
-            m.allocate(device, bytes, Place::Pinned, nullptr, made))
+            m.allocate(device, bytes, MemoryKind::Pinned, nullptr, made))
       return result;
     Memory::poison(*made);
     *pointer = reinterpret_cast<void *>(made->begin);
@@ -143,7 +143,7 @@ CUresult cuMemFreeHost(void *pointer) {
     if (!pointer)
       return CUDA_SUCCESS;
     Allocation *allocation = liveAt(m, reinterpret_cast<uintptr_t>(pointer));
-    if (!allocation || allocation->place != Place::Pinned)
+    if (!allocation || allocation->kind != MemoryKind::Pinned)
       return CUDA_ERROR_INVALID_VALUE;
     m.report.log("host: free pinned");
     ++m.report.counts.hostFrees;
@@ -174,7 +174,7 @@ CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned /*flags*/) {
 CUresult cuMemHostUnregister(void *pointer) {
   return withDriver([&](Machine &m) {
     Allocation *allocation = liveAt(m, reinterpret_cast<uintptr_t>(pointer));
-    if (!allocation || allocation->place != Place::Registered)
+    if (!allocation || allocation->kind != MemoryKind::Registered)
       return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     m.hostAccess(allocation->begin, allocation->bytes, /*isWrite=*/true,
                  "frees");
@@ -189,7 +189,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *devicePointer, void *pointer,
     const auto at = reinterpret_cast<uintptr_t>(pointer);
     const Allocation *allocation = m.memory.find(at);
     if (!devicePointer || flags || !allocation ||
-        allocation->place == Place::Device)
+        allocation->kind == MemoryKind::Device)
       return CUDA_ERROR_INVALID_VALUE;
     *devicePointer = at;
     return CUDA_SUCCESS;
@@ -219,7 +219,7 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
     if (!on)
       return CUDA_ERROR_INVALID_HANDLE;
     Allocation *allocation = liveAt(m, address(pointer));
-    if (!allocation || allocation->place != Place::Device)
+    if (!allocation || allocation->kind != MemoryKind::Device)
       return CUDA_ERROR_INVALID_VALUE;
     if (on->capture) {
       on->capture->isInvalid = true;
@@ -361,7 +361,7 @@ static CUresult attributeOf(const Allocation *in, CUpointer_attribute attribute,
     *static_cast<decltype(result) *>(value) = result;
     return CUDA_SUCCESS;
   };
-  const bool isDevice = in && in->place == Place::Device;
+  const bool isDevice = in && in->kind == MemoryKind::Device;
   switch (attribute) {
   case CU_POINTER_ATTRIBUTE_CONTEXT:
     return set(in ? contextOf(*in->device) : CUcontext());

@@ -53,8 +53,8 @@ const Allocation *Execution::find(uintptr_t at, const std::string &does) {
     return nullptr;
   }
   const Device *device = operation.device;
-  if (operation.kind != Command::Kind::Kernel || in->place != Place::Device ||
-      in->device == device ||
+  if (operation.kind != Command::Kind::Kernel ||
+      in->kind != MemoryKind::Device || in->device == device ||
       std::find(device->peers.begin(), device->peers.end(), in->device) !=
           device->peers.end())
     return in;
@@ -69,7 +69,7 @@ bool Execution::use(uintptr_t begin, size_t bytes, bool isWrite) {
   const std::string does = std::string(isWrite ? "writes " : "reads ") +
                            std::to_string(bytes) + " bytes of ";
   const Allocation *in = find(begin, does);
-  if (!in || (machine.isClosing && in->place == Place::Registered))
+  if (!in || (machine.isClosing && in->kind == MemoryKind::Registered))
     return false;
   if (!in->contains(begin, bytes)) {
     error(does + machine.memory.describe(begin) + ", past its end (" +

@@ -121,11 +121,11 @@ Status launch(const LaunchRequest &request, MemoryObserver *observer) {
     global.addConstant(chunk.constants[i].data, chunk.constants[i].bytes);
   for (uint32_t i = 0; i < code.parameterCount; ++i)
     global.addConstant(request.params[i], code.parameterBytes[i]);
-  kernel::Report report(request.kernel->name);
+  kernel::LaunchErrors errors(request.kernel->name);
   bool weak = request.consistency == Consistency::Every ||
               (request.consistency == Consistency::Weak &&
                code.flags & artifact::kEmulatedHandsOver);
-  kernel::Block block(request, chunk, global, report, memory.stacks, arena,
+  kernel::Block block(request, chunk, global, errors, memory.stacks, arena,
                       weak);
   std::mt19937_64 random(request.seed);
   BlockOrder order(request, random);
@@ -139,7 +139,7 @@ Status launch(const LaunchRequest &request, MemoryObserver *observer) {
       break;
   }
   global.flush();
-  return report.status();
+  return errors.status();
 }
 
 } // namespace tandem::emulator

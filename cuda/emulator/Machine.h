@@ -96,7 +96,7 @@ public:
   void observe(const Operation &operation);
 
   // Memory (Allocations.cpp)
-  driver::CUresult allocate(Device &device, size_t bytes, Place place,
+  driver::CUresult allocate(Device &device, size_t bytes, MemoryKind kind,
                             Pool *pool, Allocation *&result);
   void release(Allocation &allocation);
   /// Says that the host uses memory now; `writes` is the word for a write.

@@ -62,7 +62,7 @@ uintptr_t Memory::place(size_t bytes) {
   return 0;
 }
 
-Allocation *Memory::allocate(size_t bytes, Place where, Device *device) {
+Allocation *Memory::allocate(size_t bytes, MemoryKind where, Device *device) {
   if (bytes > kSpace)
     return nullptr;
   const size_t room = roundUp(bytes + kAlignment, kAlignment);
@@ -76,7 +76,7 @@ Allocation *Memory::allocate(size_t bytes, Place where, Device *device) {
   allocation.number = ++count;
   allocation.begin = at;
   allocation.bytes = bytes;
-  allocation.place = where;
+  allocation.kind = where;
   allocation.device = device;
   return &allocation;
 }
@@ -86,7 +86,7 @@ Allocation *Memory::enroll(uintptr_t begin, size_t bytes, Device *device) {
   allocation.number = ++count;
   allocation.begin = begin;
   allocation.bytes = bytes;
-  allocation.place = Place::Registered;
+  allocation.kind = MemoryKind::Registered;
   allocation.device = device;
   return &allocation;
 }
@@ -98,7 +98,7 @@ void Memory::poison(const Allocation &allocation) {
 
 void Memory::release(Allocation &allocation) {
   const uintptr_t begin = allocation.begin;
-  if (allocation.place != Place::Registered) {
+  if (allocation.kind != MemoryKind::Registered) {
     poison(allocation);
     poisoned.emplace_back(begin, allocation.bytes);
     poisonedBytes += allocation.bytes;
@@ -151,7 +151,8 @@ const Allocation *Memory::findDead(uintptr_t at) const {
 
 std::string Memory::describe(uintptr_t at) {
   auto text = [&](const Allocation &in) {
-    const char *kind = in.place == Place::Device ? "memory " : "host memory ";
+    const char *kind =
+        in.kind == MemoryKind::Device ? "memory " : "host memory ";
     return kind + std::to_string(in.number) + " at byte " +
            std::to_string(at - in.begin);
   };

@@ -28,7 +28,7 @@ struct Pool {
   int flags[4] = {0, 1, 1, 1}; ///< the reuse attributes, by their numbers
 };
 
-enum class Place {
+enum class MemoryKind {
   Device,
   Pinned,
   Registered, ///< the caller's own memory, pinned
@@ -38,7 +38,7 @@ struct Allocation {
   uint64_t number = 0; ///< in the order of allocation, from 1
   uintptr_t begin = 0;
   size_t bytes = 0;
-  Place place = Place::Device;
+  MemoryKind kind = MemoryKind::Device;
   Device *device = nullptr;
   Pool *pool = nullptr;
   /// The call that frees it, once it was made; the memory dies when it runs.
@@ -55,7 +55,7 @@ class Memory {
 public:
   /// Returns a new allocation, or null if there is no address space left. Its
   /// bytes are zero; `poison` makes them as they should be.
-  Allocation *allocate(size_t bytes, Place place, Device *device);
+  Allocation *allocate(size_t bytes, MemoryKind kind, Device *device);
   /// Adds memory that is not ours.
   Allocation *enroll(uintptr_t begin, size_t bytes, Device *device);
   /// Ends the life of an allocation: its bytes are poisoned, it is kept among

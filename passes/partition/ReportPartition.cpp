@@ -66,8 +66,8 @@ static std::string reasonFor(const JointView &view, const JointCosts &costs,
 }
 
 /// Says in the module what is saved and which ops the backward repeats, with
-/// predicted times and, of what is repeated, the reasons (ir/Report.h). What
-/// the module says of a budget stays.
+/// predicted times and, of what is repeated, the reasons
+/// (ir/Report.h). What the module says of a budget stays.
 static void report(ModuleOp module, const JointView &view,
                    const SavedValues &saved, const SavedNames &names,
                    ArrayRef<Operation *> repeated) {

@@ -301,8 +301,8 @@ std::optional<int64_t> tandem::coefficientOf(AffineExpr expr, unsigned dim) {
   return std::nullopt;
 }
 
-bool tandem::throughView(ViewOpInterface view, const GuardedIndex &place,
-                         ArrayRef<int64_t> sizes, GuardedIndex &source,
+bool tandem::throughView(ViewOpInterface view, const Place &place,
+                         ArrayRef<int64_t> sizes, Place &source,
                          SmallVectorImpl<IndexGuard> &inside) {
   auto substitute = [&](AffineExpr expr) {
     return simplifyIndex(expr.replaceDims(place.index), sizes);

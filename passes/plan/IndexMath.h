@@ -50,10 +50,10 @@ struct IndexGuard {
 
 /// The element of a tensor that loop indices select, and the conditions under
 /// which it exists.
-struct GuardedIndex {
+struct Place {
   llvm::SmallVector<mlir::AffineExpr, 4> index;
   llvm::SmallVector<IndexGuard, 2> guards;
-  bool operator==(const GuardedIndex &other) const {
+  bool operator==(const Place &other) const {
     return index == other.index && guards == other.guards;
   }
 };
@@ -62,8 +62,8 @@ struct GuardedIndex {
 /// is. `inside` are the conditions (beyond those of `place`) under which there
 /// is one: outside of them the element is the fill value. Returns false if
 /// there is never one.
-bool throughView(ViewOpInterface view, const GuardedIndex &place,
-                 llvm::ArrayRef<int64_t> sizes, GuardedIndex &source,
+bool throughView(ViewOpInterface view, const Place &place,
+                 llvm::ArrayRef<int64_t> sizes, Place &source,
                  llvm::SmallVectorImpl<IndexGuard> &inside);
 
 } // namespace tandem

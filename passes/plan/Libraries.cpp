@@ -131,11 +131,11 @@ bool LibraryMatcher::findAnchor() {
 
 std::optional<LibraryMatcher::Source>
 LibraryMatcher::sourceOf(Value value, ArrayRef<AffineExpr> index) {
-  GuardedIndex place;
+  Place place;
   for (AffineExpr expr : index)
     place.index.push_back(simplifyIndex(expr, sizes));
   while (auto view = value.getDefiningOp<ViewOpInterface>()) {
-    GuardedIndex source;
+    Place source;
     SmallVector<IndexGuard> inside;
     if (!throughView(view, place, sizes, source, inside) || !inside.empty())
       return std::nullopt;

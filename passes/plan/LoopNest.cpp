@@ -94,7 +94,7 @@ public:
 
 private:
   AffineExpr position(ArrayRef<AffineExpr> index, bool kept, bool reduced);
-  bool walk(Value value, const GuardedIndex &place, unsigned &level);
+  bool walk(Value value, const Place &place, unsigned &level);
   bool addReduction(ReductionOpInterface op, unsigned &level);
   int64_t partsOf(Value result);
   bool addPartial(Value result, int64_t parts);
@@ -106,7 +106,7 @@ private:
   Exprs index;
   AffineExpr keptPosition, reducedPosition, fullPosition;
   LoopNest *nest = nullptr;
-  DenseMap<Value, SmallVector<std::pair<GuardedIndex, unsigned>, 1>> seen;
+  DenseMap<Value, SmallVector<std::pair<Place, unsigned>, 1>> seen;
   Exprs others; // guards and iotas
 };
 } // namespace
@@ -144,7 +144,7 @@ bool NestSearch::addReduction(ReductionOpInterface op, unsigned &level) {
     return false;
   Exprs keptIndex = delinearize(keptPosition, kept, nest->sizes);
   Exprs reducedIndex = delinearize(reducedPosition, reduced, nest->sizes);
-  GuardedIndex place;
+  Place place;
   auto *nextKept = keptIndex.begin(), *nextReduced = reducedIndex.begin();
   for (size_t d = 0; d < shape.size(); ++d)
     place.index.push_back(
@@ -195,7 +195,7 @@ bool NestSearch::addPartial(Value result, int64_t parts) {
   if (count * nest->reducedSize() > kMostPartials)
     return false;
   auto op = result.getDefiningOp<ReductionOpInterface>();
-  GuardedIndex place;
+  Place place;
   for (AffineExpr expr : delinearize(
            fullPosition, typeOf(op->getOperand(0)).getShape(), nest->sizes))
     place.index.push_back(expr);
@@ -219,7 +219,7 @@ void NestSearch::sortReductions() {
         nest->reductions.push_back(reduction);
 }
 
-bool NestSearch::walk(Value value, const GuardedIndex &place, unsigned &level) {
+bool NestSearch::walk(Value value, const Place &place, unsigned &level) {
   for (auto &[known, knownLevel] : seen[value])
     if (known == place) {
       level = std::max(level, knownLevel);
@@ -230,7 +230,7 @@ bool NestSearch::walk(Value value, const GuardedIndex &place, unsigned &level) {
   if (!op || !isInside(op)) {
     nest->reads.push_back({value, place});
   } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
-    GuardedIndex source;
+    Place source;
     SmallVector<IndexGuard> inside;
     if (throughView(view, place, nest->sizes, source, inside)) {
       for (const IndexGuard &guard : inside)
@@ -282,7 +282,7 @@ bool NestSearch::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
     if (n != kept && n != full)
       return false;
     bool isFull = n == full;
-    GuardedIndex place;
+    Place place;
     for (AffineExpr expr : delinearize(isFull ? fullPosition : keptPosition,
                                        type.getShape(), nest->sizes))
       place.index.push_back(expr);

@@ -46,7 +46,7 @@ struct LoopNest {
   };
   struct Access {
     mlir::Value value;
-    GuardedIndex place;
+    Place place;
   };
 
   llvm::SmallVector<int64_t> sizes;

@@ -240,7 +240,7 @@ void check(const Invocation &call, const MatchedCall &matched,
 
 void checkCapture(const Invocation &call, const MatchedCall &matched,
                   bool isPrepared, Problems &problems) {
-  const Place &place = call.place;
+  const DeviceMemory &place = call.place;
   if (!isPrepared) {
     place.backend().breakCapture(call.stream);
     problems.add("what 'prepare' computes of parameters and states is not "

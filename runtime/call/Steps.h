@@ -30,10 +30,10 @@ struct Invocation {
   const Program &program;
   const artifact::Program &plan;
   const CallMode &mode;
-  const Place &place;       ///< where the model lives
-  SavedValues *gives;       ///< what a forward saves, or null
-  const SavedValues *takes; ///< what a backward reads, or null
-  Stream caller;            ///< that was current when the call was made
+  const DeviceMemory &place; ///< where the model lives
+  SavedValues *gives;        ///< what a forward saves, or null
+  const SavedValues *takes;  ///< what a backward reads, or null
+  Stream caller;             ///< that was current when the call was made
   Stream stream; ///< that the program runs on: a backward, on its forward's
 
   bool isGradMode() const { return gives != nullptr; }

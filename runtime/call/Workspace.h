@@ -11,7 +11,7 @@
 
 #include "runtime/artifact/Slice.h"
 #include "runtime/call/Program.h"
-#include "runtime/device/Place.h"
+#include "runtime/device/DeviceMemory.h"
 #include "runtime/tensor/Tensor.h"
 
 #include <memory>

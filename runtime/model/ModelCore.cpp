@@ -88,7 +88,7 @@ Status ModelCore::chooseTarget(const Options &options) {
                             toString(device) + "'; it has the targets " +
                             joined(targets));
   }
-  Result<Place> found = Place::at(device);
+  Result<DeviceMemory> found = DeviceMemory::at(device);
   if (!found)
     return std::move(found).status();
   place = *found;

@@ -101,7 +101,7 @@ public:
   void give(std::shared_ptr<ContextState> context);
 
   artifact::ArtifactReader reader;
-  Place place;
+  DeviceMemory place;
   bool useGraphs = false;
   std::unique_ptr<DeviceCode> code;
   Fence fetched = nullptr; ///< when the last call's results were on the host

@@ -74,7 +74,7 @@ struct Maker {
       at = addresses();
     if (actions.empty())
       actions.assign(program().launches.size(), runtime::runKernel);
-    return CommandList(manifest, program(), actions, placesOf(program(), at),
+    return CommandList(manifest, program(), actions, rangesOf(program(), at),
                        StreamTags(manifest), concurrency);
   }
 };
@@ -114,17 +114,17 @@ TEST(CommandList, PlacesDependOnOverlapsAlone) {
   Maker m;
   int64_t x = m.argument(64), y = m.argument(64);
   std::vector<void *> at = m.addresses();
-  auto apart = placesOf(m.program(), at);
+  auto apart = rangesOf(m.program(), at);
   at[x] = reinterpret_cast<void *>(int64_t(77) << 20); // now after y
-  EXPECT_EQ(placesOf(m.program(), at), apart);
+  EXPECT_EQ(rangesOf(m.program(), at), apart);
   at[y] = at[x];
-  auto same = placesOf(m.program(), at);
+  auto same = rangesOf(m.program(), at);
   EXPECT_NE(same, apart);
   EXPECT_EQ(same[x], same[y]);
   at[y] = static_cast<char *>(at[x]) + 4;
-  EXPECT_NE(placesOf(m.program(), at), same);
+  EXPECT_NE(rangesOf(m.program(), at), same);
   at[y] = nullptr;
-  EXPECT_EQ(placesOf(m.program(), at)[y].space, -1);
+  EXPECT_EQ(rangesOf(m.program(), at)[y].space, -1);
 }
 
 TEST(CommandList, ActionsChangeWhatIsReadAndWritten) {
@@ -259,7 +259,7 @@ TEST(CommandList, RandomProgramsAreOrderedAndReduced) {
     if (upTo(1))
       at[7] = static_cast<char *>(at[6]) + 64;
     CommandList list = m.list(at);
-    auto places = placesOf(m.program(), at);
+    auto places = rangesOf(m.program(), at);
     const auto &commands = list.commands();
     size_t n = commands.size();
 

@@ -134,7 +134,7 @@ TEST_F(HostCopies, HaveStreamsOfTheirOwn) {
   void *buffers[] = {memory,        memory + 256,  memory + 512,
                      memory + 1024, memory + 1280, memory + 1536};
   cuda::CommandList list(manifest, manifest.programs[0], actions,
-                         cuda::placesOf(manifest.programs[0], buffers),
+                         cuda::rangesOf(manifest.programs[0], buffers),
                          cuda::StreamTags(manifest));
   EXPECT_EQ(list.dump(),
             "0: 'twice' on 0 reads argument 0 writes arena [0, 256)\n"
@@ -193,7 +193,7 @@ protected:
     void *host = *this->device->allocatePinned(256);
     void *buffers[] = {device, device, device, host,
                        host,   second, second, second + length};
-    std::vector<cuda::Place> places = cuda::placesOf(program, buffers);
+    std::vector<cuda::ByteRange> places = cuda::rangesOf(program, buffers);
     if (moved >= 0)
       places[moved] = {99, 0, 256};
     Action actions[] = {runtime::writeZeros, 0, runtime::writeZeros, 0, 0};

@@ -280,7 +280,7 @@ TEST_F(CudaLibraries, TheWorkspaceIsWritten) {
   std::vector<void *> addresses;
   for (size_t b = 0; b < p.buffers.size(); ++b)
     addresses.push_back(memory.data() + 256 * b);
-  auto places = cuda::placesOf(p, addresses);
+  auto places = cuda::rangesOf(p, addresses);
   const bool ofLibrary[] = {false, false, true};
   cuda::CommandList list(m, p, all(3), places, cuda::StreamTags(m), {},
                          ofLibrary);

@@ -14,7 +14,7 @@ static constexpr uint32_t kMostIdleRounds = 1u << 18;
 static constexpr uint32_t kMostPolls = 1u << 27;
 
 Block::Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
-             GlobalMemory &global, Report &report, FiberStacks &stacks,
+             GlobalMemory &global, LaunchErrors &errors, FiberStacks &stacks,
              std::byte *arena, bool isWeak)
     : shared(arena),
       sharedBytes(request.kernel->sharedBytes + request.dynamicShared),
@@ -26,7 +26,7 @@ Block::Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
       global(global), request(request), chunk(chunk),
       code(
           *static_cast<const artifact::EmulatedKernel *>(request.kernel->code)),
-      report(report), stacks(stacks),
+      errors(errors), stacks(stacks),
       threads(request.block.x * request.block.y * request.block.z),
       synchronizes(code.flags & artifact::kEmulatedSynchronizes) {
   if (isWeak)
@@ -283,7 +283,7 @@ void Block::reportStuck() {
     }
     if (endedThreads)
       detail += "; " + std::to_string(endedThreads) + " threads have ended";
-    report.error(ctaid, &thread, "deadlock", detail, nameOfSite(thread.site));
+    errors.error(ctaid, &thread, "deadlock", detail, nameOfSite(thread.site));
   }
 }
 
@@ -299,7 +299,7 @@ const char *Block::nameOfSite(uint32_t site) const {
 
 void Block::error(const Thread &thread, const std::string &kind,
                   const std::string &detail) {
-  report.error(ctaid, &thread, kind, detail, nameOfSite(thread.site));
+  errors.error(ctaid, &thread, kind, detail, nameOfSite(thread.site));
 }
 
 void Block::fail(const Thread &thread, std::string kind, std::string detail) {

@@ -15,7 +15,7 @@
 #include "cuda/emulator/KernelEmulator.h"
 #include "cuda/emulator/kernel/Fiber.h"
 #include "cuda/emulator/kernel/GlobalMemory.h"
-#include "cuda/emulator/kernel/Report.h"
+#include "cuda/emulator/kernel/LaunchErrors.h"
 #include "cuda/emulator/kernel/SharedRaces.h"
 #include "cuda/emulator/kernel/WeakMemory.h"
 #include "runtime/artifact/Emulation.h"
@@ -98,7 +98,7 @@ class Block {
 public:
   /// `weak`: other blocks see only what is handed over to them.
   Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
-        GlobalMemory &global, Report &report, FiberStacks &stacks,
+        GlobalMemory &global, LaunchErrors &errors, FiberStacks &stacks,
         std::byte *arena, bool weak);
 
   /// Runs the block `ctaid`; false after an error that ends the launch.
@@ -213,13 +213,12 @@ private:
   void leave(Thread &thread, bool forGood);
   void complete(uint32_t id);
   void reportStuck();
-  void collectivesOf(const Thread &thread, uint32_t mask, const char *name);
   const char *nameOfSite(uint32_t site) const;
 
   const LaunchRequest &request;
   const artifact::EmulatedChunk &chunk;
   const artifact::EmulatedKernel &code;
-  Report &report;
+  LaunchErrors &errors;
   FiberStacks &stacks;
   std::vector<Thread> threads;
   std::unique_ptr<Fiber[]> fibers; ///< one per thread, or one for all

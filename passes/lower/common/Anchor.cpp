@@ -43,9 +43,8 @@ void AnchorKernel::bindArguments() {
        llvm::zip_equal(block.getArguments(), body.inputs))
     elements.bind(argument, memref);
   for (auto [number, result] : llvm::enumerate(results))
-    elements.bind(result, [this, result = result,
-                           number = number](OpBuilder &, Location,
-                                            const GuardedIndex &place) {
+    elements.bind(result, [this, result = result, number = number](
+                              OpBuilder &, Location, const Place &place) {
       if (ArrayRef(place.index) != ArrayRef(currentIndex(sources[result])))
         problem = "an element of a result follows from several elements of "
                   "the anchor's";
@@ -58,12 +57,12 @@ Operand AnchorKernel::operand(unsigned number, ArrayRef<AffineExpr> index,
   Operand operand;
   operand.tensor = anchor->getOperand(number);
   operand.element = typeOf(operand.tensor).getElementType();
-  GuardedIndex place;
+  Place place;
   for (AffineExpr expr : index)
     place.index.push_back(simplifyIndex(expr, sizes));
   Value tensor = operand.tensor;
   while (auto view = tensor.getDefiningOp<ViewOpInterface>()) {
-    GuardedIndex source;
+    Place source;
     SmallVector<IndexGuard> inside;
     if (!throughView(view, place, sizes, source, inside) || !inside.empty())
       return operand;
@@ -150,7 +149,7 @@ void AnchorKernel::traceOutputs() {
       continue;
     Source source = sources[op.getResult(0)];
     if (auto view = dyn_cast<ViewOpInterface>(op)) {
-      GuardedIndex place, before;
+      Place place, before;
       place.index.assign(source.index.begin(), source.index.end());
       SmallVector<IndexGuard> inside;
       if ((view.isFree() || view.getIndexMap().isPermutation()) &&

@@ -136,26 +136,26 @@ void ElementEmitter::bind(Value tensor, Leaf leaf) {
 
 void ElementEmitter::bind(Value tensor, Value memref) {
   RankedTensorType type = typeOf(tensor);
-  bind(tensor, [this, type, memref](OpBuilder &b, Location loc,
-                                    const GuardedIndex &place) {
-    AffineExpr position = simplifyIndex(
-        linearize(place.index, type.getShape(), b.getContext()), sizes);
-    Value flat = memref;
-    if (cast<MemRefType>(memref.getType()).getRank() != 1) {
-      // Beside the memref, so that one loop body does not have many of
-      // them.
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointAfterValue(memref);
-      flat = flatten(b, loc, memref);
-    }
-    return loadElement(b, loc, type.getElementType(), flat,
-                       expand(b, position));
-  });
+  bind(tensor,
+       [this, type, memref](OpBuilder &b, Location loc, const Place &place) {
+         AffineExpr position = simplifyIndex(
+             linearize(place.index, type.getShape(), b.getContext()), sizes);
+         Value flat = memref;
+         if (cast<MemRefType>(memref.getType()).getRank() != 1) {
+           // Beside the memref, so that one loop body does not have many of
+           // them.
+           OpBuilder::InsertionGuard guard(b);
+           b.setInsertionPointAfterValue(memref);
+           flat = flatten(b, loc, memref);
+         }
+         return loadElement(b, loc, type.getElementType(), flat,
+                            expand(b, position));
+       });
 }
 
 Value ElementEmitter::at(OpBuilder &b, Value tensor,
                          ArrayRef<AffineExpr> index) {
-  GuardedIndex place;
+  Place place;
   for (AffineExpr expr : index)
     place.index.push_back(simplifyIndex(expr, sizes));
   return emit(b, tensor, place);
@@ -166,8 +166,7 @@ Value ElementEmitter::at(OpBuilder &b, Value tensor) {
   return at(b, tensor, index);
 }
 
-Value ElementEmitter::emit(OpBuilder &b, Value tensor,
-                           const GuardedIndex &place) {
+Value ElementEmitter::emit(OpBuilder &b, Value tensor, const Place &place) {
   for (auto &[known, value] : memo[tensor])
     if (known == place)
       return value;
@@ -177,7 +176,7 @@ Value ElementEmitter::emit(OpBuilder &b, Value tensor,
 }
 
 Value ElementEmitter::emitLeaf(OpBuilder &b, const Leaf &leaf, Type compute,
-                               const GuardedIndex &place) {
+                               const Place &place) {
   if (place.guards.empty())
     return leaf(b, loc, place);
   auto branch = scf::IfOp::create(b, loc, TypeRange{compute},
@@ -198,7 +197,7 @@ static Value ofItsType(OpBuilder &b, Location loc, Value x, Value tensor) {
 }
 
 Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
-                                   const GuardedIndex &place) {
+                                   const Place &place) {
   Type compute = scalar::computeType(typeOf(tensor).getElementType());
   if (auto leaf = leaves.find(tensor); leaf != leaves.end()) {
     Value x = emitLeaf(b, leaf->second, compute, place);
@@ -207,7 +206,7 @@ Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
   }
   Operation *op = tensor.getDefiningOp();
   if (auto view = dyn_cast<ViewOpInterface>(op)) {
-    GuardedIndex source;
+    Place source;
     SmallVector<IndexGuard> inside;
     auto fill = [&] {
       return scalar::constant(b, loc, compute, view.getFill());

@@ -24,7 +24,7 @@ class ElementEmitter {
 public:
   /// Emits a leaf's element, in its compute type, at `place` of the loops.
   using Leaf = std::function<mlir::Value(mlir::OpBuilder &, mlir::Location,
-                                         const GuardedIndex &place)>;
+                                         const Place &place)>;
 
   explicit ElementEmitter(mlir::Location loc) : loc(loc) {}
 
@@ -40,8 +40,7 @@ public:
   void enter(mlir::ValueRange ivs, llvm::ArrayRef<int64_t> sizes);
 
   /// From here to the next enter(), `element` is that of `tensor` at `place`.
-  void know(mlir::Value tensor, const GuardedIndex &place,
-            mlir::Value element) {
+  void know(mlir::Value tensor, const Place &place, mlir::Value element) {
     memo[tensor].push_back({place, element});
   }
 
@@ -63,19 +62,18 @@ public:
              bool isStreamed = false);
 
 private:
-  mlir::Value emit(mlir::OpBuilder &b, mlir::Value tensor,
-                   const GuardedIndex &place);
+  mlir::Value emit(mlir::OpBuilder &b, mlir::Value tensor, const Place &place);
   mlir::Value emitUncached(mlir::OpBuilder &b, mlir::Value tensor,
-                           const GuardedIndex &place);
+                           const Place &place);
   mlir::Value emitLeaf(mlir::OpBuilder &b, const Leaf &leaf, mlir::Type compute,
-                       const GuardedIndex &place);
+                       const Place &place);
 
   mlir::Location loc;
   llvm::DenseMap<mlir::Value, Leaf> leaves;
   llvm::SmallVector<mlir::Value> ivs;
   llvm::SmallVector<int64_t> sizes;
   llvm::DenseMap<mlir::Value,
-                 llvm::SmallVector<std::pair<GuardedIndex, mlir::Value>, 1>>
+                 llvm::SmallVector<std::pair<Place, mlir::Value>, 1>>
       memo;
 };
 

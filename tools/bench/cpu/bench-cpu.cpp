@@ -6,7 +6,7 @@
 #include "tools/bench/cpu/Dnnl.h"
 #include "tools/bench/cpu/OpenBlas.h"
 #include "tools/bench/cpu/Options.h"
-#include "tools/bench/cpu/Report.h"
+#include "tools/bench/cpu/Results.h"
 #include "tools/bench/cpu/Roofs.h"
 #include "tools/bench/cpu/TandemModel.h"
 #include "tools/bench/cpu/Xsmm.h"

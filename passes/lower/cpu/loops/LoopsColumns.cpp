@@ -70,9 +70,9 @@ Work LoopEmitter::emitColumns() {
     return arith::SubIOp::create(b, loc, ivs[last], low);
   };
   for (auto [reduction, total] : llvm::zip_equal(nest.reductions, totals))
-    elements.bind(reduction.op->getResult(0), [&here, total](
-                                                  OpBuilder &b, Location loc,
-                                                  const GuardedIndex &) {
+    elements.bind(reduction.op->getResult(0), [&here, total](OpBuilder &b,
+                                                             Location loc,
+                                                             const Place &) {
       return memref::LoadOp::create(b, loc, total, here(b, loc)).getResult();
     });
 

@@ -194,7 +194,7 @@ void LoopEmitter::emitRowLevel(unsigned level) {
   auto bindTotal = [&](const LoopNest::Reduction &reduction, Value total) {
     elements.bind(
         reduction.op->getResult(0),
-        [total](OpBuilder &, Location, const GuardedIndex &) { return total; });
+        [total](OpBuilder &, Location, const Place &) { return total; });
   };
   auto reductions = reductionsInLoops(level);
   bool isLoop =
@@ -213,7 +213,7 @@ void LoopEmitter::emitRowLevel(unsigned level) {
   for (Saved &row : saved)
     if (row.level == level)
       elements.bind(row.value,
-                    [this, &row](OpBuilder &, Location, const GuardedIndex &) {
+                    [this, &row](OpBuilder &, Location, const Place &) {
                       return savedElement(row);
                     });
   for (const LoopNest::Reduction *reduction : nest.reductionsAt(level))

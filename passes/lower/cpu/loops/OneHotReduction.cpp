@@ -35,7 +35,7 @@ lower::cpu::findOneHotReduction(const LoopNest::Reduction &reduction,
     auto repeat = other.getDefiningOp<BroadcastOp>();
     if (!repeat || !isIndexOf(index, dim, reduction.index))
       continue;
-    GuardedIndex place, source;
+    Place place, source;
     place.index.assign(reduction.index.begin(), reduction.index.end());
     SmallVector<IndexGuard> inside;
     if (!throughView(repeat, place, nest.sizes, source, inside) ||

@@ -32,13 +32,12 @@ public:
   std::vector<CachedRow> choose();
 
 private:
-  using Places = DenseMap<Value, SmallVector<GuardedIndex, 1>>;
+  using Places = DenseMap<Value, SmallVector<Place, 1>>;
 
-  void visit(Value value, const GuardedIndex &place, unsigned level,
-             Places &places);
+  void visit(Value value, const Place &place, unsigned level, Places &places);
   Places placesAt(unsigned level);
-  int64_t chainWork(Value value, const GuardedIndex &place, unsigned level);
-  bool dependsOnReduced(const GuardedIndex &place) const;
+  int64_t chainWork(Value value, const Place &place, unsigned level);
+  bool dependsOnReduced(const Place &place) const;
   void consider(PointwiseOpInterface op);
 
   Block &region;
@@ -60,7 +59,7 @@ Chooser::Chooser(Block &region, const LoopNest &nest)
 }
 
 /// Collects what the element of `value` is computed from in loops of `level`.
-void Chooser::visit(Value value, const GuardedIndex &place, unsigned level,
+void Chooser::visit(Value value, const Place &place, unsigned level,
                     Places &places) {
   Operation *op = value.getDefiningOp();
   if (!op || isa<ReductionOpInterface>(op) ||
@@ -72,7 +71,7 @@ void Chooser::visit(Value value, const GuardedIndex &place, unsigned level,
       }))
     return;
   if (auto view = dyn_cast<ViewOpInterface>(op)) {
-    GuardedIndex source;
+    Place source;
     SmallVector<IndexGuard> inside;
     if (throughView(view, place, nest.sizes, source, inside))
       visit(op->getOperand(0), source, level, places);
@@ -85,7 +84,7 @@ void Chooser::visit(Value value, const GuardedIndex &place, unsigned level,
 Chooser::Places Chooser::placesAt(unsigned level) {
   Places places;
   auto start = [&](Value value, ArrayRef<AffineExpr> index) {
-    GuardedIndex place;
+    Place place;
     place.index.assign(index.begin(), index.end());
     visit(value, place, level, places);
   };
@@ -102,7 +101,7 @@ Chooser::Places Chooser::placesAt(unsigned level) {
   return places;
 }
 
-bool Chooser::dependsOnReduced(const GuardedIndex &place) const {
+bool Chooser::dependsOnReduced(const Place &place) const {
   for (AffineExpr expr : place.index)
     for (unsigned d : nest.dims(/*isReduced=*/true))
       if (expr.isFunctionOfDim(d))
@@ -112,13 +111,12 @@ bool Chooser::dependsOnReduced(const GuardedIndex &place) const {
 
 /// The work of making an element in loops of `level` from what they load; what
 /// is the same for the whole row does not count.
-int64_t Chooser::chainWork(Value value, const GuardedIndex &place,
-                           unsigned level) {
+int64_t Chooser::chainWork(Value value, const Place &place, unsigned level) {
   Places places;
   visit(value, place, level, places);
   int64_t work = 0;
   for (auto &[made, at] : places)
-    for (const GuardedIndex &one : at)
+    for (const Place &one : at)
       if (dependsOnReduced(one))
         work += workOf(made.getDefiningOp());
   return work;
@@ -136,7 +134,7 @@ void Chooser::consider(PointwiseOpInterface op) {
   if (bytes + rowBytes > kScratchBytes)
     return;
   SmallVector<unsigned> users;
-  SmallVector<GuardedIndex> all;
+  SmallVector<Place> all;
   for (auto [level, places] : llvm::enumerate(levels))
     if (auto found = places.find(value); found != places.end()) {
       users.push_back(level);

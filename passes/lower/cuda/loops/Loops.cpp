@@ -174,8 +174,9 @@ LoopEmitter::Slot &LoopEmitter::addSlot() {
     slot.elements.bind(argument, memref);
   for (auto [result, total] : totals)
     slot.elements.bind(result,
-                       [total = total](OpBuilder &, Location,
-                                       const GuardedIndex &) { return total; });
+                       [total = total](OpBuilder &, Location, const Place &) {
+                         return total;
+                       });
   return slot;
 }
 
@@ -183,8 +184,9 @@ void LoopEmitter::bindTotal(const LoopNest::Reduction &reduction, Value total) {
   Value result = reduction.op->getResult(0);
   totals.push_back({result, total});
   for (Slot &slot : slots)
-    slot.elements.bind(result, [total](OpBuilder &, Location,
-                                       const GuardedIndex &) { return total; });
+    slot.elements.bind(result, [total](OpBuilder &, Location, const Place &) {
+      return total;
+    });
 }
 
 void LoopEmitter::setIndices(Slot &slot, ArrayRef<unsigned> dims,

@@ -177,7 +177,7 @@ void LoopEmitter::combineSharers(
 
 void LoopEmitter::bindColumn(Slot &slot, int64_t column) {
   for (auto &[result, columnTotals] : ofColumns)
-    slot.elements.bind(result, [total = columnTotals[column]](
-                                   OpBuilder &, Location,
-                                   const GuardedIndex &) { return total; });
+    slot.elements.bind(
+        result, [total = columnTotals[column]](
+                    OpBuilder &, Location, const Place &) { return total; });
 }

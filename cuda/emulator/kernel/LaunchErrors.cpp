@@ -1,5 +1,5 @@
-//===- Report.cpp - the errors of a launch --------------------------------===//
-#include "cuda/emulator/kernel/Report.h"
+//===- LaunchErrors.cpp - the errors of a launch --------------------------===//
+#include "cuda/emulator/kernel/LaunchErrors.h"
 
 namespace tandem::emulator::kernel {
 
@@ -8,10 +8,10 @@ static std::string triple(const uint32_t value[3]) {
          ", " + std::to_string(value[2]) + ")";
 }
 
-void Report::error(const uint32_t ctaid[3],
-                   const artifact::EmulatedThread *thread,
-                   const std::string &kind, const std::string &detail,
-                   const char *site) {
+void LaunchErrors::error(const uint32_t ctaid[3],
+                         const artifact::EmulatedThread *thread,
+                         const std::string &kind, const std::string &detail,
+                         const char *site) {
   auto [it, isNew] = known.insert({{kind, site}, lines.size()});
   if (!isNew) {
     if (it->second < lines.size())
@@ -36,7 +36,7 @@ void Report::error(const uint32_t ctaid[3],
   lines.push_back({std::move(text)});
 }
 
-Status Report::status() const {
+Status LaunchErrors::status() const {
   if (lines.empty())
     return Status::success();
   std::string text;

@@ -1,11 +1,11 @@
-//===- Report.h - the errors of a launch ----------------------------------===//
+//===- LaunchErrors.h - the errors of a launch ----------------------------===//
 //
 // Collects what is found wrong. The same error at the same place in the code
 // is listed once, with the block and thread that showed it first and a count.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_CUDA_EMULATOR_KERNEL_REPORT_H
-#define TANDEM_CUDA_EMULATOR_KERNEL_REPORT_H
+#ifndef TANDEM_CUDA_EMULATOR_KERNEL_LAUNCHERRORS_H
+#define TANDEM_CUDA_EMULATOR_KERNEL_LAUNCHERRORS_H
 
 #include "runtime/artifact/Emulation.h"
 #include "runtime/artifact/Status.h"
@@ -16,9 +16,9 @@
 
 namespace tandem::emulator::kernel {
 
-class Report {
+class LaunchErrors {
 public:
-  explicit Report(std::string kernel) : kernel(std::move(kernel)) {}
+  explicit LaunchErrors(std::string kernel) : kernel(std::move(kernel)) {}
 
   /// `what` is wrong; `kind` is the same for errors to be counted together.
   /// `thread` may be null: then the error is the block's.

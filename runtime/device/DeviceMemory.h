@@ -1,4 +1,4 @@
-//===- Place.h - where a model's memory lies ------------------------------===//
+//===- DeviceMemory.h - where a model's memory lies -----------------------===//
 //
 // Internal to the runtime. A model lives on the host or on one device, and all
 // that it copies goes through here or through Tensor. Tensors of the host that
@@ -8,17 +8,17 @@
 // after one wait for all of a call.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TANDEM_RUNTIME_DEVICE_PLACE_H
-#define TANDEM_RUNTIME_DEVICE_PLACE_H
+#ifndef TANDEM_RUNTIME_DEVICE_DEVICEMEMORY_H
+#define TANDEM_RUNTIME_DEVICE_DEVICEMEMORY_H
 
 #include "runtime/device/Backend.h"
 
 namespace tandem::runtime {
 
-class Place {
+class DeviceMemory {
 public:
-  Place() = default;
-  static Result<Place> at(Device device);
+  DeviceMemory() = default;
+  static Result<DeviceMemory> at(Device device);
 
   Device device() const { return device_; }
   Backend &backend() const { return *backend_; }

@@ -1,9 +1,9 @@
-//===- Place.cpp - where a model's memory lies ----------------------------===//
+//===- DeviceMemory.cpp - where a model's memory lies ---------------------===//
 //
-// See Place.h.
+// See DeviceMemory.h.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/Place.h"
+#include "runtime/device/DeviceMemory.h"
 #include "runtime/tensor/ElementRows.h"
 #include "runtime/tensor/Strides.h"
 
@@ -11,26 +11,26 @@
 
 namespace tandem::runtime {
 
-Result<Place> Place::at(Device device) {
+Result<DeviceMemory> DeviceMemory::at(Device device) {
   Result<Backend *> backend = backendOf(device);
   if (!backend)
     return std::move(backend).status();
-  Place made;
+  DeviceMemory made;
   made.device_ = device;
   made.backend_ = *backend;
   return made;
 }
 
-bool Place::isUsable(const Tensor &tensor) const {
+bool DeviceMemory::isUsable(const Tensor &tensor) const {
   return tensor.device() == device_ && tensor.isDense() &&
          reinterpret_cast<uintptr_t>(tensor.data()) % storageAlignment == 0;
 }
 
-std::string Place::names() const {
+std::string DeviceMemory::names() const {
   return "'" + toString(device_) + (isHost() ? "'" : "' or 'cpu'");
 }
 
-Status Place::copy(void *to, const void *from, int64_t bytes) const {
+Status DeviceMemory::copy(void *to, const void *from, int64_t bytes) const {
   if (bytes == 0 || to == from)
     return Status::success();
   return backend_->copy(to, from, bytes, currentStream(device_));

@@ -1,5 +1,5 @@
-//===- Report.cpp - what was measured, as a table and as JSON -------------===//
-#include "tools/bench/cpu/Report.h"
+//===- Results.cpp - what was measured, as a table and as JSON ------------===//
+#include "tools/bench/cpu/Results.h"
 #include "tools/bench/cpu/Roofs.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-//===- Report.h - what was measured, as a table and as JSON ---------------===//
-#ifndef TANDEM_TOOLS_BENCH_CPU_REPORT_H
-#define TANDEM_TOOLS_BENCH_CPU_REPORT_H
+//===- Results.h - what was measured, as a table and as JSON --------------===//
+#ifndef TANDEM_TOOLS_BENCH_CPU_RESULTS_H
+#define TANDEM_TOOLS_BENCH_CPU_RESULTS_H
 
 #include "tools/bench/cpu/Measure.h"
 
