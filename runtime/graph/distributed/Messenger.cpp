@@ -146,7 +146,7 @@ void Messenger::take(Envelope envelope) {
                                 std::move(text))));
 }
 
-void Messenger::request(uint32_t to, Bytes request, Answered answered) {
+uint64_t Messenger::request(uint32_t to, Bytes request, Answered answered) {
   uint64_t number = 0;
   Status status = checkSize(request);
   if (status) {
@@ -165,9 +165,24 @@ void Messenger::request(uint32_t to, Bytes request, Answered answered) {
       addWatch(peers[to]);
     }
   }
-  if (!status)
-    return answered(std::move(status));
+  if (!status) {
+    answered(std::move(status));
+    return 0;
+  }
   send(to, Kind::Request, number, request);
+  return number;
+}
+
+/// Nobody waits for the answer any more.
+void Messenger::abandon(uint64_t request) {
+  Answered dropped; // ends without the lock
+  std::lock_guard lock(mutex);
+  auto found = requests.find(request);
+  if (found == requests.end())
+    return;
+  --peers[found->second.to].watches;
+  dropped = std::move(found->second.answered);
+  requests.erase(found);
 }
 
 Result<Bytes> Messenger::ask(uint32_t to, Bytes content, Milliseconds limit,
@@ -178,19 +193,23 @@ Result<Bytes> Messenger::ask(uint32_t to, Bytes content, Milliseconds limit,
     std::optional<Result<Bytes>> answer;
   };
   auto waiting = std::make_shared<Waiting>();
-  request(to, std::move(content), [waiting](Result<Bytes> answer) {
-    std::lock_guard lock(waiting->mutex);
-    waiting->answer = std::move(answer);
-    waiting->changed.notify_all();
-  });
+  uint64_t number =
+      request(to, std::move(content), [waiting](Result<Bytes> answer) {
+        std::lock_guard lock(waiting->mutex);
+        waiting->answer = std::move(answer);
+        waiting->changed.notify_all();
+      });
   std::unique_lock lock(waiting->mutex);
   auto isThere = [&] { return waiting->answer.has_value(); };
   if (limit.count() == 0)
     waiting->changed.wait(lock, isThere);
-  else if (!waiting->changed.wait_for(lock, limit, isThere))
+  else if (!waiting->changed.wait_for(lock, limit, isThere)) {
+    lock.unlock();
+    abandon(number);
     return Status::failed("worker " + std::to_string(to) + ": " + what +
                           " took longer than " + std::to_string(limit.count()) +
                           " ms");
+  }
   return std::move(*waiting->answer);
 }
 

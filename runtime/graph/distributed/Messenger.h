@@ -59,7 +59,8 @@ public:
   uint32_t worker() const { return transport->worker(); }
   uint32_t workers() const { return transport->workers(); }
 
-  void request(uint32_t to, Bytes request, Answered answered);
+  /// Returns the number of the request; 0: it has failed already.
+  uint64_t request(uint32_t to, Bytes request, Answered answered);
   /// Waits for the answer, at most `limit` (0: as long as the worker lives).
   Result<Bytes> ask(uint32_t to, Bytes request, Milliseconds limit,
                     const std::string &what);
@@ -106,6 +107,7 @@ private:
   void tick(bool hasSlept);
   void send(uint32_t to, Kind kind, uint64_t number, const Bytes &content);
   void addWatch(Peer &peer);
+  void abandon(uint64_t request);
   bool isNew(Peer &peer, uint64_t number);
   Status goneError(uint32_t worker) const;
   Status checkSize(const Bytes &content) const;

@@ -356,14 +356,14 @@ void Session::stopOthers(const Status &status) {
                       .put(id)
                       .put(status.message())
                       .take();
-  (void)own.visit(*context,
-                  [&](uint32_t worker) -> Result<std::vector<uint64_t>> {
-                    Result<Bytes> answer = own.messages().ask(
-                        worker, request, own.limit(), "the end of a backward");
-                    if (!answer) // it is gone, and its part with it
-                      return std::vector<uint64_t>();
-                    return Reader(*answer).numbers();
-                  });
+  (void)own.visit(
+      *context, [&](uint32_t worker) -> Result<std::vector<uint64_t>> {
+        Result<Bytes> answer = own.messages().ask(
+            worker, request, own.silence(), "the end of a backward");
+        if (!answer) // it is gone, and its part with it
+          return std::vector<uint64_t>();
+        return Reader(*answer).numbers();
+      });
 }
 
 } // namespace tandem::graph::distributed

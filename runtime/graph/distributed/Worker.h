@@ -102,6 +102,7 @@ public:
   uint64_t newId() { return (uint64_t(number()) << counterBits) | ++idCount; }
   Messenger &messages() { return *messenger; }
   Milliseconds limit() const { return options.limit; }
+  Milliseconds silence() const { return options.silence; }
   Result<std::shared_ptr<Context>> find(uint64_t context) const;
   /// Asks worker after worker that takes part, beginning with this one's
   /// peers, until `peersOf(worker)` names no new one.
@@ -146,6 +147,15 @@ private:
   std::unique_ptr<Messenger> messenger;
   std::unique_ptr<Crew> crew;
 };
+
+/// An error: there is no such context.
+Status unknownContext(uint64_t id);
+
+/// Each tensor with whether it has history.
+Status writeValues(Writer &writer, std::span<const Value> values,
+                   bool hasHistory);
+Result<std::vector<Value>> readValues(Reader &reader,
+                                      std::vector<bool> &marked);
 
 /// What a worker knows of a backward's messages.
 struct Marks {

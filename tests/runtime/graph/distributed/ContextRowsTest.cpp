@@ -88,6 +88,22 @@ TEST_P(Contexts, D09_DependenciesAreCountedOnce) {
   EXPECT_TRUE(team.isIdle());
 }
 
+/// What came first, and nobody else has, is taken over.
+TEST_P(Contexts, D15_AnUnsharedBufferIsAdopted) {
+  Value w = leaf(3);
+  const void *given = nullptr;
+  Value node = FunctionNode::make("gives", number(0), {w.edge},
+                                  [&](Tensors inputs, Tensors &outputs) {
+                                    outputs[0] = *inputs[0].copyTo(Device());
+                                    given = outputs[0].data();
+                                    return Status::success();
+                                  });
+  uint64_t id = *team[0].begin();
+  ASSERT_EQ(team[0].backward(id, {{shown(node)}}).message(), "");
+  EXPECT_EQ(team[0].gradient(id, *w.edge.node)->tensor.data(), given);
+  team[0].release(id);
+}
+
 /// Nobody but the context has its gradients, and no message is kept.
 TEST_P(Contexts, D17_NobodyElseHoldsTheResult) {
   Value w = serveTimes(team[1], 3), x = leaf(2);
