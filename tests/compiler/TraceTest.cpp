@@ -132,6 +132,20 @@ TEST(Trace, BroadcastsAsNumPy) {
   EXPECT_EQ(count(textOf(trace), "tandem.broadcast"), 2);
 }
 
+TEST(Trace, EveryComparison) {
+  Trace trace("model");
+  Tensor x = trace.input("x", {4}), y = trace.input("y", {4});
+  int made = 0;
+  for (const Tensor &one : {equal(x, y), notEqual(x, y), less(x, y),
+                            lessEqual(x, y), greater(x, y), greaterEqual(x, y)})
+    trace.output("o" + std::to_string(made++), one);
+  std::string text = textOf(trace);
+  for (const char *part :
+       {" eq %arg0, %arg1", " ne %arg0, %arg1", " lt %arg0, %arg1",
+        " le %arg0, %arg1", " gt %arg0, %arg1", " ge %arg0, %arg1"})
+    EXPECT_EQ(count(text, part), 1) << part << "\n" << text;
+}
+
 TEST(Trace, ShapeErrorsAreAtTheUsersLine) {
   Trace trace("model");
   Tensor x = trace.input("x", {4, 8});
