@@ -346,7 +346,7 @@ static Status run(ModuleOp module, const CompileOptions &options,
     bool isOther = module->getAttr(kTargetAttr) != planned;
     // What the tables chose was for the target before.
     if (isOther)
-      module.walk(lower::dropChosenMethod);
+      module.walk(lower::dropChosen);
     if (isOther || (lacksScratch(module) && !left->empty()))
       if (Status s = chooseMethodsAgain(module); !s)
         return s;

@@ -167,26 +167,31 @@ def ScheduleMethod : I32EnumAttr<"ScheduleMethod", "how a kernel is computed", [
 }
 
 def ScheduleAttr : Tandem_Attr<"Schedule", "schedule"> {
-  let summary = "How a kernel is computed and cut, as far as it is said";
+  let summary = "How a kernel is computed and cut, and who chose that";
   let description = [{
-    `#tandem.schedule<method = direct, rows = 6, vectors = 2, block = 96,
-    columns = 64, packs = true, ahead = false>`; each key may be absent, and then
-    the model of the lowering chooses. `method` is a row of the target's table of
-    methods (`passes/lower/common/Method.h`; `tandem inspect --methods` lists those
-    of a kernel). The others are for CPUs: `rows` is 1 to 32, `vectors` 1 to 8,
-    `block` and `columns` 1 to 2^40; what they count is in
-    `passes/lower/cpu/AskedSchedule.h`. No bit of a result depends on them; it may
-    on `method`.
+    `#tandem.schedule<rows = 6, chosen(method = gemm, vectors = 2, block = 96)>`:
+    what stands in `chosen(...)` the tables of the target chose
+    (tandem-choose-methods), the rest somebody asked for. `method` is a row of the
+    target's table of methods (`passes/lower/common/Method.h`; `tandem inspect
+    --methods` lists those of a kernel). The keys, their ranges and the targets
+    that have them are the rows of `ir/Schedule.cpp`; what they count is in
+    `passes/lower/common/ScheduleOverride.h`. Code is made of what a schedule says,
+    and the tables complete one that says less than its method has. No bit of a
+    result depends on the numbers for CPUs; it may on `method`, and for CUDA on
+    `splits` and on `block_n` of attention.
   }];
-  // A number of 0 is not said.
-  let parameters = (ins "::std::optional<ScheduleMethod>":$method, "int64_t":$rows,
-                        "int64_t":$vectors, "int64_t":$block, "int64_t":$columns,
-                        "::std::optional<bool>":$packs, "::std::optional<bool>":$ahead);
+  // Sorted by key; no key twice.
+  let parameters = (ins ArrayRefParameter<"::tandem::ScheduleEntry">:$entries);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The most that the number `key` may be; 0 if there is no such number.
-    static int64_t mostOf(::llvm::StringRef key);
+    /// What it says of a key; of a flag 0 or 1.
+    std::optional<int64_t> valueOf(::tandem::ScheduleKey key) const;
+    std::optional<::tandem::ScheduleMethod> getMethod() const;
+    /// Without what the tables chose; null if nothing is left.
+    ScheduleAttr getAsked() const;
+    /// The same values, whoever chose them: what code is made of.
+    ScheduleAttr withoutChoosers() const;
   }];
 }
 
@@ -327,7 +332,7 @@ def KernelFactsAttr : Tandem_Attr<"KernelFacts", "kernel_facts"> {
     `flops` and `bytes` are what it costs; `summary` and `dtype` are of the op that
     computes most. A launch agrees with `type`, `items` (units of work), `blocks`
     (the grid, of a GPU) and `in_place`; `scratch_bytes` is what it gets beside its
-    buffers. `schedule` is what the kernel was asked to be made with. Of a GPU:
+    buffers. `schedule` is what the kernel was made with. Of a GPU:
     `block`, the threads; `shared_bytes`; `tensor_maps`, its last parameters.
   }];
   let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::ArrayAttr":$ops,

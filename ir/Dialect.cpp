@@ -4,7 +4,6 @@
 #include "ir/KnownAttributes.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
-#include "ir/PlannedScratch.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
@@ -209,8 +208,6 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return verifyTag(op, attribute);
   if (isPartitionMark(name))
     return verifyPartitionMark(op, attribute);
-  if (name == kScratchBytesAttr)
-    return verifyPlannedScratch(op, attribute);
   if (name == kPlanAttr) {
     if (isa<PlanAttr>(attribute.getValue()))
       return success();

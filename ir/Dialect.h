@@ -6,6 +6,8 @@
 #ifndef TANDEM_IR_DIALECT_H
 #define TANDEM_IR_DIALECT_H
 
+#include "ir/Schedule.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinAttributes.h"

@@ -3,7 +3,6 @@
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
-#include "ir/PlannedScratch.h"
 #include "ir/Report.h"
 #include "ir/Tags.h"
 
@@ -45,7 +44,6 @@ static constexpr OfDialect ofDialect[] = {
     {kSavedAttr, AttributePlace::Op},
     {kPreparedAttr, AttributePlace::Op},
     {kBufferAttr, AttributePlace::Op},
-    {kScratchBytesAttr, AttributePlace::Op},
     {kKernelAttr, AttributePlace::Op}};
 
 std::optional<AttributePlace> tandem::placeOfAttribute(StringRef name) {

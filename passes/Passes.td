@@ -519,13 +519,14 @@ def JoinPointwise : FunctionPass<"tandem-join-pointwise"> {
 }
 
 def ChooseMethods : Pass<"tandem-choose-methods", "::mlir::func::FuncOp"> {
-  let summary = "Says by which method each kernel is computed, and what scratch it takes";
+  let summary = "Says how each kernel is computed and cut, and what scratch it takes";
   let description = [{
     `schedule` of a kernel gets the `method`, the row of the target's table
-    (docs/ADDING_A_METHOD.md) that is good for it, unless it names one; and
-    `tandem.scratch_bytes` is the memory beside buffers that the code of this
-    method takes with this schedule: of each thread, or for CUDA of a launch. What
-    `lower` emits is what stands there.
+    (docs/ADDING_A_METHOD.md) that is good for it, and all numbers of that row,
+    unless it says them; what the tables chose stands in `chosen(...)`.
+    `scratch_bytes` is the memory beside buffers that the code of this method takes
+    with this schedule: of each thread, or for CUDA of a launch. `lower` emits what
+    stands there.
   }];
   let dependentDialects = [
     "::tandem::TandemDialect", "::mlir::func::FuncDialect",

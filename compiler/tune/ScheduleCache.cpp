@@ -1,7 +1,7 @@
 //===- ScheduleCache.cpp - schedules that were found by measuring ---------===//
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/ScheduleMethods.h"
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/common/ScheduleOverride.h"
 #include "runtime/artifact/AtomicFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -28,57 +28,59 @@ static std::string shown(StringRef key) {
   return text;
 }
 
+/// What was asked for of the tables; the rest they choose again.
 static json toJson(ScheduleAttr schedule) {
   json object = json::object();
-  if (!schedule)
+  ScheduleAttr asked = schedule ? schedule.getAsked() : ScheduleAttr();
+  if (!asked)
     return object;
-  auto number = [&](const char *key, int64_t value) {
-    if (value)
-      object[key] = value;
-  };
-  auto flag = [&](const char *key, std::optional<bool> value) {
-    if (value)
-      object[key] = *value;
-  };
-  if (schedule.getMethod())
-    object["method"] = stringifyScheduleMethod(*schedule.getMethod()).str();
-  number("rows", schedule.getRows());
-  number("vectors", schedule.getVectors());
-  number("block", schedule.getBlock());
-  number("columns", schedule.getColumns());
-  flag("packs", schedule.getPacks());
-  flag("ahead", schedule.getAhead());
+  for (const ScheduleEntry &entry : asked.getEntries()) {
+    const ScheduleKeyRow &row = rowOf(entry.key);
+    json &value = object[row.name.str()];
+    switch (row.kind) {
+    case ScheduleKeyRow::Method:
+      value = stringifyScheduleMethod(*asked.getMethod()).str();
+      break;
+    case ScheduleKeyRow::Flag:
+      value = entry.value != 0;
+      break;
+    case ScheduleKeyRow::Number:
+      value = entry.value;
+    }
+  }
   return object;
 }
 
 /// Reads a value of a schedule; says what is wrong with it, or nothing.
 static std::string readValue(const std::string &key, const json &value,
-                             lower::cpu::AskedSchedule &asked) {
-  if (int64_t most = ScheduleAttr::mostOf(key)) {
-    int64_t number = value.is_number_integer() ? value.get<int64_t>() : 0;
-    if (number < 1 || number > most)
-      return "expected '" + key + "' of a schedule to be 1 to " +
-             std::to_string(most) + ", but got " + shown(value.dump());
-    int64_t &to = key == "rows"      ? asked.rows
-                  : key == "vectors" ? asked.vectors
-                  : key == "block"   ? asked.block
-                                     : asked.columns;
-    to = number;
+                             lower::ScheduleOverride &asked) {
+  const ScheduleKeyRow *row = scheduleKeyOf(key);
+  if (!row || row->target == ScheduleKeyRow::Cuda)
+    return "expected a schedule to have no '" + shown(key) + "'";
+  switch (row->kind) {
+  case ScheduleKeyRow::Method: {
+    std::optional<ScheduleMethod> method;
+    if (value.is_string())
+      method = symbolizeScheduleMethod(value.get<std::string>());
+    if (!method)
+      return "expected 'method' of a schedule to be " + listOf(methodNames()) +
+             ", but got " + shown(value.dump());
+    asked.setMethod(*method);
     return "";
   }
-  if (key == "packs" || key == "ahead") {
+  case ScheduleKeyRow::Flag:
     if (!value.is_boolean())
       return "expected '" + key + "' of a schedule to be true or false";
-    (key == "packs" ? asked.packs : asked.ahead) = value.get<bool>();
+    asked.set(row->key, value.get<bool>());
     return "";
+  case ScheduleKeyRow::Number:
+    break;
   }
-  if (key != "method")
-    return "expected a schedule to have no '" + shown(key) + "'";
-  if (value.is_string())
-    asked.method = symbolizeScheduleMethod(value.get<std::string>());
-  if (!asked.method)
-    return "expected 'method' of a schedule to be " + listOf(methodNames()) +
-           ", but got " + shown(value.dump());
+  int64_t number = value.is_number_integer() ? value.get<int64_t>() : 0;
+  if (number < 1 || number > row->most)
+    return "expected '" + key + "' of a schedule to be 1 to " +
+           std::to_string(row->most) + ", but got " + shown(value.dump());
+  asked.set(row->key, number);
   return "";
 }
 
@@ -112,7 +114,7 @@ static std::string readEntry(const json &object, MLIRContext *context,
   auto schedule = object.find("schedule");
   if (schedule == object.end() || !schedule->is_object())
     return "expected 'schedule' to be an object";
-  lower::cpu::AskedSchedule asked;
+  lower::ScheduleOverride asked;
   for (const auto &[key, value] : schedule->items())
     if (std::string why = readValue(key, value, asked); !why.empty())
       return why;

@@ -5,8 +5,6 @@
 #include "passes/lower/common/Kernels.h"
 #include "passes/plan/InPlace.h"
 
-#include "ir/PlannedScratch.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -38,8 +36,11 @@ static OwningOpRef<ModuleOp> moduleOf(KernelOp kernel,
     copy.setStream(0);
     copy.removeNeedsAttr();
     copy.removeChoicesAttr();
-    copy.setScheduleAttr(schedule);
-    copy->removeAttr(kScratchBytesAttr);
+    if (schedule)
+      copy.setScheduleAttr(schedule);
+    else
+      copy.removeScheduleAttr();
+    copy.removeScratchBytesAttr();
   }
   func::ReturnOp::create(b, loc);
   return module;

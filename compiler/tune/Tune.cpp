@@ -3,6 +3,7 @@
 #include "compiler/tune/ScheduleCache.h"
 #include "compiler/tune/Trials.h"
 #include "passes/lower/common/Kernels.h"
+#include "passes/lower/cpu/ExplainMethods.h"
 #include "passes/lower/cpu/ScheduleSearch.h"
 #include "passes/target/Rates.h"
 
@@ -16,7 +17,7 @@
 
 using namespace mlir;
 using namespace tandem;
-using tandem::lower::cpu::AskedSchedule;
+using tandem::lower::ScheduleOverride;
 
 using Clock = std::chrono::steady_clock;
 
@@ -25,7 +26,7 @@ static constexpr double kGain = 0.97;
 
 /// Of which schedules are tried and how they are timed: what an earlier search
 /// has found is not the answer of a later one.
-static constexpr StringLiteral kSearch = "search 5";
+static constexpr StringLiteral kSearch = "search 6";
 
 /// This machine's processor, as LLVM and as the system call it.
 static std::string machineName() {
@@ -69,8 +70,8 @@ public:
 private:
   std::vector<Group> groups();
   Status measure(const Group &group, double seconds, TunedSchedule &found);
-  /// Times the variants and the model's; sets `found` to the fastest.
-  Status compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
+  /// Times the schedules and the model's; sets `found` to the fastest.
+  Status compare(KernelOp kernel, ArrayRef<ScheduleAttr> variants,
                  double seconds, TunedSchedule &found);
   void apply(const Group &group, const TunedSchedule &found) const;
   double left() const {
@@ -105,9 +106,8 @@ static std::string textOf(KernelOp kernel) {
   return lower::textOf(*bare);
 }
 
-/// The kernels that have a choice, those that take longest first. One that says
-/// more of how it is computed than the method that its table has for it has
-/// none.
+/// The kernels that have a choice, those that take longest first. One of which
+/// somebody asked how it is computed has none.
 std::vector<Group> Tuner::groups() {
   const Rates rates = Rates::of(module);
   std::string common = TANDEM_VERSION "\n" + kSearch.str() + '\n' + machine +
@@ -132,8 +132,7 @@ std::vector<Group> Tuner::groups() {
     }
   llvm::erase_if(groups, [&](const Group &group) {
     ScheduleAttr said = KernelOp(group.first()).getScheduleAttr();
-    return group.search->rounds() == 0 ||
-           (said && said != group.search->unasked(context));
+    return group.search->rounds() == 0 || (said && said.getAsked());
   });
   llvm::sort(groups, [](const Group &a, const Group &b) {
     return a.weight != b.weight ? a.weight > b.weight : a.place < b.place;
@@ -141,12 +140,11 @@ std::vector<Group> Tuner::groups() {
   return groups;
 }
 
-Status Tuner::compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
+Status Tuner::compare(KernelOp kernel, ArrayRef<ScheduleAttr> variants,
                       double seconds, TunedSchedule &found) {
   auto begin = Clock::now();
   std::vector<ScheduleAttr> schedules{ScheduleAttr()}; // the model's
-  for (const AskedSchedule &asked : variants)
-    schedules.push_back(asked.attribute(context));
+  llvm::append_range(schedules, variants);
   auto compiled =
       compileTrials(kernel, schedules, target, options.compileThreads);
   if (!compiled)
@@ -169,28 +167,46 @@ Status Tuner::compare(KernelOp kernel, ArrayRef<AskedSchedule> variants,
   return Status::success();
 }
 
+/// The different schedules that come of the wishes, as the table cuts the
+/// kernel, without the model's; and the first wish of each.
+static std::pair<SmallVector<ScheduleAttr>,
+                 DenseMap<Attribute, ScheduleOverride>>
+schedulesOf(KernelOp kernel, ArrayRef<ScheduleOverride> wishes) {
+  SmallVector<ScheduleAttr> schedules;
+  DenseMap<Attribute, ScheduleOverride> wishOf;
+  DenseSet<Attribute> known;
+  if (ScheduleAttr model = lower::cpu::scheduleFor(kernel, {}))
+    known.insert(model.withoutChoosers());
+  for (const ScheduleOverride &wish : wishes) {
+    ScheduleAttr schedule = lower::cpu::scheduleFor(kernel, wish);
+    if (!schedule || !known.insert(schedule.withoutChoosers()).second)
+      continue;
+    schedules.push_back(schedule);
+    wishOf.insert({schedule, wish});
+  }
+  return {schedules, wishOf};
+}
+
 Status Tuner::measure(const Group &group, double seconds,
                       TunedSchedule &found) {
   KernelOp kernel = group.first();
   found = {group.summary,  machine, options.timer->threads(),
            ScheduleAttr(), 0,       0};
-  AskedSchedule best;
+  ScheduleOverride best;
   size_t rounds = group.search->rounds();
   bool triesMethods = !group.search->methods().empty();
   double share = seconds / static_cast<double>(rounds - !triesMethods);
   for (size_t round = !triesMethods; round < rounds; ++round) {
     if (found.modelSeconds > 0 && left() <= 0)
       break;
-    auto variants = group.search->variants(round, best);
-    if (variants.empty())
+    auto wishes = group.search->variants(round, best);
+    if (wishes.empty())
       break;
-    variants.insert(variants.begin(), best);
-    if (Status s = compare(kernel, variants, share, found); !s)
+    wishes.insert(wishes.begin(), best);
+    auto [schedules, wishOf] = schedulesOf(kernel, wishes);
+    if (Status s = compare(kernel, schedules, share, found); !s)
       return s;
-    best = {};
-    for (const AskedSchedule &asked : variants)
-      if (asked.attribute(context) == found.schedule)
-        best = asked;
+    best = found.schedule ? wishOf.lookup(found.schedule) : ScheduleOverride();
   }
   return Status::success();
 }

@@ -1,10 +1,10 @@
 //===- Tune.h - schedules by measuring instead of by a model --------------===//
 //
 // The kernels of a planned module get the attribute `schedule`
-// (passes/lower/cpu/AskedSchedule.h) where another one than the model's was
-// measured to be faster on this machine. Kernels that take longest come first;
-// when the time is over the others keep the model's. What was found is kept in
-// a file, and found there the next time.
+// (passes/lower/common/ScheduleOverride.h) where another one than the model's
+// was measured to be faster on this machine. Kernels that take longest come
+// first; when the time is over the others keep the model's. What was found is
+// kept in a file, and found there the next time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_TUNE_TUNE_H

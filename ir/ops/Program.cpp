@@ -43,7 +43,7 @@ void KernelOp::build(OpBuilder &builder, OperationState &state,
         /*buffers=*/ArrayAttr(), builder.getI64IntegerAttr(stream), needs,
         /*choices=*/ArrayAttr(), InPlaceAttr(), /*parts=*/DenseI64ArrayAttr(),
         /*non_temporal=*/DenseI64ArrayAttr(), ScheduleAttr(),
-        LibraryCallAttr());
+        /*scratch_bytes=*/IntegerAttr(), LibraryCallAttr());
 }
 
 int64_t KernelOp::getFlops() {

@@ -19,8 +19,9 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
     `in_place`: the results that overwrite inputs. `parts`: of a kernel with several
     loop nests, how many results each has, in order. `non_temporal`: the numbers of
     the results that are stored past the caches, rising. `schedule`: how the kernel
-    is cut, where that was measured (`tandem compile --tune`) or edited. `library`:
-    the call of a vendor's library that may run instead.
+    is computed and cut. `scratch_bytes`: the memory that its code takes beside the
+    buffers, of each thread, or for CUDA of a launch. `library`: the call of a
+    vendor's library that may run instead.
 
     ```mlir
     %y = tandem.kernel "fused_add_relu" (%a, %b) {
@@ -37,6 +38,7 @@ def KernelOp : Tandem_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects,
                        OptionalAttr<InPlaceAttr>:$in_place, OptionalAttr<DenseI64ArrayAttr>:$parts,
                        OptionalAttr<DenseI64ArrayAttr>:$non_temporal,
                        OptionalAttr<ScheduleAttr>:$schedule,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$scratch_bytes,
                        OptionalAttr<LibraryCallAttr>:$library);
   // A kernel before it is planned: all of its attributes but these come later.
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::ValueRange":$inputs,

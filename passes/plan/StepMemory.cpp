@@ -7,7 +7,7 @@
 #include "passes/target/Target.h"
 
 #include "ir/Keys.h"
-#include "ir/PlannedScratch.h"
+
 #include "ir/Signature.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -128,8 +128,8 @@ void Counter::countResults(func::FuncOp program) {
 void Counter::countScratch(func::FuncOp program) {
   program.walk([&](Operation *op) {
     int64_t bytes = 0;
-    if (isa<KernelOp>(op))
-      bytes = plannedScratch(op).value_or(0);
+    if (auto kernel = dyn_cast<KernelOp>(op))
+      bytes = static_cast<int64_t>(kernel.getScratchBytes().value_or(0));
     else if (auto launch = dyn_cast<LaunchOp>(op))
       bytes = scratchOf(launch, symbols);
     memory.scratch = std::max(memory.scratch, bytes);
@@ -167,7 +167,7 @@ StepMemory tandem::stepMemory(ModuleOp planned) {
 bool tandem::lacksScratch(ModuleOp planned) {
   return llvm::any_of(planned.getOps<func::FuncOp>(), [](func::FuncOp func) {
     return llvm::any_of(func.getOps<KernelOp>(), [](KernelOp kernel) {
-      return !plannedScratch(kernel);
+      return !kernel.getScratchBytesAttr();
     });
   });
 }

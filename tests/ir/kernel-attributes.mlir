@@ -156,13 +156,33 @@ func.func private @wrong() attributes {test.attr = #tandem.schedule<packs = 1>}
 
 // -----
 
-// expected-error @+1 {{expected a schedule to have 'method', 'rows', 'vectors', 'block', 'columns', 'packs', 'ahead', but got 'row' (did you mean 'rows'?)}}
+// expected-error @+1 {{expected a schedule to have 'method', 'rows', 'vectors', 'block', 'columns', 'packs', 'ahead', 'block_m', 'block_n', 'block_k', 'warps_m', 'warps_n', 'stages', 'splits', but got 'row' (did you mean 'rows'?)}}
 func.func private @wrong() attributes {test.attr = #tandem.schedule<row = 1>}
 
 // -----
 
 // expected-error @+1 {{expected 'rows' of a schedule once, but got it twice}}
 func.func private @wrong() attributes {test.attr = #tandem.schedule<rows = 1, rows = 2>}
+
+// -----
+
+// expected-error @+1 {{expected 'splits' of a schedule to be 1 to 64, but got 128}}
+func.func private @wrong() attributes {test.attr = #tandem.schedule<chosen(method = mma, splits = 128)>}
+
+// -----
+
+// expected-error @+1 {{expected 'rows' of a schedule once, but got it twice}}
+func.func private @wrong() attributes {test.attr = #tandem.schedule<rows = 1, chosen(rows = 2)>}
+
+// -----
+
+// expected-error @+1 {{expected a schedule of one target, but got 'rows' of a CPU and 'stages' of CUDA}}
+func.func private @wrong() attributes {test.attr = #tandem.schedule<rows = 1, stages = 2>}
+
+// -----
+
+// expected-error @+1 {{expected a schedule to have 'method'}}
+func.func private @wrong() attributes {test.attr = #tandem.schedule<chosen(chosen(rows = 2))>}
 
 // -----
 
@@ -175,7 +195,7 @@ func.func @wrong(%a: tensor<4xf32>, %b: tensor<4xf32>) {
   %0:2 = tandem.kernel "k" (%a, %b) {
   ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>):
     tandem.yield %x, %y : tensor<4xf32>, tensor<4xf32>
-  // expected-error @+1 {{attribute 'schedule' failed to satisfy constraint: How a kernel is computed and cut, as far as it is said}}
+  // expected-error @+1 {{attribute 'schedule' failed to satisfy constraint: How a kernel is computed and cut, and who chose that}}
   } {schedule = {rows = 3}} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }

@@ -13,7 +13,7 @@
 // CHECK-COUNT-1: llvm.func internal @exp_0.body(%{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr
 // CHECK-NOT: @exp_1
 // CHECK: llvm.func @exp_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr)
-// CHECK-SAME: tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = ["tandem.exp"], flops = 16, bytes = 128, summary = "exp 4x4 -> 4x4", dtype = f32, type = (tensor<4x4xf32>) -> tensor<4x4xf32>, items = 1, schedule = <method = pointwise>>
+// CHECK-SAME: tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = ["tandem.exp"], flops = 16, bytes = 128, summary = "exp 4x4 -> 4x4", dtype = f32, type = (tensor<4x4xf32>) -> tensor<4x4xf32>, items = 1, schedule = <chosen(method = pointwise, vectors = {{[0-9]+}}, block = 4096)>>
 // CHECK: llvm.call @exp_0.body
 module @shared attributes {tandem.phase = "partition"} {
   func.func @forward(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">}) {

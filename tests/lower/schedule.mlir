@@ -1,12 +1,13 @@
 // RUN: tandem-opt %s --tandem-lower-to-cpu | FileCheck %s
 
-// What a kernel asks for stays with its function; kernels that ask for
-// different schedules have functions of their own.
+// What a kernel is made with stands at its function; kernels that ask for
+// different schedules have functions of their own. What they do not say, as
+// modules that were written by hand, is the tables' choice.
 // CHECK-LABEL: module @asks
 // CHECK: launch @cpu::@matmul_0
 // CHECK: launch @cpu::@matmul_1
-// CHECK: llvm.func @matmul_0({{.*}}schedule = <rows = 3, vectors = 2>
-// CHECK: llvm.func @matmul_1({{.*}}schedule = <packs = false>
+// CHECK: llvm.func @matmul_0({{.*}}schedule = <rows = 3, vectors = 1, chosen(method = gemm, block = 6, columns = {{[0-9]+}}, packs = false)>
+// CHECK: llvm.func @matmul_1({{.*}}schedule = <packs = false, chosen(method = gemm, rows = 4, vectors = 1, block = 4, columns = {{[0-9]+}})>
 module @asks attributes {tandem.phase = "plan"} {
   func.func @evaluate(%a: tensor<4x4xf32> {tandem.role = #tandem.role<input "a">})
       attributes {tandem.plan = #tandem.plan<arena_bytes = 128, peak_bytes = 64, lower_bound_bytes = 64>} {

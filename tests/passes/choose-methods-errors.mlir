@@ -15,19 +15,99 @@ module attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>
 // -----
 
 func.func @evaluate(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expected 'tandem.scratch_bytes' to be an i64 of at least 0, but got -1}}
   %y = tandem.kernel "y" (%x) {
   ^bb0(%a: tensor<4xf32>):
     %0 = tandem.exp %a : tensor<4xf32>
     tandem.yield %0 : tensor<4xf32>
-  } {tandem.scratch_bytes = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{attribute 'scratch_bytes' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  } {scratch_bytes = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
 
 // -----
 
-func.func @evaluate(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{'tandem.scratch_bytes' belongs on a kernel}}
-  %y = tandem.exp %x {tandem.scratch_bytes = 64 : i64} : tensor<4xf32>
-  return %y : tensor<4xf32>
+// A number that the method does not have.
+module attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x0: tensor<64x64xf32>, %x1: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // expected-error@+1 {{expected the schedule of method 'gemm' to have, for this kernel, 'rows', 'vectors', 'block', 'columns', 'packs', but got 'ahead'}}
+    %y = tandem.kernel "y" (%x0, %x1) {
+    ^bb0(%a0: tensor<64x64xf32>, %a1: tensor<64x64xf32>):
+      %0 = tandem.matmul %a0, %a1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } {schedule = #tandem.schedule<method = gemm, ahead = true>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// One of another target.
+module attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x0: tensor<64x64xf32>, %x1: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // expected-error@+1 {{'splits' of a schedule is of CUDA, but the kernel is for a CPU}}
+    %y = tandem.kernel "y" (%x0, %x1) {
+    ^bb0(%a0: tensor<64x64xf32>, %a1: tensor<64x64xf32>):
+      %0 = tandem.matmul %a0, %a1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } {schedule = #tandem.schedule<splits = 2>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_80"}>} {
+  func.func @evaluate(%x0: tensor<64x64xf32>, %x1: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // expected-error@+1 {{'packs' of a schedule is of a CPU, but the kernel is for CUDA}}
+    %y = tandem.kernel "y" (%x0, %x1) {
+    ^bb0(%a0: tensor<64x64xf32>, %a1: tensor<64x64xf32>):
+      %0 = tandem.matmul %a0, %a1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } {schedule = #tandem.schedule<packs = true>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// A whole schedule is made as it stands, or not at all.
+module attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x0: tensor<64x64xf32>, %x1: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // expected-error@+1 {{method 'gemm' cannot cut this kernel with 'block' = 50 and what else its schedule says; it would take 54}}
+    %y = tandem.kernel "y" (%x0, %x1) {
+    ^bb0(%a0: tensor<64x64xf32>, %a1: tensor<64x64xf32>):
+      %0 = tandem.matmul %a0, %a1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } {schedule = #tandem.schedule<method = gemm, rows = 6, vectors = 4, block = 50, columns = 64, packs = true>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x0: tensor<64x64xf32>, %x1: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // expected-error@+1 {{method 'gemm' cannot cut this kernel with 'vectors' = 5 and what else its schedule says; it would take 4}}
+    %y = tandem.kernel "y" (%x0, %x1) {
+    ^bb0(%a0: tensor<64x64xf32>, %a1: tensor<64x64xf32>):
+      %0 = tandem.matmul %a0, %a1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } {schedule = #tandem.schedule<method = gemm, rows = 6, vectors = 5, block = 54, columns = 80, packs = true>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// For CUDA there are tiles that fit, and no others near them.
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_80"}>} {
+  func.func @evaluate(%x0: tensor<64x64xf32>, %x1: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // expected-error@+1 {{method 'simt' cannot cut this kernel with 'block_m' = 48 and what else its schedule says; it would take }}
+    %y = tandem.kernel "y" (%x0, %x1) {
+    ^bb0(%a0: tensor<64x64xf32>, %a1: tensor<64x64xf32>):
+      %0 = tandem.matmul %a0, %a1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+      tandem.yield %0 : tensor<64x64xf32>
+    } {schedule = #tandem.schedule<block_m = 48>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %y : tensor<64x64xf32>
+  }
 }

@@ -7,14 +7,14 @@
 // STEP: module @cpu attributes {tandem.step_memory = {{{.*}}scratch = [[BYTES:[1-9][0-9]*]] : i64
 module @cpu attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
   func.func @evaluate(%x: tensor<64x300xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<300x200xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x200xf32> {tandem.role = #tandem.role<output "y">}, tensor<64x300xf32> {tandem.role = #tandem.role<output "z">}) {
-    // CHECK: schedule = #tandem.schedule<method = gemm>, tandem.scratch_bytes = {{[1-9][0-9]*}} : i64}
-    // STEP: schedule = #tandem.schedule<method = gemm>, tandem.scratch_bytes = [[BYTES]] : i64}
+    // CHECK: schedule = #tandem.schedule<chosen(method = gemm, rows = {{[0-9]+}}, vectors = {{[0-9]+}}, block = {{[0-9]+}}, columns = {{[0-9]+}}, packs = {{true|false}})>, scratch_bytes = {{[1-9][0-9]*}} : i64}
+    // STEP: schedule = #tandem.schedule<chosen(method = gemm, {{.*}})>, scratch_bytes = [[BYTES]] : i64}
     %y = tandem.kernel "y" (%x, %w) {
     ^bb0(%a: tensor<64x300xf32>, %b: tensor<300x200xf32>):
       %0 = tandem.matmul %a, %b : tensor<64x300xf32>, tensor<300x200xf32> -> tensor<64x200xf32>
       tandem.yield %0 : tensor<64x200xf32>
     } : (tensor<64x300xf32>, tensor<300x200xf32>) -> tensor<64x200xf32>
-    // CHECK: schedule = #tandem.schedule<method = pointwise>, tandem.scratch_bytes = 0 : i64}
+    // CHECK: schedule = #tandem.schedule<chosen(method = pointwise, vectors = {{[0-9]+}}, block = 4096)>, scratch_bytes = 0 : i64}
     %z = tandem.kernel "z" (%x) {
     ^bb0(%a: tensor<64x300xf32>):
       %0 = tandem.exp %a : tensor<64x300xf32>
@@ -30,18 +30,18 @@ module @cpu attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : 
 // CHECK-LABEL: module @asked
 module @asked attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
   func.func @evaluate(%x: tensor<4x1024xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<96x1024xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<4x96xf32> {tandem.role = #tandem.role<output "y">}, tensor<4x96xf32> {tandem.role = #tandem.role<output "z">}) {
-    // CHECK: schedule = #tandem.schedule<method = dots>, tandem.scratch_bytes = 768 : i64}
+    // CHECK: schedule = #tandem.schedule<chosen(method = dots, columns = 48)>, scratch_bytes = 768 : i64}
     %y = tandem.kernel "y" (%x, %w) {
     ^bb0(%a: tensor<4x1024xf32>, %b: tensor<96x1024xf32>):
       %0 = tandem.matmul %a, %b {transpose_rhs} : tensor<4x1024xf32>, tensor<96x1024xf32> -> tensor<4x96xf32>
       tandem.yield %0 : tensor<4x96xf32>
     } : (tensor<4x1024xf32>, tensor<96x1024xf32>) -> tensor<4x96xf32>
-    // CHECK: schedule = #tandem.schedule<method = gemm, rows = 4>, tandem.scratch_bytes = {{[1-9][0-9]+}} : i64}
+    // CHECK: schedule = #tandem.schedule<method = gemm, rows = 4, chosen(vectors = {{[0-9]+}}, block = 4, columns = {{[0-9]+}}, packs = {{true|false}})>, scratch_bytes = {{[1-9][0-9]*}} : i64}
     %z = tandem.kernel "z" (%x, %w) {
     ^bb0(%a: tensor<4x1024xf32>, %b: tensor<96x1024xf32>):
       %0 = tandem.matmul %a, %b {transpose_rhs} : tensor<4x1024xf32>, tensor<96x1024xf32> -> tensor<4x96xf32>
       tandem.yield %0 : tensor<4x96xf32>
-    } {schedule = #tandem.schedule<method = gemm, rows = 4>, tandem.scratch_bytes = 1 : i64} : (tensor<4x1024xf32>, tensor<96x1024xf32>) -> tensor<4x96xf32>
+    } {schedule = #tandem.schedule<method = gemm, rows = 4>, scratch_bytes = 1 : i64} : (tensor<4x1024xf32>, tensor<96x1024xf32>) -> tensor<4x96xf32>
     return %y, %z : tensor<4x96xf32>, tensor<4x96xf32>
   }
 }
@@ -51,7 +51,7 @@ module @asked attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 
 // A loop has no method; its scratch is the memory of its body, of its carries
 // and of the kernels in it.
 // CHECK-LABEL: module @loop
-// CHECK: } {tandem.scratch_bytes = {{[1-9][0-9]*}} : i64}
+// CHECK: } {scratch_bytes = {{[1-9][0-9]*}} : i64}
 module @loop attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
   func.func @evaluate(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.kernel "y" (%x) {
@@ -72,7 +72,7 @@ module @loop attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 :
 
 // Blocks that share a long sum keep their parts in scratch.
 // CHECK-LABEL: module @cuda
-// CHECK: schedule = #tandem.schedule<method = mma>, tandem.scratch_bytes = {{[1-9][0-9]*}} : i64}
+// CHECK: schedule = #tandem.schedule<chosen(method = mma, block_m = {{[0-9]+}}, block_n = {{[0-9]+}}, block_k = {{[0-9]+}}, warps_m = {{[0-9]+}}, warps_n = {{[0-9]+}}, stages = 4, splits = {{[1-9][0-9]+}})>, scratch_bytes = {{[1-9][0-9]*}} : i64}
 module @cuda attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
   func.func @evaluate(%x: tensor<64x8192xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<8192x64xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
     %y = tandem.kernel "y" (%x, %w) {

@@ -76,10 +76,9 @@ static ordered_json toJson(const lower::ExplainedMethod &method) {
                       {"possible", method.isPossible}};
   if (method.seconds)
     one["seconds"] = *method.seconds;
-  if (method.cut) {
-    one["items"] = method.cut->items;
-    one["scratch_bytes"] = method.cut->scratchBytes;
-    one["shared_bytes"] = method.cut->sharedBytes;
+  if (method.isPossible) {
+    one["scratch_bytes"] = method.scratchBytes;
+    one["schedule"] = method.schedule;
   }
   if (!method.against.empty())
     one["against"] = method.against;
@@ -121,22 +120,21 @@ static void printText(const Kernels &kernels) {
               kernels.explained.of.c_str(), kernels.count, programs.c_str());
   if (!kernels.explained.problem.empty())
     std::printf("  error: %s\n", kernels.explained.problem.c_str());
-  std::printf("  %-12s %12s %9s %12s\n", "method", "predicted us", "items",
-              "scratch KiB");
+  std::printf("  %-12s %12s %12s\n", "method", "predicted us", "scratch KiB");
   for (const lower::ExplainedMethod &method : kernels.explained.methods) {
-    std::optional<double> micros, items, scratch;
+    std::optional<double> micros, scratch;
     if (method.seconds)
       micros = *method.seconds * 1e6;
-    if (method.cut) {
-      items = static_cast<double>(method.cut->items);
-      scratch = static_cast<double>(method.cut->scratchBytes) / 1024;
-    }
+    if (method.isPossible)
+      scratch = static_cast<double>(method.scratchBytes) / 1024;
     std::string verdict = method.isChosen     ? "chosen"
                           : method.isPossible ? "not chosen: " + method.against
                                               : "impossible: " + method.against;
-    std::printf("  %-12s %12s %9s %12s  %s\n", method.name.c_str(),
-                textOf(micros, "%.1f").c_str(), textOf(items, "%.0f").c_str(),
-                textOf(scratch, "%.1f").c_str(), verdict.c_str());
+    std::printf("  %-12s %12s %12s  %s\n", method.name.c_str(),
+                textOf(micros, "%.1f").c_str(), textOf(scratch, "%.1f").c_str(),
+                verdict.c_str());
+    if (!method.schedule.empty())
+      std::printf("  %-12s   %s\n", "", method.schedule.c_str());
   }
 }
 

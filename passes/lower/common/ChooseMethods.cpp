@@ -1,8 +1,6 @@
 //===- ChooseMethods.cpp - the methods of a program's kernels -------------===//
 #include "passes/lower/common/ChooseMethods.h"
 
-#include "ir/PlannedScratch.h"
-
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
@@ -17,9 +15,9 @@ FailureOr<int64_t> lower::chooseMethods(
     isBroken |= failed(one);
     if (failed(one))
       continue;
-    if (!one->name.empty())
-      kernel.setScheduleAttr(scheduleWith(kernel, one->name));
-    setPlannedScratch(kernel, one->scratchBytes);
+    if (one->schedule)
+      kernel.setScheduleAttr(one->schedule);
+    kernel.setScratchBytes(one->scratchBytes);
     chosen += !one->name.empty();
   }
   if (isBroken)

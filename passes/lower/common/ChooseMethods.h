@@ -8,8 +8,8 @@
 
 namespace tandem::lower {
 
-/// Writes into each kernel of `func` what `choose` says of it: the method, and
-/// the scratch. Returns how many have a method; fails once all were asked.
+/// Writes into each kernel of `func` what `choose` says of it: the schedule,
+/// and the scratch. Returns how many have a method; fails once all were asked.
 mlir::FailureOr<int64_t> chooseMethods(
     mlir::func::FuncOp func,
     llvm::function_ref<mlir::FailureOr<ChosenMethod>(KernelOp)> choose);

@@ -31,8 +31,34 @@ MethodLog lower::considerMethods(KernelOp kernel, TrialChooser choose) {
   FirstError error(kernel.getContext());
   Trial trial(kernel);
   trial.kernel.removeScheduleAttr();
-  (void)choose(trial.kernel, &log);
+  (void)choose(trial.kernel, {&log});
   return log;
+}
+
+ScheduleAttr lower::scheduleFor(KernelOp kernel, const ScheduleOverride &wish,
+                                TrialChooser choose) {
+  FirstError error(kernel.getContext());
+  Trial trial(kernel);
+  if (ScheduleAttr asked = wish.attribute(kernel.getContext()))
+    trial.kernel.setScheduleAttr(asked);
+  else
+    trial.kernel.removeScheduleAttr();
+  FailureOr<ChosenMethod> chosen =
+      choose(trial.kernel, {/*log=*/nullptr, /*isWish=*/true});
+  return succeeded(chosen) ? chosen->schedule : ScheduleAttr();
+}
+
+/// "rows = 6, packs = true": the numbers of a schedule, whoever chose them.
+static std::string numbersOf(ScheduleAttr schedule) {
+  std::string text;
+  for (const ScheduleEntry &entry : schedule.getEntries()) {
+    const ScheduleKeyRow &row = rowOf(entry.key);
+    if (row.kind == ScheduleKeyRow::Method)
+      continue;
+    text += (text.empty() ? "" : ", ") + row.name.str() + " = " +
+            shown(row, entry.value);
+  }
+  return text;
 }
 
 /// Why a method that is good, or as good as the chosen one, is not chosen.
@@ -52,45 +78,33 @@ static std::string againstGood(const MethodLog &log, size_t row) {
   return ("'" + chosen.name + "' is asked for").str();
 }
 
-std::optional<ExplainedKernel>
-lower::explainMethods(KernelOp kernel, TrialChooser choose, TrialEmitter emit) {
+std::optional<ExplainedKernel> lower::explainMethods(KernelOp kernel,
+                                                     TrialChooser choose) {
   MethodLog log;
   std::string problem;
   {
     FirstError error(kernel.getContext());
     Trial trial(kernel);
-    if (failed(choose(trial.kernel, &log)))
+    if (failed(choose(trial.kernel, {&log})))
       problem = error.text;
   }
   if (log.rows.empty())
     return std::nullopt;
   ExplainedKernel explained{log.of, {}, problem};
   for (auto [i, row] : llvm::enumerate(log.rows)) {
-    ExplainedMethod method;
+    ExplainedMethod &method = explained.methods.emplace_back();
     method.name = row.name.str();
     method.summary = row.summary.str();
     method.isChosen = log.chosen == i;
     method.isPossible = row.fit.isPossible();
-    method.seconds = row.seconds;
     if (!method.isChosen)
       method.against =
           row.fit.isGood() ? againstGood(log, i) : row.fit.reason();
-    if (method.isPossible) {
-      FirstError error(kernel.getContext());
-      Trial trial(kernel);
-      trial.kernel.setScheduleAttr(scheduleWith(kernel, row.name));
-      FailureOr<MethodCut> cut = emit(trial.kernel);
-      if (succeeded(cut)) {
-        method.cut = *cut;
-        method.cut->scratchBytes = row.scratchBytes;
-      } else if (method.isChosen) {
-        explained.problem = error.text;
-      } else {
-        method.isPossible = false;
-        method.against = error.text;
-      }
-    }
-    explained.methods.push_back(std::move(method));
+    if (!method.isPossible)
+      continue;
+    method.seconds = row.seconds;
+    method.scratchBytes = row.scratchBytes;
+    method.schedule = numbersOf(row.schedule);
   }
   return explained;
 }

@@ -4,7 +4,6 @@
 #include "passes/plan/HostCopies.h"
 
 #include "ir/Keys.h"
-#include "ir/PlannedScratch.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -41,8 +40,10 @@ static KernelOp codeOf(KernelOp kernel) {
   copy.removeNeedsAttr();
   copy.removeChoicesAttr();
   copy.removeLibraryAttr();
-  // It follows from the code.
-  copy->removeAttr(kScratchBytesAttr);
+  // It follows from the code, and code does not depend on who chose it.
+  copy.removeScratchBytesAttr();
+  if (ScheduleAttr schedule = copy.getScheduleAttr())
+    copy.setScheduleAttr(schedule.withoutChoosers());
   copy->setOperands({});
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {
@@ -144,13 +145,13 @@ void lower::replaceHostCopies(SmallVectorImpl<KernelOp> &kernels) {
 }
 
 LogicalResult lower::checkPlannedScratch(KernelOp kernel, int64_t taken) {
-  std::optional<int64_t> planned = plannedScratch(kernel);
-  if (!planned || *planned == taken)
+  std::optional<uint64_t> planned = kernel.getScratchBytes();
+  if (!planned || static_cast<int64_t>(*planned) == taken)
     return success();
   return kernel.emitError()
-         << "expected '" << kScratchBytesAttr
-         << "' to be what the kernel's code takes with its schedule, " << taken
-         << ", but got " << *planned;
+         << "expected 'scratch_bytes' to be what the kernel's code takes with "
+            "its schedule, "
+         << taken << ", but got " << *planned;
 }
 
 void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,

@@ -1,8 +1,6 @@
 //===- Trial.cpp - a kernel alone, in a module that is thrown away --------===//
 #include "passes/lower/common/Trial.h"
 
-#include "ir/PlannedScratch.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -22,6 +20,6 @@ Trial::Trial(KernelOp original) {
   kernel = cast<KernelOp>(b.clone(*original));
   kernel->setOperands(entry->getArguments());
   // A trial's may be of another method.
-  kernel->removeAttr(kScratchBytesAttr);
+  kernel.removeScratchBytesAttr();
   func::ReturnOp::create(b, loc);
 }

@@ -10,7 +10,9 @@
 namespace tandem::lower {
 
 /// A copy of a kernel as the one op of a function, in a module for the target
-/// of the kernel's: what is asked about it may write code there.
+/// of the kernel's. Tables are asked about it there, since their rows have to
+/// find where operands lie, and the emitters' functions that say so write casts
+/// of memory. No code of the kernel is written.
 struct Trial {
   explicit Trial(KernelOp kernel);
 

@@ -37,11 +37,11 @@ FailureOr<Work> lower::cpu::emitAnchor(KernelOp kernel, OpBuilder &b,
                         });
 }
 
-FailureOr<ChosenMethod> lower::cpu::chooseAnchor(KernelOp kernel, OpBuilder &b,
-                                                 KernelBody &body,
-                                                 MethodLog *log) {
+FailureOr<ChosenMethod>
+lower::cpu::chooseAnchor(KernelOp kernel, OpBuilder &b, KernelBody &body,
+                         const MethodQuestion &question) {
   return askTable<ChosenMethod>(
       kernel, b, body, [&](const AnchorMethods &table, AnchorKernel &parts) {
-        return chooseByTable(kernel, table, parts, log);
+        return chooseByTable(kernel, table, parts, question);
       });
 }

@@ -4,7 +4,6 @@
 #include "passes/lower/cpu/FlowKernel.h"
 #include "passes/lower/cpu/KernelFunction.h"
 
-#include "ir/PlannedScratch.h"
 #include "ir/Signature.h"
 
 using namespace mlir;
@@ -25,7 +24,7 @@ static FailureOr<int64_t> scratchOfFlow(KernelOp kernel) {
     steps.arenaBytes = planOf(*func).getArenaBytes();
     for (auto inner : func->getOps<KernelOp>())
       steps.steps.emplace_back().scratchBytes =
-          plannedScratch(inner).value_or(0);
+          static_cast<int64_t>(inner.getScratchBytes().value_or(0));
   }
   return lower::cpu::flowScratchBytes(trial.kernel, list);
 }
@@ -42,5 +41,5 @@ FailureOr<ChosenMethod> lower::cpu::chooseMethodOf(KernelOp kernel) {
   if (!hasMethods(kernel))
     return chosen;
   Trial trial(kernel);
-  return chooseAlone(trial.kernel, /*log=*/nullptr);
+  return chooseAlone(trial.kernel, MethodQuestion());
 }

@@ -6,30 +6,27 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 
-static FailureOr<MethodCut> emitTrial(KernelOp kernel) {
+static FailureOr<ChosenMethod> chooseTrial(KernelOp kernel,
+                                           const MethodQuestion &question) {
   lower::cpu::loadDialectsOfCode(kernel.getContext());
-  auto around = kernel->getParentOfType<ModuleOp>();
-  OpBuilder b = OpBuilder::atBlockEnd(around.getBody());
-  auto target = ModuleOp::create(b, kernel.getLoc(), "cpu");
-  FailureOr<Work> work = lower::cpu::emitKernelBody(target, kernel, "trial");
-  if (failed(work))
-    return failure();
-  return MethodCut{work->items, work->scratchBytes, 0};
-}
-
-static FailureOr<ChosenMethod> chooseTrial(KernelOp kernel, MethodLog *log) {
-  lower::cpu::loadDialectsOfCode(kernel.getContext());
-  return lower::cpu::chooseAlone(kernel, log);
+  return lower::cpu::chooseAlone(kernel, question);
 }
 
 std::optional<ExplainedKernel> lower::cpu::explainMethods(KernelOp kernel) {
   if (!hasMethods(kernel))
     return std::nullopt;
-  return lower::explainMethods(kernel, chooseTrial, emitTrial);
+  return lower::explainMethods(kernel, chooseTrial);
 }
 
 MethodLog lower::cpu::considerMethods(KernelOp kernel) {
   if (!hasMethods(kernel))
     return {};
   return lower::considerMethods(kernel, chooseTrial);
+}
+
+ScheduleAttr lower::cpu::scheduleFor(KernelOp kernel,
+                                     const ScheduleOverride &wish) {
+  if (!hasMethods(kernel))
+    return {};
+  return lower::scheduleFor(kernel, wish, chooseTrial);
 }

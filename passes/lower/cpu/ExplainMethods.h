@@ -8,9 +8,11 @@ namespace tandem::lower::cpu {
 
 /// Of a kernel at `plan`. Branches and loops of the program have no methods.
 std::optional<lower::ExplainedKernel> explainMethods(KernelOp kernel);
-/// What the rows say, without the cuts and whatever the kernel's `schedule`
-/// says.
+/// What the rows say, whatever the kernel's `schedule` says.
 lower::MethodLog considerMethods(KernelOp kernel);
+/// The schedule that comes of a wish; null if its method does not compute the
+/// kernel.
+ScheduleAttr scheduleFor(KernelOp kernel, const lower::ScheduleOverride &wish);
 
 } // namespace tandem::lower::cpu
 

@@ -82,8 +82,10 @@ static int64_t rowsOfBlock(int64_t rows, int64_t width, int64_t rowBytes,
                              llvm::divideCeil(rows, isNarrow ? few : many));
 }
 
-static int64_t rowsOfBlock(const ScatterParts &parts) {
+static int64_t rowsOfBlock(AnchorKernel &kernel, const ScatterParts &parts) {
   int64_t width = product(parts.table.drop_front());
+  if (int64_t asked = ScheduleOverride::of(kernel.kernel)[ScheduleKey::Block])
+    return std::min(asked, std::max<int64_t>(parts.table[0], 1));
   return rowsOfBlock(parts.table[0], width, width * elementBytes(parts.stored),
                      product(parts.indices));
 }
@@ -91,7 +93,7 @@ static int64_t rowsOfBlock(const ScatterParts &parts) {
 /// The memory of the rows of a block.
 static Value takeBlock(AnchorKernel &kernel, const ScatterParts &parts) {
   int64_t width = product(parts.table.drop_front());
-  return kernel.scratch.take(kernel.code, {rowsOfBlock(parts) * width},
+  return kernel.scratch.take(kernel.code, {rowsOfBlock(kernel, parts) * width},
                              parts.stored);
 }
 
@@ -103,7 +105,7 @@ static Work emitScatter(AnchorKernel &kernel, const ScatterParts &parts) {
   int64_t rows = table[0], width = product(row), count = product(indices);
 
   int64_t rowBytes = width * elementBytes(parts.stored);
-  int64_t block = rowsOfBlock(parts);
+  int64_t block = rowsOfBlock(kernel, parts);
   Value values = takeBlock(kernel, parts);
   Value zero = code.index(0);
   auto load = [&](Value at) {
@@ -176,6 +178,14 @@ int64_t lower::cpu::scratchOfIndexed(AnchorKernel &kernel) {
     return 0;
   return kernel.countScratch(
       [&] { takeBlock(kernel, ScatterParts::of(kernel.anchor)); });
+}
+
+ScheduleOverride lower::cpu::cutIndexed(AnchorKernel &kernel) {
+  if (isa<TakeOp>(kernel.anchor))
+    return {};
+  return ScheduleOverride(
+      {{ScheduleKey::Block,
+        rowsOfBlock(kernel, ScatterParts::of(kernel.anchor))}});
 }
 
 FailureOr<Work> lower::cpu::emitIndexed(AnchorKernel &kernel) {

@@ -22,12 +22,14 @@ mlir::FailureOr<Work> emitLoops(KernelOp kernel, mlir::OpBuilder &b,
                                 KernelBody &body);
 mlir::FailureOr<Work> emitAnchor(KernelOp kernel, mlir::OpBuilder &b,
                                  KernelBody &body);
-/// The row that these would take, and what all rows say if there is a `log`. No
-/// code of the kernel is written at the builder, but for where operands lie.
+/// The row that these would take. No code of the kernel is written at the
+/// builder, but for where operands lie.
 mlir::FailureOr<ChosenMethod> chooseLoops(KernelOp kernel, mlir::OpBuilder &b,
-                                          KernelBody &body, MethodLog *log);
+                                          KernelBody &body,
+                                          const MethodQuestion &question);
 mlir::FailureOr<ChosenMethod> chooseAnchor(KernelOp kernel, mlir::OpBuilder &b,
-                                           KernelBody &body, MethodLog *log);
+                                           KernelBody &body,
+                                           const MethodQuestion &question);
 
 /// The emitters of families that have one (Methods.h has all).
 mlir::FailureOr<Work> emitWindow(AnchorKernel &kernel);
@@ -39,6 +41,9 @@ int64_t scratchOfWindow(AnchorKernel &kernel);
 int64_t scratchOfIndexed(AnchorKernel &kernel);
 int64_t scratchOfLines(AnchorKernel &kernel);
 int64_t scratchOfAttention(AnchorKernel &kernel);
+/// How they cut a kernel.
+ScheduleOverride cutIndexed(AnchorKernel &kernel);
+ScheduleOverride cutAttention(AnchorKernel &kernel);
 
 /// True if kernels can be made around `op`, a contraction, window or indexed
 /// op.

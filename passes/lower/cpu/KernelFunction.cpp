@@ -120,13 +120,13 @@ bool lower::cpu::hasMethods(KernelOp kernel) {
   return !flowOf(kernel) && !hostCopyOf(kernel);
 }
 
-FailureOr<ChosenMethod> lower::cpu::chooseAlone(KernelOp kernel,
-                                                MethodLog *log) {
+FailureOr<ChosenMethod>
+lower::cpu::chooseAlone(KernelOp kernel, const MethodQuestion &question) {
   OpBuilder b(kernel.getContext());
   Opened opened =
       open(kernel->getParentOfType<ModuleOp>(), kernel, "choice", b);
-  return isLoopKernel(kernel) ? chooseLoops(kernel, b, opened.body, log)
-                              : chooseAnchor(kernel, b, opened.body, log);
+  return isLoopKernel(kernel) ? chooseLoops(kernel, b, opened.body, question)
+                              : chooseAnchor(kernel, b, opened.body, question);
 }
 
 void lower::cpu::loadDialectsOfCode(MLIRContext *context) {

@@ -23,7 +23,8 @@ bool hasMethods(KernelOp kernel);
 /// The row of a kernel that has methods and is a trial's (common/Trial.h): its
 /// module gets a function in which it is asked where operands lie. Fails with a
 /// diagnostic. `log` may be null.
-mlir::FailureOr<ChosenMethod> chooseAlone(KernelOp kernel, MethodLog *log);
+mlir::FailureOr<ChosenMethod> chooseAlone(KernelOp kernel,
+                                          const MethodQuestion &question);
 
 /// The dialects that both write.
 void loadDialectsOfCode(mlir::MLIRContext *context);

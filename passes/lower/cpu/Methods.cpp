@@ -37,47 +37,48 @@ static constexpr AnchorMethod products[] = {
     // A processor's own tiles, wherever the types allow it.
     {"tiles", "tiles of bf16 that the processor multiplies", fitTileProduct,
      emitTileProduct, secondsOfTileProduct, scratchOfTileProduct,
-     ofMatrixTiles},
+     cutTileProduct, ofMatrixTiles},
     // A few rows would not pay for packing the other factor.
     {"dots", "vectors along k, nothing packed", fitDots, emitDots,
-     secondsOfDots, scratchOfDots},
+     secondsOfDots, scratchOfDots, cutDots},
     {"gemm", "register tiles of packed panels", fitMatmul, emitMatmul,
-     secondsOfMatmul, scratchOfMatmul, ofProducts}};
+     secondsOfMatmul, scratchOfMatmul, cutMatmul, ofProducts}};
 
 static constexpr AnchorMethod convolutions[] = {
     // A quarter of the multiplications.
     {"winograd", "tiles of 4x4 pixels by 36 products instead of 144",
      winograd::fit, winograd::emit, winograd::seconds, winograd::scratch,
-     ofConvolutions},
+     winograd::cut, ofConvolutions},
     // Before those whose vectors would have one filter in them.
     {"depthwise", "taps of one plane as sums in registers",
      fitDepthwiseFilterGrad, emitDepthwiseFilterGrad,
      secondsOfDepthwiseFilterGrad, scratchOfDepthwiseFilterGrad},
     {"pixels", "vectors of pixels of padded images", fitPixelConvolution,
      emitPixelConvolution, secondsOfPixelConvolution, scratchOfPixelConvolution,
-     ofPixels},
+     cutPixelConvolution, ofPixels},
     // Before what packs for windows that overlap.
     {"pointwise", "1x1 taps: packed pixels for all planes",
      fitPointwiseConvolution, emitPointwiseConvolution,
      secondsOfPointwiseConvolution, scratchOfPointwiseConvolution,
-     ofConvolutions},
+     cutPointwiseConvolution, ofConvolutions},
     {"direct", "vectors of filters over padded images, nothing gathered",
      fitDirectConvolution, emitDirectConvolution, secondsOfDirectConvolution,
-     scratchOfDirectConvolution, ofConvolutions},
+     scratchOfDirectConvolution, cutDirectConvolution, ofConvolutions},
     {"windows", "a product whose windows are gathered while they are packed",
-     fitWindows, emitWindows, secondsOfWindows, scratchOfWindows, ofProducts}};
+     fitWindows, emitWindows, secondsOfWindows, scratchOfWindows, cutWindows,
+     ofProducts}};
 
 static Fit always(AnchorKernel &) { return Fit::good(); }
 
 static constexpr AnchorMethod attention[] = {
     {"tiles", "tiles of own rows through blocks of the others", always,
-     emitAttention, nullptr, scratchOfAttention, ofAttention}};
+     emitAttention, nullptr, scratchOfAttention, cutAttention, ofAttention}};
 static constexpr AnchorMethod windows[] = {
     {"pooling", "windows of an image, lanes along lines", always, emitWindow,
      nullptr, scratchOfWindow}};
 static constexpr AnchorMethod indexed[] = {{"indexed", "rows that indices name",
                                             always, emitIndexed, nullptr,
-                                            scratchOfIndexed}};
+                                            scratchOfIndexed, cutIndexed}};
 static constexpr AnchorMethod lines[] = {
     {"lines", "whole lines one after the other", always, emitLines, nullptr,
      scratchOfLines}};
@@ -119,20 +120,23 @@ static constexpr LoopMethod rowsOfLoops[] = {
      [](LoopKernel &loops) -> FailureOr<Work> {
        return loops.emitter.emitPointwise();
      },
-     nullptr, nullptr, ofElements},
+     nullptr, nullptr,
+     [](LoopKernel &loops) { return loops.emitter.cutPointwise(); },
+     ofElements},
     {"columns", "blocks of columns with a row of sums",
      [](LoopKernel &loops) { return fitReductions(loops.nest, true); },
      [](LoopKernel &loops) -> FailureOr<Work> {
        return loops.emitter.emitColumns();
      },
-     nullptr, nullptr, ofColumns},
+     nullptr, nullptr,
+     [](LoopKernel &loops) { return loops.emitter.cutColumns(); }, ofColumns},
     {"rows", "a row after the other, its sums in registers",
      [](LoopKernel &loops) { return fitReductions(loops.nest, false); },
      [](LoopKernel &loops) -> FailureOr<Work> {
        return loops.emitter.emitRows();
      },
      nullptr, [](LoopKernel &loops) { return loops.emitter.scratchOfRows(); },
-     ofRows}};
+     [](LoopKernel &loops) { return loops.emitter.cutRows(); }, ofRows}};
 
 static constexpr LoopMethods tableOfLoops = {"a loop kernel for cpu",
                                              rowsOfLoops};

@@ -36,10 +36,12 @@ const LoopMethods &loopMethods();
 Fit fitMatmul(AnchorKernel &kernel);
 double secondsOfMatmul(AnchorKernel &kernel);
 int64_t scratchOfMatmul(AnchorKernel &kernel);
+ScheduleOverride cutMatmul(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitMatmul(AnchorKernel &kernel);
 Fit fitWindows(AnchorKernel &kernel);
 double secondsOfWindows(AnchorKernel &kernel);
 int64_t scratchOfWindows(AnchorKernel &kernel);
+ScheduleOverride cutWindows(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitWindows(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

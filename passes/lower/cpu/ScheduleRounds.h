@@ -8,14 +8,17 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_SCHEDULEROUNDS_H
 #define TANDEM_PASSES_LOWER_CPU_SCHEDULEROUNDS_H
 
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/common/ScheduleOverride.h"
+#include "passes/target/CpuModel.h"
 
 namespace tandem::lower::cpu {
 
+using namespace lower;
+
 /// The variants of `best`, which is not among them, that a round tries. Several
 /// may come to the same code.
-using Variants = llvm::SmallVector<AskedSchedule>(const AskedSchedule &best,
-                                                  const CpuModel &target);
+using Variants = llvm::SmallVector<ScheduleOverride>(
+    const ScheduleOverride &best, const CpuModel &target);
 using ScheduleRound = Variants *;
 
 namespace rounds {

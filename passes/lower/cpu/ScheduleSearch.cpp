@@ -31,12 +31,6 @@ ScheduleSearch::ScheduleSearch(KernelOp kernel) : target(CpuModel::of(kernel)) {
     add(*methodsOf(findAnchor(kernel)->getName()));
 }
 
-ScheduleAttr ScheduleSearch::unasked(MLIRContext *context) const {
-  AskedSchedule asked;
-  asked.method = chosen;
-  return asked.attribute(context);
-}
-
 size_t ScheduleSearch::rounds() const {
   if (!chosen)
     return 0;
@@ -46,19 +40,19 @@ size_t ScheduleSearch::rounds() const {
   return most || !tried.empty() ? 1 + most : 0;
 }
 
-SmallVector<AskedSchedule>
-ScheduleSearch::variants(size_t round, const AskedSchedule &best) const {
-  SmallVector<AskedSchedule> list;
+SmallVector<ScheduleOverride>
+ScheduleSearch::variants(size_t round, const ScheduleOverride &best) const {
+  SmallVector<ScheduleOverride> list;
   if (round == 0) {
     for (ScheduleMethod method : tried) {
       list.push_back(best);
-      list.back().method = method;
+      list.back().setMethod(method);
     }
     return list;
   }
   if (!chosen)
     return list;
-  auto at = roundsOf.find(best.method.value_or(*chosen));
+  auto at = roundsOf.find(best.method().value_or(*chosen));
   if (at == roundsOf.end() || round > at->second.size())
     return list;
   return at->second[round - 1](best, target);

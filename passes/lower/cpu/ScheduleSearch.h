@@ -23,11 +23,8 @@ public:
   size_t rounds() const;
   /// The variants of `best`, which is not among them; none where the method has
   /// no such round.
-  llvm::SmallVector<AskedSchedule> variants(size_t round,
-                                            const AskedSchedule &best) const;
-  /// The schedule that says the table's choice and nothing else; null if the
-  /// kernel has none.
-  ScheduleAttr unasked(mlir::MLIRContext *context) const;
+  llvm::SmallVector<ScheduleOverride>
+  variants(size_t round, const ScheduleOverride &best) const;
   /// The names of the methods that round 0 tries; empty without a choice.
   llvm::ArrayRef<ScheduleMethod> methods() const { return tried; }
 

@@ -62,12 +62,11 @@ lower::cuda::emitAnchor(KernelOp kernel, ThreadCode &code, KernelBody &body) {
                                });
 }
 
-FailureOr<ChosenMethod> lower::cuda::chooseAnchor(KernelOp kernel,
-                                                  ThreadCode &code,
-                                                  KernelBody &body,
-                                                  MethodLog *log) {
+FailureOr<ChosenMethod>
+lower::cuda::chooseAnchor(KernelOp kernel, ThreadCode &code, KernelBody &body,
+                          const MethodQuestion &question) {
   return askTable<ChosenMethod>(
       kernel, code, body, [&](const auto &table, auto &subject) {
-        return chooseByTable(kernel, table, subject, log);
+        return chooseByTable(kernel, table, subject, question);
       });
 }

@@ -11,5 +11,5 @@ FailureOr<ChosenMethod> lower::cuda::chooseMethodOf(KernelOp kernel) {
   if (!hasMethods(kernel))
     return ChosenMethod();
   Trial trial(kernel);
-  return chooseAlone(trial.kernel, /*log=*/nullptr);
+  return chooseAlone(trial.kernel, MethodQuestion());
 }

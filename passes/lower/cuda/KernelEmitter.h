@@ -40,12 +40,13 @@ mlir::FailureOr<LaunchShape> emitAnchor(KernelOp kernel, ThreadCode &code,
                                         KernelBody &body);
 
 /// The row that these would take, with an empty name where the result has no
-/// elements; and what all rows say if there is a `log`. What code is written is
-/// of no use.
+/// elements. What code is written is of no use.
 mlir::FailureOr<ChosenMethod> chooseLoops(KernelOp kernel, ThreadCode &code,
-                                          KernelBody &body, MethodLog *log);
+                                          KernelBody &body,
+                                          const MethodQuestion &question);
 mlir::FailureOr<ChosenMethod> chooseAnchor(KernelOp kernel, ThreadCode &code,
-                                           KernelBody &body, MethodLog *log);
+                                           KernelBody &body,
+                                           const MethodQuestion &question);
 
 /// The emitters of families that have one (Methods.h has all).
 mlir::FailureOr<LaunchShape> emitWindow(AnchorKernel &kernel, ThreadCode &code);

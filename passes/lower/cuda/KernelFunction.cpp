@@ -22,21 +22,6 @@ using namespace tandem;
 using namespace tandem::lower;
 using lower::cuda::LaunchShape;
 
-/// Its numbers are those of a CPU.
-static LogicalResult checkSchedule(KernelOp kernel) {
-  ScheduleAttr schedule = kernel.getScheduleAttr();
-  if (!schedule)
-    return success();
-  auto method = schedule.getMethod();
-  if (method && schedule == ScheduleAttr::get(kernel.getContext(), method, 0, 0,
-                                              0, 0, {}, {}))
-    return success();
-  return kernel.emitError()
-         << "expected the schedule of a kernel for cuda to say its method "
-            "alone, but got "
-         << schedule;
-}
-
 namespace {
 /// The function of a kernel, whose body is to be written.
 struct Opened {
@@ -89,8 +74,6 @@ static Opened open(gpu::GPUModuleOp target, KernelOp kernel, StringRef name,
 LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
                                               KernelOp kernel,
                                               KernelFunction &lowered) {
-  if (failed(checkSchedule(kernel)))
-    return failure();
   OpBuilder b(kernel.getContext());
   auto [func, body] = open(target, kernel, lowered.name, b);
   lower::cuda::ThreadCode code(b, kernel.getLoc(),
@@ -124,17 +107,16 @@ LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
 
 bool lower::cuda::hasMethods(KernelOp kernel) { return !hostCopyOf(kernel); }
 
-FailureOr<ChosenMethod> lower::cuda::chooseAlone(KernelOp kernel,
-                                                 MethodLog *log) {
-  if (failed(checkSchedule(kernel)))
-    return failure();
+FailureOr<ChosenMethod>
+lower::cuda::chooseAlone(KernelOp kernel, const MethodQuestion &question) {
   OpBuilder b =
       OpBuilder::atBlockEnd(kernel->getParentOfType<ModuleOp>().getBody());
   auto target = gpu::GPUModuleOp::create(b, kernel.getLoc(), "cuda");
   Opened opened = open(target, kernel, "choice", b);
   ThreadCode code(b, kernel.getLoc(), CudaTarget::of(kernel));
-  return isLoopKernel(kernel) ? chooseLoops(kernel, code, opened.body, log)
-                              : chooseAnchor(kernel, code, opened.body, log);
+  return isLoopKernel(kernel)
+             ? chooseLoops(kernel, code, opened.body, question)
+             : chooseAnchor(kernel, code, opened.body, question);
 }
 
 void lower::cuda::loadDialectsOfCode(MLIRContext *context) {

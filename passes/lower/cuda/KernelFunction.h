@@ -29,7 +29,8 @@ bool hasMethods(KernelOp kernel);
 /// module gets a function in which it is asked where operands lie. Without a
 /// name where the result has no elements. Fails with a diagnostic. `log` may be
 /// null.
-mlir::FailureOr<ChosenMethod> chooseAlone(KernelOp kernel, MethodLog *log);
+mlir::FailureOr<ChosenMethod> chooseAlone(KernelOp kernel,
+                                          const MethodQuestion &question);
 
 /// The dialects that both write.
 void loadDialectsOfCode(mlir::MLIRContext *context);

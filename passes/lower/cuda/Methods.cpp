@@ -24,10 +24,17 @@ static bool isHalf(const Gemm &gemm) {
   return gemm.element.isF16() || gemm.element.isBF16();
 }
 
+/// The schedule of a kind with the numbers that the kernel's says.
+static std::optional<TimedSchedule> scheduleOf(ProductKernel &product,
+                                               GemmSchedule::Kind kind) {
+  return scheduleGemm(product.gemm, product.code.target, kind,
+                      ScheduleOverride::of(product.kernel));
+}
+
 /// The reason against a kind for whose products no tile fits the kernel.
 template <GemmSchedule::Kind kind>
 static Fit fitTiles(ProductKernel &product, Fit otherwise) {
-  if (!scheduleGemm(product.gemm, product.code.target, kind))
+  if (!scheduleOf(product, kind))
     return Fit::impossible("expected a tile that fits the " +
                            Twine(product.code.target.sharedBytes()) +
                            " bytes of shared memory but got none");
@@ -71,19 +78,28 @@ static Fit fitSimt(ProductKernel &product) {
 
 template <GemmSchedule::Kind kind>
 static double secondsOfKind(ProductKernel &product) {
-  auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  auto schedule = scheduleOf(product, kind);
   return schedule ? schedule->seconds : 0;
 }
 
 template <GemmSchedule::Kind kind>
 static int64_t scratchOfKind(ProductKernel &product) {
-  auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  auto schedule = scheduleOf(product, kind);
   return scratchOf(product.gemm, schedule ? schedule->cut : GemmSchedule());
+}
+
+/// Where no tile has what is asked for, those of the model, which differ.
+template <GemmSchedule::Kind kind>
+static ScheduleOverride cutByKind(ProductKernel &product) {
+  auto schedule = scheduleOf(product, kind);
+  if (!schedule)
+    schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  return schedule ? schedule->cut.numbers() : ScheduleOverride();
 }
 
 template <GemmSchedule::Kind kind>
 static FailureOr<LaunchShape> emitKind(ProductKernel &product) {
-  auto schedule = scheduleGemm(product.gemm, product.code.target, kind);
+  auto schedule = scheduleOf(product, kind);
   return emitGemm(product.code, product.gemm,
                   schedule ? schedule->cut : GemmSchedule());
 }
@@ -91,11 +107,13 @@ static FailureOr<LaunchShape> emitKind(ProductKernel &product) {
 static constexpr Method<ProductKernel, LaunchShape> products[] = {
     {"wgmma", "tensor cores by warpgroup, from bulk copies", fitWgmma,
      emitKind<GemmSchedule::Wgmma>, secondsOfKind<GemmSchedule::Wgmma>,
-     scratchOfKind<GemmSchedule::Wgmma>},
+     scratchOfKind<GemmSchedule::Wgmma>, cutByKind<GemmSchedule::Wgmma>},
     {"mma", "tensor cores by warp", fitMma, emitKind<GemmSchedule::Mma>,
-     secondsOfKind<GemmSchedule::Mma>, scratchOfKind<GemmSchedule::Mma>},
+     secondsOfKind<GemmSchedule::Mma>, scratchOfKind<GemmSchedule::Mma>,
+     cutByKind<GemmSchedule::Mma>},
     {"simt", "multiply-adds of threads", fitSimt, emitKind<GemmSchedule::Simt>,
-     secondsOfKind<GemmSchedule::Simt>, scratchOfKind<GemmSchedule::Simt>}};
+     secondsOfKind<GemmSchedule::Simt>, scratchOfKind<GemmSchedule::Simt>,
+     cutByKind<GemmSchedule::Simt>}};
 
 static constexpr ProductMethods tableOfProducts = {
     "a product for cuda", products, /*takesCheapest=*/true};
@@ -119,7 +137,10 @@ static constexpr AnchorMethods::Row attention[] = {
        return AttentionTiles::fit(AttentionIndex(parts.kernel.anchor),
                                   parts.code.target);
      },
-     by<emitAttentionTiles>},
+     by<emitAttentionTiles>, nullptr, nullptr,
+     [](AroundAnchor &parts) {
+       return AttentionTiles(parts.kernel, parts.code).numbers();
+     }},
     {"rows", "a warp for each row", always, by<emitAttentionRows>}};
 static constexpr AnchorMethods::Row windows[] = {
     {"pooling", "windows of an image, a thread for each result", always,

@@ -17,6 +17,7 @@ class LoopEmitter;
 
 /// What methods see of a product: of a matmul or a convolution.
 struct ProductKernel {
+  KernelOp kernel;
   ThreadCode &code;
   const Gemm &gemm;
 };

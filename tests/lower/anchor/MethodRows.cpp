@@ -87,6 +87,30 @@ std::string test::scheduled(std::string text, const std::string &schedule) {
   return text.insert(at + 1, "schedule = " + schedule + ", ");
 }
 
+std::string test::wished(const std::string &text, const std::string &schedule,
+                         const std::string &target) {
+  mlir::DialectRegistry registry;
+  registry.insert<TandemDialect, mlir::func::FuncDialect>();
+  mlir::MLIRContext context(registry);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  EXPECT_TRUE(module) << text;
+  if (!module)
+    return text;
+  setTarget(*module, target);
+  auto said = mlir::dyn_cast_or_null<ScheduleAttr>(
+      mlir::parseAttribute(schedule, &context));
+  EXPECT_TRUE(said) << schedule;
+  ScheduleAttr whole;
+  module->walk([&](KernelOp kernel) {
+    whole = lower::cpu::scheduleFor(kernel, lower::ScheduleOverride::of(said));
+  });
+  if (!whole)
+    return text;
+  std::string shown;
+  llvm::raw_string_ostream(shown) << whole;
+  return scheduled(text, shown);
+}
+
 std::string test::byMethod(const std::string &text, const std::string &method) {
   return scheduled(text, "#tandem.schedule<method = " + method + ">");
 }

@@ -33,6 +33,11 @@ std::string against(const lower::ExplainedKernel &kernel,
 
 /// The kernel of `text` with the attribute `schedule`.
 std::string scheduled(std::string text, const std::string &schedule);
+/// The kernel with the whole schedule that the table makes of what
+/// `#tandem.schedule` says, as far as the sizes reach; without one where its
+/// method does not compute the kernel.
+std::string wished(const std::string &text, const std::string &schedule,
+                   const std::string &target = cpuTarget());
 /// That of a method.
 std::string byMethod(const std::string &text, const std::string &method);
 

@@ -28,12 +28,13 @@ static std::vector<std::string> candidatesOf(const std::string &text,
   setTarget(*module, cpuTarget(vectorBits));
   module->walk([&](KernelOp kernel) {
     lower::cpu::ScheduleSearch search(kernel);
-    std::vector<lower::cpu::AskedSchedule> from(1);
-    from.front().method = symbolizeScheduleMethod(method);
+    std::vector<lower::ScheduleOverride> from(1);
+    if (auto known = symbolizeScheduleMethod(method))
+      from.front().setMethod(*known);
     // Round 0 is that of methods.
     for (size_t round = 1; round < search.rounds(); ++round) {
-      llvm::SmallVector<lower::cpu::AskedSchedule> last;
-      for (const lower::cpu::AskedSchedule &best : from) {
+      llvm::SmallVector<lower::ScheduleOverride> last;
+      for (const lower::ScheduleOverride &best : from) {
         last = search.variants(round, best);
         for (size_t i = 0; i < last.size(); i += step) {
           list.emplace_back();
@@ -75,7 +76,7 @@ void tandem::test::checkBits(const std::string &text, Tolerance tolerance,
   int cutOtherwise = 0;
   for (const std::string &schedule : candidates) {
     SCOPED_TRACE(schedule);
-    JitKernel kernel(scheduled(text, schedule), vectorBits);
+    JitKernel kernel(wished(text, schedule, cpuTarget(vectorBits)), vectorBits);
     ASSERT_TRUE(kernel.ok()) << kernel.error;
     cutOtherwise += kernel.work != model.work;
     EXPECT_EQ(kernel.outputs(inputs, kernel.work), expected);

@@ -79,8 +79,8 @@ public:
       add(std::string("packs = ") + (chance(0.5) ? "true" : "false"));
     if (schedule.empty())
       return text;
-    return text.insert(text.find("{buffers = ") + 1,
-                       "schedule = #tandem.schedule<" + schedule + ">, ");
+    return wished(text, "#tandem.schedule<" + schedule + ">",
+                  cpuTarget(vectorBits));
   }
 
 private:

@@ -164,7 +164,7 @@ TEST(CudaMethods, FamiliesOfOneMethod) {
   }
 }
 
-/// The method alone: numbers are those of a CPU.
+/// Among them numbers of a CPU, and tiles that are none of the table.
 TEST(CudaMethods, WhatIsRefused) {
   CudaKernel impossible(byMethod(turned(8, 64), "transposed"));
   EXPECT_FALSE(impossible.ok());
@@ -175,8 +175,15 @@ TEST(CudaMethods, WhatIsRefused) {
       << impossible.error;
   CudaKernel numbers(scheduled(turned(64, 64), "#tandem.schedule<rows = 4>"));
   EXPECT_FALSE(numbers.ok());
-  EXPECT_NE(numbers.error.find("to say its method alone, but got "
-                               "#tandem.schedule<rows = 4>"),
+  EXPECT_NE(numbers.error.find("'rows' of a schedule is of a CPU, but the "
+                               "kernel is for CUDA"),
             std::string::npos)
       << numbers.error;
+  CudaKernel tile(scheduled(productKernel(square(64, "f32")),
+                            "#tandem.schedule<block_m = 48>"));
+  EXPECT_FALSE(tile.ok());
+  EXPECT_NE(tile.error.find("method 'simt' cannot cut this kernel with "
+                            "'block_m' = 48 and what else its schedule says"),
+            std::string::npos)
+      << tile.error;
 }

@@ -169,6 +169,16 @@ int64_t lower::cpu::scratchOfAttention(AnchorKernel &kernel) {
   return kernel.countScratch([&] { AttentionForward{kernel}; });
 }
 
+ScheduleOverride lower::cpu::cutAttention(AnchorKernel &kernel) {
+  using enum ScheduleKey;
+  if (kernel.companion)
+    return {};
+  AttentionSchedule schedule(AttentionIndex(kernel.anchor), kernel.target,
+                             isa<AttentionKeyGradOp>(kernel.anchor),
+                             ScheduleOverride::of(kernel.kernel)[Vectors]);
+  return ScheduleOverride({{Vectors, schedule.vectors}});
+}
+
 FailureOr<Work> lower::cpu::emitAttention(AnchorKernel &kernel) {
   if (isa<AttentionForwardOp>(kernel.anchor))
     return AttentionForward(kernel).emit();

@@ -1,7 +1,6 @@
 //===- AttentionItem.cpp - what an item of attention consists of ----------===//
 #include "passes/lower/cpu/attention/AttentionItem.h"
 #include "passes/lower/common/FloatCode.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 
 #include <limits>
 
@@ -17,7 +16,9 @@ AttentionItem::AttentionItem(AnchorKernel &kernel, bool ownsKeys)
       ownsKeys(ownsKeys),
       // The companion sums over tiles of own rows.
       schedule(index, kernel.target, ownsKeys,
-               kernel.companion ? 0 : AskedSchedule::of(kernel.kernel).vectors),
+               kernel.companion
+                   ? 0
+                   : ScheduleOverride::of(kernel.kernel)[ScheduleKey::Vectors]),
       type(index.compute), unit(type.isF32() ? kLog2E : 1) {}
 
 //===----------------------------------------------------------------------===//

@@ -42,6 +42,7 @@ class WindowsEmitter {
 public:
   explicit WindowsEmitter(AnchorKernel &kernel);
   int64_t scratchBytes() { return scratchOf(code, gemm, schedule); }
+  ScheduleOverride numbers() const { return schedule.numbers(); }
   Work emit();
 
 private:
@@ -79,7 +80,7 @@ WindowsEmitter::WindowsEmitter(AnchorKernel &kernel)
   gemm.K1 = p.sizes[K1];
   gemm.lineLength = p.lineLength;
   gemm.type = scalar::computeType(element);
-  gemm.asked = AskedSchedule::of(kernel.kernel);
+  gemm.asked = ScheduleOverride::of(kernel.kernel);
   a.bindA(gemm);
   if (p.isPointwise()) {
     matrix.emplace(kernel, p.bNumber, p.b, p.sizes, N, k0(), K1);
@@ -139,6 +140,10 @@ Work WindowsEmitter::emit() {
 
 int64_t lower::cpu::scratchOfWindows(AnchorKernel &kernel) {
   return WindowsEmitter(kernel).scratchBytes();
+}
+
+ScheduleOverride lower::cpu::cutWindows(AnchorKernel &kernel) {
+  return WindowsEmitter(kernel).numbers();
 }
 
 FailureOr<Work> lower::cpu::emitWindows(AnchorKernel &kernel) {

@@ -18,25 +18,14 @@ using llvm::divideCeil;
 
 DirectConvolution::DirectConvolution(AnchorKernel &kernel,
                                      const Product &product)
-    : kernel(kernel), code(kernel.code), product(product), conv(product.conv),
+    : ConvolutionSides(kernel, product), kernel(kernel), code(kernel.code),
+      product(product), conv(product.conv),
       sumsPixels(product.lanes == Product::Taps),
-      y(product.lanes == Product::InputPixels
-            ? WindowAxis::ofInput(conv.window, 0)
-            : WindowAxis::ofOutput(conv.window, 0)),
-      x(product.lanes == Product::InputPixels
-            ? WindowAxis::ofInput(conv.window, 1)
-            : WindowAxis::ofOutput(conv.window, 1)),
-      planes(product.lanes == Product::InputPixels ? conv.filtersPerGroup()
-                                                   : conv.channelsPerGroup()),
-      taps(conv.window.kernel[0] * conv.window.kernel[1]),
-      across(product.sizes[Product::M]),
-      asked(AskedSchedule::of(kernel.kernel)) {
-  auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
-  type = scalar::computeType(result.getElementType());
-  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
-  image = kernel.operand(product.bNumber, dims, seenShape());
+      asked(ScheduleOverride::of(kernel.kernel)) {
   if (sumsPixels)
-    packed = kernel.operand(product.aNumber, dims, conv.outputShape());
+    packed = kernel.operand(product.aNumber,
+                            dimensions(kernel.anchor->getContext(), 4),
+                            conv.outputShape());
 }
 
 /// Not where the image has no strides, few filters would fill no vectors, or
@@ -107,7 +96,7 @@ void DirectConvolution::takeScratch() {
 
   // Bands of lines are parts of planes.
   if (bands() == 1) {
-    ahead.emplace_back(code, image, seenShape(), s.images, s.planes);
+    ahead.emplace_back(code, image, seenShape, s.images, s.planes);
     if (sumsPixels)
       ahead.emplace_back(code, packed, conv.outputShape(), s.images,
                          std::min(s.width(), across));
@@ -259,6 +248,11 @@ int64_t lower::cpu::scratchOfDirectConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   DirectConvolution convolution(kernel, product);
   return kernel.countScratch([&] { convolution.prepare(); });
+}
+
+ScheduleOverride lower::cpu::cutDirectConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return DirectConvolution(kernel, product).numbers();
 }
 
 FailureOr<Work> lower::cpu::emitDirectConvolution(AnchorKernel &kernel) {

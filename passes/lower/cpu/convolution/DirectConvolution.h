@@ -16,9 +16,9 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DIRECTCONVOLUTION_H
 #define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DIRECTCONVOLUTION_H
 
-#include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/common/Method.h"
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/common/ScheduleOverride.h"
+#include "passes/lower/cpu/convolution/ConvolutionSides.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
 #include "passes/lower/cpu/products/PlanePrefetch.h"
@@ -46,7 +46,7 @@ struct DirectSchedule {
 constexpr int64_t kSquares = 4;
 
 /// The emission of one kernel.
-class DirectConvolution {
+class DirectConvolution : ConvolutionSides {
 public:
   using Product = ConvolutionProduct;
 
@@ -55,6 +55,8 @@ public:
   double multiplyAdds() const;
   /// Chooses the schedule, and takes the scratch that it needs.
   void prepare();
+  /// Chooses the schedule.
+  ScheduleOverride numbers();
   Work emit();
 
 private:
@@ -72,10 +74,6 @@ private:
   /// Of conv2d_filter_grad: the rows of a tile are lines of the kernel.
   bool tilesAreLines() const;
   void takeScratch();
-  llvm::SmallVector<int64_t> seenShape() const {
-    return product.lanes == Product::InputPixels ? conv.outputShape()
-                                                 : conv.inputShape();
-  }
   int64_t panels() const { return llvm::divideCeil(across, s.width()); }
   int64_t planeBlocks() const { return llvm::divideCeil(planes, s.planes); }
   int64_t bands() const { return llvm::divideCeil(y.neighbours(), s.lines); }
@@ -136,14 +134,9 @@ private:
   const Product &product;
   const Convolution2d &conv;
   bool sumsPixels; ///< the gradient of the filter
-  WindowAxis y, x;
-  int64_t planes, taps;
-  int64_t across;  ///< filters of a group; of conv2d_input_grad, channels
-  mlir::Type type; ///< of the sums
-  AskedSchedule asked;
+  ScheduleOverride asked;
   DirectSchedule s;
 
-  Operand image;
   Operand packed; ///< of conv2d_filter_grad, dy
   std::optional<GemmOperand> factor;
   bool planeIsK0 = false; ///< of the factor; else k1 is (plane, tap)
@@ -161,6 +154,7 @@ private:
 Fit fitDirectConvolution(AnchorKernel &kernel);
 double secondsOfDirectConvolution(AnchorKernel &kernel);
 int64_t scratchOfDirectConvolution(AnchorKernel &kernel);
+ScheduleOverride cutDirectConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDirectConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

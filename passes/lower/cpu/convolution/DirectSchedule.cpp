@@ -20,17 +20,19 @@ static constexpr int64_t kMostRows = 1 << 14;
 /// The sums, a line of the panel and an element are in registers. Rows at
 /// positions of their own need integer registers too, and there are fewer.
 void DirectConvolution::chooseTile() {
+  int64_t rows = asked[ScheduleKey::Rows];
+  int64_t vectors = asked[ScheduleKey::Vectors];
   bool many = kernel.target.registers >= 32;
   s.lanes = kernel.target.lanes(type);
   int64_t columns = divideCeil(across, s.lanes);
-  s.vectors = asked.vectors ? std::min(asked.vectors, columns)
-                            : equalParts(columns, many ? 4 : 2);
+  s.vectors =
+      vectors ? std::min(vectors, columns) : equalParts(columns, many ? 4 : 2);
   int64_t most = (kernel.target.registers - 2 - s.vectors) / s.vectors;
   most = std::clamp<int64_t>(most, 1, 18);
   s.planes = 1;
-  s.rows = asked.rows ? asked.rows : std::min<int64_t>(most, 8);
+  s.rows = rows ? rows : std::min<int64_t>(most, 8);
   int64_t width = conv.window.kernel[1];
-  if (sumsPixels && asked.rows) {
+  if (sumsPixels && rows) {
     if (s.rows % width == 0 && planes % (s.rows / width) == 0)
       s.planes = s.rows / width;
   } else if (sumsPixels) {
@@ -42,7 +44,7 @@ void DirectConvolution::chooseTile() {
         s.planes = together;
         break;
       }
-  } else if (!asked.rows && s.vectors == 1 && most >= 16) {
+  } else if (!rows && s.vectors == 1 && most >= 16) {
     bool fits = true;
     for (int64_t phase = 0; phase < x.phases; ++phase)
       fits &= x.neighbours(phase) % 16 == 0;
@@ -68,9 +70,8 @@ void DirectConvolution::cutPlanes() {
   s.images = equalParts(conv.batch, longest / pixels);
   s.lines = equalParts(y.neighbours(), longest / x.results);
   int64_t unit = s.planes; // of a tile
-  if (asked.block) {
-    int64_t block = std::min(asked.block, kMostRows / taps);
-    s.planes = equalParts(planes, block, unit);
+  if (int64_t block = asked[ScheduleKey::Block]) {
+    s.planes = equalParts(planes, std::min(block, kMostRows / taps), unit);
     return;
   }
   s.planes = equalParts(planes, most / taps, unit);
@@ -85,10 +86,20 @@ void DirectConvolution::cutPixels() {
   constexpr int64_t longest = 256, fewest = 256, most = 1024, enough = 16;
   int64_t pixels = y.neighbours() * y.phases * x.results;
   s.planes = equalParts(planes, longest / taps);
-  int64_t block = std::min(asked.block ? asked.block : most, kMostRows);
+  bool isAsked = asked.has(ScheduleKey::Block);
+  int64_t block = std::min(asked.get(ScheduleKey::Block, most), kMostRows);
   s.lines = equalParts(y.neighbours(), block / (y.phases * x.results));
-  s.images = equalParts(conv.batch, (asked.block ? block : most / 2) / pixels);
-  while (!asked.block && conv.groups * panels() * pixelBlocks() < enough &&
+  s.images = equalParts(conv.batch, (isAsked ? block : most / 2) / pixels);
+  while (!isAsked && conv.groups * panels() * pixelBlocks() < enough &&
          s.images >= 2 && s.images / 2 * pixels >= fewest)
     s.images = divideCeil(s.images, 2);
+}
+
+ScheduleOverride DirectConvolution::numbers() {
+  schedule();
+  return ScheduleOverride(
+      {{ScheduleKey::Rows, s.rows},
+       {ScheduleKey::Vectors, s.vectors},
+       {ScheduleKey::Block,
+        sumsPixels ? s.planes : s.images * s.lines * y.phases * x.results}});
 }

@@ -1,8 +1,8 @@
 //===- PixelConvolution.cpp - convolutions of few planes ------------------===//
 #include "passes/lower/cpu/convolution/PixelConvolution.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/convolution/ConvolutionSides.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/target/CpuCaches.h"
@@ -20,13 +20,15 @@ using namespace tandem::lower;
 using llvm::divideCeil;
 
 namespace {
-class PixelConvolution {
+class PixelConvolution : ConvolutionSides {
 public:
   PixelConvolution(AnchorKernel &kernel, const ConvolutionProduct &product);
   Fit fit() const;
   double multiplyAdds() const;
   /// Chooses the schedule, and takes the scratch that it needs.
   void prepare();
+  /// Chooses the schedule.
+  ScheduleOverride numbers();
   Work emit();
 
 private:
@@ -45,6 +47,7 @@ private:
   int64_t vectorsAcross() const { return divideCeil(x.neighbours(), lanes); }
   int64_t bands() const { return divideCeil(y.neighbours(), lines); }
   int64_t planeBlocks() const { return divideCeil(planes, planesOfBlock); }
+  int64_t pixelsOfItem() const { return lines * y.phases * x.results; }
   /// The taps of the one plane are in registers too.
   bool keepsTaps() const {
     return planes == 1 && taps <= 9 && kernel.target.registers >= 32;
@@ -73,11 +76,8 @@ private:
   Code &code;
   const Product &product;
   const Convolution2d &conv;
-  WindowAxis y, x;
-  int64_t planes, across, taps;
-  Type type; ///< of the sums
   int64_t lanes;
-  Operand image, filter;
+  Operand filter;
   std::optional<Operand> output;
 
   int64_t rows, tileLines, vectors; ///< of a tile
@@ -93,21 +93,9 @@ private:
 } // namespace
 
 PixelConvolution::PixelConvolution(AnchorKernel &kernel, const Product &product)
-    : kernel(kernel), code(kernel.code), product(product), conv(product.conv),
-      y(isForward() ? WindowAxis::ofOutput(conv.window, 0)
-                    : WindowAxis::ofInput(conv.window, 0)),
-      x(isForward() ? WindowAxis::ofOutput(conv.window, 1)
-                    : WindowAxis::ofInput(conv.window, 1)),
-      planes(isForward() ? conv.channelsPerGroup() : conv.filtersPerGroup()),
-      across(product.sizes[Product::M]),
-      taps(conv.window.kernel[0] * conv.window.kernel[1]) {
-  auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
-  type = scalar::computeType(result.getElementType());
-  lanes = kernel.target.lanes(type);
-  MLIRContext *context = kernel.anchor->getContext();
-  SmallVector<AffineExpr> dims = dimensions(context, 5);
-  image = kernel.operand(product.bNumber, ArrayRef(dims).take_front(4),
-                         isForward() ? conv.inputShape() : conv.outputShape());
+    : ConvolutionSides(kernel, product), kernel(kernel), code(kernel.code),
+      product(product), conv(product.conv), lanes(kernel.target.lanes(type)) {
+  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 5);
   // Group, row, plane and tap.
   int64_t filters = conv.filtersPerGroup();
   AffineExpr ofFilter = dims[0] * filters + dims[isForward() ? 1 : 2];
@@ -190,8 +178,14 @@ void PixelConvolution::schedule() {
   planesOfBlock = equalParts(planes, cacheBytes / planeBytes(lines));
   // Sums stay what they are, in blocks of so many planes.
   constexpr int64_t mostPixels = 1 << 14;
-  if (int64_t asked = AskedSchedule::of(kernel.kernel).block)
+  if (int64_t asked = ScheduleOverride::of(kernel.kernel)[ScheduleKey::Block];
+      asked && asked != pixelsOfItem())
     lines = step(std::min(asked, mostPixels) / (y.phases * x.results));
+}
+
+ScheduleOverride PixelConvolution::numbers() {
+  schedule();
+  return ScheduleOverride({{ScheduleKey::Block, pixelsOfItem()}});
 }
 
 void PixelConvolution::takeScratch() {
@@ -498,6 +492,11 @@ int64_t lower::cpu::scratchOfPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   PixelConvolution convolution(kernel, product);
   return kernel.countScratch([&] { convolution.prepare(); });
+}
+
+ScheduleOverride lower::cpu::cutPixelConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  return PixelConvolution(kernel, product).numbers();
 }
 
 FailureOr<Work> lower::cpu::emitPixelConvolution(AnchorKernel &kernel) {

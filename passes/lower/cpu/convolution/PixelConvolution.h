@@ -25,6 +25,7 @@ using namespace lower;
 Fit fitPixelConvolution(AnchorKernel &kernel);
 double secondsOfPixelConvolution(AnchorKernel &kernel);
 int64_t scratchOfPixelConvolution(AnchorKernel &kernel);
+ScheduleOverride cutPixelConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitPixelConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/convolution/PointwiseConvolution.h"
 #include "passes/lower/common/Indices.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/convolution/StrideTwoLoad.h"
 #include "passes/lower/cpu/products/Gemm.h"
@@ -93,18 +92,27 @@ Fit PointwiseConvolution::schedule() {
     return Fit::impossible(
         "expected blocks of whole lines that fill vectors of " +
         Twine(s.lanes) + " but got planes of " + crossed(conv.window.output));
-  chooseTile();
   // What is asked for changes the cut alone: the model has decided on the
   // method.
-  auto asked = AskedSchedule::of(kernel.kernel);
-  if (asked.vectors)
-    s.vectors = asked.vectors;
-  if (asked.rows)
-    s.rows = std::min(asked.rows, across);
-  if (asked.columns)
-    askPixels(asked.columns);
-  cutRows(asked.block);
+  using enum ScheduleKey;
+  auto asked = ScheduleOverride::of(kernel.kernel);
+  if (asked.has(Columns))
+    askPixels(asked[Columns]);
+  if (!asked.hasAll({Rows, Vectors}))
+    chooseTile();
+  s.vectors = asked.get(Vectors, s.vectors);
+  if (asked.has(Rows))
+    s.rows = std::min(asked[Rows], across);
+  cutRows(asked[Block]);
   return Fit::good();
+}
+
+ScheduleOverride PointwiseConvolution::numbers() const {
+  using enum ScheduleKey;
+  return ScheduleOverride({{Rows, s.rows},
+                           {Vectors, s.vectors},
+                           {Block, s.rowsOfItem},
+                           {Columns, s.blockVectors() * s.lanes}});
 }
 
 /// Blocks of about so many pixels, where these can be cut so.
@@ -531,6 +539,13 @@ int64_t lower::cpu::scratchOfPointwiseConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   PointwiseConvolution convolution(kernel, product);
   return kernel.countScratch([&] { convolution.prepare(); });
+}
+
+ScheduleOverride lower::cpu::cutPointwiseConvolution(AnchorKernel &kernel) {
+  auto product = ConvolutionProduct::of(kernel.anchor);
+  PointwiseConvolution convolution(kernel, product);
+  convolution.fit();
+  return convolution.numbers();
 }
 
 FailureOr<Work> lower::cpu::emitPointwiseConvolution(AnchorKernel &kernel) {

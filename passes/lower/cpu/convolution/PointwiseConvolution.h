@@ -46,6 +46,8 @@ public:
   /// Chooses the schedule, where that is possible.
   Fit fit();
   double multiplyAdds() const;
+  /// Of the schedule that `fit` has chosen.
+  ScheduleOverride numbers() const;
   /// Chooses the schedule, and takes the scratch that it needs.
   void prepare();
   Work emit();
@@ -164,6 +166,7 @@ private:
 Fit fitPointwiseConvolution(AnchorKernel &kernel);
 double secondsOfPointwiseConvolution(AnchorKernel &kernel);
 int64_t scratchOfPointwiseConvolution(AnchorKernel &kernel);
+ScheduleOverride cutPointwiseConvolution(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitPointwiseConvolution(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

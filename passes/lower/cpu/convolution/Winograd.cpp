@@ -287,6 +287,20 @@ int64_t winograd::scratch(AnchorKernel &kernel) {
   return kernel.countScratch([&] { emitter.takeScratch(); });
 }
 
+ScheduleOverride winograd::cut(AnchorKernel &kernel) {
+  using enum ScheduleKey;
+  Schedule s;
+  Schedule::fit(kernel.anchor, kernel.target, s);
+  bool isFilterGrad = isa<Conv2dFilterGradOp>(kernel.anchor);
+  int64_t tiles = s.segments * Shape::of(kernel.anchor).grid.segmentTiles;
+  ScheduleOverride numbers =
+      isFilterGrad ? tileOfProducts(kernel, s.resultBlock, s.planeBlock)
+                   : tileOfProducts(kernel, tiles, s.resultBlock);
+  numbers.set(Block, isFilterGrad ? s.planeBlock : tiles);
+  numbers.set(Columns, s.resultBlock);
+  return numbers;
+}
+
 FailureOr<Work> winograd::emit(AnchorKernel &kernel) {
   Schedule schedule;
   Schedule::fit(kernel.anchor, kernel.target, schedule);

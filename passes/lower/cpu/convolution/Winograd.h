@@ -90,10 +90,16 @@ bool canReadForFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
 Work emitFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
 int64_t scratchOfFilterGrad(AnchorKernel &kernel, const Schedule &schedule);
 
+/// The tile of registers, `rows` and `vectors`, of products with so many rows
+/// and columns.
+ScheduleOverride tileOfProducts(AnchorKernel &kernel, int64_t rows,
+                                int64_t columns);
+
 /// The row of this method (Methods.cpp).
 Fit fit(AnchorKernel &kernel);
 double seconds(AnchorKernel &kernel);
 int64_t scratch(AnchorKernel &kernel);
+ScheduleOverride cut(AnchorKernel &kernel);
 mlir::FailureOr<Work> emit(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu::winograd

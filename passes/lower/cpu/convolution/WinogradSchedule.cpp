@@ -1,5 +1,5 @@
 //===- WinogradSchedule.cpp - when and how Winograd's method is used ------===//
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/common/ScheduleOverride.h"
 #include "passes/lower/cpu/convolution/Winograd.h"
 #include "passes/lower/cpu/convolution/WinogradTransforms.h"
 
@@ -136,19 +136,20 @@ static void cutTiles(const Grid &grid, Schedule &s) {
 
 /// What is asked for, as far as the sizes reach and matrices stay small: what
 /// is summed at a time, which follows from the shapes alone, is not.
-static void ask(const AskedSchedule &asked, const Shape &shape,
+static void ask(const ScheduleOverride &asked, const Shape &shape,
                 bool isFilterGrad, Schedule &s) {
   constexpr int64_t mostPlanes = 256, mostTiles = 1024;
   auto planes = [&](int64_t size, int64_t count) {
     count = std::clamp(count, s.lanes, std::max(s.lanes, mostPlanes));
     return blockOf(size, s.lanes, count);
   };
-  if (asked.columns)
-    s.resultBlock = planes(shape.results, asked.columns);
-  if (asked.block && isFilterGrad)
-    s.planeBlock = planes(shape.planes, asked.block);
-  else if (asked.block)
-    s.segments = std::clamp<int64_t>(std::min(asked.block, mostTiles) /
+  int64_t block = asked[ScheduleKey::Block];
+  if (int64_t columns = asked[ScheduleKey::Columns])
+    s.resultBlock = planes(shape.results, columns);
+  if (block && isFilterGrad)
+    s.planeBlock = planes(shape.planes, block);
+  else if (block)
+    s.segments = std::clamp<int64_t>(std::min(block, mostTiles) /
                                          shape.grid.segmentTiles,
                                      1, shape.grid.segments());
 }
@@ -197,9 +198,9 @@ Fit Schedule::fit(Operation *op, const CpuModel &target, Schedule &s) {
     cutTiles(grid, s);
 
   Counts counts = countsOf(op, s);
-  AskedSchedule asked;
+  ScheduleOverride asked;
   if (auto kernel = op->getParentOfType<KernelOp>())
-    asked = AskedSchedule::of(kernel);
+    asked = ScheduleOverride::of(kernel);
   // Whether it is faster is decided before what is asked for is looked at.
   ask(asked, shape, isFilterGrad, s);
   if (counts.own >= counts.direct)

@@ -39,6 +39,35 @@ void PointMatrices::store(ValueRange vectors, Value row, Value column) const {
     code.store(vector, memref, at(code.index(p), row, column));
 }
 
+/// How the product of a point is cut; its tile is what the kernel's schedule
+/// says. One register across has more of them down, so that none waits for its
+/// sum.
+static GemmSchedule scheduleProduct(AnchorKernel &kernel, Gemm &gemm) {
+  using enum ScheduleKey;
+  auto asked = ScheduleOverride::of(kernel.kernel);
+  for (ScheduleKey key : {Rows, Vectors})
+    if (asked.has(key))
+      gemm.asked.set(key, asked[key]);
+  GemmSchedule schedule = scheduleGemm(gemm, kernel.target, /*batches=*/1);
+  constexpr int64_t many = 16;
+  if (!asked.has(Rows) && schedule.vectors == 1 && gemm.M % many == 0 &&
+      kernel.target.registers > many + 1)
+    schedule.rows = many;
+  return schedule;
+}
+
+ScheduleOverride winograd::tileOfProducts(AnchorKernel &kernel, int64_t rows,
+                                          int64_t columns) {
+  Gemm gemm;
+  gemm.M = rows;
+  gemm.N = columns;
+  gemm.K1 = 1; // of no meaning for the tile
+  gemm.type = kernel.code.b.getF32Type();
+  GemmSchedule schedule = scheduleProduct(kernel, gemm);
+  return ScheduleOverride({{ScheduleKey::Rows, schedule.rows},
+                           {ScheduleKey::Vectors, schedule.vectors}});
+}
+
 void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   Code &code = kernel.code;
   Gemm gemm;
@@ -47,9 +76,6 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   gemm.K1 = p.isTransposed ? p.a.rows : p.a.columns;
   gemm.type = code.b.getF32Type();
   gemm.isPacked = true;
-  auto asked = AskedSchedule::of(kernel.kernel);
-  gemm.asked.rows = asked.rows;
-  gemm.asked.vectors = asked.vectors;
   Value point;
   gemm.a = [&](Code &code, Value m, int64_t i, Value, Value k, int64_t u) {
     Value row = code.add(m, i), column = code.add(k, u);
@@ -65,7 +91,7 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
       row = code.add(row, p.firstOfB);
     return code.load(p.b.memref, p.b.at(point, row, n), lanes, mask);
   };
-  GemmSchedule schedule = scheduleGemm(gemm, kernel.target, /*batches=*/1);
+  GemmSchedule schedule = scheduleProduct(kernel, gemm);
   gemm.store = [&](Code &code, Value m, int64_t i, Value n, Value sums,
                    Value mask) {
     SmallVector<Value> at = p.sums.at(point, code.add(m, i), n);
@@ -81,11 +107,6 @@ void winograd::emitProducts(AnchorKernel &kernel, const PointProducts &p) {
   bool isWhole = getConstantIntValue(p.k) == gemm.K1;
   schedule.k1Block = isWhole ? gemm.K1 : gemm.K1 | 1;
   schedule.packs = false;
-  // One register across: more of them down, so that none waits for its sum.
-  constexpr int64_t many = 16;
-  if (!asked.rows && schedule.vectors == 1 && gemm.M % many == 0 &&
-      kernel.target.registers > many + 1)
-    schedule.rows = many;
   Value zero = code.index(0);
   code.loop(zero, code.index(kAllPoints), 1, [&](Value number) {
     point = number;

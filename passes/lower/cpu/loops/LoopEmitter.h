@@ -19,7 +19,6 @@
 #define TANDEM_PASSES_LOWER_CPU_LOOPS_LOOPEMITTER_H
 
 #include "passes/lower/common/ElementEmitter.h"
-#include "passes/lower/cpu/AskedSchedule.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/loops/OneHotReduction.h"
 #include "passes/lower/cpu/loops/RowCache.h"
@@ -41,6 +40,10 @@ public:
   Work emitColumns();
   /// The scratch that the code of rows takes.
   int64_t scratchOfRows() const;
+  /// How each form cuts the kernel.
+  ScheduleOverride cutPointwise();
+  ScheduleOverride cutRows();
+  ScheduleOverride cutColumns();
 
 private:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -49,8 +52,10 @@ private:
   mlir::Value constant(int64_t value);
   /// for iv = low, low + 1, ... below high.
   mlir::scf::ForOp loop(mlir::Value low, mlir::Value high, Body body);
-  /// How many vectors stand beside each other in the code of `loop` over `size`
-  /// elements, and the same said to LLVM.
+  /// How many vectors stand beside each other in the code of a loop over `size`
+  /// elements, which has long chains of steps or carries sums; and the same
+  /// said to LLVM.
+  int64_t vectorsTogether(bool hasChains, bool hasSums, int64_t size);
   int64_t vectorsTogether(mlir::scf::ForOp loop, int64_t size);
   static void interleave(mlir::scf::ForOp loop, int64_t count);
   /// Fixes the order in which `loop` adds up rows of `size` elements.
@@ -83,7 +88,11 @@ private:
     mlir::AffineExpr at; ///< linear
     int64_t bytes;       ///< of an element
   };
+  llvm::SmallVector<Stream> largeReads();
+  /// Those that the schedule lets it ask for.
   llvm::SmallVector<Stream> streams();
+  /// `ahead`, where there is anything to ask for.
+  ScheduleOverride cutAhead();
   void askAhead(std::optional<unsigned> step = {}, int64_t stepSize = 1);
   void prefetchNextRow(mlir::Value position, unsigned level);
 
@@ -116,9 +125,18 @@ private:
                       mlir::Value high);
 
   Work workOf(int64_t items, int64_t scratchBytes = 0);
+  /// How a pointwise kernel is cut into items.
+  struct PointwiseCut {
+    unsigned
+        dim; ///< that is cut into blocks; the rank if an item is an element
+    int64_t block = 1, blocks = 1; ///< of its indices
+    int64_t together = 1;          ///< elements whose code stands together
+  };
+  PointwiseCut pointwiseCut() const;
+  int64_t columnsOfItem() const;
+  ScheduleOverride said() const { return ScheduleOverride::of(kernel); }
 
   KernelOp kernel;
-  AskedSchedule asked;
   LoopNest nest;
   mlir::OpBuilder &b;
   mlir::Location loc;

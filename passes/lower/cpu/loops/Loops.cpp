@@ -55,21 +55,21 @@ FailureOr<Work> lower::cpu::emitLoops(KernelOp kernel, OpBuilder &b,
   return emitByTable(kernel, loopMethods(), loops);
 }
 
-FailureOr<ChosenMethod> lower::cpu::chooseLoops(KernelOp kernel, OpBuilder &b,
-                                                KernelBody &body,
-                                                MethodLog *log) {
+FailureOr<ChosenMethod>
+lower::cpu::chooseLoops(KernelOp kernel, OpBuilder &b, KernelBody &body,
+                        const MethodQuestion &question) {
   FailureOr<LoopNest> nest = nestOf(kernel);
   if (failed(nest))
     return failure();
   LoopEmitter emitter(kernel, *nest, b, body);
   LoopKernel loops{kernel, *nest, emitter};
-  return chooseByTable(kernel, loopMethods(), loops, log);
+  return chooseByTable(kernel, loopMethods(), loops, question);
 }
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,
                          KernelBody &body)
-    : kernel(kernel), asked(AskedSchedule::of(kernel)), nest(std::move(nest)),
-      b(b), loc(kernel.getLoc()), body(body), elements(loc) {
+    : kernel(kernel), nest(std::move(nest)), b(b), loc(kernel.getLoc()),
+      body(body), elements(loc) {
   Block &region = kernel.getBody().front();
   for (auto [argument, memref] :
        llvm::zip_equal(region.getArguments(), body.inputs))
@@ -233,24 +233,58 @@ static int64_t neighbours(KernelOp kernel) {
   return region.getOps<PhiloxOp>().empty() ? 1 : 4;
 }
 
+/// Whether code has functions that are long chains of steps.
+static bool hasChains(Block &code) {
+  bool has = false;
+  code.walk([&](Operation *op) {
+    has |= isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp,
+               math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>(op);
+  });
+  return has;
+}
+
+/// The same of the code that a pointwise kernel will have: the formula of an
+/// element is written into a block that is thrown away.
+static bool elementHasChains(KernelOp kernel, const LoopNest &nest) {
+  Location loc = kernel.getLoc();
+  OpBuilder b(kernel.getContext());
+  Block code;
+  b.setInsertionPointToStart(&code);
+  ElementEmitter elements(loc);
+  for (BlockArgument input : kernel.getBody().getArguments()) {
+    Type type = getElementTypeOrSelf(input.getType());
+    Value x = code.addArgument(scalar::computeType(type), loc);
+    elements.bind(input,
+                  [x](OpBuilder &, Location, const Place &) { return x; });
+  }
+  SmallVector<Value> ivs;
+  for (size_t d = 0; d < nest.sizes.size(); ++d)
+    ivs.push_back(code.addArgument(b.getIndexType(), loc));
+  elements.enter(ivs, nest.sizes);
+  for (const LoopNest::Root &root : nest.roots)
+    elements.at(b, root.value, root.index);
+  return hasChains(code);
+}
+
 /// So many that nothing remains. The functions of one are a long chain of
 /// steps, each of which waits for the one before it, and a processor looks
 /// ahead only as far as about three such chains that follow each other. Sums
 /// wait for their last step, which eight of them side by side fill.
-int64_t LoopEmitter::vectorsTogether(scf::ForOp loop, int64_t size) {
-  bool hasChains = false;
-  loop->walk([&](Operation *op) {
-    hasChains |= isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp,
-                     math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>(op);
-  });
+int64_t LoopEmitter::vectorsTogether(bool hasChains, bool hasSums,
+                                     int64_t size) {
   CpuModel target = CpuModel::of(kernel);
-  int64_t count = hasChains                     ? target.registers / 8
-                  : loop.getNumRegionIterArgs() ? target.registers / 4
-                                                : 1;
+  int64_t count = hasChains ? target.registers / 8
+                  : hasSums ? target.registers / 4
+                            : 1;
   int64_t lanes = target.lanes(Float32Type::get(kernel.getContext()));
   while (count > 1 && size % (count * lanes) != 0)
     count /= 2;
   return count;
+}
+
+int64_t LoopEmitter::vectorsTogether(scf::ForOp loop, int64_t size) {
+  return vectorsTogether(hasChains(*loop.getBody()),
+                         loop.getNumRegionIterArgs() > 0, size);
 }
 
 void LoopEmitter::interleave(scf::ForOp loop, int64_t count) {
@@ -269,24 +303,66 @@ void LoopEmitter::interleave(scf::ForOp loop, int64_t count) {
                     /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
 }
 
+LoopEmitter::PointwiseCut LoopEmitter::pointwiseCut() const {
+  unsigned rank = nest.sizes.size();
+  PointwiseCut cut{rank};
+  int64_t wanted =
+      std::max<int64_t>(said().get(ScheduleKey::Block, kItemElements), 2);
+  int64_t inner = 1, within = 1;
+  while (cut.dim > 0 && inner < wanted) {
+    within = inner;
+    inner *= nest.sizes[--cut.dim];
+  }
+  if (cut.dim == rank)
+    return cut;
+  int64_t size = nest.sizes[cut.dim];
+  cut.block = blockOf(size, std::max<int64_t>(wanted / within, 1));
+  cut.blocks = (size + cut.block - 1) / cut.block;
+  cut.together = neighbours(kernel);
+  if (nest.sizes[rank - 1] % cut.together != 0 ||
+      (cut.dim == rank - 1 && cut.block % cut.together != 0))
+    cut.together = 1;
+  return cut;
+}
+
+/// The elements of the innermost loops, if LLVM knows how many; else 0.
+static int64_t innermostSize(const LoopNest &nest, unsigned cutDim,
+                             int64_t block) {
+  if (nest.sizes.empty() || cutDim == nest.sizes.size())
+    return 0;
+  int64_t size = nest.sizes.back();
+  if (cutDim + 1 < nest.sizes.size() || block >= size)
+    return size;
+  return size % block == 0 ? block : 0;
+}
+
+ScheduleOverride LoopEmitter::cutPointwise() {
+  using enum ScheduleKey;
+  ScheduleOverride numbers = cutAhead(), asked = said();
+  if (llvm::is_contained(nest.sizes, 0))
+    return numbers;
+  numbers.set(Block, std::max<int64_t>(asked.get(Block, kItemElements), 2));
+  PointwiseCut cut = pointwiseCut();
+  int64_t size = innermostSize(nest, cut.dim, cut.block);
+  if (cut.together > 1 || size == 0)
+    return numbers;
+  if (!asked.has(Vectors))
+    asked.set(Vectors, vectorsTogether(elementHasChains(kernel, nest),
+                                       /*hasSums=*/false, size));
+  numbers.set(Vectors, asked[Vectors]);
+  return numbers;
+}
+
 Work LoopEmitter::emitPointwise() {
   unsigned rank = nest.sizes.size();
   if (llvm::is_contained(nest.sizes, 0))
     return workOf(0);
   // The dimension that is cut into blocks: those before it are of the item.
-  int64_t wanted =
-      asked.block ? std::max<int64_t>(asked.block, 2) : kItemElements;
-  unsigned cut = rank;
-  int64_t inner = 1, within = 1;
-  while (cut > 0 && inner < wanted) {
-    within = inner;
-    inner *= nest.sizes[--cut];
-  }
-  int64_t block = 1, blocks = 1;
-  if (cut < rank) {
-    block = blockOf(nest.sizes[cut], std::max<int64_t>(wanted / within, 1));
-    blocks = (nest.sizes[cut] + block - 1) / block;
-  }
+  const PointwiseCut pieces = pointwiseCut();
+  unsigned cut = pieces.dim;
+  int64_t block = pieces.block, blocks = pieces.blocks;
+  int64_t together = pieces.together;
+  int64_t vectors = said().get(ScheduleKey::Vectors, 1);
   askAhead();
   SmallVector<unsigned> outer;
   for (unsigned d = 0; d < cut; ++d)
@@ -296,10 +372,6 @@ Work LoopEmitter::emitPointwise() {
     elements.enter(ivs, nest.sizes);
     storeRoots([](const LoopNest::Root &) { return true; });
   };
-  int64_t together = rank > 0 && cut < rank ? neighbours(kernel) : 1;
-  if (together > 1 && (nest.sizes[rank - 1] % together != 0 ||
-                       (cut == rank - 1 && block % together != 0)))
-    together = 1;
   std::function<void(unsigned)> nestFrom;
   std::optional<unsigned> deciding = decidingDim(nest);
   // `count` indices of dimension d from `first` on. Where the count is known to
@@ -310,10 +382,8 @@ Work LoopEmitter::emitPointwise() {
         ivs[d] = arith::AddIOp::create(b, loc, first, i);
         nestFrom(d + 1);
       });
-      if (std::optional<int64_t> size = getConstantIntValue(count);
-          size && d + 1 == rank)
-        interleave(made, asked.vectors ? asked.vectors
-                                       : vectorsTogether(made, *size));
+      if (getConstantIntValue(count) && d + 1 == rank)
+        interleave(made, vectors);
       return;
     }
     Value several = constant(together);

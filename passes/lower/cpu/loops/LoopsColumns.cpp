@@ -38,12 +38,25 @@ static Value allocate(OpBuilder &b, Location loc, Type element, int64_t size) {
                                   b.getI64IntegerAttr(64));
 }
 
+int64_t LoopEmitter::columnsOfItem() const {
+  if (int64_t asked = said()[ScheduleKey::Columns])
+    return askedBlock(asked);
+  SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
+  unsigned last = outer.pop_back_val();
+  return columnBlock(nest.sizes[last], nest.sizeOf(outer));
+}
+
+ScheduleOverride LoopEmitter::cutColumns() {
+  ScheduleOverride numbers = cutAhead();
+  numbers.set(ScheduleKey::Columns, columnsOfItem());
+  return numbers;
+}
+
 Work LoopEmitter::emitColumns() {
   SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
   unsigned last = outer.pop_back_val();
   int64_t columns = nest.sizes[last];
-  int64_t block = asked.columns ? askedBlock(asked.columns)
-                                : columnBlock(columns, nest.sizeOf(outer));
+  int64_t block = columnsOfItem();
   int64_t blocks = (columns + block - 1) / block;
   int64_t reducedSize = nest.reducedSize();
   SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);

@@ -17,11 +17,15 @@ using namespace tandem::lower;
 /// comes to it.
 static constexpr int64_t kAheadBytes = 4096;
 
-/// The nest's large inputs that it reads along the innermost index, and where.
 SmallVector<LoopEmitter::Stream> LoopEmitter::streams() {
+  if (said().get(ScheduleKey::Ahead, true))
+    return largeReads();
+  return {};
+}
+
+/// The nest's large inputs that it reads along the innermost index, and where.
+SmallVector<LoopEmitter::Stream> LoopEmitter::largeReads() {
   SmallVector<Stream> streams;
-  if (!asked.ahead.value_or(true))
-    return streams;
   DenseSet<Value> seen;
   for (const LoopNest::Access &read : nest.reads) {
     auto input = dyn_cast<BlockArgument>(read.value);
@@ -38,6 +42,13 @@ SmallVector<LoopEmitter::Stream> LoopEmitter::streams() {
           {input.getArgNumber(), at, elementBytes(type.getElementType())});
   }
   return streams;
+}
+
+ScheduleOverride LoopEmitter::cutAhead() {
+  ScheduleOverride numbers;
+  if (!largeReads().empty())
+    numbers.set(ScheduleKey::Ahead, said().get(ScheduleKey::Ahead, true));
+  return numbers;
 }
 
 /// Has the lines of large inputs asked for ahead: whole steps along dimension

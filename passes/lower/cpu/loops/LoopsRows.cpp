@@ -77,6 +77,8 @@ int64_t LoopEmitter::scratchOfRows() const {
   return bytes;
 }
 
+ScheduleOverride LoopEmitter::cutRows() { return cutAhead(); }
+
 Work LoopEmitter::emitRows() {
   SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
   rowPosition = getAffineConstantExpr(0, b.getContext());

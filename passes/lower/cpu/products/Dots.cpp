@@ -22,6 +22,9 @@ public:
               ArrayRef<AffineExpr> rhs, ArrayRef<int64_t> sizes);
 
   Fit fit() const;
+  ScheduleOverride numbers() const {
+    return ScheduleOverride({{ScheduleKey::Columns, block}});
+  }
   void takeScratch();
   Work emit();
 
@@ -65,6 +68,10 @@ DotsEmitter::DotsEmitter(AnchorKernel &kernel, ArrayRef<AffineExpr> lhs,
   lines = std::clamp<int64_t>((kernel.target.registers - 1 - rows) / rows, 1,
                               mostLines);
   block = equalParts(columns, linesOfItem, lines);
+  if (int64_t asked = ScheduleOverride::of(kernel.kernel)[ScheduleKey::Columns])
+    block =
+        std::min<int64_t>(llvm::alignTo(asked, lines),
+                          llvm::alignTo(std::max<int64_t>(columns, 1), lines));
 }
 
 Fit DotsEmitter::fit() const {
@@ -218,6 +225,11 @@ int64_t lower::cpu::scratchOfDots(AnchorKernel &kernel) {
   auto index = MatmulIndex::of(kernel.anchor);
   DotsEmitter dots(kernel, index.lhs, index.rhs, index.sizes);
   return kernel.countScratch([&] { dots.takeScratch(); });
+}
+
+ScheduleOverride lower::cpu::cutDots(AnchorKernel &kernel) {
+  auto index = MatmulIndex::of(kernel.anchor);
+  return DotsEmitter(kernel, index.lhs, index.rhs, index.sizes).numbers();
 }
 
 FailureOr<Work> lower::cpu::emitDots(AnchorKernel &kernel) {

@@ -24,6 +24,7 @@ double secondsOfVectors(AnchorKernel &kernel, unsigned MatmulIndex::*along);
 Fit fitDots(AnchorKernel &kernel);
 double secondsOfDots(AnchorKernel &kernel);
 int64_t scratchOfDots(AnchorKernel &kernel);
+ScheduleOverride cutDots(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitDots(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

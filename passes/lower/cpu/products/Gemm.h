@@ -15,7 +15,7 @@
 #define TANDEM_PASSES_LOWER_CPU_PRODUCTS_GEMM_H
 
 #include "passes/lower/common/AnchorCode.h"
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/common/ScheduleOverride.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -62,7 +62,7 @@ struct GemmBlock {
 struct Gemm {
   int64_t M = 0, N = 0, K0 = 1, K1 = 0;
   mlir::Type type; ///< of the sums: f32 or f64
-  AskedSchedule asked;
+  ScheduleOverride asked;
 
   /// A(m + i, (k0, k1 + u)) in the sums' type.
   std::function<mlir::Value(Code &, mlir::Value m, int64_t i, mlir::Value k0,
@@ -160,6 +160,10 @@ struct GemmSchedule {
   int64_t roundsOfTile(const Gemm &g) const;
   /// The rows of the next panel that each of those passes packs.
   int64_t packedByTile(const Gemm &g) const;
+
+  /// What a kernel's schedule says of it; the rest follows from that, from the
+  /// product and from the target.
+  ScheduleOverride numbers() const;
 };
 
 /// `size` in equal parts of at most `most`, each a multiple of `unit`.

@@ -99,11 +99,12 @@ static void chooseTile(GemmSchedule &s, const Gemm &g, const CpuModel &target) {
 
 /// The tile that is asked for, as far as the sizes reach.
 static void askTile(GemmSchedule &s, const Gemm &g) {
-  if (g.asked.rows)
-    s.rows = std::min(g.asked.rows, std::max<int64_t>(1, g.M));
-  if (g.asked.vectors && fitsPanels(s, g, g.asked.vectors))
-    s.vectors = std::min(g.asked.vectors,
-                         std::max<int64_t>(1, divideCeil(g.N, s.lanes)));
+  if (int64_t rows = g.asked[ScheduleKey::Rows])
+    s.rows = std::min(rows, std::max<int64_t>(1, g.M));
+  if (int64_t vectors = g.asked[ScheduleKey::Vectors];
+      vectors && fitsPanels(s, g, vectors))
+    s.vectors =
+        std::min(vectors, std::max<int64_t>(1, divideCeil(g.N, s.lanes)));
 }
 
 /// Of a row of a panel.
@@ -200,14 +201,11 @@ static int64_t costOfItems(const GemmSchedule &s, const Gemm &g,
 /// Cuts a product whose rows of A are packed, which many panels share, so that
 /// its items cost least. For each short sum some of the item's rows are packed
 /// at one time, and all of its panels: both are used before they have left the
-/// second-level cache. Sums wait in the result, or in scratch.
+/// second-level cache.
 static void cutPackedRows(GemmSchedule &s, const Gemm &g,
                           const CpuModel &target, int64_t batches) {
   constexpr int64_t leastRows = 96, mostRows = 1032;
-  constexpr int64_t nearBytes = 288 << 10, mostSums = 2064 << 10;
-  s.sweeps = s.kBlocks(g) > 1;
-  s.sumsInResult = s.sweeps && g.load;
-  s.k1Panel = s.k1Block;
+  constexpr int64_t mostSums = 2064 << 10;
   int64_t mostPanels =
       std::max<int64_t>(1, panelBytes / (s.k1Block * rowBytes(s, g)));
   GemmSchedule cut = s;
@@ -235,8 +233,13 @@ static void cutPackedRows(GemmSchedule &s, const Gemm &g,
     }
     panels = cut.group - 1;
   }
+}
+
+/// The rows of A that are packed at one time.
+static int64_t rowsNear(const GemmSchedule &s, const Gemm &g) {
+  constexpr int64_t nearBytes = 288 << 10;
   int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
-  s.rowsNear = equalParts(s.mBlock, nearBytes / (s.k1Block * bytes), s.rows);
+  return equalParts(s.mBlock, nearBytes / (s.k1Block * bytes), s.rows);
 }
 
 /// Cuts m. Rows that are swept are asked for ahead but for those with which an
@@ -282,29 +285,64 @@ static void packAhead(GemmSchedule &s, const Gemm &g) {
     s.packsEvery = llvm::bit_floor<uint64_t>(s.roundsOfTile(g) / rowsOfTile);
 }
 
+/// Panels of an item that are asked for, as many as can share its rows of A.
+static int64_t askedPanels(const GemmSchedule &s, const Gemm &g) {
+  bool canShare = s.packsA || (s.kPanels(g) > 1 && g.K0 == 1);
+  int64_t most = canShare ? std::max<int64_t>(1, s.panels(g)) : 1;
+  return std::clamp<int64_t>(g.asked[ScheduleKey::Columns] / s.width(), 1,
+                             most);
+}
+
 GemmSchedule lower::cpu::scheduleGemm(const Gemm &g, const CpuModel &target,
                                       int64_t batches) {
+  using enum ScheduleKey;
+  // Of a whole schedule no number is the model's.
+  const bool isWhole = g.asked.hasAll({Rows, Vectors, Block, Columns, Packs});
   GemmSchedule s;
   s.lanes = target.lanes(g.type);
-  chooseTile(s, g, target);
+  if (!g.asked.hasAll({Rows, Vectors}))
+    chooseTile(s, g, target);
   askTile(s, g);
   // Packing is paid back by the rows that use the panel.
   s.packs = !g.b || (!g.isPacked && g.M > 2 * s.rows);
-  if (g.asked.packs)
-    s.packs = !g.b || *g.asked.packs;
+  if (g.asked.has(Packs))
+    s.packs = !g.b || g.asked[Packs];
   s.packsA = s.packs && g.packA && s.panels(g) > 1;
   cutK(s, g, panelBytes);
   if (s.packsA) {
-    cutPackedRows(s, g, target, batches);
+    // Sums wait in the result, or in scratch.
+    s.sweeps = s.kBlocks(g) > 1;
+    s.sumsInResult = s.sweeps && g.load;
+    s.k1Panel = s.k1Block;
+    if (!isWhole)
+      cutPackedRows(s, g, target, batches);
+    if (g.asked.has(Columns))
+      s.group = askedPanels(s, g);
   } else {
-    s.group = panelsOfItem(s, g, target, batches);
+    s.group = g.asked.has(Columns) ? askedPanels(s, g)
+                                   : panelsOfItem(s, g, target, batches);
     if (s.kPanels(g) > 1)
       cutK(s, g, panelBytes / s.group);
     s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
-    cutRows(s, g, target, batches);
+    if (!isWhole)
+      cutRows(s, g, target, batches);
   }
-  if (g.asked.block)
-    s.mBlock = equalParts(g.M, g.asked.block, s.rows);
+  if (isWhole) // as it stands, if it is whole tiles
+    s.mBlock = std::min<int64_t>(alignTo(g.asked[Block], s.rows),
+                                 alignTo(std::max<int64_t>(1, g.M), s.rows));
+  else if (g.asked.has(Block))
+    s.mBlock = equalParts(g.M, g.asked[Block], s.rows);
+  if (s.packsA)
+    s.rowsNear = rowsNear(s, g);
   packAhead(s, g);
   return s;
+}
+
+ScheduleOverride GemmSchedule::numbers() const {
+  using enum ScheduleKey;
+  return ScheduleOverride({{Rows, rows},
+                           {Vectors, vectors},
+                           {Block, mBlock},
+                           {Columns, group * width()},
+                           {Packs, packs}});
 }

@@ -90,6 +90,7 @@ class MatmulEmitter {
 public:
   explicit MatmulEmitter(AnchorKernel &kernel);
   int64_t scratchBytes() { return scratchOf(code, gemm, schedule); }
+  ScheduleOverride numbers() const { return schedule.numbers(); }
   Work emit();
 
 private:
@@ -137,7 +138,7 @@ MatmulEmitter::MatmulEmitter(AnchorKernel &kernel)
   gemm.K1 = index.sizes[index.k];
   gemm.lineLength = gemm.N;
   gemm.type = scalar::computeType(element);
-  gemm.asked = AskedSchedule::of(kernel.kernel);
+  gemm.asked = ScheduleOverride::of(kernel.kernel);
   lhs.bindA(gemm);
   rhs.bindB(gemm);
   output =
@@ -240,6 +241,11 @@ static bool isEmptyProduct(AnchorKernel &kernel) {
 
 int64_t lower::cpu::scratchOfMatmul(AnchorKernel &kernel) {
   return isEmptyProduct(kernel) ? 0 : MatmulEmitter(kernel).scratchBytes();
+}
+
+ScheduleOverride lower::cpu::cutMatmul(AnchorKernel &kernel) {
+  return isEmptyProduct(kernel) ? ScheduleOverride()
+                                : MatmulEmitter(kernel).numbers();
 }
 
 FailureOr<Work> lower::cpu::emitMatmul(AnchorKernel &kernel) {

@@ -24,6 +24,10 @@ public:
 
   /// Whether the left tiles are read where they are.
   bool isInPlace() const { return !s.packsLeft; }
+  ScheduleOverride numbers() const {
+    return ScheduleOverride(
+        {{rowsOfItem(), s.mBlock}, {columnsOfItem(), s.group * s.width()}});
+  }
   void takeScratch();
   Work emit();
 
@@ -47,6 +51,13 @@ private:
   void storeRow(Value row, Value sumsRow, Value column, int64_t columns);
   void forEachRange(const Range &whole, int64_t step, int64_t size,
                     llvm::function_ref<void(const Range &)> body);
+  /// What the kernel's schedule calls the rows and columns of the product.
+  ScheduleKey rowsOfItem() const {
+    return isTurned ? ScheduleKey::Columns : ScheduleKey::Block;
+  }
+  ScheduleKey columnsOfItem() const {
+    return isTurned ? ScheduleKey::Block : ScheduleKey::Columns;
+  }
   Value firstOf(Value number, int64_t size) { return code.mul(number, size); }
   int64_t groups() const { return divideCeil(panels, s.group); }
   int64_t mBlocks() const { return divideCeil(M, s.mBlock); }
@@ -55,6 +66,7 @@ private:
   Code &code;
   TileCode tiles;
   SmallVector<int64_t> sizes;
+  bool isTurned;
   unsigned m, n, k; ///< dimensions
   int64_t M, N, K, steps;
   TileFactor left, right;
@@ -76,7 +88,7 @@ TileProduct::TileProduct(AnchorKernel &kernel,
                          ArrayRef<ArrayRef<AffineExpr>> factors,
                          ArrayRef<int64_t> sizes, bool isTurned)
     : kernel(kernel), code(kernel.code), tiles(kernel.code), sizes(sizes),
-      m(sizes.size() - (isTurned ? 2 : 3)),
+      isTurned(isTurned), m(sizes.size() - (isTurned ? 2 : 3)),
       n(sizes.size() - (isTurned ? 3 : 2)), k(sizes.size() - 1), M(sizes[m]),
       N(sizes[n]), K(sizes[k]), steps(divideCeil(K, TileCode::terms)),
       left(kernel, isTurned, TileFactor::Left, factors[isTurned], sizes, m, k),
@@ -84,9 +96,15 @@ TileProduct::TileProduct(AnchorKernel &kernel,
             k),
       at(sizes.size()) {
   int64_t batches = product(ArrayRef(sizes).drop_back(3));
-  auto asked = AskedSchedule::of(kernel.kernel);
-  if (isTurned)
-    std::swap(asked.block, asked.columns);
+  auto asked = ScheduleOverride::of(kernel.kernel);
+  if (isTurned) {
+    ScheduleOverride turned;
+    if (asked.has(rowsOfItem()))
+      turned.set(ScheduleKey::Block, asked[rowsOfItem()]);
+    if (asked.has(columnsOfItem()))
+      turned.set(ScheduleKey::Columns, asked[columnsOfItem()]);
+    asked = turned;
+  }
   s = scheduleTiles(M, N, K, batches, false, asked);
   if (left.isInPlace(s.height()))
     s = scheduleTiles(M, N, K, batches, true, asked);
@@ -405,6 +423,13 @@ int64_t lower::cpu::scratchOfTileProduct(AnchorKernel &kernel) {
     bytes = kernel.countScratch([&] { product.takeScratch(); });
   });
   return bytes;
+}
+
+ScheduleOverride lower::cpu::cutTileProduct(AnchorKernel &kernel) {
+  ScheduleOverride numbers;
+  withProduct(kernel,
+              [&](TileProduct &product) { numbers = product.numbers(); });
+  return numbers;
 }
 
 FailureOr<Work> lower::cpu::emitTileProduct(AnchorKernel &kernel) {

@@ -13,7 +13,7 @@
 
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Method.h"
-#include "passes/lower/cpu/AskedSchedule.h"
+#include "passes/lower/common/ScheduleOverride.h"
 
 namespace tandem::lower::cpu {
 
@@ -37,12 +37,13 @@ struct TileSchedule {
 /// Chooses the schedule of one of `batches` equal products, [M, K] by [K, N],
 /// with items of what is asked for.
 TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
-                           bool leftIsInPlace, const AskedSchedule &asked);
+                           bool leftIsInPlace, const ScheduleOverride &asked);
 
 /// The row of this method (Methods.cpp).
 Fit fitTileProduct(AnchorKernel &kernel);
 double secondsOfTileProduct(AnchorKernel &kernel);
 int64_t scratchOfTileProduct(AnchorKernel &kernel);
+ScheduleOverride cutTileProduct(AnchorKernel &kernel);
 mlir::FailureOr<Work> emitTileProduct(AnchorKernel &kernel);
 
 } // namespace tandem::lower::cpu

@@ -16,7 +16,7 @@ int64_t TileSchedule::width() const { return columns * TileCode::lines; }
 
 TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
                                        int64_t batches, bool leftIsInPlace,
-                                       const AskedSchedule &asked) {
+                                       const ScheduleOverride &asked) {
   // Of 8 registers, 4 hold sums, and at most 4 factors: each of 2 x 2 is used
   // twice. Sums that nobody asks for are not made.
   TileSchedule s;
@@ -49,11 +49,18 @@ TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
 
   // The memory of an item stays small.
   constexpr int64_t mostRows = 4096, mostColumns = 4096;
-  if (asked.block)
-    s.mBlock = equalParts(M, std::min(asked.block, mostRows), s.height());
-  if (asked.columns)
+  int64_t block = asked[ScheduleKey::Block];
+  int64_t columnsOfItem = asked[ScheduleKey::Columns];
+  if (block && columnsOfItem) { // whole: as it stands, if it is whole blocks
+    s.mBlock = std::min<int64_t>(alignTo(block, s.height()),
+                                 alignTo(std::max<int64_t>(M, 1), s.rowsNear));
+    s.group = std::clamp<int64_t>(columnsOfItem / s.width(), 1, panels);
+  } else if (block) {
+    s.mBlock = equalParts(M, std::min(block, mostRows), s.height());
+  } else if (columnsOfItem) {
     s.group =
-        equalParts(panels, std::min(asked.columns, mostColumns) / s.width());
+        equalParts(panels, std::min(columnsOfItem, mostColumns) / s.width());
+  }
 
   // Enough for some threads: first groups, which share no panel; then rows.
   auto items = [&] {
@@ -61,10 +68,10 @@ TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
            static_cast<int64_t>(divideCeil(M, s.mBlock));
   };
   constexpr int64_t enough = 16, leastColumns = 256, leastRows = 64;
-  while (!asked.columns && items() < enough &&
+  while (!columnsOfItem && items() < enough &&
          s.group * s.width() >= 2 * leastColumns)
     s.group = divideCeil(s.group, 2);
-  while (!asked.block && items() < enough && s.mBlock >= 2 * leastRows)
+  while (!block && items() < enough && s.mBlock >= 2 * leastRows)
     s.mBlock = alignTo(divideCeil(s.mBlock, 2), s.height());
   s.rowsNear = std::min(s.rowsNear, s.mBlock);
   return s;

@@ -91,36 +91,79 @@ int64_t AttentionTiles::sharedBytes(const Shape &shape) const {
   return ownBytes + 2 * (shape.step * (a + b) + numbers) + 8 * 128;
 }
 
-void AttentionTiles::chooseShape() {
-  // Twice as many own rows need half as many loads from shared memory; but
-  // there should be two blocks for each multiprocessor of a large GPU.
-  constexpr int64_t manyBlocks = 264;
-  static constexpr Shape shapes[] = {{2, 4, 64}, {2, 4, 32}, {1, 4, 64},
-                                     {1, 4, 32}, {1, 4, 16}, {1, 2, 32},
-                                     {1, 2, 16}, {1, 1, 16}};
+ScheduleOverride AttentionTiles::Shape::numbers() const {
+  using enum ScheduleKey;
+  return ScheduleOverride({{BlockM, rows()}, {BlockN, step}, {WarpsM, warps}});
+}
+
+ScheduleOverride AttentionTiles::numbers() const { return shape.numbers(); }
+
+/// Candidates, the best first.
+static constexpr AttentionTiles::Shape shapes[] = {
+    {2, 4, 64}, {2, 4, 32}, {1, 4, 64}, {1, 4, 32},
+    {1, 4, 16}, {1, 2, 32}, {1, 2, 16}, {1, 1, 16}};
+
+/// The candidate for so many rows.
+AttentionTiles::Shape AttentionTiles::fitted(Shape candidate) const {
+  candidate.step =
+      std::min(candidate.step, roundUp(std::min<int64_t>(otherRows, 64), 16));
+  // The code of a step is as long as the step is.
+  if (index.element.isF32())
+    candidate.step = std::min<int64_t>(candidate.step, 32);
+  candidate.warps =
+      std::min(candidate.warps, ceilDiv(ownRows, 16 * candidate.blocks));
+  return candidate;
+}
+
+/// Whether its sums and scores have registers, and its rows shared memory.
+bool AttentionTiles::hasRoom(const Shape &candidate) const {
   int64_t columns = 0;
   for (const Sum &sum : sums)
     columns += sum.columns;
-  for (Shape candidate : shapes) {
+  // A quarter of the scores, made to factors, is there twice.
+  int64_t scores = (needsGradients ? 2 : 1) * candidate.step * 5 / 8;
+  return candidate.blocks * (columns / 2 + scores) <=
+             (index.element.isF32() ? kRegistersByThreads : kRegisters) &&
+         sharedBytes(candidate) <= code.target.sharedBytes();
+}
+
+AttentionTiles::Shape AttentionTiles::modelShape() const {
+  // Twice as many own rows need half as many loads from shared memory; but
+  // there should be two blocks for each multiprocessor of a large GPU.
+  constexpr int64_t manyBlocks = 264;
+  Shape last{};
+  for (const Shape &candidate : shapes) {
     int64_t tiles = ceilDiv(ownRows, candidate.rows());
     if (candidate.blocks > 1 &&
         (ownRows <= 64 || tiles * parts * index.attention.batches < manyBlocks))
       continue;
-    candidate.step =
-        std::min(candidate.step, roundUp(std::min<int64_t>(otherRows, 64), 16));
-    // The code of a step is as long as the step is.
-    if (index.element.isF32())
-      candidate.step = std::min<int64_t>(candidate.step, 32);
-    candidate.warps =
-        std::min(candidate.warps, ceilDiv(ownRows, 16 * candidate.blocks));
-    // A quarter of the scores, made to factors, is there twice.
-    int64_t scores = (needsGradients ? 2 : 1) * candidate.step * 5 / 8;
-    shape = candidate;
-    if (candidate.blocks * (columns / 2 + scores) <=
-            (index.element.isF32() ? kRegistersByThreads : kRegisters) &&
-        sharedBytes(candidate) <= code.target.sharedBytes())
-      return;
+    last = fitted(candidate);
+    if (hasRoom(last))
+      break;
   }
+  return last;
+}
+
+/// What is asked for, if it is a candidate that has room; else the model's.
+void AttentionTiles::chooseShape() {
+  shape = {};
+  auto asked = ScheduleOverride::of(kernel.kernel);
+  bool isAsked = false;
+  for (const ScheduleKeyRow &row : scheduleKeys())
+    isAsked |= asked.has(row.key) && Shape().numbers().has(row.key);
+  for (const Shape &candidate : shapes) {
+    Shape own = fitted(candidate);
+    ScheduleOverride numbers = own.numbers();
+    auto differs = [&](const ScheduleKeyRow &row) {
+      return asked.has(row.key) && numbers.has(row.key) &&
+             asked[row.key] != numbers[row.key];
+    };
+    if (isAsked && llvm::none_of(scheduleKeys(), differs) && hasRoom(own)) {
+      shape = own;
+      return;
+    }
+  }
+  shape = modelShape();
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,10 +24,22 @@ namespace tandem::lower::cuda {
 
 class AttentionTiles {
 public:
+  /// How the work is cut.
+  struct Shape {
+    int64_t blocks = 1; ///< of 16 own rows that a warp has: 1 or 2
+    int64_t warps = 1;
+    int64_t step = 16; ///< other rows at a time, a multiple of 16
+    int64_t rows() const { return 16 * blocks * warps; }
+    ScheduleOverride numbers() const;
+    int64_t threads() const { return warpSize * warps; }
+  };
+
   AttentionTiles(AnchorKernel &kernel, ThreadCode &code);
 
   /// Whether there are such kernels of the operands.
   static Fit fit(const AttentionIndex &index, const CudaTarget &target);
+  /// How it is cut.
+  ScheduleOverride numbers() const;
   LaunchShape emit();
 
 private:
@@ -36,14 +48,6 @@ private:
   using Values = llvm::SmallVector<mlir::Value>;
   using Matrix = MmaCode::Matrix;
 
-  /// How the work is cut.
-  struct Shape {
-    int64_t blocks; ///< of 16 own rows that a warp has: 1 or 2
-    int64_t warps;
-    int64_t step; ///< other rows at a time, a multiple of 16
-    int64_t rows() const { return 16 * blocks * warps; }
-    int64_t threads() const { return warpSize * warps; }
-  };
   /// A result: sums of the other rows A or B, times what follows from scores.
   struct Sum {
     unsigned result;
@@ -63,6 +67,9 @@ private:
   // Which tiles, and where they are (AttentionTiles.cpp).
   void chooseSums();
   void chooseShape();
+  Shape modelShape() const;
+  Shape fitted(Shape candidate) const;
+  bool hasRoom(const Shape &candidate) const;
   int64_t sharedBytes(const Shape &shape) const;
   /// Elements of 16 bytes.
   int64_t piece() const { return 16 / elementBytes(index.element); }

@@ -57,6 +57,6 @@ void lower::cuda::withConvolution(AnchorKernel &kernel, ThreadCode &code,
     kernel.finish(p.index(code, image, at[Group], m, line, code.add(column, j)),
                   sum);
   };
-  ProductKernel product{code, gemm};
+  ProductKernel product{kernel.kernel, code, gemm};
   ask(product);
 }

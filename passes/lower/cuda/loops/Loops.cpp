@@ -78,12 +78,11 @@ FailureOr<LaunchShape> lower::cuda::emitLoops(KernelOp kernel, ThreadCode &code,
   });
 }
 
-FailureOr<ChosenMethod> lower::cuda::chooseLoops(KernelOp kernel,
-                                                 ThreadCode &code,
-                                                 KernelBody &body,
-                                                 MethodLog *log) {
+FailureOr<ChosenMethod>
+lower::cuda::chooseLoops(KernelOp kernel, ThreadCode &code, KernelBody &body,
+                         const MethodQuestion &question) {
   return askTable<ChosenMethod>(kernel, code, body, [&](LoopKernel &loops) {
-    return chooseByTable(kernel, loopMethods(), loops, log);
+    return chooseByTable(kernel, loopMethods(), loops, question);
   });
 }
 

@@ -109,6 +109,8 @@ struct GemmSchedule {
   int64_t kTiles(const Gemm &g) const { return (g.K + blockK - 1) / blockK; }
   /// k of a block, in whole tiles.
   int64_t depth() const { return splitTiles * blockK; }
+  /// What a kernel's schedule says of it.
+  ScheduleOverride numbers() const;
   int64_t tableBytes(const Gemm &g) const {
     return g.a->tableBytes(depth()) + g.b->tableBytes(depth());
   }
@@ -121,10 +123,12 @@ struct TimedSchedule {
 };
 
 /// The schedule of the least time by products of this kind, which the factors
-/// allow; nothing where no tile fits.
+/// allow, of those that have the numbers that are asked for; nothing where no
+/// tile fits.
 std::optional<TimedSchedule> scheduleGemm(const Gemm &gemm,
                                           const CudaTarget &target,
-                                          GemmSchedule::Kind kind);
+                                          GemmSchedule::Kind kind,
+                                          const ScheduleOverride &asked = {});
 
 /// The scratch of a launch: what the splits of a tile have summed.
 int64_t scratchOf(const Gemm &gemm, const GemmSchedule &schedule);

@@ -187,9 +187,30 @@ static Family tilesOf(const Gemm &gemm, GemmSchedule::Kind kind) {
   return {kind, f32Tiles, 200};
 }
 
+ScheduleOverride GemmSchedule::numbers() const {
+  using enum ScheduleKey;
+  return ScheduleOverride({{BlockM, blockM},
+                           {BlockN, blockN},
+                           {BlockK, blockK},
+                           {WarpsM, warpsM},
+                           {WarpsN, warpsN},
+                           {Stages, stages},
+                           {Splits, splits}});
+}
+
+/// Whether it has all numbers that are asked for.
+static bool hasNumbers(const GemmSchedule &s, const ScheduleOverride &asked) {
+  ScheduleOverride own = s.numbers();
+  return llvm::all_of(scheduleKeys(), [&](const ScheduleKeyRow &row) {
+    return !asked.has(row.key) || !own.has(row.key) ||
+           asked[row.key] == own[row.key];
+  });
+}
+
 std::optional<TimedSchedule>
 lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
-                          GemmSchedule::Kind kind) {
+                          GemmSchedule::Kind kind,
+                          const ScheduleOverride &asked) {
   std::optional<TimedSchedule> best;
   Family family = tilesOf(gemm, kind);
   for (const Candidate &c : family.tiles)
@@ -210,6 +231,8 @@ lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
         break;
       if (sharedBytes(gemm, s) > target.sharedBytes() ||
           (s.kind != GemmSchedule::Wgmma && piecesHeld(gemm, s) > 24))
+        continue;
+      if (!hasNumbers(s, asked))
         continue;
       double seconds =
           1e-9 * estimate(gemm, target, s, family.products * c.rate);

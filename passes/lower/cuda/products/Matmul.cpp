@@ -91,6 +91,6 @@ void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
     at[n] = code.add(column, j);
     kernel.finish(ArrayRef<Value>(at).take_front(rank), sum);
   };
-  ProductKernel product{code, gemm};
+  ProductKernel product{kernel.kernel, code, gemm};
   ask(product);
 }
