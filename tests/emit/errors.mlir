@@ -169,7 +169,7 @@ module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cud
 }
 
 //--- arch.mlir
-// ARCH: 'tandem.target': expected the architecture for 'cuda' to be one of sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, but got 'sm_1'
+// ARCH: 'tandem.target': expected the architecture for 'cuda' to be one of sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_103, sm_103a, sm_120, sm_120a, but got 'sm_1'
 module @m attributes {tandem.phase = "lower", tandem.target = #tandem.target<cuda {arch = "sm_1"}>} {
   func.func @evaluate(%x: tensor<32xf32> {tandem.role = #tandem.role<input "x">}) {
     return
