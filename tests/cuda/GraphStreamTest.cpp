@@ -386,6 +386,60 @@ TEST_F(GraphStreams, S08_AConsumerOnTheHostReadsWhenTheGradientIsThere) {
   EXPECT_EQ(placeOf("synchronize context"), -1);
 }
 
+// A number is moved to the device of the input that it goes to, in the order of
+// the stream that made it; another shape is not.
+TEST_F(GraphStreams, N25_ANumberOnAnotherDeviceIsMoved) {
+  Device other{runtime::DeviceKind::CudaEmu, 1};
+  Result<Backend *> second = runtime::backendOf(other);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  Stream t = *(*second)->side(20);
+  float zero = 0;
+  for (Device from : {Device(), other})
+    for (Device to : {Device(), device}) {
+      if (from == to)
+        continue;
+      Tensor place = *Tensor::copyOf(&zero, artifact::DType::F32, {});
+      StreamScope scope(device, a), scope1(other, t);
+      Value w = *Leaf::make("w", *place.copyTo(to));
+      Value node = FunctionNode::make(
+          "node", *place.copyTo(from), {w.edge},
+          [&](Tensors, Tensors &outputs) {
+            if (from == other)
+              tandemEmulatorDelay(runtime::currentStream(other), kDelay);
+            outputs[0] = *Tensor::empty(artifact::DType::F32, {}, from);
+            return outputs[0].fill(7);
+          });
+      Root root{node.edge, {}};
+      ASSERT_EQ(backward({&root, 1}).message(), "");
+      EXPECT_EQ(gradientOf(w).device(), to);
+      EXPECT_EQ(first(gradientOf(w)), 7);
+    }
+  Value w = leaf("w", a);
+  Value wrong = FunctionNode::make("wrong", scalar(), {w.edge},
+                                   [&](Tensors, Tensors &outputs) {
+                                     outputs[0] = filled(1, other);
+                                     return Status::success();
+                                   });
+  Root root{wrong.edge, {}};
+  std::string message = backward({&root, 1}).message();
+  EXPECT_NE(message.find("output 0 of node 'wrong'"), std::string::npos)
+      << message;
+}
+
+// What is freed or written after a copy to another device was still read by it.
+TEST_F(GraphStreams, S14_ACopyToAnotherDeviceHasReadItsSource) {
+  Device other{runtime::DeviceKind::CudaEmu, 1};
+  Result<Backend *> second = runtime::backendOf(other);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  Tensor source = filled(3), copy;
+  tandemEmulatorDelay(nullptr, kDelay);
+  copy = *source.copyTo(other);
+  ASSERT_TRUE(source.fill(4).ok());
+  source = Tensor();
+  source = filled(5);
+  EXPECT_EQ(first(copy), 3);
+}
+
 TEST_F(GraphStreams, S09_ASumWaitsForItsProducersJustBeforeItAdds) {
   Value end = doubling("end", c, {});
   Value x = doubling("x", a, {end.edge}, kDelay);
