@@ -10,7 +10,8 @@
 #ifndef TANDEM_RUNTIME_GRAPH_CALLBACKLOCK_H
 #define TANDEM_RUNTIME_GRAPH_CALLBACKLOCK_H
 
-#include <mutex>
+#include "runtime/artifact/Status.h"
+#include "runtime/model/HookMutex.h"
 
 namespace tandem::graph {
 
@@ -18,25 +19,31 @@ namespace tandem::graph {
 class CallbackPause {
 public:
   CallbackPause();
-  ~CallbackPause();
+  ~CallbackPause() { (void)end(); }
+  /// Takes the lock again. An error if the thread would wait for ever: the rest
+  /// of the callback runs without it.
+  Status end();
   CallbackPause(const CallbackPause &) = delete;
   CallbackPause &operator=(const CallbackPause &) = delete;
 
 private:
-  std::mutex *paused;
+  runtime::HookMutex *paused;
 };
 
 /// Holds a node's lock, and no other, until it ends.
 class CallbackLock {
 public:
-  explicit CallbackLock(std::mutex &mutex);
+  explicit CallbackLock(runtime::HookMutex &mutex);
   ~CallbackLock();
+  /// An error if the thread would wait for ever.
+  Status status() const;
   CallbackLock(const CallbackLock &) = delete;
   CallbackLock &operator=(const CallbackLock &) = delete;
 
 private:
   CallbackPause outer; ///< ends after the lock is given back
-  std::mutex &mutex;
+  runtime::HookMutex &mutex;
+  bool isHeld;
 };
 
 } // namespace tandem::graph

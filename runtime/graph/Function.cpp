@@ -157,9 +157,19 @@ Status Function::materialize(Gradients &gradients) const {
 Status Function::run(Gradients &inputs, Gradients &outputs,
                      const RunMode &mode) {
   CallbackLock lock(calls);
+  if (Status status = lock.status(); !status)
+    return status;
   SavedValues::Use use(kept);
   if (Status status = use.begin(*this, mode.retain); !status)
     return status;
+  Status status = runBackward(inputs, outputs, mode);
+  if (status)
+    use.succeed();
+  return status;
+}
+
+Status Function::runBackward(Gradients &inputs, Gradients &outputs,
+                             const RunMode &mode) {
   if (spec.materializes)
     if (Status status = materialize(inputs); !status)
       return status;

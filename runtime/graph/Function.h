@@ -11,8 +11,7 @@
 
 #include "runtime/graph/Node.h"
 #include "runtime/graph/Saved.h"
-
-#include <mutex>
+#include "runtime/model/HookMutex.h"
 
 namespace tandem::graph {
 
@@ -69,10 +68,12 @@ public:
 
 private:
   Status lead(std::vector<Value> &inputs, std::vector<Value> &outputs);
+  Status runBackward(Gradients &inputs, Gradients &outputs,
+                     const RunMode &mode);
   Status materialize(Gradients &inputs) const;
 
   FunctionSpec spec;
-  std::mutex calls; ///< held by who runs the backward (CallbackLock.h)
+  runtime::HookMutex calls; ///< held by who runs the backward (CallbackLock.h)
   SavedValues kept;
   std::vector<Value> pending;                ///< in a forward: to be saved
   const std::vector<Value> *given = nullptr; ///< in a forward: the inputs

@@ -87,6 +87,8 @@ SavedValues::Use::~Use() {
   // They end without the lock: what they hold may run code then.
   std::vector<std::shared_ptr<SavedValue>> freed;
   std::lock_guard lock(values.mutex);
+  if (isTaken)
+    values.isUsed = false;
   if (--values.running == 0 && values.isReleased)
     freed.swap(values.kept);
 }
@@ -96,7 +98,7 @@ Status SavedValues::Use::begin(const Node &of, bool retain) {
   if (values.isUsed)
     return used(of);
   if (!retain)
-    values.isUsed = !values.kept.empty();
+    values.isUsed = isTaken = !values.kept.empty();
   ++values.running;
   isHeld = true;
   return Status::success();

@@ -62,10 +62,13 @@ public:
     /// Fails, for a node `of`, if another backward has or had the values and
     /// does not retain them.
     Status begin(const Node &of, bool retain);
+    /// The backward has succeeded. If it does not, its values are there for
+    /// another one.
+    void succeed() { isTaken = false; }
 
   private:
     SavedValues &values;
-    bool isHeld = false;
+    bool isHeld = false, isTaken = false;
   };
 
   /// Frees them when no backward uses them.

@@ -42,33 +42,35 @@ Status cannotBackward(const std::string &why) {
 }
 
 /// The model's mutex. A hook that calls the model it serves is refused, instead
-/// of waiting for itself.
+/// of waiting for itself, and so is one whose model's caller waits for it.
 class Lock {
 public:
-  explicit Lock(ModelCore &core) : core(core) {
-    if (core.caller.load() == std::this_thread::get_id())
-      return;
-    core.mutex.lock();
-    core.caller = std::this_thread::get_id();
-    isHeld = true;
-  }
+  explicit Lock(ModelCore &core) : core(core), answer(core.mutex.lock()) {}
   Lock(const Lock &) = delete;
   Lock &operator=(const Lock &) = delete;
   ~Lock() {
-    if (!isHeld)
-      return;
-    core.caller = std::thread::id();
-    core.mutex.unlock();
+    if (answer == HookMutex::Answer::Held)
+      core.mutex.unlock();
   }
 
   Status status() const {
-    return isHeld ? Status::success()
-                  : Status::usage("a hook cannot call the model that calls it");
+    switch (answer) {
+    case HookMutex::Answer::Held:
+      return Status::success();
+    case HookMutex::Answer::IsMine:
+      return Status::usage("a hook cannot call the model that calls it");
+    case HookMutex::Answer::WouldWaitForEver:
+      return Status::usage("a hook cannot call model '" +
+                           core.manifest().model +
+                           "' now: a hook of that model's call on another "
+                           "thread waits for the model that calls this one");
+    }
+    return Status::success();
   }
 
 private:
   ModelCore &core;
-  bool isHeld = false;
+  HookMutex::Answer answer;
 };
 
 Status checkGraph(const ModelCore &core) {

@@ -16,6 +16,7 @@
 #include "runtime/call/SavedValues.h"
 #include "runtime/call/Workspace.h"
 #include "runtime/device/HostMemory.h"
+#include "runtime/model/HookMutex.h"
 #include "runtime/model/Model.h"
 #include "runtime/tensor/Overlap.h"
 
@@ -108,8 +109,7 @@ public:
   std::shared_ptr<MemoryAccount> account = std::make_shared<MemoryAccount>();
   HostMemory hostMemory; ///< that a device's copies use
   std::vector<Variable> variables;
-  std::mutex mutex;                    ///< held during a call
-  std::atomic<std::thread::id> caller; ///< who holds it
+  HookMutex mutex; ///< held during a call
 
 private:
   explicit ModelCore(artifact::ArtifactReader reader)

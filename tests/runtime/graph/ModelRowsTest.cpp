@@ -7,7 +7,9 @@
 #include "tests/runtime/Maker.h"
 #include "tests/runtime/graph/ApiNodes.h"
 
+#include <atomic>
 #include <cstdio>
+#include <thread>
 #include <unistd.h>
 
 using namespace tdm;
@@ -213,4 +215,75 @@ TEST(GraphModels, G01_WithGradModeOffNothingIsKept) {
   Tensor plain = numbers({1, 2, 3, 4});
   graphForward(model, {{"x", plain}}, {}, {{"o", off}});
   EXPECT_FALSE(off.requiresGrad());
+}
+
+namespace {
+
+/// Hooks under which the use of a saved value meets another thread once, and
+/// then calls a model.
+struct Calling {
+  std::atomic<int> *arrived;
+  Model *model; ///< null: it was called
+};
+
+tdm_saved_hooks callingHooks(Calling &calling) {
+  tdm_saved_hooks hooks = TDM_SAVED_HOOKS_INIT;
+  hooks.user = &calling;
+  hooks.pack = [](void *, const char *, const tdm_tensor *value,
+                  void **packed) {
+    auto *kept = new Tensor;
+    tdm_tensor_assign(kept->get(), value);
+    *packed = kept;
+    return TDM_OK;
+  };
+  hooks.unpack = [](void *user, const char *, void *packed, tdm_tensor *value) {
+    auto &to = *static_cast<Calling *>(user);
+    return tdm::detail::guarded([&] {
+      if (Model *model = std::exchange(to.model, nullptr)) {
+        ++*to.arrived;
+        while (*to.arrived < 2)
+          std::this_thread::yield();
+        GradMode off(false);
+        Tensor x = numbers({1, 1, 1, 1}), o;
+        graphForward(*model, {{"x", x}}, {}, {{"o", o}});
+      }
+      check(tdm_tensor_assign(value, static_cast<Tensor *>(packed)->get()));
+    });
+  };
+  hooks.release = [](void *, void *packed) {
+    delete static_cast<Tensor *>(packed);
+  };
+  return hooks;
+}
+
+} // namespace
+
+// Each of two threads held its model and waited for the other's, for ever.
+TEST(GraphModels, C12_N30_HooksOfTwoModelsThatCallEachOther) {
+  Model models[] = {load(product(3)), load(product(5))};
+  std::atomic<int> arrived{0};
+  Calling calling[] = {{&arrived, &models[1]}, {&arrived, &models[0]}};
+  Tensor x[2], o[2];
+  for (int t = 0; t < 2; ++t) {
+    x[t] = leaf({1, 2, 3, 4});
+    tdm_saved_hooks hooks = callingHooks(calling[t]);
+    check(tdm_set_saved_hooks(&hooks));
+    graphForward(models[t], {{"x", x[t]}}, {}, {{"o", o[t]}});
+    check(tdm_set_saved_hooks(nullptr));
+  }
+  std::string messages[2];
+  std::thread threads[2];
+  for (int t = 0; t < 2; ++t)
+    threads[t] = std::thread([&, t] {
+      messages[t] = messageOf([&] {
+        backward({o[t]}, {numbers({1, 1, 1, 1})});
+      });
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  int refused = messages[0].empty() ? 1 : 0;
+  EXPECT_EQ(messages[1 - refused], "");
+  expectMessage(messages[refused], "on another thread waits for the model");
+  float w = refused == 0 ? 5 : 3;
+  EXPECT_EQ(gradient(x[1 - refused]), (Floats{w, w, w, w}));
 }

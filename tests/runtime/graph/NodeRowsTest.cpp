@@ -350,3 +350,32 @@ TEST(GraphRows, N13_SavedValuesGoAfterTheRunAndAreAnnouncedBefore) {
                 "were freed by an earlier backward");
   expectMessage(messageOf([&] { node.saved(0); }), "were freed");
 }
+
+// A failed check used the saved values up: the next backward said that an
+// earlier one had freed them.
+TEST(GraphRows, C15_N13_ABackwardThatFailsLeavesItsSavedValues) {
+  bool fails = true;
+  Function square{
+      "square",
+      [](Node &node, const TensorList &given, TensorList &outputs) {
+        node.save(given[0]);
+        outputs[0] = mul(given[0], given[0]);
+      },
+      [&](Node &node, const TensorList &gradients, TensorList &results) {
+        results[0] = scale(mul(gradients[0], node.saved(0)), 2);
+        if (fails)
+          check(tdm_fail(TDM_FAILED, "not yet"));
+      }};
+  Tensor w = leaf(3), x = scale(w, 1), y = call(square, {x})[0];
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(messageOf([&] { backward({y}); }), "not yet");
+  fails = false;
+  Tensor z = call(square, {x})[0];
+  backward({y});
+  EXPECT_EQ(gradient(w), (Floats{6}));
+  expectMessage(messageOf([&] { backward({y}); }), "freed by an earlier");
+  x.markWritten();
+  for (int i = 0; i < 2; ++i)
+    expectMessage(messageOf([&] { backward({z}); }),
+                  "was written since: expected version");
+}
