@@ -11,8 +11,8 @@
  * where they were copied (tdm_tensor_assign); a view or a detached handle has
  * none. A node lives as long as a handle or an edge that leads to it.
  *
- * Backward. A node runs on the calling thread when all its gradients have come;
- * of those that are ready, leaves first, then the node with the largest number.
+ * Backward. A node runs when all its gradients have come; of those of a thread
+ * that are ready, leaves first, then the node with the largest number.
  * Order at a node: tensor hooks as they were added, retained gradients,
  * pre-hooks, the node, checks of what it gives, hooks after accumulation,
  * post-hooks. Where a gradient is asked for and the node needs not run, only
@@ -32,9 +32,16 @@
  * at the same time: sums are exact, and of two backwards through saved values
  * that are not retained one fails. The backward of a function's node runs on
  * one thread at a time, but while it runs a backward of its own others may
- * enter. Saved values last as long as somebody runs the node. Hooks, edges and
- * inputs are not locked: nobody changes them while another thread runs the
- * node.
+ * enter. Saved values last as long as somebody runs the node. Hooks may be
+ * added and removed at any time. Edges and inputs are not locked: nobody
+ * changes them while another thread runs the node.
+ *
+ * Nodes of the host run on the calling thread; so do all, if all are of one
+ * device. Else those of each device (that of a node's first input on one) run
+ * on a thread of the device, hooks too, under the modes and current streams of
+ * the calling thread, and at the same time as those of others. What comes to an
+ * input is added in the order in which one thread would add it. Callbacks of
+ * tdm_graph_when_done run on the calling thread.
  *
  * Allocation. A backward of the same shape as the thread's one before allocates
  * nothing itself; what nodes make is theirs.
@@ -312,6 +319,11 @@ TDM_EXPORT tdm_status tdm_graph_checkpoint(const tdm_function *function,
 TDM_EXPORT int tdm_grad_mode(void);
 TDM_EXPORT int tdm_set_grad_mode(int on);
 TDM_EXPORT int tdm_set_deterministic(int on);
+
+/* On at first: in a backward that this thread asks for, whose nodes are of
+ * several devices, those of each device run on a thread of that device. Off:
+ * all run on this thread. */
+TDM_EXPORT int tdm_set_device_threads(int on);
 
 enum {
   TDM_ANOMALY_OFF = 0,

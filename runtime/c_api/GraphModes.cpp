@@ -20,6 +20,10 @@ int tdm_set_deterministic(int on) {
   return std::exchange(modes().deterministic, on != 0);
 }
 
+int tdm_set_device_threads(int on) {
+  return std::exchange(modes().deviceThreads, on != 0);
+}
+
 int tdm_set_anomaly_mode(int mode) {
   Anomaly &now = modes().anomaly;
   int before = (now.isOn ? TDM_ANOMALY_TRACE : 0) |

@@ -43,7 +43,7 @@ Registry &registry() {
 }
 
 /// The current streams that are not the default ones.
-thread_local std::vector<std::pair<Device, Stream>> streams;
+thread_local CurrentStreams streams;
 
 } // namespace
 
@@ -103,6 +103,9 @@ void setCurrentStream(Device device, Stream stream) {
   if (stream)
     streams.emplace_back(device, stream);
 }
+
+const CurrentStreams &currentStreams() { return streams; }
+void swapCurrentStreams(CurrentStreams &other) { streams.swap(other); }
 
 StreamScope::StreamScope(Device device, Stream stream)
     : device(device), before(currentStream(device)) {

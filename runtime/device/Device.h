@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tandem::runtime {
 
@@ -47,6 +49,14 @@ Stream currentStream(Device device);
 
 /// Makes `stream` the current one of `device` on this thread.
 void setCurrentStream(Device device, Stream stream);
+
+/// The current streams of devices; the default one of those that are not there.
+using CurrentStreams = std::vector<std::pair<Device, Stream>>;
+
+/// Returns the current streams of this thread.
+const CurrentStreams &currentStreams();
+/// Exchanges them with `other`: work of another thread goes on on this one.
+void swapCurrentStreams(CurrentStreams &other);
 
 /// Makes `stream` the current one of `device` on this thread until it ends.
 class StreamScope {

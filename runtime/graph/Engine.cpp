@@ -10,7 +10,7 @@ namespace tandem::graph {
 
 namespace {
 
-thread_local Task *currentTask = nullptr;
+thread_local Lane *laneOfThread = nullptr;
 thread_local Counts countsOfLast;
 
 /// A backward of this thread, inside of another one perhaps.
@@ -18,8 +18,8 @@ Status runTask(Task::Kind kind, std::span<const Root> roots,
                std::span<const Edge> inputs, const BackwardOptions &options,
                Gradients *results) {
   CallbackPause pause; // of the node whose callback asked for it
-  Task task(kind, options);
-  Task *outer = std::exchange(currentTask, &task);
+  Task task(kind, options, laneOfThread);
+  Lane *outer = exchangeCurrentLane(&task.own());
   GradModeScope grad(options.createGraph);
   Status status;
   try {
@@ -29,9 +29,10 @@ Status runTask(Task::Kind kind, std::span<const Root> roots,
   } catch (...) {
     status = Status::failed("an exception of an unknown type");
   }
-  currentTask = outer;
+  exchangeCurrentLane(outer);
   countsOfLast = task.counts();
-  return status;
+  Status again = pause.end();
+  return status ? again : status;
 }
 
 Status checkInputs(std::span<const Edge> inputs) {
@@ -45,6 +46,11 @@ Status checkInputs(std::span<const Edge> inputs) {
 }
 
 } // namespace
+
+Lane *currentLane() { return laneOfThread; }
+Lane *exchangeCurrentLane(Lane *lane) {
+  return std::exchange(laneOfThread, lane);
+}
 
 Status backward(std::span<const Root> roots, const BackwardOptions &options) {
   return runTask(Task::Kind::Collect, roots, {}, options, nullptr);
@@ -86,18 +92,19 @@ Result<Gradients> grad(std::span<const Root> roots,
 }
 
 Status queueCallback(std::function<Status()> callback) {
-  if (!currentTask)
+  if (!laneOfThread)
     return Status::usage(
         "a final callback can only be queued during a backward");
-  currentTask->queue(std::move(callback));
+  laneOfThread->task->queue(std::move(callback));
   return Status::success();
 }
 
 bool isWantedByTask(const Node &node, size_t index) {
-  return !currentTask || currentTask->isWanted(node, index);
+  return !laneOfThread ||
+         laneOfThread->task->isWanted(*laneOfThread, node, index);
 }
 
-bool isCapturing() { return currentTask && currentTask->isCapturing(); }
+bool isCapturing() { return laneOfThread && laneOfThread->task->isCapturing(); }
 
 Counts lastCounts() { return countsOfLast; }
 

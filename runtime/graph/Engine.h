@@ -2,8 +2,13 @@
 //
 // Gradients flow from roots to leaves. A node runs when all gradients that can
 // reach it have come; of those that are ready, leaves first, then the one with
-// the largest number. All nodes run on the calling thread; what they queue on
-// devices runs when the device gets to it. A node may run a backward itself.
+// the largest number. What nodes queue on devices runs when the device gets to
+// it. A node may run a backward itself.
+//
+// Threads. Nodes of the host run on the calling thread. If there are nodes of
+// several devices, or of one and the host, those of each device run on the
+// device's thread (DeviceThreads.h), under the caller's modes; "ready" is meant
+// of each thread then. Gradients are added in the order of one thread.
 //
 // Order at a node: tensor hooks as they were added, retained gradients; then,
 // unless only its gradient was asked for: pre-hooks, the node, the checks of

@@ -43,26 +43,47 @@ bool removeHook(Node &node, uint64_t key) {
 }
 
 std::shared_ptr<Retained> retain(const Edge &edge) {
-  auto &places = edge.node->makeHooks().retained;
-  auto index = static_cast<size_t>(edge.input);
-  if (places.size() <= index)
-    places.resize(index + 1);
-  if (!places[index])
-    places[index] = std::make_shared<Retained>();
-  return places[index];
+  return edge.node->makeHooks().retained.make(static_cast<size_t>(edge.input));
 }
 
 void moveRetained(const Edge &from, const Edge &to) {
   if (!from || !to || !from.node->hooks())
     return;
-  auto &places = from.node->hooks()->retained;
-  auto index = static_cast<size_t>(from.input);
-  if (index >= places.size() || !places[index])
-    return;
-  std::shared_ptr<Retained> moved = std::move(places[index]);
-  places[index] = nullptr;
-  retain(to); // makes the place
-  to.node->hooks()->retained[static_cast<size_t>(to.input)] = std::move(moved);
+  std::shared_ptr<Retained> moved = from.node->hooks()->retained.exchange(
+      static_cast<size_t>(from.input), nullptr);
+  if (moved)
+    to.node->makeHooks().retained.exchange(static_cast<size_t>(to.input),
+                                           std::move(moved));
+}
+
+size_t Places::size() const {
+  std::lock_guard lock(mutex);
+  return places.size();
+}
+
+std::shared_ptr<Retained> Places::at(size_t input) const {
+  std::lock_guard lock(mutex);
+  return input < places.size() ? places[input] : nullptr;
+}
+
+std::shared_ptr<Retained> Places::make(size_t input) {
+  std::lock_guard lock(mutex);
+  if (places.size() <= input)
+    places.resize(input + 1);
+  if (!places[input])
+    places[input] = std::make_shared<Retained>();
+  return places[input];
+}
+
+std::shared_ptr<Retained> Places::exchange(size_t input,
+                                           std::shared_ptr<Retained> place) {
+  std::lock_guard lock(mutex);
+  if (places.size() <= input) {
+    if (!place)
+      return nullptr;
+    places.resize(input + 1);
+  }
+  return std::exchange(places[input], std::move(place));
 }
 
 Status Retained::add(const Value &given) {

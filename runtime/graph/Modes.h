@@ -1,7 +1,7 @@
 //===- Modes.h - what a thread's graphs are made and run under ------------===//
 //
-// Each thread has its own. A backward runs all nodes on the thread that asked
-// for it, so that they see its modes.
+// Each thread has its own. All nodes of a backward see those of the thread that
+// asked for it, also where they run on a device's thread.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_MODES_H
@@ -33,6 +33,7 @@ struct Profiler {
 struct Modes {
   bool grad = true; ///< calls make nodes
   bool deterministic = false;
+  bool deviceThreads = true; ///< nodes of several devices run side by side
   Anomaly anomaly;
   std::string location; ///< of the forward, for nodes that are made
   std::shared_ptr<const runtime::SavedHooks> savedHooks;

@@ -45,7 +45,7 @@ Node::~Node() {
       ending->push_back(std::move(edge.node));
     }
   // What hooks hold may be nodes, too.
-  hooks_.reset();
+  delete hooks_.exchange(nullptr);
   if (!isFirst)
     return;
   while (!mine.empty()) {
@@ -238,9 +238,14 @@ std::optional<Stream> Node::stream(Device device) const {
 }
 
 NodeHooks &Node::makeHooks() {
-  if (!hooks_)
-    hooks_ = std::make_unique<NodeHooks>();
-  return *hooks_;
+  if (NodeHooks *known = hooks())
+    return *known;
+  auto made = std::make_unique<NodeHooks>();
+  NodeHooks *known = nullptr;
+  if (hooks_.compare_exchange_strong(known, made.get(),
+                                     std::memory_order_acq_rel))
+    return *made.release();
+  return *known; // another thread was first
 }
 
 std::vector<Edge> edgesOf(std::span<const Value> values) {

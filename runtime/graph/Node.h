@@ -15,8 +15,9 @@
 // the stream that was current when its first input there was added. That stream
 // is current while the node and its hooks run.
 //
-// Threads. One thread at a time changes a node: its edges, inputs and hooks.
-// Several threads may run backwards over the same nodes.
+// Threads. One thread at a time changes a node: its edges and inputs. Several
+// threads may run backwards over the same nodes, and add and remove hooks
+// meanwhile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_GRAPH_NODE_H
@@ -193,7 +194,7 @@ public:
   bool usesDevices() const { return usesDevices_; }
 
   /// The hooks (Hooks.h), null where there are none.
-  NodeHooks *hooks() const { return hooks_.get(); }
+  NodeHooks *hooks() const { return hooks_.load(std::memory_order_acquire); }
   NodeHooks &makeHooks();
 
   const Trace *trace() const { return trace_.get(); }
@@ -214,7 +215,7 @@ private:
   std::weak_ptr<Node> parent_;          ///< the first of them
   std::vector<InputInfo> inputs_;
   std::vector<Edge> edges_;
-  std::unique_ptr<NodeHooks> hooks_;
+  std::atomic<NodeHooks *> hooks_{nullptr}; ///< owned
   std::unique_ptr<Trace> trace_;
 };
 

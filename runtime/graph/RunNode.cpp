@@ -131,27 +131,27 @@ Status conform(const Node &node, int input, Value &gradient) {
   return std::move(made).status();
 }
 
-Status Task::callHooks(Node &node, NodeHooks *hooks) {
+Status Task::callHooks(Lane &lane, Node &node, NodeHooks *hooks) {
   Status status =
       hooks->tensor.forEach([&](NodeHooks::TensorHook &hook, int input) {
-        Value &gradient = memory.inputs[size_t(input)];
+        Value &gradient = lane.inputs[size_t(input)];
         if (Status called = hook(gradient); !called)
           return called;
         return checkReplaced("tensor hook", node, size_t(input), gradient);
       });
   for (size_t i = 0; status && i < hooks->retained.size(); ++i)
-    if (std::shared_ptr<Retained> place = hooks->retained[i])
-      status = place->add(memory.inputs[i]);
+    if (std::shared_ptr<Retained> place = hooks->retained.at(i))
+      status = place->add(lane.inputs[i]);
   return status;
 }
 
-Status Task::capture(Node &node) {
+Status Task::capture(Lane &lane, Node &node) {
   for (size_t i = 0; results && i < wanted.size(); ++i) {
     if (wanted[i].node.get() != &node)
       continue;
     Value &gradient = (*results)[i];
-    gradient = memory.inputs[size_t(wanted[i].input)];
-    cameToRest(gradient, node);
+    gradient = lane.inputs[size_t(wanted[i].input)];
+    cameToRest(lane, gradient, node);
     const auto *leaf = node.isLeaf() ? dynamic_cast<Leaf *>(&node) : nullptr;
     if (!leaf || !gradient.defined())
       continue;
@@ -164,8 +164,8 @@ Status Task::capture(Node &node) {
 }
 
 /// Checks what a node gave, and fits it to where it goes.
-Status Task::checkOutputs(Node &node) {
-  Gradients &outputs = memory.outputs;
+Status Task::checkOutputs(Lane &lane, Node &node) {
+  Gradients &outputs = lane.outputs;
   if (outputs.size() != node.edges().size())
     return Status::usage("node '" + node.name() + "': expected " +
                          std::to_string(node.edges().size()) +
@@ -205,8 +205,8 @@ Status Task::checkOutputs(Node &node) {
   return Status::success();
 }
 
-Status Task::callNode(Node &node, NodeHooks *hooks) {
-  Gradients &inputs = memory.inputs, &outputs = memory.outputs;
+Status Task::callNode(Lane &lane, Node &node, NodeHooks *hooks) {
+  Gradients &inputs = lane.inputs, &outputs = lane.outputs;
   if (hooks) {
     size_t count = inputs.size();
     Status status = hooks->pre.forEach([&](NodeHooks::PreHook &hook, int) {
@@ -231,9 +231,9 @@ Status Task::callNode(Node &node, NodeHooks *hooks) {
   if (std::none_of(node.edges().begin(), node.edges().end(),
                    [](const Edge &edge) { return bool(edge); }))
     for (const Value &input : inputs)
-      cameToRest(input, node);
+      cameToRest(lane, input, node);
   if (hooks && !hooks->post.empty())
-    memory.seen = inputs;
+    lane.seen = inputs;
   outputs.clear();
   outputs.resize(node.edges().size());
   if (!mode.retain)
@@ -243,10 +243,10 @@ Status Task::callNode(Node &node, NodeHooks *hooks) {
     if (Status status = node.run(inputs, outputs, mode); !status)
       return status;
   }
-  ++counts_.ran;
+  ++lane.ran;
   if (!mode.retain)
     node.release();
-  if (Status status = checkOutputs(node); !status)
+  if (Status status = checkOutputs(lane, node); !status)
     return status;
   hooks = node.hooks(); // the node may have got its first ones
   if (!hooks)
@@ -259,9 +259,9 @@ Status Task::callNode(Node &node, NodeHooks *hooks) {
       return status;
   }
   size_t count = outputs.size();
-  memory.seen.resize(node.inputs().size()); // of a first hook: undefined
+  lane.seen.resize(node.inputs().size()); // of a first hook: undefined
   return hooks->post.forEach([&](NodeHooks::PostHook &hook, int) {
-    if (Status called = hook(outputs, memory.seen); !called)
+    if (Status called = hook(outputs, lane.seen); !called)
       return called;
     if (outputs.size() != count)
       return Status::usage("post-hook of node '" + node.name() +
@@ -273,7 +273,7 @@ Status Task::callNode(Node &node, NodeHooks *hooks) {
 }
 
 /// Hands what the node gave to the nodes that its edges lead to.
-Status Task::giveOutputs(int index) {
+Status Task::giveOutputs(Lane &lane, int index) {
   Node &node = *memory.states[size_t(index)].node;
   for (size_t i = 0; i < node.edges().size(); ++i) {
     Edge edge = node.edges()[i];
@@ -283,68 +283,78 @@ Status Task::giveOutputs(int index) {
       continue;
     if ((child < 0 && edge) ||
         (child >= 0 && memory.states[size_t(child)].node != edge.node)) {
-      changed = "edge " + std::to_string(i) + " of node " + describe(node) +
-                " was changed while the backward ran";
+      lane.changed = "edge " + std::to_string(i) + " of node " +
+                     describe(node) + " was changed while the backward ran";
       continue;
     }
     if (child < 0)
       continue;
-    NodeState &to = memory.states[size_t(child)];
-    if (Value &gradient = memory.outputs[i];
-        gradient.defined() && (to.isWanted || to.isCaptured)) {
+    NodeState &to = memory.states[size_t(child)]; // of its lane
+    Value gradient;
+    if (to.isWanted || to.isCaptured)
+      gradient = std::move(lane.outputs[i]);
+    Stream producer = nullptr;
+    if (gradient.defined()) {
       if (Status status = conform(*edge.node, edge.input, gradient); !status)
         return std::move(status).in("output " + std::to_string(i) +
                                     " of node '" + node.name() + "'");
-      Device device = gradient.tensor.device();
-      Stream producer =
-          device.isHost() ? nullptr : runtime::currentStream(device);
+      producer = runtime::currentStream(gradient.tensor.device());
+    }
+    if (hasLanes) {
+      int slot = memory.slotOf[state.firstChild + i];
+      if (Status status =
+              deliver(lane, edge, child, slot, std::move(gradient), producer);
+          !status)
+        return status;
+      continue;
+    }
+    if (gradient.defined())
       if (Status status = give(edge, child, std::move(gradient), producer);
           !status)
         return status;
-    }
     to.isReached = true;
     count(child);
   }
   return Status::success();
 }
 
-Status Task::runNode(int index) {
+Status Task::runNode(Lane &lane, int index) {
   NodeState &state = memory.states[size_t(index)];
   std::shared_ptr<Node> kept = state.node;
   Node &node = *kept;
   NodeStreams streams(node);
   CurrentNode running(node);
-  current = index;
-  memory.inputs.clear();
-  memory.inputs.resize(node.inputs().size());
-  memory.outputs.clear();
-  if (Status status = memory.sums.take(state.gradients, memory.inputs, node,
-                                       mode.createGraph);
+  lane.current = index;
+  lane.inputs.clear();
+  lane.inputs.resize(node.inputs().size());
+  lane.outputs.clear();
+  if (Status status =
+          lane.sums.take(state.gradients, lane.inputs, node, mode.createGraph);
       !status)
     return status;
   // As in PyTorch: what runs, too, is captured as it came.
   bool isCaptured = state.isCaptured, isWanted = state.isWanted;
   if (isCaptured && isWanted)
-    if (Status status = capture(node); !status)
+    if (Status status = capture(lane, node); !status)
       return status;
   NodeHooks *hooks = node.hooks();
   if (hooks)
-    if (Status status = callHooks(node, hooks); !status)
+    if (Status status = callHooks(lane, node, hooks); !status)
       return status;
   if (isCaptured && !isWanted)
-    if (Status status = capture(node); !status)
+    if (Status status = capture(lane, node); !status)
       return status;
   if (isWanted)
-    if (Status status = callNode(node, hooks); !status)
+    if (Status status = callNode(lane, node, hooks); !status)
       return status;
-  if (memory.outputs.size() != node.edges().size())
-    memory.outputs.resize(node.edges().size());
-  memory.seen.clear();
-  for (Value &input : memory.inputs)
+  if (lane.outputs.size() != node.edges().size())
+    lane.outputs.resize(node.edges().size());
+  lane.seen.clear();
+  for (Value &input : lane.inputs)
     recycle(input);
-  memory.inputs.clear();
-  Status status = giveOutputs(index);
-  current = -1;
+  lane.inputs.clear();
+  Status status = giveOutputs(lane, index);
+  lane.current = -1;
   return status;
 }
 

@@ -92,26 +92,32 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
                          x.elements(), stream);
 }
 
-Status Sums::add(int &list, int input, Value gradient, Stream producer,
-                 Stream consumer, bool createGraph) {
-  runtime::Backend *backend = gradient.tensor.storage()->backend();
-  bool isFenced = backend && producer != consumer; // null: Storage::backend
+Status Sums::Given::note(Stream producer, Stream consumer) {
+  version = gradient.tensor.version();
+  backend = gradient.tensor.storage()->backend();
+  if (!backend || producer == consumer) // null: Storage::backend
+    return Status::success();
+  gradient.tensor.storage()->useOn(consumer);
+  return backend->record(made, producer);
+}
+
+void Sums::Given::clear() {
+  if (made)
+    backend->releaseFence(made);
+  made = nullptr;
+  gradient = Value();
+}
+
+Status Sums::add(int &list, Given given, bool createGraph) {
   int last = none;
   for (int i = list; i != none; last = i, i = parts[size_t(i)].next)
     if (Part &part = parts[size_t(i)];
-        part.input == input && !part.made && !isFenced)
-      return join(part, std::move(gradient), createGraph);
+        part.input == given.input && !part.made && !given.made)
+      return join(part, std::move(given.gradient), createGraph);
   int place = takePlace();
   (last == none ? list : parts[size_t(last)].next) = place;
-  Part &part = parts[size_t(place)];
-  part.gradient = std::move(gradient);
-  part.version = part.gradient.tensor.version();
-  part.input = input;
-  if (!isFenced)
-    return Status::success();
-  part.gradient.tensor.storage()->useOn(consumer);
-  part.backend = backend;
-  return backend->record(part.made, producer);
+  static_cast<Given &>(parts[size_t(place)]) = std::move(given);
+  return Status::success();
 }
 
 static Status written(const Tensor &gradient, uint64_t version) {
@@ -198,22 +204,15 @@ int Sums::takePlace() {
 
 void Sums::drop(int index) {
   Part &part = parts[size_t(index)];
-  if (part.made)
-    part.backend->releaseFence(part.made);
-  part.made = nullptr;
-  part.gradient = Value();
+  part.clear();
   part.isOwn = false;
   part.next = firstFree;
   firstFree = index;
 }
 
 void Sums::clear() {
-  for (Part &part : parts) {
-    if (part.made)
-      part.backend->releaseFence(part.made);
-    part.made = nullptr;
-    part.gradient = Value();
-  }
+  for (Part &part : parts)
+    part.clear();
   parts.clear();
   firstFree = none;
 }

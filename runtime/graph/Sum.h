@@ -37,10 +37,24 @@ public:
 
   static constexpr int none = -1;
 
-  /// Adds a gradient that was made on `producer`, for use on `consumer`, to the
-  /// list that begins at `list`.
-  Status add(int &list, int input, Value gradient, Stream producer,
-             Stream consumer, bool createGraph);
+  /// A gradient on its way to an input of a node.
+  struct Given {
+    Value gradient;
+    runtime::Fence made = nullptr;       ///< null: on the consumer's stream
+    runtime::Backend *backend = nullptr; ///< that made the fence
+    uint64_t version = 0;                ///< of the storage when it came
+    int input = 0;
+
+    /// Notes where a gradient that was made on `producer`, for use on
+    /// `consumer`, was made: on the producer's thread.
+    Status note(Stream producer, Stream consumer);
+    /// Drops it.
+    void clear();
+  };
+
+  /// Adds a gradient to the list that begins at `list`; the consumer's stream
+  /// is current, or the gradient was made on another one.
+  Status add(int &list, Given given, bool createGraph);
   /// Sets `gradients` to the sums of the list, on current streams; undefined
   /// where there was nothing. The list is empty then. A gradient that was
   /// written since it came is an error that names `node`.
@@ -51,12 +65,7 @@ public:
 
 private:
   /// One gradient, or the sum of those of one stream.
-  struct Part {
-    Value gradient;
-    runtime::Fence made = nullptr;       ///< null: on the consumer's stream
-    runtime::Backend *backend = nullptr; ///< that made the fence
-    uint64_t version = 0;                ///< of the storage when it came
-    int input = 0;
+  struct Part : Given {
     int next = none;
     bool isOwn = false; ///< nobody else has it
   };

@@ -26,28 +26,72 @@ TaskMemory &takeMemory() {
 
 } // namespace
 
-void TaskMemory::clear() {
-  map.clear();
-  states.clear();
-  children.clear();
-  work.clear();
+void Lane::clear() {
   ready.clear();
   sums.clear();
   inputs.clear();
   outputs.clear();
   seen.clear();
   rests.clear();
-  callbacks.clear();
+  current = -1;
+  ran = 0;
+  changed.clear();
 }
 
-Task::Task(Kind kind, const BackwardOptions &options)
+void TaskMemory::clear() {
+  map.clear();
+  states.clear();
+  children.clear();
+  work.clear();
+  devices.clear();
+  own.clear();
+  callbacks.clear();
+  if (otherCount > 0)
+    clearLanes();
+}
+
+void TaskMemory::clearLanes() {
+  for (Lane &lane : others) {
+    lane.clear();
+    lane.arrived.clear();
+    lane.taken.clear();
+    lane.modes.savedHooks = nullptr; // its text is kept for the next
+    lane.modes.profiler = nullptr;
+  }
+  own.arrived.clear();
+  modes.savedHooks = nullptr;
+  modes.profiler = nullptr;
+  otherCount = 0;
+  for (Slot &slot : slots)
+    slot.given.clear();
+  slots.clear();
+  incoming.clear();
+}
+
+Task::Task(Kind kind, const BackwardOptions &options, const Lane *outer)
     : kind(kind), mode{options.retainGraph || options.createGraph,
                        options.createGraph, options.collected},
-      arrivals(options.arrivals), memory(takeMemory()) {}
+      arrivals(options.arrivals), memory(takeMemory()) {
+  memory.own.task = this;
+  if (outer)
+    this->outer = outer->task->hasLanes ? outer->task : outer->task->outer;
+}
 
 Task::~Task() {
   memory.clear();
   --memories.depth;
+}
+
+void Task::queue(std::function<Status()> callback) {
+  std::lock_guard lock(mutex);
+  memory.callbacks.push_back(std::move(callback));
+}
+
+Counts Task::counts() const {
+  Counts counts{visited, memory.own.ran};
+  for (size_t i = 0; i < memory.otherCount; ++i)
+    counts.ran += memory.others[i].ran;
+  return counts;
 }
 
 /// Returns the state of a node, a new one perhaps.
@@ -60,6 +104,14 @@ int Task::find(const std::shared_ptr<Node> &node) {
     memory.work.push_back(index);
   }
   return index;
+}
+
+void Task::countDevice(const Node &node) {
+  Device device = deviceOf(node);
+  auto known = std::ranges::find(memory.devices, device, &TaskDevice::device);
+  if (known == memory.devices.end())
+    known = memory.devices.insert(known, {device, 0});
+  ++known->nodes;
 }
 
 /// Counts for each node the edges that lead to it. What lies below all inputs
@@ -86,6 +138,8 @@ Status Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
         return status;
     memory.states[size_t(index)].firstChild = memory.children.size();
     memory.states[size_t(index)].edges = node.edges().size();
+    if (node.usesDevices())
+      countDevice(node);
     for (const Edge &edge : node.edges()) {
       int child = -1;
       if (edge && edge.node->topologicalNumber() >= least) {
@@ -95,7 +149,7 @@ Status Task::search(std::span<const Root> roots, std::span<const Edge> inputs) {
       memory.children.push_back(child);
     }
   }
-  counts_.visited = memory.states.size();
+  visited = memory.states.size();
   return Status::success();
 }
 
@@ -128,33 +182,46 @@ void Task::choose(std::span<const Edge> inputs) {
   order.clear();
 }
 
-void Task::makeReady(int index) {
+void Task::makeReady(Lane &lane, int index) {
   NodeState &state = memory.states[size_t(index)];
   if (!state.isWanted && !state.isCaptured) // nor is what it leads to
     return;
   if (std::exchange(state.isQueued, true))
     return;
-  memory.ready.push_back({state.node->number(), index, state.node->isLeaf()});
-  std::push_heap(memory.ready.begin(), memory.ready.end());
+  lane.ready.push_back({state.node->number(), index, state.node->isLeaf()});
+  std::push_heap(lane.ready.begin(), lane.ready.end());
 }
 
-/// Hands a gradient to the input of a node. `producer` is the stream that it
-/// was made on.
+/// Hands a gradient to the input of a node of the own lane, or, before lanes
+/// run, of any. `producer` is the stream that it was made on.
 Status Task::give(const Edge &edge, int index, Value gradient,
                   Stream producer) {
-  NodeState &state = memory.states[size_t(index)];
-  Node &node = *edge.node;
-  const InputInfo &info = node.inputs()[size_t(edge.input)];
-  if (info.isPlaceholder)
+  if (edge.node->inputs()[size_t(edge.input)].isPlaceholder)
     return Status::success();
-  Stream consumer =
-      node.usesDevices() ? node.stream(info.device).value_or(nullptr) : nullptr;
+  Sums::Given given;
+  given.gradient = std::move(gradient);
+  Status status = note(edge, given, producer);
+  return status ? add(laneOf(index), index, std::move(given)) : status;
+}
+
+/// Notes for which input a gradient is, and where it was made.
+Status Task::note(const Edge &edge, Sums::Given &given, Stream producer) {
+  const Node &node = *edge.node;
+  Device device = node.inputs()[size_t(edge.input)].device;
+  given.input = edge.input;
+  return given.note(producer, node.usesDevices()
+                                  ? node.stream(device).value_or(nullptr)
+                                  : nullptr);
+}
+
+Status Task::add(Lane &lane, int index, Sums::Given given) {
+  NodeState &state = memory.states[size_t(index)];
+  int input = given.input;
   Status status =
-      memory.sums.add(state.gradients, edge.input, std::move(gradient),
-                      producer, consumer, mode.createGraph);
+      lane.sums.add(state.gradients, std::move(given), mode.createGraph);
   if (!status) // no text is made of a success
-    return std::move(status).in("input " + std::to_string(edge.input) +
-                                " of node " + describe(node));
+    return std::move(status).in("input " + std::to_string(input) + " of node " +
+                                describe(*state.node));
   return status;
 }
 
@@ -189,18 +256,18 @@ Status Task::addRoots(std::span<const Root> roots) {
   for (const Root &root : roots)
     if (int index = memory.map.find(root.edge.node.get());
         index >= 0 && memory.states[size_t(index)].waitsFor == 0)
-      makeReady(index);
+      makeReady(laneOf(index), index);
   return Status::success();
 }
 
 /// Notes where the caller finds a gradient in the end.
-void Task::cameToRest(const Value &gradient, const Node &node) {
+void Task::cameToRest(Lane &lane, const Value &gradient, const Node &node) {
   if (!gradient.defined() || gradient.tensor.device().isHost())
     return;
   Device device = gradient.tensor.device();
   DeviceStream place{device, node.stream(device).value_or(nullptr)};
-  if (std::ranges::find(memory.rests, place) == memory.rests.end())
-    memory.rests.push_back(place);
+  if (std::ranges::find(lane.rests, place) == lane.rests.end())
+    lane.rests.push_back(place);
 }
 
 /// One of the gradients that the node waited for has come, or will not come. A
@@ -210,7 +277,7 @@ void Task::count(int index) {
   if (--memory.states[size_t(index)].waitsFor > 0)
     return;
   if (memory.states[size_t(index)].isReached)
-    return makeReady(index);
+    return makeReady(memory.own, index);
   std::vector<int> &unreached = memory.work;
   unreached.push_back(index);
   while (!unreached.empty()) {
@@ -222,7 +289,7 @@ void Task::count(int index) {
       if (child < 0 || --memory.states[size_t(child)].waitsFor > 0)
         continue;
       if (memory.states[size_t(child)].isReached)
-        makeReady(child);
+        makeReady(memory.own, child);
       else
         unreached.push_back(child);
     }
@@ -265,14 +332,17 @@ Status Task::runArrivals() {
 }
 
 Status Task::runReady() {
-  while (!memory.ready.empty()) {
+  Lane &lane = memory.own;
+  while (!lane.ready.empty()) {
+    if (outer && isStopped())
+      return stopped();
     if (arrivals)
       if (Status status = arrivals->goOn(); !status)
         return status;
-    std::pop_heap(memory.ready.begin(), memory.ready.end());
-    int index = memory.ready.back().state;
-    memory.ready.pop_back();
-    if (Status status = runNode(index); !status)
+    std::pop_heap(lane.ready.begin(), lane.ready.end());
+    int index = lane.ready.back().state;
+    lane.ready.pop_back();
+    if (Status status = runNode(lane, index); !status)
       return status;
   }
   return Status::success();
@@ -280,6 +350,9 @@ Status Task::runReady() {
 
 /// A node that waits for an edge which is gone never gets ready.
 Status Task::checkAllRan() const {
+  std::string changed = memory.own.changed;
+  for (size_t i = 0; changed.empty() && i < memory.otherCount; ++i)
+    changed = memory.others[i].changed;
   for (const NodeState &state : memory.states)
     if (!state.isQueued && (state.isWanted || state.isCaptured))
       return Status::usage(
@@ -289,8 +362,9 @@ Status Task::checkAllRan() const {
   return Status::success();
 }
 
-Status Task::finish() {
-  for (const DeviceStream &place : memory.rests) {
+/// Makes the caller's streams wait for what came to rest.
+Status Task::joinStreams(const Lane &lane) {
+  for (const DeviceStream &place : lane.rests) {
     Stream caller = runtime::currentStream(place.device);
     Result<runtime::Backend *> backend = runtime::backendOf(place.device);
     if (!backend)
@@ -298,7 +372,14 @@ Status Task::finish() {
     if (Status status = (*backend)->wait(caller, place.stream); !status)
       return status;
   }
-  return runCallbacks();
+  return Status::success();
+}
+
+Status Task::finish() {
+  Status status = joinStreams(memory.own);
+  for (size_t i = 0; status && i < memory.otherCount; ++i)
+    status = joinStreams(memory.others[i]);
+  return status ? runCallbacks() : status;
 }
 
 Status Task::runCallbacks() {
@@ -310,10 +391,11 @@ Status Task::runCallbacks() {
   return Status::success();
 }
 
-bool Task::isWanted(const Node &node, size_t edge) const {
-  if (current < 0 || memory.states[size_t(current)].node.get() != &node)
+bool Task::isWanted(const Lane &lane, const Node &node, size_t edge) const {
+  if (lane.current < 0 ||
+      memory.states[size_t(lane.current)].node.get() != &node)
     return true;
-  const NodeState &state = memory.states[size_t(current)];
+  const NodeState &state = memory.states[size_t(lane.current)];
   if (!isSelective() || edge >= state.edges)
     return true;
   int child = memory.children[state.firstChild + edge];
@@ -335,9 +417,11 @@ Status Task::run(std::span<const Root> roots, std::span<const Edge> inputs,
     return status;
   if (isSelective())
     choose(inputs);
+  if (!memory.devices.empty() && !arrivals)
+    spread(roots);
   if (Status status = addRoots(roots); !status)
     return status;
-  if (Status status = runArrivals(); !status)
+  if (Status status = hasLanes ? runLanes() : runArrivals(); !status)
     return status;
   if (Status status = checkAllRan(); !status)
     return status;

@@ -1,18 +1,21 @@
 //===- AllocationTest.cpp - what a repeated backward allocates ------------===//
 //
 // Counts calls of operator new: after the first backward of a graph, one of the
-// same shape makes none. Chains, sums, leaves that accumulate, and nested
-// backwards; a graph that is made anew counts from its backward on.
+// same shape makes none. Chains, sums, leaves that accumulate, nested
+// backwards, and nodes of several devices; a graph that is made anew counts
+// from its backward on.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Leaf.h"
+#include "tests/runtime/FakeDevice.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 static std::atomic<int64_t> allocations{0};
 
@@ -107,4 +110,63 @@ TEST(GraphAllocation, NorDoesOneOfANewGraphOfTheSameShape) {
       EXPECT_EQ(made, 0);
     }
   }
+}
+
+namespace {
+
+/// Gives its gradient to its first edge alone, and notes its thread.
+class First : public Node {
+public:
+  std::string name() const override { return "first"; }
+  Status run(Gradients &inputs, Gradients &outputs, const RunMode &) override {
+    thread = std::this_thread::get_id();
+    if (!outputs.empty())
+      outputs[0] = inputs[0];
+    return Status::success();
+  }
+  std::thread::id thread;
+};
+
+Edge first(const Tensor &like, const std::vector<Edge> &edges) {
+  auto node = std::make_shared<First>();
+  for (const Edge &edge : edges)
+    EXPECT_TRUE(node->addEdge(edge).ok());
+  return {node, *node->addInput(like)};
+}
+
+} // namespace
+
+// Lanes hand each other that nothing comes over an edge.
+TEST(GraphAllocation, NorDoesOneWithNodesOfSeveralDevices) {
+  int64_t shape[] = {4};
+  std::vector<Tensor> likes = {ones()};
+  for (int i = 0; i < 2; ++i)
+    likes.push_back(*Tensor::empty(artifact::DType::F32, shape,
+                                   test::FakeDevice::at(i).device()));
+  std::vector<Edge> ends;
+  for (const Tensor &like : likes)
+    ends.push_back(first(like, {}));
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Edge> next;
+    for (size_t j = 0; j < likes.size(); ++j)
+      next.push_back(
+          first(likes[j], {ends[j], ends[(j + 1) % 3], ends[(j + 2) % 3]}));
+    ends = std::move(next);
+  }
+  std::vector<Root> roots;
+  for (size_t j = 0; j < likes.size(); ++j)
+    roots.push_back({ends[j], likes[j]});
+  for (int i = 0; i < 20; ++i) {
+    int64_t before = allocations;
+    ASSERT_EQ(backward(roots).message(), "");
+    if (i > 9) { // what arrives at once differs
+      EXPECT_EQ(allocations - before, 0);
+    }
+  }
+  auto threadOf = [&](size_t j) {
+    return static_cast<First &>(*ends[j].node).thread;
+  };
+  EXPECT_EQ(threadOf(0), std::this_thread::get_id());
+  EXPECT_NE(threadOf(1), threadOf(0));
+  EXPECT_NE(threadOf(2), threadOf(1));
 }
