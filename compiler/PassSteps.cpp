@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <mutex>
 
@@ -330,6 +331,26 @@ Status tandem::checkStopAfter(const CompileOptions &options) {
                        "'" + didYouMean(name.str(), views));
 }
 
+/// "enter-phase, simplify".
+static std::string listOf(ArrayRef<PassStep> steps) {
+  return llvm::join(
+      llvm::map_range(steps, [](const PassStep &step) { return step.name; }),
+      ", ");
+}
+
+/// In lines of at most 79 columns, those behind the first indented.
+static std::string wrapped(StringRef text) {
+  std::string lines;
+  size_t column = 0;
+  for (StringRef word : llvm::split(text, ' ')) {
+    bool begins = column > 0 && column + 1 + word.size() > 79;
+    StringRef before = begins ? "\n  " : column ? " " : "";
+    column = (begins ? 2 : column + before.size()) + word.size();
+    lines += (before + word).str();
+  }
+  return lines + "\n";
+}
+
 std::string tandem::passesText() {
   std::string text =
       "The passes of each phase, in their order, as '--stop-after=PASS' and "
@@ -342,33 +363,11 @@ std::string tandem::passesText() {
     auto cpu = stepsOf(phase, {}, "cpu"), cuda = stepsOf(phase, {}, "cuda");
     if (!cpu || !cuda)
       continue;
-    std::string line = "\n" + phase.name.str() + ":";
-    size_t column = line.size() - 1;
-    auto add = [&](const std::string &name, bool isLast) {
-      if (column + 1 + name.size() + 1 > 79) {
-        line += "\n ";
-        column = 1;
-      }
-      line += " " + name + (isLast ? "" : ",");
-      column += name.size() + 2;
-    };
-    auto isIn = [](const PassSteps &steps, const PassStep &step) {
-      return llvm::any_of(
-          steps, [&](const PassStep &one) { return one.name == step.name; });
-    };
-    // Those of one target alone stand side by side.
-    size_t next = 0;
-    for (const PassStep &step : *cpu) {
-      bool isBoth = isIn(*cuda, step);
-      for (; isBoth && next < cuda->size(); ++next)
-        if (!isIn(*cpu, (*cuda)[next]))
-          add((*cuda)[next].name + " (cuda)", false);
-        else if ((*cuda)[next].name == step.name)
-          break;
-      next += isBoth;
-      add(step.name + (isBoth ? "" : " (cpu)"), &step == &cpu->back());
-    }
-    text += line + "\n";
+    std::string ofCpu = listOf(*cpu), ofCuda = listOf(*cuda);
+    std::string name = phase.name.str();
+    text += ofCpu == ofCuda ? "\n" + wrapped(name + ": " + ofCpu)
+                            : "\n" + wrapped(name + " (cpu): " + ofCpu) + "\n" +
+                                  wrapped(name + " (cuda): " + ofCuda);
   }
   return text;
 }

@@ -38,8 +38,7 @@ std::string plan(const CompileOptions &options, StringRef) {
 }
 
 std::string lower(const CompileOptions &, StringRef kind) {
-  // What is lowered by itself, as kernels that are measured, is no phase.
-  return ("tandem-lower-to-" + kind + ",tandem-leave-phase{phase=lower}").str();
+  return ("tandem-lower-to-" + kind).str();
 }
 
 constexpr Phase table[] = {

@@ -1,6 +1,7 @@
 //===- Dialect.cpp - registration, and what attributes must satisfy -------===//
 #include "ir/Dialect.h"
 #include "ir/Fold.h"
+#include "ir/KernelFunctions.h"
 #include "ir/KnownAttributes.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
@@ -10,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -150,6 +152,9 @@ static LogicalResult verifyPlace(Operation *op, StringRef name) {
     return op->emitOpError() << "'" << name << "' belongs on a module";
   if (*place == AttributePlace::Function && !isa<func::FuncOp>(op))
     return op->emitOpError() << "'" << name << "' belongs on a function";
+  if (*place == AttributePlace::KernelFunction && !isa<FunctionOpInterface>(op))
+    return op->emitOpError()
+           << "'" << name << "' belongs on a kernel's function";
   if (*place == AttributePlace::Op && isa<ModuleOp, func::FuncOp>(op))
     return op->emitOpError() << "'" << name << "' belongs on an op";
   return success();
@@ -208,6 +213,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return verifyTag(op, attribute);
   if (isPartitionMark(name))
     return verifyPartitionMark(op, attribute);
+  if (name == kFunctionAttr || name == kRegionsAttr || name == kGrainAttr)
+    return verifyKernelFunction(op, attribute);
   if (name == kPlanAttr) {
     if (isa<PlanAttr>(attribute.getValue()))
       return success();

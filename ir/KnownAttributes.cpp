@@ -1,5 +1,6 @@
 //===- KnownAttributes.cpp - no attribute that nobody reads ---------------===//
 #include "ir/KnownAttributes.h"
+#include "ir/KernelFunctions.h"
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
@@ -44,7 +45,10 @@ static constexpr OfDialect ofDialect[] = {
     {kSavedAttr, AttributePlace::Op},
     {kPreparedAttr, AttributePlace::Op},
     {kBufferAttr, AttributePlace::Op},
-    {kKernelAttr, AttributePlace::Op}};
+    {kFunctionAttr, AttributePlace::Op},
+    {kRegionsAttr, AttributePlace::Op},
+    {kKernelAttr, AttributePlace::KernelFunction},
+    {kGrainAttr, AttributePlace::KernelFunction}};
 
 std::optional<AttributePlace> tandem::placeOfAttribute(StringRef name) {
   for (const OfDialect &known : ofDialect)

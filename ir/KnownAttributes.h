@@ -27,8 +27,9 @@ mlir::LogicalResult verifyAttributeName(EmitError error, mlir::OperationName op,
 /// every problem.
 mlir::LogicalResult verifyAttributeNames(mlir::func::FuncOp func);
 
-/// Where attributes of the dialect stand.
-enum class AttributePlace { Module, Function, Op };
+/// Where attributes of the dialect stand. The function of a kernel is one of
+/// whatever dialect it is lowered to.
+enum class AttributePlace { Module, Function, Op, KernelFunction };
 
 /// Where `name` ("tandem.phase") stands; nothing if the dialect has none
 /// called so.

@@ -27,6 +27,19 @@ class FunctionPass<string name> : Pass<name, "::mlir::func::FuncOp"> {
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+/// What chooses or writes the code of kernels makes ops of these.
+class CodePass<string name, string on = "::mlir::ModuleOp"> : Pass<name, on> {
+  let dependentDialects = [
+    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::index::IndexDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Of every phase
 //===----------------------------------------------------------------------===//
@@ -518,7 +531,7 @@ def JoinPointwise : FunctionPass<"tandem-join-pointwise"> {
   let statistics = [Statistic<"joined", "joined", "kernels that became parts">];
 }
 
-def ChooseMethods : Pass<"tandem-choose-methods", "::mlir::func::FuncOp"> {
+def ChooseMethods : CodePass<"tandem-choose-methods", "::mlir::func::FuncOp"> {
   let summary = "Says how each kernel is computed and cut, and what scratch it takes";
   let description = [{
     `schedule` of a kernel gets the `method`, the row of the target's table
@@ -528,15 +541,6 @@ def ChooseMethods : Pass<"tandem-choose-methods", "::mlir::func::FuncOp"> {
     with this schedule: of each thread, or for CUDA of a launch. `lower` emits what
     stands there.
   }];
-  let dependentDialects = [
-    "::tandem::TandemDialect", "::mlir::func::FuncDialect",
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::index::IndexDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect",
-    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
-    "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"chosen", "chosen", "kernels with a method">];
 }
 
@@ -591,40 +595,6 @@ def ReportPlan : ModulePass<"tandem-report-plan"> {
   ];
 }
 
-//===----------------------------------------------------------------------===//
-// lower
-//===----------------------------------------------------------------------===//
-
-def LowerToCpu : Pass<"tandem-lower-to-cpu", "::mlir::ModuleOp"> {
-  let summary = "Makes an LLVM function of each distinct kernel, and launches";
-  let description = [{
-    The functions stand in `module @cpu` and have the ABI of
-    docs/ARCHITECTURE.md, section 3.
-  }];
-  let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
-    "::mlir::index::IndexDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
-    "::mlir::vector::VectorDialect"];
-}
-
-def LowerToCuda : Pass<"tandem-lower-to-cuda", "::mlir::ModuleOp"> {
-  let summary = "Makes a CUDA kernel of each distinct kernel, and launches";
-  let description = [{
-    The kernels stand in `gpu.module @cuda`, in the LLVM and NVVM dialects, and
-    have the ABI of docs/ARCHITECTURE.md, section 3. The module's
-    `tandem.target` names the architecture.
-  }];
-  let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::index::IndexDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect",
-    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
-}
+include "passes/lower/Passes.td"
 
 #endif

@@ -11,7 +11,7 @@ import lit.formats
 
 config.name = "tandem-" + config.tandem_folder
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir", ".test"]
+config.suffixes = [".ll", ".mlir", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py", "lit.site.cfg.py"]
 config.test_source_root = os.path.join(
     config.tandem_source_dir, "tests", config.tandem_folder

@@ -1,6 +1,6 @@
 //===- CodeGen.cpp - LLVM's pipelines, set up in one place ----------------===//
 #include "compiler/emit/CodeGen.h"
-#include "compiler/emit/LoneLanes.h"
+#include "compiler/emit/passes/Passes.h"
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/raw_ostream.h"
@@ -26,18 +26,11 @@ struct Analyses {
 };
 } // namespace
 
-void tandem::optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                            llvm::OptimizationLevel level,
-                            const llvm::PipelineTuningOptions &tuning) {
-  llvm::PassBuilder builder(&machine, tuning);
-  Analyses analyses(builder);
-  builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
-  storeLoneLanes(module);
-}
-
-Status tandem::runPasses(llvm::Module &module, llvm::TargetMachine &machine,
-                         llvm::StringRef pipeline) {
-  llvm::PassBuilder builder(&machine);
+Status tandem::runPasses(llvm::Module &module, llvm::TargetMachine *machine,
+                         llvm::StringRef pipeline,
+                         const llvm::PipelineTuningOptions &tuning) {
+  llvm::PassBuilder builder(machine, tuning);
+  registerLlvmPasses(builder);
   Analyses analyses(builder);
   llvm::ModulePassManager passes;
   if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))

@@ -24,15 +24,11 @@ inline mlir::TimingScope timed(mlir::TimingScope *timing, const char *step) {
   return timing ? timing->nest(llvm::StringRef(step)) : mlir::TimingScope();
 }
 
-/// Runs the pass managers' default pipeline for `level`, and what LLVM's code
-/// for instructions needs behind it (LoneLanes.h).
-void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                    llvm::OptimizationLevel level,
-                    const llvm::PipelineTuningOptions &tuning);
-
-/// Runs the passes of `pipeline` (as `opt -passes=`).
-Status runPasses(llvm::Module &module, llvm::TargetMachine &machine,
-                 llvm::StringRef pipeline);
+/// Runs the passes of `pipeline` (as `opt -passes=`), which may name the
+/// compiler's own (passes/Passes.h). `machine` may be null.
+Status runPasses(llvm::Module &module, llvm::TargetMachine *machine,
+                 llvm::StringRef pipeline,
+                 const llvm::PipelineTuningOptions &tuning = {});
 
 /// Returns the object file or assembly text of the module.
 Result<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine,

@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/DeviceChecks.h"
+#include "compiler/emit/passes/Passes.h"
 #include "ir/Dialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -105,7 +106,8 @@ static Status compileChunk(ModuleOp chunk, size_t index,
   tuning.LoopVectorization = false; // a thread's registers are scalars
   tuning.LoopInterleaving = false;
   step = timed(timing, "LLVM's passes");
-  optimizeModule(*module, *machine, llvm::OptimizationLevel::O3, tuning);
+  if (Status s = runPasses(*module, machine.get(), kCudaPipeline, tuning); !s)
+    return s;
   if (Status s = checkOptimized(*module); !s)
     return s;
   if (bitcode) {

@@ -76,7 +76,7 @@ static Result<std::string> compileChunk(StringRef bitcode, size_t index,
   if (verifyModule(**module, &stream))
     return Status::failed("the emulation image's code is wrong: " + problems);
   // The kernels are optimized already; what the steps added is not.
-  if (Status s = runPasses(**module, *machine,
+  if (Status s = runPasses(**module, machine.get(),
                            "function(sroa,early-cse,instsimplify,dce)");
       !s)
     return s;

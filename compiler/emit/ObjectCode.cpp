@@ -3,9 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/Link.h"
-#include "compiler/emit/LoadsAhead.h"
-#include "compiler/emit/NarrowFloats.h"
-#include "compiler/emit/StreamStores.h"
+#include "compiler/emit/passes/Passes.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
@@ -48,11 +46,8 @@ static Result<std::string> compileChunk(ModuleOp chunk, const CpuTarget &target,
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
   step = timed(timing, "LLVM's passes");
-  markStreamStores(*module);
-  optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
-  moveNarrowFloatsAsBits(*module);
-  emitStreamStores(*module);
-  emitLoadsAhead(*module);
+  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning); !s)
+    return s;
   step = timed(timing, "machine code");
   return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
 }

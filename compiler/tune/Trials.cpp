@@ -3,12 +3,12 @@
 #include "compiler/emit/ManifestParts.h"
 #include "compiler/emit/ObjectCode.h"
 #include "passes/lower/common/Kernels.h"
+#include "passes/pipelines/Pipelines.h"
 #include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -75,13 +75,10 @@ Result<CompiledTrials> tandem::compileTrials(KernelOp kernel,
                                              int threads) {
   OwningOpRef<ModuleOp> module = moduleOf(kernel, schedules);
   PassManager manager(kernel.getContext());
-  std::string message;
-  llvm::raw_string_ostream stream(message);
-  if (failed(parsePassPipeline("tandem-lower-to-cpu", manager, stream)) ||
-      failed(manager.run(*module)))
+  addLowerToCpuPasses(manager);
+  if (failed(manager.run(*module)))
     return Status::failed("the variants of kernel '" + kernel.getName().str() +
-                          "' could not be lowered" +
-                          (message.empty() ? "" : ": ") + message);
+                          "' could not be lowered");
 
   CompiledTrials compiled;
   auto kernels = module->lookupSymbol<ModuleOp>("cpu");

@@ -4,8 +4,14 @@
 #include "passes/partition/DividePasses.h"
 #include "passes/plan/PlanPasses.h"
 
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -137,12 +143,110 @@ void tandem::buildPartitionPipeline(OpPassManager &passes,
 void tandem::buildPlanPipeline(OpPassManager &passes,
                                const PlanOptions &options) {
   enter(passes, "partition");
-  addPlanPasses(passes.nest<func::FuncOp>(), createChooseMethods());
+  OpPassManager &program = passes.nest<func::FuncOp>();
+  addKernelPasses(program);
+  // Of the kernels that there will be, before memory is counted: scratch is
+  // memory.
+  program.addPass(createChooseMethods());
+  addMemoryPasses(program);
   passes.addPass(createPlaceConstants());
   ReportPlanOptions report;
   report.remarks = options.remarks;
   passes.addPass(createReportPlan(report));
   leave(passes, "plan");
+}
+
+//===----------------------------------------------------------------------===//
+// lower
+//===----------------------------------------------------------------------===//
+
+void tandem::addLowerToCpuPasses(OpPassManager &passes) {
+  // Their kernels are kernels as others are from here on.
+  passes.addPass(createOutlineRegions());
+  passes.addPass(createDeduplicateKernels());
+  passes.addPass(createEmitCpuKernels());
+  OpPassManager &code = passes.nest<ModuleOp>();
+  OpPassManager &body = code.nest<func::FuncOp>();
+  // Before any canonicalization.
+  body.addPass(createLowerTransposes());
+  body.addPass(createCanonicalizerPass());
+  body.addPass(createCSEPass());
+  body.addPass(createExpandScalars());
+  // What that wrote among it.
+  body.addPass(createContractFloats());
+  body.addPass(createConvertVectorToSCFPass(
+      VectorTransferToSCFOptions().enableFullUnroll()));
+  body.addPass(memref::createExpandStridedMetadataPass());
+  body.addPass(createLowerAffinePass());
+  body.addPass(createSCFToControlFlowPass());
+  // Declares what it prints with, and libm's functions, in the module.
+  code.addPass(createConvertVectorToLLVMPass());
+  code.addPass(createConvertMathToLLVMPass());
+  code.addPass(createConvertMathToLibmPass());
+  code.addPass(createUBToLLVMConversionPass());
+  code.addPass(createArithToLLVMConversionPass());
+  code.addPass(createConvertIndexToLLVMPass());
+  code.addPass(createFinalizeMemRefToLLVMConversionPass());
+  code.addPass(createConvertControlFlowToLLVMPass());
+  // Memrefs, all of static shapes, are bare pointers.
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  code.addPass(createConvertFuncToLLVMPass(functions));
+  OpPassManager &llvm = code.nest<LLVM::LLVMFuncOp>();
+  llvm.addPass(createReconcileUnrealizedCastsPass());
+  llvm.addPass(createCanonicalizerPass());
+  llvm.addPass(createCSEPass());
+  // Of LLVM's dialect from the start.
+  passes.addPass(createEmitCpuWrappers());
+  // What they need to know of functions is known.
+  passes.addPass(createLaunchKernels());
+}
+
+void tandem::addLowerToCudaPasses(OpPassManager &passes) {
+  // They need no code.
+  passes.nest<func::FuncOp>().addPass(createLowerHostCopies());
+  DeduplicateKernelsOptions deduplicate;
+  deduplicate.target = "cuda";
+  passes.addPass(createDeduplicateKernels(deduplicate));
+  passes.addPass(createEmitCudaKernels());
+  OpPassManager &code = passes.nest<gpu::GPUModuleOp>();
+  code.addPass(createCanonicalizerPass());
+  code.addPass(createCSEPass());
+  // Before convert-gpu-to-nvvm, which would call libdevice.
+  code.addPass(createExpandCudaFunctions());
+  code.addPass(createConvertVectorToSCFPass(
+      VectorTransferToSCFOptions().enableFullUnroll()));
+  code.addPass(createSCFToControlFlowPass());
+  code.addPass(memref::createExpandStridedMetadataPass());
+  code.addPass(createLowerAffinePass());
+  code.addPass(createConvertNVGPUToNVVMPass());
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.useVectorAlignment = true;
+  code.addPass(createConvertVectorToLLVMPass(vectors));
+  code.addPass(createConvertMathToLLVMPass());
+  ConvertGpuOpsToNVVMOpsOptions gpu;
+  gpu.useBarePtrCallConv = true;
+  code.addPass(createConvertGpuOpsToNVVMOps(gpu));
+  code.addPass(createConvertNVVMToLLVMPass());
+  code.addPass(createReconcileUnrealizedCastsPass());
+  code.addPass(createDeclareSharedMemory());
+  code.addPass(createCanonicalizerPass());
+  code.addPass(createCSEPass());
+  // Only now: the conversion from gpu.func keeps no parameters by value.
+  code.addPass(createPassTensorMaps());
+  passes.addPass(createLaunchKernels());
+}
+
+void tandem::buildLowerToCpuPipeline(OpPassManager &passes) {
+  enter(passes, "plan");
+  addLowerToCpuPasses(passes);
+  leave(passes, "lower");
+}
+
+void tandem::buildLowerToCudaPipeline(OpPassManager &passes) {
+  enter(passes, "plan");
+  addLowerToCudaPasses(passes);
+  leave(passes, "lower");
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,4 +274,12 @@ void tandem::registerTandemPipelines() {
       "tandem-plan-programs",
       "The phase plan: ops become kernels, values get their places",
       buildPlanPipeline);
+  PassPipelineRegistration<>(
+      "tandem-lower-to-cpu",
+      "The phase lower, for a processor: kernels become LLVM functions",
+      buildLowerToCpuPipeline);
+  PassPipelineRegistration<>(
+      "tandem-lower-to-cuda",
+      "The phase lower, for a GPU: kernels become functions of NVVM",
+      buildLowerToCudaPipeline);
 }

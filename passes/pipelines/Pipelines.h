@@ -72,6 +72,16 @@ struct PlanOptions : mlir::PassPipelineOptions<PlanOptions> {
 /// plan: ops become kernels, values get their places.
 void buildPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options);
 
+/// The part of `lower` that is about kernels, without what it asks of programs:
+/// for a processor or a GPU. Modules that are made to measure or to test
+/// kernels have no other programs.
+void addLowerToCpuPasses(mlir::OpPassManager &passes);
+void addLowerToCudaPasses(mlir::OpPassManager &passes);
+
+/// lower: kernels become LLVM functions, programs lists of launches.
+void buildLowerToCpuPipeline(mlir::OpPassManager &passes);
+void buildLowerToCudaPipeline(mlir::OpPassManager &passes);
+
 /// Registers each pipeline with tandem-opt and the table of phases.
 void registerTandemPipelines();
 

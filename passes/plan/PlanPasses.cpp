@@ -5,8 +5,7 @@
 using namespace mlir;
 using namespace tandem;
 
-void tandem::addPlanPasses(OpPassManager &program,
-                           std::unique_ptr<Pass> chooseMethods) {
+void tandem::addKernelPasses(OpPassManager &program) {
   // The optimizer's ops among others, and what was read at this phase.
   program.addPass(createFoldEmptyTensors());
   program.addPass(createEraseDeadOps());
@@ -24,24 +23,33 @@ void tandem::addPlanPasses(OpPassManager &program,
   program.addPass(createJoinPointwise());
   // Behind the kernels that are left to hide behind.
   program.addPass(createPlaceHostCopies());
-  // Of the kernels that there will be, before memory is counted: scratch is
-  // memory.
-  if (chooseMethods)
-    program.addPass(std::move(chooseMethods));
+}
+
+void tandem::addMemoryPasses(OpPassManager &program) {
   program.addPass(createPlanMemory());
   // What overwrites what, and lies beside what, is known.
   program.addPass(createChooseNonTemporalStores());
   program.addPass(createCheckPlan());
 }
 
-LogicalResult tandem::planProgram(func::FuncOp func,
-                                  std::unique_ptr<Pass> chooseMethods) {
+static LogicalResult run(func::FuncOp func, void (*add)(OpPassManager &)) {
   PassManager passes(func.getContext(), func::FuncOp::getOperationName());
   passes.enableVerifier(false); // what it makes is thrown away, or code soon
-  addPlanPasses(passes, std::move(chooseMethods));
+  add(passes);
   return passes.run(func);
 }
 
+LogicalResult tandem::planProgram(
+    func::FuncOp func,
+    llvm::function_ref<LogicalResult(func::FuncOp)> chooseMethods) {
+  if (failed(run(func, addKernelPasses)) || failed(chooseMethods(func)))
+    return failure();
+  return run(func, addMemoryPasses);
+}
+
 LogicalResult tandem::rehearseProgram(func::FuncOp func) {
-  return planProgram(func, /*chooseMethods=*/nullptr);
+  return run(func, [](OpPassManager &program) {
+    addKernelPasses(program);
+    addMemoryPasses(program);
+  });
 }

@@ -11,19 +11,19 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <memory>
-
 namespace tandem {
 
-/// Adds the passes of one program. `chooseMethods` says of each kernel how it
-/// is computed; it is of passes/lower, with the tables that it asks. Null in a
-/// rehearsal, which is for the memory of values.
-void addPlanPasses(mlir::OpPassManager &program,
-                   std::unique_ptr<mlir::Pass> chooseMethods);
+/// Adds the passes that make kernels of the ops of one program, in their order.
+void addKernelPasses(mlir::OpPassManager &program);
+/// Adds those that then say where values lie. In between it is said how each
+/// kernel is computed, since scratch is memory; a rehearsal leaves that out.
+void addMemoryPasses(mlir::OpPassManager &program);
 
-/// Runs these passes on `func`.
-mlir::LogicalResult planProgram(mlir::func::FuncOp func,
-                                std::unique_ptr<mlir::Pass> chooseMethods);
+/// Runs these passes on `func`, and `chooseMethods` in between, which knows the
+/// tables of passes/lower.
+mlir::LogicalResult planProgram(
+    mlir::func::FuncOp func,
+    llvm::function_ref<mlir::LogicalResult(mlir::func::FuncOp)> chooseMethods);
 
 /// The same as far as it decides where values lie.
 mlir::LogicalResult rehearseProgram(mlir::func::FuncOp func);

@@ -53,8 +53,8 @@ expect 2 "expected NAME:N.*got 'simplify:x'" "$tandem" compile "$model" \
   --stop-after=simplify:x
 expect 2 "needs no pass 'differentiate'" "$tandem" compile "$model" \
   --stop-after=differentiate --inference
-expect 2 "not every target has the pass 'lower-to-cuda'; 'cuda' has it" \
-  "$tandem" compile "$model" --stop-after=lower-to-cuda --target=cpu+cuda:sm_90
+expect 2 "not every target has the pass 'emit-cuda-kernels'; 'cuda' has it" \
+  "$tandem" compile "$model" --stop-after=emit-cuda-kernels --target=cpu+cuda:sm_90
 expect 2 "cannot stop after 'simplify'.*not left for a module at 'plan'" \
   "$tandem" compile phases/digits_mlp.06.plan.mlir --stop-after=simplify
 expect 2 "cannot stop after 'functionalize-refs'.*at 'joint', after the pass" \
@@ -88,7 +88,11 @@ ls passes/digits_mlp.03.joint.*.expand-grads.mlir >/dev/null 2>&1 &&
   fail 'a pass that changed nothing has a dump'
 for file in passes/digits_mlp.03.joint.03.build-evaluate.mlir \
   passes/digits_mlp.04.optimize.0*.simplify.mlir \
-  passes/digits_mlp.06.plan.*.form-kernels.mlir; do
+  passes/digits_mlp.06.plan.*.form-kernels.mlir \
+  passes/digits_mlp.07.lower.*.deduplicate-kernels.mlir \
+  passes/digits_mlp.07.lower.*.emit-cpu-kernels.mlir \
+  passes/digits_mlp.07.lower.*.convert-func-to-llvm.mlir \
+  passes/digits_mlp.07.lower.*.emit-cpu-wrappers.mlir; do
   [ -e "$file" ] || fail "no $file in: $(ls passes)"
   expect 0 '' "$tandem" compile "$file" -o b.tdm
   cmp a.tdm b.tdm || fail "$file gives other bytes"
@@ -155,7 +159,8 @@ grep -q reproducer <<<"$out" && fail "a model's error is called the compiler's"
 
 # Help lists them, and shells complete them.
 expect 0 'joint: enter-phase, check-random, record-ranges, build-evaluate,' "$tandem" help passes
-grep -q '^lower: lower-to-cpu (cpu), lower-to-cuda (cuda), leave-phase$' <<<"$out" ||
+{ grep -q '^lower (cpu): enter-phase, outline-regions, deduplicate-kernels,' <<<"$out" &&
+  grep -q '^lower (cuda): enter-phase, lower-host-copies, deduplicate-kernels,' <<<"$out"; } ||
   fail "passes of one target are not named so: $out"
 "$tandem" completion bash >completion.bash
 complete_bash() {

@@ -341,3 +341,43 @@ llvm.func @k() attributes {tandem.kernel = #tandem.kernel_facts<kind = "contract
 
 // expected-error @+1 {{expected 'tandem.kernel' to be '#tandem.kernel_facts', but got {items = 1 : i64}}}
 llvm.func @k() attributes {tandem.kernel = {items = 1 : i64}}
+
+// -----
+
+// expected-error @+1 {{expected 'tandem.grain' to be an i64 of at least 1, but got 0 : i64}}
+llvm.func @k() attributes {tandem.grain = 0 : i64}
+
+// -----
+
+// expected-error @+1 {{'tandem.grain' belongs on a kernel's function}}
+module attributes {tandem.grain = 1 : i64} {}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected 'tandem.function' to name a function of a module, as @cpu::@exp_0, but got @exp_0}}
+  %0 = tandem.kernel "k" (%x) {
+  ^bb0(%a: tensor<4xf32>):
+    tandem.yield %a : tensor<4xf32>
+  } {tandem.function = @exp_0} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected 'tandem.regions' to name 0 functions, one for each region of a branch or a loop, but got [@a]}}
+  %0 = tandem.kernel "k" (%x) {
+  ^bb0(%a: tensor<4xf32>):
+    tandem.yield %a : tensor<4xf32>
+  } {tandem.regions = [@a]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'tandem.function' belongs on a kernel}}
+  %0 = tandem.exp %x {tandem.function = @cpu::@exp_0} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -6,7 +6,6 @@
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "ir/reference/Generic.h"
-#include "passes/Passes.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/plan/FormKernels.h"
@@ -100,7 +99,10 @@ Machine::Machine(const std::string &text, const std::string &targetName,
     return;
   loweredModule = plannedModule->clone();
   PassManager lower(context.get());
-  lower.addPass(cudaTarget ? createLowerToCuda() : createLowerToCpu());
+  if (cudaTarget)
+    addLowerToCudaPasses(lower);
+  else
+    addLowerToCpuPasses(lower);
   if (failed(lower.run(*loweredModule)))
     return;
   if (cudaTarget)

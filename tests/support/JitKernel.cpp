@@ -2,9 +2,9 @@
 #include "tests/support/JitKernel.h"
 
 #include "compiler/emit/CodeGen.h"
-#include "compiler/emit/NarrowFloats.h"
+#include "compiler/emit/passes/Passes.h"
 #include "ir/reference/Evaluator.h"
-#include "passes/Passes.h"
+#include "passes/pipelines/Pipelines.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -132,7 +132,7 @@ void JitKernel::compile(int vectorBits) {
       target.with(TargetAttr::kVectorBits, b.getI64IntegerAttr(vectorBits)));
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
-  passes.addPass(createLowerToCpu());
+  addLowerToCpuPasses(passes);
   if (failed(passes.run(*lowered)))
     return;
   LaunchOp launch;
@@ -175,8 +175,10 @@ void JitKernel::compile(int vectorBits) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = false;
-  optimizeModule(*module, *machine, llvm::OptimizationLevel::O2, tuning);
-  moveNarrowFloatsAsBits(*module);
+  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning); !s) {
+    error += s.message() + "\n";
+    return;
+  }
   if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
     std::error_code failure;
     llvm::raw_fd_ostream stream(dump, failure);

@@ -1,11 +1,10 @@
 //===- Kernels.cpp - what lowering kernels to any target has in common ----===//
 #include "passes/lower/common/Kernels.h"
 
-#include "passes/plan/HostCopies.h"
+#include "ir/KernelFunctions.h"
 
-#include "ir/Keys.h"
-
-#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -44,6 +43,7 @@ static KernelOp codeOf(KernelOp kernel) {
   copy.removeScratchBytesAttr();
   if (ScheduleAttr schedule = copy.getScheduleAttr())
     copy.setScheduleAttr(schedule.withoutChoosers());
+  copy->removeAttr(kRegionsAttr);
   copy->setOperands({});
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {
@@ -110,38 +110,62 @@ bool lower::isLoopKernel(KernelOp kernel) {
   return opClass == OpClass::Pointwise || opClass == OpClass::Reduction;
 }
 
-FailureOr<SmallVector<KernelOp>> lower::plannedKernels(ModuleOp module) {
+SmallVector<KernelOp> lower::programKernels(ModuleOp module) {
   SmallVector<KernelOp> kernels;
-  for (auto func : module.getOps<func::FuncOp>())
-    func.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
-  bool broken = false;
-  for (KernelOp kernel : kernels)
-    if (!kernel.getBuffersAttr()) {
-      kernel.emitOpError() << "expected 'buffers': plan comes before lower";
-      broken = true;
-    }
-  if (broken)
-    return failure();
+  llvm::DenseSet<StringAttr> regions;
+  module.walk([&](KernelOp kernel) {
+    kernels.push_back(kernel);
+    for (FlatSymbolRefAttr region : kernelRegions(kernel))
+      regions.insert(region.getAttr());
+  });
+  llvm::erase_if(kernels, [&](KernelOp kernel) {
+    return regions.contains(
+        kernel->getParentOfType<func::FuncOp>().getSymNameAttr());
+  });
   return kernels;
 }
 
-void lower::replaceHostCopies(SmallVectorImpl<KernelOp> &kernels) {
-  llvm::erase_if(kernels, [](KernelOp kernel) {
-    Operation *copy = hostCopyOf(kernel);
-    if (!copy)
-      return false;
-    OpBuilder b(kernel);
-    IRMapping map;
-    map.map(copy->getOperand(0), kernel.getInputs()[0]);
-    Operation *made = b.clone(*copy, map);
-    made->setLoc(kernel.getLoc());
-    made->setAttr(key::kBuffer, kernel.getBuffersAttr()[0]);
-    if (ArrayAttr needs = kernel.getNeedsAttr())
-      made->setAttr(key::kNeeds, needs);
-    kernel.replaceAllUsesWith(made->getResults());
-    kernel.erase();
-    return true;
-  });
+SmallVector<KernelOp> lower::regionKernels(KernelOp kernel) {
+  SmallVector<KernelOp> kernels;
+  for (func::FuncOp region : regionFunctions(kernel))
+    llvm::append_range(kernels, region.getOps<KernelOp>());
+  return kernels;
+}
+
+SmallVector<func::FuncOp> lower::regionFunctions(KernelOp kernel) {
+  SmallVector<func::FuncOp> functions;
+  for (FlatSymbolRefAttr name : kernelRegions(kernel))
+    if (auto function =
+            SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(kernel, name))
+      functions.push_back(function);
+  return functions;
+}
+
+/// Adds the kernel behind those of its regions, unless one with its function
+/// is there.
+static LogicalResult addDistinct(KernelOp kernel, DenseSet<Attribute> &seen,
+                                 SmallVectorImpl<KernelOp> &distinct) {
+  SymbolRefAttr function = kernelFunction(kernel);
+  if (!function)
+    return kernel.emitOpError()
+           << "expected '" << kFunctionAttr
+           << "': tandem-deduplicate-kernels comes before its code";
+  if (!seen.insert(function).second)
+    return success();
+  for (KernelOp inner : regionKernels(kernel))
+    if (failed(addDistinct(inner, seen, distinct)))
+      return failure();
+  distinct.push_back(kernel);
+  return success();
+}
+
+FailureOr<SmallVector<KernelOp>> lower::distinctKernels(ModuleOp module) {
+  DenseSet<Attribute> seen;
+  SmallVector<KernelOp> distinct;
+  for (KernelOp kernel : programKernels(module))
+    if (failed(addDistinct(kernel, seen, distinct)))
+      return failure();
+  return distinct;
 }
 
 LogicalResult lower::checkPlannedScratch(KernelOp kernel, int64_t taken) {
@@ -152,18 +176,4 @@ LogicalResult lower::checkPlannedScratch(KernelOp kernel, int64_t taken) {
          << "expected 'scratch_bytes' to be what the kernel's code takes with "
             "its schedule, "
          << taken << ", but got " << *planned;
-}
-
-void lower::replaceByLaunch(KernelOp kernel, SymbolRefAttr function,
-                            int64_t work, int64_t grain,
-                            DenseI64ArrayAttr grid) {
-  OpBuilder b(kernel);
-  auto launch = LaunchOp::create(
-      b, kernel.getLoc(), kernel.getResultTypes(), function, kernel.getInputs(),
-      kernel.getBuffersAttr(), b.getI64IntegerAttr(work),
-      b.getI64IntegerAttr(grain), b.getI64IntegerAttr(kernel.getStream()),
-      kernel.getNeedsAttr(), kernel.getChoicesAttr(), grid,
-      kernel.getLibraryAttr());
-  kernel.replaceAllUsesWith(launch.getResults());
-  kernel.erase();
 }

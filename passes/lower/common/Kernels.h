@@ -4,6 +4,7 @@
 
 #include "ir/Ops.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include <string>
@@ -52,21 +53,20 @@ struct LoweredFacts {
 /// The attribute `tandem.kernel` of the kernel's function.
 KernelFactsAttr describeKernel(KernelOp kernel, const LoweredFacts &lowered);
 
-/// All kernels of the module's programs, in order. Fails, with errors, at those
-/// that were not planned.
-mlir::FailureOr<llvm::SmallVector<KernelOp>> plannedKernels(mlir::ModuleOp);
-
-/// Puts the copy that each of `kernels` to or from the host's memory is in the
-/// kernel's place, and takes these kernels off the list.
-void replaceHostCopies(llvm::SmallVectorImpl<KernelOp> &kernels);
+/// The kernels of the module's programs, in order; without those of the regions
+/// of branches and loops that are functions (`tandem.regions`).
+llvm::SmallVector<KernelOp> programKernels(mlir::ModuleOp module);
+/// The functions of a kernel's regions, and their kernels.
+llvm::SmallVector<mlir::func::FuncOp> regionFunctions(KernelOp kernel);
+llvm::SmallVector<KernelOp> regionKernels(KernelOp kernel);
+/// The first kernel of each function (`tandem.function`), in the order of the
+/// programs, behind the kernels of its regions. Fails, with an error, at a
+/// kernel that has none.
+mlir::FailureOr<llvm::SmallVector<KernelOp>> distinctKernels(mlir::ModuleOp);
 
 /// Fails, with an error, if the plan counts on other scratch for a kernel than
 /// its code takes.
 mlir::LogicalResult checkPlannedScratch(KernelOp kernel, int64_t taken);
-
-/// Puts a launch of `function` in the kernel's place. `grid` may be null.
-void replaceByLaunch(KernelOp kernel, mlir::SymbolRefAttr function,
-                     int64_t work, int64_t grain, mlir::DenseI64ArrayAttr grid);
 
 } // namespace tandem::lower
 

@@ -12,7 +12,6 @@
 #include "passes/lower/common/ChooseMethods.h"
 #include "passes/lower/cpu/ChooseMethod.h"
 #include "passes/plan/FormKernels.h"
-#include "passes/plan/InPlace.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanPasses.h"
 
@@ -36,20 +35,11 @@ Operation *lower::cpu::flowOf(KernelOp kernel) {
 // Regions as programs
 //===----------------------------------------------------------------------===//
 
-namespace {
 /// What tandem-choose-methods does for cpu: that pass knows every target's
 /// tables, and lies above this room.
-struct ChooseMethodsHere
-    : PassWrapper<ChooseMethodsHere, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChooseMethodsHere)
-
-  void runOnOperation() final {
-    if (failed(chooseMethods(getOperation(), chooseMethodOf)))
-      return signalPassFailure();
-    markAnalysesPreserved<InPlacePairs>();
-  }
-};
-} // namespace
+static LogicalResult chooseHere(func::FuncOp region) {
+  return chooseMethods(region, lower::cpu::chooseMethodOf);
+}
 
 FailureOr<func::FuncOp> lower::cpu::planRegion(ModuleOp module, Region &region,
                                                StringRef name) {
@@ -78,7 +68,7 @@ FailureOr<func::FuncOp> lower::cpu::planRegion(ModuleOp module, Region &region,
     setRoleOfResult(func, i,
                     RoleAttr::get(context, RoleKind::Output,
                                   "result " + std::to_string(i)));
-  if (failed(planProgram(func, std::make_unique<ChooseMethodsHere>())))
+  if (failed(planProgram(func, chooseHere)))
     return failure();
   return func;
 }

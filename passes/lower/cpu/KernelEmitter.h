@@ -1,11 +1,11 @@
 //===- KernelEmitter.h - the door between kernels and their emitters ------===//
 //
-// LowerToCpu makes a function around each distinct tandem.kernel and asks one
+// EmitCpuKernels makes a function of each distinct tandem.kernel and asks one
 // of these functions for its body: emitLoops for kernels of loop ops alone,
 // emitAnchor for those with one contraction, window or indexed op. An emitter
 // writes the code of the items [begin, end) at the builder; it emits ops of
-// arith, math, index, scf, vector, memref and llvm that the pipeline of
-// passes/lower/cpu/ToLLVM.cpp lowers.
+// arith, math, index, scf, vector, memref and llvm that the passes
+// behind it lower (passes/pipelines/Pipelines.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_KERNELEMITTER_H

@@ -1,10 +1,10 @@
 //===- KernelEmitter.h - the door between kernels and CUDA's emitters -----===//
 //
-// LowerToCuda makes a gpu.func around each distinct tandem.kernel and asks one
+// EmitCudaKernels makes a gpu.func of each distinct tandem.kernel and asks one
 // of these functions for its body: emitLoops for kernels of loop ops alone,
 // emitAnchor for those with one contraction, window or indexed op. An emitter
 // writes what each thread does, in ops of arith, math, index, scf, vector,
-// memref, gpu, nvgpu and nvvm that the pipeline of ToNVVM.cpp lowers, and says
+// memref, gpu, nvgpu and nvvm that the passes behind it lower, and says
 // how many threads there are.
 //
 //===----------------------------------------------------------------------===//

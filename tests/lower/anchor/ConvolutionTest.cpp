@@ -140,7 +140,7 @@ TEST(Convolution, FewPlanes) {
 }
 
 /// A regression: of nine 16-bit numbers, the last was stored with 32 bits
-/// (compiler/emit/LoneLanes.h).
+/// (tandem-single-lane-stores, compiler/emit/passes/Passes.h).
 TEST(Convolution, FiltersOfOnePlane) {
   for (int bits : {128, 256})
     for (const char *element : {"f16", "bf16"})

@@ -4,7 +4,7 @@
 
 #include "compiler/Compile.h"
 #include "ir/reference/Evaluator.h"
-#include "passes/Passes.h"
+#include "passes/pipelines/Pipelines.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Diagnostics.h"
@@ -44,7 +44,7 @@ void CudaKernel::compile(const CudaOptions &options) {
   original.get()->setAttr(kTargetAttr, attribute);
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
-  passes.addPass(createLowerToCuda());
+  addLowerToCudaPasses(passes);
   if (failed(passes.run(*lowered)))
     return;
   lowered->walk([&](LaunchOp op) { launch = op; });

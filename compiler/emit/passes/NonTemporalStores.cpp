@@ -1,5 +1,5 @@
-//===- StreamStores.cpp - stores that go past the caches ------------------===//
-#include "compiler/emit/StreamStores.h"
+//===- NonTemporalStores.cpp - stores that go past the caches -------------===//
+#include "compiler/emit/passes/Passes.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -16,7 +16,8 @@ static constexpr unsigned kMark = LLVMContext::MD_access_group;
 /// beside each other make a whole one.
 static constexpr uint64_t kLeastBytes = 32;
 
-void tandem::markStreamStores(Module &module) {
+PreservedAnalyses tandem::MarkNonTemporalStores::run(Module &module,
+                                                     ModuleAnalysisManager &) {
   MDNode *mark = nullptr;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
@@ -27,10 +28,11 @@ void tandem::markStreamStores(Module &module) {
         instruction.setMetadata(LLVMContext::MD_nontemporal, nullptr);
         instruction.setMetadata(kMark, mark);
       }
+  return mark ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }
 
-/// True if the store may go past the caches now.
-static bool isStreamed(StoreInst &store, const DataLayout &layout) {
+/// True if the store may be non-temporal now.
+static bool isWholeVector(StoreInst &store, const DataLayout &layout) {
   if (!store.hasMetadata(kMark) || !store.isSimple())
     return false;
   Type *type = store.getValueOperand()->getType();
@@ -39,22 +41,25 @@ static bool isStreamed(StoreInst &store, const DataLayout &layout) {
          store.getAlign() >= bytes;
 }
 
-void tandem::emitStreamStores(Module &module) {
-  LLVMContext &context = module.getContext();
+PreservedAnalyses
+tandem::EmitNonTemporalStores::run(Function &function,
+                                   FunctionAnalysisManager &) {
+  LLVMContext &context = function.getContext();
   MDNode *one = MDNode::get(context, ConstantAsMetadata::get(ConstantInt::get(
                                          Type::getInt32Ty(context), 1)));
-  bool isX86 = module.getTargetTriple().isX86();
-  for (Function &function : module) {
-    bool streams = false;
-    for (Instruction &instruction : instructions(function))
-      if (auto *store = dyn_cast<StoreInst>(&instruction);
-          store && isStreamed(*store, module.getDataLayout())) {
-        store->setMetadata(LLVMContext::MD_nontemporal, one);
-        streams = true;
-      }
-    for (BasicBlock &block : function)
-      if (streams && isX86 && isa<ReturnInst>(block.getTerminator()))
-        IRBuilder<>(block.getTerminator())
-            .CreateIntrinsic(Intrinsic::x86_sse_sfence, {});
-  }
+  bool isChanged = false;
+  for (Instruction &instruction : instructions(function))
+    if (auto *store = dyn_cast<StoreInst>(&instruction);
+        store && isWholeVector(*store, function.getDataLayout())) {
+      store->setMetadata(LLVMContext::MD_nontemporal, one);
+      isChanged = true;
+    }
+  if (!isChanged)
+    return PreservedAnalyses::all();
+  bool isX86 = function.getParent()->getTargetTriple().isX86();
+  for (BasicBlock &block : function)
+    if (isX86 && isa<ReturnInst>(block.getTerminator()))
+      IRBuilder<>(block.getTerminator())
+          .CreateIntrinsic(Intrinsic::x86_sse_sfence, {});
+  return PreservedAnalyses::none();
 }

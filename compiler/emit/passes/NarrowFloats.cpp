@@ -1,5 +1,5 @@
 //===- NarrowFloats.cpp - f16 and bf16 as the bits they are ---------------===//
-#include "compiler/emit/NarrowFloats.h"
+#include "compiler/emit/passes/Passes.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -123,19 +123,19 @@ static Value *withBits(IRBuilder<> &builder, Instruction &instruction) {
   return nullptr;
 }
 
-void tandem::moveNarrowFloatsAsBits(Module &module) {
-  for (Function &function : module) {
-    for (Instruction &instruction :
-         llvm::make_early_inc_range(instructions(function))) {
-      IRBuilder<> builder(&instruction);
-      Value *bits = withBits(builder, instruction);
-      if (!bits)
-        continue;
-      if (!instruction.getType()->isVoidTy())
-        instruction.replaceAllUsesWith(
-            builder.CreateBitCast(bits, instruction.getType()));
-      instruction.eraseFromParent();
-    }
-    dropRoundTrips(function);
+PreservedAnalyses tandem::NarrowFloatsAsBits::run(Function &function,
+                                                  FunctionAnalysisManager &) {
+  for (Instruction &instruction :
+       llvm::make_early_inc_range(instructions(function))) {
+    IRBuilder<> builder(&instruction);
+    Value *bits = withBits(builder, instruction);
+    if (!bits)
+      continue;
+    if (!instruction.getType()->isVoidTy())
+      instruction.replaceAllUsesWith(
+          builder.CreateBitCast(bits, instruction.getType()));
+    instruction.eraseFromParent();
   }
+  dropRoundTrips(function);
+  return PreservedAnalyses::none();
 }

@@ -1,5 +1,5 @@
-//===- LoadsAhead.cpp - asking for what loops will load -------------------===//
-#include "compiler/emit/LoadsAhead.h"
+//===- Prefetches.cpp - prefetching what loops will load ------------------===//
+#include "compiler/emit/passes/Passes.h"
 #include "passes/lower/common/KernelBody.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -16,7 +16,7 @@ static constexpr int64_t kLineBytes = 64;
 /// The least vector that counts as one of a loop over vectors.
 static constexpr uint64_t kLeastBytes = 16;
 
-/// Bytes by parameter; 0: nothing is asked for.
+/// Bytes by parameter; 0: nothing is prefetched.
 static SmallVector<int64_t> distancesOf(const Function &function) {
   SmallVector<StringRef> texts;
   function.getFnAttribute(tandem::lower::kLoadsAheadAttr)
@@ -29,10 +29,11 @@ static SmallVector<int64_t> distancesOf(const Function &function) {
   return distances;
 }
 
-static void askInBlock(BasicBlock &block, ArrayRef<int64_t> distances) {
+static bool prefetchInBlock(BasicBlock &block, ArrayRef<int64_t> distances) {
   const DataLayout &layout = block.getDataLayout();
-  // Lines of the block: a pointer and the number of a line from there.
-  DenseSet<std::pair<Value *, int64_t>> asked;
+  // The lines that are, of the block: a pointer and the number of a line from
+  // there.
+  DenseSet<std::pair<Value *, int64_t>> prefetched;
   for (Instruction &instruction : make_early_inc_range(block)) {
     auto *load = dyn_cast<LoadInst>(&instruction);
     if (!load || !isa<FixedVectorType>(load->getType()) ||
@@ -47,7 +48,7 @@ static void askInBlock(BasicBlock &block, ArrayRef<int64_t> distances) {
                  0);
     Value *base = load->getPointerOperand()->stripAndAccumulateConstantOffsets(
         layout, offset, /*AllowNonInbounds=*/true);
-    if (!asked.insert({base, offset.getSExtValue() / kLineBytes}).second)
+    if (!prefetched.insert({base, offset.getSExtValue() / kLineBytes}).second)
       continue;
     IRBuilder<> b(load);
     Value *ahead = b.CreatePtrAdd(load->getPointerOperand(),
@@ -57,13 +58,15 @@ static void askInBlock(BasicBlock &block, ArrayRef<int64_t> distances) {
                       {ahead, b.getInt32(isRead), b.getInt32(staysClose),
                        b.getInt32(isData)});
   }
+  return !prefetched.empty();
 }
 
-void tandem::emitLoadsAhead(Module &module) {
-  for (Function &function : module) {
-    SmallVector<int64_t> distances = distancesOf(function);
-    if (!distances.empty())
-      for (BasicBlock &block : function)
-        askInBlock(block, distances);
-  }
+PreservedAnalyses tandem::InsertPrefetches::run(Function &function,
+                                                FunctionAnalysisManager &) {
+  SmallVector<int64_t> distances = distancesOf(function);
+  bool isChanged = false;
+  if (!distances.empty())
+    for (BasicBlock &block : function)
+      isChanged |= prefetchInBlock(block, distances);
+  return isChanged ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }

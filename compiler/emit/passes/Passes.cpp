@@ -1,0 +1,64 @@
+//===- Passes.cpp - the passes on LLVM IR, and their order ----------------===//
+#include "compiler/emit/passes/Passes.h"
+
+#include "llvm/Passes/PassBuilder.h"
+
+using namespace llvm;
+
+// Stores are marked for the optimizer to vectorize. What code generation is not
+// to see goes behind it; narrow floats become bits before stores of them are
+// looked at, and prefetches come last, since nothing moves them any more.
+const StringLiteral tandem::kCpuPipeline = "tandem-mark-non-temporal-stores,"
+                                           "tandem-optimize<O2>,"
+                                           "function("
+                                           "tandem-single-lane-stores,"
+                                           "tandem-narrow-floats-as-bits,"
+                                           "tandem-emit-non-temporal-stores,"
+                                           "tandem-insert-prefetches)";
+
+const StringLiteral tandem::kCudaPipeline = "tandem-optimize<O3>";
+
+template <typename Pass, typename Manager>
+static bool addIf(bool isIt, Manager &passes) {
+  if (isIt)
+    passes.addPass(Pass());
+  return isIt;
+}
+
+/// LLVM's default pipeline of a level, as `default<O2>`, which would change the
+/// tuning that the builder was made with.
+static bool addDefault(PassBuilder &builder, StringRef name,
+                       ModulePassManager &passes) {
+  bool isMore = name == "tandem-optimize<O3>";
+  if (!isMore && name != "tandem-optimize<O2>")
+    return false;
+  passes.addPass(builder.buildPerModuleDefaultPipeline(
+      isMore ? OptimizationLevel::O3 : OptimizationLevel::O2));
+  return true;
+}
+
+void tandem::registerLlvmPasses(PassBuilder &builder) {
+  builder.registerPipelineParsingCallback(
+      [&builder](StringRef name, ModulePassManager &passes,
+                 ArrayRef<PassBuilder::PipelineElement>) {
+        return addDefault(builder, name, passes);
+      });
+  builder.registerPipelineParsingCallback(
+      [](StringRef name, ModulePassManager &passes,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        return addIf<MarkNonTemporalStores>(
+            name == "tandem-mark-non-temporal-stores", passes);
+      });
+  builder.registerPipelineParsingCallback(
+      [](StringRef name, FunctionPassManager &passes,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        return addIf<EmitNonTemporalStores>(
+                   name == "tandem-emit-non-temporal-stores", passes) ||
+               addIf<InsertPrefetches>(name == "tandem-insert-prefetches",
+                                       passes) ||
+               addIf<SingleLaneStores>(name == "tandem-single-lane-stores",
+                                       passes) ||
+               addIf<NarrowFloatsAsBits>(name == "tandem-narrow-floats-as-bits",
+                                         passes);
+      });
+}
