@@ -39,6 +39,45 @@ func.func @evaluate(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
+// Another kernel's code was launched, without a word.
+func.func @evaluate(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  // expected-note @below {{which is this kernel's}}
+  %a = tandem.kernel "exp" (%x) {
+  ^bb0(%i: tensor<64xf32>):
+    %0 = tandem.exp %i : tensor<64xf32>
+    tandem.yield %0 : tensor<64xf32>
+  } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@exp_0} : (tensor<64xf32>) -> tensor<64xf32>
+  // expected-error @below {{'tandem.kernel' op expected 'tandem.function' to be that of kernels with equal code, but got @cpu::@exp_0}}
+  %b = tandem.kernel "sin" (%x) {
+  ^bb0(%i: tensor<64xf32>):
+    %0 = tandem.sin %i : tensor<64xf32>
+    tandem.yield %0 : tensor<64xf32>
+  } {buffers = [#tandem.buffer<result 1>], tandem.function = @cpu::@exp_0} : (tensor<64xf32>) -> tensor<64xf32>
+  return %a, %b : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// A branch whose regions are nowhere.
+func.func @evaluate(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  // expected-error @below {{'tandem.kernel' op expected 'tandem.regions' to name functions that there are, planned by tandem-outline-regions, but got [@gone, @lost]}}
+  %a = tandem.kernel "if" (%x, %c) {
+  ^bb0(%i: tensor<4xf32>, %b: tensor<i1>):
+    %0 = tandem.if %b (%i) then {
+      ^bb0(%p: tensor<4xf32>):
+        %s = tandem.sqrt %p : tensor<4xf32>
+        tandem.yield %s : tensor<4xf32>
+    } else {
+      ^bb0(%p: tensor<4xf32>):
+        tandem.yield %p : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    tandem.yield %0 : tensor<4xf32>
+  } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@if_0, tandem.regions = [@gone, @lost]} : (tensor<4xf32>, tensor<i1>) -> tensor<4xf32>
+  return %a : tensor<4xf32>
+}
+
+// -----
+
 func.func @backward(%x: tensor<64xf32>) -> tensor<64xf32> {
   %a = tandem.kernel "to_device" (%x) {
   ^bb0(%i: tensor<64xf32>):

@@ -39,3 +39,21 @@ func.func @evaluate(%x: tensor<8xf32>) -> tensor<8xf32> {
   } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@exp_0} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// The code of another kernel, of the same shape.
+module @swapped {
+  func.func @evaluate(%x: tensor<8xf32>) -> tensor<8xf32> {
+    // expected-error @below {{'tandem.kernel' op expected 'tandem.function' to name a function of ["tandem.exp"], but @cpu::@sin_0 is one of ["tandem.sin"]}}
+    %0 = tandem.kernel "exp" (%x) {
+    ^bb0(%a: tensor<8xf32>):
+      %1 = tandem.exp %a : tensor<8xf32>
+      tandem.yield %1 : tensor<8xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@sin_0} : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+  module @cpu {
+    llvm.func @sin_0(!llvm.ptr, i64, i64, !llvm.ptr) attributes {tandem.grain = 2 : i64, tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = ["tandem.sin"], type = (tensor<8xf32>) -> tensor<8xf32>, items = 4>}
+  }
+}

@@ -44,7 +44,7 @@ static std::vector<std::string> linesOf(StringRef path, std::string &problems) {
 }
 
 /// One row of the page; names that Tandem does not have are problems.
-static std::string rowOf(StringRef name, StringRef has, MLIRContext &context,
+static std::string opRow(StringRef name, StringRef has, MLIRContext &context,
                          std::string &problems) {
   auto [names, remark] = has.split('|');
   std::string ops, functions;
@@ -85,7 +85,7 @@ bool tandem::printCoreAten(StringRef listPath, StringRef mapPath) {
       problems += name + ": is not in the map\n";
       continue;
     }
-    rows += rowOf(name, found->second, context, problems);
+    rows += opRow(name, found->second, context, problems);
     map.erase(found);
   }
   for (auto &[name, has] : map)

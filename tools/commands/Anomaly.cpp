@@ -151,10 +151,10 @@ std::string AnomalyWatch::locate(Model &model,
     for (const runtime::Argument &input : inputs)
       if (Result<Tensor> tensor = input.tensor->onHost())
         step.values.push_back({std::string(input.name), std::move(*tensor)});
-    Result<std::string> found = locator(step);
-    if (found && !found->starts_with("no op: "))
-      return std::move(*found);
-    reason = "; " + (found ? found->substr(7) : found.status().message());
+    Result<AnomalyPlace> found = locator(step);
+    if (found && !found->op.empty())
+      return std::move(found->op);
+    reason = "; " + (found ? found->why : found.status().message());
   }
   Result<std::string> found =
       locateByPrograms(model, inputs, options.findsInfinity());

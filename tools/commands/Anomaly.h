@@ -35,9 +35,12 @@ struct AnomalyStep {
   bool findsInfinity = false;
 };
 
-/// Returns which op made it, by its place in the model; or, after "no op: ",
-/// why that is not known.
-using AnomalyLocator = Result<std::string> (*)(const AnomalyStep &step);
+/// Which op made it, by its place in the model.
+struct AnomalyPlace {
+  std::string op;  ///< empty: it is not known
+  std::string why; ///< it is not
+};
+using AnomalyLocator = Result<AnomalyPlace> (*)(const AnomalyStep &step);
 
 /// Looks after the steps of a training.
 class AnomalyWatch {

@@ -208,7 +208,7 @@ Result<std::string> commands::findAnomaly(func::FuncOp func,
   return finder.text;
 }
 
-Result<std::string> commands::locateInModel(const AnomalyStep &step) {
+Result<AnomalyPlace> commands::locateInModel(const AnomalyStep &step) {
   CompileOptions options;
   options.target = "cpu";
   Session session(options);
@@ -216,7 +216,7 @@ Result<std::string> commands::locateInModel(const AnomalyStep &step) {
   if (!piece)
     return std::move(piece).status();
   if (!piece->module)
-    return "no op: " + piece->why;
+    return AnomalyPlace{"", piece->why};
   auto reader = artifact::ArtifactReader::open(step.artifact);
   if (!reader)
     return std::move(reader).status();
@@ -233,8 +233,10 @@ Result<std::string> commands::locateInModel(const AnomalyStep &step) {
   if (Status s = phases("joint"); !s)
     return s;
   auto found = Step(*graph, *piece->module, step).run();
-  if (found && found->empty())
-    return std::string("no op: no op of the model makes it where every result "
-                       "is rounded by itself");
-  return found;
+  if (!found)
+    return std::move(found).status();
+  if (found->empty())
+    return AnomalyPlace{"", "no op of the model makes it where every result is "
+                            "rounded by itself"};
+  return AnomalyPlace{std::move(*found), ""};
 }

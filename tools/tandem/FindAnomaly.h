@@ -16,7 +16,7 @@ Result<std::string> findAnomaly(mlir::func::FuncOp func,
                                 bool findsInfinity);
 
 /// The locator of tools that have the compiler.
-Result<std::string> locateInModel(const AnomalyStep &step);
+Result<AnomalyPlace> locateInModel(const AnomalyStep &step);
 
 } // namespace tandem::commands
 

@@ -152,6 +152,15 @@ static LogicalResult addDistinct(KernelOp kernel, DenseSet<Attribute> &seen,
            << "': tandem-deduplicate-kernels comes before its code";
   if (!seen.insert(function).second)
     return success();
+  // The attribute has a name for each region, if there is one.
+  bool hasRegions = classOf(kernel) == OpClass::Flow;
+  size_t named = kernelRegions(kernel).size();
+  if (hasRegions != (named > 0) || regionFunctions(kernel).size() != named)
+    return kernel.emitOpError()
+           << "expected '" << kRegionsAttr
+           << "' to name functions that there are, planned by "
+              "tandem-outline-regions, but got "
+           << (hasRegions ? kernel->getAttr(kRegionsAttr) : Attribute());
   for (KernelOp inner : regionKernels(kernel))
     if (failed(addDistinct(inner, seen, distinct)))
       return failure();
@@ -166,6 +175,27 @@ FailureOr<SmallVector<KernelOp>> lower::distinctKernels(ModuleOp module) {
     if (failed(addDistinct(kernel, seen, distinct)))
       return failure();
   return distinct;
+}
+
+LogicalResult lower::checkSharedFunctions(ModuleOp module) {
+  DistinctKernels known;
+  llvm::DenseMap<SymbolRefAttr, std::pair<size_t, KernelOp>> first;
+  WalkResult result = module.walk([&](KernelOp kernel) {
+    SymbolRefAttr function = kernelFunction(kernel);
+    if (!function) // It is said elsewhere.
+      return WalkResult::advance();
+    size_t number = known.insert(kernel).first;
+    auto [it, isNew] = first.try_emplace(function, number, kernel);
+    if (it->second.first == number)
+      return WalkResult::advance();
+    auto error = kernel.emitOpError()
+                 << "expected '" << kFunctionAttr
+                 << "' to be that of kernels with equal code, but got "
+                 << function;
+    error.attachNote(it->second.second.getLoc()) << "which is this kernel's";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult lower::checkPlannedScratch(KernelOp kernel, int64_t taken) {

@@ -64,6 +64,10 @@ llvm::SmallVector<KernelOp> regionKernels(KernelOp kernel);
 /// kernel that has none.
 mlir::FailureOr<llvm::SmallVector<KernelOp>> distinctKernels(mlir::ModuleOp);
 
+/// Fails, with an error, if kernels with other code than each other's share a
+/// function, as an edited dump may say.
+mlir::LogicalResult checkSharedFunctions(mlir::ModuleOp module);
+
 /// Fails, with an error, if the plan counts on other scratch for a kernel than
 /// its code takes.
 mlir::LogicalResult checkPlannedScratch(KernelOp kernel, int64_t taken);

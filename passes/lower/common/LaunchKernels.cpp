@@ -52,6 +52,15 @@ void LaunchKernels::runOnOperation() {
       isBroken = true;
       continue;
     }
+    // Names may have been edited.
+    ArrayAttr ops = describeKernel(kernel, {}).getOps();
+    if (facts.getOps() != ops) {
+      kernel.emitOpError() << "expected '" << kFunctionAttr
+                           << "' to name a function of " << ops << ", but "
+                           << symbol << " is one of " << facts.getOps();
+      isBroken = true;
+      continue;
+    }
     replace(kernel, symbol, function, facts);
     functions.push_back(function);
     ++launched;

@@ -47,7 +47,7 @@ static LogicalResult emit(ModuleOp target, KernelOp kernel) {
 void EmitCpuKernels::runOnOperation() {
   ModuleOp module = getOperation();
   FailureOr<SmallVector<KernelOp>> kernels = distinctKernels(module);
-  if (failed(kernels))
+  if (failed(kernels) || failed(checkSharedFunctions(module)))
     return signalPassFailure();
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto target = ModuleOp::create(b, module.getLoc(), "cpu");

@@ -93,10 +93,14 @@ flowSteps(KernelOp kernel, SymbolTable &symbols) {
     steps.arenaBytes = planOf(region).getArenaBytes();
     for (auto inner : region.getOps<KernelOp>()) {
       StringRef name = kernelFunction(inner).getLeafReference();
-      auto facts = KernelFactsAttr::of(symbols.lookup(name));
+      Operation *function = symbols.lookup(name);
+      auto facts = function ? KernelFactsAttr::of(function) : KernelFactsAttr();
       auto buffers = lower::cpu::flowBuffersOf(inner);
       if (failed(buffers))
         return failure();
+      if (!facts)
+        return inner.emitOpError() << "expected a function '" << name
+                                   << "' that says '" << kKernelAttr << "'";
       steps.steps.push_back(
           {name.str(), facts.getItems(), facts.getScratchBytes(), *buffers});
     }

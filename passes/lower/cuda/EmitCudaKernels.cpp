@@ -63,7 +63,7 @@ static LogicalResult emit(gpu::GPUModuleOp target, KernelOp kernel) {
 void EmitCudaKernels::runOnOperation() {
   ModuleOp module = getOperation();
   FailureOr<SmallVector<KernelOp>> kernels = distinctKernels(module);
-  if (failed(kernels))
+  if (failed(kernels) || failed(checkSharedFunctions(module)))
     return signalPassFailure();
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto target = gpu::GPUModuleOp::create(b, module.getLoc(), "cuda");
