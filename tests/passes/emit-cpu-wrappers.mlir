@@ -82,3 +82,95 @@ module {
   module @cpu {
   }
 }
+
+// -----
+
+// It crashed: the loop's body calls what there is not.
+module @without {
+  func.func @evaluate(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %y = tandem.kernel "loop" (%x) {
+    ^bb0(%i: tensor<8xf32>):
+      %0 = tandem.scan 100 carries(%i) inputs() constants() {
+      ^bb0(%c: tensor<8xf32>):
+        %1 = tandem.exp %c : tensor<8xf32>
+        tandem.yield %1 : tensor<8xf32>
+      } : (tensor<8xf32>) -> (tensor<8xf32>)
+      tandem.yield %0 : tensor<8xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@loop_0, tandem.regions = [@loop.region0]} : (tensor<8xf32>) -> tensor<8xf32>
+    return %y : tensor<8xf32>
+  }
+  func.func private @loop.region0(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tandem.plan = #tandem.plan<arena_bytes = 0, peak_bytes = 0, lower_bound_bytes = 0>} {
+    // expected-error @below {{'tandem.kernel' op expected its code in the function 'exp_0.body', with 'tandem.kernel'}}
+    // expected-error @below {{'tandem.kernel' op expected a function 'exp_0' that says 'tandem.kernel'}}
+    %0 = tandem.kernel "exp" (%x) {
+    ^bb0(%a: tensor<8xf32>):
+      %1 = tandem.exp %a : tensor<8xf32>
+      tandem.yield %1 : tensor<8xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@exp_0} : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+  module @cpu {
+  }
+}
+
+// -----
+
+module @unplanned {
+  func.func @evaluate(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %y = tandem.kernel "loop" (%x) {
+    ^bb0(%i: tensor<8xf32>):
+      %0 = tandem.scan 100 carries(%i) inputs() constants() {
+      ^bb0(%c: tensor<8xf32>):
+        %1 = tandem.exp %c : tensor<8xf32>
+        tandem.yield %1 : tensor<8xf32>
+      } : (tensor<8xf32>) -> (tensor<8xf32>)
+      tandem.yield %0 : tensor<8xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@loop_0, tandem.regions = [@loop.region0]} : (tensor<8xf32>) -> tensor<8xf32>
+    return %y : tensor<8xf32>
+  }
+  // expected-error @below {{'func.func' op expected 'tandem.plan': plan comes before lower}}
+  func.func private @loop.region0(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = tandem.kernel "exp" (%x) {
+    ^bb0(%a: tensor<8xf32>):
+      %1 = tandem.exp %a : tensor<8xf32>
+      tandem.yield %1 : tensor<8xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@exp_0} : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+  module @cpu {
+    llvm.func @exp_0.body(%a: !llvm.ptr, %b: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) attributes {tandem.grain = 1 : i64, tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = ["tandem.exp"], type = (tensor<8xf32>) -> tensor<8xf32>, items = 1>} {
+      llvm.return
+    }
+  }
+}
+
+// -----
+
+module @placeless {
+  func.func @evaluate(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %y = tandem.kernel "loop" (%x) {
+    ^bb0(%i: tensor<8xf32>):
+      %0 = tandem.scan 100 carries(%i) inputs() constants() {
+      ^bb0(%c: tensor<8xf32>):
+        %1 = tandem.exp %c : tensor<8xf32>
+        tandem.yield %1 : tensor<8xf32>
+      } : (tensor<8xf32>) -> (tensor<8xf32>)
+      tandem.yield %0 : tensor<8xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@loop_0, tandem.regions = [@loop.region0]} : (tensor<8xf32>) -> tensor<8xf32>
+    return %y : tensor<8xf32>
+  }
+  func.func private @loop.region0(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tandem.plan = #tandem.plan<arena_bytes = 0, peak_bytes = 0, lower_bound_bytes = 0>} {
+    // expected-error @below {{'tandem.kernel' op expected 'buffers': plan comes before lower}}
+    %0 = tandem.kernel "exp" (%x) {
+    ^bb0(%a: tensor<8xf32>):
+      %1 = tandem.exp %a : tensor<8xf32>
+      tandem.yield %1 : tensor<8xf32>
+    } {tandem.function = @cpu::@exp_0} : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+  module @cpu {
+    llvm.func @exp_0.body(%a: !llvm.ptr, %b: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) attributes {tandem.grain = 1 : i64, tandem.kernel = #tandem.kernel_facts<kind = "pointwise", ops = ["tandem.exp"], type = (tensor<8xf32>) -> tensor<8xf32>, items = 1>} {
+      llvm.return
+    }
+  }
+}

@@ -2,6 +2,7 @@
 #include "passes/lower/common/Kernels.h"
 
 #include "ir/KernelFunctions.h"
+#include "ir/Signature.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseSet.h"
@@ -161,8 +162,14 @@ static LogicalResult addDistinct(KernelOp kernel, DenseSet<Attribute> &seen,
            << "' to name functions that there are, planned by "
               "tandem-outline-regions, but got "
            << (hasRegions ? kernel->getAttr(kRegionsAttr) : Attribute());
+  for (func::FuncOp region : regionFunctions(kernel))
+    if (!planOf(region))
+      return region.emitOpError()
+             << "expected '" << kPlanAttr << "': plan comes before lower";
   for (KernelOp inner : regionKernels(kernel))
-    if (failed(addDistinct(inner, seen, distinct)))
+    if (!inner.getBuffersAttr())
+      return inner.emitOpError("expected 'buffers': plan comes before lower");
+    else if (failed(addDistinct(inner, seen, distinct)))
       return failure();
   distinct.push_back(kernel);
   return success();
