@@ -48,7 +48,7 @@ def EnterPhase : ModulePass<"tandem-enter-phase"> {
   let summary = "Refuses a module that is not where the phase begins";
   let description = [{
     Checks the stamp `tandem.phase`, and what the phase before promises of a
-    module (docs/ARCHITECTURE.md, section 2), which an edit may have broken.
+    module (passes/verify/PhaseVerifiers.h), which an edit may have broken.
   }];
   let options = [
     Option<"after", "after", "std::string", "", "the phase before">,

@@ -5,8 +5,9 @@
 // (the first level; 48 where there are tiles for matrices), and 512 KiB are a
 // core's own (the second level), 1 MiB on most that have vectors of 512 bits.
 // What a kernel takes of them is written as a share, which leaves room for what
-// passes by; panels of products take 1 MiB on all processors. The last level is
-// the machine's own, in the target (`cacheShare`, Target.h).
+// passes by. Panels of products are cut for 1 MiB on all processors, since
+// their sizes decide how sums are cut, and results are the same on all. The
+// last level is the machine's own, in the target (`cacheShare`, Target.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_TARGET_CPUCACHES_H

@@ -84,8 +84,8 @@ expect 2 '--winograd=no comes too late for a module at .lower.' \
 expect 2 'expected --target' "$tandem" compile "$model" -o x.tdm --target=tpu
 expect 2 'for .cuda. to be one of sm_80, .* but got .sm_1.; unknown processor' \
   "$tandem" compile "$model" -o x.tdm --target=cuda:sm_1+cpu:i9000
-expect 2 "one target of the kind 'cuda'" \
-  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_90+cpu+cuda:sm_80
+expect 2 "the architecture 'sm_80' once" \
+  "$tandem" compile "$model" -o x.tdm --target=cuda:sm_80+cpu+cuda:sm_80
 expect 2 'expected --target to be cpu' \
   "$tandem" compile "$model" -o x.tdm --target=cpu+
 expect 2 "unknown processor 'i9000'" \

@@ -196,9 +196,9 @@ END
     { echo '// At the limit.'; lines 699 'int x;'; } | put ir/Good.cpp
     put tools/good.sh < <(printf '#!/bin/sh\n# Does nothing.\n')
     expect_clean
-    { echo '// Too long.'; lines 700 'int x;'; } | put ir/Long.cpp
+    { echo '// Too long.'; lines 600 'int x;'; } | put ir/Long.cpp
     expect_found ir/Long.cpp:1
-    { echo '# Too long.'; lines 700 true; } | put tools/long
+    { echo '# Too long.'; lines 600 true; } | put tools/long
     expect_found tools/long:1
     put ir/Silent.h <<<'#pragma once'
     expect_found ir/Silent.h:1

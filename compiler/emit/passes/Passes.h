@@ -1,8 +1,8 @@
 //===- Passes.h - the passes of the compiler on LLVM IR -------------------===//
 //
 // What LLVM's own pipelines do not do for kernels, as passes of its pass
-// manager: they run by name in the pipelines of emission (Pipelines.h), and
-// alone in tandem-llvm-opt.
+// manager: they run by name in the pipelines of emission (`kCpuPipeline`,
+// `kCudaPipeline` below), and alone in tandem-llvm-opt.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_EMIT_PASSES_PASSES_H

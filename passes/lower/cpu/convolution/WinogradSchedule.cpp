@@ -105,8 +105,8 @@ static double transformCost(const Shape &shape, const Schedule &s,
          kResultCost * tiles * results;
 }
 
-// All matrices of an item stay in the second-level cache (1.2 MB), those of one
-// point in the first-level cache.
+// The matrices of one point stay in the first-level cache; all those of an item
+// are up to 1.2 MB, more than the second level that others reckon with.
 static constexpr int64_t kLongSide = 64, kShortSide = 32;
 
 /// Blocks of taps, which sum over all tiles.

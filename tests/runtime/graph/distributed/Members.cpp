@@ -1,6 +1,9 @@
 //===- Members.cpp - what the workers of a row have in common -------------===//
 #include "tests/runtime/graph/distributed/Rows.h"
 
+#include <chrono>
+#include <thread>
+
 namespace tdm::dist::testing {
 
 void Member::expect(bool holds, const std::string &what) {
@@ -121,6 +124,33 @@ void play(const Row &row, Member &me) {
   } catch (const Error &error) {
     me.expect(false, std::string("leaving: ") + error.what());
   }
+}
+
+void rest(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+void serveTimes(Member &me) {
+  Tensor w = me.leaf("w", static_cast<float>(me.number() + 2));
+  me.worker.serve("times", [w](const TensorList &in, TensorList &out) {
+    out[0] = mul(in[0], w);
+  });
+}
+
+void serveChain(Member &me) {
+  serveTimes(me);
+  me.worker.serve("chain", [&me](const TensorList &in, TensorList &out) {
+    Tensor own = me.worker.call(me.number(), "times", in)[0];
+    out[0] = me.number() == me.last()
+                 ? own
+                 : me.worker.call(me.number() + 1, "chain", {own})[0];
+  });
+}
+
+std::vector<Row> rows() {
+  std::vector<Row> all = rowsOfBackwards();
+  all.insert(all.end(), rowsOfEnds().begin(), rowsOfEnds().end());
+  return all;
 }
 
 } // namespace tdm::dist::testing

@@ -52,7 +52,17 @@ struct Row {
   void (*setUp)(Member &me); ///< on each worker
   void (*act)(Member &me);   ///< on the first, when all are set up
 };
-const std::vector<Row> &rows();
+/// Contexts, and backwards through workers: D01 to D12.
+const std::vector<Row> &rowsOfBackwards();
+/// Leaves, errors, releases and what is left behind: D15 to D20.
+const std::vector<Row> &rowsOfEnds();
+std::vector<Row> rows();
+
+void rest(int milliseconds);
+/// "times": input times the leaf "w" of the worker, which is its number + 2.
+void serveTimes(Member &me);
+/// "chain": times w, and on through the next worker, up to the last one.
+void serveChain(Member &me);
 
 /// Plays a row as one of the workers.
 void play(const Row &row, Member &me);
