@@ -9,7 +9,7 @@
 // CHECK: llvm.func @loop_0({{.*}}schedule = <method = pointwise>, blocks = [6, 1, 1]
 module @cuda attributes {tandem.phase = "plan", tandem.target = #tandem.target<cuda {arch = "sm_80"}>} {
   func.func @evaluate(%x0: tensor<128x128xbf16> {tandem.role = #tandem.role<input "x0">}, %x1: tensor<128x128xbf16> {tandem.role = #tandem.role<input "x1">}, %x2: tensor<128x128xf32> {tandem.role = #tandem.role<input "x2">}, %x3: tensor<128x128xf32> {tandem.role = #tandem.role<input "x3">}, %x4: tensor<150x32xbf16> {tandem.role = #tandem.role<input "x4">}, %x5: tensor<150x32xbf16> {tandem.role = #tandem.role<input "x5">}, %x6: tensor<150x32xbf16> {tandem.role = #tandem.role<input "x6">}, %x7: tensor<64x96xf32> {tandem.role = #tandem.role<input "x7">})
-      attributes {tandem.plan = #tandem.plan<arena_bytes = 1048576, peak_bytes = 1048576, lower_bound_bytes = 1048576>} {
+      attributes {tandem.plan = #tandem.plan<arena_bytes = 65536, peak_bytes = 65536, lower_bound_bytes = 65536>} {
     %y_product = tandem.kernel "product" (%x0, %x1) {
     ^bb0(%a0: tensor<128x128xbf16>, %a1: tensor<128x128xbf16>):
       %y = tandem.matmul %a0, %a1 : tensor<128x128xbf16>, tensor<128x128xbf16> -> tensor<128x128xbf16>
