@@ -193,7 +193,7 @@ END
     expect_found tools/Test.h:1
     ;;
   sizes)
-    { echo '// At the limit.'; lines 699 'int x;'; } | put ir/Good.cpp
+    { echo '// At the limit.'; lines 599 'int x;'; } | put ir/Good.cpp
     put tools/good.sh < <(printf '#!/bin/sh\n# Does nothing.\n')
     expect_clean
     { echo '// Too long.'; lines 600 'int x;'; } | put ir/Long.cpp
