@@ -139,6 +139,8 @@ void Messenger::take(Envelope envelope) {
     return;
   Reader answer(content);
   auto code = static_cast<Code>(answer.get<uint8_t>());
+  if (!answer.ok())
+    return answered(errorOf(from, Status::failed("an answer without a code")));
   if (code == Code::Ok)
     return answered(Bytes(content.begin() + 1, content.end()));
   std::string text = answer.text();
@@ -216,12 +218,13 @@ Result<Bytes> Messenger::ask(uint32_t to, Bytes content, Milliseconds limit,
 /// What stands before the content of a message takes less than `head`.
 Status Messenger::checkSize(const Bytes &content) const {
   constexpr size_t head = 64;
-  if (content.size() < transport->mostBytes() - head)
+  size_t most = transport->mostBytes();
+  if (most > head && content.size() < most - head)
     return Status::success();
   return Status::unsupported(
       "a message of " + std::to_string(content.size()) +
       " bytes is more than the transport can carry at once, " +
-      std::to_string(transport->mostBytes()));
+      std::to_string(most));
 }
 
 void Messenger::answer(const Asker &to, Result<Bytes> answer) {

@@ -174,6 +174,10 @@ void Worker::takeMeet(const Asker &from, Reader &reader) {
   {
     std::lock_guard lock(mutex);
     std::vector<Asker> &waiting = meetings[place];
+    // It asked before, and waited in vain.
+    std::erase_if(waiting, [&](const Asker &asker) {
+      return asker.worker == from.worker;
+    });
     waiting.push_back(from);
     if (waiting.size() < count())
       return;

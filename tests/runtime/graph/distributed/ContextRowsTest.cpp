@@ -243,5 +243,51 @@ TEST(Messages, BrokenOnesAreErrors) {
   team[0].release(id);
 }
 
+/// It crashed, or an answer without a code was a success.
+TEST(Messages, AnAnswerWithoutACodeIsAnError) {
+  auto transports = makeLoopback(2);
+  Messenger own(std::move(transports[0]), Milliseconds(5000),
+                {[](Asker, Bytes) {}, [](uint32_t) {}});
+  std::thread other([&] {
+    Result<std::optional<Envelope>> came =
+        transports[1]->receive(Milliseconds(5000));
+    ASSERT_TRUE(came.ok() && *came);
+    // Its head says which request it is; an answer is of kind 1.
+    Bytes head((*came)->bytes.begin(), (*came)->bytes.begin() + 17);
+    head[0] = 1;
+    EXPECT_TRUE(transports[1]->send(0, head).ok());
+  });
+  Result<Bytes> answer = own.ask(1, Bytes(3), Milliseconds(5000), "bytes");
+  other.join();
+  EXPECT_EQ(answer.status().message(), "worker 1: an answer without a code");
+}
+
+/// Less than a message's head was taken for no limit at all.
+TEST(Messages, ATransportThatCarriesNothing) {
+  class Narrow : public Transport {
+  public:
+    uint32_t worker() const override { return 0; }
+    uint32_t workers() const override { return 1; }
+    size_t mostBytes() const override { return 10; }
+    Status send(uint32_t, Bytes) override { return Status::success(); }
+    Result<std::optional<Envelope>> receive(Milliseconds wait) override {
+      std::this_thread::sleep_for(wait);
+      return std::optional<Envelope>();
+    }
+  };
+  Messenger own(std::make_unique<Narrow>(), Milliseconds(5000),
+                {[](Asker, Bytes) {}, [](uint32_t) {}});
+  EXPECT_EQ(own.ask(0, Bytes(3), Milliseconds(5000), "bytes").status().code(),
+            Code::Unsupported);
+}
+
+/// Who had waited in vain, and came again, counted for two.
+TEST(Meetings, AWorkerCountsOnce) {
+  Team team(2, {}, {Milliseconds(20'000), Milliseconds(200)});
+  EXPECT_FALSE(team[0].meet("here").ok());
+  EXPECT_FALSE(team[0].meet("here").ok());
+  EXPECT_FALSE(team[1].meet("there").ok());
+}
+
 } // namespace
 } // namespace tandem::graph::distributed::testing
