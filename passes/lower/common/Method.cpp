@@ -109,16 +109,24 @@ static LogicalResult checkNumbers(KernelOp kernel, StringRef method,
   for (const ScheduleKeyRow &row : scheduleKeys())
     isWhole &= !numbers.has(row.key) || own.has(row.key);
   // For CUDA there are tiles that fit, and no others near them.
-  if (!isWhole && !isCuda)
-    return success();
-  for (const ScheduleKeyRow &row : scheduleKeys())
-    if (own.has(row.key) && numbers.has(row.key) &&
-        own[row.key] != numbers[row.key])
-      return kernel.emitError()
-             << "method '" << method << "' cannot cut this kernel with '"
-             << row.name << "' = " << shown(row, own[row.key])
-             << " and what else its schedule says; it would take "
-             << shown(row, numbers[row.key]);
+  bool isRefused = isWhole || isCuda;
+  for (const ScheduleKeyRow &row : scheduleKeys()) {
+    if (!own.has(row.key) || !numbers.has(row.key) ||
+        own[row.key] == numbers[row.key])
+      continue;
+    if (!isRefused) {
+      kernel.emitWarning() << "method '" << method
+                           << "' cuts this kernel with '" << row.name
+                           << "' = " << shown(row, numbers[row.key])
+                           << " instead of " << shown(row, own[row.key]);
+      continue;
+    }
+    return kernel.emitError()
+           << "method '" << method << "' cannot cut this kernel with '"
+           << row.name << "' = " << shown(row, own[row.key])
+           << " and what else its schedule says; it would take "
+           << shown(row, numbers[row.key]);
+  }
   return success();
 }
 
