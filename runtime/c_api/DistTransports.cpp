@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/c_api/DistCApi.h"
+#include "runtime/comm/Plugin.h"
 #include "runtime/graph/distributed/Loopback.h"
 
 #include <array>
 #include <cstddef>
-#include <dlfcn.h>
 
 using namespace tandem;
 using namespace tandem::capi;
@@ -108,44 +108,6 @@ tdm_dist_transport wrap(std::unique_ptr<Transport> transport) {
   return calls;
 }
 
-/// The folder of the library, or program, that this code is in; with '/'.
-std::string ownFolder() {
-  Dl_info found = {};
-  if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &found) ||
-      !found.dli_fname)
-    return "";
-  std::string path = found.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
-}
-
-/// Opens the library of a transport; it stays open, since what it uses has
-/// threads and tables of its own.
-Result<tdm_dist_opener> openLibrary(const std::string &name) {
-  std::vector<std::string> files{name};
-  if (name.find('/') == std::string::npos) {
-    std::string file = "libtandem-" + name + ".so";
-    files = {ownFolder() + file, file};
-  }
-  std::string reasons;
-  for (const std::string &file : files) {
-    void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      const char *reason = ::dlerror();
-      reasons += (reasons.empty() ? "" : "; ") +
-                 std::string(reason ? reason : file.c_str());
-      continue;
-    }
-    if (void *opener = ::dlsym(handle, TDM_DIST_OPENER))
-      return reinterpret_cast<tdm_dist_opener>(opener);
-    ::dlclose(handle);
-    return Status::unsupported("'" + file + "' is no transport: it has no '" +
-                               TDM_DIST_OPENER + "'");
-  }
-  return Status::unsupported("the transport '" + name +
-                             "' cannot be opened: " + reasons);
-}
-
 } // namespace
 
 namespace tandem::capi {
@@ -207,13 +169,14 @@ tdm_status tdm_dist_open(const char *name, void *argument,
   return call([&]() -> Status {
     if (!name || !transport)
       return null(name ? "place for the transport" : "name");
-    Result<tdm_dist_opener> opener = openLibrary(name);
+    Result<void *> opener =
+        comm::openPlugin("transport", name, TDM_DIST_OPENER);
     if (!opener)
       return std::move(opener).status();
     tdm_dist_transport made = TDM_DIST_TRANSPORT_INIT;
     std::array<char, 512> message{};
-    tdm_status status =
-        (*opener)(argument, &made, message.data(), message.size());
+    tdm_status status = reinterpret_cast<tdm_dist_opener>(*opener)(
+        argument, &made, message.data(), message.size());
     if (status != TDM_OK)
       return Status(static_cast<Code>(status), "the transport '" +
                                                    std::string(name) +

@@ -4,6 +4,7 @@
  * for tests/runtime/abi.sh.
  *
  *===----------------------------------------------------------------------===*/
+#include "runtime/comm.h"
 #include "runtime/dist.h"
 
 #include <stdio.h>
@@ -86,6 +87,22 @@ int main(void) {
   MEMBER(tdm_dist_counts, requests);
   MEMBER(tdm_dist_counts, threads);
   SIZE(tdm_dist_counts);
+  MEMBER(tdm_comm_options, struct_size);
+  MEMBER(tdm_comm_options, limit_ms);
+  SIZE(tdm_comm_options);
+  MEMBER(tdm_comm_message, data);
+  MEMBER(tdm_comm_message, size);
+  MEMBER(tdm_comm_message, rank);
+  SIZE(tdm_comm_message);
+  MEMBER(tdm_comm_peers, struct_size);
+  MEMBER(tdm_comm_peers, user);
+  MEMBER(tdm_comm_peers, rank);
+  MEMBER(tdm_comm_peers, ranks);
+  MEMBER(tdm_comm_peers, exchange);
+  MEMBER(tdm_comm_peers, fail);
+  MEMBER(tdm_comm_peers, error);
+  MEMBER(tdm_comm_peers, close);
+  SIZE(tdm_comm_peers);
   NUMBER(TDM_OK);
   NUMBER(TDM_FAILED);
   NUMBER(TDM_USAGE);

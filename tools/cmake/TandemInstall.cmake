@@ -33,7 +33,7 @@ endif()
 
 # --- dev ---------------------------------------------------------------------
 set(publicHeaders tandem.h tandem.hpp graph.h graph.hpp dist.h dist.hpp
-  dlpack.h)
+  comm.h comm.hpp dlpack.h)
 list(TRANSFORM publicHeaders PREPEND ${PROJECT_SOURCE_DIR}/runtime/
   OUTPUT_VARIABLE publicFiles)
 install(FILES ${publicFiles} DESTINATION ${headers} COMPONENT dev)

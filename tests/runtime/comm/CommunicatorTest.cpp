@@ -1,15 +1,15 @@
 //===- CommunicatorTest.cpp - collectives over threads --------------------===//
 //
-// Every function with 1, 2, 3, 4 and 7 ranks; then ranks that are late, gone,
-// or fail.
+// Every row with 1, 2, 3, 4 and 7 ranks; then ranks that are late, gone, or
+// fail.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/tensor/Half.h"
+#include "runtime/comm/PluginPeers.h"
 #include "tests/runtime/comm/Ranks.h"
+#include "tests/runtime/comm/Rows.h"
 
 #include <atomic>
-#include <cstring>
-#include <numeric>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -18,153 +18,13 @@ using artifact::DType;
 
 namespace {
 
-/// Of rank and place, such that the order of additions shows in a sum.
-float numberOf(int rank, int64_t i) {
-  return 0.1f * float(rank + 1) + 1e-3f * float(i % 1013) * float(rank + 1);
-}
-
-std::vector<float> numbersOf(int rank, int64_t count) {
-  std::vector<float> result(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i)
-    result[size_t(i)] = numberOf(rank, i);
-  return result;
-}
-
-float sumOf(int ranks, int64_t i) {
-  float sum = numberOf(0, i);
-  for (int r = 1; r < ranks; ++r)
-    sum += numberOf(r, i);
-  return sum;
-}
-
 class Collectives : public ::testing::TestWithParam<int> {};
 
-TEST_P(Collectives, AllReduceAddsInTheOrderOfRanks) {
-  int ranks = GetParam();
-  // Nothing, one, little that is gathered, pieces of it, several pieces.
-  for (int64_t count : {0, 1, 5, 1024, 1025, 4099, 2'500'001})
-    withRanks(ranks, [&](Communicator &world) {
-      std::vector<float> own = numbersOf(world.rank(), count);
-      std::vector<float> sum(own.size());
-      expectOk(world.allReduce(DType::F32, Reduce::Sum, own.data(), sum.data(),
-                               count));
-      for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(sum[size_t(i)], sumOf(ranks, i)) << i << " of " << count;
-      expectOk(world.allReduce(DType::F32, Reduce::Sum, own.data(), own.data(),
-                               count));
-      EXPECT_EQ(own, sum);
-    });
-}
-
-TEST_P(Collectives, AllReduceTakesOtherTypes) {
-  int ranks = GetParam();
-  withRanks(ranks, [&](Communicator &world) {
-    for (int64_t count : {1, 5000}) {
-      std::vector<int64_t> integers(size_t(count), world.rank());
-      expectOk(world.allReduce(DType::I64, Reduce::Max, integers.data(),
-                               integers.data(), count));
-      EXPECT_EQ(integers, std::vector<int64_t>(size_t(count), ranks - 1));
-      std::vector<double> doubles(size_t(count), world.rank() + 1);
-      expectOk(world.allReduce(DType::F64, Reduce::Min, doubles.data(),
-                               doubles.data(), count));
-      EXPECT_EQ(doubles, std::vector<double>(size_t(count), 1));
-      float sum = 0;
-      for (int r = 0; r < ranks; ++r)
-        sum += 1 + float(r) / 1024;
-      float own = 1 + float(world.rank()) / 1024;
-      std::vector<uint16_t> halves(size_t(count), runtime::f16FromFloat(own));
-      expectOk(world.allReduce(DType::F16, Reduce::Sum, halves.data(),
-                               halves.data(), count));
-      EXPECT_EQ(halves, std::vector<uint16_t>(size_t(count),
-                                              runtime::f16FromFloat(sum)));
-      std::vector<uint16_t> brains(size_t(count), runtime::bf16FromFloat(1.5f));
-      expectOk(world.allReduce(DType::BF16, Reduce::Sum, brains.data(),
-                               brains.data(), count));
-      EXPECT_EQ(brains[size_t(count) - 1],
-                runtime::bf16FromFloat(1.5f * float(ranks)));
-    }
-    uint8_t flag = 1;
-    EXPECT_EQ(
-        world.allReduce(DType::Bool, Reduce::Sum, &flag, &flag, 1).message(),
-        "bools have no sum over ranks");
-  });
-}
-
-TEST_P(Collectives, ReduceScatterGivesEachItsPiece) {
-  int ranks = GetParam();
-  for (int64_t count : {0, 1, 777, 300'001})
-    withRanks(ranks, [&](Communicator &world) {
-      std::vector<float> all = numbersOf(world.rank(), count * ranks);
-      std::vector<float> piece(static_cast<size_t>(count));
-      expectOk(world.reduceScatter(DType::F32, Reduce::Sum, all.data(),
-                                   piece.data(), count));
-      for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(piece[size_t(i)], sumOf(ranks, world.rank() * count + i));
-    });
-}
-
-TEST_P(Collectives, AllGatherAndAllToAllKeepTheOrder) {
-  int ranks = GetParam();
-  for (int64_t count : {0, 1, 1000})
-    withRanks(ranks, [&](Communicator &world) {
-      std::vector<float> own = numbersOf(world.rank(), count);
-      std::vector<float> all(size_t(count * ranks));
-      expectOk(world.allGather(own.data(), all.data(), count * 4));
-      for (int r = 0; r < ranks; ++r)
-        for (int64_t i = 0; i < count; ++i)
-          ASSERT_EQ(all[size_t(r * count + i)], numberOf(r, i));
-      // In place.
-      std::fill(all.begin(), all.end(), 0);
-      if (count > 0)
-        std::memcpy(&all[size_t(world.rank() * count)], own.data(),
-                    own.size() * 4);
-      expectOk(world.allGather(all.data() + world.rank() * count, all.data(),
-                               count * 4));
-      for (int r = 0; r < ranks; ++r)
-        for (int64_t i = 0; i < count; ++i)
-          ASSERT_EQ(all[size_t(r * count + i)], numberOf(r, i));
-      std::vector<float> sent = numbersOf(world.rank(), count * ranks);
-      expectOk(world.allToAll(sent.data(), all.data(), count * 4));
-      for (int r = 0; r < ranks; ++r)
-        for (int64_t i = 0; i < count; ++i)
-          ASSERT_EQ(all[size_t(r * count + i)],
-                    numberOf(r, world.rank() * count + i));
-    });
-}
-
-TEST_P(Collectives, BroadcastComesFromEveryRoot) {
-  int ranks = GetParam();
-  withRanks(ranks, [&](Communicator &world) {
-    for (int root = 0; root < ranks; ++root) {
-      std::vector<float> data = numbersOf(world.rank(), 100);
-      expectOk(world.broadcast(data.data(), 400, root));
-      EXPECT_EQ(data, numbersOf(root, 100)) << root;
-    }
-    EXPECT_EQ(world.broadcast(nullptr, 0, ranks).message(),
-              "cannot broadcast from rank " + std::to_string(ranks) +
-                  ": there are " + std::to_string(ranks));
-  });
-}
-
-TEST_P(Collectives, SendGoesAroundARing) {
-  int ranks = GetParam();
-  withRanks(ranks, [&](Communicator &world) {
-    int value = 1, next = (world.rank() + 1) % ranks;
-    int before = (world.rank() + ranks - 1) % ranks;
-    if (ranks == 1) {
-      EXPECT_EQ(world.send(&value, 4, 0).message(),
-                "cannot send to itself: rank 0");
-      return;
-    }
-    if (world.rank() > 0)
-      expectOk(world.recv(&value, 4, before));
-    ++value;
-    expectOk(world.send(&value, 4, next));
-    if (world.rank() == 0) {
-      expectOk(world.recv(&value, 4, before));
-      EXPECT_EQ(value, ranks + 1);
-    }
-  });
+TEST_P(Collectives, Rows) {
+  for (const Row &row : rows()) {
+    SCOPED_TRACE(row.name);
+    withRanks(GetParam(), row.run);
+  }
 }
 
 TEST_P(Collectives, BarrierWaitsForAll) {
@@ -176,58 +36,6 @@ TEST_P(Collectives, BarrierWaitsForAll) {
       expectOk(world.barrier());
       EXPECT_GE(came.load(), round * ranks);
       expectOk(world.barrier());
-    }
-  });
-}
-
-TEST_P(Collectives, SplitGroupsByColorAndOrdersByKey) {
-  int ranks = GetParam();
-  withRanks(ranks, [&](Communicator &world) {
-    // Odd and even, from the last to the first.
-    auto half = world.split(world.rank() % 2, -world.rank());
-    ASSERT_TRUE(half.ok()) << half.status().message();
-    std::vector<int> members;
-    for (int r = ranks - 1; r >= 0; --r)
-      if (r % 2 == world.rank() % 2)
-        members.push_back(r);
-    ASSERT_EQ((*half)->ranks(), int(members.size()));
-    int own = world.rank();
-    EXPECT_EQ(members[size_t((*half)->rank())], own);
-    std::vector<int> all(members.size());
-    expectOk((*half)->allGather(&own, all.data(), 4));
-    EXPECT_EQ(all, members);
-    // A group of a group, and the first ones still work.
-    auto alone = (*half)->split((*half)->rank(), 0);
-    ASSERT_TRUE(alone.ok());
-    EXPECT_EQ((*alone)->ranks(), 1);
-    int sum = 1;
-    expectOk((*alone)->allReduce(DType::I32, Reduce::Sum, &sum, &sum, 1));
-    EXPECT_EQ(sum, 1);
-    expectOk(world.allReduce(DType::I32, Reduce::Sum, &sum, &sum, 1));
-    EXPECT_EQ(sum, ranks);
-  });
-}
-
-TEST_P(Collectives, MessagesOfTwoCommunicatorsDoNotMix) {
-  int ranks = GetParam();
-  withRanks(ranks, [&](Communicator &world) {
-    auto other = world.split(0, 0);
-    ASSERT_TRUE(other.ok());
-    // The first rank sends in one order, and others receive in another.
-    for (int i = 0; i < 50; ++i) {
-      int a = world.rank() == 0 ? 1 : 0, b = world.rank() == 0 ? 2 : 0;
-      if (world.rank() == 0) {
-        expectOk(world.broadcast(&a, 4, 0));
-        expectOk((*other)->broadcast(&b, 4, 0));
-      } else if (ranks == 2) {
-        expectOk((*other)->broadcast(&b, 4, 0));
-        expectOk(world.broadcast(&a, 4, 0));
-      } else {
-        expectOk(world.broadcast(&a, 4, 0));
-        expectOk((*other)->broadcast(&b, 4, 0));
-      }
-      EXPECT_EQ(a, 1);
-      EXPECT_EQ(b, 2);
     }
   });
 }
@@ -289,6 +97,19 @@ TEST(Failure, ReasonReachesThoseThatWait) {
     EXPECT_EQ(world.barrier().message(),
               "barrier: rank 1 failed: no space is left");
   });
+}
+
+TEST(Failure, LibraryThatIsMissingIsNamed) {
+  auto peers = openPeers("telegraph", nullptr, Milliseconds(1000));
+  ASSERT_FALSE(peers.ok());
+  EXPECT_EQ(peers.status().code(), Code::Unsupported);
+  std::string text = peers.status().message();
+  EXPECT_EQ(text.find("the communicator 'telegraph' cannot be opened: "), 0u)
+      << text;
+  EXPECT_NE(text.find("libtandem-telegraph.so"), std::string::npos) << text;
+  peers = openPeers("/none/libother.so", nullptr, Milliseconds(1000));
+  EXPECT_NE(peers.status().message().find("/none/libother.so"),
+            std::string::npos);
 }
 
 TEST(Failure, SizesThatDifferAreAnError) {

@@ -6,7 +6,6 @@
 #include "runtime/comm/ThreadPeers.h"
 
 #include <functional>
-#include <gtest/gtest.h>
 #include <thread>
 #include <vector>
 
@@ -25,11 +24,6 @@ inline void withRanks(int ranks,
     });
   for (std::thread &thread : threads)
     thread.join();
-}
-
-/// Expects success.
-inline void expectOk(const Status &status) {
-  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 } // namespace tandem::comm::testing

@@ -17,15 +17,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/dist.h"
-
-#define OMPI_SKIP_MPICXX 1
-#include <mpi.h>
+#include "runtime/graph/distributed/mpi/Start.h"
 
 #include <algorithm>
 #include <chrono>
 #include <climits>
 #include <condition_variable>
-#include <cstdio>
 #include <deque>
 #include <list>
 #include <memory>
@@ -36,6 +33,7 @@
 
 namespace {
 
+using tandem::mpi::give;
 using Bytes = std::vector<unsigned char>;
 using Clock = std::chrono::steady_clock;
 using Microseconds = std::chrono::microseconds;
@@ -114,10 +112,7 @@ private:
   bool done(const char *what, int code) {
     if (code == MPI_SUCCESS)
       return true;
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    error = std::string(what) + ": " + text;
+    error = tandem::mpi::textOf(what, code);
     return false;
   }
 
@@ -153,38 +148,6 @@ private:
   Bytes last;
 };
 
-tdm_status give(tdm_status status, const std::string &text, char *message,
-                size_t size) {
-  if (message && size)
-    std::snprintf(message, size, "%s", text.c_str());
-  return status;
-}
-
-/// Starts MPI if nobody did; in `text` what is missing.
-bool start(bool &isStarted, std::string &text) {
-  int isRunning = 0, isOver = 0, level = MPI_THREAD_SINGLE;
-  MPI_Initialized(&isRunning);
-  MPI_Finalized(&isOver);
-  if (isOver) {
-    text = "MPI has ended in this process, and cannot start again";
-    return false;
-  }
-  int needed = isRunning ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
-  if (isRunning) {
-    MPI_Query_thread(&level);
-  } else if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level) !=
-             MPI_SUCCESS) {
-    text = "MPI_Init_thread failed";
-    return false;
-  }
-  isStarted = !isRunning;
-  if (level >= needed)
-    return true;
-  text = isRunning ? "expected MPI to be started with MPI_THREAD_MULTIPLE"
-                   : "this MPI has no threads (MPI_THREAD_SERIALIZED)";
-  return false;
-}
-
 } // namespace
 
 extern "C" TDM_EXPORT tdm_status tandem_dist_open(void *argument,
@@ -198,7 +161,7 @@ extern "C" TDM_EXPORT tdm_status tandem_dist_open(void *argument,
                 message, size);
   auto mpi = std::make_unique<Mpi>();
   std::string text;
-  if (!start(mpi->isStarted, text))
+  if (!tandem::mpi::start(MPI_THREAD_MULTIPLE, mpi->isStarted, text))
     return give(TDM_UNSUPPORTED, text, message, size);
   MPI_Comm from =
       argument ? *static_cast<MPI_Comm *>(argument) : MPI_COMM_WORLD;

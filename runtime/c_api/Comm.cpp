@@ -1,0 +1,94 @@
+//===- Comm.cpp - the C API: ranks ----------------------------------------===//
+#include "runtime/c_api/CApi.h"
+#include "runtime/c_api/CommCApi.h"
+#include "runtime/comm/PeerCommunicator.h"
+#include "runtime/comm/PluginPeers.h"
+#include "runtime/comm/ThreadPeers.h"
+
+#include <cstddef>
+
+using namespace tandem;
+using namespace tandem::capi;
+
+static_assert(sizeof(tdm_comm_options) ==
+              offsetof(tdm_comm_options, limit_ms) + sizeof(int64_t));
+static_assert(sizeof(tdm_comm_peers) ==
+              offsetof(tdm_comm_peers, close) + sizeof(void *));
+
+namespace {
+
+constexpr uint32_t mostThreads = 1024;
+
+Result<comm::Milliseconds> limitOf(const tdm_comm_options *options) {
+  if (!options)
+    return comm::usualLimit;
+  tdm_comm_options known = TDM_COMM_OPTIONS_INIT;
+  if (Status status = takeStruct("tdm_comm_options", *options, known); !status)
+    return status;
+  if (known.limit_ms < 0)
+    return Status::usage("expected a limit of milliseconds but got " +
+                         std::to_string(known.limit_ms));
+  return known.limit_ms ? comm::Milliseconds(known.limit_ms) : comm::usualLimit;
+}
+
+} // namespace
+
+tdm_status tdm_comm_loopback(uint32_t ranks, const tdm_comm_options *options,
+                             tdm_comm **comms) {
+  return call([&]() -> Status {
+    if (!comms)
+      return null("place for the communicators");
+    if (ranks == 0 || ranks > mostThreads)
+      return Status::usage("expected 1 to " + std::to_string(mostThreads) +
+                           " ranks but got " + std::to_string(ranks));
+    Result<comm::Milliseconds> limit = limitOf(options);
+    if (!limit)
+      return std::move(limit).status();
+    auto peers = comm::makeThreadPeers(static_cast<int>(ranks));
+    for (uint32_t i = 0; i < ranks; ++i)
+      comms[i] =
+          new tdm_comm{comm::makePeerCommunicator(std::move(peers[i]), *limit)};
+    return Status::success();
+  });
+}
+
+tdm_status tdm_comm_open(const char *name, void *argument,
+                         const tdm_comm_options *options, tdm_comm **comm) {
+  return call([&]() -> Status {
+    if (!name || !comm)
+      return null(name ? "place for the communicator" : "name");
+    Result<comm::Milliseconds> limit = limitOf(options);
+    if (!limit)
+      return std::move(limit).status();
+    auto peers = comm::openPeers(name, argument, *limit);
+    if (!peers)
+      return std::move(peers).status();
+    *comm = new tdm_comm{comm::makePeerCommunicator(*std::move(peers), *limit)};
+    return Status::success();
+  });
+}
+
+void tdm_comm_free(tdm_comm *comm) { delete comm; }
+
+uint32_t tdm_comm_rank(const tdm_comm *comm) {
+  return comm ? static_cast<uint32_t>(comm->world->rank()) : 0;
+}
+
+uint32_t tdm_comm_ranks(const tdm_comm *comm) {
+  return comm ? static_cast<uint32_t>(comm->world->ranks()) : 0;
+}
+
+tdm_status tdm_comm_barrier(tdm_comm *comm) {
+  return call([&]() -> Status {
+    return comm ? comm->world->barrier() : null("communicator");
+  });
+}
+
+tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason) {
+  return call([&]() -> Status {
+    if (!comm || !reason)
+      return null(comm ? "reason" : "communicator");
+    comm->world->fail(reason);
+    return Status::success();
+  });
+}
