@@ -172,7 +172,7 @@ void Task::orderSlots(std::span<const Root> roots) {
 /// Hands what a node gave over an edge, perhaps nothing, to the lane that the
 /// edge leads to.
 Status Task::deliver(Lane &lane, const Edge &edge, int child, int slot,
-                     Value gradient, Stream producer) {
+                     Value &&gradient, Stream producer) {
   if (slot < 0) // nothing runs there
     return Status::success();
   const InputInfo &info = edge.node->inputs()[size_t(edge.input)];

@@ -320,8 +320,7 @@ Status Task::giveOutputs(Lane &lane, int index) {
 
 Status Task::runNode(Lane &lane, int index) {
   NodeState &state = memory.states[size_t(index)];
-  std::shared_ptr<Node> kept = state.node;
-  Node &node = *kept;
+  Node &node = *state.node; // lives as long as the task
   NodeStreams streams(node);
   CurrentNode running(node);
   lane.current = index;

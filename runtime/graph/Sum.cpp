@@ -101,6 +101,15 @@ Status Sums::Given::note(Stream producer, Stream consumer) {
   return backend->record(made, producer);
 }
 
+Sums::Given &Sums::Given::operator=(Given &&other) noexcept {
+  std::swap(made, other.made); // one of the two gives it back
+  std::swap(backend, other.backend);
+  gradient = std::move(other.gradient);
+  version = other.version;
+  input = other.input;
+  return *this;
+}
+
 void Sums::Given::clear() {
   if (made)
     backend->releaseFence(made);
@@ -108,7 +117,7 @@ void Sums::Given::clear() {
   gradient = Value();
 }
 
-Status Sums::add(int &list, Given given, bool createGraph) {
+Status Sums::add(int &list, Given &&given, bool createGraph) {
   int last = none;
   for (int i = list; i != none; last = i, i = parts[size_t(i)].next)
     if (Part &part = parts[size_t(i)];
@@ -129,7 +138,7 @@ static Status written(const Tensor &gradient, uint64_t version) {
 }
 
 /// Adds a gradient to a part, on the current stream.
-Status Sums::join(Part &part, Value gradient, bool createGraph) {
+Status Sums::join(Part &part, Value &&gradient, bool createGraph) {
   if (part.gradient.tensor.version() != part.version)
     return written(part.gradient.tensor, part.version);
   if (createGraph) {
@@ -154,9 +163,20 @@ Status Sums::join(Part &part, Value gradient, bool createGraph) {
   return Status::success();
 }
 
+/// Adds a part to what other parts gave for the input. `isOwn`: that was made
+/// here.
+Status Sums::joinAtNode(Value &to, Part &part, bool isOwn, bool createGraph) {
+  Part sum;
+  sum.gradient = std::move(to);
+  sum.version = sum.gradient.tensor.version();
+  sum.isOwn = isOwn;
+  Status status = join(sum, std::move(part.gradient), createGraph);
+  to = std::move(sum.gradient);
+  return status;
+}
+
 Status Sums::take(int &list, Gradients &gradients, const Node &node,
                   bool createGraph) {
-  Part sum;            // of parts of one input, where there are several
   int ownInput = none; // whose sum was made here
   while (list != none) {
     Part &part = parts[size_t(list)];
@@ -175,13 +195,10 @@ Status Sums::take(int &list, Gradients &gradients, const Node &node,
     if (!to.defined()) {
       to = std::move(part.gradient);
     } else {
-      sum.gradient = std::move(to);
-      sum.version = sum.gradient.tensor.version();
-      sum.isOwn = ownInput == part.input;
-      if (Status joined = join(sum, std::move(part.gradient), createGraph);
+      if (Status joined =
+              joinAtNode(to, part, ownInput == part.input, createGraph);
           !joined)
         return joined;
-      to = std::move(sum.gradient);
       ownInput = part.input;
     }
     int next = part.next;
@@ -211,8 +228,6 @@ void Sums::drop(int index) {
 }
 
 void Sums::clear() {
-  for (Part &part : parts)
-    part.clear();
   parts.clear();
   firstFree = none;
 }

@@ -12,6 +12,8 @@
 
 #include "runtime/graph/Node.h"
 
+#include <utility>
+
 namespace tandem::graph {
 
 /// sum = x + y on the current stream: same type, shape and device. `sum` is
@@ -33,12 +35,18 @@ public:
   Sums() = default;
   Sums(const Sums &) = delete;
   Sums &operator=(const Sums &) = delete;
-  ~Sums() { clear(); }
+  ~Sums() = default;
 
   static constexpr int none = -1;
 
-  /// A gradient on its way to an input of a node.
+  /// A gradient on its way to an input of a node. It is large: it goes from
+  /// hand to hand by reference, and is moved where it stays.
   struct Given {
+    Given() = default;
+    Given(Given &&other) noexcept { *this = std::move(other); }
+    Given &operator=(Given &&other) noexcept;
+    ~Given() { clear(); }
+
     Value gradient;
     runtime::Fence made = nullptr;       ///< null: on the consumer's stream
     runtime::Backend *backend = nullptr; ///< that made the fence
@@ -54,7 +62,7 @@ public:
 
   /// Adds a gradient to the list that begins at `list`; the consumer's stream
   /// is current, or the gradient was made on another one.
-  Status add(int &list, Given given, bool createGraph);
+  Status add(int &list, Given &&given, bool createGraph);
   /// Sets `gradients` to the sums of the list, on current streams; undefined
   /// where there was nothing. The list is empty then. A gradient that was
   /// written since it came is an error that names `node`.
@@ -69,7 +77,8 @@ private:
     int next = none;
     bool isOwn = false; ///< nobody else has it
   };
-  Status join(Part &part, Value gradient, bool createGraph);
+  Status join(Part &part, Value &&gradient, bool createGraph);
+  Status joinAtNode(Value &to, Part &part, bool isOwn, bool createGraph);
   int takePlace();
   void drop(int index);
 

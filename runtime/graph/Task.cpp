@@ -62,8 +62,6 @@ void TaskMemory::clearLanes() {
   modes.savedHooks = nullptr;
   modes.profiler = nullptr;
   otherCount = 0;
-  for (Slot &slot : slots)
-    slot.given.clear();
   slots.clear();
   incoming.clear();
 }
@@ -194,7 +192,7 @@ void Task::makeReady(Lane &lane, int index) {
 
 /// Hands a gradient to the input of a node of the own lane, or, before lanes
 /// run, of any. `producer` is the stream that it was made on.
-Status Task::give(const Edge &edge, int index, Value gradient,
+Status Task::give(const Edge &edge, int index, Value &&gradient,
                   Stream producer) {
   if (edge.node->inputs()[size_t(edge.input)].isPlaceholder)
     return Status::success();
@@ -214,7 +212,7 @@ Status Task::note(const Edge &edge, Sums::Given &given, Stream producer) {
                                   : nullptr);
 }
 
-Status Task::add(Lane &lane, int index, Sums::Given given) {
+Status Task::add(Lane &lane, int index, Sums::Given &&given) {
   NodeState &state = memory.states[size_t(index)];
   int input = given.input;
   Status status =

@@ -173,9 +173,9 @@ private:
   Status search(std::span<const Root> roots, std::span<const Edge> inputs);
   void choose(std::span<const Edge> inputs);
   Status addRoots(std::span<const Root> roots);
-  Status give(const Edge &edge, int state, Value gradient, Stream producer);
+  Status give(const Edge &edge, int state, Value &&gradient, Stream producer);
   static Status note(const Edge &edge, Sums::Given &given, Stream producer);
-  Status add(Lane &lane, int state, Sums::Given given);
+  Status add(Lane &lane, int state, Sums::Given &&given);
   Status runReady();
   Status runArrivals();
   Status arrive(Arrival arrival);
@@ -202,7 +202,7 @@ private:
     return hasLanes ? *memory.incoming[size_t(state)].lane : memory.own;
   }
   Status deliver(Lane &lane, const Edge &edge, int child, int slot,
-                 Value gradient, Stream producer);
+                 Value &&gradient, Stream producer);
   Status takeSlot(Lane &lane, int slot);
   Status runLanes();
   void fail(Status status);
