@@ -25,6 +25,27 @@ bool hasSlot(const std::vector<artifact::Slot> &slots, Role role,
   });
 }
 
+/// A list whose memory the thread's next one uses, so that a repeated backward
+/// allocates nothing. A call inside of a call has its own.
+template <typename T> class Reused {
+public:
+  Reused() : list(std::move(kept())) {}
+  ~Reused() {
+    list.clear();
+    kept() = std::move(list);
+  }
+  Reused(const Reused &) = delete;
+  Reused &operator=(const Reused &) = delete;
+
+  std::vector<T> list;
+
+private:
+  static std::vector<T> &kept() {
+    static thread_local std::vector<T> kept;
+    return kept;
+  }
+};
+
 class CallNode : public Node {
 public:
   CallNode(const Model &model, Context context, bool isSecond)
@@ -85,10 +106,12 @@ Status CallNode::run(Gradients &inputs, Gradients &outputs,
                          "second");
   if (std::ranges::none_of(inputs, &Value::defined))
     return Status::success();
-  std::vector<Argument> taken;
+  Reused<Argument> arguments;
+  std::vector<Argument> &taken = arguments.list;
   for (size_t i = 0; i < inputs.size(); ++i)
     taken.emplace_back(cotangents[i], &inputs[i].tensor);
-  std::vector<Destination> wanted;
+  Reused<Destination> destinations;
+  std::vector<Destination> &wanted = destinations.list;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (given[i] && *shouldCompute(i, true))
       wanted.push_back({grads[i], &outputs[i].tensor});

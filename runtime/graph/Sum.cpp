@@ -44,6 +44,7 @@ void recycle(Value &gradient) {
       tensor.data() != tensor.storage()->data() ||
       !tensor.storage()->checkResizable().ok())
     return;
+  spare.tensors.reserve(Spare::kMost); // once
   spare.tensors.push_back(tensor.detach());
   gradient = Value();
 }

@@ -3,12 +3,15 @@
 // Counts calls of operator new: after the first backward of a graph, one of the
 // same shape makes none. Chains, sums, leaves that accumulate, nested
 // backwards, and nodes of several devices; a graph that is made anew counts
-// from its backward on.
+// from its backward on. A compiled program allocates its gradients, as without
+// a graph.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/graph/CallNode.h"
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Leaf.h"
 #include "tests/runtime/FakeDevice.h"
+#include "tests/runtime/Maker.h"
 
 #include <gtest/gtest.h>
 
@@ -169,4 +172,47 @@ TEST(GraphAllocation, NorDoesOneWithNodesOfSeveralDevices) {
   EXPECT_EQ(threadOf(0), std::this_thread::get_id());
   EXPECT_NE(threadOf(1), threadOf(0));
   EXPECT_NE(threadOf(2), threadOf(1));
+}
+
+// The node made lists of arguments for each call.
+TEST(GraphAllocation, AProgramAsANodeAllocatesWhatItDoesByItself) {
+  using test::Role;
+  test::Maker m;
+  m.value(Role::Input, "x", {4}).requiresGrad = true;
+  m.value(Role::Output, "o", {4});
+  m.program("forward");
+  int64_t x = m.argument(Role::Input, "x", {4});
+  m.launch("mul", {x, x}, m.result(Role::Output, "o", {4}), 4);
+  m.program("backward");
+  int64_t co = m.argument(Role::Cotangent, "o", {4});
+  m.launch("twice", {co}, m.result(Role::Grad, "x", {4}), 4);
+  runtime::Model model = m.load();
+  Tensor one = ones();
+  Value w = *Leaf::make("w", ones());
+  NamedValue input[] = {{"x", w}};
+  std::string output[] = {"o"};
+  Value result = (*graph::call(model, input, {}, output))[0];
+  Root root{result.edge, one};
+  auto made = [](const auto &call) {
+    int64_t before = allocations;
+    EXPECT_EQ(call().message(), "");
+    return allocations - before;
+  };
+  runtime::Argument in[] = {{"x", &w.tensor}};
+  Tensor o;
+  runtime::Destination out[] = {{"o", &o}};
+  runtime::Context context = *model.forward(in, out);
+  for (int i = 0; i < 5; ++i) {
+    Tensor g;
+    runtime::Argument cotangent[] = {{"o", &one}};
+    runtime::Destination gradient[] = {{"x", &g}};
+    int64_t alone = made([&] {
+      return model.backward(context, cotangent, gradient, {true, false});
+    });
+    int64_t asNode = made([&] { return backward({&root, 1}, {true, false}); });
+    if (i > 1) {
+      EXPECT_EQ(asNode, alone);
+    }
+  }
+  EXPECT_EQ(static_cast<Leaf &>(*w.edge.node).gradient().at(0), 10);
 }
