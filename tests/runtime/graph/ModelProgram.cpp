@@ -32,6 +32,7 @@ struct ModelNode {
   std::vector<float> factors;
   int number = -1; ///< of a leaf: none before its first use
   bool isLeaf = false, isCut = false;
+  int nested = -1; ///< the root of the backward that runs first
   std::vector<std::pair<std::string, float>> tensorHooks;
   std::vector<std::string> pre, post, accumulated;
   std::string retains; ///< the value whose gradient is kept
@@ -71,6 +72,10 @@ public:
       ModelValue a = values[line[2]];
       add(line[1], a.value, {a.node}, {0});
       nodes.back().isCut = true;
+    } else if (kind == "nest" && has(2) && has(3)) {
+      ModelValue a = values[line[2]], b = values[line[3]];
+      add(line[1], a.value, {a.node}, {1});
+      nodes.back().nested = b.node;
     } else if (kind == "write" && has(1)) {
       write(line[1], std::stof(line[2]));
     } else if (kind == "retain" && has(1)) {
@@ -225,7 +230,7 @@ private:
     ModelNode &node = nodes[size_t(index)];
     std::vector<Number> gave(node.edges.size());
     bool runs = isRun && !(isGrad && node.isLeaf);
-    if (runs) // else it is what hooks make of it
+    if (runs && isGrad) // else it is what hooks make of it
       captured[index] = gradient;
     for (auto &[id, factor] : node.tensorHooks) {
       log += " " + id + ":" + text(gradient);
@@ -240,6 +245,10 @@ private:
     }
     for (const std::string &id : node.pre)
       log += " " + id + ":" + text(gradient);
+    if (node.nested >= 0) {
+      use(node.nested);
+      walk({node.nested}, {}, false);
+    }
     if (node.isLeaf) {
       std::string name;
       for (const std::string &one : order)

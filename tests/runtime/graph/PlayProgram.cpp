@@ -48,6 +48,8 @@ public:
       add(line[1], scale(values.at(line[2]), std::stod(line[3])));
     else if (kind == "cut" && values.count(line[2]))
       add(line[1], call(cut(), {values.at(line[2])})[0]);
+    else if (kind == "nest" && values.count(line[2]) && values.count(line[3]))
+      add(line[1], call(nest(values.at(line[3])), {values.at(line[2])})[0]);
     else if (kind == "write" && values.count(line[1]))
       call(multiply(std::stof(line[2])), {values.at(line[1])}, 0);
     else if (kind == "retain" && values.count(line[1]))
@@ -75,6 +77,18 @@ private:
               outputs[0] = scale(inputs[0], 1);
             },
             [](Node &, const TensorList &, TensorList &) {}};
+  }
+
+  Function nest(const Tensor &inner) {
+    flags = TDM_RETAIN_GRAPH; // a node may run in several of the backwards
+    return {"nest",
+            [](Node &, const TensorList &inputs, TensorList &outputs) {
+              outputs[0] = scale(inputs[0], 1);
+            },
+            [inner](Node &, const TensorList &gradients, TensorList &results) {
+              backward({inner}, {}, TDM_RETAIN_GRAPH);
+              results[0] = gradients[0];
+            }};
   }
 
   static Function multiply(float factor) {
@@ -130,9 +144,9 @@ private:
         (isInput ? inputs : roots).push_back(it->second);
     TensorList results;
     if (!roots.empty() && line[0] == "backward")
-      backward(roots);
+      backward(roots, {}, flags);
     else if (!roots.empty() && !inputs.empty())
-      results = grad(roots, inputs, {}, TDM_UNUSED_EMPTY);
+      results = grad(roots, inputs, {}, TDM_UNUSED_EMPTY | flags);
     outcome.push_back("log" + log);
     for (const std::string &name : order)
       if (values.at(name).isLeaf() || retained.count(name))
@@ -145,6 +159,7 @@ private:
   std::vector<std::string> order;
   std::map<std::string, Tensor> values;
   std::map<std::string, bool> retained;
+  unsigned flags = 0;
   std::string log;
 };
 

@@ -34,16 +34,22 @@ bool isExpected(const std::string &kind) {
 /// Makes programs of the same kind as make-oracle.py.
 class Generator {
 public:
-  explicit Generator(unsigned seed) : random(seed) {}
+  explicit Generator(unsigned seed) : random(seed), watches(seed % 2 == 1) {}
 
   Program program() {
     Program made;
     int leaves = 1 + number(3), statements = 3 + number(38);
-    for (int i = 0; i < leaves; ++i)
+    for (int i = 0; i < leaves; ++i) {
       made.push_back({"leaf", value(), std::to_string(number(7) - 3)});
-    for (int i = 0; i < statements; ++i)
+      watch(made);
+    }
+    for (int i = 0; i < statements; ++i) {
+      int before = names;
       if (Statement line = number(3) ? op() : hook(); !line.empty())
         made.push_back(std::move(line));
+      if (names > before)
+        watch(made);
+    }
     Statement end{number(5) < 3 ? "backward" : "grad"};
     for (int i = 0, count = 1 + number(2); i < count; ++i)
       end.push_back(some());
@@ -60,6 +66,12 @@ private:
   int number(int below) {
     return static_cast<int>(random() % static_cast<unsigned>(below));
   }
+  /// Notes when the newest value's node runs, if all are to be seen.
+  void watch(Program &made) {
+    if (watches)
+      made.push_back({"pre", "h" + std::to_string(++hooks),
+                      "v" + std::to_string(names - 1)});
+  }
   std::string value() { return "v" + std::to_string(names++); }
   std::string some() {
     return "v" + std::to_string(names - 1 - number(std::min(names, 6)));
@@ -71,7 +83,7 @@ private:
 
   Statement op() {
     std::string a = some(), b = some();
-    switch (number(7)) {
+    switch (number(8)) {
     case 0:
     case 1:
       return {"add", value(), a, b};
@@ -85,6 +97,11 @@ private:
       return {"scale", value(), a, factor()};
     case 5:
       return number(3) ? Statement() : Statement{"cut", value(), a};
+    case 6:
+      if (nests++ > 2)
+        return {};
+      saved += b + " ";
+      return {"nest", value(), a, b};
     default:
       if (a.size() == 2 && a[1] < '3')
         return {}; // maybe a leaf
@@ -112,7 +129,8 @@ private:
   }
 
   std::mt19937 random;
-  int names = 0, hooks = 0, products = 0;
+  bool watches;
+  int names = 0, hooks = 0, products = 0, nests = 0;
   std::string saved;
 };
 

@@ -8,6 +8,7 @@ A graph is a list of statements that both sides carry out in order:
 
     leaf NAME VALUE            add NAME A B      mul NAME A B
     scale NAME A FACTOR        cut NAME A        (its gradient is undefined)
+    nest NAME A B              A, whose backward first runs one of B
     write A FACTOR             A is multiplied in place
     hook ID A FACTOR           a tensor hook; the gradient times FACTOR
     retain A                   pre ID A    post ID A    (of the node of A)
@@ -15,7 +16,8 @@ A graph is a list of statements that both sides carry out in order:
 
 and a call: `backward ROOTS` or `grad ROOTS : INPUTS`. What is expected follows:
 `log` with ID:GRADIENT in order, and `gradient NAME VALUE` or `result N VALUE`;
-`none` is an undefined one. Numbers are small integers, so that all is exact.
+`none` is an undefined one. In every second graph each node has a pre-hook, so
+that the order of all nodes is seen. Numbers are small integers, so that all is exact.
 """
 import random
 
@@ -32,6 +34,19 @@ class Cut(torch.autograd.Function):
         return None
 
 
+class Nest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, inner):
+        ctx.inner = inner
+        ctx.set_materialize_grads(False)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        torch.autograd.backward([ctx.inner[0]], retain_graph=True)
+        return gradient, None
+
+
 def text(value):
     return "none" if value is None else "%g" % (value.item() + 0.0)  # no -0
 
@@ -46,7 +61,8 @@ class Graph:
         self.values, self.lines, self.log = {}, [], []
         self.kept = []  # nodes of leaves, which live as long as somebody holds them
         self.saved = set()  # must not be written
-        self.hooks = 0
+        self.hooks = self.nests = 0
+        self.watches = seed % 2 == 1  # all nodes
 
     def say(self, *words):
         self.lines.append(" ".join(str(word) for word in words))
@@ -64,10 +80,12 @@ class Graph:
         name, value = "v%d" % len(self.values), self.rng.randint(-3, 3)
         self.values[name] = torch.tensor(float(value), requires_grad=True)
         self.say("leaf", name, value)
+        if self.watches:
+            self.node_hook("pre", name)
 
     def op(self):
         name, kind = "v%d" % len(self.values), self.rng.choice(
-            ["add", "add", "mul", "scale", "scale", "cut", "write"])
+            ["add", "add", "mul", "scale", "scale", "cut", "write", "nest"])
         a, b = self.pick(), self.pick()
         x, y = self.values[a], self.values[b]
         factor = self.rng.choice([-1, 2, 3])
@@ -86,9 +104,19 @@ class Graph:
         elif kind == "cut" and self.rng.random() < 0.3:
             self.values[name] = Cut.apply(x)
             self.say(kind, name, a)
+        elif kind == "nest" and self.nests < 3:
+            self.nests += 1
+            self.values[name] = Nest.apply(x, [y])
+            self.saved.add(b)
+            self.say(kind, name, a, b)
         elif kind == "write" and not x.is_leaf and a not in self.saved:
             x.mul_(factor)
             self.say(kind, a, factor)
+            name = a
+        else:
+            return
+        if self.watches:
+            self.node_hook("pre", name)
 
     def hook(self):
         a = self.pick()
@@ -101,6 +129,9 @@ class Graph:
             return
         if kind == "accumulated" and not x.is_leaf:
             return
+        if kind in ("pre", "post"):
+            self.node_hook(kind, a)
+            return
         key = self.new_id()
         if kind == "hook":
             factor = self.rng.choice([1, 2, -1])
@@ -111,20 +142,21 @@ class Graph:
 
             x.register_hook(call)
             self.say(kind, key, a, factor)
-        elif kind == "accumulated":
+        else:
             x.register_post_accumulate_grad_hook(
                 lambda p, key=key: self.log.append("%s:%s" % (key, text(p.grad))))
             self.say(kind, key, a)
+
+    def node_hook(self, kind, a):
+        key, node = self.new_id(), node_of(self.values[a])
+        self.kept.append(node)
+        if kind == "pre":
+            node.register_prehook(
+                lambda g: self.log.append("%s:%s" % (key, text(g[0]))))
         else:
-            node = node_of(x)
-            self.kept.append(node)
-            if kind == "pre":
-                node.register_prehook(
-                    lambda g, key=key: self.log.append("%s:%s" % (key, text(g[0]))))
-            else:
-                node.register_hook(
-                    lambda o, g, key=key: self.log.append("%s:%s" % (key, text(g[0]))))
-            self.say(kind, key, a)
+            node.register_hook(
+                lambda o, g: self.log.append("%s:%s" % (key, text(g[0]))))
+        self.say(kind, key, a)
 
     def call(self):
         names = list(self.values)
@@ -132,14 +164,15 @@ class Graph:
         roots = self.rng.sample(last, min(len(last), self.rng.choice([1, 1, 2])))
         if self.rng.random() < 0.6:
             self.say("backward", *roots)
-            torch.autograd.backward([self.values[r] for r in roots])
+            torch.autograd.backward([self.values[r] for r in roots],
+                                    retain_graph=True)
             results = []
         else:
             inputs = self.rng.sample(names, min(len(names), self.rng.randint(1, 4)))
             self.say("grad", *roots, ":", *inputs)
             results = torch.autograd.grad([self.values[r] for r in roots],
                                           [self.values[i] for i in inputs],
-                                          allow_unused=True)
+                                          allow_unused=True, retain_graph=True)
         self.say("log", *self.log)
         for name, value in self.values.items():
             if value.is_leaf or value.retains_grad:
