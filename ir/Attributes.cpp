@@ -119,6 +119,19 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
     if (!how || (how.getValue() != "each" && how.getValue() != "mean"))
       return fail("rows", "\"each\" or \"mean\"");
   }
+  if (Attribute value = properties.get("sharding")) {
+    llvm::SmallDenseSet<Attribute> seen;
+    auto dims = dyn_cast<ArrayAttr>(value);
+    auto isOnce = [&](Attribute axis) {
+      return isa<StringAttr>(axis) && seen.insert(axis).second;
+    };
+    if (!dims || !llvm::all_of(dims, [&](Attribute dim) {
+          auto axes = dyn_cast<ArrayAttr>(dim);
+          return axes && llvm::all_of(axes, isOnce);
+        }))
+      return fail("sharding", "a list, for each dimension, of axes, of which "
+                              "each is there once");
+  }
   if (Attribute value = properties.get("ignored");
       value && !isa<IntegerAttr>(value))
     return fail("ignored", "an integer");
@@ -167,6 +180,8 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
   using K = RoleKind;
   bool isValue = kind == K::Input || kind == K::Param || kind == K::State;
   auto allowed = [&](StringRef property) {
+    if (property == "sharding")
+      return true;
     if (property == "requires_grad" || property == "metadata" ||
         property == "storage" || property == "resize" || property == "freed" ||
         property == "grad_type")
@@ -202,7 +217,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       "grad_type",     "init",      "high",    "reason",  "host",
       "in_place",      "visible",   "no_grad", "part_of", "alias",
       "pass",          "unchecked", "needs",   "where",   "ignored",
-      "inputs",        "rows",      "counted", "low"};
+      "inputs",        "rows",      "counted", "low",     "sharding"};
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
       return error() << "unknown property '" << property.getName().getValue()

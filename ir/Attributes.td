@@ -47,6 +47,9 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
     - saved: `reason`, `alias` (it is the storage of an output).
     - prepared (none): what `@prepare` computes of params and states alone, and
       `@evaluate` takes.
+    - any: `sharding` (for each dimension of the global value the axes of the mesh
+      over which it is cut, outermost first: `[["data"], []]`; without it, whole on
+      every rank).
     - `unchecked` (saved values, and what is saved by reference: may be
       overwritten), `where` (an op and its location, for messages).
 
@@ -92,6 +95,7 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
     static constexpr ::llvm::StringLiteral kUnchecked = "unchecked";
     static constexpr ::llvm::StringLiteral kWhere = "where";
     static constexpr ::llvm::StringLiteral kHost = "host";
+    static constexpr ::llvm::StringLiteral kSharding = "sharding";
 
     bool has(::llvm::StringRef property) const {
       return getProperties().contains(property);
@@ -99,6 +103,10 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
     /// A property of the type T; null where there is none.
     template <typename T> T getProperty(::llvm::StringRef property) const {
       return getProperties().getAs<T>(property);
+    }
+    /// The property `sharding`; null where the value is whole on every rank.
+    ::mlir::ArrayAttr getSharding() const {
+      return getProperty<::mlir::ArrayAttr>(kSharding);
     }
     /// What the value shares storage with; false where nothing is said.
     Alias getAlias() const;
@@ -307,6 +315,40 @@ def TargetAttr : Tandem_Attr<"Target", "target"> {
   }];
 }
 
+def MeshAttr : Tandem_Attr<"Mesh", "mesh"> {
+  let summary = "The ranks that a module is compiled for";
+  let description = [{
+    `#tandem.mesh<data = 4, tensor = 2>`: named axes with their sizes. Ranks are
+    numbered row-major, the last axis fastest. The ranks that differ in some axes
+    alone are a *group* over these; its order is row-major over the axes as they are
+    listed.
+  }];
+  let parameters = (ins ArrayRefParameter<"::tandem::MeshAxis">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The most ranks that a mesh has.
+    static constexpr int64_t kMaxRanks = int64_t(1) << 20;
+    /// The mesh of the module around `op`; null if there is none.
+    static MeshAttr of(::mlir::Operation *op);
+
+    /// Of all axes.
+    int64_t getNumRanks() const;
+    /// The size of an axis; nothing if there is none of the name.
+    std::optional<int64_t> getSize(::llvm::StringRef axis) const;
+    /// The ranks of a group over `axes`, strings that are axes of this mesh.
+    int64_t groupSize(::mlir::ArrayAttr axes) const;
+    /// The ranks of the group over `axes` that `rank` is in, in its order.
+    ::llvm::SmallVector<int64_t> groupOf(int64_t rank, ::mlir::ArrayAttr axes) const;
+    /// The place of `rank` in its group over `axes`.
+    int64_t positionOf(int64_t rank, ::mlir::ArrayAttr axes) const;
+    /// Fails unless `axes` has at least one axis and each once, all of this mesh.
+    ::llvm::LogicalResult verifyAxes(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> error,
+        ::mlir::ArrayAttr axes) const;
+  }];
+}
+
 def TensorMapAttr : Tandem_Attr<"TensorMap", "tensor_map"> {
   let summary = "A tensor in a buffer of a launch, as bulk copies of a GPU see it";
   let description = [{
@@ -372,5 +414,12 @@ def Combine : I32EnumAttr<"Combine", "what becomes of an element and what is sca
   let genSpecializedAttr = 0;
 }
 def CombineAttr : EnumAttr<Tandem_Dialect, Combine, "combine">;
+
+def CollectiveReduce : I32EnumAttr<"CollectiveReduce", "what becomes of the elements of all ranks", [
+  I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>]> {
+  let cppNamespace = "::tandem";
+  let genSpecializedAttr = 0;
+}
+def CollectiveReduceAttr : EnumAttr<Tandem_Dialect, CollectiveReduce, "reduce">;
 
 #endif

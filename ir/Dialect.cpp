@@ -35,6 +35,7 @@ void TandemDialect::initialize() {
   addCustomOps();
   addFlowOps();
   addProgramOps();
+  addCollectiveOps();
 }
 
 Operation *TandemDialect::materializeConstant(OpBuilder &builder,
@@ -66,6 +67,8 @@ StringRef tandem::stringify(OpClass opClass) {
     return "composite";
   case OpClass::Flow:
     return "flow";
+  case OpClass::Collective:
+    return "collective";
   case OpClass::Program:
     return "program";
   }
@@ -203,7 +206,7 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError()
            << "expected '" << name << "' to be an integer of at least 0";
   }
-  if (name == kNoGradAttr || name == kPrepareAttr) {
+  if (name == kNoGradAttr || name == kPrepareAttr || name == kLocalAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a unit "
@@ -227,6 +230,13 @@ TandemDialect::verifyOperationAttribute(Operation *op,
       return success();
     return op->emitOpError()
            << "expected '" << name << "' to be '#tandem.target', but got "
+           << attribute.getValue();
+  }
+  if (name == kMeshAttr) {
+    if (isa<MeshAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be '#tandem.mesh', but got "
            << attribute.getValue();
   }
   if (name == kKernelAttr) {

@@ -37,6 +37,7 @@ enum class OpClass {
   Indexed,     ///< gather and scatter by data
   Composite,   ///< decomposes into others
   Flow,        ///< runs regions: branches and loops
+  Collective,  ///< of several ranks; in order, never merged or recomputed
   Program,     ///< kernels, launches, yields
 };
 
@@ -52,6 +53,9 @@ class NotDifferentiable
 template <typename ConcreteType>
 class RefusesGradient
     : public mlir::OpTrait::TraitBase<ConcreteType, RefusesGradient> {};
+
+/// An axis of a mesh: its name, and how many ranks differ in it alone.
+using MeshAxis = std::pair<mlir::StringAttr, int64_t>;
 
 /// A result of a kernel and the input that it overwrites.
 using InPlacePair = std::pair<unsigned, unsigned>;
@@ -93,6 +97,10 @@ inline constexpr llvm::StringLiteral kMutatedInBackwardAttr =
     "tandem.mutated_in_backward";
 /// On a program: its outputs that are views of other values.
 inline constexpr llvm::StringLiteral kAliasesAttr = "tandem.aliases";
+/// On the module: the ranks that it is compiled for, a MeshAttr.
+inline constexpr llvm::StringLiteral kMeshAttr = "tandem.mesh";
+/// On a function: its types are those of one rank, where roles have a sharding.
+inline constexpr llvm::StringLiteral kLocalAttr = "tandem.local";
 /// On an op: the stream that the program placed it on.
 inline constexpr llvm::StringLiteral kStreamAttr = "tandem.stream";
 /// On a view: the op that made it together with others ("split").

@@ -135,6 +135,30 @@ def ReferenceOpInterface : OpInterface<"ReferenceOpInterface"> {
          "::llvm::MutableArrayRef<::tandem::reference::Array>":$out)>];
 }
 
+def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::tandem";
+  let description = [{
+    An op over the ranks of a mesh that differ in some axes alone, its group.
+    Those that communicate keep their order within a group, and are neither
+    merged nor computed again.
+  }];
+  let methods = [
+    InterfaceMethod<"The axes, by name; the group's order is row-major over them.",
+      "::mlir::ArrayAttr", "axes", (ins), [{}], [{ return $_op.getAxesAttr(); }]>,
+    InterfaceMethod<[{Which number it has among the collectives of its group: those
+      with lower numbers start first where dependencies allow.}],
+      "std::optional<int64_t>", "orderNumber", (ins), [{}], [{ return $_op.getNumber(); }]>,
+    InterfaceMethod<"False where a rank needs nothing of another.",
+      "bool", "communicates", (ins), [{}], [{ return true; }]>,
+    InterfaceMethod<[{The bytes that a rank sends where the group is a ring.}],
+      "int64_t", "getLinkBytes", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{Evaluates the op for a whole group: one operand and one result
+      per rank, in the group's order. Results are allocated with their shapes.}],
+      "void", "evaluateGroup",
+      (ins "::llvm::ArrayRef<const ::tandem::reference::Array *>":$in,
+           "::llvm::MutableArrayRef<::tandem::reference::Array>":$out)>];
+}
+
 def RefViewOpInterface : OpInterface<"RefViewOpInterface"> {
   let cppNamespace = "::tandem";
   let description = [{

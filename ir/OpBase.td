@@ -47,6 +47,7 @@ def Tandem_Dialect : Dialect {
     void addCustomOps();
     void addFlowOps();
     void addProgramOps();
+    void addCollectiveOps();
     void addAttributesAndTypes();
   }];
 }

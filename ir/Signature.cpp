@@ -121,6 +121,44 @@ static LogicalResult verifyRoleOfType(func::FuncOp func, RoleAttr role,
   return failure(failed);
 }
 
+/// The axes over which the dimensions of a value are cut, against its type and
+/// the mesh.
+static LogicalResult verifySharding(func::FuncOp func, RoleAttr role,
+                                    Type type) {
+  ArrayAttr sharding = role.getSharding();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!sharding || !tensor)
+    return success();
+  auto error = [&] {
+    return func.emitOpError()
+           << "expected the sharding of '" << role.str() << "' to ";
+  };
+  MeshAttr mesh = MeshAttr::of(func);
+  if (!mesh)
+    return error() << "stand in a module with '" << kMeshAttr << "'";
+  if (static_cast<int64_t>(sharding.size()) != tensor.getRank())
+    return error() << "have a list of axes for each of its " << tensor.getRank()
+                   << " dimensions, but got " << sharding.size();
+  bool failed = false;
+  for (auto [dim, axes] : llvm::enumerate(sharding.getAsRange<ArrayAttr>())) {
+    bool areKnown = true;
+    for (auto axis : axes.getAsRange<StringAttr>())
+      if (!mesh.getSize(axis)) {
+        failed = true, areKnown = false;
+        error() << "name axes of " << mesh << ", but got " << axis;
+      }
+    if (!areKnown || func->hasAttr(kLocalAttr))
+      continue;
+    int64_t ranks = mesh.groupSize(axes), size = tensor.getDimSize(dim);
+    if (size % ranks) {
+      failed = true;
+      error() << "cut dimension " << dim << ", of size " << size
+              << ", evenly, but got " << ranks << " ranks";
+    }
+  }
+  return failure(failed);
+}
+
 LogicalResult tandem::verifySignature(func::FuncOp func) {
   using K = RoleKind;
   bool failed = false;
@@ -178,6 +216,7 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
     if (isTensorType(type))
       failed |= mlir::failed(verifyRoleOfType(
           func, role, cast<RankedTensorType>(type).getElementType()));
+    failed |= mlir::failed(verifySharding(func, role, type));
     if (!RoleAttr::belongs(role.getKind()))
       values[role.getName()] = type;
     if (role.getKind() == K::Cotangent)
@@ -195,6 +234,7 @@ LogicalResult tandem::verifySignature(func::FuncOp func) {
               << "result #" << i;
     unique(role, false);
     Type type = func.getResultTypes()[i];
+    failed |= mlir::failed(verifySharding(func, role, valueType(type)));
     if (role.getKind() == K::Output)
       outputs[role.getName()] = type;
     if (role.getKind() == K::Update) {

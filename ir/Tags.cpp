@@ -1,7 +1,7 @@
 //===- Tags.cpp - what a program says about saving and recomputing --------===//
 #include "ir/Tags.h"
 
-#include "ir/Ops.h"
+#include "ir/Collective.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -17,6 +17,12 @@ bool tandem::isRepeatable(Operation *op) {
   // What its backward writes is not of the forward.
   if (auto custom = dyn_cast<CustomVjpOp>(op))
     return custom.getWrites().empty();
+  auto isOfRanks = [](Operation *inside) {
+    return communicates(inside) ? WalkResult::interrupt()
+                                : WalkResult::advance();
+  };
+  if (op->walk(isOfRanks).wasInterrupted())
+    return false;
   std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
       getEffectsRecursively(op);
   return effects && llvm::all_of(*effects, [](const auto &effect) {
@@ -46,7 +52,8 @@ LogicalResult tandem::verifyTag(Operation *op, NamedAttribute tag) {
            << "expected '" << name << "' to be a unit attribute, but got "
            << tag.getValue();
   if (name == kRecomputeAttr && !isRepeatable(op))
-    return op->emitOpError() << "writes memory, and cannot be computed again "
+    return op->emitOpError() << "writes memory or is of several ranks, and "
+                                "cannot be computed again "
                              << "as '" << name << "' says";
   if (!isTaggable(op))
     return op->emitOpError()

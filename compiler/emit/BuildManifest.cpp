@@ -1,9 +1,9 @@
 //===- BuildManifest.cpp - the manifest of a lowered module ---------------===//
 #include "compiler/emit/BuildManifest.h"
 #include "compiler/emit/ManifestParts.h"
+#include "ir/Collective.h"
 #include "ir/HostCopy.h"
 #include "ir/Keys.h"
-#include "ir/Ops.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
 
@@ -54,6 +54,7 @@ private:
   Status addProgram(func::FuncOp func);
   Status addLaunch(LaunchOp launch, am::Program &program);
   Status addCopy(Operation *op, am::Program &program);
+  Status addCollective(CollectiveOpInterface op, am::Program &program);
   Result<int64_t> kernelIndex(LaunchOp launch);
   Result<int64_t> bufferOf(Value value, am::Program &program);
   int64_t bufferIndex(am::Program &program, const am::Buffer &buffer);
@@ -125,13 +126,11 @@ Result<int64_t> ManifestBuilder::bufferOf(Value value, am::Program &program) {
   if (auto launch = dyn_cast<LaunchOp>(op))
     place = cast<BufferAttr>(
         launch.getBuffers()[cast<OpResult>(value).getResultNumber()]);
-  else if (auto copy = dyn_cast<ToHostOp>(op))
-    place = copy.getBufferAttr();
-  else if (auto copy = dyn_cast<ToDeviceOp>(op))
-    place = copy.getBufferAttr();
+  else if (isHostCopy(op) || isCollective(op))
+    place = op->getAttrOfType<BufferAttr>(key::kBuffer);
   if (!place)
-    return Status::failed("expected a launch, a copy, a constant or a free "
-                          "view, but got '" +
+    return Status::failed("expected a launch, a copy, a collective, a constant "
+                          "or a free view, but got '" +
                           op->getName().getStringRef().str() + "'");
   switch (place.getPlace()) {
   case BufferPlace::Arena:
@@ -243,6 +242,24 @@ Status ManifestBuilder::addCopy(Operation *op, am::Program &program) {
   return Status::success();
 }
 
+Status ManifestBuilder::addCollective(CollectiveOpInterface op,
+                                      am::Program &program) {
+  std::vector<int64_t> between;
+  for (Value value : op->getOperands())
+    if (auto from = bufferOf(value, program))
+      between.push_back(*from);
+    else
+      return from.status();
+  for (Value value : op->getResults())
+    if (auto to = bufferOf(value, program))
+      between.push_back(*to);
+    else
+      return to.status();
+  program.launches.push_back(
+      am::Launch::over(collectiveOf(op), std::move(between)));
+  return Status::success();
+}
+
 Status ManifestBuilder::addSlots(func::FuncOp func, am::Program &program) {
   auto add = [](RoleAttr role, Type type, std::vector<am::Slot> &slots) {
     auto slot = slotOf(role, cast<RankedTensorType>(type));
@@ -289,6 +306,8 @@ Status ManifestBuilder::addProgram(func::FuncOp func) {
       s = addLaunch(launch, program);
     else if (isa<ToHostOp, ToDeviceOp>(op))
       s = addCopy(&op, program);
+    else if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      s = addCollective(collective, program);
     if (!s)
       return std::move(s).in("program '" + program.name + "'");
   }
@@ -307,6 +326,9 @@ Result<am::Manifest> ManifestBuilder::run() {
   manifest.optimizer = StringRef(text(kOptimizerAttr)).split(':').first.str();
   manifest.graph = text(kGraphDigestAttr);
 
+  if (auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr))
+    for (auto [name, size] : mesh.getAxes())
+      manifest.mesh.push_back({name.str(), size});
   addValues();
   if (auto list =
           module->getAttrOfType<DenseI64ArrayAttr>(kMutatedInBackwardAttr))

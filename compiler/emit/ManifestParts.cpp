@@ -1,7 +1,11 @@
 //===- ManifestParts.cpp - attributes in the manifest's terms -------------===//
 #include "compiler/emit/ManifestParts.h"
 
+#include "ir/Collective.h"
 #include "ir/Keys.h"
+#include "ir/Where.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 
@@ -104,6 +108,13 @@ am::Partition tandem::partitionOf(DictionaryAttr report) {
   return out;
 }
 
+static std::vector<std::string> namesOf(ArrayAttr names) {
+  std::vector<std::string> texts;
+  for (auto name : names.getAsRange<StringAttr>())
+    texts.push_back(name.str());
+  return texts;
+}
+
 am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   am::Value value;
   value.role = roleOf(role.getKind());
@@ -117,6 +128,9 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
     value.low = low.getInt();
   if (auto ignored = role.getProperty<IntegerAttr>(RoleAttr::kIgnored))
     value.ignored = ignored.getInt();
+  if (ArrayAttr sharding = role.getSharding())
+    for (auto axes : sharding.getAsRange<ArrayAttr>())
+      value.sharding.push_back(namesOf(axes));
   if (auto init = role.getProperty<DictionaryAttr>(RoleAttr::kInit)) {
     StringRef how = init.getAs<StringAttr>(key::kKind).getValue();
     if (how == "constant")
@@ -342,4 +356,51 @@ PlannedLibraryCall tandem::libraryCallOf(LibraryCallAttr from) {
   planned.workspaceBytes = from.getWorkspaceBytes();
   planned.workspace = from.getWorkspace();
   return planned;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+static am::Collective::Reduce reduceOf(CollectiveReduce reduce) {
+  switch (reduce) {
+  case CollectiveReduce::sum:
+    return am::Collective::Reduce::Sum;
+  case CollectiveReduce::max:
+    return am::Collective::Reduce::Max;
+  case CollectiveReduce::min:
+    return am::Collective::Reduce::Min;
+  }
+  return am::Collective::Reduce::Sum;
+}
+
+am::Collective tandem::collectiveOf(CollectiveOpInterface op) {
+  using Op = am::Collective::Op;
+  am::Collective made;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](AllReduceOp reduce) {
+        made.op = Op::AllReduce;
+        made.reduce = reduceOf(reduce.getReduce());
+      })
+      .Case([&](ReduceScatterOp reduce) {
+        made.op = Op::ReduceScatter;
+        made.reduce = reduceOf(reduce.getReduce());
+      })
+      .Case([&](AllGatherOp) { made.op = Op::AllGather; })
+      .Case([&](AllToAllOp) { made.op = Op::AllToAll; })
+      .Case([&](BroadcastFromOp broadcast) {
+        made.op = Op::BroadcastFrom;
+        made.root = static_cast<int64_t>(broadcast.getRoot());
+      })
+      .Case([&](RankSliceOp) { made.op = Op::RankSlice; })
+      .Case([&](BarrierOp) { made.op = Op::Barrier; });
+  made.axes = namesOf(op.axes());
+  made.number = op.orderNumber();
+  made.where = whereIs(op);
+  if (op->getNumOperands()) {
+    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+    made.dtype = dtypeOf(type.getElementType());
+    made.elements = type.getNumElements();
+  }
+  return made;
 }

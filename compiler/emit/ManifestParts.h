@@ -39,6 +39,9 @@ Result<std::vector<artifact::Choice>> choicesOf(mlir::ArrayAttr choices);
 /// A kernel's `tensor_maps`; empty if null.
 std::vector<artifact::TensorMap> tensorMapsOf(mlir::ArrayAttr maps);
 
+/// What a collective of a lowered program does, over dimension 0.
+artifact::Collective collectiveOf(CollectiveOpInterface op);
+
 /// A launch's call of a library. Its workspace is `workspaceBytes` of the arena
 /// from `workspace` on, if that is not 0.
 struct PlannedLibraryCall {

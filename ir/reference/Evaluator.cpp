@@ -1,8 +1,8 @@
 //===- Evaluator.cpp - runs whole functions in double ---------------------===//
 #include "ir/reference/Evaluator.h"
 
+#include "ir/Collective.h"
 #include "ir/EmptyTensors.h"
-#include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/reference/Arguments.h"
 #include "ir/reference/Rounding.h"
@@ -63,6 +63,7 @@ private:
                                            SmallVector<Value_> values);
   LogicalResult runIfDefined(IfDefinedOp op);
   void runOrZero(OrZeroOp op);
+  LogicalResult runCollective(CollectiveOpInterface op);
   void runTensors(ReferenceOpInterface op);
   /// `from` is now known as `to`: the same handle, which shows `ref`.
   void move(Value from, Value to, Ref ref);
@@ -131,6 +132,8 @@ LogicalResult Frame::run(Operation *op) {
   }
   if (auto ifDefined = dyn_cast<IfDefinedOp>(op))
     return runIfDefined(ifDefined);
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return runCollective(collective);
   if (isa<UndefinedOp>(op)) {
     bind(op->getResult(0), std::nullopt);
     return success();
@@ -378,6 +381,36 @@ void Frame::runTensors(ReferenceOpInterface op) {
     bind(result, one);
 }
 
+/// Without other ranks, a group of one.
+LogicalResult Frame::runCollective(CollectiveOpInterface op) {
+  if (op->getNumOperands() && !get(op->getOperand(0)))
+    return op->emitOpError() << "reads an undefined value";
+  Array out;
+  const Array *in = nullptr;
+  if (op->getNumOperands())
+    in = &*tensors.find(op->getOperand(0))->second;
+  if (op->getNumResults())
+    out = Array(cast<RankedTensorType>(op->getResult(0).getType()));
+  if (program.call.meet) {
+    if (failed(program.call.meet(op, in, op->getNumResults() ? &out : nullptr)))
+      return failure();
+  } else if (int64_t ranks = groupSize(op, op.axes()); ranks > 1) {
+    return op->emitOpError()
+           << "expected to run on " << ranks << " ranks together";
+  } else {
+    op.evaluateGroup(in, out);
+  }
+  if (!op->getNumResults())
+    return success();
+  Value result = op->getResult(0);
+  if (program.call.computed)
+    program.call.computed(op, out);
+  else if (!program.keepsDigits)
+    roundToType(getElementTypeOrSelf(result.getType()), out);
+  bind(result, std::move(out));
+  return success();
+}
+
 void Frame::release(Operation *op) {
   for (Value operand : op->getOperands()) {
     auto [it, first] = usesLeft.try_emplace(operand, 0);
@@ -433,7 +466,7 @@ static LogicalResult check(func::FuncOp func, const Call &call) {
       return; // the joint's
     if (!isa<ReferenceOpInterface, MakeRefOp, ReadOp, WriteOp,
              TransposeHandleOp, SetHandleOp, ResizeOp, KernelOp, CustomVjpOp,
-             UndefinedOp, IfOp, ScanOp, WhileOp>(op) &&
+             UndefinedOp, IfOp, ScanOp, WhileOp, CollectiveOpInterface>(op) &&
         !op->hasTrait<OpTrait::IsTerminator>()) {
       op->emitError() << "'" << op->getName() << "' op has no reference";
       ok = false;

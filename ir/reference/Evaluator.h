@@ -42,6 +42,12 @@ struct Call {
   /// Called with what an op computed, before it is read, instead of rounding
   /// it to its type: may change it, to ask what other roundings would give.
   std::function<void(mlir::Operation *, llvm::MutableArrayRef<Array>)> computed;
+  /// Called at a collective with this rank's operand and, to be filled, its
+  /// result (null where there is none); fails where the run ends. Without it a
+  /// group has one rank (Ranks.h).
+  std::function<mlir::LogicalResult(CollectiveOpInterface, const Array *,
+                                    Array *)>
+      meet;
 };
 
 /// What a handle shows: a storage and, for each of its elements, the position

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/Manifest.h"
 
+#include <algorithm>
+
 namespace tandem::artifact {
 
 namespace {
@@ -41,6 +43,38 @@ std::string_view spelling(Buffer::Place place) {
   constexpr std::string_view names[] = {"argument", "result", "arena",
                                         "constant", "host"};
   return names[static_cast<int>(place)];
+}
+
+std::string_view spelling(Collective::Op op) {
+  constexpr std::string_view names[] = {
+      "all_reduce",     "reduce_scatter", "all_gather", "all_to_all",
+      "broadcast_from", "rank_slice",     "barrier"};
+  return names[static_cast<int>(op)];
+}
+
+std::string_view spelling(Collective::Reduce reduce) {
+  constexpr std::string_view names[] = {"sum", "max", "min"};
+  return names[static_cast<int>(reduce)];
+}
+
+int64_t groupSize(const std::vector<MeshAxis> &mesh,
+                  const std::vector<std::string> &axes) {
+  int64_t ranks = 1;
+  for (const MeshAxis &axis : mesh)
+    if (std::find(axes.begin(), axes.end(), axis.name) != axes.end())
+      ranks *= axis.size;
+  return ranks;
+}
+
+std::optional<int64_t> Collective::elementsOfOutput(int64_t ranks) const {
+  bool isCut = op == Op::ReduceScatter || op == Op::RankSlice;
+  if ((isCut || op == Op::AllToAll) && elements % ranks != 0)
+    return std::nullopt;
+  if (op == Op::AllGather && elements > maxBytes / ranks)
+    return std::nullopt;
+  return isCut                 ? elements / ranks
+         : op == Op::AllGather ? elements * ranks
+                               : elements;
 }
 
 const Value *Manifest::findValue(std::string_view name) const {

@@ -48,6 +48,9 @@ std::optional<Role> parseRole(std::string_view name);
 /// Empty: always true.
 using Condition = std::vector<std::vector<std::string>>;
 
+/// For each dimension of a value, names of axes of the mesh.
+using Sharding = std::vector<std::vector<std::string>>;
+
 /// How an output follows from the rows of a batch: the first dimension of the
 /// inputs.
 enum class Rows : uint8_t {
@@ -64,6 +67,14 @@ std::optional<Rows> parseRows(std::string_view name);
 #define FIELD(type, member, initial, ...) type member = initial;
 #define FLAT(type, member, meaning) type member;
 #define MANIFEST_HAS(name) MANIFEST_HAS_##name
+
+/// The ranks of a mesh are numbered row-major, the last axis fastest.
+struct MeshAxis {
+#define MANIFEST_HAS_MeshAxis 1
+#include "runtime/artifact/Manifest.def"
+#undef MANIFEST_HAS_MeshAxis
+  bool operator==(const MeshAxis &) const = default;
+};
 
 /// A named value of the model: an input, param, state or output.
 struct Value {
@@ -155,7 +166,39 @@ struct Choice {
   bool operator==(const Choice &) const = default;
 };
 
-/// One call of a kernel, or a copy between a device and the host.
+/// What the ranks of a group do together.
+struct Collective {
+  enum class Op : uint8_t {
+    AllReduce,
+    ReduceScatter,
+    AllGather,
+    AllToAll,
+    BroadcastFrom,
+    RankSlice,
+    Barrier
+  };
+  enum class Reduce : uint8_t { Sum, Max, Min };
+#define MANIFEST_HAS_Collective 1
+#include "runtime/artifact/Manifest.def"
+#undef MANIFEST_HAS_Collective
+
+  /// False for what a rank does by itself.
+  bool communicates() const { return op != Op::RankSlice; }
+  /// The elements of the output of one rank, where the group has so many ranks;
+  /// nothing where the input cannot be cut so, or there is no such number.
+  std::optional<int64_t> elementsOfOutput(int64_t ranks) const;
+  bool operator==(const Collective &) const = default;
+};
+
+/// Returns "all_reduce", ... and "sum", "max", "min".
+std::string_view spelling(Collective::Op op);
+std::string_view spelling(Collective::Reduce reduce);
+
+/// The ranks of a group over `axes`, which are axes of the mesh.
+int64_t groupSize(const std::vector<MeshAxis> &mesh,
+                  const std::vector<std::string> &axes);
+
+/// One call of a kernel, a collective, or a copy between a device and the host.
 struct Launch {
 #define MANIFEST_HAS_Launch 1
 #include "runtime/artifact/Manifest.def"
@@ -170,7 +213,19 @@ struct Launch {
     made.writes = {1};
     return made;
   }
+  /// A collective of `buffers[0]` to `buffers[1]`; has neither work nor
+  /// choices.
+  static Launch over(Collective collective, std::vector<int64_t> buffers) {
+    Launch made;
+    made.collective = std::move(collective);
+    made.buffers = std::move(buffers);
+    if (!made.buffers.empty())
+      made.reads = {0}, made.writes = {1};
+    return made;
+  }
   bool isCopy() const { return copies; }
+  bool isCollective() const { return collective.has_value(); }
+  bool hasKernel() const { return !copies && !collective; }
   bool operator==(const Launch &) const = default;
 };
 

@@ -111,6 +111,14 @@ template <> struct Enumeration<View::Op> {
   static constexpr std::string_view noun = "view";
   static constexpr View::Op last = View::Op::Detach;
 };
+template <> struct Enumeration<Collective::Op> {
+  static constexpr std::string_view noun = "collective";
+  static constexpr Collective::Op last = Collective::Op::Barrier;
+};
+template <> struct Enumeration<Collective::Reduce> {
+  static constexpr std::string_view noun = "reduction";
+  static constexpr Collective::Reduce last = Collective::Reduce::Min;
+};
 template <> struct Enumeration<Buffer::Place> {
   static constexpr std::string_view noun = "place";
   static constexpr Buffer::Place last = Buffer::Place::Host;
@@ -188,8 +196,8 @@ inline constexpr Where<Slot> whereSavedResult{
 inline constexpr const Where<Slot> *savedResult = &whereSavedResult;
 
 inline constexpr Where<Launch> whereOfKernel{
-    [](const Launch &launch, std::string_view) { return !launch.isCopy(); },
-    "not of a copy"};
+    [](const Launch &launch, std::string_view) { return launch.hasKernel(); },
+    "neither of a copy nor of a collective"};
 inline constexpr const Where<Launch> *ofKernel = &whereOfKernel;
 
 } // namespace fields

@@ -51,6 +51,12 @@ void checkMappedBuffers(const Kernel &kernel,
 void checkLibraries(const Manifest &manifest, const Program &program,
                     const std::string &at, ManifestProblems &problems);
 
+/// The mesh, and the shardings of values over it.
+void checkMesh(const Manifest &manifest, ManifestProblems &problems);
+/// Collectives: their axes, and that what they say fits their buffers.
+void checkCollectives(const Manifest &manifest, const Program &program,
+                      const std::string &at, ManifestProblems &problems);
+
 /// What lies in the host's memory, and the copies that lead there and back.
 void checkHostMemory(const Program &program, bool isCpu, const std::string &at,
                      ManifestProblems &problems);

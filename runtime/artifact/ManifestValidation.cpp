@@ -56,6 +56,7 @@ public:
       return problems.status();
     if (manifest.target.kind.empty())
       problems.add("/target/kind", "expected a kind of target but got none");
+    checkMesh(manifest, problems);
     checkValues();
     checkKernels();
     std::set<std::string> names;
@@ -70,6 +71,7 @@ public:
       checkConditions(program, at, problems);
       checkRows(manifest, program, at, problems);
       checkLibraries(manifest, program, at, problems);
+      checkCollectives(manifest, program, at, problems);
     }
     checkContexts(manifest, problems);
     checkPrepared(manifest, problems);
@@ -400,7 +402,7 @@ private:
   void checkLaunch(const Program &program, const Launch &launch,
                    const std::string &at, std::vector<bool> &argumentWritten,
                    std::vector<bool> &resultWritten) {
-    if (!launch.isCopy()) {
+    if (launch.hasKernel()) {
       inRange(at + "/kernel", launch.kernel, 0,
               static_cast<int64_t>(manifest.kernels.size()) - 1);
       checkExtents(at + "/grid", launch.grid,
@@ -421,7 +423,7 @@ private:
       inBounds &= inRange(child(at + "/buffers", static_cast<int64_t>(i)),
                           launch.buffers[i], 0,
                           static_cast<int64_t>(program.buffers.size()) - 1);
-    if (inBounds && !launch.isCopy() && launch.kernel >= 0 &&
+    if (inBounds && launch.hasKernel() && launch.kernel >= 0 &&
         launch.kernel < static_cast<int64_t>(manifest.kernels.size()))
       checkMaps(program, launch, at + "/buffers");
     std::vector<bool> used(launch.buffers.size());
@@ -570,6 +572,8 @@ Status checkSameModel(const Manifest &one, const Manifest &other) {
   if (one.optimizer != other.optimizer)
     differs("expected one optimizer, but got '" + one.optimizer + "' and '" +
             other.optimizer + "'");
+  if (one.mesh != other.mesh)
+    differs("expected one mesh");
   if (one.graph != other.graph)
     differs("expected one graph, but got two digests");
   if (wrong.empty())

@@ -26,7 +26,7 @@ inline int64_t scratchOfThread(const Manifest &manifest,
                                const Program &program) {
   int64_t bytes = 0;
   for (const Launch &launch : program.launches)
-    if (!launch.isCopy())
+    if (launch.hasKernel())
       bytes = std::max(bytes, manifest.kernels[launch.kernel].scratchBytes);
   return bytes ? (bytes + 63) / 64 * 64 + scratchGap : 0;
 }

@@ -26,6 +26,10 @@
 #include <span>
 #include <string>
 
+namespace tandem::comm {
+class MeshCommunicators;
+} // namespace tandem::comm
+
 namespace tandem::runtime {
 
 /// A point in a stream's work that the host can wait for (a CUevent).
@@ -52,6 +56,9 @@ struct ProgramRun {
   Stream stream = nullptr;
   /// May be recorded as a graph once and replayed while nothing changes.
   bool useGraph = false;
+  /// What collectives go over, of the manifest's mesh; null where nobody gave
+  /// the model one.
+  comm::MeshCommunicators *communicators = nullptr;
   /// Gets the time of each launch where work is not queued, unless null.
   std::vector<double> *seconds = nullptr;
 };

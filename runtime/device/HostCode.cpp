@@ -115,7 +115,8 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
       made.writtenBytes =
           bytesOf(program, program.buffers[launch.buffers[made.written]]);
     }
-    if (launch.isCopy())
+    to.hasCollectives |= launch.isCollective();
+    if (!launch.hasKernel())
       continue;
     const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
     made.function = functions[launch.kernel];
@@ -167,6 +168,9 @@ void HostCode::runKernelOf(const Launch &launch, const ProgramCode &program) {
 
 Status HostCode::run(const ProgramRun &run) {
   ProgramCode &program = programs[run.program];
+  if (program.hasCollectives)
+    return Status::unsupported("the program has collectives: it runs on "
+                               "several ranks together");
   for (size_t i = 0; i < program.pointers.size(); ++i)
     program.pointers[i] = run.buffers[program.buffers[i]];
   LaunchClock clock(run.seconds);

@@ -43,6 +43,7 @@ private:
     std::vector<int64_t> buffers; ///< of each pointer
     std::vector<void *> pointers; ///< in the run in progress
     int64_t scratchBytes = 0;     ///< of one thread, with its gap
+    bool hasCollectives = false;
   };
 
   HostCode(CodeObject code, int threads)

@@ -52,7 +52,7 @@ public:
       const artifact::Launch &launch = program.launches[l];
       const artifact::Kernel none;
       const artifact::Kernel &kernel =
-          launch.isCopy() ? none : manifest.kernels[launch.kernel];
+          launch.hasKernel() ? manifest.kernels[launch.kernel] : none;
       std::vector<void *> pointers;
       for (int64_t buffer : launch.buffers)
         pointers.push_back(run.buffers[buffer]);

@@ -47,6 +47,8 @@ Manifest everything() {
   labels.high = 10;
   labels.low = -10;
   labels.ignored = -100;
+  labels.sharding = {{"data"}};
+  m.mesh = {{"data", 2}};
   m.values.push_back(labels);
   Kernel &kernel = m.kernels[0];
   kernel.ops = {"tandem.add"};
@@ -105,6 +107,13 @@ Manifest everything() {
   call.workspace = 0;
   launch.library = call;
   program.launches.insert(program.launches.begin(), launch);
+  Collective collective;
+  collective.axes = {"data"};
+  collective.reduce = Collective::Reduce::Max;
+  collective.root = 1;
+  collective.number = 3;
+  collective.where = "m.mlir:5:5";
+  program.launches.push_back(Launch::over(collective, {0, 1}));
   m.mutatedInBackward = {0};
   m.stepMemory = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   Partition &partition = m.partition.emplace();

@@ -58,7 +58,7 @@ void checkBounds(const Manifest &m, size_t constantsBytes) {
         require(l.buffers.size() == 2 &&
                 isOnHost(p, p.buffers[l.buffers[0]]) !=
                     isOnHost(p, p.buffers[l.buffers[1]]));
-      else
+      else if (l.hasKernel())
         require(l.kernel >= 0 &&
                 static_cast<size_t>(l.kernel) < m.kernels.size());
       require(l.work >= 0 && l.grain >= 1);
@@ -151,7 +151,7 @@ void checkExtents(const Manifest &m) {
             k.sharedBytes <= 227 * 1024);
   for (const Program &p : m.programs)
     for (const Launch &l : p.launches) {
-      if (l.isCopy())
+      if (!l.hasKernel())
         continue;
       require(product(l.grid) == l.work);
       checkMaps(m.kernels[l.kernel], l, p);

@@ -76,7 +76,7 @@ void printPrograms(const artifact::Manifest &manifest) {
   for (const artifact::Program &program : manifest.programs) {
     double flops = 0;
     for (const artifact::Launch &launch : program.launches)
-      if (!launch.isCopy())
+      if (launch.hasKernel())
         flops += static_cast<double>(manifest.kernels[launch.kernel].flops);
     std::printf("%-10s %8zu %10zu %12.4f %12s %12s\n",
                 shown(program.name).c_str(), program.launches.size(),
@@ -246,7 +246,7 @@ void printKernels(const artifact::Manifest &manifest) {
   std::vector<int> uses(manifest.kernels.size());
   for (const artifact::Program &program : manifest.programs)
     for (const artifact::Launch &launch : program.launches)
-      if (!launch.isCopy())
+      if (launch.hasKernel())
         ++uses[launch.kernel];
   std::printf("\n%-44s %-12s %5s %12s %12s %4s\n", "kernel", "class", "uses",
               "MFLOP", "bytes", "ops");
