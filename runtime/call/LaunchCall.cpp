@@ -78,6 +78,7 @@ Status launch(const Invocation &call, const MatchedCall &matched,
               LaunchTables &tables) {
   resolveBuffers(call, placed, tables.buffers);
   ProgramRun run;
+  run.communicators = call.core.communicators.get();
   run.program = call.program.index;
   run.buffers = tables.buffers;
   run.actions = chooseActions(call, matched, wanted, tables.actions);

@@ -20,16 +20,14 @@ namespace {
 
 constexpr int64_t tileElements = 256;
 
-/// How a type is kept, and what it is added as.
+/// How a type is kept, and what it is added as: integers in 64 bits, of which
+/// the low ones are the same whatever is above them.
 template <typename StoredT, typename SumT> struct Plain {
   using Stored = StoredT;
   using Sum = SumT;
   static Sum load(Stored value) { return static_cast<Sum>(value); }
   static Stored store(Sum value) { return static_cast<Stored>(value); }
 };
-template <typename T> using Same = Plain<T, T>;
-/// Unsigned sums wrap around, and have the bits of signed ones.
-template <typename T> using Wrapped = Plain<T, std::make_unsigned_t<T>>;
 
 template <typename StoredT, float (*From)(StoredT), StoredT (*To)(float)>
 struct Small {
@@ -45,36 +43,50 @@ using F8E4M3FN =
 using F8E5M2 =
     Small<uint8_t, runtime::floatFromF8E5M2, runtime::f8E5M2FromFloat>;
 
-struct Add {
-  template <typename T> static T apply(T a, T b) {
-    return static_cast<T>(a + b);
-  }
-};
-// a != a: a NaN stays. b != b: a NaN is taken.
-struct Max {
-  template <typename T> static T apply(T a, T b) {
-    return a > b || a != a ? a : b;
-  }
-};
-struct Min {
-  template <typename T> static T apply(T a, T b) {
-    return a < b || a != a ? a : b;
-  }
-};
+template <typename T> T add(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
 
-template <typename Format, typename Op>
-void reduceAs(std::span<const void *const> blocks, void *to, int64_t elements) {
+/// sums[i] becomes it and values[i]. A NaN on either side stays.
+template <typename T>
+[[gnu::noinline]] void combine(Reduce reduce, T *sums, const T *values,
+                               int64_t count) {
+  switch (reduce) {
+  case Reduce::Sum:
+    for (int64_t i = 0; i < count; ++i)
+      sums[i] = add(sums[i], values[i]);
+    return;
+  case Reduce::Max:
+    for (int64_t i = 0; i < count; ++i)
+      sums[i] = sums[i] > values[i] || sums[i] != sums[i] ? sums[i] : values[i];
+    return;
+  case Reduce::Min:
+    for (int64_t i = 0; i < count; ++i)
+      sums[i] = sums[i] < values[i] || sums[i] != sums[i] ? sums[i] : values[i];
+    return;
+  }
+}
+
+template <typename Format>
+void reduceAs(Reduce reduce, std::span<const void *const> blocks, void *to,
+              int64_t elements) {
   using Stored = typename Format::Stored;
-  std::array<typename Format::Sum, tileElements> sums;
+  using Sum = typename Format::Sum;
+  std::array<Sum, tileElements> sums, values;
+  auto load = [&](const void *block, int64_t first, int64_t count, Sum *into) {
+    const auto *from = static_cast<const Stored *>(block) + first;
+    for (int64_t i = 0; i < count; ++i)
+      into[i] = Format::load(from[i]);
+  };
   for (int64_t first = 0; first < elements; first += tileElements) {
     int64_t count = std::min(tileElements, elements - first);
-    const auto *own = static_cast<const Stored *>(blocks[0]) + first;
-    for (int64_t i = 0; i < count; ++i)
-      sums[size_t(i)] = Format::load(own[i]);
+    load(blocks[0], first, count, sums.data());
     for (const void *block : blocks.subspan(1)) {
-      const auto *from = static_cast<const Stored *>(block) + first;
-      for (int64_t i = 0; i < count; ++i)
-        sums[size_t(i)] = Op::apply(sums[size_t(i)], Format::load(from[i]));
+      load(block, first, count, values.data());
+      combine(reduce, sums.data(), values.data(), count);
     }
     auto *out = static_cast<Stored *>(to) + first;
     for (int64_t i = 0; i < count; ++i)
@@ -82,24 +94,11 @@ void reduceAs(std::span<const void *const> blocks, void *to, int64_t elements) {
   }
 }
 
-/// `Sums` adds, `Orders` compares.
-template <typename Sums, typename Orders = Sums>
-void reduceWith(Reduce reduce, std::span<const void *const> blocks, void *to,
-                int64_t elements) {
-  switch (reduce) {
-  case Reduce::Sum:
-    return reduceAs<Sums, Add>(blocks, to, elements);
-  case Reduce::Max:
-    return reduceAs<Orders, Max>(blocks, to, elements);
-  case Reduce::Min:
-    return reduceAs<Orders, Min>(blocks, to, elements);
-  }
-}
-
 template <typename T>
 void reduceIntegers(Reduce reduce, std::span<const void *const> blocks,
                     void *to, int64_t elements) {
-  reduceWith<Wrapped<T>, Same<T>>(reduce, blocks, to, elements);
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+  reduceAs<Plain<T, Wide>>(reduce, blocks, to, elements);
 }
 
 } // namespace
@@ -138,22 +137,22 @@ Status reduceBlocks(DType type, Reduce reduce,
     reduceIntegers<uint64_t>(reduce, blocks, to, elements);
     break;
   case DType::F16:
-    reduceWith<F16>(reduce, blocks, to, elements);
+    reduceAs<F16>(reduce, blocks, to, elements);
     break;
   case DType::BF16:
-    reduceWith<BF16>(reduce, blocks, to, elements);
+    reduceAs<BF16>(reduce, blocks, to, elements);
     break;
   case DType::F32:
-    reduceWith<Same<float>>(reduce, blocks, to, elements);
+    reduceAs<Plain<float, float>>(reduce, blocks, to, elements);
     break;
   case DType::F64:
-    reduceWith<Same<double>>(reduce, blocks, to, elements);
+    reduceAs<Plain<double, double>>(reduce, blocks, to, elements);
     break;
   case DType::F8E4M3FN:
-    reduceWith<F8E4M3FN>(reduce, blocks, to, elements);
+    reduceAs<F8E4M3FN>(reduce, blocks, to, elements);
     break;
   case DType::F8E5M2:
-    reduceWith<F8E5M2>(reduce, blocks, to, elements);
+    reduceAs<F8E5M2>(reduce, blocks, to, elements);
     break;
   }
   return Status::success();

@@ -15,6 +15,7 @@
 #define TANDEM_RUNTIME_MODEL_INITIALIZE_H
 
 #include "runtime/artifact/Manifest.h"
+#include "runtime/comm/Shard.h"
 #include "runtime/tensor/Tensor.h"
 
 #include <cstdint>
@@ -61,8 +62,10 @@ uint64_t streamOf(std::string_view name);
 /// mean + std * r * (cos, sin)(2 pi unit(2k + 1)).
 /// All are rounded to the tensor's type once.
 /// `seed`: the low 53 bits of the seed, then zeros; of i64.
+/// With `shard`, the tensor is that piece of the parameter, and has what the
+/// whole would have there.
 void initialize(Tensor &tensor, const artifact::Init &init, uint64_t seed,
-                std::string_view name);
+                std::string_view name, const comm::Shard *shard = nullptr);
 
 } // namespace tandem::runtime
 

@@ -9,6 +9,7 @@
 #include "runtime/call/Call.h"
 #include "runtime/call/CreateGraph.h"
 #include "runtime/model/ModelCore.h"
+#include "runtime/model/Pieces.h"
 
 #include <new>
 
@@ -45,7 +46,9 @@ Status cannotBackward(const std::string &why) {
 /// of waiting for itself, and so is one whose model's caller waits for it.
 class Lock {
 public:
-  explicit Lock(ModelCore &core) : core(core), answer(core.mutex.lock()) {}
+  /// With `needsRanks`, ranks that the artifact is for must be there.
+  explicit Lock(ModelCore &core, bool needsRanks = true)
+      : core(core), answer(core.mutex.lock()), needsRanks(needsRanks) {}
   Lock(const Lock &) = delete;
   Lock &operator=(const Lock &) = delete;
   ~Lock() {
@@ -56,7 +59,7 @@ public:
   Status status() const {
     switch (answer) {
     case HookMutex::Answer::Held:
-      return Status::success();
+      return needsRanks ? core.checkRanks() : Status::success();
     case HookMutex::Answer::IsMine:
       return Status::usage("a hook cannot call the model that calls it");
     case HookMutex::Answer::WouldWaitForEver:
@@ -71,6 +74,7 @@ public:
 private:
   ModelCore &core;
   HookMutex::Answer answer;
+  bool needsRanks;
 };
 
 Status checkGraph(const ModelCore &core) {
@@ -175,6 +179,9 @@ Result<Model> Model::load(artifact::ArtifactReader reader,
 }
 
 const artifact::Manifest &Model::manifest() const { return core_->manifest(); }
+const artifact::Manifest &Model::wholeManifest() const {
+  return core_->wholeValues ? *core_->wholeValues : core_->manifest();
+}
 const artifact::ArtifactReader &Model::reader() const { return core_->reader; }
 Device Model::device() const { return core_->place.device(); }
 int Model::threads() const { return core_->code->threads(); }
@@ -222,6 +229,55 @@ Status Model::set(std::string_view name, const Tensor &tensor) {
       return std::move(status).in("'" + variable.value->name + "'");
     variable.isSet = true;
     return Status::success();
+  });
+}
+
+Status Model::setCommunicator(std::shared_ptr<comm::Communicator> world) {
+  return guarded([&]() -> Status {
+    Lock lock(*core_, false);
+    if (Status status = lock.status(); !status)
+      return status;
+    if (!world)
+      return Status::usage("expected a communicator but got none");
+    if (core_->communicators)
+      return Status::usage("the model has its communicator");
+    if (manifest().mesh.empty())
+      return Status::success();
+    auto made = comm::MeshCommunicators::make(std::move(world), manifest());
+    if (!made)
+      return std::move(made).status();
+    core_->communicators = *std::move(made);
+    if (Status status = core_->followCurrent(); !status)
+      return status;
+    return core_->initializeVariables(core_->seed);
+  });
+}
+
+const comm::MeshCommunicators *Model::communicators() const {
+  return core_->communicators.get();
+}
+
+Result<Tensor> Model::getWhole(std::string_view name) const {
+  return guarded([&]() -> Result<Tensor> {
+    Result<Tensor> piece = get(name);
+    if (!piece)
+      return piece;
+    const artifact::Value *value =
+        core_->variables[core_->findVariable(name)].value;
+    return wholeOf(*piece, value->sharding, communicators());
+  });
+}
+
+Status Model::setWhole(std::string_view name, const Tensor &whole) {
+  return guarded([&]() -> Status {
+    int v = core_->findVariable(name);
+    if (v < 0)
+      return set(name, whole);
+    const artifact::Value &value = *core_->variables[v].value;
+    auto piece = pieceOf(whole, value.sharding, value.shape, communicators());
+    if (!piece)
+      return std::move(piece).status().in("'" + value.name + "'");
+    return set(name, *piece);
   });
 }
 

@@ -26,6 +26,11 @@
 // Grad mode is whether a context is asked for: then outputs that have gradients
 // require grad and are no leaves, and a visible write to a leaf is refused.
 //
+// An artifact for a mesh of ranks is loaded by each of them. Its tensors are
+// pieces of values, as the manifest's shardings say; ranks make the same calls
+// in the same order, with pieces of the same values. Nothing but loading and
+// looking at the manifest works before `setCommunicator`.
+//
 // A cotangent may be left out, null or undefined. What only it needs does not
 // run, and a gradient that only it feeds comes back undefined: its destination
 // is set to an undefined tensor, and memory that it had is left as it is.
@@ -36,6 +41,7 @@
 
 #include "runtime/artifact/ArtifactReader.h"
 #include "runtime/artifact/Manifest.h"
+#include "runtime/comm/MeshCommunicators.h"
 #include "runtime/tensor/Tensor.h"
 
 #include <cstddef>
@@ -144,6 +150,9 @@ public:
                             const Options &options = {});
 
   const artifact::Manifest &manifest() const;
+  /// The same with the shapes of the values that all ranks have together. Its
+  /// inputs, params, states and outputs are not what one rank's calls take.
+  const artifact::Manifest &wholeManifest() const;
   const artifact::ArtifactReader &reader() const;
   int threads() const;
   Device device() const;
@@ -152,11 +161,24 @@ public:
   std::string code() const;
   bool hasProgram(std::string_view name) const;
 
+  /// Gives the model the ranks that it computes with; all of them call it. Then
+  /// parameters and states begin as those of one process would: each rank has
+  /// its piece of the same values. Fails with Usage unless there are as many
+  /// as the artifact's mesh has. Does nothing where that is one.
+  Status setCommunicator(std::shared_ptr<comm::Communicator> world);
+  /// Returns what it was given; null where there is none, or no mesh.
+  const comm::MeshCommunicators *communicators() const;
+
   /// Returns the parameter or state `name`; the tensor shares its storage.
   Result<Tensor> get(std::string_view name) const;
   /// Overwrites the parameter or state `name`: same type and shape, any
   /// strides. Bumps its version.
   Status set(std::string_view name, const Tensor &tensor);
+  /// The same of the value that all ranks have together; all of them call it.
+  /// The tensor is on the host, and a copy where there are pieces.
+  Result<Tensor> getWhole(std::string_view name) const;
+  /// Overwrites this rank's piece by that of `whole`, which is on the host.
+  Status setWhole(std::string_view name, const Tensor &whole);
   /// Sets every parameter and state that has an `init` anew. Equal seeds give
   /// equal bits; a tensor depends on the seed and its own name only (kind
   /// `counter`: on the seed and the stream).

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/model/ModelCore.h"
 #include "runtime/device/Processors.h"
+#include "runtime/model/Pieces.h"
 
 #include <algorithm>
 
@@ -44,6 +45,10 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
                          " threads but got " + std::to_string(options.threads));
   std::shared_ptr<ModelCore> core(new ModelCore(std::move(reader)));
   core->useGraphs = options.useGraphs;
+  if (!core->manifest().mesh.empty())
+    core->wholeValues =
+        std::make_unique<artifact::Manifest>(wholeManifest(core->manifest()));
+  core->seed = options.seed;
   if (Status status = core->chooseTarget(options); !status)
     return status;
   if (Status status = core->loadCode(options); !status)
@@ -56,8 +61,10 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
       return status;
   if (Status status = core->placeConstants(); !status)
     return status;
-  if (Status status = core->initializeVariables(options.seed); !status)
-    return status;
+  // Several ranks: a piece is drawn when it is known whose it is.
+  if (core->checkRanks())
+    if (Status status = core->initializeVariables(options.seed); !status)
+      return status;
   // What was uploaded is there for calls on any stream.
   if (Status status = core->place.backend().synchronize(
           currentStream(core->place.device()));
@@ -69,6 +76,16 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
 ModelCore::~ModelCore() {
   if (fetched)
     place.backend().releaseFence(fetched);
+}
+
+Status ModelCore::checkRanks() const {
+  int64_t ranks = comm::ranksOf(manifest().mesh);
+  if (ranks == 1 || communicators)
+    return Status::success();
+  return Status::usage("the artifact is for " + std::to_string(ranks) +
+                       " ranks together, of the mesh " +
+                       comm::toString(manifest().mesh) +
+                       ": expected a communicator of as many");
 }
 
 /// Finds the device, and the artifact's code for it.

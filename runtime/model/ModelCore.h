@@ -44,6 +44,8 @@ public:
 
   const artifact::Manifest &manifest() const { return reader.manifest(); }
   Status initializeVariables(uint64_t seed);
+  /// Fails where there are several ranks, and no communicator for them.
+  Status checkRanks() const;
   /// In the manifest's order.
   std::span<const Program> programs() const { return bound; }
   /// Returns the program of that name, or null.
@@ -110,6 +112,11 @@ public:
   HostMemory hostMemory; ///< that a device's copies use
   std::vector<Variable> variables;
   HookMutex mutex; ///< held during a call
+  /// Null: one rank.
+  std::shared_ptr<comm::MeshCommunicators> communicators;
+  /// The manifest with the shapes of whole values; null where there is no mesh.
+  std::unique_ptr<artifact::Manifest> wholeValues;
+  uint64_t seed = 0; ///< that the model was loaded with
 
 private:
   explicit ModelCore(artifact::ArtifactReader reader)

@@ -95,7 +95,12 @@ Status ModelCore::initializeVariables(uint64_t seed) {
         place.isHost() ? own : Tensor::empty(own.dtype(), own.shape());
     if (!host)
       return std::move(host).status();
-    initialize(*host, *variable.value->init, seed, variable.value->name);
+    const artifact::Value &value = *variable.value;
+    comm::Shard shard =
+        comm::shardOf(manifest().mesh, value.sharding, value.shape,
+                      communicators ? communicators->world().rank() : 0);
+    initialize(*host, *value.init, seed, value.name,
+               shard.isWhole() ? nullptr : &shard);
     if (host->storage() != own.storage())
       if (Status status = own.copyFrom(*host); !status)
         return std::move(status).in("'" + variable.value->name + "'");

@@ -2,6 +2,7 @@
 #include "runtime/model/Predict.h"
 
 #include "runtime/artifact/Slice.h"
+#include "runtime/model/Pieces.h"
 
 #include <algorithm>
 #include <cstring>
@@ -87,7 +88,9 @@ Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
   std::vector<Tensor> results, parts;
   for (const Slot &slot : prediction.outputs) {
     auto whole = Tensor::zeros(slot.dtype, withRows(slot, rows));
-    auto part = Tensor::zeros(slot.dtype, slot.shape);
+    // Of several ranks each has a piece, for which a call makes the tensor.
+    auto part = model.communicators() ? Result<Tensor>(Tensor())
+                                      : Tensor::zeros(slot.dtype, slot.shape);
     if (!whole || !part)
       return std::move(whole ? part : whole).status();
     results.push_back(*std::move(whole));
@@ -108,10 +111,17 @@ Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
         !status)
       return status;
     for (size_t i = 0; i < parts.size(); ++i) {
-      int64_t rowBytes = parts[i].bytes() / prediction.batch;
+      const artifact::Value *value =
+          model.manifest().findOutput(prediction.outputs[i].name);
+      auto whole =
+          wholeOf(parts[i], value ? value->sharding : artifact::Sharding(),
+                  model.communicators());
+      if (!whole)
+        return std::move(whole).status();
+      int64_t rowBytes = whole->bytes() / prediction.batch;
       if (rowBytes > 0)
         std::memcpy(results[i].mutableData<std::byte>() + first * rowBytes,
-                    parts[i].data(), size_t(count * rowBytes));
+                    whole->data(), size_t(count * rowBytes));
     }
   }
   return results;
@@ -121,15 +131,17 @@ namespace {
 
 /// An input with all its rows, and one batch of it.
 struct Column {
-  Tensor rows, batch;
-  int64_t rowBytes = 0; ///< 0: the same in every batch
+  std::string_view name;
+  Tensor rows, batch, argument; ///< all; one batch; what a rank has of it
+  int64_t rowBytes = 0;         ///< 0: the same in every batch
 };
 
 /// Matches the caller's arrays with the inputs that are needed.
 class Columns {
 public:
-  Columns(const Prediction &prediction, std::span<const Argument> inputs)
-      : prediction(prediction), inputs(inputs) {}
+  Columns(const Model &model, const Prediction &prediction,
+          std::span<const Argument> inputs)
+      : model(model), prediction(prediction), inputs(inputs) {}
 
   Status match() {
     const artifact::Program &program = *prediction.program;
@@ -152,11 +164,15 @@ public:
 
   Status serve(std::span<const int64_t> served) {
     for (Column &column : columns) {
+      if (column.rowBytes == 0)
+        continue;
       auto *to = column.batch.mutableData<std::byte>();
-      for (size_t i = 0; column.rowBytes && i < served.size(); ++i)
+      for (size_t i = 0; i < served.size(); ++i)
         std::memcpy(to + int64_t(i) * column.rowBytes,
                     column.rows.data<std::byte>() + served[i] * column.rowBytes,
                     size_t(column.rowBytes));
+      if (Status status = cut(column); !status)
+        return status;
     }
     return Status::success();
   }
@@ -205,18 +221,35 @@ private:
       dense = dense->dense();
     if (!dense)
       return std::move(dense).status().in("'" + slot.name + "'");
-    Column &column = columns.emplace_back(Column{*dense, *dense, 0});
+    Column &column =
+        columns.emplace_back(Column{slot.name, *dense, *dense, *dense});
     if (batched) {
       auto batch = Tensor::zeros(slot.dtype, slot.shape);
       if (!batch)
         return std::move(batch).status();
-      column.batch = *std::move(batch);
+      column.argument = column.batch = *std::move(batch);
       column.rowBytes = column.batch.bytes() / prediction.batch;
     }
-    arguments.push_back({slot.name, &column.batch});
+    arguments.push_back({slot.name, &column.argument});
+    return cut(column);
+  }
+
+  /// Gives the argument of a column this rank's piece of the batch.
+  Status cut(Column &column) const {
+    if (!model.communicators())
+      return Status::success();
+    const artifact::Value *value = model.manifest().findValue(column.name);
+    if (!value)
+      return Status::success();
+    auto piece = pieceOf(column.batch, value->sharding, value->shape,
+                         model.communicators());
+    if (!piece)
+      return std::move(piece).status();
+    column.argument = *std::move(piece);
     return Status::success();
   }
 
+  const Model &model;
   const Prediction &prediction;
   std::span<const Argument> inputs;
   std::deque<Column> columns; ///< arguments point into it
@@ -236,10 +269,10 @@ Status predict(Model &model, std::span<const Argument> inputs,
   }
   if (names.empty())
     return Status::usage("expected at least one output to predict");
-  auto prediction = Prediction::of(model.manifest(), names);
+  auto prediction = Prediction::of(model.wholeManifest(), names);
   if (!prediction)
     return std::move(prediction).status();
-  Columns columns(*prediction, inputs);
+  Columns columns(model, *prediction, inputs);
   if (Status status = columns.match(); !status)
     return status;
   for (size_t i = 0; i < outputs.size(); ++i) {

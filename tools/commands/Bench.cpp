@@ -129,6 +129,9 @@ Status bench(const BenchOptions &bench) {
   auto model = bench.model.load();
   if (!model)
     return std::move(model).status();
+  if (rankCount() > 1)
+    return Status::unsupported("'bench' times one process, and the artifact is "
+                               "for several");
   auto program = chooseProgram(model->manifest(), bench.program,
                                {"step", "evaluate", "forward"});
   if (!program)

@@ -114,7 +114,7 @@ private:
 /// and, with `trainings`, the states of a training as well.
 Status restoreTensors(runtime::Model &model, const Safetensors &file,
                       bool trainings) {
-  const Manifest &manifest = model.manifest();
+  const Manifest &manifest = model.wholeManifest();
   Problems problems;
   Missing missing;
   int64_t wanted = 0;
@@ -156,7 +156,7 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
   if (!problems.none())
     return problems.status();
   for (const NamedTensor &tensor : tensors)
-    if (Status status = model.set(tensor.name, tensor.tensor); !status)
+    if (Status status = model.setWhole(tensor.name, tensor.tensor); !status)
       return status;
   return Status::success();
 }
@@ -243,11 +243,11 @@ Result<Snapshot> Snapshot::of(const runtime::Model &model) {
   for (const Value &value : model.manifest().values) {
     if (!isVariable(value))
       continue;
-    auto tensor = model.get(value.name);
-    if (tensor)
-      tensor = tensor->onHost();
+    auto tensor = model.getWhole(value.name);
     if (!tensor)
       return std::move(tensor).status();
+    if (!isFirstRank())
+      continue; // which writes
     snapshot.tensors_.push_back({value.name, std::move(*tensor)});
     if (value.role == Role::Param && value.requiresGrad)
       snapshot.trained_.push_back(value.name);
@@ -279,6 +279,8 @@ std::string Snapshot::statesOfNaN() const {
 
 Status Snapshot::save(const Position &position, const Origin &origin,
                       const std::string &path) const {
+  if (!isFirstRank())
+    return Status::success();
   std::map<std::string, io::ArrayView> views;
   for (const NamedTensor &tensor : tensors_)
     views.emplace(tensor.name, io::viewOf(tensor.tensor));

@@ -66,7 +66,9 @@ private:
   Origin origin_;
 };
 
-/// The parameters and states of a model at one moment, on the host.
+/// The parameters and states of a model at one moment, on the host: of all
+/// ranks together. All ranks call `of`; those but the first have nothing then.
+/// They save nothing.
 class Snapshot {
 public:
   static Result<Snapshot> of(const runtime::Model &model);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tandem::commands {
 
@@ -72,6 +73,41 @@ void Dataset::checkNames(const artifact::Program &program, const DataUse &use,
                    "; it has " + (known.empty() ? "none" : known));
 }
 
+/// Makes the tensors of a column.
+Status Dataset::cut(Column &column, const Slot &slot,
+                    const DataUse &use) const {
+  const runtime::Model *model = use.ranks;
+  const artifact::Value *value =
+      model ? model->manifest().findValue(slot.name) : nullptr;
+  const comm::MeshCommunicators *ranks =
+      model ? model->communicators() : nullptr;
+  column.shard = value && ranks
+                     ? comm::shardOf(ranks->mesh(), value->sharding,
+                                     value->shape, ranks->world().rank())
+                     : comm::shardOf({}, {}, slot.shape, 0);
+  const std::vector<int64_t> &sizes = column.shard.sizes;
+  auto batch = Tensor::zeros(slot.dtype, sizes);
+  if (!batch)
+    return std::move(batch).status();
+  column.batch = std::move(*batch);
+  if (column.shard.isWhole())
+    return Status::success();
+  std::vector<int64_t> wide = column.shard.whole;
+  if (wide[0] == batch_) {
+    // Other rows are not even converted.
+    wide[0] = sizes[0];
+    column.shard.whole[0] = sizes[0];
+    column.first = std::exchange(column.shard.begins[0], 0);
+  }
+  if (column.shard.isWhole())
+    return Status::success();
+  auto rows = Tensor::zeros(slot.dtype, wide);
+  if (!rows)
+    return std::move(rows).status();
+  column.wide = std::move(*rows);
+  return Status::success();
+}
+
 /// Matches one input with its array. Problems are collected; what is returned
 /// is a want of memory.
 Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
@@ -109,10 +145,11 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
   int64_t rows = batched ? shape[0] : 0; // `shape` ends with the old array
   if (Status status = castAtOnce(*found, slot.dtype, use.atOnce); !status)
     return status;
-  auto batch = Tensor::zeros(slot.dtype, slot.shape);
-  if (!batch)
-    return std::move(batch).status();
-  Column column = {&*found, std::move(*batch), 0};
+  Column column;
+  column.from = &*found;
+  if (Status status = cut(column, slot, use); !status)
+    return status;
+  Tensor &wide = column.wide.defined() ? column.wide : column.batch;
   if (batched) {
     if (rowsOf_.empty()) {
       rowsOf_ = slot.name;
@@ -122,11 +159,12 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
                    " rows, as '" + rowsOf_ + "' has, but got " +
                    std::to_string(rows));
     }
-    column.rowElements = column.batch.elements() / batch_;
+    column.rowElements = wide.elements() / wide.shape()[0];
   } else {
     io::castElements(found->array.bytes.data(), found->array.dtype,
-                     column.batch.mutableData<std::byte>(), slot.dtype,
-                     column.batch.elements(), found->cast);
+                     wide.mutableData<std::byte>(), slot.dtype, wide.elements(),
+                     found->cast);
+    takePiece(column);
   }
   columns_.push_back(std::move(column));
   return Status::success();
@@ -158,19 +196,28 @@ Result<Dataset> Dataset::match(const artifact::Manifest &manifest,
   return data;
 }
 
+void Dataset::takePiece(Column &column) {
+  if (column.wide.defined())
+    comm::takePiece(column.shard, column.wide.data<std::byte>(),
+                    column.batch.mutableData<std::byte>(),
+                    artifact::byteSize(column.batch.dtype()));
+}
+
 void Dataset::gather(std::span<const int64_t> rows) {
   for (Column &column : columns_) {
     if (column.rowElements == 0)
       continue;
+    Tensor &wide = column.wide.defined() ? column.wide : column.batch;
     const io::Array &array = column.from->array;
     int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
-    int64_t toBytes =
-        column.rowElements * artifact::byteSize(column.batch.dtype());
-    auto *to = column.batch.mutableData<std::byte>();
-    for (size_t i = 0; i < rows.size(); ++i)
-      io::castElements(array.bytes.data() + rows[i] * fromBytes, array.dtype,
-                       to + int64_t(i) * toBytes, column.batch.dtype(),
+    int64_t toBytes = column.rowElements * artifact::byteSize(wide.dtype());
+    auto *to = wide.mutableData<std::byte>();
+    for (int64_t i = 0; i < wide.shape()[0]; ++i)
+      io::castElements(array.bytes.data() +
+                           rows[size_t(column.first + i)] * fromBytes,
+                       array.dtype, to + i * toBytes, wide.dtype(),
                        column.rowElements, column.from->cast);
+    takePiece(column);
   }
 }
 

@@ -12,6 +12,7 @@
 #ifndef TANDEM_TOOLS_COMMANDS_DATASET_H
 #define TANDEM_TOOLS_COMMANDS_DATASET_H
 
+#include "runtime/comm/Shard.h"
 #include "tools/commands/Arrays.h"
 
 namespace tandem::commands {
@@ -26,13 +27,17 @@ struct DataUse {
   /// An array that is longer in the input's type than in its own, and than this
   /// many bytes, is converted batch by batch; others at once.
   int64_t atOnce = int64_t(64) << 20;
+  /// Whose ranks take their pieces of each batch; null: the program takes it
+  /// whole.
+  const runtime::Model *ranks = nullptr;
 };
 
 class Dataset {
 public:
   /// Matches arrays with the inputs of `program` of `manifest`, which must
-  /// outlive the result. Fails with Usage, naming everything that is missing,
-  /// unknown, of the wrong shape, or no number that the input takes.
+  /// outlive the result. With ranks, `manifest` is that of whole values. Fails
+  /// with Usage, naming everything that is missing, unknown, of the wrong
+  /// shape, or no number that the input takes.
   static Result<Dataset> match(const artifact::Manifest &manifest,
                                const artifact::Program &program,
                                std::vector<NamedArray> arrays,
@@ -60,13 +65,19 @@ public:
 private:
   struct Column {
     const NamedArray *from = nullptr;
-    runtime::Tensor batch;
+    runtime::Tensor batch;   ///< this rank's piece of it
     int64_t rowElements = 0; ///< 0: the same in every batch
+    int64_t first = 0;    ///< of the batch's rows the first that is this rank's
+    comm::Shard shard;    ///< of these rows
+    runtime::Tensor wide; ///< before they are cut; undefined: they are not
   };
 
   void findBatch(const artifact::Program &program);
   void checkNames(const artifact::Program &program, const DataUse &use,
                   Problems &problems);
+  Status cut(Column &column, const artifact::Slot &slot,
+             const DataUse &use) const;
+  static void takePiece(Column &column);
   Status addColumn(const artifact::Manifest &manifest,
                    const artifact::Slot &slot, const DataUse &use,
                    Problems &problems);

@@ -2,7 +2,8 @@
 #include "tools/commands/Evaluation.h"
 
 #include "runtime/io/Elements.h"
-#include "tools/commands/Interrupt.h"
+#include "runtime/model/Pieces.h"
+#include "tools/commands/Ranks.h"
 
 #include <algorithm>
 #include <charconv>
@@ -190,7 +191,7 @@ private:
   Dataset &data_;
   const std::vector<Slot> outputs_; ///< destinations refer to the names
   std::deque<Scalar> scalars_;      ///< destinations point into it
-  Tensor logits_;
+  Tensor logits_, piece_; ///< of the batch; what the program gives of them
   const io::Array *labels_ = nullptr;
   std::vector<runtime::Destination> destinations_;
   std::vector<int64_t> rows_;
@@ -207,8 +208,10 @@ Status Evaluator::prepare() {
     if (!tensor)
       return std::move(tensor).status();
     if (isLogits) {
-      logits_ = std::move(*tensor);
-      destinations_.push_back({slot.name, &logits_});
+      // Of several ranks each has a piece, for which a call makes the tensor.
+      if (!model_.communicators())
+        piece_ = std::move(*tensor);
+      destinations_.push_back({slot.name, &piece_});
       continue;
     }
     Scalar &scalar = scalars_.emplace_back(Scalar{&slot, std::move(*tensor)});
@@ -231,7 +234,18 @@ Status Evaluator::runBatch(int64_t first, int64_t count) {
   for (size_t i = 0; i < rows_.size(); ++i)
     rows_[i] = first + int64_t(i) % count;
   data_.gather(rows_);
-  return model_.run(program_.name, data_.arguments(), destinations_);
+  if (Status status =
+          model_.run(program_.name, data_.arguments(), destinations_);
+      !status || !labels_)
+    return status;
+  const artifact::Value *value =
+      model_.manifest().findOutput(result_.accuracy->logits());
+  auto whole = wholeOf(piece_, value ? value->sharding : artifact::Sharding(),
+                       model_.communicators());
+  if (!whole)
+    return std::move(whole).status();
+  logits_ = std::move(*whole);
+  return Status::success();
 }
 
 /// How much the mean of a batch of these rows counts.
@@ -298,7 +312,10 @@ Result<Evaluation> Evaluator::run() {
     return status;
   int64_t batch = data_.batch();
   for (int64_t first = 0; first < data_.rows(); first += batch) {
-    if (Interrupt::asked()) {
+    auto stops = isInterrupted();
+    if (!stops)
+      return std::move(stops).status();
+    if (*stops) {
       result_.stopped = true;
       return std::move(result_);
     }

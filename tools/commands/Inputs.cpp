@@ -61,6 +61,7 @@ void ModelOptions::declare(OptionTable &options) {
       .text("profile", "F.json", profile,
             "write what ran on the device, and when, in Chrome's format")
       .excludes("device=cpu");
+  ranks.declare(options);
   options.group("");
   options.flag("force", force,
                "let outputs replace inputs and files of another kind");
@@ -89,7 +90,7 @@ static bool drawsFromSeed(const Manifest &manifest, bool hasParams) {
 
 Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
   runtime::Options options;
-  options.threads = int(threads.value_or(0));
+  options.threads = int(threads.value_or(threadsOfRank()));
   options.seed = uint64_t(seed.value_or(0));
   options.cpuVariant = cpuVariant;
   options.useGraphs = !noGraphs;
@@ -120,6 +121,9 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
         std::string("--seed has no effect: the model draws no random numbers, "
                     "and its initial values are ") +
         (params.empty() ? "no drawn ones" : "those of --params"));
+  if (model)
+    if (Status status = openRanks(*model, artifact, ranks); !status)
+      return status;
   if (model && !params.empty())
     if (Status status = loadParameters(*model, params); !status)
       return status;

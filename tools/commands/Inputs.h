@@ -10,6 +10,7 @@
 #include "runtime/model/Model.h"
 #include "tools/commands/Files.h"
 #include "tools/commands/Options.h"
+#include "tools/commands/Ranks.h"
 
 namespace tandem::commands {
 
@@ -20,11 +21,13 @@ struct ModelOptions {
 
   std::string device, cpuVariant, profile, libraries = "auto";
   bool noGraphs = false, force = false;
+  RankOptions ranks;
 
   void declare(OptionTable &options);
   /// Says which files these options read and write.
   void declare(Files &files) const;
-  /// Loads the artifact and, if asked, its parameters. Fails with Usage if
+  /// Loads the artifact, connects the ranks that it is for, and, if asked,
+  /// loads its parameters. Fails with Usage if
   /// --seed has no effect: nothing that the model begins with is drawn, and
   /// `usesSeed` says that the command has no other use for it.
   Result<runtime::Model> load(bool usesSeed = false) const;

@@ -40,6 +40,8 @@ Interrupt::~Interrupt() {
     ::sigaction(signals[i], &old_[i], nullptr);
 }
 
+void Interrupt::ask() { signalled = 1; }
+
 bool Interrupt::asked() { return signalled != 0; }
 
 } // namespace tandem::commands

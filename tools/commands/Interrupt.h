@@ -21,6 +21,8 @@ public:
 
   /// True once a signal has come.
   static bool asked();
+  /// The same as a signal.
+  static void ask();
 
 private:
   struct sigaction old_[3];

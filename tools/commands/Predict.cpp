@@ -74,7 +74,8 @@ struct PredictOptions {
 class RowProgress {
 public:
   explicit RowProgress(int64_t rows)
-      : rows_(rows), terminal_(::isatty(STDERR_FILENO) == 1) {}
+      : rows_(rows),
+        terminal_(sayings() == stderr && ::isatty(STDERR_FILENO) == 1) {}
   ~RowProgress() { clear(); }
 
   double seconds() const {
@@ -82,15 +83,16 @@ public:
   }
   void show(int64_t done) {
     auto now = Clock::now();
-    if (now - shown_ < (terminal_ ? std::chrono::milliseconds(100)
-                                  : std::chrono::milliseconds(10000)))
+    std::FILE *to = sayings();
+    if (!to || now - shown_ < (terminal_ ? std::chrono::milliseconds(100)
+                                         : std::chrono::milliseconds(10000)))
       return;
     shown_ = now;
     double perRow = done ? seconds() / double(done) : 0;
-    std::fprintf(
-        stderr, "%srow %lld/%lld  %s left%s", terminal_ ? "\r\x1b[K" : "",
-        static_cast<long long>(done), static_cast<long long>(rows_),
-        timeText(perRow * double(rows_ - done)).c_str(), terminal_ ? "" : "\n");
+    std::fprintf(to, "%srow %lld/%lld  %s left%s", terminal_ ? "\r\x1b[K" : "",
+                 static_cast<long long>(done), static_cast<long long>(rows_),
+                 timeText(perRow * double(rows_ - done)).c_str(),
+                 terminal_ ? "" : "\n");
     isOnLine_ = terminal_;
   }
   void clear() {
@@ -143,11 +145,11 @@ private:
 /// The outputs with rows for which all that they follow from is given.
 std::vector<std::string> Predictor::predictable() const {
   std::vector<std::string> names;
-  auto all = Prediction::of(model_.manifest(), {});
+  auto all = Prediction::of(model_.wholeManifest(), {});
   if (!all)
     return names;
   for (const artifact::Slot &slot : all->outputs) {
-    auto one = Prediction::of(model_.manifest(), {slot.name});
+    auto one = Prediction::of(model_.wholeManifest(), {slot.name});
     std::vector<const artifact::Slot *> inputs =
         inputsOf(*one->program, one->needs);
     bool isGiven = std::all_of(
@@ -163,7 +165,8 @@ std::vector<std::string> Predictor::predictable() const {
 }
 
 Status Predictor::choose() {
-  const artifact::Program *evaluate = model_.manifest().findProgram("evaluate");
+  const artifact::Program *evaluate =
+      model_.wholeManifest().findProgram("evaluate");
   if (evaluate) {
     if (Status status = checkVariables(model_, *evaluate); !status)
       return status;
@@ -172,7 +175,7 @@ Status Predictor::choose() {
     if (!files)
       return std::move(files).status();
     files_ = *std::move(files);
-    if (!options_.model.force)
+    if (!options_.model.force && isFirstRank())
       if (Status status = checkReplaced(files_, artifact::outputsOf(*evaluate),
                                         options_.argmax);
           !status)
@@ -183,14 +186,15 @@ Status Predictor::choose() {
     if (std::find(names.begin(), names.end(), file.name) == names.end())
       names.push_back(file.name);
   Casts casts = options_.casts;
-  if (Status status = casts.parse(model_.manifest()); !status)
+  if (Status status = casts.parse(model_.wholeManifest()); !status)
     return status;
-  auto arrays = readArrays(options_.data, "--data", model_.manifest(), casts);
+  auto arrays =
+      readArrays(options_.data, "--data", model_.wholeManifest(), casts);
   if (!arrays)
     return std::move(arrays).status();
   arrays_ = *std::move(arrays);
-  auto prediction =
-      Prediction::of(model_.manifest(), names.empty() ? predictable() : names);
+  auto prediction = Prediction::of(model_.wholeManifest(),
+                                   names.empty() ? predictable() : names);
   if (!prediction)
     return std::move(prediction).status();
   prediction_ = *std::move(prediction);
@@ -227,9 +231,10 @@ Status Predictor::findAxes() {
 Status Predictor::readData() {
   DataUse use;
   use.option = "--data";
+  use.ranks = &model_;
   use.needs = prediction_.needs;
   use.mayBeEmpty = true;
-  auto data = Dataset::match(model_.manifest(), *prediction_.program,
+  auto data = Dataset::match(model_.wholeManifest(), *prediction_.program,
                              std::move(arrays_), use);
   if (!data)
     return std::move(data).status();
@@ -257,7 +262,10 @@ Status Predictor::compute() {
   RowProgress progress(data_->rows());
   int64_t done = 0;
   auto serve = [&](std::span<const int64_t> rows) {
-    if (Interrupt::asked())
+    auto stops = isInterrupted();
+    if (!stops)
+      return std::move(stops).status();
+    if (*stops)
       return Status::failed("interrupted at row " + std::to_string(done) +
                             " of " + std::to_string(data_->rows()) +
                             "; nothing was written");
@@ -302,6 +310,8 @@ Status Predictor::takeLargest() {
 }
 
 Status Predictor::write() {
+  if (!isFirstRank())
+    return Status::success();
   std::vector<io::OutputFile> writes;
   for (const io::Argument &file : files_)
     for (const NamedTensor &output : outputs_)

@@ -1,6 +1,8 @@
 //===- Print.cpp - numbers and tables on a terminal -----------------------===//
 #include "tools/commands/Print.h"
 
+#include "tools/commands/Ranks.h"
+
 #include "runtime/io/Elements.h"
 #include "runtime/io/Tensors.h"
 
@@ -88,11 +90,13 @@ void printTable(const std::vector<std::vector<std::string>> &rows, bool right) {
 }
 
 void warn(const std::string &text) {
-  std::fprintf(stderr, "warning: %s\n", text.c_str());
+  if (std::FILE *to = sayings())
+    std::fprintf(to, "warning: %s\n", text.c_str());
 }
 
 void note(const std::string &text) {
-  std::fprintf(stderr, "note: %s\n", text.c_str());
+  if (std::FILE *to = sayings())
+    std::fprintf(to, "note: %s\n", text.c_str());
 }
 
 } // namespace tandem::commands

@@ -32,10 +32,10 @@ std::string timeText(double seconds);
 void printTable(const std::vector<std::vector<std::string>> &rows,
                 bool right = false);
 
-/// Prints "warning: TEXT" to stderr.
+/// Prints "warning: TEXT" to stderr, or where a rank's notes go (Ranks.h).
 void warn(const std::string &text);
 
-/// Prints "note: TEXT" to stderr.
+/// Prints "note: TEXT" in the same place.
 void note(const std::string &text);
 
 } // namespace tandem::commands

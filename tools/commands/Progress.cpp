@@ -2,6 +2,7 @@
 #include "tools/commands/Progress.h"
 
 #include "tools/commands/Print.h"
+#include "tools/commands/Ranks.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +15,7 @@ Progress::Progress(int64_t steps, int64_t stepsPerEpoch, int64_t lastEpoch,
     : steps_(steps), stepsPerEpoch_(stepsPerEpoch), lastEpoch_(lastEpoch),
       batch_(batch),
       interval_(interval ? interval : std::max<int64_t>(1, steps / 20)),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+      terminal_(sayings() == stderr && ::isatty(STDERR_FILENO) == 1),
       lines_(!terminal_ || interval > 0), begin_(Clock::now()) {}
 
 double Progress::seconds() const {
@@ -47,8 +48,9 @@ void Progress::step(const Position &position, double loss) {
   bool due = sinceLine_ == interval_ || done_ == steps_;
   if (lines_ && due) {
     clear();
-    std::fprintf(stderr, "%s\n",
-                 text(position, lossSinceLine_ / double(sinceLine_)).c_str());
+    if (std::FILE *to = sayings())
+      std::fprintf(to, "%s\n",
+                   text(position, lossSinceLine_ / double(sinceLine_)).c_str());
   }
   if (due) {
     sinceLine_ = 0;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Tensors.h"
+#include "runtime/model/Pieces.h"
 #include "tools/commands/Arrays.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/Outputs.h"
@@ -80,27 +81,38 @@ Status run(const RunOptions &options) {
   if (!chosen)
     return std::move(chosen).status();
   const artifact::Program &program = **chosen;
+  const artifact::Manifest &whole = model->wholeManifest();
   if (Status status = checkVariables(*model, program); !status)
     return status;
   if (program.name == "step")
     warn("'step' changes parameters, and run keeps nothing of that: 'train "
          "--steps=1 --save=F.safetensors' does");
   auto targets =
-      parseOutputs(options.outputs, program.name, artifact::outputsOf(program));
+      parseOutputs(options.outputs, program.name,
+                   artifact::outputsOf(*whole.findProgram(program.name)));
   if (!targets)
     return std::move(targets).status();
-  if (!options.model.force)
+  if (!options.model.force && isFirstRank())
     if (Status status = checkReplaced(*targets, artifact::outputsOf(program),
                                       /*isArgmax=*/false);
         !status)
       return status;
   Casts casts = options.casts;
-  if (Status status = casts.parse(model->manifest()); !status)
+  if (Status status = casts.parse(whole); !status)
     return status;
-  auto inputs =
-      readTensors(options.inputs, "--input", model->manifest(), casts);
+  auto inputs = readTensors(options.inputs, "--input", whole, casts);
   if (!inputs)
     return std::move(inputs).status();
+  for (NamedTensor &input : *inputs)
+    if (const artifact::Value *value = model->manifest().findValue(input.name);
+        value && model->communicators()) {
+      auto piece = pieceOf(input.tensor, value->sharding, value->shape,
+                           model->communicators());
+      if (!piece)
+        return std::move(piece).status().in("--input " +
+                                            io::inQuotes(input.name));
+      input.tensor = *std::move(piece);
+    }
 
   options.model.noteInitialValues(*model);
   std::vector<runtime::Argument> arguments;
@@ -124,7 +136,10 @@ Status run(const RunOptions &options) {
   // A view of an input may have any strides, and a device's memory is its own;
   // files and summaries are of dense elements on the host.
   for (NamedTensor &output : outputs) {
-    auto dense = output.tensor.onHost();
+    const artifact::Value *value = model->manifest().findOutput(output.name);
+    auto dense =
+        wholeOf(output.tensor, value ? value->sharding : artifact::Sharding(),
+                model->communicators());
     if (dense)
       dense = dense->dense();
     if (!dense)
@@ -132,6 +147,8 @@ Status run(const RunOptions &options) {
     output.tensor = *std::move(dense);
   }
 
+  if (!isFirstRank())
+    return Status::success();
   std::vector<io::OutputFile> writes;
   for (const io::Argument &file : *targets)
     for (const NamedTensor &output : outputs)

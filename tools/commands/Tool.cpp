@@ -9,6 +9,7 @@
 #include "runtime/io/Array.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/Help.h"
+#include "tools/commands/Ranks.h"
 
 #include <cerrno>
 #include <csignal>
@@ -114,9 +115,10 @@ int runTool(const Tool &tool, int argc, const char *const *argv) {
   if (status.ok() && lost)
     status = Status::failed(std::string("cannot write to stdout: ") +
                             std::strerror(errno ? errno : EIO));
+  std::string text = endRanks(status);
   if (!status)
     std::fprintf(stderr, "%s: error: %s\n", std::string(tool.name).c_str(),
-                 artifact::forScreen(status.message()).c_str());
+                 artifact::forScreen(text).c_str());
   return status.exitCode();
 }
 

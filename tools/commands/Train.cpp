@@ -211,6 +211,8 @@ Status trainAndPrint(const TrainOptions &options, const Tool &tool) {
       trains ? train(options, tool.locateAnomaly) : evaluateAlone(options);
   if (!result)
     return std::move(result).status();
+  if (!isFirstRank())
+    return Status::success();
   if (options.json)
     printJson(options, *result);
   else

@@ -21,9 +21,10 @@ programToEvaluate(const TrainOptions &options,
 }
 
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
-                                       const artifact::Manifest &manifest,
+                                       const runtime::Model &model,
                                        const artifact::Program &program,
                                        const Casts &casts) {
+  const artifact::Manifest &manifest = model.wholeManifest();
   auto arrays = readArrays(options.eval, "--eval", manifest, casts);
   if (!arrays)
     return std::move(arrays).status();
@@ -36,6 +37,7 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
   }
   DataUse use;
   use.option = "--eval";
+  use.ranks = &model;
   use.also = accuracy ? accuracy->labels() : std::string_view();
   auto data = Dataset::match(manifest, program, *std::move(arrays), use);
   if (!data)
@@ -73,7 +75,7 @@ namespace {
 
 Result<TrainResult> evaluateModel(const TrainOptions &options,
                                   runtime::Model &model) {
-  auto program = programToEvaluate(options, model.manifest());
+  auto program = programToEvaluate(options, model.wholeManifest());
   if (!program)
     return std::move(program).status();
   if (Status status = checkVariables(model, **program); !status)
@@ -81,12 +83,17 @@ Result<TrainResult> evaluateModel(const TrainOptions &options,
   Casts casts = options.casts;
   if (Status status = casts.parse(model.manifest()); !status)
     return status;
-  auto input = readEvaluation(options, model.manifest(), **program, casts);
+  auto input = readEvaluation(options, model, **program, casts);
   if (!input)
     return std::move(input).status();
   for (const std::string &text : input->data.notes())
     note(text);
   if (Status status = checkFinite(input->data, options.onNaN); !status)
+    return status;
+  if (Status status =
+          agree({{"the rows of --eval", std::to_string(input->data.rows())},
+                 {"--accuracy", options.accuracy}});
+      !status)
     return status;
   options.model.noteInitialValues(model);
   Interrupt interrupt;

@@ -22,7 +22,7 @@ struct EvaluationInput {
 
 /// Reads --eval and --accuracy for `program`, and checks both.
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
-                                       const artifact::Manifest &manifest,
+                                       const runtime::Model &model,
                                        const artifact::Program &program,
                                        const Casts &casts);
 

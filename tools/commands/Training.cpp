@@ -55,6 +55,7 @@ private:
   Status checkLoss(std::span<const int64_t> rows);
   std::optional<double> learningRate() const;
   Status lock(const std::string &path, io::FileLock &lock);
+  Status agreeWithRanks() const;
 
   const TrainOptions &options_;
   Model model_;
@@ -75,6 +76,9 @@ private:
 
 Status Trainer::findPrograms() {
   const artifact::Manifest &manifest = model_.manifest();
+  if (options_.anomaly.isOn && rankCount() > 1)
+    return Status::unsupported("--find-anomaly looks at one process, and the "
+                               "artifact is for several");
   step_ = manifest.findProgram("step");
   if (!step_)
     return Status::unsupported(
@@ -95,7 +99,7 @@ Status Trainer::findPrograms() {
   loss_ = std::move(*tensor);
   if (options_.eval.empty())
     return Status::success();
-  auto evaluate = programToEvaluate(options_, manifest);
+  auto evaluate = programToEvaluate(options_, model_.wholeManifest());
   evaluate_ = evaluate ? *evaluate : nullptr;
   return std::move(evaluate).status();
 }
@@ -104,13 +108,15 @@ Status Trainer::readData() {
   casts_ = options_.casts;
   if (Status status = casts_.parse(model_.manifest()); !status)
     return status;
-  auto arrays = readArrays(options_.data, "--data", model_.manifest(), casts_);
+  const artifact::Manifest &manifest = model_.wholeManifest();
+  auto arrays = readArrays(options_.data, "--data", manifest, casts_);
   if (!arrays)
     return std::move(arrays).status();
   DataUse use;
   use.option = "--data";
-  auto data =
-      Dataset::match(model_.manifest(), *step_, *std::move(arrays), use);
+  use.ranks = &model_;
+  auto data = Dataset::match(manifest, *manifest.findProgram("step"),
+                             *std::move(arrays), use);
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);
@@ -133,7 +139,7 @@ Status Trainer::readData() {
 }
 
 Status Trainer::readEvalData() {
-  auto input = readEvaluation(options_, model_.manifest(), *evaluate_, casts_);
+  auto input = readEvaluation(options_, model_, *evaluate_, casts_);
   if (!input)
     return std::move(input).status();
   evalData_ = std::move(input->data);
@@ -184,7 +190,7 @@ Status Trainer::setLearningRate() {
 
 /// Takes `path`, if it is not empty, for this training alone.
 Status Trainer::lock(const std::string &path, io::FileLock &lock) {
-  if (path.empty())
+  if (path.empty() || !isFirstRank())
     return Status::success();
   auto taken = io::FileLock::take(path);
   if (!taken)
@@ -194,7 +200,7 @@ Status Trainer::lock(const std::string &path, io::FileLock &lock) {
 }
 
 Status Trainer::openLog() {
-  if (options_.log.empty())
+  if (options_.log.empty() || !isFirstRank())
     return Status::success();
   bool resumes = !options_.resume.empty();
   if (resumes && cutTornLine(options_.log))
@@ -282,11 +288,13 @@ Status Trainer::start() {
 
   if (Status status = setEnd(); !status)
     return status;
+  if (Status status = agreeWithRanks(); !status)
+    return status;
 
   if (Status status = lock(options_.save, saveLock_); !status)
     return status;
   std::vector<std::string> replaced;
-  if (!options_.save.empty())
+  if (!options_.save.empty() && isFirstRank())
     if (Status status =
             checkReplaced(options_.save, origin_, !options_.resume.empty(),
                           options_.model.force, replaced);
@@ -306,6 +314,40 @@ Status Trainer::start() {
          " rows do not fill a batch of " + std::to_string(batch) +
          " and are left out of each epoch");
   return Status::success();
+}
+
+/// What decides how many steps there are, and of what, is the same on all
+/// ranks: else one would wait for a step that another does not do.
+Status Trainer::agreeWithRanks() const {
+  const Position &position = result_.position;
+  auto text = [](const auto &value) {
+    return value ? std::to_string(*value) : std::string("none");
+  };
+  auto given = [](const std::vector<std::string> &list) {
+    std::string names;
+    for (const std::string &one : list)
+      names += (names.empty() ? "" : ", ") + one.substr(0, one.find('='));
+    return names;
+  };
+  Facts facts = {{"the seed", std::to_string(position.seed)},
+                 {"the rows", std::to_string(data_->rows())},
+                 {"the batch", std::to_string(data_->batch())},
+                 {"the steps to do", std::to_string(stepsToDo_)},
+                 {"the steps done", std::to_string(position.totalSteps)},
+                 {"shuffling", position.shuffle ? "yes" : "no"},
+                 {"--lr", text(options_.lr)},
+                 {"--on-nan", options_.onNaN},
+                 {"--save", options_.save.empty() ? "no" : "yes"},
+                 {"--save-every", text(options_.saveEvery)},
+                 {"--eval", given(options_.eval)},
+                 {"--eval-every", text(options_.evalEvery)},
+                 {"--accuracy", options_.accuracy}};
+  if (evalData_)
+    facts.emplace_back("the rows of --eval", std::to_string(evalData_->rows()));
+  if (rankCount() > 1)
+    facts.emplace_back("the data",
+                       originOf(model_.wholeManifest(), *data_).data);
+  return agree(facts);
 }
 
 /// Stops at a loss that is no number, or says so once. `rows` are those of the
@@ -353,7 +395,10 @@ Status Trainer::loop() {
   Progress progress(stepsToDo_, result_.stepsPerEpoch, result_.lastEpoch, batch,
                     options_.reportInterval.value_or(0));
   while (result_.steps < stepsToDo_) {
-    if (Interrupt::asked()) {
+    auto stops = isInterrupted();
+    if (!stops)
+      return std::move(stops).status();
+    if (*stops) {
       progress.clear();
       return stopped();
     }
@@ -440,7 +485,8 @@ Status Trainer::evaluateNow() {
       line +=
           "  accuracy " + roundedText(double(evaluation->accuracy->right()) /
                                       double(evaluation->accuracy->counted()));
-    std::fprintf(stderr, "%s\n", line.c_str());
+    if (std::FILE *to = sayings())
+      std::fprintf(to, "%s\n", line.c_str());
   }
   result_.evaluation = std::move(*evaluation);
   return Status::success();
@@ -454,6 +500,8 @@ Status Trainer::save() {
   auto snapshot = Snapshot::of(model_);
   if (!snapshot)
     return std::move(snapshot).status();
+  if (!isFirstRank())
+    return Status::success();
   // A full disk of the log's takes no weights along.
   if (Status flushed = log_.flush(); !flushed)
     warn(flushed.message() + "; training goes on without a log");

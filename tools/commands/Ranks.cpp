@@ -1,0 +1,237 @@
+//===- Ranks.cpp - the processes that run one command together ------------===//
+#include "tools/commands/Ranks.h"
+
+#include "runtime/artifact/FormatVersion.h"
+#include "runtime/comm/PeerCommunicator.h"
+#include "runtime/comm/PluginPeers.h"
+#include "runtime/device/Processors.h"
+#include "runtime/io/Array.h"
+#include "tools/commands/Inputs.h"
+#include "tools/commands/Interrupt.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sys/stat.h>
+#include <thread>
+#include <zlib.h>
+
+namespace tandem::commands {
+namespace {
+
+/// This process as a rank; there is one command in a process.
+struct Own {
+  std::shared_ptr<comm::Communicator> world;
+  std::FILE *log = nullptr;
+};
+Own &own() {
+  static Own one;
+  return one;
+}
+
+/// Returns the first of these variables of a launcher that is a number.
+std::optional<int64_t> launched(std::initializer_list<const char *> names) {
+  for (const char *name : names)
+    if (const char *text = std::getenv(name); text && *text)
+      return std::strtoll(text, nullptr, 10);
+  return std::nullopt;
+}
+
+/// Returns the CRC32 of a file, in digits; empty if it cannot be read.
+std::string digestOf(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> bytes(size_t(1) << 20);
+  unsigned long crc = 0;
+  while (file.read(bytes.data(), std::streamsize(bytes.size())),
+         file.gcount() > 0)
+    crc = crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()),
+                  size_t(file.gcount()));
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08lx", crc);
+  return file.eof() ? digits : "";
+}
+
+Status openLog(const std::string &folder, int rank) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return Status::failed("--rank-logs: cannot make the folder " +
+                          io::inQuotes(folder) + ": " + std::strerror(errno));
+  std::string path = folder + "/rank-" + std::to_string(rank) + ".log";
+  own().log = std::fopen(path.c_str(), "w");
+  if (!own().log)
+    return Status::failed("--rank-logs: cannot write " + io::inQuotes(path) +
+                          ": " + std::strerror(errno));
+  std::setvbuf(own().log, nullptr, _IOLBF, 0);
+  return Status::success();
+}
+
+/// True for a message that says why another rank has failed.
+bool isOfAnother(const std::string &text, int rank) {
+  for (size_t at = text.find("rank "); at != std::string::npos;
+       at = text.find("rank ", at + 1)) {
+    char *end = nullptr;
+    long number = std::strtol(text.c_str() + at + 5, &end, 10);
+    if (std::string_view(end).starts_with(" failed: ") && number != rank)
+      return true;
+  }
+  return false;
+}
+
+/// Fails unless all ranks have the same artifact and program.
+Status agreeOnModel(const runtime::Model &model, const std::string &artifact) {
+  return agree({{"Tandem", TANDEM_VERSION},
+                {"the artifact", model.manifest().model + " with digest " +
+                                     digestOf(artifact)}});
+}
+
+} // namespace
+
+void RankOptions::declare(OptionTable &options) {
+  options.group("ranks");
+  options
+      .integer("timeout", "SECONDS", timeout, 1, 1000000,
+               "of an artifact for a mesh: how long a rank waits for another "
+               "before it gives up")
+      .byDefault("300");
+  options.text("rank-logs", "DIR", logs,
+               "of an artifact for a mesh: the folder in which each rank "
+               "writes its progress and notes, to rank-N.log");
+}
+
+Status openRanks(runtime::Model &model, const std::string &artifact,
+                 const RankOptions &options) {
+  int64_t ranks = comm::ranksOf(model.manifest().mesh);
+  if (ranks == 1) {
+    const char *unused = options.timeout         ? "--timeout"
+                         : !options.logs.empty() ? "--rank-logs"
+                                                 : nullptr;
+    return unused ? Status::usage(std::string(unused) +
+                                  " has no effect: the artifact is for one "
+                                  "process")
+                  : Status::success();
+  }
+  std::string advice =
+      "; the artifact is for " + std::to_string(ranks) + " processes (mesh " +
+      comm::toString(model.manifest().mesh) + "): start them with 'mpirun -n " +
+      std::to_string(ranks) + "' before the command";
+  comm::Milliseconds limit =
+      std::chrono::seconds(options.timeout.value_or(300));
+  auto peers = comm::openPeers("mpi", nullptr, limit);
+  if (!peers)
+    return Status(peers.status().code(), peers.status().message() + advice);
+  own().world = comm::makePeerCommunicator(*std::move(peers), limit);
+  if (own().world->ranks() != ranks)
+    return Status::usage("expected " + std::to_string(ranks) +
+                         " processes but got " +
+                         std::to_string(own().world->ranks()) + advice);
+  if (!options.logs.empty())
+    if (Status status = openLog(options.logs, own().world->rank()); !status)
+      return status;
+  if (Status status = agreeOnModel(model, artifact); !status)
+    return status;
+  return model.setCommunicator(own().world);
+}
+
+bool isFirstRank() { return !own().world || own().world->rank() == 0; }
+
+int64_t rankCount() { return own().world ? own().world->ranks() : 1; }
+
+Status agree(const Facts &facts) {
+  comm::Communicator *world = own().world.get();
+  if (!world)
+    return Status::success();
+  // One text a rank: name, value, name, ... each ended by a zero.
+  std::string text;
+  for (const auto &[name, value] : facts)
+    text.append(name).append(1, '\0').append(value).append(1, '\0');
+  int64_t most = int64_t(text.size());
+  if (Status status = world->allReduce(artifact::DType::I64, comm::Reduce::Max,
+                                       &most, &most, 1);
+      !status)
+    return status;
+  text.resize(size_t(most), '\0');
+  std::string all(size_t(most * world->ranks()), '\0');
+  if (Status status = world->allGather(text.data(), all.data(), most); !status)
+    return status;
+  auto partsOf = [&](int rank) {
+    std::vector<std::string> parts;
+    std::string_view rest(all.data() + rank * most, size_t(most));
+    for (size_t end; (end = rest.find('\0')) != std::string_view::npos;
+         rest.remove_prefix(end + 1))
+      parts.emplace_back(rest.substr(0, end));
+    return parts;
+  };
+  std::vector<std::string> first = partsOf(0);
+  Problems problems;
+  for (int rank = 1; rank < world->ranks(); ++rank) {
+    std::vector<std::string> parts = partsOf(rank);
+    for (size_t i = 0; i + 1 < std::min(first.size(), parts.size()); i += 2)
+      if (first[i] == parts[i] && first[i + 1] != parts[i + 1])
+        problems.add("of " + first[i] + " rank 0 has " +
+                     io::inQuotes(first[i + 1]) + ", and rank " +
+                     std::to_string(rank) + " has " +
+                     io::inQuotes(parts[i + 1]));
+      else if (first[i] != parts[i])
+        problems.add("ranks 0 and " + std::to_string(rank) +
+                     " were given other options");
+  }
+  return problems.none() ? Status::success()
+                         : problems.status().in("the ranks do not agree");
+}
+
+Result<bool> onAnyRank(bool here) {
+  if (!own().world)
+    return here;
+  uint8_t flag = here;
+  if (Status status = own().world->allReduce(
+          artifact::DType::U8, comm::Reduce::Max, &flag, &flag, 1);
+      !status)
+    return status;
+  return flag != 0;
+}
+
+Result<bool> isInterrupted() {
+  Result<bool> any = onAnyRank(Interrupt::asked());
+  if (any && *any)
+    Interrupt::ask();
+  return any;
+}
+
+int threadsOfRank() {
+  int available = runtime::availableThreads();
+  int64_t local = launched({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                            "SLURM_NTASKS_PER_NODE"})
+                      .value_or(1);
+  // A launcher that binds its processes has divided the processors already.
+  int64_t all = std::thread::hardware_concurrency();
+  if (local <= 1 || available * local <= all)
+    return available;
+  return int(std::max<int64_t>(1, available / local));
+}
+
+std::FILE *sayings() {
+  if (own().log)
+    return own().log;
+  return isFirstRank() ? stderr : nullptr;
+}
+
+std::string endRanks(const Status &status) {
+  std::shared_ptr<comm::Communicator> world = std::move(own().world);
+  own().world = nullptr;
+  std::string text = status.message();
+  if (world && !status) {
+    // What another rank failed with it says itself; it ends first, so that the
+    // launcher has its exit code.
+    if (isOfAnother(text, world->rank()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    else
+      world->fail(text);
+    text = "rank " + std::to_string(world->rank()) + ": " + text;
+  }
+  return text;
+}
+
+} // namespace tandem::commands

@@ -1,0 +1,70 @@
+//===- Ranks.h - the processes that run one command together --------------===//
+//
+// An artifact for a mesh is run by as many processes, which a launcher started
+// with the same command line: `mpirun -n 4 tandem-run train x.tdm ...`. Each is
+// a rank and does the same; rank 0 alone writes files and says how it goes.
+//
+// A rank that fails tells the others, which end with it. What ranks decide by
+// themselves (an interrupt) they decide together.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_RANKS_H
+#define TANDEM_TOOLS_COMMANDS_RANKS_H
+
+#include "runtime/model/Model.h"
+#include "tools/commands/Options.h"
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::commands {
+
+/// How the ranks of a command behave.
+struct RankOptions {
+  std::optional<int64_t> timeout;
+  std::string logs;
+
+  void declare(OptionTable &options);
+};
+
+/// Connects the ranks that the artifact is for, and gives them to the model.
+/// Fails with Usage where there are others, or options without effect.
+Status openRanks(runtime::Model &model, const std::string &artifact,
+                 const RankOptions &options);
+
+/// True unless this process is another rank than the first.
+bool isFirstRank();
+/// How many ranks run the command.
+int64_t rankCount();
+
+/// What ranks must have alike: a name for people, and a value.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+/// Fails with Usage on all ranks, naming what differs, unless all gave the
+/// same. All ranks call it.
+Status agree(const Facts &facts);
+
+/// True on all ranks if it is on one of them. All ranks call it.
+Result<bool> onAnyRank(bool here);
+
+/// True on all ranks once a signal has come to one (Interrupt.h). All ranks
+/// call it.
+Result<bool> isInterrupted();
+
+/// Returns how many threads a process computes with where nobody said: its part
+/// of the processors of a machine that it shares with other ranks.
+int threadsOfRank();
+
+/// Where progress and notes go: stderr; the log of a rank; or nowhere, null.
+std::FILE *sayings();
+
+/// Ends the ranks of a command that ended so; called once, at the end. Others
+/// fail where this one did. Returns the message for stderr, which says whose it
+/// is.
+std::string endRanks(const Status &status);
+
+} // namespace tandem::commands
+
+#endif
