@@ -13,15 +13,20 @@ static constexpr StringLiteral kTags[] = {kSaveAttr, kRecomputeAttr,
 
 bool tandem::isTag(StringRef name) { return llvm::is_contained(kTags, name); }
 
-bool tandem::isRepeatable(Operation *op) {
-  // What its backward writes is not of the forward.
-  if (auto custom = dyn_cast<CustomVjpOp>(op))
-    return custom.getWrites().empty();
+/// Other ranks take part in it.
+static bool hasRanks(Operation *op) {
   auto isOfRanks = [](Operation *inside) {
     return communicates(inside) ? WalkResult::interrupt()
                                 : WalkResult::advance();
   };
-  if (op->walk(isOfRanks).wasInterrupted())
+  return op->walk(isOfRanks).wasInterrupted();
+}
+
+bool tandem::isRepeatable(Operation *op) {
+  // What its backward writes is not of the forward.
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    return custom.getWrites().empty();
+  if (hasRanks(op))
     return false;
   std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
       getEffectsRecursively(op);
@@ -52,9 +57,9 @@ LogicalResult tandem::verifyTag(Operation *op, NamedAttribute tag) {
            << "expected '" << name << "' to be a unit attribute, but got "
            << tag.getValue();
   if (name == kRecomputeAttr && !isRepeatable(op))
-    return op->emitOpError() << "writes memory or is of several ranks, and "
-                                "cannot be computed again "
-                             << "as '" << name << "' says";
+    return op->emitOpError()
+           << (hasRanks(op) ? "is of several ranks" : "writes memory")
+           << ", and cannot be computed again as '" << name << "' says";
   if (!isTaggable(op))
     return op->emitOpError()
            << "makes no value from values, so '" << name << "' says nothing";

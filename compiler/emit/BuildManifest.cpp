@@ -255,8 +255,12 @@ Status ManifestBuilder::addCollective(CollectiveOpInterface op,
       between.push_back(*to);
     else
       return to.status();
-  program.launches.push_back(
+  auto needs = conditionOf(op->getAttrOfType<ArrayAttr>(key::kNeeds));
+  if (!needs)
+    return std::move(needs).status();
+  am::Launch &launch = program.launches.emplace_back(
       am::Launch::over(collectiveOf(op), std::move(between)));
+  launch.needs = std::move(*needs);
   return Status::success();
 }
 

@@ -40,6 +40,15 @@ def LowerHostCopies : FunctionPass<"tandem-lower-host-copies"> {
   let statistics = [Statistic<"lowered", "lowered", "copies">];
 }
 
+def LowerCollectives : FunctionPass<"tandem-lower-collectives"> {
+  let summary = "Puts collectives in the place of their kernels";
+  let description = [{
+    They say themselves where their result lies (`buffer`): they are no kernels with
+    code. Refuses those that a target has no way to carry out.
+  }];
+  let statistics = [Statistic<"lowered", "lowered", "collectives">];
+}
+
 def DeduplicateKernels : ModulePass<"tandem-deduplicate-kernels"> {
   let summary = "Says which function each kernel becomes, and which share one";
   let description = [{

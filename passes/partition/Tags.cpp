@@ -6,7 +6,7 @@
 #include "passes/partition/SavedValues.h"
 #include "passes/plan/KernelBytes.h"
 
-#include "ir/Ops.h"
+#include "ir/Collective.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
 
@@ -59,7 +59,29 @@ SmallVector<Value> Pins::forced() const {
 Pins::Pins(const JointView &view) {
   pinTagged(view);
   pinRegions(view);
+  pinCollectives(view);
   pinDerived(view);
+}
+
+/// What ranks do together they do as often as the program says, whatever the
+/// region says: one of the backward is no other one's result either.
+void Pins::pinCollectives(const JointView &view) {
+  for (Operation &op : view.joint.getOps()) {
+    if (!communicates(&op) || !isPrimal(view, &op))
+      continue;
+    for (Value result : op.getResults()) {
+      Pin &pin = pins[result];
+      bool isLate = passOf(&op) == "backward";
+      if (isLate && !pin.isForced) {
+        pin.whyKept.clear();
+        pin.whyUnsaved = "the ranks make it in the backward";
+      } else {
+        pin.whyUnsaved.clear();
+        if (pin.whyKept.empty())
+          pin.whyKept = kWhyRanksMeetOnce.str();
+      }
+    }
+  }
 }
 
 void Pins::pinTagged(const JointView &view) {

@@ -12,6 +12,9 @@
 //   uses, and what the program gives as an output (where hooks may act on its
 //   gradient), is not computed again.
 //
+// - Of a collective: it is not computed again, in regions neither; one of the
+//   backward is not computed in the forward.
+//
 // Both kinds of pin on one value leave no partition; tandem-check-save-tags
 // says why.
 //
@@ -50,6 +53,10 @@ inline mlir::StringAttr checkpointOf(mlir::Operation *op) {
 inline constexpr llvm::StringLiteral kWhySumsAreKept =
     "a floating-point sum that is computed again could have other bits";
 
+/// Why the result of a collective is saved.
+inline constexpr llvm::StringLiteral kWhyRanksMeetOnce =
+    "what ranks do together is not done again";
+
 /// What the tags of a joint decide, whatever it costs.
 class Pins {
 public:
@@ -86,6 +93,7 @@ private:
   const Pin &pinOf(mlir::Value value) const;
   void pinTagged(const JointView &view);
   void pinRegions(const JointView &view);
+  void pinCollectives(const JointView &view);
   void pinDerived(const JointView &view);
 
   llvm::DenseMap<mlir::Value, Pin> pins;

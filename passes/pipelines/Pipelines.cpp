@@ -161,6 +161,8 @@ void tandem::buildPlanPipeline(OpPassManager &passes,
 //===----------------------------------------------------------------------===//
 
 void tandem::addLowerToCpuPasses(OpPassManager &passes) {
+  // They need no code.
+  passes.nest<func::FuncOp>().addPass(createLowerCollectives());
   // Their kernels are kernels as others are from here on.
   passes.addPass(createOutlineRegions());
   passes.addPass(createDeduplicateKernels());
@@ -204,6 +206,7 @@ void tandem::addLowerToCpuPasses(OpPassManager &passes) {
 
 void tandem::addLowerToCudaPasses(OpPassManager &passes) {
   // They need no code.
+  passes.nest<func::FuncOp>().addPass(createLowerCollectives());
   passes.nest<func::FuncOp>().addPass(createLowerHostCopies());
   DeduplicateKernelsOptions deduplicate;
   deduplicate.target = "cuda";

@@ -3,7 +3,7 @@
 #include "ir/EmptyTensors.h"
 #include "ir/Signature.h"
 #include "passes/Passes.h"
-#include "passes/plan/HostCopies.h"
+#include "passes/plan/Collectives.h"
 #include "passes/plan/Units.h"
 
 #include "mlir/IR/Dominance.h"
@@ -35,7 +35,7 @@ static std::string nameOf(ArrayRef<Operation *> ops, Operation *anchor) {
     if (isa<ViewOpInterface>(op))
       view = name;
     else if (isa<PointwiseOpInterface, ReductionOpInterface>(op) ||
-             op == anchor || isHostCopy(op))
+             op == anchor || standsAlone(op))
       names.push_back(name);
   }
   if (names.empty())
@@ -130,7 +130,7 @@ static void takeInViews(SmallVectorImpl<Operation *> &ops,
 
 void KernelBuilder::emit(const Units &units, unsigned unit) {
   SmallVector<Value> results = units.results(unit);
-  if (results.empty())
+  if (results.empty() && !isa<BarrierOp>(units.ops(unit).front()))
     return; // dead
   // The ops of the kernel: the unit's, and what it repeats.
   DenseSet<Operation *> inside;

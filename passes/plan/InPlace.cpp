@@ -1,7 +1,7 @@
 //===- InPlace.cpp - results that can be computed where an input lies -----===//
 #include "passes/plan/InPlace.h"
 
-#include "passes/plan/HostCopies.h"
+#include "passes/plan/Collectives.h"
 #include "passes/plan/LoopNest.h"
 
 using namespace mlir;
@@ -105,7 +105,7 @@ bool InPlaceSearch::isReadWhereWritten(const LoopNest &nest,
 
 SmallVector<InPlacePair, 4> InPlaceSearch::find() {
   SmallVector<InPlacePair, 4> pairs;
-  if (hostCopyOf(kernel))
+  if (standsAlone(kernel))
     return pairs;
   SmallVector<SmallVector<Value>> parts = partsOf(kernel);
   SmallVector<llvm::BitVector> reads;

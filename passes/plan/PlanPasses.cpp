@@ -9,6 +9,9 @@ void tandem::addKernelPasses(OpPassManager &program) {
   // The optimizer's ops among others, and what was read at this phase.
   program.addPass(createFoldEmptyTensors());
   program.addPass(createEraseDeadOps());
+  // Views, which kernels are made of.
+  program.addPass(createLeadCollectives());
+  program.addPass(createOrderCollectives());
   // What is split is several kernels. Not in optimize: a reduction in parts is
   // for the machine, and partition asks for the time of the one that is meant.
   program.addPass(createSplitReductions());

@@ -3,6 +3,7 @@
 
 #include "ir/HostCopy.h"
 #include "ir/Keys.h"
+#include "passes/plan/Collectives.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
 
@@ -14,6 +15,8 @@ using namespace tandem;
 /// Reads the places of the results.
 static LogicalResult readPlaces(Operation *op, ArrayAttr buffers,
                                 PlannedStep &step) {
+  if (!buffers && !op->getNumResults())
+    return success();
   if (!buffers)
     return op->emitOpError() << "expected 'buffers'";
   // Their number and kind is the op's verifier's business.
@@ -96,13 +99,13 @@ tandem::plannedSteps(func::FuncOp func, SymbolTableCollection &symbols) {
     auto view = dyn_cast<ViewOpInterface>(&op);
     if (isa<ConstantOp>(op) || (view && view.isFree()))
       continue;
-    if (isa<KernelOp, LaunchOp, ToHostOp, ToDeviceOp>(op)) {
+    if (isa<KernelOp, LaunchOp>(op) || standsAlone(&op)) {
       isRight &= succeeded(read(&op, symbols, steps.emplace_back()));
       continue;
     }
     isRight = false;
-    op.emitOpError() << "expected a kernel, a launch, a copy, a constant or a "
-                        "free view";
+    op.emitOpError() << "expected a kernel, a launch, a copy, a collective, "
+                        "a constant or a free view";
   }
   if (!isRight)
     return failure();

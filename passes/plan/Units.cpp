@@ -1,8 +1,8 @@
 //===- Units.cpp - groups of ops on the way to kernels --------------------===//
 #include "passes/plan/Units.h"
 #include "passes/common/PackedWeights.h"
+#include "passes/plan/Collectives.h"
 #include "passes/plan/FormKernels.h"
-#include "passes/plan/HostCopies.h"
 #include "passes/target/Rates.h"
 
 #include "ir/ReadsViews.h"
@@ -95,7 +95,7 @@ bool Units::mustExist(Value value) const {
       return mustExist(user->getResult(0));
     if (isReadInPlace(user))
       return true;
-    return isAnchor(user) || isHostCopy(user) || conditions.choices(user) ||
+    return isAnchor(user) || standsAlone(user) || conditions.choices(user) ||
            user->hasTrait<OpTrait::IsTerminator>();
   });
 }
@@ -116,7 +116,7 @@ bool Units::isReadInPlace(Operation *op) const {
       isRead = true;
       continue;
     }
-    if (isAnchor(user) || isHostCopy(user) || conditions.choices(user) ||
+    if (isAnchor(user) || standsAlone(user) || conditions.choices(user) ||
         user->hasTrait<OpTrait::IsTerminator>())
       return false;
     if (isReadInPlace(user))
@@ -154,7 +154,8 @@ void Units::decideRepeated(Block &body) {
       repeated.insert(&op);
       continue;
     }
-    if (isAnchor(&op) || conditions.choices(&op) || crossesStreams(&op))
+    if (isAnchor(&op) || standsAlone(&op) || conditions.choices(&op) ||
+        crossesStreams(&op))
       continue;
     Value result = op.getResult(0);
     if (isReadInPlace(&op)) {
@@ -206,6 +207,8 @@ Units::Units(func::FuncOp func, const RunConditions &conditions)
     positions[&op] = next++;
   decideRepeated(body);
 
+  // Collectives keep their order: each follows from the one before.
+  Operation *before = nullptr;
   for (Operation &op : body) {
     if (repeated.contains(&op))
       continue;
@@ -222,6 +225,11 @@ Units::Units(func::FuncOp func, const RunConditions &conditions)
         llvm::append_range(work, producer->getOperands());
       else
         producers.push_back(producer);
+    }
+    if (communicates(&op)) {
+      if (before && !llvm::is_contained(producers, before))
+        producers.push_back(before);
+      before = &op;
     }
     llvm::sort(producers, [&](Operation *a, Operation *b) {
       return positions[a] < positions[b];
@@ -388,8 +396,8 @@ bool Units::merge(unsigned into, unsigned from) {
       members[into].size() + members[from].size() > kLargestUnit)
     return false;
   if (conditionOf(into) != conditionOf(from) || stream(into) != stream(from) ||
-      choices(into) || choices(from) || isHostCopy(members[into].front()) ||
-      isHostCopy(members[from].front()))
+      choices(into) || choices(from) || standsAlone(members[into].front()) ||
+      standsAlone(members[from].front()))
     return false;
   // Nothing in front of an anchor joins its kernel.
   unsigned first = std::min(ranks[into], ranks[from]);

@@ -1,9 +1,9 @@
 //===- ManifestCollectives.cpp - rules of what ranks do together ----------===//
 //
 // Part of `validate`: a mesh has each axis once, shardings and collectives
-// speak of its axes, and a collective reads and writes buffers of exactly the
-// bytes that it says. No launch is skipped on one rank and run on another: a
-// collective runs under no condition.
+// speak of its axes, and a collective reads and writes buffers that have the
+// bytes that it says: more, where it overwrites a larger value that was
+// donated.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestRules.h"
@@ -54,8 +54,6 @@ public:
                            manifest.target.kind + "'");
     if (launch.isCopy())
       problems.add(at, "expected it not on a copy");
-    if (!launch.needs.empty())
-      problems.add(at, "expected it to run under no condition");
     std::set<std::string> seen;
     if (collective.axes.empty())
       problems.add(at + "/axes", "expected an axis of the mesh but got none");
@@ -129,8 +127,9 @@ private:
                    const Collective &collective, const std::string &at) {
     std::optional<int64_t> has = bytesOf(buffer);
     // At most 2^48 elements of at most 8 bytes.
-    if (has && elements && *has != *elements * byteSize(collective.dtype))
-      problems.add(at, "expected a buffer of " + std::to_string(*elements) +
+    if (has && elements && *has < *elements * byteSize(collective.dtype))
+      problems.add(at, "expected a buffer of at least " +
+                           std::to_string(*elements) +
                            " elements of the type '" +
                            std::string(spelling(collective.dtype)) +
                            "' but got " + std::to_string(*has) + " bytes");

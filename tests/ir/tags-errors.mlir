@@ -94,3 +94,13 @@ func.func @unnamed(%x: tensor<4xf32>) {
   %0 = tandem.exp %x {tandem.checkpoint} : tensor<4xf32>
   return
 }
+
+// -----
+
+module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
+  func.func @ranks(%x: tensor<4xf32>) {
+    // expected-error@+1 {{'tandem.all_reduce' op is of several ranks, and cannot be computed again as 'tandem.recompute' says}}
+    %0 = tandem.all_reduce sum %x over ["data"] {tandem.recompute} : tensor<4xf32> -> tensor<4xf32>
+    return
+  }
+}

@@ -58,6 +58,8 @@ struct Report {
 std::vector<DType> dtypesOf(const Model &model, const Program &program) {
   std::vector<DType> types = {DType::F32};
   for (const artifact::Launch &launch : program.launches) {
+    if (!launch.hasKernel())
+      continue;
     DType type = model.manifest().kernels[launch.kernel].dtype;
     if ((type == DType::F64 || type == DType::BF16) &&
         std::find(types.begin(), types.end(), type) == types.end())
@@ -77,6 +79,8 @@ std::vector<Row> rowsOf(const Model &model, const Program &program,
   const std::vector<Kernel> &kernels = model.manifest().kernels;
   std::vector<Row> rows(kernels.size());
   for (size_t i = 0; i < program.launches.size(); ++i) {
+    if (!program.launches[i].hasKernel())
+      continue;
     Row &row = rows[program.launches[i].kernel];
     row.kernel = &kernels[program.launches[i].kernel];
     row.launches.push_back(seconds[i]);

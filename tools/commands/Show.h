@@ -13,6 +13,10 @@ void showArtifact(const artifact::ArtifactReader &reader);
 /// Prints {"kind": "artifact", "manifests": [...]}, a manifest for each target.
 Status showArtifactAsJson(const artifact::ArtifactReader &reader);
 
+/// Prints the mesh and its programs' collectives, with the bytes that a rank
+/// sends in each; nothing where one rank runs alone.
+void showCollectives(const artifact::Manifest &manifest);
+
 /// Prints a table of the launches of a target of the kind `cuda`.
 void showGrids(const artifact::Manifest &manifest);
 /// Returns "16 x 8".

@@ -298,6 +298,7 @@ void showArtifact(const artifact::ArtifactReader &reader) {
     printRepeated(manifest);
     printMutations(manifest);
     printKernels(manifest);
+    showCollectives(manifest);
     if (manifest.target.kind == "cuda")
       showGrids(manifest);
   }

@@ -27,12 +27,6 @@ void showGrids(const artifact::Manifest &manifest) {
   for (const artifact::Program &program : manifest.programs) {
     int step = 0;
     for (const artifact::Launch &launch : program.launches) {
-      if (launch.isCollective()) {
-        std::string op(spelling(launch.collective->op));
-        std::printf("%-10s %5d %s\n", artifact::printable(program.name).c_str(),
-                    step++, op.c_str());
-        continue;
-      }
       if (launch.isCopy()) {
         bool isToHost =
             isOnHost(program, program.buffers[launch.buffers.back()]);

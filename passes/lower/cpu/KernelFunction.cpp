@@ -2,7 +2,7 @@
 #include "passes/lower/cpu/KernelFunction.h"
 #include "passes/lower/common/Kernels.h"
 #include "passes/lower/cpu/FlowKernel.h"
-#include "passes/plan/HostCopies.h"
+#include "passes/plan/Collectives.h"
 #include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -117,7 +117,7 @@ FailureOr<Work> lower::cpu::emitKernelBody(ModuleOp target, KernelOp kernel,
 }
 
 bool lower::cpu::hasMethods(KernelOp kernel) {
-  return !flowOf(kernel) && !hostCopyOf(kernel);
+  return !flowOf(kernel) && !standsAlone(kernel);
 }
 
 FailureOr<ChosenMethod>

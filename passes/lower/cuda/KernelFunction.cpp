@@ -1,7 +1,7 @@
 //===- KernelFunction.cpp - the function around a kernel's code -----------===//
 #include "passes/lower/cuda/KernelFunction.h"
 #include "passes/lower/common/Kernels.h"
-#include "passes/plan/HostCopies.h"
+#include "passes/plan/Collectives.h"
 #include "passes/plan/InPlace.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -105,7 +105,7 @@ LogicalResult lower::cuda::emitKernelFunction(gpu::GPUModuleOp target,
   return success();
 }
 
-bool lower::cuda::hasMethods(KernelOp kernel) { return !hostCopyOf(kernel); }
+bool lower::cuda::hasMethods(KernelOp kernel) { return !standsAlone(kernel); }
 
 FailureOr<ChosenMethod>
 lower::cuda::chooseAlone(KernelOp kernel, const MethodQuestion &question) {

@@ -1,0 +1,154 @@
+//===- Passes.td - the passes of plan: name, reason, options ---------------===//
+//
+// A part of passes/Passes.td, which includes it behind the classes of passes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_PASSES_PLAN_PASSES
+#define TANDEM_PASSES_PLAN_PASSES
+
+def SplitReductions : FunctionPass<"tandem-split-reductions"> {
+  let summary = "Replaces reductions that lower badly by others that mean the same";
+  let description = [{
+    Over dimensions of size 1 by reshapes; of very many elements into few results
+    by two steps, the first of which has enough results to run in parallel. The
+    lengths of partial sums decide bits, so they follow from shapes and the kind of
+    target alone (docs/rationale/same-bits-in-every-plan.md).
+  }];
+  let statistics = [Statistic<"split", "split", "reductions in two steps">];
+}
+
+def SplitFilterGrads : FunctionPass<"tandem-split-filter-grads"> {
+  let summary = "Cuts gradients of convolutions' filters into parts of the images";
+  let description = [{
+    For processors, where there are too few blocks of results for many threads.
+  }];
+  let statistics = [Statistic<"splits", "split", "gradients in parts">];
+}
+
+def LeadCollectives : FunctionPass<"tandem-lead-collectives"> {
+  let summary = "Cuts the operands and results of collectives along dimension 0 alone";
+  let description = [{
+    So that each piece is contiguous. Other dimensions are permuted to the front and
+    back.
+  }];
+  let statistics = [Statistic<"moved", "moved", "collectives over another dimension">];
+}
+
+def OrderCollectives : FunctionPass<"tandem-order-collectives"> {
+  let summary = "Puts collectives in the order of their numbers";
+  let description = [{
+    As far as the data flow allows; those without a number behind those with one, in
+    the order of the program. No later pass changes it.
+  }];
+  let statistics = [Statistic<"moved", "moved", "programs in another order">];
+}
+
+def FormKernels : FunctionPass<"tandem-form-kernels"> {
+  let summary = "Groups the ops of a program into kernels";
+  let description = [{
+    A kernel is a loop nest of pointwise ops, views and reductions, or one anchor
+    (contraction, window, indexed) with pointwise ops after it
+    (docs/ARCHITECTURE.md, section 6).
+  }];
+  let statistics = [Statistic<"formed", "kernels", "kernels that were formed">];
+}
+
+def JoinAttention : FunctionPass<"tandem-join-attention"> {
+  let summary = "Makes one kernel of an attention's gradients for queries and keys";
+  let description = [{ For processors, where that is worthwhile. }];
+  let statistics = [Statistic<"joined", "joined", "pairs of kernels">];
+}
+
+def ChooseLibraries : FunctionPass<"tandem-choose-libraries"> {
+  let summary = "Says which kernels a vendor's library may run instead";
+  let description = [{
+    For CUDA: `library` of a kernel is the call, with the workspace that it
+    needs. The module's target says whether all, none, or those that the table
+    of passes/plan/LibraryTable.cpp takes to be faster.
+  }];
+  let statistics = [Statistic<"chosen", "chosen", "kernels with a call">];
+}
+
+def OrderKernels : FunctionPass<"tandem-order-kernels"> {
+  let summary = "Puts kernels in an order that needs less memory, where there is one";
+  let description = [{
+    Among those that the data flow allows. A program keeps its order unless the
+    other one needs less.
+  }];
+  let statistics = [Statistic<"moved", "moved", "programs in another order">];
+}
+
+def JoinPointwise : FunctionPass<"tandem-join-pointwise"> {
+  let summary = "Makes one kernel with several parts of small pointwise ones";
+  let description = [{
+    For CUDA: of those whose results are only returned, as an optimizer's are.
+    They run as late as the memory that they hold on to allows.
+  }];
+  let statistics = [Statistic<"joined", "joined", "kernels that became parts">];
+}
+
+def ChooseMethods : CodePass<"tandem-choose-methods", "::mlir::func::FuncOp"> {
+  let summary = "Says how each kernel is computed and cut, and what scratch it takes";
+  let description = [{
+    `schedule` of a kernel gets the `method`, the row of the target's table
+    (docs/ADDING_A_METHOD.md) that is good for it, and all numbers of that row,
+    unless it says them; what the tables chose stands in `chosen(...)`.
+    `scratch_bytes` is the memory beside buffers that the code of this method takes
+    with this schedule: of each thread, or for CUDA of a launch. `lower` emits what
+    stands there.
+  }];
+  let statistics = [Statistic<"chosen", "chosen", "kernels with a method">];
+}
+
+def PlaceHostCopies : FunctionPass<"tandem-place-host-copies"> {
+  let summary = "Moves copies to and from the host to where they hide behind kernels";
+  let description = [{
+    A copy to the host begins as soon as its value is made; one from the host so
+    early that it has ended where its value is read, by the target's rates.
+  }];
+}
+
+def PlanMemory : FunctionPass<"tandem-plan-memory"> {
+  let summary = "Gives every value its place, and says which inputs are overwritten";
+  let description = [{
+    Sets `buffers` and `in_place` of the kernels and `tandem.plan` of the
+    function.
+  }];
+}
+
+def ChooseNonTemporalStores : FunctionPass<"tandem-choose-non-temporal-stores"> {
+  let summary = "Says which results are stored past the caches";
+  let description = [{
+    For processors: those that a cache cannot keep until they are read
+    (passes/plan/ChooseNonTemporalStores.h).
+  }];
+  let statistics = [Statistic<"chosen", "chosen", "results past the caches">];
+}
+
+def CheckPlan : FunctionPass<"tandem-check-plan"> {
+  let summary = "Refuses a plan in which values that live at once overlap";
+  let description = [{
+    Lifetimes are derived anew from the order of kernels and their operands
+    (docs/DUMPS.md lists what must hold).
+  }];
+}
+
+def PlaceConstants : ModulePass<"tandem-place-constants"> {
+  let summary = "Gives equal constants of all programs one place";
+  let description = [{
+    `tandem.buffer` of a constant says where it lies among those of the artifact.
+  }];
+}
+
+def ReportPlan : ModulePass<"tandem-report-plan"> {
+  let summary = "Says what memory a step takes";
+  let description = [{
+    In the module's `tandem.step_memory`, which follows from the programs.
+  }];
+  let options = [
+    Option<"remarks", "remarks", "bool", "false",
+           "say how many kernels and bytes each program has">,
+  ];
+}
+
+#endif
