@@ -115,7 +115,11 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
       made.writtenBytes =
           bytesOf(program, program.buffers[launch.buffers[made.written]]);
     }
-    to.hasCollectives |= launch.isCollective();
+    if (launch.isCollective()) {
+      made.collective = static_cast<int>(to.collectives.size());
+      to.collectives.emplace_back(*launch.collective, manifest.mesh);
+      to.needsOthers |= to.collectives.back().needsOthers();
+    }
     if (!launch.hasKernel())
       continue;
     const artifact::Kernel &kernel = manifest.kernels[launch.kernel];
@@ -166,17 +170,33 @@ void HostCode::runKernelOf(const Launch &launch, const ProgramCode &program) {
   }
 }
 
+Status HostCode::runCollectiveOf(const Launch &launch,
+                                 const ProgramCode &program,
+                                 const ProgramRun &run) {
+  void *const *pointers = program.pointers.data() + launch.firstPointer;
+  bool isBarrier = launch.written < 0;
+  return program.collectives[launch.collective].run(
+      run.communicators, isBarrier ? nullptr : pointers[0],
+      isBarrier ? nullptr : pointers[1]);
+}
+
 Status HostCode::run(const ProgramRun &run) {
   ProgramCode &program = programs[run.program];
-  if (program.hasCollectives)
-    return Status::unsupported("the program has collectives: it runs on "
-                               "several ranks together");
+  // Before anything is written.
+  if (program.needsOthers && !run.communicators)
+    return Status::usage("the program runs on several ranks together, but the "
+                         "model has no communicator");
   for (size_t i = 0; i < program.pointers.size(); ++i)
     program.pointers[i] = run.buffers[program.buffers[i]];
   LaunchClock clock(run.seconds);
   for (size_t i = 0; i < program.launches.size(); ++i, clock.lap()) {
     const Launch &launch = program.launches[i];
     Action action = run.actions[i];
+    if (action == runKernel && launch.collective >= 0) {
+      if (Status status = runCollectiveOf(launch, program, run); !status)
+        return status;
+      continue;
+    }
     if (action == runKernel) {
       runKernelOf(launch, program);
       continue;

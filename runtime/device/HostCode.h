@@ -10,6 +10,7 @@
 
 #include "runtime/device/Backend.h"
 #include "runtime/device/CodeObject.h"
+#include "runtime/device/HostCollectives.h"
 #include "runtime/device/ThreadPool.h"
 
 namespace tandem::runtime {
@@ -31,10 +32,11 @@ public:
 
 private:
   struct Launch {
-    KernelFunction function = nullptr; ///< null: a copy
+    KernelFunction function = nullptr; ///< null: a copy or collective
     int64_t work = 0, grain = 1;
     size_t firstPointer = 0; ///< in ProgramCode::pointers
     bool isSmall = false;    ///< not worth waking a thread
+    int collective = -1;     ///< in ProgramCode::collectives
     int written = -1;        ///< position that a copy or zeros go to
     int64_t writtenBytes = 0;
   };
@@ -43,7 +45,8 @@ private:
     std::vector<int64_t> buffers; ///< of each pointer
     std::vector<void *> pointers; ///< in the run in progress
     int64_t scratchBytes = 0;     ///< of one thread, with its gap
-    bool hasCollectives = false;
+    std::vector<HostCollective> collectives;
+    bool needsOthers = false; ///< some collective is of several ranks
   };
 
   HostCode(CodeObject code, int threads)
@@ -51,6 +54,8 @@ private:
   static void bind(ProgramCode &to, const artifact::Program &program,
                    const artifact::Manifest &manifest,
                    const std::vector<KernelFunction> &functions);
+  Status runCollectiveOf(const Launch &launch, const ProgramCode &program,
+                         const ProgramRun &run);
   void runKernelOf(const Launch &launch, const ProgramCode &program);
 
   CodeObject code;
