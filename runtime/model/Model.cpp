@@ -239,10 +239,10 @@ Status Model::setCommunicator(std::shared_ptr<comm::Communicator> world) {
       return status;
     if (!world)
       return Status::usage("expected a communicator but got none");
+    if (comm::ranksOf(manifest().mesh) == 1)
+      return Status::success();
     if (core_->communicators)
       return Status::usage("the model has its communicator");
-    if (manifest().mesh.empty())
-      return Status::success();
     auto made = comm::MeshCommunicators::make(std::move(world), manifest());
     if (!made)
       return std::move(made).status();

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/model/ModelCore.h"
+#include "runtime/comm/PeerCommunicator.h"
+#include "runtime/comm/ThreadPeers.h"
 #include "runtime/device/Processors.h"
 #include "runtime/model/Pieces.h"
 
@@ -61,6 +63,15 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
       return status;
   if (Status status = core->placeConstants(); !status)
     return status;
+  if (!core->manifest().mesh.empty() && core->checkRanks()) {
+    // One rank is with itself.
+    auto alone = comm::MeshCommunicators::make(
+        comm::makePeerCommunicator(std::move(comm::makeThreadPeers(1)[0])),
+        core->manifest());
+    if (!alone)
+      return std::move(alone).status();
+    core->communicators = *std::move(alone);
+  }
   // Several ranks: a piece is drawn when it is known whose it is.
   if (core->checkRanks())
     if (Status status = core->initializeVariables(options.seed); !status)
