@@ -58,6 +58,16 @@ TDM_EXPORT tdm_status tdm_comm_barrier(tdm_comm *comm);
  * with "rank N failed: " and `reason`. */
 TDM_EXPORT tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason);
 
+/* Gives a model the ranks that it computes with, before its first call; all
+ * ranks call it. There are as many as the artifact's mesh has. Parameters and
+ * states begin as those of one process would: each rank has its piece of the
+ * same values. Tensors of later calls are pieces, too, of the sizes that
+ * tdm_value_at gives; tdm_save, tdm_load and tdm_predict are called by all
+ * ranks with whole values, and the first rank alone writes the file. Does
+ * nothing for an artifact that is for one process. */
+TDM_EXPORT tdm_status tdm_model_set_communicator(tdm_model *model,
+                                                 tdm_comm *comm);
+
 /*--- Libraries -------------------------------------------------------------*/
 
 /* A message of known size to or from a rank. */

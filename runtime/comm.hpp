@@ -30,6 +30,11 @@ private:
   std::shared_ptr<tdm_comm> handle;
 };
 
+/// Gives a model the ranks that it computes with.
+inline void use(Model &model, const Communicator &ranks) {
+  check(tdm_model_set_communicator(model.get(), ranks.get()));
+}
+
 /// The communicator that a library has: "mpi".
 inline Communicator open(const char *name, void *argument = nullptr,
                          const tdm_comm_options *options = nullptr) {

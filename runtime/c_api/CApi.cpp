@@ -107,25 +107,29 @@ Status checkReplaced(const char *path) {
 }
 
 Status save(const Model &model, const char *path) {
-  if (Status status = checkReplaced(path); !status)
+  const comm::MeshCommunicators *ranks = model.communicators();
+  bool writes = !ranks || ranks->world().rank() == 0;
+  if (Status status = writes ? checkReplaced(path) : Status(); !status)
     return status;
   std::vector<Tensor> kept; // dense, as all of the model's own
   std::map<std::string, io::ArrayView> views;
-  for (const artifact::Value &value : model.manifest().values) {
+  for (const artifact::Value &value : model.wholeManifest().values) {
     if (value.role != artifact::Role::Param &&
         value.role != artifact::Role::State)
       continue;
-    Result<Tensor> tensor = model.get(value.name);
-    if (tensor)
-      tensor = tensor->onHost();
+    Result<Tensor> tensor = model.getWhole(value.name);
     if (!tensor)
       return std::move(tensor).status();
+    if (!writes)
+      continue;
     kept.push_back(std::move(*tensor));
     views.emplace(value.name,
                   io::ArrayView(value.dtype, value.shape,
                                 {kept.back().data<std::byte>(),
                                  static_cast<size_t>(kept.back().bytes())}));
   }
+  if (!writes)
+    return Status::success();
   return io::writeSafetensors(path, views,
                               {{"tandem.model", model.manifest().model}});
 }
@@ -136,7 +140,7 @@ Status load(Model &model, const char *path) {
     return std::move(file).status();
   std::string problems;
   std::vector<std::pair<std::string, Tensor>> tensors;
-  for (const artifact::Value &value : model.manifest().values) {
+  for (const artifact::Value &value : model.wholeManifest().values) {
     bool isParam = value.role == artifact::Role::Param;
     if (!isParam && value.role != artifact::Role::State)
       continue;
@@ -160,7 +164,7 @@ Status load(Model &model, const char *path) {
   if (!problems.empty())
     return Status::failed("'" + std::string(path) + "': " + problems);
   for (const auto &[name, tensor] : tensors)
-    if (Status status = model.set(name, tensor); !status)
+    if (Status status = model.setWhole(name, tensor); !status)
       return status;
   return Status::success();
 }

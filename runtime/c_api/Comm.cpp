@@ -92,3 +92,11 @@ tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason) {
     return Status::success();
   });
 }
+
+tdm_status tdm_model_set_communicator(tdm_model *model, tdm_comm *comm) {
+  return call([&]() -> Status {
+    if (!model || !comm)
+      return null(model ? "communicator" : "model");
+    return model->model.setCommunicator(comm->world);
+  });
+}
