@@ -8,6 +8,7 @@
 #include "ir/Signature.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/shard/ParallelSpec.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/NearestName.h"
 
@@ -18,6 +19,26 @@ using namespace tandem;
 
 Result<std::vector<Target>> tandem::targetsOf(const CompileOptions &options) {
   return parseTargets(options.target.empty() ? "cpu" : options.target);
+}
+
+/// What is said of ranks, as far as it is known without a model.
+static Status checkRanks(const CompileOptions &options) {
+  std::string error;
+  if (options.mesh.empty())
+    return options.parallel.empty() && options.shard.empty()
+               ? Status::success()
+               : Status::usage("--parallel and --shard need --mesh");
+  auto mesh = parseMeshSpec(options.mesh, error);
+  if (!mesh)
+    return Status::usage("--mesh: " + error);
+  if (!options.parallel.empty() &&
+      !parseParallelSpec(options.parallel, *mesh, error))
+    return Status::usage("--parallel: " + error);
+  if (options.order != 1)
+    return Status::usage("--mesh and --order=2 exclude each other");
+  if (options.prepare)
+    return Status::usage("--mesh and --prepare exclude each other");
+  return Status::success();
 }
 
 Status tandem::checkOptions(const CompileOptions &options) {
@@ -57,6 +78,8 @@ Status tandem::checkOptions(const CompileOptions &options) {
       if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
         if (Status s = checkNamedPtxas(); !s)
           wrong.push_back(s.message());
+  if (Status s = checkRanks(options); !s)
+    wrong.push_back(s.message());
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));
@@ -105,6 +128,9 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
   } all[] = {{!options.loss.empty(), "joint", "--loss"},
              {options.order != 1, "joint", "--order"},
              {options.inference, "joint", "--inference"},
+             {!options.mesh.empty(), "optimize", "--mesh"},
+             {!options.parallel.empty(), "optimize", "--parallel"},
+             {!options.shard.empty(), "optimize", "--shard"},
              {!options.partition.empty(), "partition", "--partition"},
              {!options.memoryBudget.empty(), "partition", "--memory-budget"},
              {!options.optimizer.empty(), "partition", "--optimizer"},

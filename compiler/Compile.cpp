@@ -14,8 +14,10 @@
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "ir/Report.h"
+#include "ir/Sharding.h"
 #include "passes/lower/common/Method.h"
 #include "passes/plan/StepMemory.h"
+#include "passes/shard/ParallelSpec.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/DeviceFiles.h"
 
@@ -123,6 +125,40 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   return module;
 }
 
+/// The mesh, and what is to be cut over its axes.
+static Status stampRanks(ModuleOp module, const CompileOptions &options) {
+  if (options.mesh.empty())
+    return Status::success();
+  Builder b(module.getContext());
+  std::string error;
+  auto mesh = parseMeshSpec(options.mesh, error);
+  if (!mesh)
+    return Status::usage("--mesh: " + error);
+  SmallVector<MeshAxis> axes;
+  for (const auto &[name, size] : *mesh)
+    axes.push_back({b.getStringAttr(name), size});
+  module->setAttr(kMeshAttr, MeshAttr::get(module.getContext(), axes));
+  if (!options.parallel.empty()) {
+    auto kinds = parseParallelSpec(options.parallel, *mesh, error);
+    if (!kinds)
+      return Status::usage("--parallel: " + error);
+    SmallVector<StringRef> names(kinds->begin(), kinds->end());
+    module->setAttr(kParallelAttr, b.getStrArrayAttr(names));
+  }
+  if (options.shard.empty())
+    return Status::success();
+  auto buffer = llvm::MemoryBuffer::getFile(options.shard, /*IsText=*/true);
+  if (!buffer)
+    return Status::failed("cannot read '" + options.shard +
+                          "': " + buffer.getError().message());
+  DictionaryAttr plan =
+      parseShardPlan((*buffer)->getBuffer(), module.getContext(), error);
+  if (!plan)
+    return Status::usage("'" + options.shard + "': " + error);
+  module->setAttr(kShardAttr, plan);
+  return Status::success();
+}
+
 /// Puts what the options say about the model into the module.
 static Status stamp(ModuleOp module, const CompileOptions &options) {
   Builder b(module.getContext());
@@ -139,7 +175,7 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kGraphDigestAttr, b.getStringAttr(graphDigest(module)));
   if (options.prepare)
     module->setAttr(kPrepareAttr, b.getUnitAttr());
-  return Status::success();
+  return stampRanks(module, options);
 }
 
 /// The target with what is asked for.

@@ -42,6 +42,11 @@ struct CompileOptions {
   std::string partition;    ///< `min-cut` or `default`; empty: `min-cut`
   std::string memoryBudget; ///< `0.5`, `6GiB` (BudgetSpec.h); empty
   int order = 1;            ///< 2: gradients can be differentiated
+  /// The ranks to compile for, `data=4,tensor=2` (passes/shard/ParallelSpec.h);
+  /// empty: the module's mesh, else one process.
+  std::string mesh;
+  std::string parallel; ///< `ddp+tp`; empty: none
+  std::string shard;    ///< a file with the plan of shardings; empty: none
   /// A phase, a pass, or a run of one (`erase-dead-ops:2`); empty: all.
   std::string stopAfter;
   std::string dumpPhases;     ///< a folder for the module of each phase

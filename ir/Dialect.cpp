@@ -18,6 +18,7 @@ using namespace tandem;
 
 #include "ir/Dialect.cpp.inc"
 #include "ir/Interfaces.cpp.inc"
+#include "ir/Sharding.h"
 
 void TandemDialect::initialize() {
   addAttributesAndTypes();
@@ -163,6 +164,24 @@ static LogicalResult verifyPlace(Operation *op, StringRef name) {
   return success();
 }
 
+/// What a module asks for is checked against its values by
+/// tandem-assign-shardings.
+static LogicalResult verifyParallelPlan(Operation *op,
+                                        NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+  bool areNames = list && llvm::all_of(list, llvm::IsaPred<StringAttr>);
+  if (name == kParallelAttr && !areNames)
+    return op->emitOpError()
+           << "expected '" << name << "' to be an array of strings, but got "
+           << attribute.getValue();
+  if (name == kShardAttr && !isa<DictionaryAttr>(attribute.getValue()))
+    return op->emitOpError()
+           << "expected '" << name << "' to be a dictionary, but got "
+           << attribute.getValue();
+  return success();
+}
+
 /// Attributes on ops: the phase on modules, the pass and no_grad tags.
 LogicalResult
 TandemDialect::verifyOperationAttribute(Operation *op,
@@ -212,6 +231,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "expected '" << name << "' to be a unit "
                              << "attribute, but got " << attribute.getValue();
   }
+  if (name == kParallelAttr || name == kShardAttr)
+    return verifyParallelPlan(op, attribute);
   if (isTag(name))
     return verifyTag(op, attribute);
   if (isPartitionMark(name))

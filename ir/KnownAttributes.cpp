@@ -5,6 +5,7 @@
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
 #include "ir/Report.h"
+#include "ir/Sharding.h"
 #include "ir/Tags.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -27,6 +28,8 @@ static constexpr OfDialect ofDialect[] = {
     {kPrepareAttr, AttributePlace::Module},
     {kTargetAttr, AttributePlace::Module},
     {kMeshAttr, AttributePlace::Module},
+    {kParallelAttr, AttributePlace::Module},
+    {kShardAttr, AttributePlace::Module},
     {kMutatedInBackwardAttr, AttributePlace::Module},
     {kStepMemoryAttr, AttributePlace::Module},
     {kPartitionReportAttr, AttributePlace::Module},

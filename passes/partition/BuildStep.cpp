@@ -13,6 +13,7 @@
 
 #include "ir/Keys.h"
 #include "ir/Ops.h"
+#include "ir/Sharding.h"
 #include "ir/Signature.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -132,6 +133,7 @@ static func::FuncOp buildStep(func::FuncOp forward, func::FuncOp backward,
   // The results follow from the body.
   func::FuncOp step =
       createGraphFunction(builder, forward.getLoc(), "step", arguments, {});
+  setLocalAs(step, forward);
   builder.setInsertionPointToStart(&step.getBody().front());
   Inliner inliner(builder);
   for (auto [slot, value] : llvm::zip_equal(arguments, step.getArguments()))

@@ -16,6 +16,7 @@
 #include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
+#include "ir/Sharding.h"
 #include "ir/Signature.h"
 
 #include "mlir/IR/Dominance.h"
@@ -112,10 +113,14 @@ void UpdateBuilder::collectSlots() {
     auto index = roles.argument(RoleKind::Param, role.getName());
     if (!index)
       continue;
-    Type type = forward.getArgumentTypes()[*index];
-    params.push_back({type, roleOfArgument(forward, *index),
-                      forward.getArgument(*index).getLoc()});
-    gradients.push_back({backward.getResultTypes()[i], role, loc});
+    // The update is of one process: which pieces of it a rank computes, follows
+    // from where its states are.
+    RoleAttr paramRole = roleOfArgument(forward, *index);
+    params.push_back(
+        {wholeType(forward, paramRole, forward.getArgumentTypes()[*index]),
+         paramRole, forward.getArgument(*index).getLoc()});
+    gradients.push_back(
+        {wholeType(backward, role, backward.getResultTypes()[i]), role, loc});
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));

@@ -1,6 +1,7 @@
 //===- DividePasses.cpp - the passes that divide joints -------------------===//
 #include "passes/partition/DividePasses.h"
 #include "passes/Passes.h"
+#include "passes/shard/ShardPasses.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -17,6 +18,8 @@ void tandem::addDividePasses(OpPassManager &passes) {
   passes.addPass(createRecordReaders());
   passes.nest<func::FuncOp>().addPass(createInsertHostCopies());
   passes.addPass(createBuildUpdate());
+  // It is of one process, unlike what it follows.
+  addShardPasses(passes);
   passes.addPass(createBuildStep());
 }
 

@@ -4,6 +4,7 @@
 #include "passes/common/Phase.h"
 
 #include "ir/PartitionMarks.h"
+#include "ir/Sharding.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -109,6 +110,7 @@ func::FuncOp tandem::copyProgram(func::FuncOp joint, StringRef name,
   OpBuilder builder(joint);
   func::FuncOp program =
       createGraphFunction(builder, joint.getLoc(), name, arguments, results);
+  setLocalAs(program, joint);
   builder.setInsertionPointToStart(&program.getBody().front());
   Copier copier(builder);
   copier.map.map(sources, program.getArguments());
@@ -268,6 +270,7 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   OpBuilder builder(joint);
   func::FuncOp backward = createGraphFunction(builder, joint.getLoc(),
                                               "backward", arguments, results);
+  setLocalAs(backward, joint);
   builder.setInsertionPointToStart(&backward.getBody().front());
   Copier copier(builder);
   copier.map.map(sources, backward.getArguments());

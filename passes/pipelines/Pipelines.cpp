@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/partition/DividePasses.h"
 #include "passes/plan/PlanPasses.h"
+#include "passes/shard/ShardPasses.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
@@ -98,6 +99,7 @@ void tandem::buildOptimizePipeline(OpPassManager &passes) {
   program.addPass(createHoistConstants());
   // Ops that became one are forward if one of them was.
   program.addPass(createMarkPasses());
+  addShardPasses(passes);
   leave(passes, "optimize");
 }
 

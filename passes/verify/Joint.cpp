@@ -9,6 +9,7 @@
 #include "passes/verify/PhaseVerifier.h"
 #include "passes/verify/PhaseVerifiers.h"
 
+#include "ir/Sharding.h"
 #include "ir/Signature.h"
 
 using namespace mlir;
@@ -28,11 +29,13 @@ static std::optional<unsigned> findTarget(func::FuncOp func, StringRef name) {
   return findResult(func, RoleKind::Output, name);
 }
 
-/// The type of the gradient of argument `index`.
+/// The type of the gradient of argument `index`, as a whole: ranks may have
+/// other pieces of it than of the argument.
 static Type gradientType(func::FuncOp func, unsigned index) {
-  auto type = cast<RankedTensorType>(func.getArgumentTypes()[index]);
-  auto wanted =
-      roleOfArgument(func, index).getProperty<TypeAttr>(RoleAttr::kGradType);
+  RoleAttr role = roleOfArgument(func, index);
+  auto type = cast<RankedTensorType>(
+      wholeType(func, role, func.getArgumentTypes()[index]));
+  auto wanted = role.getProperty<TypeAttr>(RoleAttr::kGradType);
   return wanted ? type.clone(wanted.getValue()) : type;
 }
 
@@ -54,7 +57,8 @@ static void verifyJointFunction(PhaseVerifier &verifier, func::FuncOp func) {
     if (role.getKind() != RoleKind::Grad)
       continue;
     auto value = findValue(func, role.getName());
-    if (!value || gradientType(func, *value) != func.getResultTypes()[i] ||
+    Type type = wholeType(func, role, func.getResultTypes()[i]);
+    if (!value || gradientType(func, *value) != type ||
         !roleOfArgument(func, *value).has(RoleAttr::kRequiresGrad))
       verifier.error(func)
           << "'" << role.str()

@@ -221,4 +221,26 @@ void checkCollectives(const Manifest &manifest, const Program &program,
                       "/collective");
 }
 
+bool isPieceOf(const Manifest &manifest, const Slot &slot) {
+  const Value *value = manifest.findValue(slot.name);
+  if (!value || manifest.mesh.empty() ||
+      value->shape.size() != slot.shape.size())
+    return false;
+  int64_t ranks = 1, pieces = 1;
+  for (const MeshAxis &axis : manifest.mesh)
+    if (axis.size < 1 || __builtin_mul_overflow(ranks, axis.size, &ranks))
+      return false;
+  for (size_t dim = 0; dim < slot.shape.size(); ++dim) {
+    int64_t whole = value->shape[dim], piece = slot.shape[dim];
+    if (dim < value->sharding.size() &&
+        __builtin_mul_overflow(
+            whole, groupSize(manifest.mesh, value->sharding[dim]), &whole))
+      return false;
+    if (piece < 1 || whole < 1 || whole % piece != 0 ||
+        __builtin_mul_overflow(pieces, whole / piece, &pieces))
+      return false;
+  }
+  return ranks % pieces == 0;
+}
+
 } // namespace tandem::artifact

@@ -53,6 +53,9 @@ void checkLibraries(const Manifest &manifest, const Program &program,
 
 /// The mesh, and the shardings of values over it.
 void checkMesh(const Manifest &manifest, ManifestProblems &problems);
+/// True if the slot can be a rank's piece of the whole value of that name: of a
+/// gradient, ranks may have other pieces than of its value.
+bool isPieceOf(const Manifest &manifest, const Slot &slot);
 /// Collectives: their axes, and that what they say fits their buffers.
 void checkCollectives(const Manifest &manifest, const Program &program,
                       const std::string &at, ManifestProblems &problems);

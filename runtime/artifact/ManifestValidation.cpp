@@ -284,7 +284,9 @@ private:
       return;
     }
     bool anyFloat = slot.role == Role::Grad && isFloat(slot.dtype);
-    if ((type->dtype != slot.dtype && !anyFloat) || type->shape != slot.shape)
+    bool isShape = type->shape == slot.shape ||
+                   (slot.role == Role::Grad && isPieceOf(manifest, slot));
+    if ((type->dtype != slot.dtype && !anyFloat) || !isShape)
       problems.add(at, "expected '" + slot.name + "' to have the type " +
                            typeText(type->dtype, type->shape) + " but got " +
                            typeText(slot.dtype, slot.shape));

@@ -12,6 +12,7 @@
 #include "compiler/tune/ScheduleCache.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/shard/ParallelSpec.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -192,6 +193,55 @@ static void declareInference(CompileFlags &flags, OptionTable &table) {
       .needs("inference", "in training parameters change with every step");
 }
 
+static Status checkMesh(std::string_view text) {
+  std::string error;
+  return parseMeshSpec(text, error) ? Status::success()
+                                    : Status::usage("--mesh: " + error);
+}
+
+/// The table keeps no copy.
+static std::string_view kindsHelp() {
+  static const std::string help = [] {
+    std::string kinds;
+    for (const ParallelKind &kind : parallelKinds())
+      kinds += (kinds.empty() ? "" : "; ") + kind.name.str() + " (axis " +
+               kind.axis.str() + "): " + kind.meaning.str();
+    return "what is cut over the axes: " + kinds;
+  }();
+  return help;
+}
+
+static void declareRanks(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("several ranks");
+  actsIn(
+      table,
+      table
+          .text("mesh", "AXIS=N,...", options.mesh,
+                "compile for an array of ranks with these axes; the last one "
+                "is the fastest")
+          .check(checkMesh)
+          .example("data=2")
+          .excludes("order")
+          .excludes("prepare")
+          .onlyWith("target", "cpu"),
+      "optimize");
+  actsIn(table,
+         table.text("parallel", "KIND[+KIND]", options.parallel, kindsHelp())
+             .example("ddp")
+             .needs("mesh", "it says what is cut over the axes of a mesh"),
+         "optimize");
+  actsIn(
+      table,
+      table
+          .text("shard", "F.json", options.shard,
+                "regular expressions for the names of inputs, parameters, "
+                "states and outputs, each with the axis, the list of axes or "
+                "null for every dimension")
+          .needs("mesh", "it says what is cut over the axes of a mesh"),
+      "optimize");
+}
+
 static void declareCuda(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
   table.group("for the target cuda");
@@ -357,8 +407,10 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
   table.flag("force", force,
              "let outputs replace inputs, files of another kind, and trained "
              "weights");
-  if (withInference)
+  if (withInference) {
     declareInference(*this, table);
+    declareRanks(*this, table);
+  }
   declareTraining(*this, table);
   declareCpu(*this, table);
   declareCuda(*this, table);
@@ -367,6 +419,7 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
 
 void CompileFlags::declare(Files &files, const std::string &model) const {
   files.reads("the model", model);
+  files.reads("--shard", options.shard);
   for (StringRef text : options.onnxValues) {
     auto [name, value] = text.split('=');
     files.reads(("--value '" + name + "'").str(), value.str());

@@ -9,6 +9,7 @@
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/InspectCode.h"
 #include "tools/tandem/InspectMethods.h"
+#include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/Session.h"
 
 #include "tools/commands/Show.h"
@@ -44,7 +45,7 @@ struct InspectOptions {
 
   std::string path, kernel, curvePath, params;
   bool json = false, ptx = false, resources = false, curve = false;
-  bool methods = false;
+  bool methods = false, shardings = false;
   std::optional<double> measured;
   CompileFlags flags;
 
@@ -82,6 +83,17 @@ void InspectOptions::declare(OptionTable &table) {
       .excludes("cubin", "no code is made")
       .excludes("emulation", "no code is made")
       .notFor(".tdm", "an artifact, whose methods are chosen");
+  table
+      .flag(
+          "shardings", shardings,
+          "print, of each program, which ranks have what of its arguments and "
+          "results, and each collective with its bytes and its reason")
+      .excludes("json")
+      .excludes("ptx")
+      .excludes("kernels")
+      .excludes("methods")
+      .excludes("budget-curve")
+      .notFor(".tdm", "an artifact, which is compiled");
   table
       .optionalText("budget-curve", "FILE", curve, curvePath,
                     "print planned peak and time of a step under memory "
@@ -137,6 +149,8 @@ static Status runInspect(const InspectOptions &command) {
   if (command.curve)
     return showBudgetCurve(path, command.curvePath, options, command.measured,
                            command.params);
+  if (command.shardings)
+    return printShardings(path, options);
   if (command.methods)
     return printMethods(path, options, command.json);
   Session session(options);

@@ -1,0 +1,33 @@
+//===- Sharding.h - how programs are divided among ranks ------------------===//
+//
+// Attributes of the module, beside its mesh, of which tandem-assign-shardings
+// makes the shardings of roles:
+//
+//   tandem.parallel = ["ddp", "tp"]          ready-made plans
+//   tandem.shard = {"fc0.w" = [["tensor"], []]}
+//                                            by names: a regular expression,
+//                                            and axes for each dimension
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_IR_SHARDING_H
+#define TANDEM_IR_SHARDING_H
+
+#include "ir/Dialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tandem {
+
+inline constexpr llvm::StringLiteral kParallelAttr = "tandem.parallel";
+inline constexpr llvm::StringLiteral kShardAttr = "tandem.shard";
+
+/// Returns the type of the whole value of which an argument or result of `func`
+/// has a rank's piece: `type` where the function is of one process.
+mlir::Type wholeType(mlir::func::FuncOp func, RoleAttr role, mlir::Type type);
+
+/// Makes `func` local to a rank (`tandem.local`) if `like` is.
+void setLocalAs(mlir::func::FuncOp func, mlir::func::FuncOp like);
+
+} // namespace tandem
+
+#endif

@@ -1,0 +1,77 @@
+#!/bin/bash
+# ranks.sh BIN EXAMPLES - the digits' perceptron under each plan, on 2 and 4
+# processes: 20 steps have the losses of one process with the whole batch
+# (relative 1e-5). Bad requests are refused, and a plan is shown.
+source "$(dirname "$0")/expect.sh"
+bin=$1 examples=$2 data=$2/digits/data
+cd "$work" || exit 1
+command -v mpirun >/dev/null || { echo 'no mpirun'; exit 77; }
+[ -e "$bin/../lib/libtandem-mpi.so" ] || { echo 'no libtandem-mpi.so'; exit 77; }
+
+compile() { # OUTPUT [options]
+  local to=$1
+  shift
+  expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o "$to.tdm" \
+    --optimizer=adamw:lr=2e-3 "$@"
+}
+
+train() { # MODEL RANKS
+  local model=$1 ranks=$2 launch=()
+  [ "$ranks" = 1 ] ||
+    launch=(timeout 120 mpirun --allow-run-as-root --oversubscribe -n "$ranks")
+  expect 0 '' "${launch[@]}" "$bin/tandem-run" train "$model.tdm" \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    --steps 20 --seed 0 --threads=1 --log="$model.log"
+  grep -oE '"loss": ?[-+.e0-9]+' "$model.log" | head -n 20 |
+    grep -oE '[-+.e0-9]+$' >"$model.losses"
+}
+
+# as_one MODEL RANKS [options]: compiled like that, it learns as one process.
+as_one() {
+  local model=$1 ranks=$2
+  shift 2
+  compile "$model" "$@"
+  train "$model" "$ranks"
+  paste one.losses "$model.losses" | awk '
+    { d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5 * $1)) bad = 1 }
+    END { exit bad || NR != 20 }' || fail "$model: $(paste one.losses "$model.losses")"
+}
+
+compile one
+train one 1
+[ "$(wc -l <one.losses)" = 20 ] || fail 'no losses'
+for kind in ddp zero1 zero2 fsdp; do
+  as_one "$kind-2" 2 --mesh=data=2 --parallel=$kind
+done
+as_one zero2-4 4 --mesh=data=4 --parallel=zero2
+cat >tp.json <<'JSON'
+{"fc0\\.w": ["tensor", null], "fc0\\.b": ["tensor"], "fc1\\.w": [null, "tensor"]}
+JSON
+as_one tp-2 2 --mesh=tensor=2 --parallel=tp --shard=tp.json
+as_one ddp-tp 4 --mesh=data=2,tensor=2 --parallel=ddp+tp --shard=tp.json
+as_one fsdp-tp 4 --mesh=data=2,tensor=2 --parallel=fsdp+tp --shard=tp.json
+
+# What is wrong without a model is a usage error, and what a value cannot have
+# stands at the value.
+refused() { # CODE TEXT [options]
+  local code=$1 text=$2
+  shift 2
+  expect "$code" "$text" "$bin/tandem" compile "$examples/digits/mlp.mlir" \
+    -o no.tdm "$@"
+}
+refused 2 'pipelines' --mesh=data=2 --parallel=pp
+refused 2 "needs an axis 'tensor'" --mesh=data=2 --parallel=tp
+refused 2 'exclude each other' --mesh=data=2 --parallel=ddp+fsdp
+refused 2 'expected a mesh' --mesh=data
+refused 2 '--parallel needs --mesh' --parallel=ddp
+refused 1 'mlp.mlir:18:7: error: input "x": expected the size 32' \
+  --mesh=data=3 --parallel=ddp
+refused 1 "has an axis 'data'|to be cut over axes of the mesh" \
+  --mesh=data=2 --shard=tp.json
+
+expect 0 'all_reduce +over tensor' "$bin/tandem" inspect \
+  "$examples/digits/mlp.mlir" --mesh=tensor=2 --parallel=tp --shard=tp.json \
+  --shardings
+expect 2 'one process' "$bin/tandem" inspect "$examples/digits/mlp.mlir" \
+  --shardings
+finish

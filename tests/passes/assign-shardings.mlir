@@ -1,0 +1,45 @@
+// Which ranks have what of arguments and results, as plans and patterns say.
+//
+// RUN: tandem-opt %s -split-input-file -tandem-assign-shardings | FileCheck %s
+
+// Rows of inputs and outputs, parameters by a pattern, gradients in pieces.
+// CHECK-LABEL: func.func @joint
+// CHECK-SAME: input "x" {sharding = {{\[}}["data"], []]}
+// CHECK-SAME: param "w" {requires_grad, sharding = {{\[}}[], ["tensor"]]}
+// CHECK-SAME: param "b" {requires_grad}
+// CHECK-SAME: cotangent of "y" {sharding = {{\[}}["data"], []]}
+// CHECK-SAME: output "y" {sharding = {{\[}}["data"], []]}
+// CHECK-SAME: grad of "w" {sharding = {{\[}}["data"], ["tensor"]]}
+// CHECK-SAME: grad of "b">
+module attributes {tandem.mesh = #tandem.mesh<data = 2, tensor = 3>,
+                   tandem.parallel = ["zero2", "tp"], tandem.shard = {"w.*" = [[], ["tensor"]]}} {
+  func.func @joint(%x: tensor<4x6xf32> {tandem.role = #tandem.role<input "x">},
+                   %w: tensor<4x6xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
+                   %b: tensor<5xf32> {tandem.role = #tandem.role<param "b" {requires_grad}>},
+                   %dy: tensor<4x4xf32> {tandem.role = #tandem.role<cotangent of "y">})
+      -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<grad of "w">},
+          tensor<5xf32> {tandem.role = #tandem.role<grad of "b">}) {
+    %y = tandem.matmul %x, %w {tandem.pass = "forward", transpose_rhs} : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x4xf32>
+    %dw = tandem.matmul %dy, %x {tandem.pass = "backward", transpose_lhs} : tensor<4x4xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
+    return %y, %dw, %b : tensor<4x4xf32>, tensor<4x6xf32>, tensor<5xf32>
+  }
+}
+
+// -----
+
+// States go with their parameter, and are cut besides.
+// CHECK-LABEL: func.func @update
+// CHECK-SAME: param "w" {sharding = {{\[}}[], ["tensor"]]}
+// CHECK-SAME: state "momentum.velocity:w" {sharding = {{\[}}["data"], ["tensor"]]}
+// CHECK-SAME: update of "w" {sharding = {{\[}}[], ["tensor"]]}
+// CHECK-SAME: update of "momentum.velocity:w" {sharding = {{\[}}["data"], ["tensor"]]}
+module attributes {tandem.mesh = #tandem.mesh<data = 2, tensor = 3>, tandem.parallel = ["zero1"]} {
+  func.func @update(%w: tensor<4x6xf32> {tandem.role = #tandem.role<param "w" {sharding = [[], ["tensor"]]}>},
+                    %v: tensor<4x6xf32> {tandem.role = #tandem.role<state "momentum.velocity:w">})
+      -> (tensor<4x6xf32> {tandem.role = #tandem.role<update of "w">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<update of "momentum.velocity:w">}) {
+    %y = tandem.sub %w, %v : tensor<4x6xf32>
+    return %y, %v : tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}

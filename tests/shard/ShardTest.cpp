@@ -1,0 +1,426 @@
+//===- ShardTest.cpp - programs of ranks against those of one process -----===//
+//
+// Rows X01 to X07, X11, X12 and X15 as far as the compiled program decides
+// them: three training steps by the reference, on all ranks of a mesh, give the
+// outputs, parameters and states of one process.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/shard/Models.h"
+#include "tests/shard/Ranks.h"
+
+#include "ir/Collective.h"
+#include "ir/Sharding.h"
+#include "ir/Signature.h"
+#include "passes/pipelines/Pipelines.h"
+#include "passes/shard/ParallelSpec.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+/// How a model is compiled.
+struct Request {
+  std::string mesh, parallel, plan;
+  std::string optimizer = "adamw:lr=0.05";
+};
+
+class Compiled {
+public:
+  Compiled(const std::function<void(Trace &)> &program, const Request &setup)
+      : handler(&context, [this](Diagnostic &diagnostic) {
+          diagnostics += diagnostic.str() + "\n";
+          return success();
+        }) {
+    context.disableMultithreading();
+    context.loadDialect<TandemDialect, func::FuncDialect>();
+    Trace trace("model");
+    program(trace);
+    auto text = trace.finish();
+    EXPECT_TRUE(text.ok()) << text.status().message();
+    module = parseSourceString<ModuleOp>(*text, &context);
+    EXPECT_TRUE(module) << diagnostics;
+    stamp(setup);
+    PassManager passes(&context);
+    buildFunctionalizePipeline(passes);
+    buildJointPipeline(passes, JointOptions());
+    buildOptimizePipeline(passes);
+    buildPartitionPipeline(passes, PartitionOptions());
+    isMade = succeeded(passes.run(*module));
+  }
+  func::FuncOp function(StringRef name) {
+    return module->lookupSymbol<func::FuncOp>(name);
+  }
+  /// The collectives of a function: "all_reduce", ...
+  std::map<std::string, int> collectives(StringRef name) {
+    std::map<std::string, int> counts;
+    function(name).walk([&](CollectiveOpInterface op) {
+      if (op.communicates())
+        ++counts[op->getName().stripDialect().str()];
+    });
+    return counts;
+  }
+
+  MLIRContext context;
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+  bool isMade = false;
+
+private:
+  void stamp(const Request &setup) {
+    Builder b(&context);
+    ModuleOp op = *module;
+    op->setAttr(kOptimizerAttr, b.getStringAttr(setup.optimizer));
+    if (setup.mesh.empty())
+      return;
+    std::string error;
+    auto mesh = parseMeshSpec(setup.mesh, error);
+    ASSERT_TRUE(mesh) << error;
+    SmallVector<MeshAxis> axes;
+    for (const auto &[name, size] : *mesh)
+      axes.push_back({b.getStringAttr(name), size});
+    op->setAttr(kMeshAttr, MeshAttr::get(&context, axes));
+    auto kinds = parseParallelSpec(setup.parallel, *mesh, error);
+    ASSERT_TRUE(kinds) << error;
+    SmallVector<StringRef> names(kinds->begin(), kinds->end());
+    op->setAttr(kParallelAttr, b.getStrArrayAttr(names));
+    if (setup.plan.empty())
+      return;
+    DictionaryAttr plan = parseShardPlan(setup.plan, &context, error);
+    ASSERT_TRUE(plan) << error;
+    op->setAttr(kShardAttr, plan);
+  }
+};
+
+/// Numbers that look random, the same for the same seed.
+class Numbers {
+public:
+  explicit Numbers(uint64_t seed) : state(seed) {}
+  double operator()() {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 33) / static_cast<double>(1u << 31);
+  }
+
+private:
+  uint64_t state;
+};
+
+/// What `step` starts with. Of the integers, a quarter are `ignored`; the rows
+/// of a batch have more of them the later they are.
+Values startOf(func::FuncOp step, uint64_t seed) {
+  Values values;
+  for (BlockArgument argument : step.getArguments()) {
+    RoleAttr role = roleOfArgument(step, argument.getArgNumber());
+    auto type = cast<RankedTensorType>(argument.getType());
+    Numbers number(seed + std::hash<std::string>()(role.getName().str()));
+    Array array(type);
+    auto init = role.getProperty<DictionaryAttr>(RoleAttr::kInit);
+    auto high = role.getProperty<IntegerAttr>(RoleAttr::kHigh);
+    auto value = init ? init.getAs<FloatAttr>("value") : FloatAttr();
+    bool isSeed = init && init.getAs<StringAttr>("kind").getValue() == "seed";
+    for (int64_t i = 0; i < array.size(); ++i)
+      if (isSeed)
+        array[i] = i == 0 ? 1234 : 0;
+      else if (value)
+        array[i] = value.getValueAsDouble();
+      else if (high)
+        array[i] = std::floor(number() * static_cast<double>(high.getInt()));
+      else
+        array[i] = number() - 0.5;
+    if (auto ignored = role.getProperty<IntegerAttr>(RoleAttr::kIgnored))
+      for (int64_t i = 0; i < array.size(); ++i)
+        if (4 * i > 2 * array.size() && i % 2 == 0)
+          array[i] = static_cast<double>(ignored.getInt());
+    values[role.str()] = std::move(array);
+  }
+  return values;
+}
+
+bool isNear(const Array &a, const Array &b) {
+  if (a.shape != b.shape)
+    return false;
+  double largest = 0;
+  for (double x : b.data)
+    largest = std::max(largest, std::abs(x));
+  for (int64_t i = 0; i < a.size(); ++i)
+    if (!(std::abs(a[i] - b[i]) <= 1e-9 * (largest + 1)))
+      return false;
+  return true;
+}
+
+/// New values in place of the old ones.
+void follow(Values &values, const Values &results) {
+  for (const auto &[name, array] : results) {
+    std::string prefix = "update of ";
+    if (name.rfind(prefix, 0) != 0)
+      continue;
+    for (const char *kind : {"param ", "state ", "input "})
+      if (auto it = values.find(kind + name.substr(prefix.size()));
+          it != values.end())
+        it->second = array;
+  }
+}
+
+/// Three steps on ranks are those of one process. Returns the program of ranks.
+std::unique_ptr<Compiled> expectEqual(const std::function<void(Trace &)> &model,
+                                      const Request &setup) {
+  SCOPED_TRACE("--mesh=" + setup.mesh + " --parallel=" + setup.parallel + " " +
+               setup.plan);
+  Request alone;
+  alone.optimizer = setup.optimizer;
+  Compiled one(model, alone);
+  auto ranks = std::make_unique<Compiled>(model, setup);
+  EXPECT_TRUE(one.isMade) << one.diagnostics;
+  EXPECT_TRUE(ranks->isMade) << ranks->diagnostics;
+  if (!one.isMade || !ranks->isMade)
+    return ranks;
+  Values values = startOf(one.function("step"), /*seed=*/7);
+  Values onRanks = values;
+  for (int step = 0; step < 3; ++step) {
+    Values wanted = runOnRanks(one.function("step"), values);
+    Values got = runOnRanks(ranks->function("step"), onRanks);
+    EXPECT_EQ(wanted.size(), got.size());
+    for (const auto &[name, array] : wanted)
+      EXPECT_TRUE(isNear(got[name], array)) << name << " in step " << step;
+    follow(values, wanted);
+    follow(onRanks, got);
+  }
+  return ranks;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Rows of the batch
+//===----------------------------------------------------------------------===//
+
+TEST(Shard, X01_TheMeanIsOverAllRowsThatCount) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"}) {
+    auto ranks = expectEqual(mlp, {mesh, "ddp", ""});
+    EXPECT_EQ(ranks->collectives("forward")["all_gather"], 0);
+  }
+}
+
+TEST(Shard, X01_Transformer) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    for (auto *model : {decoder, fusedDecoder})
+      expectEqual(model, {mesh, "ddp", ""});
+}
+
+/// Other rows' values are gathered where they are read.
+TEST(Shard, X01_WhatHasNoRuleIsComputedWhole) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    expectEqual(mixture, {mesh, "ddp", ""});
+}
+
+TEST(Shard, X02_RowsThatDoNotDivideAreRefused) {
+  Compiled ranks(mlp, {"data=5", "ddp", ""});
+  EXPECT_FALSE(ranks.isMade);
+  EXPECT_NE(ranks.diagnostics.find("input \"x\": expected the size 12 of "
+                                   "dimension 0 to be a multiple of 5"),
+            std::string::npos)
+      << ranks.diagnostics;
+}
+
+TEST(Shard, X03_MasksAreThoseOfOneProcess) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    expectEqual(dropouts, {mesh, "ddp", ""});
+  // Columns, too.
+  std::string plan = R"({"up\\.w": ["tensor", null], "up\\.bias": ["tensor"],
+                         "down\\.w": [null, "tensor"]})";
+  expectEqual(dropouts, {"tensor=2", "tp", plan});
+  expectEqual(dropouts, {"data=3,tensor=2", "ddp+tp", plan});
+  expectEqual(dropouts, {"data=2,sequence=2", "ddp+sp", ""});
+}
+
+TEST(Shard, X04_StatisticsAreOfAllRows) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    expectEqual(convolutions, {mesh, "ddp", ""});
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizer states, gradients, parameters
+//===----------------------------------------------------------------------===//
+
+TEST(Shard, X05_StatesAreCut) {
+  for (const char *optimizer :
+       {"adamw:lr=0.05", "momentum:lr=0.05", "sgd:lr=1"})
+    for (const char *kind : {"zero1", "zero2"})
+      for (const char *mesh : {"data=2", "data=3", "data=4"})
+        expectEqual(mlp, {mesh, kind, "", optimizer});
+  for (const char *kind : {"zero1", "zero2"})
+    for (auto *model : {decoder, convolutions})
+      expectEqual(model, {"data=4", kind, ""});
+}
+
+TEST(Shard, X05_GradientsAreScattered) {
+  Compiled ranks(mlp, {"data=2", "zero2", ""});
+  ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+  EXPECT_EQ(ranks.collectives("backward")["reduce_scatter"], 4);
+  EXPECT_EQ(ranks.collectives("backward")["all_reduce"], 0);
+  EXPECT_EQ(ranks.collectives("update")["all_gather"], 4);
+}
+
+TEST(Shard, X06_ParametersAreGatheredForwardAndBackward) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    for (auto *model : {mlp, decoder, convolutions, tied})
+      expectEqual(model, {mesh, "fsdp", ""});
+  Compiled ranks(mlp, {"data=2", "fsdp", ""});
+  ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+  EXPECT_EQ(ranks.collectives("forward")["all_gather"], 4);
+  // The first layer's input needs no gradient.
+  EXPECT_EQ(ranks.collectives("backward")["all_gather"], 1);
+  EXPECT_EQ(ranks.collectives("backward")["reduce_scatter"], 4);
+  EXPECT_TRUE(ranks.collectives("update").empty());
+  // Nothing that was gathered is saved.
+  func::FuncOp forward = ranks.function("forward");
+  for (unsigned i = 0; i < forward.getNumResults(); ++i)
+    if (roleOfResult(forward, i).getKind() == RoleKind::Saved) {
+      Operation *op = forward.getBody()
+                          .front()
+                          .getTerminator()
+                          ->getOperand(i)
+                          .getDefiningOp();
+      EXPECT_FALSE(isa_and_nonnull<AllGatherOp>(op));
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+static const char *const kMegatron = R"({
+  "(q|k|v|up)\\.w": ["tensor", null], "(q|k|v|up)\\.bias": ["tensor"],
+  "(out|down)\\.w": [null, "tensor"]})";
+
+TEST(Shard, X12_ColumnsThenRows) {
+  for (const char *mesh : {"tensor=2", "tensor=4"}) {
+    auto ranks = expectEqual(decoder, {mesh, "tp", kMegatron});
+    // One for attention, one for the MLP, each way.
+    std::map<std::string, int> once = {{"all_reduce", 2}};
+    EXPECT_EQ(ranks->collectives("forward"), once);
+    EXPECT_EQ(ranks->collectives("backward"), once);
+  }
+  expectEqual(decoder, {"data=3,tensor=2", "ddp+tp", kMegatron});
+  expectEqual(decoder, {"data=2,tensor=2", "fsdp+tp", kMegatron});
+  expectEqual(decoder, {"data=2,tensor=2", "zero1+tp", kMegatron});
+  expectEqual(decoder, {"tensor=2,data=2", "zero2+tp", kMegatron});
+  expectEqual(fusedDecoder, {"tensor=2", "tp", R"({"up\\.w": ["tensor", null],
+      "up\\.bias": ["tensor"], "down\\.w": [null, "tensor"],
+      "qkv\\.w": ["tensor", null]})"});
+}
+
+TEST(Shard, X12_VocabularyWithoutGatheredLogits) {
+  const char *plan =
+      R"({"table": ["tensor", null], "head\\.w": ["tensor", null],
+                         "head\\.bias": ["tensor"]})";
+  for (const char *mesh : {"tensor=2", "tensor=4"}) {
+    auto ranks = expectEqual(decoder, {mesh, "tp", plan});
+    EXPECT_EQ(ranks->collectives("forward")["all_gather"], 0);
+    EXPECT_EQ(ranks->collectives("backward")["all_gather"], 0);
+  }
+  expectEqual(decoder, {"data=2,tensor=2", "ddp+tp", plan});
+}
+
+TEST(Shard, X11_TiedAcrossShards) {
+  for (const char *plan :
+       {R"({"table": ["tensor", null]})", R"({"table": [null, "tensor"]})"})
+    for (const char *mesh : {"tensor=2", "tensor=4"})
+      expectEqual(tied, {mesh, "tp", plan});
+  expectEqual(tied,
+              {"data=2,tensor=2", "ddp+tp", R"({"table": ["tensor", null]})"});
+}
+
+TEST(Shard, X12_Sequences) {
+  for (const char *mesh : {"sequence=2", "sequence=4"})
+    for (auto *model : {decoder, fusedDecoder, tied})
+      expectEqual(model, {mesh, "sp", ""});
+  expectEqual(decoder, {"data=2,sequence=2", "ddp+sp", ""});
+  expectEqual(decoder, {"data=2,sequence=2,tensor=2", "fsdp+sp+tp", kMegatron});
+}
+
+/// States are values of one process, so nothing can be undeclared: they are
+/// whole, and what is made of all rows is made of all ranks' rows.
+TEST(Shard, X15_RunningStatistics) {
+  expectEqual(convolutions, {"data=2", "zero1", ""});
+  const char *plan = R"({"conv1\\.w": ["tensor", null, null, null]})";
+  expectEqual(convolutions, {"data=2,tensor=2", "ddp+tp", plan});
+}
+
+//===----------------------------------------------------------------------===//
+// Requests
+//===----------------------------------------------------------------------===//
+
+static void refuses(const Request &request, const std::string &message) {
+  Compiled ranks(mlp, request);
+  EXPECT_FALSE(ranks.isMade) << message;
+  EXPECT_NE(ranks.diagnostics.find(message), std::string::npos)
+      << ranks.diagnostics;
+}
+
+TEST(Shard, RefusesWhatDoesNotFit) {
+  refuses({"tensor=3", "tp", R"({"up\\.w": ["tensor", null]})"},
+          "expected the size 8 of dimension 0 to be a multiple of 3");
+  refuses({"tensor=2", "tp", R"({"up\\.w": ["data", null]})"},
+          "to be cut over axes of the mesh (tensor=2), but got 'data'");
+  refuses({"tensor=2", "tp", R"({"up\\.w": ["tensor"]})"},
+          "expected a sharding of 2 dimensions, but got 1");
+  refuses({"tensor=2", "tp", R"({"up\\.w": ["tensor", "tensor"]})"},
+          "expected the axis 'tensor' to cut one dimension");
+  refuses({"tensor=2", "tp", R"({"upp.w": ["tensor", null]})"},
+          "that 'upp.w' matches");
+  refuses({"tensor=2", "tp",
+           R"({"up.w": ["tensor", null], "u.*w": [null, "tensor"]})"},
+          "asks for");
+  refuses({"tensor=2", "tp", ""}, "--shard");
+}
+
+TEST(Shard, RefusesWordsThatAreNone) {
+  auto meshError = [](StringRef text) {
+    std::string error;
+    EXPECT_FALSE(parseMeshSpec(text, error)) << text.str();
+    return error;
+  };
+  EXPECT_NE(meshError("data=0").find("sizes of at least 1"), std::string::npos);
+  EXPECT_NE(meshError("data=2,data=2").find("twice"), std::string::npos);
+  for (StringRef text : {"", "data", "=2", "data=2,", "2d=2", "data=x"})
+    EXPECT_NE(meshError(text).find("expected a mesh such as"),
+              std::string::npos);
+  EXPECT_NE(meshError("a=1000000,b=1000000").find("at most"),
+            std::string::npos);
+  auto kindError = [](StringRef text) {
+    std::string error;
+    EXPECT_FALSE(parseParallelSpec(text, {{"data", 2}}, error)) << text.str();
+    return error;
+  };
+  EXPECT_NE(kindError("pp").find("pipelines"), std::string::npos);
+  EXPECT_NE(kindError("tp").find("needs an axis 'tensor'"), std::string::npos);
+  EXPECT_NE(kindError("ddp+zero1").find("exclude each other"),
+            std::string::npos);
+  EXPECT_NE(kindError("ddp+ddp").find("twice"), std::string::npos);
+  EXPECT_NE(kindError("").find("expected plans among"), std::string::npos);
+  auto planError = [](StringRef text) {
+    MLIRContext context;
+    std::string error;
+    EXPECT_FALSE(parseShardPlan(text, &context, error)) << text.str();
+    return error;
+  };
+  EXPECT_NE(planError("[]").find("expected an object"), std::string::npos);
+  EXPECT_NE(planError("{").size(), 0u);
+  EXPECT_NE(planError(R"({"(": [null]})").find("regular expression"),
+            std::string::npos);
+  for (StringRef text : {R"({"w": 1})", R"({"w": [1]})", R"({"w": [[1]]})"})
+    EXPECT_NE(planError(text).find("expected for 'w' a list"),
+              std::string::npos);
+}
