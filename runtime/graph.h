@@ -149,8 +149,9 @@ TDM_EXPORT tdm_status tdm_tensor_from_edge(const tdm_node *node, int input,
 /*--- Hooks -----------------------------------------------------------------
  *
  * `release` (may be null) gets `user` once, when the hook is removed and does
- * not run, or its node ends. `hook` (may be null) is set to a handle by which
- * it can be removed; freeing the handle does not remove it. */
+ * not run, its node ends, or the hook cannot be added. `hook` (may be null) is
+ * set to a handle by which it can be removed; freeing the handle does not
+ * remove it. */
 
 /* `gradient` may be empty; tdm_tensor_assign to it replaces it. */
 typedef tdm_status (*tdm_tensor_hook)(void *user, tdm_tensor *gradient);
@@ -225,7 +226,8 @@ TDM_EXPORT tdm_status tdm_node_should_compute_any(const tdm_node *node,
 TDM_EXPORT tdm_status tdm_node_current(tdm_node **node);
 
 /* Changes a node's edges. `to` null: an edge to nothing. An error that names
- * both nodes if another one has an edge to the node. */
+ * both nodes if another one has an edge to the node. The number of edges, and
+ * the inputs below, can change of a function's node alone. */
 TDM_EXPORT tdm_status tdm_node_add_edge(tdm_node *node, const tdm_node *to,
                                         int input);
 TDM_EXPORT tdm_status tdm_node_set_edge(tdm_node *node, size_t index,
@@ -240,6 +242,8 @@ TDM_EXPORT tdm_status tdm_node_add_input(tdm_node *node, tdm_dtype dtype,
                                          const char *device, int *index);
 /* Adds an input that no gradient goes to. */
 TDM_EXPORT tdm_status tdm_node_add_placeholder(tdm_node *node, int *index);
+/* An error if another node has an edge to the node. Handles that lead to an
+ * input which is not there any more cannot be used. */
 TDM_EXPORT tdm_status tdm_node_clear_inputs(tdm_node *node);
 /* Adds an input like the tensor, and leads the tensor's gradient there. */
 TDM_EXPORT tdm_status tdm_tensor_set_node(tdm_tensor *tensor, tdm_node *node);
@@ -271,7 +275,8 @@ typedef struct tdm_function {
                          tdm_tensor *const *results, size_t result_count);
   /* Says that the next backward is the last; may be null. */
   void (*announce)(void *user, tdm_node *node);
-  /* Gets `user` when the node ends, or no node was made; may be null. */
+  /* Gets `user` once, when the node ends, or no node was made, because of an
+   * error too; may be null. */
   void (*release)(void *user);
   size_t flags;
 } tdm_function;

@@ -1,5 +1,4 @@
-//===- GraphCalls.cpp - the C API: calls of a graph, and its backward
-//----------===//
+//===- GraphCalls.cpp - the C API: calls of a graph, and its backward -----===//
 #include "runtime/artifact/AtomicFile.h"
 #include "runtime/c_api/GraphCApi.h"
 #include "runtime/graph/CallNode.h"
@@ -199,6 +198,9 @@ tdm_status tdm_graph_grad(tdm_tensor *const *roots,
                                   TDM_UNUSED_EMPTY | TDM_UNUSED_ZEROS);
         !status)
       return status;
+    if (flags & TDM_UNUSED_EMPTY && flags & TDM_UNUSED_ZEROS)
+      return Status::usage("expected TDM_UNUSED_EMPTY or TDM_UNUSED_ZEROS, but "
+                           "got both");
     if (Status status = checkHandles("result", results, input_count); !status)
       return status;
     Result<std::vector<Root>> from = rootsOf(roots, gradients, root_count);
@@ -221,10 +223,10 @@ tdm_status tdm_graph_grad(tdm_tensor *const *roots,
 
 tdm_status tdm_graph_when_done(tdm_status (*callback)(void *user), void *user,
                                void (*release)(void *user)) {
+  auto kept = ownedUser(user, release);
   return call([&]() -> Status {
     if (!callback)
       return null("callback");
-    auto kept = ownedUser(user, release);
     return queueCallback([callback, kept] {
       return callUser("a callback after the backward", nullptr,
                       [&] { return callback(kept.get()); });

@@ -1,5 +1,4 @@
-//===- GraphFunctions.cpp - the C API: functions of the caller
-//-----------------===//
+//===- GraphFunctions.cpp - the C API: functions of the caller ------------===//
 #include "runtime/c_api/GraphCApi.h"
 #include "runtime/graph/Function.h"
 
@@ -14,13 +13,16 @@ static_assert(sizeof(tdm_function) ==
 
 namespace {
 
+/// `user` is released from now on, whatever comes.
 Status takeFunction(const tdm_function *given, bool hasForward,
-                    bool hasBackward, tdm_function &known) {
+                    bool hasBackward, tdm_function &known,
+                    std::shared_ptr<void> &user) {
   if (!given)
     return null("function");
   known = TDM_FUNCTION_INIT;
   if (Status status = takeStruct("tdm_function", *given, known); !status)
     return status;
+  user = ownedUser(known.user, known.release);
   if (!known.name)
     return null("name");
   if (hasForward && !known.forward)
@@ -118,9 +120,12 @@ tdm_status tdm_function_apply(const tdm_function *function,
                               tdm_tensor *const *outputs, size_t output_count) {
   return call([&]() -> Status {
     tdm_function known;
-    if (Status status = takeFunction(function, true, true, known); !status)
+    std::shared_ptr<void> user;
+    if (Status status = takeFunction(function, true, true, known, user);
+        !status)
       return status;
-    FunctionSpec spec = specOf(known, ownedUser(known.user, known.release));
+    FunctionSpec spec = specOf(known, user);
+    user = nullptr; // it ends with the node
     return applyTo(inputs, input_count, outputs, output_count,
                    [&](std::vector<Value> &in, std::vector<Value> &out) {
                      return Function::apply(std::move(spec), in, out);
@@ -130,13 +135,14 @@ tdm_status tdm_function_apply(const tdm_function *function,
 
 tdm_status tdm_node_make(const tdm_function *function, tdm_node **node) {
   return call([&]() -> Status {
+    tdm_function known;
+    std::shared_ptr<void> user;
+    if (Status status = takeFunction(function, false, true, known, user);
+        !status)
+      return status;
     if (!node)
       return null("place for the node");
-    tdm_function known;
-    if (Status status = takeFunction(function, false, true, known); !status)
-      return status;
-    *node = new tdm_node{std::make_shared<Function>(
-        specOf(known, ownedUser(known.user, known.release)))};
+    *node = new tdm_node{std::make_shared<Function>(specOf(known, user))};
     return Status::success();
   });
 }
@@ -151,8 +157,7 @@ tdm_status tdm_node_save(tdm_node *node, const tdm_tensor *value) {
     Result<Value> kept = valueOf(const_cast<tdm_tensor &>(*value));
     if (!kept)
       return std::move(kept).status();
-    (*function)->save(std::move(*kept));
-    return Status::success();
+    return (*function)->save(std::move(*kept));
   });
 }
 
@@ -167,9 +172,8 @@ tdm_status tdm_node_mutates(tdm_node *node, size_t index) {
 tdm_status tdm_node_not_differentiable(tdm_node *node, size_t index) {
   return call([&]() -> Status {
     Result<Function *> function = functionOf(node);
-    if (function)
-      (*function)->declareNotDifferentiable(index);
-    return std::move(function).status();
+    return function ? (*function)->declareNotDifferentiable(index)
+                    : std::move(function).status();
   });
 }
 
@@ -195,13 +199,14 @@ tdm_status tdm_graph_checkpoint(const tdm_function *function,
                                 size_t output_count) {
   return call([&]() -> Status {
     tdm_function known;
-    if (Status status = takeFunction(function, true, false, known); !status)
+    std::shared_ptr<void> user;
+    if (Status status = takeFunction(function, true, false, known, user);
+        !status)
       return status;
     if (known.backward)
       return Status::usage("expected no backward of a checkpoint");
-    auto user = ownedUser(known.user, known.release);
-    auto forward = [forward = known.forward, user](std::vector<Value> &in,
-                                                   std::vector<Value> &out) {
+    auto forward = [forward = known.forward, user = std::move(user)](
+                       std::vector<Value> &in, std::vector<Value> &out) {
       Handles given(in), made(out);
       return callUser("the forward of a checkpoint", nullptr, [&] {
         return forward(user.get(), nullptr, given.pointers(), given.size(),

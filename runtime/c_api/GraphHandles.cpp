@@ -1,5 +1,4 @@
-//===- GraphHandles.cpp - the history of tensor handles
-//------------------------===//
+//===- GraphHandles.cpp - the history of tensor handles -------------------===//
 //
 // What gradients of a handle go to, and where they are.
 //
@@ -17,6 +16,10 @@ namespace tandem::capi {
 Result<Edge> edgeOf(tdm_tensor &tensor) {
   // Threads may use a leaf for the first time together.
   static std::mutex mutex;
+  const Edge &known = tensor.edge;
+  if (known && size_t(known.input) >= known.node->inputs().size())
+    return Status::usage("input " + std::to_string(known.input) + " of node " +
+                         describe(*known.node) + " was cleared");
   if (tensor.isPlace)
     return tensor.edge;
   if (!tensor.tensor.defined() || !tensor.tensor.requiresGrad())
@@ -191,7 +194,8 @@ tdm_status tdm_tensor_from_edge(const tdm_node *node, int input,
   });
 }
 
-/// Adds a hook at the handle's node; `add` gives its key.
+/// Adds a hook at the handle's node; `add` gives its key. The caller of this
+/// owns the hook's user, who is released if it fails.
 template <typename Add>
 static tdm_status addHook(tdm_tensor *tensor, bool hasCall, tdm_hook **hook,
                           Add add) {
@@ -215,8 +219,8 @@ static tdm_status addHook(tdm_tensor *tensor, bool hasCall, tdm_hook **hook,
 tdm_status tdm_tensor_add_hook(tdm_tensor *tensor, tdm_tensor_hook hook,
                                void *user, void (*release)(void *),
                                tdm_hook **handle) {
+  auto kept = ownedUser(user, release);
   return addHook(tensor, hook, handle, [&](const Edge &edge) {
-    auto kept = ownedUser(user, release);
     return Result<uint64_t>(addTensorHook(edge, [hook, kept](Value &gradient) {
       tdm_tensor shown;
       show(shown, std::move(gradient));
@@ -232,8 +236,8 @@ tdm_status tdm_tensor_add_accumulated_hook(tdm_tensor *tensor,
                                            tdm_tensor_hook hook, void *user,
                                            void (*release)(void *),
                                            tdm_hook **handle) {
+  auto kept = ownedUser(user, release);
   return addHook(tensor, hook, handle, [&](const Edge &edge) {
-    auto kept = ownedUser(user, release);
     return addAccumulatedHook(*edge.node, [hook, kept](Leaf &leaf) {
       tdm_tensor shown;
       show(shown, leaf.value());

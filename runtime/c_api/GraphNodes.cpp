@@ -1,6 +1,6 @@
-//===- GraphNodes.cpp - the C API: nodes, their edges and hooks
-//----------------===//
+//===- GraphNodes.cpp - the C API: nodes, their edges and hooks -----------===//
 #include "runtime/c_api/GraphCApi.h"
+#include "runtime/graph/Function.h"
 
 #include <cstring>
 
@@ -30,7 +30,17 @@ Status giveAnswer(Result<bool> made, int *wanted) {
   return std::move(made).status();
 }
 
-/// Adds a hook; `add` gives its key.
+/// What a call made runs with the inputs and as many edges as the call gave it.
+Status checkOpen(const Node &node, const char *what) {
+  if (dynamic_cast<const Function *>(&node))
+    return Status::success();
+  return Status::usage("the " + std::string(what) + " of node " +
+                       describe(node) +
+                       " are those of its call: only a function's can change");
+}
+
+/// Adds a hook; `add` gives its key. The caller of this owns the hook's user,
+/// who is released if it fails.
 template <typename Add>
 tdm_status addHook(tdm_node *node, bool hasCall, tdm_hook **hook, Add add) {
   return withNode(node, [&](Node &to) {
@@ -136,7 +146,8 @@ tdm_status tdm_node_current(tdm_node **node) {
 
 tdm_status tdm_node_add_edge(tdm_node *node, const tdm_node *to, int input) {
   return withNode(node, [&](Node &from) {
-    return from.addEdge(to ? Edge{to->node, input} : Edge());
+    Status status = checkOpen(from, "edges");
+    return status ? from.addEdge(to ? Edge{to->node, input} : Edge()) : status;
   });
 }
 
@@ -150,6 +161,9 @@ tdm_status tdm_node_set_edge(tdm_node *node, size_t index, const tdm_node *to,
 tdm_status tdm_node_set_edges(tdm_node *node, tdm_tensor *const *tensors,
                               size_t count) {
   return withNode(node, [&](Node &from) {
+    if (Status status = checkOpen(from, "edges");
+        !status && count != from.edges().size())
+      return status;
     auto values = valuesOf("tensor", tensors, count);
     return values ? from.setEdges(edgesOf(*values))
                   : std::move(values).status();
@@ -171,6 +185,8 @@ tdm_status tdm_node_add_input(tdm_node *node, tdm_dtype dtype, int rank,
         runtime::parseDevice(device ? device : "cpu");
     if (!found)
       return std::move(found).status();
+    if (Status status = checkOpen(to, "inputs"); !status)
+      return status;
     return giveIndex(to.addInput(static_cast<artifact::DType>(dtype),
                                  {shape, size_t(rank)}, *found),
                      index);
@@ -178,14 +194,16 @@ tdm_status tdm_node_add_input(tdm_node *node, tdm_dtype dtype, int rank,
 }
 
 tdm_status tdm_node_add_placeholder(tdm_node *node, int *index) {
-  return withNode(
-      node, [&](Node &to) { return giveIndex(to.addPlaceholder(), index); });
+  return withNode(node, [&](Node &to) {
+    Status status = checkOpen(to, "inputs");
+    return status ? giveIndex(to.addPlaceholder(), index) : status;
+  });
 }
 
 tdm_status tdm_node_clear_inputs(tdm_node *node) {
   return withNode(node, [](Node &of) {
-    of.clearInputs();
-    return Status::success();
+    Status status = checkOpen(of, "inputs");
+    return status ? of.clearInputs() : status;
   });
 }
 
@@ -195,6 +213,8 @@ tdm_status tdm_tensor_set_node(tdm_tensor *tensor, tdm_node *node) {
       return null(tensor ? "node" : "tensor");
     if (!tensor->tensor.defined() || !artifact::isFloat(tensor->tensor.dtype()))
       return Status::usage("expected a tensor of floating point numbers");
+    if (Status status = checkOpen(*node->node, "inputs"); !status)
+      return status;
     Edge before = tensor->edge;
     Value value(tensor->tensor);
     if (Status status = makeEdge(value, node->node); !status)
@@ -209,8 +229,8 @@ tdm_status tdm_tensor_set_node(tdm_tensor *tensor, tdm_node *node) {
 
 tdm_status tdm_node_add_pre_hook(tdm_node *node, tdm_pre_hook hook, void *user,
                                  void (*release)(void *), tdm_hook **handle) {
+  auto kept = ownedUser(user, release);
   return addHook(node, hook, handle, [&](Node &to) {
-    auto kept = ownedUser(user, release);
     return addPreHook(to, [hook, kept](Gradients &gradients) {
       Handles shown(gradients);
       return callUser("a pre-hook", nullptr, [&] {
@@ -223,8 +243,8 @@ tdm_status tdm_node_add_pre_hook(tdm_node *node, tdm_pre_hook hook, void *user,
 tdm_status tdm_node_add_post_hook(tdm_node *node, tdm_post_hook hook,
                                   void *user, void (*release)(void *),
                                   tdm_hook **handle) {
+  auto kept = ownedUser(user, release);
   return addHook(node, hook, handle, [&](Node &to) {
-    auto kept = ownedUser(user, release);
     return addPostHook(
         to, [hook, kept](Gradients &outputs, const Gradients &inputs) {
           Gradients seen = inputs;

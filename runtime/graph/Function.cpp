@@ -1,6 +1,7 @@
 //===- Function.cpp - functions of the user as nodes ----------------------===//
 #include "runtime/graph/Function.h"
 #include "runtime/graph/CallbackLock.h"
+#include "runtime/graph/Ending.h"
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Hooks.h"
 #include "runtime/graph/Leaf.h"
@@ -32,6 +33,33 @@ bool isSame(const Tensor &x, const Tensor &y) {
 }
 
 } // namespace
+
+/// What a lambda of the user has captured may be nodes.
+Function::~Function() {
+  Ending ending;
+  ending.take(std::make_shared<FunctionSpec>(std::move(spec)));
+}
+
+Status Function::checkInForward() const {
+  if (given)
+    return Status::success();
+  return Status::usage("node " + describe(*this) +
+                       ": what it keeps and gives is said in its forward");
+}
+
+Status Function::save(Value value) {
+  Status status = checkInForward();
+  if (status)
+    pending.push_back(std::move(value));
+  return status;
+}
+
+Status Function::declareNotDifferentiable(size_t output) {
+  Status status = checkInForward();
+  if (status)
+    notDifferentiable.push_back(output);
+  return status;
+}
 
 Status Function::declareWrite(size_t input) {
   if (!given || input >= given->size())
@@ -224,7 +252,8 @@ Status checkpoint(std::string name,
   spec.forward = [forward](Function &node, std::vector<Value> &given,
                            std::vector<Value> &made) {
     for (const Value &one : given)
-      node.save(one);
+      if (Status status = node.save(one); !status)
+        return status;
     return forward(given, made);
   };
   spec.backward = [forward, outputCount](Function &node, Gradients &gradients,

@@ -37,6 +37,7 @@ struct FunctionSpec {
 class Function : public Node {
 public:
   explicit Function(FunctionSpec spec) : spec(std::move(spec)) {}
+  ~Function() override;
 
   /// Calls the forward; makes a node if grad mode is on and an input has
   /// history. Inputs that it wrote get a new one.
@@ -56,17 +57,16 @@ public:
   bool isDeterministic() const override { return spec.isDeterministic; }
 
   // Of a forward.
-  void save(Value value) { pending.push_back(std::move(value)); }
+  Status save(Value value);
   Status declareWrite(size_t input);
-  void declareNotDifferentiable(size_t output) {
-    notDifferentiable.push_back(output);
-  }
+  Status declareNotDifferentiable(size_t output);
   /// Keeps what was saved, as it is now.
   Status keep(std::span<const Value> outputs);
   /// Returns saved value `index`.
   Result<Value> saved(size_t index);
 
 private:
+  Status checkInForward() const;
   Status lead(std::vector<Value> &inputs, std::vector<Value> &outputs);
   Status runBackward(Gradients &inputs, Gradients &outputs,
                      const RunMode &mode);

@@ -1,5 +1,6 @@
 //===- Node.cpp - the nodes of a run-time graph ---------------------------===//
 #include "runtime/graph/Node.h"
+#include "runtime/graph/Ending.h"
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Hooks.h"
 #include "runtime/graph/Modes.h"
@@ -32,27 +33,15 @@ Node::Node() : number_(nextNumber()), thread_(threadNumber()) {
   }
 }
 
-/// A chain of nodes ends one by one, not in a recursion as deep as it is long.
 Node::~Node() {
-  static thread_local std::vector<std::shared_ptr<Node>> *ending = nullptr;
-  std::vector<std::shared_ptr<Node>> mine;
-  bool isFirst = !ending;
-  if (isFirst)
-    ending = &mine;
+  Ending ending;
   for (Edge &edge : edges_)
     if (edge.node) {
       leave(edge);
-      ending->push_back(std::move(edge.node));
+      ending.take(std::move(edge.node));
     }
-  // What hooks hold may be nodes, too.
-  delete hooks_.exchange(nullptr);
-  if (!isFirst)
-    return;
-  while (!mine.empty()) {
-    std::shared_ptr<Node> last = std::move(mine.back());
-    mine.pop_back();
-  }
-  ending = nullptr;
+  if (NodeHooks *hooks = hooks_.exchange(nullptr))
+    ending.take(std::shared_ptr<NodeHooks>(hooks));
 }
 
 std::string describe(const Node &node) {
@@ -120,6 +109,13 @@ int Node::addPlaceholder() {
   return static_cast<int>(inputs_.size()) - 1;
 }
 
+Status Node::clearInputs() {
+  Status status = checkParents("inputs");
+  if (status)
+    inputs_.clear();
+  return status;
+}
+
 Status Node::checkEdge(const Edge &edge) const {
   if (!edge)
     return Status::success();
@@ -136,15 +132,15 @@ Status Node::checkEdge(const Edge &edge) const {
 }
 
 /// A parent's topological number counts on this node's.
-Status Node::checkParents() const {
+Status Node::checkParents(const char *what) const {
   if (parents_.load(std::memory_order_acquire) == 0)
     return Status::success();
   while (parentLock_.test_and_set(std::memory_order_acquire)) {
   }
   std::shared_ptr<Node> parent = parent_.lock();
   parentLock_.clear(std::memory_order_release);
-  return Status::usage("the edges of node " + describe(*this) +
-                       " cannot change: node " +
+  return Status::usage("the " + std::string(what) + " of node " +
+                       describe(*this) + " cannot change: node " +
                        (parent ? describe(*parent) : "of an earlier graph") +
                        " has an edge to it");
 }
@@ -170,7 +166,7 @@ void Node::leave(const Edge &edge) {
 }
 
 Status Node::addEdge(Edge edge) {
-  Status status = checkParents();
+  Status status = checkParents("edges");
   if (status)
     status = checkEdge(edge);
   if (!status)
@@ -191,7 +187,7 @@ Status Node::setEdge(size_t index, Edge edge) {
 }
 
 Status Node::setEdges(std::vector<Edge> edges) {
-  Status status = checkParents();
+  Status status = checkParents("edges");
   for (const Edge &edge : edges)
     if (status)
       status = checkEdge(edge);

@@ -161,7 +161,8 @@ public:
                        Device device = {});
   /// Adds an input that no gradient goes to; returns its number.
   int addPlaceholder();
-  void clearInputs() { inputs_.clear(); }
+  /// An error if another node leads there.
+  Status clearInputs();
 
   /// Adds an edge to what the forward was computed of, maybe none. The edges of
   /// a node that another node leads to cannot be changed: its topological
@@ -201,7 +202,7 @@ public:
 
 private:
   Status checkEdge(const Edge &edge) const;
-  Status checkParents() const;
+  Status checkParents(const char *what) const;
   void enter(const Edge &edge);
   static void leave(const Edge &edge);
   Result<int> add(InputInfo info);

@@ -134,12 +134,15 @@ Status conform(const Node &node, int input, Value &gradient) {
 Status Task::callHooks(Lane &lane, Node &node, NodeHooks *hooks) {
   Status status =
       hooks->tensor.forEach([&](NodeHooks::TensorHook &hook, int input) {
+        if (size_t(input) >= lane.inputs.size()) // that was cleared
+          return Status::success();
         Value &gradient = lane.inputs[size_t(input)];
         if (Status called = hook(gradient); !called)
           return called;
         return checkReplaced("tensor hook", node, size_t(input), gradient);
       });
-  for (size_t i = 0; status && i < hooks->retained.size(); ++i)
+  size_t inputs = std::min(lane.inputs.size(), hooks->retained.size());
+  for (size_t i = 0; status && i < inputs; ++i)
     if (std::shared_ptr<Retained> place = hooks->retained.at(i))
       status = place->add(lane.inputs[i]);
   return status;

@@ -1,5 +1,6 @@
 //===- Saved.cpp - a value that a node keeps for its backward -------------===//
 #include "runtime/graph/Saved.h"
+#include "runtime/graph/Ending.h"
 #include "runtime/graph/Modes.h"
 
 #include <algorithm>
@@ -102,6 +103,12 @@ Status SavedValues::Use::begin(const Node &of, bool retain) {
   ++values.running;
   isHeld = true;
   return Status::success();
+}
+
+SavedValues::~SavedValues() {
+  Ending ending;
+  for (std::shared_ptr<SavedValue> &value : kept)
+    ending.take(std::move(value));
 }
 
 void SavedValues::release() {

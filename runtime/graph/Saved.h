@@ -46,6 +46,11 @@ private:
 /// All that a node saved. Threads may use and release it at the same time.
 class SavedValues {
 public:
+  SavedValues() = default;
+  ~SavedValues();
+  SavedValues(const SavedValues &) = delete;
+  SavedValues &operator=(const SavedValues &) = delete;
+
   /// In a forward: keeps another value.
   void add(SavedValue value) {
     kept.push_back(std::make_shared<SavedValue>(std::move(value)));

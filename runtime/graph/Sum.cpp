@@ -182,6 +182,10 @@ Status Sums::take(int &list, Gradients &gradients, const Node &node,
   while (list != none) {
     Part &part = parts[size_t(list)];
     auto input = static_cast<size_t>(part.input);
+    if (input >= gradients.size())
+      return Status::usage("input " + std::to_string(part.input) + " of node " +
+                           describe(node) +
+                           " was cleared while the backward ran");
     Stream consumer = node.inputs()[input].stream;
     Status status;
     if (part.made)

@@ -69,7 +69,7 @@ void TaskMemory::clearLanes() {
 Task::Task(Kind kind, const BackwardOptions &options, const Lane *outer)
     : kind(kind), mode{options.retainGraph || options.createGraph,
                        options.createGraph, options.collected},
-      arrivals(options.arrivals), memory(takeMemory()) {
+      arrivals(options.arrivals), memory(takeMemory()), isInner(outer) {
   memory.own.task = this;
   if (outer)
     this->outer = outer->task->hasLanes ? outer->task : outer->task->outer;
@@ -408,7 +408,10 @@ Status Task::run(std::span<const Root> roots, std::span<const Edge> inputs,
   for (size_t i = 0; i < roots.size(); ++i)
     if (!roots[i].edge)
       return Status::usage("root " + std::to_string(i) +
-                           " does not require grad");
+                           " does not require grad" +
+                           (isInner ? "; what is computed in a backward has no "
+                                      "history unless grad mode is set on there"
+                                    : ""));
   wanted = inputs;
   results = given;
   if (Status status = search(roots, inputs); !status)

@@ -213,6 +213,7 @@ private:
   RunMode mode;
   Arrivals *arrivals;
   TaskMemory &memory;
+  bool isInner; ///< a node of another task asks for it
   std::span<const Edge> wanted;
   Gradients *results = nullptr;
   size_t visited = 0;

@@ -158,6 +158,14 @@ TEST(GraphRows, N23_GradGivesGradientsAndCollectsNone) {
   EXPECT_EQ(valuesOf(got[1]), (Floats{3}));
 }
 
+TEST(GraphRows, N23_EmptyOrZerosNotBoth) {
+  Tensor w = leaf(1), y = scale(w, 1);
+  expectMessage(messageOf([&] {
+                  grad({y}, {w}, {}, TDM_UNUSED_EMPTY | TDM_UNUSED_ZEROS);
+                }),
+                "but got both");
+}
+
 TEST(GraphRows, N23_AnEdgeTakenBeforeAVisibleWriteLeadsToTheOldValue) {
   Tensor w = leaf(1), x = scale(w, 1);
   int input = -1;
@@ -357,6 +365,16 @@ TEST(GraphRows, N29_BackwardsNest) {
     EXPECT_STREQ(error.what(), "of the innermost");
     EXPECT_EQ(error.status, TDM_UNSUPPORTED);
   }
+  // Grad mode is off in a backward.
+  Tensor inner = scale(w, 2);
+  Tensor computes =
+      made("computes", {w}, [inner](Node &, const TensorList &, TensorList &) {
+        backward({sum(inner)});
+      });
+  expectMessage(messageOf([&] { backward({computes}); }),
+                "root 0 does not require grad; what is computed in a backward "
+                "has no history unless grad mode is set on there");
+
   // An outer error stops the inner: what comes after it does not run.
   Log log;
   Tensor later = noted(log, "later", {w});

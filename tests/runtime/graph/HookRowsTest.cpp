@@ -223,6 +223,30 @@ TEST(GraphRows, N18_HooksAreRemovedByKeyAlsoWhileTheyRun) {
   EXPECT_FALSE(hook.remove());
 }
 
+// What failed to be added was leaked in some calls, and ended in others.
+TEST(GraphRows, N18_WhatCannotBeAddedEnds) {
+  auto counted = std::make_shared<int>(0);
+  Tensor w = leaf(1), plain = scalar(1);
+  auto hook = [counted](auto &&...) {};
+  for (const std::string &message :
+       {messageOf([&] { addHook(plain, hook); }),
+        messageOf([&] { addAccumulatedHook(plain, hook); }),
+        messageOf([&] { addAccumulatedHook(scale(w, 1), hook); }),
+        messageOf([&] { Node().addPreHook(hook); }),
+        messageOf([&] { Node().addPostHook(hook); }),
+        messageOf([&] { whenDone(hook); }), messageOf([&] {
+          call({"half", hook, {}}, {w});
+        }),
+        messageOf([&] {
+          makeNode({"half", hook, {}});
+        }),
+        messageOf([&] {
+          checkpoint({"both", hook, hook}, {w});
+        })})
+    EXPECT_NE(message, "");
+  EXPECT_EQ(counted.use_count(), 2) << "its own and the lambda's";
+}
+
 TEST(GraphRows, N19_HooksStayWithTheOldNodeAndRetainedGradientsMove) {
   Log log;
   Tensor w = leaf({1, 2}), x = noted(log, "x", {w});

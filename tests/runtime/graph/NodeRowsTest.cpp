@@ -167,6 +167,48 @@ TEST(GraphRows, N07_InputsFromTensorsTypesAndPlaceholders) {
   expectMessage(messageOf([&] { node.addInput(TDM_I32, {}); }), "tdm_dtype");
 }
 
+// An op wrote behind its outputs when it had lost an edge, and a gradient was
+// read where an input had been.
+TEST(GraphRows, N05_N07_OnlyAFunctionsInputsAndNumberOfEdgesChange) {
+  Tensor w = leaf(1), y = add(w, w), z = scalar(1);
+  Node op = Node::of(y), other = emptyNode("other", 0);
+  for (const std::string &message :
+       {messageOf([&] { op.addInput(TDM_F32, {}); }),
+        messageOf([&] { op.addPlaceholder(); }),
+        messageOf([&] { op.clearInputs(); }),
+        messageOf([&] { setNode(z, op); }),
+        messageOf([&] { op.addEdge(Node::of(w)); }),
+        messageOf([&] { op.setEdges({w}); }),
+        messageOf([&] { Node::of(w).addEdge(other); }),
+        messageOf([&] { Node::of(w).clearInputs(); })})
+    expectMessage(message,
+                  "are those of its call: only a function's can change");
+  op.setEdges({w, w});
+  backward({y});
+  EXPECT_EQ(gradient(w), (Floats{2}));
+
+  other.addInput(TDM_F32, {});
+  Tensor place = other.place();
+  Node parent = emptyNode("parent");
+  parent.addEdge(other);
+  expectMessage(messageOf([&] { other.clearInputs(); }),
+                "the inputs of node 'other'");
+  parent.setEdges({});
+  other.clearInputs();
+  for (const std::string &message :
+       {messageOf([&] { addHook(place, [](Tensor &) {}); }),
+        messageOf([&] { backward({place}); }),
+        messageOf([&] { grad({y}, {place}); })})
+    expectMessage(message, "input 0 of node 'other'");
+
+  Log unread;
+  Tensor made = noted(unread, "function", {w});
+  expectMessage(messageOf([&] { Node::of(made).save(w); }),
+                "is said in its forward");
+  expectMessage(messageOf([&] { Node::of(made).notDifferentiable(0); }),
+                "is said in its forward");
+}
+
 TEST(GraphRows, N08_EdgesOfTensorsAndForATensor) {
   Node node = emptyNode("node", 2);
   Tensor w = leaf(1), x = scalar(1), none;
@@ -300,6 +342,33 @@ TEST(GraphRows, N11_AChainOf200000NodesEndsAndItsHooksOnce) {
   EXPECT_EQ(*ended, 0);
   last = Tensor();
   EXPECT_EQ(*ended, 199);
+}
+
+// Nodes that were held by hooks and lambdas alone ended in a recursion.
+TEST(GraphRows, N11_AChainThatHooksFunctionsAndSavedValuesHoldEnds) {
+  Tensor w = leaf(1), hooked = w, captured = w, saved = w;
+  for (int i = 0; i < 60000; ++i) {
+    Tensor next = scale(w, 1);
+    addHook(next, [hooked](Tensor &) {});
+    hooked = next;
+    next = call({"captures",
+                 [](Node &, const TensorList &inputs, TensorList &outputs) {
+                   outputs[0] = inputs[0].detach();
+                 },
+                 [captured](Node &, const TensorList &, TensorList &) {}},
+                {w})[0];
+    captured = next;
+    next = call(
+        {"saves",
+         [saved](Node &node, const TensorList &inputs, TensorList &outputs) {
+           node.save(saved);
+           outputs[0] = inputs[0].detach();
+         },
+         [](Node &, const TensorList &, TensorList &) {}},
+        {w})[0];
+    saved = next;
+  }
+  hooked = captured = saved = Tensor();
 }
 
 TEST(GraphRows, N12_TraitsAndSubstitutesAreSeenFromOutside) {
