@@ -100,7 +100,10 @@ TDM_EXPORT tdm_status tdm_op_cast(const tdm_tensor *x, tdm_dtype dtype,
  *
  * `inputs` null: all leaves collect their gradients. Else, only what leads to
  * these `input_count` tensors runs, at least one; leaves among them collect,
- * others keep their gradients as with tdm_tensor_retain_grad. */
+ * others keep their gradients as with tdm_tensor_retain_grad.
+ *
+ * Under TDM_CREATE_GRAPH what a leaf collects has history that leads back to
+ * the leaf: neither is freed before tdm_tensor_set_grad clears it. */
 TDM_EXPORT tdm_status tdm_graph_backward(tdm_tensor *const *roots,
                                          tdm_tensor *const *gradients,
                                          size_t root_count,

@@ -4,6 +4,7 @@
 // StreamTest.cpp.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/graph/Function.h"
 #include "runtime/graph/Ops.h"
 #include "tests/runtime/graph/TestNodes.h"
 
@@ -364,6 +365,43 @@ TEST(Graph, N12_NodesRunWithSubstitutesForTheirSavedValues) {
                 .message()
                 .find("'opaque'"),
             std::string::npos);
+}
+
+TEST(Graph, N12_AFunctionHandsOverWhatItSaysThatItDependsOn) {
+  Value x = *Leaf::make("x", scalar(3));
+  bool throws = true;
+  auto made = [&](bool isStateTransparent) {
+    FunctionSpec spec;
+    spec.name = "f";
+    spec.traits.isStateTransparent = isStateTransparent;
+    spec.forward = [](Function &node, std::vector<Value> &inputs,
+                      std::vector<Value> &outputs) {
+      outputs[0] = inputs[0].tensor.detach();
+      return node.save(inputs[0]);
+    };
+    spec.backward = [&](Function &node, Gradients &, Gradients &outputs) {
+      if (throws)
+        throw std::runtime_error("of the backward");
+      outputs[0] = *node.saved(0);
+      return Status::success();
+    };
+    std::vector<Value> inputs = {x}, outputs(1);
+    EXPECT_TRUE(Function::apply(spec, inputs, outputs).ok());
+    return outputs[0];
+  };
+  Gradients inputs{Value(scalar(1))}, outputs(1);
+  Value open = made(true), opaque = made(false);
+  Node &node = *open.edge.node;
+  EXPECT_THROW((void)node.runWith({Value(scalar(10))}, inputs, outputs, {}),
+               std::runtime_error);
+  EXPECT_EQ((*node.savedValues())[0].tensor.at(0), 3) << "its own again";
+  throws = false;
+  EXPECT_TRUE(node.runWith({Value(scalar(10))}, inputs, outputs, {}).ok());
+  EXPECT_EQ(outputs[0].tensor.at(0), 10);
+  Status refused =
+      opaque.edge.node->runWith({Value(scalar(10))}, inputs, outputs, {});
+  EXPECT_NE(refused.message().find("node 'f'"), std::string::npos);
+  EXPECT_FALSE(opaque.edge.node->savedValues().ok());
 }
 
 TEST(Graph, N11_AChainOf200000NodesEnds) {
