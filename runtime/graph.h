@@ -278,8 +278,9 @@ typedef struct tdm_function {
                          tdm_tensor *const *results, size_t result_count);
   /* Says that the next backward is the last; may be null. */
   void (*announce)(void *user, tdm_node *node);
-  /* Gets `user` once, when the node ends, or no node was made, because of an
-   * error too; may be null. */
+  /* Gets `user` once for each call: when the node ends, or if none was made,
+   * because of an error too, unless this struct has a wrong size; may be null.
+   */
   void (*release)(void *user);
   size_t flags;
 } tdm_function;
