@@ -177,7 +177,10 @@ static bool isElsewhere(llvm::StringRef op) {
       // PyTorch draws other numbers (tests/reference/PhiloxTest.cpp).
       "bernoulli", "philox", "random_bits", "random_normal", "random_uniform",
       // Of f32 the bits.
-      "bitcast"};
+      "bitcast",
+      // Of several ranks (tests/gradients/CollectiveTest.cpp).
+      "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast_from",
+      "rank_slice", "reduce_scatter"};
   return others.count(op);
 }
 
