@@ -1,5 +1,5 @@
 #!/bin/bash
-# ranks.sh BIN EXAMPLES - the digits' perceptron under each plan, on 2 and 4
+# ranks.sh BIN EXAMPLES - the digits' models under plans, on 2 and 4
 # processes: 20 steps have the losses of one process with the whole batch
 # (relative 1e-5). Bad requests are refused, and a plan is shown.
 source "$(dirname "$0")/expect.sh"
@@ -11,7 +11,7 @@ command -v mpirun >/dev/null || { echo 'no mpirun'; exit 77; }
 compile() { # OUTPUT [options]
   local to=$1
   shift
-  expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o "$to.tdm" \
+  expect 0 '' "$bin/tandem" compile "$source" -o "$to.tdm" \
     --optimizer=adamw:lr=2e-3 "$@"
 }
 
@@ -37,6 +37,7 @@ as_one() {
     END { exit bad || NR != 20 }' || fail "$model: $(paste one.losses "$model.losses")"
 }
 
+source=$examples/digits/mlp.mlir
 compile one
 train one 1
 [ "$(wc -l <one.losses)" = 20 ] || fail 'no losses'
@@ -50,6 +51,15 @@ JSON
 as_one tp-2 2 --mesh=tensor=2 --parallel=tp --shard=tp.json
 as_one ddp-tp 4 --mesh=data=2,tensor=2 --parallel=ddp+tp --shard=tp.json
 as_one fsdp-tp 4 --mesh=data=2,tensor=2 --parallel=fsdp+tp --shard=tp.json
+
+# Statistics of batch norm are those of the whole batch.
+expect 0 '' "$bin/digits-cnn" cnn.mlir
+source=cnn.mlir
+rm one.*
+compile one
+train one 1
+as_one cnn-ddp 2 --mesh=data=2 --parallel=ddp
+as_one cnn-fsdp 2 --mesh=data=2 --parallel=fsdp
 
 # What is wrong without a model is a usage error, and what a value cannot have
 # stands at the value.

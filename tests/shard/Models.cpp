@@ -1,6 +1,8 @@
 //===- Models.cpp - small models for the tests of shardings ---------------===//
 #include "tests/shard/Models.h"
 
+#include "compiler/trace/Flow.h"
+
 using namespace tandem;
 using namespace tandem::test;
 
@@ -115,6 +117,33 @@ void tandem::test::mixture(Trace &trace) {
   Tensor y = matmul(scores, h) * softmax(mixed, -1);
   trace.output("loss", mean(y * y));
   trace.output("y", y);
+}
+
+void tandem::test::flow(Trace &trace) {
+  Tensor x = trace.input("x", {kBatch, kTime, kWidth});
+  Tensor w = trace.parameter("w", {kWidth, kWidth}, Init::uniform(-0.5, 0.5));
+  Tensor v = trace.parameter("v", {kWidth, kWidth}, Init::uniform(-0.5, 0.5));
+  Tensor start = linear(x.select(1, 0), v);
+  ScanStep loop = scan({start}, {x.transpose(0, 1)}, {w},
+                       [](const Tensors &carries, const Tensors &slices,
+                          const Tensors &constants) -> ScanStep {
+                         Tensor h =
+                             tanh(matmul(carries[0], constants[0]) + slices[0]);
+                         return {{h}, {h}};
+                       });
+  Tensor y = cond(
+      greater(mean(x), -1.0), {loop.carries[0], w},
+      [](const Tensors &in) { return Tensors{matmul(in[0], in[1])}; },
+      [](const Tensors &in) { return Tensors{in[0]}; })[0];
+  trace.output("loss", mean(y * y) + mean(loop.outputs[0]));
+  trace.output("y", y);
+}
+
+void tandem::test::outputs(Trace &trace) {
+  Tensor x = trace.input("x", {kBatch, 6}, DType::F32, {.requiresGrad = true});
+  Tensor h = tanh(dense(trace, "up", x, 8));
+  trace.output("y", dense(trace, "down", h, 4));
+  trace.output("total", sum(h, {0}));
 }
 
 void tandem::test::tied(Trace &trace) {

@@ -23,6 +23,10 @@ void convolutions(Trace &trace);
 void dropouts(Trace &trace);
 /// Sums along the batch, sorts, and indices of rows: what has few rules.
 void mixture(Trace &trace);
+/// A loop over time and a branch that the data decides.
+void flow(Trace &trace);
+/// Two outputs and no loss; gradients of an input, too.
+void outputs(Trace &trace);
 /// One table that embeds and that gives the logits.
 void tied(Trace &trace);
 

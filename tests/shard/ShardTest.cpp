@@ -32,7 +32,7 @@ namespace {
 /// How a model is compiled.
 struct Request {
   std::string mesh, parallel, plan;
-  std::string optimizer = "adamw:lr=0.05";
+  std::string optimizer = "adamw:lr=0.05"; ///< empty: only to `optimize`
 };
 
 class Compiled {
@@ -55,7 +55,8 @@ public:
     buildFunctionalizePipeline(passes);
     buildJointPipeline(passes, JointOptions());
     buildOptimizePipeline(passes);
-    buildPartitionPipeline(passes, PartitionOptions());
+    if (!setup.optimizer.empty())
+      buildPartitionPipeline(passes, PartitionOptions());
     isMade = succeeded(passes.run(*module));
   }
   func::FuncOp function(StringRef name) {
@@ -81,7 +82,8 @@ private:
   void stamp(const Request &setup) {
     Builder b(&context);
     ModuleOp op = *module;
-    op->setAttr(kOptimizerAttr, b.getStringAttr(setup.optimizer));
+    if (!setup.optimizer.empty())
+      op->setAttr(kOptimizerAttr, b.getStringAttr(setup.optimizer));
     if (setup.mesh.empty())
       return;
     std::string error;
@@ -222,6 +224,34 @@ TEST(Shard, X01_Transformer) {
 TEST(Shard, X01_WhatHasNoRuleIsComputedWhole) {
   for (const char *mesh : {"data=2", "data=3", "data=4"})
     expectEqual(mixture, {mesh, "ddp", ""});
+}
+
+/// No collective is in a loop or in a branch: what they read is gathered.
+TEST(Shard, X16_LoopsAndBranchesAreWhole) {
+  for (const char *kind : {"ddp", "fsdp"})
+    expectEqual(flow, {"data=2", kind, ""});
+}
+
+/// Cotangents and gradients of inputs are cut as what they belong to; both
+/// outputs are differentiated, of which one is a sum over the rows.
+TEST(Shard, X01_GradientsOfOutputsAndInputs) {
+  Compiled one(outputs, {"", "", "", ""});
+  ASSERT_TRUE(one.isMade) << one.diagnostics;
+  Values values = startOf(one.function("joint"), /*seed=*/3);
+  Values wanted = runOnRanks(one.function("joint"), values);
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    for (const char *kind : {"ddp", "zero2", "fsdp"}) {
+      Compiled ranks(outputs, {mesh, kind, "", ""});
+      ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+      func::FuncOp joint = ranks.function("joint");
+      auto dx = findResult(joint, RoleKind::Grad, "x");
+      ASSERT_TRUE(dx);
+      EXPECT_TRUE(roleOfResult(joint, *dx).getSharding());
+      Values got = runOnRanks(joint, values);
+      EXPECT_EQ(wanted.size(), got.size());
+      for (const auto &[name, array] : wanted)
+        EXPECT_TRUE(isNear(got[name], array)) << name << " " << mesh << kind;
+    }
 }
 
 TEST(Shard, X02_RowsThatDoNotDivideAreRefused) {
