@@ -49,6 +49,20 @@ void recycle(Value &gradient) {
   gradient = Value();
 }
 
+/// sum = x + y, where the elements of all three lie in the same order.
+static Status addDense(Tensor &sum, const Tensor &x, const Tensor &y) {
+  if (x.elements() == 0)
+    return Status::success();
+  Result<runtime::Backend *> backend = runtime::backendOf(x.device());
+  if (!backend)
+    return backend.status();
+  Stream stream = runtime::currentStream(x.device());
+  for (const Tensor *used : {&std::as_const(sum), &x, &y})
+    used->storage()->useOn(stream);
+  return (*backend)->add(x.dtype(), sum.mutableData(), x.data(), y.data(),
+                         x.elements(), stream);
+}
+
 Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
   if (x.dtype() != y.dtype() || x.device() != y.device() ||
       !std::equal(x.shape().begin(), x.shape().end(), y.shape().begin(),
@@ -58,6 +72,16 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
                          runtime::toString(x.device()) + "' but got " +
                          describe(y.dtype(), y.shape()) + " on '" +
                          runtime::toString(y.device()) + "'");
+  // Nothing is permuted where all is row-major, as it nearly always is.
+  if (x.isDense() && y.isDense() && (!sum.defined() || sum.isDense())) {
+    if (!sum.defined()) {
+      Result<Tensor> made = emptyGradient(x.dtype(), x.shape(), x.device());
+      if (!made)
+        return std::move(made).status();
+      sum = std::move(*made);
+    }
+    return addDense(sum, x, y);
+  }
   // In the order in which x lies in memory, if it has one.
   std::optional<Extents> order = runtime::denseOrder(x.shape(), x.strides());
   auto ordered = [&](const Tensor &tensor) -> Result<Tensor> {
@@ -81,16 +105,7 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
       return made.status();
     sum = std::move(*made);
   }
-  if (x.elements() == 0)
-    return Status::success();
-  Result<runtime::Backend *> backend = runtime::backendOf(x.device());
-  if (!backend)
-    return backend.status();
-  Stream stream = runtime::currentStream(x.device());
-  for (const Tensor &used : {sum, *a, *b})
-    used.storage()->useOn(stream);
-  return (*backend)->add(x.dtype(), sum.mutableData(), a->data(), b->data(),
-                         x.elements(), stream);
+  return addDense(sum, *a, *b);
 }
 
 Status Sums::Given::note(Stream producer, Stream consumer) {
