@@ -27,6 +27,7 @@ namespace {
 struct Own {
   std::shared_ptr<comm::Communicator> world;
   std::FILE *log = nullptr;
+  bool isTogether = false; ///< all ranks end here, for the same reason
 };
 Own &own() {
   static Own one;
@@ -178,6 +179,7 @@ Status agree(const Facts &facts) {
         problems.add("ranks 0 and " + std::to_string(rank) +
                      " were given other options");
   }
+  own().isTogether = !problems.none();
   return problems.none() ? Status::success()
                          : problems.status().in("the ranks do not agree");
 }
@@ -195,8 +197,10 @@ Result<bool> onAnyRank(bool here) {
 
 Result<bool> isInterrupted() {
   Result<bool> any = onAnyRank(Interrupt::asked());
-  if (any && *any)
+  if (any && *any) {
     Interrupt::ask();
+    own().isTogether = true;
+  }
   return any;
 }
 
@@ -225,6 +229,10 @@ std::string endRanks(const Status &status) {
   if (world && !status) {
     // What another rank failed with it says itself; it ends first, so that the
     // launcher has its exit code.
+    if (own().isTogether && world->rank() > 0)
+      return "";
+    if (own().isTogether)
+      return text;
     if (isOfAnother(text, world->rank()))
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
     else

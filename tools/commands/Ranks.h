@@ -62,7 +62,7 @@ std::FILE *sayings();
 
 /// Ends the ranks of a command that ended so; called once, at the end. Others
 /// fail where this one did. Returns the message for stderr, which says whose it
-/// is.
+/// is; empty where the first rank has the same.
 std::string endRanks(const Status &status);
 
 } // namespace tandem::commands

@@ -116,7 +116,7 @@ int runTool(const Tool &tool, int argc, const char *const *argv) {
     status = Status::failed(std::string("cannot write to stdout: ") +
                             std::strerror(errno ? errno : EIO));
   std::string text = endRanks(status);
-  if (!status)
+  if (!status && !text.empty())
     std::fprintf(stderr, "%s: error: %s\n", std::string(tool.name).c_str(),
                  artifact::forScreen(text).c_str());
   return status.exitCode();

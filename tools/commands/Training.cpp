@@ -77,7 +77,7 @@ private:
 Status Trainer::findPrograms() {
   const artifact::Manifest &manifest = model_.manifest();
   if (options_.anomaly.isOn && rankCount() > 1)
-    return Status::unsupported("--find-anomaly looks at one process, and the "
+    return Status::unsupported("--detect-anomaly looks at one process, and the "
                                "artifact is for several");
   step_ = manifest.findProgram("step");
   if (!step_)

@@ -278,6 +278,36 @@ TEST_F(RanksCommand, X18_aKilledRankEndsAllAndLeavesItsCheckpoint) {
   }
 }
 
+TEST_F(RanksCommand, X18_aSignalToOneRankStopsAllAfterTheSameStep) {
+  write("on-4.tdm", trained(4));
+  std::ofstream(path("stop.sh"))
+      << "#!/bin/sh\n"
+         "if [ $OMPI_COMM_WORLD_RANK = 2 ]; then (sleep 1.5; kill -TERM $$) & "
+         "fi\n"
+         "exec \"$@\"\n";
+  Start start;
+  start.prepare = [this] {
+    if (::chdir(folder().path().c_str()) != 0)
+      ::_exit(126);
+  };
+  Ended ended =
+      runProgram(TANDEM_MPI_SCRIPT,
+                 {"4", "60", "sh", "stop.sh", TANDEM_RUN, "train", "on-4.tdm",
+                  "--data", "x=@x.npy", "--data", "labels=@labels.npy",
+                  "--steps=100000000", "--save=w.safetensors", "--timeout=10"},
+                 start);
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_NE(ended.err.find("error: interrupted at epoch "), std::string::npos)
+      << ended.err;
+  // Once, for all.
+  EXPECT_EQ(ended.err.find("interrupted"), ended.err.rfind("interrupted"))
+      << ended.err;
+  write("on-2.tdm", trained(2));
+  ended = trainOver(
+      2, {"--resume=w.safetensors", "--steps=1", "--save=next.safetensors"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
 TEST_F(RanksCommand, logsOfEachRank) {
   write("on-2.tdm", trained(2));
   Ended ended =

@@ -1,0 +1,68 @@
+#!/bin/bash
+# ranks.sh BIN EXAMPLES MPI - X18, X19: the digits over 2 and 4 processes, under
+# each plan that cuts over an axis of data. The losses are those of one process
+# with the same batch; two runs give the same bits; a checkpoint of four ranks is
+# gone on from by two and by one; each row is predicted once, in its order.
+source "$(dirname "$0")/expect.sh"
+bin=$1 data=$2/digits/data mpi=$3
+cd "$work" || exit 1
+command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
+expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o one.tdm \
+  --optimizer=adamw:lr=2e-3
+rows=(--data x=@"$data/train_images.npy" --data
+  labels=@"$data/train_labels.npy" --seed 0)
+
+# over RANKS COMMAND...: runs it in so many processes, or here.
+over() {
+  local ranks=$1
+  shift
+  if [ "$ranks" = 1 ]; then
+    expect 0 '' "$bin/tandem-run" "$@"
+  else
+    expect 0 '' "$mpi" "$ranks" 120 "$bin/tandem-run" "$@"
+  fi
+}
+
+# losses LOG: of each step.
+losses() { sed -nE 's/.*"loss": ?([-+.e0-9]+).*/\1/p' "$1"; }
+
+# near A B: the losses of two logs are the same within 1e-5 of them.
+near() {
+  paste <(losses "$1") <(losses "$2") | awk '
+    { d = $1 - $2; if (d < 0) d = -d; if (NF != 2 || d > 1e-5 * $2) bad = 1 }
+    END { exit bad || NR == 0 }' ||
+    fail "the losses of $1 and $2 differ: $(paste <(losses "$1") <(losses "$2"))"
+}
+
+over 1 train one.tdm "${rows[@]}" --steps 20 --log one.jsonl \
+  --save one.safetensors
+over 1 predict one.tdm --params one.safetensors --data \
+  x=@"$data/test_images.npy" --output logits=@one.npy
+for plan in ddp zero1 zero2 fsdp; do
+  for ranks in 2 4; do
+    name=$plan-$ranks
+    expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o "$name.tdm" \
+      --optimizer=adamw:lr=2e-3 --mesh=data="$ranks" --parallel="$plan"
+    over "$ranks" train "$name.tdm" "${rows[@]}" --steps 20 \
+      --log "$name.jsonl" --save "$name.safetensors"
+    near "$name.jsonl" one.jsonl
+  done
+  over 4 train "$plan-4.tdm" "${rows[@]}" --steps 20 --log again.jsonl --force \
+    --save again.safetensors
+  cmp again.safetensors "$plan-4.safetensors" || fail "$plan: two runs differ"
+
+  # Half of it on four, and the rest on two and on one.
+  over 4 train "$plan-4.tdm" "${rows[@]}" --steps 10 --save half.safetensors \
+    --force
+  for rest in "$plan-2 2" "$plan-4 4" 'one 1'; do
+    read -r artifact ranks <<<"$rest"
+    over "$ranks" train "$artifact.tdm" "${rows[@]}" --steps 10 \
+      --resume half.safetensors --save rest.safetensors --log rest.jsonl --force
+    tail -n 10 one.jsonl >tail.jsonl
+    near rest.jsonl tail.jsonl
+  done
+  over 4 predict "$plan-4.tdm" --params one.safetensors --data \
+    x=@"$data/test_images.npy" --output logits=@all.npy --force
+  cmp one.npy all.npy || fail "$plan: predictions differ"
+done
+finish
