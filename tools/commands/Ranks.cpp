@@ -222,24 +222,26 @@ std::FILE *sayings() {
   return isFirstRank() ? stderr : nullptr;
 }
 
-std::string endRanks(const Status &status) {
+std::string messageOfRank(const Status &status) {
+  const comm::Communicator *world = own().world.get();
+  if (status.ok() || !world)
+    return status.message();
+  if (own().isTogether)
+    return world->rank() == 0 ? status.message() : "";
+  return "rank " + std::to_string(world->rank()) + ": " + status.message();
+}
+
+void endRanks(const Status &status) {
   std::shared_ptr<comm::Communicator> world = std::move(own().world);
   own().world = nullptr;
-  std::string text = status.message();
-  if (world && !status) {
-    // What another rank failed with it says itself; it ends first, so that the
-    // launcher has its exit code.
-    if (own().isTogether && world->rank() > 0)
-      return "";
-    if (own().isTogether)
-      return text;
-    if (isOfAnother(text, world->rank()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    else
-      world->fail(text);
-    text = "rank " + std::to_string(world->rank()) + ": " + text;
-  }
-  return text;
+  if (!world || status.ok() || own().isTogether)
+    return;
+  // Of several that fail, the one with the reason ends first, so that the
+  // launcher has its exit code.
+  if (isOfAnother(status.message(), world->rank()))
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  else
+    world->fail(status.message());
 }
 
 } // namespace tandem::commands

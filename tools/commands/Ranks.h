@@ -60,10 +60,13 @@ int threadsOfRank();
 /// Where progress and notes go: stderr; the log of a rank; or nowhere, null.
 std::FILE *sayings();
 
-/// Ends the ranks of a command that ended so; called once, at the end. Others
-/// fail where this one did. Returns the message for stderr, which says whose it
-/// is; empty where the first rank has the same.
-std::string endRanks(const Status &status);
+/// Returns the message for stderr of a command that ended so: it says whose it
+/// is, and is empty where the first rank has the same.
+std::string messageOfRank(const Status &status);
+/// Ends the ranks of a command that ended so; others fail where this one did.
+/// Called once, when everything is printed: a launcher ends all processes when
+/// the first one ends with an error.
+void endRanks(const Status &status);
 
 } // namespace tandem::commands
 

@@ -115,10 +115,11 @@ int runTool(const Tool &tool, int argc, const char *const *argv) {
   if (status.ok() && lost)
     status = Status::failed(std::string("cannot write to stdout: ") +
                             std::strerror(errno ? errno : EIO));
-  std::string text = endRanks(status);
+  std::string text = messageOfRank(status);
   if (!status && !text.empty())
     std::fprintf(stderr, "%s: error: %s\n", std::string(tool.name).c_str(),
                  artifact::forScreen(text).c_str());
+  endRanks(status);
   return status.exitCode();
 }
 
