@@ -159,8 +159,8 @@ grep -q reproducer <<<"$out" && fail "a model's error is called the compiler's"
 
 # Help lists them, and shells complete them.
 expect 0 'joint: enter-phase, check-random, record-ranges, build-evaluate,' "$tandem" help passes
-{ grep -q '^lower (cpu): enter-phase, outline-regions, deduplicate-kernels,' <<<"$out" &&
-  grep -q '^lower (cuda): enter-phase, lower-host-copies, deduplicate-kernels,' <<<"$out"; } ||
+{ grep -q '^lower (cpu): enter-phase, lower-collectives, outline-regions,' <<<"$out" &&
+  grep -q '^lower (cuda): enter-phase, lower-collectives, lower-host-copies,' <<<"$out"; } ||
   fail "passes of one target are not named so: $out"
 "$tandem" completion bash >completion.bash
 complete_bash() {
