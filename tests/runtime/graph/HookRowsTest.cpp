@@ -106,6 +106,13 @@ TEST(GraphRows, N15_WhatIsCapturedOrTrimmedDoesNotRun) {
   EXPECT_EQ(valuesOf(made[0]), (Floats{5})) << "after the tensor hook";
   EXPECT_EQ(gradient(captured), (Floats{5}));
   EXPECT_FALSE(gradientOf(trimmed).defined());
+  // What runs, too, is given as it came.
+  log.clear();
+  made = grad({top}, {captured, w}, {}, TDM_RETAIN_GRAPH);
+  EXPECT_EQ(log, (Log{"top", "captured tensor hook", "captured pre", "captured",
+                      "captured post"}));
+  EXPECT_EQ(valuesOf(made[0]), (Floats{1})) << "before the hooks";
+  EXPECT_EQ(valuesOf(made[1]), (Floats{5}));
 }
 
 TEST(GraphRows, N16_OrderAtALeaf) {
