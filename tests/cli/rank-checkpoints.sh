@@ -38,6 +38,15 @@ over 1 train one.tdm "${rows[@]}" --steps 20 --log one.jsonl \
   --save one.safetensors
 over 1 predict one.tdm --params one.safetensors --data \
   x=@"$data/test_images.npy" --output logits=@one.csv
+# Copies of a training that know nothing of each other are told so, once.
+for rank in 0 1; do
+  expect 0 '' env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=$rank \
+    "$bin/tandem-run" predict one.tdm --params one.safetensors --force --data \
+    x=@"$data/test_images.npy" --output logits=@copy.csv
+  told=$(grep -c 'a launcher started 2' <<<"$out")
+  [ "$told" = $((1 - rank)) ] || fail "rank $rank was told $told times: $out"
+done
+
 for plan in ddp zero1 zero2 fsdp; do
   for ranks in 2 4; do
     name=$plan-$ranks

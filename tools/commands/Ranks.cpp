@@ -8,6 +8,7 @@
 #include "runtime/io/Array.h"
 #include "tools/commands/Inputs.h"
 #include "tools/commands/Interrupt.h"
+#include "tools/commands/Print.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -81,6 +82,20 @@ bool isOfAnother(const std::string &text, int rank) {
   return false;
 }
 
+/// A launcher that starts several processes with an artifact for one.
+void warnOfCopies() {
+  int64_t count =
+      launched({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+          .value_or(1);
+  int64_t rank = launched({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
+                     .value_or(0);
+  if (count > 1 && rank == 0)
+    warn("the artifact is for one process, and a launcher started " +
+         std::to_string(count) +
+         ": each does all of it by itself; an artifact for all of them is "
+         "compiled with --mesh");
+}
+
 /// Fails unless all ranks have the same artifact and program.
 Status agreeOnModel(const runtime::Model &model, const std::string &artifact) {
   return agree({{"Tandem", TANDEM_VERSION},
@@ -109,10 +124,11 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
     const char *unused = options.timeout         ? "--timeout"
                          : !options.logs.empty() ? "--rank-logs"
                                                  : nullptr;
-    return unused ? Status::usage(std::string(unused) +
-                                  " has no effect: the artifact is for one "
-                                  "process")
-                  : Status::success();
+    if (unused)
+      return Status::usage(std::string(unused) +
+                           " has no effect: the artifact is for one process");
+    warnOfCopies();
+    return Status::success();
   }
   std::string advice =
       "; the artifact is for " + std::to_string(ranks) + " processes (mesh " +
@@ -207,7 +223,7 @@ Result<bool> isInterrupted() {
 int threadsOfRank() {
   int available = runtime::availableThreads();
   int64_t local = launched({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                            "SLURM_NTASKS_PER_NODE"})
+                            "SLURM_STEP_TASKS_PER_NODE"})
                       .value_or(1);
   // A launcher that binds its processes has divided the processors already.
   int64_t all = std::thread::hardware_concurrency();
