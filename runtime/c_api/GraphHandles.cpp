@@ -16,17 +16,16 @@ namespace tandem::capi {
 Result<Edge> edgeOf(tdm_tensor &tensor) {
   // Threads may use a leaf for the first time together.
   static std::mutex mutex;
+  bool isPlace = tensor.isPlace;
+  if (!isPlace && (!tensor.tensor.defined() || !tensor.tensor.requiresGrad()))
+    return Edge();
+  std::lock_guard lock(mutex);
   const Edge &known = tensor.edge;
   if (known && size_t(known.input) >= known.node->inputs().size())
     return Status::usage("input " + std::to_string(known.input) + " of node " +
                          describe(*known.node) + " was cleared");
-  if (tensor.isPlace)
-    return tensor.edge;
-  if (!tensor.tensor.defined() || !tensor.tensor.requiresGrad())
-    return Edge();
-  std::lock_guard lock(mutex);
-  if (tensor.edge)
-    return tensor.edge;
+  if (isPlace || known)
+    return known;
   if (!tensor.tensor.isLeaf())
     return Status::usage("the tensor was made outside of the graph, by "
                          "tdm_forward or tdm_backward_graph: its history is a "
