@@ -178,21 +178,26 @@ TEST(Graph, N20_GradientsAreAdoptedOnlyWhereTheyLieRight) {
     SCOPED_TRACE(one.name);
     if (stridesOf(numbered(one.shape, one.strides)) != one.expected)
       continue;
-    for (bool isShared : {false, true}) {
+    // A gradient of a create_graph is part of a graph, and no buffer.
+    for (auto [isShared, createGraph] :
+         {std::pair(false, false), {true, false}, {false, true}}) {
       const void *made = nullptr;
       Tensor kept;
       Value w = *Leaf::make("w", numbered(one.shape, one.strides));
-      Value a = FunctionNode::make(
-          "a", scalar(1), {w.edge}, [&](Tensors, Tensors &outputs) {
-            outputs[0] = numbered(one.shape, one.strides);
-            made = outputs[0].data();
-            if (isShared)
-              kept = outputs[0];
-            return Status::success();
-          });
+      Value a =
+          FunctionNode::make("a", scalar(1), {w.edge},
+                             [&, keeps = isShared](Tensors, Tensors &outputs) {
+                               outputs[0] = numbered(one.shape, one.strides);
+                               made = outputs[0].data();
+                               if (keeps)
+                                 kept = outputs[0];
+                               return Status::success();
+                             });
       Root root{a.edge, {}};
-      ASSERT_TRUE(backward({&root, 1}).ok());
-      EXPECT_EQ(leafOf(w).gradient().data() == made, !isShared);
+      BackwardOptions options;
+      options.createGraph = createGraph;
+      ASSERT_TRUE(backward({&root, 1}, options).ok());
+      EXPECT_EQ(leafOf(w).gradient().data() == made, !isShared && !createGraph);
       EXPECT_EQ(stridesOf(leafOf(w).gradient()), one.expected);
     }
   }
