@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 namespace tandem::commands::test {
@@ -58,6 +59,17 @@ protected:
         "--data", "labels=@labels.npy"};
     command.insert(command.end(), more.begin(), more.end());
     return over(ranks, command);
+  }
+
+  /// Writes a script that runs a command, of which rank `victim` gets a signal
+  /// when its checkpoint has been there for a moment.
+  void writeSignal(const std::string &name, int victim,
+                   const char *signal) const {
+    std::ofstream(path(name))
+        << "#!/bin/sh\nif [ $OMPI_COMM_WORLD_RANK = " << victim
+        << " ]; then (for i in $(seq 500); do [ -e w.safetensors ] && break; "
+           "sleep 0.1; done; sleep 0.2; kill -"
+        << signal << " $$) & fi\nexec \"$@\"\n";
   }
 
   std::vector<float> tensor(const std::string &file,
@@ -251,13 +263,8 @@ TEST_F(RanksCommand, X18_aKilledRankEndsAllAndLeavesItsCheckpoint) {
   write("on-4.tdm", trained(4));
   ASSERT_EQ(trainOver(4, {"--steps=40", "--save=whole.safetensors"}).code, 0);
   for (int victim : {0, 3}) {
-    // Which kills itself after a while, in the middle of a training that never
-    // ends by itself.
-    std::ofstream(path("kill.sh")) << "#!/bin/sh\n"
-                                      "if [ $OMPI_COMM_WORLD_RANK = "
-                                   << victim
-                                   << " ]; then (sleep 1.5; kill -9 $$) & fi\n"
-                                      "exec \"$@\"\n";
+    writeSignal("kill.sh", victim, "KILL");
+    std::filesystem::remove(path("w.safetensors"));
     Start start;
     start.prepare = [this] {
       if (::chdir(folder().path().c_str()) != 0)
@@ -280,22 +287,18 @@ TEST_F(RanksCommand, X18_aKilledRankEndsAllAndLeavesItsCheckpoint) {
 
 TEST_F(RanksCommand, X18_aSignalToOneRankStopsAllAfterTheSameStep) {
   write("on-4.tdm", trained(4));
-  std::ofstream(path("stop.sh"))
-      << "#!/bin/sh\n"
-         "if [ $OMPI_COMM_WORLD_RANK = 2 ]; then (sleep 1.5; kill -TERM $$) & "
-         "fi\n"
-         "exec \"$@\"\n";
+  writeSignal("stop.sh", 2, "TERM");
   Start start;
   start.prepare = [this] {
     if (::chdir(folder().path().c_str()) != 0)
       ::_exit(126);
   };
-  Ended ended =
-      runProgram(TANDEM_MPI_SCRIPT,
-                 {"4", "60", "sh", "stop.sh", TANDEM_RUN, "train", "on-4.tdm",
-                  "--data", "x=@x.npy", "--data", "labels=@labels.npy",
-                  "--steps=100000000", "--save=w.safetensors", "--timeout=10"},
-                 start);
+  Ended ended = runProgram(
+      TANDEM_MPI_SCRIPT,
+      {"4", "60", "sh", "stop.sh", TANDEM_RUN, "train", "on-4.tdm", "--data",
+       "x=@x.npy", "--data", "labels=@labels.npy", "--steps=100000000",
+       "--save=w.safetensors", "--save-every=5", "--timeout=10"},
+      start);
   EXPECT_EQ(ended.code, 1) << ended.err;
   EXPECT_NE(ended.err.find("error: interrupted at epoch "), std::string::npos)
       << ended.err;
