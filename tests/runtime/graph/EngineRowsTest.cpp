@@ -156,6 +156,10 @@ TEST(GraphRows, N23_GradGivesGradientsAndCollectsNone) {
   got = grad({scale(two[0], 3), scale(two[1], 4)}, {two[1], two[0]});
   EXPECT_EQ(valuesOf(got[0]), (Floats{4}));
   EXPECT_EQ(valuesOf(got[1]), (Floats{3}));
+  int input = -1;
+  Tensor second = Node::of(two[1], &input).place(input);
+  got = grad({scale(two[0], 3), scale(two[1], 4)}, {second});
+  EXPECT_EQ(valuesOf(got[0]), (Floats{4})) << "by its edge";
 }
 
 TEST(GraphRows, N23_EmptyOrZerosNotBoth) {
@@ -194,6 +198,11 @@ TEST(GraphRows, N24_Roots) {
   clearGradient(w);
   backward({below, above});
   EXPECT_EQ(gradient(w), (Floats{8})) << "one above another";
+  clearGradient(w);
+  Tensor first = scale(w, 2), last = scale(first, 3);
+  Node::of(first).setNumber(Node::of(last).number() + 1);
+  backward({first, last});
+  EXPECT_EQ(gradient(w), (Floats{8})) << "one that would run first waits";
   expectMessage(messageOf([&] { backward({scalar(1)}); }),
                 "root 0 does not require grad");
   expectMessage(messageOf([&] { backward({v}); }), "is no scalar");
@@ -283,6 +292,23 @@ TEST(GraphRows, N27_AGradientThatIsWrittenBeforeItsUseIsAnError) {
   std::string message = messageOf([&] { backward({top}, {numbers({1, 1})}); });
   expectMessage(message, "was written after it was given");
   expectMessage(message, "'late'");
+  // Before another one is added to it.
+  Tensor sum = made("sum", {w}, passOn);
+  Tensor writer =
+      made("writer", {sum}, [&](Node &, const TensorList &, TensorList &to) {
+        float values[] = {9, 9};
+        check(tdm_tensor_write(shared.get(), values, sizeof values));
+        to[0] = numbers({1, 1});
+      });
+  Tensor both = made("both", {sum, writer},
+                     [&](Node &, const TensorList &, TensorList &to) {
+                       to[0] = shared;
+                       to[1] = numbers({1, 1});
+                     });
+  expectMessage(messageOf([&] {
+                  backward({both}, {numbers({1, 1})});
+                }),
+                "was written after it was given");
 }
 
 TEST(GraphRows, N28_AnomalyModeNamesNodeOutputAndPlaces) {

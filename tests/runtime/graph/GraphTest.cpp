@@ -262,6 +262,14 @@ TEST(Graph, N25_AWrongGradientIsAnErrorThatNamesTheNode) {
   EXPECT_NE(status.message().find("expected a gradient f32 [2]"),
             std::string::npos);
   EXPECT_FALSE(leafOf(w).gradient().defined());
+  Value two = FunctionNode::make("two", scalar(1), {w.edge},
+                                 [](Tensors, Tensors &outputs) {
+                                   outputs.resize(2);
+                                   return Status::success();
+                                 });
+  root = {two.edge, {}};
+  EXPECT_EQ(backward({&root, 1}).message(),
+            "node 'two': expected 1 gradients but got 2");
 }
 
 TEST(Graph, N26_TheFirstErrorEndsTheBackwardAndTheEngineGoesOn) {
