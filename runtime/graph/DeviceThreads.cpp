@@ -147,7 +147,10 @@ void Mailbox::start(Lane &lane) {
 
 void Mailbox::activate(Lane &lane) {
   std::lock_guard lock(mutex);
-  start(lane);
+  // One that is active already, another lane has posted to: its thread may
+  // look at what is ready.
+  if (!lane.isActive && !lane.ready.empty())
+    start(lane);
 }
 
 void Mailbox::post(Lane &lane, int slot) {

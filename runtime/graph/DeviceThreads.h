@@ -29,9 +29,9 @@ public:
   Mailbox(const Mailbox &) = delete;
   Mailbox &operator=(const Mailbox &) = delete;
 
-  /// Gives the thread a lane of its own to serve.
+  /// Gives the thread a lane of its own to serve, if something is ready there.
   void activate(Lane &lane);
-  /// The same, with a slot that was filled for it.
+  /// Gives it a lane with a slot that was filled for it.
   void post(Lane &lane, int slot);
   /// Says that no lane of a task of this mailbox's thread is active.
   void finish(Task &task);

@@ -240,10 +240,8 @@ void Task::step(Lane &lane) {
 Status Task::runLanes() {
   enter(); // so that nobody ends the task meanwhile
   for (size_t i = 0; i < memory.otherCount; ++i)
-    if (!memory.others[i].ready.empty())
-      memory.others[i].mailbox->activate(memory.others[i]);
-  if (!memory.own.ready.empty())
-    memory.own.mailbox->activate(memory.own);
+    memory.others[i].mailbox->activate(memory.others[i]);
+  memory.own.mailbox->activate(memory.own);
   leave();
   memory.own.mailbox->serve(this);
   if (hasFailed)
