@@ -19,7 +19,7 @@
 #ifndef TANDEM_RUNTIME_COMM_COMMUNICATOR_H
 #define TANDEM_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "runtime/artifact/DType.h"
+#include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/Status.h"
 
 #include <chrono>
@@ -29,7 +29,7 @@
 namespace tandem::comm {
 
 /// How elements of several ranks become one. A NaN makes a NaN of any of them.
-enum class Reduce : uint8_t { Sum, Max, Min };
+using Reduce = artifact::Collective::Reduce;
 
 class Communicator {
 public:

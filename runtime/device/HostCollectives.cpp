@@ -8,22 +8,6 @@ namespace tandem::runtime {
 
 using artifact::Collective;
 
-namespace {
-
-comm::Reduce reduceOf(Collective::Reduce reduce) {
-  switch (reduce) {
-  case Collective::Reduce::Sum:
-    return comm::Reduce::Sum;
-  case Collective::Reduce::Max:
-    return comm::Reduce::Max;
-  case Collective::Reduce::Min:
-    return comm::Reduce::Min;
-  }
-  return comm::Reduce::Sum;
-}
-
-} // namespace
-
 HostCollective::HostCollective(const Collective &says,
                                const std::vector<artifact::MeshAxis> &mesh)
     : says(says), ranks(artifact::groupSize(mesh, says.axes)),
@@ -66,10 +50,9 @@ Status HostCollective::runTogether(comm::MeshCommunicators &communicators,
     return Status::usage("the communicators are of another artifact");
   switch (says.op) {
   case AllReduce:
-    return group->allReduce(says.dtype, reduceOf(says.reduce), from, to,
-                            says.elements);
+    return group->allReduce(says.dtype, says.reduce, from, to, says.elements);
   case ReduceScatter:
-    return group->reduceScatter(says.dtype, reduceOf(says.reduce), from, to,
+    return group->reduceScatter(says.dtype, says.reduce, from, to,
                                 says.elements / ranks);
   case AllGather:
     return group->allGather(from, to, bytesIn);
