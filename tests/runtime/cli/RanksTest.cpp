@@ -37,18 +37,22 @@ protected:
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  /// Runs a command in so many processes, for a minute at most.
-  Ended over(int ranks, const std::vector<std::string> &command,
-             const Start &start = {}) const {
-    std::vector<std::string> words = {TANDEM_MPI_SCRIPT, std::to_string(ranks),
-                                      "60", TANDEM_RUN};
-    words.insert(words.end(), command.begin(), command.end());
-    Start moved = start;
-    moved.prepare = [this] {
+  /// Runs a program in so many processes, for a minute at most.
+  Ended started(int ranks, const std::vector<std::string> &program,
+                Start start = {}) const {
+    std::vector<std::string> words = {std::to_string(ranks), "60"};
+    words.insert(words.end(), program.begin(), program.end());
+    start.prepare = [this] {
       if (::chdir(folder().path().c_str()) != 0)
         ::_exit(126);
     };
-    return runProgram(words[0], {words.begin() + 1, words.end()}, moved);
+    return runProgram(TANDEM_MPI_SCRIPT, words, start);
+  }
+  /// Runs a command of tandem-run so.
+  Ended over(int ranks, std::vector<std::string> command,
+             const Start &start = {}) const {
+    command.insert(command.begin(), TANDEM_RUN);
+    return started(ranks, command, start);
   }
 
   /// Trains on `ranks` ranks with more options.
@@ -61,15 +65,20 @@ protected:
     return over(ranks, command);
   }
 
-  /// Writes a script that runs a command, of which rank `victim` gets a signal
-  /// when its checkpoint has been there for a moment.
-  void writeSignal(const std::string &name, int victim,
-                   const char *signal) const {
-    std::ofstream(path(name))
+  /// Trains on 4 ranks without an end. Rank `victim` gets a signal when its
+  /// checkpoint has been there for a moment.
+  Ended trainUntil(const char *signal, int victim) const {
+    write("on-4.tdm", trained(4));
+    std::filesystem::remove(path("w.safetensors"));
+    std::ofstream(path("signal.sh"))
         << "#!/bin/sh\nif [ $OMPI_COMM_WORLD_RANK = " << victim
         << " ]; then (for i in $(seq 500); do [ -e w.safetensors ] && break; "
            "sleep 0.1; done; sleep 0.2; kill -"
         << signal << " $$) & fi\nexec \"$@\"\n";
+    return started(4, {"sh", "signal.sh", TANDEM_RUN, "train", "on-4.tdm",
+                       "--data", "x=@x.npy", "--data", "labels=@labels.npy",
+                       "--steps=100000000", "--save=w.safetensors",
+                       "--save-every=5", "--timeout=10"});
   }
 
   std::vector<float> tensor(const std::string &file,
@@ -260,22 +269,8 @@ TEST_F(RanksCommand, X13_aRankThatFailsEndsAllWithItsMessage) {
 }
 
 TEST_F(RanksCommand, X18_aKilledRankEndsAllAndLeavesItsCheckpoint) {
-  write("on-4.tdm", trained(4));
-  ASSERT_EQ(trainOver(4, {"--steps=40", "--save=whole.safetensors"}).code, 0);
   for (int victim : {0, 3}) {
-    writeSignal("kill.sh", victim, "KILL");
-    std::filesystem::remove(path("w.safetensors"));
-    Start start;
-    start.prepare = [this] {
-      if (::chdir(folder().path().c_str()) != 0)
-        ::_exit(126);
-    };
-    Ended ended = runProgram(
-        TANDEM_MPI_SCRIPT,
-        {"4", "60", "sh", "kill.sh", TANDEM_RUN, "train", "on-4.tdm", "--data",
-         "x=@x.npy", "--data", "labels=@labels.npy", "--steps=100000000",
-         "--save=w.safetensors", "--save-every=5", "--timeout=10", "--force"},
-        start);
+    Ended ended = trainUntil("KILL", victim);
     EXPECT_EQ(ended.code, 137) << ended.err;
     // It is whole, and another number of ranks goes on from it.
     write("on-2.tdm", trained(2));
@@ -286,19 +281,7 @@ TEST_F(RanksCommand, X18_aKilledRankEndsAllAndLeavesItsCheckpoint) {
 }
 
 TEST_F(RanksCommand, X18_aSignalToOneRankStopsAllAfterTheSameStep) {
-  write("on-4.tdm", trained(4));
-  writeSignal("stop.sh", 2, "TERM");
-  Start start;
-  start.prepare = [this] {
-    if (::chdir(folder().path().c_str()) != 0)
-      ::_exit(126);
-  };
-  Ended ended = runProgram(
-      TANDEM_MPI_SCRIPT,
-      {"4", "60", "sh", "stop.sh", TANDEM_RUN, "train", "on-4.tdm", "--data",
-       "x=@x.npy", "--data", "labels=@labels.npy", "--steps=100000000",
-       "--save=w.safetensors", "--save-every=5", "--timeout=10"},
-      start);
+  Ended ended = trainUntil("TERM", 2);
   EXPECT_EQ(ended.code, 1) << ended.err;
   EXPECT_NE(ended.err.find("error: interrupted at epoch "), std::string::npos)
       << ended.err;
