@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace tandem::cuda::driver {
 extern "C" {
@@ -424,6 +425,35 @@ TEST_F(GraphStreams, N25_ANumberOnAnotherDeviceIsMoved) {
   std::string message = backward({&root, 1}).message();
   EXPECT_NE(message.find("output 0 of node 'wrong'"), std::string::npos)
       << message;
+}
+
+// A device's thread has the caller's streams, those of other devices, too.
+TEST_F(GraphStreams, N31_ADevicesThreadHasTheCallersStreams) {
+  Device other{runtime::DeviceKind::CudaEmu, 1};
+  Result<Backend *> second = runtime::backendOf(other);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  for (int number : {20, 21}) {
+    Stream seen = nullptr;
+    std::thread::id ran;
+    StreamScope scope(other, *(*second)->side(number));
+    Value w = leaf("w", a);
+    Value below = FunctionNode::make("below", w.tensor, {w.edge},
+                                     [&](Tensors inputs, Tensors &outputs) {
+                                       seen = runtime::currentStream(other);
+                                       ran = std::this_thread::get_id();
+                                       outputs[0] = inputs[0];
+                                       return Status::success();
+                                     });
+    Value above = FunctionNode::make("above", filled(0, other), {below.edge},
+                                     [&](Tensors inputs, Tensors &outputs) {
+                                       outputs[0] = *inputs[0].copyTo(device);
+                                       return Status::success();
+                                     });
+    Root root{above.edge, filled(1, other)};
+    ASSERT_EQ(backward({&root, 1}).message(), "");
+    EXPECT_NE(ran, std::this_thread::get_id());
+    EXPECT_EQ(seen, *(*second)->side(number));
+  }
 }
 
 // What is freed or written after a copy to another device was still read by it.
