@@ -173,6 +173,18 @@ TEST(Graph, N20_AnExpandedNumberIsWrittenOut) {
 }
 
 // What nobody else has and lies right is not copied; what others have is.
+TEST(Graph, N17_APreHookKeepsTheNumberOfGradients) {
+  Value w = *Leaf::make("w", scalar(1));
+  Value a = FunctionNode::make("a", scalar(1), {w.edge}, passOn());
+  (void)addPreHook(*a.edge.node, [](Gradients &gradients) {
+    gradients.emplace_back();
+    return Status::success();
+  });
+  Root root{a.edge, {}};
+  EXPECT_EQ(backward({&root, 1}).message(),
+            "pre-hook of node 'a': expected 1 gradients but got 2");
+}
+
 TEST(Graph, N20_GradientsAreAdoptedOnlyWhereTheyLieRight) {
   for (const Layout &one : kLayouts) {
     SCOPED_TRACE(one.name);
