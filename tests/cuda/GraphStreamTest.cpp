@@ -47,6 +47,9 @@ protected:
     Result<Backend *> opened = runtime::backendOf(device);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     backend = *opened;
+    Result<Backend *> beside = runtime::backendOf(other);
+    ASSERT_TRUE(beside.ok()) << beside.status().message();
+    second = *beside;
     Stream *streams[] = {&s, &a, &b, &c};
     for (int i = 0; i < 4; ++i) {
       Result<Stream> side = backend->side(20 + i);
@@ -142,7 +145,8 @@ protected:
   }
 
   Device device{runtime::DeviceKind::CudaEmu, 0};
-  Backend *backend = nullptr;
+  Device other{runtime::DeviceKind::CudaEmu, 1};
+  Backend *backend = nullptr, *second = nullptr;
   Stream s = nullptr, a = nullptr, b = nullptr, c = nullptr;
 };
 
@@ -240,10 +244,7 @@ TEST_F(GraphStreams, S04_ARootGradientOfAnotherStreamIsNotWaitedFor) {
 }
 
 TEST_F(GraphStreams, S05_RootsOnTwoDevicesAreOrderedByTheirOwnStreams) {
-  Device other{runtime::DeviceKind::CudaEmu, 1};
-  Result<Backend *> second = runtime::backendOf(other);
-  ASSERT_TRUE(second.ok()) << second.status().message();
-  Stream t = *(*second)->side(20), u = *(*second)->side(21);
+  Stream t = *second->side(20), u = *second->side(21);
   Value w0 = leaf("w0", a);
   Value w1;
   {
@@ -390,10 +391,7 @@ TEST_F(GraphStreams, S08_AConsumerOnTheHostReadsWhenTheGradientIsThere) {
 // A number is moved to the device of the input that it goes to, in the order of
 // the stream that made it; another shape is not.
 TEST_F(GraphStreams, N25_ANumberOnAnotherDeviceIsMoved) {
-  Device other{runtime::DeviceKind::CudaEmu, 1};
-  Result<Backend *> second = runtime::backendOf(other);
-  ASSERT_TRUE(second.ok()) << second.status().message();
-  Stream t = *(*second)->side(20);
+  Stream t = *second->side(20);
   float zero = 0;
   for (Device from : {Device(), other})
     for (Device to : {Device(), device}) {
@@ -429,13 +427,10 @@ TEST_F(GraphStreams, N25_ANumberOnAnotherDeviceIsMoved) {
 
 // A device's thread has the caller's streams, those of other devices, too.
 TEST_F(GraphStreams, N31_ADevicesThreadHasTheCallersStreams) {
-  Device other{runtime::DeviceKind::CudaEmu, 1};
-  Result<Backend *> second = runtime::backendOf(other);
-  ASSERT_TRUE(second.ok()) << second.status().message();
   for (int number : {20, 21}) {
     Stream seen = nullptr;
     std::thread::id ran;
-    StreamScope scope(other, *(*second)->side(number));
+    StreamScope scope(other, *second->side(number));
     Value w = leaf("w", a);
     Value below = FunctionNode::make("below", w.tensor, {w.edge},
                                      [&](Tensors inputs, Tensors &outputs) {
@@ -452,15 +447,12 @@ TEST_F(GraphStreams, N31_ADevicesThreadHasTheCallersStreams) {
     Root root{above.edge, filled(1, other)};
     ASSERT_EQ(backward({&root, 1}).message(), "");
     EXPECT_NE(ran, std::this_thread::get_id());
-    EXPECT_EQ(seen, *(*second)->side(number));
+    EXPECT_EQ(seen, *second->side(number));
   }
 }
 
 // What is freed or written after a copy to another device was still read by it.
 TEST_F(GraphStreams, S14_ACopyToAnotherDeviceHasReadItsSource) {
-  Device other{runtime::DeviceKind::CudaEmu, 1};
-  Result<Backend *> second = runtime::backendOf(other);
-  ASSERT_TRUE(second.ok()) << second.status().message();
   Tensor source = filled(3), copy;
   tandemEmulatorDelay(nullptr, kDelay);
   copy = *source.copyTo(other);
