@@ -187,13 +187,8 @@ Status Function::run(Gradients &inputs, Gradients &outputs,
   CallbackLock lock(calls);
   if (Status status = lock.status(); !status)
     return status;
-  SavedValues::Use use(kept);
-  if (Status status = use.begin(*this, mode.retain); !status)
-    return status;
-  Status status = runBackward(inputs, outputs, mode);
-  if (status)
-    use.succeed();
-  return status;
+  return kept.lend(*this, mode.retain,
+                   [&] { return runBackward(inputs, outputs, mode); });
 }
 
 Status Function::runBackward(Gradients &inputs, Gradients &outputs,

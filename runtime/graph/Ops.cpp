@@ -26,10 +26,8 @@ public:
              const RunMode &mode) override {
     if (!inputs[0].defined())
       return Status::success();
-    SavedValues::Use use(saved);
-    if (Status status = use.begin(*this, mode.retain); !status)
-      return status;
-    return backward(*this, inputs[0], outputs);
+    return saved.lend(*this, mode.retain,
+                      [&] { return backward(*this, inputs[0], outputs); });
   }
   void release() override { saved.release(); }
   int64_t savedBytes() const override { return saved.bytes(); }

@@ -82,7 +82,7 @@ Status SavedValue::swap(Node &node, Value &other) {
   return Status::success();
 }
 
-SavedValues::Use::~Use() {
+SavedValues::Loan::~Loan() {
   if (!isHeld)
     return;
   // They end without the lock: what they hold may run code then.
@@ -94,7 +94,7 @@ SavedValues::Use::~Use() {
     freed.swap(values.kept);
 }
 
-Status SavedValues::Use::begin(const Node &of, bool retain) {
+Status SavedValues::Loan::begin(const Node &of, bool retain) {
   std::lock_guard lock(values.mutex);
   if (values.isUsed)
     return used(of);

@@ -56,25 +56,18 @@ public:
     kept.push_back(std::make_shared<SavedValue>(std::move(value)));
   }
 
-  /// Keeps the values while a backward runs.
-  class Use {
-  public:
-    explicit Use(SavedValues &values) : values(values) {}
-    ~Use();
-    Use(const Use &) = delete;
-    Use &operator=(const Use &) = delete;
-
-    /// Fails, for a node `of`, if another backward has or had the values and
-    /// does not retain them.
-    Status begin(const Node &of, bool retain);
-    /// The backward has succeeded. If it does not, its values are there for
-    /// another one.
-    void succeed() { isTaken = false; }
-
-  private:
-    SavedValues &values;
-    bool isHeld = false, isTaken = false;
-  };
+  /// Runs `backward`, of node `of`, and keeps the values until it has ended.
+  /// Fails if another backward has or had them and does not retain them. If
+  /// `backward` fails, they are there for another one.
+  template <typename Fn> Status lend(const Node &of, bool retain, Fn backward) {
+    Loan loan(*this);
+    if (Status status = loan.begin(of, retain); !status)
+      return status;
+    Status status = backward();
+    if (status)
+      loan.succeed();
+    return status;
+  }
 
   /// Frees them when no backward uses them.
   void release();
@@ -86,6 +79,20 @@ public:
   Status swap(Node &node, std::vector<Value> &others);
 
 private:
+  class Loan {
+  public:
+    explicit Loan(SavedValues &values) : values(values) {}
+    ~Loan();
+    Loan(const Loan &) = delete;
+    Loan &operator=(const Loan &) = delete;
+    Status begin(const Node &of, bool retain);
+    void succeed() { isTaken = false; }
+
+  private:
+    SavedValues &values;
+    bool isHeld = false, isTaken = false;
+  };
+
   static Status used(const Node &node);
 
   mutable std::mutex mutex; ///< guards the rest; not while a hook runs

@@ -57,19 +57,24 @@ inline void expectMessage(const std::string &message, const std::string &part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
+/// The backward of what gives its gradient to all its inputs.
+inline void passOn(Node &, const TensorList &gradients, TensorList &results) {
+  for (Tensor &result : results)
+    result = gradients[0];
+}
+
 /// A function that notes its name when its backward runs, and gives its
 /// gradient to all its inputs.
 inline Function noting(Log &log, const std::string &name) {
-  return {
-      name,
-      [](Node &, const TensorList &inputs, TensorList &outputs) {
-        outputs[0] = inputs.empty() ? scalar(1) : scale(inputs[0], 1);
-      },
-      [&log, name](Node &, const TensorList &gradients, TensorList &results) {
-        log.push_back(name);
-        for (Tensor &result : results)
-          result = gradients[0];
-      }};
+  return {name,
+          [](Node &, const TensorList &inputs, TensorList &outputs) {
+            outputs[0] = inputs.empty() ? scalar(1) : scale(inputs[0], 1);
+          },
+          [&log, name](Node &node, const TensorList &gradients,
+                       TensorList &results) {
+            log.push_back(name);
+            passOn(node, gradients, results);
+          }};
 }
 inline Tensor noted(Log &log, const std::string &name,
                     const TensorList &inputs) {

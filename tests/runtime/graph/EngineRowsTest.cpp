@@ -1,7 +1,6 @@
 //===- EngineRowsTest.cpp - rows N20 to N31 through the public API --------===//
 #include "tests/runtime/graph/ApiNodes.h"
 
-#include <atomic>
 #include <cmath>
 #include <stdexcept>
 #include <thread>
@@ -24,11 +23,6 @@ Tensor made(const std::string &name, const TensorList &inputs,
                {},
                flags},
               inputs)[0];
-}
-
-void passOn(Node &, const TensorList &gradients, TensorList &results) {
-  for (Tensor &result : results)
-    result = gradients[0];
 }
 
 } // namespace
@@ -416,45 +410,6 @@ TEST(GraphRows, N29_BackwardsNest) {
       });
   EXPECT_EQ(messageOf([&] { backward({fails}); }), "of the outer");
   EXPECT_TRUE(log.empty());
-}
-
-TEST(GraphRows, N30_ThreadsShareALeaf) {
-  constexpr int kThreads = 8, kTimes = 200;
-  Tensor w = leaf({0, 0});
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t)
-    threads.emplace_back([&] {
-      for (int i = 0; i < kTimes; ++i) {
-        Tensor y = scale(w, 2);
-        backward({y}, {numbers({1, 3})});
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(gradient(w),
-            (Floats{2 * kThreads * kTimes, 6 * kThreads * kTimes}));
-}
-
-TEST(GraphRows, N30_OfTwoBackwardsThroughSavedValuesOneSucceeds) {
-  for (int round = 0; round < 50; ++round) {
-    Tensor w = leaf(3), v = leaf(4), y = mul(w, v);
-    std::atomic<int> succeeded{0}, refused{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-      threads.emplace_back([&] {
-        std::string message = messageOf([&] { backward({y}); });
-        if (message.empty())
-          ++succeeded;
-        else
-          refused +=
-              message.find("freed by an earlier backward") != std::string::npos;
-      });
-    for (std::thread &thread : threads)
-      thread.join();
-    EXPECT_EQ(succeeded, 1);
-    EXPECT_EQ(refused, 3);
-    EXPECT_EQ(gradient(w), (Floats{4}));
-  }
 }
 
 TEST(GraphRows, N31_NodesRunOnTheCallingThreadUnderItsModes) {

@@ -59,6 +59,90 @@ Tensor meeting(const Tensor &x, Meeting &place, Tensor &inner) {
 
 } // namespace
 
+TEST(GraphRows, N30_ThreadsShareALeaf) {
+  constexpr int kThreads = 8, kTimes = 200;
+  Tensor w = leaf({0, 0});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kTimes; ++i) {
+        Tensor y = scale(w, 2);
+        backward({y}, {numbers({1, 3})});
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(gradient(w),
+            (Floats{2 * kThreads * kTimes, 6 * kThreads * kTimes}));
+}
+
+TEST(GraphRows, N30_OfTwoBackwardsThroughSavedValuesOneSucceeds) {
+  for (int round = 0; round < 50; ++round) {
+    Tensor w = leaf(3), v = leaf(4), y = mul(w, v);
+    std::atomic<int> succeeded{0}, refused{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        std::string message = messageOf([&] { backward({y}); });
+        if (message.empty())
+          ++succeeded;
+        else
+          refused +=
+              message.find("freed by an earlier backward") != std::string::npos;
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    EXPECT_EQ(succeeded, 1);
+    EXPECT_EQ(refused, 3);
+    EXPECT_EQ(gradient(w), (Floats{4}));
+  }
+}
+
+/// A profiler's end comes after a node has run and before its values are freed.
+TEST(GraphRows, N30_WhatABackwardUsedIsUsedAtOnce) {
+  Tensor y;
+  Log messages;
+  struct Seen {
+    Tensor *y;
+    Log *messages;
+  } seen{&y, &messages};
+  auto again = [](void *user, const tdm_node *node) {
+    auto *to = static_cast<Seen *>(user);
+    if (tdm_node_edge_count(node) == 0)
+      return;
+    std::thread([to] {
+      GradMode on(true);
+      to->messages->push_back(messageOf([&] { backward({*to->y}); }));
+    }).join();
+  };
+  auto runTwice = [&] {
+    tdm_profiler profiler = TDM_PROFILER_INIT;
+    profiler.user = &seen;
+    profiler.end = again;
+    check(tdm_set_profiler(&profiler));
+    backward({y});
+    check(tdm_set_profiler(nullptr));
+    ASSERT_EQ(messages.size(), 1u);
+    expectMessage(messages[0], "freed by an earlier backward");
+    messages.clear();
+  };
+  Tensor w = leaf(3), v = leaf(4);
+  y = mul(w, v);
+  runTwice();
+  EXPECT_EQ(gradient(w), (Floats{4}));
+  Function saves{"saves",
+                 [](Node &node, const TensorList &inputs, TensorList &outputs) {
+                   node.save(inputs[0]);
+                   outputs[0] = scale(inputs[0], 2);
+                 },
+                 [](Node &node, const TensorList &gradients,
+                    TensorList &results) { passOn(node, gradients, results); }};
+  Tensor x = leaf(5);
+  y = call(saves, {x})[0];
+  runTwice();
+  EXPECT_EQ(gradient(x), (Floats{1}));
+}
+
 // Each thread kept its node's lock during the backward inside of the node, and
 // waited for the other's.
 TEST(GraphRows, N29_N30_BackwardsThatNestTheOtherWayRoundDoNotWait) {
