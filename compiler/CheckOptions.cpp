@@ -7,6 +7,7 @@
 #include "ir/Dialect.h"
 #include "ir/Signature.h"
 #include "passes/partition/BudgetSpec.h"
+#include "passes/partition/ClipSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/shard/ParallelSpec.h"
 #include "passes/target/Target.h"
@@ -73,6 +74,14 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (!options.optimizer.empty() &&
       !parseOptimizerSpec(options.optimizer, optimizerError))
     wrong.push_back("--optimizer: " + optimizerError);
+  if (!options.clip.empty()) {
+    std::string error;
+    if (!parseClipSpec(options.clip, error))
+      wrong.push_back("--clip: " + error);
+    if (options.optimizer.empty())
+      wrong.emplace_back("--clip needs --optimizer: gradients are clipped in "
+                         "its update");
+  }
   if (options.cubin != "no")
     if (auto targets = targetsOf(options))
       if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
@@ -134,6 +143,7 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
              {!options.partition.empty(), "partition", "--partition"},
              {!options.memoryBudget.empty(), "partition", "--memory-budget"},
              {!options.optimizer.empty(), "partition", "--optimizer"},
+             {!options.clip.empty(), "partition", "--clip"},
              {options.prepare, "partition", "--prepare"}};
   std::vector<std::string> wrong;
   for (const auto &[isGiven, phase, option] : all)

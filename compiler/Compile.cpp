@@ -15,6 +15,7 @@
 #include "ir/Dialect.h"
 #include "ir/Report.h"
 #include "ir/Sharding.h"
+#include "ir/UpdateAttributes.h"
 #include "passes/lower/common/Method.h"
 #include "passes/plan/StepMemory.h"
 #include "passes/shard/ParallelSpec.h"
@@ -170,6 +171,8 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kLossAttr, b.getStringAttr(options.loss));
   if (!options.optimizer.empty())
     module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
+  if (!options.clip.empty())
+    module->setAttr(kClipAttr, b.getStringAttr(options.clip));
   // With the loss that was chosen. What later phases add is not the model's.
   if (phaseReached(module) == 1)
     module->setAttr(kGraphDigestAttr, b.getStringAttr(graphDigest(module)));

@@ -19,6 +19,7 @@ using namespace tandem;
 #include "ir/Dialect.cpp.inc"
 #include "ir/Interfaces.cpp.inc"
 #include "ir/Sharding.h"
+#include "ir/UpdateAttributes.h"
 
 void TandemDialect::initialize() {
   addAttributesAndTypes();
@@ -204,8 +205,9 @@ TandemDialect::verifyOperationAttribute(Operation *op,
                          "partition", "plan", "lower"});
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
-  if (name == kLossAttr || name == kOptimizerAttr || name == kFirstOrderAttr ||
-      name == kPartOfAttr || name == kGraphDigestAttr)
+  if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
+      name == kFirstOrderAttr || name == kPartOfAttr ||
+      name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))

@@ -7,6 +7,7 @@
 #include "ir/Report.h"
 #include "ir/Sharding.h"
 #include "ir/Tags.h"
+#include "ir/UpdateAttributes.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,6 +26,7 @@ static constexpr OfDialect ofDialect[] = {
     {kWithinAttr, AttributePlace::Module},
     {kLossAttr, AttributePlace::Module},
     {kOptimizerAttr, AttributePlace::Module},
+    {kClipAttr, AttributePlace::Module},
     {kPrepareAttr, AttributePlace::Module},
     {kTargetAttr, AttributePlace::Module},
     {kMeshAttr, AttributePlace::Module},

@@ -448,7 +448,9 @@ def BuildUpdate : ModulePass<"tandem-build-update"> {
     the optimizer's states, and gives the new params and states. The states are
     OPT.lr, and per param OPT.step:PARAM, OPT.m:PARAM and OPT.v:PARAM (adam,
     adamw) or OPT.velocity:PARAM (momentum), with their initial values in the
-    role.
+    role. With `tandem.clip` (`norm:1.0`, `value:0.5`) gradients are clipped
+    before they are used; by norm also OPT.grad_norm, the norm before clipping,
+    and OPT.skipped, how many updates were left out because it was not finite.
   }];
   let statistics = [Statistic<"params", "params", "params that are updated">];
 }

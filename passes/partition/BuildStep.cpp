@@ -90,13 +90,22 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
       map.map(argument, value);
   }
   Block &body = program.getBody().front();
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : body.without_terminator()) {
+    // The sum of what is defined.
+    if (auto sum = dyn_cast<AccumulateOp>(op))
+      if (Value lhs = map.lookupOrNull(sum.getLhs()),
+          rhs = map.lookupOrNull(sum.getRhs());
+          !lhs != !rhs) {
+        map.map(sum.getY(), lhs ? lhs : rhs);
+        continue;
+      }
     if (llvm::all_of(op.getOperands(),
                      [&](Value operand) { return map.contains(operand); })) {
       Operation *made = builder.clone(op, map);
       if (!pass.empty())
         made->setAttr(kPassAttr, builder.getStringAttr(pass));
     }
+  }
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     RoleAttr role = roleOfResult(program, i);
     Value made = map.lookupOrNull(value);

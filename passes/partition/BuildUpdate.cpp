@@ -6,10 +6,14 @@
 // was undefined is corrected later for the steps that it took, not for those
 // that others took.
 //
+// Where gradients are clipped by their norm, an update whose norm is not finite
+// changes nothing but the count of such updates.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/optimize/Simplify.h"
+#include "passes/partition/ClipGradients.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/verify/PhaseVerifiers.h"
 
@@ -18,6 +22,7 @@
 #include "ir/Ops.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
+#include "ir/UpdateAttributes.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -36,8 +41,9 @@ namespace {
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(func::FuncOp forward, func::FuncOp backward, OptimizerSpec spec)
-      : forward(forward), backward(backward), spec(std::move(spec)),
+  UpdateBuilder(func::FuncOp forward, func::FuncOp backward, OptimizerSpec spec,
+                std::optional<ClipSpec> clip)
+      : forward(forward), backward(backward), spec(std::move(spec)), clip(clip),
         builder(backward.getContext()),
         loc(NameLoc::get(builder.getStringAttr("update"), backward.getLoc())) {}
 
@@ -54,11 +60,20 @@ private:
     return APFloat(spec.values.lookup(name));
   }
 
+  bool clipsNorm() const { return clip && clip->kind == ClipSpec::Kind::Norm; }
+
   void collectSlots();
   LogicalResult checkNames();
   void addState(std::string name, RankedTensorType type, double init);
   /// The argument that is the param or state `name`.
   Value argument(StringRef name);
+  /// Makes the norm of the gradients, and what follows from it.
+  void checkGradients();
+  /// The gradient of param `i` as the optimizer sees it.
+  Value gradientOf(size_t i);
+  /// Makes `value` the new value of the param or state `name`: unless this
+  /// update is skipped.
+  void update(std::string name, Value value);
   /// The number of the update of `param` that this one is.
   Value createStep(StringRef param);
   /// The op that updates `param`, whose results are the new param and states.
@@ -67,12 +82,15 @@ private:
 
   func::FuncOp forward, backward;
   OptimizerSpec spec;
+  std::optional<ClipSpec> clip;
   OpBuilder builder;
   Location loc;
   /// Params, gradients, states: the arguments.
   SmallVector<Slot> params, gradients, states;
   func::FuncOp func;
   std::optional<RoleIndex> roles; ///< of `func`
+  Value norm;     ///< of the gradients; null if nobody asked for it
+  Value isFinite; ///< else this update is skipped; null if none is
   /// New values, by the name of the param or state, and the gradients without
   /// which there is none, where that does not follow from the value.
   llvm::StringMap<Value> updates;
@@ -124,6 +142,10 @@ void UpdateBuilder::collectSlots() {
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));
+  if (clipsNorm()) {
+    addState(stateName("grad_norm"), scalar, 0);
+    addState(stateName("skipped"), scalar, 0);
+  }
   for (const Slot &param : params) {
     auto type = cast<RankedTensorType>(param.type);
     if (!type.getElementType().isF64())
@@ -163,10 +185,41 @@ Value UpdateBuilder::argument(StringRef name) {
 Value UpdateBuilder::createStep(StringRef param) {
   std::string name = stateName("step", param);
   Value step = Expr(builder, loc, argument(name)) + 1.0;
-  updates[name] = step;
+  update(name, step);
   // It depends on no gradient, and yet rises only where there is one.
   needs[name] = builder.getArrayAttr(builder.getStrArrayAttr({param}));
   return step;
+}
+
+void UpdateBuilder::checkGradients() {
+  if (!clipsNorm())
+    return;
+  SmallVector<UpdateGradient> all;
+  for (auto [i, slot] : llvm::enumerate(gradients))
+    all.push_back(
+        {func.getArgument(params.size() + i), slot.role.getSharding()});
+  norm = createNorm(builder, loc, all);
+  isFinite = createIsFinite(builder, loc, norm);
+  updates[stateName("grad_norm")] =
+      Expr(builder, loc, norm).cast(builder.getF32Type());
+  Expr skipped(builder, loc, argument(stateName("skipped")));
+  updates[stateName("skipped")] =
+      select({builder, loc, isFinite}, skipped, skipped + 1.0);
+}
+
+Value UpdateBuilder::gradientOf(size_t i) {
+  Value gradient = func.getArgument(params.size() + i);
+  return clip ? createClipped(builder, loc, *clip, gradient, norm) : gradient;
+}
+
+void UpdateBuilder::update(std::string name, Value value) {
+  if (isFinite) {
+    Expr old(builder, loc, argument(name));
+    Expr condition(builder, loc, isFinite);
+    value =
+        select(condition.broadcastTo(old.shape(), {}), old.wrap(value), old);
+  }
+  updates[name] = value;
 }
 
 Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
@@ -230,12 +283,13 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
       createGraphFunction(builder, backward.getLoc(), "update", arguments, {});
   roles.emplace(func);
   builder.setInsertionPointToStart(&func.getBody().front());
+  checkGradients();
   for (auto [i, slot] : llvm::enumerate(params)) {
     StringRef param = slot.role.getName();
-    Operation *op = createOp(param, func.getArgument(params.size() + i));
-    updates[param] = op->getResult(0);
+    Operation *op = createOp(param, gradientOf(i));
+    update(param.str(), op->getResult(0));
     for (auto [k, variable] : llvm::enumerate(statesPerParam()))
-      updates[stateName(variable, param)] = op->getResult(k + 1);
+      update(stateName(variable, param), op->getResult(k + 1));
   }
   setResults();
   if (failed(decomposeComposites(func)))
@@ -261,6 +315,11 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
     auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
     if (failed(checkSignatures(module)))
       return signalPassFailure();
+    if (module->hasAttr(kClipAttr) && !optimizer) {
+      module.emitError() << "'" << kClipAttr << "' needs '" << kOptimizerAttr
+                         << "': gradients are clipped in its update";
+      return signalPassFailure();
+    }
     auto forward = module.lookupSymbol<func::FuncOp>("forward");
     if (!optimizer || !forward)
       return markAllAnalysesPreserved();
@@ -283,7 +342,14 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
     auto spec = parseOptimizerSpec(optimizer, error);
     if (!spec)
       return module.emitError() << error;
-    auto update = UpdateBuilder(forward, backward, std::move(*spec)).run();
+    std::optional<ClipSpec> clip;
+    if (auto text = module->getAttrOfType<StringAttr>(kClipAttr)) {
+      clip = parseClipSpec(text, error);
+      if (!clip)
+        return module.emitError() << "'" << kClipAttr << "': " << error;
+    }
+    auto update =
+        UpdateBuilder(forward, backward, std::move(*spec), clip).run();
     if (failed(update))
       return failure();
     for (unsigned i = 0, n = update->getNumArguments(); i < n; ++i)

@@ -202,7 +202,8 @@ private:
 
   /// An update without some gradients leaves alone what comes of them: a launch
   /// needs each gradient that what it reads was computed from, whether or not
-  /// the artifact says so.
+  /// the artifact says so. One that has a choice for what is undefined (a sum
+  /// of norms) says itself what it needs.
   void bindGradients() {
     std::vector<std::set<int>> madeFrom(program.buffers.size());
     for (size_t b = 0; b < program.buffers.size(); ++b)
@@ -214,6 +215,8 @@ private:
       const artifact::Launch &launch = program.launches[l];
       std::set<int> from;
       for (int64_t position : launch.reads) {
+        if (!launch.choices.empty())
+          break;
         const std::set<int> &of = madeFrom[launch.buffers[position]];
         from.insert(of.begin(), of.end());
       }

@@ -52,6 +52,16 @@ as_one tp-2 2 --mesh=tensor=2 --parallel=tp --shard=tp.json
 as_one ddp-tp 4 --mesh=data=2,tensor=2 --parallel=ddp+tp --shard=tp.json
 as_one fsdp-tp 4 --mesh=data=2,tensor=2 --parallel=fsdp+tp --shard=tp.json
 
+# Gradients are clipped by the norm that one process finds (X07).
+rm one.*
+compile one --clip=norm:0.5
+train one 1
+for kind in ddp zero1 zero2 fsdp; do
+  as_one "clip-$kind" 2 --mesh=data=2 --parallel=$kind --clip=norm:0.5
+done
+as_one clip-tp 2 --mesh=tensor=2 --parallel=tp --shard=tp.json --clip=norm:0.5
+grep -q '"grad_norm": [0-9]' clip-tp.log || fail 'no norm in the log'
+
 # Statistics of batch norm are those of the whole batch.
 expect 0 '' "$bin/digits-cnn" cnn.mlir
 source=cnn.mlir

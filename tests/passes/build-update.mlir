@@ -78,3 +78,69 @@ module @names attributes {tandem.optimizer = "sgd"} {
     return %dy : tensor<f32>
   }
 }
+
+// -----
+
+// T03: gradients are used times one factor, and nothing but the counts changes
+// where the norm is not finite.
+// CHECK-LABEL: module @clipped
+// CHECK: func.func @update(
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<param "w"
+// CHECK-SAME: %[[B:[a-z0-9]+]]: tensor<f32> {tandem.role = #tandem.role<param "b"
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<2xf32>
+// CHECK-SAME: %[[H:[a-z0-9]+]]: tensor<f32>
+// CHECK-SAME: state "sgd.grad_norm"
+// CHECK-SAME: %[[SKIPPED:[a-z0-9]+]]: tensor<f32> {tandem.role = #tandem.role<state "sgd.skipped"
+// CHECK-SAME: -> (tensor<2xf32> {tandem.role = #tandem.role<update of "w">}
+// CHECK-DAG: %[[GG:.*]] = tandem.mul %[[G]], %[[G]]
+// CHECK-DAG: %[[SUM:.*]] = tandem.reduce_sum %[[GG]] over [0]
+// CHECK-DAG: %[[HH:.*]] = tandem.mul %[[H]], %[[H]]
+// CHECK: %[[ALL:.*]] = tandem.accumulate %[[SUM]], %[[HH]]
+// CHECK: %[[NORM:.*]] = tandem.sqrt %[[ALL]]
+// CHECK: %[[FINITE:.*]] = tandem.compare le %[[NORM]]
+// CHECK: tandem.select %[[FINITE]], %[[SKIPPED]]
+// CHECK: %[[FACTOR:.*]] = tandem.minimum
+// CHECK: tandem.broadcast %[[FACTOR]]
+// CHECK: tandem.select {{.*}}, %[[W]]
+// CHECK: tandem.select %[[FINITE]], {{.*}}, %[[B]]
+module @clipped attributes {tandem.optimizer = "sgd", tandem.clip = "norm:1"} {
+  func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}, %b: tensor<f32> {tandem.role = #tandem.role<param "b" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">}, %dz: tensor<f32> {tandem.role = #tandem.role<cotangent of "z">})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}, tensor<f32> {tandem.role = #tandem.role<grad of "b">}) {
+    return %dy, %dz : tensor<2xf32>, tensor<f32>
+  }
+}
+
+// -----
+
+// A NaN stays one.
+// CHECK-LABEL: module @clipped_values
+// CHECK: func.func @update(
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}
+// CHECK-NOT: grad_norm
+// CHECK: %[[LOW:.*]] = tandem.maximum %[[G]]
+// CHECK: tandem.minimum %[[LOW]]
+// CHECK-NOT: tandem.select
+module @clipped_values attributes {tandem.optimizer = "sgd", tandem.clip = "value:0.5"} {
+  func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<2xf32>
+  }
+}
+
+// -----
+
+// expected-error@+1 {{'tandem.clip' needs 'tandem.optimizer'}}
+module @clip_alone attributes {tandem.clip = "norm:1"} {
+  func.func @forward() { return }
+}
+
+// -----
+
+// expected-error@+1 {{'tandem.clip': expected 'norm' to be followed by a number from 1.18e-38 to 3.4e+38, as 'norm:1.0', but got 'norm:-1'}}
+module @clip_wrong attributes {tandem.optimizer = "sgd", tandem.clip = "norm:-1"} {
+  func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<2xf32>
+  }
+}

@@ -108,8 +108,8 @@ static std::string artifactOf(const Source &source, bool isTraced,
   std::string mistakes;
   std::string key = capture(source, isTraced, mistakes) + "\n" +
                     options.partition + "\n" + options.loss + "\n" +
-                    options.optimizer + "\n" + options.target + "\n" +
-                    (options.inference ? "i" : "");
+                    options.optimizer + "\n" + options.clip + "\n" +
+                    options.target + "\n" + (options.inference ? "i" : "");
   static ArtifactFiles made;
   auto &files = made.files;
   if (auto found = files.find(key); found != files.end())

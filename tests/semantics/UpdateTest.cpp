@@ -1,9 +1,10 @@
 //===- UpdateTest.cpp - updates without some of the gradients -------------===//
 //
-// Rows J03 and T06: a parameter whose gradient is undefined keeps its value and
-// all that the optimizer has of it, its count of steps too, and the others move
-// as if they were alone. Numbers are those of PyTorch's formulas, computed here
-// in double.
+// Rows J03, T03 and T06: a parameter whose gradient is undefined keeps its
+// value and all that the optimizer has of it, its count of steps too, and the
+// others move as if they were alone; gradients are clipped before they are
+// used, and an update whose norm is not finite changes nothing. Numbers are
+// those of PyTorch's formulas, computed here in double.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/semantics/Harness.h"
@@ -98,14 +99,38 @@ Numbers drawnGradient(int64_t count, int seed) {
   return numbers;
 }
 
+/// torch.nn.utils.clip_grad_norm_ and clip_grad_value_ over the gradients of a
+/// call. The norm is that before clipping.
+struct Clip {
+  std::string spec; ///< empty: none
+  double most = 0;
+  bool isNorm() const { return spec.rfind("norm", 0) == 0; }
+
+  void apply(std::vector<Numbers> &gradients, double &norm) const {
+    double squares = 0;
+    for (const Numbers &gradient : gradients)
+      for (double g : gradient)
+        squares += g * g;
+    norm = std::sqrt(squares);
+    if (spec.empty())
+      return;
+    double factor = isNorm() ? std::min(1.0, most / (norm + 1e-6)) : 1;
+    for (Numbers &gradient : gradients)
+      for (double &g : gradient)
+        g = isNorm() ? g * factor : std::clamp(g, -most, most);
+  }
+};
+
 class Update : public RowTest {
 protected:
   /// Every mask of gradients, one after the other, so that each parameter has
   /// a history of its own.
   void expectAllMasks(const Optimizer &optimizer,
-                      const std::array<int64_t, kParams> &sizes) {
+                      const std::array<int64_t, kParams> &sizes,
+                      const Clip &clip = {}) {
     CompileOptions options;
     options.optimizer = optimizer.spec();
+    options.clip = clip.spec;
     auto m = compiled(sums(sizes), options);
     ASSERT_TRUE(m);
     Parameter expected[kParams];
@@ -118,20 +143,26 @@ protected:
       unsigned mask = call * 11 % 16; // 0 first, each once
       runtime::Tensor gradients[kParams];
       std::vector<Argument> arguments;
+      std::vector<Numbers> clipped(kParams);
       for (int p = 0; p < kParams; ++p) {
         if (mask >> p & 1) {
-          Numbers gradient = drawnGradient(sizes[p], 5 * p + call);
-          expected[p].update(optimizer, gradient);
-          gradients[p] = *tensorOf(DType::F32, {sizes[p]}, gradient)
+          clipped[p] = drawnGradient(sizes[p], 5 * p + call);
+          gradients[p] = *tensorOf(DType::F32, {sizes[p]}, clipped[p])
                               .copyTo(m->model.device());
         }
         arguments.emplace_back(paramName(p), &gradients[p]);
       }
+      double norm = 0;
+      clip.apply(clipped, norm);
+      for (int p = 0; p < kParams; ++p)
+        if (mask >> p & 1)
+          expected[p].update(optimizer, clipped[p]);
       auto versions = versionsOf(*m);
       Status status = m->model.update(arguments);
       ASSERT_TRUE(status.ok()) << status.message();
       for (auto [name, version] : versionsOf(*m)) {
-        bool isOwn = false;
+        bool isOwn = mask != 0 && (name.ends_with(".grad_norm") ||
+                                   name.ends_with(".skipped"));
         for (int p = 0; p < kParams; ++p)
           isOwn |=
               mask >> p & 1 && name.substr(name.find(':') + 1) == paramName(p);
@@ -140,6 +171,9 @@ protected:
       }
       for (int p = 0; p < kParams; ++p)
         expectParameter(*m, optimizer, p, expected[p], mask);
+      if (clip.isNorm() && mask)
+        EXPECT_NEAR(m->contents(optimizer.name + ".grad_norm").at(0) / norm, 1,
+                    1e-5);
     }
   }
 
@@ -201,6 +235,119 @@ TEST_P(Update, T06_AllMasksOfUndefinedGradientsOfLargeParameters) {
     if (!isCuda())
       expectAllMasks(optimizer, {1000000, 1000000, 1000000, 1000000});
   }
+}
+
+TEST_P(Update, T03_T06_AllMasksOfClippedGradients) {
+  for (const Optimizer &optimizer : kOptimizers)
+    for (const Clip &clip : {Clip{"norm:0.5", 0.5}, Clip{"norm:1e4", 1e4},
+                             Clip{"value:1.4", 1.4}}) {
+      SCOPED_TRACE(optimizer.name + " with " + clip.spec);
+      expectAllMasks(optimizer, {1000, 1, 1000, 10}, clip);
+    }
+}
+
+// All values of a model are what they were, but for what counts it.
+TEST_P(Update, T03_ANormThatIsNotFiniteSkipsTheUpdate) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const Optimizer &optimizer : kOptimizers) {
+    SCOPED_TRACE(optimizer.name);
+    CompileOptions options;
+    options.optimizer = optimizer.spec();
+    options.clip = "norm:1";
+    auto m = compiled(sums({3, 3, 3, 3}), options);
+    ASSERT_TRUE(m);
+    auto update = [&](double last) {
+      runtime::Tensor gradients[kParams];
+      std::vector<Argument> arguments;
+      for (int p = 0; p < kParams; ++p) {
+        gradients[p] =
+            *tensorOf(DType::F32, {3}, {0, 0.5, p == 2 ? last : 0.25})
+                 .copyTo(m->model.device());
+        arguments.emplace_back(paramName(p), &gradients[p]);
+      }
+      Status status = m->model.update(arguments);
+      EXPECT_TRUE(status.ok()) << status.message();
+    };
+    auto values = [&] {
+      NamedNumbers values;
+      for (const artifact::Value &value : m->model.manifest().values)
+        if (value.role == artifact::Role::Param ||
+            value.role == artifact::Role::State)
+          values[value.name] = m->contents(value.name);
+      return values;
+    };
+    update(0.25);
+    double skipped = 0;
+    // The last square is more than f32 has.
+    for (double last : {infinity, -infinity, std::nan(""), 1e30}) {
+      NamedNumbers before = values();
+      update(last);
+      NamedNumbers after = values();
+      EXPECT_FALSE(std::isfinite(after[optimizer.name + ".grad_norm"].at(0)));
+      EXPECT_EQ(after[optimizer.name + ".skipped"], Numbers{++skipped});
+      for (const char *state : {".grad_norm", ".skipped"}) {
+        before.erase(optimizer.name + state);
+        after.erase(optimizer.name + state);
+      }
+      EXPECT_EQ(after, before) << last;
+    }
+    NamedNumbers before = values();
+    update(0.25);
+    NamedNumbers after = values();
+    EXPECT_NE(after["p2"], before["p2"]);
+    EXPECT_EQ(after[optimizer.name + ".skipped"], Numbers{4});
+    if (optimizer.isAdam())
+      EXPECT_EQ(after[optimizer.name + ".step:p2"], Numbers{2});
+  }
+}
+
+TEST_P(Update, T03_ANormOfZeroMovesNothing) {
+  CompileOptions options;
+  options.optimizer = "sgd:lr=0.5";
+  options.clip = "norm:1";
+  auto m = compiled(sums({3, 1, 1, 1}), options);
+  ASSERT_TRUE(m);
+  m->set("p0", {1, 2, 3});
+  runtime::Tensor zeros =
+      *tensorOf(DType::F32, {3}, {0, 0, 0}).copyTo(m->model.device());
+  runtime::Tensor none;
+  Argument gradients[] = {
+      {"p0", &zeros}, {"p1", &none}, {"p2", &none}, {"p3", &none}};
+  Status status = m->model.update(gradients);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_NUMBERS(m->contents("p0"), {1, 2, 3});
+  EXPECT_NUMBERS(m->contents("sgd.grad_norm"), {0});
+  EXPECT_NUMBERS(m->contents("sgd.skipped"), {0});
+}
+
+// In a step, where the loss does not reach a parameter, the norm is that of the
+// others.
+TEST_P(Update, T03_AStepClipsWhatTheLossReaches) {
+  Source source{nullptr, [](Trace &t) {
+                  Tensor x =
+                      t.input("x", {1}, DType::F32, {.requiresGrad = true});
+                  Tensor u = t.parameter("u", {1}, Init::constant(2));
+                  Tensor v = t.parameter("v", {2}, Init::constant(2));
+                  Tensor w = t.parameter("w", {2}, Init::constant(2));
+                  x.mul_(u);
+                  t.output("loss", sum(v * v) + sum(w) * 2.0);
+                }};
+  CompileOptions options;
+  options.optimizer = "sgd:lr=1";
+  options.clip = "norm:0.5";
+  auto m = compiled(source, options);
+  ASSERT_TRUE(m);
+  m->set("x", {3});
+  m->set("v", {1, -2});
+  Argument inputs[] = {{"x", &m->tensors["x"]}};
+  Status status = m->model.step(inputs, {});
+  ASSERT_TRUE(status.ok()) << status.message();
+  double norm = std::sqrt(2. * 2 + 4 * 4 + 2 * 2 + 2 * 2);
+  double factor = 0.5 / (norm + 1e-6);
+  EXPECT_NUMBERS(m->contents("u"), {2});
+  EXPECT_NUMBERS(m->contents("v"), {1 - factor * 2, -2 + factor * 4});
+  EXPECT_NUMBERS(m->contents("w"), {2 - factor * 2, 2 - factor * 2});
+  EXPECT_NUMBERS(m->contents("sgd.grad_norm"), {norm});
 }
 
 // A backward of the one cotangent that reaches one parameter left the update of

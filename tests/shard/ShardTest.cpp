@@ -11,6 +11,7 @@
 #include "ir/Collective.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
+#include "ir/UpdateAttributes.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/shard/ParallelSpec.h"
 
@@ -33,6 +34,7 @@ namespace {
 struct Request {
   std::string mesh, parallel, plan;
   std::string optimizer = "adamw:lr=0.05"; ///< empty: only to `optimize`
+  std::string clip = {};
 };
 
 class Compiled {
@@ -84,6 +86,8 @@ private:
     ModuleOp op = *module;
     if (!setup.optimizer.empty())
       op->setAttr(kOptimizerAttr, b.getStringAttr(setup.optimizer));
+    if (!setup.clip.empty())
+      op->setAttr(kClipAttr, b.getStringAttr(setup.clip));
     if (setup.mesh.empty())
       return;
     std::string error;
@@ -181,6 +185,7 @@ std::unique_ptr<Compiled> expectEqual(const std::function<void(Trace &)> &model,
                setup.plan);
   Request alone;
   alone.optimizer = setup.optimizer;
+  alone.clip = setup.clip;
   Compiled one(model, alone);
   auto ranks = std::make_unique<Compiled>(model, setup);
   EXPECT_TRUE(one.isMade) << one.diagnostics;
@@ -386,6 +391,58 @@ TEST(Shard, X15_RunningStatistics) {
   expectEqual(convolutions, {"data=2", "zero1", ""});
   const char *plan = R"({"conv1\\.w": ["tensor", null, null, null]})";
   expectEqual(convolutions, {"data=2,tensor=2", "ddp+tp", plan});
+}
+
+//===----------------------------------------------------------------------===//
+// Clipping
+//===----------------------------------------------------------------------===//
+
+/// The norm is that of one process, whatever is cut. One sum of scalars over
+/// ranks makes it, for each set of axes.
+TEST(Shard, X07_T03_ClipsByTheNormOfOneProcess) {
+  for (const char *clip : {"norm:0.05", "norm:100", "value:0.001"})
+    for (const char *optimizer : {"sgd:lr=1", "adamw:lr=0.05"})
+      for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"})
+        for (const char *mesh : {"data=2", "data=4"})
+          expectEqual(mlp, {mesh, kind, "", optimizer, clip});
+  for (const char *mesh : {"tensor=2", "tensor=4"})
+    expectEqual(decoder, {mesh, "tp", kMegatron, "sgd:lr=1", "norm:0.05"});
+  for (const char *kind : {"ddp+tp", "zero1+tp", "zero2+tp", "fsdp+tp"}) {
+    auto ranks = expectEqual(
+        decoder, {"data=2,tensor=2", kind, kMegatron, "sgd:lr=1", "norm:0.05"});
+    EXPECT_LE(ranks->collectives("update")["all_reduce"], 3) << kind;
+  }
+  auto ranks = expectEqual(mlp, {"data=2", "fsdp", "", "sgd:lr=1", "norm:1"});
+  std::map<std::string, int> once = {{"all_reduce", 1}};
+  EXPECT_EQ(ranks->collectives("update"), once);
+}
+
+/// A number that is none in the rows of one rank: all leave the update out.
+TEST(Shard, X07_T03_ANaNOnOneRankSkipsTheUpdateOnAll) {
+  Compiled one(mlp, {"", "", "", "adamw:lr=0.05", "norm:1"});
+  ASSERT_TRUE(one.isMade) << one.diagnostics;
+  for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"}) {
+    SCOPED_TRACE(kind);
+    Compiled ranks(mlp, {"data=4", kind, "", "adamw:lr=0.05", "norm:1"});
+    ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+    Values values = startOf(one.function("step"), /*seed=*/7);
+    Values before = values;
+    Array &x = values["input \"x\""];
+    x[x.size() - 1] = std::numeric_limits<double>::quiet_NaN();
+    Values results = runOnRanks(ranks.function("step"), values);
+    for (const auto &[name, array] : before) {
+      size_t space = name.find(' ');
+      auto after = results.find("update of" + name.substr(space));
+      if (name.rfind("input", 0) == 0 || after == results.end())
+        continue;
+      if (name == "state \"adamw.skipped\"")
+        EXPECT_EQ(after->second[0], 1);
+      else if (name == "state \"adamw.grad_norm\"")
+        EXPECT_TRUE(std::isnan(after->second[0]));
+      else
+        EXPECT_EQ(after->second.data, array.data) << name;
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,7 @@
 #include "compiler/import/onnx/Import.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "passes/partition/BudgetSpec.h"
+#include "passes/partition/ClipSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/shard/ParallelSpec.h"
 
@@ -64,6 +65,12 @@ static Status checkOptimizer(std::string_view text) {
   return parseOptimizerSpec(text, error)
              ? Status::success()
              : Status::usage("--optimizer: " + error);
+}
+
+static Status checkClip(std::string_view text) {
+  std::string error;
+  return parseClipSpec(text, error) ? Status::success()
+                                    : Status::usage("--clip: " + error);
 }
 
 /// A check of a regular expression that option `name` is given.
@@ -134,6 +141,14 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
         return names;
       })
       .example("sgd:lr=0.1");
+  table
+      .text("clip", "norm:N|value:N", options.clip,
+            "clip gradients before they are used: all by one factor, so that "
+            "their norm is at most N (an update whose norm is not finite is "
+            "skipped and counted), or each element to [-N, N]")
+      .check(checkClip)
+      .example("norm:1.0")
+      .needs("optimizer", "gradients are clipped in its update");
   actsIn(table,
          table
              .text("partition", "min-cut|default", options.partition,
