@@ -50,6 +50,15 @@ std::string_view variableOf(const Value &value, const Manifest &manifest) {
   return name.substr(0, name.find(':'));
 }
 
+/// True for what the optimizer only tells, and no step depends on. A checkpoint
+/// of an artifact that does not tell it lacks it.
+bool isReport(const Value &value, const Manifest &manifest) {
+  if (!isOptimizers(value, manifest))
+    return false;
+  std::string_view variable = variableOf(value, manifest);
+  return variable == "grad_norm" || variable == "skipped";
+}
+
 /// The tensor for a param or state. A checkpoint may have one count of steps
 /// for all parameters.
 std::optional<io::ArrayView> findTensor(const Safetensors &file,
@@ -125,6 +134,10 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
     ++wanted;
     std::string expected = runtime::describe(value.dtype, value.shape);
     auto found = findTensor(file, value, manifest);
+    if (!found && isReport(value, manifest)) {
+      --wanted;
+      continue;
+    }
     if (!found) {
       missing.add(value, problems);
       continue;
@@ -249,6 +262,8 @@ Result<Snapshot> Snapshot::of(const runtime::Model &model) {
     if (!isFirstRank())
       continue; // which writes
     snapshot.tensors_.push_back({value.name, std::move(*tensor)});
+    if (isReport(value, model.manifest()))
+      snapshot.reports_.push_back(value.name);
     if (value.role == Role::Param && value.requiresGrad)
       snapshot.trained_.push_back(value.name);
   }
@@ -269,9 +284,11 @@ Status Snapshot::checkFinite() const {
 
 std::string Snapshot::statesOfNaN() const {
   std::string names;
+  auto isIn = [](const auto &names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const NamedTensor &tensor : tensors_)
-    if (std::find(trained_.begin(), trained_.end(), tensor.name) ==
-            trained_.end() &&
+    if (!isIn(trained_, tensor.name) && !isIn(reports_, tensor.name) &&
         io::firstNaN(io::viewOf(tensor.tensor)))
       names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
   return names;
@@ -300,8 +317,9 @@ Status Snapshot::save(const Position &position, const Origin &origin,
   return io::writeSafetensors(path, views, metadata);
 }
 
-std::string learningRateName(const Manifest &manifest) {
-  std::string name = manifest.optimizer + ".lr";
+std::string optimizerState(const Manifest &manifest,
+                           std::string_view variable) {
+  std::string name = manifest.optimizer + "." + std::string(variable);
   const Value *value =
       manifest.optimizer.empty() ? nullptr : manifest.findValue(name);
   return value && value->role == Role::State ? name : "";

@@ -88,10 +88,13 @@ public:
 private:
   std::vector<NamedTensor> tensors_;
   std::vector<std::string> trained_; ///< names of parameters
+  std::vector<std::string> reports_; ///< of what the optimizer only tells
 };
 
-/// The name of the state that holds the learning rate; empty without one.
-std::string learningRateName(const artifact::Manifest &manifest);
+/// The name of the state that the optimizer calls `variable`, as "lr"; empty
+/// without one.
+std::string optimizerState(const artifact::Manifest &manifest,
+                           std::string_view variable);
 
 } // namespace tandem::commands
 

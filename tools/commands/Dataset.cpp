@@ -247,14 +247,16 @@ void declareOnNaN(OptionTable &options, std::string &target) {
       .byDefault("stop");
 }
 
+bool goesOn(std::string_view onNaN) { return onNaN != "stop"; }
+
 Status checkFinite(const Dataset &data, const std::string &onNaN) {
   std::string all;
   for (const std::string &text : data.nonFinite()) {
     all += (all.empty() ? "" : "; ") + text;
-    if (onNaN == "report")
+    if (goesOn(onNaN))
       warn(text);
   }
-  if (all.empty() || onNaN == "report")
+  if (all.empty() || goesOn(onNaN))
     return Status::success();
   return Status::failed(all + "; '--on-nan=report' goes on");
 }

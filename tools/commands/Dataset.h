@@ -93,6 +93,9 @@ private:
 /// The option `--on-nan=stop|report`.
 void declareOnNaN(OptionTable &options, std::string &target);
 
+/// True unless a number that is none ends the command.
+bool goesOn(std::string_view onNaN);
+
 /// Looks for NaN and infinity in the arrays: fails, or with "report" warns.
 Status checkFinite(const Dataset &data, const std::string &onNaN);
 

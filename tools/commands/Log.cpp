@@ -121,12 +121,12 @@ void Log::line(const std::string &text) {
 }
 
 void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
-               double seconds) {
+               double seconds, const std::string &more) {
   if (!file_)
     return;
   bool finite = std::isfinite(loss.at(0));
   line(beginning(epoch, steps) + ", \"loss\": " +
-       (finite ? scalarText(loss) : "null") + rate_ + ending(seconds));
+       (finite ? scalarText(loss) : "null") + rate_ + more + ending(seconds));
 }
 
 void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,

@@ -29,9 +29,10 @@ public:
   Status open(const std::string &path, Then then, std::optional<double> rate);
 
   /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
-  /// of this call. Without an open file nothing happens.
+  /// of this call; `more` are other fields, each after a comma. Without an open
+  /// file nothing happens.
   void step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
-            double seconds);
+            double seconds, const std::string &more = "");
   void evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                   double seconds);
 

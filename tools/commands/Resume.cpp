@@ -220,7 +220,7 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
 
 std::string learningRateNote(const runtime::Model &model,
                              const std::string &path) {
-  std::string name = learningRateName(model.manifest());
+  std::string name = optimizerState(model.manifest(), "lr");
   const artifact::Value *value = model.manifest().findValue(name);
   if (name.empty() || !value->init ||
       value->init->kind != artifact::Init::Kind::Constant)
@@ -235,6 +235,20 @@ std::string learningRateNote(const runtime::Model &model,
   return "the learning rate is " + scalarText(*rate) + ", as in " +
          io::inQuotes(path) + ", and not " + scalarText(*compiled) +
          ", which the artifact was compiled with; --lr sets another";
+}
+
+Status setLearningRate(runtime::Model &model, double rate) {
+  std::string name = optimizerState(model.manifest(), "lr");
+  if (name.empty())
+    return Status::unsupported("the artifact has no learning rate for --lr to "
+                               "set: it has no optimizer");
+  const artifact::Value *value = model.manifest().findValue(name);
+  auto tensor = runtime::Tensor::zeros(value->dtype, value->shape);
+  if (!tensor)
+    return std::move(tensor).status();
+  if (Status status = tensor->fill(rate); !status)
+    return status;
+  return model.set(name, *tensor);
 }
 
 } // namespace tandem::commands

@@ -44,6 +44,9 @@ Status checkReplaced(const std::string &path, const Origin &origin,
 std::string learningRateNote(const runtime::Model &model,
                              const std::string &path);
 
+/// Sets the optimizer's learning rate; fails where there is none.
+Status setLearningRate(runtime::Model &model, double rate);
+
 } // namespace tandem::commands
 
 #endif

@@ -133,9 +133,17 @@ void TrainOptions::declare(OptionTable &options) {
       .excludes("steps=0", "nothing is trained")
       .byDefault("what is compiled in");
   casts.declare(options);
-  declareOnNaN(options, onNaN);
+  options
+      .text("on-nan", "stop|skip|report", onNaN,
+            "what to do where data or a loss is NaN or infinite: stop, and "
+            "write nothing, or say so and go on; with skip, of an artifact "
+            "that leaves out updates whose gradients are not finite "
+            "(--clip=norm)")
+      .oneOf({"stop", "skip", "report"})
+      .byDefault("stop");
   anomaly.declare(options)
       .excludes("on-nan=report", "it stops at the first")
+      .excludes("on-nan=skip", "it stops at the first")
       .excludes("steps=0", "nothing is trained");
   options
       .flag("no-shuffle", noShuffle,

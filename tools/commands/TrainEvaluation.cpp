@@ -65,7 +65,7 @@ Status checkEvaluation(const Evaluation &evaluation, const std::string &onNaN,
     return Status::success();
   std::string text = "evaluation: the mean of '" + mean->name + "' is " +
                      numberText(mean->value) + when;
-  if (onNaN != "report")
+  if (!goesOn(onNaN))
     return Status::failed(text + "; '--on-nan=report' goes on");
   warn(text);
   return Status::success();

@@ -2,6 +2,7 @@
 #include "tools/commands/TrainEvaluation.h"
 
 #include "runtime/io/FileLock.h"
+#include "tools/commands/GradientReport.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Log.h"
 #include "tools/commands/Print.h"
@@ -41,7 +42,6 @@ private:
   Status readData();
   Status readEvalData();
   Status start();
-  Status setLearningRate();
   Status setEnd();
   Status resume();
   Status openLog();
@@ -69,6 +69,7 @@ private:
   TrainResult result_;
   int64_t stepsToDo_ = 0;
   AnomalyWatch watch_;
+  GradientReport gradients_;
   bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
   Origin origin_;
   io::FileLock saveLock_, logLock_;
@@ -174,20 +175,6 @@ Status Trainer::resume() {
   return Status::success();
 }
 
-Status Trainer::setLearningRate() {
-  std::string name = learningRateName(model_.manifest());
-  if (name.empty())
-    return Status::unsupported("the artifact has no learning rate for --lr to "
-                               "set: it has no optimizer");
-  const artifact::Value *value = model_.manifest().findValue(name);
-  auto tensor = Tensor::zeros(value->dtype, value->shape);
-  if (!tensor)
-    return std::move(tensor).status();
-  if (Status status = tensor->fill(*options_.lr); !status)
-    return status;
-  return model_.set(name, *tensor);
-}
-
 /// Takes `path`, if it is not empty, for this training alone.
 Status Trainer::lock(const std::string &path, io::FileLock &lock) {
   if (path.empty() || !isFirstRank())
@@ -283,9 +270,14 @@ Status Trainer::start() {
   position.rows = data_->rows();
   position.batch = batch;
   if (options_.lr)
-    if (Status status = setLearningRate(); !status)
+    if (Status status = setLearningRate(model_, *options_.lr); !status)
       return status;
 
+  gradients_ = GradientReport(model_);
+  if (options_.onNaN == "skip" && !gradients_.skips())
+    return Status::usage(
+        "--on-nan=skip needs an artifact whose steps can leave "
+        "out their update: compile with --clip=norm:N");
   if (Status status = setEnd(); !status)
     return status;
   if (Status status = agreeWithRanks(); !status)
@@ -363,8 +355,9 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
   for (size_t i = 0; i < std::min(rows.size(), shown); ++i)
     text += (i ? ", " : " ") + std::to_string(rows[i]);
   text += rows.size() > shown ? ", ... of --data" : " of --data";
-  if (options_.onNaN == "report") {
-    warn(text + "; training goes on");
+  if (goesOn(options_.onNaN)) {
+    warn(text + (gradients_.wasSkipped() ? "; its update is left out" : "") +
+         "; training goes on");
     return Status::success();
   }
   return Status::failed(text + "; " +
@@ -428,17 +421,23 @@ Status Trainer::loop() {
       position.step = 0;
     }
     result_.seconds = progress.seconds();
-    log_.step(epoch, position.totalSteps, loss_, result_.seconds);
+    if (Status status = gradients_.read(model_); !status)
+      return status;
+    log_.step(epoch, position.totalSteps, loss_, result_.seconds,
+              gradients_.logFields());
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
         !status) {
       progress.clear();
       return std::move(status).in("step " +
                                   std::to_string(position.totalSteps));
     }
-    if (!warnedOfLoss_ && !std::isfinite(result_.lastLoss))
+    if ((!warnedOfLoss_ && !std::isfinite(result_.lastLoss)) ||
+        gradients_.wasSkipped())
       progress.clear();
     if (Status status = checkLoss(rows); !status)
       return status;
+    if (gradients_.wasSkipped() && gradients_.skipped() == 1)
+      warn(gradients_.firstSkipped(position.totalSteps));
     progress.step(position, result_.lastLoss);
 
     bool more = result_.steps < stepsToDo_;
@@ -454,6 +453,9 @@ Status Trainer::loop() {
     }
   }
   progress.clear();
+  if (int64_t skipped = gradients_.skipped())
+    note(std::to_string(skipped) + " of " + std::to_string(result_.steps) +
+         " updates were left out: the norm of the gradients was not finite");
   // What was trained is safe before anything else can go wrong.
   if (Status status = save(); !status)
     return status;

@@ -453,8 +453,14 @@ TEST_F(TrainCommand, stopsAtDataThatIsNoNumber) {
   EXPECT_EQ(ended.err, "tandem-run: error: --data 'x': element [8, 1] is nan; "
                        "'--on-nan=report' goes on\n");
   EXPECT_EQ(train({"--epochs=1", "--on-nan=ask"}).err,
-            "tandem-run: error: option '--on-nan' expected stop or report but "
-            "got 'ask'\n");
+            "tandem-run: error: option '--on-nan' expected stop, skip or "
+            "report but got 'ask'\n");
+  // Its steps cannot leave out an update.
+  ended = train({"--epochs=1", "--on-nan=skip", "--save=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("--on-nan=skip needs an artifact"),
+            std::string::npos)
+      << ended.err;
 }
 
 // A label beyond the classes went into the loss, and NaN into the parameters.

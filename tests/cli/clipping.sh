@@ -1,0 +1,60 @@
+#!/bin/bash
+# clipping.sh BIN EXAMPLES - --clip as a user meets it: what it refuses, the
+# norm in the log, and updates that are left out (T03, T17).
+source "$(dirname "$0")/expect.sh"
+bin=$1 digits=$2/digits data=$2/digits/data
+cd "$work" || exit 1
+
+compile() { # OUTPUT [options]
+  local to=$1
+  shift
+  expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" "$@"
+}
+
+train() { # CODE TEXT MODEL [options]
+  local code=$1 text=$2 model=$3
+  shift 3
+  expect "$code" "$text" "$bin/tandem-run" train "$model.tdm" \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    --seed 0 "$@"
+}
+
+refused() { # TEXT [options]
+  local text=$1
+  shift
+  expect 2 "$text" "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm "$@"
+}
+for wrong in norm:-1 norm:0 norm:nan norm:inf norm:0x1 norm:1e39 value:-0.5; do
+  refused 'followed by a number from' --optimizer=sgd --clip=$wrong
+done
+for wrong in 1.0 global:1 norm value:; do
+  refused 'clip: expected' --optimizer=sgd --clip=$wrong
+done
+refused "clip' needs '--optimizer'|--clip needs --optimizer" --clip=norm:1
+refused 'inference|optimizer' --clip=norm:1 --inference
+
+# A norm that clips nothing changes no loss, and every step has it in the log.
+compile plain --optimizer=adamw:lr=2e-3
+compile clipped --optimizer=adamw:lr=2e-3 --clip=norm:1e6
+train 0 '' plain --steps=20 --log=plain.log
+train 0 '' clipped --steps=20 --log=clipped.log --save=clipped.st
+losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
+cmp <(losses plain.log) <(losses clipped.log) || fail 'the losses differ'
+[ "$(grep -c '"grad_norm": [0-9]' clipped.log)" = 20 ] || fail 'no norms'
+grep -q grad_norm plain.log && fail 'a norm that nobody asked for'
+
+train 2 'compile with --clip=norm' plain --steps=1 --on-nan=skip
+
+# A rate that makes numbers overflow: the updates that would ruin parameters
+# are left out, counted and said, and what is saved is finite.
+compile wild --optimizer=sgd:lr=1e6 --clip=norm:1e30
+train 1 'the loss is' wild --steps=20 --save=stopped.st
+train 0 'updates were left out' wild --steps=20 --on-nan=skip --log=wild.log \
+  --save=wild.st
+grep -q 'its update is left out' <<<"$out" || fail "nothing said: $out"
+grep -q '"skipped": true' wild.log || fail 'no skipped step in the log'
+
+# A checkpoint of an artifact that does not clip goes on in one that does.
+train 0 '' plain --steps=5 --save=plain.st
+train 0 '' clipped --steps=5 --resume=plain.st --log=resumed.log
+finish
