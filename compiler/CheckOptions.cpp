@@ -82,6 +82,8 @@ Status tandem::checkOptions(const CompileOptions &options) {
       wrong.emplace_back("--clip needs --optimizer: gradients are clipped in "
                          "its update");
   }
+  if (options.accumulate && options.optimizer.empty())
+    wrong.emplace_back("--accumulate needs --optimizer, which uses the sums");
   if (options.cubin != "no")
     if (auto targets = targetsOf(options))
       if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
@@ -144,6 +146,7 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
              {!options.memoryBudget.empty(), "partition", "--memory-budget"},
              {!options.optimizer.empty(), "partition", "--optimizer"},
              {!options.clip.empty(), "partition", "--clip"},
+             {options.accumulate, "partition", "--accumulate"},
              {options.prepare, "partition", "--prepare"}};
   std::vector<std::string> wrong;
   for (const auto &[isGiven, phase, option] : all)

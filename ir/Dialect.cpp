@@ -227,7 +227,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError()
            << "expected '" << name << "' to be an integer of at least 0";
   }
-  if (name == kNoGradAttr || name == kPrepareAttr || name == kLocalAttr) {
+  if (name == kNoGradAttr || name == kPrepareAttr || name == kLocalAttr ||
+      name == kAccumulateAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a unit "

@@ -338,7 +338,9 @@ TDM_EXPORT tdm_status tdm_predict(tdm_model *model, const tdm_argument *inputs,
                                   const tdm_argument *outputs,
                                   size_t output_count);
 
-/* Runs "step": forward, backward and update. */
+/* Runs "step": forward, backward and update. Of an artifact that was compiled
+ * to accumulate, tdm_run of "accumulate" adds the gradients of a batch, and the
+ * next step updates by the mean of these and its own. */
 TDM_EXPORT tdm_status tdm_step(tdm_model *model, const tdm_argument *inputs,
                                size_t input_count, const tdm_argument *outputs,
                                size_t output_count);

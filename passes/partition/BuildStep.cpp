@@ -121,12 +121,13 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
   }
 }
 
-/// Builds @step behind @update: forward, backward with a cotangent of 1 for
-/// `loss` and no other, update of the params that then have a gradient. Its
-/// arguments are forward's and the states that only update has; its results the
-/// outputs and all updates.
-static func::FuncOp buildStep(func::FuncOp forward, func::FuncOp backward,
-                              func::FuncOp update, StringRef loss) {
+/// Builds the program `name` behind `update`: forward, backward with a
+/// cotangent of 1 for `loss` and no other, update of the params that then have
+/// a gradient. Its arguments are forward's and the states that only update has;
+/// its results the outputs and all updates.
+static func::FuncOp buildStep(StringRef name, func::FuncOp forward,
+                              func::FuncOp backward, func::FuncOp update,
+                              StringRef loss) {
   SmallVector<Slot> arguments;
   auto addArguments = [&](func::FuncOp func, bool statesOnly) {
     for (BlockArgument argument : func.getArguments()) {
@@ -141,7 +142,7 @@ static func::FuncOp buildStep(func::FuncOp forward, func::FuncOp backward,
   builder.setInsertionPointAfter(update);
   // The results follow from the body.
   func::FuncOp step =
-      createGraphFunction(builder, forward.getLoc(), "step", arguments, {});
+      createGraphFunction(builder, forward.getLoc(), name, arguments, {});
   setLocalAs(step, forward);
   builder.setInsertionPointToStart(&step.getBody().front());
   Inliner inliner(builder);
@@ -248,9 +249,15 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
       return forward.emitError() << "optimizer '" << optimizer.getValue()
                                  << "' needs a loss of one element, but '"
                                  << loss.getValue() << "' has type " << type;
-    func::FuncOp step = buildStep(forward, backward, update, loss);
+    func::FuncOp step = buildStep("step", forward, backward, update, loss);
     // The cotangent of 1 leaves much to fold.
     simplifyOps(step);
+    // The same with sums in place of an update.
+    if (auto accumulation = module.lookupSymbol<func::FuncOp>("accumulation")) {
+      simplifyOps(
+          buildStep("accumulate", forward, backward, accumulation, loss));
+      accumulation.erase();
+    }
     ops += llvm::range_size(step.getBody().front().without_terminator());
     return success();
   }

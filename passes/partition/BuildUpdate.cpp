@@ -42,12 +42,14 @@ namespace {
 class UpdateBuilder {
 public:
   UpdateBuilder(func::FuncOp forward, func::FuncOp backward, OptimizerSpec spec,
-                std::optional<ClipSpec> clip)
+                std::optional<ClipSpec> clip, bool accumulates)
       : forward(forward), backward(backward), spec(std::move(spec)), clip(clip),
-        builder(backward.getContext()),
+        accumulates(accumulates), builder(backward.getContext()),
         loc(NameLoc::get(builder.getStringAttr("update"), backward.getLoc())) {}
 
   FailureOr<func::FuncOp> run();
+  /// Behind run(): @accumulation, which adds gradients to their sums.
+  func::FuncOp buildAccumulation();
 
 private:
   bool isAdam() const {
@@ -67,7 +69,8 @@ private:
   void addState(std::string name, RankedTensorType type, double init);
   /// The argument that is the param or state `name`.
   Value argument(StringRef name);
-  /// Makes the norm of the gradients, and what follows from it.
+  Value meanOf(StringRef param, Value gradient);
+  /// Finds the gradients that are used, their norm, and what follows from it.
   void checkGradients();
   /// The gradient of param `i` as the optimizer sees it.
   Value gradientOf(size_t i);
@@ -83,14 +86,16 @@ private:
   func::FuncOp forward, backward;
   OptimizerSpec spec;
   std::optional<ClipSpec> clip;
+  bool accumulates;
   OpBuilder builder;
   Location loc;
   /// Params, gradients, states: the arguments.
   SmallVector<Slot> params, gradients, states;
   func::FuncOp func;
   std::optional<RoleIndex> roles; ///< of `func`
-  Value norm;     ///< of the gradients; null if nobody asked for it
-  Value isFinite; ///< else this update is skipped; null if none is
+  SmallVector<Value> used; ///< the gradients, with what was added up before
+  Value norm;              ///< of the gradients; null if nobody asked for it
+  Value isFinite;          ///< else this update is skipped; null if none is
   /// New values, by the name of the param or state, and the gradients without
   /// which there is none, where that does not follow from the value.
   llvm::StringMap<Value> updates;
@@ -152,6 +157,10 @@ void UpdateBuilder::collectSlots() {
       type = type.clone(builder.getF32Type());
     if (isAdam())
       addState(stateName("step", param.role.getName()), scalar, 0);
+    if (accumulates) {
+      addState(stateName("sum", param.role.getName()), type, 0);
+      addState(stateName("summed", param.role.getName()), scalar, 0);
+    }
     for (StringRef variable : statesPerParam())
       addState(stateName(variable, param.role.getName()), type, 0);
   }
@@ -192,12 +201,16 @@ Value UpdateBuilder::createStep(StringRef param) {
 }
 
 void UpdateBuilder::checkGradients() {
+  for (auto [i, slot] : llvm::enumerate(params)) {
+    Value gradient = func.getArgument(params.size() + i);
+    used.push_back(accumulates ? meanOf(slot.role.getName(), gradient)
+                               : gradient);
+  }
   if (!clipsNorm())
     return;
   SmallVector<UpdateGradient> all;
-  for (auto [i, slot] : llvm::enumerate(gradients))
-    all.push_back(
-        {func.getArgument(params.size() + i), slot.role.getSharding()});
+  for (auto [gradient, slot] : llvm::zip_equal(used, gradients))
+    all.push_back({gradient, slot.role.getSharding()});
   norm = createNorm(builder, loc, all);
   isFinite = createIsFinite(builder, loc, norm);
   updates[stateName("grad_norm")] =
@@ -207,8 +220,31 @@ void UpdateBuilder::checkGradients() {
       select({builder, loc, isFinite}, skipped, skipped + 1.0);
 }
 
+/// The mean of the gradients that were added up and this one, all of which are
+/// used up. In the type of the sum: it is rounded once.
+Value UpdateBuilder::meanOf(StringRef param, Value gradient) {
+  Expr sum(builder, loc, argument(stateName("sum", param)));
+  Expr summed(builder, loc, argument(stateName("summed", param)));
+  Expr count = summed + 1.0;
+  // A constant would be one value for all parameters, written where any of them
+  // has a gradient. A count is above 0.
+  Expr isUsed = compare(ComparePredicate::gt, count, count.like(0.0));
+  auto clear = [&](StringRef variable, const Expr &old) {
+    std::string name = stateName(variable, param);
+    updates[name] =
+        select(isUsed.broadcastTo(old.shape(), {}), old.like(0.0), old);
+    // It follows from no gradient, and yet is kept where there is none.
+    needs[name] = builder.getArrayAttr(builder.getStrArrayAttr({param}));
+  };
+  clear("sum", sum);
+  clear("summed", summed);
+  Type type = sum.type().getElementType();
+  Expr part = (1.0 / count).cast(type).broadcastTo(sum.shape(), {});
+  return (sum + sum.wrap(gradient).cast(type)) * part;
+}
+
 Value UpdateBuilder::gradientOf(size_t i) {
-  Value gradient = func.getArgument(params.size() + i);
+  Value gradient = used[i];
   return clip ? createClipped(builder, loc, *clip, gradient, norm) : gradient;
 }
 
@@ -297,6 +333,33 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
   return func;
 }
 
+func::FuncOp UpdateBuilder::buildAccumulation() {
+  SmallVector<Slot> arguments(params);
+  arguments.append(gradients);
+  for (const Slot &state : states)
+    if (state.role.getName().getValue().starts_with(stateName("sum")))
+      arguments.push_back(state);
+  builder.setInsertionPointAfter(func);
+  func = createGraphFunction(builder, backward.getLoc(), "accumulation",
+                             arguments, {});
+  roles.emplace(func);
+  updates.clear();
+  needs.clear();
+  builder.setInsertionPointToStart(&func.getBody().front());
+  for (auto [i, slot] : llvm::enumerate(params)) {
+    StringRef param = slot.role.getName();
+    std::string sum = stateName("sum", param);
+    std::string summed = stateName("summed", param);
+    Expr old(builder, loc, argument(sum));
+    Expr gradient(builder, loc, func.getArgument(params.size() + i));
+    updates[sum] = old + gradient.cast(old.type().getElementType());
+    updates[summed] = Expr(builder, loc, argument(summed)) + 1.0;
+    needs[summed] = builder.getArrayAttr(builder.getStrArrayAttr({param}));
+  }
+  setResults();
+  return func;
+}
+
 static bool hasParamGradient(func::FuncOp forward, func::FuncOp backward) {
   RoleIndex roles(forward);
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i)
@@ -315,11 +378,12 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
     auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
     if (failed(checkSignatures(module)))
       return signalPassFailure();
-    if (module->hasAttr(kClipAttr) && !optimizer) {
-      module.emitError() << "'" << kClipAttr << "' needs '" << kOptimizerAttr
-                         << "': gradients are clipped in its update";
-      return signalPassFailure();
-    }
+    for (StringRef name : {StringRef(kClipAttr), StringRef(kAccumulateAttr)})
+      if (module->hasAttr(name) && !optimizer) {
+        module.emitError() << "'" << name << "' needs '" << kOptimizerAttr
+                           << "', whose update is meant";
+        return signalPassFailure();
+      }
     auto forward = module.lookupSymbol<func::FuncOp>("forward");
     if (!optimizer || !forward)
       return markAllAnalysesPreserved();
@@ -348,8 +412,10 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
       if (!clip)
         return module.emitError() << "'" << kClipAttr << "': " << error;
     }
-    auto update =
-        UpdateBuilder(forward, backward, std::move(*spec), clip).run();
+    bool accumulates = module->hasAttr(kAccumulateAttr);
+    UpdateBuilder builder(forward, backward, std::move(*spec), clip,
+                          accumulates);
+    auto update = builder.run();
     if (failed(update))
       return failure();
     for (unsigned i = 0, n = update->getNumArguments(); i < n; ++i)
@@ -359,6 +425,8 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
     DominanceInfo dominance(*update);
     eliminateCommonSubExpressions(rewriter, dominance, *update);
     simplifyOps(*update);
+    if (accumulates)
+      builder.buildAccumulation();
     return success();
   }
 };

@@ -90,6 +90,11 @@ private:
 
 } // namespace
 
+/// What the optimizer does with gradients; the rest is the model's.
+static bool isOfOptimizer(func::FuncOp func) {
+  return func.getName() == "update" || func.getName() == "accumulation";
+}
+
 /// The first dimension of the first input that has one, and the second of the
 /// first one that has two.
 void Assigner::findBatch() {
@@ -219,7 +224,7 @@ Distribution Assigner::ofResult(RoleAttr role, RankedTensorType type,
 }
 
 LogicalResult Assigner::run() {
-  bool isUpdate = func.getName() == "update";
+  bool isUpdate = isOfOptimizer(func);
   findBatch();
   // Parameters first, whose states follow them.
   for (BlockArgument argument : func.getArguments()) {
@@ -286,7 +291,7 @@ struct AssignShardings : tandem::impl::AssignShardingsBase<AssignShardings> {
     for (auto func : module.getOps<func::FuncOp>()) {
       if (func->hasAttr(kLocalAttr))
         continue;
-      isFirst |= func.getName() != "update";
+      isFirst |= !isOfOptimizer(func);
       isWrong |= failed(Assigner(func, mesh, plan).run());
     }
     // What is there later is not the model's.

@@ -216,15 +216,15 @@ LogicalResult Agreement::check() {
   }
   if (joint)
     gradients(*joint, *joint);
-  for (StringRef name :
-       {"backward", "update", "step", "grad_forward", "grad_backward"}) {
+  for (StringRef name : {"backward", "update", "step", "accumulate",
+                         "grad_forward", "grad_backward"}) {
     auto other = program(name);
     if (!other)
       continue;
     sameValues(*other, *graph);
     if (name == "backward")
       knownValues(*other, *graph);
-    if (name == "step")
+    if (name == "step" || name == "accumulate")
       sameOutputs(*other, *graph);
   }
   if (forward && backward) {

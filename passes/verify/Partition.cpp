@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace tandem;
 
 static constexpr StringRef programNames[] = {
-    "evaluate", "prepare", "forward",      "backward",
-    "update",   "step",    "grad_forward", "grad_backward"};
+    "evaluate", "prepare",    "forward",      "backward",     "update",
+    "step",     "accumulate", "grad_forward", "grad_backward"};
 
 const ArrayRef<StringRef> tandem::kProgramNames = programNames;
 
@@ -23,8 +23,9 @@ static void verifyUntagged(PhaseVerifier &verifier, func::FuncOp func) {
   for (Operation &op : func.getOps())
     for (NamedAttribute attribute : op.getDiscardableAttrs())
       if (StringRef name = attribute.getName();
-          (name == kPassAttr && func.getName() != "step") || isTag(name) ||
-          isPartitionMark(name))
+          (name == kPassAttr && func.getName() != "step" &&
+           func.getName() != "accumulate") ||
+          isTag(name) || isPartitionMark(name))
         verifier.error(&op) << "'" << name << "' on '" << op.getName()
                             << "' in '" << func.getName() << "'";
 }

@@ -130,7 +130,7 @@ module @clipped_values attributes {tandem.optimizer = "sgd", tandem.clip = "valu
 
 // -----
 
-// expected-error@+1 {{'tandem.clip' needs 'tandem.optimizer'}}
+// expected-error@+1 {{'tandem.clip' needs 'tandem.optimizer', whose update is meant}}
 module @clip_alone attributes {tandem.clip = "norm:1"} {
   func.func @forward() { return }
 }
@@ -139,6 +139,34 @@ module @clip_alone attributes {tandem.clip = "norm:1"} {
 
 // expected-error@+1 {{'tandem.clip': expected 'norm' to be followed by a number from 1.18e-38 to 3.4e+38, as 'norm:1.0', but got 'norm:-1'}}
 module @clip_wrong attributes {tandem.optimizer = "sgd", tandem.clip = "norm:-1"} {
+  func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<2xf32>
+  }
+}
+
+// -----
+
+// T04: the mean of what was added up and of this gradient is used, and the sums
+// are cleared; @accumulation adds a gradient.
+// CHECK-LABEL: module @sums
+// CHECK: func.func @update(
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}
+// CHECK-SAME: %[[SUM:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<state "sgd.sum:w"
+// CHECK-SAME: %[[COUNT:[a-z0-9]+]]: tensor<f32> {tandem.role = #tandem.role<state "sgd.summed:w"
+// CHECK-SAME: update of "sgd.sum:w" {needs = {{\[\[}}"w"]]}
+// CHECK: %[[N:.*]] = tandem.add %[[COUNT]]
+// CHECK: %[[USED:.*]] = tandem.compare gt %[[N]]
+// CHECK: tandem.select {{.*}}, %[[SUM]]
+// CHECK: tandem.select %[[USED]], {{.*}}, %[[COUNT]]
+// CHECK: %[[PART:.*]] = tandem.div {{.*}}, %[[N]]
+// CHECK: %[[ALL:.*]] = tandem.add %[[SUM]], %[[G]]
+// CHECK: tandem.mul %[[ALL]]
+// CHECK: func.func @accumulation(
+// CHECK-SAME: %[[G2:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}
+// CHECK-SAME: %[[SUM2:[a-z0-9]+]]: tensor<2xf32> {tandem.role = #tandem.role<state "sgd.sum:w"
+// CHECK: tandem.add %[[SUM2]], %[[G2]]
+module @sums attributes {tandem.optimizer = "sgd", tandem.accumulate} {
   func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
   func.func @backward(%dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}) {
     return %dy : tensor<2xf32>

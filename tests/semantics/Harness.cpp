@@ -109,7 +109,8 @@ static std::string artifactOf(const Source &source, bool isTraced,
   std::string key = capture(source, isTraced, mistakes) + "\n" +
                     options.partition + "\n" + options.loss + "\n" +
                     options.optimizer + "\n" + options.clip + "\n" +
-                    options.target + "\n" + (options.inference ? "i" : "");
+                    options.target + "\n" + (options.inference ? "i" : "") +
+                    (options.accumulate ? "a" : "");
   static ArtifactFiles made;
   auto &files = made.files;
   if (auto found = files.find(key); found != files.end())

@@ -35,6 +35,7 @@ struct Request {
   std::string mesh, parallel, plan;
   std::string optimizer = "adamw:lr=0.05"; ///< empty: only to `optimize`
   std::string clip = {};
+  bool accumulates = false;
 };
 
 class Compiled {
@@ -88,6 +89,8 @@ private:
       op->setAttr(kOptimizerAttr, b.getStringAttr(setup.optimizer));
     if (!setup.clip.empty())
       op->setAttr(kClipAttr, b.getStringAttr(setup.clip));
+    if (setup.accumulates)
+      op->setAttr(kAccumulateAttr, b.getUnitAttr());
     if (setup.mesh.empty())
       return;
     std::string error;
@@ -186,6 +189,7 @@ std::unique_ptr<Compiled> expectEqual(const std::function<void(Trace &)> &model,
   Request alone;
   alone.optimizer = setup.optimizer;
   alone.clip = setup.clip;
+  alone.accumulates = setup.accumulates;
   Compiled one(model, alone);
   auto ranks = std::make_unique<Compiled>(model, setup);
   EXPECT_TRUE(one.isMade) << one.diagnostics;
@@ -195,8 +199,9 @@ std::unique_ptr<Compiled> expectEqual(const std::function<void(Trace &)> &model,
   Values values = startOf(one.function("step"), /*seed=*/7);
   Values onRanks = values;
   for (int step = 0; step < 3; ++step) {
-    Values wanted = runOnRanks(one.function("step"), values);
-    Values got = runOnRanks(ranks->function("step"), onRanks);
+    StringRef program = setup.accumulates && step < 2 ? "accumulate" : "step";
+    Values wanted = runOnRanks(one.function(program), values);
+    Values got = runOnRanks(ranks->function(program), onRanks);
     EXPECT_EQ(wanted.size(), got.size());
     for (const auto &[name, array] : wanted)
       EXPECT_TRUE(isNear(got[name], array)) << name << " in step " << step;
@@ -443,6 +448,28 @@ TEST(Shard, X07_T03_ANaNOnOneRankSkipsTheUpdateOnAll) {
         EXPECT_EQ(after->second.data, array.data) << name;
     }
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulation
+//===----------------------------------------------------------------------===//
+
+/// Two batches are added up, and the third one's step uses their mean. Sums are
+/// cut as the optimizer's other states.
+TEST(Shard, T04_AccumulatesAsOneProcess) {
+  for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"})
+    for (const char *clip : {"", "norm:0.05"})
+      for (auto *model : {mlp, convolutions, dropouts})
+        expectEqual(model, {"data=2", kind, "", "adamw:lr=0.05", clip, true});
+  expectEqual(decoder, {"data=2,tensor=2", "fsdp+tp", kMegatron,
+                        "adamw:lr=0.05", "norm:0.05", true});
+  Compiled ranks(mlp, {"data=2", "zero1", "", "sgd:lr=1", "", true});
+  ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+  auto step = ranks.function("step");
+  auto sum = findValue(step, "sgd.sum:up.w");
+  ASSERT_TRUE(sum);
+  EXPECT_TRUE(roleOfArgument(step, *sum).getSharding());
+  EXPECT_FALSE(ranks.function("accumulation"));
 }
 
 //===----------------------------------------------------------------------===//

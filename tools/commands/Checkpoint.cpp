@@ -50,13 +50,21 @@ std::string_view variableOf(const Value &value, const Manifest &manifest) {
   return name.substr(0, name.find(':'));
 }
 
-/// True for what the optimizer only tells, and no step depends on. A checkpoint
-/// of an artifact that does not tell it lacks it.
+/// True for what the optimizer only tells, and no step depends on.
 bool isReport(const Value &value, const Manifest &manifest) {
   if (!isOptimizers(value, manifest))
     return false;
   std::string_view variable = variableOf(value, manifest);
   return variable == "grad_norm" || variable == "skipped";
+}
+
+/// True for what a checkpoint may lack, of an artifact that neither clips nor
+/// accumulates: it stays as it begins.
+bool isOptional(const Value &value, const Manifest &manifest) {
+  if (!isOptimizers(value, manifest))
+    return false;
+  std::string_view variable = variableOf(value, manifest);
+  return isReport(value, manifest) || variable == "sum" || variable == "summed";
 }
 
 /// The tensor for a param or state. A checkpoint may have one count of steps
@@ -78,7 +86,7 @@ std::optional<std::string> wrongNumber(const Value &value,
                                        const Manifest &manifest,
                                        const io::ArrayView &tensor) {
   std::string_view variable = variableOf(value, manifest);
-  if (variable != "lr" && variable != "step")
+  if (variable != "lr" && variable != "step" && variable != "summed")
     return std::nullopt;
   double number = io::elementAsDouble(tensor.dtype, tensor.bytes.data(), 0);
   if (std::isfinite(number) && number >= 0)
@@ -134,7 +142,7 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
     ++wanted;
     std::string expected = runtime::describe(value.dtype, value.shape);
     auto found = findTensor(file, value, manifest);
-    if (!found && isReport(value, manifest)) {
+    if (!found && isOptional(value, manifest)) {
       --wanted;
       continue;
     }

@@ -132,6 +132,13 @@ void TrainOptions::declare(OptionTable &options) {
       .check(checkRate)
       .excludes("steps=0", "nothing is trained")
       .byDefault("what is compiled in");
+  options
+      .integer("accumulate", "K", accumulate, 1, 1000000,
+               "update once for K batches, by the mean of their gradients "
+               "(compile --accumulate), and at the end of a pass by the mean "
+               "of what is left; --steps counts batches")
+      .excludes("steps=0", "nothing is trained")
+      .byDefault("1");
   casts.declare(options);
   options
       .text("on-nan", "stop|skip|report", onNaN,

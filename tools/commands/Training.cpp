@@ -2,13 +2,13 @@
 #include "tools/commands/TrainEvaluation.h"
 
 #include "runtime/io/FileLock.h"
-#include "tools/commands/GradientReport.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Log.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
 #include "tools/commands/Progress.h"
 #include "tools/commands/Resume.h"
+#include "tools/commands/Updates.h"
 
 #include <cmath>
 #include <cstdio>
@@ -69,7 +69,7 @@ private:
   TrainResult result_;
   int64_t stepsToDo_ = 0;
   AnomalyWatch watch_;
-  GradientReport gradients_;
+  Updates updates_;
   bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
   Origin origin_;
   io::FileLock saveLock_, logLock_;
@@ -273,11 +273,10 @@ Status Trainer::start() {
     if (Status status = setLearningRate(model_, *options_.lr); !status)
       return status;
 
-  gradients_ = GradientReport(model_);
-  if (options_.onNaN == "skip" && !gradients_.skips())
-    return Status::usage(
-        "--on-nan=skip needs an artifact whose steps can leave "
-        "out their update: compile with --clip=norm:N");
+  if (Status status = updates_.begin(model_, options_.accumulate.value_or(1),
+                                     options_.onNaN == "skip");
+      !status)
+    return status;
   if (Status status = setEnd(); !status)
     return status;
   if (Status status = agreeWithRanks(); !status)
@@ -328,6 +327,7 @@ Status Trainer::agreeWithRanks() const {
                  {"the steps done", std::to_string(position.totalSteps)},
                  {"shuffling", position.shuffle ? "yes" : "no"},
                  {"--lr", text(options_.lr)},
+                 {"--accumulate", text(options_.accumulate)},
                  {"--on-nan", options_.onNaN},
                  {"--save", options_.save.empty() ? "no" : "yes"},
                  {"--save-every", text(options_.saveEvery)},
@@ -356,7 +356,7 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
     text += (i ? ", " : " ") + std::to_string(rows[i]);
   text += rows.size() > shown ? ", ... of --data" : " of --data";
   if (goesOn(options_.onNaN)) {
-    warn(text + (gradients_.wasSkipped() ? "; its update is left out" : "") +
+    warn(text + (updates_.wasSkipped() ? "; its update is left out" : "") +
          "; training goes on");
     return Status::success();
   }
@@ -381,7 +381,7 @@ Status Trainer::loop() {
   Interrupt interrupt;
   Position &position = result_.position;
   int64_t batch = data_->batch();
-  const runtime::Destination destination = {lossName_, &loss_};
+  const runtime::Destination loss = {lossName_, &loss_};
   std::vector<int64_t> order;
   double sum = 0;
   int64_t summed = 0;
@@ -406,8 +406,9 @@ Status Trainer::loop() {
     data_->gather(rows);
     if (Status status = watch_.keep(model_); !status)
       return status;
+    bool endsPass = position.step + 1 == result_.stepsPerEpoch;
     if (Status status =
-            model_.step(data_->arguments(), std::span(&destination, 1));
+            updates_.run(model_, data_->arguments(), loss, endsPass);
         !status)
       return status;
     result_.lastLoss = loss_.at(0);
@@ -416,15 +417,14 @@ Status Trainer::loop() {
     ++result_.steps;
     ++position.totalSteps;
     int64_t epoch = position.epoch + 1;
-    if (++position.step == result_.stepsPerEpoch) {
+    ++position.step;
+    if (endsPass) {
       ++position.epoch;
       position.step = 0;
     }
     result_.seconds = progress.seconds();
-    if (Status status = gradients_.read(model_); !status)
-      return status;
     log_.step(epoch, position.totalSteps, loss_, result_.seconds,
-              gradients_.logFields());
+              updates_.logFields());
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
         !status) {
       progress.clear();
@@ -432,12 +432,12 @@ Status Trainer::loop() {
                                   std::to_string(position.totalSteps));
     }
     if ((!warnedOfLoss_ && !std::isfinite(result_.lastLoss)) ||
-        gradients_.wasSkipped())
+        updates_.wasSkipped())
       progress.clear();
     if (Status status = checkLoss(rows); !status)
       return status;
-    if (gradients_.wasSkipped() && gradients_.skipped() == 1)
-      warn(gradients_.firstSkipped(position.totalSteps));
+    if (updates_.wasSkipped() && updates_.skipped() == 1)
+      warn(updates_.firstSkipped(position.totalSteps));
     progress.step(position, result_.lastLoss);
 
     bool more = result_.steps < stepsToDo_;
@@ -453,9 +453,11 @@ Status Trainer::loop() {
     }
   }
   progress.clear();
-  if (int64_t skipped = gradients_.skipped())
+  if (int64_t skipped = updates_.skipped())
     note(std::to_string(skipped) + " of " + std::to_string(result_.steps) +
          " updates were left out: the norm of the gradients was not finite");
+  if (int64_t pending = updates_.pending())
+    note(std::to_string(pending) + " batches wait for an update (--resume)");
   // What was trained is safe before anything else can go wrong.
   if (Status status = save(); !status)
     return status;

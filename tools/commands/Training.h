@@ -28,7 +28,8 @@ struct TrainOptions {
 
   ModelOptions model;
   std::vector<std::string> data, eval;
-  std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery;
+  std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery,
+      accumulate;
   std::optional<double> lr;
   std::string save, resume, log, accuracy, onNaN = "stop";
   Casts casts;

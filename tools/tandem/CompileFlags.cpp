@@ -149,6 +149,12 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
       .check(checkClip)
       .example("norm:1.0")
       .needs("optimizer", "gradients are clipped in its update");
+  table
+      .flag("accumulate", options.accumulate,
+            "add a program `accumulate` that adds a batch's gradients to sums, "
+            "of which the next `step` takes the mean ('train "
+            "--accumulate=K'); each parameter gets a sum in f32")
+      .needs("optimizer", "it uses the sums");
   actsIn(table,
          table
              .text("partition", "min-cut|default", options.partition,

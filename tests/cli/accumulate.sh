@@ -1,0 +1,53 @@
+#!/bin/bash
+# accumulate.sh BIN EXAMPLES - --accumulate as a user meets it: one update for K
+# batches, one for the rest of a pass, and a training that goes on in the middle
+# of an accumulation has the bits of the undisturbed one (T04, T09).
+source "$(dirname "$0")/expect.sh"
+bin=$1 digits=$2/digits data=$2/digits/data
+cd "$work" || exit 1
+
+compile() { # OUTPUT [options]
+  local to=$1
+  shift
+  expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" \
+    --optimizer=adamw:lr=2e-3 "$@"
+}
+
+train() { # CODE TEXT MODEL [options]
+  local code=$1 text=$2 model=$3
+  shift 3
+  expect "$code" "$text" "$bin/tandem-run" train "$model.tdm" \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    "$@"
+}
+
+expect 2 'optimizer' "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm \
+  --accumulate
+compile plain
+compile sums --accumulate --clip=norm:100
+train 2 'compile with --accumulate' plain --steps=1 --accumulate=2
+train 2 'accumulate' sums --steps=1 --accumulate=0
+expect 0 '^accumulate ' "$bin/tandem-run" inspect sums.tdm
+
+# One batch for an update is what there was before.
+losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
+train 0 '' plain --steps=50 --seed=0 --log=plain.log
+train 0 '' sums --steps=50 --seed=0 --accumulate=1 --log=one.log
+cmp <(losses plain.log) <(losses one.log) || fail 'the losses differ'
+
+# 44 batches are a pass: eight updates of five, and one of four.
+train 0 '' sums --epochs=1 --seed=0 --accumulate=5 --log=five.log
+norms=$(grep -n grad_norm five.log | cut -d: -f1 | tr '\n' ' ')
+[ "$norms" = '5 10 15 20 25 30 35 40 44 ' ] || fail "updates after $norms"
+
+# In the middle of an accumulation.
+train 0 '' sums --steps=53 --seed=0 --accumulate=5 --save=whole.st
+train 0 '2 batches wait for an update' sums --steps=7 --seed=0 --accumulate=5 \
+  --save=part.st
+train 0 '' sums --steps=46 --resume=part.st --accumulate=5 --save=rest.st
+cmp whole.st rest.st || fail 'a resumed training has other bits'
+
+# A checkpoint without sums goes on with sums of nothing.
+train 0 '' plain --steps=5 --seed=0 --save=plain.st
+train 0 '' sums --steps=5 --resume=plain.st --accumulate=2
+finish

@@ -1,0 +1,97 @@
+//===- Updates.cpp - which batches make an update, and what it says -------===//
+#include "tools/commands/Updates.h"
+
+#include "tools/commands/Checkpoint.h"
+#include "tools/commands/Print.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem::commands {
+namespace {
+
+/// Does nothing where there is no such state.
+Status readNumber(const runtime::Model &model, const std::string &name,
+                  double &number) {
+  if (name.empty())
+    return Status::success();
+  auto tensor = model.get(name);
+  if (!tensor)
+    return std::move(tensor).status();
+  number = tensor->at(0);
+  return Status::success();
+}
+
+} // namespace
+
+Status Updates::begin(const runtime::Model &model, int64_t batches,
+                      bool canSkip) {
+  const artifact::Manifest &manifest = model.manifest();
+  batches_ = batches;
+  if (batches > 1 && !manifest.findProgram("accumulate"))
+    return Status::usage("--accumulate needs an artifact with the program "
+                         "'accumulate': compile with --accumulate");
+  normName_ = optimizerState(manifest, "grad_norm");
+  skippedName_ = optimizerState(manifest, "skipped");
+  if (canSkip && skippedName_.empty())
+    return Status::usage(
+        "--on-nan=skip needs an artifact whose steps can leave "
+        "out their update: compile with --clip=norm:N");
+  // Each parameter counts for itself; those that no step moves never do.
+  for (const artifact::Value &value : manifest.values) {
+    if (!value.name.starts_with(manifest.optimizer + ".summed:"))
+      continue;
+    double number = 0;
+    if (Status status = readNumber(model, value.name, number); !status)
+      return status;
+    pending_ = std::max(pending_, static_cast<int64_t>(number));
+  }
+  return readNumber(model, skippedName_, counted_);
+}
+
+Status Updates::run(runtime::Model &model,
+                    std::span<const runtime::Argument> inputs,
+                    const runtime::Destination &loss, bool endsPass) {
+  bool updates = pending_ + 1 >= batches_ || endsPass;
+  if (Status status = model.run(updates ? "step" : "accumulate", inputs,
+                                std::span(&loss, 1));
+      !status)
+    return status;
+  pending_ = updates ? 0 : pending_ + 1;
+  norm_.reset();
+  wasSkipped_ = false;
+  return updates ? read(model) : Status::success();
+}
+
+Status Updates::read(const runtime::Model &model) {
+  double norm = 0, counted = counted_;
+  if (Status status = readNumber(model, normName_, norm); !status)
+    return status;
+  if (Status status = readNumber(model, skippedName_, counted); !status)
+    return status;
+  if (!normName_.empty())
+    norm_ = norm;
+  wasSkipped_ = counted != counted_;
+  skipped_ += wasSkipped_;
+  counted_ = counted;
+  return Status::success();
+}
+
+std::string Updates::firstSkipped(int64_t step) const {
+  return "the norm of the gradients is " + numberText(norm_.value_or(0)) +
+         " at step " + std::to_string(step) +
+         ": its update is left out, as those of other such steps will be; "
+         "parameters and the optimizer's states are as they were";
+}
+
+std::string Updates::logFields() const {
+  std::string text;
+  if (norm_)
+    text += ", \"grad_norm\": " +
+            (std::isfinite(*norm_) ? roundedText(*norm_) : "null");
+  if (wasSkipped_)
+    text += ", \"skipped\": true";
+  return text;
+}
+
+} // namespace tandem::commands

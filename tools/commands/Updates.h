@@ -1,0 +1,56 @@
+//===- Updates.h - which batches make an update, and what it says ---------===//
+//
+// An artifact whose optimizer accumulates has the program `accumulate`, which
+// adds a batch's gradients to sums, beside `step`, which uses them up. One that
+// clips by the norm keeps that norm, and the number of updates that it left out
+// because the norm was not finite, in states of its own. All ranks of a mesh
+// have the same numbers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_UPDATES_H
+#define TANDEM_TOOLS_COMMANDS_UPDATES_H
+
+#include "runtime/model/Model.h"
+
+#include <optional>
+#include <string>
+
+namespace tandem::commands {
+
+class Updates {
+public:
+  /// Begins where the model's states are: a checkpoint may be of the middle of
+  /// an accumulation. One update for `batches`; `canSkip` asks for an artifact
+  /// whose steps can leave out theirs.
+  Status begin(const runtime::Model &model, int64_t batches, bool canSkip);
+
+  /// Runs a batch, with an update where it is the last of its accumulation or
+  /// of the pass.
+  Status run(runtime::Model &model, std::span<const runtime::Argument> inputs,
+             const runtime::Destination &loss, bool endsPass);
+
+  /// Returns whether the last batch left out the update that it had.
+  bool wasSkipped() const { return wasSkipped_; }
+  /// Returns how many did.
+  int64_t skipped() const { return skipped_; }
+  /// Returns how many batches were added up since the last update.
+  int64_t pending() const { return pending_; }
+  /// Says that the last step, number `step`, left out its update, and what that
+  /// means.
+  std::string firstSkipped(int64_t step) const;
+  /// The fields of the last batch in the log: `, "grad_norm": 1.5`.
+  std::string logFields() const;
+
+private:
+  Status read(const runtime::Model &model);
+
+  std::string normName_, skippedName_;
+  std::optional<double> norm_; ///< of the last batch, if it had an update
+  double counted_ = 0;         ///< by the model, with what was before
+  int64_t batches_ = 1, pending_ = 0, skipped_ = 0;
+  bool wasSkipped_ = false;
+};
+
+} // namespace tandem::commands
+
+#endif
