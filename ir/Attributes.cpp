@@ -132,6 +132,12 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
       return fail("sharding", "a list, for each dimension, of axes, of which "
                               "each is there once");
   }
+  if (Attribute value = properties.get("whole")) {
+    auto sizes = dyn_cast<DenseI64ArrayAttr>(value);
+    if (!sizes || !properties.get("sharding") ||
+        llvm::any_of(sizes.asArrayRef(), [](int64_t n) { return n < 0; }))
+      return fail("whole", "sizes of at least 0, and a 'sharding' beside it");
+  }
   if (Attribute value = properties.get("ignored");
       value && !isa<IntegerAttr>(value))
     return fail("ignored", "an integer");
@@ -180,7 +186,7 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
   using K = RoleKind;
   bool isValue = kind == K::Input || kind == K::Param || kind == K::State;
   auto allowed = [&](StringRef property) {
-    if (property == "sharding")
+    if (property == "sharding" || property == "whole")
       return true;
     if (property == "requires_grad" || property == "metadata" ||
         property == "storage" || property == "resize" || property == "freed" ||
@@ -217,7 +223,8 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       "grad_type",     "init",      "high",    "reason",  "host",
       "in_place",      "visible",   "no_grad", "part_of", "alias",
       "pass",          "unchecked", "needs",   "where",   "ignored",
-      "inputs",        "rows",      "counted", "low",     "sharding"};
+      "inputs",        "rows",      "counted", "low",     "sharding",
+      "whole"};
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
       return error() << "unknown property '" << property.getName().getValue()

@@ -10,6 +10,8 @@ Type tandem::wholeType(func::FuncOp func, RoleAttr role, Type type) {
   ArrayAttr sharding = role.getSharding();
   if (!mesh || !tensor || !sharding || !func->hasAttr(kLocalAttr))
     return type;
+  if (auto sizes = role.getProperty<DenseI64ArrayAttr>(kWholeSizes))
+    return tensor.clone(sizes.asArrayRef());
   SmallVector<int64_t> shape(tensor.getShape());
   for (auto [size, axes] : llvm::zip(shape, sharding.getAsRange<ArrayAttr>()))
     size *= mesh.groupSize(axes);

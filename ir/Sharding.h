@@ -18,6 +18,13 @@
 
 namespace tandem {
 
+/// A property of a role, beside `sharding`, in a function that is local to a
+/// rank: the sizes of the whole value, `array<i64: 7, 4>`, where a dimension
+/// does not divide. Each rank has as many of its indices as the first one, and
+/// what lies behind the end of the value is padding. Without the property, the
+/// sizes are those of a piece times the ranks.
+inline constexpr llvm::StringLiteral kWholeSizes = "whole";
+
 inline constexpr llvm::StringLiteral kParallelAttr = "tandem.parallel";
 inline constexpr llvm::StringLiteral kShardAttr = "tandem.shard";
 

@@ -1,6 +1,7 @@
 //===- Signature.cpp - reading, writing and checking roles ----------------===//
 #include "ir/Signature.h"
 #include "ir/Init.h"
+#include "ir/Sharding.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -139,6 +140,13 @@ static LogicalResult verifySharding(func::FuncOp func, RoleAttr role,
   if (static_cast<int64_t>(sharding.size()) != tensor.getRank())
     return error() << "have a list of axes for each of its " << tensor.getRank()
                    << " dimensions, but got " << sharding.size();
+  auto whole = role.getProperty<DenseI64ArrayAttr>(kWholeSizes);
+  if (whole && !func->hasAttr(kLocalAttr))
+    return error() << "have no '" << kWholeSizes
+                   << "' beside it before the function is local to a rank";
+  if (whole && whole.size() != tensor.getRank())
+    return error() << "have as '" << kWholeSizes << "' beside it "
+                   << tensor.getRank() << " sizes, but got " << whole.size();
   bool failed = false;
   for (auto [dim, axes] : llvm::enumerate(sharding.getAsRange<ArrayAttr>())) {
     bool areKnown = true;
@@ -147,13 +155,14 @@ static LogicalResult verifySharding(func::FuncOp func, RoleAttr role,
         failed = true, areKnown = false;
         error() << "name axes of " << mesh << ", but got " << axis;
       }
-    if (!areKnown || func->hasAttr(kLocalAttr))
+    if (!areKnown || !whole)
       continue;
     int64_t ranks = mesh.groupSize(axes), size = tensor.getDimSize(dim);
-    if (size % ranks) {
+    if (llvm::divideCeil(whole[dim], ranks) != static_cast<uint64_t>(size)) {
       failed = true;
-      error() << "cut dimension " << dim << ", of size " << size
-              << ", evenly, but got " << ranks << " ranks";
+      error() << "cut dimension " << dim << ", of size " << whole[dim]
+              << ", over " << ranks << " ranks so that each has "
+              << llvm::divideCeil(whole[dim], ranks) << ", but got " << size;
     }
   }
   return failure(failed);

@@ -62,9 +62,11 @@ TDM_EXPORT tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason);
  * ranks call it. There are as many as the artifact's mesh has. Parameters and
  * states begin as those of one process would: each rank has its piece of the
  * same values. Tensors of later calls are pieces, too, of the sizes that
- * tdm_value_at gives; tdm_save, tdm_load and tdm_predict are called by all
- * ranks with whole values, and the first rank alone writes the file. Does
- * nothing for an artifact that is for one process. */
+ * tdm_value_at gives, on every rank: where a size does not divide, the last
+ * pieces reach beyond the end of the value, and what is there makes no
+ * difference (docs/DISTRIBUTED.md); tdm_save, tdm_load and tdm_predict are
+ * called by all ranks with whole values, and the first rank alone writes the
+ * file. Does nothing for an artifact that is for one process. */
 TDM_EXPORT tdm_status tdm_model_set_communicator(tdm_model *model,
                                                  tdm_comm *comm);
 

@@ -3,6 +3,7 @@
 
 #include "ir/Collective.h"
 #include "ir/Keys.h"
+#include "ir/Sharding.h"
 #include "ir/Where.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -131,6 +132,8 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   if (ArrayAttr sharding = role.getSharding())
     for (auto axes : sharding.getAsRange<ArrayAttr>())
       value.sharding.push_back(namesOf(axes));
+  if (auto sizes = role.getProperty<DenseI64ArrayAttr>(kWholeSizes))
+    value.whole = sizes.asArrayRef().vec();
   if (auto init = role.getProperty<DictionaryAttr>(RoleAttr::kInit)) {
     StringRef how = init.getAs<StringAttr>(key::kKind).getValue();
     if (how == "constant")

@@ -141,9 +141,10 @@ void UpdateBuilder::collectSlots() {
     RoleAttr paramRole = roleOfArgument(forward, *index);
     params.push_back(
         {wholeType(forward, paramRole, forward.getArgumentTypes()[*index]),
-         paramRole, forward.getArgument(*index).getLoc()});
+         paramRole.without(kWholeSizes), forward.getArgument(*index).getLoc()});
     gradients.push_back(
-        {wholeType(backward, role, backward.getResultTypes()[i]), role, loc});
+        {wholeType(backward, role, backward.getResultTypes()[i]),
+         role.without(kWholeSizes), loc});
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));

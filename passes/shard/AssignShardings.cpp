@@ -122,17 +122,23 @@ Distribution Assigner::ofRows(RankedTensorType type) const {
 }
 
 /// The same, and cut over `data` along the first dimension that divides and
-/// that nothing cuts; as it is where there is none.
+/// that nothing cuts; without one, along the first that has as many elements as
+/// there are ranks; as it is where there is none.
 Distribution Assigner::inPieces(Distribution where,
                                 RankedTensorType type) const {
   int64_t n = mesh.ranksOf(*plan.data);
   if (!where[*plan.data].isWhole())
     return where;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (where.axesOf(dim).empty() && type.getDimSize(unsigned(dim)) % n == 0) {
-      where[*plan.data] = Placement::cut(dim);
-      return where;
-    }
+  std::optional<int64_t> found;
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    int64_t size = type.getDimSize(unsigned(dim));
+    bool divides = size % n == 0;
+    bool dividesFound = found && type.getDimSize(unsigned(*found)) % n == 0;
+    if (where.axesOf(dim).empty() && (divides || (size >= n && !dividesFound)))
+      found = dim;
+  }
+  if (found)
+    where[*plan.data] = Placement::cut(*found);
   return where;
 }
 
@@ -174,20 +180,8 @@ Distribution Assigner::newValue(RoleAttr role, RankedTensorType type,
   if (asked)
     return isParam && plan.asksFor("fsdp") ? inPieces(*asked, type) : *asked;
   Distribution where(mesh.size());
-  if (goesByRows && !role.getAlias()) {
-    Distribution byRows = ofRows(type);
-    std::string error;
-    if (readSharding(mesh,
-                     byRows.toAttr(mesh, role.getContext(), type.getRank()),
-                     type, error))
-      return byRows;
-    // Outputs have the rows of inputs.
-    if (role.getKind() == RoleKind::Input) {
-      isWrong = true;
-      mlir::emitError(loc) << role.str() << ": " << error;
-    }
-    return where;
-  }
+  if (goesByRows && !role.getAlias())
+    return ofRows(type);
   return isParam && plan.asksFor("fsdp") ? inPieces(where, type) : where;
 }
 

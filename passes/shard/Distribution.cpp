@@ -53,24 +53,50 @@ int64_t Distribution::pieces(const MeshAxes &mesh, int64_t dim) const {
   return pieces;
 }
 
+/// How many neighbours of `dim` stay together; 0 where axes do not agree.
+static int64_t unitOf(const Distribution &where, int64_t dim) {
+  int64_t unit = 1;
+  for (auto [i, axis] : llvm::enumerate(where.axesOf(dim)))
+    if (i == 0)
+      unit = where[axis].unit;
+    else if (where[axis].unit != unit)
+      return 0;
+  return unit;
+}
+
 RankedTensorType Distribution::local(const MeshAxes &mesh,
                                      RankedTensorType type) const {
   SmallVector<int64_t> shape(type.getShape());
   for (auto [dim, size] : llvm::enumerate(shape)) {
     int64_t n = pieces(mesh, static_cast<int64_t>(dim));
-    if (size % n != 0)
+    int64_t unit = unitOf(*this, static_cast<int64_t>(dim));
+    if (unit == 0 || size % unit != 0)
       return {};
-    size /= n;
+    size = (size / unit + n - 1) / n * unit;
   }
   return type.clone(shape);
 }
 
-RankedTensorType Distribution::global(const MeshAxes &mesh,
-                                      RankedTensorType type) const {
-  SmallVector<int64_t> shape(type.getShape());
-  for (auto [dim, size] : llvm::enumerate(shape))
-    size *= pieces(mesh, static_cast<int64_t>(dim));
-  return type.clone(shape);
+bool Distribution::isPadded(const MeshAxes &mesh, RankedTensorType type,
+                            int64_t dim) const {
+  RankedTensorType piece = local(mesh, type);
+  return piece && piece.getDimSize(unsigned(dim)) * pieces(mesh, dim) !=
+                      type.getDimSize(unsigned(dim));
+}
+
+Distribution Distribution::normal(const MeshAxes &mesh,
+                                  RankedTensorType type) const {
+  Distribution result = *this;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    int64_t unit = unitOf(*this, dim), size = type.getDimSize(unsigned(dim));
+    if (unit < 2 || size % unit != 0)
+      continue;
+    int64_t n = pieces(mesh, dim);
+    if ((size / unit + n - 1) / n * unit == (size + n - 1) / n)
+      for (unsigned axis : axesOf(dim))
+        result[axis].unit = 1;
+  }
+  return result;
 }
 
 ArrayAttr Distribution::toAttr(const MeshAxes &mesh, MLIRContext *context,
@@ -144,11 +170,6 @@ std::optional<Distribution> tandem::readSharding(const MeshAxes &mesh,
       last = axis;
       result[*axis] = Placement::cut(static_cast<int64_t>(dim));
     }
-    int64_t pieces = result.pieces(mesh, static_cast<int64_t>(dim));
-    if (type.getDimSize(unsigned(dim)) % pieces != 0)
-      return fail("expected the size " + Twine(type.getDimSize(unsigned(dim))) +
-                  " of dimension " + Twine(dim) + " to be a multiple of " +
-                  Twine(pieces) + ", the ranks that it is cut over");
   }
   return result;
 }

@@ -6,6 +6,12 @@
 // minimum) that nobody has made yet. A dimension that several axes cut is cut
 // by the first of the mesh first.
 //
+// All ranks have pieces of one size, whatever the size of the dimension: of 5
+// rows over 4 ranks, 2, 2, 1 and none. What a piece has behind the end of the
+// value is padding, whose elements can be anything. Where a dimension was made
+// of several, elements that belong to one row stay together, as a `unit`: of 5
+// rows of 3, joined to 15, ranks have 6, 6, 3 and none, not 4, 4, 4 and 3.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_SHARD_DISTRIBUTION_H
 #define TANDEM_PASSES_SHARD_DISTRIBUTION_H
@@ -41,13 +47,16 @@ private:
 struct Placement {
   enum class Kind { Whole, Cut, Partial };
   Kind kind = Kind::Whole;
-  int64_t dim = 0;                                 ///< of Cut
+  int64_t dim = 0;  ///< of Cut
+  int64_t unit = 1; ///< of Cut: how many neighbours stay together
   CollectiveReduce reduce = CollectiveReduce::sum; ///< of Partial
 
   static Placement whole() { return {}; }
-  static Placement cut(int64_t dim) { return {Kind::Cut, dim}; }
+  static Placement cut(int64_t dim, int64_t unit = 1) {
+    return {Kind::Cut, dim, unit};
+  }
   static Placement partial(CollectiveReduce reduce = CollectiveReduce::sum) {
-    return {Kind::Partial, 0, reduce};
+    return {Kind::Partial, 0, 1, reduce};
   }
   bool isWhole() const { return kind == Kind::Whole; }
   bool isCut() const { return kind == Kind::Cut; }
@@ -72,13 +81,16 @@ public:
   /// How many pieces `dim` is in.
   int64_t pieces(const MeshAxes &mesh, int64_t dim) const;
 
-  /// The type of a rank's piece of a value of `type`; null if a dimension does
-  /// not divide.
+  /// The type of a rank's piece of a value of `type`; null if the axes of a
+  /// dimension have different units, or units that do not divide it.
   mlir::RankedTensorType local(const MeshAxes &mesh,
                                mlir::RankedTensorType type) const;
-  /// The type of the whole value of which a rank has a `type`.
-  mlir::RankedTensorType global(const MeshAxes &mesh,
-                                mlir::RankedTensorType type) const;
+  /// True if pieces of dimension `dim` have padding.
+  bool isPadded(const MeshAxes &mesh, mlir::RankedTensorType type,
+                int64_t dim) const;
+  /// The same pieces of a value of `type`, with units only where they make a
+  /// difference.
+  Distribution normal(const MeshAxes &mesh, mlir::RankedTensorType type) const;
 
   /// The property `sharding` of a role: a list of axes for each dimension. Null
   /// if nothing is cut.
@@ -94,7 +106,7 @@ private:
 /// Reads the property `sharding` of a value of `type`, the whole one's; a null
 /// `sharding` is whole. The error names what is wrong: axes that the mesh does
 /// not have, or that cut twice or in another order than the mesh's, dimensions
-/// that are not there or do not divide.
+/// that are not there.
 std::optional<Distribution> readSharding(const MeshAxes &mesh,
                                          mlir::ArrayAttr sharding,
                                          mlir::RankedTensorType type,

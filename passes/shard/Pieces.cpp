@@ -50,26 +50,29 @@ Value Sharder::computePiece(Value value, const Distribution &to) {
   SmallVector<Strategy> all = strategiesOf(op);
   Choice choice = choices.lookup(op);
   for (unsigned axis = 0; axis < mesh.size(); ++axis) {
-    if (choice[axis].results[0] == to[axis])
-      continue;
-    if (!choice[axis].results[0].isWhole())
+    const Placement &is = choice[axis].results[0], &wanted = to[axis];
+    if (is == wanted || (is.isCut() && wanted.isCut() && is.dim == wanted.dim))
+      continue; // units are compared below
+    if (!is.isWhole())
       return {};
     if (arePositions(op)) { // made of nothing
-      choice[axis].results[0] = to[axis];
+      choice[axis].results[0] = wanted;
       continue;
     }
     auto found = llvm::find_if(all, [&](const Strategy &strategy) {
-      return strategy.results[0] == to[axis] &&
+      const Placement &result = strategy.results[0];
+      return result.isCut() && wanted.isCut() && result.dim == wanted.dim &&
              llvm::none_of(strategy.operands,
                            [](const Placement &p) { return p.isPartial(); });
     });
     if (found == all.end())
       return {};
-    choice[axis] = *found;
+    int64_t unit = found->results[0].unit;
+    choice[axis] =
+        wanted.unit % unit == 0 ? found->scaled(wanted.unit / unit) : *found;
   }
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (!divides(operand, operandOf(choice, unsigned(i))))
-      return {};
+  if (!fits(op, choice) || resultOf(op, choice, 0) != to)
+    return {};
   OpBuilder::InsertionGuard guard(builder);
   Location outer = loc;
   loc = op->getLoc();
@@ -94,6 +97,36 @@ Value Sharder::offsetOf(ArrayRef<unsigned> axes, int64_t size) {
                                   all, uint64_t(0), names(axes), IntegerAttr(),
                                   BufferAttr(), ArrayAttr());
   return Expr(builder, loc, own).reshape({});
+}
+
+Value Sharder::filled(Value value, Value piece, const Distribution &where,
+                      int64_t dim, Fill fill) {
+  if (!where.isPadded(mesh, typeOf(value), dim))
+    return piece;
+  Value &known = fills[{piece, dim, int(fill)}];
+  if (known)
+    return known;
+  Expr x(builder, loc, piece);
+  // The number of indices that are before the end of the value.
+  int64_t size = x.dim(dim), end = typeOf(value).getDimSize(unsigned(dim));
+  auto i64 = builder.getI64Type();
+  Expr index(builder, loc,
+             IotaOp::create(builder, loc, RankedTensorType::get({size}, i64),
+                            uint64_t(0)));
+  index = index + Expr(builder, loc, offsetOf(where.axesOf(dim), size))
+                      .broadcastTo(index.shape(), {});
+  Expr isThere =
+      compare(ComparePredicate::lt, index, index.like(static_cast<double>(end)))
+          .broadcastTo(x.shape(), {dim});
+  double neutral = std::numeric_limits<double>::infinity();
+  if (fill == Fill::Zero)
+    neutral = 0;
+  else if (fill == Fill::Lowest)
+    neutral = -neutral;
+  Value made = select(isThere, x, x.like(neutral));
+  // A dimension that is filled twice is filled once.
+  fills[{made, dim, int(fill)}] = made;
+  return fills[{piece, dim, int(fill)}] = made;
 }
 
 Value Sharder::buildIota(IotaOp op, const Distribution &where,
@@ -180,7 +213,7 @@ SmallVector<Value> Sharder::build(Operation *op, const Choice &choice) {
   SmallVector<Distribution> wheres;
   SmallVector<Type> types;
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
-    wheres.push_back(resultOf(choice, unsigned(i)));
+    wheres.push_back(resultOf(op, choice, unsigned(i)));
     types.push_back(pieceOf(result, wheres.back()));
   }
   if (arePositions(op) && !wheres[0].isWhole())
@@ -193,8 +226,15 @@ SmallVector<Value> Sharder::build(Operation *op, const Choice &choice) {
   if (auto iota = dyn_cast<IotaOp>(op))
     return {buildIota(iota, wheres[0], cast<RankedTensorType>(types[0]))};
   SmallVector<Value> operands;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    operands.push_back(bring(operand, operandOf(choice, unsigned(i))));
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    Distribution where = operandOf(op, choice, unsigned(i));
+    Value piece = bring(operand, where);
+    for (auto [axis, strategy] : llvm::enumerate(choice))
+      if (strategy.fill != Fill::Any && where[unsigned(axis)].isCut())
+        piece = filled(operand, piece, where, where[unsigned(axis)].dim,
+                       strategy.fill);
+    operands.push_back(piece);
+  }
   SmallVector<unsigned> masked;
   for (auto [axis, strategy] : llvm::enumerate(choice))
     if (strategy.masksRows)
@@ -211,7 +251,7 @@ SmallVector<Value> Sharder::build(Operation *op, const Choice &choice) {
     result.setType(type);
   if (auto slice = dyn_cast<SliceOp>(made)) {
     SmallVector<int64_t> limits(slice.getLimits());
-    Distribution where = operandOf(choice, 0);
+    Distribution where = operandOf(op, choice, 0);
     auto from = cast<RankedTensorType>(operands[0].getType());
     for (auto [dim, limit] : llvm::enumerate(limits))
       if (!where.axesOf(int64_t(dim)).empty())

@@ -9,7 +9,9 @@
 // What is known of every value is a list of versions: where its elements are,
 // and the new value that has them so. A version that is missing is made of
 // another one, by communication, or, where all ranks could compute the value
-// themselves, by computing the piece alone.
+// themselves, by computing the piece alone. Where a piece is made of a whole
+// value whose dimension does not divide, zeros are put behind it first, and
+// where pieces are gathered, their padding is cut off.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_SHARD_SHARDER_H
@@ -22,6 +24,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
+
+#include <tuple>
 
 namespace tandem {
 
@@ -47,8 +51,16 @@ private:
   using Choice = llvm::SmallVector<Strategy, 2>;
 
   mlir::LogicalResult readRoles();
+  void sayWholeSizes(llvm::ArrayRef<mlir::RankedTensorType> globalResults);
   void visit(mlir::Operation *op);
   Choice choose(mlir::Operation *op);
+  /// The strategies of `op`, and those with the units in which its operands are
+  /// there along `axis`.
+  llvm::SmallVector<Strategy>
+  withUnits(mlir::Operation *op, llvm::ArrayRef<Strategy> all, unsigned axis);
+  /// True if the pieces that `choice` needs and makes exist, and padding that
+  /// must not be there is not.
+  bool fits(mlir::Operation *op, const Choice &choice) const;
   /// The bytes that a rank sends to have `value` so along `axis`; nothing where
   /// that cannot be.
   std::optional<double> cost(mlir::Value value, unsigned axis,
@@ -56,11 +68,20 @@ private:
   /// The same from one version.
   std::optional<double> cost(mlir::Value value, const Placement &from,
                              unsigned axis, const Placement &to) const;
-  bool divides(mlir::Value value, const Distribution &where) const;
 
   /// The new value that is `value`, distributed like that.
   mlir::Value bring(mlir::Value value, const Distribution &to);
   mlir::Value resolve(mlir::Value value, Version from, const Distribution &to);
+  /// True if the pieces of `dim` in `outer` are those of `inner` side by side,
+  /// where `inner` has more axes that cut it.
+  bool nests(mlir::Value value, int64_t dim, const Distribution &outer,
+             const Distribution &inner) const;
+  /// Zeros behind dimension `dim`, or no more than its first elements, so that
+  /// it has `size`.
+  mlir::Value resized(mlir::Value made, int64_t dim, int64_t size);
+  /// The piece of `value` with `fill` in place of the padding of `dim`.
+  mlir::Value filled(mlir::Value value, mlir::Value piece,
+                     const Distribution &where, int64_t dim, Fill fill);
   /// The piece of a whole value, computed for itself if that is cheap; null if
   /// not.
   mlir::Value computePiece(mlir::Value value, const Distribution &to);
@@ -81,8 +102,10 @@ private:
   mlir::Value offsetOf(llvm::ArrayRef<unsigned> axes, int64_t size);
 
   Distribution useOf(mlir::Value value, const Distribution &stored) const;
-  Distribution resultOf(const Choice &choice, unsigned result) const;
-  Distribution operandOf(const Choice &choice, unsigned operand) const;
+  Distribution resultOf(mlir::Operation *op, const Choice &choice,
+                        unsigned result) const;
+  Distribution operandOf(mlir::Operation *op, const Choice &choice,
+                         unsigned operand) const;
   mlir::ArrayAttr names(llvm::ArrayRef<unsigned> axes);
   mlir::RankedTensorType typeOf(mlir::Value value) const;
   mlir::RankedTensorType pieceOf(mlir::Value value,
@@ -103,6 +126,8 @@ private:
   llvm::SmallVector<bool> isData;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Version, 2>> versions;
   llvm::DenseMap<mlir::Operation *, Choice> choices;
+  /// Pieces without padding: by the piece, the dimension, and the fill.
+  llvm::DenseMap<std::tuple<mlir::Value, int64_t, int>, mlir::Value> fills;
   unsigned made = 0;
 };
 

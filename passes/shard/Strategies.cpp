@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tandem;
 
@@ -19,11 +21,23 @@ static int64_t rankOf(Value value) {
 }
 
 static Placement whole() { return Placement::whole(); }
-static Placement cut(int64_t dim) { return Placement::cut(dim); }
+static Placement cut(int64_t dim, int64_t unit = 1) {
+  return Placement::cut(dim, unit);
+}
 static Placement partial() { return Placement::partial(); }
 
-static Strategy oneResult(ArrayRef<Placement> operands, Placement result) {
-  return {SmallVector<Placement, 3>(operands), {result}, false};
+static Strategy oneResult(ArrayRef<Placement> operands, Placement result,
+                          Fill fill = Fill::Any) {
+  return {SmallVector<Placement, 3>(operands), {result}, false, fill};
+}
+
+Strategy Strategy::scaled(int64_t times) const {
+  Strategy result = *this;
+  for (Placement &placement : result.operands)
+    placement.unit *= placement.isCut() ? times : 1;
+  for (Placement &placement : result.results)
+    placement.unit *= placement.isCut() ? times : 1;
+  return result;
 }
 
 static bool isFloat(Value value) {
@@ -97,13 +111,19 @@ SmallVector<ReshapedDim> tandem::outermostDims(ArrayRef<int64_t> from,
       ++j;
     if (i == from.size() || j == to.size())
       return dims;
-    dims.push_back({int64_t(i), int64_t(j)});
+    ReshapedDim dim{int64_t(i), int64_t(j)};
     int64_t left = from[i++], right = to[j++];
+    // Elements of one index of the outermost dimensions.
+    int64_t ofLeft = 1, ofRight = 1;
     while (left != right)
       if (left < right)
-        left *= from[i++];
+        left *= from[i], ofLeft *= from[i++];
       else
-        right *= to[j++];
+        right *= to[j], ofRight *= to[j++];
+    int64_t both = std::lcm(ofLeft, ofRight);
+    dim.fromUnit = both / ofLeft;
+    dim.toUnit = both / ofRight;
+    dims.push_back(dim);
   }
 }
 
@@ -114,7 +134,8 @@ static void addView(Operation *op, Strategies &list) {
   auto view = cast<ViewOpInterface>(op);
   if (isa<ReshapeOp>(op)) {
     for (ReshapedDim dim : outermostDims(shapeOf(from), shapeOf(to)))
-      list.push_back(oneResult({cut(dim.from)}, cut(dim.to)));
+      list.push_back(
+          oneResult({cut(dim.from, dim.fromUnit)}, cut(dim.to, dim.toUnit)));
   } else {
     AffineMap map = view.getIndexMap();
     for (int64_t j = 0; j < rankOf(to); ++j) {
@@ -148,18 +169,24 @@ static void addView(Operation *op, Strategies &list) {
 static void addReduction(Operation *op, Strategies &list) {
   ArrayRef<int64_t> dims = cast<ReductionOpInterface>(op).getReducedDims();
   std::optional<CollectiveReduce> reduce;
-  if (isa<ReduceSumOp>(op))
+  Fill fill = Fill::None;
+  bool hasInfinity = isFloat(op->getOperand(0));
+  if (isa<ReduceSumOp>(op)) {
     reduce = CollectiveReduce::sum;
-  else if (isa<ReduceMaxOp>(op))
+    fill = Fill::Zero;
+  } else if (isa<ReduceMaxOp>(op)) {
     reduce = CollectiveReduce::max;
-  else if (isa<ReduceMinOp>(op))
+    fill = hasInfinity ? Fill::Lowest : Fill::None;
+  } else if (isa<ReduceMinOp>(op)) {
     reduce = CollectiveReduce::min;
+    fill = hasInfinity ? Fill::Highest : Fill::None;
+  }
   int64_t result = 0;
   for (int64_t dim = 0; dim < rankOf(op->getOperand(0)); ++dim) {
     if (!llvm::is_contained(dims, dim))
       list.push_back(oneResult({cut(dim)}, cut(result++)));
     else if (reduce)
-      list.push_back(oneResult({cut(dim)}, Placement::partial(*reduce)));
+      list.push_back(oneResult({cut(dim)}, Placement::partial(*reduce), fill));
   }
   if (isa<ReduceSumOp>(op))
     list.push_back(oneResult({partial()}, partial()));
@@ -175,7 +202,8 @@ static void addMatmul(MatmulOp op, Strategies &list) {
     list.push_back(oneResult({cut(dim), cut(dim)}, cut(dim)));
   list.push_back(oneResult({cut(m), whole()}, cut(outer)));
   list.push_back(oneResult({whole(), cut(n)}, cut(outer + 1)));
-  list.push_back(oneResult({cut(lhsK), cut(rhsK)}, partial()));
+  // Both: a number that is none stays one, times a zero.
+  list.push_back(oneResult({cut(lhsK), cut(rhsK)}, partial(), Fill::Zero));
   list.push_back(oneResult({partial(), whole()}, partial()));
   list.push_back(oneResult({whole(), partial()}, partial()));
 }
@@ -188,18 +216,18 @@ static void addConvolution(Operation *op, Strategies &list) {
         list.push_back(oneResult({cut(0), whole()}, cut(0)));
         if (conv.getGroups() == 1) {
           list.push_back(oneResult({whole(), cut(0)}, cut(1)));
-          list.push_back(oneResult({cut(1), cut(1)}, partial()));
+          list.push_back(oneResult({cut(1), cut(1)}, partial(), Fill::Zero));
         }
       })
       .Case([&](Conv2dInputGradOp conv) {
         list.push_back(oneResult({cut(0), whole()}, cut(0)));
         if (conv.getGroups() == 1) {
           list.push_back(oneResult({whole(), cut(1)}, cut(1)));
-          list.push_back(oneResult({cut(1), cut(0)}, partial()));
+          list.push_back(oneResult({cut(1), cut(0)}, partial(), Fill::Zero));
         }
       })
       .Case([&](Conv2dFilterGradOp conv) {
-        list.push_back(oneResult({cut(0), cut(0)}, partial()));
+        list.push_back(oneResult({cut(0), cut(0)}, partial(), Fill::Zero));
         if (conv.getGroups() == 1) {
           list.push_back(oneResult({whole(), cut(1)}, cut(0)));
           list.push_back(oneResult({cut(1), whole()}, cut(1)));
@@ -221,18 +249,20 @@ static void addTake(TakeOp op, Strategies &list) {
     list.push_back(oneResult({cut(dim), whole()}, cut(dim - 1 + rank)));
   if (!isFloat(op.getTable()))
     return;
-  list.push_back({{cut(0), whole()}, {partial()}, /*masksRows=*/true});
+  list.push_back(
+      {{cut(0), whole()}, {partial()}, /*masksRows=*/true, Fill::Any});
   list.push_back(oneResult({partial(), whole()}, partial()));
 }
 
 static void addTakeGrad(TakeGradOp op, Strategies &list) {
   int64_t rank = rankOf(op.getIndices());
   for (int64_t dim = 0; dim < rank; ++dim)
-    list.push_back(oneResult({cut(dim), cut(dim)}, partial()));
+    // Nothing is added to whatever row an index of padding names.
+    list.push_back(oneResult({cut(dim), cut(dim)}, partial(), Fill::Zero));
   for (int64_t dim = 1; dim < rankOf(op.getY()); ++dim)
     list.push_back(oneResult({cut(dim - 1 + rank), whole()}, cut(dim)));
   // Rows of other ranks are outside of the table, and ignored.
-  list.push_back({{whole(), whole()}, {cut(0)}, /*masksRows=*/true});
+  list.push_back({{whole(), whole()}, {cut(0)}, /*masksRows=*/true, Fill::Any});
   list.push_back(oneResult({partial(), whole()}, partial()));
 }
 

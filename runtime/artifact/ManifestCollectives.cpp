@@ -176,17 +176,49 @@ private:
   ManifestProblems &problems;
 };
 
+/// The sizes of a value whose dimensions do not divide: each has as many pieces
+/// of the shape's size as cover it, and no more than its ranks need.
+void checkWhole(const Manifest &manifest, const Value &value,
+                const std::string &at, ManifestProblems &problems) {
+  if (value.whole.size() != value.shape.size() || value.sharding.empty()) {
+    problems.add(at, "expected a size for each of " +
+                         std::to_string(value.shape.size()) +
+                         " dimensions, and a sharding, but got " +
+                         std::to_string(value.whole.size()));
+    return;
+  }
+  for (size_t d = 0; d < std::min(value.whole.size(), value.sharding.size());
+       ++d) {
+    int64_t pieces = groupSize(manifest.mesh, value.sharding[d]);
+    int64_t whole = value.whole[d];
+    if (whole < 0 || whole > maxBytes ||
+        (whole + pieces - 1) / pieces != value.shape[d])
+      problems.add(child(at, static_cast<int64_t>(d)),
+                   "expected a size of which each of " +
+                       std::to_string(pieces) + " ranks has " +
+                       std::to_string(value.shape[d]) + " but got " +
+                       std::to_string(whole));
+  }
+  if (!tensorBytes(value.dtype, value.whole))
+    problems.add(at, "expected the sizes of a tensor");
+}
+
 } // namespace
 
 void checkMesh(const Manifest &manifest, ManifestProblems &problems) {
   std::set<std::string> names;
   int64_t ranks = 1;
+  bool isRight = true;
   for (size_t i = 0; i < manifest.mesh.size(); ++i) {
     const MeshAxis &axis = manifest.mesh[i];
     std::string at = child("/mesh", static_cast<int64_t>(i));
-    if (!names.insert(axis.name).second)
+    isRight &= axis.size >= 1 && axis.size <= maxRanks;
+    if (!names.insert(axis.name).second) {
+      isRight = false;
       problems.add(at + "/name", "'" + axis.name + "' is repeated");
+    }
     if (axis.size > maxRanks / ranks) {
+      isRight = false;
       problems.add(at + "/size", "expected at most " +
                                      std::to_string(maxRanks) +
                                      " ranks in all");
@@ -196,6 +228,10 @@ void checkMesh(const Manifest &manifest, ManifestProblems &problems) {
   }
   for (size_t i = 0; i < manifest.values.size(); ++i) {
     const Value &value = manifest.values[i];
+    if (!value.whole.empty() && isRight)
+      checkWhole(manifest, value,
+                 child("/values", static_cast<int64_t>(i)) + "/whole",
+                 problems);
     if (value.sharding.empty())
       continue;
     std::string at = child("/values", static_cast<int64_t>(i)) + "/sharding";
@@ -221,6 +257,18 @@ void checkCollectives(const Manifest &manifest, const Program &program,
                       "/collective");
 }
 
+/// The fewest pieces that give a rank so much of a dimension, among the numbers
+/// of ranks that axes can have together; 0 if there are none.
+static int64_t fewestPieces(int64_t whole, int64_t piece, int64_t ranks) {
+  if (piece < 1 || whole < 1 || piece > whole)
+    return 0;
+  for (int64_t pieces = (whole + piece - 1) / piece;
+       pieces <= ranks && (whole + pieces - 1) / pieces == piece; ++pieces)
+    if (ranks % pieces == 0)
+      return pieces;
+  return 0;
+}
+
 bool isPieceOf(const Manifest &manifest, const Slot &slot) {
   const Value *value = manifest.findValue(slot.name);
   if (!value || manifest.mesh.empty() ||
@@ -231,13 +279,17 @@ bool isPieceOf(const Manifest &manifest, const Slot &slot) {
     if (axis.size < 1 || __builtin_mul_overflow(ranks, axis.size, &ranks))
       return false;
   for (size_t dim = 0; dim < slot.shape.size(); ++dim) {
-    int64_t whole = value->shape[dim], piece = slot.shape[dim];
-    if (dim < value->sharding.size() &&
-        __builtin_mul_overflow(
-            whole, groupSize(manifest.mesh, value->sharding[dim]), &whole))
+    int64_t whole = value->shape[dim];
+    if (dim < value->whole.size())
+      whole = value->whole[dim];
+    else if (dim < value->sharding.size() &&
+             __builtin_mul_overflow(
+                 whole, groupSize(manifest.mesh, value->sharding[dim]), &whole))
       return false;
-    if (piece < 1 || whole < 1 || whole % piece != 0 ||
-        __builtin_mul_overflow(pieces, whole / piece, &pieces))
+    if (whole > maxBytes)
+      return false;
+    int64_t of = fewestPieces(whole, slot.shape[dim], ranks);
+    if (!of || __builtin_mul_overflow(pieces, of, &pieces))
       return false;
   }
   return ranks % pieces == 0;

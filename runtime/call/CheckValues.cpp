@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
+#include "runtime/model/ModelCore.h"
 #include "runtime/tensor/ElementRows.h"
 
 #include <cstring>
@@ -67,7 +68,13 @@ std::optional<std::string> outside(DType type, const char *from,
   }
 }
 
-std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range) {
+/// `piece`: what a rank has of the value, if that has padding, which may be
+/// anything; else null.
+std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range,
+                                    const comm::Shard *piece) {
+  std::optional<comm::Places> places;
+  if (piece)
+    places.emplace(*piece);
   const auto *data = static_cast<const char *>(tensor.data());
   int64_t bytes = byteSize(tensor.dtype()), before = 0;
   int64_t step = tensor.rank() ? tensor.strides().back() * bytes : 0;
@@ -76,7 +83,10 @@ std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range) {
              [&](int64_t offset, int64_t, int64_t count) {
                const char *row = data + offset * bytes;
                for (int64_t i = 0; i < count && !found; ++i)
-                 if (auto text = outside(tensor.dtype(), row + i * step, range))
+                 if (places && places->next() < 0)
+                   continue;
+                 else if (auto text =
+                              outside(tensor.dtype(), row + i * step, range))
                    found = Outside{before + i, std::move(*text)};
                before += count;
              });
@@ -109,7 +119,11 @@ void checkValues(const Invocation &call, const MatchedCall &matched,
       continue;
     Range range{argument.value->low.value_or(0), *argument.value->high,
                 argument.value->ignored};
-    auto outside = firstOutside(*tensor, range);
+    std::optional<comm::Shard> piece;
+    if (!argument.value->whole.empty() && call.core.communicators)
+      piece = comm::shardOf(call.core.manifest().mesh, *argument.value,
+                            call.core.communicators->world().rank());
+    auto outside = firstOutside(*tensor, range, piece ? &*piece : nullptr);
     if (!outside)
       continue;
     problems.add(argumentName(call.plan, a) + ": expected integers from " +

@@ -51,18 +51,24 @@ std::string toString(const Mesh &mesh) {
   return text;
 }
 
-Shard shardOf(const Mesh &mesh, const artifact::Sharding &sharding,
-              std::span<const int64_t> sizes, int64_t rank) {
+Shard allOf(std::span<const int64_t> sizes) {
   Shard shard;
   shard.sizes.assign(sizes.begin(), sizes.end());
   shard.whole = shard.sizes;
   shard.begins.assign(sizes.size(), 0);
-  for (size_t d = 0; d < std::min(sharding.size(), sizes.size()); ++d) {
+  return shard;
+}
+
+Shard shardOf(const Mesh &mesh, const artifact::Value &value, int64_t rank) {
+  Shard shard = allOf(value.shape);
+  const artifact::Sharding &sharding = value.sharding;
+  for (size_t d = 0; d < std::min(sharding.size(), shard.sizes.size()); ++d) {
     int64_t pieces = 1;
     for (const std::string &name : sharding[d])
       pieces *= coordinateOf(mesh, name, 0).size;
-    shard.whole[d] = sizes[d] * pieces;
-    shard.begins[d] = sizes[d] * placeIn(mesh, sharding[d], rank);
+    shard.whole[d] =
+        d < value.whole.size() ? value.whole[d] : shard.sizes[d] * pieces;
+    shard.begins[d] = shard.sizes[d] * placeIn(mesh, sharding[d], rank);
   }
   return shard;
 }
@@ -70,8 +76,17 @@ Shard shardOf(const Mesh &mesh, const artifact::Sharding &sharding,
 Places::Places(const Shard &shard) : shard(shard), index(shard.sizes.size()) {
   // Elements of the last dimension lie together.
   length = shard.sizes.empty() ? 1 : shard.sizes.back();
-  for (size_t d = 0; d < index.size(); ++d)
-    first = first * shard.whole[d] + shard.begins[d];
+  locate();
+}
+
+void Places::locate() {
+  first = 0;
+  held = index.empty() ? 1 : shard.held(index.size() - 1);
+  for (size_t d = 0; d < index.size(); ++d) {
+    first = first * shard.whole[d] + shard.begins[d] + index[d];
+    if (index[d] >= shard.held(d))
+      held = 0;
+  }
 }
 
 void Places::advance() {
@@ -80,9 +95,7 @@ void Places::advance() {
       break;
     index[d - 1] = 0;
   }
-  first = 0;
-  for (size_t d = 0; d < index.size(); ++d)
-    first = first * shard.whole[d] + shard.begins[d] + index[d];
+  locate();
 }
 
 namespace {
@@ -94,10 +107,9 @@ template <typename Fn> void forRuns(const Shard &shard, Fn one) {
     elements *= size;
   int64_t length = shard.sizes.empty() ? 1 : shard.sizes.back();
   Places places(shard);
-  for (int64_t i = 0; i < elements; i += length) {
-    int64_t first = places.nextRun();
-    one(first, i, length);
-  }
+  for (int64_t i = 0; i < elements; i += length)
+    if (Places::Run run = places.nextRun(); run.count > 0)
+      one(run.place, i, run.count);
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 //===- Shard.h - the piece of a value that a rank has ---------------------===//
 //
-// A value that is cut over axes of the mesh has equal pieces; where axes are
-// not among its own, several ranks have the same piece. A piece is a block of
-// the whole: a range in each dimension.
+// A value that is cut over axes of the mesh has pieces of one size; where axes
+// are not among its own, several ranks have the same piece. A piece is a block
+// of the whole: a range in each dimension. Where a dimension does not divide,
+// the last pieces reach beyond its end: elements there are padding, which
+// belongs to no value, and a rank may have nothing else.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_COMM_SHARD_H
@@ -10,6 +12,7 @@
 
 #include "runtime/artifact/Manifest.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,14 +39,20 @@ struct Shard {
 
   /// True if the piece is the whole.
   bool isWhole() const { return whole == sizes; }
+  /// How many indices of dimension `d` the piece has that are no padding.
+  int64_t held(size_t d) const {
+    return std::clamp<int64_t>(whole[d] - begins[d], 0, sizes[d]);
+  }
 };
 
-/// Returns what `rank` has of a value whose pieces have these sizes. An empty
-/// sharding: everything.
-Shard shardOf(const Mesh &mesh, const artifact::Sharding &sharding,
-              std::span<const int64_t> sizes, int64_t rank);
+/// Returns what `rank` has of a value whose pieces have the shape that `value`
+/// says.
+Shard shardOf(const Mesh &mesh, const artifact::Value &value, int64_t rank);
+/// Returns all of a value of one process.
+Shard allOf(std::span<const int64_t> sizes);
 
-/// Copies the piece out of the whole, or into it; both row-major.
+/// Copies the piece out of the whole, or into it; both row-major. Padding is
+/// neither read nor written.
 void takePiece(const Shard &shard, const std::byte *whole, std::byte *piece,
                int64_t elementBytes);
 void putPiece(const Shard &shard, const std::byte *piece, std::byte *whole,
@@ -53,28 +62,34 @@ void putPiece(const Shard &shard, const std::byte *piece, std::byte *whole,
 class Places {
 public:
   explicit Places(const Shard &shard);
-  /// Returns the place of the next element.
+  /// Returns the place of the next element; -1 for padding.
   int64_t next() {
     if (run == length) {
       run = 0;
       advance();
     }
-    return first + run++;
+    return run++ < held ? first + run - 1 : -1;
   }
 
-  /// Returns the place of the next elements, which lie together: as many as the
-  /// last dimension of the piece has.
-  int64_t nextRun() {
-    int64_t at = next();
+  /// Elements that lie together in the whole and in the piece.
+  struct Run {
+    int64_t place, count;
+  };
+  /// Returns those among the next ones, which are as many as the last dimension
+  /// of the piece has; behind them is padding.
+  Run nextRun() {
+    if (run == length)
+      advance();
     run = length;
-    return at;
+    return {first, held};
   }
 
 private:
   void advance();
+  void locate();
   const Shard &shard;
   std::vector<int64_t> index;
-  int64_t first = 0, run = 0, length = 1;
+  int64_t first = 0, run = 0, length = 1, held = 1;
 };
 
 } // namespace tandem::comm

@@ -34,9 +34,11 @@ private:
 /// Sets the element of a dense floating point tensor at place i, or at place i
 /// of the whole that it is a piece of, to `value(i)`.
 template <typename Fn>
-void generate(Tensor &tensor, const comm::Shard *shard, Fn value) {
+void generate(Tensor &tensor, const comm::Shard *shard, Fn valueAt) {
   int64_t count = tensor.elements();
   Next next(shard);
+  // Padding is zeros.
+  auto value = [&](int64_t i) -> double { return i < 0 ? 0 : valueAt(i); };
   switch (tensor.dtype()) {
   case DType::F32: {
     auto *to = tensor.mutableData<float>();

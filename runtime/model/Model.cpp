@@ -264,7 +264,7 @@ Result<Tensor> Model::getWhole(std::string_view name) const {
       return piece;
     const artifact::Value *value =
         core_->variables[core_->findVariable(name)].value;
-    return wholeOf(*piece, value->sharding, communicators());
+    return wholeOf(*piece, value, communicators());
   });
 }
 
@@ -274,7 +274,7 @@ Status Model::setWhole(std::string_view name, const Tensor &whole) {
     if (v < 0)
       return set(name, whole);
     const artifact::Value &value = *core_->variables[v].value;
-    auto piece = pieceOf(whole, value.sharding, value.shape, communicators());
+    auto piece = pieceOf(whole, value, communicators());
     if (!piece)
       return std::move(piece).status().in("'" + value.name + "'");
     return set(name, *piece);

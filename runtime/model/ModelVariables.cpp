@@ -97,7 +97,7 @@ Status ModelCore::initializeVariables(uint64_t seed) {
       return std::move(host).status();
     const artifact::Value &value = *variable.value;
     comm::Shard shard =
-        comm::shardOf(manifest().mesh, value.sharding, value.shape,
+        comm::shardOf(manifest().mesh, value,
                       communicators ? communicators->world().rank() : 0);
     initialize(*host, *value.init, seed, value.name,
                shard.isWhole() ? nullptr : &shard);

@@ -5,26 +5,15 @@
 
 namespace tandem::runtime {
 
-namespace {
-
-comm::Shard shardOf(const comm::MeshCommunicators *communicators,
-                    const artifact::Sharding &sharding,
-                    std::span<const int64_t> sizes, int64_t rank) {
-  return comm::shardOf(communicators ? communicators->mesh() : comm::Mesh(),
-                       sharding, sizes, rank);
-}
-
-} // namespace
-
 artifact::Manifest wholeManifest(const artifact::Manifest &manifest) {
   using artifact::Role;
   artifact::Manifest whole = manifest;
   auto widen = [&](std::vector<int64_t> &shape, const artifact::Value *value) {
     if (value)
-      shape = comm::shardOf(manifest.mesh, value->sharding, shape, 0).whole;
+      shape = comm::shardOf(manifest.mesh, *value, 0).whole;
   };
-  for (artifact::Value &value : whole.values)
-    widen(value.shape, &value);
+  for (size_t i = 0; i < whole.values.size(); ++i)
+    widen(whole.values[i].shape, &manifest.values[i]);
   for (artifact::Program &program : whole.programs) {
     for (artifact::Slot &slot : program.arguments)
       if (slot.role == Role::Input || slot.role == Role::Param ||
@@ -39,12 +28,12 @@ artifact::Manifest wholeManifest(const artifact::Manifest &manifest) {
   return whole;
 }
 
-Result<Tensor> wholeOf(const Tensor &piece, const artifact::Sharding &sharding,
+Result<Tensor> wholeOf(const Tensor &piece, const artifact::Value *value,
                        const comm::MeshCommunicators *communicators) {
   Result<Tensor> host = piece.onHost();
-  if (!host)
+  if (!host || !value || !communicators)
     return host;
-  comm::Shard own = shardOf(communicators, sharding, host->shape(), 0);
+  comm::Shard own = comm::shardOf(communicators->mesh(), *value, 0);
   if (own.isWhole())
     return host;
   Result<Tensor> dense = host->dense();
@@ -62,26 +51,26 @@ Result<Tensor> wholeOf(const Tensor &piece, const artifact::Sharding &sharding,
       !status)
     return status;
   for (int rank = 0; rank < world.ranks(); ++rank)
-    comm::putPiece(shardOf(communicators, sharding, dense->shape(), rank),
+    comm::putPiece(comm::shardOf(communicators->mesh(), *value, rank),
                    pieces->data<std::byte>() + rank * bytes,
                    whole->mutableData<std::byte>(),
                    artifact::byteSize(dense->dtype()));
   return whole;
 }
 
-Result<Tensor> pieceOf(const Tensor &whole, const artifact::Sharding &sharding,
-                       std::span<const int64_t> sizes,
+Result<Tensor> pieceOf(const Tensor &whole, const artifact::Value &value,
                        const comm::MeshCommunicators *communicators) {
-  comm::Shard shard =
-      shardOf(communicators, sharding, sizes,
-              communicators ? communicators->world().rank() : 0);
+  comm::Shard shard = communicators
+                          ? comm::shardOf(communicators->mesh(), value,
+                                          communicators->world().rank())
+                          : comm::allOf(value.shape);
   if (!std::ranges::equal(whole.shape(), shard.whole))
     return Status::usage("expected " + describe(whole.dtype(), shard.whole) +
                          " but got " + describe(whole.dtype(), whole.shape()));
   if (shard.isWhole())
     return whole;
   Result<Tensor> dense = whole.dense();
-  Result<Tensor> piece = Tensor::zeros(whole.dtype(), sizes);
+  Result<Tensor> piece = Tensor::zeros(whole.dtype(), shard.sizes);
   if (!dense || !piece)
     return dense ? piece : dense;
   comm::takePiece(shard, dense->data<std::byte>(),

@@ -11,16 +11,16 @@ namespace tandem::runtime {
 /// outputs, among the values and in the programs.
 artifact::Manifest wholeManifest(const artifact::Manifest &manifest);
 
-/// Returns the value, on the host, of which each rank has a piece; all ranks
-/// call it. Without communicators, or where the piece is the whole: that, if it
-/// is on the host.
-Result<Tensor> wholeOf(const Tensor &piece, const artifact::Sharding &sharding,
+/// Returns the tensor, on the host, of which each rank has a piece, as `value`
+/// says; all ranks call it. Without communicators or a value, or where the
+/// piece is the whole: that, if it is on the host.
+Result<Tensor> wholeOf(const Tensor &piece, const artifact::Value *value,
                        const comm::MeshCommunicators *communicators);
 
-/// Returns this rank's piece, of the given sizes, of `whole`, which is on the
-/// host. Fails with Usage where `whole` has other sizes than it should.
-Result<Tensor> pieceOf(const Tensor &whole, const artifact::Sharding &sharding,
-                       std::span<const int64_t> sizes,
+/// Returns this rank's piece, as `value` says, of `whole`, which is on the
+/// host; padding is zeros. Fails with Usage where `whole` has other sizes than
+/// it should.
+Result<Tensor> pieceOf(const Tensor &whole, const artifact::Value &value,
                        const comm::MeshCommunicators *communicators);
 
 } // namespace tandem::runtime

@@ -113,9 +113,7 @@ Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
     for (size_t i = 0; i < parts.size(); ++i) {
       const artifact::Value *value =
           model.manifest().findOutput(prediction.outputs[i].name);
-      auto whole =
-          wholeOf(parts[i], value ? value->sharding : artifact::Sharding(),
-                  model.communicators());
+      auto whole = wholeOf(parts[i], value, model.communicators());
       if (!whole)
         return std::move(whole).status();
       int64_t rowBytes = whole->bytes() / prediction.batch;
@@ -241,8 +239,7 @@ private:
     const artifact::Value *value = model.manifest().findValue(column.name);
     if (!value)
       return Status::success();
-    auto piece = pieceOf(column.batch, value->sharding, value->shape,
-                         model.communicators());
+    auto piece = pieceOf(column.batch, *value, model.communicators());
     if (!piece)
       return std::move(piece).status();
     column.argument = *std::move(piece);

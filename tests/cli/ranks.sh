@@ -84,8 +84,6 @@ refused 2 "needs an axis 'tensor'" --mesh=data=2 --parallel=tp
 refused 2 'exclude each other' --mesh=data=2 --parallel=ddp+fsdp
 refused 2 'expected a mesh' --mesh=data
 refused 2 '--parallel needs --mesh' --parallel=ddp
-refused 1 'mlp.mlir:18:7: error: input "x": expected the size 32' \
-  --mesh=data=3 --parallel=ddp
 refused 1 "has an axis 'data'|to be cut over axes of the mesh" \
   --mesh=data=2 --shard=tp.json
 

@@ -255,11 +255,34 @@ module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
 // -----
 
 module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
-  // expected-error @+1 {{expected the sharding of 'input "x"' to cut dimension 0, of size 3, evenly, but got 2 ranks}}
-  func.func @h(%x: tensor<3xf32> {tandem.role = #tandem.role<input "x" {sharding = [["data"]]}>}) {
+  // expected-error @+1 {{expected the sharding of 'input "x"' to cut dimension 0, of size 5, over 2 ranks so that each has 3, but got 2}}
+  func.func @h(%x: tensor<2xf32> {tandem.role = #tandem.role<input "x" {sharding = [["data"]], whole = array<i64: 5>}>}) attributes {tandem.local} {
     return
   }
 }
+
+// -----
+
+module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
+  // expected-error @+1 {{expected the sharding of 'input "x"' to have no 'whole' beside it before the function is local to a rank}}
+  func.func @i(%x: tensor<3xf32> {tandem.role = #tandem.role<input "x" {sharding = [["data"]], whole = array<i64: 5>}>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
+  // expected-error @+1 {{expected the sharding of 'input "x"' to have as 'whole' beside it 1 sizes, but got 2}}
+  func.func @j(%x: tensor<3xf32> {tandem.role = #tandem.role<input "x" {sharding = [["data"]], whole = array<i64: 5, 5>}>}) attributes {tandem.local} {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{expected 'whole' of role 'input "x"' to be sizes of at least 0, and a 'sharding' beside it}}
+func.func private @k(%x: tensor<3xf32> {tandem.role = #tandem.role<input "x" {whole = array<i64: 5>}>})
 
 // -----
 

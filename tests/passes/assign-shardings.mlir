@@ -2,7 +2,8 @@
 //
 // RUN: tandem-opt %s -split-input-file -tandem-assign-shardings | FileCheck %s
 
-// Rows of inputs and outputs, parameters by a pattern, gradients in pieces.
+// Rows of inputs and outputs, parameters by a pattern, gradients in pieces: also
+// of what does not divide, but not of less than there are ranks.
 // CHECK-LABEL: func.func @joint
 // CHECK-SAME: input "x" {sharding = {{\[}}["data"], []]}
 // CHECK-SAME: param "w" {requires_grad, sharding = {{\[}}[], ["tensor"]]}
@@ -10,19 +11,22 @@
 // CHECK-SAME: cotangent of "y" {sharding = {{\[}}["data"], []]}
 // CHECK-SAME: output "y" {sharding = {{\[}}["data"], []]}
 // CHECK-SAME: grad of "w" {sharding = {{\[}}["data"], ["tensor"]]}
-// CHECK-SAME: grad of "b">
+// CHECK-SAME: grad of "b" {sharding = {{\[}}["data"]]}
+// CHECK-SAME: grad of "c">
 module attributes {tandem.mesh = #tandem.mesh<data = 2, tensor = 3>,
                    tandem.parallel = ["zero2", "tp"], tandem.shard = {"w.*" = [[], ["tensor"]]}} {
   func.func @joint(%x: tensor<4x6xf32> {tandem.role = #tandem.role<input "x">},
                    %w: tensor<4x6xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>},
                    %b: tensor<5xf32> {tandem.role = #tandem.role<param "b" {requires_grad}>},
+                   %c: tensor<1xf32> {tandem.role = #tandem.role<param "c" {requires_grad}>},
                    %dy: tensor<4x4xf32> {tandem.role = #tandem.role<cotangent of "y">})
       -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">},
           tensor<4x6xf32> {tandem.role = #tandem.role<grad of "w">},
-          tensor<5xf32> {tandem.role = #tandem.role<grad of "b">}) {
+          tensor<5xf32> {tandem.role = #tandem.role<grad of "b">},
+          tensor<1xf32> {tandem.role = #tandem.role<grad of "c">}) {
     %y = tandem.matmul %x, %w {tandem.pass = "forward", transpose_rhs} : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x4xf32>
     %dw = tandem.matmul %dy, %x {tandem.pass = "backward", transpose_lhs} : tensor<4x4xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
-    return %y, %dw, %b : tensor<4x4xf32>, tensor<4x6xf32>, tensor<5xf32>
+    return %y, %dw, %b, %c : tensor<4x4xf32>, tensor<4x6xf32>, tensor<5xf32>, tensor<1xf32>
   }
 }
 

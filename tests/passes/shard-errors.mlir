@@ -2,17 +2,6 @@
 //
 // RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-assign-shardings -tandem-shard
 
-module attributes {tandem.mesh = #tandem.mesh<data = 2>, tandem.parallel = ["ddp"]} {
-  // expected-error@+1 {{input "x": expected the size 5 of dimension 0 to be a multiple of 2, the ranks that it is cut over}}
-  func.func @evaluate(%x: tensor<5x3xf32> {tandem.role = #tandem.role<input "x">})
-      -> (tensor<3xf32> {tandem.role = #tandem.role<output "y">}) {
-    %s = tandem.reduce_sum %x over [0] : tensor<5x3xf32> -> tensor<3xf32>
-    return %s : tensor<3xf32>
-  }
-}
-
-// -----
-
 // expected-error@+1 {{expected the mesh (tensor=2) to have an axis 'data', which 'tandem.parallel' needs}}
 module attributes {tandem.mesh = #tandem.mesh<tensor = 2>, tandem.parallel = ["ddp"]} {
 }

@@ -68,3 +68,32 @@ module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
     return %y, %z : tensor<4x3xf32>, tensor<4x3xf32>
   }
 }
+
+// -----
+
+// 5 rows over 2 ranks: both have 3, of which the last is padding on the second.
+// A sum has zeros in its place; what is made of each row by itself keeps it.
+module attributes {tandem.mesh = #tandem.mesh<data = 2>} {
+  // CHECK-LABEL: func.func @evaluate
+  // CHECK-SAME: %[[X:.*]]: tensor<3x2xf32> {{{.*}}input "x" {sharding = {{\[}}["data"], []], whole = array<i64: 5, 2>}
+  // CHECK-SAME: output "y" {sharding = {{\[}}["data"], []], whole = array<i64: 5, 2>}
+  func.func @evaluate(%x: tensor<5x2xf32> {tandem.role = #tandem.role<input "x" {sharding = [["data"], []]}>},
+                      %z: tensor<5x2xf32> {tandem.role = #tandem.role<state "z">})
+      -> (tensor<5x2xf32> {tandem.role = #tandem.role<output "y" {sharding = [["data"], []]}>},
+          tensor<2xf32> {tandem.role = #tandem.role<output "s">},
+          tensor<5x2xf32> {tandem.role = #tandem.role<output "all">}) {
+    // CHECK: %[[P:.*]] = tandem.pad %{{.*}} low [0, 0] high [1, 0] {{.*}} -> tensor<6x2xf32>
+    // CHECK: %[[Z:.*]] = tandem.rank_slice %[[P]] dim 0 over ["data"]
+    // CHECK: %[[Y:.*]] = tandem.add %[[X]], %[[Z]] : tensor<3x2xf32>
+    %y = tandem.add %x, %z : tensor<5x2xf32>
+    // CHECK: %[[N:.*]] = tandem.constant dense<5> : tensor<3xi64>
+    // CHECK: %[[IS:.*]] = tandem.compare lt %{{.*}}, %[[N]]
+    // CHECK: %[[M:.*]] = tandem.select %{{.*}}, %[[Y]], %{{.*}} : tensor<3x2xi1>, tensor<3x2xf32>
+    // CHECK: %[[S:.*]] = tandem.reduce_sum %[[M]]
+    // CHECK: tandem.all_reduce sum %[[S]] over ["data"]
+    %s = tandem.reduce_sum %y over [0] : tensor<5x2xf32> -> tensor<2xf32>
+    // CHECK: %[[G:.*]] = tandem.all_gather %[[Y]] dim 0 over ["data"] : tensor<3x2xf32> -> tensor<6x2xf32>
+    // CHECK: tandem.slice %[[G]] from [0, 0] to [5, 2]
+    return %y, %s, %y : tensor<5x2xf32>, tensor<2xf32>, tensor<5x2xf32>
+  }
+}

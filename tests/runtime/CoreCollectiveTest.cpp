@@ -106,6 +106,37 @@ const Row rows[] = {
        m.values[0].sharding = {{"data"}, {"data"}};
      },
      "/values/0/sharding/1/0: 'data' is repeated"},
+    {"WholeOfOtherRank", [](Manifest &m) { m.values[0].whole = {8}; },
+     "/values/0/whole: expected a size for each of 2 dimensions, and a "
+     "sharding, but got 1"},
+    {"WholeWithoutSharding",
+     [](Manifest &m) { m.values[1].whole = m.values[1].shape; },
+     "/values/1/whole: expected a size for each"},
+    {"WholeThatRanksDoNotHave",
+     [](Manifest &m) {
+       m.values[0].whole = {2 * m.values[0].shape[0] + 1, m.values[0].shape[1]};
+     },
+     "/values/0/whole/0: expected a size of which each of 2 ranks has"},
+    {"WholeThatFewerRanksHave",
+     [](Manifest &m) {
+       m.values[0].whole = {2 * m.values[0].shape[0] - 2, m.values[0].shape[1]};
+     },
+     "/values/0/whole/0: expected a size of which each of 2 ranks has"},
+    {"WholeThatIsHuge",
+     [](Manifest &m) {
+       m.values[0].whole = {INT64_MAX, m.values[0].shape[1]};
+     },
+     "/values/0/whole/0: expected a size of which each of 2 ranks has"},
+    {"WholeBelowNothing",
+     [](Manifest &m) {
+       m.values[0].whole = {-1, m.values[0].shape[1]};
+     },
+     "/values/0/whole/0: expected a size of which each of 2 ranks has"},
+    {"WholeOfWhatIsNotCut",
+     [](Manifest &m) {
+       m.values[0].whole = {2 * m.values[0].shape[0], m.values[0].shape[1] - 1};
+     },
+     "/values/0/whole/1: expected a size of which each of 1 ranks has"},
     {"NoMesh", [](Manifest &m) { m.mesh.clear(); },
      "/collective/axes/0: the mesh has no axis 'data'"},
     {"NoAxes", [](Manifest &m) { launchOf(m, 0).collective->axes = {}; },

@@ -48,6 +48,8 @@ Manifest everything() {
   labels.low = -10;
   labels.ignored = -100;
   labels.sharding = {{"data"}};
+  labels.shape = {2};
+  labels.whole = {3};
   m.mesh = {{"data", 2}};
   m.values.push_back(labels);
   Kernel &kernel = m.kernels[0];

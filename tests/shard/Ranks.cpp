@@ -26,12 +26,22 @@ static std::vector<int64_t> wholeIndex(func::FuncOp func, RoleAttr role,
   return whole;
 }
 
+/// True if there is such an element.
+static bool isWithin(const Array &whole, ArrayRef<int64_t> index) {
+  return llvm::all_of(llvm::zip_equal(index, whole.shape), [](auto pair) {
+    return std::get<0>(pair) < std::get<1>(pair);
+  });
+}
+
 /// Writes the piece of `rank` into `whole`, where other ranks have written
 /// theirs.
 static void join(func::FuncOp func, RoleAttr role, const Array &piece,
                  int64_t rank, Array &whole, std::vector<bool> &isThere) {
   reference::forEachIndex(piece.shape, [&](ArrayRef<int64_t> index) {
-    int64_t at = whole.at(wholeIndex(func, role, piece.shape, index, rank));
+    auto place = wholeIndex(func, role, piece.shape, index, rank);
+    if (!isWithin(whole, place))
+      return;
+    int64_t at = whole.at(place);
     bool isSame = whole[at] == piece(index) ||
                   (std::isnan(whole[at]) && std::isnan(piece(index)));
     if (isThere[static_cast<size_t>(at)])
@@ -40,6 +50,24 @@ static void join(func::FuncOp func, RoleAttr role, const Array &piece,
     isThere[static_cast<size_t>(at)] = true;
     whole[at] = piece(index);
   });
+}
+
+/// What `rank` has of `whole`, with what must not be used in its padding.
+static Array pieceOf(func::FuncOp func, RoleAttr role, RankedTensorType type,
+                     int64_t rank, const Array &whole) {
+  Array piece(type);
+  bool isFloat = isa<FloatType>(type.getElementType());
+  int64_t count = 0;
+  reference::forEachIndex(piece.shape, [&](ArrayRef<int64_t> index) {
+    auto place = wholeIndex(func, role, piece.shape, index, rank);
+    if (isWithin(whole, place))
+      piece(index) = whole(place);
+    else if (isFloat)
+      piece(index) = ++count % 2 ? std::nan("") : HUGE_VAL;
+    else if (!type.getElementType().isInteger(1))
+      piece(index) = ++count % 2 ? 0 : 1000000007;
+  });
+  return piece;
 }
 
 Values tandem::test::runOnRanks(func::FuncOp func, const Values &values) {
@@ -55,12 +83,9 @@ Values tandem::test::runOnRanks(func::FuncOp func, const Values &values) {
       EXPECT_NE(found, values.end()) << role.str();
       if (found == values.end())
         return {};
-      Array piece(cast<RankedTensorType>(argument.getType()));
-      reference::forEachIndex(piece.shape, [&](ArrayRef<int64_t> index) {
-        piece(index) = found->second(
-            wholeIndex(func, role, piece.shape, index, int64_t(rank)));
-      });
-      call.arguments.push_back(std::move(piece));
+      call.arguments.push_back(
+          pieceOf(func, role, cast<RankedTensorType>(argument.getType()),
+                  int64_t(rank), found->second));
     }
   }
   std::vector<reference::Outcome> outcomes;
@@ -85,6 +110,8 @@ Values tandem::test::runOnRanks(func::FuncOp func, const Values &values) {
     std::vector<bool> isThere(static_cast<size_t>(whole.size()));
     for (auto [rank, outcome] : llvm::enumerate(outcomes))
       join(func, role, *outcome.results[i], int64_t(rank), whole, isThere);
+    EXPECT_FALSE(llvm::is_contained(isThere, false))
+        << role.str() << " has elements that no rank has";
     results[role.str()] = std::move(whole);
   }
   return results;

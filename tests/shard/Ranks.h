@@ -24,7 +24,8 @@ using Values = std::map<std::string, Array>;
 
 /// Runs `func`, of one process or of a rank, with `values` for its arguments,
 /// on every rank of its module's mesh. Returns the whole results. Fails the
-/// test where ranks that must have the same piece do not.
+/// test where ranks that must have the same piece do not. Padding of arguments
+/// is no numbers, and any indices; that of results is left out.
 Values runOnRanks(mlir::func::FuncOp func, const Values &values);
 
 } // namespace tandem::test

@@ -81,20 +81,21 @@ Status Dataset::cut(Column &column, const Slot &slot,
       model ? model->manifest().findValue(slot.name) : nullptr;
   const comm::MeshCommunicators *ranks =
       model ? model->communicators() : nullptr;
-  column.shard = value && ranks
-                     ? comm::shardOf(ranks->mesh(), value->sharding,
-                                     value->shape, ranks->world().rank())
-                     : comm::shardOf({}, {}, slot.shape, 0);
+  column.shard = value && ranks ? comm::shardOf(ranks->mesh(), *value,
+                                                ranks->world().rank())
+                                : comm::allOf(slot.shape);
   const std::vector<int64_t> &sizes = column.shard.sizes;
   auto batch = Tensor::zeros(slot.dtype, sizes);
   if (!batch)
     return std::move(batch).status();
   column.batch = std::move(*batch);
+  column.rows = sizes.empty() ? 0 : sizes[0];
   if (column.shard.isWhole())
     return Status::success();
   std::vector<int64_t> wide = column.shard.whole;
   if (wide[0] == batch_) {
     // Other rows are not even converted.
+    column.rows = column.shard.held(0);
     wide[0] = sizes[0];
     column.shard.whole[0] = sizes[0];
     column.first = std::exchange(column.shard.begins[0], 0);
@@ -212,7 +213,7 @@ void Dataset::gather(std::span<const int64_t> rows) {
     int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
     int64_t toBytes = column.rowElements * artifact::byteSize(wide.dtype());
     auto *to = wide.mutableData<std::byte>();
-    for (int64_t i = 0; i < wide.shape()[0]; ++i)
+    for (int64_t i = 0; i < column.rows; ++i)
       io::castElements(array.bytes.data() +
                            rows[size_t(column.first + i)] * fromBytes,
                        array.dtype, to + i * toBytes, wide.dtype(),

@@ -68,6 +68,7 @@ private:
     runtime::Tensor batch;   ///< this rank's piece of it
     int64_t rowElements = 0; ///< 0: the same in every batch
     int64_t first = 0;    ///< of the batch's rows the first that is this rank's
+    int64_t rows = 0;     ///< of the batch that are this rank's
     comm::Shard shard;    ///< of these rows
     runtime::Tensor wide; ///< before they are cut; undefined: they are not
   };

@@ -240,8 +240,7 @@ Status Evaluator::runBatch(int64_t first, int64_t count) {
     return status;
   const artifact::Value *value =
       model_.manifest().findOutput(result_.accuracy->logits());
-  auto whole = wholeOf(piece_, value ? value->sharding : artifact::Sharding(),
-                       model_.communicators());
+  auto whole = wholeOf(piece_, value, model_.communicators());
   if (!whole)
     return std::move(whole).status();
   logits_ = std::move(*whole);

@@ -106,8 +106,7 @@ Status run(const RunOptions &options) {
   for (NamedTensor &input : *inputs)
     if (const artifact::Value *value = model->manifest().findValue(input.name);
         value && model->communicators()) {
-      auto piece = pieceOf(input.tensor, value->sharding, value->shape,
-                           model->communicators());
+      auto piece = pieceOf(input.tensor, *value, model->communicators());
       if (!piece)
         return std::move(piece).status().in("--input " +
                                             io::inQuotes(input.name));
@@ -137,9 +136,7 @@ Status run(const RunOptions &options) {
   // files and summaries are of dense elements on the host.
   for (NamedTensor &output : outputs) {
     const artifact::Value *value = model->manifest().findOutput(output.name);
-    auto dense =
-        wholeOf(output.tensor, value ? value->sharding : artifact::Sharding(),
-                model->communicators());
+    auto dense = wholeOf(output.tensor, value, model->communicators());
     if (dense)
       dense = dense->dense();
     if (!dense)
