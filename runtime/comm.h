@@ -8,7 +8,10 @@
  * holds here, too.
  *
  * Threads. A communicator is used by one thread at a time: that which calls a
- * model that has it. Over "mpi" it is one that may call MPI.
+ * model that has it, and during the call a thread of the runtime, so that ranks
+ * communicate while they compute. Over "mpi" the first is one that may call
+ * MPI, and the second is there if MPI was started with MPI_THREAD_SERIALIZED or
+ * MPI_THREAD_MULTIPLE, as the runtime does itself.
  *
  * Errors. What a rank waits for ends within `limit_ms`. A rank that is gone or
  * late is an error with its number, and then the communicator is of no use any
@@ -29,9 +32,10 @@ typedef struct tdm_comm tdm_comm;
 typedef struct tdm_comm_options {
   size_t struct_size; /* sizeof(tdm_comm_options) */
   int64_t limit_ms;   /* of each wait for another rank; 0: 5 minutes */
+  size_t no_overlap;  /* 1: ranks never communicate while they compute */
 } tdm_comm_options;
 #define TDM_COMM_OPTIONS_INIT                                                  \
-  { sizeof(tdm_comm_options), 0 }
+  { sizeof(tdm_comm_options), 0, 0 }
 
 /* Fills `comms` with one for each of `ranks` threads of this process.
  * `options` may be null. */
@@ -99,9 +103,12 @@ typedef struct tdm_comm_peers {
   void (*fail)(void *user, const char *reason);
   const char *(*error)(void *user);
   void (*close)(void *user);
+  /* 1: any thread may call these, one at a time. 0: only that which opened it;
+   * then nothing is communicated beside computation. */
+  size_t serves_any_thread;
 } tdm_comm_peers;
 #define TDM_COMM_PEERS_INIT                                                    \
-  { sizeof(tdm_comm_peers), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(tdm_comm_peers), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What such a library exports: fills `peers` within `limit_ms`, or gives a
  * message of at most `size` bytes. `peers` has the size that libtandem.so

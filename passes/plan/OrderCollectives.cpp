@@ -2,8 +2,9 @@
 //
 // All ranks run one program, so any order is the same on all of them. Those
 // with numbers start in the order of these, before those without, as far as
-// the data flow allows; the others keep the program's order. What a collective
-// needs moves in front of it. From here on no pass changes the order.
+// the data flow allows; the others in the order in which their operands are
+// made, since the program may have them all at its end. What a collective needs
+// moves in front of it. From here on no pass changes the order.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -37,17 +38,22 @@ public:
 
 private:
   void findNeeds();
+  /// What to compare: a number, or where the operand is made; of an argument
+  /// the op's own place.
+  std::pair<int64_t, int64_t> keyOf(Operation *op) const;
   SmallVector<Operation *> order() const;
 
   Block &body;
   SmallVector<Operation *> collectives; ///< in the order of the program
   /// Of each op, the collectives that it follows from.
   DenseMap<Operation *, llvm::SmallSetVector<Operation *, 4>> needs;
+  DenseMap<Operation *, int64_t> places; ///< of all ops
 };
 } // namespace
 
 void CollectiveOrder::findNeeds() {
   for (Operation &op : body) {
+    places[&op] = static_cast<int64_t>(places.size());
     auto &own = needs[&op];
     op.walk([&](Operation *inside) {
       for (Value operand : inside->getOperands())
@@ -63,11 +69,18 @@ void CollectiveOrder::findNeeds() {
   }
 }
 
+std::pair<int64_t, int64_t> CollectiveOrder::keyOf(Operation *op) const {
+  int64_t made = -1;
+  for (Value operand : op->getOperands())
+    if (auto maker = places.find(operand.getDefiningOp());
+        maker != places.end())
+      made = std::max(made, maker->second);
+  return {cast<CollectiveOpInterface>(op).orderNumber().value_or(
+              std::numeric_limits<int64_t>::max()),
+          made < 0 ? places.lookup(op) : made};
+}
+
 SmallVector<Operation *> CollectiveOrder::order() const {
-  auto number = [](Operation *op) {
-    return cast<CollectiveOpInterface>(op).orderNumber().value_or(
-        std::numeric_limits<int64_t>::max());
-  };
   SmallVector<Operation *> left = collectives, ordered;
   llvm::SmallDenseSet<Operation *> done;
   while (!left.empty()) {
@@ -79,7 +92,7 @@ SmallVector<Operation *> CollectiveOrder::order() const {
     };
     auto **best = left.end();
     for (auto **at = left.begin(); at != left.end(); ++at) {
-      if (isReady(*at) && (best == left.end() || number(*at) < number(*best)))
+      if (isReady(*at) && (best == left.end() || keyOf(*at) < keyOf(*best)))
         best = at;
       if (isa<BarrierOp>(*at))
         break;

@@ -38,7 +38,7 @@ def OrderCollectives : FunctionPass<"tandem-order-collectives"> {
   let summary = "Puts collectives in the order of their numbers";
   let description = [{
     As far as the data flow allows; those without a number behind those with one, in
-    the order of the program. No later pass changes it.
+    the order in which their operands are made. No later pass changes it.
   }];
   let statistics = [Statistic<"moved", "moved", "programs in another order">];
 }
@@ -75,6 +75,23 @@ def OrderKernels : FunctionPass<"tandem-order-kernels"> {
     Among those that the data flow allows. A program keeps its order unless the
     other one needs less.
   }];
+  let statistics = [Statistic<"moved", "moved", "programs in another order">];
+}
+
+def OverlapCollectives : FunctionPass<"tandem-overlap-collectives"> {
+  let summary = "Puts kernels behind collectives that they do not need";
+  let description = [{
+    A collective starts as soon as its operand is there, or, where that is long
+    before, as late as its first reader does not wait for it. Kernels that read
+    its result run after others that can run while it is under way, for as long
+    as the target's rates say that it is. Small sums of one group that start
+    near each other stand side by side, and go in one exchange. Collectives keep
+    their order. An order that needs more than `window` bytes beyond that of
+    the program is not taken; 0 keeps the program's order.
+  }];
+  let options = [
+    Option<"window", "window", "int64_t", "int64_t(25) << 20",
+           "Bytes of memory that the order may take">];
   let statistics = [Statistic<"moved", "moved", "programs in another order">];
 }
 

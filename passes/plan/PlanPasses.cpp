@@ -22,6 +22,8 @@ void tandem::addKernelPasses(OpPassManager &program) {
   // Before memory is counted: calls need workspaces.
   program.addPass(createChooseLibraries());
   program.addPass(createOrderKernels());
+  // From an order that needs little memory.
+  program.addPass(createOverlapCollectives());
   // Until memory is as scarce as that order found it to be.
   program.addPass(createJoinPointwise());
   // Behind the kernels that are left to hide behind.

@@ -13,13 +13,18 @@
 using namespace mlir;
 using namespace tandem;
 
+/// Ethernet of 25 Gb/s between machines, with 50 us from program to program.
+static constexpr double cpuLinks = 25e9 / 8, cpuMessages = 2e4;
+
 /// Data sheets count a fused multiply-add as two operations. Functions run at a
 /// quarter of the rate of f32 instructions (CUDA C++ Programming Guide,
 /// "Arithmetic Instructions"), and take some four of them.
 static Rates cudaRates(const CudaModel &model) {
   double instructions = model.f32 / 2;
-  return {model.memory,      model.f32, model.narrow, instructions,
-          instructions / 16, 4e5,       model.host};
+  // Ranks send from the host's memory.
+  return {model.memory, model.f32,         model.narrow,
+          instructions, instructions / 16, 4e5,
+          model.host,   cpuLinks,          cpuMessages};
 }
 
 /// A desktop, or a part of a server with memory of its own: eight cores at
@@ -32,7 +37,7 @@ static Rates cpuRates(int64_t vectorBits) {
   // Element code loads and stores beside what it computes: one result a cycle.
   // A function is a polynomial of some twenty operations.
   return {40e9, products, products, coreCycles * lanes, coreCycles * lanes / 20,
-          1e6,  40e9};
+          1e6,  40e9,     cpuLinks, cpuMessages};
 }
 
 Rates Rates::of(Operation *op) {

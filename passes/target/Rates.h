@@ -23,6 +23,8 @@ struct Rates {
   double functions; ///< exp, tanh, ...
   double launches;  ///< kernels that start
   double host;      ///< bytes copied to the host's memory, or from it
+  double links;     ///< bytes that a rank sends to others
+  double messages;  ///< that a rank sends, one after the other
 
   /// Those of the target of the module around `op` (`tandem.target`); without
   /// one, of a CPU with vectors of 256 bits.

@@ -11,24 +11,38 @@ using namespace tandem;
 using namespace tandem::capi;
 
 static_assert(sizeof(tdm_comm_options) ==
-              offsetof(tdm_comm_options, limit_ms) + sizeof(int64_t));
+              offsetof(tdm_comm_options, no_overlap) + sizeof(size_t));
 static_assert(sizeof(tdm_comm_peers) ==
-              offsetof(tdm_comm_peers, close) + sizeof(void *));
+              offsetof(tdm_comm_peers, serves_any_thread) + sizeof(size_t));
 
 namespace {
 
 constexpr uint32_t mostThreads = 1024;
 
-Result<comm::Milliseconds> limitOf(const tdm_comm_options *options) {
+struct CommOptions {
+  comm::Milliseconds limit = comm::usualLimit;
+  bool overlaps = true;
+
+  std::unique_ptr<comm::Communicator>
+  make(std::shared_ptr<comm::Peers> peers) const {
+    return comm::makePeerCommunicator(std::move(peers), limit, overlaps);
+  }
+};
+
+Result<CommOptions> takeOptions(const tdm_comm_options *options) {
   if (!options)
-    return comm::usualLimit;
+    return CommOptions();
   tdm_comm_options known = TDM_COMM_OPTIONS_INIT;
   if (Status status = takeStruct("tdm_comm_options", *options, known); !status)
     return status;
   if (known.limit_ms < 0)
     return Status::usage("expected a limit of milliseconds but got " +
                          std::to_string(known.limit_ms));
-  return known.limit_ms ? comm::Milliseconds(known.limit_ms) : comm::usualLimit;
+  CommOptions made;
+  if (known.limit_ms)
+    made.limit = comm::Milliseconds(known.limit_ms);
+  made.overlaps = !known.no_overlap;
+  return made;
 }
 
 } // namespace
@@ -41,13 +55,12 @@ tdm_status tdm_comm_loopback(uint32_t ranks, const tdm_comm_options *options,
     if (ranks == 0 || ranks > mostThreads)
       return Status::usage("expected 1 to " + std::to_string(mostThreads) +
                            " ranks but got " + std::to_string(ranks));
-    Result<comm::Milliseconds> limit = limitOf(options);
-    if (!limit)
-      return std::move(limit).status();
+    Result<CommOptions> taken = takeOptions(options);
+    if (!taken)
+      return std::move(taken).status();
     auto peers = comm::makeThreadPeers(static_cast<int>(ranks));
     for (uint32_t i = 0; i < ranks; ++i)
-      comms[i] =
-          new tdm_comm{comm::makePeerCommunicator(std::move(peers[i]), *limit)};
+      comms[i] = new tdm_comm{taken->make(std::move(peers[i]))};
     return Status::success();
   });
 }
@@ -57,13 +70,13 @@ tdm_status tdm_comm_open(const char *name, void *argument,
   return call([&]() -> Status {
     if (!name || !comm)
       return null(name ? "place for the communicator" : "name");
-    Result<comm::Milliseconds> limit = limitOf(options);
-    if (!limit)
-      return std::move(limit).status();
-    auto peers = comm::openPeers(name, argument, *limit);
+    Result<CommOptions> taken = takeOptions(options);
+    if (!taken)
+      return std::move(taken).status();
+    auto peers = comm::openPeers(name, argument, taken->limit);
     if (!peers)
       return std::move(peers).status();
-    *comm = new tdm_comm{comm::makePeerCommunicator(*std::move(peers), *limit)};
+    *comm = new tdm_comm{taken->make(*std::move(peers))};
     return Status::success();
   });
 }

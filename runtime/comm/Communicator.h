@@ -13,7 +13,8 @@
 // and then this communicator and all that share its ranks' connection are of
 // no use any more: each later call returns the same error.
 //
-// Threads. One thread at a time calls communicators of one connection.
+// Threads. One thread at a time calls communicators of one connection: any, or
+// that which opened it (`servesAnyThread`).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_COMM_COMMUNICATOR_H
@@ -25,15 +26,25 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace tandem::comm {
 
 /// How elements of several ranks become one. A NaN makes a NaN of any of them.
 using Reduce = artifact::Collective::Reduce;
 
+/// One of several values that are reduced together. `to` may be `from`.
+struct ReducedPart {
+  const void *from = nullptr;
+  void *to = nullptr;
+  int64_t elements = 0;
+};
+
 class Communicator {
 public:
   virtual ~Communicator() = default;
+
+  virtual bool servesAnyThread() const = 0;
 
   /// The number of this rank.
   virtual int rank() const = 0;
@@ -44,6 +55,10 @@ public:
   /// which may be `from`. Bools have no sum.
   virtual Status allReduce(artifact::DType type, Reduce reduce,
                            const void *from, void *to, int64_t elements) = 0;
+  /// The same of several values, in one exchange. All ranks give as many, of
+  /// the same sizes.
+  virtual Status allReduceParts(artifact::DType type, Reduce reduce,
+                                std::span<const ReducedPart> parts) = 0;
   /// Reduces the ranks' `from`, of ranks() * `elementsOfOut` each, and writes
   /// this rank's piece of the result to `to`, which shares no memory with it.
   virtual Status reduceScatter(artifact::DType type, Reduce reduce,

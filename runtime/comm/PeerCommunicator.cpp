@@ -29,9 +29,9 @@ constexpr int64_t pieceBytes = int64_t(4) << 20;
 class PeerCommunicator : public Communicator {
 public:
   PeerCommunicator(std::shared_ptr<Peers> peers, std::vector<int> members,
-                   int tag, Milliseconds limit)
+                   int tag, Milliseconds limit, bool overlaps)
       : peers(std::move(peers)), members(std::move(members)), tag(tag),
-        limit(limit) {
+        limit(limit), overlaps(overlaps) {
     own = static_cast<int>(std::find(this->members.begin(), this->members.end(),
                                      this->peers->rank()) -
                            this->members.begin());
@@ -39,6 +39,9 @@ public:
 
   int rank() const override { return own; }
   int ranks() const override { return static_cast<int>(members.size()); }
+  bool servesAnyThread() const override {
+    return overlaps && peers->servesAnyThread();
+  }
 
   Status allReduce(DType type, Reduce reduce, const void *from, void *to,
                    int64_t elements) override {
@@ -54,6 +57,35 @@ public:
                                       std::min(step, elements - first));
           !status)
         return std::move(status).in("all_reduce");
+    return Status::success();
+  }
+
+  Status allReduceParts(DType type, Reduce reduce,
+                        std::span<const ReducedPart> parts) override {
+    if (parts.size() == 1)
+      return allReduce(type, reduce, parts[0].from, parts[0].to,
+                       parts[0].elements);
+    int64_t size = artifact::byteSize(type), elements = 0;
+    for (const ReducedPart &part : parts) {
+      if (Status status = check(part.elements, type, reduce); !status)
+        return status;
+      elements += part.elements;
+    }
+    packed.resize(std::max(packed.size(), size_t(elements * size)));
+    std::byte *place = packed.data();
+    for (const ReducedPart &part : parts) {
+      std::memcpy(place, part.from, size_t(part.elements * size));
+      place += part.elements * size;
+    }
+    if (Status status =
+            allReduce(type, reduce, packed.data(), packed.data(), elements);
+        !status)
+      return status;
+    place = packed.data();
+    for (const ReducedPart &part : parts) {
+      std::memcpy(part.to, place, size_t(part.elements * size));
+      place += part.elements * size;
+    }
     return Status::success();
   }
 
@@ -174,7 +206,7 @@ public:
     for (int &member : chosen)
       member = members[size_t(member)];
     return std::unique_ptr<Communicator>(std::make_unique<PeerCommunicator>(
-        peers, std::move(chosen), peers->lastTag, limit));
+        peers, std::move(chosen), peers->lastTag, limit, overlaps));
   }
 
   void fail(const std::string &reason) override { peers->fail(reason); }
@@ -300,10 +332,11 @@ private:
   std::vector<int> members; ///< their numbers among the peers
   int own = 0, tag = 0;
   Milliseconds limit;
+  bool overlaps;
   // Kept, so that a step allocates nothing.
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  std::vector<std::byte> received;
+  std::vector<std::byte> received, packed;
   std::vector<const void *> blocks;
   std::vector<char> marks;
 };
@@ -311,12 +344,13 @@ private:
 } // namespace
 
 std::unique_ptr<Communicator> makePeerCommunicator(std::shared_ptr<Peers> peers,
-                                                   Milliseconds limit) {
+                                                   Milliseconds limit,
+                                                   bool overlaps) {
   std::vector<int> members;
   for (int i = 0; i < peers->ranks(); ++i)
     members.push_back(i);
-  return std::make_unique<PeerCommunicator>(std::move(peers),
-                                            std::move(members), 0, limit);
+  return std::make_unique<PeerCommunicator>(
+      std::move(peers), std::move(members), 0, limit, overlaps);
 }
 
 } // namespace tandem::comm

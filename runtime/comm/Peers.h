@@ -41,6 +41,8 @@ public:
   virtual Status exchange(int tag, std::span<const Outgoing> outgoing,
                           std::span<const Incoming> incoming,
                           Milliseconds limit) = 0;
+  /// True if any thread may call, one at a time; else that which opened it.
+  virtual bool servesAnyThread() const { return true; }
   /// Tells all others that this rank has failed.
   virtual void fail(const std::string &reason) = 0;
 

@@ -20,6 +20,7 @@ public:
 
   int rank() const override { return static_cast<int>(calls.rank); }
   int ranks() const override { return static_cast<int>(calls.ranks); }
+  bool servesAnyThread() const override { return calls.serves_any_thread; }
 
   Status exchange(int tag, std::span<const Outgoing> outgoing,
                   std::span<const Incoming> incoming,

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/HostCode.h"
 #include "runtime/artifact/PlannedMemory.h"
+#include "runtime/comm/MeshCommunicators.h"
 
 #include <chrono>
 #include <cstring>
@@ -108,6 +109,7 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
   for (const artifact::Launch &launch : program.launches) {
     Launch &made = to.launches.emplace_back();
     made.firstPointer = to.buffers.size();
+    made.pointers = launch.buffers.size();
     to.buffers.insert(to.buffers.end(), launch.buffers.begin(),
                       launch.buffers.end());
     if (launch.writes.size() == 1) {
@@ -118,7 +120,7 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
     if (launch.isCollective()) {
       made.collective = static_cast<int>(to.collectives.size());
       to.collectives.emplace_back(*launch.collective, manifest.mesh);
-      to.needsOthers |= to.collectives.back().needsOthers();
+      to.isOfSeveral |= to.collectives.back().isOfSeveral();
     }
     if (!launch.hasKernel())
       continue;
@@ -130,6 +132,52 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
                    kernel.flops < smallCost && kernel.bytes < smallCost;
   }
   to.pointers.resize(to.buffers.size());
+  if (!to.isOfSeveral)
+    return;
+  joinCollectives(to, program);
+  for (const artifact::Launch &launch : program.launches) {
+    size_t first = to.touched.size();
+    for (int64_t buffer : launch.buffers)
+      to.touched.push_back(
+          {nullptr, bytesOf(program, program.buffers[buffer])});
+    for (int64_t position : launch.writes)
+      to.touched[first + size_t(position)].isWritten = true;
+  }
+}
+
+/// From the artifact alone: all ranks join the same ones.
+void HostCode::joinCollectives(ProgramCode &to,
+                               const artifact::Program &program) {
+  auto meets = [&](int64_t x, int64_t y) {
+    const Buffer &a = program.buffers[size_t(x)],
+                 &b = program.buffers[size_t(y)];
+    if (a.place != b.place)
+      return false;
+    if (a.place == Buffer::Place::Argument || a.place == Buffer::Place::Result)
+      return a.index == b.index;
+    return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  };
+  auto what = [&](size_t i) -> const HostCollective & {
+    return to.collectives[size_t(to.launches[i].collective)];
+  };
+  size_t first = 0; // of the exchange
+  int64_t bytes = 0;
+  for (size_t i = 0; i < to.launches.size(); ++i) {
+    if (to.launches[i].collective < 0)
+      continue;
+    bool joins = i > 0 && to.launches[i - 1].collective >= 0 &&
+                 JoinedCollectives::canJoin(what(first), what(i), bytes);
+    for (size_t other = first; joins && other < i; ++other) {
+      const auto &own = program.launches[i].buffers,
+                 &its = program.launches[other].buffers;
+      joins = !meets(own[0], its[1]) && !meets(own[1], its[0]) &&
+              !meets(own[1], its[1]);
+    }
+    to.launches[i].isJoined = joins;
+    if (!joins)
+      first = i, bytes = 0;
+    bytes += what(i).bytesRead();
+  }
 }
 
 Status HostCode::reserve(size_t program,
@@ -170,38 +218,122 @@ void HostCode::runKernelOf(const Launch &launch, const ProgramCode &program) {
   }
 }
 
-Status HostCode::runCollectiveOf(const Launch &launch,
-                                 const ProgramCode &program,
-                                 const ProgramRun &run) {
+bool HostCode::needsOthers(const Launch &launch, const ProgramCode &program) {
+  return launch.collective >= 0 &&
+         program.collectives[size_t(launch.collective)].needsOthers();
+}
+
+BoundCollective HostCode::collectiveOf(const Launch &launch,
+                                       const ProgramCode &program) {
+  const HostCollective &what = program.collectives[size_t(launch.collective)];
   void *const *pointers = program.pointers.data() + launch.firstPointer;
-  bool isBarrier = launch.written < 0;
-  return program.collectives[launch.collective].run(
-      run.communicators, isBarrier ? nullptr : pointers[0],
-      isBarrier ? nullptr : pointers[1]);
+  if (launch.written < 0) // a barrier
+    return {&what};
+  return {&what, pointers[0], pointers[1]};
+}
+
+/// True if some launch runs before one that needs them.
+bool HostCode::canRunBeside(size_t begin, size_t end,
+                            const ProgramCode &program, const ProgramRun &run) {
+  const std::vector<Launch> &launches = program.launches;
+  auto isOther = [&](size_t i) {
+    return run.actions[i] != skipLaunch && !needsOthers(launches[i], program);
+  };
+  size_t next = end;
+  while (next < launches.size() && !isOther(next))
+    ++next;
+  if (next == launches.size())
+    return false;
+  const Touched *touched = program.touched.data() + launches[next].firstPointer;
+  for (size_t i = begin; i < end; ++i)
+    for (size_t p = 0; p < launches[next].pointers; ++p)
+      if (isInTheWay(collectiveOf(launches[i], program), touched[p]))
+        return false;
+  return true;
+}
+
+Status HostCode::runExchange(size_t begin, size_t end,
+                             const ProgramCode &program,
+                             const ProgramRun &run) {
+  exchange.clear();
+  for (size_t i = begin; i < end; ++i)
+    exchange.push_back(collectiveOf(program.launches[i], program));
+  const BoundCollective &first = exchange.front();
+  if (first.what->needsOthers()) {
+    bool isBarrier = program.launches[begin].written < 0;
+    if (!isBarrier && run.communicators->world().servesAnyThread() &&
+        (beside.isBusy() || canRunBeside(begin, end, program, run)) &&
+        beside.start(program.collectives.size())) {
+      for (const BoundCollective &one : exchange)
+        beside.add(one);
+      beside.submit(*run.communicators);
+      return Status::success();
+    }
+    if (Status status = beside.finish(); !status)
+      return status;
+  }
+  return exchange.size() > 1
+             ? JoinedCollectives::run(*run.communicators, exchange, parts)
+             : first.what->run(run.communicators, first.from, first.to);
+}
+
+Status HostCode::waitFor(const Launch &launch, const ProgramCode &program) {
+  for (size_t p = 0; beside.isBusy() && p < launch.pointers; ++p)
+    if (Status status =
+            beside.waitFor(program.touched[launch.firstPointer + p]);
+        !status)
+      return status;
+  return Status::success();
 }
 
 Status HostCode::run(const ProgramRun &run) {
   ProgramCode &program = programs[run.program];
   // Before anything is written.
-  if (program.needsOthers && !run.communicators)
+  if (program.isOfSeveral && !run.communicators)
     return Status::usage("the program runs on several ranks together, but the "
                          "model has no communicator");
   for (size_t i = 0; i < program.pointers.size(); ++i)
     program.pointers[i] = run.buffers[program.buffers[i]];
+  for (size_t i = 0; i < program.touched.size(); ++i)
+    program.touched[i].data = program.pointers[i];
+  Status status = runLaunches(program, run);
+  if (program.isOfSeveral) {
+    Status ended = beside.finish();
+    if (status.ok())
+      status = std::move(ended);
+  }
+  return status;
+}
+
+Status HostCode::runLaunches(const ProgramCode &program,
+                             const ProgramRun &run) {
   LaunchClock clock(run.seconds);
   for (size_t i = 0; i < program.launches.size(); ++i, clock.lap()) {
     const Launch &launch = program.launches[i];
     Action action = run.actions[i];
-    if (action == runKernel && launch.collective >= 0) {
-      if (Status status = runCollectiveOf(launch, program, run); !status)
+    if (action == skipLaunch)
+      continue;
+    bool isCollective = action == runKernel && launch.collective >= 0;
+    // The others come in their order.
+    if (!isCollective || !needsOthers(launch, program))
+      if (Status status = waitFor(launch, program); !status)
         return status;
+    if (isCollective) {
+      size_t end = i + 1;
+      while (end < program.launches.size() && program.launches[end].isJoined &&
+             run.actions[end] == runKernel)
+        ++end;
+      if (Status status = runExchange(i, end, program, run); !status)
+        return status;
+      for (; i + 1 < end; ++i)
+        clock.lap();
       continue;
     }
     if (action == runKernel) {
       runKernelOf(launch, program);
       continue;
     }
-    if (action == skipLaunch || launch.writtenBytes == 0)
+    if (launch.writtenBytes == 0)
       continue;
     void *const *pointers = program.pointers.data() + launch.firstPointer;
     void *to = pointers[launch.written];

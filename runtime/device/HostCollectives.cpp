@@ -20,7 +20,7 @@ Status HostCollective::run(comm::MeshCommunicators *communicators,
   // What has no elements, no rank waits for.
   if (bytesIn == 0 && says.op != Collective::Op::Barrier)
     return Status::success();
-  if (!needsOthers()) {
+  if (!isOfSeveral()) {
     if (from != to)
       std::memmove(to, from, static_cast<size_t>(bytesOut));
     return Status::success();
@@ -30,9 +30,40 @@ Status HostCollective::run(comm::MeshCommunicators *communicators,
   Status status = runTogether(*communicators, from, to);
   if (status.ok())
     return status;
-  return std::move(status).in(says.where.empty()
-                                  ? "'" + std::string(spelling(says.op)) + "'"
-                                  : says.where);
+  return std::move(status).in(place());
+}
+
+std::string HostCollective::place() const {
+  return says.where.empty() ? "'" + std::string(spelling(says.op)) + "'"
+                            : says.where;
+}
+
+bool JoinedCollectives::canJoin(const HostCollective &first,
+                                const HostCollective &next, int64_t bytes) {
+  auto fits = [](const HostCollective &one) {
+    return one.says.op == Collective::Op::AllReduce && one.needsOthers() &&
+           one.bytesIn > 0 && one.bytesIn <= Collective::smallBytes;
+  };
+  return fits(first) && fits(next) &&
+         bytes + next.bytesIn <= Collective::joinedBytes &&
+         first.says.axes == next.says.axes &&
+         first.says.dtype == next.says.dtype &&
+         first.says.reduce == next.says.reduce;
+}
+
+Status JoinedCollectives::run(comm::MeshCommunicators &communicators,
+                              std::span<const BoundCollective> collectives,
+                              std::vector<comm::ReducedPart> &parts) {
+  const HostCollective &first = *collectives.front().what;
+  comm::Communicator *group = communicators.find(first.says.axes);
+  if (!group)
+    return Status::usage("the communicators are of another artifact");
+  parts.clear();
+  for (const BoundCollective &one : collectives)
+    parts.push_back({one.from, one.to, one.what->says.elements});
+  Status status =
+      group->allReduceParts(first.says.dtype, first.says.reduce, parts);
+  return status.ok() ? status : std::move(status).in(first.place());
 }
 
 Status HostCollective::runTogether(comm::MeshCommunicators &communicators,

@@ -89,6 +89,7 @@ int main(void) {
   SIZE(tdm_dist_counts);
   MEMBER(tdm_comm_options, struct_size);
   MEMBER(tdm_comm_options, limit_ms);
+  MEMBER(tdm_comm_options, no_overlap);
   SIZE(tdm_comm_options);
   MEMBER(tdm_comm_message, data);
   MEMBER(tdm_comm_message, size);
@@ -102,6 +103,7 @@ int main(void) {
   MEMBER(tdm_comm_peers, fail);
   MEMBER(tdm_comm_peers, error);
   MEMBER(tdm_comm_peers, close);
+  MEMBER(tdm_comm_peers, serves_any_thread);
   SIZE(tdm_comm_peers);
   NUMBER(TDM_OK);
   NUMBER(TDM_FAILED);

@@ -112,6 +112,9 @@ void RankOptions::declare(OptionTable &options) {
                "of an artifact for a mesh: how long a rank waits for another "
                "before it gives up")
       .byDefault("300");
+  options.flag("no-overlap", noOverlap,
+               "of an artifact for a mesh: never communicate while computing, "
+               "to compare");
   options.text("rank-logs", "DIR", logs,
                "of an artifact for a mesh: the folder in which each rank "
                "writes its progress and notes, to rank-N.log");
@@ -122,6 +125,7 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
   int64_t ranks = comm::ranksOf(model.manifest().mesh);
   if (ranks == 1) {
     const char *unused = options.timeout         ? "--timeout"
+                         : options.noOverlap     ? "--no-overlap"
                          : !options.logs.empty() ? "--rank-logs"
                                                  : nullptr;
     if (unused)
@@ -139,7 +143,8 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
   auto peers = comm::openPeers("mpi", nullptr, limit);
   if (!peers)
     return Status(peers.status().code(), peers.status().message() + advice);
-  own().world = comm::makePeerCommunicator(*std::move(peers), limit);
+  own().world =
+      comm::makePeerCommunicator(*std::move(peers), limit, !options.noOverlap);
   if (own().world->ranks() != ranks)
     return Status::usage("expected " + std::to_string(ranks) +
                          " processes but got " +

@@ -25,6 +25,7 @@ namespace tandem::commands {
 /// How the ranks of a command behave.
 struct RankOptions {
   std::optional<int64_t> timeout;
+  bool noOverlap = false;
   std::string logs;
 
   void declare(OptionTable &options);

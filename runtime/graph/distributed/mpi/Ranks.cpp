@@ -241,6 +241,9 @@ extern "C" TDM_EXPORT tdm_status tandem_comm_open(void *argument, int64_t limit,
   }
   peers->rank = static_cast<size_t>(made->rank);
   peers->ranks = static_cast<size_t>(made->ranks);
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  peers->serves_any_thread = level >= MPI_THREAD_SERIALIZED;
   peers->user = made.release();
   peers->exchange = [](void *user, uint32_t tag,
                        const tdm_comm_message *outgoing, size_t outgoingCount,
