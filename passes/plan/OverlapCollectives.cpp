@@ -14,9 +14,8 @@
 #include "passes/plan/KernelGraph.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/target/Rates.h"
-#include "runtime/artifact/Manifest.h"
 
-#include <limits>
+#include <numeric>
 
 namespace tandem {
 #define GEN_PASS_DEF_OVERLAPCOLLECTIVES
@@ -25,7 +24,6 @@ namespace tandem {
 
 using namespace mlir;
 using namespace tandem;
-using artifact::Collective;
 
 namespace {
 
@@ -76,13 +74,6 @@ private:
 
 } // namespace
 
-/// What a rank sends in a ring.
-static int64_t bytesSent(Operation *op, int64_t bytes) {
-  auto axes = op->getAttrOfType<ArrayAttr>("axes");
-  int64_t ranks = groupSize(op, axes);
-  return bytes / ranks * (ranks - 1) * (isa<AllReduceOp>(op) ? 2 : 1);
-}
-
 Player::Player(func::FuncOp func, InPlacePairs &pairs, int64_t window)
     : func(func), pairs(pairs), window(window), graph(func, pairs) {
   describe();
@@ -97,16 +88,13 @@ void Player::describe() {
     numbers[kernel] = k;
     Step step;
     step.firstReader = graph.kernels.size();
-    int64_t bytes = 0;
     for (Value result : kernel.getResults())
       step.resultBytes += byteSize(cast<RankedTensorType>(result.getType()));
-    Operation *op = collectiveOf(kernel);
-    if (op && communicates(op)) {
+    CollectiveOpInterface op = collectiveOf(kernel);
+    if (op && op.communicates()) {
       step.collective = op;
-      for (Value input : kernel.getInputs())
-        bytes += byteSize(cast<RankedTensorType>(input.getType()));
-      bytes = std::max(bytes, step.resultBytes);
-      step.seconds = message + bytesSent(op, bytes) / rates.links;
+      step.seconds =
+          message + static_cast<double>(op.getLinkBytes()) / rates.links;
       collectives.push_back(k);
     } else {
       step.seconds = rates.seconds(kernel);
@@ -165,11 +153,11 @@ bool Player::canJoin(unsigned first, unsigned next, int64_t bytes) const {
          one.getReduce() == other.getReduce() &&
          getElementTypeOrSelf(one.getX()) ==
              getElementTypeOrSelf(other.getX()) &&
-         steps[first].resultBytes <= Collective::smallBytes &&
-         steps[next].resultBytes <= Collective::smallBytes &&
+         steps[first].resultBytes <= kSmallSumBytes &&
+         steps[next].resultBytes <= kSmallSumBytes &&
          llvm::none_of(steps[next].waitsFor,
                        [&](unsigned other) { return other >= first; }) &&
-         bytes + steps[next].resultBytes <= Collective::joinedBytes;
+         bytes + steps[next].resultBytes <= kJoinedSumBytes;
 }
 
 /// True if the next collective can go with this one, and cannot start yet, but
