@@ -99,6 +99,7 @@ public:
     for (const artifact::Launch &launch : program.launches) {
       bindCase(launch);
       hasCases |= !launch.needs.empty();
+      bound.hasCollectives |= launch.isCollective();
       if (launch.isCopy()) {
         bound.usesHost = true;
         continue;

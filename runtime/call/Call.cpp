@@ -97,6 +97,8 @@ Status Call::run(std::span<const Argument> inputs,
   if (!frame.problems.empty())
     return Status::usage("cannot run '" + call.plan.name +
                          "': " + frame.problems.text());
+  if (Status status = agree(call, frame.matched); !status)
+    return std::move(status).in("cannot run '" + call.plan.name + "'");
   if (frame.matched.isIdle) {
     clearDestinations();
     return Status::success();

@@ -13,6 +13,7 @@ void MatchedCall::resize(const artifact::Program &plan) {
   handles.resize(arguments);
   tensors.resize(arguments);
   isDefined.resize(arguments);
+  isZeros.resize(arguments);
   wanted.resize(plan.results.size());
   aliases.resize(plan.aliases.size());
 }

@@ -45,6 +45,7 @@ struct MatchedCall {
   /// null if there is none: undefined, or a saved value.
   std::vector<const Tensor *> tensors;
   std::vector<char> isDefined;   ///< for each argument
+  std::vector<char> isZeros;     ///< defined, but by other ranks alone
   std::vector<Tensor *> wanted;  ///< for each result, or null
   std::vector<Tensor *> aliases; ///< for each alias, or null
   /// Gradients that the program never gives.

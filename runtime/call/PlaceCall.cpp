@@ -138,7 +138,8 @@ Status Placing::placeArgument(size_t index) {
   bool isZeros = !source;
   bool isReadAnyway =
       call.mode.onlyWanted && workspace.wanted.slice.reads[index];
-  if (isZeros && !gives && !argument.isAlwaysRead && !isReadAnyway)
+  if (isZeros && !gives && !argument.isAlwaysRead && !isReadAnyway &&
+      !matched.isZeros[index])
     return Status::success(); // no launch that runs reads it
 
   bool mustStay =

@@ -103,6 +103,7 @@ struct Program {
   bool changesHandles = false;    ///< metadata, storage or resize
   bool hasDonated = false;        ///< some argument is donated
   bool usesHost = false;          ///< copies go to the host's memory, or come
+  bool hasCollectives = false;    ///< ranks run it together
 };
 
 /// Resolves `plan`, number `index` of the manifest's programs, but not its

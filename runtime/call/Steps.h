@@ -1,9 +1,9 @@
 //===- Steps.h - the steps of a call --------------------------------------===//
 //
 // Internal to the runtime. In order: match, check, checkValues, checkSharing,
-// place, launch, finish. Each is a function of what the call is of (Invocation)
-// and of the tables that earlier steps filled (CallFrame.h); it fills its own,
-// and touches no other. Call.cpp puts them in order.
+// agree, place, launch, finish. Each is a function of what the call is of
+// (Invocation) and of the tables that earlier steps filled (CallFrame.h); it
+// fills its own, and touches no other. Call.cpp puts them in order.
 //
 // The checks change nothing and note every problem. `place` makes all
 // allocations; what fails after it is a device or a hook.
@@ -65,6 +65,11 @@ void checkCapture(const Invocation &call, const MatchedCall &matched,
 /// Looks at strides and addresses, so only at what `check` let pass.
 void checkSharing(const Invocation &call, const MatchedCall &matched,
                   SharedViews &shared, Problems &problems);
+
+/// Of a backward that several ranks run: a cotangent that one of them defines
+/// is defined on all, and zeros where it was not. Then all take part in the
+/// same collectives. All ranks call it.
+Status agree(const Invocation &call, MatchedCall &matched);
 
 /// Allocates all that the call needs: gives results and arguments their places
 /// and lists the copies that are to be made. Storages that the program resizes
