@@ -5,24 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/Driver.h"
+#include "cuda/Symbols.h"
 
 #include <dlfcn.h>
 
 namespace tandem::cuda {
 
 using namespace driver;
-
-namespace {
-
-template <typename Function>
-void find(void *library, const char *symbol, Function &function,
-          std::string &missing) {
-  function = reinterpret_cast<Function>(::dlsym(library, symbol));
-  if (!function)
-    missing += (missing.empty() ? "'" : ", '") + std::string(symbol) + "'";
-}
-
-} // namespace
 
 std::string Driver::text(int version) {
   return std::to_string(version / 1000) + "." +

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/Libraries.h"
+#include "cuda/Symbols.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -29,14 +30,6 @@ Result<void *> openFirst(const std::vector<std::string> &files) {
                 std::string(why ? why : "unknown reason");
   }
   return Status::unsupported("cannot open a library: " + problems);
-}
-
-template <typename Function>
-void find(void *library, const char *symbol, Function &function,
-          std::string &missing) {
-  function = reinterpret_cast<Function>(::dlsym(library, symbol));
-  if (!function)
-    missing += (missing.empty() ? "'" : ", '") + std::string(symbol) + "'";
 }
 
 std::string text(size_t version) {

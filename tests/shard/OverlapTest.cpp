@@ -163,8 +163,10 @@ std::vector<std::string> trained(const artifact::ArtifactReader &reader,
 class Overlap : public ::testing::TestWithParam<const char *> {};
 
 TEST_P(Overlap, X14_WhatReadsACollectiveWaitsForIt) {
-  using Model = void (*)(Trace &);
-  for (Model model : {wide, test::decoder, test::convolutions}) {
+  const std::function<void(Trace &)> models[] = {
+      wide, [](Trace &trace) { test::decoder(trace); },
+      [](Trace &trace) { test::convolutions(trace); }};
+  for (const auto &model : models) {
     artifact::ArtifactReader reader = compiled(model, GetParam());
     Seen alone, beside;
     std::vector<std::string> expected = trained(reader, false, alone);

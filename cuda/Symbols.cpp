@@ -1,0 +1,16 @@
+//===- Symbols.cpp - functions of a library that was opened --------------===//
+//----------------===//
+#include "cuda/Symbols.h"
+
+#include <dlfcn.h>
+
+namespace tandem::cuda {
+
+void *findSymbol(void *library, const char *symbol, std::string &missing) {
+  void *address = ::dlsym(library, symbol);
+  if (!address)
+    missing += (missing.empty() ? "'" : ", '") + std::string(symbol) + "'";
+  return address;
+}
+
+} // namespace tandem::cuda
