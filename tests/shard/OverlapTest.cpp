@@ -164,8 +164,8 @@ class Overlap : public ::testing::TestWithParam<const char *> {};
 
 TEST_P(Overlap, X14_WhatReadsACollectiveWaitsForIt) {
   const std::function<void(Trace &)> models[] = {
-      wide, [](Trace &trace) { test::decoder(trace); },
-      [](Trace &trace) { test::convolutions(trace); }};
+      wide, [](Trace &trace) { test::decoder(trace, {}); },
+      [](Trace &trace) { test::convolutions(trace, {}); }};
   for (const auto &model : models) {
     artifact::ArtifactReader reader = compiled(model, GetParam());
     Seen alone, beside;
