@@ -8,6 +8,7 @@
 #include "ir/Signature.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
+#include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/shard/ParallelSpec.h"
 #include "passes/target/Target.h"
@@ -82,6 +83,14 @@ Status tandem::checkOptions(const CompileOptions &options) {
       wrong.emplace_back("--clip needs --optimizer: gradients are clipped in "
                          "its update");
   }
+  if (!options.lossScale.empty()) {
+    std::string error;
+    if (!parseLossScaleSpec(options.lossScale, error))
+      wrong.push_back("--loss-scale: " + error);
+    if (options.optimizer.empty())
+      wrong.emplace_back("--loss-scale needs --optimizer, whose update "
+                         "divides by it");
+  }
   if (options.accumulate && options.optimizer.empty())
     wrong.emplace_back("--accumulate needs --optimizer, which uses the sums");
   if (options.cubin != "no")
@@ -146,6 +155,7 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
              {!options.memoryBudget.empty(), "partition", "--memory-budget"},
              {!options.optimizer.empty(), "partition", "--optimizer"},
              {!options.clip.empty(), "partition", "--clip"},
+             {!options.lossScale.empty(), "partition", "--loss-scale"},
              {options.accumulate, "partition", "--accumulate"},
              {options.prepare, "partition", "--prepare"}};
   std::vector<std::string> wrong;

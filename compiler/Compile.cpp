@@ -173,6 +173,8 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
   if (!options.clip.empty())
     module->setAttr(kClipAttr, b.getStringAttr(options.clip));
+  if (!options.lossScale.empty())
+    module->setAttr(kLossScaleAttr, b.getStringAttr(options.lossScale));
   if (options.accumulate)
     module->setAttr(kAccumulateAttr, b.getUnitAttr());
   // With the loss that was chosen. What later phases add is not the model's.

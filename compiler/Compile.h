@@ -40,6 +40,7 @@ struct CompileOptions {
   std::string loss;         ///< the output to differentiate; empty: "loss"
   std::string optimizer;    ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
   std::string clip;         ///< `norm:1.0` or `value:0.5` of gradients; empty
+  std::string lossScale;    ///< `dynamic` or a number; empty: none
   bool accumulate = false;  ///< gradients of several batches for an update
   std::string partition;    ///< `min-cut` or `default`; empty: `min-cut`
   std::string memoryBudget; ///< `0.5`, `6GiB` (BudgetSpec.h); empty

@@ -206,8 +206,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
-      name == kFirstOrderAttr || name == kPartOfAttr ||
-      name == kGraphDigestAttr)
+      name == kLossScaleAttr || name == kFirstOrderAttr ||
+      name == kPartOfAttr || name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))

@@ -27,6 +27,7 @@ static constexpr OfDialect ofDialect[] = {
     {kLossAttr, AttributePlace::Module},
     {kOptimizerAttr, AttributePlace::Module},
     {kClipAttr, AttributePlace::Module},
+    {kLossScaleAttr, AttributePlace::Module},
     {kAccumulateAttr, AttributePlace::Module},
     {kPrepareAttr, AttributePlace::Module},
     {kTargetAttr, AttributePlace::Module},

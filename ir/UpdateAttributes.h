@@ -1,7 +1,7 @@
 //===- UpdateAttributes.h - what a module says of its update --------------===//
 //
 // Beside `tandem.optimizer`, which they need. Strings are read by
-// passes/partition (ClipSpec.h).
+// passes/partition (ClipSpec.h, LossScaleSpec.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_UPDATEATTRIBUTES_H
@@ -13,6 +13,8 @@ namespace tandem {
 
 /// How gradients are clipped before they are used: `norm:1.0`.
 inline constexpr llvm::StringLiteral kClipAttr = "tandem.clip";
+/// What the loss is multiplied by before it is differentiated: `dynamic`.
+inline constexpr llvm::StringLiteral kLossScaleAttr = "tandem.loss_scale";
 /// A unit: gradients of several batches can be added up before an update.
 inline constexpr llvm::StringLiteral kAccumulateAttr = "tandem.accumulate";
 

@@ -451,6 +451,9 @@ def BuildUpdate : ModulePass<"tandem-build-update"> {
     role. With `tandem.clip` (`norm:1.0`, `value:0.5`) gradients are clipped
     before they are used; by norm also OPT.grad_norm, the norm before clipping,
     and OPT.skipped, how many updates were left out because it was not finite.
+    With `tandem.loss_scale` (`1024`, `dynamic`) the loss was multiplied by
+    OPT.scale, and gradients are divided by it; OPT.grad_norm and OPT.skipped are
+    there, and of a dynamic scale OPT.good, its updates in a row.
     With `tandem.accumulate` it uses the mean of the gradient and of those that
     were added up in OPT.sum:PARAM, whose number is OPT.summed:PARAM, and makes
     both 0; `@accumulation` adds a gradient to them.
@@ -461,8 +464,8 @@ def BuildUpdate : ModulePass<"tandem-build-update"> {
 def BuildStep : ModulePass<"tandem-build-step"> {
   let summary = "Makes @step, one whole training step, of the other programs";
   let description = [{
-    Forward, backward with a cotangent of 1 for the module's `tandem.loss` and no
-    other, update of the params that then have a gradient, one after the other.
+    Forward, backward with a cotangent of 1 (with `tandem.loss_scale` of OPT.scale)
+    for the module's `tandem.loss` and no other, update of the params that then have a gradient, one after the other.
     Its ops say of which pass they are: what the backward computes again must not
     be made beside the first time. Of `@accumulation`, which is removed, the same
     way: `@accumulate`.

@@ -11,10 +11,12 @@
 #include "passes/optimize/Simplify.h"
 #include "passes/verify/PhaseVerifiers.h"
 
+#include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
+#include "ir/UpdateAttributes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -122,12 +124,13 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
 }
 
 /// Builds the program `name` behind `update`: forward, backward with a
-/// cotangent of 1 for `loss` and no other, update of the params that then have
-/// a gradient. Its arguments are forward's and the states that only update has;
-/// its results the outputs and all updates.
-static func::FuncOp buildStep(StringRef name, func::FuncOp forward,
-                              func::FuncOp backward, func::FuncOp update,
-                              StringRef loss) {
+/// cotangent of 1 (of the state `scale`, if there is one) for `loss` and no
+/// other, update of the params that then have a gradient. Its arguments are
+/// forward's and the states that only update has; its results the outputs and
+/// all updates.
+static func::FuncOp buildStep(StringRef name, StringRef scale,
+                              func::FuncOp forward, func::FuncOp backward,
+                              func::FuncOp update, StringRef loss) {
   SmallVector<Slot> arguments;
   auto addArguments = [&](func::FuncOp func, bool statesOnly) {
     for (BlockArgument argument : func.getArguments()) {
@@ -150,15 +153,21 @@ static func::FuncOp buildStep(StringRef name, func::FuncOp forward,
     inliner.define(slot.role, value);
   inliner.inlineBody(forward, /*findsWrites=*/false, "forward");
 
+  auto cotangent = [&](RoleAttr role, BlockArgument argument) -> Value {
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto of = findValue(step, scale);
+    if (!of || role.getName() != loss)
+      return ConstantOp::splat(builder, argument.getLoc(), type, 1.0);
+    return Expr(builder, argument.getLoc(), step.getArgument(*of))
+        .cast(type.getElementType())
+        .reshape(type.getShape());
+  };
   OwningOpRef<func::FuncOp> one = backward.clone();
   specializeCotangents(*one, {loss});
   for (BlockArgument argument : one->getArguments())
     if (RoleAttr role = roleOfArgument(*one, argument.getArgNumber());
         role.getKind() == RoleKind::Cotangent)
-      inliner.define(
-          role,
-          ConstantOp::splat(builder, argument.getLoc(),
-                            cast<RankedTensorType>(argument.getType()), 1.0));
+      inliner.define(role, cotangent(role, argument));
   inliner.inlineBody(*one, /*findsWrites=*/false, "backward");
   inliner.inlineBody(update, /*findsWrites=*/true);
 
@@ -249,13 +258,23 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
       return forward.emitError() << "optimizer '" << optimizer.getValue()
                                  << "' needs a loss of one element, but '"
                                  << loss.getValue() << "' has type " << type;
-    func::FuncOp step = buildStep("step", forward, backward, update, loss);
+    std::string scale;
+    if (module->hasAttr(kLossScaleAttr)) {
+      scale = optimizer.getValue().split(':').first.str() + ".scale";
+      Type element = type.getElementType();
+      if (!element.isF32() && !element.isF64())
+        return forward.emitError()
+               << "'" << kLossScaleAttr << "' needs a loss of f32 or f64, but '"
+               << loss.getValue() << "' has type " << type;
+    }
+    func::FuncOp step =
+        buildStep("step", scale, forward, backward, update, loss);
     // The cotangent of 1 leaves much to fold.
     simplifyOps(step);
     // The same with sums in place of an update.
     if (auto accumulation = module.lookupSymbol<func::FuncOp>("accumulation")) {
-      simplifyOps(
-          buildStep("accumulate", forward, backward, accumulation, loss));
+      simplifyOps(buildStep("accumulate", scale, forward, backward,
+                            accumulation, loss));
       accumulation.erase();
     }
     ops += llvm::range_size(step.getBody().front().without_terminator());

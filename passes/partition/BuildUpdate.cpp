@@ -6,14 +6,16 @@
 // was undefined is corrected later for the steps that it took, not for those
 // that others took.
 //
-// Where gradients are clipped by their norm, an update whose norm is not finite
-// changes nothing but the count of such updates.
+// Where gradients are clipped by their norm, or are of a loss that was scaled,
+// an update whose norm is not finite changes nothing but the count of such
+// updates, and the scale.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
 #include "passes/optimize/Simplify.h"
 #include "passes/partition/ClipGradients.h"
+#include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/verify/PhaseVerifiers.h"
 
@@ -23,6 +25,7 @@
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
 #include "ir/UpdateAttributes.h"
+#include "ir/ops/Composite.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -42,9 +45,11 @@ namespace {
 class UpdateBuilder {
 public:
   UpdateBuilder(func::FuncOp forward, func::FuncOp backward, OptimizerSpec spec,
-                std::optional<ClipSpec> clip, bool accumulates)
+                std::optional<ClipSpec> clip,
+                std::optional<LossScaleSpec> scaling, bool accumulates)
       : forward(forward), backward(backward), spec(std::move(spec)), clip(clip),
-        accumulates(accumulates), builder(backward.getContext()),
+        scaling(scaling), accumulates(accumulates),
+        builder(backward.getContext()),
         loc(NameLoc::get(builder.getStringAttr("update"), backward.getLoc())) {}
 
   FailureOr<func::FuncOp> run();
@@ -62,7 +67,10 @@ private:
     return APFloat(spec.values.lookup(name));
   }
 
-  bool clipsNorm() const { return clip && clip->kind == ClipSpec::Kind::Norm; }
+  /// True if it looks at the norm, and an update may be left out.
+  bool findsNorm() const {
+    return scaling || (clip && clip->kind == ClipSpec::Kind::Norm);
+  }
 
   void collectSlots();
   LogicalResult checkNames();
@@ -72,6 +80,8 @@ private:
   Value meanOf(StringRef param, Value gradient);
   /// Finds the gradients that are used, their norm, and what follows from it.
   void checkGradients();
+  /// Finds the next scale, and how many updates in a row it has had.
+  void updateScale();
   /// The gradient of param `i` as the optimizer sees it.
   Value gradientOf(size_t i);
   /// Makes `value` the new value of the param or state `name`: unless this
@@ -86,6 +96,7 @@ private:
   func::FuncOp forward, backward;
   OptimizerSpec spec;
   std::optional<ClipSpec> clip;
+  std::optional<LossScaleSpec> scaling;
   bool accumulates;
   OpBuilder builder;
   Location loc;
@@ -148,7 +159,11 @@ void UpdateBuilder::collectSlots() {
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));
-  if (clipsNorm()) {
+  if (scaling)
+    addState(stateName("scale"), scalar, scaling->init);
+  if (scaling && scaling->isDynamic)
+    addState(stateName("good"), scalar, 0);
+  if (findsNorm()) {
     addState(stateName("grad_norm"), scalar, 0);
     addState(stateName("skipped"), scalar, 0);
   }
@@ -204,10 +219,18 @@ Value UpdateBuilder::createStep(StringRef param) {
 void UpdateBuilder::checkGradients() {
   for (auto [i, slot] : llvm::enumerate(params)) {
     Value gradient = func.getArgument(params.size() + i);
-    used.push_back(accumulates ? meanOf(slot.role.getName(), gradient)
-                               : gradient);
+    if (accumulates)
+      gradient = meanOf(slot.role.getName(), gradient);
+    if (scaling) {
+      // In f32 at least: what f16 cannot hold is why it was scaled.
+      Type type = composite::computeType(gradient);
+      Expr g = composite::in(builder, loc, gradient, type);
+      Expr scale(builder, loc, argument(stateName("scale")));
+      gradient = g * (1.0 / scale).cast(type).broadcastTo(g.shape(), {});
+    }
+    used.push_back(gradient);
   }
-  if (!clipsNorm())
+  if (!findsNorm())
     return;
   SmallVector<UpdateGradient> all;
   for (auto [gradient, slot] : llvm::zip_equal(used, gradients))
@@ -219,6 +242,26 @@ void UpdateBuilder::checkGradients() {
   Expr skipped(builder, loc, argument(stateName("skipped")));
   updates[stateName("skipped")] =
       select({builder, loc, isFinite}, skipped, skipped + 1.0);
+  if (scaling && scaling->isDynamic)
+    updateScale();
+}
+
+/// As torch.amp.GradScaler does, within the scales that f32 can divide by.
+void UpdateBuilder::updateScale() {
+  Expr scale(builder, loc, argument(stateName("scale")));
+  Expr good(builder, loc, argument(stateName("good")));
+  Expr isGood(builder, loc, isFinite);
+  Expr count = good + 1.0;
+  Expr grows =
+      compare(ComparePredicate::ge, count, count.like(scaling->interval));
+  Expr grown =
+      minimum(scale * scaling->growth, scale.like(LossScaleSpec::kMost));
+  Expr less =
+      maximum(scale * scaling->backoff, scale.like(LossScaleSpec::kLeast));
+  updates[stateName("scale")] =
+      select(isGood, select(grows, grown, scale), less);
+  Expr none = good.like(0.0);
+  updates[stateName("good")] = select(isGood, select(grows, none, count), none);
 }
 
 /// The mean of the gradients that were added up and this one, all of which are
@@ -338,7 +381,8 @@ func::FuncOp UpdateBuilder::buildAccumulation() {
   SmallVector<Slot> arguments(params);
   arguments.append(gradients);
   for (const Slot &state : states)
-    if (state.role.getName().getValue().starts_with(stateName("sum")))
+    if (StringRef name = state.role.getName();
+        name.starts_with(stateName("sum")) || name == stateName("scale"))
       arguments.push_back(state);
   builder.setInsertionPointAfter(func);
   func = createGraphFunction(builder, backward.getLoc(), "accumulation",
@@ -379,7 +423,8 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
     auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
     if (failed(checkSignatures(module)))
       return signalPassFailure();
-    for (StringRef name : {StringRef(kClipAttr), StringRef(kAccumulateAttr)})
+    for (StringRef name : {StringRef(kClipAttr), StringRef(kLossScaleAttr),
+                           StringRef(kAccumulateAttr)})
       if (module->hasAttr(name) && !optimizer) {
         module.emitError() << "'" << name << "' needs '" << kOptimizerAttr
                            << "', whose update is meant";
@@ -413,8 +458,14 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
       if (!clip)
         return module.emitError() << "'" << kClipAttr << "': " << error;
     }
+    std::optional<LossScaleSpec> scaling;
+    if (auto text = module->getAttrOfType<StringAttr>(kLossScaleAttr)) {
+      scaling = parseLossScaleSpec(text, error);
+      if (!scaling)
+        return module.emitError() << "'" << kLossScaleAttr << "': " << error;
+    }
     bool accumulates = module->hasAttr(kAccumulateAttr);
-    UpdateBuilder builder(forward, backward, std::move(*spec), clip,
+    UpdateBuilder builder(forward, backward, std::move(*spec), clip, scaling,
                           accumulates);
     auto update = builder.run();
     if (failed(update))

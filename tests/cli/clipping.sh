@@ -1,6 +1,7 @@
 #!/bin/bash
-# clipping.sh BIN EXAMPLES - --clip as a user meets it: what it refuses, the
-# norm in the log, and updates that are left out (T03, T17).
+# clipping.sh BIN EXAMPLES - --clip and --loss-scale as a user meets them: what
+# they refuse, norm and scale in the log, and updates that are left out (T02, T03,
+# T17, G07).
 source "$(dirname "$0")/expect.sh"
 bin=$1 digits=$2/digits data=$2/digits/data
 cd "$work" || exit 1
@@ -33,6 +34,12 @@ done
 refused "clip' needs '--optimizer'|--clip needs --optimizer" --clip=norm:1
 refused 'inference|optimizer' --clip=norm:1 --inference
 
+for wrong in 0 -1 nan inf 1e39 dynamic:init=0 dynamic:growth=0.5 dynamic:backoff=2 \
+  dynamic:interval=0 dynamic:interval=1.5 dynamic:rate=2 dynamic: auto; do
+  refused 'loss-scale: ' --optimizer=sgd --loss-scale=$wrong
+done
+refused 'optimizer' --loss-scale=dynamic
+
 # A norm that clips nothing changes no loss, and every step has it in the log.
 compile plain --optimizer=adamw:lr=2e-3
 compile clipped --optimizer=adamw:lr=2e-3 --clip=norm:1e6
@@ -53,6 +60,15 @@ train 0 'updates were left out' wild --steps=20 --on-nan=skip --log=wild.log \
   --save=wild.st
 grep -q 'its update is left out' <<<"$out" || fail "nothing said: $out"
 grep -q '"skipped": true' wild.log || fail 'no skipped step in the log'
+
+# A scale that is a power of two changes no loss; it is in the log and resumed.
+compile scaled --optimizer=adamw:lr=2e-3 --loss-scale=dynamic:interval=15
+train 0 '' scaled --steps=20 --log=scaled.log --save=scaled.st
+cmp <(losses plain.log) <(losses scaled.log) || fail 'scaled losses differ'
+grep -q '"loss_scale": 131072' scaled.log || fail 'no scale in the log'
+train 0 '' scaled --steps=12 --save=part.st
+train 0 '' scaled --steps=8 --resume=part.st --save=rest.st
+cmp scaled.st rest.st || fail 'a resumed training has another scale'
 
 # A checkpoint of an artifact that does not clip goes on in one that does.
 train 0 '' plain --steps=5 --save=plain.st

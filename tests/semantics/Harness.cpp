@@ -106,11 +106,11 @@ static std::string artifactOf(const Source &source, bool isTraced,
                               const CompileOptions &options,
                               std::string &error) {
   std::string mistakes;
-  std::string key = capture(source, isTraced, mistakes) + "\n" +
-                    options.partition + "\n" + options.loss + "\n" +
-                    options.optimizer + "\n" + options.clip + "\n" +
-                    options.target + "\n" + (options.inference ? "i" : "") +
-                    (options.accumulate ? "a" : "");
+  std::string key =
+      capture(source, isTraced, mistakes) + "\n" + options.partition + "\n" +
+      options.loss + "\n" + options.optimizer + "\n" + options.clip + "\n" +
+      options.lossScale + "\n" + options.target + "\n" +
+      (options.inference ? "i" : "") + (options.accumulate ? "a" : "");
   static ArtifactFiles made;
   auto &files = made.files;
   if (auto found = files.find(key); found != files.end())

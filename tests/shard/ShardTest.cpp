@@ -223,13 +223,53 @@ TEST(Shard, X07_T03_ClipsByTheNormOfOneProcess) {
   EXPECT_EQ(ranks->collectives("update"), once);
 }
 
-/// A number that is none in the rows of one rank: all leave the update out.
-TEST(Shard, X07_T03_ANaNOnOneRankSkipsTheUpdateOnAll) {
-  Compiled one(mlp, {"", "", "", "adamw:lr=0.05", "norm:1"});
+/// What lies beyond the end of a value counts nothing in the norm.
+TEST(Shard, X07_X02_ClipsByTheNormOfPiecesThatDoNotDivide) {
+  for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"})
+    for (const char *mesh : {"data=3", "data=5"})
+      for (bool accumulates : {false, true})
+        expectEqual(mlp, {mesh,
+                          kind,
+                          "",
+                          "adamw:lr=0.05",
+                          "norm:0.05",
+                          accumulates,
+                          {},
+                          "dynamic"});
+}
+
+TEST(Shard, X08_ScalesAsOneProcess) {
+  for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"})
+    for (bool accumulates : {false, true})
+      expectEqual(mlp, {"data=4",
+                        kind,
+                        "",
+                        "adamw:lr=0.05",
+                        "norm:0.05",
+                        accumulates,
+                        {},
+                        "dynamic:interval=2"});
+  expectEqual(decoder, {"data=2,tensor=2",
+                        "fsdp+tp",
+                        kMegatron,
+                        "sgd:lr=1",
+                        "",
+                        false,
+                        {},
+                        "1024"});
+}
+
+/// A number that is none in the rows of one rank: all leave the update out, and
+/// have the same scale and counts.
+TEST(Shard, X07_X08_T03_ANaNOnOneRankSkipsTheUpdateOnAll) {
+  Compiled one(mlp,
+               {"", "", "", "adamw:lr=0.05", "norm:1", false, {}, "dynamic"});
   ASSERT_TRUE(one.isMade) << one.diagnostics;
   for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"}) {
     SCOPED_TRACE(kind);
-    Compiled ranks(mlp, {"data=4", kind, "", "adamw:lr=0.05", "norm:1"});
+    Compiled ranks(
+        mlp,
+        {"data=4", kind, "", "adamw:lr=0.05", "norm:1", false, {}, "dynamic"});
     ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
     Values values = startOf(one.function("step"), /*seed=*/7);
     Values before = values;
@@ -243,6 +283,8 @@ TEST(Shard, X07_T03_ANaNOnOneRankSkipsTheUpdateOnAll) {
         continue;
       if (name == "state \"adamw.skipped\"")
         EXPECT_EQ(after->second[0], 1);
+      else if (name == "state \"adamw.scale\"")
+        EXPECT_EQ(after->second[0], 32768);
       else if (name == "state \"adamw.grad_norm\"")
         EXPECT_TRUE(std::isnan(after->second[0]));
       else

@@ -58,6 +58,8 @@ void Compiled::stamp(const Request &setup) {
     op->setAttr(kOptimizerAttr, b.getStringAttr(setup.optimizer));
   if (!setup.clip.empty())
     op->setAttr(kClipAttr, b.getStringAttr(setup.clip));
+  if (!setup.lossScale.empty())
+    op->setAttr(kLossScaleAttr, b.getStringAttr(setup.lossScale));
   if (setup.accumulates)
     op->setAttr(kAccumulateAttr, b.getUnitAttr());
   if (setup.mesh.empty())
@@ -141,6 +143,7 @@ std::unique_ptr<Compiled> tandem::test::expectEqual(const Model &model,
   alone.optimizer = setup.optimizer;
   alone.clip = setup.clip;
   alone.accumulates = setup.accumulates;
+  alone.lossScale = setup.lossScale;
   alone.sizes = setup.sizes;
   Compiled one(model, alone);
   auto ranks = std::make_unique<Compiled>(model, setup);

@@ -19,6 +19,7 @@ struct Request {
   std::string clip = {};
   bool accumulates = false;
   Sizes sizes = {};
+  std::string lossScale = {};
 };
 
 inline constexpr const char *kSgd = "sgd:lr=0.1";

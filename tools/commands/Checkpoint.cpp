@@ -58,13 +58,14 @@ bool isReport(const Value &value, const Manifest &manifest) {
   return variable == "grad_norm" || variable == "skipped";
 }
 
-/// True for what a checkpoint may lack, of an artifact that neither clips nor
-/// accumulates: it stays as it begins.
+/// True for what a checkpoint may lack, of an artifact that neither clips,
+/// scales nor accumulates: it stays as it begins.
 bool isOptional(const Value &value, const Manifest &manifest) {
   if (!isOptimizers(value, manifest))
     return false;
   std::string_view variable = variableOf(value, manifest);
-  return isReport(value, manifest) || variable == "sum" || variable == "summed";
+  return isReport(value, manifest) || variable == "sum" ||
+         variable == "summed" || variable == "scale" || variable == "good";
 }
 
 /// The tensor for a param or state. A checkpoint may have one count of steps
@@ -86,12 +87,15 @@ std::optional<std::string> wrongNumber(const Value &value,
                                        const Manifest &manifest,
                                        const io::ArrayView &tensor) {
   std::string_view variable = variableOf(value, manifest);
-  if (variable != "lr" && variable != "step" && variable != "summed")
+  if (variable != "lr" && variable != "step" && variable != "summed" &&
+      variable != "scale" && variable != "good")
     return std::nullopt;
   double number = io::elementAsDouble(tensor.dtype, tensor.bytes.data(), 0);
-  if (std::isfinite(number) && number >= 0)
+  bool isScale = variable == "scale";
+  if (std::isfinite(number) && (isScale ? number > 0 : number >= 0))
     return std::nullopt;
-  return "expected a number of at least 0 but got " + numberText(number);
+  return "expected a number " + std::string(isScale ? "above" : "of at least") +
+         " 0 but got " + numberText(number);
 }
 
 /// Returns the name of the optimizer that the file's learning rate is of, if

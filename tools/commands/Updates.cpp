@@ -33,10 +33,12 @@ Status Updates::begin(const runtime::Model &model, int64_t batches,
                          "'accumulate': compile with --accumulate");
   normName_ = optimizerState(manifest, "grad_norm");
   skippedName_ = optimizerState(manifest, "skipped");
+  scaleName_ = optimizerState(manifest, "scale");
   if (canSkip && skippedName_.empty())
     return Status::usage(
         "--on-nan=skip needs an artifact whose steps can leave "
-        "out their update: compile with --clip=norm:N");
+        "out their update: compile with --clip=norm:N or "
+        "--loss-scale");
   // Each parameter counts for itself; those that no step moves never do.
   for (const artifact::Value &value : manifest.values) {
     if (!value.name.starts_with(manifest.optimizer + ".summed:"))
@@ -69,6 +71,8 @@ Status Updates::read(const runtime::Model &model) {
     return status;
   if (Status status = readNumber(model, skippedName_, counted); !status)
     return status;
+  if (Status status = readNumber(model, scaleName_, scale_); !status)
+    return status;
   if (!normName_.empty())
     norm_ = norm;
   wasSkipped_ = counted != counted_;
@@ -80,6 +84,9 @@ Status Updates::read(const runtime::Model &model) {
 std::string Updates::firstSkipped(int64_t step) const {
   return "the norm of the gradients is " + numberText(norm_.value_or(0)) +
          " at step " + std::to_string(step) +
+         (scaleName_.empty()
+              ? ""
+              : ", and the scale " + roundedText(scale_) + " from here on") +
          ": its update is left out, as those of other such steps will be; "
          "parameters and the optimizer's states are as they were";
 }
@@ -89,6 +96,8 @@ std::string Updates::logFields() const {
   if (norm_)
     text += ", \"grad_norm\": " +
             (std::isfinite(*norm_) ? roundedText(*norm_) : "null");
+  if (norm_ && !scaleName_.empty())
+    text += ", \"loss_scale\": " + roundedText(scale_);
   if (wasSkipped_)
     text += ", \"skipped\": true";
   return text;

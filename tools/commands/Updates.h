@@ -44,9 +44,10 @@ public:
 private:
   Status read(const runtime::Model &model);
 
-  std::string normName_, skippedName_;
+  std::string normName_, skippedName_, scaleName_;
   std::optional<double> norm_; ///< of the last batch, if it had an update
   double counted_ = 0;         ///< by the model, with what was before
+  double scale_ = 0;           ///< of the loss, after the last update
   int64_t batches_ = 1, pending_ = 0, skipped_ = 0;
   bool wasSkipped_ = false;
 };

@@ -12,6 +12,7 @@
 #include "compiler/tune/ScheduleCache.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
+#include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/shard/ParallelSpec.h"
 
@@ -71,6 +72,13 @@ static Status checkClip(std::string_view text) {
   std::string error;
   return parseClipSpec(text, error) ? Status::success()
                                     : Status::usage("--clip: " + error);
+}
+
+static Status checkLossScale(std::string_view text) {
+  std::string error;
+  return parseLossScaleSpec(text, error)
+             ? Status::success()
+             : Status::usage("--loss-scale: " + error);
 }
 
 /// A check of a regular expression that option `name` is given.
@@ -149,6 +157,16 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
       .check(checkClip)
       .example("norm:1.0")
       .needs("optimizer", "gradients are clipped in its update");
+  table
+      .text("loss-scale", "N|dynamic[:KEY=VALUE,...]", options.lossScale,
+            "multiply the loss by N before it is differentiated, and divide "
+            "gradients by it, so that f16 holds them; an update whose "
+            "gradients are not finite is skipped and counted. dynamic begins "
+            "with init=65536, multiplies by backoff=0.5 where one was skipped, "
+            "and by growth=2 after interval=2000 that were not")
+      .check(checkLossScale)
+      .example("dynamic")
+      .needs("optimizer", "its update divides by it");
   table
       .flag("accumulate", options.accumulate,
             "add a program `accumulate` that adds a batch's gradients to sums, "
