@@ -70,7 +70,9 @@ TDM_EXPORT tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason);
  * pieces reach beyond the end of the value, and what is there makes no
  * difference (docs/DISTRIBUTED.md); tdm_save, tdm_load and tdm_predict are
  * called by all ranks with whole values, and the first rank alone writes the
- * file. Does nothing for an artifact that is for one process. */
+ * file; of an index each rank writes its own, and none has more than its pieces
+ * in memory. tdm_load reads this rank's pieces alone. Does nothing for an
+ * artifact that is for one process. */
 TDM_EXPORT tdm_status tdm_model_set_communicator(tdm_model *model,
                                                  tdm_comm *comm);
 

@@ -292,10 +292,12 @@ TDM_EXPORT tdm_status tdm_initialize(tdm_model *model, uint64_t seed);
 
 /* Writes all parameters and states to a safetensors file; an earlier file stays
  * until the new one is complete. A file of another kind, as the artifact, is
- * not replaced: TDM_USAGE. */
+ * not replaced: TDM_USAGE. A path that ends in ".safetensors.index.json" is
+ * that of an index, whose files lie beside it: one for each rank (comm.h). */
 TDM_EXPORT tdm_status tdm_save(const tdm_model *model, const char *path);
-/* Reads them: the file must have every parameter, with its type and shape; a
- * state that it lacks keeps its value; other tensors in it are ignored. */
+/* Reads them, of a file, an index or a folder with one index: it must have
+ * every parameter, with its type and shape; a state that it lacks keeps its
+ * value; other tensors in it are ignored. */
 TDM_EXPORT tdm_status tdm_load(tdm_model *model, const char *path);
 
 /*--- Running ---------------------------------------------------------------*/

@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/c_api/CApi.h"
+#include "runtime/checkpoint/SaveShards.h"
 #include "runtime/io/FileKind.h"
-#include "runtime/io/Safetensors.h"
+#include "runtime/io/Tensors.h"
 #include "runtime/model/Predict.h"
 
 #include <cstddef>
@@ -98,12 +99,16 @@ thread_local Lists lists;
 /// Fails if tensors written to `path` would replace something else.
 Status checkReplaced(const char *path) {
   io::FileKind kind = io::fileKind(path);
-  if (io::isSafetensors(kind) || kind == io::FileKind::Missing ||
-      kind == io::FileKind::Empty || kind == io::FileKind::Special)
+  bool isIndex = io::isIndexName(path);
+  if ((isIndex ? io::isIndex(kind) : io::isSafetensors(kind)) ||
+      kind == io::FileKind::Missing || kind == io::FileKind::Empty ||
+      kind == io::FileKind::Special)
     return Status::success();
-  return Status::usage("would replace " + io::inQuotes(path) + ": expected " +
-                       std::string(io::describe(io::FileKind::Safetensors)) +
-                       " but got " + std::string(io::describe(kind)));
+  return Status::usage(
+      "would replace " + io::inQuotes(path) + ": expected " +
+      std::string(io::describe(isIndex ? io::FileKind::TensorIndex
+                                       : io::FileKind::Safetensors)) +
+      " but got " + std::string(io::describe(kind)));
 }
 
 Status save(const Model &model, const char *path) {
@@ -111,6 +116,10 @@ Status save(const Model &model, const char *path) {
   bool writes = !ranks || ranks->world().rank() == 0;
   if (Status status = writes ? checkReplaced(path) : Status(); !status)
     return status;
+  std::map<std::string, std::string> metadata = {
+      {"tandem.model", model.manifest().model}};
+  if (io::isIndexName(path))
+    return checkpoint::saveShards(model, path, metadata);
   std::vector<Tensor> kept; // dense, as all of the model's own
   std::map<std::string, io::ArrayView> views;
   for (const artifact::Value &value : model.wholeManifest().values) {
@@ -130,32 +139,33 @@ Status save(const Model &model, const char *path) {
   }
   if (!writes)
     return Status::success();
-  return io::writeSafetensors(path, views,
-                              {{"tandem.model", model.manifest().model}});
+  return io::writeSafetensors(path, views, metadata);
 }
 
 Status load(Model &model, const char *path) {
-  Result<io::Safetensors> file = io::Safetensors::read(path);
-  if (!file)
-    return std::move(file).status();
+  Result<io::TensorFiles> files = io::TensorFiles::open(path);
+  if (!files)
+    return std::move(files).status();
   std::string problems;
   std::vector<std::pair<std::string, Tensor>> tensors;
-  for (const artifact::Value &value : model.wholeManifest().values) {
-    bool isParam = value.role == artifact::Role::Param;
-    if (!isParam && value.role != artifact::Role::State)
-      continue;
-    std::string expected = describe(value.dtype, value.shape), got = "none";
-    if (auto found = file->find(value.name)) {
-      got = describe(found->dtype, found->shape);
+  for (const artifact::Value *variable : checkpoint::variablesOf(model)) {
+    const artifact::Value &value = *variable;
+    checkpoint::Part part = checkpoint::ownPart(model, value);
+    std::string expected = describe(value.dtype, part.whole), got = "none";
+    auto found = files->entries().find(value.name);
+    if (found != files->entries().end()) {
+      got = describe(found->second.dtype, found->second.shape);
       if (got == expected) {
-        auto tensor =
-            Tensor::copyOf(found->bytes.data(), value.dtype, value.shape);
+        auto array = checkpoint::readPart(*files, value.name, part);
+        if (!array)
+          return std::move(array).status().in("'" + std::string(path) + "'");
+        auto tensor = io::toTensor(*array);
         if (!tensor)
           return std::move(tensor).status();
         tensors.emplace_back(value.name, std::move(*tensor));
         continue;
       }
-    } else if (!isParam) {
+    } else if (value.role == artifact::Role::State) {
       continue;
     }
     problems += (problems.empty() ? "'" : "; '") + value.name + "': expected " +
@@ -164,7 +174,7 @@ Status load(Model &model, const char *path) {
   if (!problems.empty())
     return Status::failed("'" + std::string(path) + "': " + problems);
   for (const auto &[name, tensor] : tensors)
-    if (Status status = model.setWhole(name, tensor); !status)
+    if (Status status = model.set(name, tensor); !status)
       return status;
   return Status::success();
 }

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <new>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,6 +88,37 @@ Result<std::vector<std::byte>> readFile(const std::string &path) try {
   }
 } catch (const std::bad_alloc &) {
   return cannotRead(path, ENOMEM);
+}
+
+SharedBytes::SharedBytes(std::vector<std::byte> given) {
+  auto kept = std::make_shared<std::vector<std::byte>>(std::move(given));
+  bytes = *kept;
+  memory = std::move(kept);
+}
+
+Result<SharedBytes> mapFile(const std::string &path) {
+  struct stat facts = {};
+  if (::stat(path.c_str(), &facts) != 0)
+    return cannotRead(path, errno);
+  if (!S_ISREG(facts.st_mode) || facts.st_size == 0) {
+    auto read = readFile(path);
+    if (!read)
+      return std::move(read).status();
+    return SharedBytes(*std::move(read));
+  }
+  Descriptor file(path);
+  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0)
+    return cannotRead(path, errno);
+  auto size = size_t(facts.st_size);
+  void *data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED)
+    return cannotRead(path, errno);
+  SharedBytes mapped;
+  mapped.bytes = {static_cast<const std::byte *>(data), size};
+  mapped.memory = std::shared_ptr<const void>(data, [size](const void *memory) {
+    ::munmap(const_cast<void *>(memory), size);
+  });
+  return mapped;
 }
 
 Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most) {

@@ -12,10 +12,25 @@
 
 #include "runtime/io/Array.h"
 
+#include <memory>
+
 namespace tandem::io {
 
 /// Returns all bytes of the file `path`.
 Result<std::vector<std::byte>> readFile(const std::string &path);
+
+/// Bytes and what keeps them.
+struct SharedBytes {
+  Bytes bytes;
+  std::shared_ptr<const void> memory;
+
+  SharedBytes() = default;
+  explicit SharedBytes(std::vector<std::byte> bytes);
+};
+
+/// Maps the file `path`, which is not written to meanwhile (it may be
+/// replaced); reads what is no regular file.
+Result<SharedBytes> mapFile(const std::string &path);
 
 /// Returns the first `most` bytes of the file `path`, or all that it has.
 Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most);

@@ -101,6 +101,10 @@ bool isLog(std::string_view text) {
 FileKind kindOfJson(std::string_view text) {
   if (isLog(text))
     return FileKind::Log;
+  if (holds(text, "\"total_size\"") || holds(text, "\"weight_map\""))
+    return holds(text, std::string("\"") + checkpointKey + "\"")
+               ? FileKind::CheckpointIndex
+               : FileKind::TensorIndex;
   std::string_view head = text.substr(0, 4096);
   if (holds(head, "\"tandem-graph\""))
     return FileKind::Graph;
@@ -183,6 +187,10 @@ bool isSafetensors(FileKind kind) {
          kind == FileKind::Safetensors;
 }
 
+bool isIndex(FileKind kind) {
+  return kind == FileKind::CheckpointIndex || kind == FileKind::TensorIndex;
+}
+
 std::string_view describe(FileKind kind) {
   constexpr std::string_view names[] = {"nothing",
                                         "no regular file",
@@ -191,6 +199,8 @@ std::string_view describe(FileKind kind) {
                                         "a checkpoint",
                                         "a model's initial values",
                                         "tensors (safetensors)",
+                                        "a checkpoint's index",
+                                        "an index of tensors (safetensors)",
                                         "an array (npy)",
                                         "arrays (npz)",
                                         "a model in ONNX",

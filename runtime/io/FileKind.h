@@ -20,9 +20,11 @@ enum class FileKind : uint8_t {
   Special, ///< a device, a pipe, a folder: nothing that can be replaced
   Empty,
   Artifact,
-  Checkpoint,    ///< safetensors that `train --save` wrote
-  InitialValues, ///< safetensors that `compile` wrote beside an artifact
-  Safetensors,   ///< any other
+  Checkpoint,      ///< safetensors that `train --save` wrote
+  InitialValues,   ///< safetensors that `compile` wrote beside an artifact
+  Safetensors,     ///< any other
+  CheckpointIndex, ///< of a checkpoint in several files
+  TensorIndex,     ///< any other index of safetensors files
   Npy,
   Npz,
   Onnx,
@@ -42,6 +44,8 @@ FileKind fileKind(const std::string &path);
 
 /// True for a safetensors file, whoever wrote it.
 bool isSafetensors(FileKind kind);
+/// True for an index of such files, whoever wrote it.
+bool isIndex(FileKind kind);
 
 /// Returns "an artifact", "a checkpoint", ...
 std::string_view describe(FileKind kind);

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Safetensors.h"
 
+#include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/JsonText.h"
-#include "runtime/io/File.h"
 #include "runtime/io/Foreign.h"
+#include "runtime/io/JsonIntegers.h"
 
 #include <algorithm>
 #include <new>
@@ -70,7 +71,8 @@ Result<Json> parseHeader(std::string_view text) {
   return header;
 }
 
-/// Reads a list of non-negative integers.
+} // namespace
+
 std::optional<std::vector<int64_t>> integers(const Json &list) {
   if (!list.is_array())
     return std::nullopt;
@@ -83,6 +85,8 @@ std::optional<std::vector<int64_t>> integers(const Json &list) {
   }
   return result;
 }
+
+namespace {
 
 /// Reads and checks one entry; `dataBytes` follow the header at `dataStart`.
 std::optional<Safetensors::Entry> readEntry(const std::string &name,
@@ -158,6 +162,11 @@ void checkCover(const std::map<std::string, Safetensors::Entry> &entries,
 } // namespace
 
 Result<Safetensors> Safetensors::parse(std::vector<std::byte> file) {
+  return parse(SharedBytes(std::move(file)));
+}
+
+Result<Safetensors> Safetensors::parse(SharedBytes shared) {
+  Bytes file = shared.bytes;
   if (file.size() < 8)
     return Status::failed("not a safetensors file: expected at least 8 bytes "
                           "but got " +
@@ -167,8 +176,8 @@ Result<Safetensors> Safetensors::parse(std::vector<std::byte> file) {
     return Status::failed(
         "not a safetensors file, or cut short: expected a header of " +
         std::to_string(length) + " bytes but got " +
-        std::to_string(file.size() - 8) + adviceFor(Bytes(file)));
-  std::string_view text = asText(Bytes(file).subspan(8, length));
+        std::to_string(file.size() - 8) + adviceFor(file));
+  std::string_view text = asText(file.subspan(8, length));
   if (!text.starts_with('{'))
     return Status::failed("not a safetensors file: expected '{' at byte 8");
   auto header = parseHeader(text);
@@ -211,12 +220,22 @@ Result<Safetensors> Safetensors::parse(std::vector<std::byte> file) {
                               " is no bool: expected 0 or 1 but got " +
                               std::to_string(uint8_t(file[i])));
   }
-  result.file_ = std::move(file);
+  result.file_ = std::move(shared);
   return result;
 }
 
 Result<Safetensors> Safetensors::read(const std::string &path) {
   auto bytes = readFile(path);
+  if (!bytes)
+    return std::move(bytes).status();
+  auto result = parse(*std::move(bytes));
+  if (!result)
+    return std::move(result).status().in(inQuotes(path));
+  return result;
+}
+
+Result<Safetensors> Safetensors::map(const std::string &path) {
+  auto bytes = mapFile(path);
   if (!bytes)
     return std::move(bytes).status();
   auto result = parse(*std::move(bytes));
@@ -231,34 +250,33 @@ std::optional<ArrayView> Safetensors::find(const std::string &name) const {
     return std::nullopt;
   const Entry &entry = found->second;
   return ArrayView(entry.dtype, entry.shape,
-                   Bytes(file_).subspan(entry.offset, entry.bytes));
+                   file_.bytes.subspan(entry.offset, entry.bytes));
 }
 
 std::vector<std::byte>
-safetensorsHeader(const std::map<std::string, ArrayView> &tensors,
+safetensorsHeader(const std::map<std::string, TensorType> &tensors,
                   const std::map<std::string, std::string> &metadata,
-                  std::vector<ArrayView> &order) {
-  std::vector<std::pair<std::string, ArrayView>> sorted(tensors.begin(),
-                                                        tensors.end());
-  std::sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
-    int64_t aSize = byteSize(a.second.dtype), bSize = byteSize(b.second.dtype);
-    return aSize != bSize ? aSize > bSize : a.first < b.first;
-  });
+                  std::vector<std::string> &order) {
+  std::vector<std::pair<int64_t, std::string>> sorted;
+  for (const auto &[name, type] : tensors)
+    sorted.emplace_back(-byteSize(type.dtype), name);
+  std::sort(sorted.begin(), sorted.end());
   Json header = Json::object();
   if (!metadata.empty())
     header["__metadata__"] = metadata;
   size_t offset = 0;
-  for (const auto &[name, view] : sorted) {
+  for (const auto &[size, name] : sorted) {
+    const TensorType &one = tensors.at(name);
     std::string_view dtype;
     for (auto [spelled, type] : dtypes)
-      if (type == view.dtype)
+      if (type == one.dtype)
         dtype = spelled;
-    header[name] = {
-        {"dtype", dtype},
-        {"shape", std::vector<int64_t>(view.shape.begin(), view.shape.end())},
-        {"data_offsets", {offset, offset + view.bytes.size()}}};
-    offset += view.bytes.size();
-    order.push_back(view);
+    size_t end = offset + size_t(elementCount(one.shape).value_or(0) * -size);
+    header[name] = {{"dtype", dtype},
+                    {"shape", one.shape},
+                    {"data_offsets", {offset, end}}};
+    offset = end;
+    order.push_back(name);
   }
   // Names are bytes to us: what is not UTF-8 is replaced, never thrown about.
   std::string text =
@@ -270,18 +288,38 @@ safetensorsHeader(const std::map<std::string, ArrayView> &tensors,
   return bytes;
 }
 
-Status writeSafetensors(const std::string &path,
-                        const std::map<std::string, ArrayView> &tensors,
-                        const std::map<std::string, std::string> &metadata) {
+Status writeSafetensors(
+    const std::string &path, const std::map<std::string, TensorType> &tensors,
+    const std::map<std::string, std::string> &metadata,
+    const std::function<Status(const std::string &, const TakeBytes &)> &give) {
   if (tensors.count("__metadata__"))
     return Status::usage("cannot write " + inQuotes(path) +
                          ": no tensor can be named '__metadata__'");
-  std::vector<ArrayView> order;
+  std::vector<std::string> order;
   auto header = safetensorsHeader(tensors, metadata, order);
-  std::vector<Bytes> pieces = {header};
-  for (const ArrayView &view : order)
-    pieces.push_back(view.bytes);
-  return replaceFile(path, pieces);
+  auto file = artifact::AtomicFile::create(path);
+  if (!file)
+    return std::move(file).status();
+  auto take = [&](Bytes bytes) {
+    return file->write(bytes.data(), bytes.size());
+  };
+  Status status = take(header);
+  for (const std::string &name : order)
+    if (status)
+      status = give(name, take);
+  return status ? file->commit() : status;
+}
+
+Status writeSafetensors(const std::string &path,
+                        const std::map<std::string, ArrayView> &tensors,
+                        const std::map<std::string, std::string> &metadata) {
+  std::map<std::string, TensorType> types;
+  for (const auto &[name, view] : tensors)
+    types[name] = {view.dtype, {view.shape.begin(), view.shape.end()}};
+  return writeSafetensors(path, types, metadata,
+                          [&](const std::string &name, const TakeBytes &take) {
+                            return take(tensors.at(name).bytes);
+                          });
 }
 
 } // namespace tandem::io

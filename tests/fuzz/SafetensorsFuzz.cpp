@@ -27,12 +27,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   require(total <= size);
 
-  std::vector<io::ArrayView> order;
+  std::map<std::string, io::TensorType> types;
+  for (const auto &[name, entry] : file->entries())
+    types[name] = {entry.dtype, entry.shape};
+  std::vector<std::string> order;
   std::vector<std::byte> written =
-      io::safetensorsHeader(tensors, file->metadata(), order);
+      io::safetensorsHeader(types, file->metadata(), order);
   require(order.size() == tensors.size());
-  for (const io::ArrayView &view : order)
-    written.insert(written.end(), view.bytes.begin(), view.bytes.end());
+  for (const std::string &name : order)
+    written.insert(written.end(), tensors[name].bytes.begin(),
+                   tensors[name].bytes.end());
   auto again = io::Safetensors::parse(written);
   require(again.ok() && again->metadata() == file->metadata());
   require(again->entries().size() == tensors.size());

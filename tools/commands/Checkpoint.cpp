@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/commands/Checkpoint.h"
 
+#include "runtime/checkpoint/SaveShards.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/FileKind.h"
 #include "runtime/io/Tensors.h"
@@ -22,7 +23,7 @@ namespace {
 using artifact::Manifest;
 using artifact::Role;
 using artifact::Value;
-using io::Safetensors;
+using io::TensorFiles;
 
 bool isVariable(const Value &value) {
   return value.role == Role::Param || value.role == Role::State;
@@ -68,16 +69,14 @@ bool isOptional(const Value &value, const Manifest &manifest) {
          variable == "summed" || variable == "scale" || variable == "good";
 }
 
-/// The tensor for a param or state. A checkpoint may have one count of steps
-/// for all parameters.
-std::optional<io::ArrayView> findTensor(const Safetensors &file,
-                                        const Value &value,
-                                        const Manifest &manifest) {
-  auto found = file.find(value.name);
-  if (!found && isOptimizers(value, manifest) &&
-      variableOf(value, manifest) == "step")
-    found = file.find(manifest.optimizer + ".step");
-  return found;
+/// The name of the tensor for a param or state. A checkpoint may have one count
+/// of steps for all parameters.
+std::string nameIn(const TensorFiles &files, const Value &value,
+                   const Manifest &manifest) {
+  bool isCount = isOptimizers(value, manifest) &&
+                 variableOf(value, manifest) == "step" &&
+                 !files.entries().contains(value.name);
+  return isCount ? manifest.optimizer + ".step" : value.name;
 }
 
 /// Returns what is wrong with the optimizer's number `tensor`, if it is one: a
@@ -100,11 +99,12 @@ std::optional<std::string> wrongNumber(const Value &value,
 
 /// Returns the name of the optimizer that the file's learning rate is of, if
 /// that is not the model's; empty: it is, or there is none.
-std::string otherOptimizer(const Safetensors &file, const Manifest &manifest) {
+std::string otherOptimizer(const TensorFiles &files, const Manifest &manifest) {
   constexpr std::string_view rate = ".lr";
-  if (manifest.optimizer.empty() || file.find(manifest.optimizer + ".lr"))
+  if (manifest.optimizer.empty() ||
+      files.entries().contains(manifest.optimizer + ".lr"))
     return "";
-  for (const auto &[name, entry] : file.entries())
+  for (const auto &[name, entry] : files.entries())
     if (name.size() > rate.size() && name.find('.') == name.rfind(rate) &&
         name.ends_with(rate) && entry.shape.empty() &&
         !manifest.findValue(name))
@@ -115,10 +115,10 @@ std::string otherOptimizer(const Safetensors &file, const Manifest &manifest) {
 /// Names what the file lacks: the first few, and how many there are.
 class Missing {
 public:
-  void add(const Value &value, Problems &problems) {
+  void add(const std::string &name, const std::string &type,
+           Problems &problems) {
     if (++count_ <= shown)
-      problems.add("has no tensor '" + value.name + "' (" +
-                   runtime::describe(value.dtype, value.shape) + ")");
+      problems.add("has no tensor '" + name + "' (" + type + ")");
   }
   void finish(int64_t wanted, Problems &problems) const {
     if (count_ > shown)
@@ -131,11 +131,12 @@ private:
   int64_t count_ = 0;
 };
 
-/// Overwrites the parameters and the model's own states by those of the file,
-/// and, with `trainings`, the states of a training as well.
-Status restoreTensors(runtime::Model &model, const Safetensors &file,
+/// Overwrites the parameters and the model's own states by those of the files,
+/// and, with `trainings`, the states of a training as well: of each this rank's
+/// part, which is all that is read.
+Status restoreTensors(runtime::Model &model, const TensorFiles &files,
                       bool trainings) {
-  const Manifest &manifest = model.wholeManifest();
+  const Manifest &manifest = model.manifest();
   Problems problems;
   Missing missing;
   int64_t wanted = 0;
@@ -144,35 +145,41 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
     if (!isVariable(value) || (!trainings && isTrainings(value, manifest)))
       continue;
     ++wanted;
-    std::string expected = runtime::describe(value.dtype, value.shape);
-    auto found = findTensor(file, value, manifest);
-    if (!found && isOptional(value, manifest)) {
+    checkpoint::Part part = checkpoint::ownPart(model, value);
+    std::string expected = runtime::describe(value.dtype, part.whole);
+    std::string name = nameIn(files, value, manifest);
+    auto found = files.entries().find(name);
+    if (found == files.entries().end() && isOptional(value, manifest)) {
       --wanted;
       continue;
     }
-    if (!found) {
-      missing.add(value, problems);
+    if (found == files.entries().end()) {
+      missing.add(value.name, expected, problems);
       continue;
     }
-    auto converted = found->dtype == value.dtype
-                         ? Result<io::Array>(io::Array())
-                         : io::convertExactly(*found, value.dtype);
-    bool sameShape = std::equal(found->shape.begin(), found->shape.end(),
-                                value.shape.begin(), value.shape.end());
-    if (!sameShape || !converted) {
+    const TensorFiles::Entry &entry = found->second;
+    Result<io::Array> array = io::Array();
+    bool fits = entry.shape == part.whole;
+    if (fits) {
+      array = checkpoint::readPart(files, name, part);
+      if (!array)
+        return std::move(array).status();
+      if (entry.dtype != value.dtype)
+        array = io::convertExactly(*array, value.dtype);
+      fits = array.ok();
+    }
+    if (!fits) {
       problems.add("tensor '" + value.name + "': expected " + expected +
-                   " but got " + runtime::describe(found->dtype, found->shape));
+                   " but got " + runtime::describe(entry.dtype, entry.shape));
       continue;
     }
-    io::ArrayView array =
-        found->dtype == value.dtype ? *found : io::ArrayView(*converted);
     if (auto wrong = isOptimizers(value, manifest)
-                         ? wrongNumber(value, manifest, array)
+                         ? wrongNumber(value, manifest, *array)
                          : std::nullopt) {
       problems.add("tensor '" + value.name + "': " + *wrong);
       continue;
     }
-    auto tensor = io::toTensor(array);
+    auto tensor = io::toTensor(*array);
     if (!tensor)
       return std::move(tensor).status();
     tensors.push_back({value.name, std::move(*tensor)});
@@ -181,14 +188,14 @@ Status restoreTensors(runtime::Model &model, const Safetensors &file,
   if (!problems.none())
     return problems.status();
   for (const NamedTensor &tensor : tensors)
-    if (Status status = model.setWhole(tensor.name, tensor.tensor); !status)
+    if (Status status = model.set(tensor.name, tensor.tensor); !status)
       return status;
   return Status::success();
 }
 
 /// Reads the decimal number `key`, from 0 to `most`, of the metadata.
 template <typename T>
-void readNumber(const Safetensors &file, const char *key, T &value, T most,
+void readNumber(const TensorFiles &file, const char *key, T &value, T most,
                 Problems &problems) {
   auto found = file.metadata().find(key);
   if (found == file.metadata().end()) {
@@ -206,7 +213,7 @@ void readNumber(const Safetensors &file, const char *key, T &value, T most,
 }
 
 /// Returns the text `key` of the metadata; empty where there is none.
-std::string textOf(const Safetensors &file, const char *key) {
+std::string textOf(const TensorFiles &file, const char *key) {
   auto found = file.metadata().find(key);
   return found == file.metadata().end() ? "" : found->second;
 }
@@ -214,18 +221,18 @@ std::string textOf(const Safetensors &file, const char *key) {
 } // namespace
 
 Status loadParameters(runtime::Model &model, const std::string &path) {
-  auto file = Safetensors::read(path);
-  if (!file)
-    return std::move(file).status();
-  return restoreTensors(model, *file, false).in(io::inQuotes(path));
+  auto files = TensorFiles::open(path);
+  if (!files)
+    return std::move(files).status();
+  return restoreTensors(model, *files, false).in(io::inQuotes(path));
 }
 
 Result<Checkpoint> Checkpoint::read(const std::string &path) {
-  auto file = Safetensors::read(path);
-  if (!file)
-    return std::move(file).status();
-  Checkpoint checkpoint(path, *std::move(file));
-  const Safetensors &from = checkpoint.file_;
+  auto files = TensorFiles::open(path);
+  if (!files)
+    return std::move(files).status();
+  Checkpoint checkpoint(path, *std::move(files));
+  const TensorFiles &from = checkpoint.files_;
   Position &position = checkpoint.position_;
   // One line, where it has none of what follows.
   if (!from.metadata().contains(io::checkpointKey))
@@ -254,65 +261,75 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
 
 Status Checkpoint::restore(runtime::Model &model) const {
   const Manifest &manifest = model.manifest();
-  if (std::string other = otherOptimizer(file_, manifest); !other.empty())
+  if (std::string other = otherOptimizer(files_, manifest); !other.empty())
     return Status::usage(io::inQuotes(path_) +
                          " was trained with the optimizer " +
                          io::inQuotes(other) + ", but this artifact's is " +
                          io::inQuotes(manifest.optimizer) +
                          "; --params takes its parameters alone");
-  return restoreTensors(model, file_, true).in(io::inQuotes(path_));
+  return restoreTensors(model, files_, true).in(io::inQuotes(path_));
 }
 
-Result<Snapshot> Snapshot::of(const runtime::Model &model) {
+Result<Snapshot> Snapshot::of(const runtime::Model &model,
+                              const std::string &path) {
   Snapshot snapshot;
-  for (const Value &value : model.manifest().values) {
-    if (!isVariable(value))
-      continue;
-    auto tensor = model.getWhole(value.name);
+  snapshot.model_ = &model;
+  snapshot.path_ = path;
+  snapshot.inShards_ = io::isIndexName(path);
+  for (const Value *value : checkpoint::variablesOf(model)) {
+    auto tensor = snapshot.inShards_
+                      ? checkpoint::valuesOf(model, value->name,
+                                             checkpoint::ownPart(model, *value))
+                      : model.getWhole(value->name);
     if (!tensor)
       return std::move(tensor).status();
-    if (!isFirstRank())
-      continue; // which writes
-    snapshot.tensors_.push_back({value.name, std::move(*tensor)});
-    if (isReport(value, model.manifest()))
-      snapshot.reports_.push_back(value.name);
-    if (value.role == Role::Param && value.requiresGrad)
-      snapshot.trained_.push_back(value.name);
+    if (!snapshot.inShards_ && !isFirstRank())
+      continue; // the first one writes
+    snapshot.tensors_.push_back({value->name, std::move(*tensor)});
+    snapshot.kinds_.push_back(
+        value->role == Role::Param && value->requiresGrad ? Kind::Trained
+        : isReport(*value, model.manifest())              ? Kind::Report
+                                                          : Kind::Other);
   }
+  if (Status status = snapshot.look(); !status)
+    return status;
   return snapshot;
 }
 
-Status Snapshot::checkFinite() const {
+/// Looks for what should not be saved; all ranks see what one has.
+Status Snapshot::look() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    io::ArrayView view = io::viewOf(tensors_[i].tensor);
+    isBad_.push_back(kinds_[i] == Kind::Trained
+                         ? io::firstNonFinite(view).has_value()
+                         : io::firstNaN(view).has_value());
+  }
+  const comm::MeshCommunicators *ranks = model_->communicators();
+  if (!inShards_ || !ranks)
+    return Status::success();
+  return ranks->world().allReduce(artifact::DType::U8, comm::Reduce::Max,
+                                  isBad_.data(), isBad_.data(),
+                                  int64_t(isBad_.size()));
+}
+
+std::string Snapshot::namesOf(Kind kind) const {
   std::string names;
-  for (const NamedTensor &tensor : tensors_)
-    if (std::find(trained_.begin(), trained_.end(), tensor.name) !=
-            trained_.end() &&
-        io::firstNonFinite(io::viewOf(tensor.tensor)))
-      names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
+  for (size_t i = 0; i < isBad_.size(); ++i)
+    if (isBad_[i] && kinds_[i] == kind)
+      names += (names.empty() ? "" : ", ") + io::inQuotes(tensors_[i].name);
+  return names;
+}
+
+Status Snapshot::checkFinite() const {
+  std::string names = namesOf(Kind::Trained);
   return names.empty()
              ? Status::success()
              : Status::failed("NaN or infinity in the parameters " + names);
 }
 
-std::string Snapshot::statesOfNaN() const {
-  std::string names;
-  auto isIn = [](const auto &names, const std::string &name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  for (const NamedTensor &tensor : tensors_)
-    if (!isIn(trained_, tensor.name) && !isIn(reports_, tensor.name) &&
-        io::firstNaN(io::viewOf(tensor.tensor)))
-      names += (names.empty() ? "" : ", ") + io::inQuotes(tensor.name);
-  return names;
-}
+std::string Snapshot::statesOfNaN() const { return namesOf(Kind::Other); }
 
-Status Snapshot::save(const Position &position, const Origin &origin,
-                      const std::string &path) const {
-  if (!isFirstRank())
-    return Status::success();
-  std::map<std::string, io::ArrayView> views;
-  for (const NamedTensor &tensor : tensors_)
-    views.emplace(tensor.name, io::viewOf(tensor.tensor));
+Status Snapshot::save(const Position &position, const Origin &origin) const {
   std::map<std::string, std::string> metadata = {
       {"tandem.model", origin.model},
       {io::checkpointKey, std::to_string(position.epoch)},
@@ -326,7 +343,14 @@ Status Snapshot::save(const Position &position, const Origin &origin,
     metadata["tandem.graph"] = origin.graph;
   if (!origin.data.empty())
     metadata["tandem.data"] = origin.data;
-  return io::writeSafetensors(path, views, metadata);
+  if (inShards_)
+    return checkpoint::saveShards(*model_, path_, metadata);
+  if (!isFirstRank())
+    return Status::success();
+  std::map<std::string, io::ArrayView> views;
+  for (const NamedTensor &tensor : tensors_)
+    views.emplace(tensor.name, io::viewOf(tensor.tensor));
+  return io::writeSafetensors(path_, views, metadata);
 }
 
 std::string optimizerState(const Manifest &manifest,

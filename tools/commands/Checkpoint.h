@@ -8,7 +8,7 @@
 #ifndef TANDEM_TOOLS_COMMANDS_CHECKPOINT_H
 #define TANDEM_TOOLS_COMMANDS_CHECKPOINT_H
 
-#include "runtime/io/Safetensors.h"
+#include "runtime/io/TensorFiles.h"
 #include "runtime/model/Model.h"
 #include "tools/commands/Inputs.h"
 
@@ -57,21 +57,23 @@ public:
   Status restore(runtime::Model &model) const;
 
 private:
-  Checkpoint(std::string path, io::Safetensors file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  Checkpoint(std::string path, io::TensorFiles files)
+      : path_(std::move(path)), files_(std::move(files)) {}
 
   std::string path_;
-  io::Safetensors file_;
+  io::TensorFiles files_;
   Position position_;
   Origin origin_;
 };
 
-/// The parameters and states of a model at one moment, on the host: of all
-/// ranks together. All ranks call `of`; those but the first have nothing then.
-/// They save nothing.
+/// The parameters and states of a model that are to be saved as `path`. All
+/// ranks call its functions. In one file, the first rank has the whole of them
+/// at one moment, and writes it; the others have nothing. In several (an
+/// index), each rank looks at its own and writes its own.
 class Snapshot {
 public:
-  static Result<Snapshot> of(const runtime::Model &model);
+  static Result<Snapshot> of(const runtime::Model &model,
+                             const std::string &path);
 
   /// Fails, naming them, if trained parameters hold NaN or infinity: they
   /// cannot be trained on, and should not replace those of an earlier moment.
@@ -81,14 +83,24 @@ public:
   /// be meant, as of a mask or the least value so far.
   std::string statesOfNaN() const;
 
-  /// Replaces the file `path`.
-  Status save(const Position &position, const Origin &origin,
-              const std::string &path) const;
+  /// Replaces the checkpoint.
+  Status save(const Position &position, const Origin &origin) const;
 
 private:
+  /// `Report`: what the optimizer only tells.
+  enum class Kind : uint8_t { Trained, Report, Other };
+
+  Status look();
+  std::string namesOf(Kind kind) const;
+
+  const runtime::Model *model_ = nullptr;
+  std::string path_;
+  bool inShards_ = false;
   std::vector<NamedTensor> tensors_;
-  std::vector<std::string> trained_; ///< names of parameters
-  std::vector<std::string> reports_; ///< of what the optimizer only tells
+  /// Of each of these: what it is, and whether there is NaN in it, or infinity
+  /// in what is trained.
+  std::vector<Kind> kinds_;
+  std::vector<uint8_t> isBad_;
 };
 
 /// The name of the state that the optimizer calls `variable`, as "lr"; empty

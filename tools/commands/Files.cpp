@@ -258,7 +258,9 @@ Status Files::check(bool force, bool isForced) const {
         output.path.find(".tandem-tmp-") != std::string::npos)
       problems.push_back(output.who + ": " + inQuotes(output.path) +
                          " has a name that locks and unfinished files have");
-    if (has(output.replaces, FileKind::Checkpoint) && isPipe(output.path))
+    if ((has(output.replaces, FileKind::Checkpoint) ||
+         has(output.replaces, FileKind::CheckpointIndex)) &&
+        isPipe(output.path))
       problems.push_back(output.who + ": expected a file but got the pipe " +
                          inQuotes(output.path) +
                          ": a checkpoint is written more than once");

@@ -4,6 +4,7 @@
 #include "runtime/artifact/FormatVersion.h"
 #include "runtime/comm/PeerCommunicator.h"
 #include "runtime/comm/PluginPeers.h"
+#include "runtime/comm/Texts.h"
 #include "runtime/device/Processors.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Inputs.h"
@@ -169,18 +170,12 @@ Status agree(const Facts &facts) {
   std::string text;
   for (const auto &[name, value] : facts)
     text.append(name).append(1, '\0').append(value).append(1, '\0');
-  int64_t most = int64_t(text.size());
-  if (Status status = world->allReduce(artifact::DType::I64, comm::Reduce::Max,
-                                       &most, &most, 1);
-      !status)
-    return status;
-  text.resize(size_t(most), '\0');
-  std::string all(size_t(most * world->ranks()), '\0');
-  if (Status status = world->allGather(text.data(), all.data(), most); !status)
-    return status;
+  auto all = comm::textsOfAll(world, text);
+  if (!all)
+    return std::move(all).status();
   auto partsOf = [&](int rank) {
     std::vector<std::string> parts;
-    std::string_view rest(all.data() + rank * most, size_t(most));
+    std::string_view rest = (*all)[size_t(rank)];
     for (size_t end; (end = rest.find('\0')) != std::string_view::npos;
          rest.remove_prefix(end + 1))
       parts.emplace_back(rest.substr(0, end));

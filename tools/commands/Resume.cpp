@@ -10,8 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
-#include <fstream>
-
 namespace tandem::commands {
 namespace {
 
@@ -126,34 +124,15 @@ void compareData(const Checkpoint &checkpoint, const ResumeWith &with,
          : differences.note(text);
 }
 
-/// The metadata of the safetensors file `path`; null where it is no such file.
-Json metadataOf(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  uint64_t length = 0;
-  constexpr uint64_t most = 100 << 20;
-  if (!file.read(reinterpret_cast<char *>(&length), sizeof length) ||
-      length > most)
-    return {};
-  std::string header(length, ' ');
-  if (!file.read(header.data(), std::streamsize(length)))
-    return {};
-  Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? json.value("__metadata__", Json()) : Json();
-}
-
 } // namespace
 
 Status checkReplaced(const std::string &path, const Origin &origin,
                      bool resumes, bool force,
                      std::vector<std::string> &notes) {
-  Json metadata = metadataOf(path);
-  auto text = [&](const char *key) {
-    auto at = metadata.find(key);
-    return at != metadata.end() && at->is_string() ? at->get<std::string>()
-                                                   : std::string();
-  };
-  if (!metadata.is_object())
+  auto metadata = io::TensorFiles::metadataOf(path);
+  if (!metadata)
     return Status::success();
+  auto text = [&](const char *key) { return (*metadata)[key]; };
   Origin there;
   there.model = text("tandem.model");
   there.graph = text("tandem.graph");

@@ -24,11 +24,12 @@ std::string extentsText(const std::vector<int64_t> &sizes);
 /// Returns which library may compute the launch; empty: none.
 const char *libraryOf(const artifact::Launch &launch);
 
-/// True for a safetensors file, whatever its name, and for what has the name of
-/// one and is no artifact: that is said of it best by `showCheckpoint`.
+/// True for a safetensors file or an index, whatever its name, and for what has
+/// the name of one and is no artifact: that is said of it best by
+/// `showCheckpoint`.
 bool isShownAsCheckpoint(const std::string &path);
 
-/// Prints the tensors and metadata of the safetensors file `path`, and where
+/// Prints the tensors and metadata of a safetensors file or an index, and where
 /// training stands, if it is a checkpoint.
 Status showCheckpoint(const std::string &path, bool asJson);
 

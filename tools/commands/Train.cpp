@@ -91,7 +91,7 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
 /// A checkpoint is not what these names say. Of files that are there Files says
 /// more.
 static Status checkSaved(std::string_view path) {
-  if (::access(std::string(path).c_str(), F_OK) == 0)
+  if (::access(std::string(path).c_str(), F_OK) == 0 || io::isIndexName(path))
     return Status::success();
   for (std::string_view other : {".npy", ".npz", ".csv", ".json", ".jsonl",
                                  ".tdm", ".mlir", ".onnx", ".pt", ".pth"})
@@ -159,7 +159,9 @@ void TrainOptions::declare(OptionTable &options) {
       .excludes("steps=0", "nothing is trained");
   options
       .text("save", "F.safetensors", save,
-            "where parameters and training state go at the end")
+            "where parameters and training state go at the end; a name as "
+            "F.safetensors.index.json: in a file for each rank, which the "
+            "index lists")
       .check(checkSaved)
       .excludes("steps=0", "nothing is trained");
   options
@@ -167,8 +169,10 @@ void TrainOptions::declare(OptionTable &options) {
                "save after each STEPS steps as well")
       .needs("save");
   options
-      .text("resume", "F.safetensors", resume,
-            "go on from what --save wrote, as if it had not stopped")
+      .text(
+          "resume", "F.safetensors", resume,
+          "go on from what --save wrote, as if it had not stopped: a file, an "
+          "index, or the folder of one")
       .excludes("params")
       .excludes("steps=0", "--params reads parameters alone");
   options.group("evaluation");
@@ -209,7 +213,11 @@ void TrainOptions::declare(Files &files) const {
   files.reads("--resume", resume);
   files.readsArguments("--data", data);
   files.readsArguments("--eval", eval);
-  files.writes({"--save", save, {FileKind::Checkpoint}, "--resume"});
+  files.writes({"--save",
+                save,
+                {io::isIndexName(save) ? FileKind::CheckpointIndex
+                                       : FileKind::Checkpoint},
+                "--resume"});
   files.writes({"--log", log, {FileKind::Log}, "", true});
 }
 

@@ -501,11 +501,9 @@ Status Trainer::evaluateNow() {
 Status Trainer::save() {
   if (options_.save.empty())
     return Status::success();
-  auto snapshot = Snapshot::of(model_);
+  auto snapshot = Snapshot::of(model_, options_.save);
   if (!snapshot)
     return std::move(snapshot).status();
-  if (!isFirstRank())
-    return Status::success();
   // A full disk of the log's takes no weights along.
   if (Status flushed = log_.flush(); !flushed)
     warn(flushed.message() + "; training goes on without a log");
@@ -516,7 +514,7 @@ Status Trainer::save() {
          ", which the model keeps and reads again; they are saved so");
   Status status = snapshot->checkFinite();
   if (status)
-    return snapshot->save(result_.position, origin_, options_.save);
+    return snapshot->save(result_.position, origin_);
   bool atTheEnd = result_.steps == stepsToDo_ || Interrupt::asked();
   std::string text = "not saved to '" + options_.save + "' at step " +
                      std::to_string(result_.position.totalSteps) + ": " +

@@ -7,6 +7,7 @@
 namespace tandem::commands {
 
 Command bugreportCommand();
+Command checkpointCommand();
 Command compileCommand();
 Command checkCommand();
 Command inspectCommand();

@@ -1,5 +1,6 @@
 //===- RanksOfThreadsTest.cpp - the C API's models over threads -----------===//
 #include "runtime/comm.hpp"
+#include "runtime/io/TensorFiles.h"
 #include "tests/runtime/cli/RankedClassifier.h"
 
 #include <gtest/gtest.h>
@@ -72,6 +73,81 @@ TEST_F(RanksOfThreads, X18_trainSaveAndLoadWholeValues) {
     EXPECT_EQ(io::test::load(saved),
               io::test::load(folder / "one.safetensors"));
   }
+}
+
+/// The same tensors.
+void expectSame(const std::string &index, const std::string &file) {
+  auto pieces = io::TensorFiles::open(index), one = io::TensorFiles::open(file);
+  ASSERT_TRUE(pieces.ok()) << pieces.status().message();
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_EQ(pieces->entries().size(), one->entries().size());
+  EXPECT_EQ(pieces->metadata(), one->metadata());
+  for (const auto &[name, entry] : one->entries())
+    EXPECT_EQ(pieces->read(name)->bytes, one->read(name)->bytes) << name;
+}
+
+TEST_F(RanksOfThreads, X05_X18_eachRankSavesItsOwnFileAndLoadsOnAnyNumber) {
+  const std::string index = folder / "w.safetensors.index.json";
+  // Runs `use` on each of so many ranks.
+  auto onRanks = [&](const artifact::Manifest &manifest, int ranks,
+                     const std::function<void(tdm::Model &, int)> &use) {
+    std::string path = write("many.tdm", manifest);
+    auto comms = tdm::comm::loopback(static_cast<uint32_t>(ranks));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank, mine = comms[size_t(rank)]]() mutable {
+        tdm::Model model(path, 1, uint64_t(ranks));
+        tdm::comm::use(model, mine);
+        use(model, rank);
+        mine.barrier();
+      });
+    comms.clear();
+    for (std::thread &thread : threads)
+      thread.join();
+  };
+  // What is alike on all ranks is written once.
+  onRanks(trained(4), 4, [&](tdm::Model &model, int rank) {
+    train(model, rank, 4);
+    model.save(index);
+    model.save(folder / "w.safetensors");
+  });
+  expectSame(index, folder / "w.safetensors");
+  for (int ranks : {1, 2, 4}) {
+    onRanks(trained(ranks), ranks, [&](tdm::Model &model, int) {
+      model.load(index);
+      model.save(folder / "again.safetensors");
+    });
+    EXPECT_EQ(io::test::load(folder / "again.safetensors"),
+              io::test::load(folder / "w.safetensors"));
+  }
+  // And what is cut, by those that have it: on three ranks, two of which have
+  // each piece.
+  using Mesh = std::vector<artifact::MeshAxis>;
+  for (const Mesh &mesh :
+       {Mesh{{"data", 1}, {"tensor", 3}}, Mesh{{"data", 2}, {"tensor", 3}}}) {
+    int ranks = int(mesh[0].size * 3);
+    onRanks(predicted(mesh), ranks, [&](tdm::Model &model, int) {
+      model.save(index);
+      model.save(folder / "p.safetensors");
+      model.load(folder.path());
+      model.save(folder / "again.safetensors");
+    });
+    expectSame(index, folder / "p.safetensors");
+    EXPECT_EQ(io::test::load(folder / "again.safetensors"),
+              io::test::load(folder / "p.safetensors"));
+    auto files = io::TensorFiles::open(index);
+    ASSERT_TRUE(files.ok()) << files.status().message();
+    EXPECT_EQ(files->entries().at("w").pieces.size(), 3u);
+  }
+  // One that has another number of rows is refused by name.
+  std::string three = write("p.tdm", predicted({{"data", 1}, {"tensor", 1}}));
+  tdm::Model other(three);
+  EXPECT_EQ(tdm_load(other.get(), index.c_str()), TDM_FAILED);
+  EXPECT_NE(std::string(tdm_last_error()).find("'w': expected f32"),
+            std::string::npos)
+      << tdm_last_error();
+  // And nothing of another kind is replaced.
+  EXPECT_EQ(tdm_save(other.get(), three.c_str()), TDM_USAGE);
 }
 
 TEST_F(RanksOfThreads, X19_predictTakesAndGivesWholeValues) {
