@@ -47,13 +47,13 @@ void CollectiveThread::serve() {
     if (exchanged == submitted)
       return;
     size_t first = done, end = ends[exchanged];
+    comm::MeshCommunicators *with = communicators;
     if (status.ok()) {
       lock.unlock();
       std::span<const BoundCollective> all(&entries[first], end - first);
       const BoundCollective &one = all.front();
-      Status ended = all.size() > 1
-                         ? JoinedCollectives::run(*communicators, all, parts)
-                         : one.what->run(communicators, one.from, one.to);
+      Status ended = all.size() > 1 ? JoinedCollectives::run(*with, all, parts)
+                                    : one.what->run(with, one.from, one.to);
       lock.lock();
       status = std::move(ended);
     }
