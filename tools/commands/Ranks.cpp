@@ -144,8 +144,11 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
   auto peers = comm::openPeers("mpi", nullptr, limit);
   if (!peers)
     return Status(peers.status().code(), peers.status().message() + advice);
-  own().world =
-      comm::makePeerCommunicator(*std::move(peers), limit, !options.noOverlap);
+  // The thread that communicates needs a processor: one that computes would
+  // wait for it.
+  bool hasSpare = model.threads() < threadsOfRank();
+  own().world = comm::makePeerCommunicator(*std::move(peers), limit,
+                                           hasSpare && !options.noOverlap);
   if (own().world->ranks() != ranks)
     return Status::usage("expected " + std::to_string(ranks) +
                          " processes but got " +
