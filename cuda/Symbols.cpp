@@ -1,5 +1,4 @@
-//===- Symbols.cpp - functions of a library that was opened --------------===//
-//----------------===//
+//===- Symbols.cpp - functions of an opened library ----------------------===//
 #include "cuda/Symbols.h"
 
 #include <dlfcn.h>

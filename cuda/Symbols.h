@@ -1,5 +1,4 @@
-//===- Symbols.h - functions of a library that was opened ----------------===//
-//------------------===//
+//===- Symbols.h - functions of an opened library ------------------------===//
 #ifndef TANDEM_CUDA_SYMBOLS_H
 #define TANDEM_CUDA_SYMBOLS_H
 

@@ -3,36 +3,16 @@
 # processes, under each plan that cuts over an axis of data. Two runs give the
 # same bits; two ranks, four and one go on from a checkpoint of four; each row is
 # predicted once, in its order. MPI runs a program in processes.
-source "$(dirname "$0")/expect.sh"
+here=$(dirname "$0")
+source "$here/expect.sh"
 bin=$1 data=$2/digits/data mpi=$3
 cd "$work" || exit 1
-command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
+# shellcheck source=tests/cli/over-ranks.sh
+source "$here/over-ranks.sh"
 expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o one.tdm \
   --optimizer=adamw:lr=2e-3
 rows=(--data x=@"$data/train_images.npy" --data
   labels=@"$data/train_labels.npy" --seed 0)
-
-# over RANKS COMMAND...: runs it in so many processes, or here.
-over() {
-  local ranks=$1
-  shift
-  if [ "$ranks" = 1 ]; then
-    expect 0 '' "$bin/tandem-run" "$@"
-  else
-    expect 0 '' "$mpi" "$ranks" 120 "$bin/tandem-run" "$@"
-  fi
-}
-
-# losses LOG: of each step.
-losses() { sed -nE 's/.*"loss": ?([-+.e0-9]+).*/\1/p' "$1"; }
-
-# near A B: the losses of two logs are the same within 1e-5 of them.
-near() {
-  paste <(losses "$1") <(losses "$2") | awk '
-    { d = $1 - $2; if (d < 0) d = -d; if (NF != 2 || d > 1e-5 * $2) bad = 1 }
-    END { exit bad || NR == 0 }' ||
-    fail "the losses of $1 and $2 differ: $(paste <(losses "$1") <(losses "$2"))"
-}
 
 over 1 train one.tdm "${rows[@]}" --steps 20 --log one.jsonl \
   --save one.safetensors

@@ -3,10 +3,12 @@
 # each rank. It has the bytes that one file has, is loaded by any number of
 # ranks, and is the old one or the new one whenever a rank dies while it is
 # saved. MPI runs a program in processes; DIE is preloaded (DieAt.c).
-source "$(dirname "$0")/expect.sh"
+here=$(dirname "$0")
+source "$here/expect.sh"
 bin=$1 examples=$2 data=$2/digits/data mpi=$3 die=$4
 cd "$work" || exit 1
-command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
+# shellcheck source=tests/cli/over-ranks.sh
+source "$here/over-ranks.sh"
 rows=(--data x=@"$data/train_images.npy" --data
   labels=@"$data/train_labels.npy" --seed 0)
 i=.safetensors.index.json
@@ -18,17 +20,6 @@ compile() { # ARTIFACT [options]
     --optimizer=adamw:lr=2e-3 "$@"
 }
 
-# over RANKS COMMAND...: runs it in so many processes, or here.
-over() {
-  local ranks=$1
-  shift
-  if [ "$ranks" = 1 ]; then
-    expect 0 '' "$bin/tandem-run" "$@"
-  else
-    expect 0 '' "$mpi" "$ranks" 120 "$bin/tandem-run" "$@"
-  fi
-}
-
 # merged INDEX FILE: writes what the index has to one file.
 merged() {
   expect 0 '' "$bin/tandem" checkpoint merge "$1" -o "$2" --force
@@ -36,15 +27,6 @@ merged() {
 
 # same A B: the files are equal.
 same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
-
-# losses LOG: of each step.
-losses() { sed -nE 's/.*"loss": ?([-+.e0-9]+).*/\1/p' "$1"; }
-near() {
-  paste <(losses "$1") <(losses "$2") | awk '
-    { d = $1 - $2; if (d < 0) d = -d; if (NF != 2 || d > 1e-5 * $2) bad = 1 }
-    END { exit bad || NR == 0 }' ||
-    fail "the losses of $1 and $2 differ: $(paste <(losses "$1") <(losses "$2"))"
-}
 
 # Pieces along both dimensions, and what is alike on several ranks.
 cat >tp.json <<'JSON'

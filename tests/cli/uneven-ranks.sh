@@ -3,11 +3,12 @@
 # do not divide. Of 5 rows over 4 processes they have 2, 2, 1 and none; the ten
 # classes' biases are in pieces of 3, 3, 3 and 1. Losses, checkpoints and
 # predictions are those of one process. MPI runs a program in processes.
-source "$(dirname "$0")/expect.sh"
+here=$(dirname "$0")
+source "$here/expect.sh"
 bin=$1 data=$2/digits/data mpi=$3
 cd "$work" || exit 1
-command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
-[ -e "$bin/../lib/libtandem-mpi.so" ] || { echo 'no libtandem-mpi.so'; exit 77; }
+# shellcheck source=tests/cli/over-ranks.sh
+source "$here/over-ranks.sh"
 sed 's/tensor<32x/tensor<5x/g' "$2/digits/mlp.mlir" >five.mlir
 
 # compile OUTPUT [options]
@@ -18,32 +19,12 @@ compile() {
     --optimizer=adamw:lr=2e-3 "$@"
 }
 
-# over RANKS COMMAND...: runs it in so many processes, or here.
-over() {
-  local ranks=$1
-  shift
-  if [ "$ranks" = 1 ]; then
-    expect 0 '' "$bin/tandem-run" "$@"
-  else
-    expect 0 '' "$mpi" "$ranks" 120 "$bin/tandem-run" "$@"
-  fi
-}
-
 train() { # MODEL RANKS [options]
   local model=$1 ranks=$2
   shift 2
   over "$ranks" train "$model.tdm" --data x=@"$data/train_images.npy" \
     --data labels=@"$data/train_labels.npy" --seed 0 --threads=1 --force "$@"
 }
-
-# near A B: the losses of two logs are the same within 1e-5 of them.
-near() {
-  paste <(losses "$1") <(losses "$2") | awk '
-    { d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5 * $2)) bad = 1 }
-    END { exit bad || NR == 0 }' ||
-    fail "the losses of $1 and $2 differ: $(paste <(losses "$1") <(losses "$2"))"
-}
-losses() { sed -nE 's/.*"loss": ?([-+.e0-9]+|nan).*/\1/p' "$1"; }
 
 predict() { # MODEL RANKS OUTPUT
   over "$2" predict "$1.tdm" --params one.safetensors --data \

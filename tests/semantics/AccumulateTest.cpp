@@ -5,45 +5,17 @@
 // rows. What the forward draws and counts, it draws and counts for each batch.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/semantics/Harness.h"
+#include "tests/semantics/Regression.h"
 
 #include <cmath>
 #include <cstring>
 
 using namespace tandem;
 using namespace tandem::test;
-using runtime::Argument;
 
 namespace {
 
-/// The mean over rows of the squares of w . x + b.
-Source regression(int64_t rows) {
-  return {nullptr, [rows](Trace &t) {
-            Tensor x = t.input("x", {rows, 3});
-            Tensor w = t.parameter("w", {1, 3}, Init::constant(0.5));
-            Tensor b = t.parameter("b", {1}, Init::constant(0.25));
-            Tensor y = linear(x, w, b);
-            t.output("loss", mean(y * y));
-          }};
-}
-
-Numbers rowsOf(int64_t first, int64_t count) {
-  Numbers numbers;
-  for (int64_t i = 3 * first; i < 3 * (first + count); ++i)
-    numbers.push_back(double(i * 37 % 23) / 11 - 1);
-  return numbers;
-}
-
-class Accumulate : public RowTest {
-protected:
-  static void run(CompiledMachine &m, const char *program,
-                  const Numbers &rows) {
-    m.set("x", rows);
-    Argument inputs[] = {{"x", &m.tensors["x"]}};
-    Status status = m.model.run(program, inputs, {});
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
-};
+class Accumulate : public RowTest {};
 
 } // namespace
 TANDEM_WAYS(Accumulate, Way{true, Runner::Cpu}, Way{true, Runner::Cuda});
@@ -65,9 +37,9 @@ TEST_P(Accumulate, T04_IsTheBatchOfAllRows) {
         for (int update = 0; update < 2; ++update) {
           int first = update * 2 * batches;
           for (int i = 0; i < batches; ++i)
-            run(*m, i + 1 < batches ? "accumulate" : "step",
-                rowsOf(first + 2 * i, 2));
-          run(*whole, "step", rowsOf(first, 2 * batches));
+            runOnRows(*m, i + 1 < batches ? "accumulate" : "step",
+                      rowsOf(first + 2 * i, 2));
+          runOnRows(*whole, "step", rowsOf(first, 2 * batches));
           for (const char *name : {"w", "b"}) {
             Numbers got = m->contents(name), wanted = whole->contents(name);
             ASSERT_EQ(got.size(), wanted.size());
@@ -92,12 +64,12 @@ TEST_P(Accumulate, T04_AddsUpAndMovesNothing) {
   auto m = compiled(regression(2), options);
   ASSERT_TRUE(m);
   Numbers w = m->contents("w");
-  run(*m, "accumulate", {1, 0, 0, 0, 1, 0});
+  runOnRows(*m, "accumulate", {1, 0, 0, 0, 1, 0});
   EXPECT_EQ(m->contents("w"), w);
   EXPECT_NUMBERS(m->contents("adamw.step:w"), {0});
   // 2 / rows * sum of y x, y = 0.75.
   EXPECT_NUMBERS(m->contents("adamw.sum:w"), {0.75, 0.75, 0});
-  run(*m, "accumulate", {1, 0, 0, 0, 1, 0});
+  runOnRows(*m, "accumulate", {1, 0, 0, 0, 1, 0});
   EXPECT_NUMBERS(m->contents("adamw.sum:w"), {1.5, 1.5, 0});
   EXPECT_NUMBERS(m->contents("adamw.summed:w"), {2});
 }
@@ -111,12 +83,12 @@ TEST_P(Accumulate, T03_T04_ASkippedUpdateClearsTheSums) {
   auto m = compiled(regression(2), options);
   ASSERT_TRUE(m);
   Numbers w = m->contents("w");
-  run(*m, "accumulate", {INFINITY, 0, 0, 0, 1, 0});
-  run(*m, "step", {1, 0, 0, 0, 1, 0});
+  runOnRows(*m, "accumulate", {INFINITY, 0, 0, 0, 1, 0});
+  runOnRows(*m, "step", {1, 0, 0, 0, 1, 0});
   EXPECT_EQ(m->contents("w"), w);
   EXPECT_NUMBERS(m->contents("sgd.skipped"), {1});
   EXPECT_NUMBERS(m->contents("sgd.sum:w"), {0, 0, 0});
-  run(*m, "step", {1, 0, 0, 0, 1, 0});
+  runOnRows(*m, "step", {1, 0, 0, 0, 1, 0});
   EXPECT_NE(m->contents("w"), w);
 }
 
@@ -127,12 +99,12 @@ TEST_P(Accumulate, T04_T06_AnUndefinedGradientKeepsItsSum) {
   options.accumulate = true;
   auto m = compiled(regression(2), options);
   ASSERT_TRUE(m);
-  run(*m, "accumulate", {1, 0, 0, 0, 1, 0});
+  runOnRows(*m, "accumulate", {1, 0, 0, 0, 1, 0});
   Numbers w = m->contents("w"), b = m->contents("b");
   runtime::Tensor none;
   runtime::Tensor one =
       *tensorOf(DType::F32, {1}, {0.5}).copyTo(m->model.device());
-  Argument gradients[] = {{"w", &none}, {"b", &one}};
+  runtime::Argument gradients[] = {{"w", &none}, {"b", &one}};
   Status status = m->model.update(gradients);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(m->contents("w"), w);
@@ -159,9 +131,9 @@ TEST_P(Accumulate, T04_StatesOfTheForwardAreOfEachBatch) {
   ASSERT_TRUE(m);
   ASSERT_TRUE(m->model.initialize(7).ok());
   Numbers rows(12, 1.0);
-  run(*m, "accumulate", rows);
+  runOnRows(*m, "accumulate", rows);
   Numbers first = m->contents("sgd.sum:w");
-  run(*m, "accumulate", rows);
+  runOnRows(*m, "accumulate", rows);
   Numbers second = m->contents("sgd.sum:w");
   EXPECT_NUMBERS(m->contents("count"), {2});
   for (size_t i = 0; i < first.size(); ++i)

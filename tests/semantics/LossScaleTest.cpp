@@ -5,44 +5,17 @@
 // torch.amp.GradScaler does it, without anything on the host.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/semantics/Harness.h"
+#include "tests/semantics/Regression.h"
 
 #include <cmath>
 
 using namespace tandem;
 using namespace tandem::test;
-using runtime::Argument;
 
 namespace {
 
-/// The mean over rows of the squares of w . x + b.
-Source regression(int64_t rows) {
-  return {nullptr, [rows](Trace &t) {
-            Tensor x = t.input("x", {rows, 3});
-            Tensor w = t.parameter("w", {1, 3}, Init::constant(0.5));
-            Tensor b = t.parameter("b", {1}, Init::constant(0.25));
-            Tensor y = linear(x, w, b);
-            t.output("loss", mean(y * y));
-          }};
-}
-
-Numbers rowsOf(int64_t first, int64_t count) {
-  Numbers numbers;
-  for (int64_t i = 3 * first; i < 3 * (first + count); ++i)
-    numbers.push_back(double(i * 37 % 23) / 11 - 1);
-  return numbers;
-}
-
 class LossScale : public RowTest {
 protected:
-  static void run(CompiledMachine &m, const char *program,
-                  const Numbers &rows) {
-    m.set("x", rows);
-    Argument inputs[] = {{"x", &m.tensors["x"]}};
-    Status status = m.model.run(program, inputs, {});
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
-
   /// All params and states but those that tell of scaling.
   static NamedNumbers values(CompiledMachine &m) {
     NamedNumbers values;
@@ -74,8 +47,8 @@ TEST_P(LossScale, G06_APowerOfTwoChangesNoBit) {
       auto scaled = compiled(regression(4), options);
       ASSERT_TRUE(plain && scaled);
       for (int i = 0; i < 5; ++i) {
-        run(*plain, "step", rowsOf(4 * i, 4));
-        run(*scaled, "step", rowsOf(4 * i, 4));
+        runOnRows(*plain, "step", rowsOf(4 * i, 4));
+        runOnRows(*scaled, "step", rowsOf(4 * i, 4));
         EXPECT_EQ(values(*scaled), values(*plain)) << "step " << i;
       }
     }
@@ -116,19 +89,19 @@ TEST_P(LossScale, G07_T02_OneNumberThatIsNoneSkipsAndHalves) {
       EXPECT_NUMBERS(m->contents(name + ".good"), {good});
       EXPECT_NUMBERS(m->contents(name + ".skipped"), {skipped});
     };
-    run(*m, "step", rowsOf(0, 2));
-    run(*m, "step", rowsOf(2, 2));
+    runOnRows(*m, "step", rowsOf(0, 2));
+    runOnRows(*m, "step", rowsOf(2, 2));
     expect(1024, 2, 0);
     NamedNumbers before = values(*m);
-    run(*m, "step", {0, 1, 0, 0, INFINITY, 0});
+    runOnRows(*m, "step", {0, 1, 0, 0, INFINITY, 0});
     expect(512, 0, 1);
     EXPECT_EQ(values(*m), before);
-    run(*m, "step", {NAN, 1, 0, 0, 1, 0});
+    runOnRows(*m, "step", {NAN, 1, 0, 0, 1, 0});
     expect(256, 0, 2);
     EXPECT_EQ(values(*m), before);
     // Three good steps in a row, and twice.
     for (int i = 0; i < 7; ++i)
-      run(*m, "step", rowsOf(2 * i, 2));
+      runOnRows(*m, "step", rowsOf(2 * i, 2));
     expect(1024, 1, 2);
     EXPECT_NE(values(*m), before);
   }
@@ -143,10 +116,10 @@ TEST_P(LossScale, G07_AScaleThatStays) {
   options.lossScale = "";
   auto plain = compiled(regression(2), options);
   ASSERT_TRUE(m && plain);
-  run(*m, "step", {0, 1, 0, 0, INFINITY, 0});
+  runOnRows(*m, "step", {0, 1, 0, 0, INFINITY, 0});
   for (int i = 0; i < 3; ++i) {
-    run(*m, "step", rowsOf(2 * i, 2));
-    run(*plain, "step", rowsOf(2 * i, 2));
+    runOnRows(*m, "step", rowsOf(2 * i, 2));
+    runOnRows(*plain, "step", rowsOf(2 * i, 2));
   }
   EXPECT_NUMBERS(m->contents("adamw.scale"), {1000});
   EXPECT_NUMBERS(m->contents("adamw.skipped"), {1});
@@ -169,8 +142,9 @@ TEST_P(LossScale, T03_ClipsWhatIsUnscaledAndAccumulated) {
   ASSERT_TRUE(whole && m);
   for (int update = 0; update < 3; ++update) {
     for (int i = 0; i < 3; ++i)
-      run(*m, i < 2 ? "accumulate" : "step", rowsOf(6 * update + 2 * i, 2));
-    run(*whole, "step", rowsOf(6 * update, 6));
+      runOnRows(*m, i < 2 ? "accumulate" : "step",
+                rowsOf(6 * update + 2 * i, 2));
+    runOnRows(*whole, "step", rowsOf(6 * update, 6));
     EXPECT_NEAR(m->contents("sgd.grad_norm").at(0),
                 whole->contents("sgd.grad_norm").at(0), 1e-5);
     Numbers got = m->contents("w"), wanted = whole->contents("w");

@@ -1,0 +1,27 @@
+# over-ranks.sh - sourced by tests of several processes, behind expect.sh: they
+# have set $bin and $mpi (mpi.sh, which runs a program in processes).
+command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
+[ -e "$bin/../lib/libtandem-mpi.so" ] || { echo 'no libtandem-mpi.so'; exit 77; }
+
+# over RANKS COMMAND...: runs it in so many processes, or here.
+over() {
+  local ranks=$1
+  shift
+  if [ "$ranks" = 1 ]; then
+    expect 0 '' "$bin/tandem-run" "$@"
+  else
+    expect 0 '' "$mpi" "$ranks" 120 "$bin/tandem-run" "$@"
+  fi
+}
+
+# losses LOG: of each step.
+losses() { sed -nE 's/.*"loss": ?([-+.e0-9]+|nan).*/\1/p' "$1"; }
+
+# near A B: the losses of two logs are the same within 1e-5 of them.
+near() {
+  paste <(losses "$1") <(losses "$2") | awk '
+    { d = $1 - $2; if (d < 0) d = -d
+      if (NF != 2 || $1 == "nan" || $2 == "nan" || d > 1e-5 * $2) bad = 1 }
+    END { exit bad || NR == 0 }' ||
+    fail "the losses of $1 and $2 differ: $(paste <(losses "$1") <(losses "$2"))"
+}
