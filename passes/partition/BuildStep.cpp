@@ -11,6 +11,7 @@
 #include "passes/optimize/Simplify.h"
 #include "passes/verify/PhaseVerifiers.h"
 
+#include "ir/Collective.h"
 #include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
@@ -48,6 +49,9 @@ public:
       return update;
     return values.lookup(key(role.without(RoleAttr::kPass)));
   }
+  /// Where `program` has a dimension more for a gradient, one part for each
+  /// rank: defines it as this rank's part of the sum that ends its computation.
+  void takeParts(func::FuncOp program);
   /// Copies the ops of `program`, with `pass` as their tag. An argument that is
   /// not known is undefined, and all that depends on it is left out. With
   /// `findsWrites` the program finds in all arguments what was written before
@@ -123,6 +127,51 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
   }
 }
 
+void Inliner::takeParts(func::FuncOp program) {
+  for (BlockArgument argument : program.getArguments()) {
+    RoleAttr role = roleOfArgument(program, argument.getArgNumber());
+    Value gradient = role.getKind() == RoleKind::Grad ? lookup(role) : Value();
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (!gradient || gradient.getType() == type)
+      continue;
+    auto sum = gradient.getDefiningOp<AllReduceOp>();
+    if (!sum)
+      continue;
+    define(role,
+           Expr(builder, sum.getLoc(), sum.getX()).reshape(type.getShape()));
+    if (sum->use_empty())
+      sum.erase();
+  }
+}
+
+/// Makes one sum over ranks of two that are added up: of gradients, and of
+/// those of the batches before.
+static void joinSums(func::FuncOp step) {
+  step.walk([](AddOp add) {
+    auto cast = add.getRhs().getDefiningOp<CastOp>();
+    Value other = cast ? cast.getX() : add.getRhs();
+    auto lhs = add.getLhs().getDefiningOp<AllReduceOp>();
+    auto rhs = other.getDefiningOp<AllReduceOp>();
+    auto isUsedOnce = [](Operation *op) { return !op || op->hasOneUse(); };
+    if (!lhs || !rhs || lhs.getAxes() != rhs.getAxes() ||
+        lhs.getReduce() != CollectiveReduce::sum ||
+        rhs.getReduce() != CollectiveReduce::sum || !isUsedOnce(lhs) ||
+        !isUsedOnce(rhs) || !isUsedOnce(cast))
+      return;
+    OpBuilder builder(add);
+    Expr sum(builder, add.getLoc(), lhs.getX());
+    Expr part(builder, add.getLoc(), rhs.getX());
+    Value own = sum + part.cast(sum.type().getElementType());
+    add.getResult().replaceAllUsesWith(AllReduceOp::create(
+        builder, rhs.getLoc(), own.getType(), CollectiveReduce::sum, own,
+        lhs.getAxes(), IntegerAttr(), BufferAttr(), ArrayAttr()));
+    for (Operation *op : {add.getOperation(), lhs.getOperation(),
+                          cast.getOperation(), rhs.getOperation()})
+      if (op)
+        op->erase();
+  });
+}
+
 /// Builds the program `name` behind `update`: forward, backward with a
 /// cotangent of 1 (of the state `scale`, if there is one) for `loss` and no
 /// other, update of the params that then have a gradient. Its arguments are
@@ -169,6 +218,7 @@ static func::FuncOp buildStep(StringRef name, StringRef scale,
         role.getKind() == RoleKind::Cotangent)
       inliner.define(role, cotangent(role, argument));
   inliner.inlineBody(*one, /*findsWrites=*/false, "backward");
+  inliner.takeParts(update);
   inliner.inlineBody(update, /*findsWrites=*/true);
 
   SmallVector<RoleAttr> roles;
@@ -189,6 +239,7 @@ static func::FuncOp buildStep(StringRef name, StringRef scale,
   step.setFunctionType(builder.getFunctionType(
       step.getArgumentTypes(), TypeRange(ValueRange(returned))));
   setRolesOfResults(step, roles);
+  joinSums(step);
   if (Attribute aliases = forward->getAttr(kAliasesAttr))
     step->setAttr(kAliasesAttr, aliases);
   return step;

@@ -19,6 +19,7 @@
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/verify/PhaseVerifiers.h"
 
+#include "ir/Collective.h"
 #include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
@@ -73,11 +74,13 @@ private:
   }
 
   void collectSlots();
+  /// The sum of the gradients of `param`, whose slots are the last ones.
+  void addSum(StringRef param, RankedTensorType type, ArrayAttr axes);
   LogicalResult checkNames();
   void addState(std::string name, RankedTensorType type, double init);
   /// The argument that is the param or state `name`.
   Value argument(StringRef name);
-  Value meanOf(StringRef param, Value gradient);
+  Value meanOf(size_t i, Value gradient);
   /// Finds the gradients that are used, their norm, and what follows from it.
   void checkGradients();
   /// Finds the next scale, and how many updates in a row it has had.
@@ -102,6 +105,9 @@ private:
   Location loc;
   /// Params, gradients, states: the arguments.
   SmallVector<Slot> params, gradients, states;
+  /// Of each gradient that ranks sum up at the end of the backward: the slot of
+  /// their parts, one beside the other along a dimension in front.
+  SmallVector<std::optional<Slot>> parts;
   func::FuncOp func;
   std::optional<RoleIndex> roles; ///< of `func`
   SmallVector<Value> used; ///< the gradients, with what was added up before
@@ -138,7 +144,50 @@ void UpdateBuilder::addState(std::string name, RankedTensorType type,
   states.push_back({type, role.with(RoleAttr::kInit, value), loc});
 }
 
+/// Returns the axes over which the last op of the backward sums up result `i`;
+/// null if it does not.
+static ArrayAttr axesOfSum(func::FuncOp backward, unsigned i) {
+  Operation *end = backward.getBody().front().getTerminator();
+  auto sum = end->getOperand(i).getDefiningOp<AllReduceOp>();
+  return sum && sum.getReduce() == CollectiveReduce::sum ? sum.getAxes()
+                                                         : ArrayAttr();
+}
+
+/// Puts a dimension in front of a value of `type`: an index for each rank of
+/// `axes`, which has what is there.
+static Slot forEachRank(func::FuncOp func, RoleAttr role, RankedTensorType type,
+                        ArrayAttr axes, Location loc) {
+  SmallVector<int64_t> shape{MeshAttr::of(func).groupSize(axes)};
+  llvm::append_range(shape, type.getShape());
+  SmallVector<Attribute> sharding{axes};
+  if (ArrayAttr cut = role.getSharding())
+    llvm::append_range(sharding, cut);
+  else
+    sharding.resize(shape.size(), ArrayAttr::get(func.getContext(), {}));
+  return {type.clone(shape),
+          role.with(RoleAttr::kSharding,
+                    ArrayAttr::get(func.getContext(), sharding)),
+          loc};
+}
+
+void UpdateBuilder::addSum(StringRef param, RankedTensorType type,
+                           ArrayAttr axes) {
+  addState(stateName("sum", param), type, 0);
+  parts.emplace_back();
+  if (!axes)
+    return;
+  // Ranks reduce sums once, and not each gradient.
+  const Slot &gradient = gradients[parts.size() - 1];
+  auto gradientType = cast<RankedTensorType>(gradient.type);
+  parts.back() = forEachRank(backward, gradient.role, gradientType, axes, loc);
+  RoleAttr role = states.back().role;
+  if (ArrayAttr cut = gradient.role.getSharding())
+    role = role.with(RoleAttr::kSharding, cut);
+  states.back() = forEachRank(backward, role, type, axes, loc);
+}
+
 void UpdateBuilder::collectSlots() {
+  SmallVector<ArrayAttr> axes;
   RoleIndex roles(forward);
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(backward, i);
@@ -156,6 +205,7 @@ void UpdateBuilder::collectSlots() {
     gradients.push_back(
         {wholeType(backward, role, backward.getResultTypes()[i]),
          role.without(kWholeSizes), loc});
+    axes.push_back(axesOfSum(backward, i));
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   addState(stateName("lr"), scalar, spec.values.lookup("lr"));
@@ -167,14 +217,14 @@ void UpdateBuilder::collectSlots() {
     addState(stateName("grad_norm"), scalar, 0);
     addState(stateName("skipped"), scalar, 0);
   }
-  for (const Slot &param : params) {
+  for (auto [i, param] : llvm::enumerate(params)) {
     auto type = cast<RankedTensorType>(param.type);
     if (!type.getElementType().isF64())
       type = type.clone(builder.getF32Type());
     if (isAdam())
       addState(stateName("step", param.role.getName()), scalar, 0);
     if (accumulates) {
-      addState(stateName("sum", param.role.getName()), type, 0);
+      addSum(param.role.getName(), type, axes[i]);
       addState(stateName("summed", param.role.getName()), scalar, 0);
     }
     for (StringRef variable : statesPerParam())
@@ -220,7 +270,7 @@ void UpdateBuilder::checkGradients() {
   for (auto [i, slot] : llvm::enumerate(params)) {
     Value gradient = func.getArgument(params.size() + i);
     if (accumulates)
-      gradient = meanOf(slot.role.getName(), gradient);
+      gradient = meanOf(i, gradient);
     if (scaling) {
       // In f32 at least: what f16 cannot hold is why it was scaled.
       Type type = composite::computeType(gradient);
@@ -266,7 +316,8 @@ void UpdateBuilder::updateScale() {
 
 /// The mean of the gradients that were added up and this one, all of which are
 /// used up. In the type of the sum: it is rounded once.
-Value UpdateBuilder::meanOf(StringRef param, Value gradient) {
+Value UpdateBuilder::meanOf(size_t i, Value gradient) {
+  StringRef param = params[i].role.getName();
   Expr sum(builder, loc, argument(stateName("sum", param)));
   Expr summed(builder, loc, argument(stateName("summed", param)));
   Expr count = summed + 1.0;
@@ -282,6 +333,8 @@ Value UpdateBuilder::meanOf(StringRef param, Value gradient) {
   };
   clear("sum", sum);
   clear("summed", summed);
+  if (parts[i])
+    sum = sum.reduceSum({0});
   Type type = sum.type().getElementType();
   Expr part = (1.0 / count).cast(type).broadcastTo(sum.shape(), {});
   return (sum + sum.wrap(gradient).cast(type)) * part;
@@ -379,7 +432,8 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
 
 func::FuncOp UpdateBuilder::buildAccumulation() {
   SmallVector<Slot> arguments(params);
-  arguments.append(gradients);
+  for (auto [part, gradient] : llvm::zip_equal(parts, gradients))
+    arguments.push_back(part.value_or(gradient));
   for (const Slot &state : states)
     if (StringRef name = state.role.getName();
         name.starts_with(stateName("sum")) || name == stateName("scale"))

@@ -122,18 +122,18 @@ Status save(const Model &model, const char *path) {
     return checkpoint::saveShards(model, path, metadata);
   std::vector<Tensor> kept; // dense, as all of the model's own
   std::map<std::string, io::ArrayView> views;
-  for (const artifact::Value &value : model.wholeManifest().values) {
-    if (value.role != artifact::Role::Param &&
-        value.role != artifact::Role::State)
-      continue;
-    Result<Tensor> tensor = model.getWhole(value.name);
+  std::vector<const artifact::Value *> saved = checkpoint::savedOf(model);
+  kept.reserve(saved.size()); // views look at their shapes
+  for (const artifact::Value *value : saved) {
+    Result<Tensor> tensor = model.getWhole(value->name);
     if (!tensor)
       return std::move(tensor).status();
     if (!writes)
       continue;
     kept.push_back(std::move(*tensor));
-    views.emplace(value.name,
-                  io::ArrayView(value.dtype, value.shape,
+    std::span<const int64_t> shape = kept.back().shape();
+    views.emplace(value->name,
+                  io::ArrayView(value->dtype, {shape.begin(), shape.end()},
                                 {kept.back().data<std::byte>(),
                                  static_cast<size_t>(kept.back().bytes())}));
   }
@@ -155,7 +155,8 @@ Status load(Model &model, const char *path) {
     auto found = files->entries().find(value.name);
     if (found != files->entries().end()) {
       got = describe(found->second.dtype, found->second.shape);
-      if (got == expected) {
+      if (found->second.dtype == value.dtype &&
+          part.fits(found->second.shape)) {
         auto array = checkpoint::readPart(*files, value.name, part);
         if (!array)
           return std::move(array).status().in("'" + std::string(path) + "'");
@@ -165,6 +166,12 @@ Status load(Model &model, const char *path) {
         tensors.emplace_back(value.name, std::move(*tensor));
         continue;
       }
+    } else if (part.dimsOfRanks) {
+      auto nothing = Tensor::zeros(value.dtype, value.shape);
+      if (!nothing)
+        return std::move(nothing).status();
+      tensors.emplace_back(value.name, std::move(*nothing));
+      continue;
     } else if (value.role == artifact::Role::State) {
       continue;
     }

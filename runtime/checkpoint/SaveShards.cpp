@@ -28,7 +28,7 @@ int64_t bytesOf(const Value &value, const Part &part) {
 /// pieces first, each by that rank of those that have it which has least to do.
 std::vector<std::vector<Written>> planOf(const runtime::Model &model,
                                          int ranks) {
-  std::vector<const Value *> variables = variablesOf(model);
+  std::vector<const Value *> variables = savedOf(model);
   auto weight = [&](const Value *value) {
     return std::pair(-bytesOf(*value, partOf(model, *value, 0)), value->name);
   };

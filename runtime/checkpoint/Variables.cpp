@@ -4,17 +4,86 @@
 #include "runtime/comm/MeshCommunicators.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tandem::checkpoint {
 
 using artifact::Role;
+
+namespace {
+
+/// The parameter whose gradients the optimizer adds up in `value`; null if it
+/// is no sum.
+const artifact::Value *paramOfSum(const artifact::Manifest &manifest,
+                                  const artifact::Value &value) {
+  std::string prefix = manifest.optimizer + ".sum:";
+  return value.role == Role::State && value.name.starts_with(prefix)
+             ? manifest.findValue(value.name.substr(prefix.size()))
+             : nullptr;
+}
+
+template <typename T>
+void addUp(const std::byte *from, int64_t count, io::Array &sum) {
+  for (size_t i = 0; i < sum.bytes.size(); i += sizeof(T)) {
+    T total = 0;
+    for (int64_t rank = 0; rank < count; ++rank) {
+      T term;
+      std::memcpy(&term, from + size_t(rank) * sum.bytes.size() + i, sizeof(T));
+      total += term;
+    }
+    std::memcpy(sum.bytes.data() + i, &total, sizeof(T));
+  }
+}
+
+/// Returns the block of a sum, of whatever ranks the file has it.
+Result<io::Array> readSum(const io::TensorFiles &files, const std::string &name,
+                          const Part &part) {
+  const auto &entry = files.entries().at(name);
+  bool isFirst = *part.dimsOfRanks == 0 || part.begin[0] == 0;
+  std::vector<int64_t> begin(part.begin.begin() + long(*part.dimsOfRanks),
+                             part.begin.end());
+  std::vector<int64_t> sizes(part.sizes.begin() + long(*part.dimsOfRanks),
+                             part.sizes.end());
+  int64_t count = entry.shape.size() > sizes.size() ? entry.shape[0] : 1;
+  if (entry.shape.size() > sizes.size()) {
+    begin.insert(begin.begin(), 0);
+    sizes.insert(sizes.begin(), count);
+  }
+  auto parts = files.read(name, begin, sizes);
+  if (!parts)
+    return parts;
+  io::Array sum = {parts->dtype, part.sizes, {}};
+  sum.bytes.resize(count ? parts->bytes.size() / size_t(count) : 0);
+  if (isFirst && sum.dtype == artifact::DType::F32)
+    addUp<float>(parts->bytes.data(), count, sum);
+  else if (isFirst && sum.dtype == artifact::DType::F64)
+    addUp<double>(parts->bytes.data(), count, sum);
+  else if (isFirst)
+    return Status::usage("tensor " + io::inQuotes(name) +
+                         ": expected a sum of f32 or f64");
+  return sum;
+}
+
+} // namespace
+
+bool Part::fits(std::span<const int64_t> tensor) const {
+  if (std::ranges::equal(tensor, whole))
+    return true;
+  if (!dimsOfRanks)
+    return false;
+  auto ofOne = std::span(whole).subspan(*dimsOfRanks);
+  return tensor.size() >= ofOne.size() && tensor.size() <= ofOne.size() + 1 &&
+         std::ranges::equal(tensor.last(ofOne.size()), ofOne);
+}
 
 Part partOf(const runtime::Model &model, const artifact::Value &value,
             int rank) {
   const comm::MeshCommunicators *ranks = model.communicators();
   comm::Shard shard = ranks ? comm::shardOf(ranks->mesh(), value, rank)
                             : comm::allOf(value.shape);
-  Part part = {shard.whole, shard.begins, shard.sizes, shard.sizes};
+  Part part = {shard.whole, shard.begins, shard.sizes, shard.sizes, {}};
+  if (const artifact::Value *param = paramOfSum(model.manifest(), value))
+    part.dimsOfRanks = value.shape.size() - param->shape.size();
   for (size_t d = 0; d < part.sizes.size(); ++d) {
     part.begin[d] = std::min(part.begin[d], part.whole[d]);
     part.sizes[d] = std::min(part.sizes[d], part.whole[d] - part.begin[d]);
@@ -35,9 +104,24 @@ std::vector<const artifact::Value *> variablesOf(const runtime::Model &model) {
   return variables;
 }
 
+std::vector<const artifact::Value *> savedOf(const runtime::Model &model) {
+  const artifact::Manifest &manifest = model.manifest();
+  std::vector<const artifact::Value *> saved = variablesOf(model);
+  std::erase_if(saved, [&](const artifact::Value *value) {
+    const artifact::Value *param = paramOfSum(manifest, *value);
+    auto count = param
+                     ? model.get(manifest.optimizer + ".summed:" + param->name)
+                     : Status::success();
+    return param && count && count->elements() == 1 && count->at(0) == 0;
+  });
+  return saved;
+}
+
 Result<io::Array> readPart(const io::TensorFiles &files,
                            const std::string &name, const Part &part) {
-  auto block = files.read(name, part.begin, part.sizes);
+  bool isSame = files.entries().at(name).shape == part.whole;
+  auto block = isSame ? files.read(name, part.begin, part.sizes)
+                      : readSum(files, name, part);
   if (!block || part.sizes == part.shape)
     return block;
   io::Array array = {block->dtype, part.shape, {}};

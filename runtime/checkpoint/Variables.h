@@ -6,6 +6,9 @@
 #include "runtime/io/TensorFiles.h"
 #include "runtime/model/Model.h"
 
+#include <optional>
+#include <span>
+
 namespace tandem::checkpoint {
 
 /// What `rank` has of a value: the block of the whole, and its shape in memory,
@@ -13,6 +16,14 @@ namespace tandem::checkpoint {
 struct Part {
   std::vector<int64_t> whole, begin, sizes; ///< the block
   std::vector<int64_t> shape;
+  /// Of an optimizer's sum of gradients: how many dimensions it has in front of
+  /// its parameter's. If one, each rank adds up by itself, and its index is a
+  /// number among those that are summed up in the next update.
+  std::optional<size_t> dimsOfRanks;
+
+  /// True if a tensor of `tensor`, in a file, is this value: also of a sum that
+  /// other ranks made, or one process.
+  bool fits(std::span<const int64_t> tensor) const;
 };
 Part partOf(const runtime::Model &model, const artifact::Value &value,
             int rank);
@@ -22,9 +33,13 @@ Part ownPart(const runtime::Model &model, const artifact::Value &value);
 /// Returns the model's parameters and states.
 std::vector<const artifact::Value *> variablesOf(const runtime::Model &model);
 
-/// Returns this rank's part of the tensor `name`, whose shape is that of the
-/// whole; padding is zeros. Nothing else of the tensor is read but the pieces
-/// that it lies in.
+/// Returns those that a checkpoint needs: without sums to which nothing was
+/// added. A checkpoint that lacks a sum means one of nothing.
+std::vector<const artifact::Value *> savedOf(const runtime::Model &model);
+
+/// Returns this rank's part of the tensor `name`, whose shape fits; padding is
+/// zeros. Nothing else of the tensor is read but the pieces that it lies in. Of
+/// a sum that other ranks made, the first rank gets all, and others zeros.
 Result<io::Array> readPart(const io::TensorFiles &files,
                            const std::string &name, const Part &part);
 

@@ -306,13 +306,35 @@ TEST(Shard, T04_AccumulatesAsOneProcess) {
         expectEqual(model, {"data=2", kind, "", "adamw:lr=0.05", clip, true});
   expectEqual(decoder, {"data=2,tensor=2", "fsdp+tp", kMegatron,
                         "adamw:lr=0.05", "norm:0.05", true});
-  Compiled ranks(mlp, {"data=2", "zero1", "", "sgd:lr=1", "", true});
-  ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
-  auto step = ranks.function("step");
-  auto sum = findValue(step, "sgd.sum:up.w");
-  ASSERT_TRUE(sum);
-  EXPECT_TRUE(roleOfArgument(step, *sum).getSharding());
-  EXPECT_FALSE(ranks.function("accumulation"));
+  expectEqual(decoder, {"data=2,sequence=2", "zero2+sp", "", "sgd:lr=1",
+                        "value:0.05", true});
+}
+
+/// Batches before the last one only add up what each rank has. What is reduced
+/// in the update, is reduced with them: as many collectives as without
+/// accumulation.
+TEST(Shard, X09_GradientsAreReducedOnceAfterTheLastBatch) {
+  for (const char *kind : {"ddp", "zero1"})
+    for (auto *model : {mlp, decoder}) {
+      Compiled ranks(model, {"data=4", kind, "", "sgd:lr=1", "norm:1", true});
+      Compiled plain(model, {"data=4", kind, "", "sgd:lr=1", "norm:1"});
+      ASSERT_TRUE(ranks.isMade && plain.isMade) << ranks.diagnostics;
+      auto ofForward = plain.collectives("forward");
+      EXPECT_EQ(ranks.collectives("accumulate"), ofForward) << kind;
+      EXPECT_EQ(ranks.collectives("step"), plain.collectives("step")) << kind;
+      EXPECT_GT(ranks.collectives("step")["all_reduce"],
+                ofForward["all_reduce"]);
+      EXPECT_FALSE(ranks.function("accumulation"));
+      auto step = ranks.function("step");
+      auto sum = findValue(
+          step, "sgd.sum:" + std::string(model == mlp ? "up.w" : "head.w"));
+      ASSERT_TRUE(sum);
+      EXPECT_TRUE(roleOfArgument(step, *sum).getSharding());
+    }
+  // What is cut is reduced for each batch, so that no rank has the whole sums.
+  Compiled cut(mlp, {"data=4", "zero2", "", "sgd:lr=1", "", true});
+  ASSERT_TRUE(cut.isMade) << cut.diagnostics;
+  EXPECT_EQ(cut.collectives("accumulate")["reduce_scatter"], 4);
 }
 
 //===----------------------------------------------------------------------===//

@@ -159,7 +159,7 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
     }
     const TensorFiles::Entry &entry = found->second;
     Result<io::Array> array = io::Array();
-    bool fits = entry.shape == part.whole;
+    bool fits = part.fits(entry.shape);
     if (fits) {
       array = checkpoint::readPart(files, name, part);
       if (!array)
@@ -276,7 +276,7 @@ Result<Snapshot> Snapshot::of(const runtime::Model &model,
   snapshot.model_ = &model;
   snapshot.path_ = path;
   snapshot.inShards_ = io::isIndexName(path);
-  for (const Value *value : checkpoint::variablesOf(model)) {
+  for (const Value *value : checkpoint::savedOf(model)) {
     auto tensor = snapshot.inShards_
                       ? checkpoint::valuesOf(model, value->name,
                                              checkpoint::ownPart(model, *value))
