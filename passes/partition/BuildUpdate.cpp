@@ -1,10 +1,10 @@
 //===- BuildUpdate.cpp - an optimizer as a program ------------------------===//
 //
-// What an optimizer computes is its op (ir/ops/Optimizer.td); here it gets its
-// states and its place in a function. Parameters of f16 and bf16 have states in
-// f32. Each parameter counts its own steps, as in PyTorch: one whose gradient
-// was undefined is corrected later for the steps that it took, not for those
-// that others took.
+// What an optimizer computes is a row of a table (optimizers/Optimizers.h);
+// here it gets its states and its place in a function. Parameters of f16 and
+// bf16 have states in f32. Each parameter counts its own steps, as in PyTorch:
+// one whose gradient was undefined is corrected later for the steps that it
+// took, not for those that others took.
 //
 // Where gradients are clipped by their norm, or are of a loss that was scaled,
 // an update whose norm is not finite changes nothing but the count of such
@@ -17,6 +17,7 @@
 #include "passes/partition/ClipGradients.h"
 #include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/partition/optimizers/ParamUpdate.h"
 #include "passes/verify/PhaseVerifiers.h"
 
 #include "ir/Collective.h"
@@ -58,15 +59,10 @@ public:
   func::FuncOp buildAccumulation();
 
 private:
-  bool isAdam() const {
-    return spec.kind->name == "adam" || spec.kind->name == "adamw";
-  }
-  /// The states that each param has one of.
-  SmallVector<StringRef> statesPerParam() const;
+  /// The type of a state of a param of this type; null if there is none.
+  RankedTensorType typeOf(const OptimizerState &state,
+                          RankedTensorType param) const;
   std::string stateName(StringRef variable, StringRef param = "") const;
-  APFloat option(StringRef name) const {
-    return APFloat(spec.values.lookup(name));
-  }
 
   /// True if it looks at the norm, and an update may be left out.
   bool findsNorm() const {
@@ -92,8 +88,8 @@ private:
   void update(std::string name, Value value);
   /// The number of the update of `param` that this one is.
   Value createStep(StringRef param);
-  /// The op that updates `param`, whose results are the new param and states.
-  Operation *createOp(StringRef param, Value gradient);
+  /// Updates param `i` and the optimizer's states of it.
+  void updateParam(size_t i);
   void setResults();
 
   func::FuncOp forward, backward;
@@ -121,12 +117,17 @@ private:
 
 } // namespace
 
-SmallVector<StringRef> UpdateBuilder::statesPerParam() const {
-  if (isAdam())
-    return {"m", "v"};
-  if (spec.kind->name == "momentum")
-    return {"velocity"};
-  return {};
+RankedTensorType UpdateBuilder::typeOf(const OptimizerState &state,
+                                       RankedTensorType param) const {
+  if (!state.ifOption.empty() && spec.values.lookup(state.ifOption) == 0)
+    return {};
+  Type element = param.getElementType();
+  if (!element.isF64())
+    element = Float32Type::get(param.getContext());
+  if (!state.shape)
+    return param.clone(element);
+  auto shape = state.shape(param.getShape());
+  return shape ? RankedTensorType::get(*shape, element) : RankedTensorType();
 }
 
 std::string UpdateBuilder::stateName(StringRef variable,
@@ -218,17 +219,21 @@ void UpdateBuilder::collectSlots() {
     addState(stateName("skipped"), scalar, 0);
   }
   for (auto [i, param] : llvm::enumerate(params)) {
+    StringRef name = param.role.getName();
     auto type = cast<RankedTensorType>(param.type);
-    if (!type.getElementType().isF64())
-      type = type.clone(builder.getF32Type());
-    if (isAdam())
-      addState(stateName("step", param.role.getName()), scalar, 0);
+    if (spec.kind->counts)
+      addState(stateName("step", name), scalar, 0);
     if (accumulates) {
-      addSum(param.role.getName(), type, axes[i]);
-      addState(stateName("summed", param.role.getName()), scalar, 0);
+      bool isWide = type.getElementType().isF64();
+      addSum(name, isWide ? type : type.clone(builder.getF32Type()), axes[i]);
+      addState(stateName("summed", name), scalar, 0);
     }
-    for (StringRef variable : statesPerParam())
-      addState(stateName(variable, param.role.getName()), type, 0);
+    for (const OptimizerState &state : spec.kind->states)
+      if (RankedTensorType stateType = typeOf(state, type))
+        addState(stateName(state.name, name), stateType,
+                 state.initOption.empty()
+                     ? state.init
+                     : spec.values.lookup(state.initOption));
   }
 }
 
@@ -355,31 +360,31 @@ void UpdateBuilder::update(std::string name, Value value) {
   updates[name] = value;
 }
 
-Operation *UpdateBuilder::createOp(StringRef param, Value gradient) {
-  Value old = argument(param), lr = argument(stateName("lr"));
+void UpdateBuilder::updateParam(size_t i) {
+  StringRef param = params[i].role.getName();
+  Value gradient = gradientOf(i);
+  Value old = argument(param), rate = argument(stateName("lr"));
   // A gradient may have been asked for in another type.
   if (gradient.getType() != old.getType())
     gradient = CastOp::create(builder, loc, old.getType(), gradient);
-  auto state = [&](StringRef variable) {
-    return argument(stateName(variable, param));
-  };
-  if (spec.kind->name == "sgd")
-    return SgdOp::create(builder, loc, old, gradient, lr,
-                         option("weight_decay"));
-  if (spec.kind->name == "momentum")
-    return MomentumOp::create(builder, loc, old, gradient, state("velocity"),
-                              lr, option("momentum"), option("weight_decay"),
-                              option("dampening"),
-                              !option("nesterov").isZero());
-  if (spec.kind->name == "adam")
-    return AdamOp::create(builder, loc, old, gradient, state("m"), state("v"),
-                          createStep(param), lr, option("beta1"),
-                          option("beta2"), option("eps"),
-                          option("weight_decay"));
-  return AdamWOp::create(builder, loc, old, gradient, state("m"), state("v"),
-                         createStep(param), lr, option("beta1"),
-                         option("beta2"), option("eps"),
-                         option("weight_decay"));
+  auto type = cast<RankedTensorType>(old.getType());
+  llvm::StringMap<Value> own;
+  for (const OptimizerState &state : spec.kind->states)
+    if (typeOf(state, type))
+      own[state.name] = argument(stateName(state.name, param));
+  Value step = spec.kind->counts ? createStep(param) : Value();
+  ParamUpdate made(builder, loc, spec, old, gradient, rate, step,
+                   std::move(own));
+  spec.kind->update(made);
+  update(param.str(), made.newParam);
+  for (const OptimizerState &state : spec.kind->states)
+    if (Value value = made.newStates.lookup(state.name)) {
+      std::string name = stateName(state.name, param);
+      update(name, value);
+      // What follows from the count alone rises as that does.
+      if (state.shape)
+        needs[name] = builder.getArrayAttr(builder.getStrArrayAttr({param}));
+    }
 }
 
 /// The updates in the order of the arguments. Nothing updates the rate.
@@ -417,13 +422,8 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
   roles.emplace(func);
   builder.setInsertionPointToStart(&func.getBody().front());
   checkGradients();
-  for (auto [i, slot] : llvm::enumerate(params)) {
-    StringRef param = slot.role.getName();
-    Operation *op = createOp(param, gradientOf(i));
-    update(param.str(), op->getResult(0));
-    for (auto [k, variable] : llvm::enumerate(statesPerParam()))
-      update(stateName(variable, param), op->getResult(k + 1));
-  }
+  for (size_t i = 0; i < params.size(); ++i)
+    updateParam(i);
   setResults();
   if (failed(decomposeComposites(func)))
     return failure();

@@ -15,54 +15,6 @@
 using namespace llvm;
 using namespace tandem;
 
-// Numbers are computed with in f32, whatever the model's type is: what is
-// smaller than its least normal number is 0 there.
-static constexpr double kTiny = std::numeric_limits<float>::min();
-/// Beyond it nothing trains: a gradient of f32's precision beside a parameter
-/// of 1 moves that by more than a tenth.
-static constexpr double kMost = 1e6;
-/// The greatest number below 1 of f32: a decay of 1 would never forget its
-/// start, and Adam would divide by 0.
-static constexpr double kBelowOne = 1.0 - 0x1p-24;
-
-// The defaults are those of torch.optim.SGD, Adam and AdamW; 'momentum' is SGD
-// with the momentum that is usual. A rate of 0 is for experiments: states move,
-// parameters do not.
-static constexpr OptimizerOption kRate = {"lr",  1e-3, kTiny,
-                                          kMost, true, "learning rate"};
-static constexpr OptimizerOption kBeta1 = {
-    "beta1", 0.9, kTiny, kBelowOne, true, "decay of the mean of gradients"};
-static constexpr OptimizerOption kBeta2 = {
-    "beta2", 0.999, kTiny, kBelowOne, true, "decay of the mean of squares"};
-static constexpr OptimizerOption kEps = {"eps", 1e-8,  kTiny,
-                                         kMost, false, "added to the divisor"};
-static constexpr OptimizerOption weightDecay(double value) {
-  return {"weight_decay", value, kTiny, kMost, true, "pull towards 0"};
-}
-
-static const OptimizerOption kSgd[] = {kRate, weightDecay(0)};
-static const OptimizerOption kMomentum[] = {
-    kRate,
-    {"momentum", 0.9, kTiny, kBelowOne, true, "decay of the velocity"},
-    {"dampening", 0, kTiny, 1, true,
-     "part of the gradient that is left out, in the first step too, unlike in "
-     "PyTorch"},
-    weightDecay(0),
-    {"nesterov", 0, 1, 1, true, "look ahead"}};
-static const OptimizerOption kAdam[] = {kRate, kBeta1, kBeta2, kEps,
-                                        weightDecay(0)};
-static const OptimizerOption kAdamW[] = {kRate, kBeta1, kBeta2, kEps,
-                                         weightDecay(1e-2)};
-static const OptimizerKind kKinds[] = {
-    {"sgd", kSgd, "p -= lr * (g + weight_decay * p)"},
-    {"momentum", kMomentum,
-     "v = momentum * v + (1 - dampening) * (g + weight_decay * p), p -= lr * "
-     "v"},
-    {"adam", kAdam, "Adam of g + weight_decay * p"},
-    {"adamw", kAdamW, "Adam of g, and p -= lr * weight_decay * p beside it"}};
-
-ArrayRef<OptimizerKind> tandem::optimizerKinds() { return kKinds; }
-
 template <typename Range>
 static SmallVector<StringRef> namesOf(const Range &range) {
   SmallVector<StringRef> names;
@@ -81,7 +33,7 @@ static std::string unknown(StringRef name, StringRef of, const Range &known) {
 }
 
 std::string tandem::rangeOf(const OptimizerOption &option) {
-  if (option.name == "nesterov")
+  if (option.isFlag)
     return "true or false";
   std::string text;
   raw_string_ostream out(text);
@@ -96,7 +48,7 @@ std::string tandem::rangeOf(const OptimizerOption &option) {
 /// Reads the value of an option; fails with what was expected.
 static std::optional<double> readValue(const OptimizerOption &option,
                                        StringRef text) {
-  if (option.name == "nesterov")
+  if (option.isFlag)
     return text == "true" || text == "false" ? std::optional(text == "true")
                                              : std::nullopt;
   // getAsDouble takes hexadecimal numbers too, which 'train --lr' does not.
@@ -112,14 +64,16 @@ static std::optional<double> readValue(const OptimizerOption &option,
 /// "; optimizer 'momentum' has it", where one has an option of this name.
 static std::string ownersOf(StringRef option) {
   SmallVector<StringRef> owners;
-  for (const OptimizerKind &kind : kKinds)
+  for (const OptimizerKind &kind : optimizerKinds())
     if (is_contained(namesOf(kind.options), option))
       owners.push_back(kind.name);
   if (owners.empty())
     return "";
   bool isOne = owners.size() == 1;
   return (isOne ? "; optimizer '" : "; optimizers '") +
-         join(owners, "' and '") + (isOne ? "' has it" : "' have it");
+         join(ArrayRef(owners).drop_back(isOne ? 0 : 1), "', '") +
+         (isOne ? "" : "' and '" + owners.back().str()) +
+         (isOne ? "' has it" : "' have it");
 }
 
 /// What is wrong with values that are right by themselves.
@@ -131,21 +85,18 @@ static void checkTogether(const OptimizerSpec &spec,
     problems.push_back("option 'nesterov' needs a momentum above 0 and no "
                        "dampening");
   double decay = spec.values.lookup("lr") * spec.values.lookup("weight_decay");
-  if (spec.kind->name != "adam" && decay > 1)
+  if ((spec.kind->takesPart || spec.values.lookup("decoupled") != 0) &&
+      decay > 1)
     problems.push_back("expected 'lr' times 'weight_decay' to be at most 1, "
                        "since each step takes that part of a parameter off, "
                        "but got " +
                        formatv("{0}", decay).str());
 }
 
-/// Reads the options of an optimizer; `problems` gets all that is wrong.
-static OptimizerSpec readOptions(const OptimizerKind &kind,
-                                 ArrayRef<StringRef> entries,
-                                 SmallVectorImpl<std::string> &problems) {
-  OptimizerSpec spec;
-  spec.kind = &kind;
-  for (const OptimizerOption &option : kind.options)
-    spec.values[option.name] = option.value;
+void tandem::readOptions(OptimizerSpec &spec, ArrayRef<StringRef> entries,
+                         SmallVectorImpl<std::string> &problems) {
+  const OptimizerKind &kind = *spec.kind;
+  size_t before = problems.size();
   SmallVector<StringRef> seen;
   for (StringRef entry : entries) {
     auto [key, number] = entry.split('=');
@@ -168,25 +119,34 @@ static OptimizerSpec readOptions(const OptimizerKind &kind,
       problems.push_back("expected option '" + key.str() + "' to be " +
                          rangeOf(*option) + " but got '" + number.str() + "'");
   }
-  if (problems.empty())
+  if (problems.size() == before)
     checkTogether(spec, problems);
+}
+
+/// An optimizer with its defaults.
+static OptimizerSpec defaultsOf(const OptimizerKind &kind) {
+  OptimizerSpec spec;
+  spec.kind = &kind;
+  for (const OptimizerOption &option : kind.options)
+    spec.values[option.name] = option.value;
   return spec;
 }
 
 std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
                                                         std::string &error) {
   auto [name, list] = text.split(':');
-  const auto *kind =
-      find_if(kKinds, [&](const OptimizerKind &k) { return k.name == name; });
-  if (kind == std::end(kKinds)) {
-    error = "unknown optimizer " + unknown(name, "", kKinds);
+  const auto *kind = find_if(
+      optimizerKinds(), [&](const OptimizerKind &k) { return k.name == name; });
+  if (kind == optimizerKinds().end()) {
+    error = "unknown optimizer " + unknown(name, "", optimizerKinds());
     return std::nullopt;
   }
   SmallVector<StringRef> entries;
   if (text.contains(':'))
     list.split(entries, ',');
   SmallVector<std::string> problems;
-  OptimizerSpec spec = readOptions(*kind, entries, problems);
+  OptimizerSpec spec = defaultsOf(*kind);
+  readOptions(spec, entries, problems);
   if (problems.empty())
     return spec;
   error = join(problems, "; ");
@@ -195,9 +155,10 @@ std::optional<OptimizerSpec> tandem::parseOptimizerSpec(StringRef text,
   bool isOwn = all_of(entries, [&](StringRef entry) {
     return is_contained(own, entry.split('=').first);
   });
-  for (const OptimizerKind &other : kKinds) {
+  for (const OptimizerKind &other : optimizerKinds()) {
     SmallVector<std::string> wrong;
-    (void)readOptions(other, entries, wrong);
+    OptimizerSpec as = defaultsOf(other);
+    readOptions(as, entries, wrong);
     if (!isOwn && wrong.empty())
       others.push_back(other.name);
   }

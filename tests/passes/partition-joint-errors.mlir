@@ -6,8 +6,8 @@ module @phase attributes {tandem.phase = "joint"} {
 
 // -----
 
-// expected-error@+1 {{unknown optimizer 'lion'; known are 'sgd', 'momentum', 'adam', 'adamw'}}
-module @optimizer attributes {tandem.phase = "optimize", tandem.optimizer = "lion", tandem.loss = "y"} {
+// expected-error@+1 {{unknown optimizer 'tiger'; known are 'sgd', 'momentum', }}
+module @optimizer attributes {tandem.phase = "optimize", tandem.optimizer = "tiger", tandem.loss = "y"} {
   func.func @joint(
       %x: tensor<f32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
       %dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">})

@@ -139,8 +139,8 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
       .byDefault("'loss'");
   table
       .text("optimizer", "NAME[:KEY=VALUE,...]", options.optimizer,
-            "compile an optimizer in: sgd, momentum, adam, adamw ('tandem "
-            "help optimizers')")
+            "compile an optimizer in: sgd, adamw and others ('tandem help "
+            "optimizers')")
       .check(checkOptimizer)
       .completes([] {
         std::vector<std::string> names;

@@ -18,15 +18,18 @@ using namespace tandem::commands;
 static std::string optimizers() {
   std::string text =
       "--optimizer=NAME or NAME:KEY=VALUE,... compiles an optimizer into the\n"
-      "artifact. p is a parameter, g its gradient; defaults are PyTorch's. "
-      "'train --lr'\nsets another learning rate. A rate of 0 is for "
-      "experiments: states move,\nparameters do not.\n";
+      "artifact. p is a parameter, g its gradient; formulas and defaults are "
+      "those of the\nsource in brackets. 'train --lr' sets another learning "
+      "rate. A rate of 0 is for\nexperiments: states move, parameters do "
+      "not.\n";
   for (const OptimizerKind &kind : optimizerKinds()) {
-    text += llvm::formatv("\n{0}: {1}\n", kind.name, kind.meaning);
+    text += llvm::formatv("\n{0}: {1} [{2}]\n", kind.name, kind.meaning,
+                          kind.source);
     for (const OptimizerOption &option : kind.options) {
-      std::string value =
-          option.name == "nesterov" ? "false" : numberText(option.value);
-      text += llvm::formatv("  {0,-14}{1,-8}{2} ({3})\n", option.name, value,
+      std::string value = !option.isFlag ? numberText(option.value)
+                          : option.value ? "true"
+                                         : "false";
+      text += llvm::formatv("  {0,-15}{1,-8}{2} ({3})\n", option.name, value,
                             option.meaning, rangeOf(option));
     }
   }
