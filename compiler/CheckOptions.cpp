@@ -27,9 +27,16 @@ Result<std::vector<Target>> tandem::targetsOf(const CompileOptions &options) {
 static Status checkRanks(const CompileOptions &options) {
   std::string error;
   if (options.mesh.empty())
-    return options.parallel.empty() && options.shard.empty()
+    return options.parallel.empty() && options.shard.empty() &&
+                   options.batchNorm.empty()
                ? Status::success()
-               : Status::usage("--parallel and --shard need --mesh");
+               : Status::usage("--parallel, --shard and --batch-norm need "
+                               "--mesh");
+  if (!options.batchNorm.empty() && options.batchNorm != "per-rank" &&
+      options.batchNorm != "synchronized")
+    return Status::usage("expected --batch-norm to be synchronized or "
+                         "per-rank, but got '" +
+                         options.batchNorm + "'");
   auto mesh = parseMeshSpec(options.mesh, error);
   if (!mesh)
     return Status::usage("--mesh: " + error);
@@ -148,6 +155,7 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
   } all[] = {{!options.loss.empty(), "joint", "--loss"},
              {options.order != 1, "joint", "--order"},
              {options.inference, "joint", "--inference"},
+             {!options.batchNorm.empty(), "joint", "--batch-norm"},
              {!options.mesh.empty(), "optimize", "--mesh"},
              {!options.parallel.empty(), "optimize", "--parallel"},
              {!options.shard.empty(), "optimize", "--shard"},

@@ -146,6 +146,8 @@ static Status stampRanks(ModuleOp module, const CompileOptions &options) {
     SmallVector<StringRef> names(kinds->begin(), kinds->end());
     module->setAttr(kParallelAttr, b.getStrArrayAttr(names));
   }
+  if (options.batchNorm == "per-rank")
+    module->setAttr(kBatchNormAttr, b.getStringAttr(options.batchNorm));
   if (options.shard.empty())
     return Status::success();
   auto buffer = llvm::MemoryBuffer::getFile(options.shard, /*IsText=*/true);

@@ -48,8 +48,9 @@ struct CompileOptions {
   /// The ranks to compile for, `data=4,tensor=2` (passes/shard/ParallelSpec.h);
   /// empty: the module's mesh, else one process.
   std::string mesh;
-  std::string parallel; ///< `ddp+tp`; empty: none
-  std::string shard;    ///< a file with the plan of shardings; empty: none
+  std::string parallel;  ///< `ddp+tp`; empty: none
+  std::string batchNorm; ///< `per-rank` or `synchronized`; empty: the latter
+  std::string shard;     ///< a file with the plan of shardings; empty: none
   /// A phase, a pass, or a run of one (`erase-dead-ops:2`); empty: all.
   std::string stopAfter;
   std::string dumpPhases;     ///< a folder for the module of each phase

@@ -203,6 +203,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (name == kPhaseAttr)
     return expectString({"capture", "functionalize", "joint", "optimize",
                          "partition", "plan", "lower"});
+  if (name == kBatchNormAttr)
+    return expectString({"per-rank"});
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||

@@ -34,6 +34,7 @@ static constexpr OfDialect ofDialect[] = {
     {kMeshAttr, AttributePlace::Module},
     {kParallelAttr, AttributePlace::Module},
     {kShardAttr, AttributePlace::Module},
+    {kBatchNormAttr, AttributePlace::Module},
     {kMutatedInBackwardAttr, AttributePlace::Module},
     {kStepMemoryAttr, AttributePlace::Module},
     {kPartitionReportAttr, AttributePlace::Module},

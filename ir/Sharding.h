@@ -7,6 +7,7 @@
 //   tandem.shard = {"fc0.w" = [["tensor"], []]}
 //                                            by names: a regular expression,
 //                                            and axes for each dimension
+//   tandem.batch_norm = "per-rank"           statistics of each rank's rows
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_SHARDING_H
@@ -26,6 +27,9 @@ namespace tandem {
 inline constexpr llvm::StringLiteral kWholeSizes = "whole";
 
 inline constexpr llvm::StringLiteral kParallelAttr = "tandem.parallel";
+/// Whose rows batch norm has statistics of: "per-rank". Without it, of the
+/// whole batch.
+inline constexpr llvm::StringLiteral kBatchNormAttr = "tandem.batch_norm";
 inline constexpr llvm::StringLiteral kShardAttr = "tandem.shard";
 
 /// Returns the type of the whole value of which an argument or result of `func`

@@ -136,6 +136,16 @@ def BuildEvaluate : ModulePass<"tandem-build-evaluate"> {
   ];
 }
 
+def SplitBatchNorms : ModulePass<"tandem-split-batch-norms"> {
+  let summary = "Gives each rank statistics of its own rows, where the module asks for it";
+  let description = [{
+    Of `tandem.batch_norm = "per-rank"`: each `batch_norm` in training normalizes
+    as many groups of rows as the mesh has ranks along `data`, each by its own
+    statistics. The new running statistics are the mean of the groups', in which
+    ranks agree.
+  }];
+}
+
 def FuseComposites : FunctionPass<"tandem-fuse-composites"> {
   let summary = "Replaces composites by ops that do what they mean at once";
   let description = [{

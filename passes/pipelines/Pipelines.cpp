@@ -56,6 +56,8 @@ void tandem::buildJointPipeline(OpPassManager &passes,
   evaluate.inference = options.inference;
   // While composites still know how to infer.
   passes.addPass(createBuildEvaluate(evaluate));
+  // Of what trains alone, while it is one op.
+  passes.addPass(createSplitBatchNorms());
   OpPassManager &primal = passes.nest<func::FuncOp>();
   FuseCompositesOptions fuse;
   fuse.order = options.order;

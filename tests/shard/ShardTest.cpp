@@ -94,6 +94,60 @@ TEST(Shard, X04_StatisticsAreOfAllRows) {
     expectEqual(convolutions, {mesh, "ddp", ""});
 }
 
+/// The same on one process: a mesh whose axis `data` cuts nothing says how many
+/// groups there are.
+TEST(Shard, X04_X15_StatisticsAreOfTheRanksRows) {
+  for (const char *mesh : {"data=2", "data=3", "data=4"})
+    for (const char *kind : {"ddp", "fsdp"}) {
+      Request own{mesh, kind, ""}, all{mesh, kind, ""};
+      own.batchNorm = "per-rank";
+      Compiled ranks(convolutions, own), synchronized(convolutions, all);
+      ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+      Request grouped{mesh, "", ""};
+      grouped.batchNorm = "per-rank";
+      Compiled one(convolutions, grouped);
+      ASSERT_TRUE(one.isMade) << one.diagnostics;
+      Values values = startOf(one.function("step"), /*seed=*/7);
+      Values wanted = runOnRanks(one.function("step"), values);
+      Values got = runOnRanks(ranks.function("step"), values);
+      for (const auto &[name, array] : wanted)
+        EXPECT_TRUE(isNear(got[name], array)) << name << " " << mesh << kind;
+      Values other = runOnRanks(synchronized.function("step"), values);
+      const char *mean = "update of \"conv2.mean\"";
+      EXPECT_FALSE(isNear(got[mean], other[mean]));
+      // Nothing that is normalized waits for other ranks.
+      EXPECT_LT(ranks.collectives("backward")["all_reduce"],
+                synchronized.collectives("backward")["all_reduce"])
+          << kind;
+    }
+}
+
+/// What ranks make of their own rows is one value: the mean.
+TEST(Shard, X04_X15_RunningStatisticsAreTheMeanOfTheRanks) {
+  auto model = [](Trace &trace, const Sizes &) {
+    Tensor x = trace.input("x", {4, 1});
+    Tensor scale = trace.parameter("scale", {1}, Init::constant(1.0));
+    Tensor bias = trace.parameter("bias", {1}, Init::constant(0.0));
+    Tensor mean = trace.state("mean", {1}, Init::constant(0.0));
+    Tensor variance = trace.state("variance", {1}, Init::constant(0.0));
+    Tensor y = batchNorm(x, scale, bias, mean, variance, /*momentum=*/1.0);
+    trace.output("y", y);
+    trace.output("loss", tandem::mean(y * y));
+  };
+  Request request{"data=2", "ddp", "", kSgd};
+  request.batchNorm = "per-rank";
+  Compiled ranks(model, request);
+  ASSERT_TRUE(ranks.isMade) << ranks.diagnostics;
+  Values values = startOf(ranks.function("step"), 1);
+  values["input \"x\""].data = {1, 3, 10, 30};
+  Values got = runOnRanks(ranks.function("step"), values);
+  EXPECT_NEAR(got["update of \"mean\""][0], 11, 1e-9); // of 2 and 20
+  // Of 1 and 100, by the model's own 4 / 3.
+  EXPECT_NEAR(got["update of \"variance\""][0], 50.5 * 4 / 3, 1e-5);
+  EXPECT_NEAR(got["output \"y\""][0], -1, 1e-4);
+  EXPECT_NEAR(got["output \"y\""][3], 1, 1e-4);
+}
+
 //===----------------------------------------------------------------------===//
 // Optimizer states, gradients, parameters
 //===----------------------------------------------------------------------===//
@@ -361,6 +415,17 @@ TEST(Shard, RefusesWhatDoesNotFit) {
            R"({"up.w": ["tensor", null], "u.*w": [null, "tensor"]})"},
           "asks for");
   refuses({"tensor=2", "tp", ""}, "--shard");
+}
+
+TEST(Shard, X04_RefusesRowsThatDoNotDivide) {
+  Request request{"data=5", "ddp", ""};
+  request.batchNorm = "per-rank";
+  Compiled ranks(convolutions, request);
+  EXPECT_FALSE(ranks.isMade);
+  EXPECT_NE(ranks.diagnostics.find("expected a batch (12) that divides by the "
+                                   "5 ranks of the axis 'data'"),
+            std::string::npos)
+      << ranks.diagnostics;
 }
 
 TEST(Shard, RefusesWordsThatAreNone) {

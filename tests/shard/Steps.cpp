@@ -62,6 +62,8 @@ void Compiled::stamp(const Request &setup) {
     op->setAttr(kLossScaleAttr, b.getStringAttr(setup.lossScale));
   if (setup.accumulates)
     op->setAttr(kAccumulateAttr, b.getUnitAttr());
+  if (!setup.batchNorm.empty())
+    op->setAttr(kBatchNormAttr, b.getStringAttr(setup.batchNorm));
   if (setup.mesh.empty())
     return;
   std::string error;
@@ -71,10 +73,12 @@ void Compiled::stamp(const Request &setup) {
   for (const auto &[name, size] : *mesh)
     axes.push_back({b.getStringAttr(name), size});
   op->setAttr(kMeshAttr, MeshAttr::get(&context, axes));
-  auto kinds = parseParallelSpec(setup.parallel, *mesh, error);
-  ASSERT_TRUE(kinds) << error;
-  SmallVector<StringRef> names(kinds->begin(), kinds->end());
-  op->setAttr(kParallelAttr, b.getStrArrayAttr(names));
+  if (!setup.parallel.empty()) {
+    auto kinds = parseParallelSpec(setup.parallel, *mesh, error);
+    ASSERT_TRUE(kinds) << error;
+    SmallVector<StringRef> names(kinds->begin(), kinds->end());
+    op->setAttr(kParallelAttr, b.getStrArrayAttr(names));
+  }
   if (setup.plan.empty())
     return;
   DictionaryAttr plan = parseShardPlan(setup.plan, &context, error);

@@ -20,6 +20,7 @@ struct Request {
   bool accumulates = false;
   Sizes sizes = {};
   std::string lossScale = {};
+  std::string batchNorm = {};
 };
 
 inline constexpr const char *kSgd = "sgd:lr=0.1";

@@ -270,6 +270,17 @@ static void declareRanks(CompileFlags &flags, OptionTable &table) {
              .example("ddp")
              .needs("mesh", "it says what is cut over the axes of a mesh"),
          "optimize");
+  actsIn(table,
+         table
+             .text("batch-norm", "synchronized|per-rank", options.batchNorm,
+                   "the rows whose statistics batch norm uses in training: "
+                   "the whole batch's, as one process, or each rank's own, "
+                   "without communication; the running statistics are then "
+                   "the mean of the ranks'")
+             .oneOf({"synchronized", "per-rank"})
+             .byDefault("synchronized")
+             .needs("mesh", "it speaks of ranks"),
+         "joint");
   actsIn(
       table,
       table
