@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# tests/docs/commands.sh PAGE: runs the lines of the ```sh blocks of a guide that
+# tests/docs/commands.sh PAGE [EXAMPLES]: runs the lines of the ```sh blocks of a guide that
 # begin with one of Tandem's programs, in order, in a folder that has a model
-# `model.mlir`; each has to succeed. A page without one is an error.
+# `model.mlir`, and the digits of EXAMPLES as `mlp.mlir`, `x.npy`, `labels.npy`,
+# `tx.npy` and `tlabels.npy`; each has to succeed. A page without one is an error.
 set -euo pipefail
 page=$1
 folder=$(mktemp -d)
@@ -21,6 +22,14 @@ module @model attributes {tandem.phase = "capture"} {
   }
 }
 MLIR
+if [ $# -gt 1 ]; then
+  digits=$2/digits
+  cp "$digits/mlp.mlir" "$folder"
+  cp "$digits/data/train_images.npy" "$folder/x.npy"
+  cp "$digits/data/train_labels.npy" "$folder/labels.npy"
+  cp "$digits/data/test_images.npy" "$folder/tx.npy"
+  cp "$digits/data/test_labels.npy" "$folder/tlabels.npy"
+fi
 count=0
 while read -r line; do
   echo "$line"

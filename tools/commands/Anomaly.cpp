@@ -29,16 +29,24 @@ std::string anomalyIn(const Tensor &given, bool findsInfinity) {
   return "";
 }
 
-/// The results of a program in which there is one: "'loss', 'scores'".
-std::string namesOf(const artifact::Program &program, Role role,
-                    std::span<const Tensor> results, bool findsInfinity) {
-  std::string names;
+/// The results of a program in which there is one.
+std::vector<std::string> namesIn(const artifact::Program &program, Role role,
+                                 std::span<const Tensor> results,
+                                 bool findsInfinity) {
+  std::vector<std::string> names;
   for (size_t i = 0; i < results.size(); ++i)
     if (program.results[i].role == role &&
         !anomalyIn(results[i], findsInfinity).empty())
-      names +=
-          (names.empty() ? "" : ", ") + io::inQuotes(program.results[i].name);
+      names.push_back(program.results[i].name);
   return names;
+}
+
+/// "'loss', 'scores'".
+std::string listOf(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + io::inQuotes(name);
+  return text;
 }
 
 std::vector<Destination> destinationsOf(const artifact::Program &program,
@@ -52,15 +60,37 @@ std::vector<Destination> destinationsOf(const artifact::Program &program,
   return made;
 }
 
-/// Runs forward and backward by themselves, and says in which results the first
-/// anomaly is.
+/// Says in which results of the programs the first anomaly is.
 Result<std::string> locateByPrograms(Model &model,
                                      std::span<const runtime::Argument> inputs,
                                      bool findsInfinity) {
+  auto found = findByPrograms(model, inputs, findsInfinity);
+  if (!found)
+    return std::move(found).status();
+  if (!found->hasPrograms)
+    return std::string("the artifact has no forward and backward to run again");
+  if (!found->outputs.empty())
+    return "it was made in the forward, whose outputs " +
+           listOf(found->outputs) + " have it";
+  if (!found->gradients.empty())
+    return "it was made in the backward, whose gradients of " +
+           listOf(found->gradients) + " have it; the outputs have none";
+  return std::string("outputs and gradients have none: the optimizer made it");
+}
+
+} // namespace
+
+bool isFinite(const Tensor &tensor) { return anomalyIn(tensor, true).empty(); }
+
+Result<NamesFound> findByPrograms(Model &model,
+                                  std::span<const runtime::Argument> inputs,
+                                  bool findsInfinity) {
+  NamesFound found;
   const artifact::Program *forward = model.manifest().findProgram("forward");
   const artifact::Program *backward = model.manifest().findProgram("backward");
   if (!forward || !backward)
-    return std::string("the artifact has no forward and backward to run again");
+    return found;
+  found.hasPrograms = true;
   std::vector<runtime::Argument> given;
   for (const runtime::Argument &one : inputs)
     for (const artifact::Slot &slot : forward->arguments)
@@ -71,9 +101,7 @@ Result<std::string> locateByPrograms(Model &model,
       model.forward(given, destinationsOf(*forward, Role::Output, outputs));
   if (!context)
     return std::move(context).status();
-  if (auto names = namesOf(*forward, Role::Output, outputs, findsInfinity);
-      !names.empty())
-    return "it was made in the forward, whose outputs " + names + " have it";
+  found.outputs = namesIn(*forward, Role::Output, outputs, findsInfinity);
   auto one = Tensor::zeros(artifact::DType::F32, {});
   for (const artifact::Slot &slot : backward->arguments)
     if (slot.role == Role::Cotangent && slot.name == model.manifest().loss)
@@ -88,14 +116,9 @@ Result<std::string> locateByPrograms(Model &model,
                          destinationsOf(*backward, Role::Grad, grads));
       !status)
     return status;
-  if (auto names = namesOf(*backward, Role::Grad, grads, findsInfinity);
-      !names.empty())
-    return "it was made in the backward, whose gradients of " + names +
-           " have it; the outputs have none";
-  return std::string("outputs and gradients have none: the optimizer made it");
+  found.gradients = namesIn(*backward, Role::Grad, grads, findsInfinity);
+  return found;
 }
-
-} // namespace
 
 Option &AnomalyOptions::declare(OptionTable &options) {
   return options

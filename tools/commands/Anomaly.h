@@ -42,6 +42,19 @@ struct AnomalyPlace {
 };
 using AnomalyLocator = Result<AnomalyPlace> (*)(const AnomalyStep &step);
 
+/// True if there is neither NaN nor infinity in a tensor.
+bool isFinite(const runtime::Tensor &tensor);
+
+/// Names of results in which there is what is looked for.
+struct NamesFound {
+  bool hasPrograms = false; ///< else there was nothing to run
+  std::vector<std::string> outputs, gradients;
+};
+/// Runs forward and backward by themselves, and looks at what they give.
+Result<NamesFound> findByPrograms(runtime::Model &model,
+                                  std::span<const runtime::Argument> inputs,
+                                  bool findsInfinity);
+
 /// Looks after the steps of a training.
 class AnomalyWatch {
 public:

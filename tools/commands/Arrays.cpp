@@ -119,6 +119,8 @@ Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
     return std::move(array).status();
   NamedArray result = {argument.name, *std::move(array),
                        casts.of(argument.name)};
+  if (argument.kind != io::Argument::Kind::Scalar)
+    result.file = argument.text;
   if (argument.kind == io::Argument::Kind::Csv) {
     // Decimal numbers are rounded to whatever holds them.
     result.cast.rounds = true;

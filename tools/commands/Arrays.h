@@ -32,6 +32,7 @@ struct NamedArray {
   std::string name;
   io::Array array;
   io::Cast cast = {};
+  std::string file = {}; ///< empty: it is of none
 };
 
 /// Reads arguments of the option `option` ("--data") as they are; scalars in

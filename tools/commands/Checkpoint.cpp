@@ -251,6 +251,13 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
   readNumber(from, "tandem.batch", position.batch, mostSteps, problems);
   readNumber(from, "tandem.shuffle", shuffle, INT64_MAX, problems);
   position.shuffle = shuffle != 0;
+  // Of the pass that was begun; neither is in checkpoints of before.
+  if (from.metadata().contains("tandem.losses")) {
+    readNumber(from, "tandem.losses", position.losses, mostSteps, problems);
+    position.lossSum =
+        std::strtod(textOf(from, "tandem.loss_sum").c_str(), nullptr);
+  }
+  position.best = textOf(from, "tandem.best");
   if (!problems.none())
     return problems.status().in(io::inQuotes(path));
   checkpoint.origin_ = {textOf(from, "tandem.model"),
@@ -339,6 +346,12 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
       {"tandem.rows", std::to_string(position.rows)},
       {"tandem.batch", std::to_string(position.batch)},
       {"tandem.shuffle", position.shuffle ? "1" : "0"}};
+  if (position.step) {
+    metadata["tandem.losses"] = std::to_string(position.losses);
+    metadata["tandem.loss_sum"] = numberText(position.lossSum);
+  }
+  if (!position.best.empty())
+    metadata["tandem.best"] = position.best;
   if (!origin.graph.empty())
     metadata["tandem.graph"] = origin.graph;
   if (!origin.data.empty())

@@ -27,6 +27,12 @@ struct Position {
   uint64_t seed = 0;
   int64_t rows = 0, batch = 0;
   bool shuffle = true;
+  /// Of the pass that was begun: the sum of the losses of its steps, and how
+  /// many these are; fewer than `step` after a checkpoint of before 0.2.0.
+  double lossSum = 0;
+  int64_t losses = 0;
+  /// What is known of the best evaluation (Best.h); empty: nothing.
+  std::string best = {};
 };
 
 /// What is trained on what. A digest is empty where it is not known.

@@ -233,10 +233,37 @@ std::vector<std::string> Dataset::nonFinite() const {
   std::vector<std::string> texts;
   for (const NamedArray &given : arrays_)
     if (auto index = io::firstNonFinite(given.array))
-      texts.push_back(option_ + " '" + given.name + "': element " +
-                      io::positionText(given.array.shape, *index) + " is " +
-                      io::elementText(given.array, *index));
+      texts.push_back(
+          option_ + " '" + given.name + "': element " +
+          io::positionText(given.array.shape, *index) +
+          (given.file.empty() ? "" : " of " + io::inQuotes(given.file)) +
+          " is " + io::elementText(given.array, *index));
   return texts;
+}
+
+std::string Dataset::nonFiniteRows(std::span<const int64_t> rows) const {
+  constexpr int64_t shown = 3;
+  std::string text;
+  int64_t found = 0;
+  for (const Column &column : columns_) {
+    const io::Array &array = column.from->array;
+    int64_t bytes = column.rowElements * artifact::byteSize(array.dtype);
+    for (int64_t i = 0; i < column.rows && bytes; ++i) {
+      int64_t row = rows[size_t(column.first + i)];
+      io::ArrayView view(
+          array.dtype, std::span(&column.rowElements, 1),
+          std::span(array.bytes).subspan(size_t(row * bytes), size_t(bytes)));
+      if (!io::firstNonFinite(view) || ++found > shown)
+        continue;
+      const std::string &file = column.from->file;
+      text += (text.empty() ? "row " : ", row ") + std::to_string(row) +
+              " of " + option_ + " '" + column.from->name + "'" +
+              (file.empty() ? "" : " (" + io::inQuotes(file) + ")");
+    }
+  }
+  if (found > shown)
+    text += " and " + std::to_string(found - shown) + " more";
+  return text;
 }
 
 void declareOnNaN(OptionTable &options, std::string &target) {

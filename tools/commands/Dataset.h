@@ -59,6 +59,10 @@ public:
   /// first such element.
   std::vector<std::string> nonFinite() const;
 
+  /// Returns which of `rows`, a batch, are not finite, the first few; of ranks,
+  /// those of this one: "row 3 of --data 'x' ('x.npy')". Empty if none is.
+  std::string nonFiniteRows(std::span<const int64_t> rows) const;
+
   /// Returns what the user should know of the arrays.
   const std::vector<std::string> &notes() const { return notes_; }
 

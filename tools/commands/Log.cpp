@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <tuple>
 #include <unistd.h>
 #include <utility>
@@ -48,7 +49,14 @@ std::optional<int64_t> lastStepOf(const std::string &path) {
     return std::nullopt;
   std::ifstream file(path);
   std::optional<int64_t> step;
+  bool isTable = path.ends_with(".csv");
   for (std::string text; std::getline(file, text);) {
+    if (isTable) { // epoch, step, ...
+      size_t cell = text.find(',') + 1;
+      if (cell && std::isdigit(static_cast<unsigned char>(text[cell])))
+        step = std::strtoll(text.c_str() + cell, nullptr, 10);
+      continue;
+    }
     auto line =
         nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object())
@@ -82,9 +90,66 @@ Log::~Log() {
     std::fclose(file_);
 }
 
-Status Log::open(const std::string &path, Then then,
-                 std::optional<double> rate) {
+static std::string joined(const std::vector<std::string> &cells) {
+  std::string text;
+  for (const std::string &cell : cells)
+    text += (&cell == &cells.front() ? "" : ",") + cell;
+  return text;
+}
+
+/// A table that is continued has these columns.
+Status Log::checkColumns() const {
+  std::error_code error;
+  std::string first;
+  if (columns_.empty() || !std::filesystem::is_regular_file(path_, error))
+    return Status::success();
+  std::ifstream file(path_);
+  if (!std::getline(file, first) || first == joined(columns_))
+    return Status::success();
+  return Status::usage("the log " + io::inQuotes(path_) +
+                       " has other columns: expected " + joined(columns_));
+}
+
+std::string Log::cellsOf(const std::string &text) const {
+  auto object =
+      nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> cells;
+  for (const std::string &column : columns_) {
+    const nlohmann::json *from = &object;
+    std::string key = column;
+    if (key.starts_with("eval.")) {
+      key = key.substr(5);
+      auto eval = object.find("eval");
+      if (eval == object.end()) {
+        cells.emplace_back();
+        continue;
+      }
+      from = &*eval;
+      auto outputs = from->find("outputs");
+      if (outputs != from->end() && outputs->contains(key))
+        from = &*outputs;
+    }
+    auto cell = from->find(key);
+    cells.push_back(cell == from->end()  ? ""
+                    : cell->is_null()    ? "nan"
+                    : cell->is_boolean() ? "1"
+                                         : cell->dump());
+  }
+  return joined(cells);
+}
+
+Status Log::open(const std::string &path, Then then, std::optional<double> rate,
+                 const std::vector<std::string> &metrics) {
   path_ = path;
+  if (path.ends_with(".csv")) {
+    columns_ = {"epoch",     "step",       "loss",    "lr",
+                "grad_norm", "loss_scale", "skipped", "seconds"};
+    for (const std::string &name : metrics)
+      columns_.push_back("eval." + name);
+  }
+  if (then == Then::Append)
+    if (Status status = checkColumns(); !status)
+      return status;
   if (rate && std::isfinite(*rate))
     rate_ = ", \"lr\": " + roundedText(*rate);
   file_ = std::fopen(path.c_str(), "ae");
@@ -116,7 +181,15 @@ void Log::line(const std::string &text) {
   // A pipe has no length; writing to a full device fails later.
   if (then != Then::Append)
     std::ignore = ::ftruncate(::fileno(file_), 0);
-  if (std::fprintf(file_, "%s\n", text.c_str()) < 0 && error_ == 0)
+  std::string cells;
+  if (!columns_.empty()) {
+    struct stat state;
+    bool isEmpty = std::exchange(isBegun_, true) == false &&
+                   ::fstat(::fileno(file_), &state) == 0 && state.st_size == 0;
+    cells = (isEmpty ? joined(columns_) + "\n" : "") + cellsOf(text);
+  }
+  const std::string &written = columns_.empty() ? text : cells;
+  if (std::fprintf(file_, "%s\n", written.c_str()) < 0 && error_ == 0)
     error_ = errno;
 }
 

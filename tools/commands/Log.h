@@ -1,7 +1,9 @@
-//===- Log.h - training as lines of JSON ----------------------------------===//
+//===- Log.h - training as lines of JSON, or as a table -------------------===//
 //
 // One object a line, for each step and each evaluation. A resumed training
-// continues the file.
+// continues the file. Where the file's name ends in .csv, the same as a table,
+// whose columns of evaluations are called `eval.NAME`; what a line does not
+// have is empty.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_LOG_H
@@ -25,8 +27,10 @@ public:
   /// free, or away.
   enum class Then { Append, Keep, Replace };
 
-  /// `rate` is the learning rate, if it is known.
-  Status open(const std::string &path, Then then, std::optional<double> rate);
+  /// `rate` is the learning rate, if it is known; `metrics` are the numbers of
+  /// an evaluation, the columns of a table.
+  Status open(const std::string &path, Then then, std::optional<double> rate,
+              const std::vector<std::string> &metrics = {});
 
   /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
   /// of this call; `more` are other fields, each after a comma. Without an open
@@ -44,16 +48,21 @@ public:
 
 private:
   Status failed(int error) const;
-  /// Writes `text` and a newline.
+  /// Writes `text`, an object, and a newline.
   void line(const std::string &text);
+  /// The cells of an object.
+  std::string cellsOf(const std::string &text) const;
+  Status checkColumns() const;
   /// Copies what the file holds; false, with the reason in `error_`, if that
   /// failed.
   bool keep();
 
   std::string path_, rate_;
+  std::vector<std::string> columns_; ///< of a table; none: lines of JSON
   std::FILE *file_ = nullptr;
   Then then_ = Then::Append;
-  int error_ = 0; ///< errno of the first line that was not written
+  bool isBegun_ = false; ///< a table's first line was looked for
+  int error_ = 0;        ///< errno of the first line that was not written
 };
 
 /// Cuts what a kill left of a last line. Returns whether there was any.

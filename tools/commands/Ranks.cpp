@@ -214,13 +214,43 @@ Result<bool> onAnyRank(bool here) {
   return flag != 0;
 }
 
-Result<bool> isInterrupted() {
-  Result<bool> any = onAnyRank(Interrupt::asked());
-  if (any && *any) {
+Result<std::string> textOfRanks(const std::string &text) {
+  if (!own().world)
+    return text;
+  auto all = comm::textsOfAll(own().world.get(), text);
+  if (!all)
+    return std::move(all).status();
+  if (std::ranges::all_of(*all, [&](auto &one) { return one == text; }))
+    return text.empty() ? text : "all ranks: " + text;
+  std::string together;
+  for (size_t rank = 0; rank < all->size(); ++rank)
+    if (!(*all)[rank].empty())
+      together += (together.empty() ? "rank " : "; rank ") +
+                  std::to_string(rank) + ": " + (*all)[rank];
+  return together;
+}
+
+Result<Stop> whyStop(bool isTimeUp) {
+  Stop why = Interrupt::asked() ? Stop::Signal
+             : isTimeUp         ? Stop::Time
+                                : Stop::No;
+  if (own().world)
+    if (Status status = own().world->allReduce(
+            artifact::DType::U8, comm::Reduce::Max, &why, &why, 1);
+        !status)
+      return status;
+  if (why == Stop::Signal) {
     Interrupt::ask();
     own().isTogether = true;
   }
-  return any;
+  return why;
+}
+
+Result<bool> isInterrupted() {
+  auto why = whyStop(false);
+  if (!why)
+    return std::move(why).status();
+  return *why == Stop::Signal;
 }
 
 int threadsOfRank() {

@@ -50,8 +50,17 @@ Status agree(const Facts &facts);
 /// True on all ranks if it is on one of them. All ranks call it.
 Result<bool> onAnyRank(bool here);
 
-/// True on all ranks once a signal has come to one (Interrupt.h). All ranks
+/// Returns the texts of all ranks as one: "rank 1: ..." of each that has one,
+/// "all ranks: ..." where all have the same. Of one process, its own. All ranks
 /// call it.
+Result<std::string> textOfRanks(const std::string &text);
+
+/// Why work ends before it is done.
+enum class Stop : uint8_t { No, Time, Signal };
+/// The same on all ranks, whose clock or signal (Interrupt.h) it may be. All
+/// ranks call it.
+Result<Stop> whyStop(bool isTimeUp);
+/// True on all ranks once a signal has come to one.
 Result<bool> isInterrupted();
 
 /// Returns how many threads a process computes with where nobody said: its part

@@ -4,6 +4,7 @@
 #include "tools/commands/Print.h"
 #include "tools/commands/TrainEvaluation.h"
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +38,8 @@ void printText(const TrainOptions &options, const TrainResult &result) {
         print("exact_match", accuracy->rightRows(), accuracy->countedRows());
     }
   }
+  if (!result.best.empty())
+    std::printf("best = %s\n", result.best.c_str());
   if (!options.save.empty())
     std::printf("saved to '%s'\n", options.save.c_str());
 }
@@ -78,6 +81,8 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
       }
     }
   }
+  if (!result.best.empty())
+    json["best"] = result.best;
   if (!options.save.empty())
     json["saved"] = options.save;
   // NaN and infinity become null; a path that is not UTF-8 is replaced.
@@ -110,6 +115,34 @@ static Status checkRate(std::string_view text) {
   return Status::usage("option '--lr' expected 0 or what is not 0 in f32, at "
                        "least 1.18e-38, but got " +
                        io::inQuotes(text));
+}
+
+std::optional<double> secondsOf(std::string_view text) {
+  double seconds = 0;
+  while (!text.empty()) {
+    size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+    double number = 0;
+    auto [stop, error] =
+        std::from_chars(text.data(), text.data() + end, number);
+    char unit = end < text.size() ? text[end] : 's';
+    if (error != std::errc() || stop != text.data() + end ||
+        std::string_view("smhd").find(unit) == std::string_view::npos)
+      return std::nullopt;
+    seconds += number * (unit == 'm'   ? 60
+                         : unit == 'h' ? 3600
+                         : unit == 'd' ? 86400
+                                       : 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return seconds > 0 && seconds < 1e9 ? std::optional(seconds) : std::nullopt;
+}
+
+static Status checkTime(std::string_view text) {
+  return secondsOf(text) ? Status::success()
+                         : Status::usage("option '--max-time' expected "
+                                         "seconds, or a time as 90m or 1h30m, "
+                                         "but got " +
+                                         io::inQuotes(text));
 }
 
 void TrainOptions::declare(OptionTable &options) {
@@ -169,6 +202,18 @@ void TrainOptions::declare(OptionTable &options) {
                "save after each STEPS steps as well")
       .needs("save");
   options
+      .integer("keep", "N", keep, 1, 1000000,
+               "keep the last N checkpoints of --save-every as "
+               "F-STEP.safetensors as well")
+      .needs("save-every");
+  options
+      .text("max-time", "TIME", maxTime,
+            "stop after the step in which TIME is over, save and evaluate: "
+            "seconds, or a time as 90m or 1h30m")
+      .check(checkTime)
+      .example("1h30m")
+      .excludes("steps=0", "nothing is trained");
+  options
       .text(
           "resume", "F.safetensors", resume,
           "go on from what --save wrote, as if it had not stopped: a file, an "
@@ -191,11 +236,31 @@ void TrainOptions::declare(OptionTable &options) {
                "evaluate after each EPOCHS epochs as well")
       .needs("eval")
       .excludes("steps=0", "nothing is trained");
+  options
+      .text("best", "[min:|max:]METRIC", best,
+            "the number of an evaluation by which --save-best and --patience "
+            "compare: an output, accuracy or exact_match; accuracies are "
+            "better the larger they are, others the smaller")
+      .needs("eval")
+      .excludes("steps=0", "nothing is trained")
+      .byDefault("the accuracy if it is counted, else the loss");
+  options
+      .text("save-best", "F.safetensors", saveBest,
+            "where parameters and training state go after each evaluation "
+            "that is the best one yet")
+      .check([](std::string_view path) { return checkSaved(path); })
+      .needs("eval")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .integer("patience", "N", patience, 1, 1000000000,
+               "stop after N evaluations that were not better than the best")
+      .needs("eval-every");
   options.group("what is said");
   options
       .text("log", "F.jsonl", log,
             "write epoch, step, loss, learning rate and seconds of every "
-            "step, and every evaluation, as a line of JSON")
+            "step, and every evaluation, as a line of JSON; to a name as "
+            "F.csv, as a line of a table")
       .excludes("steps=0", "nothing is trained");
   options
       .integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
@@ -218,7 +283,16 @@ void TrainOptions::declare(Files &files) const {
                 {io::isIndexName(save) ? FileKind::CheckpointIndex
                                        : FileKind::Checkpoint},
                 "--resume"});
-  files.writes({"--log", log, {FileKind::Log}, "", true});
+  files.writes({"--save-best",
+                saveBest,
+                {io::isIndexName(saveBest) ? FileKind::CheckpointIndex
+                                           : FileKind::Checkpoint},
+                "--resume"});
+  files.writes({"--log",
+                log,
+                {log.ends_with(".csv") ? FileKind::Csv : FileKind::Log},
+                "",
+                true});
 }
 
 namespace {
@@ -230,6 +304,9 @@ Status trainAndPrint(const TrainOptions &options, const Tool &tool) {
   if (!trains && options.eval.empty())
     return Status::usage("--steps=0 trains nothing: expected --eval with rows "
                          "to evaluate, or steps");
+  if (options.keep && io::isIndexName(options.save))
+    return Status::usage("--keep needs a checkpoint in one file: an index has "
+                         "files of its own");
   auto result =
       trains ? train(options, tool.locateAnomaly) : evaluateAlone(options);
   if (!result)

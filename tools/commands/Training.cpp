@@ -1,346 +1,18 @@
 //===- Training.cpp - the loop behind `train` -----------------------------===//
-#include "tools/commands/TrainEvaluation.h"
+#include "tools/commands/Trainer.h"
 
-#include "runtime/io/FileLock.h"
 #include "tools/commands/Interrupt.h"
-#include "tools/commands/Log.h"
+#include "tools/commands/Kept.h"
+#include "tools/commands/NonFinite.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
 #include "tools/commands/Progress.h"
-#include "tools/commands/Resume.h"
-#include "tools/commands/Updates.h"
 
 #include <cmath>
 #include <cstdio>
 #include <unistd.h>
 
 namespace tandem::commands {
-namespace {
-
-using artifact::Program;
-using artifact::Role;
-using artifact::Slot;
-using runtime::Model;
-using runtime::Tensor;
-
-class Trainer {
-public:
-  Trainer(const TrainOptions &options, Model model, AnomalyLocator locator)
-      : options_(options), model_(std::move(model)),
-        watch_(options.anomaly, options.model.artifact, locator) {}
-
-  Result<TrainResult> run() {
-    for (auto stage : {&Trainer::findPrograms, &Trainer::readData,
-                       &Trainer::start, &Trainer::loop, &Trainer::finish})
-      if (Status status = (this->*stage)(); !status)
-        return status;
-    return std::move(result_);
-  }
-
-private:
-  Status findPrograms();
-  Status readData();
-  Status readEvalData();
-  Status start();
-  Status setEnd();
-  Status resume();
-  Status openLog();
-  void sayWhatIsNotReached() const;
-  Status loop();
-  Status finish();
-  Status evaluateNow();
-  Status save();
-  Status stopped();
-  std::string howToGoOn() const;
-  Status checkLoss(std::span<const int64_t> rows);
-  std::optional<double> learningRate() const;
-  Status lock(const std::string &path, io::FileLock &lock);
-  Status agreeWithRanks() const;
-
-  const TrainOptions &options_;
-  Model model_;
-  const Program *step_ = nullptr, *evaluate_ = nullptr;
-  Casts casts_;
-  std::optional<Dataset> data_, evalData_;
-  std::optional<Accuracy> accuracy_;
-  std::string lossName_;
-  Tensor loss_;
-  Log log_;
-  TrainResult result_;
-  int64_t stepsToDo_ = 0;
-  AnomalyWatch watch_;
-  Updates updates_;
-  bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
-  Origin origin_;
-  io::FileLock saveLock_, logLock_;
-};
-
-Status Trainer::findPrograms() {
-  const artifact::Manifest &manifest = model_.manifest();
-  if (options_.anomaly.isOn && rankCount() > 1)
-    return Status::unsupported("--detect-anomaly looks at one process, and the "
-                               "artifact is for several");
-  step_ = manifest.findProgram("step");
-  if (!step_)
-    return Status::unsupported(
-        "'" + options_.model.artifact +
-        "' has no program 'step' to train with; compile the model with a loss "
-        "and an optimizer");
-  lossName_ = manifest.loss;
-  const Slot *loss = nullptr;
-  for (const Slot &slot : step_->results)
-    if (slot.role == Role::Output && slot.name == lossName_)
-      loss = &slot;
-  if (!loss || !loss->shape.empty())
-    return Status::unsupported("program 'step' has no scalar output that is "
-                               "the loss");
-  auto tensor = Tensor::zeros(loss->dtype, loss->shape);
-  if (!tensor)
-    return std::move(tensor).status();
-  loss_ = std::move(*tensor);
-  if (options_.eval.empty())
-    return Status::success();
-  auto evaluate = programToEvaluate(options_, model_.wholeManifest());
-  evaluate_ = evaluate ? *evaluate : nullptr;
-  return std::move(evaluate).status();
-}
-
-Status Trainer::readData() {
-  casts_ = options_.casts;
-  if (Status status = casts_.parse(model_.manifest()); !status)
-    return status;
-  const artifact::Manifest &manifest = model_.wholeManifest();
-  auto arrays = readArrays(options_.data, "--data", manifest, casts_);
-  if (!arrays)
-    return std::move(arrays).status();
-  DataUse use;
-  use.option = "--data";
-  use.ranks = &model_;
-  auto data = Dataset::match(manifest, *manifest.findProgram("step"),
-                             *std::move(arrays), use);
-  if (!data)
-    return std::move(data).status();
-  data_ = std::move(*data);
-  if (data_->rows() < data_->batch())
-    return Status::usage(
-        "--data: expected at least " + std::to_string(data_->batch()) +
-        " rows, one batch, but got " + std::to_string(data_->rows()));
-  if (evaluate_)
-    if (Status status = readEvalData(); !status)
-      return status;
-  for (const Dataset *set : {&*data_, evalData_ ? &*evalData_ : nullptr}) {
-    if (!set)
-      continue;
-    for (const std::string &text : set->notes())
-      note(text);
-    if (Status status = checkFinite(*set, options_.onNaN); !status)
-      return status;
-  }
-  return Status::success();
-}
-
-Status Trainer::readEvalData() {
-  auto input = readEvaluation(options_, model_, *evaluate_, casts_);
-  if (!input)
-    return std::move(input).status();
-  evalData_ = std::move(input->data);
-  accuracy_ = std::move(input->accuracy);
-  return Status::success();
-}
-
-Status Trainer::resume() {
-  auto checkpoint = Checkpoint::read(options_.resume);
-  if (!checkpoint)
-    return std::move(checkpoint).status();
-  ResumeWith with;
-  with.path = options_.resume;
-  with.origin = origin_;
-  with.rows = data_->rows();
-  with.batch = data_->batch();
-  if (options_.model.seed)
-    with.seed = uint64_t(*options_.model.seed);
-  with.noShuffle = options_.noShuffle;
-  with.force = options_.model.force;
-  std::vector<std::string> notes;
-  if (Status status = compare(*checkpoint, with, notes); !status)
-    return status;
-  if (Status status = checkpoint->restore(model_); !status)
-    return status;
-  if (!options_.lr)
-    if (auto note = learningRateNote(model_, options_.resume); !note.empty())
-      notes.push_back(note);
-  for (const std::string &text : notes)
-    note(text);
-  result_.position = checkpoint->position();
-  return Status::success();
-}
-
-/// Takes `path`, if it is not empty, for this training alone.
-Status Trainer::lock(const std::string &path, io::FileLock &lock) {
-  if (path.empty() || !isFirstRank())
-    return Status::success();
-  auto taken = io::FileLock::take(path);
-  if (!taken)
-    return std::move(taken).status();
-  lock = *std::move(taken);
-  return Status::success();
-}
-
-Status Trainer::openLog() {
-  if (options_.log.empty() || !isFirstRank())
-    return Status::success();
-  bool resumes = !options_.resume.empty();
-  if (resumes && cutTornLine(options_.log))
-    note("the last line of the log " + io::inQuotes(options_.log) +
-         " was cut off, and is left out");
-  if (auto last = resumes ? lastStepOf(options_.log) : std::nullopt;
-      last && *last != result_.position.totalSteps)
-    note("the log " + io::inQuotes(options_.log) + " ends at step " +
-         std::to_string(*last) + ", and this training goes on after step " +
-         std::to_string(result_.position.totalSteps));
-  auto then = resumes                ? Log::Then::Append
-              : options_.model.force ? Log::Then::Replace
-                                     : Log::Then::Keep;
-  return log_.open(options_.log, then, learningRate());
-}
-
-/// Notes options that say when something is done which this training ends
-/// before.
-void Trainer::sayWhatIsNotReached() const {
-  const Position &position = result_.position;
-  int64_t end = position.totalSteps + stepsToDo_;
-  if (const auto &every = options_.saveEvery;
-      every && position.totalSteps / *every == (end - 1) / *every)
-    note("--save-every=" + std::to_string(*every) +
-         " saves nothing before the end: this training does the steps " +
-         std::to_string(position.totalSteps + 1) + " to " +
-         std::to_string(end));
-  // Evaluation at the end is done anyway.
-  int64_t epochs = (position.step + stepsToDo_ - 1) / result_.stepsPerEpoch;
-  if (const auto &every = options_.evalEvery;
-      every && position.epoch / *every == (position.epoch + epochs) / *every)
-    note("--eval-every=" + std::to_string(*every) +
-         " evaluates nothing before the end: this training ends in epoch " +
-         std::to_string(result_.lastEpoch));
-}
-
-/// Says how many steps are to do. Fails where they would end beyond what a
-/// checkpoint, and a training that goes on from there, can count.
-Status Trainer::setEnd() {
-  const Position &position = result_.position;
-  int64_t perEpoch = result_.stepsPerEpoch;
-  if (options_.epochs && *options_.epochs > mostSteps / perEpoch)
-    return Status::usage("--epochs: expected at most " +
-                         std::to_string(mostSteps / perEpoch) + " passes of " +
-                         std::to_string(perEpoch) + " steps but got " +
-                         std::to_string(*options_.epochs));
-  stepsToDo_ = options_.steps ? *options_.steps
-                              : *options_.epochs * perEpoch - position.step;
-  int64_t passes = (position.step + stepsToDo_ + perEpoch - 1) / perEpoch;
-  result_.lastEpoch = position.epoch + passes;
-  auto check = [&](const char *what, int64_t done, int64_t more) {
-    return done + more <= mostSteps
-               ? Status::success()
-               : Status::usage("expected at most " + std::to_string(mostSteps) +
-                               " " + what + " of a training but got " +
-                               std::to_string(done) + " of " +
-                               io::inQuotes(options_.resume) + " and " +
-                               std::to_string(more) + " more");
-  };
-  if (Status status = check("epochs", position.epoch, passes); !status)
-    return status;
-  return check("steps", position.totalSteps, stepsToDo_);
-}
-
-/// Brings model, position and files to where the first step can be done.
-Status Trainer::start() {
-  int64_t batch = data_->batch();
-  result_.stepsPerEpoch = data_->rows() / batch;
-  result_.position.seed = uint64_t(options_.model.seed.value_or(0));
-  result_.position.shuffle = !options_.noShuffle;
-  // Digests read all the data: they are for checkpoints alone.
-  if (!options_.save.empty() || !options_.resume.empty())
-    origin_ = originOf(model_.manifest(), *data_);
-  if (!options_.resume.empty())
-    if (Status status = resume(); !status)
-      return status;
-  if (Status status = checkVariables(model_, *step_); !status)
-    return status;
-  Position &position = result_.position;
-  position.rows = data_->rows();
-  position.batch = batch;
-  if (options_.lr)
-    if (Status status = setLearningRate(model_, *options_.lr); !status)
-      return status;
-
-  if (Status status = updates_.begin(model_, options_.accumulate.value_or(1),
-                                     options_.onNaN == "skip");
-      !status)
-    return status;
-  if (Status status = setEnd(); !status)
-    return status;
-  if (Status status = agreeWithRanks(); !status)
-    return status;
-
-  if (Status status = lock(options_.save, saveLock_); !status)
-    return status;
-  std::vector<std::string> replaced;
-  if (!options_.save.empty() && isFirstRank())
-    if (Status status =
-            checkReplaced(options_.save, origin_, !options_.resume.empty(),
-                          options_.model.force, replaced);
-        !status)
-      return status;
-  for (const std::string &text : replaced)
-    note(text);
-  if (Status status = lock(options_.log, logLock_); !status)
-    return status;
-  if (options_.save.empty())
-    warn("without --save nothing of this training is kept");
-  if (Status status = openLog(); !status)
-    return status;
-  sayWhatIsNotReached();
-  if (int64_t rest = data_->rows() % batch)
-    note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +
-         " rows do not fill a batch of " + std::to_string(batch) +
-         " and are left out of each epoch");
-  return Status::success();
-}
-
-/// What decides how many steps there are, and of what, is the same on all
-/// ranks: else one would wait for a step that another does not do.
-Status Trainer::agreeWithRanks() const {
-  const Position &position = result_.position;
-  auto text = [](const auto &value) {
-    return value ? std::to_string(*value) : std::string("none");
-  };
-  auto given = [](const std::vector<std::string> &list) {
-    std::string names;
-    for (const std::string &one : list)
-      names += (names.empty() ? "" : ", ") + one.substr(0, one.find('='));
-    return names;
-  };
-  Facts facts = {{"the seed", std::to_string(position.seed)},
-                 {"the rows", std::to_string(data_->rows())},
-                 {"the batch", std::to_string(data_->batch())},
-                 {"the steps to do", std::to_string(stepsToDo_)},
-                 {"the steps done", std::to_string(position.totalSteps)},
-                 {"shuffling", position.shuffle ? "yes" : "no"},
-                 {"--lr", text(options_.lr)},
-                 {"--accumulate", text(options_.accumulate)},
-                 {"--on-nan", options_.onNaN},
-                 {"--save", options_.save.empty() ? "no" : "yes"},
-                 {"--save-every", text(options_.saveEvery)},
-                 {"--eval", given(options_.eval)},
-                 {"--eval-every", text(options_.evalEvery)},
-                 {"--accuracy", options_.accuracy}};
-  if (evalData_)
-    facts.emplace_back("the rows of --eval", std::to_string(evalData_->rows()));
-  if (rankCount() > 1)
-    facts.emplace_back("the data",
-                       originOf(model_.wholeManifest(), *data_).data);
-  return agree(facts);
-}
 
 /// Stops at a loss that is no number, or says so once. `rows` are those of the
 /// step.
@@ -355,6 +27,11 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
   for (size_t i = 0; i < std::min(rows.size(), shown); ++i)
     text += (i ? ", " : " ") + std::to_string(rows[i]);
   text += rows.size() > shown ? ", ... of --data" : " of --data";
+  auto found = whatIsNotFinite(model_, *data_, rows);
+  if (!found)
+    return std::move(found).status().in(text);
+  if (!found->empty())
+    text += "; NaN or infinity in " + *found;
   if (goesOn(options_.onNaN)) {
     warn(text + (updates_.wasSkipped() ? "; its update is left out" : "") +
          "; training goes on");
@@ -370,6 +47,20 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
                         "'--on-nan=report' goes on");
 }
 
+/// Says why the last step left out its update, where the loss did not.
+Status Trainer::sayFirstSkipped(std::span<const int64_t> rows) {
+  std::string text = updates_.firstSkipped(result_.position.totalSteps);
+  if (std::isfinite(result_.lastLoss)) {
+    auto found = whatIsNotFinite(model_, *data_, rows);
+    if (!found)
+      return std::move(found).status().in(text);
+    if (!found->empty())
+      text += "; NaN or infinity in " + *found;
+  }
+  warn(text);
+  return Status::success();
+}
+
 std::optional<double> Trainer::learningRate() const {
   auto tensor = model_.get(model_.manifest().optimizer + ".lr");
   if (!tensor || tensor->elements() != 1)
@@ -383,23 +74,35 @@ Status Trainer::loop() {
   int64_t batch = data_->batch();
   const runtime::Destination loss = {lossName_, &loss_};
   std::vector<int64_t> order;
-  double sum = 0;
-  int64_t summed = 0;
+  double limit = secondsOf(options_.maxTime).value_or(INFINITY);
   Progress progress(stepsToDo_, result_.stepsPerEpoch, result_.lastEpoch, batch,
                     options_.reportInterval.value_or(0));
+  // One that was due when the checkpoint was written, and not done.
+  if (best_ && !options_.resume.empty() && isEvaluationDue())
+    if (Status status = evaluateNow(); !status)
+      return status;
   while (result_.steps < stepsToDo_) {
-    auto stops = isInterrupted();
-    if (!stops)
-      return std::move(stops).status();
-    if (*stops) {
+    auto stop = whyStop(progress.seconds() >= limit && result_.steps > 0);
+    if (!stop)
+      return std::move(stop).status();
+    if (*stop == Stop::Signal) {
       progress.clear();
       return stopped();
+    }
+    if (*stop == Stop::Time) {
+      progress.clear();
+      stepsToDo_ = result_.steps;
+      note("--max-time is over after " + std::to_string(result_.steps) +
+           " steps" + howToGoOn());
+      break;
     }
     if (position.step == 0 || order.empty()) {
       order = rowOrder(data_->rows(), position.shuffle, position.seed,
                        position.epoch);
-      sum = 0;
-      summed = 0;
+      if (position.step == 0) {
+        position.lossSum = 0;
+        position.losses = 0;
+      }
     }
     auto rows =
         std::span(order).subspan(size_t(position.step * batch), size_t(batch));
@@ -412,8 +115,9 @@ Status Trainer::loop() {
         !status)
       return status;
     result_.lastLoss = loss_.at(0);
-    sum += result_.lastLoss;
-    result_.loss = sum / double(++summed);
+    // Of the whole pass, also where it was begun by another call.
+    position.lossSum += result_.lastLoss;
+    result_.loss = position.lossSum / double(++position.losses);
     ++result_.steps;
     ++position.totalSteps;
     int64_t epoch = position.epoch + 1;
@@ -437,7 +141,8 @@ Status Trainer::loop() {
     if (Status status = checkLoss(rows); !status)
       return status;
     if (updates_.wasSkipped() && updates_.skipped() == 1)
-      warn(updates_.firstSkipped(position.totalSteps));
+      if (Status status = sayFirstSkipped(rows); !status)
+        return status;
     progress.step(position, result_.lastLoss);
 
     bool more = result_.steps < stepsToDo_;
@@ -445,11 +150,15 @@ Status Trainer::loop() {
         position.totalSteps % *options_.saveEvery == 0)
       if (Status status = save(); !status)
         return status;
-    if (more && options_.evalEvery && position.step == 0 &&
-        position.epoch % *options_.evalEvery == 0) {
+    if (more && isEvaluationDue()) {
       progress.clear();
       if (Status status = evaluateNow(); !status)
         return status;
+      if (options_.patience && best_->since() >= *options_.patience) {
+        stepsToDo_ = result_.steps;
+        note("stopped early: " + std::to_string(best_->since()) +
+             " evaluations were not better than the best, " + best_->text());
+      }
     }
   }
   progress.clear();
@@ -461,7 +170,32 @@ Status Trainer::loop() {
   // What was trained is safe before anything else can go wrong.
   if (Status status = save(); !status)
     return status;
-  return evaluateNow();
+  if (best_ && best_->evaluated() == position.totalSteps && result_.evaluation)
+    return Status::success();
+  std::string known = position.best;
+  if (Status status = evaluateNow(); !status)
+    return status;
+  // A training that goes on knows of this one, too.
+  return position.best == known ? Status::success() : save();
+}
+
+/// True after each so many passes, unless it was done.
+bool Trainer::isEvaluationDue() const {
+  const Position &position = result_.position;
+  return options_.evalEvery && position.step == 0 && position.epoch > 0 &&
+         position.epoch % *options_.evalEvery == 0 &&
+         !(best_ && best_->evaluated() == position.totalSteps);
+}
+
+Status Trainer::takeBest(const Evaluation &evaluation) {
+  Position &position = result_.position;
+  bool isBest = best_->take(evaluation, position.totalSteps);
+  position.best = best_->metadata();
+  result_.best = best_->text();
+  if (!isBest || options_.saveBest.empty())
+    return Status::success();
+  bool isSaved = false;
+  return saveTo(options_.saveBest, isSaved);
 }
 
 Status Trainer::evaluateNow() {
@@ -492,16 +226,29 @@ Status Trainer::evaluateNow() {
     if (std::FILE *to = sayings())
       std::fprintf(to, "%s\n", line.c_str());
   }
+  if (best_)
+    if (Status status = takeBest(*evaluation); !status)
+      return status;
   result_.evaluation = std::move(*evaluation);
   return Status::success();
 }
 
-/// A checkpoint is replaced by a later one, but not by parameters that nobody
-/// can go on with: on the way these are passed over, and at the end an error.
 Status Trainer::save() {
+  bool isSaved = false;
   if (options_.save.empty())
     return Status::success();
-  auto snapshot = Snapshot::of(model_, options_.save);
+  if (Status status = saveTo(options_.save, isSaved); !status)
+    return status;
+  if (!options_.keep || !isSaved || !isFirstRank())
+    return Status::success();
+  return keepCheckpoint(options_.save, origin_.graph,
+                        result_.position.totalSteps, *options_.keep);
+}
+
+/// A checkpoint is replaced by a later one, but not by parameters that nobody
+/// can go on with: on the way these are passed over, and at the end an error.
+Status Trainer::saveTo(const std::string &path, bool &isSaved) {
+  auto snapshot = Snapshot::of(model_, path);
   if (!snapshot)
     return std::move(snapshot).status();
   // A full disk of the log's takes no weights along.
@@ -513,10 +260,11 @@ Status Trainer::save() {
          std::to_string(result_.position.totalSteps) +
          ", which the model keeps and reads again; they are saved so");
   Status status = snapshot->checkFinite();
+  isSaved = status.ok();
   if (status)
     return snapshot->save(result_.position, origin_);
   bool atTheEnd = result_.steps == stepsToDo_ || Interrupt::asked();
-  std::string text = "not saved to '" + options_.save + "' at step " +
+  std::string text = "not saved to '" + path + "' at step " +
                      std::to_string(result_.position.totalSteps) + ": " +
                      status.message();
   if (atTheEnd)
@@ -529,9 +277,9 @@ Status Trainer::save() {
 /// Says which options do the rest, and which ones of the command they replace:
 /// the others stay as they are.
 std::string Trainer::howToGoOn() const {
-  int64_t left = options_.steps ? stepsToDo_ - result_.steps
+  int64_t left = options_.steps ? planned_ - result_.steps
                                 : result_.lastEpoch - result_.position.epoch;
-  if (left == 0)
+  if (left == 0 || options_.save.empty())
     return "";
   const char *length = options_.steps ? "--steps" : "--epochs";
   std::string replaced;
@@ -570,8 +318,6 @@ Status Trainer::finish() {
   return Status::failed(closed.message() + "; what was trained is saved to " +
                         io::inQuotes(options_.save));
 }
-
-} // namespace
 
 Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
   Files files;

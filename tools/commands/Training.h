@@ -29,9 +29,10 @@ struct TrainOptions {
   ModelOptions model;
   std::vector<std::string> data, eval;
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery,
-      accumulate;
+      accumulate, keep, patience;
   std::optional<double> lr;
-  std::string save, resume, log, accuracy, onNaN = "stop";
+  std::string save, resume, log, accuracy, onNaN = "stop", saveBest, best,
+                                           maxTime;
   Casts casts;
   bool noShuffle = false, json = false;
   AnomalyOptions anomaly;
@@ -40,6 +41,9 @@ struct TrainOptions {
   /// Says which files these options read and write.
   void declare(Files &files) const;
 };
+
+/// Returns the seconds of a text as "90", "90s", "1h30m"; nothing for another.
+std::optional<double> secondsOf(std::string_view text);
 
 /// What came of it.
 struct TrainResult {
@@ -51,6 +55,7 @@ struct TrainResult {
   bool stopped = false; ///< by a signal
   int64_t stepsPerEpoch = 0, lastEpoch = 0;
   std::optional<Evaluation> evaluation;
+  std::string best; ///< "accuracy 0.98 after step 44", where that is looked for
 };
 
 /// Trains, evaluates and saves. When a signal stops it, it has saved what there

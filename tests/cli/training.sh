@@ -1,0 +1,135 @@
+#!/bin/bash
+# training.sh BIN EXAMPLES - T09, T10, T14, T15, T17: the loop of `train` as a
+# user meets it. What is resumed has the bits and the numbers of the undisturbed
+# training; the best checkpoint is that of the best evaluation; evaluations are
+# the same for every batch size; a NaN is followed to its row, or parameter.
+source "$(dirname "$0")/expect.sh"
+bin=$1 digits=$2/digits data=$2/digits/data
+cd "$work" || exit 1
+compile() { # OUTPUT [options]
+  expect 0 '' "$bin/tandem" compile "${model:-$digits/mlp.mlir}" -o "$1.tdm" \
+    --optimizer=adamw:lr=2e-3 "${@:2}"
+}
+train() { # CODE TEXT [options]
+  expect "$1" "$2" "$bin/tandem-run" train mlp.tdm \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    "${@:3}"
+}
+evaluates=(--eval x=@"$data/test_images.npy" --eval
+  labels=@"$data/test_labels.npy" --accuracy=logits,labels)
+number() { # KEY: of what was printed as JSON
+  grep -oE "\"$1\": ?[-+.e0-9]+" <<<"$out" | tail -n 1 | grep -oE '[-+.e0-9]+$'
+}
+metadata() { "$bin/tandem-run" inspect "$1" --json | grep -oE "\"tandem.$2\":.*"; }
+compile mlp
+
+# T09: stopped in the middle of a pass of 44 steps, twice.
+train 0 '' --epochs=3 --seed=0 --json --save=whole.st
+loss=$(number loss)
+train 0 '' --steps=50 --seed=0 --save=part.st
+train 0 '' --steps=20 --resume=part.st --save=part.st
+train 0 '' --epochs=2 --resume=part.st --json --save=rest.st
+cmp whole.st rest.st || fail 'T09: a resumed training has other bits'
+[ "$(number loss)" = "$loss" ] ||
+  fail "T09: the loss of the last pass is $(number loss), not $loss"
+# The same of random numbers, and of a schedule of updates.
+expect 0 '' "$bin/digits-cnn" cnn.mlir
+model=cnn.mlir compile cnn --loss-scale=dynamic:interval=7 --accumulate
+cnn() {
+  expect 0 '' "$bin/tandem-run" train cnn.tdm --accumulate=3 \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    "$@"
+}
+cnn --steps=50 --seed=0 --save=whole-cnn.st
+cnn --steps=16 --seed=0 --save=part-cnn.st
+cnn --steps=34 --resume=part-cnn.st --save=rest-cnn.st
+cmp whole-cnn.st rest-cnn.st || fail 'T09: other bits of random numbers'
+
+# T10: at a rate that is too high the last evaluation is not the best one.
+train 0 'best = accuracy ' --epochs=7 --seed=0 --lr=0.02 "${evaluates[@]}" \
+  --eval-every=1 --save-best=best.st --save=last.st --log=best.log
+best=$(grep -oE '"accuracy": [0-9.]+' best.log | sort -k2 -g | tail -n 1)
+step=$(grep "$best" best.log | head -n 1 | grep -oE '"step": [0-9]+')
+[ "$(tail -n 1 best.log | grep -oE '"accuracy": [0-9.]+')" != "$best" ] ||
+  fail 'T10: the last is the best'
+metadata best.st total_steps | grep -q "\"${step#*: }\"" ||
+  fail "T10: the best is of $step, $best, and saved was $(metadata best.st total_steps)"
+best=${best#*: }
+expect 0 "accuracy = ${best:0:7}" "$bin/tandem-run" train mlp.tdm --steps=0 \
+  --params best.st "${evaluates[@]}"
+# The same in pieces: what was best before counts, and is not written over.
+train 0 '' --epochs=4 --seed=0 --lr=0.02 "${evaluates[@]}" --eval-every=1 \
+  --save-best=best2.st --save=last2.st
+train 0 '' --epochs=3 --resume=last2.st "${evaluates[@]}" --eval-every=1 \
+  --save-best=best2.st --save=last2.st
+cmp best.st best2.st || fail 'T10: a resumed training has another best'
+# Patience counts evaluations.
+train 0 'stopped early: 2 evaluations were not better' --epochs=80 --seed=0 \
+  --lr=0.02 "${evaluates[@]}" --eval-every=1 --patience=2 --log=early.log
+evaluations=$(grep -c '"eval"' early.log)
+[ "$evaluations" -lt 80 ] || fail "T10: $evaluations evaluations"
+worse=$(grep -oE '"accuracy": [0-9.]+' early.log | tail -n 3 | sort -k2 -g |
+  tail -n 1)
+[ "$(grep -oE '"accuracy": [0-9.]+' early.log | tail -n 3 | head -n 1)" = \
+  "$worse" ] || fail 'T10: stopped at another evaluation'
+train 2 "no number 'acuracy' \(did you mean 'accuracy'" --steps=1 \
+  "${evaluates[@]}" --best=acuracy --save-best=no.st
+train 0 'best = loss ' --steps=1 "${evaluates[@]}" --best=min:loss
+
+# --keep has the last ones, the best stays, and so do files that look like them.
+cp "$digits/mlp.mlir" w-1.st
+train 0 '' --steps=50 --seed=0 --save=w.st --save-every=10 --keep=2 \
+  "${evaluates[@]}" --save-best=w-best.st
+[ "$(echo w-*.st)" = 'w-1.st w-40.st w-50.st w-best.st' ] ||
+  fail "T10: kept: $(echo w-*.st)"
+cmp w.st w-50.st || fail 'the last one is another'
+train 0 '' --steps=10 --resume=w-40.st --save=again.st "${evaluates[@]}" \
+  --save-best=again-best.st
+cmp again.st w-50.st || fail 'a kept checkpoint has other bits'
+train 2 'keep needs a checkpoint in one file' --steps=1 --save-every=1 --keep=1 \
+  --save=w.safetensors.index.json
+
+# --max-time ends a training that would take hours.
+train 0 'max-time is over after [0-9]+ steps; to go on' --epochs=1000000 \
+  --max-time=0.5s --save=timed.st
+train 2 'max-time' --epochs=1 --max-time=5x
+
+# The log as a table, which a resumed training continues.
+train 0 '' --steps=44 --seed=0 --log=log.csv "${evaluates[@]}" --save=csv.st
+train 0 '' --steps=3 --resume=csv.st --log=log.csv "${evaluates[@]}"
+head -n 1 log.csv | grep -qx 'epoch,step,loss,lr,.*,eval.loss,eval.accuracy' ||
+  fail "columns: $(head -n 1 log.csv)"
+[ "$(wc -l <log.csv)" = 50 ] || fail "$(wc -l <log.csv) lines"
+awk -F, 'NR > 1 && NF != 11 { exit 1 }' log.csv || fail "cells: $(head -3 log.csv)"
+train 2 'has other columns' --steps=1 --resume=csv.st --log=log.csv
+
+# T14, T15: of batches of 1, 7 and 32 rows, which leave some over.
+for batch in 1 7 32; do
+  sed -E "s/32x64xf32/${batch}x64xf32/g; s/32x128xf32/${batch}x128xf32/g
+    s/32x10xf32/${batch}x10xf32/g; s/<32xi64>/<${batch}xi64>/g" \
+    "$digits/mlp.mlir" >batch.mlir
+  model=batch.mlir compile "batch-$batch"
+  expect 0 '' "$bin/tandem-run" train "batch-$batch.tdm" --steps=0 \
+    --params whole.st "${evaluates[@]}" --json
+  echo "$(number right) $(number counted) $(number loss)" >>metrics
+done
+awk '{ d = $3 - l; if (NR > 1 && ($1 != r || $2 != c || d * d > 1e-12)) bad = 1
+       r = $1; c = $2; l = $3 } END { exit bad || NR != 3 || c != 360 }' metrics ||
+  fail "T15: $(cat metrics)"
+
+# T17: the row, its file, the parameter, the step.
+awk 'BEGIN { for (r = 0; r < 1437; ++r) for (c = 0; c < 64; ++c)
+  printf "%s%s", r == 1000 && c == 5 ? "nan" : (r * c) % 17,
+    c == 63 ? "\n" : "," }' >nan.csv
+nan=(--data x=@nan.csv:header=no --data labels=@"$data/train_labels.npy")
+expect 1 "'x': element \[1000, 5\] of 'nan.csv' is nan" "$bin/tandem-run" \
+  train mlp.tdm "${nan[@]}" --steps=44 --seed=0
+expect 0 '' "$bin/tandem-run" train mlp.tdm "${nan[@]}" --steps=44 --seed=0 \
+  --on-nan=report
+grep -qE "the loss is nan at step [0-9]+.*row 1000 of --data 'x' \('nan.csv'\); \
+parameters 'fc0" <<<"$out" || fail "T17: $out"
+compile mlp --clip=norm:1 # its update is left out
+expect 0 "row 1000 of --data 'x' \('nan.csv'\); outputs 'logits'; gradients of 'fc0" \
+  "$bin/tandem-run" train mlp.tdm "${nan[@]}" --steps=44 --seed=0 \
+  --on-nan=skip --save=skipped.st
+finish

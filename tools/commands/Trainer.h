@@ -1,0 +1,82 @@
+//===- Trainer.h - one call of `train` ------------------------------------===//
+//
+// Its stages, in order: programs and data are found and checked
+// (TrainerStart.cpp), then steps, evaluations and checkpoints follow each other
+// (Training.cpp). Internal to `train`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_COMMANDS_TRAINER_H
+#define TANDEM_TOOLS_COMMANDS_TRAINER_H
+
+#include "runtime/io/FileLock.h"
+#include "tools/commands/Best.h"
+#include "tools/commands/Log.h"
+#include "tools/commands/Resume.h"
+#include "tools/commands/TrainEvaluation.h"
+#include "tools/commands/Updates.h"
+
+namespace tandem::commands {
+
+class Trainer {
+public:
+  Trainer(const TrainOptions &options, runtime::Model model,
+          AnomalyLocator locator)
+      : options_(options), model_(std::move(model)),
+        watch_(options.anomaly, options.model.artifact, locator) {}
+
+  Result<TrainResult> run() {
+    for (auto stage : {&Trainer::findPrograms, &Trainer::readData,
+                       &Trainer::start, &Trainer::loop, &Trainer::finish})
+      if (Status status = (this->*stage)(); !status)
+        return status;
+    return std::move(result_);
+  }
+
+private:
+  Status findPrograms();
+  Status readData();
+  Status readEvalData();
+  Status start();
+  Status setEnd();
+  Status resume();
+  Status openLog();
+  std::vector<std::string> metrics() const;
+  void sayWhatIsNotReached() const;
+  Status loop();
+  Status finish();
+  Status evaluateNow();
+  Status save();
+  Status saveTo(const std::string &path, bool &isSaved);
+  Status takeBest(const Evaluation &evaluation);
+  bool isEvaluationDue() const;
+  Status stopped();
+  std::string howToGoOn() const;
+  Status checkLoss(std::span<const int64_t> rows);
+  Status sayFirstSkipped(std::span<const int64_t> rows);
+  std::optional<double> learningRate() const;
+  Status lock(const std::string &path, io::FileLock &lock);
+  Status agreeWithRanks() const;
+
+  const TrainOptions &options_;
+  runtime::Model model_;
+  const artifact::Program *step_ = nullptr, *evaluate_ = nullptr;
+  Casts casts_;
+  std::optional<Dataset> data_, evalData_;
+  std::optional<Accuracy> accuracy_;
+  std::string lossName_;
+  runtime::Tensor loss_;
+  Log log_;
+  TrainResult result_;
+  int64_t stepsToDo_ = 0; ///< fewer, once it is known that it ends before
+  int64_t planned_ = 0;
+  std::optional<Best> best_;
+  AnomalyWatch watch_;
+  Updates updates_;
+  bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
+  Origin origin_;
+  io::FileLock saveLock_, bestLock_, logLock_;
+};
+
+} // namespace tandem::commands
+
+#endif

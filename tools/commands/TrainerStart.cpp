@@ -1,0 +1,314 @@
+//===- TrainerStart.cpp - what a training begins with ---------------------===//
+#include "tools/commands/Trainer.h"
+
+#include "tools/commands/Print.h"
+
+namespace tandem::commands {
+
+using artifact::Program;
+using artifact::Role;
+using artifact::Slot;
+using runtime::Model;
+using runtime::Tensor;
+
+Status Trainer::findPrograms() {
+  const artifact::Manifest &manifest = model_.manifest();
+  if (options_.anomaly.isOn && rankCount() > 1)
+    return Status::unsupported("--detect-anomaly looks at one process, and the "
+                               "artifact is for several");
+  step_ = manifest.findProgram("step");
+  if (!step_)
+    return Status::unsupported(
+        "'" + options_.model.artifact +
+        "' has no program 'step' to train with; compile the model with a loss "
+        "and an optimizer");
+  lossName_ = manifest.loss;
+  const Slot *loss = nullptr;
+  for (const Slot &slot : step_->results)
+    if (slot.role == Role::Output && slot.name == lossName_)
+      loss = &slot;
+  if (!loss || !loss->shape.empty())
+    return Status::unsupported("program 'step' has no scalar output that is "
+                               "the loss");
+  auto tensor = Tensor::zeros(loss->dtype, loss->shape);
+  if (!tensor)
+    return std::move(tensor).status();
+  loss_ = std::move(*tensor);
+  if (options_.eval.empty())
+    return Status::success();
+  auto evaluate = programToEvaluate(options_, model_.wholeManifest());
+  evaluate_ = evaluate ? *evaluate : nullptr;
+  return std::move(evaluate).status();
+}
+
+Status Trainer::readData() {
+  casts_ = options_.casts;
+  if (Status status = casts_.parse(model_.manifest()); !status)
+    return status;
+  const artifact::Manifest &manifest = model_.wholeManifest();
+  auto arrays = readArrays(options_.data, "--data", manifest, casts_);
+  if (!arrays)
+    return std::move(arrays).status();
+  DataUse use;
+  use.option = "--data";
+  use.ranks = &model_;
+  auto data = Dataset::match(manifest, *manifest.findProgram("step"),
+                             *std::move(arrays), use);
+  if (!data)
+    return std::move(data).status();
+  data_ = std::move(*data);
+  if (data_->rows() < data_->batch())
+    return Status::usage(
+        "--data: expected at least " + std::to_string(data_->batch()) +
+        " rows, one batch, but got " + std::to_string(data_->rows()));
+  if (evaluate_)
+    if (Status status = readEvalData(); !status)
+      return status;
+  for (const Dataset *set : {&*data_, evalData_ ? &*evalData_ : nullptr}) {
+    if (!set)
+      continue;
+    for (const std::string &text : set->notes())
+      note(text);
+    if (Status status = checkFinite(*set, options_.onNaN); !status)
+      return status;
+  }
+  return Status::success();
+}
+
+Status Trainer::readEvalData() {
+  auto input = readEvaluation(options_, model_, *evaluate_, casts_);
+  if (!input)
+    return std::move(input).status();
+  evalData_ = std::move(input->data);
+  accuracy_ = std::move(input->accuracy);
+  if (options_.saveBest.empty() && options_.best.empty() && !options_.patience)
+    return Status::success();
+  auto best = Best::parse(options_.best, *evaluate_, lossName_, accuracy_);
+  if (!best)
+    return std::move(best).status();
+  best_ = *std::move(best);
+  return Status::success();
+}
+
+Status Trainer::resume() {
+  auto checkpoint = Checkpoint::read(options_.resume);
+  if (!checkpoint)
+    return std::move(checkpoint).status();
+  ResumeWith with;
+  with.path = options_.resume;
+  with.origin = origin_;
+  with.rows = data_->rows();
+  with.batch = data_->batch();
+  if (options_.model.seed)
+    with.seed = uint64_t(*options_.model.seed);
+  with.noShuffle = options_.noShuffle;
+  with.force = options_.model.force;
+  std::vector<std::string> notes;
+  if (Status status = compare(*checkpoint, with, notes); !status)
+    return status;
+  if (Status status = checkpoint->restore(model_); !status)
+    return status;
+  if (!options_.lr)
+    if (auto note = learningRateNote(model_, options_.resume); !note.empty())
+      notes.push_back(note);
+  for (const std::string &text : notes)
+    note(text);
+  result_.position = checkpoint->position();
+  if (best_ && !result_.position.best.empty() &&
+      !best_->resume(result_.position.best))
+    note("the best evaluation in " + io::inQuotes(options_.resume) +
+         " is by another number, and is not compared with");
+  return Status::success();
+}
+
+/// Takes `path`, if it is not empty, for this training alone.
+Status Trainer::lock(const std::string &path, io::FileLock &lock) {
+  if (path.empty() || !isFirstRank())
+    return Status::success();
+  auto taken = io::FileLock::take(path);
+  if (!taken)
+    return std::move(taken).status();
+  lock = *std::move(taken);
+  return Status::success();
+}
+
+Status Trainer::openLog() {
+  if (options_.log.empty() || !isFirstRank())
+    return Status::success();
+  bool resumes = !options_.resume.empty();
+  if (resumes && cutTornLine(options_.log))
+    note("the last line of the log " + io::inQuotes(options_.log) +
+         " was cut off, and is left out");
+  if (auto last = resumes ? lastStepOf(options_.log) : std::nullopt;
+      last && *last != result_.position.totalSteps)
+    note("the log " + io::inQuotes(options_.log) + " ends at step " +
+         std::to_string(*last) + ", and this training goes on after step " +
+         std::to_string(result_.position.totalSteps));
+  auto then = resumes                ? Log::Then::Append
+              : options_.model.force ? Log::Then::Replace
+                                     : Log::Then::Keep;
+  return log_.open(options_.log, then, learningRate(), metrics());
+}
+
+/// The numbers of an evaluation.
+std::vector<std::string> Trainer::metrics() const {
+  std::vector<std::string> names;
+  if (!evaluate_)
+    return names;
+  names.emplace_back("rows");
+  for (const Slot &slot : evaluate_->results)
+    if (slot.role == Role::Output && slot.shape.empty())
+      names.push_back(slot.name);
+  if (accuracy_)
+    names.emplace_back("accuracy");
+  return names;
+}
+
+/// Notes options that say when something is done which this training ends
+/// before.
+void Trainer::sayWhatIsNotReached() const {
+  const Position &position = result_.position;
+  int64_t end = position.totalSteps + stepsToDo_;
+  if (const auto &every = options_.saveEvery;
+      every && position.totalSteps / *every == (end - 1) / *every)
+    note("--save-every=" + std::to_string(*every) +
+         " saves nothing before the end: this training does the steps " +
+         std::to_string(position.totalSteps + 1) + " to " +
+         std::to_string(end));
+  // Evaluation at the end is done anyway.
+  int64_t epochs = (position.step + stepsToDo_ - 1) / result_.stepsPerEpoch;
+  if (const auto &every = options_.evalEvery;
+      every && position.epoch / *every == (position.epoch + epochs) / *every)
+    note("--eval-every=" + std::to_string(*every) +
+         " evaluates nothing before the end: this training ends in epoch " +
+         std::to_string(result_.lastEpoch));
+}
+
+/// Says how many steps are to do. Fails where they would end beyond what a
+/// checkpoint, and a training that goes on from there, can count.
+Status Trainer::setEnd() {
+  const Position &position = result_.position;
+  int64_t perEpoch = result_.stepsPerEpoch;
+  if (options_.epochs && *options_.epochs > mostSteps / perEpoch)
+    return Status::usage("--epochs: expected at most " +
+                         std::to_string(mostSteps / perEpoch) + " passes of " +
+                         std::to_string(perEpoch) + " steps but got " +
+                         std::to_string(*options_.epochs));
+  stepsToDo_ = options_.steps ? *options_.steps
+                              : *options_.epochs * perEpoch - position.step;
+  planned_ = stepsToDo_;
+  int64_t passes = (position.step + stepsToDo_ + perEpoch - 1) / perEpoch;
+  result_.lastEpoch = position.epoch + passes;
+  auto check = [&](const char *what, int64_t done, int64_t more) {
+    return done + more <= mostSteps
+               ? Status::success()
+               : Status::usage("expected at most " + std::to_string(mostSteps) +
+                               " " + what + " of a training but got " +
+                               std::to_string(done) + " of " +
+                               io::inQuotes(options_.resume) + " and " +
+                               std::to_string(more) + " more");
+  };
+  if (Status status = check("epochs", position.epoch, passes); !status)
+    return status;
+  return check("steps", position.totalSteps, stepsToDo_);
+}
+
+/// Brings model, position and files to where the first step can be done.
+Status Trainer::start() {
+  int64_t batch = data_->batch();
+  result_.stepsPerEpoch = data_->rows() / batch;
+  result_.position.seed = uint64_t(options_.model.seed.value_or(0));
+  result_.position.shuffle = !options_.noShuffle;
+  // Digests read all the data: they are for checkpoints alone.
+  if (!options_.save.empty() || !options_.resume.empty() ||
+      !options_.saveBest.empty())
+    origin_ = originOf(model_.manifest(), *data_);
+  if (!options_.resume.empty())
+    if (Status status = resume(); !status)
+      return status;
+  if (Status status = checkVariables(model_, *step_); !status)
+    return status;
+  Position &position = result_.position;
+  position.rows = data_->rows();
+  position.batch = batch;
+  if (options_.lr)
+    if (Status status = setLearningRate(model_, *options_.lr); !status)
+      return status;
+
+  if (Status status = updates_.begin(model_, options_.accumulate.value_or(1),
+                                     options_.onNaN == "skip");
+      !status)
+    return status;
+  if (Status status = setEnd(); !status)
+    return status;
+  if (Status status = agreeWithRanks(); !status)
+    return status;
+
+  if (Status status = lock(options_.save, saveLock_); !status)
+    return status;
+  if (Status status = lock(options_.saveBest, bestLock_); !status)
+    return status;
+  std::vector<std::string> replaced;
+  for (const std::string &path : {options_.save, options_.saveBest})
+    if (!path.empty() && isFirstRank())
+      if (Status status = checkReplaced(path, origin_, !options_.resume.empty(),
+                                        options_.model.force, replaced);
+          !status)
+        return status;
+  for (const std::string &text : replaced)
+    note(text);
+  if (Status status = lock(options_.log, logLock_); !status)
+    return status;
+  if (options_.save.empty() && options_.saveBest.empty())
+    warn("without --save nothing of this training is kept");
+  if (Status status = openLog(); !status)
+    return status;
+  sayWhatIsNotReached();
+  if (int64_t rest = data_->rows() % batch)
+    note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +
+         " rows do not fill a batch of " + std::to_string(batch) +
+         " and are left out of each epoch");
+  return Status::success();
+}
+
+/// What decides how many steps there are, and of what, is the same on all
+/// ranks: else one would wait for a step that another does not do.
+Status Trainer::agreeWithRanks() const {
+  const Position &position = result_.position;
+  auto text = [](const auto &value) {
+    return value ? std::to_string(*value) : std::string("none");
+  };
+  auto given = [](const std::vector<std::string> &list) {
+    std::string names;
+    for (const std::string &one : list)
+      names += (names.empty() ? "" : ", ") + one.substr(0, one.find('='));
+    return names;
+  };
+  Facts facts = {{"the seed", std::to_string(position.seed)},
+                 {"the rows", std::to_string(data_->rows())},
+                 {"the batch", std::to_string(data_->batch())},
+                 {"the steps to do", std::to_string(stepsToDo_)},
+                 {"the steps done", std::to_string(position.totalSteps)},
+                 {"shuffling", position.shuffle ? "yes" : "no"},
+                 {"--lr", text(options_.lr)},
+                 {"--accumulate", text(options_.accumulate)},
+                 {"--on-nan", options_.onNaN},
+                 {"--save", options_.save.empty() ? "no" : "yes"},
+                 {"--save-every", text(options_.saveEvery)},
+                 {"--eval", given(options_.eval)},
+                 {"--eval-every", text(options_.evalEvery)},
+                 {"--accuracy", options_.accuracy},
+                 {"--keep", text(options_.keep)},
+                 {"--save-best", options_.saveBest.empty() ? "no" : "yes"},
+                 {"--best", options_.best},
+                 {"--patience", text(options_.patience)},
+                 {"--max-time", options_.maxTime}};
+  if (evalData_)
+    facts.emplace_back("the rows of --eval", std::to_string(evalData_->rows()));
+  if (rankCount() > 1)
+    facts.emplace_back("the data",
+                       originOf(model_.wholeManifest(), *data_).data);
+  return agree(facts);
+}
+
+} // namespace tandem::commands
