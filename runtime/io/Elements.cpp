@@ -1,8 +1,10 @@
 //===- Elements.cpp - reading and converting elements of any type ---------===//
 //
-// One loop per pair of types, instantiated from a table of element types, so
-// that a conversion costs a pass over memory and no call per element. f16,
-// bf16 and floats of 8 bits are converted through f32, in which they are exact.
+// Loops over elements are instantiated from a table of element types, so that
+// there is no call per element. A conversion goes block by block through the
+// widest type of its kind, which holds all elements exactly: a loop for each
+// type on either side, and not one for each pair. f16, bf16 and floats of 8
+// bits are rounded to through f32, in which they are exact.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/Elements.h"
@@ -13,6 +15,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -58,25 +61,38 @@ template <typename To, typename From> bool store(From value, To &result) {
 
 /// Returns the index of the first element that does not fit, or -1. Without
 /// `to` nothing is written.
-template <typename From, typename To>
-int64_t convertAll(const std::byte *from, std::byte *to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    To result{};
-    if (!store(plain(load<From>(from, i)), result))
-      return i;
-    if (to)
-      std::memcpy(to + i * int64_t(sizeof(To)), &result, sizeof(To));
-  }
-  return -1;
+template <typename From>
+int64_t storeAll(std::span<const From> from, DType type, std::byte *to) {
+  return withType(type, [&](auto into) -> int64_t {
+    using To = decltype(into);
+    for (size_t i = 0; i < from.size(); ++i) {
+      To result{};
+      if (!store(from[i], result))
+        return int64_t(i);
+      if (to)
+        std::memcpy(to + i * sizeof(To), &result, sizeof(To));
+    }
+    return -1;
+  });
 }
 
 int64_t convertAll(const ArrayView &array, DType to, std::byte *out) {
   auto count = int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
-  return withType(array.dtype, [&](auto from) {
-    return withType(to, [&](auto into) {
-      return convertAll<decltype(from), decltype(into)>(array.bytes.data(), out,
-                                                        count);
-    });
+  return withType(array.dtype, [&](auto from) -> int64_t {
+    constexpr int64_t atOnce = 512;
+    using From = decltype(from);
+    decltype(plain(from)) block[atOnce];
+    for (int64_t i = 0; i < count; i += atOnce) {
+      int64_t n = std::min(atOnce, count - i);
+      for (int64_t k = 0; k < n; ++k)
+        block[k] = plain(load<From>(array.bytes.data(), i + k));
+      int64_t bad =
+          storeAll(std::span<const decltype(plain(from))>(block, size_t(n)), to,
+                   out ? out + i * artifact::byteSize(to) : nullptr);
+      if (bad >= 0)
+        return i + bad;
+    }
+    return -1;
   });
 }
 

@@ -94,6 +94,19 @@ train 0 'max-time is over after [0-9]+ steps; to go on' --epochs=1000000 \
   --max-time=0.5s --save=timed.st
 train 2 'max-time' --epochs=1 --max-time=5x
 
+# What fits of another model, with more classes.
+sed 's/\<10x128xf32/12x128xf32/g; s/<10xf32>/<12xf32>/g; s/32x10xf32/32x12xf32/g
+  s/fc0\.b/fc0.bias/' "$digits/mlp.mlir" >wider.mlir
+model=wider.mlir compile wider
+expect 0 "gives 3 of 6 .*missing: 'fc0.bias'; shaped otherwise: 'fc2.w' \
+\(expected f32 \[12, 128\] but got f32 \[10, 128\]\), 'fc2.b'.*; extra: 'fc0.b'" \
+  "$bin/tandem-run" train wider.tdm --steps=1 --init-from=whole.st --seed=0 \
+  --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"
+expect 2 'expected something that fits' "$bin/tandem-run" train wider.tdm \
+  --steps=1 --init-from=part-cnn.st --seed=0 --data x=@"$data/train_images.npy" \
+  --data labels=@"$data/train_labels.npy"
+train 2 'exclude' --steps=1 --init-from=whole.st --params=whole.st
+
 # The log as a table, which a resumed training continues.
 train 0 '' --steps=44 --seed=0 --log=log.csv "${evaluates[@]}" --save=csv.st
 train 0 '' --steps=3 --resume=csv.st --log=log.csv "${evaluates[@]}"

@@ -227,6 +227,68 @@ Status loadParameters(runtime::Model &model, const std::string &path) {
   return restoreTensors(model, *files, false).in(io::inQuotes(path));
 }
 
+Result<std::string> loadWhatFits(runtime::Model &model,
+                                 const std::string &path) {
+  auto files = TensorFiles::open(path);
+  if (!files)
+    return std::move(files).status();
+  const Manifest &manifest = model.manifest();
+  Names missing, shaped, extra;
+  int64_t wanted = 0, taken = 0;
+  for (const Value &value : manifest.values) {
+    if (!isVariable(value) || isTrainings(value, manifest))
+      continue;
+    ++wanted;
+    auto found = files->entries().find(value.name);
+    if (found == files->entries().end()) {
+      missing.add(value.name);
+      continue;
+    }
+    checkpoint::Part part = checkpoint::ownPart(model, value);
+    auto array = found->second.shape == part.whole
+                     ? checkpoint::readPart(*files, value.name, part)
+                     : Result<io::Array>(Status::usage(""));
+    if (array && array->dtype != value.dtype)
+      array = io::convertExactly(*array, value.dtype);
+    if (!array && array.status().code() != Code::Usage)
+      return std::move(array).status();
+    if (!array) {
+      shaped.add(value.name, " (expected " +
+                                 runtime::describe(value.dtype, part.whole) +
+                                 " but got " +
+                                 runtime::describe(found->second.dtype,
+                                                   found->second.shape) +
+                                 ")");
+      continue;
+    }
+    auto tensor = io::toTensor(*array);
+    if (!tensor)
+      return std::move(tensor).status();
+    if (Status status = model.set(value.name, *tensor); !status)
+      return status;
+    ++taken;
+  }
+  // Those of an optimizer are called OPT.lr and OPT.m:PARAM.
+  std::string optimizer;
+  for (const auto &[name, entry] : files->entries())
+    if (name.ends_with(".lr") && entry.shape.empty() &&
+        name.find('.') == name.rfind('.'))
+      optimizer = name.substr(0, name.size() - 2);
+  for (const auto &[name, entry] : files->entries())
+    if (!manifest.findValue(name) &&
+        (optimizer.empty() || !name.starts_with(optimizer)))
+      extra.add(name);
+  std::string text = io::inQuotes(path) + " gives " + std::to_string(taken) +
+                     " of " + std::to_string(wanted) +
+                     " parameters and states" + missing.after("; missing: ") +
+                     shaped.after("; shaped otherwise: ") +
+                     extra.after("; extra: ");
+  if (taken == 0)
+    return Status::usage("--init-from: expected something that fits, but " +
+                         text);
+  return text;
+}
+
 Result<Checkpoint> Checkpoint::read(const std::string &path) {
   auto files = TensorFiles::open(path);
   if (!files)

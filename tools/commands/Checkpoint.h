@@ -48,6 +48,11 @@ struct Origin {
 /// and own state with the right shape; then nothing is changed.
 Status loadParameters(runtime::Model &model, const std::string &path);
 
+/// The same of what the file has with the right shape; the rest stays as it is.
+/// Returns what that is, for people. Fails if nothing fits.
+Result<std::string> loadWhatFits(runtime::Model &model,
+                                 const std::string &path);
+
 /// A checkpoint that was read.
 class Checkpoint {
 public:

@@ -2,6 +2,7 @@
 #include "tools/commands/NonFinite.h"
 
 #include "tools/commands/Anomaly.h"
+#include "tools/commands/Print.h"
 #include "tools/commands/Ranks.h"
 
 #include <cmath>
@@ -13,26 +14,6 @@ using artifact::Role;
 using artifact::Value;
 using runtime::Model;
 using runtime::Tensor;
-
-/// Names for people: the first few, and how many there are.
-class Names {
-public:
-  void add(std::string_view name) {
-    if (++count_ <= 3)
-      text_ += (count_ > 1 ? ", " : "") + io::inQuotes(std::string(name));
-  }
-  /// Returns "", or `before` and the names.
-  std::string after(const std::string &before) const {
-    if (count_ == 0)
-      return "";
-    return before + text_ +
-           (count_ > 3 ? " and " + std::to_string(count_ - 3) + " more" : "");
-  }
-
-private:
-  int64_t count_ = 0;
-  std::string text_;
-};
 
 void append(std::string &text, const std::string &more) {
   text += (text.empty() || more.empty() ? "" : "; ") + more;

@@ -89,6 +89,22 @@ void printTable(const std::vector<std::vector<std::string>> &rows, bool right) {
   }
 }
 
+static constexpr int64_t kShownNames = 3;
+
+void Names::add(std::string_view name, const std::string &after) {
+  if (++count_ <= kShownNames)
+    text_ += (count_ > 1 ? ", '" : "'") + std::string(name) + "'" + after;
+}
+
+std::string Names::after(const std::string &before) const {
+  if (count_ == 0)
+    return "";
+  return before + text_ +
+         (count_ > kShownNames
+              ? " and " + std::to_string(count_ - kShownNames) + " more"
+              : "");
+}
+
 void warn(const std::string &text) {
   if (std::FILE *to = sayings())
     std::fprintf(to, "warning: %s\n", text.c_str());

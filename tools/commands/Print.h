@@ -5,6 +5,7 @@
 #include "runtime/tensor/Tensor.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem::commands {
@@ -31,6 +32,20 @@ std::string timeText(double seconds);
 /// others are where `right` is false.
 void printTable(const std::vector<std::vector<std::string>> &rows,
                 bool right = false);
+
+/// Names, of which people read the first few and how many there are.
+class Names {
+public:
+  /// Adds `name` in quotes, and what follows it.
+  void add(std::string_view name, const std::string &after = "");
+  int64_t count() const { return count_; }
+  /// Returns "", or `before` and the names.
+  std::string after(const std::string &before) const;
+
+private:
+  int64_t count_ = 0;
+  std::string text_;
+};
 
 /// Prints "warning: TEXT" to stderr, or where a rank's notes go (Ranks.h).
 void warn(const std::string &text);

@@ -220,6 +220,13 @@ void TrainOptions::declare(OptionTable &options) {
           "index, or the folder of one")
       .excludes("params")
       .excludes("steps=0", "--params reads parameters alone");
+  options
+      .text("init-from", "F.safetensors", initFrom,
+            "begin with the parameters and states of a file that have the "
+            "name and the shape of the model's, and say which do not")
+      .excludes("params")
+      .excludes("resume")
+      .excludes("steps=0", "--params reads parameters");
   options.group("evaluation");
   options
       .list("eval", "NAME=@FILE", eval,
@@ -276,6 +283,7 @@ void TrainOptions::declare(Files &files) const {
   using io::FileKind;
   model.declare(files);
   files.reads("--resume", resume);
+  files.reads("--init-from", initFrom);
   files.readsArguments("--data", data);
   files.readsArguments("--eval", eval);
   files.writes({"--save",

@@ -226,6 +226,12 @@ Status Trainer::start() {
   if (!options_.resume.empty())
     if (Status status = resume(); !status)
       return status;
+  if (!options_.initFrom.empty()) {
+    auto text = loadWhatFits(model_, options_.initFrom);
+    if (!text)
+      return std::move(text).status();
+    note(*text + "; what is not there begins as in a new training");
+  }
   if (Status status = checkVariables(model_, *step_); !status)
     return status;
   Position &position = result_.position;

@@ -32,7 +32,7 @@ struct TrainOptions {
       accumulate, keep, patience;
   std::optional<double> lr;
   std::string save, resume, log, accuracy, onNaN = "stop", saveBest, best,
-                                           maxTime;
+                                           initFrom, maxTime;
   Casts casts;
   bool noShuffle = false, json = false;
   AnomalyOptions anomaly;
