@@ -26,6 +26,8 @@ namespace {
 
 constexpr std::string_view extensions =
     "'.npy', '.npz[:MEMBER]', '.safetensors[:TENSOR]' or '.csv[:COLUMNS]'";
+/// Beside them, of files that are read.
+constexpr std::string_view tokens = ", or of tokens '.bin:u16' or '.bin:u32'";
 
 /// Takes "PATH.npz" or "PATH.npz:MEMBER" apart; returns whether it is one.
 bool splitMember(std::string_view text, std::string_view extension,
@@ -189,10 +191,12 @@ Result<Argument> parseArgument(std::string_view text) {
     argument.text = value;
   } else if (splitMember(value, ".csv", argument)) {
     argument.kind = Argument::Kind::Csv;
+  } else if (splitMember(value, ".bin", argument)) {
+    argument.kind = Argument::Kind::Tokens;
   } else {
     return Status::usage(inQuotes(argument.name) + ": expected a file named " +
-                         std::string(extensions) + " but got " +
-                         inQuotes(value) + adviceFor(value));
+                         std::string(extensions) + std::string(tokens) +
+                         " but got " + inQuotes(value) + adviceFor(value));
   }
   return argument;
 }
@@ -208,6 +212,9 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
     return readNpz(argument.text, argument.member, argument.name, check);
   case Argument::Kind::Csv:
     return readCsv(argument.text, argument.member, argument.name);
+  case Argument::Kind::Tokens:
+    return Status::usage(argument.where() +
+                         ": tokens are rows, of a program's input");
   case Argument::Kind::Safetensors:
     break;
   }
@@ -215,7 +222,8 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
 }
 
 Status checkPlace(const Argument &argument) {
-  if (argument.kind == Argument::Kind::Scalar)
+  if (argument.kind == Argument::Kind::Scalar ||
+      argument.kind == Argument::Kind::Tokens)
     return Status::usage(
         inQuotes(argument.name) + ": expected '@FILE' with a file named " +
         std::string(extensions) + " but got " + inQuotes(argument.text));

@@ -16,7 +16,8 @@ namespace tandem::io {
 
 /// A NAME=VALUE argument, taken apart.
 struct Argument {
-  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv };
+  /// Tokens: numbers one behind the other, of the type that `member` says.
+  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv, Tokens };
   std::string name;
   Kind kind = Kind::Scalar;
   std::string text;   ///< the scalar, or the path

@@ -107,6 +107,77 @@ expect 2 'expected something that fits' "$bin/tandem-run" train wider.tdm \
   --data labels=@"$data/train_labels.npy"
 train 2 'exclude' --steps=1 --init-from=whole.st --params=whole.st
 
+# Options from a file; those of the command line win.
+cat >run.toml <<TOML
+# The digits.
+steps = 7
+seed = 3
+no-shuffle = false
+save = "config.st" # replaced by the next one
+[data]
+x = "@$data/train_images.npy"
+labels = '@$data/train_labels.npy'
+TOML
+sed '/data/,$d' run.toml >lists.toml
+cat >>lists.toml <<TOML
+data = ["x=@$data/train_images.npy", # two
+  "labels=@$data/train_labels.npy"]
+TOML
+configured() { # CODE TEXT FILE [options]
+  expect "$1" "$2" "$bin/tandem-run" train mlp.tdm --config="$3" "${@:4}"
+}
+train 0 '' --steps=7 --seed=3 --save=plain.st
+configured 0 '' run.toml
+cmp plain.st config.st || fail 'options of a file do something else'
+configured 0 '' lists.toml --save=lists.st
+cmp plain.st lists.st || fail 'a list does something else'
+configured 0 "step 44/44 " run.toml --epochs=1 --force --seed 4 # not 7 steps
+echo 'stepz = 3' >wrong.toml
+configured 2 "wrong.toml:1: there is no option 'stepz' here \(did you mean 'steps'" \
+  wrong.toml
+printf 'steps = 3\nseed 4\n' >wrong.toml
+configured 2 'wrong.toml:2: expected NAME = VALUE' wrong.toml
+configured 1 'No such file' none.toml
+
+# Files of tokens: windows of the model's length, and the next token of each.
+cat >tokens.json <<'M'
+{"format": "tandem-graph", "version": 1, "name": "tokens",
+ "inputs": [{"name": "x", "type": "i64", "shape": [4, 8], "high": 16},
+  {"name": "y", "type": "i64", "shape": [4, 8], "high": 16}],
+ "params": [{"name": "table", "type": "f32", "shape": [16, 16], "init": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
+ "nodes": [
+  {"op": "take", "inputs": ["table", "x"], "outputs": ["logits"]},
+  {"op": "cross_entropy", "inputs": ["logits", "y"], "outputs": ["loss"]}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+M
+model=tokens.json compile tokens
+bytes=
+for ((i = 0; i < 200; ++i)); do
+  printf -v byte '\\x%02x\\x00' $((i * i % 13))
+  bytes+=$byte
+done
+printf "$bytes" >t.bin
+for shift in 0 1; do # 24 windows: of 199 tokens that have a next one
+  awk -v s=$shift 'BEGIN { for (i = 0; i < 192; ++i)
+    printf "%d%s", (i + s) * (i + s) % 13, i % 8 == 7 ? "\n" : "," }' >t$shift.csv
+done
+tokens() { # CODE TEXT [options]
+  expect "$1" "$2" "$bin/tandem-run" train tokens.tdm --epochs=3 --seed=0 "${@:3}"
+}
+tokens 0 '' --data x=@t.bin:u16 --data y=@t.bin:u16,shift=1 --log=bin.log
+tokens 0 '' --data x=@t0.csv:header=no --data y=@t1.csv:header=no --log=csv.log
+losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
+cmp <(losses bin.log) <(losses csv.log) || fail 'tokens are others'
+[ "$(losses bin.log | wc -l)" = 18 ] || fail 'other windows'
+tokens 2 "expected ':u16' or ':u32'" --data x=@t.bin --data y=@t.bin:u8
+printf x >>t.bin
+tokens 2 'expected tokens of 2 bytes, but the file has 401' --data x=@t.bin:u16 \
+  --data y=@t.bin:u16
+printf '\x11\x01' >large.bin
+for i in 1 2 3 4 5 6; do cat large.bin large.bin large.bin >l; mv l large.bin; done
+tokens 2 "expected an integer from 0 to 15.* is 273" --data x=@large.bin:u16 \
+  --data y=@large.bin:u16,shift=1
+
 # The log as a table, which a resumed training continues.
 train 0 '' --steps=44 --seed=0 --log=log.csv "${evaluates[@]}" --save=csv.st
 train 0 '' --steps=3 --resume=csv.st --log=log.csv "${evaluates[@]}"

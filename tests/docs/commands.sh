@@ -2,7 +2,8 @@
 # tests/docs/commands.sh PAGE [EXAMPLES]: runs the lines of the ```sh blocks of a guide that
 # begin with one of Tandem's programs, in order, in a folder that has a model
 # `model.mlir`, and the digits of EXAMPLES as `mlp.mlir`, `x.npy`, `labels.npy`,
-# `tx.npy` and `tlabels.npy`; each has to succeed. A page without one is an error.
+# `tx.npy` and `tlabels.npy`, and the page's ```toml block as `run.toml`; each has
+# to succeed. A page without one is an error.
 set -euo pipefail
 page=$1
 folder=$(mktemp -d)
@@ -29,6 +30,8 @@ if [ $# -gt 1 ]; then
   cp "$digits/data/train_labels.npy" "$folder/labels.npy"
   cp "$digits/data/test_images.npy" "$folder/tx.npy"
   cp "$digits/data/test_labels.npy" "$folder/tlabels.npy"
+  # And its file of options.
+  sed -n '/^```toml$/,/^```$/p' "$page" | grep -v '^```' >"$folder/run.toml"
 fi
 count=0
 while read -r line; do

@@ -106,8 +106,51 @@ Status checkLarge(const Value &value, bool takesRows, artifact::DType dtype,
                               " but got " + runtime::describe(dtype, shape));
 }
 
+/// Windows of as many tokens as the rows of `value` have elements, one behind
+/// the other; with `shift=1` each begins a token later, as the targets of a
+/// model that predicts the next one. Both have equally many.
+Result<NamedArray> mapTokens(const io::Argument &argument, const Value *value) {
+  std::string_view type = argument.member;
+  size_t comma = type.find(',');
+  bool isShifted = comma != type.npos && type.substr(comma) == ",shift=1";
+  if (isShifted)
+    type = type.substr(0, comma);
+  if (type != "u16" && type != "u32")
+    return Status::usage(argument.where() +
+                         ": expected ':u16' or ':u32', the type of the tokens, "
+                         "or that and ',shift=1'");
+  if (!value || value->shape.size() < 2)
+    return Status::usage(argument.where() +
+                         ": expected an input with a batch of windows");
+  auto file = io::mapFile(argument.text);
+  if (!file)
+    return std::move(file).status();
+  NamedArray result;
+  result.name = argument.name;
+  result.array.dtype =
+      type == "u16" ? artifact::DType::U16 : artifact::DType::U32;
+  int64_t bytes = artifact::byteSize(result.array.dtype);
+  int64_t count = int64_t(file->bytes.size()) / bytes, window = 1;
+  for (size_t d = 1; d < value->shape.size(); ++d)
+    window *= value->shape[d];
+  if (int64_t(file->bytes.size()) % bytes != 0)
+    return Status::usage(argument.where() + ": expected tokens of " +
+                         std::to_string(bytes) + " bytes, but the file has " +
+                         std::to_string(file->bytes.size()));
+  int64_t rows = window && count ? (count - 1) / window : 0;
+  result.array.shape = value->shape;
+  result.array.shape[0] = rows;
+  result.mapped = file->bytes.subspan(size_t(isShifted ? bytes : 0),
+                                      size_t(rows * window * bytes));
+  result.memory = std::move(file->memory);
+  result.file = argument.text;
+  return result;
+}
+
 Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
                            const Casts &casts, bool takesRows) {
+  if (argument.kind == io::Argument::Kind::Tokens && takesRows)
+    return mapTokens(argument, value);
   io::ArrayCheck check;
   if (value)
     check = [=](artifact::DType dtype, std::span<const int64_t> shape) {

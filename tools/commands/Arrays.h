@@ -9,6 +9,7 @@
 #define TANDEM_TOOLS_COMMANDS_ARRAYS_H
 
 #include "runtime/io/Cast.h"
+#include "runtime/io/File.h"
 #include "tools/commands/Inputs.h"
 
 namespace tandem::commands {
@@ -33,6 +34,15 @@ struct NamedArray {
   io::Array array;
   io::Cast cast = {};
   std::string file = {}; ///< empty: it is of none
+  /// Of a file that is mapped, and not read: its elements, in place of those of
+  /// `array`, and what keeps them.
+  io::Bytes mapped = {};
+  std::shared_ptr<const void> memory = {};
+
+  io::ArrayView view() const {
+    return memory ? io::ArrayView(array.dtype, array.shape, mapped)
+                  : io::ArrayView(array);
+  }
 };
 
 /// Reads arguments of the option `option` ("--data") as they are; scalars in

@@ -92,7 +92,8 @@ std::string Best::metadata() const {
 }
 
 bool Best::resume(const std::string &metadata) {
-  Json json = Json::parse(metadata, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(std::string_view(metadata), nullptr,
+                          /*allow_exceptions=*/false);
   if (!json.is_object())
     return false;
   auto number = [&](const char *key, int64_t otherwise) {

@@ -29,7 +29,7 @@ bool sameShape(std::span<const int64_t> a, std::span<const int64_t> b) {
 
 /// Converts an array that was checked, unless it grows beyond `limit` by it.
 Status castAtOnce(NamedArray &named, artifact::DType to, int64_t limit) {
-  io::Array &array = named.array;
+  io::ArrayView array = named.view();
   int64_t elements =
       int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
   int64_t bytes = elements * artifact::byteSize(to);
@@ -39,7 +39,8 @@ Status castAtOnce(NamedArray &named, artifact::DType to, int64_t limit) {
   auto converted = io::castArray(array, to, named.cast);
   if (!converted)
     return std::move(converted).status();
-  array = *std::move(converted);
+  named.array = *std::move(converted);
+  named.memory = nullptr;
   named.cast = {};
   return Status::success();
 }
@@ -136,7 +137,7 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
   }
   std::vector<std::string> notes;
   if (const artifact::Value *value = manifest.findValue(slot.name))
-    if (Status status = checkNumbers(found->array, *value, found->cast, notes);
+    if (Status status = checkNumbers(found->view(), *value, found->cast, notes);
         !status) {
       problems.add(name + ": " + status.message());
       return Status::success();
@@ -162,7 +163,7 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
     }
     column.rowElements = wide.elements() / wide.shape()[0];
   } else {
-    io::castElements(found->array.bytes.data(), found->array.dtype,
+    io::castElements(found->view().bytes.data(), found->array.dtype,
                      wide.mutableData<std::byte>(), slot.dtype, wide.elements(),
                      found->cast);
     takePiece(column);
@@ -209,7 +210,7 @@ void Dataset::gather(std::span<const int64_t> rows) {
     if (column.rowElements == 0)
       continue;
     Tensor &wide = column.wide.defined() ? column.wide : column.batch;
-    const io::Array &array = column.from->array;
+    io::ArrayView array = column.from->view();
     int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
     int64_t toBytes = column.rowElements * artifact::byteSize(wide.dtype());
     auto *to = wide.mutableData<std::byte>();
@@ -222,22 +223,22 @@ void Dataset::gather(std::span<const int64_t> rows) {
   }
 }
 
-const io::Array *Dataset::array(std::string_view name) const {
+std::optional<io::ArrayView> Dataset::array(std::string_view name) const {
   for (const NamedArray &given : arrays_)
     if (given.name == name)
-      return &given.array;
-  return nullptr;
+      return given.view();
+  return std::nullopt;
 }
 
 std::vector<std::string> Dataset::nonFinite() const {
   std::vector<std::string> texts;
   for (const NamedArray &given : arrays_)
-    if (auto index = io::firstNonFinite(given.array))
+    if (auto index = io::firstNonFinite(given.view()))
       texts.push_back(
           option_ + " '" + given.name + "': element " +
           io::positionText(given.array.shape, *index) +
           (given.file.empty() ? "" : " of " + io::inQuotes(given.file)) +
-          " is " + io::elementText(given.array, *index));
+          " is " + io::elementText(given.view(), *index));
   return texts;
 }
 
@@ -246,7 +247,7 @@ std::string Dataset::nonFiniteRows(std::span<const int64_t> rows) const {
   std::string text;
   int64_t found = 0;
   for (const Column &column : columns_) {
-    const io::Array &array = column.from->array;
+    io::ArrayView array = column.from->view();
     int64_t bytes = column.rowElements * artifact::byteSize(array.dtype);
     for (int64_t i = 0; i < column.rows && bytes; ++i) {
       int64_t row = rows[size_t(column.first + i)];

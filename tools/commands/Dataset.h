@@ -52,8 +52,8 @@ public:
   /// Returns the batch as arguments of the program.
   std::span<const runtime::Argument> arguments() const { return arguments_; }
 
-  /// Returns the whole array `name`, or null.
-  const io::Array *array(std::string_view name) const;
+  /// Returns the whole array `name`, or nothing.
+  std::optional<io::ArrayView> array(std::string_view name) const;
 
   /// Returns, for each array with NaN or infinity, a text that names it and the
   /// first such element.

@@ -45,7 +45,7 @@ std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank) {
 }
 
 Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
-                       const io::Array *labels) {
+                       const std::optional<io::ArrayView> &labels) {
   if (!labels)
     return Status::usage("--accuracy: missing --eval '" + labels_ + "'");
   const auto &scores = logits.shape;
@@ -159,7 +159,8 @@ namespace {
 struct Scalar {
   const Slot *slot;
   Tensor tensor;
-  const io::Array *counted = nullptr; ///< whose `ignored` elements do not count
+  /// Whose `ignored` elements do not count.
+  std::optional<io::ArrayView> counted = {};
   int64_t ignored = 0;
   double sum = 0, weight = 0;
   int64_t rows = 0;
@@ -192,7 +193,7 @@ private:
   const std::vector<Slot> outputs_; ///< destinations refer to the names
   std::deque<Scalar> scalars_;      ///< destinations point into it
   Tensor logits_, piece_; ///< of the batch; what the program gives of them
-  const io::Array *labels_ = nullptr;
+  std::optional<io::ArrayView> labels_;
   std::vector<runtime::Destination> destinations_;
   std::vector<int64_t> rows_;
   Evaluation result_;
@@ -252,7 +253,7 @@ double Evaluator::weightOf(const Scalar &scalar, int64_t first,
                            int64_t count) const {
   if (!scalar.counted)
     return double(count);
-  const io::Array &array = *scalar.counted;
+  const io::ArrayView &array = *scalar.counted;
   int64_t perRow = 1, counted = 0;
   for (size_t d = 1; d < array.shape.size(); ++d)
     perRow *= array.shape[d];

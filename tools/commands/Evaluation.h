@@ -29,7 +29,7 @@ public:
   /// Returns why logits of this type and shape, of `rows` rows in batches of
   /// `batch`, and the array `labels` do not fit together.
   Status check(const artifact::Slot &logits, int64_t rows, int64_t batch,
-               const io::Array *labels);
+               const std::optional<io::ArrayView> &labels);
 
   /// After `check`: counts the first `rows` rows of `logits` against the rows
   /// of `labels` from `firstLabel` on.

@@ -25,6 +25,10 @@ std::string jsonText(const std::string &name) {
   return text + "\"";
 }
 
+nlohmann::json parsed(std::string_view text) {
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 std::string jsonNumber(double value) {
   return std::isfinite(value) ? numberText(value) : "null";
 }
@@ -57,8 +61,7 @@ std::optional<int64_t> lastStepOf(const std::string &path) {
         step = std::strtoll(text.c_str() + cell, nullptr, 10);
       continue;
     }
-    auto line =
-        nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto line = parsed(text);
     if (!line.is_object())
       continue;
     auto found = line.find("step");
@@ -111,8 +114,7 @@ Status Log::checkColumns() const {
 }
 
 std::string Log::cellsOf(const std::string &text) const {
-  auto object =
-      nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto object = parsed(text);
   std::vector<std::string> cells;
   for (const std::string &column : columns_) {
     const nlohmann::json *from = &object;

@@ -9,6 +9,7 @@
 #include "runtime/artifact/NearestName.h"
 #include "runtime/io/Argument.h"
 #include "runtime/io/Array.h"
+#include "tools/commands/Config.h"
 #include "tools/commands/Print.h"
 
 #include <algorithm>
@@ -402,6 +403,17 @@ struct OptionTable::Parser {
 };
 
 Status OptionTable::parse(Words words) {
+  std::vector<std::string> ofFile;
+  std::vector<std::string_view> all;
+  if (find("config")) {
+    auto found = configWords(*this, words);
+    if (!found)
+      return std::move(found).status();
+    ofFile = *std::move(found);
+    all.assign(ofFile.begin(), ofFile.end());
+    all.insert(all.end(), words.begin(), words.end());
+    words = all;
+  }
   Parser parser{*this, words, {}};
   parser.run();
   if (helpAsked_)

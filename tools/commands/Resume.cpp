@@ -15,6 +15,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// As of every text here, so that the parser is compiled once.
+Json parsed(std::string_view text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 /// Returns the first digits of a digest, for people.
 std::string shortened(const std::string &digest) { return digest.substr(0, 8); }
 
@@ -25,8 +30,8 @@ std::string modelText(const Origin &origin) {
 
 /// Returns the names of the arrays that are not the same, in quotes.
 std::string differingArrays(const std::string &there, const std::string &here) {
-  Json was = Json::parse(there, nullptr, false);
-  Json is = Json::parse(here, nullptr, false);
+  Json was = parsed(there);
+  Json is = parsed(here);
   std::string names;
   if (was.is_object() && is.is_object())
     for (const auto &[name, digest] : is.items())
@@ -112,7 +117,7 @@ void compareData(const Checkpoint &checkpoint, const ResumeWith &with,
   const std::string &there = checkpoint.origin().data;
   if (there.empty() || position.rows != with.rows)
     return;
-  if (!Json::parse(there, nullptr, false).is_object())
+  if (!parsed(there).is_object())
     differences.note("does not say which data it was trained on: its metadata "
                      "'tandem.data' is damaged");
   std::string names = differingArrays(there, with.origin.data);
@@ -157,7 +162,7 @@ Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
   Json digests = Json::object();
   for (const runtime::Argument &input : data.arguments()) {
     std::string name(input.name);
-    const io::Array *array = data.array(name);
+    auto array = data.array(name);
     if (!array)
       continue;
     unsigned long crc =

@@ -312,7 +312,8 @@ Status showArtifactAsJson(const artifact::ArtifactReader &reader) {
     auto text = artifact::toJson(manifest);
     if (!text)
       return text.status();
-    all["manifests"].push_back(nlohmann::ordered_json::parse(*text));
+    all["manifests"].push_back(
+        nlohmann::ordered_json::parse(std::string_view(*text)));
   }
   std::printf("%s\n", all.dump(1).c_str());
   return Status::success();

@@ -147,6 +147,11 @@ static Status checkTime(std::string_view text) {
 
 void TrainOptions::declare(OptionTable &options) {
   options
+      .text("config", "F.toml", config,
+            "a file with options by their names (epochs = 3); those of the "
+            "command line win")
+      .example("/dev/null");
+  options
       .list("data", "NAME=@FILE", data,
             "the rows of an input; one for each input of 'step'")
       .keyed()
@@ -282,6 +287,7 @@ void TrainOptions::declare(OptionTable &options) {
 void TrainOptions::declare(Files &files) const {
   using io::FileKind;
   model.declare(files);
+  files.reads("--config", config);
   files.reads("--resume", resume);
   files.reads("--init-from", initFrom);
   files.readsArguments("--data", data);

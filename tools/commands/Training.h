@@ -31,8 +31,8 @@ struct TrainOptions {
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery,
       accumulate, keep, patience;
   std::optional<double> lr;
-  std::string save, resume, log, accuracy, onNaN = "stop", saveBest, best,
-                                           initFrom, maxTime;
+  std::string config, save, resume, log, accuracy, onNaN = "stop", saveBest,
+                                                   best, initFrom, maxTime;
   Casts casts;
   bool noShuffle = false, json = false;
   AnomalyOptions anomaly;

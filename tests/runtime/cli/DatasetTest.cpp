@@ -212,7 +212,7 @@ TEST(Accuracy, countsTheLargestScore) {
   artifact::Slot slotOfLogits =
       slot(Role::Output, "logits", DType::F32, {5, 2});
   Array rows = labels32({5}, {0, 0, 0, 0, 0});
-  ASSERT_TRUE(accuracy->check(slotOfLogits, 5, 5, &rows).ok());
+  ASSERT_TRUE(accuracy->check(slotOfLogits, 5, 5, rows).ok());
   // Right; right; a tie, which goes to 0; NaN is wrong; not counted.
   accuracy->add(logits, labels32({7}, {9, 9, 1, 0, 0, 1, -1}), 2, 5);
   EXPECT_EQ(accuracy->counted(), 4);
@@ -232,9 +232,9 @@ TEST(Accuracy, countsWholeRowsOfSequences) {
   Array labels = labels32({3, 2}, {1, -1, 1, 0, -5, -1});
   artifact::Slot slotOfLogits =
       slot(Role::Output, "logits", DType::F32, {3, 2, 2});
-  EXPECT_FALSE(accuracy->check(slotOfLogits, 3, 3, &labels).ok());
+  EXPECT_FALSE(accuracy->check(slotOfLogits, 3, 3, labels).ok());
   accuracy = Accuracy::parse("logits,labels,-1");
-  ASSERT_TRUE(accuracy->check(slotOfLogits, 3, 3, &labels).ok());
+  ASSERT_TRUE(accuracy->check(slotOfLogits, 3, 3, labels).ok());
   accuracy->add(logits, labels, 0, 3);
   EXPECT_TRUE(accuracy->manyPerRow());
   EXPECT_EQ(accuracy->counted(), 3);
@@ -251,7 +251,7 @@ TEST(Accuracy, findsScoresOnAxisOne) {
   Array scores = arrayOf<float>(DType::F32, {1, 2, 3}, {0, 5, 1, 1, 4, 2});
   Array labels = labels32({1, 3}, {1, 0, 0});
   artifact::Slot logits = slot(Role::Output, "logits", DType::F32, {1, 2, 3});
-  ASSERT_TRUE(accuracy.check(logits, 1, 1, &labels).ok());
+  ASSERT_TRUE(accuracy.check(logits, 1, 1, labels).ok());
   accuracy.add(tensor(scores), labels, 0, 1);
   EXPECT_EQ(accuracy.counted(), 3);
   EXPECT_EQ(accuracy.right(), 2);
@@ -267,26 +267,26 @@ TEST(Accuracy, checksItsArrays) {
   artifact::Slot logits = slot(Role::Output, "logits", DType::F32, {4, 5, 2});
   Array right = labels32({1, 5}, {0, 0, 0, 0, 0});
   Array real = arrayOf<float>(DType::F32, {1, 5}, {0, 0, 0, 0, 0});
-  EXPECT_TRUE(accuracy.check(logits, 1, 4, &right).ok());
-  EXPECT_EQ(accuracy.check(logits, 1, 4, nullptr).message(),
+  EXPECT_TRUE(accuracy.check(logits, 1, 4, right).ok());
+  EXPECT_EQ(accuracy.check(logits, 1, 4, std::nullopt).message(),
             "--accuracy: missing --eval 'labels'");
   EXPECT_EQ(
-      accuracy.check(logits, 2, 4, &right).message(),
+      accuracy.check(logits, 2, 4, right).message(),
       "--accuracy: expected 'labels' to be integers [2, 5] or, with scores "
       "on axis 1, [2, 2] for 'logits' (f32 [4, 5, 2]) but got i32 [1, "
       "5]");
-  EXPECT_FALSE(accuracy.check(logits, 1, 4, &real).ok());
+  EXPECT_FALSE(accuracy.check(logits, 1, 4, real).ok());
   auto none = *Accuracy::parse("logits,labels,3");
-  EXPECT_EQ(none.check(logits, 1, 4, &right).message(),
+  EXPECT_EQ(none.check(logits, 1, 4, right).message(),
             "--accuracy: expected an axis of 'logits', from 1 to 2, but got "
             "'3'");
   logits.shape = {4, 5, 5};
-  EXPECT_EQ(accuracy.check(logits, 1, 4, &right).message(),
+  EXPECT_EQ(accuracy.check(logits, 1, 4, right).message(),
             "--accuracy: the scores of 'logits' (f32 [4, 5, 5]) may be on axis "
             "1 or on the last; expected 'logits,labels,1' or "
             "'logits,labels,-1'");
   logits.shape = {4};
-  EXPECT_EQ(accuracy.check(logits, 1, 4, &right).message(),
+  EXPECT_EQ(accuracy.check(logits, 1, 4, right).message(),
             "--accuracy: expected 'logits' to have the shape [4, ..., scores] "
             "but got f32 [4]");
 }
