@@ -45,6 +45,24 @@ cnn --steps=16 --seed=0 --save=part-cnn.st
 cnn --steps=34 --resume=part-cnn.st --save=rest-cnn.st
 cmp whole-cnn.st rest-cnn.st || fail 'T09: other bits of random numbers'
 
+# Killed in the middle of whatever it does, and resumed.
+train 0 '' --steps=3000 --seed=0 --save=quiet.st
+for i in 1 2 3 4 5; do
+  resume=()
+  [ ! -e killed.st ] || resume=(--resume=killed.st)
+  "$bin/tandem-run" train mlp.tdm --data x=@"$data/train_images.npy" \
+    --data labels=@"$data/train_labels.npy" --epochs=100000 --seed=0 \
+    --save=killed.st --save-every=1 "${resume[@]}" >killed.out 2>&1 &
+  pid=$!
+  sleep "0.$i"
+  kill -9 $pid
+  wait $pid 2>/dev/null
+done
+done=$(metadata killed.st total_steps | grep -oE '"[0-9]+"' | tr -d '"')
+[ "${done:-0}" -gt 0 ] && [ "$done" -lt 3000 ] || fail "T09: killed after $done"
+train 0 '' --steps=$((3000 - done)) --resume=killed.st --save=killed.st
+cmp quiet.st killed.st || fail 'T09: a killed training has other bits'
+
 # T10: at a rate that is too high the last evaluation is not the best one.
 train 0 'best = accuracy ' --epochs=7 --seed=0 --lr=0.02 "${evaluates[@]}" \
   --eval-every=1 --save-best=best.st --save=last.st --log=best.log

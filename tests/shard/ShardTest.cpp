@@ -385,6 +385,15 @@ TEST(Shard, X09_GradientsAreReducedOnceAfterTheLastBatch) {
       ASSERT_TRUE(sum);
       EXPECT_TRUE(roleOfArgument(step, *sum).getSharding());
     }
+  // A rank without rows adds nothing up.
+  for (const char *kind : {"ddp", "zero1", "fsdp"})
+    expectEqual(mlp, {"data=4",
+                      kind,
+                      "",
+                      "adamw:lr=0.05",
+                      "norm:0.05",
+                      true,
+                      {.batch = 5, .width = 7}});
   // What is cut is reduced for each batch, so that no rank has the whole sums.
   Compiled cut(mlp, {"data=4", "zero2", "", "sgd:lr=1", "", true});
   ASSERT_TRUE(cut.isMade) << cut.diagnostics;
