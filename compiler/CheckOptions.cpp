@@ -6,10 +6,13 @@
 #include "compiler/emit/Assemble.h"
 #include "ir/Dialect.h"
 #include "ir/Signature.h"
+#include "passes/partition/AverageSpec.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
+#include "passes/partition/GroupSpec.h"
 #include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/partition/optimizers/Schedules.h"
 #include "passes/shard/ParallelSpec.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/NearestName.h"
@@ -50,6 +53,52 @@ static Status checkRanks(const CompileOptions &options) {
   return Status::success();
 }
 
+/// What is said of the update, all of which is read by its pass.
+static void checkUpdate(const CompileOptions &options,
+                        std::vector<std::string> &wrong) {
+  std::string error;
+  auto expect = [&](bool isRight, const char *option) {
+    if (!isRight)
+      wrong.push_back(option + (": " + error));
+  };
+  std::optional<OptimizerSpec> optimizer;
+  if (!options.optimizer.empty()) {
+    optimizer = parseOptimizerSpec(options.optimizer, error);
+    expect(optimizer.has_value(), "--optimizer");
+  }
+  auto needs = [&](bool isGiven, const char *what) {
+    if (isGiven && options.optimizer.empty())
+      wrong.emplace_back(what);
+  };
+  if (!options.clip.empty())
+    expect(parseClipSpec(options.clip, error).has_value(), "--clip");
+  needs(!options.clip.empty(), "--clip needs --optimizer: gradients are "
+                               "clipped in its update");
+  if (!options.lossScale.empty())
+    expect(parseLossScaleSpec(options.lossScale, error).has_value(),
+           "--loss-scale");
+  needs(!options.lossScale.empty(), "--loss-scale needs --optimizer, whose "
+                                    "update divides by it");
+  needs(options.accumulate,
+        "--accumulate needs --optimizer, which uses the sums");
+  if (!options.lrSchedule.empty())
+    expect(parseScheduleSpec(options.lrSchedule, error).has_value(),
+           "--lr-schedule");
+  needs(!options.lrSchedule.empty(),
+        "--lr-schedule needs --optimizer, whose rate it is");
+  for (const std::string &group : options.groups)
+    if (optimizer)
+      expect(parseGroupSpec(group, *optimizer, error).has_value(), "--group");
+  needs(!options.groups.empty(),
+        "--group needs --optimizer, whose numbers it says");
+  if (!options.ema.empty())
+    expect(parseEmaSpec(options.ema, error).has_value(), "--ema");
+  if (!options.swa.empty())
+    expect(parseSwaSpec(options.swa, error).has_value(), "--swa");
+  needs(!options.ema.empty() || !options.swa.empty(),
+        "--ema and --swa need --optimizer: they average what its updates give");
+}
+
 Status tandem::checkOptions(const CompileOptions &options) {
   std::vector<std::string> wrong;
   if (!options.partition.empty() && options.partition != "min-cut" &&
@@ -78,28 +127,7 @@ Status tandem::checkOptions(const CompileOptions &options) {
       wrong.emplace_back(
           "--partition=default and --memory-budget exclude each other");
   }
-  std::string optimizerError;
-  if (!options.optimizer.empty() &&
-      !parseOptimizerSpec(options.optimizer, optimizerError))
-    wrong.push_back("--optimizer: " + optimizerError);
-  if (!options.clip.empty()) {
-    std::string error;
-    if (!parseClipSpec(options.clip, error))
-      wrong.push_back("--clip: " + error);
-    if (options.optimizer.empty())
-      wrong.emplace_back("--clip needs --optimizer: gradients are clipped in "
-                         "its update");
-  }
-  if (!options.lossScale.empty()) {
-    std::string error;
-    if (!parseLossScaleSpec(options.lossScale, error))
-      wrong.push_back("--loss-scale: " + error);
-    if (options.optimizer.empty())
-      wrong.emplace_back("--loss-scale needs --optimizer, whose update "
-                         "divides by it");
-  }
-  if (options.accumulate && options.optimizer.empty())
-    wrong.emplace_back("--accumulate needs --optimizer, which uses the sums");
+  checkUpdate(options, wrong);
   if (options.cubin != "no")
     if (auto targets = targetsOf(options))
       if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
@@ -153,6 +181,7 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
     bool isGiven;
     StringRef phase, option;
   } all[] = {{!options.loss.empty(), "joint", "--loss"},
+             {!options.freeze.empty(), "joint", "--freeze"},
              {options.order != 1, "joint", "--order"},
              {options.inference, "joint", "--inference"},
              {!options.batchNorm.empty(), "joint", "--batch-norm"},
@@ -165,6 +194,10 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
              {!options.clip.empty(), "partition", "--clip"},
              {!options.lossScale.empty(), "partition", "--loss-scale"},
              {options.accumulate, "partition", "--accumulate"},
+             {!options.groups.empty(), "partition", "--group"},
+             {!options.lrSchedule.empty(), "partition", "--lr-schedule"},
+             {!options.ema.empty(), "partition", "--ema"},
+             {!options.swa.empty(), "partition", "--swa"},
              {options.prepare, "partition", "--prepare"}};
   std::vector<std::string> wrong;
   for (const auto &[isGiven, phase, option] : all)

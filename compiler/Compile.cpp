@@ -15,6 +15,7 @@
 #include "ir/Dialect.h"
 #include "ir/Report.h"
 #include "ir/Sharding.h"
+#include "ir/Signature.h"
 #include "ir/UpdateAttributes.h"
 #include "passes/lower/common/Method.h"
 #include "passes/plan/StepMemory.h"
@@ -32,6 +33,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
@@ -162,6 +164,39 @@ static Status stampRanks(ModuleOp module, const CompileOptions &options) {
   return Status::success();
 }
 
+/// Params whose names `expression` matches a part of require no gradients.
+static Status freeze(ModuleOp module, const std::string &expression) {
+  auto graph = module.lookupSymbol<func::FuncOp>("graph");
+  if (expression.empty() || !graph)
+    return Status::success();
+  llvm::Regex regex(expression);
+  std::string trained;
+  bool matches = false, isLeft = false;
+  for (unsigned i = 0, n = graph.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(graph, i);
+    if (!role || role.getKind() != RoleKind::Param)
+      continue;
+    bool isMatch = regex.match(role.getName().getValue());
+    matches |= isMatch;
+    if (!role.has(RoleAttr::kRequiresGrad))
+      continue;
+    trained += (trained.empty() ? "'" : ", '") + role.getName().str() + "'";
+    if (isMatch)
+      setRoleOfArgument(graph, i, role.without(RoleAttr::kRequiresGrad));
+    else
+      isLeft = true;
+  }
+  if (!matches)
+    return Status::usage("--freeze=" + expression +
+                         " matches no part of a param's name; those that are "
+                         "trained are " +
+                         (trained.empty() ? "none" : trained));
+  if (!isLeft)
+    return Status::usage("--freeze=" + expression +
+                         " leaves no param to train");
+  return Status::success();
+}
+
 /// Puts what the options say about the model into the module.
 static Status stamp(ModuleOp module, const CompileOptions &options) {
   Builder b(module.getContext());
@@ -179,9 +214,21 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kLossScaleAttr, b.getStringAttr(options.lossScale));
   if (options.accumulate)
     module->setAttr(kAccumulateAttr, b.getUnitAttr());
+  if (!options.groups.empty()) {
+    SmallVector<StringRef> groups(options.groups.begin(), options.groups.end());
+    module->setAttr(kGroupsAttr, b.getStrArrayAttr(groups));
+  }
+  if (!options.lrSchedule.empty())
+    module->setAttr(kLrScheduleAttr, b.getStringAttr(options.lrSchedule));
+  if (!options.ema.empty())
+    module->setAttr(kEmaAttr, b.getStringAttr(options.ema));
+  if (!options.swa.empty())
+    module->setAttr(kSwaAttr, b.getStringAttr(options.swa));
   // With the loss that was chosen. What later phases add is not the model's.
   if (phaseReached(module) == 1)
     module->setAttr(kGraphDigestAttr, b.getStringAttr(graphDigest(module)));
+  if (Status s = freeze(module, options.freeze); !s)
+    return s;
   if (options.prepare)
     module->setAttr(kPrepareAttr, b.getUnitAttr());
   return stampRanks(module, options);

@@ -37,11 +37,23 @@ struct CompileOptions {
   /// For inference: what follows from parameters and states alone is computed
   /// when they change, by the program `prepare`.
   bool prepare = false;
-  std::string loss;         ///< the output to differentiate; empty: "loss"
-  std::string optimizer;    ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
-  std::string clip;         ///< `norm:1.0` or `value:0.5` of gradients; empty
-  std::string lossScale;    ///< `dynamic` or a number; empty: none
-  bool accumulate = false;  ///< gradients of several batches for an update
+  std::string loss; ///< the output to differentiate; empty: "loss"
+  /// Params that are not trained: an expression for a part of their names. Of a
+  /// model in ONNX its importer has that instead (`onnx`).
+  std::string freeze;
+  std::string optimizer;   ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  std::string clip;        ///< `norm:1.0` or `value:0.5` of gradients; empty
+  std::string lossScale;   ///< `dynamic` or a number; empty: none
+  bool accumulate = false; ///< gradients of several batches for an update
+  /// What the optimizer does otherwise for some of the parameters,
+  /// `.*bias:weight_decay=0` (passes/partition/GroupSpec.h): the first that
+  /// matches a name.
+  std::vector<std::string> groups;
+  /// The rate by the number of updates, `cosine:warmup=50,total=1000`; empty:
+  /// constant.
+  std::string lrSchedule;
+  std::string ema;          ///< the decay of parameters' averages; empty: none
+  std::string swa;          ///< `start=1000,every=100`: averages; empty: none
   std::string partition;    ///< `min-cut` or `default`; empty: `min-cut`
   std::string memoryBudget; ///< `0.5`, `6GiB` (BudgetSpec.h); empty
   int order = 1;            ///< 2: gradients can be differentiated

@@ -208,14 +208,22 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
-      name == kLossScaleAttr || name == kFirstOrderAttr ||
-      name == kPartOfAttr || name == kGraphDigestAttr)
+      name == kLossScaleAttr || name == kLrScheduleAttr || name == kEmaAttr ||
+      name == kSwaAttr || name == kFirstOrderAttr || name == kPartOfAttr ||
+      name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))
       return op->emitOpError()
              << "expected '" << name << "' to be an array of i64";
     return verifyMutatedInBackward(cast<ModuleOp>(op));
+  }
+  if (name == kGroupsAttr) {
+    auto groups = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (groups && llvm::all_of(groups, llvm::IsaPred<StringAttr>))
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be an array of strings";
   }
   if (name == kAliasesAttr) {
     if (isa<ArrayAttr>(attribute.getValue()))

@@ -1,7 +1,8 @@
 //===- UpdateAttributes.h - what a module says of its update --------------===//
 //
 // Beside `tandem.optimizer`, which they need. Strings are read by
-// passes/partition (ClipSpec.h, LossScaleSpec.h).
+// passes/partition (ClipSpec.h, LossScaleSpec.h, GroupSpec.h, AverageSpec.h,
+// optimizers/Schedules.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_UPDATEATTRIBUTES_H
@@ -17,6 +18,14 @@ inline constexpr llvm::StringLiteral kClipAttr = "tandem.clip";
 inline constexpr llvm::StringLiteral kLossScaleAttr = "tandem.loss_scale";
 /// A unit: gradients of several batches can be added up before an update.
 inline constexpr llvm::StringLiteral kAccumulateAttr = "tandem.accumulate";
+/// An array of what differs for some of the params:
+/// `.*bias:weight_decay=0`.
+inline constexpr llvm::StringLiteral kGroupsAttr = "tandem.groups";
+/// The rate as a function of the number of updates: `cosine:total=1000`.
+inline constexpr llvm::StringLiteral kLrScheduleAttr = "tandem.lr_schedule";
+/// Averages of params over updates: a decay, and `start=100,every=10`.
+inline constexpr llvm::StringLiteral kEmaAttr = "tandem.ema";
+inline constexpr llvm::StringLiteral kSwaAttr = "tandem.swa";
 
 } // namespace tandem
 

@@ -456,9 +456,14 @@ def BuildUpdate : ModulePass<"tandem-build-update"> {
     Where the module says `tandem.optimizer` (a spec such as `adamw:lr=1e-3`) and
     trains. `@update` takes the params that have a gradient, their gradients and
     the optimizer's states, and gives the new params and states. The states are
-    OPT.lr, and per param OPT.step:PARAM, OPT.m:PARAM and OPT.v:PARAM (adam,
-    adamw) or OPT.velocity:PARAM (momentum), with their initial values in the
-    role. With `tandem.clip` (`norm:1.0`, `value:0.5`) gradients are clipped
+    OPT.lr, and per param those that the optimizer's row of the table has, such
+    as OPT.m:PARAM, and OPT.step:PARAM where it counts, with their initial values
+    in the role. A param is of the first of `tandem.groups`
+    (`.*bias:weight_decay=0`) that matches its name; group N with a rate has
+    OPT.groupN.lr. With `tandem.lr_schedule` (`cosine:total=1000`) the rate
+    follows from OPT.lr and OPT.updates, and was OPT.rate in the last update.
+    With `tandem.ema` and `tandem.swa` averages of a param are ema:PARAM and
+    swa:PARAM, of ema_count:PARAM and swa_count:PARAM updates. With `tandem.clip` (`norm:1.0`, `value:0.5`) gradients are clipped
     before they are used; by norm also OPT.grad_norm, the norm before clipping,
     and OPT.skipped, how many updates were left out because it was not finite.
     With `tandem.loss_scale` (`1024`, `dynamic`) the loss was multiplied by

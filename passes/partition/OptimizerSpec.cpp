@@ -32,12 +32,18 @@ static std::string unknown(StringRef name, StringRef of, const Range &known) {
       .str();
 }
 
+using Form = OptimizerOption::Form;
+
 std::string tandem::rangeOf(const OptimizerOption &option) {
-  if (option.isFlag)
+  if (option.form == Form::Flag)
     return "true or false";
+  if (option.form == Form::Anneal)
+    return join(ArrayRef<StringLiteral>(kAnneals), " or ");
   std::string text;
   raw_string_ostream out(text);
-  out << (option.orZero ? "0, or " : "") << format("from %.3g", option.least);
+  out << (option.orZero ? "0, or " : "")
+      << (option.form == Form::Integer ? "an integer " : "")
+      << format("from %.3g", option.least);
   if (option.most == kBelowOne)
     out << " and below 1";
   else
@@ -45,16 +51,35 @@ std::string tandem::rangeOf(const OptimizerOption &option) {
   return text;
 }
 
+std::string tandem::valueText(const OptimizerOption &option) {
+  if (std::isnan(option.value))
+    return "";
+  if (option.form == Form::Flag)
+    return option.value != 0 ? "true" : "false";
+  if (option.form == Form::Anneal)
+    return kAnneals[static_cast<size_t>(option.value)].str();
+  std::string text;
+  raw_string_ostream(text) << format("%g", option.value);
+  return text;
+}
+
 /// Reads the value of an option; fails with what was expected.
 static std::optional<double> readValue(const OptimizerOption &option,
                                        StringRef text) {
-  if (option.isFlag)
+  if (option.form == Form::Flag)
     return text == "true" || text == "false" ? std::optional(text == "true")
                                              : std::nullopt;
+  if (option.form == Form::Anneal) {
+    const auto *found = find(kAnneals, text);
+    return found == std::end(kAnneals)
+               ? std::nullopt
+               : std::optional<double>(found - std::begin(kAnneals));
+  }
   // getAsDouble takes hexadecimal numbers too, which 'train --lr' does not.
   double value;
   if (text.find_first_not_of("0123456789.eE+-") != StringRef::npos ||
-      text.getAsDouble(value) || std::isnan(value))
+      text.getAsDouble(value) || std::isnan(value) ||
+      (option.form == Form::Integer && value != std::floor(value)))
     return std::nullopt;
   bool isInRange = (option.orZero && value == 0) ||
                    (value >= option.least && value <= option.most);
@@ -93,32 +118,38 @@ static void checkTogether(const OptimizerSpec &spec,
                        formatv("{0}", decay).str());
 }
 
-void tandem::readOptions(OptimizerSpec &spec, ArrayRef<StringRef> entries,
-                         SmallVectorImpl<std::string> &problems) {
-  const OptimizerKind &kind = *spec.kind;
-  size_t before = problems.size();
+void tandem::readNumbers(const std::string &of,
+                         ArrayRef<OptimizerOption> options,
+                         ArrayRef<StringRef> entries, StringMap<double> &values,
+                         SmallVectorImpl<std::string> &problems,
+                         std::string (*ownersOf)(StringRef key)) {
   SmallVector<StringRef> seen;
   for (StringRef entry : entries) {
     auto [key, number] = entry.split('=');
     const auto *option = find_if(
-        kind.options, [&](const OptimizerOption &o) { return o.name == key; });
-    if (option == kind.options.end()) {
+        options, [&](const OptimizerOption &o) { return o.name == key; });
+    if (option == options.end()) {
       problems.push_back("unknown option " +
-                         unknown(key,
-                                 (" of optimizer '" + kind.name + "'").str(),
-                                 kind.options) +
-                         ownersOf(key));
+                         unknown(key, " of " + of, options) +
+                         (ownersOf ? ownersOf(key) : ""));
       continue;
     }
     if (is_contained(seen, key))
       problems.push_back("option '" + key.str() + "' is given twice");
     seen.push_back(key);
     if (auto value = readValue(*option, number))
-      spec.values[key] = *value;
+      values[key] = *value;
     else
       problems.push_back("expected option '" + key.str() + "' to be " +
                          rangeOf(*option) + " but got '" + number.str() + "'");
   }
+}
+
+void tandem::readOptions(OptimizerSpec &spec, ArrayRef<StringRef> entries,
+                         SmallVectorImpl<std::string> &problems) {
+  size_t before = problems.size();
+  readNumbers(("optimizer '" + spec.kind->name + "'").str(), spec.kind->options,
+              entries, spec.values, problems, ownersOf);
   if (problems.size() == before)
     checkTogether(spec, problems);
 }

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -109,8 +110,10 @@ static std::string artifactOf(const Source &source, bool isTraced,
   std::string key =
       capture(source, isTraced, mistakes) + "\n" + options.partition + "\n" +
       options.loss + "\n" + options.optimizer + "\n" + options.clip + "\n" +
-      options.lossScale + "\n" + options.target + "\n" +
-      (options.inference ? "i" : "") + (options.accumulate ? "a" : "");
+      options.lossScale + "\n" + options.target + "\n" + options.lrSchedule +
+      "\n" + options.ema + "\n" + options.swa + "\n" +
+      llvm::join(options.groups, "\n") + "\n" + (options.inference ? "i" : "") +
+      (options.accumulate ? "a" : "");
   static ArtifactFiles made;
   auto &files = made.files;
   if (auto found = files.find(key); found != files.end())

@@ -7,6 +7,7 @@
 #include "tools/commands/Checkpoint.h"
 
 #include "runtime/checkpoint/SaveShards.h"
+#include "runtime/io/Cast.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/FileKind.h"
 #include "runtime/io/Tensors.h"
@@ -39,16 +40,51 @@ bool isSeed(const Value &value) {
   return value.init && value.init->kind == artifact::Init::Kind::Seed;
 }
 
-/// True for a state of a training, and not of the model.
-bool isTrainings(const Value &value, const Manifest &manifest) {
-  return isOptimizers(value, manifest) || isSeed(value);
+/// The param of a state "adamw.m:w" or "ema:w"; empty: it is of none.
+std::string_view paramOf(const Value &value, const Manifest &manifest) {
+  std::string_view name = value.name;
+  size_t colon = name.find(':');
+  std::string_view param =
+      colon == std::string_view::npos ? "" : name.substr(colon + 1);
+  const Value *of = value.role == Role::State && !param.empty()
+                        ? manifest.findValue(param)
+                        : nullptr;
+  return of && of->role == Role::Param ? param : std::string_view();
 }
 
-/// What the optimizer calls a state of its own: "step" of "adamw.step:w".
+/// True for an average of a param, or a count of it.
+bool isAverage(const Value &value, const Manifest &manifest) {
+  std::string_view kind = value.name;
+  kind = kind.substr(0, kind.find(':'));
+  for (std::string_view average : averageNames)
+    if (kind.starts_with(average))
+      for (std::string_view variable : {"", "_count", "_updates"})
+        if (kind.substr(average.size()) == variable)
+          return !paramOf(value, manifest).empty();
+  return false;
+}
+
+/// True for a state of a training, and not of the model.
+bool isTrainings(const Value &value, const Manifest &manifest) {
+  return isOptimizers(value, manifest) || isSeed(value) ||
+         isAverage(value, manifest);
+}
+
+/// What the optimizer calls a state of its own: "step" of "adamw.step:w",
+/// "rate" of "adamw.group1.rate".
 std::string_view variableOf(const Value &value, const Manifest &manifest) {
   std::string_view name = value.name;
   name.remove_prefix(manifest.optimizer.size() + 1);
-  return name.substr(0, name.find(':'));
+  name = name.substr(0, name.find(':'));
+  return name.substr(name.rfind('.') + 1);
+}
+
+/// True for what is of a group of params alone: "adamw.group1.lr".
+bool isGroups(const Value &value, const Manifest &manifest) {
+  std::string_view name = value.name;
+  name.remove_prefix(manifest.optimizer.size() + 1);
+  name = name.substr(0, name.find(':'));
+  return name.find('.') != std::string_view::npos;
 }
 
 /// True for what the optimizer only tells, and no step depends on.
@@ -56,23 +92,105 @@ bool isReport(const Value &value, const Manifest &manifest) {
   if (!isOptimizers(value, manifest))
     return false;
   std::string_view variable = variableOf(value, manifest);
-  return variable == "grad_norm" || variable == "skipped";
+  return variable == "grad_norm" || variable == "skipped" || variable == "rate";
 }
 
 /// True for what a checkpoint may lack, of an artifact that neither clips,
-/// scales nor accumulates: it stays as it begins.
+/// scales, accumulates nor averages, and has no schedule or groups: it stays as
+/// it begins.
 bool isOptional(const Value &value, const Manifest &manifest) {
+  if (isAverage(value, manifest))
+    return true;
   if (!isOptimizers(value, manifest))
     return false;
   std::string_view variable = variableOf(value, manifest);
   return isReport(value, manifest) || variable == "sum" ||
-         variable == "summed" || variable == "scale" || variable == "good";
+         variable == "summed" || variable == "scale" || variable == "good" ||
+         variable == "updates" || isGroups(value, manifest);
+}
+
+/// Whether the files have a state of the optimizer for a param.
+bool hasStates(const TensorFiles &files, const Manifest &manifest,
+               std::string_view param) {
+  for (const Value &value : manifest.values)
+    if (isOptimizers(value, manifest) && value.name.ends_with(param) &&
+        paramOf(value, manifest) == param &&
+        files.entries().contains(value.name))
+      return true;
+  return false;
+}
+
+/// The params that a training froze which had states for others: theirs begin
+/// anew.
+std::vector<std::string_view> unfrozen(const TensorFiles &files,
+                                       const Manifest &manifest) {
+  std::vector<std::string_view> without;
+  bool hasAny = false;
+  for (const Value &value : manifest.values) {
+    if (value.role != Role::Param || !value.requiresGrad)
+      continue;
+    bool has = hasStates(files, manifest, value.name);
+    hasAny |= has;
+    if (!has)
+      without.emplace_back(value.name);
+  }
+  return hasAny ? without : std::vector<std::string_view>();
+}
+
+/// Says what of a training the files lack that begins anew for that.
+void noteFresh(const TensorFiles &files, const Manifest &manifest,
+               std::vector<std::string> &notes) {
+  std::string names;
+  auto fresh = unfrozen(files, manifest);
+  constexpr size_t shown = 8;
+  for (size_t i = 0; i < std::min(fresh.size(), shown); ++i)
+    names += (i ? ", '" : "'") + std::string(fresh[i]) + "'";
+  if (fresh.size() > shown)
+    names += " and " + std::to_string(fresh.size() - shown) + " more";
+  if (!fresh.empty())
+    notes.push_back("has no states of the optimizer for " + names +
+                    ", which no update moved until now: they begin anew");
+  auto lacks = [&](auto is) {
+    return std::any_of(manifest.values.begin(), manifest.values.end(),
+                       [&](const Value &value) {
+                         return is(value) &&
+                                !files.entries().contains(value.name);
+                       });
+  };
+  if (lacks([&](const Value &value) {
+        return isOptimizers(value, manifest) &&
+               variableOf(value, manifest) == "updates";
+      }))
+    notes.emplace_back("does not say how many updates there were: the schedule "
+                       "begins with the first");
+  for (std::string_view average : averageNames)
+    if (lacks([&](const Value &value) {
+          return isAverage(value, manifest) && value.name.starts_with(average);
+        }))
+      notes.push_back("lacks averages '" + std::string(average) +
+                      "', which begin anew");
+}
+
+/// True if the files have an average `average` of the param `name`, which
+/// counts updates.
+bool hasAverage(const TensorFiles &files, std::string_view average,
+                const std::string &name) {
+  std::string count = std::string(average) + "_count:" + name;
+  auto entry = files.entries().find(count);
+  if (entry == files.entries().end() || !entry->second.shape.empty() ||
+      !files.entries().contains(std::string(average) + ":" + name))
+    return false;
+  auto array = files.read(count);
+  return array && io::elementAsDouble(array->dtype, array->bytes.data(), 0) > 0;
 }
 
 /// The name of the tensor for a param or state. A checkpoint may have one count
 /// of steps for all parameters.
 std::string nameIn(const TensorFiles &files, const Value &value,
-                   const Manifest &manifest) {
+                   const Manifest &manifest, std::string_view average) {
+  if (!average.empty() && value.role == Role::Param &&
+      hasAverage(files, average, value.name))
+    return std::string(average) + ":" + value.name;
   bool isCount = isOptimizers(value, manifest) &&
                  variableOf(value, manifest) == "step" &&
                  !files.entries().contains(value.name);
@@ -87,7 +205,7 @@ std::optional<std::string> wrongNumber(const Value &value,
                                        const io::ArrayView &tensor) {
   std::string_view variable = variableOf(value, manifest);
   if (variable != "lr" && variable != "step" && variable != "summed" &&
-      variable != "scale" && variable != "good")
+      variable != "scale" && variable != "good" && variable != "updates")
     return std::nullopt;
   double number = io::elementAsDouble(tensor.dtype, tensor.bytes.data(), 0);
   bool isScale = variable == "scale";
@@ -133,23 +251,33 @@ private:
 
 /// Overwrites the parameters and the model's own states by those of the files,
 /// and, with `trainings`, the states of a training as well: of each this rank's
-/// part, which is all that is read.
+/// part, which is all that is read. With `average` parameters are their
+/// averages of this name.
 Status restoreTensors(runtime::Model &model, const TensorFiles &files,
-                      bool trainings) {
+                      bool trainings, std::string_view average = {}) {
   const Manifest &manifest = model.manifest();
   Problems problems;
   Missing missing;
   int64_t wanted = 0;
   std::vector<NamedTensor> tensors;
+  std::vector<std::string_view> fresh;
+  if (trainings)
+    fresh = unfrozen(files, manifest);
   for (const Value &value : manifest.values) {
     if (!isVariable(value) || (!trainings && isTrainings(value, manifest)))
       continue;
     ++wanted;
     checkpoint::Part part = checkpoint::ownPart(model, value);
     std::string expected = runtime::describe(value.dtype, part.whole);
-    std::string name = nameIn(files, value, manifest);
+    std::string name = nameIn(files, value, manifest, average);
     auto found = files.entries().find(name);
-    if (found == files.entries().end() && isOptional(value, manifest)) {
+    auto begins = [&] {
+      return isOptional(value, manifest) ||
+             (isOptimizers(value, manifest) &&
+              std::find(fresh.begin(), fresh.end(), paramOf(value, manifest)) !=
+                  fresh.end());
+    };
+    if (found == files.entries().end() && begins()) {
       --wanted;
       continue;
     }
@@ -165,7 +293,9 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
       if (!array)
         return std::move(array).status();
       if (entry.dtype != value.dtype)
-        array = io::convertExactly(*array, value.dtype);
+        array = name == value.name || trainings
+                    ? io::convertExactly(*array, value.dtype)
+                    : io::castArray(*array, value.dtype, {.rounds = true});
       fits = array.ok();
     }
     if (!fits) {
@@ -220,11 +350,23 @@ std::string textOf(const TensorFiles &file, const char *key) {
 
 } // namespace
 
-Status loadParameters(runtime::Model &model, const std::string &path) {
+Status loadParameters(runtime::Model &model, const std::string &path,
+                      const std::string &average) {
   auto files = TensorFiles::open(path);
   if (!files)
     return std::move(files).status();
-  return restoreTensors(model, *files, false).in(io::inQuotes(path));
+  const auto &values = model.manifest().values;
+  if (!average.empty() &&
+      std::none_of(values.begin(), values.end(), [&](const Value &value) {
+        return value.role == Role::Param &&
+               hasAverage(*files, average, value.name);
+      }))
+    return Status::usage(io::inQuotes(path) + " has no averages " +
+                         io::inQuotes(average) +
+                         " of parameters, or none of an update: --average "
+                         "needs a checkpoint of a training with --" +
+                         average);
+  return restoreTensors(model, *files, false, average).in(io::inQuotes(path));
 }
 
 Result<std::string> loadWhatFits(runtime::Model &model,
@@ -328,7 +470,8 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
   return checkpoint;
 }
 
-Status Checkpoint::restore(runtime::Model &model) const {
+Status Checkpoint::restore(runtime::Model &model,
+                           std::vector<std::string> &notes) const {
   const Manifest &manifest = model.manifest();
   if (std::string other = otherOptimizer(files_, manifest); !other.empty())
     return Status::usage(io::inQuotes(path_) +
@@ -336,7 +479,13 @@ Status Checkpoint::restore(runtime::Model &model) const {
                          io::inQuotes(other) + ", but this artifact's is " +
                          io::inQuotes(manifest.optimizer) +
                          "; --params takes its parameters alone");
-  return restoreTensors(model, files_, true).in(io::inQuotes(path_));
+  if (Status status = restoreTensors(model, files_, true); !status)
+    return std::move(status).in(io::inQuotes(path_));
+  std::vector<std::string> fresh;
+  noteFresh(files_, manifest, fresh);
+  for (const std::string &text : fresh)
+    notes.push_back(io::inQuotes(path_) + " " + text);
+  return Status::success();
 }
 
 Result<Snapshot> Snapshot::of(const runtime::Model &model,

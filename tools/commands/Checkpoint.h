@@ -45,8 +45,14 @@ struct Origin {
 /// Overwrites the parameters and the model's own states (running statistics).
 /// The optimizer's states and that of random numbers belong to a training, and
 /// stay. Fails, naming all problems, unless the file `path` has every parameter
-/// and own state with the right shape; then nothing is changed.
-Status loadParameters(runtime::Model &model, const std::string &path);
+/// and own state with the right shape; then nothing is changed. With `average`
+/// parameters that have an average of this name there are given that.
+Status loadParameters(runtime::Model &model, const std::string &path,
+                      const std::string &average = "");
+
+/// The averages of parameters that an artifact can have (compile --ema, --swa),
+/// in states as "ema:w".
+inline constexpr std::string_view averageNames[] = {"ema", "swa"};
 
 /// The same of what the file has with the right shape; the rest stays as it is.
 /// Returns what that is, for people. Fails if nothing fits.
@@ -61,11 +67,12 @@ public:
   const Position &position() const { return position_; }
   const Origin &origin() const { return origin_; }
 
-  /// Overwrites every parameter and state, the optimizer's too. Fails, naming
+  /// Overwrites every parameter and state, the optimizer's too; `notes` says of
+  /// what there is none, and that begins anew. Fails, naming
   /// all problems, unless the file has each with the right shape, and rates and
   /// counts that can be, or if another optimizer's are in it; then nothing is
   /// changed.
-  Status restore(runtime::Model &model) const;
+  Status restore(runtime::Model &model, std::vector<std::string> &notes) const;
 
 private:
   Checkpoint(std::string path, io::TensorFiles files)

@@ -67,6 +67,14 @@ void ModelOptions::declare(OptionTable &options) {
                "let outputs replace inputs and files of another kind");
 }
 
+Option &ModelOptions::declareAverage(OptionTable &options) {
+  return options
+      .text("average", "ema|swa", average,
+            "parameters that have an average over updates (compile --ema, "
+            "--swa) are that")
+      .oneOf({averageNames[0], averageNames[1]});
+}
+
 void ModelOptions::declare(Files &files) const {
   files.reads("X.tdm", artifact);
   files.reads("--params", params);
@@ -125,7 +133,7 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
     if (Status status = openRanks(*model, artifact, ranks); !status)
       return status;
   if (model && !params.empty())
-    if (Status status = loadParameters(*model, params); !status)
+    if (Status status = loadParameters(*model, params, average); !status)
       return status;
   return model;
 }

@@ -17,6 +17,7 @@ namespace tandem::commands {
 /// The artifact and how it is loaded.
 struct ModelOptions {
   std::string artifact, params;
+  std::string average; ///< "ema" or "swa": these are read for parameters
   std::optional<int64_t> threads, seed;
 
   std::string device, cpuVariant, profile, libraries = "auto";
@@ -24,6 +25,8 @@ struct ModelOptions {
   RankOptions ranks;
 
   void declare(OptionTable &options);
+  /// Declares the option --average of commands that compute outputs.
+  Option &declareAverage(OptionTable &options);
   /// Says which files these options read and write.
   void declare(Files &files) const;
   /// Loads the artifact, connects the ranks that it is for, and, if asked,

@@ -152,11 +152,15 @@ Status Log::open(const std::string &path, Then then, std::optional<double> rate,
   if (then == Then::Append)
     if (Status status = checkColumns(); !status)
       return status;
-  if (rate && std::isfinite(*rate))
-    rate_ = ", \"lr\": " + roundedText(*rate);
+  setRate(rate);
   file_ = std::fopen(path.c_str(), "ae");
   then_ = then;
   return file_ ? Status::success() : failed(errno);
+}
+
+void Log::setRate(std::optional<double> rate) {
+  if (rate && std::isfinite(*rate))
+    rate_ = ", \"lr\": " + roundedText(*rate);
 }
 
 bool Log::keep() {

@@ -32,6 +32,9 @@ public:
   Status open(const std::string &path, Then then, std::optional<double> rate,
               const std::vector<std::string> &metrics = {});
 
+  /// The learning rate of the steps from here on.
+  void setRate(std::optional<double> rate);
+
   /// `epoch` counts from 1; `steps` and `seconds` are all until now, the latter
   /// of this call; `more` are other fields, each after a comma. Without an open
   /// file nothing happens.

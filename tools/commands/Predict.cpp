@@ -65,6 +65,7 @@ struct PredictOptions {
         .flag("csv", csv, "print the outputs as a table, a line for each row")
         .excludes("json");
     options.flag("json", json, "print what was done as JSON");
+    model.declareAverage(options).needs("params", "they are in it");
     model.declare(options);
   }
 };

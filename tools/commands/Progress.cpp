@@ -23,6 +23,7 @@ double Progress::seconds() const {
 }
 
 std::string Progress::text(const Position &position, double loss) const {
+  std::string rate = rate_ ? "lr " + roundedText(*rate_) + "  " : "";
   double elapsed = seconds();
   double perStep = elapsed / double(done_);
   // The step just done belongs to the pass before, if it was its last one.
@@ -31,17 +32,19 @@ std::string Progress::text(const Position &position, double loss) const {
   char line[200];
   std::snprintf(
       line, sizeof line,
-      "epoch %lld/%lld  step %lld/%lld  loss %s  %s samples/s  "
+      "epoch %lld/%lld  step %lld/%lld  loss %s  %s%s samples/s  "
       "%s left",
       static_cast<long long>(epoch), static_cast<long long>(lastEpoch_),
       static_cast<long long>(step), static_cast<long long>(stepsPerEpoch_),
-      roundedText(loss).c_str(),
+      roundedText(loss).c_str(), rate.c_str(),
       rateText(elapsed > 0 ? double(done_ * batch_) / elapsed : 0.0).c_str(),
       timeText(perStep * double(steps_ - done_)).c_str());
   return line;
 }
 
-void Progress::step(const Position &position, double loss) {
+void Progress::step(const Position &position, double loss,
+                    std::optional<double> rate) {
+  rate_ = rate;
   ++done_;
   ++sinceLine_;
   lossSinceLine_ += loss;

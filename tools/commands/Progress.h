@@ -12,6 +12,7 @@
 #include "tools/commands/Checkpoint.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace tandem::commands {
@@ -24,8 +25,9 @@ public:
            int64_t batch, int64_t interval);
   ~Progress() { clear(); }
 
-  /// Reports a step; `position` is the one after it.
-  void step(const Position &position, double loss);
+  /// Reports a step; `position` is the one after it, `rate` the learning rate
+  /// where a schedule makes it.
+  void step(const Position &position, double loss, std::optional<double> rate);
 
   /// Removes the rewritten line, before something else is printed.
   void clear();
@@ -42,6 +44,7 @@ private:
   Clock::time_point begin_, drawn_;
   int64_t done_ = 0, sinceLine_ = 0;
   double lossSinceLine_ = 0;
+  std::optional<double> rate_;
 };
 
 } // namespace tandem::commands

@@ -45,6 +45,7 @@ struct RunOptions {
                  "or adds it to an archive: NAME=@FILE.npz:MEMBER");
     casts.declare(options);
     options.flag("json", json, "print results as one JSON object");
+    model.declareAverage(options).needs("params", "they are in it");
     model.declare(options);
   }
 };

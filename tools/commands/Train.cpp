@@ -267,6 +267,7 @@ void TrainOptions::declare(OptionTable &options) {
       .integer("patience", "N", patience, 1, 1000000000,
                "stop after N evaluations that were not better than the best")
       .needs("eval-every");
+  model.declareAverage(options).needs("eval", "training reads no average");
   options.group("what is said");
   options
       .text("log", "F.jsonl", log,

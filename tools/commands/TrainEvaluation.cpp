@@ -1,6 +1,7 @@
 //===- TrainEvaluation.cpp - the rows of `train --eval` -------------------===//
 #include "tools/commands/TrainEvaluation.h"
 
+#include "tools/commands/Averaged.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
@@ -24,6 +25,11 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
                                        const runtime::Model &model,
                                        const artifact::Program &program,
                                        const Casts &casts) {
+  bool trains = options.steps.value_or(1) != 0;
+  if (const std::string &average = options.model.average;
+      trains && !average.empty())
+    if (Status status = Averaged::check(model, average); !status)
+      return status;
   const artifact::Manifest &manifest = model.wholeManifest();
   auto arrays = readArrays(options.eval, "--eval", manifest, casts);
   if (!arrays)
@@ -56,6 +62,26 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
       return status;
   }
   return EvaluationInput{std::move(*data), std::move(accuracy)};
+}
+
+Result<Evaluation> evaluateTrained(const TrainOptions &options,
+                                   runtime::Model &model,
+                                   const artifact::Program &program,
+                                   Dataset &data,
+                                   std::optional<Accuracy> accuracy) {
+  const std::string &average = options.model.average;
+  if (average.empty())
+    return evaluate(model, program, data, std::move(accuracy));
+  auto averaged = Averaged::of(model, average);
+  if (!averaged)
+    return std::move(averaged).status();
+  if (averaged->none())
+    note("no update has made an average '" + average +
+         "' until now: parameters are evaluated");
+  auto evaluation = evaluate(model, program, data, std::move(accuracy));
+  if (Status status = averaged->restore(); !status)
+    return status;
+  return evaluation;
 }
 
 Status checkEvaluation(const Evaluation &evaluation, const std::string &onNaN,
@@ -117,6 +143,9 @@ Result<TrainResult> evaluateAlone(const TrainOptions &options) {
   options.declare(files);
   if (Status status = files.check(options.model.force); !status)
     return status;
+  if (!options.model.average.empty() && options.model.params.empty())
+    return Status::usage("--average needs --params where nothing is trained: "
+                         "averages are in it");
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();

@@ -26,6 +26,14 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
                                        const artifact::Program &program,
                                        const Casts &casts);
 
+/// As `evaluate`, of a model that is trained further; with --average of
+/// averages of its parameters, where updates have made some.
+Result<Evaluation> evaluateTrained(const TrainOptions &options,
+                                   runtime::Model &model,
+                                   const artifact::Program &program,
+                                   Dataset &data,
+                                   std::optional<Accuracy> accuracy);
+
 /// Fails at a mean that is NaN or infinite, or says so where `onNaN` is
 /// "report". `when` follows what is said.
 Status checkEvaluation(const Evaluation &evaluation, const std::string &onNaN,

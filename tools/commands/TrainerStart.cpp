@@ -106,7 +106,7 @@ Status Trainer::resume() {
   std::vector<std::string> notes;
   if (Status status = compare(*checkpoint, with, notes); !status)
     return status;
-  if (Status status = checkpoint->restore(model_); !status)
+  if (Status status = checkpoint->restore(model_, notes); !status)
     return status;
   if (!options_.lr)
     if (auto note = learningRateNote(model_, options_.resume); !note.empty())

@@ -127,6 +127,8 @@ Status Trainer::loop() {
       position.step = 0;
     }
     result_.seconds = progress.seconds();
+    if (auto rate = updates_.rate())
+      log_.setRate(rate);
     log_.step(epoch, position.totalSteps, loss_, result_.seconds,
               updates_.logFields());
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
@@ -143,7 +145,7 @@ Status Trainer::loop() {
     if (updates_.wasSkipped() && updates_.skipped() == 1)
       if (Status status = sayFirstSkipped(rows); !status)
         return status;
-    progress.step(position, result_.lastLoss);
+    progress.step(position, result_.lastLoss, updates_.rate());
 
     bool more = result_.steps < stepsToDo_;
     if (more && options_.saveEvery &&
@@ -201,7 +203,8 @@ Status Trainer::takeBest(const Evaluation &evaluation) {
 Status Trainer::evaluateNow() {
   if (!evalData_)
     return Status::success();
-  auto evaluation = evaluate(model_, *evaluate_, *evalData_, accuracy_);
+  auto evaluation =
+      evaluateTrained(options_, model_, *evaluate_, *evalData_, accuracy_);
   if (!evaluation)
     return std::move(evaluation).status();
   if (evaluation->stopped)
@@ -327,8 +330,10 @@ Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
   if (Status status = files.check(options.model.force, isCompared); !status)
     return status;
   // Of a training that resumes, --seed is compared with the checkpoint's.
-  auto model =
-      options.model.load(!options.noShuffle || !options.resume.empty());
+  // Training begins with the parameters; evaluations read averages.
+  ModelOptions asked = options.model;
+  asked.average.clear();
+  auto model = asked.load(!options.noShuffle || !options.resume.empty());
   if (!model)
     return std::move(model).status();
   Profile profile;

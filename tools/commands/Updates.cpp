@@ -34,6 +34,7 @@ Status Updates::begin(const runtime::Model &model, int64_t batches,
   normName_ = optimizerState(manifest, "grad_norm");
   skippedName_ = optimizerState(manifest, "skipped");
   scaleName_ = optimizerState(manifest, "scale");
+  rateName_ = optimizerState(manifest, "rate");
   if (canSkip && skippedName_.empty())
     return Status::usage(
         "--on-nan=skip needs an artifact whose steps can leave "
@@ -75,6 +76,11 @@ Status Updates::read(const runtime::Model &model) {
     return status;
   if (!normName_.empty())
     norm_ = norm;
+  double rate = 0;
+  if (Status status = readNumber(model, rateName_, rate); !status)
+    return status;
+  if (!rateName_.empty())
+    rate_ = rate;
   wasSkipped_ = counted != counted_;
   skipped_ += wasSkipped_;
   counted_ = counted;

@@ -33,6 +33,8 @@ public:
   bool wasSkipped() const { return wasSkipped_; }
   /// Returns how many did.
   int64_t skipped() const { return skipped_; }
+  /// Returns the learning rate of the last update, where a schedule makes it.
+  std::optional<double> rate() const { return rate_; }
   /// Returns how many batches were added up since the last update.
   int64_t pending() const { return pending_; }
   /// Says that the last step, number `step`, left out its update, and what that
@@ -44,7 +46,8 @@ public:
 private:
   Status read(const runtime::Model &model);
 
-  std::string normName_, skippedName_, scaleName_;
+  std::string normName_, skippedName_, scaleName_, rateName_;
+  std::optional<double> rate_; ///< of the last update, by a schedule
   std::optional<double> norm_; ///< of the last batch, if it had an update
   double counted_ = 0;         ///< by the model, with what was before
   double scale_ = 0;           ///< of the loss, after the last update

@@ -10,10 +10,12 @@
 #include "compiler/Target.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/tune/ScheduleCache.h"
+#include "passes/partition/AverageSpec.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
 #include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/partition/optimizers/Schedules.h"
 #include "passes/shard/ParallelSpec.h"
 
 #include "llvm/Support/Regex.h"
@@ -81,6 +83,25 @@ static Status checkLossScale(std::string_view text) {
              : Status::usage("--loss-scale: " + error);
 }
 
+static Status checkSchedule(std::string_view text) {
+  std::string error;
+  return parseScheduleSpec(text, error)
+             ? Status::success()
+             : Status::usage("--lr-schedule: " + error);
+}
+
+static Status checkEma(std::string_view text) {
+  std::string error;
+  return parseEmaSpec(text, error) ? Status::success()
+                                   : Status::usage("--ema: " + error);
+}
+
+static Status checkSwa(std::string_view text) {
+  std::string error;
+  return parseSwaSpec(text, error) ? Status::success()
+                                   : Status::usage("--swa: " + error);
+}
+
 /// A check of a regular expression that option `name` is given.
 static ValueCheck checkRegex(const char *name) {
   return [name](std::string_view text) {
@@ -128,6 +149,52 @@ static Status checkDim(std::string_view text) {
                              std::string(text) + "'");
 }
 
+/// What the optimizer does otherwise for some parameters or at some updates.
+static void declareUpdate(CompileOptions &options, OptionTable &table) {
+  table
+      .text("freeze", "REGEX", options.onnx.freeze,
+            "parameters that are not trained: the expression matches a part of "
+            "their names. They have no gradients and no states")
+      .check(checkRegex("--freeze"));
+  table
+      .list("group", "REGEX:KEY=VALUE,...", options.groups,
+            "other values of the optimizer's options for parameters whose "
+            "whole names the expression matches: the first group that does "
+            "counts, and the rest of its options is --optimizer's. "
+            "lr_schedule=SCHEDULE, as the last one, is a schedule of its own")
+      .example(".*bias:weight_decay=0")
+      .needs("optimizer", "it is of its options");
+  table
+      .text("lr-schedule", "NAME[:KEY=VALUE,...]", options.lrSchedule,
+            "the learning rate as a function of the number of updates, "
+            "computed in the step: cosine, linear and others, each with a "
+            "warm-up ('tandem help schedules')")
+      .check(checkSchedule)
+      .completes([] {
+        std::vector<std::string> names;
+        for (const ScheduleKind &kind : scheduleKinds())
+          names.emplace_back(kind.name);
+        return names;
+      })
+      .example("cosine:warmup=5,total=100")
+      .byDefault("constant")
+      .needs("optimizer", "it is of its rate");
+  table
+      .text("ema", "DECAY", options.ema,
+            "an exponential average of each trained parameter in a state "
+            "ema:PARAM, which follows each update ('--average=ema' reads it)")
+      .check(checkEma)
+      .example("0.999")
+      .needs("optimizer", "it follows its updates");
+  table
+      .text("swa", "start=N[,every=N]", options.swa,
+            "the mean of each trained parameter after update N and those that "
+            "are every=1 updates apart, in a state swa:PARAM")
+      .check(checkSwa)
+      .example("start=10,every=5")
+      .needs("optimizer", "it follows its updates");
+}
+
 static void declareTraining(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
   table.group("training");
@@ -173,6 +240,7 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
             "of which the next `step` takes the mean ('train "
             "--accumulate=K'); each parameter gets a sum in f32")
       .needs("optimizer", "it uses the sums");
+  declareUpdate(options, table);
   actsIn(table,
          table
              .text("partition", "min-cut|default", options.partition,
@@ -381,11 +449,6 @@ static void declareOnnx(CompileFlags &flags, OptionTable &table) {
             "written down); it is no input of the programs then")
       .keyed()
       .example("n=4")
-      .onlyFor(".onnx", kOnnx);
-  table
-      .text("freeze", "REGEX", options.onnx.freeze,
-            "initializers that are not trained")
-      .needs("loss")
       .onlyFor(".onnx", kOnnx);
   table
       .text("train", "REGEX", options.onnx.train,

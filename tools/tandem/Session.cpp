@@ -25,6 +25,7 @@ Session::Session(const CompileOptions &options)
     : reproducer_(options.reproducerFile), options_(options),
       context_(registry()) {
   options_.reproducer = &reproducer_;
+  options_.freeze = options_.onnx.freeze;
   context_.printOpOnDiagnostic(false);
   context_.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { print(diagnostic); });
@@ -97,12 +98,16 @@ Status Session::status() const {
 onnx::ImportOptions Session::importOptions(const std::string &path) {
   onnx::ImportOptions import = options_.onnx;
   if (!StringRef(path).ends_with(".onnx"))
-    return import; // CompileFlags has refused what is for ONNX.
+    return import;         // CompileFlags has refused what is for ONNX.
+  options_.freeze.clear(); // It is the importer's.
   if (StringRef(options_.loss).contains(':'))
     loss_ = std::exchange(options_.loss, "");
   // An output that is the loss is differentiated by name.
   import.loss = loss_.empty() ? options_.loss : loss_;
   status_ = onnx::readValues(path, options_.onnxValues, import.values);
+  if (status_ && !import.freeze.empty() && import.loss.empty())
+    status_ = Status::usage("--freeze needs --loss: without one nothing of a "
+                            "model in ONNX is trained");
   return import;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/PassSteps.h"
 #include "compiler/import/onnx/Import.h"
 #include "passes/partition/OptimizerSpec.h"
+#include "passes/partition/optimizers/Schedules.h"
 #include "tools/commands/Print.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -26,13 +27,32 @@ static std::string optimizers() {
     text += llvm::formatv("\n{0}: {1} [{2}]\n", kind.name, kind.meaning,
                           kind.source);
     for (const OptimizerOption &option : kind.options) {
-      std::string value = !option.isFlag ? numberText(option.value)
-                          : option.value ? "true"
-                                         : "false";
-      text += llvm::formatv("  {0,-15}{1,-8}{2} ({3})\n", option.name, value,
-                            option.meaning, rangeOf(option));
+      text += llvm::formatv("  {0,-15}{1,-8}{2} ({3})\n", option.name,
+                            valueText(option), option.meaning, rangeOf(option));
     }
   }
+  return text;
+}
+
+static std::string schedules() {
+  std::string text =
+      "--lr-schedule=NAME or NAME:KEY=VALUE,... computes the learning rate in "
+      "the step,\nfrom lr, the optimizer's (the state OPT.lr, which 'train "
+      "--lr' and programs set),\nand the number of updates before this one. "
+      "One that is skipped does not count. The\nlast rate holds past the end. "
+      "The values are those of the source in brackets.\n";
+  auto add = [&](llvm::ArrayRef<OptimizerOption> options) {
+    for (const OptimizerOption &option : options)
+      text += llvm::formatv("  {0,-10}{1,-8}{2} ({3})\n", option.name,
+                            valueText(option), option.meaning, rangeOf(option));
+  };
+  for (const ScheduleKind &kind : scheduleKinds()) {
+    text += llvm::formatv("\n{0}: {1} [{2}]\n", kind.name, kind.meaning,
+                          kind.source);
+    add(kind.options);
+  }
+  text += "\nAll but onecycle, which rises by itself, take\n";
+  add(warmupOptions());
   return text;
 }
 
@@ -75,6 +95,7 @@ std::span<const Topic> commands::compilerTopics() {
       {"optimizers", "what --optimizer can be, and its defaults", optimizers},
       {"passes", "the passes of each phase", passesText},
       {"paths", "how ops are named by --save and --recompute", paths},
+      {"schedules", "what --lr-schedule can be", schedules},
       {"targets", "what --target can be", targets}};
   return topics;
 }

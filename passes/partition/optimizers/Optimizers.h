@@ -20,16 +20,17 @@ namespace tandem {
 
 class ParamUpdate;
 
-/// A named number of an optimizer, with its source's default.
+/// A named number of an optimizer or of a schedule, with its source's default.
 struct OptimizerOption {
   llvm::StringLiteral name;
-  double value;
+  double value; ///< NaN: it has to be given
   /// The values that it may have: [least, most], and 0 where `orZero`. A flag
-  /// is 0 or 1, and written 'true' or 'false'.
+  /// is 0 or 1, and written 'true' or 'false'; how a rate falls is the place of
+  /// its name among kAnneals.
   double least, most;
   bool orZero;
   llvm::StringLiteral meaning;
-  bool isFlag = false;
+  enum class Form { Number, Flag, Integer, Anneal } form = Form::Number;
 };
 
 /// A variable that an optimizer has for each parameter.
@@ -60,6 +61,9 @@ struct OptimizerKind {
   llvm::StringLiteral meaning;
   llvm::StringLiteral source; ///< whose formula and defaults these are
 };
+
+/// The curves between two rates.
+inline constexpr llvm::StringLiteral kAnneals[] = {"cosine", "linear", "sqrt"};
 
 /// Returns all optimizers, in the order in which messages name them.
 llvm::ArrayRef<OptimizerKind> optimizerKinds();
@@ -93,7 +97,8 @@ constexpr OptimizerOption below1(llvm::StringLiteral name, double value,
 constexpr OptimizerOption flag(llvm::StringLiteral name,
                                llvm::StringLiteral meaning,
                                bool value = false) {
-  return {name, value ? 1.0 : 0.0, 1, 1, true, meaning, true};
+  return {name,    value ? 1.0 : 0.0,          1, 1, true,
+          meaning, OptimizerOption::Form::Flag};
 }
 inline constexpr OptimizerOption kDecoupled =
     flag("decoupled", "take the decay from the parameter, as AdamW");

@@ -1,0 +1,114 @@
+//===- UpdateGroups.cpp - whose numbers a param has, and when -------------===//
+//
+// Groups of params, rates that follow schedules, and averages.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/partition/UpdateBuilder.h"
+
+#include "ir/Expr.h"
+
+using namespace mlir;
+using namespace tandem;
+
+LogicalResult UpdateBuilder::findGroups() {
+  SmallVector<bool> hasMember(asked.groups.size()), isShadowed(hasMember);
+  std::string names;
+  for (auto [i, slot] : llvm::enumerate(params)) {
+    StringRef name = slot.role.getName();
+    constexpr size_t shown = 12;
+    if (i < shown)
+      names += (i ? ", '" : "'") + name.str() + "'";
+    else if (i == shown)
+      names += ", ...";
+    groupOf.push_back(0);
+    for (auto [k, group] : llvm::enumerate(asked.groups)) {
+      if (!group.matches(name))
+        continue;
+      (groupOf.back() ? isShadowed : hasMember)[k] = true;
+      if (!groupOf.back())
+        groupOf.back() = k + 1;
+    }
+  }
+  bool isWrong = false;
+  for (auto [k, group] : llvm::enumerate(asked.groups)) {
+    if (hasMember[k])
+      continue;
+    isWrong = true;
+    auto error = mlir::emitError(forward.getLoc())
+                 << "group '" << group.pattern << "' has no member: ";
+    if (isShadowed[k])
+      error << "what it matches is of groups before it";
+    else
+      error << "it matches no whole name of a param that is trained; there are "
+            << names;
+  }
+  return failure(isWrong);
+}
+
+void UpdateBuilder::addRates() {
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  bool isScheduled = false;
+  for (size_t group = 0; group <= asked.groups.size(); ++group) {
+    if (!group || asked.groups[group - 1].hasRate)
+      addState(
+          stateName(rateVariable(group, "lr")), scalar,
+          (group ? asked.groups[group - 1].spec : spec).values.lookup("lr"));
+    if (scheduleOf(group) && (!group || hasOwnRate(group)))
+      addState(stateName(rateVariable(group, "rate")), scalar, 0);
+    isScheduled |= scheduleOf(group).has_value();
+  }
+  if (isScheduled)
+    addState(stateName("updates"), scalar, 0);
+}
+
+void UpdateBuilder::findRates() {
+  SmallVector<StringRef> names;
+  for (const Slot &param : params)
+    names.push_back(param.role.getName());
+  // What follows from no gradient is written where there is one of any param.
+  auto any = builder.getArrayAttr(builder.getStrArrayAttr(names));
+  Value updates;
+  for (size_t group = 0; group <= asked.groups.size(); ++group) {
+    bool hasLr = group && asked.groups[group - 1].hasRate;
+    Value base = argument(stateName(rateVariable(hasLr ? group : 0, "lr")));
+    const std::optional<ScheduleSpec> &schedule = scheduleOf(group);
+    if (!schedule || (group && !hasOwnRate(group))) {
+      rates.push_back(group && !hasOwnRate(group) ? rates.front() : base);
+      continue;
+    }
+    std::string counter = stateName("updates");
+    if (!updates) {
+      updates = argument(counter);
+      update(counter, Expr(builder, loc, updates) + 1.0);
+      needs[counter] = any;
+    }
+    Type exact = builder.getF64Type();
+    Expr rate = schedule->rate(Expr(builder, loc, base).cast(exact),
+                               Expr(builder, loc, updates).cast(exact));
+    rates.push_back(rate.cast(builder.getF32Type()));
+    std::string name = stateName(rateVariable(group, "rate"));
+    update(name, rates.back());
+    needs[name] = any;
+  }
+}
+
+/// Behind updateParam(i).
+void UpdateBuilder::average(size_t i) {
+  StringRef param = params[i].role.getName();
+  auto only = builder.getArrayAttr(builder.getStrArrayAttr({param}));
+  for (const AverageSpec &average : asked.averages) {
+    std::string name = (average.name + ":" + param).str();
+    std::string count = (average.name + "_count:" + param).str();
+    std::string counter =
+        average.name == "swa" ? "swa_updates:" + param.str() : count;
+    Expr number = Expr(builder, loc, argument(counter)) + 1.0;
+    Expr old(builder, loc, argument(name));
+    Expr now(builder, loc, updates[param]);
+    update(name,
+           average.average(old, now.cast(old.type().getElementType()), number));
+    update(counter, number);
+    if (counter != count)
+      update(count, average.count(number));
+    needs[count] = needs[counter] = only;
+  }
+}

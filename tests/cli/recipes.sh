@@ -1,0 +1,106 @@
+#!/bin/bash
+# recipes.sh BIN EXAMPLES - schedules, groups, frozen parameters and averages as a
+# user meets them: in the log, in checkpoints, resumed (T05, T07, T08, T18).
+source "$(dirname "$0")/expect.sh"
+bin=$1 digits=$2/digits data=$2/digits/data
+cd "$work" || exit 1
+
+compile() { # OUTPUT [options]
+  local to=$1
+  shift
+  expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" "$@"
+}
+
+train() { # CODE TEXT MODEL [options]
+  local code=$1 text=$2 model=$3
+  shift 3
+  expect "$code" "$text" "$bin/tandem-run" train "$model.tdm" \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    "$@"
+}
+
+refused() { # CODE TEXT [options]
+  local code=$1 text=$2
+  shift 2
+  expect "$code" "$text" "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm "$@"
+}
+
+losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
+eval=(--eval x=@"$data/test_images.npy" --eval labels=@"$data/test_labels.npy")
+adamw=--optimizer=adamw:lr=2e-3
+
+# T05: what is wrong with a group.
+refused 2 "group: unknown option 'rate'" $adamw --group='.*w:rate=1'
+refused 2 'expected a regular expression' $adamw --group='(w:lr=1'
+refused 1 "group 'w' has no member: .*'fc0.w', 'fc0.b'" $adamw --group='w:lr=1'
+refused 1 'is of groups before it' $adamw --group='.*b:lr=1' --group='fc0.b:lr=2'
+refused 2 'needs' --group='.*b:lr=1'
+refused 2 "lr-schedule: unknown schedule 'cos'" $adamw --lr-schedule=cos
+refused 2 "option 'total'" $adamw --lr-schedule=cosine
+refused 2 'ema: expected a decay' $adamw --ema=1
+refused 2 "unknown option 'begin'" $adamw --swa=begin=1
+
+# T08: the rate of each step is in the log and in the lines of progress, and goes
+# on where a training stopped.
+compile scheduled $adamw --lr-schedule=cosine:warmup=4,total=16,min=1e-4 \
+  --group='.*b:weight_decay=0' --ema=0.5 --swa=start=4,every=2
+train 0 'lr 0.0005' scheduled --steps=20 --report-interval=1 --log=whole.log \
+  --save=whole.st
+[ "$(grep -oE '"lr": [^,]*' whole.log | sed -n '1p;5p;17p;20p' | tr '\n' ' ')" = \
+  '"lr": 0 "lr": 0.002 "lr": 0.0001 "lr": 0.0001 ' ] ||
+  fail "other rates: $(grep -oE '"lr": [^,]*' whole.log)"
+train 0 '' scheduled --steps=10 --log=part.log --save=part.st
+train 0 '' scheduled --steps=10 --log=part.log --resume=part.st --save=rest.st
+cmp whole.st rest.st || fail 'a resumed training has other numbers'
+diff <(losses whole.log) <(losses part.log) || fail 'other losses'
+
+# T07: either average can be evaluated, while it is trained and afterwards, and
+# none is read by a step.
+train 0 '' scheduled --steps=20 --save=ema.st "${eval[@]}" --average=ema
+cmp whole.st ema.st || fail 'evaluation by averages changed the training'
+of() { grep -oE 'eval.loss = .*' <<<"$out"; }
+during=$(of)
+alone() { # [options]
+  expect 0 'eval.loss' "$bin/tandem-run" train scheduled.tdm --steps=0 \
+    "${eval[@]}" --params=whole.st "$@"
+}
+alone --average=ema
+[ "$(of)" = "$during" ] || fail "of the file $(of), but $during in training"
+alone
+[ "$(of)" = "$during" ] && fail 'parameters are their averages'
+alone --average=swa
+[ "$(of)" = "$during" ] && fail 'both averages are one'
+compile inference --inference
+predict() { # FILE [options]
+  local to=$1
+  shift
+  expect 0 '' "$bin/tandem-run" predict inference.tdm --params=whole.st \
+    --data x=@"$data/test_images.npy" --output logits=@"$to" "$@"
+}
+predict plain.npy
+predict ema.npy --average=ema
+cmp -s plain.npy ema.npy && fail 'predict by averages gives the same'
+compile plain $adamw
+train 2 "no averages 'ema'" plain --steps=1 "${eval[@]}" --average=ema
+train 0 '' plain --steps=5 --save=plain.st
+expect 2 "has no averages 'ema'" "$bin/tandem-run" predict inference.tdm \
+  --params=plain.st --data x=@"$data/test_images.npy" --output logits=@no.npy --average=ema
+
+# A checkpoint without them goes on with a schedule and averages that begin.
+train 0 "the schedule begins" scheduled --steps=2 --resume=plain.st
+grep -q "lacks averages 'ema', which begin" <<<"$out" || fail "nothing: $out"
+
+# T18: what is frozen keeps its bytes and has neither gradients nor states; later
+# it is trained with states that begin.
+refused 2 'matches no part' $adamw --freeze=fc7
+refused 2 'leaves no param' $adamw --freeze=fc
+compile frozen $adamw --freeze='^fc[01]\.'
+expect 0 '' "$bin/tandem" inspect frozen.tdm
+grep -qE 'adamw.[mv]:fc0' <<<"$out" && fail "states of what is frozen: $out"
+train 0 '' frozen --steps=5 --save=frozen.st
+train 0 "has no states of the optimizer for 'fc0.w', 'fc0.b', 'fc1.w', 'fc1.b'" \
+  plain --steps=5 --resume=frozen.st --save=free.st
+[ "$(grep -c 'begin anew' <<<"$out")" = 1 ] || fail "said more than once: $out"
+train 0 '' plain --steps=5 --resume=free.st
+grep -q 'begin anew' <<<"$out" && fail "said again: $out"
+finish
