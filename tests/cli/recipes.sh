@@ -92,6 +92,8 @@ grep -q "lacks averages 'ema', which begin" <<<"$out" || fail "nothing: $out"
 
 # T18: what is frozen keeps its bytes and has neither gradients nor states; later
 # it is trained with states that begin.
+expect 2 'freeze needs --loss' "$bin/tandem" compile "$2/onnx/digits.onnx" \
+  -o no.tdm --dim=batch=64 --freeze=conv
 refused 2 'matches no part' $adamw --freeze=fc7
 refused 2 'leaves no param' $adamw --freeze=fc
 compile frozen $adamw --freeze='^fc[01]\.'

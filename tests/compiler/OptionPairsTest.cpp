@@ -2,7 +2,7 @@
 //
 // Contradictions passed in silence: `--inference --loss=...`, `--target=cuda
 // --fast-math`, `inspect X.tdm --optimizer=adamw`, `--dim=batch=64
-// --dim=batch=32`, `--freeze` without a loss. Wrong optimizers were found out
+// --dim=batch=32`, `--train` without a loss. Wrong optimizers were found out
 // after the work, with a place in the model and exit code 1.
 //
 //===----------------------------------------------------------------------===//
@@ -55,7 +55,7 @@ TEST(OptionPairs, ContradictionsAreRefused) {
             "expected --dim=NAME=N with N of at least 1, but got 'batch=0'");
   EXPECT_EQ(refused({"--inference", "--loss=cross_entropy:a,b"}),
             "--inference and --loss exclude each other");
-  EXPECT_EQ(refused({"--freeze=conv"}), "--freeze needs --loss");
+  EXPECT_EQ(refused({"--train=conv"}), "--train needs --loss");
   EXPECT_EQ(refused({"--keep-eval"}), "--keep-eval needs --loss");
   EXPECT_EQ(refused({"--target=cuda", "--fast-math"}),
             "--fast-math has no effect with '--target=cuda': it is for the "

@@ -11,6 +11,7 @@
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
 #include "ir/UpdateAttributes.h"
+#include "passes/partition/optimizers/Optimizers.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/shard/ParallelSpec.h"
 
@@ -398,6 +399,38 @@ TEST(Shard, X09_GradientsAreReducedOnceAfterTheLastBatch) {
   Compiled cut(mlp, {"data=4", "zero2", "", "sgd:lr=1", "", true});
   ASSERT_TRUE(cut.isMade) << cut.diagnostics;
   EXPECT_EQ(cut.collectives("accumulate")["reduce_scatter"], 4);
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizers
+//===----------------------------------------------------------------------===//
+
+TEST(Shard, T05_T07_T08_RecipesAreThoseOfOneProcess) {
+  for (const char *mesh : {"data=2", "data=3"})
+    for (const char *kind : {"ddp", "zero1", "zero2", "fsdp"})
+      for (bool accumulates : {false, true})
+        expectEqual(mlp, {mesh,
+                          kind,
+                          "",
+                          "adamw:lr=0.05",
+                          "norm:0.05",
+                          accumulates,
+                          {},
+                          "dynamic",
+                          {".*bias:weight_decay=0,lr=0.01"},
+                          "cosine:warmup=1,total=4",
+                          "0.5",
+                          "start=2"});
+}
+
+/// What is not elementwise, too: norms and products are of whole parameters.
+TEST(Shard, X08_EachOptimizerIsThatOfOneProcess) {
+  for (const OptimizerKind &kind : optimizerKinds())
+    for (const char *mesh : {"data=2", "data=3"})
+      for (const char *parallel : {"zero1", "fsdp"}) {
+        SCOPED_TRACE(kind.name.str());
+        expectEqual(mlp, {mesh, parallel, "", kind.name.str() + ":lr=0.05"});
+      }
 }
 
 //===----------------------------------------------------------------------===//

@@ -62,6 +62,15 @@ void Compiled::stamp(const Request &setup) {
     op->setAttr(kLossScaleAttr, b.getStringAttr(setup.lossScale));
   if (setup.accumulates)
     op->setAttr(kAccumulateAttr, b.getUnitAttr());
+  if (!setup.groups.empty()) {
+    SmallVector<StringRef> groups(setup.groups.begin(), setup.groups.end());
+    op->setAttr(kGroupsAttr, b.getStrArrayAttr(groups));
+  }
+  for (auto [name, text] : {std::pair{kLrScheduleAttr, setup.schedule},
+                            {kEmaAttr, setup.ema},
+                            {kSwaAttr, setup.swa}})
+    if (!text.empty())
+      op->setAttr(name, b.getStringAttr(text));
   if (!setup.batchNorm.empty())
     op->setAttr(kBatchNormAttr, b.getStringAttr(setup.batchNorm));
   if (setup.mesh.empty())
@@ -163,6 +172,10 @@ std::unique_ptr<Compiled> tandem::test::expectEqual(const Model &model,
   alone.clip = setup.clip;
   alone.accumulates = setup.accumulates;
   alone.lossScale = setup.lossScale;
+  alone.groups = setup.groups;
+  alone.schedule = setup.schedule;
+  alone.ema = setup.ema;
+  alone.swa = setup.swa;
   alone.sizes = setup.sizes;
   Compiled one(model, alone);
   auto ranks = std::make_unique<Compiled>(model, setup);

@@ -20,6 +20,8 @@ struct Request {
   bool accumulates = false;
   Sizes sizes = {};
   std::string lossScale = {};
+  std::vector<std::string> groups = {};
+  std::string schedule = {}, ema = {}, swa = {};
   std::string batchNorm = {};
 };
 
