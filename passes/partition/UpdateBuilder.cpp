@@ -27,7 +27,7 @@ RankedTensorType UpdateBuilder::typeOf(const OptimizerState &state,
     element = Float32Type::get(param.getContext());
   if (!state.shape)
     return param.clone(element);
-  auto shape = state.shape(param.getShape());
+  auto shape = state.shape(param.getShape(), specOf(i).values);
   return shape ? RankedTensorType::get(*shape, element) : RankedTensorType();
 }
 

@@ -99,7 +99,8 @@ static void adamax(ParamUpdate &u) {
   u.setParam(u.decayedParam() - u.spread(rate) * (m / most));
 }
 
-static std::optional<OptimizerState::Shape> scalar(ArrayRef<int64_t>) {
+static std::optional<OptimizerState::Shape>
+scalar(ArrayRef<int64_t>, const llvm::StringMap<double> &) {
   return OptimizerState::Shape();
 }
 

@@ -9,7 +9,7 @@ llvm::ArrayRef<OptimizerKind> tandem::optimizerKinds() {
   static const auto all = [] {
     llvm::SmallVector<OptimizerKind> kinds;
     for (llvm::ArrayRef<OptimizerKind> family :
-         {sgdKinds(), adamKinds(), adaptiveKinds()})
+         {sgdKinds(), adamKinds(), adaptiveKinds(), wholeKinds()})
       llvm::append_range(kinds, family);
     return kinds;
   }();

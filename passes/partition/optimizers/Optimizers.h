@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <optional>
@@ -43,9 +44,11 @@ struct OptimizerState {
   llvm::StringLiteral initOption = "";
   /// There is none where this option is 0; empty: there always is one.
   llvm::StringLiteral ifOption = "";
-  /// Its shape for a parameter's, or nothing where such a parameter has none;
+  /// Its shape for a parameter's, or nothing where that has none of it;
   /// null: the parameter's own.
-  std::optional<Shape> (*shape)(llvm::ArrayRef<int64_t> param) = nullptr;
+  std::optional<Shape> (*shape)(llvm::ArrayRef<int64_t> param,
+                                const llvm::StringMap<double> &options) =
+      nullptr;
 };
 
 /// An optimizer that can be compiled in.
@@ -107,6 +110,7 @@ inline constexpr OptimizerOption kDecoupled =
 llvm::ArrayRef<OptimizerKind> sgdKinds();
 llvm::ArrayRef<OptimizerKind> adamKinds();
 llvm::ArrayRef<OptimizerKind> adaptiveKinds();
+llvm::ArrayRef<OptimizerKind> wholeKinds();
 
 } // namespace tandem
 

@@ -36,9 +36,10 @@ SmallVector<int64_t> ParamUpdate::dims() const {
 Expr ParamUpdate::state(StringRef name) const {
   Value value = states.lookup(name);
   for (const OptimizerState &state : spec.kind->states)
-    if (state.name == name && state.shape && state.shape(shape()) &&
-        state.shape(shape())->empty())
-      return exact(value);
+    if (state.name == name && state.shape)
+      // Of any param a number, and not because the param is one.
+      if (auto own = state.shape({1}, spec.values); own && own->empty())
+        return exact(value);
   return in(value);
 }
 
