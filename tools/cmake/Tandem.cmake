@@ -111,7 +111,7 @@ function(tandem_library name)
   endif()
   if(arg_SMALL)
     # A precompiled header is for one level of optimization.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Oz>)
     tandem_harden(${name})
     if(TANDEM_PRECOMPILE)
       target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch-small)
@@ -186,7 +186,7 @@ if(TANDEM_PRECOMPILE)
   tandem_harden(tandem-runtime-pch)
   tandem_harden(tandem-runtime-pch-small)
   target_compile_options(tandem-runtime-pch-small PRIVATE
-    $<$<CONFIG:Release>:-Os>)
+    $<$<CONFIG:Release>:-Oz>)
   target_compile_options(tandem-runtime-pch-unoptimized PRIVATE
     $<$<CONFIG:Release>:-O0>)
   set_target_properties(tandem-runtime-pch-unoptimized PROPERTIES
