@@ -26,6 +26,51 @@ Result<std::vector<Target>> tandem::targetsOf(const CompileOptions &options) {
   return parseTargets(options.target.empty() ? "cpu" : options.target);
 }
 
+bool tandem::isPipeline(const CompileOptions &options) {
+  return llvm::any_of(llvm::split(options.parallel, '+'), [](StringRef kind) {
+    return stagesOfEachRank(kind) > 0;
+  });
+}
+
+int64_t tandem::stagesOf(const CompileOptions &options) {
+  std::string error;
+  if (!isPipeline(options))
+    return 1;
+  if (auto mesh = parseMeshSpec(options.mesh, error))
+    for (const auto &[name, size] : *mesh)
+      if (name == kPipeAxis)
+        for (StringRef kind : llvm::split(options.parallel, '+'))
+          if (int64_t each = stagesOfEachRank(kind))
+            return size * each;
+  return 1;
+}
+
+/// What `--parallel=pp` does not go together with.
+static void checkPipeline(const CompileOptions &options,
+                          std::vector<std::string> &wrong) {
+  auto refuse = [&](bool isGiven, const char *option) {
+    if (isGiven)
+      wrong.push_back("--parallel=pp and " + std::string(option) +
+                      " are not compiled together yet");
+  };
+  if (!isPipeline(options))
+    return;
+  if (options.optimizer.empty() && options.stopAfter.empty())
+    wrong.emplace_back("--parallel=pp needs --optimizer: stages are trained");
+  refuse(options.inference, "--inference");
+  refuse(options.mesh.find(',') != std::string::npos,
+         "other axes of a mesh than 'pipe'");
+  refuse(StringRef(options.clip).starts_with("norm"), "--clip=norm");
+  refuse(!options.lossScale.empty(), "--loss-scale");
+  refuse(options.tune.has_value(), "--tune");
+  refuse(!options.groups.empty(), "--group");
+  refuse(!options.lrSchedule.empty(), "--lr-schedule");
+  refuse(!options.ema.empty(), "--ema");
+  refuse(!options.swa.empty(), "--swa");
+  auto targets = targetsOf(options);
+  refuse(targets && targets->size() > 1, "several targets");
+}
+
 /// What is said of ranks, as far as it is known without a model.
 static Status checkRanks(const CompileOptions &options) {
   std::string error;
@@ -135,6 +180,7 @@ Status tandem::checkOptions(const CompileOptions &options) {
           wrong.push_back(s.message());
   if (Status s = checkRanks(options); !s)
     wrong.push_back(s.message());
+  checkPipeline(options, wrong);
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));

@@ -7,6 +7,11 @@
 
 namespace tandem {
 
+/// True if the options cut the model into stages.
+bool isPipeline(const CompileOptions &options);
+/// How many there are then; else 1.
+int64_t stagesOf(const CompileOptions &options);
+
 /// Returns the targets that the options name.
 Result<std::vector<Target>> targetsOf(const CompileOptions &options);
 

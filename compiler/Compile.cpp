@@ -5,6 +5,7 @@
 #include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
 #include "compiler/RunPhases.h"
+#include "compiler/StampRanks.h"
 #include "compiler/TagPaths.h"
 #include "compiler/Target.h"
 #include "compiler/capture/GraphDigest.h"
@@ -13,6 +14,7 @@
 #include "compiler/import/JsonGraph.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
+#include "ir/Pipeline.h"
 #include "ir/Report.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
@@ -128,42 +130,6 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   return module;
 }
 
-/// The mesh, and what is to be cut over its axes.
-static Status stampRanks(ModuleOp module, const CompileOptions &options) {
-  if (options.mesh.empty())
-    return Status::success();
-  Builder b(module.getContext());
-  std::string error;
-  auto mesh = parseMeshSpec(options.mesh, error);
-  if (!mesh)
-    return Status::usage("--mesh: " + error);
-  SmallVector<MeshAxis> axes;
-  for (const auto &[name, size] : *mesh)
-    axes.push_back({b.getStringAttr(name), size});
-  module->setAttr(kMeshAttr, MeshAttr::get(module.getContext(), axes));
-  if (!options.parallel.empty()) {
-    auto kinds = parseParallelSpec(options.parallel, *mesh, error);
-    if (!kinds)
-      return Status::usage("--parallel: " + error);
-    SmallVector<StringRef> names(kinds->begin(), kinds->end());
-    module->setAttr(kParallelAttr, b.getStrArrayAttr(names));
-  }
-  if (options.batchNorm == "per-rank")
-    module->setAttr(kBatchNormAttr, b.getStringAttr(options.batchNorm));
-  if (options.shard.empty())
-    return Status::success();
-  auto buffer = llvm::MemoryBuffer::getFile(options.shard, /*IsText=*/true);
-  if (!buffer)
-    return Status::failed("cannot read '" + options.shard +
-                          "': " + buffer.getError().message());
-  DictionaryAttr plan =
-      parseShardPlan((*buffer)->getBuffer(), module.getContext(), error);
-  if (!plan)
-    return Status::usage("'" + options.shard + "': " + error);
-  module->setAttr(kShardAttr, plan);
-  return Status::success();
-}
-
 /// Params whose names `expression` matches a part of require no gradients.
 static Status freeze(ModuleOp module, const std::string &expression) {
   auto graph = module.lookupSymbol<func::FuncOp>("graph");
@@ -212,7 +178,8 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kClipAttr, b.getStringAttr(options.clip));
   if (!options.lossScale.empty())
     module->setAttr(kLossScaleAttr, b.getStringAttr(options.lossScale));
-  if (options.accumulate)
+  // What stages add up, they update by.
+  if (options.accumulate || isPipeline(options))
     module->setAttr(kAccumulateAttr, b.getUnitAttr());
   if (!options.groups.empty()) {
     SmallVector<StringRef> groups(options.groups.begin(), options.groups.end());
@@ -470,12 +437,54 @@ Status tandem::runPhases(ModuleOp module, const CompileOptions &options,
   return run(module, options, times, /*label=*/"");
 }
 
+/// True if the module is one now, and several, one for each stage, when the
+/// phases have run.
+static bool isCutIntoStages(ModuleOp module, const CompileOptions &options) {
+  auto has = Pipeline::of(module);
+  if (has ? has->stage.has_value() : !isPipeline(options))
+    return false;
+  int last = *phaseNumber("functionalize");
+  auto stop = phaseNumber(phaseOfStop(options.stopAfter));
+  return phaseReached(module) <= last && (!stop || *stop > last);
+}
+
+/// Stages part behind `functionalize`.
+static Result<Modules> runStages(ModuleOp whole, const CompileOptions &options,
+                                 std::vector<PhaseTime> &times) {
+  CompileOptions part = options;
+  part.stopAfter = "functionalize";
+  if (Status s = runPhases(whole, part, times); !s)
+    return s;
+  part.stopAfter = options.stopAfter;
+  // The module has it.
+  part.mesh = part.parallel = part.shard = part.loss = "";
+  part.save = part.offload = part.recompute = part.freeze = "";
+  Builder b(whole.getContext());
+  int64_t stages = Pipeline::of(whole)->stages;
+  Modules modules;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    OwningOpRef<ModuleOp> copy = whole.clone();
+    setPipelineField(*copy, pipeline::kStage, b.getI64IntegerAttr(stage));
+    if (Status s = run(*copy, part, times, "stage" + std::to_string(stage)); !s)
+      return s;
+    modules.push_back(std::move(copy));
+  }
+  if (phaseReached(*modules.front()) >= *phaseNumber("lower")) {
+    auto digest = b.getStringAttr(digestOf(modules));
+    for (auto &module : modules)
+      setPipelineField(*module, pipeline::kDigest, digest);
+  }
+  return modules;
+}
+
 Result<Modules> tandem::runTargets(OwningOpRef<ModuleOp> module,
                                    const CompileOptions &options,
                                    std::vector<PhaseTime> &times) {
   auto targets = targetsOf(options);
   if (!targets)
     return targets.status();
+  if (isCutIntoStages(*module, options))
+    return runStages(*module, options, times);
   Modules modules;
   if (targets->size() == 1 || phaseReached(*module) != 1 ||
       options.stopAfter == "capture") {

@@ -134,7 +134,8 @@ Status runPhases(mlir::ModuleOp module, const CompileOptions &options,
                  std::vector<PhaseTime> &times);
 
 /// The same for each target: returns one module a target, in their order; one
-/// module if the phases stop at `capture`, after which targets part.
+/// module if the phases stop at `capture`, after which targets part. Of a
+/// pipeline: one module a stage; one if they stop at `functionalize`.
 Result<Modules> runTargets(mlir::OwningOpRef<mlir::ModuleOp> module,
                            const CompileOptions &options,
                            std::vector<PhaseTime> &times);

@@ -5,6 +5,7 @@
 #include "ir/KnownAttributes.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
+#include "ir/Pipeline.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
@@ -244,6 +245,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "expected '" << name << "' to be a unit "
                              << "attribute, but got " << attribute.getValue();
   }
+  if (name == kPipelineAttr || name == kStageAttr)
+    return verifyPipeline(op, attribute);
   if (name == kParallelAttr || name == kShardAttr)
     return verifyParallelPlan(op, attribute);
   if (isTag(name))

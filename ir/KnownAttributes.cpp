@@ -4,6 +4,7 @@
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
+#include "ir/Pipeline.h"
 #include "ir/Report.h"
 #include "ir/Sharding.h"
 #include "ir/Tags.h"
@@ -39,6 +40,7 @@ static constexpr OfDialect ofDialect[] = {
     {kParallelAttr, AttributePlace::Module},
     {kShardAttr, AttributePlace::Module},
     {kBatchNormAttr, AttributePlace::Module},
+    {kPipelineAttr, AttributePlace::Module},
     {kMutatedInBackwardAttr, AttributePlace::Module},
     {kStepMemoryAttr, AttributePlace::Module},
     {kPartitionReportAttr, AttributePlace::Module},
@@ -56,6 +58,7 @@ static constexpr OfDialect ofDialect[] = {
     {kRecomputeAttr, AttributePlace::Op},
     {kOffloadAttr, AttributePlace::Op},
     {kCheckpointAttr, AttributePlace::Op},
+    {kStageAttr, AttributePlace::Op},
     {kSavedAttr, AttributePlace::Op},
     {kPreparedAttr, AttributePlace::Op},
     {kBufferAttr, AttributePlace::Op},

@@ -488,6 +488,7 @@ def BuildStep : ModulePass<"tandem-build-step"> {
   let statistics = [Statistic<"ops", "ops", "ops of the step">];
 }
 
+include "passes/stages/Passes.td"
 include "passes/shard/Passes.td"
 include "passes/plan/Passes.td"
 include "passes/lower/Passes.td"

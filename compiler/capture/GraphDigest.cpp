@@ -41,6 +41,15 @@ private:
 };
 } // namespace
 
+std::string tandem::digestOf(ArrayRef<OwningOpRef<ModuleOp>> modules) {
+  HashStream out;
+  for (const OwningOpRef<ModuleOp> &module : modules) {
+    module.get()->print(out, OpPrintingFlags().useLocalScope());
+    out << '\n';
+  }
+  return out.digest();
+}
+
 std::string tandem::graphDigest(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
   copy->walk([](Operation *op) { dropTags(op); });

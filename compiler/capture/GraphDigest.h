@@ -11,6 +11,7 @@
 #define TANDEM_COMPILER_CAPTURE_GRAPHDIGEST_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include <string>
 
@@ -18,6 +19,9 @@ namespace tandem {
 
 /// Returns the SHA-256 of a module at `capture`, in hexadecimal digits.
 std::string graphDigest(mlir::ModuleOp module);
+
+/// Returns that of all that the modules say.
+std::string digestOf(llvm::ArrayRef<mlir::OwningOpRef<mlir::ModuleOp>> modules);
 
 } // namespace tandem
 

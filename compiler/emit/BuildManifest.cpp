@@ -4,6 +4,7 @@
 #include "ir/Collective.h"
 #include "ir/HostCopy.h"
 #include "ir/Keys.h"
+#include "ir/Pipeline.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
 
@@ -333,6 +334,8 @@ Result<am::Manifest> ManifestBuilder::run() {
   if (auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr))
     for (auto [name, size] : mesh.getAxes())
       manifest.mesh.push_back({name.str(), size});
+  if (auto pipeline = module->getAttrOfType<DictionaryAttr>(kPipelineAttr))
+    manifest.pipeline = pipelineOf(pipeline);
   addValues();
   if (auto list =
           module->getAttrOfType<DenseI64ArrayAttr>(kMutatedInBackwardAttr))

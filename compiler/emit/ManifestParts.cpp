@@ -3,6 +3,7 @@
 
 #include "ir/Collective.h"
 #include "ir/Keys.h"
+#include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "ir/Where.h"
 
@@ -152,6 +153,32 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
                             number(init, key::kScale));
   }
   return value;
+}
+
+am::Pipeline tandem::pipelineOf(DictionaryAttr fields) {
+  am::Pipeline made;
+  auto number = [&](StringRef key) {
+    auto value = fields.getAs<IntegerAttr>(key);
+    return value ? value.getInt() : 0;
+  };
+  auto names = [&](StringRef key) {
+    auto list = fields.getAs<ArrayAttr>(key);
+    return list ? namesOf(list) : std::vector<std::string>();
+  };
+  made.stage = number(pipeline::kStage);
+  made.stages = number(pipeline::kStages);
+  made.ranks = number(pipeline::kRanks);
+  if (auto digest = fields.getAs<StringAttr>(pipeline::kDigest))
+    made.digest = digest.str();
+  made.takes = names(pipeline::kTakes);
+  made.gives = names(pipeline::kGives);
+  if (auto inputs = fields.getAs<ArrayAttr>(pipeline::kInputs))
+    for (auto input : inputs.getAsRange<DictionaryAttr>())
+      made.inputs.push_back(
+          valueOf(input.getAs<RoleAttr>(pipeline::kRole),
+                  cast<RankedTensorType>(
+                      input.getAs<TypeAttr>(pipeline::kType).getValue())));
+  return made;
 }
 
 //===----------------------------------------------------------------------===//

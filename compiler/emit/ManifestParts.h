@@ -28,6 +28,7 @@ Result<artifact::OutputAlias> outputAliasOf(mlir::Attribute entry);
 
 /// `tandem.step_memory` and `tandem.partition` (ir/Report.h). What is
 /// missing or of another type is zero or empty.
+artifact::Pipeline pipelineOf(mlir::DictionaryAttr fields);
 artifact::StepMemory stepMemoryOf(mlir::DictionaryAttr memory);
 artifact::Partition partitionOf(mlir::DictionaryAttr report);
 

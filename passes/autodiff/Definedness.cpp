@@ -94,7 +94,8 @@ bool tandem::mayBeUndefined(func::FuncOp func, unsigned argument) {
   // Whoever asks for a graph of the gradients gives all cotangents.
   if (role.getKind() == RoleKind::Cotangent)
     return func.getName() != "grad_forward";
-  return role.getKind() == RoleKind::Grad && func.getName() == "update";
+  return role.getKind() == RoleKind::Grad &&
+         (func.getName() == "update" || func.getName() == "accumulation");
 }
 
 Definedness::Definedness(func::FuncOp func)

@@ -8,6 +8,7 @@
 #include "passes/common/EraseDeadOps.h"
 
 #include "ir/Ops.h"
+#include "ir/Pipeline.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
 
@@ -139,7 +140,9 @@ JointBuilder::chooseTargets(const GradientEngine &engine, StringRef loss) {
         return errorAtOutputs(loss, "has no floating-point elements");
       return errorAtOutputs(loss, "depends on no argument that requires grad");
     }
-    if (outputs.size() == 1)
+    // Of a stage in front of others no output is the loss.
+    auto pipeline = Pipeline::of(module);
+    if (outputs.size() == 1 && (!pipeline || pipeline->isLast()))
       module->setAttr(kLossAttr,
                       StringAttr::get(module.getContext(), outputs[0].name));
   }

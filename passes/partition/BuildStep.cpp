@@ -15,6 +15,7 @@
 #include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
+#include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
 #include "ir/UpdateAttributes.h"
@@ -269,7 +270,9 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
       return signalPassFailure();
     auto optimizer = module->getAttrOfType<StringAttr>(kOptimizerAttr);
     auto forward = module.lookupSymbol<func::FuncOp>("forward");
-    if (!optimizer || !forward)
+    // A stage of a pipeline has no whole step: others work between its forward
+    // and its backward.
+    if (!optimizer || !forward || Pipeline::of(module))
       return markAllAnalysesPreserved();
     if (failed(build(optimizer, forward)))
       signalPassFailure();

@@ -36,6 +36,8 @@ static void leave(OpPassManager &passes, StringRef phase) {
 void tandem::buildFunctionalizePipeline(OpPassManager &passes) {
   enter(passes, "capture");
   passes.addPass(createFunctionalizeRefs());
+  // Of values alone it is known who needs them.
+  passes.addPass(createAssignStages());
   leave(passes, "functionalize");
 }
 
@@ -51,6 +53,9 @@ void tandem::buildJointPipeline(OpPassManager &passes,
   if (!options.inference)
     passes.addPass(createCheckRandom());
   passes.addPass(createRecordRanges());
+  // Each stage is differentiated by itself, between what comes and what goes.
+  // Data is checked against the inputs of the whole model: behind their ranges.
+  passes.addPass(createTakeStage());
   BuildEvaluateOptions evaluate;
   evaluate.loss = options.loss;
   evaluate.inference = options.inference;

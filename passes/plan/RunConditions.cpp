@@ -75,6 +75,8 @@ ArrayAttr ConditionSearch::declared(unsigned result) {
 
 LogicalResult ConditionSearch::check() {
   bool failed = false;
+  bool isBackward =
+      func.getName() != "update" && func.getName() != "accumulation";
   auto checkNames = [&](Operation *op, ArrayAttr condition) {
     if (!condition)
       return;
@@ -84,8 +86,7 @@ LogicalResult ConditionSearch::check() {
           continue;
         failed = true;
         op->emitOpError() << "expected a condition on the "
-                          << (func.getName() == "update" ? "gradients"
-                                                         : "cotangents")
+                          << (isBackward ? "cotangents" : "gradients")
                           << " of '" << func.getName() << "', but got " << name;
       }
   };

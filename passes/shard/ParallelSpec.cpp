@@ -15,7 +15,9 @@ static constexpr ParallelKind kinds[] = {
     {"zero2", "data", "and the gradients"},
     {"fsdp", "data", "and the parameters, which are gathered for their use"},
     {"tp", "tensor", "parameters are cut as --shard says"},
-    {"sp", "sequence", "the second dimension of inputs is cut"}};
+    {"sp", "sequence", "the second dimension of inputs is cut"},
+    {"pp", "pipe",
+     "the model is cut into stages, one a rank; pp:N: N of them a rank"}};
 
 ArrayRef<ParallelKind> tandem::parallelKinds() { return kinds; }
 
@@ -24,6 +26,16 @@ static std::string kindNames() {
   for (const ParallelKind &kind : kinds)
     names.push_back(kind.name);
   return llvm::join(names, ", ");
+}
+
+int64_t tandem::stagesOfEachRank(StringRef plan) {
+  constexpr int64_t kMost = 64;
+  int64_t stages = 1;
+  if (!plan.consume_front("pp") ||
+      (!plan.empty() &&
+       (!plan.consume_front(":") || plan.getAsInteger(10, stages))))
+    return 0;
+  return stages >= 1 && stages <= kMost ? stages : 0;
 }
 
 std::optional<MeshSpec> tandem::parseMeshSpec(StringRef text,
@@ -78,12 +90,9 @@ tandem::parseParallelSpec(StringRef text, const MeshSpec &mesh,
   std::vector<std::string> found;
   StringRef data;
   for (StringRef name : names) {
-    const auto *kind = llvm::find_if(
-        kinds, [&](const ParallelKind &known) { return known.name == name; });
-    if (name == "pp")
-      return fail(
-          "pipelines ('pp') are not compiled yet: expected plans among " +
-          kindNames() + ", joined by '+'");
+    const auto *kind = llvm::find_if(kinds, [&](const ParallelKind &known) {
+      return known.name == (stagesOfEachRank(name) ? "pp" : name);
+    });
     if (kind == std::end(kinds))
       return fail("expected plans among " + kindNames() +
                   ", joined by '+', but got '" + name + "'");
@@ -102,6 +111,16 @@ tandem::parseParallelSpec(StringRef text, const MeshSpec &mesh,
                   "' of the mesh (--mesh=" + kind->axis + "=N)");
     found.push_back(name.str());
   }
+  bool hasPipe = llvm::any_of(
+      mesh, [](const auto &axis) { return axis.first == kPipeAxis; });
+  if (hasPipe && llvm::none_of(found, stagesOfEachRank))
+    return fail(
+        "the axis 'pipe' of the mesh is for stages: expected 'pp' among "
+        "the plans");
+  if (hasPipe && mesh.front().first != kPipeAxis)
+    return fail("expected the axis 'pipe' to be the first of the mesh");
+  if (hasPipe && mesh.front().second < 2)
+    return fail("expected at least 2 ranks of the axis 'pipe'");
   return found;
 }
 

@@ -29,6 +29,13 @@ llvm::ArrayRef<ParallelKind> parallelKinds();
 /// The axes of a mesh as they are written, with their sizes.
 using MeshSpec = std::vector<std::pair<std::string, int64_t>>;
 
+/// The axis whose ranks have stages, and nothing else in common.
+inline constexpr llvm::StringLiteral kPipeAxis = "pipe";
+
+/// Returns how many stages each rank of that axis has, if the plan is `pp` (1)
+/// or `pp:4`; 0 for other plans.
+int64_t stagesOfEachRank(llvm::StringRef plan);
+
 /// Parses `data=4,tensor=2`. Otherwise returns nothing, and `error` says what
 /// is wrong.
 std::optional<MeshSpec> parseMeshSpec(llvm::StringRef text, std::string &error);

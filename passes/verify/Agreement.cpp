@@ -216,8 +216,8 @@ LogicalResult Agreement::check() {
   }
   if (joint)
     gradients(*joint, *joint);
-  for (StringRef name : {"backward", "update", "step", "accumulate",
-                         "grad_forward", "grad_backward"}) {
+  for (StringRef name : {"backward", "update", "accumulation", "step",
+                         "accumulate", "grad_forward", "grad_backward"}) {
     auto other = program(name);
     if (!other)
       continue;

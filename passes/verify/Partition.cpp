@@ -15,7 +15,7 @@ using namespace tandem;
 
 static constexpr StringRef programNames[] = {
     "evaluate", "prepare",    "forward",      "backward",     "update",
-    "step",     "accumulate", "grad_forward", "grad_backward"};
+    "step",     "accumulate", "accumulation", "grad_forward", "grad_backward"};
 
 const ArrayRef<StringRef> tandem::kProgramNames = programNames;
 

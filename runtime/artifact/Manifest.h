@@ -84,6 +84,14 @@ struct Value {
   bool operator==(const Value &) const = default;
 };
 
+/// One of the stages of a model.
+struct Pipeline {
+#define MANIFEST_HAS_Pipeline 1
+#include "runtime/artifact/Manifest.def"
+#undef MANIFEST_HAS_Pipeline
+  bool operator==(const Pipeline &) const = default;
+};
+
 struct TensorMap {
 #define MANIFEST_HAS_TensorMap 1
 #include "runtime/artifact/Manifest.def"

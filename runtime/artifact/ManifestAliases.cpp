@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestRules.h"
+#include "runtime/artifact/ProgramKinds.h"
 
 #include <algorithm>
 #include <map>
@@ -93,10 +94,11 @@ private:
     only(slot.role == Role::Output, !slot.partOf.empty(), at, "part_of",
          "an output");
     // An update waits for gradients as a backward does for cotangents.
-    only((isBackward(program) || program.name == "update") &&
+    only((isBackward(program) || takesGradients(program.name)) &&
              (slot.role == Role::Update || slot.role == Role::Grad),
          !slot.needs.empty(), at, "needs",
-         "a gradient or update of a backward, or an update of 'update'");
+         "a gradient or update of a backward, or an update of 'update' or "
+         "'accumulation'");
     if (!slot.alias)
       return;
     const Slot *output = result(slot.alias->output);
@@ -163,7 +165,7 @@ private:
       std::string at = child(this->at + "/aliases", static_cast<int64_t>(i));
       const Value *value = manifest.findOutput(output.name);
       TensorType type{output.dtype, output.shape};
-      if (isBackward(program) || program.name == "update")
+      if (isBackward(program) || takesGradients(program.name))
         problems.add(at, "'" + program.name + "' has no outputs");
       if (!value)
         problems.add(at + "/name", "there is no output '" + output.name + "'");

@@ -247,6 +247,41 @@ void checkMesh(const Manifest &manifest, ManifestProblems &problems) {
   }
 }
 
+void checkPipeline(const Manifest &manifest, ManifestProblems &problems) {
+  if (!manifest.pipeline)
+    return;
+  const Pipeline &pipeline = *manifest.pipeline;
+  if (pipeline.stage >= pipeline.stages)
+    problems.add("/pipeline/stage", "expected one of " +
+                                        std::to_string(pipeline.stages) +
+                                        " stages");
+  if (pipeline.ranks < 1 || pipeline.stages % pipeline.ranks != 0)
+    problems.add("/pipeline/stages",
+                 "expected a multiple of 'ranks', which is " +
+                     std::to_string(pipeline.ranks));
+  auto check = [&](const std::vector<std::string> &names, bool areTaken) {
+    std::set<std::string> seen;
+    for (size_t i = 0; i < names.size(); ++i) {
+      std::string at = child(areTaken ? "/pipeline/takes" : "/pipeline/gives",
+                             static_cast<int64_t>(i));
+      const Value *value = areTaken ? manifest.findValue(names[i])
+                                    : manifest.findOutput(names[i]);
+      if (!value || value->role != (areTaken ? Role::Input : Role::Output))
+        problems.add(at, "there is no such " +
+                             std::string(areTaken ? "input" : "output"));
+      if (!seen.insert(names[i]).second)
+        problems.add(at, "'" + names[i] + "' is repeated");
+    }
+  };
+  check(pipeline.takes, true);
+  check(pipeline.gives, false);
+  for (size_t i = 0; i < pipeline.inputs.size(); ++i)
+    if (pipeline.inputs[i].role != Role::Input ||
+        !tensorBytes(pipeline.inputs[i].dtype, pipeline.inputs[i].shape))
+      problems.add(child("/pipeline/inputs", static_cast<int64_t>(i)),
+                   "expected an input with the sizes of a tensor");
+}
+
 void checkCollectives(const Manifest &manifest, const Program &program,
                       const std::string &at, ManifestProblems &problems) {
   CollectiveRules rules(manifest, program, problems);

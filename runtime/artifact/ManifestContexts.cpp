@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestRules.h"
+#include "runtime/artifact/ProgramKinds.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -127,7 +128,7 @@ private:
     for (size_t i = 0; i < condition.size(); ++i) {
       std::string group = child(at, static_cast<int64_t>(i));
       // An update waits for gradients as a backward does for cotangents.
-      Role role = program.name == "update" ? Role::Grad : Role::Cotangent;
+      Role role = takesGradients(program.name) ? Role::Grad : Role::Cotangent;
       std::string what = role == Role::Grad ? "gradient" : "cotangent";
       if (condition[i].empty())
         problems.add(group, "expected at least one " + what);

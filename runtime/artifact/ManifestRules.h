@@ -53,6 +53,8 @@ void checkLibraries(const Manifest &manifest, const Program &program,
 
 /// The mesh, and the shardings of values over it.
 void checkMesh(const Manifest &manifest, ManifestProblems &problems);
+/// A stage is one of those that there are, and exchanges inputs and outputs.
+void checkPipeline(const Manifest &manifest, ManifestProblems &problems);
 /// True if the slot can be a rank's piece of the whole value of that name: of a
 /// gradient, ranks may have other pieces than of its value.
 bool isPieceOf(const Manifest &manifest, const Slot &slot);

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestFields.h"
 #include "runtime/artifact/ManifestRules.h"
+#include "runtime/artifact/ProgramKinds.h"
 
 #include <algorithm>
 #include <array>
@@ -36,7 +37,7 @@ Signature signatureOf(const std::string &program) {
     return {{Cotangent, Saved, Input, Param, State}, {Grad, Update}};
   if (program == "grad_forward")
     return {{Cotangent, Saved, Input, Param, State}, {Grad, Saved, Update}};
-  if (program == "update")
+  if (takesGradients(program))
     return {{Grad, Param, State}, {Update}};
   if (program == "prepare")
     return {{Param, State}, {Prepared}};
@@ -57,6 +58,7 @@ public:
     if (manifest.target.kind.empty())
       problems.add("/target/kind", "expected a kind of target but got none");
     checkMesh(manifest, problems);
+    checkPipeline(manifest, problems);
     checkValues();
     checkKernels();
     std::set<std::string> names;
@@ -574,7 +576,7 @@ Status checkSameModel(const Manifest &one, const Manifest &other) {
   if (one.optimizer != other.optimizer)
     differs("expected one optimizer, but got '" + one.optimizer + "' and '" +
             other.optimizer + "'");
-  if (one.mesh != other.mesh)
+  if (one.mesh != other.mesh || one.pipeline != other.pipeline)
     differs("expected one mesh");
   if (one.graph != other.graph)
     differs("expected one graph, but got two digests");

@@ -3,6 +3,7 @@
 // The manifest was validated by its reader: no index is checked again.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/ProgramKinds.h"
 #include "runtime/call/Program.h"
 
 #include <algorithm>
@@ -95,7 +96,7 @@ public:
   }
 
   void bindLaunches() {
-    bool hasCases = program.name == "update";
+    bool hasCases = artifact::takesGradients(program.name);
     for (const artifact::Launch &launch : program.launches) {
       bindCase(launch);
       hasCases |= !launch.needs.empty();
@@ -111,7 +112,7 @@ public:
             program.arguments[to.index].role == Role::Saved)
           bound.arguments[to.index].isDonated = bound.hasDonated = true;
     }
-    if (program.name == "update")
+    if (artifact::takesGradients(program.name))
       bindGradients();
     else
       markAlwaysRead();
@@ -179,7 +180,8 @@ private:
   }
 
   BoundCondition bindCondition(const Condition &condition) const {
-    Role role = program.name == "update" ? Role::Grad : Role::Cotangent;
+    Role role =
+        artifact::takesGradients(program.name) ? Role::Grad : Role::Cotangent;
     BoundCondition made;
     for (const std::vector<std::string> &group : condition) {
       std::vector<int> &arguments = made.emplace_back();

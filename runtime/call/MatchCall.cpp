@@ -4,6 +4,7 @@
 // program's order, so that each search begins after the last match.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/ProgramKinds.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
 #include "runtime/model/ModelCore.h"
@@ -79,7 +80,7 @@ void Match::arguments(std::span<const Argument> inputs,
 bool Match::matchUndefined(const Argument &input) {
   const artifact::Manifest &manifest = call.core.manifest();
   bool isUndefined = !input.tensor || !input.tensor->defined();
-  if (plan.name == "update") {
+  if (artifact::takesGradients(plan.name)) {
     const artifact::Value *value = manifest.findValue(input.name);
     return isUndefined && value && value->requiresGrad;
   }
@@ -177,8 +178,8 @@ void Match::findDefined() {
     hasAny |= matched.isDefined[a] != 0;
     matched.allDefined &= matched.isDefined[a] != 0;
   }
-  matched.isIdle =
-      (call.takes || plan.name == "update") && hasCotangents && !hasAny;
+  matched.isIdle = (call.takes || artifact::takesGradients(plan.name)) &&
+                   hasCotangents && !hasAny;
 }
 
 /// Finds what the wanted outputs need, unless the last call wanted the same.

@@ -6,6 +6,8 @@
 #include "runtime/comm/Texts.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <unistd.h>
 
 namespace tandem::checkpoint {
@@ -16,6 +18,7 @@ using io::TensorIndex;
 
 /// A piece that a rank writes, and of what.
 struct Written {
+  const runtime::Model *model;
   const Value *value;
   Part part;
 };
@@ -42,7 +45,7 @@ std::vector<std::vector<Written>> planOf(const runtime::Model &model,
     if (io::elementCount(first.whole) == 0) {
       first.begin.assign(first.begin.size(), 0);
       first.sizes = first.whole;
-      plan[0].push_back({value, std::move(first)});
+      plan[0].push_back({&model, value, std::move(first)});
       continue;
     }
     std::map<std::vector<int64_t>, std::vector<int>> havers; // by begin
@@ -56,7 +59,7 @@ std::vector<std::vector<Written>> planOf(const runtime::Model &model,
       if (bytesOf(*value, part) == 0)
         continue; // there is nothing but padding
       load[size_t(rank)] += bytesOf(*value, part);
-      plan[size_t(rank)].push_back({value, std::move(part)});
+      plan[size_t(rank)].push_back({&model, value, std::move(part)});
     }
   }
   return plan;
@@ -72,8 +75,7 @@ std::string nameOf(const Value &value, const Part &part) {
 }
 
 /// Writes the file of one rank; returns what the index has of it.
-Result<TensorIndex> writeOwn(const runtime::Model &model,
-                             const std::string &path, const std::string &file,
+Result<TensorIndex> writeOwn(const std::string &path, const std::string &file,
                              const std::vector<Written> &all) {
   TensorIndex index;
   std::map<std::string, io::TensorType> types;
@@ -94,7 +96,7 @@ Result<TensorIndex> writeOwn(const runtime::Model &model,
       path, file, types,
       [&](const std::string &name, const io::TakeBytes &take) {
         const Written &one = *named.at(name);
-        auto tensor = valuesOf(model, one.value->name, one.part);
+        auto tensor = valuesOf(*one.model, one.value->name, one.part);
         if (!tensor)
           return std::move(tensor).status();
         return take({tensor->data<std::byte>(), size_t(tensor->bytes())});
@@ -109,20 +111,22 @@ std::string folderOf(const std::string &path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-} // namespace
+using Plan = std::function<Result<std::vector<Written>>()>;
 
-Status saveShards(const runtime::Model &model, const std::string &path,
-                  const std::map<std::string, std::string> &metadata) {
-  comm::Communicator *world =
-      model.communicators() ? &model.communicators()->world() : nullptr;
+/// Each rank writes what `plan` says; the first one replaces the index.
+Status save(comm::Communicator *world, const Plan &plan,
+            const std::string &path,
+            const std::map<std::string, std::string> &metadata) {
   int rank = world ? world->rank() : 0, ranks = world ? world->ranks() : 1;
   auto generation = comm::textOfFirst(world, rank ? "" : newGeneration(path));
   if (!generation)
     return std::move(generation).status();
 
-  auto plan = planOf(model, ranks);
+  auto written = plan();
+  if (!written)
+    return std::move(written).status();
   std::string file = fileName(path, *generation, rank, ranks);
-  auto own = writeOwn(model, path, file, plan[size_t(rank)]);
+  auto own = writeOwn(path, file, *written);
   // An index begins with a brace, and no message does.
   auto texts =
       comm::textsOfAll(world, own ? own->text()
@@ -159,6 +163,48 @@ Status saveShards(const runtime::Model &model, const std::string &path,
     return std::move(outcome).status();
   return outcome->empty() ? Status::success()
                           : Status::failed("rank 0 failed: " + *outcome);
+}
+
+} // namespace
+
+Status saveShards(const runtime::Model &model, const std::string &path,
+                  const std::map<std::string, std::string> &metadata) {
+  comm::Communicator *world =
+      model.communicators() ? &model.communicators()->world() : nullptr;
+  auto plan = [&]() -> Result<std::vector<Written>> {
+    auto all = planOf(model, world ? world->ranks() : 1);
+    return std::move(all[size_t(world ? world->rank() : 0)]);
+  };
+  return save(world, plan, path, metadata);
+}
+
+Status saveStages(std::span<const runtime::Model> models,
+                  comm::Communicator *world, const std::string &path,
+                  const std::map<std::string, std::string> &metadata) {
+  auto plan = [&]() -> Result<std::vector<Written>> {
+    // Each name ended by a zero.
+    std::string own;
+    for (const runtime::Model &model : models)
+      for (const Value *value : savedOf(model))
+        own.append(value->name).append(1, '\0');
+    auto texts = comm::textsOfAll(world, own);
+    if (!texts)
+      return std::move(texts).status();
+    std::set<std::string> written;
+    for (int rank = 0; world && rank < world->rank(); ++rank) {
+      std::string_view rest = (*texts)[size_t(rank)];
+      for (size_t end; (end = rest.find('\0')) != std::string_view::npos;
+           rest.remove_prefix(end + 1))
+        written.emplace(rest.substr(0, end));
+    }
+    std::vector<Written> all;
+    for (const runtime::Model &model : models)
+      for (const Value *value : savedOf(model))
+        if (written.insert(value->name).second)
+          all.push_back({&model, value, ownPart(model, *value)});
+    return all;
+  };
+  return save(world, plan, path, metadata);
 }
 
 } // namespace tandem::checkpoint

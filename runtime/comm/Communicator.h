@@ -22,6 +22,7 @@
 
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/Status.h"
+#include "runtime/comm/Peers.h"
 
 #include <chrono>
 #include <cstdint>
@@ -75,6 +76,10 @@ public:
   /// Sends to another rank, which receives as many bytes.
   virtual Status send(const void *data, int64_t bytes, int to) = 0;
   virtual Status recv(void *data, int64_t bytes, int from) = 0;
+  /// Sends and receives all of these at the same time, at most one of each to
+  /// and from another rank, where the others do the same.
+  virtual Status exchange(std::span<const Outgoing> outgoing,
+                          std::span<const Incoming> incoming) = 0;
   /// Returns when all ranks have called it.
   virtual Status barrier() = 0;
 

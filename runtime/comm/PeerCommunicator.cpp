@@ -172,6 +172,22 @@ public:
     return exchange().in("recv");
   }
 
+  Status exchange(std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
+    clear();
+    for (const Outgoing &message : out) {
+      if (Status status = checkOther(message.peer, "send to"); !status)
+        return status;
+      send(message.peer, message.data, message.bytes);
+    }
+    for (const Incoming &message : in) {
+      if (Status status = checkOther(message.peer, "receive from"); !status)
+        return status;
+      receive(message.peer, message.data, message.bytes);
+    }
+    return exchange().in("exchange");
+  }
+
   Status barrier() override {
     marks.assign(members.size(), 1);
     return gather(marks.data(),

@@ -79,7 +79,6 @@ refused() { # CODE TEXT [options]
   expect "$code" "$text" "$bin/tandem" compile "$examples/digits/mlp.mlir" \
     -o no.tdm "$@"
 }
-refused 2 'pipelines' --mesh=data=2 --parallel=pp
 refused 2 "needs an axis 'tensor'" --mesh=data=2 --parallel=tp
 refused 2 'exclude each other' --mesh=data=2 --parallel=ddp+fsdp
 refused 2 'expected a mesh' --mesh=data

@@ -488,6 +488,12 @@ Status Checkpoint::restore(runtime::Model &model,
   return Status::success();
 }
 
+Snapshot::Kind Snapshot::kindOf(const Value &value, const Manifest &manifest) {
+  return value.role == Role::Param && value.requiresGrad ? Kind::Trained
+         : isReport(value, manifest)                     ? Kind::Report
+                                                         : Kind::Other;
+}
+
 Result<Snapshot> Snapshot::of(const runtime::Model &model,
                               const std::string &path) {
   Snapshot snapshot;
@@ -504,10 +510,7 @@ Result<Snapshot> Snapshot::of(const runtime::Model &model,
     if (!snapshot.inShards_ && !isFirstRank())
       continue; // the first one writes
     snapshot.tensors_.push_back({value->name, std::move(*tensor)});
-    snapshot.kinds_.push_back(
-        value->role == Role::Param && value->requiresGrad ? Kind::Trained
-        : isReport(*value, model.manifest())              ? Kind::Report
-                                                          : Kind::Other);
+    snapshot.kinds_.push_back(kindOf(*value, model.manifest()));
   }
   if (Status status = snapshot.look(); !status)
     return status;
@@ -522,20 +525,13 @@ Status Snapshot::look() {
                          ? io::firstNonFinite(view).has_value()
                          : io::firstNaN(view).has_value());
   }
-  const comm::MeshCommunicators *ranks = model_->communicators();
+  const comm::MeshCommunicators *ranks =
+      model_ ? model_->communicators() : nullptr;
   if (!inShards_ || !ranks)
     return Status::success();
   return ranks->world().allReduce(artifact::DType::U8, comm::Reduce::Max,
                                   isBad_.data(), isBad_.data(),
                                   int64_t(isBad_.size()));
-}
-
-std::string Snapshot::namesOf(Kind kind) const {
-  std::string names;
-  for (size_t i = 0; i < isBad_.size(); ++i)
-    if (isBad_[i] && kinds_[i] == kind)
-      names += (names.empty() ? "" : ", ") + io::inQuotes(tensors_[i].name);
-  return names;
 }
 
 Status Snapshot::checkFinite() const {
@@ -567,6 +563,9 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
     metadata["tandem.graph"] = origin.graph;
   if (!origin.data.empty())
     metadata["tandem.data"] = origin.data;
+  if (inShards_ && stages_)
+    return checkpoint::saveStages(stages_->models(), &stages_->world(), path_,
+                                  metadata);
   if (inShards_)
     return checkpoint::saveShards(*model_, path_, metadata);
   if (!isFirstRank())

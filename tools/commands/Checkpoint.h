@@ -10,7 +10,11 @@
 
 #include "runtime/io/TensorFiles.h"
 #include "runtime/model/Model.h"
+#include "runtime/pipeline/Pipeline.h"
 #include "tools/commands/Inputs.h"
+
+#include <map>
+#include <set>
 
 namespace tandem::commands {
 
@@ -93,6 +97,10 @@ public:
   static Result<Snapshot> of(const runtime::Model &model,
                              const std::string &path);
 
+  /// The same of a model in stages.
+  static Result<Snapshot> of(const pipeline::Pipeline &stages,
+                             const std::string &path);
+
   /// Fails, naming them, if trained parameters hold NaN or infinity: they
   /// cannot be trained on, and should not replace those of an earlier moment.
   Status checkFinite() const;
@@ -109,9 +117,13 @@ private:
   enum class Kind : uint8_t { Trained, Report, Other };
 
   Status look();
+  Status lookAtStages();
+  static Kind kindOf(const artifact::Value &value,
+                     const artifact::Manifest &manifest);
   std::string namesOf(Kind kind) const;
 
   const runtime::Model *model_ = nullptr;
+  const pipeline::Pipeline *stages_ = nullptr;
   std::string path_;
   bool inShards_ = false;
   std::vector<NamedTensor> tensors_;
@@ -119,6 +131,8 @@ private:
   /// in what is trained.
   std::vector<Kind> kinds_;
   std::vector<uint8_t> isBad_;
+  /// Of stages: the names of what is bad on any rank.
+  std::map<Kind, std::set<std::string>> bad_;
 };
 
 /// The name of the state that the optimizer calls `variable`, as "lr"; empty

@@ -96,7 +96,7 @@ static bool drawsFromSeed(const Manifest &manifest, bool hasParams) {
                      });
 }
 
-Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
+Result<runtime::Options> ModelOptions::runtimeOptions() const {
   runtime::Options options;
   options.threads = int(threads.value_or(threadsOfRank()));
   options.seed = uint64_t(seed.value_or(0));
@@ -109,9 +109,22 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
       return std::move(parsed).status().in("--device");
     options.device = *parsed;
   }
-  auto model = runtime::Model::load(artifact, options);
-  if (int most = runtime::availableThreads(); model && options.threads > most)
-    warn("--threads=" + std::to_string(options.threads) + " on " +
+  return options;
+}
+
+Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
+  auto options = runtimeOptions();
+  if (!options)
+    return std::move(options).status();
+  auto model = runtime::Model::load(artifact, *options);
+  if (model && model->manifest().pipeline)
+    return Status::unsupported(
+        tandem::artifact::inQuotes(artifact) +
+        " is a stage of a pipeline, which 'train' "
+        "alone runs, without --steps=0; a checkpoint of it is for an artifact "
+        "of one process, too");
+  if (int most = runtime::availableThreads(); model && options->threads > most)
+    warn("--threads=" + std::to_string(options->threads) + " on " +
          std::to_string(most) + (most == 1 ? " processor" : " processors") +
          ": threads wait for each other");
   if (model && model->device().isHost()) {

@@ -27,7 +27,7 @@ Status inspect(const InspectOptions &options) {
     return std::move(reader).status();
   if (options.json)
     return showArtifactAsJson(*reader);
-  showArtifact(*reader);
+  showArtifact(*reader, options.path);
   return Status::success();
 }
 

@@ -135,18 +135,30 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
     warnOfCopies();
     return Status::success();
   }
-  std::string advice =
-      "; the artifact is for " + std::to_string(ranks) + " processes (mesh " +
-      comm::toString(model.manifest().mesh) + "): start them with 'mpirun -n " +
-      std::to_string(ranks) + "' before the command";
+  // The thread that communicates needs a processor: one that computes would
+  // wait for it.
+  bool hasSpare = model.threads() < threadsOfRank();
+  auto world = connectRanks(model.manifest().mesh, hasSpare, options);
+  if (!world)
+    return std::move(world).status();
+  if (Status status = agreeOnModel(model, artifact); !status)
+    return status;
+  return model.setCommunicator(*std::move(world));
+}
+
+Result<std::shared_ptr<comm::Communicator>>
+connectRanks(const comm::Mesh &mesh, bool hasSpare,
+             const RankOptions &options) {
+  int64_t ranks = comm::ranksOf(mesh);
+  std::string advice = "; the artifact is for " + std::to_string(ranks) +
+                       " processes (mesh " + comm::toString(mesh) +
+                       "): start them with 'mpirun -n " +
+                       std::to_string(ranks) + "' before the command";
   comm::Milliseconds limit =
       std::chrono::seconds(options.timeout.value_or(300));
   auto peers = comm::openPeers("mpi", nullptr, limit);
   if (!peers)
     return Status(peers.status().code(), peers.status().message() + advice);
-  // The thread that communicates needs a processor: one that computes would
-  // wait for it.
-  bool hasSpare = model.threads() < threadsOfRank();
   own().world = comm::makePeerCommunicator(*std::move(peers), limit,
                                            hasSpare && !options.noOverlap);
   if (own().world->ranks() != ranks)
@@ -156,9 +168,7 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
   if (!options.logs.empty())
     if (Status status = openLog(options.logs, own().world->rank()); !status)
       return status;
-  if (Status status = agreeOnModel(model, artifact); !status)
-    return status;
-  return model.setCommunicator(own().world);
+  return own().world;
 }
 
 bool isFirstRank() { return !own().world || own().world->rank() == 0; }

@@ -36,6 +36,11 @@ struct RankOptions {
 Status openRanks(runtime::Model &model, const std::string &artifact,
                  const RankOptions &options);
 
+/// Connects as many ranks as the mesh has, which are several, and returns them;
+/// with `hasSpare` a processor is free to communicate beside computation.
+Result<std::shared_ptr<comm::Communicator>>
+connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options);
+
 /// True unless this process is another rank than the first.
 bool isFirstRank();
 /// How many ranks run the command.

@@ -8,14 +8,21 @@
 
 namespace tandem::commands {
 
-/// Prints values, programs, memory, what is saved, kernels, sections.
-void showArtifact(const artifact::ArtifactReader &reader);
+/// Prints values, programs, memory, what is saved, kernels, sections. `path` is
+/// the file, beside which other stages of a pipeline lie.
+void showArtifact(const artifact::ArtifactReader &reader,
+                  const std::string &path);
 /// Prints {"kind": "artifact", "manifests": [...]}, a manifest for each target.
 Status showArtifactAsJson(const artifact::ArtifactReader &reader);
 
 /// Prints the mesh and its programs' collectives, with the bytes that a rank
 /// sends in each; nothing where one rank runs alone.
 void showCollectives(const artifact::Manifest &manifest);
+
+/// Prints the stages of a pipeline, where each is and what it gives to the next
+/// one, and how long a rank is idle; nothing for other models. Of stages that
+/// lie beside stage 0, as `path`, all; else its own.
+void showStages(const artifact::Manifest &manifest, const std::string &path);
 
 /// Prints a table of the launches of a target of the kind `cuda`.
 void showGrids(const artifact::Manifest &manifest);

@@ -286,8 +286,10 @@ void printHead(const artifact::ArtifactReader &reader) {
 
 } // namespace
 
-void showArtifact(const artifact::ArtifactReader &reader) {
+void showArtifact(const artifact::ArtifactReader &reader,
+                  const std::string &path) {
   printHead(reader);
+  showStages(reader.manifest(), path);
   printValues(reader.manifest());
   for (const artifact::Manifest &manifest : reader.manifests()) {
     if (reader.manifests().size() > 1)

@@ -12,6 +12,7 @@
 #include "tools/commands/Best.h"
 #include "tools/commands/Log.h"
 #include "tools/commands/Resume.h"
+#include "tools/commands/Stages.h"
 #include "tools/commands/TrainEvaluation.h"
 #include "tools/commands/Updates.h"
 
@@ -23,6 +24,9 @@ public:
           AnomalyLocator locator)
       : options_(options), model_(std::move(model)),
         watch_(options.anomaly, options.model.artifact, locator) {}
+  /// Of a model in stages: those of this rank.
+  Trainer(const TrainOptions &options, pipeline::Pipeline stages,
+          AnomalyLocator locator);
 
   Result<TrainResult> run() {
     for (auto stage : {&Trainer::findPrograms, &Trainer::readData,
@@ -56,6 +60,18 @@ private:
   std::optional<double> learningRate() const;
   Status lock(const std::string &path, io::FileLock &lock);
   Status agreeWithRanks() const;
+  Status findStagePrograms();
+  Status stepOfStages(std::span<const int64_t> order);
+  /// The models of this rank.
+  std::span<runtime::Model> models() {
+    return stages_ ? std::span(stages_->models()) : std::span(&model_, 1);
+  }
+  /// True unless the model is ahead of the step.
+  bool isBetween() const { return !stages_ || batches_.isBetween(); }
+  /// Of the whole model: its inputs.
+  const artifact::Manifest &dataManifest() const {
+    return stages_ ? stageInputs_->manifest : model_.wholeManifest();
+  }
 
   const TrainOptions &options_;
   runtime::Model model_;
@@ -75,6 +91,9 @@ private:
   bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
   Origin origin_;
   io::FileLock saveLock_, bestLock_, logLock_;
+  std::optional<pipeline::Pipeline> stages_;
+  std::optional<StageInputs> stageInputs_;
+  StageBatches batches_;
 };
 
 } // namespace tandem::commands

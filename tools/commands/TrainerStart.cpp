@@ -16,6 +16,8 @@ Status Trainer::findPrograms() {
   if (options_.anomaly.isOn && rankCount() > 1)
     return Status::unsupported("--detect-anomaly looks at one process, and the "
                                "artifact is for several");
+  if (stages_)
+    return findStagePrograms();
   step_ = manifest.findProgram("step");
   if (!step_)
     return Status::unsupported(
@@ -43,15 +45,16 @@ Status Trainer::findPrograms() {
 
 Status Trainer::readData() {
   casts_ = options_.casts;
-  if (Status status = casts_.parse(model_.manifest()); !status)
+  const artifact::Manifest &manifest = dataManifest();
+  if (Status status = casts_.parse(stages_ ? manifest : model_.manifest());
+      !status)
     return status;
-  const artifact::Manifest &manifest = model_.wholeManifest();
   auto arrays = readArrays(options_.data, "--data", manifest, casts_);
   if (!arrays)
     return std::move(arrays).status();
   DataUse use;
   use.option = "--data";
-  use.ranks = &model_;
+  use.ranks = stages_ ? nullptr : &model_;
   auto data = Dataset::match(manifest, *manifest.findProgram("step"),
                              *std::move(arrays), use);
   if (!data)
@@ -106,8 +109,9 @@ Status Trainer::resume() {
   std::vector<std::string> notes;
   if (Status status = compare(*checkpoint, with, notes); !status)
     return status;
-  if (Status status = checkpoint->restore(model_, notes); !status)
-    return status;
+  for (Model &model : models())
+    if (Status status = checkpoint->restore(model, notes); !status)
+      return status;
   if (!options_.lr)
     if (auto note = learningRateNote(model_, options_.resume); !note.empty())
       notes.push_back(note);
@@ -232,17 +236,24 @@ Status Trainer::start() {
       return std::move(text).status();
     note(*text + "; what is not there begins as in a new training");
   }
-  if (Status status = checkVariables(model_, *step_); !status)
-    return status;
+  for (const Model &model : models())
+    if (Status status = checkVariables(
+            model, stages_ ? *model.manifest().findProgram("forward") : *step_);
+        !status)
+      return status;
   Position &position = result_.position;
   position.rows = data_->rows();
   position.batch = batch;
-  if (options_.lr)
-    if (Status status = setLearningRate(model_, *options_.lr); !status)
-      return status;
+  for (Model &model : models())
+    // A stage may have no parameters, and then has no rate.
+    if (options_.lr && (!stages_ || model.hasProgram("update")))
+      if (Status status = setLearningRate(model, *options_.lr); !status)
+        return status;
 
-  if (Status status = updates_.begin(model_, options_.accumulate.value_or(1),
-                                     options_.onNaN == "skip");
+  int64_t together = options_.accumulate.value_or(1);
+  if (Status status =
+          stages_ ? batches_.begin(*stages_, together)
+                  : updates_.begin(model_, together, options_.onNaN == "skip");
       !status)
     return status;
   if (Status status = setEnd(); !status)
@@ -312,8 +323,7 @@ Status Trainer::agreeWithRanks() const {
   if (evalData_)
     facts.emplace_back("the rows of --eval", std::to_string(evalData_->rows()));
   if (rankCount() > 1)
-    facts.emplace_back("the data",
-                       originOf(model_.wholeManifest(), *data_).data);
+    facts.emplace_back("the data", originOf(dataManifest(), *data_).data);
   return agree(facts);
 }
 

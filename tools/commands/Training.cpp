@@ -27,7 +27,9 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
   for (size_t i = 0; i < std::min(rows.size(), shown); ++i)
     text += (i ? ", " : " ") + std::to_string(rows[i]);
   text += rows.size() > shown ? ", ... of --data" : " of --data";
-  auto found = whatIsNotFinite(model_, *data_, rows);
+  // Of a model in stages it would take the batch through all of them again.
+  auto found = stages_ ? Result<std::string>(std::string())
+                       : whatIsNotFinite(model_, *data_, rows);
   if (!found)
     return std::move(found).status().in(text);
   if (!found->empty())
@@ -82,7 +84,9 @@ Status Trainer::loop() {
     if (Status status = evaluateNow(); !status)
       return status;
   while (result_.steps < stepsToDo_) {
-    auto stop = whyStop(progress.seconds() >= limit && result_.steps > 0);
+    auto stop = isBetween()
+                    ? whyStop(progress.seconds() >= limit && result_.steps > 0)
+                    : Result<Stop>(Stop::No);
     if (!stop)
       return std::move(stop).status();
     if (*stop == Stop::Signal) {
@@ -106,12 +110,14 @@ Status Trainer::loop() {
     }
     auto rows =
         std::span(order).subspan(size_t(position.step * batch), size_t(batch));
-    data_->gather(rows);
+    if (!stages_)
+      data_->gather(rows);
     if (Status status = watch_.keep(model_); !status)
       return status;
     bool endsPass = position.step + 1 == result_.stepsPerEpoch;
     if (Status status =
-            updates_.run(model_, data_->arguments(), loss, endsPass);
+            stages_ ? stepOfStages(order)
+                    : updates_.run(model_, data_->arguments(), loss, endsPass);
         !status)
       return status;
     result_.lastLoss = loss_.at(0);
@@ -167,7 +173,7 @@ Status Trainer::loop() {
   if (int64_t skipped = updates_.skipped())
     note(std::to_string(skipped) + " of " + std::to_string(result_.steps) +
          " updates were left out: the norm of the gradients was not finite");
-  if (int64_t pending = updates_.pending())
+  if (int64_t pending = stages_ ? batches_.pending() : updates_.pending())
     note(std::to_string(pending) + " batches wait for an update (--resume)");
   // What was trained is safe before anything else can go wrong.
   if (Status status = save(); !status)
@@ -251,7 +257,8 @@ Status Trainer::save() {
 /// A checkpoint is replaced by a later one, but not by parameters that nobody
 /// can go on with: on the way these are passed over, and at the end an error.
 Status Trainer::saveTo(const std::string &path, bool &isSaved) {
-  auto snapshot = Snapshot::of(model_, path);
+  auto snapshot =
+      stages_ ? Snapshot::of(*stages_, path) : Snapshot::of(model_, path);
   if (!snapshot)
     return std::move(snapshot).status();
   // A full disk of the log's takes no weights along.
@@ -329,6 +336,13 @@ Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
   bool isCompared = !options.resume.empty() || !options.save.empty();
   if (Status status = files.check(options.model.force, isCompared); !status)
     return status;
+  if (auto reader = artifact::ArtifactReader::open(options.model.artifact);
+      reader && reader->manifest().pipeline) {
+    auto stages = openStages(options.model, *reader);
+    if (!stages)
+      return std::move(stages).status();
+    return Trainer(options, *std::move(stages), locator).run();
+  }
   // Of a training that resumes, --seed is compared with the checkpoint's.
   // Training begins with the parameters; evaluations read averages.
   ModelOptions asked = options.model;

@@ -127,7 +127,7 @@ struct CheckOptions {
 
 static Status runCheck(const CheckOptions &command) {
   CompileOptions options;
-  if (Status s = command.flags.finish(options); !s)
+  if (Status s = command.flags.finishWhole(options); !s)
     return s;
   Files files;
   command.flags.declare(files, command.model);

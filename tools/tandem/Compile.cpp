@@ -1,5 +1,7 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
+#include "compiler/CheckOptions.h"
 #include "compiler/PassSteps.h"
+#include "runtime/artifact/StageFiles.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
@@ -197,6 +199,9 @@ static Status runCompile(const CompileCommandOptions &command) {
   files.writes({"-o",
                 output,
                 {isModule ? io::FileKind::Module : io::FileKind::Artifact}});
+  for (int64_t i = 1, n = isModule ? 1 : stagesOf(options); i < n; ++i)
+    files.writes(
+        {"-o", artifact::stagePath(output, i), {io::FileKind::Artifact}});
   files.writes({"--weights", weights, {io::FileKind::InitialValues}});
   if (Status s = files.check(command.flags.force); !s)
     return s;
@@ -216,10 +221,16 @@ static Status runCompile(const CompileCommandOptions &command) {
     if (status)
       sayWritten("the module after '" + options.stopAfter + "'", output);
   } else {
-    auto writer = session.artifact(model);
-    status = writer ? writer->write(output) : writer.status();
-    if (status)
-      sayWritten("the artifact", output);
+    auto writers = session.artifacts(model);
+    status = writers.status();
+    for (size_t i = 0; status && i < writers->size(); ++i) {
+      std::string path = artifact::stagePath(output, int64_t(i));
+      status = (*writers)[i].write(path);
+      if (status)
+        sayWritten(writers->size() > 1 ? "stage " + std::to_string(i)
+                                       : "the artifact",
+                   path);
+    }
   }
   if (status)
     status = writeWeights(session.weights(), weights, model);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CompileFlags.h"
 
+#include "compiler/CheckOptions.h"
 #include "compiler/Phases.h"
 #include "compiler/Target.h"
 #include "compiler/import/onnx/Import.h"
@@ -567,4 +568,11 @@ Status CompileFlags::finish(CompileOptions &out) const {
   if (tune && out.tuneCache.empty())
     out.tuneCache = defaultCachePath();
   return checkOptions(out);
+}
+
+Status CompileFlags::finishWhole(CompileOptions &out) const {
+  if (Status s = finish(out); !s || !isPipeline(out))
+    return s;
+  return Status::usage("--parallel=pp makes several artifacts, which 'compile' "
+                       "writes and 'inspect X.tdm' shows");
 }

@@ -15,6 +15,9 @@ struct CompileFlags {
   void declare(OptionTable &table, bool withInference = true);
   /// Fills `options`; fails if they do not make sense.
   Status finish(CompileOptions &options) const;
+  /// The same of a command that needs one program for all: fails where the
+  /// model is cut into stages.
+  Status finishWhole(CompileOptions &options) const;
   /// Says which files these options and `model` read and write.
   void declare(Files &files, const std::string &model) const;
 

@@ -134,7 +134,7 @@ static Status runInspect(const InspectOptions &command) {
   if (isShownAsCheckpoint(command.path))
     return showCheckpoint(command.path, command.json);
   CompileOptions options;
-  if (Status s = command.flags.finish(options); !s)
+  if (Status s = command.flags.finishWhole(options); !s)
     return s;
   const std::string &path = command.path;
   Files files;
@@ -172,7 +172,7 @@ static Status runInspect(const InspectOptions &command) {
     return printResources(*reader);
   if (command.json)
     return showArtifactAsJson(*reader);
-  showArtifact(*reader);
+  showArtifact(*reader, path);
   return Status::success();
 }
 

@@ -107,7 +107,7 @@ static void report(const link::Linked &linked, const std::string &graph) {
 
 static Status runLink(const LinkOptions &command) {
   CompileOptions options;
-  if (Status s = command.flags.finish(options); !s)
+  if (Status s = command.flags.finishWhole(options); !s)
     return s;
   Files files;
   command.flags.declare(files, command.graph);

@@ -1,7 +1,9 @@
 //===- Session.cpp - one use of the compiler by a command -----------------===//
 #include "tools/tandem/Session.h"
+#include "compiler/capture/GraphDigest.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/tune/ScheduleCache.h"
+#include "ir/Pipeline.h"
 #include "ir/Where.h"
 #include "runtime/artifact/Text.h"
 #include "tools/onnx/Summary.h"
@@ -154,6 +156,35 @@ Result<artifact::ArtifactWriter> Session::artifact(const std::string &path) {
   if (!module)
     return status();
   return artifact(std::move(module), path);
+}
+
+Result<std::vector<artifact::ArtifactWriter>>
+Session::artifacts(const std::string &path) {
+  Modules modules = phases(path);
+  if (modules.empty())
+    return status();
+  std::vector<artifact::ArtifactWriter> writers;
+  bool areStages = Pipeline::of(*modules.front()).has_value();
+  auto add = [&](Result<artifact::ArtifactWriter> writer) {
+    if (writer)
+      writers.push_back(*std::move(writer));
+    else
+      status_ = std::move(writer).status().in(path);
+    return status_.ok();
+  };
+  if (!areStages && !add(emitTargets(modules, options_, times_)))
+    return status();
+  // Of a stage that was read back by itself; with others it fits none.
+  if (areStages && !modules.front()
+                        ->getOperation()
+                        ->getAttrOfType<DictionaryAttr>(kPipelineAttr)
+                        .contains(pipeline::kDigest))
+    setPipelineField(*modules.front(), pipeline::kDigest,
+                     Builder(&context_).getStringAttr(digestOf(modules)));
+  for (size_t i = 0; areStages && i < modules.size(); ++i)
+    if (!add(emitArtifact(*modules[i], options_, times_)))
+      return status();
+  return writers;
 }
 
 Result<artifact::ArtifactWriter> Session::artifact(OwningOpRef<ModuleOp> module,

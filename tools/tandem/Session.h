@@ -40,6 +40,9 @@ public:
   /// The same of a model that was read; `path` is for messages.
   Result<artifact::ArtifactWriter>
   artifact(mlir::OwningOpRef<mlir::ModuleOp> module, const std::string &path);
+  /// The same of a model in stages: an artifact a stage; one of other models.
+  Result<std::vector<artifact::ArtifactWriter>>
+  artifacts(const std::string &path);
   /// Reads a model; null if that failed (then `status()`).
   mlir::OwningOpRef<mlir::ModuleOp> read(const std::string &path);
   /// What is in the ONNX model `path`, as text; everything that is wrong with

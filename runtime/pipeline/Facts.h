@@ -1,0 +1,35 @@
+//===- Facts.h - what ranks tell each other of their stages ---------------===//
+#ifndef TANDEM_RUNTIME_PIPELINE_FACTS_H
+#define TANDEM_RUNTIME_PIPELINE_FACTS_H
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/model/Model.h"
+
+#include <string>
+#include <vector>
+
+namespace tandem::pipeline {
+
+/// A value between two stages, as one of them has it.
+struct Crossing {
+  std::string text; ///< name, type, shape and sharding
+  bool hasGradient = false;
+};
+
+struct StageFacts {
+  std::string digest; ///< empty: no rank has the stage
+  std::string lossName;
+  artifact::DType lossType = artifact::DType::F32; ///< of the last stage
+  std::vector<Crossing> takes, gives;
+};
+
+/// Returns what is known of all stages, in their order; all ranks call it.
+/// Fails on all of them, with Usage, where stages are missing, are of different
+/// compilations, or do not fit.
+Result<std::vector<StageFacts>>
+factsOfAll(const std::vector<runtime::Model> &models,
+           comm::Communicator *world);
+
+} // namespace tandem::pipeline
+
+#endif

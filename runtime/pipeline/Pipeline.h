@@ -1,0 +1,68 @@
+//===- Pipeline.h - a model in stages, trained by several ranks -----------===//
+//
+// A rank has some of the stages (Schedule.h), each a model of its own with its
+// parameters and states: programs `forward` and `backward`; `accumulation`,
+// which adds gradients to their sums; and `update`, which uses the mean of the
+// sums and of the last gradients, as a single process does that adds up
+// gradients of as many batches. All ranks make the same calls.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_PIPELINE_PIPELINE_H
+#define TANDEM_RUNTIME_PIPELINE_PIPELINE_H
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/model/Model.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem::pipeline {
+
+/// Returns the numbers of the stages that `rank` of `ranks` has.
+std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline, int64_t rank,
+                              int64_t ranks);
+
+class Pipeline {
+public:
+  /// Takes the models of `stagesOf` this rank, in their order. Gives each the
+  /// ranks that it is cut over. Fails on all ranks, with Usage, where they have
+  /// stages of several compilations.
+  static Result<Pipeline> make(std::vector<runtime::Model> models,
+                               std::shared_ptr<comm::Communicator> world);
+  Pipeline(Pipeline &&) noexcept;
+  Pipeline &operator=(Pipeline &&) noexcept;
+  ~Pipeline();
+
+  std::vector<runtime::Model> &models();
+  const std::vector<runtime::Model> &models() const;
+  comm::Communicator &world() const;
+  const std::string &lossName() const;
+  artifact::DType lossType() const;
+
+  /// Gives the whole model's inputs of a batch, this rank's pieces of them; it
+  /// may be asked more than once, and what it gives is valid until it is asked
+  /// again.
+  using GiveBatch =
+      std::function<Result<std::span<const runtime::Argument>>(int64_t)>;
+
+  /// Sends batches through all stages, and adds up gradients; with `updates`,
+  /// updates by their mean and that of earlier calls. `losses` gets that of
+  /// each batch, on all ranks.
+  Status train(int64_t batches, bool updates, const GiveBatch &give,
+               std::vector<double> &losses);
+
+  /// Returns how many batches were at most under way in a stage of this rank.
+  int64_t mostLive(int64_t stage) const;
+
+private:
+  struct State;
+  explicit Pipeline(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+} // namespace tandem::pipeline
+
+#endif

@@ -1,0 +1,378 @@
+//===- PipelineTest.cpp - models in stages, trained over threads ----------===//
+//
+// Rows X17, X11 and X03: stages on ranks have the losses, parameters and states
+// of one process that adds up gradients of as many batches, and at most as many
+// batches under way as there are stages from each of them to the end.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/shard/Models.h"
+
+#include "compiler/Compile.h"
+#include "ir/Dialect.h"
+#include "runtime/comm/PeerCommunicator.h"
+#include "runtime/comm/ThreadPeers.h"
+#include "runtime/pipeline/Pipeline.h"
+#include "runtime/pipeline/Schedule.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+
+using Program = std::function<void(Trace &, const test::Sizes &)>;
+using Readers = std::vector<artifact::ArtifactReader>;
+
+/// Artifacts: one of a process, or one for each stage.
+struct Compilation {
+  Readers readers;
+  std::string diagnostics;
+  Status status;
+};
+
+Compilation compiled(const Program &program, int64_t ranks,
+                     int64_t virtualStages = 1, const std::string &clip = "") {
+  Compilation made;
+  Trace trace("model");
+  program(trace, {});
+  auto text = trace.finish();
+  EXPECT_TRUE(text.ok()) << text.status().message();
+  DialectRegistry registry;
+  registerCompiler(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    made.diagnostics += diagnostic.str() + "\n";
+    return success();
+  });
+  context.loadDialect<TandemDialect>();
+  auto module = parseSourceString<ModuleOp>(*text, &context);
+  EXPECT_TRUE(module);
+  CompileOptions options;
+  options.threads = 1;
+  options.optimizer = "adamw:lr=0.05";
+  options.accumulate = true;
+  options.clip = clip;
+  if (ranks > 1) {
+    options.mesh = "pipe=" + std::to_string(ranks);
+    options.parallel = "pp:" + std::to_string(virtualStages);
+  }
+  made.status = checkOptions(options);
+  if (!made.status)
+    return made;
+  std::vector<PhaseTime> times;
+  auto modules = runTargets(std::move(module), options, times);
+  made.status = modules.status();
+  for (size_t i = 0; made.status && i < modules->size(); ++i) {
+    auto writer = emitArtifact(*(*modules)[i], options, times);
+    EXPECT_TRUE(writer) << writer.status().message();
+    auto bytes = writer->bytes();
+    EXPECT_TRUE(bytes) << bytes.status().message();
+    auto reader =
+        artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+    EXPECT_TRUE(reader) << reader.status().message();
+    made.readers.push_back(*reader);
+  }
+  return made;
+}
+
+/// The inputs of batch `number`, the same for all.
+struct Batch {
+  Batch(const std::vector<artifact::Value> &inputs, int64_t number) {
+    values.reserve(inputs.size());
+    for (const artifact::Value &input : inputs) {
+      auto made = runtime::Tensor::zeros(input.dtype, input.shape);
+      EXPECT_TRUE(made) << made.status().message();
+      for (int64_t e = 0; e < made->elements(); ++e)
+        if (input.dtype == artifact::DType::F32)
+          made->mutableData<float>()[e] =
+              float((e * 7 + number * 5) % 11) / 11 - 0.4f;
+        else
+          made->mutableData<int64_t>()[e] = (e + number) % 4;
+      values.push_back(*made);
+      arguments.emplace_back(input.name, &values.back());
+    }
+  }
+  std::vector<runtime::Tensor> values;
+  std::vector<runtime::Argument> arguments;
+};
+
+/// What a training leaves.
+struct Trained {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> variables;
+  std::map<int64_t, int64_t> mostLive;
+  /// How many ranks have a parameter.
+  std::map<std::string, int> havers;
+};
+
+void collect(const runtime::Model &model, Trained &to) {
+  for (const artifact::Value &value : model.manifest().values) {
+    if (value.role != artifact::Role::Param &&
+        value.role != artifact::Role::State)
+      continue;
+    auto got = model.get(value.name);
+    ASSERT_TRUE(got) << got.status().message();
+    std::vector<double> elements;
+    for (int64_t e = 0; e < got->elements(); ++e)
+      elements.push_back(got->at(e));
+    if (value.role == artifact::Role::Param)
+      ++to.havers[value.name];
+    auto [place, isNew] = to.variables.emplace(value.name, elements);
+    if (!isNew)
+      EXPECT_EQ(place->second, elements) << value.name << " differs on ranks";
+  }
+}
+
+std::vector<artifact::Value> inputsOf(const artifact::Manifest &manifest) {
+  std::vector<artifact::Value> inputs;
+  for (const artifact::Value &value : manifest.values)
+    if (value.role == artifact::Role::Input)
+      inputs.push_back(value);
+  return inputs;
+}
+
+/// `updates` updates, each for `batches` batches, and then one batch more.
+Trained alone(const artifact::ArtifactReader &reader, int64_t updates,
+              int64_t batches) {
+  Trained result;
+  runtime::Options options;
+  options.threads = 1;
+  auto model = runtime::Model::load(reader, options);
+  EXPECT_TRUE(model) << model.status().message();
+  const artifact::Manifest &manifest = model->manifest();
+  auto loss = runtime::Tensor::zeros(artifact::DType::F32, {});
+  for (int64_t i = 0; i < updates * batches + 1; ++i) {
+    Batch batch(inputsOf(manifest), i);
+    runtime::Destination to[] = {{manifest.loss, &*loss}};
+    bool isLast = (i + 1) % batches == 0;
+    Status status =
+        model->run(isLast ? "step" : "accumulate", batch.arguments, to);
+    EXPECT_TRUE(status.ok()) << status.message();
+    result.losses.push_back(loss->at(0));
+  }
+  collect(*model, result);
+  return result;
+}
+
+Trained onRanks(const Readers &stages, int ranks, int64_t updates,
+                int64_t batches) {
+  std::vector<Trained> results{size_t(ranks)};
+  auto peers = comm::makeThreadPeers(ranks);
+  auto train = [&](int rank) {
+    std::shared_ptr<comm::Communicator> world = comm::makePeerCommunicator(
+        std::move(peers[size_t(rank)]), std::chrono::seconds(60));
+    runtime::Options options;
+    options.threads = 1;
+    std::vector<runtime::Model> models;
+    for (size_t s = size_t(rank); s < stages.size(); s += size_t(ranks)) {
+      auto model = runtime::Model::load(stages[s], options);
+      ASSERT_TRUE(model) << model.status().message();
+      models.push_back(*model);
+    }
+    auto made = pipeline::Pipeline::make(std::move(models), world);
+    ASSERT_TRUE(made) << made.status().message();
+    const auto &inputs = made->models()[0].manifest().pipeline->inputs;
+    Trained &result = results[size_t(rank)];
+    std::optional<Batch> batch;
+    int64_t done = 0;
+    auto give = [&](int64_t i) -> Result<std::span<const runtime::Argument>> {
+      batch.emplace(inputs, done + i);
+      return std::span<const runtime::Argument>(batch->arguments);
+    };
+    for (int64_t i = 0; i <= updates; ++i) {
+      std::vector<double> losses;
+      Status status =
+          made->train(i < updates ? batches : 1, i < updates, give, losses);
+      ASSERT_TRUE(status.ok()) << status.message();
+      done += int64_t(losses.size());
+      result.losses.insert(result.losses.end(), losses.begin(), losses.end());
+    }
+    for (const runtime::Model &model : made->models()) {
+      collect(model, result);
+      int64_t stage = model.manifest().pipeline->stage;
+      result.mostLive[stage] = made->mostLive(stage);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back(train, rank);
+  for (std::thread &thread : threads)
+    thread.join();
+  Trained all = results[0];
+  for (size_t rank = 1; rank < results.size(); ++rank) {
+    EXPECT_EQ(results[rank].losses, all.losses) << "on rank " << rank;
+    all.mostLive.merge(results[rank].mostLive);
+    for (const auto &[name, count] : results[rank].havers)
+      all.havers[name] += count;
+    for (const auto &[name, elements] : results[rank].variables) {
+      auto [place, isNew] = all.variables.emplace(name, elements);
+      if (!isNew)
+        EXPECT_EQ(place->second, elements) << name << " differs on ranks";
+    }
+  }
+  return all;
+}
+
+void expectNear(const Trained &got, const Trained &wanted) {
+  ASSERT_EQ(got.losses.size(), wanted.losses.size());
+  for (size_t i = 0; i < wanted.losses.size(); ++i)
+    EXPECT_NEAR(got.losses[i], wanted.losses[i],
+                1e-5 * std::abs(wanted.losses[i]))
+        << "in batch " << i;
+  for (const auto &[name, elements] : wanted.variables) {
+    auto found = got.variables.find(name);
+    ASSERT_NE(found, got.variables.end()) << name;
+    ASSERT_EQ(found->second.size(), elements.size()) << name;
+    double largest = 1e-3;
+    for (double element : elements)
+      largest = std::max(largest, std::abs(element));
+    for (size_t e = 0; e < elements.size(); ++e)
+      EXPECT_NEAR(found->second[e], elements[e], 2e-4 * largest)
+          << name << " at " << e;
+  }
+  EXPECT_EQ(got.variables.size(), wanted.variables.size());
+}
+
+/// Trains both ways and compares.
+void expectEqual(const Program &program, int ranks, int64_t virtualStages = 1,
+                 int64_t batches = 5) {
+  SCOPED_TRACE(std::to_string(ranks) + " ranks of " +
+               std::to_string(virtualStages) + " stages");
+  Compilation one = compiled(program, 1);
+  Compilation cut = compiled(program, ranks, virtualStages);
+  ASSERT_TRUE(cut.status.ok()) << cut.status.message() << cut.diagnostics;
+  EXPECT_EQ(cut.diagnostics, "");
+  int64_t stages = ranks * virtualStages;
+  ASSERT_EQ(int64_t(cut.readers.size()), stages);
+  Trained wanted = alone(one.readers[0], 2, batches);
+  Trained got = onRanks(cut.readers, ranks, 2, batches);
+  expectNear(got, wanted);
+  for (const auto &[stage, most] : got.mostLive) {
+    EXPECT_LE(most, std::min(stages - stage, batches)) << "stage " << stage;
+    if (virtualStages == 1)
+      EXPECT_EQ(most, std::min(stages - stage, batches)) << "stage " << stage;
+  }
+  for (const auto &[name, count] : got.havers)
+    EXPECT_EQ(count, 1) << name << " is on several ranks";
+}
+
+/// Layers of one kind, so many that each of some stages has one.
+void deep(Trace &trace, const test::Sizes &sizes) {
+  Tensor h = trace.input("x", {sizes.batch, 16});
+  for (int i = 0; i < 8; ++i) {
+    ModuleScope scope = trace.module("layer" + std::to_string(i));
+    h = tanh(linear(h, trace.parameter("w", {16, 16}, Init::uniform(-0.5, 0.5)),
+                    trace.parameter("bias", {16}, Init::constant(0.1))));
+  }
+  trace.output("loss", mean(h * h));
+}
+
+/// What one stage makes, and several later ones need.
+void skips(Trace &trace, const test::Sizes &sizes) {
+  Tensor x = trace.input("x", {sizes.batch, 16});
+  auto layer = [&](const std::string &name, const Tensor &in) {
+    return tanh(
+        linear(in, trace.parameter(name, {16, 16}, Init::uniform(-0.5, 0.5))));
+  };
+  Tensor first = layer("a", x);
+  Tensor h = first;
+  for (const char *name : {"b", "c", "d", "e"})
+    h = layer(name, h) + first;
+  trace.output("loss", mean(h * h) + mean(first));
+  trace.output("h", h);
+}
+
+/// Dropout in each layer.
+void dropped(Trace &trace, const test::Sizes &sizes) {
+  Tensor h = trace.input("x", {sizes.batch, 16});
+  for (const char *name : {"a", "b", "c", "d"})
+    h = dropout(tanh(linear(h, trace.parameter(name, {16, 16},
+                                               Init::uniform(-0.5, 0.5)))),
+                0.3);
+  trace.output("loss", mean(h * h));
+}
+
+} // namespace
+
+TEST(Pipeline, X17_TwoStagesHaveTheLossesOfAccumulation) {
+  for (const auto &program : {test::mlp, test::decoder, test::fusedDecoder,
+                              test::convolutions, test::mixture})
+    expectEqual(program, 2);
+}
+
+TEST(Pipeline, X17_AsManyBatchesAreUnderWayAsStagesFollow) {
+  expectEqual(deep, 2);
+  expectEqual(deep, 4);
+  expectEqual(deep, 4, 1, 3);
+  expectEqual(deep, 3, 1, 2);
+}
+
+TEST(Pipeline, X17_ValuesGoThroughStagesBetween) { expectEqual(skips, 4); }
+
+TEST(Pipeline, X17_StagesOfARankTakeTurns) {
+  expectEqual(deep, 2, 2);
+  expectEqual(deep, 2, 4, 8);
+  expectEqual(skips, 2, 2);
+}
+
+TEST(Pipeline, X11_AParameterOfSeveralStagesIsOne) {
+  expectEqual(test::tied, 2);
+  expectEqual(test::tied, 3);
+}
+
+TEST(Pipeline, X03_MasksAreThoseOfOneProcess) {
+  expectEqual(test::dropouts, 2);
+  expectEqual(dropped, 4);
+}
+
+/// No rank waits for ever, and each work comes behind what it needs.
+TEST(Pipeline, X17_SchedulesComeToTheirEnd) {
+  for (int64_t ranks = 1; ranks <= 6; ++ranks)
+    for (int64_t each = 1; each <= 4; ++each)
+      for (int64_t batches = 1; batches <= 13; ++batches) {
+        int64_t stages = ranks * each;
+        auto made = pipeline::scheduleOf(stages, ranks, batches);
+        ASSERT_TRUE(made) << made.status().message();
+        int64_t works = 0;
+        for (size_t rank = 0; rank < made->size(); ++rank) {
+          std::map<int64_t, int64_t> live;
+          for (const pipeline::Step &step : (*made)[rank]) {
+            if (!step.work)
+              continue;
+            ++works;
+            EXPECT_EQ(size_t(step.work->stage % ranks), rank);
+            int64_t &now = live[step.work->stage];
+            now += step.work->isBackward ? -1 : 1;
+            EXPECT_GE(now, 0);
+            EXPECT_LE(now, stages - step.work->stage);
+          }
+        }
+        EXPECT_EQ(works, 2 * stages * batches);
+      }
+}
+
+/// With one stage a rank, and as with steps of a clock: (S - 1) / (K + S - 1).
+TEST(Pipeline, X17_TheBubbleIsAsPredicted) {
+  EXPECT_DOUBLE_EQ(pipeline::bubbleOf(4, 4, 8), 3.0 / 11);
+  EXPECT_DOUBLE_EQ(pipeline::bubbleOf(8, 4, 8), 3.0 / 19);
+}
+
+TEST(Pipeline, X17_WhatCannotBeCutIsSaid) {
+  Compilation made = compiled(test::mlp, 40);
+  EXPECT_FALSE(made.status.ok());
+  EXPECT_NE(made.diagnostics.find("expected at least 40 ops"),
+            std::string::npos)
+      << made.diagnostics;
+  made = compiled(test::mlp, 2, 1, "norm:1.0");
+  EXPECT_NE(made.status.message().find("--clip=norm"), std::string::npos)
+      << made.status.message();
+}

@@ -1,0 +1,54 @@
+//===- TrainerStages.cpp - `train` of a model in stages -------------------===//
+#include "tools/commands/Trainer.h"
+
+namespace tandem::commands {
+
+Trainer::Trainer(const TrainOptions &options, pipeline::Pipeline stages,
+                 AnomalyLocator locator)
+    : Trainer(options, stages.models().front(), locator) {
+  stages_ = std::move(stages);
+  stageInputs_.emplace(model_.manifest());
+}
+
+/// What is there without a whole step.
+Status Trainer::findStagePrograms() {
+  auto refuse = [](const char *option) {
+    return Status::unsupported(std::string(option) +
+                               " is not there for a model in stages: a "
+                               "checkpoint of it is for an artifact of one "
+                               "process, too");
+  };
+  if (!options_.eval.empty())
+    return refuse("--eval");
+  if (options_.onNaN == "skip")
+    return refuse("--on-nan=skip");
+  if (!options_.initFrom.empty())
+    return refuse("--init-from");
+  if (!options_.model.profile.empty())
+    return refuse("--profile");
+  lossName_ = stages_->lossName();
+  auto tensor = runtime::Tensor::zeros(stages_->lossType(), {});
+  if (!tensor)
+    return std::move(tensor).status();
+  loss_ = *std::move(tensor);
+  return Status::success();
+}
+
+/// The next step, which does several at once: up to where something is saved,
+/// or the pass or the training ends.
+Status Trainer::stepOfStages(std::span<const int64_t> order) {
+  const Position &position = result_.position;
+  int64_t batch = data_->batch();
+  int64_t ofPass = result_.stepsPerEpoch - position.step;
+  int64_t most = std::min(stepsToDo_ - result_.steps, ofPass);
+  if (const auto &every = options_.saveEvery)
+    most = std::min(most, *every - position.totalSteps % *every);
+  auto give = [&](int64_t i) -> Result<std::span<const runtime::Argument>> {
+    data_->gather(
+        order.subspan(size_t((position.step + i) * batch), size_t(batch)));
+    return data_->arguments();
+  };
+  return batches_.step(most, most == ofPass, give, loss_);
+}
+
+} // namespace tandem::commands
