@@ -33,7 +33,6 @@ static constexpr OfDialect ofDialect[] = {
     {kGroupsAttr, AttributePlace::Module},
     {kLrScheduleAttr, AttributePlace::Module},
     {kEmaAttr, AttributePlace::Module},
-    {kSwaAttr, AttributePlace::Module},
     {kPrepareAttr, AttributePlace::Module},
     {kTargetAttr, AttributePlace::Module},
     {kMeshAttr, AttributePlace::Module},
@@ -65,7 +64,9 @@ static constexpr OfDialect ofDialect[] = {
     {kFunctionAttr, AttributePlace::Op},
     {kRegionsAttr, AttributePlace::Op},
     {kKernelAttr, AttributePlace::KernelFunction},
-    {kGrainAttr, AttributePlace::KernelFunction}};
+    {kGrainAttr, AttributePlace::KernelFunction},
+    // Last: of names that are as near to a wrong one, the first is suggested.
+    {kSwaAttr, AttributePlace::Module}};
 
 std::optional<AttributePlace> tandem::placeOfAttribute(StringRef name) {
   for (const OfDialect &known : ofDialect)
