@@ -2,10 +2,12 @@
 #include "compiler/CheckOptions.h"
 #include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
+#include "compiler/Precision.h"
 #include "compiler/TagPaths.h"
 #include "compiler/emit/Assemble.h"
 #include "ir/Dialect.h"
 #include "ir/Signature.h"
+#include "passes/adapters/LoraSpec.h"
 #include "passes/partition/AverageSpec.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
@@ -173,6 +175,22 @@ Status tandem::checkOptions(const CompileOptions &options) {
           "--partition=default and --memory-budget exclude each other");
   }
   checkUpdate(options, wrong);
+  if (Status s = checkAmp(options); !s)
+    wrong.push_back(s.message());
+  for (const std::string &rule : options.precision) {
+    if (Status s = checkPrecisionRule(rule); !s)
+      wrong.push_back(s.message());
+    if (StringRef(rule).starts_with("backward:") &&
+        (options.inference || options.order != 1))
+      wrong.emplace_back(options.inference
+                             ? "--inference and --precision=backward exclude "
+                               "each other"
+                             : "--order=2 and --precision=backward exclude "
+                               "each other");
+  }
+  if (std::string error;
+      !options.lora.empty() && !parseLoraSpec(options.lora, error))
+    wrong.push_back("--lora: " + error);
   if (options.cubin != "no")
     if (auto targets = targetsOf(options))
       if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
@@ -231,6 +249,9 @@ static Status checkInTime(ModuleOp module, const CompileOptions &options) {
              {options.order != 1, "joint", "--order"},
              {options.inference, "joint", "--inference"},
              {!options.batchNorm.empty(), "joint", "--batch-norm"},
+             {!options.lora.empty(), "joint", "--lora"},
+             {!options.amp.empty(), "joint", "--amp"},
+             {!options.precision.empty(), "joint", "--precision"},
              {!options.mesh.empty(), "optimize", "--mesh"},
              {!options.parallel.empty(), "optimize", "--parallel"},
              {!options.shard.empty(), "optimize", "--shard"},

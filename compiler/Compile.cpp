@@ -4,6 +4,7 @@
 #include "compiler/Nesting.h"
 #include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
+#include "compiler/Precision.h"
 #include "compiler/RunPhases.h"
 #include "compiler/StampRanks.h"
 #include "compiler/TagPaths.h"
@@ -198,6 +199,11 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     return s;
   if (options.prepare)
     module->setAttr(kPrepareAttr, b.getUnitAttr());
+  // A model is the same one with adapters, and in other types.
+  if (!options.lora.empty())
+    module->setAttr(kLoraAttr, b.getStringAttr(options.lora));
+  if (Status s = stampPrecision(module, options); !s)
+    return s;
   return stampRanks(module, options);
 }
 

@@ -41,7 +41,13 @@ struct CompileOptions {
   /// Params that are not trained: an expression for a part of their names. Of a
   /// model in ONNX its importer has that instead (`onnx`).
   std::string freeze;
-  std::string optimizer;   ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
+  /// Mixed precision: `bf16` or `f16`; empty: none.
+  std::string amp;
+  /// Types of ops by their paths, and of the backward: `REGEX:f32`,
+  /// `backward:f32`.
+  std::vector<std::string> precision;
+  std::string lora;        ///< `.*attn.*:rank=8,alpha=16` (LoraSpec.h); empty
   std::string clip;        ///< `norm:1.0` or `value:0.5` of gradients; empty
   std::string lossScale;   ///< `dynamic` or a number; empty: none
   bool accumulate = false; ///< gradients of several batches for an update

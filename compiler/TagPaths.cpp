@@ -52,7 +52,7 @@ Status tandem::checkTagPaths(const CompileOptions &options) {
                        : Status::usage(llvm::join(wrong, "; "));
 }
 
-static StringRef pathOf(Operation *op) {
+StringRef tandem::pathOf(Operation *op) {
   Location loc = op->getLoc();
   if (auto fused = dyn_cast<FusedLoc>(loc))
     if (!fused.getLocations().empty())
@@ -70,6 +70,16 @@ static std::string listOf(ArrayRef<StringRef> paths) {
   if (paths.size() > kMost)
     text += " and " + std::to_string(paths.size() - kMost) + " more";
   return text;
+}
+
+Status tandem::matchesNone(const std::string &option,
+                           ArrayRef<StringRef> paths) {
+  return Status::usage(
+      option + " matches none of the paths of the model: " +
+      (paths.empty() ? "it has none (in .mlir an op gets one by "
+                       "loc(\"h0.relu\"), in JSON by 'name' and 'module', in a "
+                       "traced program by trace.module)"
+                     : listOf(paths)));
 }
 
 /// Tags what `option` matches among `ops`.
@@ -92,15 +102,9 @@ static Status tag(ArrayRef<Operation *> ops, const PathOption &option) {
                              "', which is tagged '" + other.str() + "'");
     op->setAttr(option.tag, UnitAttr::get(op->getContext()));
   }
-  if (any)
-    return Status::success();
-  return Status::usage(
-      std::string(option.name) + "=" + option.expression +
-      " matches none of the paths of the model: " +
-      (paths.empty() ? "it has none (in .mlir an op gets one by "
-                       "loc(\"h0.relu\"), in JSON by 'name' and 'module', in a "
-                       "traced program by trace.module)"
-                     : listOf(paths.getArrayRef())));
+  return any ? Status::success()
+             : matchesNone(std::string(option.name) + "=" + option.expression,
+                           paths.getArrayRef());
 }
 
 Status tandem::tagPaths(ModuleOp module, const CompileOptions &options) {

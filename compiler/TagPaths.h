@@ -19,6 +19,13 @@ Status checkTagPaths(const CompileOptions &options);
 /// as they are. An expression that matches nothing is an error.
 Status tagPaths(mlir::ModuleOp module, const CompileOptions &options);
 
+/// The path of `op`; empty if it has none.
+llvm::StringRef pathOf(mlir::Operation *op);
+
+/// The error of an option whose expression matches none of the `paths`.
+Status matchesNone(const std::string &option,
+                   llvm::ArrayRef<llvm::StringRef> paths);
+
 } // namespace tandem
 
 #endif

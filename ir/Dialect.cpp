@@ -1,5 +1,6 @@
 //===- Dialect.cpp - registration, and what attributes must satisfy -------===//
 #include "ir/Dialect.h"
+#include "ir/Autocast.h"
 #include "ir/Fold.h"
 #include "ir/KernelFunctions.h"
 #include "ir/KnownAttributes.h"
@@ -184,6 +185,19 @@ static LogicalResult verifyParallelPlan(Operation *op,
   return success();
 }
 
+/// A type of mixed precision.
+static LogicalResult verifyFloatType(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  bool isLow = name == kAmpAttr;
+  auto type = dyn_cast<TypeAttr>(attribute.getValue());
+  if (type &&
+      (isLow ? isLowFloat(type.getValue()) : isMixable(type.getValue())))
+    return success();
+  return op->emitOpError() << "expected '" << name << "' to be "
+                           << (isLow ? "bf16 or f16" : "bf16, f16 or f32")
+                           << ", but got " << attribute.getValue();
+}
+
 /// Attributes on ops: the phase on modules, the pass and no_grad tags.
 LogicalResult
 TandemDialect::verifyOperationAttribute(Operation *op,
@@ -210,8 +224,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
       name == kLossScaleAttr || name == kLrScheduleAttr || name == kEmaAttr ||
-      name == kSwaAttr || name == kFirstOrderAttr || name == kPartOfAttr ||
-      name == kGraphDigestAttr)
+      name == kSwaAttr || name == kLoraAttr || name == kFirstOrderAttr ||
+      name == kPartOfAttr || name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))
@@ -247,6 +261,9 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kPipelineAttr || name == kStageAttr)
     return verifyPipeline(op, attribute);
+  if (name == kAmpAttr || name == kAutocastAttr || name == kComputeTypeAttr ||
+      name == kBackwardTypeAttr)
+    return verifyFloatType(op, attribute);
   if (name == kParallelAttr || name == kShardAttr)
     return verifyParallelPlan(op, attribute);
   if (isTag(name))

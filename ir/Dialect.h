@@ -54,6 +54,14 @@ template <typename ConcreteType>
 class RefusesGradient
     : public mlir::OpTrait::TraitBase<ConcreteType, RefusesGradient> {};
 
+/// What mixed precision makes of an op (see OpBase.td).
+template <typename ConcreteType>
+class AutocastLow : public mlir::OpTrait::TraitBase<ConcreteType, AutocastLow> {
+};
+template <typename ConcreteType>
+class AutocastFull
+    : public mlir::OpTrait::TraitBase<ConcreteType, AutocastFull> {};
+
 /// An axis of a mesh: its name, and how many ranks differ in it alone.
 using MeshAxis = std::pair<mlir::StringAttr, int64_t>;
 

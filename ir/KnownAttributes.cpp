@@ -1,5 +1,6 @@
 //===- KnownAttributes.cpp - no attribute that nobody reads ---------------===//
 #include "ir/KnownAttributes.h"
+#include "ir/Autocast.h"
 #include "ir/KernelFunctions.h"
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
@@ -33,6 +34,9 @@ static constexpr OfDialect ofDialect[] = {
     {kGroupsAttr, AttributePlace::Module},
     {kLrScheduleAttr, AttributePlace::Module},
     {kEmaAttr, AttributePlace::Module},
+    {kLoraAttr, AttributePlace::Module},
+    {kAmpAttr, AttributePlace::Module},
+    {kBackwardTypeAttr, AttributePlace::Module},
     {kPrepareAttr, AttributePlace::Module},
     {kTargetAttr, AttributePlace::Module},
     {kMeshAttr, AttributePlace::Module},
@@ -50,6 +54,8 @@ static constexpr OfDialect ofDialect[] = {
     {kSavedByAttr, AttributePlace::Function},
     {kPassAttr, AttributePlace::Op},
     {kNoGradAttr, AttributePlace::Op},
+    {kAutocastAttr, AttributePlace::Op},
+    {kComputeTypeAttr, AttributePlace::Op},
     {kFirstOrderAttr, AttributePlace::Op},
     {kPartOfAttr, AttributePlace::Op},
     {kStreamAttr, AttributePlace::Op},

@@ -117,6 +117,16 @@ def RefusesGradient : NativeOpTrait<"RefusesGradient"> {
   let cppNamespace = "::tandem";
 }
 
+/// What mixed precision (passes/precision) makes of an op of f32: with
+/// AutocastLow it is computed in the low type, with AutocastFull in f32. Others
+/// follow: they are low where all that they read is.
+def AutocastLow : NativeOpTrait<"AutocastLow"> {
+  let cppNamespace = "::tandem";
+}
+def AutocastFull : NativeOpTrait<"AutocastFull"> {
+  let cppNamespace = "::tandem";
+}
+
 /// An attribute that may be left out, and what docs/ops.md says that it is then.
 class Tandem_Default<Attr attr, string value, string shown = value> : DefaultValuedAttr<attr, value> {
   let summary = attr.summary # "; default: " # shown;

@@ -16,6 +16,9 @@ namespace tandem {
 inline constexpr llvm::StringLiteral kClipAttr = "tandem.clip";
 /// What the loss is multiplied by before it is differentiated: `dynamic`.
 inline constexpr llvm::StringLiteral kLossScaleAttr = "tandem.loss_scale";
+/// Which weights get low-rank adapters, which alone are trained then:
+/// `.*attn.*:rank=8` (passes/adapters/LoraSpec.h). It needs no optimizer.
+inline constexpr llvm::StringLiteral kLoraAttr = "tandem.lora";
 /// A unit: gradients of several batches can be added up before an update.
 inline constexpr llvm::StringLiteral kAccumulateAttr = "tandem.accumulate";
 /// An array of what differs for some of the params:

@@ -121,6 +121,28 @@ def RecordRanges : ModulePass<"tandem-record-ranges"> {
   }];
 }
 
+def AddAdapters : ModulePass<"tandem-add-adapters"> {
+  let summary = "Trains low-rank adapters beside frozen weights";
+  let description = [{
+    Of the weights that the module's `tandem.lora` names, the right factors of
+    products: each product gets `scale * (x a^T) b^T` added to it. The factors
+    are parameters behind the others, named as PEFT names them
+    (runtime/artifact/Adapters.h), and no other parameter requires grad any more.
+  }];
+}
+
+def ApplyAutocast : ModulePass<"tandem-apply-autocast"> {
+  let summary = "Writes mixed precision out, as casts and ops of the low type";
+  let description = [{
+    Of the module's `tandem.amp`, and of what ops say: `tandem.autocast` of the
+    region that they were recorded in, and `tandem.compute_type`, which counts
+    more than the rest. Of ops of f32, contractions become low; softmax,
+    normalizations, losses, sums and powers stay in f32; others follow, and are
+    low where all that they read is (docs/ops.md says it of each op). Arguments,
+    results and what a `tandem.custom_vjp` computes keep their types.
+  }];
+}
+
 def BuildEvaluate : ModulePass<"tandem-build-evaluate"> {
   let summary = "Copies the graph as @evaluate, its form for inference";
   let description = [{
@@ -202,6 +224,16 @@ def InlineCustomVjps : FunctionPass<"tandem-inline-custom-vjps"> {
   let description = [{
     The forward regions of `tandem.custom_vjp`, once nobody differentiates any
     more.
+  }];
+}
+
+def SetBackwardType : ModulePass<"tandem-set-backward-type"> {
+  let summary = "Computes the backward in another type than the forward";
+  let description = [{
+    In `tandem.backward_type` of the module. Without it an op of the backward has
+    the types that follow from its forward op. With f32 every op of the backward
+    that has f16 or bf16 is computed in f32; with a low type those are low that
+    `tandem-apply-autocast` would make low. Gradients keep their types.
   }];
 }
 

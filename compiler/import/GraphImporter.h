@@ -89,9 +89,10 @@ private:
                      bool known = true);
   /// Where a node stands: its path, made of the modules around it, and place.
   mlir::Location nameOf(const JsonPlace &node, const std::string &op);
-  /// Sets `no_grad`, `stream` and `checkpoint` while a node with these fields
-  /// is added.
+  /// Sets `no_grad`, `autocast`, `stream` and `checkpoint` while a node with
+  /// these fields is added.
   class Mode;
+  void setAutocast(const JsonPlace &place);
   Attributes tags();
   /// The value of a ref, read for a node.
   mlir::Value read(mlir::Location loc, mlir::Value ref);
@@ -124,6 +125,7 @@ private:
   std::vector<Handle> handles;
   Names names;
   bool differentiates = true;
+  mlir::Type autocast; ///< of the nodes; f32: off; null: nothing is said
   RegionKind regionKind = RegionKind::None;
   int64_t stream = -1;    ///< of the nodes; -1: none is said
   std::string checkpoint; ///< the region of the nodes; empty: none

@@ -104,17 +104,19 @@ void GraphImporter::addCustomVjp(const JsonPlace &node) {
   Listener listener(*this, node);
   CustomRegions regions(name, loc, inputs, refs);
   {
-    // The regions have names, a grad mode and a place of their own.
+    // The regions have names, a grad mode, types and a place of their own.
     OpBuilder::InsertionGuard guard(builder);
     Names outside;
     std::swap(outside, names);
     bool differentiated = std::exchange(differentiates, true);
+    Type cast = std::exchange(autocast, Type());
     RegionKind kind = std::exchange(regionKind, RegionKind::Custom);
     ok = addForward(node.at("forward"), regions);
     names.clear();
     ok = ok && addBackward(node.at("backward"), regions);
     regionKind = kind;
     differentiates = differentiated;
+    autocast = cast;
     names = std::move(outside);
   }
   if (!ok)

@@ -6,6 +6,7 @@
 #include "compiler/functions/NearestOp.h"
 #include "compiler/import/GraphImporter.h"
 #include "compiler/import/JsonShorthand.h"
+#include "ir/Autocast.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
 
@@ -13,7 +14,7 @@ using namespace mlir;
 using namespace tandem;
 
 //===----------------------------------------------------------------------===//
-// Grad mode, stream and checkpoint
+// Grad mode, autocast, stream and checkpoint
 //===----------------------------------------------------------------------===//
 
 /// What a node says of itself and of the nodes in it; ends with it.
@@ -21,12 +22,15 @@ class GraphImporter::Mode {
 public:
   Mode(GraphImporter &importer, const JsonPlace &node)
       : importer(importer), differentiates(importer.differentiates),
-        stream(importer.stream), checkpoint(importer.checkpoint) {
+        autocast(importer.autocast), stream(importer.stream),
+        checkpoint(importer.checkpoint) {
     bool off = node.flag("no_grad"), on = node.flag("enable_grad");
     if (off && on)
       node.wrong("expected one of 'no_grad' and 'enable_grad'");
     if (off || on)
       importer.differentiates = on;
+    if (node.has("autocast"))
+      importer.setAutocast(node.at("autocast"));
     if (node.has("checkpoint")) {
       importer.checkpoint = node.text("checkpoint");
       if (importer.checkpoint.empty())
@@ -46,6 +50,7 @@ public:
   Mode(const Mode &) = delete;
   ~Mode() {
     importer.differentiates = differentiates;
+    importer.autocast = autocast;
     importer.stream = stream;
     importer.checkpoint = checkpoint;
   }
@@ -53,14 +58,31 @@ public:
 private:
   GraphImporter &importer;
   bool differentiates;
+  Type autocast;
   int64_t stream;
   std::string checkpoint;
 };
+
+void GraphImporter::setAutocast(const JsonPlace &place) {
+  std::string name =
+      place.json.is_string() ? place.json.get<std::string>() : "";
+  Type type = name == "bf16"  ? Type(builder.getBF16Type())
+              : name == "f16" ? Type(builder.getF16Type())
+              : name == "off" ? Type(builder.getF32Type())
+                              : Type();
+  if (!type)
+    return place.wrong("expected bf16, f16 or off, but got " +
+                       place.json.dump());
+  autocast = type;
+}
 
 GraphImporter::Attributes GraphImporter::tags() {
   Attributes list;
   if (!differentiates)
     list.push_back(builder.getNamedAttr(kNoGradAttr, builder.getUnitAttr()));
+  if (autocast)
+    list.push_back(
+        builder.getNamedAttr(kAutocastAttr, TypeAttr::get(autocast)));
   if (stream >= 0)
     list.push_back(
         builder.getNamedAttr(kStreamAttr, builder.getI64IntegerAttr(stream)));
@@ -101,6 +123,13 @@ void GraphImporter::tagResults(const JsonPlace &node, Operation *op,
   }
 }
 
+/// True if `node` has no members but `known` and those that a Mode reads.
+static bool isNode(const JsonPlace &node, std::vector<std::string_view> known) {
+  known.insert(known.end(),
+               {"no_grad", "enable_grad", "autocast", "stream", "checkpoint"});
+  return node.isObject(known);
+}
+
 void GraphImporter::addNodes(const JsonPlace &parent) {
   for (const JsonPlace &node : parent.list("nodes"))
     addNode(node);
@@ -112,15 +141,25 @@ void GraphImporter::addNode(const JsonPlace &node) {
   size_t before = problems.size();
   std::string op = node.json.is_object() ? node.text("op") : "";
   if (op == "no_grad" || op == "enable_grad") {
-    if (!node.isObject({"op", "nodes", "stream", "checkpoint"}))
+    if (!node.isObject({"op", "nodes", "autocast", "stream", "checkpoint"}))
       return;
     Mode mode(*this, node);
     differentiates = op == "enable_grad";
     return addNodes(node);
   }
-  if (op == "module") {
-    if (!node.isObject({"op", "name", "nodes", "no_grad", "enable_grad",
+  if (op == "autocast") {
+    if (!node.isObject({"op", "type", "nodes", "no_grad", "enable_grad",
                         "stream", "checkpoint"}))
+      return;
+    Mode mode(*this, node);
+    if (node.has("type"))
+      setAutocast(node.at("type"));
+    else
+      node.wrong("expected a field 'type': bf16, f16 or off");
+    return addNodes(node);
+  }
+  if (op == "module") {
+    if (!isNode(node, {"op", "name", "nodes"}))
       return;
     Mode mode(*this, node);
     std::string outside = modulePath;
@@ -130,27 +169,23 @@ void GraphImporter::addNode(const JsonPlace &node) {
     return;
   }
   if (op == "custom_vjp") {
-    if (!node.isObject({"op", "name", "inputs", "refs", "outputs", "forward",
-                        "backward", "undefined_cotangents", "first_order",
-                        "no_grad", "enable_grad", "stream", "checkpoint",
-                        "save", "offload", "recompute"}))
+    if (!isNode(node, {"op", "name", "inputs", "refs", "outputs", "forward",
+                       "backward", "undefined_cotangents", "first_order",
+                       "save", "offload", "recompute"}))
       return;
     Mode mode(*this, node);
     return addCustomVjp(node);
   }
   if (op == "if" || op == "scan" || op == "while") {
     bool known =
-        op == "if" ? node.isObject({"op", "name", "inputs", "outputs", "then",
-                                    "else", "no_grad", "enable_grad", "stream",
-                                    "checkpoint", "save", "recompute"})
+        op == "if" ? isNode(node, {"op", "name", "inputs", "outputs", "then",
+                                   "else", "save", "recompute"})
         : op == "scan"
-            ? node.isObject({"op", "name", "carries", "inputs", "constants",
-                             "outputs", "length", "trips", "reverse", "body",
-                             "no_grad", "enable_grad", "stream", "checkpoint",
-                             "save", "recompute"})
-            : node.isObject({"op", "name", "carries", "constants", "outputs",
-                             "condition", "body", "no_grad", "enable_grad",
-                             "stream", "checkpoint", "save", "recompute"});
+            ? isNode(node, {"op", "name", "carries", "inputs", "constants",
+                            "outputs", "length", "trips", "reverse", "body",
+                            "save", "recompute"})
+            : isNode(node, {"op", "name", "carries", "constants", "outputs",
+                            "condition", "body", "save", "recompute"});
     if (!known)
       return;
     Mode mode(*this, node);
@@ -158,9 +193,8 @@ void GraphImporter::addNode(const JsonPlace &node) {
            : op == "scan" ? addScan(node)
                           : addWhile(node);
   }
-  if (!node.isObject({"op", "name", "inputs", "outputs", "attributes", "type",
-                      "shape", "value", "no_grad", "enable_grad", "stream",
-                      "checkpoint", "save", "offload", "recompute"}))
+  if (!isNode(node, {"op", "name", "inputs", "outputs", "attributes", "type",
+                     "shape", "value", "save", "offload", "recompute"}))
     return;
   Mode mode(*this, node);
   if (problems.size() != before)

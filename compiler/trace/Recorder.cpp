@@ -3,6 +3,7 @@
 #include "compiler/capture/TagValue.h"
 #include "compiler/capture/ViewChain.h"
 #include "compiler/functions/Function.h"
+#include "ir/Autocast.h"
 #include "ir/BuildOp.h"
 #include "ir/Tags.h"
 
@@ -257,6 +258,15 @@ int Recorder::enterGradMode(bool enabled, Where where) {
   return nextScope++;
 }
 
+int Recorder::enterAutocast(std::optional<DType> low, Where where) {
+  if (low && *low != DType::BF16 && *low != DType::F16)
+    mistake(where, "expected mixed precision in bf16 or f16, but got " +
+                       Twine(artifact::spelling(*low)));
+  scopes.push_back({nextScope, std::nullopt, -1, where, "",
+                    elementType(low.value_or(DType::F32))});
+  return nextScope++;
+}
+
 int Recorder::enterStream(int64_t stream, Where where) {
   if (stream < 0)
     mistake(where, "expected a stream of at least 0, but got " + Twine(stream));
@@ -294,6 +304,14 @@ SmallVector<NamedAttribute> Recorder::tags() {
   if (!differentiates())
     attributes.push_back(
         builder.getNamedAttr(kNoGradAttr, builder.getUnitAttr()));
+  // Of those that the innermost region opened: what it has of others, the op
+  // says whose region it is.
+  for (size_t i = scopes.size(); i > firstScope(); --i)
+    if (Type type = scopes[i - 1].autocast) {
+      attributes.push_back(
+          builder.getNamedAttr(kAutocastAttr, TypeAttr::get(type)));
+      break;
+    }
   for (const Scope &scope : llvm::reverse(scopes))
     if (scope.stream >= 0) {
       attributes.push_back(builder.getNamedAttr(
@@ -318,6 +336,12 @@ void Recorder::closeScopes() {
                 "the grad mode is still changed at the end of " + regionName());
         break;
       }
+  for (size_t i = scopes.size(); i > firstScope(); --i)
+    if (scopes[i - 1].autocast) {
+      mistake(scopes[i - 1].where,
+              "mixed precision is still set at the end of " + regionName());
+      break;
+    }
   scopes.erase(scopes.begin() + firstScope(), scopes.end());
 }
 

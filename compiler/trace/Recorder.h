@@ -99,6 +99,8 @@ public:
   /// Opens a scope in which what is recorded is differentiated, or not; returns
   /// what leaveScope() takes.
   int enterGradMode(bool enabled, Where where);
+  /// One of mixed precision in `low`, or of none.
+  int enterAutocast(std::optional<DType> low, Where where);
   int enterStream(int64_t stream, Where where);
   int enterCheckpoint(const std::string &name, Where where);
   /// Closes a scope, wherever it is among the open ones.
@@ -112,8 +114,8 @@ public:
   const std::string &regionName() const {
     return regionNames[inRegion() ? regions.back().id : 0];
   }
-  /// Reports a grad mode that is changed where a region ends, and closes the
-  /// scopes that it opened.
+  /// Reports a grad mode, and mixed precision, that are changed where a region
+  /// ends, and closes the scopes that it opened.
   void closeScopes();
 
 private:
@@ -124,13 +126,15 @@ private:
     RefType type; ///< outlives the ref
     int region;
   };
-  /// An open scope: a grad mode, a stream, or a region to compute again.
+  /// An open scope: a grad mode, mixed precision, a stream, or a region to
+  /// compute again.
   struct Scope {
     int id;
     std::optional<bool> grad;
     int64_t stream;
     Where where;
     std::string checkpoint = {};
+    mlir::Type autocast = {}; ///< f32: off
   };
   struct Region {
     int id;

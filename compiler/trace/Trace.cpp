@@ -24,6 +24,11 @@ EnableGradScope::EnableGradScope(Recorder &recorder, Where where)
     : recorder(recorder), scope(recorder.enterGradMode(true, where)) {}
 EnableGradScope::~EnableGradScope() { recorder.leaveScope(scope); }
 
+AutocastScope::AutocastScope(Recorder &recorder, std::optional<DType> low,
+                             Where where)
+    : recorder(recorder), scope(recorder.enterAutocast(low, where)) {}
+AutocastScope::~AutocastScope() { recorder.leaveScope(scope); }
+
 StreamScope::StreamScope(Recorder &recorder, int64_t stream, Where where)
     : recorder(recorder), scope(recorder.enterStream(stream, where)) {}
 StreamScope::~StreamScope() { recorder.leaveScope(scope); }
@@ -45,6 +50,9 @@ NoGradScope Trace::noGrad(Where where) {
 }
 EnableGradScope Trace::enableGrad(Where where) {
   return EnableGradScope(*recorder_, where);
+}
+AutocastScope Trace::autocast(std::optional<DType> low, Where where) {
+  return AutocastScope(*recorder_, low, where);
 }
 StreamScope Trace::stream(int64_t number, Where where) {
   return StreamScope(*recorder_, number, where);

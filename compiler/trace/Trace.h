@@ -63,6 +63,25 @@ private:
   int scope;
 };
 
+/// While it lives, what is recorded of f32 is computed in mixed precision:
+/// contractions in a low type, softmax, normalizations, losses and sums in f32,
+/// and others low where all that they read is (docs/ops.md says it of each op).
+/// Tensors keep their types for who records. Without a type it switches mixed
+/// precision off, that of `--amp` too. A program that ends while one lives is a
+/// mistake.
+class AutocastScope {
+public:
+  /// `low` is BF16 or F16.
+  AutocastScope(trace::Recorder &recorder, std::optional<DType> low,
+                Where where = Where::current());
+  AutocastScope(const AutocastScope &) = delete;
+  ~AutocastScope();
+
+private:
+  trace::Recorder &recorder;
+  int scope;
+};
+
 /// While it lives, ops are placed on a stream of the user's.
 class StreamScope {
 public:
@@ -170,6 +189,8 @@ public:
   [[nodiscard]] ModuleScope module(const std::string &name);
   [[nodiscard]] NoGradScope noGrad(Where where = Where::current());
   [[nodiscard]] EnableGradScope enableGrad(Where where = Where::current());
+  [[nodiscard]] AutocastScope autocast(std::optional<DType> low,
+                                       Where where = Where::current());
   [[nodiscard]] StreamScope stream(int64_t number,
                                    Where where = Where::current());
 

@@ -35,7 +35,7 @@ def SiluOp : CompositeOp<"silu", [SameOperandsAndResultType]> {
   let assemblyFormat = "$x attr-dict `:` type($y)";
 }
 
-class SoftmaxLikeOp<string mnemonic> : CompositeOp<mnemonic, [SameOperandsAndResultType]> {
+class SoftmaxLikeOp<string mnemonic> : CompositeOp<mnemonic, [SameOperandsAndResultType, AutocastFull]> {
   let arguments = (ins FloatTensor:$x, I64Attr:$dim);
   let results = (outs FloatTensor:$y);
   let assemblyFormat = "$x `dim` $dim attr-dict `:` type($y)";
@@ -52,7 +52,7 @@ def LogSoftmaxOp : SoftmaxLikeOp<"log_softmax"> {
 // Normalization
 //===----------------------------------------------------------------------===//
 
-def LayerNormOp : CompositeOp<"layer_norm", [InferTypeOpAdaptor]> {
+def LayerNormOp : CompositeOp<"layer_norm", [InferTypeOpAdaptor, AutocastFull]> {
   let summary = "Normalizes over the trailing dimensions, then scales and shifts";
   let description = [{
     `y = (x - mean) / sqrt(variance + epsilon) * scale + bias`, mean and (biased)
@@ -66,7 +66,7 @@ def LayerNormOp : CompositeOp<"layer_norm", [InferTypeOpAdaptor]> {
   let hasVerifier = 1;
 }
 
-def BatchNormOp : CompositeOp<"batch_norm", [InferTypeOpAdaptor], ["setInference"]> {
+def BatchNormOp : CompositeOp<"batch_norm", [InferTypeOpAdaptor, AutocastFull], ["setInference"]> {
   let summary = "Normalizes each channel over the batch, then scales and shifts";
   let description = [{
     x is [N, C, ...]; the others are [C]. With `training` the statistics are the
@@ -84,7 +84,7 @@ def BatchNormOp : CompositeOp<"batch_norm", [InferTypeOpAdaptor], ["setInference
 // Losses
 //===----------------------------------------------------------------------===//
 
-def CrossEntropyOp : CompositeOp<"cross_entropy", [InferTypeOpAdaptor]> {
+def CrossEntropyOp : CompositeOp<"cross_entropy", [InferTypeOpAdaptor, AutocastFull]> {
   let summary = "The negative log-likelihood of labels under softmax of logits";
   let description = [{
     logits are [..., C], labels [...]. Each row gives `log(sum of exp(logits)) -
@@ -99,7 +99,7 @@ def CrossEntropyOp : CompositeOp<"cross_entropy", [InferTypeOpAdaptor]> {
   let hasVerifier = 1;
 }
 
-def MseLossOp : CompositeOp<"mse_loss", [InferTypeOpAdaptor]> {
+def MseLossOp : CompositeOp<"mse_loss", [InferTypeOpAdaptor, AutocastFull]> {
   let summary = "The squared difference; its mean, sum, or each";
   let description = "`reduction` is `\"mean\"`, `\"sum\"` or `\"none\"`.";
   let arguments = (ins FloatTensor:$x, FloatTensor:$target, Tandem_DefaultText<"mean">:$reduction);
@@ -112,7 +112,7 @@ def MseLossOp : CompositeOp<"mse_loss", [InferTypeOpAdaptor]> {
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-def LinearOp : CompositeOp<"linear", [InferTypeOpAdaptor]> {
+def LinearOp : CompositeOp<"linear", [InferTypeOpAdaptor, AutocastLow]> {
   let summary = "`y = x w^T + bias` along the last dimension";
   let description = "x is [..., in], w is [out, in], bias is [out] or absent, y is [..., out]. "
                     "`precision` is that of matmul.";
@@ -122,7 +122,7 @@ def LinearOp : CompositeOp<"linear", [InferTypeOpAdaptor]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def AttentionOp : CompositeOp<"attention", [InferTypeOpAdaptor], ["fuse"]> {
+def AttentionOp : CompositeOp<"attention", [InferTypeOpAdaptor, AutocastLow], ["fuse"]> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `y = softmax(q k^T * scale) v`; q is [..., T, D], k [..., S, D], v [..., S, E],
@@ -142,7 +142,7 @@ def AttentionOp : CompositeOp<"attention", [InferTypeOpAdaptor], ["fuse"]> {
 // Along dimensions
 //===----------------------------------------------------------------------===//
 
-def ReduceMeanOp : CompositeOp<"reduce_mean", [InferTypeOpAdaptor]> {
+def ReduceMeanOp : CompositeOp<"reduce_mean", [InferTypeOpAdaptor, AutocastFull]> {
   let summary = "The mean over some dimensions, which disappear";
   let arguments = (ins FloatTensor:$x, DenseI64ArrayAttr:$dims);
   let results = (outs FloatTensor:$y);

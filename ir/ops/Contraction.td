@@ -7,7 +7,7 @@ include "ir/Attributes.td"
 
 class ContractionOp<string mnemonic, list<Trait> traits = []>
     : Tandem_PureOp<mnemonic, !listconcat(traits, [
-        InferTypeOpAdaptor,
+        InferTypeOpAdaptor, AutocastLow,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>])> {

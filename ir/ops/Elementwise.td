@@ -59,24 +59,24 @@ class BinaryOp<string mnemonic, list<string> gradients, string scalar,
 // Smooth functions of one number.
 def NegOp : UnaryOp<"neg", "-p.dy()", "scalar::neg(b, loc, x[0])", "-x[0]", NumericTensor> { let hasFolder = 1; let hasFunction = false; let onnx = "Neg"; }
 def AbsOp : UnaryOp<"abs", "p.dy() * sign(p.x())", "scalar::abs(b, loc, x[0])", "std::abs(x[0])", NumericTensor> { let onnx = "Abs"; }
-def ExpOp : UnaryOp<"exp", "p.dy() * p.y()", "scalar::exp(b, loc, x[0])", "std::exp(x[0])"> { let onnx = "Exp"; }
-def LogOp : UnaryOp<"log", "p.dy() / p.x()", "scalar::log(b, loc, x[0])", "std::log(x[0])"> { let onnx = "Log"; }
-def Log1pOp : UnaryOp<"log1p", "p.dy() / (p.x() + 1.0)", "scalar::log1p(b, loc, x[0])", "std::log1p(x[0])">;
+def ExpOp : UnaryOp<"exp", "p.dy() * p.y()", "scalar::exp(b, loc, x[0])", "std::exp(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Exp"; }
+def LogOp : UnaryOp<"log", "p.dy() / p.x()", "scalar::log(b, loc, x[0])", "std::log(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Log"; }
+def Log1pOp : UnaryOp<"log1p", "p.dy() / (p.x() + 1.0)", "scalar::log1p(b, loc, x[0])", "std::log1p(x[0])", FloatTensor, [AutocastFull]>;
 def SqrtOp : UnaryOp<"sqrt", "p.dy() * 0.5 / p.y()", "scalar::sqrt(b, loc, x[0])", "std::sqrt(x[0])"> { let onnx = "Sqrt"; }
-def RsqrtOp : UnaryOp<"rsqrt", "p.dy() * -0.5 * p.y() * p.y() * p.y()", "scalar::rsqrt(b, loc, x[0])", "1.0 / std::sqrt(x[0])">;
+def RsqrtOp : UnaryOp<"rsqrt", "p.dy() * -0.5 * p.y() * p.y() * p.y()", "scalar::rsqrt(b, loc, x[0])", "1.0 / std::sqrt(x[0])", FloatTensor, [AutocastFull]>;
 def SinOp : UnaryOp<"sin", "p.dy() * cos(p.x())", "scalar::sin(b, loc, x[0])", "std::sin(x[0])"> { let onnx = "Sin"; }
 def CosOp : UnaryOp<"cos", "-p.dy() * sin(p.x())", "scalar::cos(b, loc, x[0])", "std::cos(x[0])"> { let onnx = "Cos"; }
 def TanhOp : UnaryOp<"tanh", "p.dy() * (1.0 - p.y() * p.y())", "scalar::tanh(b, loc, x[0])", "std::tanh(x[0])"> { let onnx = "Tanh"; }
 def SigmoidOp : UnaryOp<"sigmoid", "p.dy() * p.y() * (1.0 - p.y())", "scalar::sigmoid(b, loc, x[0])", "1.0 / (1.0 + std::exp(-x[0]))"> { let onnx = "Sigmoid"; }
 // 2/sqrt(pi) = 1.12837916709551257390
 def ErfOp : UnaryOp<"erf", "p.dy() * 1.12837916709551257390 * exp(-p.x() * p.x())", "scalar::erf(b, loc, x[0])", "std::erf(x[0])"> { let onnx = "Erf"; }
-def Expm1Op : UnaryOp<"expm1", "p.dy() * (p.y() + 1.0)", "scalar::expm1(b, loc, x[0])", "std::expm1(x[0])">;
-def TanOp : UnaryOp<"tan", "p.dy() * (p.y() * p.y() + 1.0)", "scalar::tan(b, loc, x[0])", "std::tan(x[0])"> { let onnx = "Tan"; }
-def AsinOp : UnaryOp<"asin", "p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::asin(b, loc, x[0])", "std::asin(x[0])"> { let onnx = "Asin"; }
-def AcosOp : UnaryOp<"acos", "-p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::acos(b, loc, x[0])", "std::acos(x[0])"> { let onnx = "Acos"; }
+def Expm1Op : UnaryOp<"expm1", "p.dy() * (p.y() + 1.0)", "scalar::expm1(b, loc, x[0])", "std::expm1(x[0])", FloatTensor, [AutocastFull]>;
+def TanOp : UnaryOp<"tan", "p.dy() * (p.y() * p.y() + 1.0)", "scalar::tan(b, loc, x[0])", "std::tan(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Tan"; }
+def AsinOp : UnaryOp<"asin", "p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::asin(b, loc, x[0])", "std::asin(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Asin"; }
+def AcosOp : UnaryOp<"acos", "-p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::acos(b, loc, x[0])", "std::acos(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Acos"; }
 def AtanOp : UnaryOp<"atan", "p.dy() / (p.x() * p.x() + 1.0)", "scalar::atan(b, loc, x[0])", "std::atan(x[0])"> { let onnx = "Atan"; }
-def SinhOp : UnaryOp<"sinh", "p.dy() * cosh(p.x())", "scalar::sinh(b, loc, x[0])", "std::sinh(x[0])"> { let onnx = "Sinh"; }
-def CoshOp : UnaryOp<"cosh", "p.dy() * sinh(p.x())", "scalar::cosh(b, loc, x[0])", "std::cosh(x[0])"> { let onnx = "Cosh"; }
+def SinhOp : UnaryOp<"sinh", "p.dy() * cosh(p.x())", "scalar::sinh(b, loc, x[0])", "std::sinh(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Sinh"; }
+def CoshOp : UnaryOp<"cosh", "p.dy() * sinh(p.x())", "scalar::cosh(b, loc, x[0])", "std::cosh(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Cosh"; }
 
 // Kinks. At 0 relu's gradient is 0 and so is abs's: PyTorch's choice.
 def ReluOp : UnaryOp<"relu", "select(compare(ComparePredicate::gt, p.y(), p.y().like(0.0)), p.dy(), p.dy().like(0.0))",
@@ -114,7 +114,7 @@ def PowGradients {
     "p.dy() * select(logicalAnd(compare(ComparePredicate::eq, p.x(), p.x().like(0.0)), compare(ComparePredicate::ge, p.rhs(), p.rhs().like(0.0))), p.y().like(0.0), p.y() * log(p.x()))"];
 }
 def PowOp : BinaryOp<"pow", PowGradients.both,
-    "scalar::pow(b, loc, x[0], x[1])", "reference::power(getType(), x[0], x[1])"> {
+    "scalar::pow(b, loc, x[0], x[1])", "reference::power(getType(), x[0], x[1])", NumericTensor, [AutocastFull]> {
   let description = [{
     `y = pow(lhs, rhs)`, element by element. Of integers modulo 2^bits; with a negative
     exponent the power of 1 and -1 is theirs, any other is 0.

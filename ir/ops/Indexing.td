@@ -63,7 +63,7 @@ def ScatterOp : IndexedOp<"scatter"> {
 // Along a dimension
 //===----------------------------------------------------------------------===//
 
-def CumsumOp : IndexedOp<"cumsum"> {
+def CumsumOp : IndexedOp<"cumsum", [AutocastFull]> {
   let summary = "Sums of the elements up to each, along a dimension";
   let description = [{
     `y[.., i, ..]` is the sum of `x[.., j, ..]` over `j <= i`; with `exclusive` over

@@ -24,11 +24,11 @@ class ReductionOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-def ReduceSumOp : ReductionOp<"reduce_sum", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def ReduceSumOp : ReductionOp<"reduce_sum", [AutocastFull, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The sum over some dimensions, which disappear";
   let description = "Gradient: `p.dy()` repeated along the reduced dimensions.";
 }
-def ReduceProdOp : ReductionOp<"reduce_prod", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def ReduceProdOp : ReductionOp<"reduce_prod", [AutocastFull, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The product over some dimensions, which disappear";
   let description = [{
     Gradient: for each element the product of the others, by multiplication alone,

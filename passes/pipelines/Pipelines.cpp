@@ -52,10 +52,14 @@ void tandem::buildJointPipeline(OpPassManager &passes,
   // labels they take. What only infers may repeat what it draws.
   if (!options.inference)
     passes.addPass(createCheckRandom());
+  // Before all that depends on what is trained.
+  passes.addPass(createAddAdapters());
   passes.addPass(createRecordRanges());
   // Each stage is differentiated by itself, between what comes and what goes.
   // Data is checked against the inputs of the whole model: behind their ranges.
   passes.addPass(createTakeStage());
+  // While composites say what is low; before the gradients, which follow.
+  passes.addPass(createApplyAutocast());
   BuildEvaluateOptions evaluate;
   evaluate.loss = options.loss;
   evaluate.inference = options.inference;
@@ -82,6 +86,7 @@ void tandem::buildJointPipeline(OpPassManager &passes,
   joint.addPass(createInlineCustomVjps());
   joint.addPass(createEraseDeadOps());
   joint.addPass(createDecomposeComposites());
+  passes.addPass(createSetBackwardType());
   passes.addPass(createSealMutations());
   leave(passes, "joint");
 }

@@ -111,9 +111,10 @@ static std::string artifactOf(const Source &source, bool isTraced,
       capture(source, isTraced, mistakes) + "\n" + options.partition + "\n" +
       options.loss + "\n" + options.optimizer + "\n" + options.clip + "\n" +
       options.lossScale + "\n" + options.target + "\n" + options.lrSchedule +
-      "\n" + options.ema + "\n" + options.swa + "\n" +
-      llvm::join(options.groups, "\n") + "\n" + (options.inference ? "i" : "") +
-      (options.accumulate ? "a" : "");
+      "\n" + options.amp + "\n" + options.lora + "\n" +
+      llvm::join(options.precision, " ") + "\n" + options.ema + "\n" +
+      options.swa + "\n" + llvm::join(options.groups, "\n") + "\n" +
+      (options.inference ? "i" : "") + (options.accumulate ? "a" : "");
   static ArtifactFiles made;
   auto &files = made.files;
   if (auto found = files.find(key); found != files.end())

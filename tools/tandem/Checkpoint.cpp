@@ -9,6 +9,7 @@
 #include "runtime/io/TensorFiles.h"
 #include "tools/commands/Files.h"
 #include "tools/commands/Show.h"
+#include "tools/tandem/Adapters.h"
 #include "tools/tandem/CompilerCommands.h"
 
 #include <algorithm>
@@ -24,25 +25,30 @@ constexpr int64_t chunk = int64_t(64) << 20;
 
 struct CheckpointOptions {
   static constexpr std::string_view
-      usage = "checkpoint show|merge|reshard FILE [-o OUTPUT] [options]",
+      usage = "checkpoint show|merge|reshard|adapters FILE [-o OUTPUT] "
+              "[options]",
       description =
           "Shows tensors in a safetensors file or in the files of an index "
           "(show), writes those of an index to one file (merge), or those of "
           "either to the files of another index, each tensor whole in one of "
-          "them (reshard). Bytes and metadata stay as they are.";
+          "them (reshard). Bytes and metadata stay as they are. Of what "
+          "--lora trained, merge --fold-adapters adds adapters to their "
+          "weights, and adapters writes them alone, as PEFT's "
+          "adapter_model.safetensors, and prints adapter_config.json.";
 
   std::string action, path, output;
   std::optional<int64_t> shards, megabytes;
-  bool json = false, force = false;
+  bool json = false, force = false, folds = false;
 
   void declare(OptionTable &table) {
-    table.positional("ACTION", action, "show, merge or reshard").choices = {
-        "show", "merge", "reshard"};
+    table.positional("ACTION", action, "show, merge, reshard or adapters")
+        .choices = {"show", "merge", "reshard", "adapters"};
     table.positional("FILE", path,
                      "F.safetensors, F.safetensors.index.json, or a folder "
                      "with one index");
     table.text("o", "OUTPUT", output,
-               "of merge F.safetensors, of reshard F.safetensors.index.json");
+               "of merge and adapters F.safetensors, of reshard "
+               "F.safetensors.index.json");
     table.integer("shards", "N", shards, 1, 99999,
                   "of reshard: how many files, as equally large as whole "
                   "tensors allow");
@@ -51,9 +57,12 @@ struct CheckpointOptions {
                  "of reshard: the most megabytes (10^6 bytes) of tensors in a "
                  "file, unless one tensor alone has more")
         .excludes("shards");
+    table.flag("fold-adapters", folds,
+               "of merge: add low-rank adapters to their weights, without "
+               "which they are not written; nor is what goes on with training");
     table.flag("json", json, "of show: print it as one JSON object");
     table.flag("force", force,
-               "of merge and reshard: replace a file of another kind, too");
+               "of all but show: replace a file of another kind, too");
     table.finally([this] { return checkActions(); });
   }
 
@@ -67,6 +76,8 @@ struct CheckpointOptions {
       return fail("writes no file: -o and --force have no effect");
     if (action != "show" && json)
       return fail("prints nothing: --json has no effect");
+    if (action != "merge" && folds)
+      return fail("does not take --fold-adapters");
     if (!isReshard && (shards || megabytes))
       return fail("takes neither --shards nor --max-shard-size");
     if (action != "show" && io::isIndexName(output) != isReshard)
@@ -190,7 +201,7 @@ Status runCheckpoint(const CheckpointOptions &options) {
   outputs.reads("FILE", options.path);
   outputs.writes(
       {"-o", options.output,
-       options.action == "merge"
+       options.action != "reshard"
            ? std::vector{FileKind::Checkpoint, FileKind::Safetensors}
            : std::vector{FileKind::CheckpointIndex, FileKind::TensorIndex}});
   if (Status status = outputs.check(options.force); !status)
@@ -199,7 +210,9 @@ Status runCheckpoint(const CheckpointOptions &options) {
   if (!files)
     return std::move(files).status();
   Status status =
-      options.action == "merge"
+      options.folds                  ? foldAdapters(*files, options.output)
+      : options.action == "adapters" ? extractAdapters(*files, options.output)
+      : options.action == "merge"
           ? io::writeSafetensors(
                 options.output, typesOf(*files), files->metadata(),
                 [&](const std::string &name, const io::TakeBytes &take) {

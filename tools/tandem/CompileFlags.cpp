@@ -8,9 +8,11 @@
 
 #include "compiler/CheckOptions.h"
 #include "compiler/Phases.h"
+#include "compiler/Precision.h"
 #include "compiler/Target.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/tune/ScheduleCache.h"
+#include "passes/adapters/LoraSpec.h"
 #include "passes/partition/AverageSpec.h"
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
@@ -101,6 +103,12 @@ static Status checkSwa(std::string_view text) {
   std::string error;
   return parseSwaSpec(text, error) ? Status::success()
                                    : Status::usage("--swa: " + error);
+}
+
+static Status checkLora(std::string_view text) {
+  std::string error;
+  return parseLoraSpec(text, error) ? Status::success()
+                                    : Status::usage("--lora: " + error);
 }
 
 /// A check of a regular expression that option `name` is given.
@@ -244,6 +252,14 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
   declareUpdate(options, table);
   actsIn(table,
          table
+             .text("lora", "REGEX:rank=N[,alpha=X]", options.lora,
+                   "train low-rank adapters of the weights whose names the "
+                   "expression matches a part of, and nothing else; alpha: N")
+             .check(checkLora)
+             .example(".*attn.*:rank=8,alpha=16"),
+         "joint");
+  actsIn(table,
+         table
              .text("partition", "min-cut|default", options.partition,
                    "what the forward saves for the backward")
              .oneOf({"min-cut", "default"})
@@ -276,7 +292,36 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
   table
       .integer("order", "1|2", flags.order, 1, 2,
                "how often programs can be differentiated")
-      .byDefault("1");
+      .byDefault("1")
+      .excludes("precision=backward", "that is of the first backward");
+}
+
+static void declarePrecision(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  table.group("precision");
+  actsIn(table,
+         table
+             .text("amp", "bf16|f16", options.amp,
+                   "mixed precision: matrix products, convolutions and "
+                   "attention of f32 in a low type; softmax, normalizations, "
+                   "losses and sums in f32; others as what they read. "
+                   "Parameters, gradients and the update stay in f32")
+             .oneOf({"bf16", "f16"})
+             .example("bf16"),
+         "joint");
+  actsIn(table,
+         table
+             .list("precision", "REGEX:TYPE|backward:TYPE", options.precision,
+                   "compute ops whose path (as h0.attn.matmul, 'tandem help "
+                   "paths') the expression matches a part of in f32, bf16 or "
+                   "f16, or the whole backward (whose ops have the types of "
+                   "their forward ops); the last that matches counts")
+             .check(checkPrecisionRule)
+             .matching([](std::string_view rule, std::string_view of) {
+               return of != "backward" || rule.starts_with("backward:");
+             })
+             .example("backward:f32"),
+         "joint");
 }
 
 static void declareInference(CompileFlags &flags, OptionTable &table) {
@@ -292,7 +337,8 @@ static void declareInference(CompileFlags &flags, OptionTable &table) {
       .excludes("recompute")
       .excludes("save")
       .excludes("offload")
-      .excludes("order");
+      .excludes("order")
+      .excludes("precision=backward", "there is none");
   table
       .flag("prepare", options.prepare,
             "compute what follows from parameters and states alone once, and "
@@ -526,6 +572,7 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
     declareRanks(*this, table);
   }
   declareTraining(*this, table);
+  declarePrecision(*this, table);
   declareCpu(*this, table);
   declareCuda(*this, table);
   declareOnnx(*this, table);

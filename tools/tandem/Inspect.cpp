@@ -10,6 +10,7 @@
 #include "tools/tandem/InspectCode.h"
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
+#include "tools/tandem/InspectTypes.h"
 #include "tools/tandem/Session.h"
 
 #include "tools/commands/Show.h"
@@ -45,7 +46,7 @@ struct InspectOptions {
 
   std::string path, kernel, curvePath, params;
   bool json = false, ptx = false, resources = false, curve = false;
-  bool methods = false, shardings = false;
+  bool methods = false, shardings = false, types = false;
   std::optional<double> measured;
   CompileFlags flags;
 
@@ -92,6 +93,17 @@ void InspectOptions::declare(OptionTable &table) {
       .excludes("ptx")
       .excludes("kernels")
       .excludes("methods")
+      .excludes("budget-curve")
+      .notFor(".tdm", "an artifact, which is compiled");
+  table
+      .flag("types", types,
+            "print, of each op of the forward that computes floats, the type "
+            "of its arithmetic and why it is that")
+      .excludes("json")
+      .excludes("ptx")
+      .excludes("kernels")
+      .excludes("methods")
+      .excludes("shardings")
       .excludes("budget-curve")
       .notFor(".tdm", "an artifact, which is compiled");
   table
@@ -151,6 +163,8 @@ static Status runInspect(const InspectOptions &command) {
                            command.params);
   if (command.shardings)
     return printShardings(path, options);
+  if (command.types)
+    return printTypes(path, options);
   if (command.methods)
     return printMethods(path, options, command.json);
   Session session(options);

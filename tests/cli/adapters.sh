@@ -1,0 +1,73 @@
+#!/bin/bash
+# adapters.sh BIN EXAMPLES - --lora as a user meets it: adapters beside the
+# weights of an earlier training, folded into them and written alone (T12).
+source "$(dirname "$0")/expect.sh"
+bin=$1 digits=$2/digits data=$2/digits/data
+cd "$work" || exit 1
+
+compile() { # CODE TEXT OUTPUT [options]
+  local code=$1 text=$2 to=$3
+  shift 3
+  expect "$code" "$text" "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" \
+    --optimizer=adamw:lr=2e-3 "$@"
+}
+
+train() { # MODEL [options]
+  local model=$1
+  shift
+  expect 0 '' "$bin/tandem-run" train "$model.tdm" \
+    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+    "$@"
+}
+
+compile 2 '--lora: expected REGEX:rank=N' no --lora='.*'
+compile 2 "unknown option 'rang' \\(did you mean 'rank'\\?\\)" no --lora='.*:rang=2'
+compile 1 "matches no weight that is the right factor of a product; there are" \
+  no --lora='nothing:rank=2'
+compile 0 '' base
+compile 0 '' lora --lora='w:rank=4,alpha=8'
+train base --steps=60 --seed=0 --save=base.st
+train lora --steps=30 --seed=1 --init-from=base.st --save=lora.st
+
+expect 0 '' "$bin/tandem" checkpoint merge lora.st -o folded.safetensors \
+  --fold-adapters
+expect 0 '"peft_type": "LORA"' "$bin/tandem" checkpoint adapters lora.st \
+  -o adapter_model.safetensors
+expect 0 '"lora_alpha": 8' "$bin/tandem" checkpoint adapters lora.st \
+  -o adapter_model.safetensors
+expect 0 'base_model.model.fc1.w.lora_A' "$bin/tandem" checkpoint show \
+  adapter_model.safetensors
+expect 1 'has no adapters' "$bin/tandem" checkpoint merge base.st \
+  -o no.safetensors --fold-adapters
+expect 2 'does not take --fold-adapters' "$bin/tandem" checkpoint show lora.st \
+  --fold-adapters
+
+# The model with folded weights predicts what the one with adapters does, and
+# something else than the base.
+predict() { # MODEL PARAMS OUTPUT
+  expect 0 '' "$bin/tandem-run" predict "$1.tdm" --params="$2" \
+    --data x=@"$data/test_images.npy" --output logits=@"$3"
+}
+predict lora lora.st lora.csv
+predict base folded.safetensors folded.csv
+predict base base.st base.csv
+largest_difference() {
+  paste -d, "$1" "$2" | awk -F, 'NR > 1 { for (i = 1; i <= NF / 2; i++) {
+    d = $i - $(i + NF / 2); if (d < 0) d = -d; if (d > most) most = d } }
+    END { print most + 0 }'
+}
+awk -v d="$(largest_difference lora.csv folded.csv)" \
+  'BEGIN { exit !(d < 1e-4) }' || fail 'folded adapters give other scores'
+awk -v d="$(largest_difference lora.csv base.csv)" \
+  'BEGIN { exit !(d > 1e-2) }' || fail 'nothing was trained'
+
+# The base of the training has its bytes, and adapters go on where they were.
+expect 0 '' "$bin/tandem-run" train lora.tdm --steps=5 --resume=lora.st \
+  --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
+  --save=more.st
+for file in base lora more; do
+  expect 0 '' "$bin/tandem-run" inspect $file.st --json
+  grep -oE '"(w[0-9]|b[0-9])": ?\{[^}]*\}' <<<"$out" >$file.txt
+done
+cmp base.txt lora.txt && cmp lora.txt more.txt || fail 'the base has moved'
+finish

@@ -1,0 +1,198 @@
+//===- Adapters.cpp - low-rank adapters of a checkpoint -------------------===//
+#include "tools/tandem/Adapters.h"
+
+#include "runtime/artifact/Adapters.h"
+#include "runtime/io/Cast.h"
+#include "runtime/io/Elements.h"
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+using namespace tandem;
+using namespace tandem::commands;
+using artifact::DType;
+using io::TensorFiles;
+
+namespace {
+
+/// A weight [out, in] and its adapter.
+struct Adapter {
+  std::string weight, a, b;
+  double scale = 0;
+  bool fanInFanOut = false; ///< the weight lies as [in, out]
+  int64_t rank = 0, in = 0, out = 0;
+};
+
+/// All elements, as doubles.
+Result<std::vector<double>> numbersOf(const TensorFiles &files,
+                                      const std::string &name) {
+  auto array = files.read(name);
+  if (!array)
+    return std::move(array).status();
+  std::vector<double> numbers(array->bytes.size() /
+                              size_t(byteSize(array->dtype)));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] =
+        io::elementAsDouble(array->dtype, array->bytes.data(), int64_t(i));
+  return numbers;
+}
+
+/// The adapter whose first factor is `a`.
+Result<Adapter> adapterOf(const TensorFiles &files, const std::string &a) {
+  Adapter adapter;
+  adapter.a = a;
+  adapter.weight = artifact::adaptedWeight(a);
+  auto names = artifact::adapterNames(adapter.weight, false);
+  const auto &entries = files.entries();
+  if (!entries.contains(names.scale)) {
+    adapter.fanInFanOut = true;
+    names.scale = artifact::adapterNames(adapter.weight, true).scale;
+  }
+  adapter.b = names.b;
+  for (const std::string &part : {adapter.weight, names.b, names.scale})
+    if (!entries.contains(part))
+      return Status::failed("'" + a +
+                            "' is the factor of an adapter, but there "
+                            "is no '" +
+                            part + "'");
+  const auto &shape = entries.at(adapter.weight).shape,
+             &first = entries.at(a).shape, &second = entries.at(names.b).shape;
+  if (shape.size() != 2 || first.size() != 2 || second.size() != 2 ||
+      !entries.at(names.scale).shape.empty())
+    return Status::failed("'" + adapter.weight +
+                          "' and its adapter: expected "
+                          "matrices and a number");
+  adapter.out = shape[adapter.fanInFanOut ? 1 : 0];
+  adapter.in = shape[adapter.fanInFanOut ? 0 : 1];
+  adapter.rank = first[0];
+  if (first != std::vector{adapter.rank, adapter.in} ||
+      second != std::vector{adapter.out, adapter.rank})
+    return Status::failed(
+        "'" + adapter.weight + "' is " + io::shapeText(shape) +
+        ", which does not fit its adapter " + io::shapeText(second) +
+        " times " + io::shapeText(first));
+  auto scale = numbersOf(files, names.scale);
+  if (!scale)
+    return std::move(scale).status();
+  adapter.scale = scale->front();
+  if (!std::isfinite(adapter.scale))
+    return Status::failed("'" + names.scale + "': expected a number");
+  return adapter;
+}
+
+/// By the names of their weights.
+Result<std::map<std::string, Adapter>> adaptersOf(const TensorFiles &files) {
+  std::map<std::string, Adapter> adapters;
+  for (const auto &[name, entry] : files.entries()) {
+    // "adamw.m:NAME" is the optimizer's.
+    if (artifact::adaptedWeight(name).empty() ||
+        name.find(':') != std::string::npos)
+      continue;
+    auto adapter = adapterOf(files, name);
+    if (!adapter)
+      return std::move(adapter).status();
+    adapters[adapter->weight] = *adapter;
+  }
+  if (adapters.empty())
+    return Status::failed("has no adapters: no tensor is called as "
+                          "'NAME.lora_A.weight'");
+  return adapters;
+}
+
+/// The weight with what its adapter adds.
+Result<io::Array> folded(const TensorFiles &files, const Adapter &adapter) {
+  auto weight = numbersOf(files, adapter.weight);
+  auto a = numbersOf(files, adapter.a), b = numbersOf(files, adapter.b);
+  for (auto *part : {&weight, &a, &b})
+    if (!*part)
+      return std::move(*part).status();
+  std::vector<double> row(size_t(adapter.in));
+  for (int64_t o = 0; o < adapter.out; ++o) {
+    std::fill(row.begin(), row.end(), 0.0);
+    for (int64_t r = 0; r < adapter.rank; ++r) {
+      double factor = adapter.scale * (*b)[size_t(o * adapter.rank + r)];
+      for (int64_t i = 0; i < adapter.in; ++i)
+        row[size_t(i)] += factor * (*a)[size_t(r * adapter.in + i)];
+    }
+    for (int64_t i = 0; i < adapter.in; ++i)
+      (*weight)[size_t(adapter.fanInFanOut ? i * adapter.out + o
+                                           : o * adapter.in + i)] +=
+          row[size_t(i)];
+  }
+  const auto &entry = files.entries().at(adapter.weight);
+  io::Cast rounds;
+  rounds.rounds = true;
+  return io::castArray(
+      {DType::F64, entry.shape, std::as_bytes(std::span(*weight))}, entry.dtype,
+      rounds);
+}
+
+} // namespace
+
+Status commands::foldAdapters(const TensorFiles &files,
+                              const std::string &output) {
+  auto adapters = adaptersOf(files);
+  if (!adapters)
+    return std::move(adapters).status();
+  std::map<std::string, io::TensorType> types;
+  for (const auto &[name, entry] : files.entries()) {
+    std::string_view of(name);
+    if (size_t colon = of.rfind(':'); colon != std::string_view::npos)
+      of.remove_prefix(colon + 1);
+    if (!artifact::isAdapterName(of))
+      types[name] = {entry.dtype, entry.shape};
+  }
+  return io::writeSafetensors(
+      output, types, {},
+      [&](const std::string &name, const io::TakeBytes &take) {
+        auto adapter = adapters->find(name);
+        auto array = adapter == adapters->end()
+                         ? files.read(name)
+                         : folded(files, adapter->second);
+        return array ? take(array->bytes) : std::move(array).status();
+      });
+}
+
+Status commands::extractAdapters(const TensorFiles &files,
+                                 const std::string &output) {
+  auto adapters = adaptersOf(files);
+  if (!adapters)
+    return std::move(adapters).status();
+  const std::string prefix = "base_model.model.";
+  std::map<std::string, io::TensorType> types;
+  nlohmann::ordered_json config = {
+      {"peft_type", "LORA"}, {"bias", "none"}, {"lora_dropout", 0.0}};
+  config["target_modules"] = nlohmann::json::array();
+  auto first = adapters->begin()->second;
+  for (const auto &[weight, adapter] : *adapters) {
+    for (const std::string &name : {adapter.a, adapter.b}) {
+      const auto &entry = files.entries().at(name);
+      types[prefix + name] = {entry.dtype, entry.shape};
+    }
+    if (adapter.rank != first.rank || adapter.scale != first.scale ||
+        adapter.fanInFanOut != first.fanInFanOut)
+      return Status::failed("the adapters of '" + first.weight + "' and '" +
+                            weight +
+                            "' differ in rank, scale or layout, which "
+                            "one adapter_config.json does not say");
+    std::string module = weight;
+    if (module.ends_with(".weight"))
+      module.resize(module.size() - 7);
+    config["target_modules"].push_back(module);
+  }
+  config["r"] = first.rank;
+  // The scale is a number of f32.
+  config["lora_alpha"] =
+      std::round(first.scale * double(first.rank) * 1e5) / 1e5;
+  config["fan_in_fan_out"] = first.fanInFanOut;
+  Status status = io::writeSafetensors(
+      output, types, {{"format", "pt"}},
+      [&](const std::string &name, const io::TakeBytes &take) {
+        auto array = files.read(name.substr(prefix.size()));
+        return array ? take(array->bytes) : std::move(array).status();
+      });
+  if (status)
+    std::printf("%s\n", config.dump(2).c_str());
+  return status;
+}
