@@ -66,49 +66,14 @@ static Status checkBudget(std::string_view text) {
                                       : Status::usage(error);
 }
 
-static Status checkOptimizer(std::string_view text) {
-  std::string error;
-  return parseOptimizerSpec(text, error)
-             ? Status::success()
-             : Status::usage("--optimizer: " + error);
-}
-
-static Status checkClip(std::string_view text) {
-  std::string error;
-  return parseClipSpec(text, error) ? Status::success()
-                                    : Status::usage("--clip: " + error);
-}
-
-static Status checkLossScale(std::string_view text) {
-  std::string error;
-  return parseLossScaleSpec(text, error)
-             ? Status::success()
-             : Status::usage("--loss-scale: " + error);
-}
-
-static Status checkSchedule(std::string_view text) {
-  std::string error;
-  return parseScheduleSpec(text, error)
-             ? Status::success()
-             : Status::usage("--lr-schedule: " + error);
-}
-
-static Status checkEma(std::string_view text) {
-  std::string error;
-  return parseEmaSpec(text, error) ? Status::success()
-                                   : Status::usage("--ema: " + error);
-}
-
-static Status checkSwa(std::string_view text) {
-  std::string error;
-  return parseSwaSpec(text, error) ? Status::success()
-                                   : Status::usage("--swa: " + error);
-}
-
-static Status checkLora(std::string_view text) {
-  std::string error;
-  return parseLoraSpec(text, error) ? Status::success()
-                                    : Status::usage("--lora: " + error);
+/// A check of what option `name` is given, by the parser of that.
+template <typename Parse>
+static ValueCheck checkSpec(const char *name, Parse parse) {
+  return [name, parse](std::string_view text) {
+    std::string error;
+    return parse(text, error) ? Status::success()
+                              : Status::usage(std::string(name) + ": " + error);
+  };
 }
 
 /// A check of a regular expression that option `name` is given.
@@ -178,7 +143,7 @@ static void declareUpdate(CompileOptions &options, OptionTable &table) {
             "the learning rate as a function of the number of updates, "
             "computed in the step: cosine, linear and others, each with a "
             "warm-up ('tandem help schedules')")
-      .check(checkSchedule)
+      .check(checkSpec("--lr-schedule", parseScheduleSpec))
       .completes([] {
         std::vector<std::string> names;
         for (const ScheduleKind &kind : scheduleKinds())
@@ -192,14 +157,14 @@ static void declareUpdate(CompileOptions &options, OptionTable &table) {
       .text("ema", "DECAY", options.ema,
             "an exponential average of each trained parameter in a state "
             "ema:PARAM, which follows each update ('--average=ema' reads it)")
-      .check(checkEma)
+      .check(checkSpec("--ema", parseEmaSpec))
       .example("0.999")
       .needs("optimizer", "it follows its updates");
   table
       .text("swa", "start=N[,every=N]", options.swa,
             "the mean of each trained parameter after update N and those that "
             "are every=1 updates apart, in a state swa:PARAM")
-      .check(checkSwa)
+      .check(checkSpec("--swa", parseSwaSpec))
       .example("start=10,every=5")
       .needs("optimizer", "it follows its updates");
 }
@@ -217,7 +182,7 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
       .text("optimizer", "NAME[:KEY=VALUE,...]", options.optimizer,
             "compile an optimizer in: sgd, adamw and others ('tandem help "
             "optimizers')")
-      .check(checkOptimizer)
+      .check(checkSpec("--optimizer", parseOptimizerSpec))
       .completes([] {
         std::vector<std::string> names;
         for (const OptimizerKind &kind : optimizerKinds())
@@ -230,7 +195,7 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
             "clip gradients before they are used: all by one factor, so that "
             "their norm is at most N (an update whose norm is not finite is "
             "skipped and counted), or each element to [-N, N]")
-      .check(checkClip)
+      .check(checkSpec("--clip", parseClipSpec))
       .example("norm:1.0")
       .needs("optimizer", "gradients are clipped in its update");
   table
@@ -240,7 +205,7 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
             "gradients are not finite is skipped and counted. dynamic begins "
             "with init=65536, multiplies by backoff=0.5 where one was skipped, "
             "and by growth=2 after interval=2000 that were not")
-      .check(checkLossScale)
+      .check(checkSpec("--loss-scale", parseLossScaleSpec))
       .example("dynamic")
       .needs("optimizer", "its update divides by it");
   table
@@ -255,7 +220,7 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
              .text("lora", "REGEX:rank=N[,alpha=X]", options.lora,
                    "train low-rank adapters of the weights whose names the "
                    "expression matches a part of, and nothing else; alpha: N")
-             .check(checkLora)
+             .check(checkSpec("--lora", parseLoraSpec))
              .example(".*attn.*:rank=8,alpha=16"),
          "joint");
   actsIn(table,
@@ -347,12 +312,6 @@ static void declareInference(CompileFlags &flags, OptionTable &table) {
       .needs("inference", "in training parameters change with every step");
 }
 
-static Status checkMesh(std::string_view text) {
-  std::string error;
-  return parseMeshSpec(text, error) ? Status::success()
-                                    : Status::usage("--mesh: " + error);
-}
-
 /// The table keeps no copy.
 static std::string_view kindsHelp() {
   static const std::string help = [] {
@@ -374,7 +333,7 @@ static void declareRanks(CompileFlags &flags, OptionTable &table) {
           .text("mesh", "AXIS=N,...", options.mesh,
                 "compile for an array of ranks with these axes; the last one "
                 "is the fastest")
-          .check(checkMesh)
+          .check(checkSpec("--mesh", parseMeshSpec))
           .example("data=2")
           .excludes("order")
           .excludes("prepare")
