@@ -488,7 +488,7 @@ TEST(Shard, RefusesWordsThatAreNone) {
     EXPECT_FALSE(parseParallelSpec(text, {{"data", 2}}, error)) << text.str();
     return error;
   };
-  EXPECT_NE(kindError("pp").find("pipelines"), std::string::npos);
+  EXPECT_NE(kindError("pp").find("needs an axis 'pipe'"), std::string::npos);
   EXPECT_NE(kindError("tp").find("needs an axis 'tensor'"), std::string::npos);
   EXPECT_NE(kindError("ddp+zero1").find("exclude each other"),
             std::string::npos);
