@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/DeviceChecks.h"
+#include "compiler/emit/Listener.h"
 #include "compiler/emit/passes/Passes.h"
 #include "ir/Dialect.h"
 
@@ -11,33 +12,10 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
-#include "llvm/IR/DiagnosticHandler.h"
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/Module.h"
 
 using namespace mlir;
 using namespace tandem;
-
-namespace {
-/// Keeps what LLVM would print before it ends the process.
-class Listener : public llvm::DiagnosticHandler {
-public:
-  explicit Listener(std::string &errors) : errors(errors) {}
-  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    if (info.getSeverity() == llvm::DS_Error) {
-      llvm::raw_string_ostream stream(errors);
-      stream << (errors.empty() ? "" : "; ");
-      llvm::DiagnosticPrinterRawOStream printer(stream);
-      info.print(printer);
-    }
-    return true;
-  }
-
-private:
-  std::string &errors;
-};
-} // namespace
 
 /// Says how many threads a block has, so that ptxas gives no kernel more
 /// registers than a block of that size can have.

@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/Link.h"
+#include "compiler/emit/Listener.h"
 #include "compiler/emit/passes/Passes.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -34,6 +35,8 @@ static Result<std::string> compileChunk(ModuleOp chunk, const CpuTarget &target,
                                         TimingScope *timing) {
   llvm::LLVMContext context;
   TimingScope step = timed(timing, "translate to LLVM IR");
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<Listener>(errors));
   std::unique_ptr<llvm::Module> module =
       translateModuleToLLVMIR(chunk, context, "tandem");
   if (!module)
@@ -49,7 +52,10 @@ static Result<std::string> compileChunk(ModuleOp chunk, const CpuTarget &target,
   if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning); !s)
     return s;
   step = timed(timing, "machine code");
-  return emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
+  auto object = emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
+  if (!errors.empty())
+    return Status::failed("kernels could not be compiled: " + errors);
+  return object;
 }
 
 Result<std::string> tandem::emitSharedObject(

@@ -32,7 +32,7 @@ expect 2 '--dim=NAME=N' "$tandem" compile "$model" -o m.tdm --dim=batch
 expect 2 '--shape=INPUT=AxBxC' "$tandem" compile "$model" -o m.tdm \
   --shape=x=2x
 expect 2 'for models in ONNX' "$tandem" compile "$2/digits/mlp.mlir" -o m.tdm \
-  --freeze=w
+  --train=w
 
 # Names that match nothing passed: a typo in --freeze trained everything.
 trained() {

@@ -150,6 +150,9 @@ cmp plain.st config.st || fail 'options of a file do something else'
 configured 0 '' lists.toml --save=lists.st
 cmp plain.st lists.st || fail 'a list does something else'
 configured 0 "step 44/44 " run.toml --epochs=1 --force --seed 4 # not 7 steps
+# Also where it excludes what the file says.
+{ echo 'params = "plain.st"'; cat run.toml; } >params.toml
+configured 0 'step 9' params.toml --resume=plain.st --steps=2 --save=resumed.st
 echo 'stepz = 3' >wrong.toml
 configured 2 "wrong.toml:1: there is no option 'stepz' here \(did you mean 'steps'" \
   wrong.toml

@@ -109,7 +109,8 @@ Status checkLarge(const Value &value, bool takesRows, artifact::DType dtype,
 /// Windows of as many tokens as the rows of `value` have elements, one behind
 /// the other; with `shift=1` each begins a token later, as the targets of a
 /// model that predicts the next one. Both have equally many.
-Result<NamedArray> mapTokens(const io::Argument &argument, const Value *value) {
+Result<NamedArray> mapTokens(const io::Argument &argument, const Value *value,
+                             const Casts &casts) {
   std::string_view type = argument.member;
   size_t comma = type.find(',');
   bool isShifted = comma != type.npos && type.substr(comma) == ",shift=1";
@@ -127,6 +128,7 @@ Result<NamedArray> mapTokens(const io::Argument &argument, const Value *value) {
     return std::move(file).status();
   NamedArray result;
   result.name = argument.name;
+  result.cast = casts.of(argument.name);
   result.array.dtype =
       type == "u16" ? artifact::DType::U16 : artifact::DType::U32;
   int64_t bytes = artifact::byteSize(result.array.dtype);
@@ -150,7 +152,7 @@ Result<NamedArray> mapTokens(const io::Argument &argument, const Value *value) {
 Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
                            const Casts &casts, bool takesRows) {
   if (argument.kind == io::Argument::Kind::Tokens && takesRows)
-    return mapTokens(argument, value);
+    return mapTokens(argument, value, casts);
   io::ArrayCheck check;
   if (value)
     check = [=](artifact::DType dtype, std::span<const int64_t> shape) {

@@ -138,6 +138,15 @@ bool isOverridden(const OptionTable &table, Words words,
       for (std::string_view other : choice.names)
         if (isGiven(words, other))
           return true;
+  for (const Option &option : table.options())
+    for (const Option::Rule &rule : option.rules) {
+      if (rule.kind != Option::Rule::Kind::Excludes)
+        continue;
+      std::string_view other = rule.conditions.front();
+      if ((option.name == name && isGiven(words, other)) ||
+          (other == name && isGiven(words, option.name)))
+        return true;
+    }
   return false;
 }
 

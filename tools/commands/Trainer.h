@@ -52,6 +52,7 @@ private:
   Status save();
   Status saveTo(const std::string &path, bool &isSaved);
   Status takeBest(const Evaluation &evaluation);
+  void goOnWithout(const Status &status);
   bool isEvaluationDue() const;
   Status stopped();
   std::string howToGoOn() const;
@@ -88,7 +89,9 @@ private:
   std::optional<Best> best_;
   AnomalyWatch watch_;
   Updates updates_;
-  bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false;
+  bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false,
+       warnedOfDisk_ = false;
+  Status unsavedBest_ = Status::success(); ///< of the last best
   Origin origin_;
   io::FileLock saveLock_, bestLock_, logLock_;
   std::optional<pipeline::Pipeline> stages_;

@@ -156,8 +156,7 @@ Status Trainer::loop() {
     bool more = result_.steps < stepsToDo_;
     if (more && options_.saveEvery &&
         position.totalSteps % *options_.saveEvery == 0)
-      if (Status status = save(); !status)
-        return status;
+      goOnWithout(save());
     if (more && isEvaluationDue()) {
       progress.clear();
       if (Status status = evaluateNow(); !status)
@@ -171,7 +170,7 @@ Status Trainer::loop() {
   }
   progress.clear();
   if (int64_t skipped = updates_.skipped())
-    note(std::to_string(skipped) + " of " + std::to_string(result_.steps) +
+    note(std::to_string(skipped) +
          " updates were left out: the norm of the gradients was not finite");
   if (int64_t pending = stages_ ? batches_.pending() : updates_.pending())
     note(std::to_string(pending) + " batches wait for an update (--resume)");
@@ -203,7 +202,17 @@ Status Trainer::takeBest(const Evaluation &evaluation) {
   if (!isBest || options_.saveBest.empty())
     return Status::success();
   bool isSaved = false;
-  return saveTo(options_.saveBest, isSaved);
+  // The last one counts: an earlier one may have been replaced since.
+  unsavedBest_ = saveTo(options_.saveBest, isSaved);
+  goOnWithout(unsavedBest_);
+  return Status::success();
+}
+
+/// A disk that is full now may not be so later, and the checkpoint that is
+/// there is whole: what was trained until now is worth more than an end.
+void Trainer::goOnWithout(const Status &status) {
+  if (!status && !std::exchange(warnedOfDisk_, true))
+    warn(status.message() + "; training goes on");
 }
 
 Status Trainer::evaluateNow() {
@@ -323,6 +332,8 @@ Status Trainer::stopped() {
 
 Status Trainer::finish() {
   Status closed = log_.close();
+  if (closed && !unsavedBest_)
+    return unsavedBest_;
   if (closed || options_.save.empty())
     return closed;
   return Status::failed(closed.message() + "; what was trained is saved to " +

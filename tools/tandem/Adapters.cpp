@@ -5,6 +5,7 @@
 #include "runtime/io/Cast.h"
 #include "runtime/io/Elements.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -45,9 +46,10 @@ Result<Adapter> adapterOf(const TensorFiles &files, const std::string &a) {
   adapter.weight = artifact::adaptedWeight(a);
   auto names = artifact::adapterNames(adapter.weight, false);
   const auto &entries = files.entries();
-  if (!entries.contains(names.scale)) {
+  if (auto other = artifact::adapterNames(adapter.weight, true).scale;
+      entries.contains(other)) {
     adapter.fanInFanOut = true;
-    names.scale = artifact::adapterNames(adapter.weight, true).scale;
+    names.scale = other;
   }
   adapter.b = names.b;
   for (const std::string &part : {adapter.weight, names.b, names.scale})
@@ -94,6 +96,22 @@ Result<std::map<std::string, Adapter>> adaptersOf(const TensorFiles &files) {
       return std::move(adapter).status();
     adapters[adapter->weight] = *adapter;
   }
+  // What is left over is of an adapter whose first factor is not there.
+  for (const auto &[name, entry] : files.entries()) {
+    bool isKnown = std::any_of(
+        adapters.begin(), adapters.end(), [&, &name = name](const auto &known) {
+          const Adapter &adapter = known.second;
+          return name == adapter.a || name == adapter.b ||
+                 name ==
+                     artifact::adapterNames(adapter.weight, adapter.fanInFanOut)
+                         .scale;
+        });
+    if (!isKnown && artifact::isAdapterName(name) &&
+        name.find(':') == std::string::npos)
+      return Status::failed("'" + name +
+                            "' is a part of an adapter whose other "
+                            "parts are not there");
+  }
   if (adapters.empty())
     return Status::failed("has no adapters: no tensor is called as "
                           "'NAME.lora_A.weight'");
@@ -120,12 +138,34 @@ Result<io::Array> folded(const TensorFiles &files, const Adapter &adapter) {
                                            : o * adapter.in + i)] +=
           row[size_t(i)];
   }
+  for (double number : *weight)
+    if (!std::isfinite(number))
+      return Status::failed("'" + adapter.weight +
+                            "' with its adapter: "
+                            "expected finite numbers, but got one that is not");
   const auto &entry = files.entries().at(adapter.weight);
   io::Cast rounds;
   rounds.rounds = true;
   return io::castArray(
       {DType::F64, entry.shape, std::as_bytes(std::span(*weight))}, entry.dtype,
       rounds);
+}
+
+/// What "ema:NAME" is of; of other names these.
+std::string_view afterColon(std::string_view name) {
+  size_t colon = name.rfind(':');
+  return colon == name.npos ? name : name.substr(colon + 1);
+}
+
+/// What the names of an optimizer's states begin with, "adamw."; empty: there
+/// is none. The learning rate is the one that each has.
+std::string optimizerOf(const TensorFiles &files) {
+  constexpr std::string_view rate = ".lr";
+  for (const auto &[name, entry] : files.entries())
+    if (name.ends_with(rate) && name.find('.') == name.rfind('.') &&
+        entry.shape.empty())
+      return name.substr(0, name.size() - rate.size() + 1);
+  return "";
 }
 
 } // namespace
@@ -136,11 +176,12 @@ Status commands::foldAdapters(const TensorFiles &files,
   if (!adapters)
     return std::move(adapters).status();
   std::map<std::string, io::TensorType> types;
+  std::string optimizer = optimizerOf(files);
   for (const auto &[name, entry] : files.entries()) {
-    std::string_view of(name);
-    if (size_t colon = of.rfind(':'); colon != std::string_view::npos)
-      of.remove_prefix(colon + 1);
-    if (!artifact::isAdapterName(of))
+    bool isOptimizers =
+        !optimizer.empty() && name.starts_with(optimizer) &&
+        (entry.shape.empty() || name.find(':') != std::string::npos);
+    if (!isOptimizers && !artifact::isAdapterName(afterColon(name)))
       types[name] = {entry.dtype, entry.shape};
   }
   return io::writeSafetensors(

@@ -221,6 +221,7 @@ static void declareTraining(CompileFlags &flags, OptionTable &table) {
                    "train low-rank adapters of the weights whose names the "
                    "expression matches a part of, and nothing else; alpha: N")
              .check(checkSpec("--lora", parseLoraSpec))
+             .excludes("freeze", "it freezes all that is no adapter")
              .example(".*attn.*:rank=8,alpha=16"),
          "joint");
   actsIn(table,
