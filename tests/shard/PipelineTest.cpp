@@ -84,9 +84,11 @@ Compilation compiled(const Program &program, int64_t ranks,
   return made;
 }
 
-/// The inputs of batch `number`, the same for all.
+/// The inputs of batch `number`, the same for all. It keeps the names that its
+/// arguments show.
 struct Batch {
-  Batch(const std::vector<artifact::Value> &inputs, int64_t number) {
+  Batch(std::vector<artifact::Value> of, int64_t number)
+      : inputs(std::move(of)) {
     values.reserve(inputs.size());
     for (const artifact::Value &input : inputs) {
       auto made = runtime::Tensor::zeros(input.dtype, input.shape);
@@ -101,6 +103,9 @@ struct Batch {
       arguments.emplace_back(input.name, &values.back());
     }
   }
+  Batch(const Batch &) = delete;
+
+  std::vector<artifact::Value> inputs;
   std::vector<runtime::Tensor> values;
   std::vector<runtime::Argument> arguments;
 };
