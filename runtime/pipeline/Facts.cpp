@@ -95,19 +95,11 @@ factsOfAll(const std::vector<runtime::Model> &models,
   auto texts = comm::textsOfAll(world, own);
   if (!texts)
     return std::move(texts).status();
-  const artifact::Pipeline &pipeline = *models.front().manifest().pipeline;
-  std::vector<StageFacts> all(size_t(pipeline.stages));
-  // Ranks that differ in other axes have the same stages.
-  size_t group = texts->size() / size_t(pipeline.ranks);
-  for (size_t rank = 0; rank < texts->size(); rank += group) {
-    for (size_t i = 1; i < group; ++i)
-      if ((*texts)[rank + i] != (*texts)[rank])
-        return Status::usage("ranks " + std::to_string(rank) + " and " +
-                             std::to_string(rank + i) +
-                             " have other stages of the pipeline");
-    if (Status status = read((*texts)[rank], all); !status)
+  std::vector<StageFacts> all(
+      size_t(models.front().manifest().pipeline->stages));
+  for (const std::string &text : *texts)
+    if (Status status = read(text, all); !status)
       return status;
-  }
   for (size_t s = 0; s < all.size(); ++s) {
     std::string name = "stage " + std::to_string(s);
     if (all[s].digest.empty())
@@ -122,8 +114,8 @@ factsOfAll(const std::vector<runtime::Model> &models,
         gives.begin(), gives.end(), takes.begin(), takes.end(),
         [](const Crossing &a, const Crossing &b) { return a.text == b.text; });
     if (!isSame)
-      return Status::usage(name + " takes other values, or other pieces of "
-                                  "them, than the stage before gives");
+      return Status::usage(name + " takes other values than the stage "
+                                  "before gives");
   }
   return all;
 }

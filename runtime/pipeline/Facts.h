@@ -12,7 +12,7 @@ namespace tandem::pipeline {
 
 /// A value between two stages, as one of them has it.
 struct Crossing {
-  std::string text; ///< name, type, shape and sharding
+  std::string text; ///< name, type and shape
   bool hasGradient = false;
 };
 

@@ -73,11 +73,10 @@ std::vector<std::string> backNames(const std::vector<std::string> &names,
 
 } // namespace
 
-std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline, int64_t rank,
-                              int64_t ranks) {
+std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline,
+                              int64_t rank) {
   std::vector<int64_t> stages;
-  int64_t group = std::max<int64_t>(ranks / pipeline.ranks, 1);
-  for (int64_t s = rank / group; s < pipeline.stages; s += pipeline.ranks)
+  for (int64_t s = rank; s < pipeline.stages; s += pipeline.ranks)
     stages.push_back(s);
   return stages;
 }
@@ -85,8 +84,7 @@ std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline, int64_t rank,
 struct Pipeline::State {
   std::vector<runtime::Model> models;
   std::shared_ptr<comm::Communicator> world;
-  std::shared_ptr<comm::Communicator> group; ///< the ranks of these stages
-  int64_t stageCount = 1, rankCount = 1, groupSize = 1;
+  int64_t stageCount = 1, rankCount = 1;
   std::string lossName;
   artifact::DType lossType = artifact::DType::F32;
   std::vector<Stage> stages;
@@ -101,12 +99,9 @@ struct Pipeline::State {
     return {work.stage, work.batch, work.isBackward};
   }
   Stage &stage(int64_t number) { return stages[size_t(number / rankCount)]; }
-  int64_t pipeRank() const { return world->rank() / groupSize; }
-  /// The rank that exchanges with this one what is of a stage.
-  int peerOf(int64_t number) const {
-    return int(number % rankCount * groupSize + world->rank() % groupSize);
-  }
-  bool isHere(int64_t number) const { return number % rankCount == pipeRank(); }
+  /// The rank that has a stage.
+  int rankOf(int64_t number) const { return int(number % rankCount); }
+  bool isHere(int64_t number) const { return rankOf(number) == world->rank(); }
 
   Status connect();
   Status prepare(const std::vector<StageFacts> &facts);
@@ -121,25 +116,15 @@ struct Pipeline::State {
   Status hand(const Work &work);
 };
 
-/// Gives models with axes of their own the ranks along these.
+/// Checks that these are the stages of this rank.
 Status Pipeline::State::connect() {
   const artifact::Pipeline &own = *models.front().manifest().pipeline;
   stageCount = own.stages;
   rankCount = own.ranks;
-  int64_t inner = comm::ranksOf(models.front().manifest().mesh);
-  if (int64_t wanted = rankCount * inner; world->ranks() != wanted)
-    return Status::usage("expected " + std::to_string(wanted) + " ranks, for " +
-                         std::to_string(rankCount) +
-                         " ranks with stages, but got " +
-                         std::to_string(world->ranks()));
-  groupSize = inner;
-  if (inner > 1) {
-    auto made = world->split(int(pipeRank()), world->rank());
-    if (!made)
-      return std::move(made).status();
-    group = *std::move(made);
-  }
-  std::vector<int64_t> wanted = stagesOf(own, world->rank(), world->ranks());
+  if (world->ranks() != rankCount)
+    return Status::usage("expected " + std::to_string(rankCount) +
+                         " ranks but got " + std::to_string(world->ranks()));
+  std::vector<int64_t> wanted = stagesOf(own, world->rank());
   if (models.size() != wanted.size())
     return Status::usage("expected " + std::to_string(wanted.size()) +
                          " stages of this rank but got " +
@@ -149,9 +134,6 @@ Status Pipeline::State::connect() {
     if (!has || has->stage != wanted[i] || has->stages != stageCount)
       return Status::usage("expected stage " + std::to_string(wanted[i]) +
                            " of " + std::to_string(stageCount));
-    if (group)
-      if (Status status = models[i].setCommunicator(group); !status)
-        return status;
   }
   return Status::success();
 }
@@ -231,8 +213,8 @@ Result<const std::vector<Step> *> Pipeline::State::schedule(int64_t batches) {
     auto all = scheduleOf(stageCount, rankCount, batches);
     if (!all)
       return std::move(all).status();
-    found =
-        schedules.emplace(batches, std::move((*all)[size_t(pipeRank())])).first;
+    found = schedules.emplace(batches, std::move((*all)[size_t(world->rank())]))
+                .first;
   }
   return &found->second;
 }
@@ -397,7 +379,7 @@ Status Pipeline::State::exchange(const Step &step) {
     const Buffer &buffer = sent->isBackward
                                ? *toSend.at(keyOf(*sent))
                                : *own.flights.at(sent->batch).given;
-    outgoing.push_back({peerOf(sent->stage + (sent->isBackward ? -1 : 1)),
+    outgoing.push_back({rankOf(sent->stage + (sent->isBackward ? -1 : 1)),
                         buffer.memory.data(), pack.bytes()});
   }
   std::unique_ptr<Buffer> *place = nullptr;
@@ -411,7 +393,7 @@ Status Pipeline::State::exchange(const Step &step) {
       return std::move(buffer).status();
     place = &arrived[keyOf(to)];
     *place = *std::move(buffer);
-    incoming.push_back({peerOf(received->stage), (*place)->memory.mutableData(),
+    incoming.push_back({rankOf(received->stage), (*place)->memory.mutableData(),
                         pack.bytes()});
   }
   if (Status status = world->exchange(outgoing, incoming); !status)
@@ -471,10 +453,9 @@ Status Pipeline::train(int64_t batches, bool updates, const GiveBatch &give,
     if (!status)
       return status;
   }
-  int64_t last = (state_->stageCount - 1) % state_->rankCount;
   return state_->world->broadcast(losses.data(),
                                   int64_t(losses.size() * sizeof(double)),
-                                  int(last * state_->groupSize));
+                                  state_->rankOf(state_->stageCount - 1));
 }
 
 int64_t Pipeline::mostLive(int64_t stage) const {

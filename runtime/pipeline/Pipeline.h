@@ -21,15 +21,13 @@
 
 namespace tandem::pipeline {
 
-/// Returns the numbers of the stages that `rank` of `ranks` has.
-std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline, int64_t rank,
-                              int64_t ranks);
+/// Returns the numbers of the stages that `rank` has.
+std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline, int64_t rank);
 
 class Pipeline {
 public:
-  /// Takes the models of `stagesOf` this rank, in their order. Gives each the
-  /// ranks that it is cut over. Fails on all ranks, with Usage, where they have
-  /// stages of several compilations.
+  /// Takes the models of `stagesOf` this rank, in their order. Fails on all
+  /// ranks, with Usage, where they have stages of several compilations.
   static Result<Pipeline> make(std::vector<runtime::Model> models,
                                std::shared_ptr<comm::Communicator> world);
   Pipeline(Pipeline &&) noexcept;
@@ -42,9 +40,8 @@ public:
   const std::string &lossName() const;
   artifact::DType lossType() const;
 
-  /// Gives the whole model's inputs of a batch, this rank's pieces of them; it
-  /// may be asked more than once, and what it gives is valid until it is asked
-  /// again.
+  /// Gives the whole model's inputs of a batch; it may be asked more than once,
+  /// and what it gives is valid until it is asked again.
   using GiveBatch =
       std::function<Result<std::span<const runtime::Argument>>(int64_t)>;
 

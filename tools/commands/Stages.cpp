@@ -37,8 +37,7 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
       !status)
     return status;
   std::vector<runtime::Model> models;
-  for (int64_t stage :
-       pipeline::stagesOf(own, (*world)->rank(), (*world)->ranks())) {
+  for (int64_t stage : pipeline::stagesOf(own, (*world)->rank())) {
     auto model = runtime::Model::load(
         artifact::stagePath(options.artifact, stage), *how);
     if (!model)
