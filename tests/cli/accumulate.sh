@@ -3,34 +3,16 @@
 # batches, one for the rest of a pass, and a training that goes on in the middle
 # of an accumulation has the bits of the undisturbed one (T04, T09).
 source "$(dirname "$0")/expect.sh"
-bin=$1 digits=$2/digits data=$2/digits/data
-cd "$work" || exit 1
+source "$(dirname "$0")/train-digits.sh"
 
-compile() { # OUTPUT [options]
-  local to=$1
-  shift
-  expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" \
-    --optimizer=adamw:lr=2e-3 "$@"
-}
-
-train() { # CODE TEXT MODEL [options]
-  local code=$1 text=$2 model=$3
-  shift 3
-  expect "$code" "$text" "$bin/tandem-run" train "$model.tdm" \
-    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
-    "$@"
-}
-
-expect 2 'optimizer' "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm \
-  --accumulate
-compile plain
-compile sums --accumulate --clip=norm:100
+refused 2 'optimizer' --accumulate
+compile plain --optimizer=adamw:lr=2e-3
+compile sums --optimizer=adamw:lr=2e-3 --accumulate --clip=norm:100
 train 2 'compile with --accumulate' plain --steps=1 --accumulate=2
 train 2 'accumulate' sums --steps=1 --accumulate=0
 expect 0 '^accumulate ' "$bin/tandem-run" inspect sums.tdm
 
 # One batch for an update is what there was before.
-losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
 train 0 '' plain --steps=50 --seed=0 --log=plain.log
 train 0 '' sums --steps=50 --seed=0 --accumulate=1 --log=one.log
 cmp <(losses plain.log) <(losses one.log) || fail 'the losses differ'

@@ -2,32 +2,17 @@
 # adapters.sh BIN EXAMPLES - --lora as a user meets it: adapters beside the
 # weights of an earlier training, folded into them and written alone (T12).
 source "$(dirname "$0")/expect.sh"
-bin=$1 digits=$2/digits data=$2/digits/data
-cd "$work" || exit 1
+source "$(dirname "$0")/train-digits.sh"
 
-compile() { # CODE TEXT OUTPUT [options]
-  local code=$1 text=$2 to=$3
-  shift 3
-  expect "$code" "$text" "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" \
-    --optimizer=adamw:lr=2e-3 "$@"
-}
-
-train() { # MODEL [options]
-  local model=$1
-  shift
-  expect 0 '' "$bin/tandem-run" train "$model.tdm" \
-    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
-    "$@"
-}
-
-compile 2 '--lora: expected REGEX:rank=N' no --lora='.*'
-compile 2 "unknown option 'rang' \\(did you mean 'rank'\\?\\)" no --lora='.*:rang=2'
-compile 1 "matches no weight that is the right factor of a product; there are" \
-  no --lora='nothing:rank=2'
-compile 0 '' base
-compile 0 '' lora --lora='w:rank=4,alpha=8'
-train base --steps=60 --seed=0 --save=base.st
-train lora --steps=30 --seed=1 --init-from=base.st --save=lora.st
+refused 2 '--lora: expected REGEX:rank=N' --lora='.*'
+refused 2 "unknown option 'rang' \\(did you mean 'rank'\\?\\)" --lora='.*:rang=2'
+refused 1 "matches no weight that is the right factor of a product; there are" \
+  --lora='nothing:rank=2'
+adamw=--optimizer=adamw:lr=2e-3
+compile base $adamw
+compile lora $adamw --lora='w:rank=4,alpha=8'
+train 0 '' base --steps=60 --seed=0 --save=base.st
+train 0 '' lora --steps=30 --seed=1 --init-from=base.st --save=lora.st
 
 expect 0 '' "$bin/tandem" checkpoint merge lora.st -o folded.safetensors \
   --fold-adapters

@@ -3,49 +3,29 @@
 # they refuse, norm and scale in the log, and updates that are left out (T02, T03,
 # T17, G07).
 source "$(dirname "$0")/expect.sh"
-bin=$1 digits=$2/digits data=$2/digits/data
-cd "$work" || exit 1
+source "$(dirname "$0")/train-digits.sh"
+trains=(--seed 0)
 
-compile() { # OUTPUT [options]
-  local to=$1
-  shift
-  expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" "$@"
-}
-
-train() { # CODE TEXT MODEL [options]
-  local code=$1 text=$2 model=$3
-  shift 3
-  expect "$code" "$text" "$bin/tandem-run" train "$model.tdm" \
-    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
-    --seed 0 "$@"
-}
-
-refused() { # TEXT [options]
-  local text=$1
-  shift
-  expect 2 "$text" "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm "$@"
-}
 for wrong in norm:-1 norm:0 norm:nan norm:inf norm:0x1 norm:1e39 value:-0.5; do
-  refused 'followed by a number from' --optimizer=sgd --clip=$wrong
+  refused 2 'followed by a number from' --optimizer=sgd --clip=$wrong
 done
 for wrong in 1.0 global:1 norm value:; do
-  refused 'clip: expected' --optimizer=sgd --clip=$wrong
+  refused 2 'clip: expected' --optimizer=sgd --clip=$wrong
 done
-refused "clip' needs '--optimizer'|--clip needs --optimizer" --clip=norm:1
-refused 'inference|optimizer' --clip=norm:1 --inference
+refused 2 "clip' needs '--optimizer'|--clip needs --optimizer" --clip=norm:1
+refused 2 'inference|optimizer' --clip=norm:1 --inference
 
 for wrong in 0 -1 nan inf 1e39 dynamic:init=0 dynamic:growth=0.5 dynamic:backoff=2 \
   dynamic:interval=0 dynamic:interval=1.5 dynamic:rate=2 dynamic: auto; do
-  refused 'loss-scale: ' --optimizer=sgd --loss-scale=$wrong
+  refused 2 'loss-scale: ' --optimizer=sgd --loss-scale=$wrong
 done
-refused 'optimizer' --loss-scale=dynamic
+refused 2 'optimizer' --loss-scale=dynamic
 
 # A norm that clips nothing changes no loss, and every step has it in the log.
 compile plain --optimizer=adamw:lr=2e-3
 compile clipped --optimizer=adamw:lr=2e-3 --clip=norm:1e6
 train 0 '' plain --steps=20 --log=plain.log
 train 0 '' clipped --steps=20 --log=clipped.log --save=clipped.st
-losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
 cmp <(losses plain.log) <(losses clipped.log) || fail 'the losses differ'
 [ "$(grep -c '"grad_norm": [0-9]' clipped.log)" = 20 ] || fail 'no norms'
 grep -q grad_norm plain.log && fail 'a norm that nobody asked for'

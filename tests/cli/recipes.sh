@@ -2,30 +2,8 @@
 # recipes.sh BIN EXAMPLES - schedules, groups, frozen parameters and averages as a
 # user meets them: in the log, in checkpoints, resumed (T05, T07, T08, T18).
 source "$(dirname "$0")/expect.sh"
-bin=$1 digits=$2/digits data=$2/digits/data
-cd "$work" || exit 1
+source "$(dirname "$0")/train-digits.sh"
 
-compile() { # OUTPUT [options]
-  local to=$1
-  shift
-  expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$to.tdm" "$@"
-}
-
-train() { # CODE TEXT MODEL [options]
-  local code=$1 text=$2 model=$3
-  shift 3
-  expect "$code" "$text" "$bin/tandem-run" train "$model.tdm" \
-    --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
-    "$@"
-}
-
-refused() { # CODE TEXT [options]
-  local code=$1 text=$2
-  shift 2
-  expect "$code" "$text" "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm "$@"
-}
-
-losses() { grep -oE '"loss": ?[-+.e0-9]+' "$1"; }
 eval=(--eval x=@"$data/test_images.npy" --eval labels=@"$data/test_labels.npy")
 adamw=--optimizer=adamw:lr=2e-3
 
