@@ -2,6 +2,7 @@
 #include "compiler/Precision.h"
 #include "compiler/TagPaths.h"
 #include "ir/Autocast.h"
+#include "passes/precision/Policy.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -47,7 +48,7 @@ Status tandem::checkPrecisionRule(std::string_view text) {
   auto [paths, type] = ruleOf(text);
   std::string error;
   if (!llvm::is_contained({"f32", "bf16", "f16"}, type) || paths.empty())
-    error = "a type of f32, bf16 and f16 behind a colon";
+    error = "behind the last colon there is none of f32, bf16 and f16";
   else if (paths == kBackward || llvm::Regex(paths).isValid(error))
     return Status::success();
   return Status::usage("expected --precision=backward:TYPE or REGEX:TYPE, but "
@@ -64,7 +65,7 @@ static Status stampPaths(func::FuncOp graph, const Rule &rule,
   Type type = typeOf(rule.type, graph.getContext());
   graph.walk([&](Operation *op) {
     StringRef path = pathOf(op);
-    if (path.empty() || op == graph || op->getNumResults() == 0)
+    if (path.empty() || op == graph || !hasChoice(op))
       return;
     paths.insert(path);
     if (!expression.match(path))

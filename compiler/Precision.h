@@ -17,8 +17,9 @@ Status checkAmp(const CompileOptions &options);
 /// Checks an element of `options.precision`: `backward:TYPE` or `REGEX:TYPE`.
 Status checkPrecisionRule(std::string_view rule);
 
-/// Puts both into a module before `joint`. An expression that matches no path
-/// is an error; of several that match an op, the last one counts.
+/// Puts both into a module before `joint`. An expression that matches the path
+/// of no op that computes floats is an error; of several that match an op, the
+/// last one counts.
 Status stampPrecision(mlir::ModuleOp module, const CompileOptions &options);
 
 } // namespace tandem

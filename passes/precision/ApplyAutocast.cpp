@@ -6,6 +6,7 @@
 
 #include "ir/Autocast.h"
 #include "ir/Ops.h"
+#include "ir/Pipeline.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_APPLYAUTOCAST
@@ -21,8 +22,10 @@ static Type typeOf(Operation *op, StringRef name) {
   return type ? type.getValue() : Type();
 }
 
-/// `low` is the type of ops that say none themselves; null: they stay.
-static LogicalResult apply(Block &block, Type low, TypeObserver observer) {
+/// `low` is the type of ops that say none themselves; null: they stay. Sets
+/// `isLow` if one is computed in a low type.
+static LogicalResult apply(Block &block, Type low, TypeObserver observer,
+                           bool &isLow) {
   Retyper retyper;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     Type own = typeOf(&op, kAutocastAttr),
@@ -32,7 +35,7 @@ static LogicalResult apply(Block &block, Type low, TypeObserver observer) {
     // What a custom_vjp computes in is as it says: its backward relies on it.
     for (Region &region : op.getRegions())
       if (failed(apply(region.front(), isa<CustomVjpOp>(op) ? Type() : type,
-                       observer)))
+                       observer, isLow)))
         return failure();
     if (!hasChoice(&op))
       continue;
@@ -47,6 +50,7 @@ static LogicalResult apply(Block &block, Type low, TypeObserver observer) {
       if (failed(computed))
         return failure();
       made = *computed;
+      isLow |= isLowFloat(choice.type);
     }
     if (observer)
       observer(made, choice.why);
@@ -57,12 +61,17 @@ static LogicalResult apply(Block &block, Type low, TypeObserver observer) {
 LogicalResult tandem::applyAutocast(ModuleOp module, TypeObserver observer) {
   Type low = typeOf(module, kAmpAttr);
   module->removeAttr(kAmpAttr);
+  bool isLow = false;
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (failed(apply(func.getBody().front(), low, observer)))
+    if (failed(apply(func.getBody().front(), low, observer, isLow)))
       return failure();
     // Casts back to a type that nobody reads.
     eraseDeadOps(func);
   }
+  // A stage may have no product, where the model has some.
+  if (low && !isLow && !Pipeline::of(module))
+    module.emitWarning() << "mixed precision changes nothing: the model has no "
+                            "product, convolution or attention of f32";
   return success();
 }
 

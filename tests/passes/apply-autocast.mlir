@@ -96,3 +96,14 @@ module attributes {tandem.amp = bf16} {
 // expected-error @+1 {{expected 'tandem.amp' to be bf16 or f16, but got f32}}
 module attributes {tandem.amp = f32} {
 }
+
+// -----
+
+// expected-warning @+1 {{mixed precision changes nothing: the model has no product, convolution or attention of f32}}
+module attributes {tandem.amp = bf16} {
+  func.func @graph(%x: tensor<2x2xf64> {tandem.role = #tandem.role<input "x">})
+      -> (tensor<2x2xf64> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.matmul %x, %x : tensor<2x2xf64>, tensor<2x2xf64> -> tensor<2x2xf64>
+    return %y : tensor<2x2xf64>
+  }
+}

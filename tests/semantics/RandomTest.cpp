@@ -132,7 +132,7 @@ TEST_P(RecomputeCalls, P14_TwoContextsKeepTheirOwn) {
   EXPECT_TRUE(areMasks(m->gradient("x"), 3, 2));
 }
 
-TEST_P(RecomputeCalls, P14_TheSeedOfTheRun) {
+TEST_P(RecomputeCalls, G08_P14_TheSeedOfTheRun) {
   auto m = compiled(dropouts());
   ASSERT_TRUE(m);
   m->set("x", kOnes);
@@ -143,7 +143,7 @@ TEST_P(RecomputeCalls, P14_TheSeedOfTheRun) {
   }
 }
 
-TEST_P(RecomputeCalls, EvaluationDropsNothing) {
+TEST_P(RecomputeCalls, G08_EvaluationDropsNothing) {
   auto m = compiled(dropouts());
   ASSERT_TRUE(m);
   m->set("x", kOnes);

@@ -1,6 +1,7 @@
 //===- Adapters.cpp - low-rank adapters of a checkpoint -------------------===//
 #include "tools/tandem/Adapters.h"
 
+#include "passes/partition/optimizers/Optimizers.h"
 #include "runtime/artifact/Adapters.h"
 #include "runtime/io/Cast.h"
 #include "runtime/io/Elements.h"
@@ -157,15 +158,16 @@ std::string_view afterColon(std::string_view name) {
   return colon == name.npos ? name : name.substr(colon + 1);
 }
 
-/// What the names of an optimizer's states begin with, "adamw."; empty: there
-/// is none. The learning rate is the one that each has.
-std::string optimizerOf(const TensorFiles &files) {
-  constexpr std::string_view rate = ".lr";
-  for (const auto &[name, entry] : files.entries())
-    if (name.ends_with(rate) && name.find('.') == name.rfind('.') &&
-        entry.shape.empty())
-      return name.substr(0, name.size() - rate.size() + 1);
-  return "";
+/// True for the name of a state that an optimizer makes: a number of its own,
+/// or what it has for a parameter.
+bool isOptimizers(std::string_view name, const TensorFiles::Entry &entry) {
+  if (!entry.shape.empty() && name.find(':') == name.npos)
+    return false;
+  std::string_view owner = name.substr(0, name.find('.'));
+  return std::any_of(optimizerKinds().begin(), optimizerKinds().end(),
+                     [&](const OptimizerKind &kind) {
+                       return kind.name == llvm::StringRef(owner);
+                     });
 }
 
 } // namespace
@@ -176,14 +178,10 @@ Status commands::foldAdapters(const TensorFiles &files,
   if (!adapters)
     return std::move(adapters).status();
   std::map<std::string, io::TensorType> types;
-  std::string optimizer = optimizerOf(files);
-  for (const auto &[name, entry] : files.entries()) {
-    bool isOptimizers =
-        !optimizer.empty() && name.starts_with(optimizer) &&
-        (entry.shape.empty() || name.find(':') != std::string::npos);
-    if (!isOptimizers && !artifact::isAdapterName(afterColon(name)))
+  for (const auto &[name, entry] : files.entries())
+    if (!isOptimizers(name, entry) &&
+        !artifact::isAdapterName(afterColon(name)))
       types[name] = {entry.dtype, entry.shape};
-  }
   return io::writeSafetensors(
       output, types, {},
       [&](const std::string &name, const io::TakeBytes &take) {
