@@ -214,7 +214,7 @@ Status tandem::checkOptions(const CompileOptions &options) {
                     options.matmulPrecision + "'");
   if (Status s = checkTagPaths(options); !s)
     wrong.push_back(s.message());
-  if (Status s = onnx::checkOptions(options.onnx); !s)
+  if (Status s = checkOptions(options.import); !s)
     wrong.push_back(s.message());
   if (options.libraries != "auto" && options.libraries != "yes" &&
       options.libraries != "no")

@@ -13,6 +13,7 @@
 #include "compiler/capture/Names.h"
 #include "compiler/functions/NearestOp.h"
 #include "compiler/import/JsonGraph.h"
+#include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Dialect.h"
 #include "ir/Pipeline.h"
@@ -56,14 +57,14 @@ void tandem::registerCompiler(DialectRegistry &registry) {
 
 static OwningOpRef<ModuleOp> readOnnx(const std::string &path,
                                       MLIRContext &context, Status &status,
-                                      const onnx::ImportOptions &options,
+                                      const ImportOptions &options,
                                       Weights *weights) {
   auto model = onnx::readModelFile(path);
   if (!model) {
     status = model.status();
     return {};
   }
-  onnx::Import import = onnx::importModel(*model, path, options, context);
+  Import import = onnx::importModel(*model, path, options, context);
   status = import.status();
   if (!status)
     status = std::move(status).in("'" + path + "'");
@@ -92,7 +93,7 @@ static void addSuggestion(MLIRContext &context, Diagnostic &diagnostic) {
 
 OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
                                         MLIRContext &context, Status &status,
-                                        const onnx::ImportOptions &options,
+                                        const ImportOptions &options,
                                         Weights *weights) {
   StringRef extension = llvm::sys::path::extension(path);
   if (extension == ".onnx")

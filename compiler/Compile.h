@@ -9,7 +9,7 @@
 #ifndef TANDEM_COMPILER_COMPILE_H
 #define TANDEM_COMPILER_COMPILE_H
 
-#include "compiler/import/onnx/Import.h"
+#include "compiler/import/Import.h"
 #include "compiler/tune/Tune.h"
 #include "runtime/artifact/ArtifactWriter.h"
 #include "runtime/artifact/Status.h"
@@ -39,7 +39,7 @@ struct CompileOptions {
   bool prepare = false;
   std::string loss; ///< the output to differentiate; empty: "loss"
   /// Params that are not trained: an expression for a part of their names. Of a
-  /// model in ONNX its importer has that instead (`onnx`).
+  /// model in ONNX its importer has that instead (`import`).
   std::string freeze;
   std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
   /// Mixed precision: `bf16` or `f16`; empty: none.
@@ -104,9 +104,9 @@ struct CompileOptions {
   std::function<void(const TuneReport &)> tuneProgress;
   /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
   /// its.
-  onnx::ImportOptions onnx;
-  /// `INPUT=VALUE`, which a tool reads into `onnx.values`.
-  std::vector<std::string> onnxValues;
+  ImportOptions import;
+  /// `INPUT=VALUE`, which a tool reads into `import.values`.
+  std::vector<std::string> importValues;
 };
 
 /// The time that a phase took.
@@ -119,14 +119,14 @@ struct PhaseTime {
 void registerCompiler(mlir::DialectRegistry &registry);
 
 /// Initial values by the names of parameters and states.
-using Weights = std::map<std::string, onnx::TensorPtr>;
+using Weights = std::map<std::string, TensorPtr>;
 
 /// Reads a model. `path` ends in .mlir, .json or .onnx. Null if that failed:
 /// then the context's diagnostics, or `status`, say why. What `options` say of
 /// a model in ONNX has no effect on others.
 mlir::OwningOpRef<mlir::ModuleOp>
 readModel(const std::string &path, mlir::MLIRContext &context, Status &status,
-          const onnx::ImportOptions &options = {}, Weights *weights = nullptr);
+          const ImportOptions &options = {}, Weights *weights = nullptr);
 
 /// Checks the options that can be checked without a model; the message lists
 /// everything that is wrong.

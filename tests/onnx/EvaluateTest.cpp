@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Compile.h"
 #include "compiler/import/JsonGraph.h"
+#include "compiler/import/onnx/Import.h"
 #include "compiler/trace/Functions.h"
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"

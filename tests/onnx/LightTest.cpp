@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Compile.h"
+#include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/Initialize.h"
@@ -94,8 +95,8 @@ Result<runtime::Model> compiled(const Model &model, const std::string &path,
   mlir::MLIRContext context(registry);
   CompileOptions options;
   options.optimizer = "adam:lr=1e-4";
-  options.onnx.loss = "cross_entropy:" + scores + ",labels";
-  Import import = importModel(model, path, options.onnx, context);
+  options.import.loss = "cross_entropy:" + scores + ",labels";
+  Import import = importModel(model, path, options.import, context);
   if (Status s = import.status(); !s)
     return s;
   std::vector<PhaseTime> times;

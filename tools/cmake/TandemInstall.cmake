@@ -73,7 +73,7 @@ if(TANDEM_BUILD_COMPILER)
   get_property(rooms GLOBAL PROPERTY TANDEM_PASSES_ROOMS)
   set(libraries tandem-artifact tandem-ir tandem-functions tandem-capture
     tandem-onnx ${rooms} tandem-passes tandem-phases
-    tandem-llvm-passes tandem-import tandem-link
+    tandem-llvm-passes tandem-import tandem-importing tandem-link
     tandem-emit tandem-tune tandem-compiler tandem-trace)
   install(TARGETS tandem-flags tandem-mlir ${libraries}
     EXPORT tandemCompiler ARCHIVE COMPONENT compiler)

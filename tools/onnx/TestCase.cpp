@@ -144,7 +144,7 @@ static Outcome runDataSet(const TestCase &one, const DataSet &data,
   });
   CompileOptions options;
   options.threads = 1;
-  Import import = importFor(one, data, options.onnx, context);
+  Import import = importFor(one, data, options.import, context);
   if (!import.problems.empty())
     return outcomeOf(import);
   options.inference = !trains(*import.module);

@@ -10,7 +10,7 @@
 #include "compiler/Phases.h"
 #include "compiler/Precision.h"
 #include "compiler/Target.h"
-#include "compiler/import/onnx/Import.h"
+#include "compiler/import/Losses.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "passes/adapters/LoraSpec.h"
 #include "passes/partition/AverageSpec.h"
@@ -126,7 +126,7 @@ static Status checkDim(std::string_view text) {
 /// What the optimizer does otherwise for some parameters or at some updates.
 static void declareUpdate(CompileOptions &options, OptionTable &table) {
   table
-      .text("freeze", "REGEX", options.onnx.freeze,
+      .text("freeze", "REGEX", options.import.freeze,
             "parameters that are not trained: the expression matches a part of "
             "their names. They have no gradients and no states")
       .check(checkRegex("--freeze"));
@@ -451,20 +451,20 @@ static void declareOnnx(CompileFlags &flags, OptionTable &table) {
       .example("x=2x3")
       .onlyFor(".onnx", kOnnx);
   table
-      .list("value", "INPUT=FILE|N|[N,...]", options.onnxValues,
+      .list("value", "INPUT=FILE|N|[N,...]", options.importValues,
             "the value of an input that decides a shape (.npy, .pb, or "
             "written down); it is no input of the programs then")
       .keyed()
       .example("n=4")
       .onlyFor(".onnx", kOnnx);
   table
-      .text("train", "REGEX", options.onnx.train,
+      .text("train", "REGEX", options.import.train,
             "initializers that are trained, and no others")
       .byDefault("floats with a dimension and more than one element")
       .needs("loss")
       .onlyFor(".onnx", kOnnx);
   table
-      .flag("keep-eval", options.onnx.keepEval,
+      .flag("keep-eval", options.import.keepEval,
             "leave BatchNormalization and Dropout as in inference")
       .needs("loss")
       .onlyFor(".onnx", kOnnx);
@@ -475,7 +475,7 @@ static void declareOnnx(CompileFlags &flags, OptionTable &table) {
 static Status checkLoss(const std::string &loss, const std::string &model) {
   if (!StringRef(loss).contains(':'))
     return Status::success();
-  auto spec = onnx::parseLoss(loss);
+  auto spec = parseLoss(loss);
   if (StringRef(model).ends_with(".onnx"))
     return spec.status();
   return spec ? Status::usage("--loss=KIND:OUTPUT,LABELS is for models in "
@@ -541,7 +541,7 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
 void CompileFlags::declare(Files &files, const std::string &model) const {
   files.reads("the model", model);
   files.reads("--shard", options.shard);
-  for (StringRef text : options.onnxValues) {
+  for (StringRef text : options.importValues) {
     auto [name, value] = text.split('=');
     files.reads(("--value '" + name + "'").str(), value.str());
   }
@@ -563,13 +563,13 @@ Status CompileFlags::finish(CompileOptions &out) const {
   out.order = static_cast<int>(order.value_or(1));
   for (const std::string &text : dims) {
     auto [name, size] = StringRef(text).rsplit('=');
-    (void)size.getAsInteger(10, out.onnx.dims[name.str()]);
+    (void)size.getAsInteger(10, out.import.dims[name.str()]);
   }
   for (const std::string &text : shapes) {
     std::string name;
     std::vector<int64_t> shape;
     (void)readShape(text, name, shape);
-    out.onnx.shapes[name] = shape;
+    out.import.shapes[name] = shape;
   }
   out.tune = tune;
   if (tune && out.tuneCache.empty())

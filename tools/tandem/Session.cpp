@@ -1,6 +1,7 @@
 //===- Session.cpp - one use of the compiler by a command -----------------===//
 #include "tools/tandem/Session.h"
 #include "compiler/capture/GraphDigest.h"
+#include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/Pipeline.h"
@@ -27,7 +28,7 @@ Session::Session(const CompileOptions &options)
     : reproducer_(options.reproducerFile), options_(options),
       context_(registry()) {
   options_.reproducer = &reproducer_;
-  options_.freeze = options_.onnx.freeze;
+  options_.freeze = options_.import.freeze;
   context_.printOpOnDiagnostic(false);
   context_.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { print(diagnostic); });
@@ -97,8 +98,8 @@ Status Session::status() const {
   return Status::unsupported(status_.message());
 }
 
-onnx::ImportOptions Session::importOptions(const std::string &path) {
-  onnx::ImportOptions import = options_.onnx;
+ImportOptions Session::importOptions(const std::string &path) {
+  ImportOptions import = options_.import;
   if (!StringRef(path).ends_with(".onnx"))
     return import;         // CompileFlags has refused what is for ONNX.
   options_.freeze.clear(); // It is the importer's.
@@ -106,7 +107,7 @@ onnx::ImportOptions Session::importOptions(const std::string &path) {
     loss_ = std::exchange(options_.loss, "");
   // An output that is the loss is differentiated by name.
   import.loss = loss_.empty() ? options_.loss : loss_;
-  status_ = onnx::readValues(path, options_.onnxValues, import.values);
+  status_ = onnx::readValues(path, options_.importValues, import.values);
   if (status_ && !import.freeze.empty() && import.loss.empty())
     status_ = Status::usage("--freeze needs --loss: without one nothing of a "
                             "model in ONNX is trained");
@@ -114,21 +115,21 @@ onnx::ImportOptions Session::importOptions(const std::string &path) {
 }
 
 OwningOpRef<ModuleOp> Session::read(const std::string &path) {
-  onnx::ImportOptions import = importOptions(path);
+  ImportOptions import = importOptions(path);
   if (!status_)
     return {};
   return readModel(path, context_, status_, import, &weights_);
 }
 
 std::string Session::summary(const std::string &path) {
-  onnx::ImportOptions options = importOptions(path);
+  ImportOptions options = importOptions(path);
   if (!status_)
     return {};
   auto model = onnx::readModelFile(path);
   status_ = model.status();
   if (!model)
     return {};
-  onnx::Import import = onnx::importModel(*model, path, options, context_);
+  Import import = onnx::importModel(*model, path, options, context_);
   // The problems are in the text.
   if (Status s = import.status(); !s)
     status_ = Status(s.code(), "'" + path + "' cannot be compiled as it is");

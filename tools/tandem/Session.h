@@ -63,7 +63,7 @@ private:
                  const std::string &path);
   void print(mlir::Diagnostic &diagnostic);
   /// What the options say of the ONNX model `path`.
-  onnx::ImportOptions importOptions(const std::string &path);
+  ImportOptions importOptions(const std::string &path);
 
   Reproducer reproducer_;
   CrashReport crash_{reproducer_};

@@ -6,7 +6,7 @@
 #include "tools/tandem/CompilerCommands.h"
 
 #include "compiler/PassSteps.h"
-#include "compiler/import/onnx/Import.h"
+#include "compiler/import/Losses.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/partition/optimizers/Schedules.h"
 #include "tools/commands/Print.h"
@@ -62,7 +62,7 @@ static std::string losses() {
       "--loss=KIND:OUTPUT,LABELS gives a model in ONNX a loss: the mean over "
       "all\nelements (rows, for classes) of OUTPUT, any value of the graph, "
       "and LABELS, a\nnew input. What they are:\n\n";
-  for (const auto &[kind, meaning] : onnx::lossKinds())
+  for (const auto &[kind, meaning] : lossKinds())
     text += llvm::formatv("  {0,-17}{1}\n", kind, meaning);
   return text;
 }

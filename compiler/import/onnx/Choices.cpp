@@ -5,6 +5,7 @@
 // the translation's own choice notes say how it chose.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/Expressions.h"
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "ir/Signature.h"
 #include "runtime/artifact/NearestName.h"
@@ -23,62 +24,6 @@ using Names = std::set<std::string>;
 
 /// How many names a message lists.
 static constexpr size_t kMost = 12;
-
-//===----------------------------------------------------------------------===//
-// Expressions
-//===----------------------------------------------------------------------===//
-
-Status onnx::checkOptions(const ImportOptions &options) {
-  std::vector<std::string> wrong;
-  for (auto [name, expression] :
-       {std::pair{"--freeze", &options.freeze}, {"--train", &options.train}}) {
-    std::string error;
-    if (!expression->empty() && !llvm::Regex(*expression).isValid(error))
-      wrong.push_back("expected " + std::string(name) +
-                      " to be a regular expression, but got '" + *expression +
-                      "': " + error);
-  }
-  return wrong.empty() ? Status::success()
-                       : Status::usage(llvm::join(wrong, "; "));
-}
-
-/// The end of the bracket expression that begins at `i`.
-static size_t endOfBracket(StringRef text, size_t i) {
-  i += text.substr(i + 1).starts_with("^") ? 2 : 1;
-  i += text.substr(i).starts_with("]") ? 1 : 0;
-  for (; i < text.size() && text[i] != ']'; ++i)
-    if (text.substr(i).starts_with("[:"))
-      i = std::min(text.find(":]", i + 2), text.size() - 1) + 1;
-  return i;
-}
-
-/// "a" and "b(c|d)" of "a|b(c|d)".
-static SmallVector<StringRef> alternativesOf(StringRef expression) {
-  SmallVector<StringRef> parts;
-  size_t begin = 0;
-  int depth = 0;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    char c = expression[i];
-    if (c == '\\')
-      ++i;
-    else if (c == '[')
-      i = endOfBracket(expression, i);
-    else if (c == '(' || c == ')')
-      depth += c == '(' ? 1 : -1;
-    else if (c == '|' && depth == 0) {
-      parts.push_back(expression.slice(begin, i));
-      begin = i + 1;
-    }
-  }
-  parts.push_back(expression.drop_front(begin));
-  bool areExpressions = llvm::all_of(
-      parts, [](StringRef part) { return llvm::Regex(part).isValid(); });
-  return areExpressions ? parts : SmallVector<StringRef>{expression};
-}
-
-static bool matches(const std::string &expression, const std::string &name) {
-  return !expression.empty() && llvm::Regex(expression).match(name);
-}
 
 //===----------------------------------------------------------------------===//
 // Names

@@ -463,22 +463,6 @@ void GraphTranslator::run(Import &to) {
 // Imports
 //===----------------------------------------------------------------------===//
 
-Status Import::status() const {
-  if (problems.empty())
-    return Status::success();
-  std::string message;
-  bool areUnsupported = true, isUsage = false;
-  for (const Problem &one : problems) {
-    message += (message.empty() ? "" : "\n") + one.where + ": " + one.text;
-    areUnsupported &= one.isUnsupported;
-    isUsage |= one.isUsage;
-  }
-  return {isUsage          ? Code::Usage
-          : areUnsupported ? Code::Unsupported
-                           : Code::Failed,
-          message};
-}
-
 static void countOperators(const Graph &graph,
                            std::map<std::string, int64_t> &counts) {
   for (const NodeData &node : graph.nodes) {

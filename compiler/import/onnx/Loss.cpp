@@ -5,75 +5,15 @@
 // `--loss=NAME`: an output of the graph.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/functions/Function.h"
+#include "compiler/import/Losses.h"
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "compiler/import/onnx/Known.h"
-#include "ir/BuildOp.h"
-#include "ir/ops/Inference.h"
-#include "runtime/artifact/NearestName.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::onnx;
-
-namespace {
-struct LossKind {
-  StringRef name, function;
-  bool takesClasses; ///< labels are numbers of classes
-  StringRef meaning;
-};
-} // namespace
-
-static constexpr LossKind kinds[] = {
-    {"cross_entropy", "cross_entropy", true,
-     "logits [N, C] or [N, C, d...]; classes, i64 [N, d...]"},
-    {"nll", "nll_loss", true, "logarithms of probabilities; classes"},
-    {"mse", "mse_loss", false, "anything; the same type"},
-    {"l1", "l1_loss", false, "anything; the same type"},
-    {"huber", "huber_loss", false, "anything; the same type"},
-    {"bce_with_logits", "binary_cross_entropy_with_logits", false,
-     "logits; probabilities"},
-    {"kl", "kl_div", false, "logarithms of probabilities; probabilities"},
-};
-
-std::vector<std::pair<std::string, std::string>> onnx::lossKinds() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (const LossKind &kind : kinds)
-    all.emplace_back(kind.name, kind.meaning);
-  return all;
-}
-
-Result<LossSpec> onnx::parseLoss(const std::string &text) {
-  auto [kind, names] = StringRef(text).split(':');
-  auto [output, labels] = names.split(',');
-  SmallVector<std::string_view> known;
-  for (const LossKind &one : kinds)
-    known.push_back(one.name);
-  std::string wrong = "expected --loss=KIND:OUTPUT,LABELS";
-  if (!llvm::is_contained(known, std::string_view(kind)))
-    return Status::usage(wrong + " with one of the kinds " +
-                         llvm::join(known, ", ") + ", but got '" + kind.str() +
-                         "'" + didYouMean(kind, known));
-  if (output.empty() || labels.empty() || labels.contains(','))
-    return Status::usage(wrong + ", but got '" + text + "'");
-  return LossSpec{kind.str(), output.str(), labels.str()};
-}
-
-/// Brings [N, C, d...] into [N, d..., C], and [N, C, 1, ...] into [N, C].
-static Expr classesLast(const Expr &x) {
-  if (x.rank() <= 2)
-    return x;
-  if (llvm::all_of(x.shape().drop_front(2), [](int64_t n) { return n == 1; }))
-    return x.reshape(x.shape().take_front(2));
-  SmallVector<int64_t> order = {0};
-  for (int64_t i = 2; i < x.rank(); ++i)
-    order.push_back(i);
-  order.push_back(1);
-  return x.permute(order);
-}
 
 /// Says where OUTPUT is what the loss computes itself: losses then come out
 /// wrong, and nothing else does.
@@ -161,8 +101,6 @@ void GraphTranslator::addLoss(Scope &scope) {
   auto spec = parseLoss(options.loss);
   if (!spec)
     return misuse(where, spec.status().message());
-  const auto *kind =
-      llvm::find_if(kinds, [&](auto &k) { return k.name == spec->kind; });
   const std::string &outputName = spec->output, &labels = spec->labels;
   bool isBroken;
   const Datum *datum = find(outputName, scope, isBroken);
@@ -178,47 +116,24 @@ void GraphTranslator::addLoss(Scope &scope) {
     return misuse(where, "the graph has no value '" + outputName +
                              "'; its outputs are " + outputs);
   }
-  Expr x(builder, loc, value);
-  if (!isa<FloatType>(x.type().getElementType()))
-    return misuse(where, "expected '" + outputName +
-                             "' to have floating-point elements");
+  auto operands = lossOperands(*spec, Expr(builder, loc, value));
+  if (!operands)
+    return misuse(where, operands.status().message());
   noteLoss(spec->kind, outputName);
-  RankedTensorType type = x.type();
-  int64_t classes = 0;
-  if (kind->takesClasses) {
-    if (x.rank() == 0)
-      return misuse(where, "expected '" + outputName +
-                               "' to have a dimension of classes");
-    int64_t last = x.shape().back(), rank = x.rank();
-    std::string shape = infer::text(x.shape());
-    x = classesLast(x);
-    classes = x.shape().back();
-    if (rank > 2) {
-      std::string note =
-          where + ": '" + outputName + "' " + shape + " has " +
-          std::to_string(classes) +
-          " classes, along dimension 1, and a label for each of " +
-          infer::text(x.shape().drop_back());
-      if (x.rank() > 2)
-        note += "; where the classes are the last dimension (" +
-                std::to_string(last) +
-                "), as in language models, the model has to transpose it "
-                "before it gives it";
-      notes.push_back(note);
-    }
-    type = RankedTensorType::get(x.shape().drop_back(), builder.getI64Type());
-  }
+  if (!operands->note.empty())
+    notes.push_back(where + ": " + operands->note);
   const Datum *given = find(labels, scope, isBroken);
   Value target;
   if (given) {
     target = materialize(*given, loc, why);
-    if (!target || target.getType() != type)
+    if (!target || target.getType() != operands->labels)
       return misuse(where, "the graph has another '" + labels + "'");
   } else {
     auto role = RoleAttr::get(builder.getContext(), RoleKind::Input, labels);
-    if (classes)
-      role = role.with(RoleAttr::kHigh, builder.getI64IntegerAttr(classes));
-    target = addArgument(type, role, location(labels));
+    if (operands->classes)
+      role = role.with(RoleAttr::kHigh,
+                       builder.getI64IntegerAttr(operands->classes));
+    target = addArgument(operands->labels, role, location(labels));
   }
   ScopedDiagnosticHandler handler(
       builder.getContext(), [&](Diagnostic &diagnostic) {
@@ -228,17 +143,6 @@ void GraphTranslator::addLoss(Scope &scope) {
                 StringRef(diagnostic.str()).starts_with("unsupported"));
         return success();
       });
-  std::string op = ("tandem." + kind->function).str();
-  if (RegisteredOperationName::lookup(op, builder.getContext())) {
-    // As nll_loss has it, and PyTorch.
-    SmallVector<NamedAttribute> attributes;
-    if (kind->takesClasses)
-      attributes.push_back(builder.getNamedAttr(
-          "ignore_index", builder.getI64IntegerAttr(-100)));
-    auto made = buildOp(builder, loc, kind->function, {x, target}, attributes);
-    loss = succeeded(made) ? (*made)->getResult(0) : Value();
-  } else {
-    auto made = callFunction(builder, loc, kind->function, {x, target}, {});
-    loss = succeeded(made) ? made->front() : Value();
-  }
+  auto made = buildLoss(builder, loc, spec->kind, operands->x, target);
+  loss = succeeded(made) ? *made : Value();
 }

@@ -1,7 +1,7 @@
-//===- Graph.cpp - an ONNX model as plain data ----------------------------===//
-#include "compiler/import/onnx/Graph.h"
+//===- TensorData.cpp - a dense tensor that an importer read --------------===//
+#include "compiler/import/TensorData.h"
 
-namespace tandem::onnx {
+namespace tandem {
 
 std::string spelling(ElementKind kind) {
   static const char *const names[] = {
@@ -55,4 +55,4 @@ int64_t TensorData::elements() const {
   return count;
 }
 
-} // namespace tandem::onnx
+} // namespace tandem

@@ -1,0 +1,127 @@
+//===- Losses.cpp - a loss for a graph that has none ----------------------===//
+#include "compiler/import/Losses.h"
+#include "compiler/functions/Function.h"
+#include "ir/BuildOp.h"
+#include "ir/ops/Inference.h"
+#include "runtime/artifact/NearestName.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tandem;
+
+namespace {
+struct LossKind {
+  StringRef name, function;
+  bool takesClasses; ///< labels are numbers of classes
+  StringRef meaning;
+};
+} // namespace
+
+static constexpr LossKind kinds[] = {
+    {"cross_entropy", "cross_entropy", true,
+     "logits [N, C] or [N, C, d...]; classes, i64 [N, d...]"},
+    {"nll", "nll_loss", true, "logarithms of probabilities; classes"},
+    {"mse", "mse_loss", false, "anything; the same type"},
+    {"l1", "l1_loss", false, "anything; the same type"},
+    {"huber", "huber_loss", false, "anything; the same type"},
+    {"bce_with_logits", "binary_cross_entropy_with_logits", false,
+     "logits; probabilities"},
+    {"kl", "kl_div", false, "logarithms of probabilities; probabilities"},
+};
+
+std::vector<std::pair<std::string, std::string>> tandem::lossKinds() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const LossKind &kind : kinds)
+    all.emplace_back(kind.name, kind.meaning);
+  return all;
+}
+
+Result<LossSpec> tandem::parseLoss(const std::string &text) {
+  auto [kind, names] = StringRef(text).split(':');
+  auto [output, labels] = names.split(',');
+  SmallVector<std::string_view> known;
+  for (const LossKind &one : kinds)
+    known.push_back(one.name);
+  std::string wrong = "expected --loss=KIND:OUTPUT,LABELS";
+  if (!llvm::is_contained(known, std::string_view(kind)))
+    return Status::usage(wrong + " with one of the kinds " +
+                         llvm::join(known, ", ") + ", but got '" + kind.str() +
+                         "'" + didYouMean(kind, known));
+  if (output.empty() || labels.empty() || labels.contains(','))
+    return Status::usage(wrong + ", but got '" + text + "'");
+  return LossSpec{kind.str(), output.str(), labels.str()};
+}
+
+/// Brings [N, C, d...] into [N, d..., C], and [N, C, 1, ...] into [N, C].
+static Expr classesLast(const Expr &x) {
+  if (x.rank() <= 2)
+    return x;
+  if (llvm::all_of(x.shape().drop_front(2), [](int64_t n) { return n == 1; }))
+    return x.reshape(x.shape().take_front(2));
+  SmallVector<int64_t> order = {0};
+  for (int64_t i = 2; i < x.rank(); ++i)
+    order.push_back(i);
+  order.push_back(1);
+  return x.permute(order);
+}
+
+static const LossKind &kindOf(const std::string &name) {
+  return *llvm::find_if(kinds, [&](auto &kind) { return kind.name == name; });
+}
+
+Result<LossOperands> tandem::lossOperands(const LossSpec &spec,
+                                          const Expr &output) {
+  const std::string &name = spec.output;
+  LossOperands made;
+  made.x = output;
+  made.labels = output.type();
+  if (!isa<FloatType>(output.type().getElementType()))
+    return Status::usage("expected '" + name +
+                         "' to have floating-point elements");
+  if (!kindOf(spec.kind).takesClasses)
+    return made;
+  if (output.rank() == 0)
+    return Status::usage("expected '" + name +
+                         "' to have a dimension of classes");
+  int64_t last = output.shape().back();
+  made.x = classesLast(output);
+  made.classes = made.x.shape().back();
+  made.labels = RankedTensorType::get(made.x.shape().drop_back(),
+                                      output.builder->getI64Type());
+  if (output.rank() <= 2)
+    return made;
+  made.note = "'" + name + "' " + infer::text(output.shape()) + " has " +
+              std::to_string(made.classes) +
+              " classes, along dimension 1, and a label for each of " +
+              infer::text(made.x.shape().drop_back());
+  if (made.x.rank() > 2)
+    made.note += "; where the classes are the last dimension (" +
+                 std::to_string(last) +
+                 "), as in language models, the model has to transpose it "
+                 "before it gives it";
+  return made;
+}
+
+FailureOr<Value> tandem::buildLoss(OpBuilder &builder, Location loc,
+                                   const std::string &kindName, const Expr &x,
+                                   Value labels) {
+  const LossKind &kind = kindOf(kindName);
+  std::string op = ("tandem." + kind.function).str();
+  if (!RegisteredOperationName::lookup(op, builder.getContext())) {
+    auto made = callFunction(builder, loc, kind.function, {x, labels}, {});
+    if (failed(made))
+      return failure();
+    return made->front();
+  }
+  // As nll_loss has it, and PyTorch.
+  SmallVector<NamedAttribute> attributes;
+  if (kind.takesClasses)
+    attributes.push_back(
+        builder.getNamedAttr("ignore_index", builder.getI64IntegerAttr(-100)));
+  auto made = buildOp(builder, loc, kind.function, {x, labels}, attributes);
+  if (failed(made))
+    return failure();
+  return (*made)->getResult(0);
+}
