@@ -1,0 +1,326 @@
+"""The compiled forward and backward of a model in PyTorch's autograd.
+
+`Core` binds a model's parameters and states to tensors of PyTorch, and its calls
+are a torch.autograd.Function. tandem.torch makes modules of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+import torch
+
+from . import _exchange as exchange
+from ._errors import UnsupportedError, UsageError
+from ._exchange import Tensor
+from ._model import Context, Model
+
+__all__ = ["Core", "seed_of"]
+
+# Whether the backward that runs keeps its graph (retain_graph).
+_keeps_graph: Callable[[], bool] = getattr(
+    torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True
+)
+
+
+class Core:
+    """A model whose parameters and states are tensors of PyTorch, and its calls.
+
+    The tensors show the model's own memory: what an optimizer writes is what
+    the next forward reads, and what a forward writes to a buffer is seen in it.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        artifact = model.artifact
+        for name in ("forward", "backward"):
+            artifact.program(name)
+        self.program = model.program("forward")
+        backward = artifact.program("backward")
+        roles: Dict[str, Set[str]] = {}
+        for slot in backward["arguments"]:
+            roles.setdefault(slot["role"], set()).add(slot["name"])
+        grads = {r["name"] for r in backward["results"] if r["role"] == "grad"}
+        #: What can be differentiated: outputs, and inputs and parameters.
+        self.cotangents = roles.get("cotangent", set())
+        self.grads = grads
+        #: What the backward reads where it lies: arguments, and outputs.
+        self.read = (
+            roles.get("input", set())
+            | roles.get("param", set())
+            | roles.get("state", set())
+        )
+        forward = artifact.program("forward")
+        self.read_outputs = {
+            r["alias"]["output"]
+            for r in forward["results"]
+            if r["role"] == "saved" and "output" in r.get("alias", {})
+        }
+        self.views = {a["name"] for a in forward.get("aliases", [])}
+        self.writes = {
+            r["name"] for r in forward["results"] if r["role"] == "update"
+        }
+        if self.program.written:
+            raise UnsupportedError(
+                "the model writes to its inputs "
+                + ", ".join(f"'{n}'" for n in sorted(self.program.written))
+                + ", which PyTorch's autograd would not see"
+            )
+        if backward.get("results") and any(
+            r["role"] == "update" for r in backward["results"]
+        ):
+            raise UnsupportedError("the model's backward writes to its arguments")
+        #: The tensors of PyTorch by the model's names.
+        self.tensors: Dict[str, torch.Tensor] = {}
+        self._views: Dict[str, torch.Tensor] = {}
+        # Where a module keeps each of them.
+        self._places: Dict[str, Tuple[Dict[str, Any], str]] = {}
+        self._device = torch.device(
+            "cpu" if model.device == "cpu" else model.device
+        )
+
+    def bind(self, name: str, tensor: torch.Tensor) -> None:
+        """Makes a tensor show the model's memory for a parameter or state, with
+        the tensor's elements in it."""
+        spec = self.model.values[name]
+        if (
+            tuple(tensor.shape) != spec.shape
+            or exchange.torch_codes().get(tensor.dtype)
+            != exchange.CODE_OF[spec.dtype]
+            or tensor.device.type != self._device.type
+        ):
+            raise UsageError(
+                f"the model was compiled for '{name}' as {spec.type} on "
+                f"{self._device}, but it is {tensor.dtype}"
+                f"{list(tensor.shape)} on {tensor.device}: compile it again"
+            )
+        self._order()
+        self.model.set(name, exchange.of_torch(tensor.detach()))
+        view = self.model.tensor(name).torch()
+        with torch.no_grad():
+            tensor.data = view
+        self.tensors[name] = tensor
+        self._views[name] = view
+
+    def adopt(self, name: str, module: torch.nn.Module) -> None:
+        """Binds the parameter or buffer of a module."""
+        path, _, last = name.rpartition(".")
+        owner = module.get_submodule(path)
+        place: Dict[str, Any] = (
+            owner._parameters if last in owner._parameters else owner._buffers
+        )
+        self.bind(name, place[last])
+        self._places[name] = (place, last)
+
+    def rebind(self) -> None:
+        """Takes over tensors that show other memory since, as after
+        `module.to`, `param.data = ...` or a new Parameter."""
+        for name, (place, last) in self._places.items():
+            if place.get(last) is not self.tensors[name]:
+                self.bind(name, place[last])
+        for name, tensor in self.tensors.items():
+            if tensor.data_ptr() != self._views[name].data_ptr():
+                self.bind(name, tensor)
+
+    def _order(self) -> None:
+        if self._device.type == "cuda":
+            stream = torch.cuda.current_stream(self._device).cuda_stream
+            self.model.use_stream(stream)
+
+    def _outputs(self) -> Dict[str, Tensor]:
+        return {name: exchange.empty() for name in self.program.outputs}
+
+    def _give(self, name: str, tensor: Tensor) -> torch.Tensor:
+        result: torch.Tensor = tensor.torch()
+        # A view of an argument would be another tensor's memory to autograd.
+        return result.clone() if name in self.views else result
+
+    def _wrote(self) -> None:
+        for name in self.writes:
+            if name in self.tensors:
+                torch.autograd.graph.increment_version(self.tensors[name])
+
+    def evaluate(self, inputs: Mapping[str, torch.Tensor]) -> List[torch.Tensor]:
+        """The outputs as after `eval()`."""
+        self.rebind()
+        self._order()
+        program = self.model.program("evaluate")
+        outputs = {name: exchange.empty() for name in program.outputs}
+        given = {
+            n: exchange.of_torch(inputs[n], True) for n in program.inputs
+        }
+        self.model.run("evaluate", given, outputs)
+        return [outputs[n].torch().clone() if program.has_aliases
+                else outputs[n].torch() for n in program.outputs]
+
+    def train(self, inputs: Mapping[str, torch.Tensor]) -> List[torch.Tensor]:
+        """The outputs of `forward`, in PyTorch's graph."""
+        self.rebind()
+        if not torch.is_grad_enabled():
+            return list(self.forward(inputs, None))
+        names = list(self.program.inputs)
+        for name in names:
+            if inputs[name].requires_grad and name not in self.grads:
+                raise UnsupportedError(
+                    f"the input '{name}' requires grad, but the model was "
+                    "compiled without its gradient: detach it, or compile with "
+                    "an example that requires grad"
+                )
+        params = []
+        for name, tensor in self.tensors.items():
+            if name in self.grads:
+                params.append(name)
+            elif tensor.requires_grad:
+                raise UnsupportedError(
+                    f"'{name}' requires grad, but did not when the model was "
+                    "compiled: compile it again"
+                )
+        result: Tuple[torch.Tensor, ...] = _Run.apply(
+            self,
+            tuple(names),
+            tuple(params),
+            *[inputs[n] for n in names],
+            *[self.tensors[n] for n in params],
+        )
+        loss = self.model.artifact.loss
+        if loss is None:
+            return list(result)
+        # The loss alone was differentiated: nothing may be lost in silence.
+        return [
+            t
+            if n in self.cotangents or not t.is_floating_point()
+            else _Opaque.apply(torch.zeros((), requires_grad=True), t, n, loss)
+            for n, t in zip(self.program.outputs, result)
+        ]
+
+    def forward(
+        self, inputs: Mapping[str, torch.Tensor], keep: Optional[List[Context]]
+    ) -> Tuple[torch.Tensor, ...]:
+        """Runs `forward`; with a list to `keep` the context in."""
+        self._order()
+        given = {
+            n: exchange.of_torch(inputs[n], True) for n in self.program.inputs
+        }
+        outputs = self._outputs()
+        if keep is None:
+            self.model.run("forward", given, outputs)
+        else:
+            keep.append(self.model.forward(given, outputs))
+        self._wrote()
+        return tuple(self._give(n, t) for n, t in outputs.items())
+
+
+class _Run(torch.autograd.Function):
+    """One call of the compiled forward, and its backward."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        core: Core,
+        inputs: Tuple[str, ...],
+        params: Tuple[str, ...],
+        *tensors: torch.Tensor,
+    ) -> Tuple[torch.Tensor, ...]:
+        given = dict(zip(inputs + params, tensors))
+        contexts: List[Context] = []
+        outputs = core.forward(given, contexts)
+        ctx.core, ctx.context, ctx.names = core, contexts[0], inputs + params
+        # PyTorch compares the versions of what the backward reads.
+        ctx.save_for_backward(
+            *[t for n, t in given.items() if n in core.read],
+            *[
+                t
+                for n, t in zip(core.program.outputs, outputs)
+                if n in core.read_outputs
+            ],
+        )
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(
+            *[
+                t
+                for n, t in zip(core.program.outputs, outputs)
+                if n not in core.cotangents
+            ]
+        )
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Optional[torch.Tensor]) -> Any:
+        grads = _Run.gradients(ctx, cotangents)
+        if torch.is_grad_enabled():
+            # create_graph: whoever differentiates these meets an error, also
+            # where the cotangents are constants.
+            there = [g for g in grads if g is not None]
+            root = torch.zeros((), requires_grad=True)
+            refused = iter(_Refuse.apply(root, *there))
+            grads = [None if g is None else next(refused) for g in grads]
+        return (None, None, None, *grads)
+
+    @staticmethod
+    def gradients(
+        ctx: Any, cotangents: Sequence[Optional[torch.Tensor]]
+    ) -> List[Optional[torch.Tensor]]:
+        """The gradients of what was given to the forward."""
+        core: Core = ctx.core
+        ctx.saved_tensors  # fails where one of them was written since
+        core._order()
+        given = {
+            name: exchange.of_torch(value)
+            for name, value in zip(core.program.outputs, cotangents)
+            if value is not None and name in core.cotangents
+        }
+        wanted = {
+            name: exchange.empty()
+            for name, needs in zip(ctx.names, ctx.needs_input_grad[3:])
+            if needs
+        }
+        if given:
+            core.model.backward(
+                ctx.context, given, wanted, retain=_keeps_graph()
+            )
+        return [
+            None
+            if name not in wanted or wanted[name].is_empty
+            else wanted[name].torch()
+            for name in ctx.names
+        ]
+
+
+class _Refuse(torch.autograd.Function):
+    """Gradients that have none."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, root: torch.Tensor, *grads: torch.Tensor
+    ) -> Tuple[torch.Tensor, ...]:
+        return tuple(g.view_as(g) for g in grads)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise UnsupportedError(
+            "the gradients of a compiled module cannot be differentiated: "
+            "second derivatives (create_graph) need PyTorch's own module"
+        )
+
+
+class _Opaque(torch.autograd.Function):
+    """An output that was not differentiated, because another one is a loss."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, root: torch.Tensor, value: torch.Tensor, name: str, loss: str
+    ) -> torch.Tensor:
+        ctx.words = (
+            f"the output '{name}' has no gradient: the model's output '{loss}' "
+            "is its loss, which alone is differentiated"
+        )
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise UnsupportedError(ctx.words)
+
+
+def seed_of(seed: Optional[int]) -> int:
+    """A seed, or that of PyTorch."""
+    return torch.initial_seed() % (1 << 63) if seed is None else seed
