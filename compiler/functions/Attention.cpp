@@ -199,4 +199,5 @@ void tandem::addAttentionFunctions(FunctionTable &table) {
             "is_causal=false, dropout_p=0.0, draw=0, training=true)",
             "PyTorch's MultiheadAttention of q [N, T, E] and k, v [N, S, E]",
             multiHead);
+  addLinearAttentionFunctions(table);
 }

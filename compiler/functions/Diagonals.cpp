@@ -211,7 +211,8 @@ static CallResults pixelUnshuffle(Call &call) {
   return fromSpace(call, "downscale_factor", true);
 }
 static CallResults spaceToDepth(Call &call) {
-  return fromSpace(call, "blocksize", false);
+  StringRef mode = call.text("mode", "DCR", {"DCR", "CRD"});
+  return fromSpace(call, "blocksize", mode == "CRD");
 }
 
 void tandem::addDiagonalFunctions(FunctionTable &table) {
@@ -235,6 +236,6 @@ void tandem::addDiagonalFunctions(FunctionTable &table) {
             "as pixel_shuffle; with DCR the blocks are the outer part of the "
             "channels",
             depthToSpace);
-  table.add("space_to_depth(x; blocksize)", "the reverse of depth_to_space",
-            spaceToDepth);
+  table.add("space_to_depth(x; blocksize, mode='DCR')",
+            "the reverse of depth_to_space", spaceToDepth);
 }

@@ -97,6 +97,7 @@ void addNormalizationFunctions(FunctionTable &table);
 void addLossFunctions(FunctionTable &table);
 void addDistanceLossFunctions(FunctionTable &table); ///< losses, too
 void addAttentionFunctions(FunctionTable &table);
+void addLinearAttentionFunctions(FunctionTable &table); ///< attention, too
 void addRecurrentFunctions(FunctionTable &table);
 void addRecurrentStackFunctions(FunctionTable &table); ///< recurrent, too
 void addRandomFunctions(FunctionTable &table);

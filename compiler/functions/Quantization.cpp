@@ -1,7 +1,8 @@
 //===- Quantization.cpp - integers that stand for numbers -----------------===//
 //
-// x = (q - zero_point) scale. A scale and a zero point are one number, or one
-// for each index of a dimension. No gradient passes the rounding.
+// x = (q - zero_point) scale. A scale and a zero point are one number, one for
+// each index of a dimension, or one for each element. q may be a float of 8
+// bits, too. No gradient passes the rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/functions/Products.h"
@@ -25,6 +26,8 @@ static std::pair<double, double> rangeOf(Type element) {
 static Expr parameter(Call &call, size_t i, Type element, Sizes shape,
                       int64_t dim) {
   Expr p = call[i];
+  if (p.shape() == shape)
+    return p.cast(element);
   if (productOf(p.shape()) == 1)
     return call.stretch(reshaped(call, p, Sizes()).cast(element), shape);
   if (p.rank() == 1 && dim < int64_t(shape.size()) && p.dim(0) == shape[dim])
@@ -44,11 +47,23 @@ static int64_t dimOf(Call &call) {
   return dim;
 }
 
-/// round(x) + zero, within what the type holds.
+static bool isSmallFloat(const Expr &x) {
+  auto type = dyn_cast<FloatType>(elementOf(x));
+  return type && type.getWidth() == 8;
+}
+
+/// round(x) + zero, within what the type holds; casts to floats of 8 bits round
+/// by themselves.
 static Expr saturated(Call &call, const Expr &x, const Expr &zero,
                       Type element) {
   if (!x)
     return x;
+  if (auto floats = dyn_cast<FloatType>(element)) {
+    double most =
+        APFloat::getLargest(floats.getFloatSemantics()).convertToDouble();
+    Expr y = zero ? x + zero : x;
+    return maximum(minimum(y, y.like(most)), y.like(-most)).cast(element);
+  }
   Expr q = call.op("round", x.value);
   if (!q)
     return q;
@@ -72,7 +87,8 @@ static LogicalResult expectByteOrShort(Call &call, size_t i) {
 static CallResults quantize(Call &call) {
   if (failed(call.expectFloat(0)) && failed(call.expectInteger(0)))
     return failure();
-  if (failed(call.expectFloat(1)) || failed(expectByteOrShort(call, 2)))
+  if (failed(call.expectFloat(1)) ||
+      (!isSmallFloat(call[2]) && failed(expectByteOrShort(call, 2))))
     return failure();
   int64_t dim = dimOf(call);
   Expr x = call[0];
@@ -86,14 +102,18 @@ static CallResults quantize(Call &call) {
 }
 
 static CallResults dequantize(Call &call) {
-  if (failed(call.expectInteger(0)) || failed(call.expectFloat(1)))
+  bool isSmall = isSmallFloat(call[0]);
+  if ((!isSmall && failed(call.expectInteger(0))) ||
+      failed(call.expectFloat(1)))
     return failure();
   if (call.has(2) && failed(call.expectSameElements(0, 2)))
     return failure();
   int64_t dim = dimOf(call);
   Expr x = call[0];
   Type type = call.builder.getI32Type();
-  if (elementOf(x).getIntOrFloatBitWidth() > 32)
+  if (isSmall)
+    type = computeType(call[1]);
+  else if (elementOf(x).getIntOrFloatBitWidth() > 32)
     return call.fail("expected operand #0 to have integers of at most 32 bits");
   x = x.cast(type);
   Expr scale = parameter(call, 1, computeType(call[1]), x.shape(), dim);

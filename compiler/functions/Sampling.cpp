@@ -155,6 +155,7 @@ static CallResults gridSample(Call &call) {
   StringRef padding =
       call.text("padding_mode", "zeros", {"zeros", "border", "reflection"});
   bool align = call.flag("align_corners", false);
+  bool pixels = call.flag("pixels", false);
   if (call.failed() || failed(call.expectFloat(0)) ||
       failed(call.expectFloat(1)) || failed(call.expectRank(0, 3, 5)))
     return failure();
@@ -178,8 +179,9 @@ static CallResults gridSample(Call &call) {
                       shape);
     if (!g)
       return failure();
-    Expr at = align ? (g + 1.0) * (0.5 * double(size - 1))
-                    : (g + 1.0) * (0.5 * double(size)) - 0.5;
+    Expr at = pixels  ? g
+              : align ? (g + 1.0) * (0.5 * double(size - 1))
+                      : (g + 1.0) * (0.5 * double(size)) - 0.5;
     if (mode != "bicubic")
       at = placed(call, at, size, padding, align);
     if (!at)
@@ -287,7 +289,19 @@ static CallResults roiAlign(Call &call) {
     taps.push_back(pair);
   }
   Expr numbers = along(call, call[2].cast(call.builder.getI64Type()), shape, 0);
-  Expr y = Sampler(call, x).sample(numbers, shape, taps);
+  Expr y;
+  if (mode == "avg") {
+    y = Sampler(call, x).sample(numbers, shape, taps);
+  } else {
+    // The largest of what the four neighbours give, not of their sums.
+    for (const Tap &row : taps[0])
+      for (const Tap &column : taps[1]) {
+        Expr one = Sampler(call, x).sample(numbers, shape, {{row}, {column}});
+        if (!one)
+          return failure();
+        y = y ? maximum(y, one) : one;
+      }
+  }
   y = reshaped(call, y, {count, size[0], ratio, size[1], ratio, x.dim(1)});
   y = reduced(call, mode == "max" ? "reduce_max" : "reduce_sum", y, {2, 4});
   if (!y)
@@ -342,9 +356,10 @@ static CallResults affineGrid(Call &call) {
 void tandem::addSamplingFunctions(FunctionTable &table) {
   table.family("Sampling");
   table.add("grid_sample(x, grid; mode='bilinear', padding_mode='zeros', "
-            "align_corners=false)",
-            "images [N, C, ...] at the places of a grid, from -1 to 1: "
-            "bilinear, nearest or bicubic; outside zeros, border or reflection",
+            "align_corners=false, pixels=false)",
+            "images [N, C, ...] at the places of a grid, from -1 to 1 or in "
+            "pixels: bilinear, nearest or bicubic; outside zeros, border or "
+            "reflection",
             gridSample);
   table.add("affine_grid(theta; size, align_corners=false)",
             "the grid at which grid_sample maps images of `size` by matrices",
@@ -352,7 +367,7 @@ void tandem::addSamplingFunctions(FunctionTable &table) {
   table.add("roi_align(x, rois, batch; output_size, spatial_scale=1.0, "
             "sampling_ratio, aligned=false, mode='avg')",
             "regions (x1, y1, x2, y2) of images [N, C, H, W], sampled "
-            "sampling_ratio^2 times for each element, averaged or their "
-            "maximum",
+            "sampling_ratio^2 times for each element, averaged; with max the "
+            "largest of what each sample's four neighbours add, as in ONNX",
             roiAlign);
 }

@@ -135,6 +135,52 @@ static LogicalResult expectSignal(Call &call, int64_t rank) {
                    infer::text(x.shape()));
 }
 
+/// The real signal of `length` (0: an even one) whose spectrum is symmetric and
+/// has this half [..., length / 2 + 1, ..., 2]: each bin but the first, and the
+/// last of an even length, counts twice, for its mirror.
+static CallResults realSignal(Call &call, Expr x, int64_t dim, int64_t length) {
+  int64_t last = x.rank() - 1;
+  if (x.dim(last) != 2)
+    return call.fail("expected complex numbers of a one-sided spectrum");
+  if (length == 0)
+    length = 2 * (x.dim(dim) - 1);
+  if (length < 1 || length > kMaxElements)
+    return call.fail("expected 'length' to be at least 1, but got " +
+                     Twine(length));
+  int64_t bins = length / 2 + 1, have = std::min(bins, x.dim(dim));
+  x = sliced(call, x, dim, 0, have);
+  x = paddedAlong(call, x, dim, 0, bins - have);
+  x = moved(call, x, dim, last - 1);
+  if (!x)
+    return failure();
+  SmallVector<double> counts(bins, 2.0);
+  counts[0] = 1;
+  if (length % 2 == 0)
+    counts[bins - 1] = 1;
+  Expr twice = call.numbersOf(elementOf(x), {bins}, counts);
+  x = x * twice.broadcastTo(x.shape(), {last - 1});
+  // The sum of what the cosines and the sines of each bin give.
+  constexpr int64_t mostElements = int64_t(1) << 22;
+  if (bins * length > mostElements)
+    return call.fail("would need a matrix of " + Twine(bins) + " by " +
+                     Twine(length) + " numbers");
+  Fourier fourier{length, bins, true};
+  auto part = [&](int64_t i, bool sines) {
+    Expr half =
+        reshaped(call, sliced(call, x, last, i, 1), x.shape().drop_back());
+    Expr waves = matrix(call, elementOf(x), fourier, sines).permute({1, 0});
+    return product(call, half, waves);
+  };
+  Expr real = part(0, false), imaginary = part(1, true);
+  if (!real || !imaginary)
+    return failure();
+  Expr y = (real - imaginary) / double(length);
+  y = moved(call, unsqueezed(call, y, last), last - 1, dim);
+  if (!y)
+    return failure();
+  return results({y.cast(elementOf(call[0]))});
+}
+
 static CallResults dft(Call &call) {
   if (failed(expectSignal(call, 2)))
     return failure();
@@ -153,7 +199,7 @@ static CallResults dft(Call &call) {
     return call.fail("expected 'length' to be at least 1, but got " +
                      Twine(length));
   if (onesided && inverse)
-    return call.fail("expected a whole spectrum of an inverse transform");
+    return realSignal(call, x, dim, call.integer("length", 0));
   // Cut off, or zeros at the end.
   int64_t have = std::min(length, x.dim(dim));
   x = sliced(call, x, dim, 0, have);
