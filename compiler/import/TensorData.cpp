@@ -5,12 +5,15 @@ namespace tandem {
 
 std::string spelling(ElementKind kind) {
   static const char *const names[] = {
-      "undefined",      "float",        "uint8",          "int8",
-      "uint16",         "int16",        "int32",          "int64",
-      "string",         "bool",         "float16",        "double",
-      "uint32",         "uint64",       "complex64",      "complex128",
-      "bfloat16",       "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-      "float8e5m2fnuz", "uint4",        "int4",           "float4e2m1"};
+      "undefined",      "float",      "uint8",
+      "int8",           "uint16",     "int16",
+      "int32",          "int64",      "string",
+      "bool",           "float16",    "double",
+      "uint32",         "uint64",     "complex64",
+      "complex128",     "bfloat16",   "float8e4m3fn",
+      "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",          "int4",       "float4e2m1",
+      "float8e8m0",     "uint2",      "int2"};
   auto number = static_cast<size_t>(kind);
   if (number < std::size(names))
     return names[number];
@@ -26,6 +29,7 @@ int64_t byteSize(ElementKind kind) {
   case ElementKind::F8E4M3FNUZ:
   case ElementKind::F8E5M2:
   case ElementKind::F8E5M2FNUZ:
+  case ElementKind::F8E8M0:
     return 1;
   case ElementKind::U16:
   case ElementKind::I16:

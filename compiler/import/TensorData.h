@@ -41,6 +41,9 @@ enum class ElementKind : int32_t {
   U4 = 21,
   I4 = 22,
   F4E2M1 = 23,
+  F8E8M0 = 24,
+  U2 = 25,
+  I2 = 26,
 };
 
 /// "float", "uint8", ...: ONNX's own words.

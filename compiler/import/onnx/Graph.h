@@ -83,6 +83,7 @@ struct NodeData {
   std::string name; ///< may be empty
   std::string op;
   std::string domain;                       ///< "" is ai.onnx
+  std::string overload;                     ///< of the function it calls
   std::vector<std::string> inputs, outputs; ///< empty: left out
   std::vector<Attribute> attributes;
 };
@@ -100,7 +101,7 @@ using Opsets = std::map<std::string, int64_t>;
 
 /// An operator that the model itself defines.
 struct FunctionData {
-  std::string domain, name;
+  std::string domain, name, overload;
   std::vector<std::string> inputs, outputs, attributes;
   std::vector<Attribute> defaults;
   std::vector<NodeData> nodes;

@@ -61,6 +61,7 @@ private:
 
   // Nodes (TranslateNodes.cpp).
   void addNode(const NodeData &data, const Graph *graph, Scope &scope);
+  const FunctionData *functionOf(const NodeData &data) const;
   bool addCall(const NodeData &data, llvm::ArrayRef<Datum> operands,
                mlir::Location where, Scope &scope,
                llvm::SmallVectorImpl<Datum> &results);
@@ -160,7 +161,8 @@ private:
   mlir::Value random, loss;
   llvm::SmallVector<mlir::Value> iterations; ///< numbers of the loops around
   int64_t draws = 0;
-  int depth = 0;     ///< of calls and graphs in graphs
+  int depth = 0; ///< of calls and graphs in graphs
+  llvm::SmallVector<const FunctionData *> calls; ///< being translated
   int64_t nodes = 0; ///< that were translated so far
   int64_t counter = 0;
   bool restart = false;

@@ -374,11 +374,33 @@ Attribute Reader::attribute(const pb::AttributeProto &proto,
   return to;
 }
 
+/// What newer files have that the schema of Debian's libonnx has not: fields of
+/// bytes, by their number.
+static std::vector<std::string_view>
+newerFields(const google::protobuf::Message &proto, int number) {
+  std::vector<std::string_view> found;
+  const auto &fields = proto.GetReflection()->GetUnknownFields(proto);
+  for (int i = 0; i < fields.field_count(); ++i)
+    if (const auto &field = fields.field(i);
+        field.number() == number &&
+        field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      found.push_back(field.length_delimited());
+  return found;
+}
+
+/// Which of the functions of one name is meant (field `number`); "" by default.
+static std::string overloadOf(const google::protobuf::Message &proto,
+                              int number) {
+  auto found = newerFields(proto, number);
+  return found.empty() ? std::string() : std::string(found.back());
+}
+
 NodeData Reader::node(const pb::NodeProto &proto, const std::string &where) {
   NodeData to;
   to.name = proto.name();
   to.op = proto.op_type();
   to.domain = domainOf(proto.domain());
+  to.overload = overloadOf(proto, 8);
   to.inputs.assign(proto.input().begin(), proto.input().end());
   to.outputs.assign(proto.output().begin(), proto.output().end());
   std::string label =
@@ -441,8 +463,16 @@ FunctionData Reader::function(const pb::FunctionProto &proto) {
   FunctionData to;
   to.domain = domainOf(proto.domain());
   to.name = proto.name();
+  to.overload = overloadOf(proto, 13);
   to.inputs.assign(proto.input().begin(), proto.input().end());
   to.outputs.assign(proto.output().begin(), proto.output().end());
+  for (std::string_view bytes : newerFields(proto, 11)) {
+    pb::AttributeProto one;
+    if (!one.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+      wrong(where, "expected attributes with their defaults");
+    else
+      to.defaults.push_back(attribute(one, where));
+  }
   to.attributes.assign(proto.attribute().begin(), proto.attribute().end());
   for (const auto &one : proto.node())
     to.nodes.push_back(node(one, where + ", "));
@@ -471,11 +501,12 @@ Model Reader::model(const pb::ModelProto &proto) {
 /// Protobuf's own limit is this one; messages in one another are what its
 /// parser and the reader call themselves for.
 static constexpr int maxNesting = 100;
+/// It counts bytes with an int; larger models have external data.
+static constexpr size_t largestMessage = INT32_MAX;
 
 template <typename Proto>
 static bool parse(std::string_view bytes, Proto &proto) {
-  // Protobuf counts bytes with an int; larger models have external data.
-  return bytes.size() <= INT32_MAX &&
+  return bytes.size() <= largestMessage &&
          proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
@@ -495,6 +526,10 @@ static Result<std::string> readBytes(const std::string &path) {
 Result<Model> tandem::onnx::parseModel(std::string_view bytes,
                                        const std::string &folder) {
   pb::ModelProto proto;
+  if (bytes.size() > largestMessage)
+    return Status::failed("expected an ONNX file of less than 2 GiB, but got " +
+                          std::to_string(bytes.size()) +
+                          " bytes; larger models have external data");
   if (!parse(bytes, proto))
     return Status::failed("expected an ONNX model with messages at most " +
                           std::to_string(maxNesting) +

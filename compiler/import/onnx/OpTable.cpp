@@ -26,6 +26,8 @@ const OpTable &tandem::onnx::opTable() {
     addRecurrentOps(table);
     addRandomOps(table);
     addTrainingOps(table);
+    addAttentionOps(table);
+    addContribOps(table);
     return table;
   }();
   return table;

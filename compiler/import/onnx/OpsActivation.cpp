@@ -64,6 +64,24 @@ static LogicalResult translateGelu(Node &node) {
   return success();
 }
 
+/// x sigmoid(alpha x), or that times operand 1.
+static LogicalResult translateSwish(Node &node) {
+  double alpha = node.number("alpha", 1);
+  Expr x = node.expr(0);
+  if (!x)
+    return node.error("expected an operand");
+  Expr y = alpha == 1 ? node.wrap(node.make("silu", x.value))
+                      : x * sigmoid(x * alpha);
+  if (y && node.op() == "SwiGLU") {
+    Expr linear = node.expr(1);
+    if (!linear || linear.type() != y.type())
+      return node.error("expected two operands of one type and shape");
+    y = y * linear;
+  }
+  node.result(0, y.value);
+  return success(bool(y));
+}
+
 /// `build` along a dimension; before opset 13 along all from `axis` on.
 template <typename Build>
 static LogicalResult alongAxis(Node &node, Build build) {
@@ -144,6 +162,8 @@ void onnx::addActivationOps(OpTable &table) {
   table.add("Mish", [](Node &node) { return viaFunction(node, "mish"); });
   table.add("PRelu", translatePRelu, 6);
   table.add("Gelu", translateGelu, 20);
+  table.add("Swish", translateSwish, 24);
+  table.add("SwiGLU", translateSwish, 28);
   table.add("Softmax", [](Node &node) { return alongAxisOp(node, "softmax"); });
   table.add("LogSoftmax",
             [](Node &node) { return alongAxisOp(node, "log_softmax"); });

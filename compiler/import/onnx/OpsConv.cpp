@@ -1,5 +1,7 @@
 //===- OpsConv.cpp - ONNX: convolutions -----------------------------------===//
 #include "compiler/import/onnx/NodeWindows.h"
+#include "ir/ops/Composite.h"
+#include "ir/ops/Inference.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -170,9 +172,135 @@ static LogicalResult translateConvTranspose(Node &node) {
   return success();
 }
 
+/// The places that a filter sees, [N G, K * outputs..., outputs, 2], counted in
+/// pixels: where the regular ones are, plus the offsets.
+static Value deformedGrid(Node &node, const NodeWindows &windows,
+                          int64_t groups, ArrayRef<int64_t> output) {
+  Expr offsets = node.expr(2);
+  if (!offsets)
+    return {};
+  int64_t batch = node.shape(0)[0];
+  int64_t places = windows.kernel[0] * windows.kernel[1];
+  SmallVector<int64_t> expected{batch, groups * places * 2, output[0],
+                                output[1]};
+  if (offsets.shape() != ArrayRef<int64_t>(expected))
+    return (void)node.error("expected offsets " + infer::text(expected) +
+                            ", but got " + infer::text(offsets.shape())),
+           Value();
+  SmallVector<int64_t> shape{batch * groups, places, output[0], output[1]};
+  Type element = offsets.type().getElementType();
+  offsets = offsets.reshape({shape[0], places, 2, output[0], output[1]});
+  SmallVector<Value> axes;
+  for (int64_t d = 0; d < 2; ++d) {
+    Value mine =
+        node.call("select_index", offsets.value,
+                  {node.attr("dim", int64_t(2)), node.attr("index", d)});
+    if (!mine)
+      return {};
+    Expr steps = composite::iota(offsets, element, {output[d]}, 0);
+    Expr at = (steps * static_cast<double>(windows.strides[d]))
+                  .broadcastTo(shape, {2 + d});
+    SmallVector<double> taps;
+    for (int64_t k = 0; k < places; ++k)
+      taps.push_back(static_cast<double>(
+          (d == 0 ? k / windows.kernel[1] : k % windows.kernel[1]) *
+              windows.dilations[d] -
+          windows.padding[2 * d]));
+    SmallVector<mlir::Attribute> list;
+    for (double tap : taps)
+      list.push_back(FloatAttr::get(element, tap));
+    Expr tap = node.wrap(node.constant(DenseElementsAttr::get(
+        RankedTensorType::get({places}, element), list)));
+    axes.push_back(at + tap.broadcastTo(shape, {1}) + node.wrap(mine));
+  }
+  // The grid has the last dimension first.
+  std::swap(axes[0], axes[1]);
+  Value grid = node.call("stack", axes, node.attr("dim", int64_t(4)));
+  return grid ? node.wrap(grid)
+                    .reshape({shape[0], places * output[0], output[1], 2})
+                    .value
+              : grid;
+}
+
+/// A convolution that looks where offsets say, between pixels, and weighs what
+/// it sees by a mask.
+static LogicalResult translateDeformConv(Node &node) {
+  auto input = planeOf(node, 0, "the input");
+  auto kernel = planeOf(node, 1, "the filter");
+  if (failed(input) || failed(kernel) || !node.type(2))
+    return failure();
+  if (input->size() != 2 || kernel->size() != 2)
+    return node.unsupported("images that are not of two dimensions");
+  auto windows = NodeWindows::get(node, *input, *kernel);
+  if (failed(windows))
+    return failure();
+  int64_t group = node.integer("group", 1);
+  int64_t groups = node.integer("offset_group", 1);
+  int64_t batch = node.shape(0)[0], channels = node.shape(0)[1];
+  int64_t filters = node.shape(1)[0];
+  if (group < 1 || groups < 1 || channels % group || filters % group ||
+      channels % groups || node.shape(1)[1] != channels / group)
+    return node.error("expected groups that divide " + Twine(channels) +
+                      " channels and " + Twine(filters) + " filters");
+  SmallVector<int64_t> output;
+  for (size_t d = 0; d < 2; ++d) {
+    int64_t room = (*input)[d] + windows->padding[2 * d] +
+                   windows->padding[2 * d + 1] -
+                   (windows->kernel[d] - 1) * windows->dilations[d] - 1;
+    if (room < 0)
+      return node.error("expected a filter that fits into the image");
+    output.push_back(room / windows->strides[d] + 1);
+  }
+  int64_t places = windows->kernel[0] * windows->kernel[1];
+  int64_t plane = output[0] * output[1];
+  Value grid = deformedGrid(node, *windows, groups, output);
+  Expr x = node.expr(0), w = node.expr(1);
+  if (!grid || !x || !w)
+    return failure();
+  x = x.reshape({batch * groups, channels / groups, (*input)[0], (*input)[1]});
+  Expr seen = node.wrap(
+      node.call("grid_sample", {x.value, grid},
+                {node.attr("mode", StringRef("bilinear")),
+                 node.attr("padding_mode", StringRef("zeros")),
+                 node.attr("pixels", node.builder().getBoolAttr(true))}));
+  if (!seen)
+    return failure();
+  seen = seen.reshape({batch * groups, channels / groups, places * plane});
+  if (node.has(4)) {
+    Expr mask = node.expr(4);
+    if (!mask)
+      return failure();
+    if (mask.rank() != 4 || mask.dim(0) != batch ||
+        mask.dim(1) != groups * places || mask.dim(2) != output[0] ||
+        mask.dim(3) != output[1])
+      return node.error("expected a mask of one number for each place that "
+                        "the filter sees");
+    seen = seen * mask.reshape({batch * groups, places * plane})
+                      .broadcastTo(seen.shape(), {0, 2});
+  }
+  // Products of each group: [N, g, filters, channels * places] and what it saw.
+  int64_t rows = channels / group * places;
+  SmallVector<int64_t> weights{batch, group, filters / group, rows};
+  w = w.reshape({group, filters / group, rows}).broadcastTo(weights, {1, 2, 3});
+  seen = seen.reshape({batch, group, rows, plane});
+  Expr y = node.wrap(node.make("matmul", {w, seen}));
+  if (!y)
+    return failure();
+  y = y.reshape({batch, filters, output[0], output[1]});
+  if (node.has(3)) {
+    Expr bias = node.expr(3);
+    if (!bias || bias.rank() != 1 || bias.dim(0) != filters)
+      return node.error("expected a bias for each filter");
+    y = y + bias.broadcastTo(y.shape(), {1});
+  }
+  node.result(0, y.value);
+  return success();
+}
+
 void onnx::addConvOps(OpTable &table) {
   table.add("Conv", translateConv);
   table.add("ConvTranspose", translateConvTranspose);
+  table.add("DeformConv", translateDeformConv, 19);
   table.add("ConvInteger", translateConvInteger, 10);
   table.add("QLinearConv", translateQLinearConv, 10);
 }

@@ -119,6 +119,16 @@ static LogicalResult translateSize(Node &node) {
   return success();
 }
 
+/// What a type of 8-bit floats holds, for what is larger: infinities too.
+static Expr saturated(const Expr &x, Type element) {
+  auto floats = dyn_cast<FloatType>(element);
+  if (!floats || floats.getWidth() != 8)
+    return x;
+  double most =
+      APFloat::getLargest(floats.getFloatSemantics()).convertToDouble();
+  return maximum(minimum(x, x.like(most)), x.like(-most));
+}
+
 static LogicalResult castTo(Node &node, Type element) {
   if (!element || !node.has(0))
     return element ? node.error("the operand is missing") : failure();
@@ -130,12 +140,16 @@ static LogicalResult castTo(Node &node, Type element) {
   if (!x)
     return failure();
   auto type = cast<RankedTensorType>(x.getType()).clone(element);
+  if (node.integer("saturate", 1) != 0 && isa<FloatType>(node.elementType(0)) &&
+      node.elementType(0).getIntOrFloatBitWidth() > 8)
+    x = saturated(node.wrap(x), element);
   node.result(0, node.make("cast", x, {}, type));
   return success();
 }
 
 static LogicalResult translateCast(Node &node) {
-  node.ignore({"saturate"}); // of 8-bit floats alone
+  // The second is of float8e8m0 alone, which is refused.
+  node.ignore({"saturate", "round_mode"});
   if (node.opset() < 6) {
     // By name: "FLOAT".
     std::string name = StringRef(node.text("to", "")).lower();
@@ -150,10 +164,30 @@ static LogicalResult translateCast(Node &node) {
 }
 
 static LogicalResult translateCastLike(Node &node) {
-  node.ignore({"saturate"});
+  node.ignore({"saturate", "round_mode"});
   if (!node.type(1))
     return node.unsupported("a cast to the type of what is no dense tensor");
   return castTo(node, node.elementType(1));
+}
+
+/// The same bits as another type of the same width.
+static LogicalResult translateBitCast(Node &node) {
+  if (!node.hasAttribute("to"))
+    return node.error("expected an attribute 'to'");
+  Type element = node.elementTypeOf(node.integer("to", 0));
+  Value x = node.operand(0);
+  if (!element || !x)
+    return failure();
+  // A bool is a byte of 0 or 1.
+  if (element.isInteger(1) != node.elementType(0).isInteger(1)) {
+    Type other = element.isInteger(1) ? node.elementType(0) : element;
+    if (!isa<IntegerType>(other) || other.getIntOrFloatBitWidth() != 8)
+      return node.unsupported("bools as anything but integers of 8 bits");
+    return castTo(node, element);
+  }
+  auto type = cast<RankedTensorType>(x.getType()).clone(element);
+  node.result(0, x.getType() == type ? x : node.make("bitcast", x, {}, type));
+  return success();
 }
 
 void onnx::addGraphOps(OpTable &table) {
@@ -164,4 +198,5 @@ void onnx::addGraphOps(OpTable &table) {
   table.add("Size", translateSize);
   table.add("Cast", translateCast);
   table.add("CastLike", translateCastLike);
+  table.add("BitCast", translateBitCast, 26);
 }

@@ -229,6 +229,43 @@ static LogicalResult translateCumSum(Node &node) {
   return give(node, node.make("cumsum", node.operand(0), list));
 }
 
+static LogicalResult translateCumProd(Node &node) {
+  if (failed(expectOperands(node, 2)))
+    return failure();
+  auto given = node.needInt(1, "the axis");
+  if (failed(given))
+    return failure();
+  auto dim = dimension(node, "the axis", *given, node.rank(0));
+  if (failed(dim))
+    return failure();
+  bool isExclusive = node.integer("exclusive", 0) != 0;
+  bool isReversed = node.integer("reverse", 0) != 0;
+  Expr x = node.expr(0);
+  if (!x)
+    return failure();
+  if (isReversed)
+    x = x.reverse({*dim});
+  // A 1 comes in at the front, and the last one goes out at the end.
+  int64_t size = x.dim(*dim);
+  if (isExclusive && size > 0) {
+    SmallVector<int64_t> one(x.shape());
+    one[*dim] = 1;
+    Value first =
+        node.splat(RankedTensorType::get(one, x.type().getElementType()), 1);
+    Value rest =
+        node.call("narrow", x.value,
+                  {node.attr("dim", *dim), node.attr("start", int64_t(0)),
+                   node.attr("length", size - 1)});
+    x = node.wrap(node.call("cat", {first, rest}, node.attr("dim", *dim)));
+    if (!x)
+      return failure();
+  }
+  Expr y = node.wrap(node.call("cumprod", x.value, node.attr("dim", *dim)));
+  if (y && isReversed)
+    y = y.reverse({*dim});
+  return give(node, y);
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
@@ -289,6 +326,7 @@ void onnx::addMathOps(OpTable &table) {
   table.add("Pow", translatePow);
   table.add("Clip", translateClip);
   table.add("CumSum", translateCumSum);
+  table.add("CumProd", translateCumProd, 26);
   table.add("MatMul", translateMatMul);
   table.add("Gemm", translateGemm);
   table.add("Einsum", translateEinsum);

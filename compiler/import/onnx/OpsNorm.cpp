@@ -134,6 +134,34 @@ static LogicalResult translateLayerNormalization(Node &node) {
   return success();
 }
 
+/// Also SimplifiedLayerNormalization, which ONNX Runtime had before.
+static LogicalResult translateRmsNormalization(Node &node) {
+  RankedTensorType type = node.type(0);
+  if (!type || !node.type(1))
+    return node.error("expected an input and a scale");
+  int64_t axis = node.integer("axis", -1), rank = type.getRank();
+  double epsilon = node.number("epsilon", 1e-5f);
+  Type stash = node.elementTypeOf(node.integer("stash_type", 1));
+  if (!stash)
+    return failure();
+  if (axis < -rank || axis >= rank)
+    return node.error("expected 'axis' to be a dimension of a tensor of rank " +
+                      Twine(rank) + ", but got " + Twine(axis));
+  axis += axis < 0 ? rank : 0;
+  Value y = node.call("rms_norm", node.operand(0),
+                      {node.attr("axis", axis), node.attr("eps", epsilon)});
+  if (!y)
+    return failure();
+  // The result has the scale's type, and stretches it.
+  Expr both[] = {node.wrap(y).cast(node.elementType(1)), node.expr(1)};
+  if (!both[1] || !node.broadcast(both))
+    return failure();
+  if (both[0].shape() != type.getShape())
+    return node.error("expected a scale that stretches to the input");
+  node.result(0, (both[0] * both[1]).value);
+  return success();
+}
+
 static LogicalResult translateGroupNormalization(Node &node) {
   RankedTensorType type = node.type(0);
   if (!type || type.getRank() < 2)
@@ -197,6 +225,11 @@ void onnx::addNormOps(OpTable &table) {
   table.add("BatchNormalization", translateBatchNormalization, 6);
   table.add("InstanceNormalization", translateInstanceNormalization);
   table.add("LayerNormalization", translateLayerNormalization, 17);
+  table.add("RMSNormalization", translateRmsNormalization, 23);
+  // Models have it in either domain.
+  table.add("SimplifiedLayerNormalization", translateRmsNormalization);
+  table.add("com.microsoft", "SimplifiedLayerNormalization",
+            translateRmsNormalization, 1, 1);
   table.add("GroupNormalization", translateGroupNormalization, 18);
   table.add("LpNormalization", translateLpNormalization);
   table.add("LRN", translateLRN);

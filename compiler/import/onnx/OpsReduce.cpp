@@ -68,11 +68,12 @@ static LogicalResult translateReduce(Node &node) {
     return give(node, node.op() == "ReduceLogSum" ? node.make("log", x) : x);
   }
   // What is no integer even of integers is computed in f64, which holds sums
-  // of them exactly; bools are 0 and 1.
+  // of them exactly; bools are 0 and 1, and unsigned: the maximum of none is 0.
   Type element = node.elementType(0);
   bool isFloat = isa<FloatType>(element);
   if (element.isInteger(1))
-    x = castTo(node, x, node.builder().getI8Type());
+    x = castTo(node, x,
+               IntegerType::get(node.context(), 8, IntegerType::Unsigned));
   else if (!isFloat && !reduction.ofIntegers)
     x = castTo(node, x, node.builder().getF64Type());
   llvm::sort(*dims);

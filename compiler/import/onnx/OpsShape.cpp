@@ -374,9 +374,11 @@ static LogicalResult translateDepthToSpace(Node &node) {
 static LogicalResult translateSpaceToDepth(Node &node) {
   if (failed(expectOperands(node, 1)))
     return failure();
+  std::string mode = node.choice("mode", {"DCR", "CRD"});
   return give(node,
               node.call("space_to_depth", node.operand(0),
-                        node.attr("blocksize", node.integer("blocksize", 0))));
+                        {node.attr("blocksize", node.integer("blocksize", 0)),
+                         node.attr("mode", StringRef(mode))}));
 }
 
 /// The sum of patches at their places in images.

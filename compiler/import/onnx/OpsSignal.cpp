@@ -41,8 +41,6 @@ static LogicalResult translateDFT(Node &node) {
   }
   bool onesided = node.integer("onesided", 0) != 0;
   bool inverse = node.integer("inverse", 0) != 0;
-  if (onesided && inverse)
-    return node.unsupported("the inverse of a one-sided spectrum");
   SmallVector<NamedAttribute> list{
       node.attr("dim", axis), node.attr("onesided", b.getBoolAttr(onesided)),
       node.attr("inverse", b.getBoolAttr(inverse))};

@@ -9,8 +9,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::onnx;
 
-/// The newest version of ai.onnx whose operators are known.
-static constexpr int64_t newestOpset = 21;
 /// How deep functions and graphs may be in each other.
 static constexpr int maxDepth = 100;
 /// How many nodes a model may have, with those of functions at each call.
@@ -149,21 +147,48 @@ LogicalResult GraphTranslator::translate(Node &node,
   return success(!node.failed);
 }
 
+/// Puts the attributes of a call in the place of those of nodes that stand for
+/// them, also in graphs inside; takes out those that the call has not.
+static void
+resolveAttributes(std::vector<NodeData> &nodes,
+                  llvm::function_ref<bool(onnx::Attribute &)> resolve) {
+  for (NodeData &node : nodes) {
+    llvm::erase_if(node.attributes, [&](onnx::Attribute &attribute) {
+      return !attribute.reference.empty() && !resolve(attribute);
+    });
+    for (onnx::Attribute &attribute : node.attributes)
+      for (auto &graph : attribute.graphs) {
+        auto copy = std::make_shared<Graph>(*graph);
+        resolveAttributes(copy->nodes, resolve);
+        graph = std::move(copy);
+      }
+  }
+}
+
+const FunctionData *GraphTranslator::functionOf(const NodeData &data) const {
+  for (const FunctionData &one : model.functions)
+    if (one.domain == data.domain && one.name == data.op &&
+        one.overload == data.overload)
+      return &one;
+  return nullptr;
+}
+
 /// Takes the body of a function of the model, with the call's operands and
 /// attributes, for the node. False if it is no such call.
 bool GraphTranslator::addCall(const NodeData &data, ArrayRef<Datum> operands,
                               Location where, Scope &scope,
                               SmallVectorImpl<Datum> &results) {
-  const FunctionData *function = nullptr;
-  for (const FunctionData &one : model.functions)
-    if (one.domain == data.domain && one.name == data.op)
-      function = &one;
+  const FunctionData *function = functionOf(data);
   if (!function)
     return false;
   std::string here = whereOf(data);
   results.resize(data.outputs.size());
-  if (depth >= maxDepth) {
+  if (llvm::is_contained(calls, function)) {
     problem(here, "expected functions that do not call themselves");
+    return true;
+  }
+  if (depth >= maxDepth) {
+    problem(here, "functions are too deep in each other");
     return true;
   }
   if (operands.size() > function->inputs.size() ||
@@ -174,6 +199,7 @@ bool GraphTranslator::addCall(const NodeData &data, ArrayRef<Datum> operands,
                 " results, but got " + std::to_string(operands.size()) +
                 " and " + std::to_string(data.outputs.size()));
   ++depth;
+  calls.push_back(function);
   Scope inside;
   inside.opsets = function->opsets.empty() ? scope.opsets : &function->opsets;
   inside.prefix = scope.prefix + labelOf(data) + "/";
@@ -201,16 +227,14 @@ bool GraphTranslator::addCall(const NodeData &data, ArrayRef<Datum> operands,
     return true;
   };
   std::vector<NodeData> nodes = function->nodes;
-  for (NodeData &node : nodes)
-    llvm::erase_if(node.attributes, [&](onnx::Attribute &attribute) {
-      return !attribute.reference.empty() && !resolve(attribute);
-    });
+  resolveAttributes(nodes, resolve);
   inside.used.insert(function->outputs.begin(), function->outputs.end());
   for (const NodeData &node : nodes)
     inside.used.merge(usedNames(node));
   for (size_t i : sorted(nodes, inside))
     addNode(nodes[i], nullptr, inside);
   --depth;
+  calls.pop_back();
   for (auto [result, name] : llvm::zip(results, function->outputs)) {
     bool isBroken;
     if (const Datum *datum = find(name, inside, isBroken))
@@ -317,10 +341,7 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
   }
   const OpTable::Entry *entry = opTable().find(data.domain, data.op);
   auto opset = scope.opsets->find(data.domain);
-  bool isCall = llvm::any_of(model.functions, [&](const FunctionData &f) {
-    return f.domain == data.domain && f.name == data.op;
-  });
-  if (isCall) {
+  if (functionOf(data)) {
     // An operand of it is missing.
   } else if (opset == scope.opsets->end()) {
     problem(where, "expected the model to import the operators of '" +

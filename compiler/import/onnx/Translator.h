@@ -219,21 +219,24 @@ private:
 
 using Translation = mlir::LogicalResult (*)(Node &);
 
+/// The newest version of ai.onnx whose operators are known.
+inline constexpr int64_t newestOpset = 28;
+
 /// How operators are translated, by domain and name.
 class OpTable {
 public:
   struct Entry {
     Translation translation = nullptr;
     int64_t first = 1; ///< the first version of the domain that is understood
-    int64_t last = 21; ///< the last
+    int64_t last = newestOpset; ///< the last
   };
   /// An operator of ai.onnx.
   void add(llvm::StringRef op, Translation translation, int64_t first = 1,
-           int64_t last = 21) {
+           int64_t last = newestOpset) {
     add("", op, translation, first, last);
   }
   void add(llvm::StringRef domain, llvm::StringRef op, Translation translation,
-           int64_t first = 1, int64_t last = 21) {
+           int64_t first = 1, int64_t last = newestOpset) {
     entries[{domain.str(), op.str()}] = {translation, first, last};
   }
   const Entry *find(llvm::StringRef domain, llvm::StringRef op) const {
@@ -272,6 +275,9 @@ void addLossOps(OpTable &table);
 void addRecurrentOps(OpTable &table);
 void addRandomOps(OpTable &table);
 void addTrainingOps(OpTable &table);
+void addAttentionOps(OpTable &table);
+void addContribOps(OpTable &table);
+void addContribAttentionOps(OpTable &table); ///< of addContribOps
 
 } // namespace tandem::onnx
 
