@@ -261,7 +261,7 @@ std::vector<Row> allRows() {
     for (Asked asked : {nothing, loss, keep})
       rows.push_back(dropoutOf(opset, -1, asked));
   rows.push_back(dropoutOf(10, -1, loss, /*hasMask=*/true));
-  for (int64_t opset : {12, 13, 17, 20, 21})
+  for (int64_t opset : {12, 13, 17, 20, 21, 22, 28})
     for (int mode : {-1, 0, 1})
       for (Asked asked : {nothing, loss, keep})
         rows.push_back(dropoutOf(opset, mode, asked));
@@ -274,7 +274,7 @@ std::vector<Row> allRows() {
     rows.push_back(manyDropouts(asked));
   for (Asked asked : {nothing, loss})
     rows.push_back(loopOfDropouts(asked));
-  for (int64_t opset : {7, 9, 14, 15, 21})
+  for (int64_t opset : {7, 9, 14, 15, 21, 22, 28})
     for (bool isAsked : {false, true})
       for (Asked asked : {nothing, loss, keep})
         rows.push_back(batchNormOf(opset, isAsked, asked));

@@ -223,6 +223,40 @@ TEST(OnnxFile, GraphsNestAsDeepAsTheLimit) {
   EXPECT_IN("messages at most 100 deep in one another", messageOf(model));
 }
 
+// Debian's schema ends with version 8 of the format: what newer files have,
+// are fields that it does not know.
+TEST(OnnxFile, FieldsOfNewerFilesAreRead) {
+  pb::ModelProto model = small();
+  model.set_ir_version(14);
+  auto *node = model.mutable_graph()->mutable_node(0);
+  auto newer = [](auto &message, int number, const std::string &bytes) {
+    message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(
+        number, bytes);
+  };
+  newer(*node, 8, "second");
+  auto *function = model.add_functions();
+  function->set_name("F");
+  newer(*function, 13, "second");
+  pb::AttributeProto slope;
+  slope.set_name("slope");
+  slope.set_type(pb::AttributeProto::FLOAT);
+  slope.set_f(0.5F);
+  newer(*function, 11, slope.SerializeAsString());
+  initializer(model).set_data_type(26); // int2
+  auto parsed = parseModel(model.SerializeAsString(), "");
+  ASSERT_TRUE(parsed) << parsed.status().message();
+  EXPECT_EQ(parsed->graph.nodes[0].overload, "second");
+  EXPECT_EQ(spelling(parsed->graph.initializers[0]->kind), "int2");
+  ASSERT_EQ(parsed->functions.size(), 1u);
+  EXPECT_EQ(parsed->functions[0].overload, "second");
+  ASSERT_EQ(parsed->functions[0].defaults.size(), 1u);
+  EXPECT_EQ(parsed->functions[0].defaults[0].name, "slope");
+  EXPECT_EQ(parsed->functions[0].defaults[0].number, 0.5F);
+  newer(*model.mutable_functions(0), 11, "\xff");
+  EXPECT_IN("function 'F': expected attributes with their defaults",
+            messageOf(model));
+}
+
 TEST(OnnxFile, NamesHaveNoControlCharacters) {
   pb::ModelProto model = small();
   model.mutable_graph()->mutable_node(0)->set_output(0, "y\x1b[2J");

@@ -6,6 +6,7 @@
 // around.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Translator.h"
 #include "tools/commands/Options.h"
 #include "tools/onnx/CheckGradients.h"
 #include "tools/onnx/Expected.h"
@@ -39,7 +40,7 @@ struct Case {
 struct Arguments {
   std::string data = "/usr/share/libonnx-testdata/data", filter, expected, json;
   std::optional<int64_t> jobs, timeout;
-  bool all = false, gradients = false, help = false;
+  bool all = false, gradients = false, operators = false, help = false;
 };
 
 constexpr const char *suites[] = {"node", "simple", "pytorch-operator",
@@ -186,6 +187,15 @@ void printByOperator(const std::vector<Case> &cases) {
                 static_cast<long long>(row.unsupported), row.example.c_str());
 }
 
+/// For tools/onnx/compare-operators.
+void printOperators() {
+  for (const auto &[name, entry] : onnx::opTable().all())
+    std::printf("%s %s %lld %lld\n",
+                name.first.empty() ? "ai.onnx" : name.first.c_str(),
+                name.second.c_str(), static_cast<long long>(entry.first),
+                static_cast<long long>(entry.last));
+}
+
 Status writeJson(const std::vector<Case> &cases, const std::string &path) {
   Json list = Json::array();
   for (const Case &one : cases)
@@ -270,11 +280,18 @@ Status run(int argc, char **argv) {
   table.flag("gradients", arguments.gradients,
              "check gradients against differences, on the reference, instead");
   table.flag("all", arguments.all, "print every case that did not pass");
+  table.flag("operators", arguments.operators,
+             "print the operators that are understood instead, a line each:\n"
+             "domain, name, first and last version");
   std::vector<std::string_view> words(argv + 1, argv + argc);
   if (Status s = table.parse(words); !s)
     return s;
   if (table.helpAsked()) {
     std::fputs(table.help(argv[0]).c_str(), stdout);
+    return Status::success();
+  }
+  if (arguments.operators) {
+    printOperators();
     return Status::success();
   }
   auto cases = findCases(arguments);

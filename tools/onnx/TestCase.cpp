@@ -80,13 +80,17 @@ std::string differenceOf(const TensorData &got, const TensorData &expected,
   if (got.shape != expected.shape)
     return "expected the shape " + textOf(expected.shape) + ", but got " +
            textOf(got.shape);
+  double relative = std::max(tolerance.relative,
+                             got.kind == ElementKind::BF16  ? std::ldexp(1, -7)
+                             : got.kind == ElementKind::F16 ? std::ldexp(1, -9)
+                                                            : 0);
   auto a = numbersOf(got), b = numbersOf(expected);
   int64_t wrong = 0;
   std::string first;
   for (size_t i = 0; i < a.size(); ++i) {
-    bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
-                std::abs(a[i] - b[i]) <=
-                    tolerance.absolute + tolerance.relative * std::abs(b[i]);
+    bool same =
+        a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
+        std::abs(a[i] - b[i]) <= tolerance.absolute + relative * std::abs(b[i]);
     if (!same && !wrong++)
       first = "element " + std::to_string(i) + ": expected " +
               std::to_string(b[i]) + ", but got " + std::to_string(a[i]);

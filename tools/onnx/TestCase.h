@@ -22,7 +22,8 @@ struct Outcome {
 };
 
 /// How far a number may be off: |a - b| <= absolute + relative * |b|. ONNX's
-/// own runner has these.
+/// own runner has these. Of types of 16 bits, whose steps are about as large,
+/// it may be two steps.
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-7;
 };
