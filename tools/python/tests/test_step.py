@@ -334,6 +334,48 @@ class StepTest(unittest.TestCase):
             step(self.x, self.labels)
 
 
+class DeviceTest(unittest.TestCase):
+    """The emulated GPU stands for one: its memory is not the host's."""
+
+    @classmethod
+    def setUpClass(cls):
+        artifact = tandem.compile(
+            models.classifier(),
+            optimizer="sgd:lr=0.5",
+            target="cpu+cuda:sm_90",
+            emulation=True,
+        )
+        try:
+            cls.step = tandem.Step(artifact, device="cuda-emu")
+        except tandem.DeviceError as error:
+            raise unittest.SkipTest(str(error))
+        cls.on_cpu = tandem.Step(artifact, device="cpu")
+
+    def test_steps_states_and_predictions(self):
+        x = np.random.default_rng(0).standard_normal((4, 8), np.float32)
+        labels = np.array([0, 1, 2, 0])
+        for _ in range(3):
+            a, b = self.step(x, labels), self.on_cpu(x, labels)
+            np.testing.assert_allclose(a.loss, b.loss, rtol=1e-5)
+            np.testing.assert_allclose(a.logits, b.logits, rtol=1e-5)
+        for name, value in self.step.state_dict().items():
+            np.testing.assert_allclose(value, self.on_cpu[name], atol=1e-6)
+        many = np.concatenate([x, x[:2]])
+        np.testing.assert_allclose(
+            self.step.predict(many).logits,
+            self.on_cpu.predict(many).logits,
+            rtol=1e-5,
+        )
+
+    def test_tensors_of_the_device(self):
+        tensor = self.step.tensor("fc.w")
+        self.assertEqual(tensor.device, "cuda-emu:0")
+        np.testing.assert_array_equal(tensor.numpy(), self.step["fc.w"])
+        with self.assertRaises(tandem.UnsupportedError):
+            tensor.__dlpack__()
+        self.step.synchronize()
+
+
 class DlpackTest(unittest.TestCase):
     def setUp(self):
         self.step = tandem.Step(

@@ -109,8 +109,20 @@ class Core:
         place: Dict[str, Any] = (
             owner._parameters if last in owner._parameters else owner._buffers
         )
+        for other, tensor in self.tensors.items():
+            if tensor is place[last]:
+                raise UnsupportedError(
+                    f"'{name}' and '{other}' are one tensor of the module, and "
+                    "two of the artifact"
+                )
         self.bind(name, place[last])
         self._places[name] = (place, last)
+
+    def give(self, name: str, module: torch.nn.Module) -> None:
+        """Gives the model a value that no program reads."""
+        self._order()
+        value = module.state_dict()[name]
+        self.model.set(name, exchange.of_torch(value.contiguous()))
 
     def rebind(self) -> None:
         """Takes over tensors that show other memory since, as after

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import _cache
 from ._artifact import Artifact
-from ._errors import UsageError
+from ._errors import UsageError, level_of_caller
 from ._program import Progress, find_program, run
 
 __all__ = ["CompilerWarning", "compile", "help_of"]
@@ -55,8 +55,6 @@ class Source:
     what: str
     initial: Optional[Mapping[str, Any]] = None
     options: Dict[str, Any] = field(default_factory=dict)
-    #: What has to live as long as it.
-    keep: Any = None
 
 
 def _text(value: Any) -> str:
@@ -150,8 +148,8 @@ def _source(
     if is_file or isinstance(model, Mapping):
         if args is not None or kwargs is not None:
             raise UsageError(
-                "'args' and 'kwargs' are for modules of PyTorch and functions of "
-                "JAX: a file says its inputs itself"
+                "'args' and 'kwargs' are for functions: a file says its inputs "
+                "itself"
             )
         return _of_file(os.fspath(model)) if is_file else _of_graph(model)
     raise UsageError(
@@ -174,10 +172,11 @@ def compile(
 ) -> Artifact:
     """Compiles a model into an artifact.
 
-    `model` is a file (ONNX, a JSON graph, MLIR, an archive of torch.export), a
-    JSON graph as a dict, or a torch.nn.Module, which is exported with the
-    example arguments `args` and `kwargs`, in the mode (`train` or `eval`) that
-    it is in.
+    `model` is a file (ONNX, a JSON graph, MLIR, StableHLO), a JSON graph as a
+    dict, or a function of JAX, which is exported with the example arguments
+    `args` and `kwargs`. Of a function that is called `f(params, x)`, the arrays
+    of `params` are the parameters (`train=REGEX` names others), which begin as
+    in `args`; with an optimizer the first result, one number, is the loss.
 
     `optimizer` ("adamw:lr=1e-3"), `loss` ("cross_entropy:logits,labels") and
     `options` are those of `tandem compile`, with `_` for `-`:
@@ -245,7 +244,7 @@ def compile_source(
 def _made(path: Path, said: str, source: Source) -> Artifact:
     for line in said.splitlines():
         if "warning:" in line:
-            warnings.warn(line, CompilerWarning, stacklevel=4)
+            warnings.warn(line, CompilerWarning, stacklevel=level_of_caller())
     weights = path.with_suffix(".safetensors")
     return Artifact(
         path,

@@ -3,6 +3,7 @@ each exit code of the program `tandem`."""
 
 from __future__ import annotations
 
+import sys
 from typing import Optional, Sequence
 
 __all__ = [
@@ -102,3 +103,14 @@ def of_exit(
     """The exception for an exit code of `tandem compile`."""
     kind = _BY_CODE.get(code, CompileError)
     return kind(message, text=text, command=command, exit_code=code)
+
+
+def level_of_caller() -> int:
+    """The level, for warnings of a function that calls this one, of the
+    nearest frame outside of the package and of what calls it."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get(
+        "__name__", ""
+    ).partition(".")[0] in ("tandem", "torch", "jax"):
+        level, frame = level + 1, frame.f_back
+    return level

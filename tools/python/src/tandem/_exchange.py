@@ -208,7 +208,7 @@ def take_capsule(capsule: Any) -> "Tensor":
 # --- Tensors ---------------------------------------------------------------
 
 
-def _free(handle: int) -> None:
+def _free(handle: int, loaded: Any = loaded) -> None:
     library = loaded()
     if library is not None:
         library.tdm_tensor_free(handle)
@@ -288,6 +288,7 @@ class Tensor:
             if self._owner is not None:
                 return self.numpy().__dlpack__()
             return _capsule_of(self._handle, None)
+        self.__dlpack_device__()
         # -1: no order is wanted. 0, 1 and none are CUDA's default stream.
         if stream == -1:
             return _capsule_of(self._handle, None)
@@ -299,7 +300,11 @@ class Tensor:
         name, _, number = self.device.partition(":")
         if name == "cpu":
             return (1, 0)
-        return (2, int(number or 0))
+        if name == "cuda":
+            return (2, int(number or 0))
+        raise UnsupportedError(
+            f"DLPack has no device '{self.device}': take a copy, to('cpu')"
+        )
 
     def numpy(self) -> Any:
         """The tensor as an array of NumPy: of the host's memory without a copy,

@@ -3,7 +3,6 @@ possible, with a warning or an error where it is not."""
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from . import _exchange as exchange
 from ._artifact import Value
-from ._errors import CopyWarning, UsageError
+from ._errors import CopyWarning, UsageError, level_of_caller
 from ._exchange import JAX, NUMPY, OTHER, TORCH, Tensor
 from ._library import lib
 
@@ -77,7 +76,7 @@ class Taker:
                 warnings.warn(
                     f"'{name}' is copied in each call: {reason}",
                     CopyWarning,
-                    stacklevel=_level_of_caller(),
+                    stacklevel=level_of_caller(),
                 )
 
     def take(
@@ -194,19 +193,6 @@ class Taker:
             # NumPy aligns to 16 bytes: worth a word in `copied`, no warning.
             self._copied(name, "it is not aligned to 64 bytes", copied, True)
         return exchange.of_numpy(array, wanted)
-
-
-def _level_of_caller() -> int:
-    """The level, for warnings of a function that calls this one, of the
-    nearest frame outside of the package."""
-    level, frame = 1, sys._getframe(1)
-    package = __name__.partition(".")[0]
-    while (
-        frame.f_back is not None
-        and frame.f_globals.get("__name__", "").partition(".")[0] == package
-    ):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _of_python(name: str, array: Any, spec: Value) -> Any:

@@ -55,7 +55,6 @@ class Program:
                         f"'{slot['name']}' shows, or is given it without "
                         "memory, which the package cannot"
                     )
-        self.encoded = {n: n.encode() for n in [*of_values, *artifact.outputs]}
 
 
 class Context:
@@ -218,9 +217,15 @@ class Model:
         )
 
 
+_encoded: Dict[str, bytes] = {}
+
+
 def _pack(tensors: Mapping[str, Tensor]) -> Any:
     packed = arguments(len(tensors))
     for slot, (name, tensor) in zip(packed, tensors.items()):
-        slot.name = name.encode()
+        encoded = _encoded.get(name)
+        if encoded is None:
+            encoded = _encoded[name] = name.encode()
+        slot.name = encoded
         slot.tensor = tensor.handle
     return packed
