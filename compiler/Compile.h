@@ -102,6 +102,9 @@ struct CompileOptions {
   std::string reproducerFile; ///< for who makes one; empty: a temporary file
   /// Called after each kernel that was measured.
   std::function<void(const TuneReport &)> tuneProgress;
+  /// The sizes to compile for, where these are several: sizes of symbolic
+  /// dimensions, `batch=1,seq=128`, or further files of the model.
+  std::vector<std::string> variants;
   /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
   /// its.
   ImportOptions import;
@@ -159,6 +162,19 @@ Result<artifact::ArtifactWriter> emitArtifact(mlir::ModuleOp module,
 Result<artifact::ArtifactWriter> emitTargets(const Modules &modules,
                                              const CompileOptions &options,
                                              std::vector<PhaseTime> &times);
+
+/// One size of a model, compiled as any other: a module a target.
+struct SizeModules {
+  std::string name; ///< `batch=64`
+  Modules modules;
+};
+
+/// Emits one artifact of at least two sizes; launches of further ones then name
+/// kernels of the first's modules. Fails with Usage where sizes differ in more
+/// than the shapes of inputs and outputs.
+Result<artifact::ArtifactWriter> emitSizes(llvm::ArrayRef<SizeModules> sizes,
+                                           const CompileOptions &options,
+                                           std::vector<PhaseTime> &times);
 
 } // namespace tandem
 

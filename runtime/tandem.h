@@ -140,6 +140,18 @@ TDM_EXPORT size_t tdm_value_count(const tdm_model *model);
 TDM_EXPORT tdm_status tdm_value_at(const tdm_model *model, size_t index,
                                    tdm_value *value);
 
+/* An artifact may be compiled for several sizes of its inputs (tandem compile
+ * --variant). A call takes the programs of the first size that its inputs fit,
+ * and all sizes share parameters and states; what is said elsewhere of a value
+ * is of the first size. Returns the number of sizes; 0 where there is one. */
+TDM_EXPORT size_t tdm_size_count(const tdm_model *model);
+/* Returns the name of size number `size` ("batch=64"); null, and
+ * tdm_last_error() says why, if there is none. */
+TDM_EXPORT const char *tdm_size_at(const tdm_model *model, size_t size);
+/* Describes value number `index` as it is in size number `size`. */
+TDM_EXPORT tdm_status tdm_size_value_at(const tdm_model *model, size_t size,
+                                        size_t index, tdm_value *value);
+
 /* Returns the number of programs; 0 for null. */
 TDM_EXPORT size_t tdm_program_count(const tdm_model *model);
 /* Returns the name of program number `index`; null, and tdm_last_error() says

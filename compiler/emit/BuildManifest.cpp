@@ -7,6 +7,7 @@
 #include "ir/Pipeline.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
+#include "runtime/artifact/View.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -44,13 +45,15 @@ std::string bytesOf(ElementsAttr value) {
 class ManifestBuilder {
 public:
   ManifestBuilder(ModuleOp module, am::ArtifactWriter &writer)
-      : module(module), writer(writer) {}
+      : code(module), module(module), writer(writer) {}
 
-  Result<am::Manifest> run();
+  Result<am::Manifest> run(ArrayRef<LoweredSize> sizes);
 
 private:
   void addValue(RoleAttr role, RankedTensorType type);
   void addValues();
+  Status addParts();
+  Status addSize(const LoweredSize &size);
   Status addSlots(func::FuncOp func, am::Program &program);
   Status addProgram(func::FuncOp func);
   Status addLaunch(LaunchOp launch, am::Program &program);
@@ -60,7 +63,8 @@ private:
   Result<int64_t> bufferOf(Value value, am::Program &program);
   int64_t bufferIndex(am::Program &program, const am::Buffer &buffer);
 
-  ModuleOp module;
+  ModuleOp code;   ///< the first size's, which has all kernels
+  ModuleOp module; ///< of the size at hand
   am::ArtifactWriter &writer;
   am::Manifest manifest;
   /// The numbers of the current program's buffers.
@@ -154,8 +158,8 @@ Result<int64_t> ManifestBuilder::kernelIndex(LaunchOp launch) {
   auto [it, isNew] = kernels.try_emplace(symbol, manifest.kernels.size());
   if (!isNew)
     return it->second;
-  auto function = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
-      launch, launch.getKernel());
+  auto function = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+      SymbolTable::lookupSymbolIn(code, launch.getKernel()));
   KernelFactsAttr about = KernelFactsAttr::of(function);
   if (!about)
     return Status::failed("kernel '" + symbol.str() +
@@ -320,7 +324,7 @@ Status ManifestBuilder::addProgram(func::FuncOp func) {
   return Status::success();
 }
 
-Result<am::Manifest> ManifestBuilder::run() {
+Result<am::Manifest> ManifestBuilder::run(ArrayRef<LoweredSize> sizes) {
   manifest.model = module.getName().value_or("model").str();
   manifest.producer = "tandem " TANDEM_VERSION;
   auto text = [&](StringRef name) {
@@ -336,6 +340,18 @@ Result<am::Manifest> ManifestBuilder::run() {
       manifest.mesh.push_back({name.str(), size});
   if (auto pipeline = module->getAttrOfType<DictionaryAttr>(kPipelineAttr))
     manifest.pipeline = pipelineOf(pipeline);
+  if (Status s = addParts(); !s)
+    return s;
+  if (!sizes.empty())
+    manifest.sizes.emplace_back().name = sizes.front().name;
+  for (const LoweredSize &size : sizes.drop_front(sizes.empty() ? 0 : 1))
+    if (Status s = addSize(size); !s)
+      return std::move(s).in("size '" + size.name + "'");
+  return std::move(manifest);
+}
+
+/// What is of one size: values, programs, and what is said of them.
+Status ManifestBuilder::addParts() {
   addValues();
   if (auto list =
           module->getAttrOfType<DenseI64ArrayAttr>(kMutatedInBackwardAttr))
@@ -357,12 +373,79 @@ Result<am::Manifest> ManifestBuilder::run() {
         value.dtype = output.dtype;
         value.shape = output.shape;
       }
-  return std::move(manifest);
+  return Status::success();
+}
+
+std::string typeOf(const am::Value &value) {
+  return std::string(am::spelling(value.dtype)) + " " + am::toText(value.shape);
+}
+
+/// Of a further size: what is otherwise in it. The programs that it needs no
+/// inputs for are those of the first.
+Status ManifestBuilder::addSize(const LoweredSize &size) {
+  am::Manifest first = std::exchange(manifest, {});
+  manifest.kernels = std::move(first.kernels);
+  inputs.clear();
+  outputs.clear();
+  module = size.module;
+  if (Status s = addParts(); !s)
+    return s;
+  am::Manifest own = std::exchange(manifest, std::move(first));
+  manifest.kernels = std::move(own.kernels);
+
+  am::Size made;
+  made.name = size.name;
+  made.stepMemory = own.stepMemory;
+  made.partition = own.partition;
+  std::string wrong;
+  auto find = [](const am::Manifest &in, const am::Value &value) {
+    return value.role == am::Role::Output ? in.findOutput(value.name)
+                                          : in.findValue(value.name);
+  };
+  auto isWrong = [&](const am::Value &value, const std::string &why) {
+    wrong += (wrong.empty() ? "" : "; ") + std::string(spelling(value.role)) +
+             " '" + value.name + "' " + why;
+  };
+  std::string before = "in size '" + manifest.sizes.front().name + "'";
+  for (const am::Value &value : own.values) {
+    const am::Value *same = find(manifest, value);
+    bool isShared =
+        value.role == am::Role::Param || value.role == am::Role::State;
+    if (!same || same->role != value.role)
+      isWrong(value, "is not " + before);
+    else if (isShared && *same != value)
+      isWrong(value, same->shape == value.shape && same->dtype == value.dtype
+                         ? "begins otherwise " + before
+                         : "is " + typeOf(value) + ", but " + typeOf(*same) +
+                               " " + before);
+    else if (*same != value)
+      made.values.push_back(value);
+  }
+  for (const am::Value &value : manifest.values)
+    if (!find(own, value))
+      isWrong(value, "is " + before + " alone");
+  if (!wrong.empty())
+    return Status::usage("sizes share parameters and states, and differ in the "
+                         "shapes of inputs and outputs alone: " +
+                         wrong);
+  for (am::Program &program : own.programs) {
+    const am::Program *same = manifest.findProgram(program.name);
+    if (!same)
+      return Status::usage("the program '" + program.name + "' is not " +
+                           before);
+    if (am::servesAllSizes(program.name) && program == *same)
+      continue;
+    program.size = static_cast<int64_t>(manifest.sizes.size());
+    manifest.programs.push_back(std::move(program));
+  }
+  manifest.sizes.push_back(std::move(made));
+  return Status::success();
 }
 
 } // namespace
 
 Result<am::Manifest> tandem::buildManifest(ModuleOp module,
-                                           am::ArtifactWriter &writer) {
-  return ManifestBuilder(module, writer).run();
+                                           am::ArtifactWriter &writer,
+                                           ArrayRef<LoweredSize> sizes) {
+  return ManifestBuilder(module, writer).run(sizes);
 }

@@ -13,10 +13,19 @@
 
 namespace tandem {
 
+/// A size of a model, lowered, whose launches name kernels of the first size's
+/// module (JoinKernels.h).
+struct LoweredSize {
+  std::string name;
+  mlir::ModuleOp module;
+};
+
 /// Fills `writer` with the constants and returns the manifest. What cannot be
-/// said in a manifest is a failure that names the op.
-Result<artifact::Manifest> buildManifest(mlir::ModuleOp module,
-                                         artifact::ArtifactWriter &writer);
+/// said in a manifest is a failure that names the op. `sizes` are all sizes, of
+/// which the first is `module`; empty where there is one.
+Result<artifact::Manifest>
+buildManifest(mlir::ModuleOp module, artifact::ArtifactWriter &writer,
+              llvm::ArrayRef<LoweredSize> sizes = {});
 
 } // namespace tandem
 

@@ -8,6 +8,7 @@
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/DeviceCode.h"
 #include "compiler/emit/Emulation.h"
+#include "compiler/emit/JoinKernels.h"
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Dialect.h"
 
@@ -104,9 +105,10 @@ static artifact::Target manifestTarget(const Target &target) {
   return {"cpu", cpu.arch, cpu.features};
 }
 
-Result<artifact::ArtifactWriter>
-tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
-                     std::vector<PhaseTime> &times) {
+/// Emits one target's part of an artifact; `sizes` as buildManifest takes them.
+static Result<artifact::ArtifactWriter>
+emitTarget(ModuleOp module, ArrayRef<LoweredSize> sizes,
+           const CompileOptions &options, std::vector<PhaseTime> &times) {
   auto start = std::chrono::steady_clock::now();
   if (options.reproducer)
     options.reproducer->beginEmit(module);
@@ -117,8 +119,11 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
   if (phaseOf(module) != "lower")
     return Status::usage("expected a module at 'lower', but it is at '" +
                          phaseOf(module).str() + "'");
+  for (const LoweredSize &size : sizes)
+    if (size.module != module)
+      joinKernels(module, size.module);
   artifact::ArtifactWriter writer;
-  auto manifest = buildManifest(module, writer);
+  auto manifest = buildManifest(module, writer, sizes);
   if (!manifest)
     return manifest.status();
   auto target = targetFromAttr(module->getAttrOfType<TargetAttr>(kTargetAttr));
@@ -145,9 +150,10 @@ tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
   return writer;
 }
 
-Result<artifact::ArtifactWriter>
-tandem::emitTargets(const Modules &modules, const CompileOptions &options,
-                    std::vector<PhaseTime> &times) {
+static Result<artifact::ArtifactWriter> emit(const Modules &modules,
+                                             ArrayRef<SizeModules> sizes,
+                                             const CompileOptions &options,
+                                             std::vector<PhaseTime> &times) {
   auto isForCuda = [](const OwningOpRef<ModuleOp> &module) {
     return module.get().lookupSymbol<gpu::GPUModuleOp>("cuda") != nullptr;
   };
@@ -166,7 +172,10 @@ tandem::emitTargets(const Modules &modules, const CompileOptions &options,
   }
   std::vector<std::string> labels = targetLabels(targets);
   std::optional<artifact::ArtifactWriter> whole;
-  for (auto [module, label] : llvm::zip_equal(modules, labels)) {
+  for (auto [i, module, label] : llvm::enumerate(modules, labels)) {
+    SmallVector<LoweredSize> ofTarget;
+    for (const SizeModules &size : sizes)
+      ofTarget.push_back({size.name, size.modules[i].get()});
     TimingScope timing;
     CompileOptions part = options;
     if (options.timing) {
@@ -174,7 +183,7 @@ tandem::emitTargets(const Modules &modules, const CompileOptions &options,
                                                        : std::string("emit"));
       part.timing = &timing;
     }
-    auto writer = emitArtifact(*module, part, times);
+    auto writer = emitTarget(module.get(), ofTarget, part, times);
     if (!writer)
       return writer;
     if (modules.size() > 1)
@@ -187,4 +196,22 @@ tandem::emitTargets(const Modules &modules, const CompileOptions &options,
   if (!whole)
     return Status::failed("expected a module for each target, but got none");
   return std::move(*whole);
+}
+
+Result<artifact::ArtifactWriter>
+tandem::emitArtifact(ModuleOp module, const CompileOptions &options,
+                     std::vector<PhaseTime> &times) {
+  return emitTarget(module, {}, options, times);
+}
+
+Result<artifact::ArtifactWriter>
+tandem::emitTargets(const Modules &modules, const CompileOptions &options,
+                    std::vector<PhaseTime> &times) {
+  return emit(modules, {}, options, times);
+}
+
+Result<artifact::ArtifactWriter>
+tandem::emitSizes(ArrayRef<SizeModules> sizes, const CompileOptions &options,
+                  std::vector<PhaseTime> &times) {
+  return emit(sizes.front().modules, sizes, options, times);
 }

@@ -306,6 +306,14 @@ struct Partition {
   bool operator==(const Partition &) const = default;
 };
 
+/// One of several sizes: programs that share parameters, states and code.
+struct Size {
+#define MANIFEST_HAS_Size 1
+#include "runtime/artifact/Manifest.def"
+#undef MANIFEST_HAS_Size
+  bool operator==(const Size &) const = default;
+};
+
 struct Manifest {
 #define MANIFEST_HAS_Manifest 1
 #include "runtime/artifact/Manifest.def"
@@ -316,6 +324,7 @@ struct Manifest {
   const Value *findValue(std::string_view name) const;
   /// Returns the output `name`, or null.
   const Value *findOutput(std::string_view name) const;
+  /// Of several sizes that of the first one that has it.
   const Program *findProgram(std::string_view name) const;
 };
 
@@ -340,6 +349,18 @@ bool isOnHost(const Program &program, const Buffer &buffer);
 /// Returns all outputs of a program: first those among its results, then those
 /// that are aliases.
 std::vector<Slot> outputsOf(const Program &program);
+
+/// True for a program that may be the first size's in all sizes: none of its
+/// arguments is an input.
+bool servesAllSizes(std::string_view program);
+
+/// Returns the manifest of one size alone: its values and programs, with those
+/// of the first size that serve it, and all kernels. It is a manifest without
+/// sizes. A number of 0 without sizes gives the manifest itself.
+Manifest ofSize(const Manifest &manifest, size_t number);
+
+/// Returns the names of the sizes: "'batch=64', 'batch=1'".
+std::string sizesText(const Manifest &manifest);
 
 /// Returns the deterministic JSON text: one line.
 Result<std::string> toJson(const Manifest &manifest);

@@ -9,6 +9,7 @@
 #include "runtime/artifact/FieldReader.h"
 #include "runtime/artifact/FormatVersion.h"
 #include "runtime/artifact/JsonText.h"
+#include "runtime/artifact/ManifestRules.h"
 
 namespace tandem::artifact {
 
@@ -80,6 +81,7 @@ Result<Manifest> fromJson(std::string_view text,
       .read(json, ManifestPath(), "", manifest, {"format"});
   if (!problems.none())
     return problems.status();
+  resolveSizes(manifest);
   return manifest;
 }
 

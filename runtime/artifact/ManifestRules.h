@@ -74,6 +74,12 @@ void checkContexts(const Manifest &manifest, ManifestProblems &problems);
 void checkRows(const Manifest &manifest, const Program &program,
                const std::string &at, ManifestProblems &problems);
 
+/// Sizes: their names, which programs are of which, and that they differ in the
+/// shapes of inputs and outputs alone.
+void checkSizes(const Manifest &manifest, ManifestProblems &problems);
+/// Gives the arguments of programs of further sizes the types of their values.
+void resolveSizes(Manifest &manifest);
+
 /// What "evaluate" takes prepared is what "prepare" gives.
 void checkPrepared(const Manifest &manifest, ManifestProblems &problems);
 

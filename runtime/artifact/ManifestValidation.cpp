@@ -57,6 +57,7 @@ public:
       return problems.status();
     if (manifest.target.kind.empty())
       problems.add("/target/kind", "expected a kind of target but got none");
+    checkSizes(manifest, problems);
     checkMesh(manifest, problems);
     checkPipeline(manifest, problems);
     checkValues();
@@ -106,6 +107,12 @@ private:
                      "expected a floating point input or param");
       if (value.init)
         checkInit(value, at + "/init");
+      if (!value.alsoCalled.empty() && value.role != Role::Param)
+        problems.add(at + "/also_called", "expected it on a param only");
+      for (size_t n = 0; n < value.alsoCalled.size(); ++n)
+        if (!names.insert(value.alsoCalled[n]).second)
+          problems.add(child(at + "/also_called", static_cast<int64_t>(n)),
+                       "'" + value.alsoCalled[n] + "' is repeated");
       if (value.high && (value.role != Role::Input || isFloat(value.dtype) ||
                          *value.high < 1))
         problems.add(at + "/high",
@@ -545,45 +552,19 @@ private:
 } // namespace
 
 Status validate(const Manifest &manifest, int64_t constantsBytes) {
-  return Validator(manifest, constantsBytes).run();
-}
-
-Status checkSameModel(const Manifest &one, const Manifest &other) {
-  std::string wrong;
-  auto differs = [&](const std::string &what) {
-    wrong += (wrong.empty() ? "" : "; ") + what;
-  };
-  auto find = [](const Manifest &manifest, const Value &value) {
-    return value.role == Role::Output ? manifest.findOutput(value.name)
-                                      : manifest.findValue(value.name);
-  };
-  auto compare = [&](const Manifest &a, const Manifest &b, bool isSecond) {
-    for (const Value &value : a.values) {
-      std::string name =
-          std::string(spelling(value.role)) + " '" + value.name + "'";
-      const Value *same = find(b, value);
-      if (!same)
-        differs(name + " is in the manifest for '" + a.target.kind + "' alone");
-      else if (!isSecond && !(*same == value))
-        differs(name + " is not the same in both");
-    }
-  };
-  compare(one, other, false);
-  compare(other, one, true);
-  if (one.loss != other.loss)
-    differs("expected one loss, but got '" + one.loss + "' and '" + other.loss +
-            "'");
-  if (one.optimizer != other.optimizer)
-    differs("expected one optimizer, but got '" + one.optimizer + "' and '" +
-            other.optimizer + "'");
-  if (one.mesh != other.mesh || one.pipeline != other.pipeline)
-    differs("expected one mesh");
-  if (one.graph != other.graph)
-    differs("expected one graph, but got two digests");
-  if (wrong.empty())
-    return Status::success();
-  return Status::failed("the manifests for '" + one.target.kind + "' and '" +
-                        other.target.kind + "' differ: " + wrong);
+  if (manifest.sizes.empty())
+    return Validator(manifest, constantsBytes).run();
+  ManifestProblems problems;
+  checkForm(manifest, problems);
+  if (problems.none())
+    checkSizes(manifest, problems);
+  if (!problems.none())
+    return problems.status();
+  for (size_t i = 0; i < manifest.sizes.size(); ++i)
+    if (Status status = Validator(ofSize(manifest, i), constantsBytes).run();
+        !status)
+      return std::move(status).in("size '" + manifest.sizes[i].name + "'");
+  return Status::success();
 }
 
 } // namespace tandem::artifact

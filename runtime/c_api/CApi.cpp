@@ -9,6 +9,7 @@
 #include "runtime/io/Tensors.h"
 #include "runtime/model/Predict.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <vector>
@@ -259,30 +260,79 @@ size_t tdm_value_count(const tdm_model *model) {
   return model ? model->model.manifest().values.size() : 0;
 }
 
+static Status describeValue(const artifact::Manifest &manifest, size_t index,
+                            tdm_value &value) {
+  const auto &values = manifest.values;
+  if (index >= values.size())
+    return Status::usage("expected a value below " +
+                         std::to_string(values.size()) + " but got " +
+                         std::to_string(index));
+  const artifact::Value &found = values[index];
+  tdm_value known = TDM_VALUE_INIT;
+  known.name = found.name.c_str();
+  known.role = static_cast<tdm_role>(found.role);
+  known.dtype = static_cast<tdm_dtype>(found.dtype);
+  known.rank = static_cast<int>(found.shape.size());
+  known.requires_grad = found.requiresGrad;
+  known.shape = found.shape.data();
+  return giveStruct("tdm_value", known, value);
+}
+
 tdm_status tdm_value_at(const tdm_model *model, size_t index,
                         tdm_value *value) {
   return call([&]() -> Status {
     if (!model || !value)
       return null(model ? "place for the value" : "model");
-    const auto &values = model->model.manifest().values;
-    if (index >= values.size())
-      return Status::usage("expected a value below " +
-                           std::to_string(values.size()) + " but got " +
-                           std::to_string(index));
-    const artifact::Value &found = values[index];
-    tdm_value known = TDM_VALUE_INIT;
-    known.name = found.name.c_str();
-    known.role = static_cast<tdm_role>(found.role);
-    known.dtype = static_cast<tdm_dtype>(found.dtype);
-    known.rank = static_cast<int>(found.shape.size());
-    known.requires_grad = found.requiresGrad;
-    known.shape = found.shape.data();
-    return giveStruct("tdm_value", known, *value);
+    return describeValue(model->model.manifest(), index, *value);
   });
 }
 
+static Status checkSize(const tdm_model &model, size_t size) {
+  size_t count = model.model.manifest().sizes.size();
+  return size < count
+             ? Status::success()
+             : Status::usage("expected a size below " + std::to_string(count) +
+                             " but got " + std::to_string(size));
+}
+
+size_t tdm_size_count(const tdm_model *model) {
+  return model ? model->model.manifest().sizes.size() : 0;
+}
+
+const char *tdm_size_at(const tdm_model *model, size_t size) {
+  const char *name = nullptr;
+  call([&]() -> Status {
+    if (!model)
+      return null("model");
+    if (Status status = checkSize(*model, size); !status)
+      return status;
+    name = model->model.manifest().sizes[size].name.c_str();
+    return Status::success();
+  });
+  return name;
+}
+
+tdm_status tdm_size_value_at(const tdm_model *model, size_t size, size_t index,
+                             tdm_value *value) {
+  return call([&]() -> Status {
+    if (!model || !value)
+      return null(model ? "place for the value" : "model");
+    if (Status status = checkSize(*model, size); !status)
+      return status;
+    return describeValue(model->model.manifestOfSize(size), index, *value);
+  });
+}
+
+/// The programs of the first size have all names.
+static std::span<const artifact::Program>
+namedPrograms(const tdm_model &model) {
+  std::span<const artifact::Program> programs = model.model.manifest().programs;
+  return programs.first(size_t(
+      std::ranges::count(programs, int64_t(0), &artifact::Program::size)));
+}
+
 size_t tdm_program_count(const tdm_model *model) {
-  return model ? model->model.manifest().programs.size() : 0;
+  return model ? namedPrograms(*model).size() : 0;
 }
 
 const char *tdm_program_at(const tdm_model *model, size_t index) {
@@ -290,7 +340,7 @@ const char *tdm_program_at(const tdm_model *model, size_t index) {
   call([&]() -> Status {
     if (!model)
       return null("model");
-    const auto &programs = model->model.manifest().programs;
+    auto programs = namedPrograms(*model);
     if (index >= programs.size())
       return Status::usage("expected a number of a program, 0 to " +
                            std::to_string(int64_t(programs.size()) - 1) +

@@ -88,8 +88,9 @@ struct BoundGroup {
 
 struct Program {
   const artifact::Program *plan = nullptr; ///< of the manifest
-  size_t index = 0;                        ///< there
-  const Program *source = nullptr;         ///< a backward: its forward
+  size_t index = 0; ///< there; of several sizes, in the whole manifest
+  size_t size = 0;  ///< which of the artifact's sizes it is for
+  const Program *source = nullptr; ///< a backward: its forward
   /// The program that computes the prepared arguments.
   const Program *prepares = nullptr;
   std::vector<BoundArgument> arguments;

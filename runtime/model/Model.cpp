@@ -32,6 +32,8 @@ Status noProgram(const ModelCore &core, std::string_view name) {
       "the artifact has no program '" + std::string(name) + "'; it has ";
   const char *separator = "";
   for (const Program &program : core.programs()) {
+    if (program.size)
+      continue; // Those of the first size have all names.
     text += separator + ("'" + program.plan->name + "'");
     separator = ", ";
   }
@@ -179,6 +181,9 @@ Result<Model> Model::load(artifact::ArtifactReader reader,
 }
 
 const artifact::Manifest &Model::manifest() const { return core_->manifest(); }
+const artifact::Manifest &Model::manifestOfSize(size_t number) const {
+  return core_->ofSizes.empty() ? manifest() : core_->ofSizes[number];
+}
 const artifact::Manifest &Model::wholeManifest() const {
   return core_->wholeValues ? *core_->wholeValues : core_->manifest();
 }
@@ -329,7 +334,10 @@ Status Model::run(std::string_view program, std::span<const Argument> inputs,
     Lock lock(*core_);
     if (Status status = lock.status(); !status)
       return status;
-    const Program *bound = core_->find(program);
+    Result<const Program *> chosen = core_->choose(program, inputs);
+    if (!chosen)
+      return std::move(chosen).status();
+    const Program *bound = *chosen;
     if (!bound)
       return noProgram(*core_, program);
     if (bound->source || program == "backward")
@@ -355,7 +363,10 @@ Result<Context> Model::forward(std::span<const Argument> inputs,
     Lock lock(*core_);
     if (Status status = lock.status(); !status)
       return status;
-    const Program *bound = core_->find("forward");
+    Result<const Program *> chosen = core_->choose("forward", inputs);
+    if (!chosen)
+      return std::move(chosen).status();
+    const Program *bound = *chosen;
     if (!bound)
       return noProgram(*core_, "forward");
     if (hooks && (!hooks->pack || !hooks->unpack))
@@ -412,7 +423,7 @@ Status Model::backward(Context &context, std::span<const Argument> cotangents,
     const char *name = isSecond ? "grad_backward"
                        : graph  ? "grad_forward"
                                 : "backward";
-    const Program *bound = core_->find(name);
+    const Program *bound = core_->find(name, state.saved->program->size);
     if (!bound || (isSecond && graph))
       return Status::unsupported(
           "cannot run 'backward': the artifact has no derivative of " +

@@ -150,6 +150,8 @@ public:
                             const Options &options = {});
 
   const artifact::Manifest &manifest() const;
+  /// Of several sizes the manifest of one, by its place among `sizes`.
+  const artifact::Manifest &manifestOfSize(size_t number) const;
   /// The same with the shapes of the values that all ranks have together. Its
   /// inputs, params, states and outputs are not what one rank's calls take.
   const artifact::Manifest &wholeManifest() const;

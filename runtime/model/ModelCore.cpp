@@ -138,13 +138,37 @@ void ModelCore::bindPrograms() {
   auto variableOf = [this](std::string_view name) {
     return findVariable(name);
   };
+  for (size_t i = 0; i < manifest().sizes.size(); ++i)
+    ofSizes.push_back(ofSize(manifest(), i));
   // Programs and contexts point to programs.
   size_t count = manifest().programs.size();
   bound.reserve(count);
-  for (size_t i = 0; i < count; ++i)
-    bound.push_back(bindProgram(manifest(), i, variableOf));
-  auto named = [this](std::string_view name) {
-    return const_cast<Program *>(find(name));
+  for (size_t i = 0, ofItsSize = 0; i < count; ++i, ++ofItsSize) {
+    auto size = static_cast<size_t>(manifest().programs[i].size);
+    if (ofSizes.empty()) {
+      bound.push_back(bindProgram(manifest(), i, variableOf));
+      continue;
+    }
+    if (!bound.empty() && bound.back().size != size)
+      ofItsSize = 0;
+    bound.push_back(bindProgram(ofSizes[size], ofItsSize, variableOf));
+    bound.back().index = i;
+    bound.back().size = size;
+  }
+  for (size_t i = 0; i < std::max<size_t>(ofSizes.size(), 1); ++i)
+    linkPrograms(i);
+  frames.reserve(count);
+  workspaces.reserve(count);
+  for (const Program &program : bound) {
+    frames.emplace_back(program);
+    workspaces.emplace_back(program, place.backend().isQueued());
+  }
+}
+
+/// Links the programs of a size to each other.
+void ModelCore::linkPrograms(size_t size) {
+  auto named = [&](std::string_view name) {
+    return const_cast<Program *>(find(name, size));
   };
   const std::pair<const char *, const char *> pairs[] = {
       {"forward", "backward"},
@@ -155,19 +179,58 @@ void ModelCore::bindPrograms() {
       bindContext(*from, *to);
   if (Program *from = named("prepare"), *to = named("evaluate"); from && to)
     bindPrepared(*from, *to);
-  frames.reserve(count);
-  workspaces.reserve(count);
-  for (const Program &program : bound) {
-    frames.emplace_back(program);
-    workspaces.emplace_back(program, place.backend().isQueued());
-  }
 }
 
-const Program *ModelCore::find(std::string_view name) const {
+const Program *ModelCore::find(std::string_view name, size_t size) const {
   for (const Program &program : bound)
-    if (program.plan->name == name)
+    if (program.plan->name == name &&
+        (program.size == size ||
+         (program.size == 0 && artifact::servesAllSizes(name) &&
+          !ofSizes[size].findProgram(name))))
       return &program;
   return nullptr;
+}
+
+Result<const Program *>
+ModelCore::choose(std::string_view name,
+                  std::span<const Argument> inputs) const {
+  const Program *first = find(name);
+  if (!first || ofSizes.empty())
+    return first;
+  auto tensorOf = [&](const artifact::Slot &slot) -> const Tensor * {
+    for (const Argument &input : inputs)
+      if (slot.role == artifact::Role::Input && input.name == slot.name)
+        return input.tensor && input.tensor->defined() ? input.tensor : nullptr;
+    return nullptr;
+  };
+  auto fits = [&](const Program &program) {
+    for (const artifact::Slot &slot : program.plan->arguments)
+      if (const Tensor *tensor = tensorOf(slot);
+          tensor && !std::ranges::equal(tensor->shape(), slot.shape))
+        return false;
+    return true;
+  };
+  for (const Program &program : bound)
+    if (program.plan->name == name && fits(program))
+      return &program;
+  std::string given, known;
+  for (const artifact::Slot &slot : first->plan->arguments)
+    if (const Tensor *tensor = tensorOf(slot))
+      given += (given.empty() ? "'" : ", '") + slot.name + "' " +
+               describe(tensor->dtype(), tensor->shape());
+  for (const Program &program : bound) {
+    if (program.plan->name != name)
+      continue;
+    std::string shapes;
+    for (const artifact::Slot &slot : program.plan->arguments)
+      if (tensorOf(slot))
+        shapes += (shapes.empty() ? "'" : ", '") + slot.name + "' " +
+                  describe(slot.dtype, slot.shape);
+    known += (known.empty() ? "'" : "; '") +
+             manifest().sizes[program.size].name + "': " + shapes;
+  }
+  return Status::usage("no size of '" + std::string(name) + "' fits " + given +
+                       "; the artifact has " + known);
 }
 
 /// Allocates what calls need beside their tensors, for all programs.
@@ -229,10 +292,11 @@ Status ModelCore::follow(Stream stream, Stream caller) {
   for (Storage *storage : {arena.get(), constants.get()})
     if (storage)
       storage->useOn(stream);
-  if (const Program *preparing = find("prepare"))
-    for (Tensor &tensor : workspace(*preparing).internal)
-      if (tensor.defined())
-        tensor.useOn(stream);
+  for (const Program &program : bound)
+    if (program.plan->name == "prepare")
+      for (Tensor &tensor : workspace(program).internal)
+        if (tensor.defined())
+          tensor.useOn(stream);
   return Status::success();
 }
 

@@ -48,8 +48,15 @@ public:
   Status checkRanks() const;
   /// In the manifest's order.
   std::span<const Program> programs() const { return bound; }
-  /// Returns the program of that name, or null.
-  const Program *find(std::string_view name) const;
+  /// Returns the program of that name, or null; of several sizes that of the
+  /// first one.
+  const Program *find(std::string_view name) const { return find(name, 0); }
+  /// The same of one size, which may be the first one's that serves all.
+  const Program *find(std::string_view name, size_t size) const;
+  /// The same of the first size whose shapes the inputs have. Fails with Usage
+  /// where there is none, and names those that there are.
+  Result<const Program *> choose(std::string_view name,
+                                 std::span<const Argument> inputs) const;
   CallFrame &frame(const Program &program) { return frames[program.index]; }
   Workspace &workspace(const Program &program) {
     return workspaces[program.index];
@@ -114,6 +121,8 @@ public:
   HookMutex mutex; ///< held during a call
   /// Null: one rank.
   std::shared_ptr<comm::MeshCommunicators> communicators;
+  /// The manifest of each size, where there are several.
+  std::vector<artifact::Manifest> ofSizes;
   /// The manifest with the shapes of whole values; null where there is no mesh.
   std::unique_ptr<artifact::Manifest> wholeValues;
   uint64_t seed = 0; ///< that the model was loaded with
@@ -126,6 +135,7 @@ private:
   Result<std::vector<Tensor>> allocateVariables() const;
   Status createVariables();
   void bindPrograms();
+  void linkPrograms(size_t size);
   Status placeConstants();
   Status reserveAll();
 

@@ -253,6 +253,33 @@ private:
   std::string problems;
 };
 
+/// Of several sizes the manifest of the first one whose rows the inputs have.
+const artifact::Manifest &manifestFor(const Model &model,
+                                      std::span<const Argument> inputs) {
+  size_t count = model.manifest().sizes.size();
+  auto fits = [&](const artifact::Program &program) {
+    int64_t batch = batchOf(program);
+    for (const Slot &slot : program.arguments)
+      for (const Argument &input : inputs) {
+        if (slot.role != Role::Input || slot.name != input.name ||
+            !input.tensor)
+          continue;
+        auto given = input.tensor->shape();
+        size_t skip = hasRows(slot, batch) && !given.empty();
+        if (!std::ranges::equal(given.subspan(skip),
+                                std::span(slot.shape).subspan(skip)))
+          return false;
+      }
+    return true;
+  };
+  for (size_t i = 0; i < count; ++i)
+    if (const artifact::Program *program =
+            model.manifestOfSize(i).findProgram("evaluate");
+        program && fits(*program))
+      return model.manifestOfSize(i);
+  return model.wholeManifest();
+}
+
 } // namespace
 
 Status predict(Model &model, std::span<const Argument> inputs,
@@ -266,7 +293,7 @@ Status predict(Model &model, std::span<const Argument> inputs,
   }
   if (names.empty())
     return Status::usage("expected at least one output to predict");
-  auto prediction = Prediction::of(model.wholeManifest(), names);
+  auto prediction = Prediction::of(manifestFor(model, inputs), names);
   if (!prediction)
     return std::move(prediction).status();
   Columns columns(model, *prediction, inputs);

@@ -214,6 +214,33 @@ const Row rows[] = {
      "/programs/0/results/0/counted: expected a mean, and an input with rows "
      "that says 'ignored', but got 'x'"},
     {"Loss", [](Manifest &m) { m.loss = "x"; }, "/loss: expected an output"},
+    {"OneSize",
+     [](Manifest &m) {
+       m.sizes = {{"a", {}, {}, {}}};
+     },
+     "/sizes: expected none, or more than one"},
+    {"SizeRepeated",
+     [](Manifest &m) {
+       m.sizes = {{"a", {}, {}, {}}, {"a", {}, {}, {}}};
+     },
+     "/sizes/1/name: 'a' is repeated"},
+    {"SizeOfNoOne", [](Manifest &m) { m.programs[4].size = 1; },
+     "/programs/4/size: expected one of the 0 'sizes' but got 1"},
+    {"SizeOfAParam",
+     [](Manifest &m) {
+       m.sizes = {{"a", {}, {}, {}}, {"b", {*m.findValue("w")}, {}, {}}};
+     },
+     "/sizes/1/values/0/role: expected 'input' or 'output': all sizes share "
+     "params and states"},
+    {"FurtherName", [](Manifest &m) { m.values[0].alsoCalled = {"y"}; },
+     "/values/0/also_called: expected it on a param only"},
+    {"FurtherNameRepeated",
+     [](Manifest &m) {
+       for (Value &value : m.values)
+         if (value.name == "w")
+           value.alsoCalled = {"x"};
+     },
+     "/also_called/0: 'x' is repeated"},
     {"Symbol", [](Manifest &m) { m.kernels[0].symbol = "a b"; },
      "/kernels/0/symbol: expected a symbol"},
     {"SymbolRepeated", [](Manifest &m) { m.kernels[1].symbol = "predict"; },

@@ -117,6 +117,13 @@ Manifest everything() {
   collective.number = 3;
   collective.where = "m.mlir:5:5";
   program.launches.push_back(Launch::over(collective, {0, 1}));
+  program.size = 1;
+  Size &size = m.sizes.emplace_back();
+  size.name = "batch=1";
+  size.values = {labels};
+  size.stepMemory = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  size.partition.emplace().seconds = 0.25;
+  m.values[0].alsoCalled = {"y"};
   m.mutatedInBackward = {0};
   m.stepMemory = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   Partition &partition = m.partition.emplace();

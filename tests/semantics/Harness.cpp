@@ -102,6 +102,26 @@ static Compiled compile(const Source &source, bool isTraced,
   return result;
 }
 
+static ArtifactFiles &artifacts() {
+  static ArtifactFiles made;
+  return made;
+}
+
+/// Writes an artifact for the program `key`; returns its path, or "".
+static std::string write(Result<artifact::ArtifactWriter> writer,
+                         const std::string &key, std::string &error) {
+  auto &files = artifacts().files;
+  std::string path = testing::TempDir() + "row-" + std::to_string(getpid()) +
+                     "-" + std::to_string(files.size()) + ".tdm";
+  Status status = writer ? writer->write(path) : writer.status();
+  if (!status) {
+    error = status.message();
+    return "";
+  }
+  files[key] = path;
+  return path;
+}
+
 /// The file of the artifact, compiled once for each program; or "".
 static std::string artifactOf(const Source &source, bool isTraced,
                               const CompileOptions &options,
@@ -115,8 +135,7 @@ static std::string artifactOf(const Source &source, bool isTraced,
       llvm::join(options.precision, " ") + "\n" + options.ema + "\n" +
       options.swa + "\n" + llvm::join(options.groups, "\n") + "\n" +
       (options.inference ? "i" : "") + (options.accumulate ? "a" : "");
-  static ArtifactFiles made;
-  auto &files = made.files;
+  auto &files = artifacts().files;
   if (auto found = files.find(key); found != files.end())
     return found->second;
   Compiled compiled = compile(source, isTraced, options);
@@ -124,19 +143,26 @@ static std::string artifactOf(const Source &source, bool isTraced,
   if (!error.empty())
     return "";
   std::vector<PhaseTime> times;
-  auto writer = emitArtifact(*compiled.module, options, times);
-  if (!writer) {
-    error = writer.status().message();
-    return "";
+  return write(emitArtifact(*compiled.module, options, times), key, error);
+}
+
+/// The file of the artifact of all sizes, or "".
+static std::string artifactOfSizes(const std::vector<Source> &sources,
+                                   bool isTraced, const CompileOptions &options,
+                                   std::string &error) {
+  std::vector<SizeModules> sizes;
+  for (const Source &source : sources) {
+    Compiled compiled = compile(source, isTraced, options);
+    error = compiled.error;
+    if (!error.empty())
+      return "";
+    SizeModules &size = sizes.emplace_back();
+    size.name = "size " + std::to_string(sizes.size() - 1);
+    size.modules.push_back(std::move(compiled.module));
   }
-  std::string path = testing::TempDir() + "row-" + std::to_string(getpid()) +
-                     "-" + std::to_string(files.size()) + ".tdm";
-  if (Status status = writer->write(path); !status) {
-    error = status.message();
-    return "";
-  }
-  files[key] = path;
-  return path;
+  std::vector<PhaseTime> times;
+  return write(emitSizes(sizes, options, times),
+               "sizes " + std::to_string(artifacts().files.size()), error);
 }
 
 static CompileOptions withThreads(CompileOptions options) {
@@ -179,24 +205,48 @@ std::unique_ptr<Machine> RowTest::start(const Source &source,
                                             std::move(joint.module));
 }
 
-std::unique_ptr<CompiledMachine>
-RowTest::compiled(const Source &source, const CompileOptions &options) const {
-  std::string error;
+/// The options with the device's own; sets `device`.
+static CompileOptions forDevice(const CompileOptions &options, bool isCuda,
+                                runtime::Device &device) {
   CompileOptions some = withThreads(options);
-  runtime::Device device;
-  if (isCuda()) {
+  if (isCuda) {
     cuda::registerDevices();
     some.target = "cuda:sm_90";
     some.emulation = true;
     some.cubin = "no";
     device.kind = runtime::DeviceKind::CudaEmu;
   }
+  return some;
+}
+
+std::unique_ptr<CompiledMachine>
+RowTest::compiled(const Source &source, const CompileOptions &options) const {
+  std::string error;
+  runtime::Device device;
+  CompileOptions some = forDevice(options, isCuda(), device);
   std::string file = artifactOf(source, isTraced(), some, error);
   if (file.empty()) {
     ADD_FAILURE() << error;
     return nullptr;
   }
   return CompiledMachine::load(file, device);
+}
+
+std::unique_ptr<CompiledMachine>
+RowTest::compiledSizes(const std::vector<Source> &sources,
+                       const CompileOptions &options,
+                       std::string *error) const {
+  std::string wrong;
+  runtime::Device device;
+  CompileOptions some = forDevice(options, isCuda(), device);
+  std::string file = artifactOfSizes(sources, isTraced(), some, wrong);
+  if (error)
+    *error = wrong;
+  if (!file.empty())
+    return CompiledMachine::load(file, device);
+  if (!error)
+    ADD_FAILURE() << wrong;
+  return nullptr;
 }
 
 std::string RowTest::printed(const Source &source, const std::string &phase,

@@ -177,6 +177,12 @@ protected:
                                  const CompileOptions &options = {}) const;
   std::unique_ptr<CompiledMachine>
   compiled(const Source &source, const CompileOptions &options = {}) const;
+  /// The same of one model in several sizes, as one artifact; their names are
+  /// "size 0", "size 1", ... With `error`, it may fail, and says why.
+  std::unique_ptr<CompiledMachine>
+  compiledSizes(const std::vector<Source> &sources,
+                const CompileOptions &options = {},
+                std::string *error = nullptr) const;
   /// The module after `phase`, without its target; "", and the test has failed,
   /// if it does not compile as far as that.
   std::string printed(const Source &source, const std::string &phase,

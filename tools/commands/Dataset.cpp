@@ -47,6 +47,33 @@ Status castAtOnce(NamedArray &named, artifact::DType to, int64_t limit) {
 
 } // namespace
 
+const artifact::Program &programForRows(const artifact::Manifest &manifest,
+                                        const artifact::Program &program,
+                                        const std::vector<NamedArray> &arrays) {
+  auto fits = [&](const artifact::Program &one) {
+    int64_t batch = 0;
+    for (const Slot *slot : inputsOf(one)) {
+      if (slot->shape.empty())
+        continue;
+      batch = batch ? batch : slot->shape[0];
+      for (const NamedArray &given : arrays) {
+        std::span<const int64_t> shape = given.array.shape,
+                                 wanted = slot->shape;
+        if (given.name != slot->name)
+          continue;
+        bool isBatched = !shape.empty() && wanted[0] == batch;
+        if (!sameShape(shape.subspan(isBatched), wanted.subspan(isBatched)))
+          return false;
+      }
+    }
+    return true;
+  };
+  for (const artifact::Program &one : manifest.programs)
+    if (!manifest.sizes.empty() && one.name == program.name && fits(one))
+      return one;
+  return program;
+}
+
 void Dataset::findBatch(const artifact::Program &program) {
   for (const Slot *slot : inputsOf(program))
     if (!slot->shape.empty() && batch_ == 0)
@@ -173,10 +200,12 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
 }
 
 Result<Dataset> Dataset::match(const artifact::Manifest &manifest,
-                               const artifact::Program &program,
+                               const artifact::Program &asked,
                                std::vector<NamedArray> arrays,
                                const DataUse &use) {
   Dataset data;
+  const artifact::Program &program = programForRows(manifest, asked, arrays);
+  data.program_ = &program;
   data.arrays_ = std::move(arrays);
   data.option_ = use.option;
   Problems problems;
@@ -205,7 +234,27 @@ void Dataset::takePiece(Column &column) {
                     artifact::byteSize(column.batch.dtype()));
 }
 
+Status Dataset::addRest(int64_t rows) {
+  rest_ = arguments_;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    Column &column = columns_[i];
+    if (column.rowElements == 0)
+      continue;
+    std::vector<int64_t> shape(column.batch.shape().begin(),
+                               column.batch.shape().end());
+    shape[0] = rows;
+    auto rest = Tensor::in(column.batch.storage(), column.batch.dtype(), shape);
+    if (!rest)
+      return std::move(rest).status();
+    column.rest = std::move(*rest);
+    rest_[i] = {rest_[i].name, &column.rest};
+  }
+  return Status::success();
+}
+
 void Dataset::gather(std::span<const int64_t> rows) {
+  auto given = static_cast<int64_t>(rows.size());
+  isRest_ = given < batch_;
   for (Column &column : columns_) {
     if (column.rowElements == 0)
       continue;
@@ -214,7 +263,7 @@ void Dataset::gather(std::span<const int64_t> rows) {
     int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
     int64_t toBytes = column.rowElements * artifact::byteSize(wide.dtype());
     auto *to = wide.mutableData<std::byte>();
-    for (int64_t i = 0; i < column.rows; ++i)
+    for (int64_t i = 0; i < std::min(column.rows, given); ++i)
       io::castElements(array.bytes.data() +
                            rows[size_t(column.first + i)] * fromBytes,
                        array.dtype, to + i * toBytes, wide.dtype(),
@@ -249,7 +298,8 @@ std::string Dataset::nonFiniteRows(std::span<const int64_t> rows) const {
   for (const Column &column : columns_) {
     io::ArrayView array = column.from->view();
     int64_t bytes = column.rowElements * artifact::byteSize(array.dtype);
-    for (int64_t i = 0; i < column.rows && bytes; ++i) {
+    auto count = std::min(column.rows, static_cast<int64_t>(rows.size()));
+    for (int64_t i = 0; i < count && bytes; ++i) {
       int64_t row = rows[size_t(column.first + i)];
       io::ArrayView view(
           array.dtype, std::span(&column.rowElements, 1),

@@ -32,6 +32,12 @@ struct DataUse {
   const runtime::Model *ranks = nullptr;
 };
 
+/// Of several sizes, returns the program of that name in the first one whose
+/// rows the arrays have; `program` itself where there is none, or one size.
+const artifact::Program &programForRows(const artifact::Manifest &manifest,
+                                        const artifact::Program &program,
+                                        const std::vector<NamedArray> &arrays);
+
 class Dataset {
 public:
   /// Matches arrays with the inputs of `program` of `manifest`, which must
@@ -43,14 +49,23 @@ public:
                                std::vector<NamedArray> arrays,
                                const DataUse &use);
 
+  /// Returns the program that the batches are for: that of the first size that
+  /// the arrays fit.
+  const artifact::Program &program() const { return *program_; }
   int64_t rows() const { return rows_; }
   int64_t batch() const { return batch_; }
 
-  /// Copies the given rows, `batch()` of them, into the batch.
+  /// Lets `gather` take so many rows too, which do not fill a batch.
+  Status addRest(int64_t rows);
+
+  /// Copies the given rows, `batch()` of them or those of `addRest`, into the
+  /// batch.
   void gather(std::span<const int64_t> rows);
 
-  /// Returns the batch as arguments of the program.
-  std::span<const runtime::Argument> arguments() const { return arguments_; }
+  /// Returns what was gathered last as arguments of the program.
+  std::span<const runtime::Argument> arguments() const {
+    return isRest_ ? rest_ : arguments_;
+  }
 
   /// Returns the whole array `name`, or nothing.
   std::optional<io::ArrayView> array(std::string_view name) const;
@@ -75,6 +90,7 @@ private:
     int64_t rows = 0;     ///< of the batch that are this rank's
     comm::Shard shard;    ///< of these rows
     runtime::Tensor wide; ///< before they are cut; undefined: they are not
+    runtime::Tensor rest; ///< the first rows of `batch`
   };
 
   void findBatch(const artifact::Program &program);
@@ -87,11 +103,13 @@ private:
                    const artifact::Slot &slot, const DataUse &use,
                    Problems &problems);
 
+  const artifact::Program *program_ = nullptr;
   int64_t rows_ = 0, batch_ = 0;
   std::string option_, rowsOf_;
   std::vector<NamedArray> arrays_;
   std::vector<Column> columns_;
-  std::vector<runtime::Argument> arguments_;
+  std::vector<runtime::Argument> arguments_, rest_;
+  bool isRest_ = false;
   std::vector<std::string> notes_;
 };
 

@@ -105,6 +105,15 @@ Result<std::string> runAgain(Model &model, const Dataset &data) {
 
 } // namespace
 
+Result<std::string>
+parametersNotFinite(std::span<const runtime::Model> models) {
+  Names params;
+  for (const Model &model : models)
+    if (Status status = addVariables(model, Role::Param, "", params); !status)
+      return status;
+  return textOfRanks(params.after("parameters "));
+}
+
 Result<std::string> whatIsNotFinite(Model &model, const Dataset &data,
                                     std::span<const int64_t> rows) {
   std::string text = data.nonFiniteRows(rows);

@@ -1,8 +1,9 @@
 //===- NonFinite.h - what of a step is no number --------------------------===//
 //
-// Looked for once a loss or a norm of gradients is NaN or infinite, and not
-// before: the rows of the batch that are, and the parameters, or else the
-// outputs and gradients of the batch, which is run again.
+// Parameters are looked at before the first step, since after it all may be NaN
+// where one was. The rest is looked for once a loss or a norm of gradients is:
+// the rows of the batch that are, and the parameters, or else the outputs and
+// gradients of the batch, which is run again.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_NONFINITE_H
@@ -18,6 +19,10 @@ namespace tandem::commands {
 /// ranks call it, and have the text of all ranks.
 Result<std::string> whatIsNotFinite(runtime::Model &model, const Dataset &data,
                                     std::span<const int64_t> rows);
+
+/// Returns the parameters that are NaN or infinite, in words: "parameters 'w'".
+/// Empty if none is. Under a mesh as above.
+Result<std::string> parametersNotFinite(std::span<const runtime::Model> models);
 
 } // namespace tandem::commands
 

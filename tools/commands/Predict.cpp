@@ -134,6 +134,8 @@ private:
 
   const PredictOptions &options_;
   runtime::Model model_;
+  /// Of the size that the data fits.
+  const artifact::Manifest *manifest_ = &model_.wholeManifest();
   std::vector<io::Argument> files_;
   Prediction prediction_;
   std::vector<NamedArray> arrays_;
@@ -146,11 +148,11 @@ private:
 /// The outputs with rows for which all that they follow from is given.
 std::vector<std::string> Predictor::predictable() const {
   std::vector<std::string> names;
-  auto all = Prediction::of(model_.wholeManifest(), {});
+  auto all = Prediction::of(*manifest_, {});
   if (!all)
     return names;
   for (const artifact::Slot &slot : all->outputs) {
-    auto one = Prediction::of(model_.wholeManifest(), {slot.name});
+    auto one = Prediction::of(*manifest_, {slot.name});
     std::vector<const artifact::Slot *> inputs =
         inputsOf(*one->program, one->needs);
     bool isGiven = std::all_of(
@@ -194,8 +196,11 @@ Status Predictor::choose() {
   if (!arrays)
     return std::move(arrays).status();
   arrays_ = *std::move(arrays);
-  auto prediction = Prediction::of(model_.wholeManifest(),
-                                   names.empty() ? predictable() : names);
+  if (evaluate && !model_.manifest().sizes.empty())
+    manifest_ = &model_.manifestOfSize(
+        size_t(programForRows(model_.manifest(), *evaluate, arrays_).size));
+  auto prediction =
+      Prediction::of(*manifest_, names.empty() ? predictable() : names);
   if (!prediction)
     return std::move(prediction).status();
   prediction_ = *std::move(prediction);
@@ -235,8 +240,8 @@ Status Predictor::readData() {
   use.ranks = &model_;
   use.needs = prediction_.needs;
   use.mayBeEmpty = true;
-  auto data = Dataset::match(model_.wholeManifest(), *prediction_.program,
-                             std::move(arrays_), use);
+  auto data =
+      Dataset::match(*manifest_, *prediction_.program, std::move(arrays_), use);
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);

@@ -193,7 +193,7 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
   if (there.graph.empty() || there.data.empty() || with.origin.graph.empty())
     differences.note("or the artifact does not say which graph and data they "
                      "are of, so that these cannot be compared");
-  int64_t steps = with.rows / with.batch;
+  int64_t steps = with.rows / with.batch + with.hasRest;
   Status status = differences.status();
   if (status && position.step > 0 && position.step >= steps)
     return Status::usage(io::inQuotes(with.path) + " is at step " +

@@ -22,6 +22,7 @@ struct ResumeWith {
   std::string path; ///< of the checkpoint
   Origin origin;
   int64_t rows = 0, batch = 0;
+  bool hasRest = false;         ///< the rows that fill no batch are a step, too
   std::optional<uint64_t> seed; ///< if it is given
   bool noShuffle = false;
   bool force = false; ///< differences of model and data are notes

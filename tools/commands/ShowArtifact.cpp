@@ -70,16 +70,44 @@ void printValues(const artifact::Manifest &manifest) {
   }
 }
 
+/// The types of inputs and outputs in each size.
+void printSizes(const artifact::Manifest &manifest) {
+  if (manifest.sizes.empty())
+    return;
+  std::printf("\n%-20s %s\n", "size", "inputs and outputs");
+  for (size_t i = 0; i < manifest.sizes.size(); ++i) {
+    const artifact::Manifest size = ofSize(manifest, i);
+    std::string types;
+    for (const artifact::Value &value : size.values)
+      if (value.role == artifact::Role::Input ||
+          value.role == artifact::Role::Output)
+        types += (types.empty() ? "" : ", ") + value.name + " " +
+                 typeText(value.dtype, value.shape);
+    std::printf("%-20s %s\n", shown(manifest.sizes[i].name).c_str(),
+                shown(types).c_str());
+  }
+}
+
 void printPrograms(const artifact::Manifest &manifest) {
-  std::printf("\n%-10s %8s %10s %12s %12s %12s\n", "program", "launches",
-              "results", "GFLOP", "arena", "peak");
+  // Of several sizes each program says which.
+  auto nameOf = [&](const artifact::Program &program) {
+    return shown(manifest.sizes.empty()
+                     ? program.name
+                     : program.name + " (" + manifest.sizes[program.size].name +
+                           ")");
+  };
+  size_t width = 10;
+  for (const artifact::Program &program : manifest.programs)
+    width = std::max(width, nameOf(program).size());
+  std::printf("\n%-*s %8s %10s %12s %12s %12s\n", int(width), "program",
+              "launches", "results", "GFLOP", "arena", "peak");
   for (const artifact::Program &program : manifest.programs) {
     double flops = 0;
     for (const artifact::Launch &launch : program.launches)
       if (launch.hasKernel())
         flops += static_cast<double>(manifest.kernels[launch.kernel].flops);
-    std::printf("%-10s %8zu %10zu %12.4f %12s %12s\n",
-                shown(program.name).c_str(), program.launches.size(),
+    std::printf("%-*s %8zu %10zu %12.4f %12s %12s\n", int(width),
+                nameOf(program).c_str(), program.launches.size(),
                 program.results.size(), flops / 1e9,
                 bytesText(program.arenaBytes).c_str(),
                 bytesText(program.peakBytes).c_str());
@@ -291,6 +319,7 @@ void showArtifact(const artifact::ArtifactReader &reader,
   printHead(reader);
   showStages(reader.manifest(), path);
   printValues(reader.manifest());
+  printSizes(reader.manifest());
   for (const artifact::Manifest &manifest : reader.manifests()) {
     if (reader.manifests().size() > 1)
       std::printf("\n---- for %s ----\n", targetText(manifest).c_str());

@@ -50,7 +50,7 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
     return std::move(data).status();
   if (accuracy) {
     const Slot *logits = nullptr;
-    for (const Slot &slot : program.results)
+    for (const Slot &slot : data->program().results)
       if (slot.role == Role::Output && slot.name == accuracy->logits())
         logits = &slot;
     if (!logits)
@@ -123,8 +123,8 @@ Result<TrainResult> evaluateModel(const TrainOptions &options,
     return status;
   options.model.noteInitialValues(model);
   Interrupt interrupt;
-  auto evaluation =
-      evaluate(model, **program, input->data, std::move(input->accuracy));
+  auto evaluation = evaluate(model, input->data.program(), input->data,
+                             std::move(input->accuracy));
   if (!evaluation)
     return std::move(evaluation).status();
   if (evaluation->stopped)

@@ -39,8 +39,10 @@ public:
 private:
   Status findPrograms();
   Status readData();
+  Status findRest();
   Status readEvalData();
   Status start();
+  Status checkParameters();
   Status setEnd();
   Status resume();
   Status openLog();
@@ -84,6 +86,7 @@ private:
   runtime::Tensor loss_;
   Log log_;
   TrainResult result_;
+  int64_t rest_ = 0;      ///< rows of a pass's last step; 0: a batch
   int64_t stepsToDo_ = 0; ///< fewer, once it is known that it ends before
   int64_t planned_ = 0;
   std::optional<Best> best_;

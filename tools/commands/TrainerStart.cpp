@@ -1,6 +1,7 @@
 //===- TrainerStart.cpp - what a training begins with ---------------------===//
 #include "tools/commands/Trainer.h"
 
+#include "tools/commands/NonFinite.h"
 #include "tools/commands/Print.h"
 
 namespace tandem::commands {
@@ -60,7 +61,11 @@ Status Trainer::readData() {
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);
-  if (data_->rows() < data_->batch())
+  if (!stages_)
+    step_ = &data_->program();
+  if (Status status = findRest(); !status)
+    return status;
+  if (data_->rows() < data_->batch() && !rest_)
     return Status::usage(
         "--data: expected at least " + std::to_string(data_->batch()) +
         " rows, one batch, but got " + std::to_string(data_->rows()));
@@ -78,11 +83,39 @@ Status Trainer::readData() {
   return Status::success();
 }
 
+/// The rows that fill no batch are a step of their own, with the mean over
+/// them, where the artifact has a size for so many. Several batches of which
+/// one is smaller have a mean that is none over rows.
+Status Trainer::findRest() {
+  int64_t batch = data_->batch(), rest = data_->rows() % batch;
+  const artifact::Manifest &manifest = model_.manifest();
+  if (stages_ || rest == 0 || options_.accumulate.value_or(1) > 1)
+    return Status::success();
+  auto fits = [&](const Program &program) {
+    if (program.name != "step")
+      return false;
+    for (const Slot *slot : inputsOf(*step_)) {
+      std::vector<int64_t> shape = slot->shape;
+      if (!shape.empty() && shape[0] == batch)
+        shape[0] = rest;
+      for (const Slot *other : inputsOf(program))
+        if (other->name == slot->name && other->shape != shape)
+          return false;
+    }
+    return true;
+  };
+  if (std::none_of(manifest.programs.begin(), manifest.programs.end(), fits))
+    return Status::success();
+  rest_ = rest;
+  return data_->addRest(rest);
+}
+
 Status Trainer::readEvalData() {
   auto input = readEvaluation(options_, model_, *evaluate_, casts_);
   if (!input)
     return std::move(input).status();
   evalData_ = std::move(input->data);
+  evaluate_ = &evalData_->program();
   accuracy_ = std::move(input->accuracy);
   if (options_.saveBest.empty() && options_.best.empty() && !options_.patience)
     return Status::success();
@@ -102,6 +135,7 @@ Status Trainer::resume() {
   with.origin = origin_;
   with.rows = data_->rows();
   with.batch = data_->batch();
+  with.hasRest = rest_ > 0;
   if (options_.model.seed)
     with.seed = uint64_t(*options_.model.seed);
   with.noShuffle = options_.noShuffle;
@@ -217,10 +251,25 @@ Status Trainer::setEnd() {
   return check("steps", position.totalSteps, stepsToDo_);
 }
 
+/// A step with a parameter that is no number makes all others such.
+Status Trainer::checkParameters() {
+  auto found = parametersNotFinite(models());
+  if (!found)
+    return std::move(found).status();
+  if (found->empty())
+    return Status::success();
+  std::string text = "NaN or infinity in " + *found + " before step " +
+                     std::to_string(result_.position.totalSteps + 1);
+  if (!goesOn(options_.onNaN))
+    return Status::failed(text + "; '--on-nan=report' goes on");
+  warn(text + "; training goes on");
+  return Status::success();
+}
+
 /// Brings model, position and files to where the first step can be done.
 Status Trainer::start() {
   int64_t batch = data_->batch();
-  result_.stepsPerEpoch = data_->rows() / batch;
+  result_.stepsPerEpoch = data_->rows() / batch + (rest_ > 0);
   result_.position.seed = uint64_t(options_.model.seed.value_or(0));
   result_.position.shuffle = !options_.noShuffle;
   // Digests read all the data: they are for checkpoints alone.
@@ -241,6 +290,8 @@ Status Trainer::start() {
             model, stages_ ? *model.manifest().findProgram("forward") : *step_);
         !status)
       return status;
+  if (Status status = checkParameters(); !status)
+    return status;
   Position &position = result_.position;
   position.rows = data_->rows();
   position.batch = batch;
@@ -281,10 +332,15 @@ Status Trainer::start() {
   if (Status status = openLog(); !status)
     return status;
   sayWhatIsNotReached();
-  if (int64_t rest = data_->rows() % batch)
+  if (int64_t rest = data_->rows() % batch; rest && !rest_)
     note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +
          " rows do not fill a batch of " + std::to_string(batch) +
-         " and are left out of each epoch");
+         " and are left out of each epoch" +
+         (stages_ || options_.accumulate.value_or(1) > 1
+              ? ""
+              : "; compiled with --variant for batches of " +
+                    std::to_string(batch) + " and " + std::to_string(rest) +
+                    ", they are trained too"));
   return Status::success();
 }
 

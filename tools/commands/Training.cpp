@@ -108,22 +108,30 @@ Status Trainer::loop() {
         position.losses = 0;
       }
     }
+    bool endsPass = position.step + 1 == result_.stepsPerEpoch;
+    int64_t count = endsPass && rest_ ? rest_ : batch;
     auto rows =
-        std::span(order).subspan(size_t(position.step * batch), size_t(batch));
+        std::span(order).subspan(size_t(position.step * batch), size_t(count));
     if (!stages_)
       data_->gather(rows);
     if (Status status = watch_.keep(model_); !status)
       return status;
-    bool endsPass = position.step + 1 == result_.stepsPerEpoch;
     if (Status status =
             stages_ ? stepOfStages(order)
                     : updates_.run(model_, data_->arguments(), loss, endsPass);
         !status)
       return status;
     result_.lastLoss = loss_.at(0);
-    // Of the whole pass, also where it was begun by another call.
-    position.lossSum += result_.lastLoss;
-    result_.loss = position.lossSum / double(++position.losses);
+    // Of the whole pass, also where it was begun by another call, and by rows:
+    // the pass's last step may have fewer.
+    if (count == batch) {
+      position.lossSum += result_.lastLoss;
+      result_.loss = position.lossSum / double(++position.losses);
+    } else {
+      double part = double(count) / double(batch);
+      result_.loss = (position.lossSum + result_.lastLoss * part) /
+                     (double(position.losses) + part);
+    }
     ++result_.steps;
     ++position.totalSteps;
     int64_t epoch = position.epoch + 1;

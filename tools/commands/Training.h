@@ -22,7 +22,9 @@ struct TrainOptions {
           "Trains the model of an artifact: program 'step' over batches of the "
           "data. Arrays have N rows in their first dimension; the batch is the "
           "first dimension of the program's inputs. Rows that do not fill a "
-          "batch are left out of an epoch. Ctrl-C (INT, TERM, HUP) finishes "
+          "batch are an epoch's last step where the artifact has a size for so "
+          "many (compile --variant), and are left out otherwise. Ctrl-C (INT, "
+          "TERM, HUP) finishes "
           "the step, saves to --save, says where, and exits with 1; a second "
           "one ends at once.";
 

@@ -49,6 +49,16 @@ Status Updates::begin(const runtime::Model &model, int64_t batches,
       return status;
     pending_ = std::max(pending_, static_cast<int64_t>(number));
   }
+  // Until the next update the rate is that of the last one, if there was one.
+  double updates = 0, rate = 0;
+  if (Status status =
+          readNumber(model, optimizerState(manifest, "updates"), updates);
+      !status)
+    return status;
+  if (Status status = readNumber(model, rateName_, rate); !status)
+    return status;
+  if (!rateName_.empty() && updates > 0)
+    rate_ = rate;
   return readNumber(model, skippedName_, counted_);
 }
 

@@ -127,6 +127,46 @@ static Status printPipelines(const std::string &model,
   return Status::success();
 }
 
+static Status checkVariant(std::string_view text) {
+  StringRef variant(text);
+  bool isRight = !variant.empty();
+  // What is no list of sizes is a file.
+  if (variant.contains('='))
+    for (StringRef dim : llvm::split(variant, ',')) {
+      auto [name, size] = dim.rsplit('=');
+      int64_t number = 0;
+      isRight &= !name.empty() && !size.getAsInteger(10, number) && number > 0;
+    }
+  return isRight ? Status::success()
+                 : Status::usage("expected --variant=NAME=N,... with N of at "
+                                 "least 1, or a file, but got '" +
+                                 std::string(text) + "'");
+}
+
+/// Variants are sizes of symbolic dimensions, or files beside a model whose
+/// sizes are fixed.
+static Status checkVariants(const std::vector<std::string> &variants,
+                            StringRef model) {
+  auto isSizes = [](const std::string &variant) {
+    return variant.find('=') != std::string::npos;
+  };
+  auto sizes = llvm::count_if(variants, isSizes);
+  if (variants.empty())
+    return Status::success();
+  if (sizes && sizes != std::ssize(variants))
+    return Status::usage("expected --variant to be sizes, or files, but not "
+                         "both");
+  bool isSymbolic = model.ends_with(".onnx") || model.ends_with(".pt2");
+  if (sizes && !isSymbolic)
+    return Status::usage(
+        "--variant=" + *llvm::find_if(variants, isSizes) +
+        " is for models with symbolic dimensions, which '" + model.str() +
+        "' cannot have: --variant=FILE names the same model in another size");
+  if (sizes == 1)
+    return Status::usage("expected several --variant, or --dim for one size");
+  return Status::success();
+}
+
 namespace {
 struct CompileCommandOptions {
   static constexpr std::string_view
@@ -150,6 +190,18 @@ struct CompileCommandOptions {
               "run and train")
         .byDefault("beside what -o names, X.safetensors")
         .onlyFor(".onnx", "models in ONNX");
+    table
+        .list("variant", "NAME=N,...|FILE", flags.options.variants,
+              "compile several sizes into one artifact, which share "
+              "parameters, states and code: the sizes of symbolic dimensions "
+              "of a model in ONNX, beside those of --dim, or the file of the "
+              "same model in another size. A call takes what its inputs fit")
+        .check(checkVariant)
+        .excludes("stop-after", "sizes are modules of their own")
+        .excludes("print-pipeline", "sizes are modules of their own")
+        .excludes("dump-phases", "sizes are modules of their own")
+        .excludes("dump-passes", "sizes are modules of their own")
+        .excludes("mesh", "sizes are of one process");
     table
         .text("stop-after", "PHASE|PASS[:N]", flags.options.stopAfter,
               "stop there and write the module: after a phase (capture, "
@@ -191,11 +243,16 @@ static Status runCompile(const CompileCommandOptions &command) {
   if (command.printPipeline)
     return printPipelines(model, options);
   bool isModule = !options.stopAfter.empty();
+  if (Status s = checkVariants(options.variants, model); !s)
+    return s;
   if (Status s = checkName(output, isModule); !s)
     return s;
   std::string weights = weightsPath(model, output, command.weights);
   Files files;
   command.flags.declare(files, model);
+  for (const std::string &variant : options.variants)
+    if (variant.find('=') == std::string::npos)
+      files.reads("--variant", variant);
   files.writes({"-o",
                 output,
                 {isModule ? io::FileKind::Module : io::FileKind::Artifact}});

@@ -12,6 +12,8 @@
 #include "tools/tandem/Tuning.h"
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -159,8 +161,55 @@ Result<artifact::ArtifactWriter> Session::artifact(const std::string &path) {
   return artifact(std::move(module), path);
 }
 
+/// A variant is a file of the model, or sizes of its symbolic dimensions.
+static bool isFile(StringRef variant) { return !variant.contains('='); }
+
+Result<artifact::ArtifactWriter> Session::ofSizes(const std::string &path) {
+  std::vector<SizeModules> sizes;
+  auto add = [&](StringRef name, const std::string &file) {
+    Modules modules = phases(file);
+    if (modules.empty())
+      return false;
+    sizes.push_back({name.str(), std::move(modules)});
+    return true;
+  };
+  const std::vector<std::string> &variants = options_.variants;
+  // Of files the model is the first.
+  if (isFile(variants.front()) && !add(llvm::sys::path::stem(path), path))
+    return status();
+  const std::map<std::string, int64_t> given = options_.import.dims;
+  for (const std::string &variant : variants) {
+    if (isFile(variant)) {
+      if (!add(llvm::sys::path::stem(variant), variant))
+        return status();
+      continue;
+    }
+    options_.import.dims = given;
+    for (StringRef dim : llvm::split(variant, ',')) {
+      auto [name, size] = dim.rsplit('=');
+      (void)size.getAsInteger(10, options_.import.dims[name.str()]);
+    }
+    if (!add(variant, path))
+      return status();
+  }
+  auto writer = emitSizes(sizes, options_, times_);
+  if (!writer) {
+    status_ = std::move(writer).status().in(path);
+    return status();
+  }
+  return writer;
+}
+
 Result<std::vector<artifact::ArtifactWriter>>
 Session::artifacts(const std::string &path) {
+  if (!options_.variants.empty()) {
+    auto writer = ofSizes(path);
+    if (!writer)
+      return writer.status();
+    std::vector<artifact::ArtifactWriter> one;
+    one.push_back(*std::move(writer));
+    return one;
+  }
   Modules modules = phases(path);
   if (modules.empty())
     return status();

@@ -59,6 +59,8 @@ public:
   Status status() const;
 
 private:
+  /// One artifact of the sizes that the options say.
+  Result<artifact::ArtifactWriter> ofSizes(const std::string &path);
   Modules phases(mlir::OwningOpRef<mlir::ModuleOp> module,
                  const std::string &path);
   void print(mlir::Diagnostic &diagnostic);

@@ -33,7 +33,7 @@ protected:
 };
 
 const char *const leftOut = "note: 2 of 22 rows do not fill a batch of 4 and "
-                            "are left out of each epoch\n";
+                            "are left out of each epoch; compiled with ";
 
 /// Of the 22 rows: what they are and their CRC32.
 const char *const dataDigests =

@@ -1,0 +1,140 @@
+//===- ResumeRowsTest.cpp - going on with a training: rows T09, T18 -------===//
+#include "tests/training/TrainingTest.h"
+
+#include "runtime/artifact/ArtifactReader.h"
+
+#include <algorithm>
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+class ResumeRows : public TrainingTest {
+protected:
+  artifact::Manifest manifestOf(const std::string &name) const {
+    auto reader = artifact::ArtifactReader::open(path(name));
+    EXPECT_TRUE(reader) << reader.status().message();
+    return reader ? reader->manifest() : artifact::Manifest();
+  }
+};
+
+// Everything that a step depends on is in a checkpoint: what it adds up, draws,
+// averages and scales by, which rows are left, and the best of the metrics. The
+// cuts are in the middle of a pass, of an accumulation, and of both.
+TEST_F(ResumeRows, T09_GoesOnWithTheBitsOfTheUndisturbedRun) {
+  trace("m", [](Trace &t) { classify(t, 4); });
+  EXPECT_RAN(
+      compile("m", "m.tdm",
+              {"--optimizer=adamw:lr=0.05", "--accumulate",
+               "--lr-schedule=cosine:warmup=2,total=9",
+               "--loss-scale=dynamic:interval=2,init=1024", "--ema=0.75"}));
+  Words recorded =
+      plus({"--accumulate=2", "--eval-every=1", "--average=ema"}, evaluation());
+  // Five batches a pass, of which each pass has three updates.
+  EXPECT_RAN(train("m.tdm", plus({"--steps=15", "--seed=3", "--save=whole.st",
+                                  "--save-best=best.st", "--log=whole.jsonl"},
+                                 recorded)));
+  for (int cut : {1, 4, 5, 7, 11}) {
+    SCOPED_TRACE(cut);
+    std::filesystem::remove(path("parts.jsonl"));
+    std::filesystem::remove(path("part-best.st"));
+    Words part = plus(
+        {"--save=part.st", "--save-best=part-best.st", "--log=parts.jsonl"},
+        recorded);
+    // What it evaluates at its end is no part of the undisturbed run.
+    EXPECT_RAN(train("m.tdm", {"--steps=" + std::to_string(cut), "--seed=3",
+                               "--accumulate=2", "--save=part.st",
+                               "--log=parts.jsonl", "--force"}));
+    EXPECT_RAN(train("m.tdm", plus({"--steps=" + std::to_string(15 - cut),
+                                    "--resume=part.st"},
+                                   part)));
+    auto whole = io::Safetensors::read(path("whole.st")),
+         rest = io::Safetensors::read(path("part.st"));
+    ASSERT_TRUE(whole && rest);
+    ASSERT_EQ(whole->entries().size(), rest->entries().size());
+    for (const auto &[name, entry] : whole->entries()) {
+      auto one = whole->find(name), other = rest->find(name);
+      ASSERT_TRUE(other) << name;
+      EXPECT_TRUE(std::ranges::equal(one->bytes, other->bytes)) << name;
+    }
+    for (const char *key : {"tandem.epoch", "tandem.step", "tandem.seed",
+                            "tandem.total_steps", "tandem.rows"})
+      EXPECT_EQ(whole->metadata().at(key), rest->metadata().at(key)) << key;
+    // The losses, rates and scales of all steps.
+    auto steps = [&](const std::string &log) {
+      std::string lines, text = untimed(log);
+      for (size_t at = 0; at < text.size();) {
+        size_t end = text.find('\n', at);
+        std::string line = text.substr(at, end - at);
+        if (line.find("\"loss\"") != std::string::npos &&
+            line.find("eval") == std::string::npos)
+          lines += line + "\n";
+        at = end + 1;
+      }
+      return lines;
+    };
+    EXPECT_EQ(count(steps("whole.jsonl"), "\n"), 15);
+    EXPECT_EQ(steps("whole.jsonl"), steps("parts.jsonl"));
+  }
+}
+
+// Of a checkpoint between evaluations the best of before is known.
+TEST_F(ResumeRows, T09_KnowsTheBestOfBefore) {
+  trace("m", [](Trace &t) { classify(t, 4); });
+  EXPECT_RAN(compile("m", "m.tdm", {"--optimizer=sgd:lr=0.5"}));
+  Words recorded = plus({"--eval-every=1", "--best=loss"}, evaluation());
+  EXPECT_RAN(train("m.tdm", plus({"--epochs=4", "--seed=1", "--save=whole.st",
+                                  "--save-best=best.st"},
+                                 recorded)));
+  EXPECT_RAN(train("m.tdm", plus({"--epochs=2", "--seed=1", "--save=part.st",
+                                  "--save-best=other.st"},
+                                 recorded)));
+  EXPECT_RAN(train("m.tdm", plus({"--epochs=2", "--resume=part.st",
+                                  "--save=part.st", "--save-best=other.st"},
+                                 recorded)));
+  EXPECT_EQ(bytes("whole.st"), bytes("part.st"));
+  EXPECT_EQ(bytes("best.st"), bytes("other.st"));
+}
+
+TEST_F(ResumeRows, T18_FrozenItHasNoMemoryAndUnfrozenAFreshState) {
+  trace("m", [](Trace &t) { classify(t, 4); });
+  EXPECT_RAN(compile("m", "all.tdm", {"--optimizer=adamw:lr=0.1"}));
+  EXPECT_RAN(
+      compile("m", "head.tdm", {"--optimizer=adamw:lr=0.1", "--freeze=v"}));
+  artifact::Manifest head = manifestOf("head.tdm"), all = manifestOf("all.tdm");
+  ASSERT_TRUE(head.stepMemory && all.stepMemory);
+  auto gives = [](const artifact::Manifest &m, const std::string &name) {
+    return std::ranges::any_of(
+        m.findProgram("backward")->results, [&](const artifact::Slot &slot) {
+          return slot.role == artifact::Role::Grad && slot.name == name;
+        });
+  };
+  EXPECT_TRUE(gives(all, "v"));
+  EXPECT_FALSE(gives(head, "v"));
+  EXPECT_TRUE(all.findValue("adamw.m:v"));
+  for (const artifact::Value &value : head.values)
+    EXPECT_FALSE(value.name.ends_with(":v")) << value.name;
+  EXPECT_LT(head.stepMemory->states, all.stepMemory->states);
+
+  EXPECT_RAN(train("head.tdm", {"--steps=3", "--seed=2", "--save=w.st"}));
+  EXPECT_RAN(train("head.tdm", {"--steps=1", "--seed=2", "--save=one.st"}));
+  EXPECT_EQ(tensor("w.st", "v"), tensor("one.st", "v"));
+  EXPECT_NE(tensor("w.st", "w"), tensor("one.st", "w"));
+
+  const std::string fresh = "has no states of the optimizer for 'v', which no "
+                            "update moved until now: they begin anew\n";
+  Ended ended = train("all.tdm", {"--steps=2", "--resume=w.st", "--save=w.st"});
+  EXPECT_RAN(ended);
+  EXPECT_EQ(count(ended.err, fresh), 1) << ended.err;
+  EXPECT_EQ(tensor("w.st", "adamw.step:w"), std::vector<float>{5});
+  EXPECT_EQ(tensor("w.st", "adamw.step:v"), std::vector<float>{2});
+  EXPECT_NE(tensor("w.st", "v"), tensor("one.st", "v"));
+  // It is said once: now there is a state.
+  ended = train("all.tdm", {"--steps=1", "--resume=w.st", "--save=w.st"});
+  EXPECT_RAN(ended);
+  EXPECT_EQ(ended.err.find("begin anew"), std::string::npos) << ended.err;
+  EXPECT_EQ(tensor("w.st", "adamw.step:v"), std::vector<float>{3});
+}
+
+} // namespace
