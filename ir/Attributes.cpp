@@ -109,11 +109,12 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
   if (Attribute pass = properties.get("pass");
       pass && pass != StringAttr::get(name.getContext(), "backward"))
     return fail("pass", "\"backward\"");
-  if (Attribute value = properties.get("inputs")) {
-    auto names = dyn_cast<ArrayAttr>(value);
-    if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-      return fail("inputs", "a list of names");
-  }
+  for (StringRef property : {"inputs", "also_called"})
+    if (Attribute value = properties.get(property)) {
+      auto names = dyn_cast<ArrayAttr>(value);
+      if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+        return fail(property, "a list of names");
+    }
   if (Attribute value = properties.get("rows")) {
     auto how = dyn_cast<StringAttr>(value);
     if (!how || (how.getValue() != "each" && how.getValue() != "mean"))
@@ -194,6 +195,8 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return isValue;
     if (property == "init")
       return kind == K::Param || kind == K::State;
+    if (property == "also_called")
+      return kind == K::Param;
     if (property == "high" || property == "low" || property == "ignored")
       return kind == K::Input;
     if (property == "inputs" || property == "rows" || property == "counted")
@@ -219,12 +222,12 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
     return false;
   };
   static constexpr StringRef all[] = {
-      "requires_grad", "metadata",  "storage", "resize",  "freed",
-      "grad_type",     "init",      "high",    "reason",  "host",
-      "in_place",      "visible",   "no_grad", "part_of", "alias",
-      "pass",          "unchecked", "needs",   "where",   "ignored",
-      "inputs",        "rows",      "counted", "low",     "sharding",
-      "whole"};
+      "requires_grad", "metadata",   "storage", "resize",  "freed",
+      "grad_type",     "init",       "high",    "reason",  "host",
+      "in_place",      "visible",    "no_grad", "part_of", "alias",
+      "pass",          "unchecked",  "needs",   "where",   "ignored",
+      "inputs",        "rows",       "counted", "low",     "sharding",
+      "whole",         "also_called"};
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
       return error() << "unknown property '" << property.getName().getValue()

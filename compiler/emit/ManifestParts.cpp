@@ -5,6 +5,7 @@
 #include "ir/Keys.h"
 #include "ir/Pipeline.h"
 #include "ir/Sharding.h"
+#include "ir/TiedNames.h"
 #include "ir/Where.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -124,6 +125,8 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   value.dtype = dtypeOf(type.getElementType());
   value.shape = type.getShape().vec();
   value.requiresGrad = role.has(RoleAttr::kRequiresGrad);
+  if (auto names = role.getProperty<ArrayAttr>(kAlsoCalled))
+    value.alsoCalled = namesOf(names);
   if (auto high = role.getProperty<IntegerAttr>(RoleAttr::kHigh))
     value.high = high.getInt();
   if (auto low = role.getProperty<IntegerAttr>(RoleAttr::kLow))

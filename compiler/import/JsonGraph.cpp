@@ -11,6 +11,7 @@
 #include "compiler/import/GraphImporter.h"
 #include "ir/Init.h"
 #include "ir/Signature.h"
+#include "ir/TiedNames.h"
 #include "runtime/artifact/Manifest.h"
 
 #include "mlir/IR/Verifier.h"
@@ -198,6 +199,16 @@ RoleAttr GraphImporter::role(const JsonPlace &place, RoleKind kind,
     if (DictionaryAttr how =
             init(place.at("init"), role, tensor.getElementType()))
       role = role.with(RoleAttr::kInit, how);
+  if (place.has("also_called")) {
+    SmallVector<Attribute> names;
+    for (const JsonPlace &other : place.list("also_called"))
+      if (other.json.is_string())
+        names.push_back(
+            builder.getStringAttr(other.json.get_ref<const std::string &>()));
+      else
+        other.wrong("expected a name");
+    role = role.with(kAlsoCalled, builder.getArrayAttr(names));
+  }
   if (place.flag("freed"))
     role = role.withUnit(RoleAttr::kFreed);
   if (place.has("grad_type"))
@@ -224,6 +235,8 @@ void GraphImporter::addValues(const JsonPlace &root, const char *list,
     known.insert(known.end(), {"high", "alias"});
   else
     known.push_back("init");
+  if (kind == RoleKind::Param)
+    known.push_back("also_called");
   for (const JsonPlace &place : root.list(list)) {
     if (!place.isObject(known))
       continue;

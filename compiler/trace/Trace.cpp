@@ -3,6 +3,7 @@
 #include "compiler/capture/ViewChain.h"
 #include "compiler/trace/Recorder.h"
 #include "ir/Tags.h"
+#include "ir/TiedNames.h"
 #include "runtime/artifact/AtomicFile.h"
 #include "runtime/artifact/View.h"
 
@@ -133,6 +134,11 @@ static RoleAttr withOptions(Recorder &recorder, RoleAttr role,
     role = role.withUnit(RoleAttr::kRequiresGrad);
   if (options.high && role.getKind() == RoleKind::Input)
     role = role.with(RoleAttr::kHigh, b.getI64IntegerAttr(options.high));
+  if (!options.alsoCalled.empty() && role.getKind() == RoleKind::Param) {
+    SmallVector<StringRef> names(options.alsoCalled.begin(),
+                                 options.alsoCalled.end());
+    role = role.with(kAlsoCalled, b.getStrArrayAttr(names));
+  }
   if (options.freed)
     role = role.withUnit(RoleAttr::kFreed);
   if (options.gradType) {

@@ -122,6 +122,9 @@ struct InputOptions {
   bool freed = false;
   /// The element type of the gradient, where it is not the tensor's own.
   std::optional<DType> gradType = {};
+  /// Further names of a parameter, by which a checkpoint may have it: that of a
+  /// model in which two modules share it.
+  std::vector<std::string> alsoCalled = {};
 };
 
 /// Storage that declared aliases are views of: an argument's, by its name; or,

@@ -153,12 +153,15 @@ Status load(Model &model, const char *path) {
     const artifact::Value &value = *variable;
     checkpoint::Part part = checkpoint::ownPart(model, value);
     std::string expected = describe(value.dtype, part.whole), got = "none";
-    auto found = files->entries().find(value.name);
+    auto name = checkpoint::nameIn(*files, value);
+    if (!name)
+      return std::move(name).status().in("'" + std::string(path) + "'");
+    auto found = files->entries().find(*name);
     if (found != files->entries().end()) {
       got = describe(found->second.dtype, found->second.shape);
       if (found->second.dtype == value.dtype &&
           part.fits(found->second.shape)) {
-        auto array = checkpoint::readPart(*files, value.name, part);
+        auto array = checkpoint::readPart(*files, *name, part);
         if (!array)
           return std::move(array).status().in("'" + std::string(path) + "'");
         auto tensor = io::toTensor(*array);

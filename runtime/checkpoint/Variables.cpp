@@ -117,6 +117,44 @@ std::vector<const artifact::Value *> savedOf(const runtime::Model &model) {
   return saved;
 }
 
+Result<std::string> nameIn(const io::TensorFiles &files,
+                           const artifact::Value &value) {
+  std::vector<std::string> names;
+  if (files.entries().contains(value.name))
+    names.push_back(value.name);
+  for (const std::string &other : value.alsoCalled)
+    if (files.entries().contains(other))
+      names.push_back(other);
+  for (size_t i = 1; i < names.size(); ++i) {
+    const auto &one = files.entries().at(names[0]),
+               &other = files.entries().at(names[i]);
+    bool isSameType = one.dtype == other.dtype && one.shape == other.shape;
+    bool isSame = isSameType;
+    if (isSameType) {
+      auto a = files.read(names[0]), b = files.read(names[i]);
+      if (!a || !b)
+        return std::move(a ? b : a).status();
+      isSame = a->bytes == b->bytes;
+    }
+    if (!isSame)
+      return Status::usage(
+          "tensors " + io::inQuotes(names[0]) + " (" +
+          runtime::describe(one.dtype, one.shape) + ") and " +
+          io::inQuotes(names[i]) + " (" +
+          runtime::describe(other.dtype, other.shape) +
+          ") are one parameter of the model: expected them to be the same" +
+          (isSameType ? ", but their elements differ" : ""));
+  }
+  return names.empty() ? value.name : names[0];
+}
+
+bool isFurtherName(const artifact::Manifest &manifest, std::string_view name) {
+  for (const artifact::Value &value : manifest.values)
+    if (std::ranges::find(value.alsoCalled, name) != value.alsoCalled.end())
+      return true;
+  return false;
+}
+
 Result<io::Array> readPart(const io::TensorFiles &files,
                            const std::string &name, const Part &part) {
   bool isSame = files.entries().at(name).shape == part.whole;

@@ -37,6 +37,15 @@ std::vector<const artifact::Value *> variablesOf(const runtime::Model &model);
 /// added. A checkpoint that lacks a sum means one of nothing.
 std::vector<const artifact::Value *> savedOf(const runtime::Model &model);
 
+/// Returns the name that the files have a parameter or state by: its own, one
+/// of its further names (a tied parameter's), or its own where they lack it.
+/// Fails with Usage where they have it by several, which are not the same.
+Result<std::string> nameIn(const io::TensorFiles &files,
+                           const artifact::Value &value);
+
+/// True if `name` is a further name of a parameter.
+bool isFurtherName(const artifact::Manifest &manifest, std::string_view name);
+
 /// Returns this rank's part of the tensor `name`, whose shape fits; padding is
 /// zeros. Nothing else of the tensor is read but the pieces that it lies in. Of
 /// a sum that other ranks made, the first rank gets all, and others zeros.

@@ -73,6 +73,8 @@ Status ModelCore::createVariables() {
       return std::move(status).in("'" + value.name + "'");
     tensor.storage()->fix();
     byName.emplace_back(value.name, static_cast<int>(variables.size()));
+    for (const std::string &other : value.alsoCalled)
+      byName.emplace_back(other, static_cast<int>(variables.size()));
     if (tensor.elements())
       byAddress.emplace_back(addressRange(tensor),
                              static_cast<int>(variables.size()));

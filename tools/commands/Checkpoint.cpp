@@ -269,7 +269,14 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
     ++wanted;
     checkpoint::Part part = checkpoint::ownPart(model, value);
     std::string expected = runtime::describe(value.dtype, part.whole);
+    auto tied = checkpoint::nameIn(files, value);
+    if (!tied) {
+      problems.add(tied.status().message());
+      continue;
+    }
     std::string name = nameIn(files, value, manifest, average);
+    if (name == value.name)
+      name = *tied;
     auto found = files.entries().find(name);
     auto begins = [&] {
       return isOptional(value, manifest) ||
@@ -293,7 +300,7 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
       if (!array)
         return std::move(array).status();
       if (entry.dtype != value.dtype)
-        array = name == value.name || trainings
+        array = name == *tied || trainings
                     ? io::convertExactly(*array, value.dtype)
                     : io::castArray(*array, value.dtype, {.rounds = true});
       fits = array.ok();
@@ -381,14 +388,17 @@ Result<std::string> loadWhatFits(runtime::Model &model,
     if (!isVariable(value) || isTrainings(value, manifest))
       continue;
     ++wanted;
-    auto found = files->entries().find(value.name);
+    auto name = checkpoint::nameIn(*files, value);
+    if (!name)
+      return std::move(name).status().in(io::inQuotes(path));
+    auto found = files->entries().find(*name);
     if (found == files->entries().end()) {
       missing.add(value.name);
       continue;
     }
     checkpoint::Part part = checkpoint::ownPart(model, value);
     auto array = found->second.shape == part.whole
-                     ? checkpoint::readPart(*files, value.name, part)
+                     ? checkpoint::readPart(*files, *name, part)
                      : Result<io::Array>(Status::usage(""));
     if (array && array->dtype != value.dtype)
       array = io::convertExactly(*array, value.dtype);
@@ -418,6 +428,7 @@ Result<std::string> loadWhatFits(runtime::Model &model,
       optimizer = name.substr(0, name.size() - 2);
   for (const auto &[name, entry] : files->entries())
     if (!manifest.findValue(name) &&
+        !checkpoint::isFurtherName(manifest, name) &&
         (optimizer.empty() || !name.starts_with(optimizer)))
       extra.add(name);
   std::string text = io::inQuotes(path) + " gives " + std::to_string(taken) +
