@@ -23,8 +23,22 @@ RankedTensorType UpdateBuilder::typeOf(const OptimizerState &state,
     return {};
   auto param = cast<RankedTensorType>(params[i].type);
   Type element = param.getElementType();
-  if (!element.isF64())
-    element = Float32Type::get(param.getContext());
+  MLIRContext *context = param.getContext();
+  switch (state.element) {
+  case OptimizerState::Element::Compute:
+    if (!element.isF64())
+      element = Float32Type::get(context);
+    break;
+  case OptimizerState::Element::F32:
+    element = Float32Type::get(context);
+    break;
+  case OptimizerState::Element::I8:
+    element = IntegerType::get(context, 8);
+    break;
+  case OptimizerState::Element::U8:
+    element = IntegerType::get(context, 8, IntegerType::Unsigned);
+    break;
+  }
   if (!state.shape)
     return param.clone(element);
   auto shape = state.shape(param.getShape(), specOf(i).values);

@@ -54,8 +54,9 @@ TEST_P(Optimizers, T06_EachIsItsSourceInF32) {
 // A row of the table that is compared with nothing.
 TEST(OptimizerTable, T06_EachHasASourceThatItIsComparedWith) {
   std::set<std::string> compared;
-  for (const Fixture &fixture : fixturesOf("steps.txt"))
-    compared.insert(fixture.spec.substr(0, fixture.spec.find(':')));
+  for (const char *file : {"steps.txt", "quantized.txt"})
+    for (const Fixture &fixture : fixturesOf(file))
+      compared.insert(fixture.spec.substr(0, fixture.spec.find(':')));
   for (const OptimizerKind &kind : optimizerKinds()) {
     EXPECT_TRUE(compared.count(kind.name.str())) << kind.name.str();
     EXPECT_FALSE(kind.source.empty()) << kind.name.str();

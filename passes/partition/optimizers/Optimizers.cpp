@@ -9,7 +9,8 @@ llvm::ArrayRef<OptimizerKind> tandem::optimizerKinds() {
   static const auto all = [] {
     llvm::SmallVector<OptimizerKind> kinds;
     for (llvm::ArrayRef<OptimizerKind> family :
-         {sgdKinds(), adamKinds(), adaptiveKinds(), wholeKinds()})
+         {sgdKinds(), adamKinds(), adaptiveKinds(), wholeKinds(),
+          quantizedKinds()})
       llvm::append_range(kinds, family);
     return kinds;
   }();

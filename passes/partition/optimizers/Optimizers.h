@@ -49,6 +49,8 @@ struct OptimizerState {
   std::optional<Shape> (*shape)(llvm::ArrayRef<int64_t> param,
                                 const llvm::StringMap<double> &options) =
       nullptr;
+  /// Of its elements; `Compute` is f32, and f64 of a parameter of f64.
+  enum class Element { Compute, F32, I8, U8 } element = Element::Compute;
 };
 
 /// An optimizer that can be compiled in.
@@ -111,6 +113,7 @@ llvm::ArrayRef<OptimizerKind> sgdKinds();
 llvm::ArrayRef<OptimizerKind> adamKinds();
 llvm::ArrayRef<OptimizerKind> adaptiveKinds();
 llvm::ArrayRef<OptimizerKind> wholeKinds();
+llvm::ArrayRef<OptimizerKind> quantizedKinds();
 
 } // namespace tandem
 
