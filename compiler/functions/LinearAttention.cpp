@@ -47,6 +47,10 @@ static std::optional<Sizes> sizesOf(Call &call) {
   }
   s.keys = width / s.heads;
   s.values = call[2].dim(2) / s.groups;
+  if (s.keys < 1 || s.values < 1) {
+    (void)call.fail("expected keys and values that are not empty");
+    return std::nullopt;
+  }
   if (failed(call.expectShape(1, {s.batch, s.steps, s.groups * s.keys})) ||
       failed(call.expectShape(2, {s.batch, s.steps, s.groups * s.values})) ||
       (call.has(3) &&

@@ -60,6 +60,11 @@ void tandem::test::addSamplingFunctionRows(std::vector<FunctionRow> &rows) {
                   "{align_corners = true}",
                   1});
   rows.push_back({"grid_sample",
+                  "grid_sample_pixels",
+                  {images, {tensorOf("1x2x2x2"), 0.1, 0.9}},
+                  "{pixels = true}",
+                  1});
+  rows.push_back({"grid_sample",
                   "grid_sample_3d",
                   {{tensorOf("1x1x2x3x2")}, {tensorOf("1x2x2x1x3"), -0.9, 0.9}},
                   "{padding_mode = \"border\"}",
@@ -96,6 +101,10 @@ void tandem::test::addSignalFunctionRows(std::vector<FunctionRow> &rows) {
   rows.push_back({"dft", "dft", {real}, "{onesided = true}"});
   rows.push_back(
       {"dft", "dft_inverse", {pairs}, "{inverse = true, length = 6 : i64}"});
+  rows.push_back({"dft",
+                  "dft_real_signal",
+                  {pairs},
+                  "{inverse = true, onesided = true, length = 7 : i64}"});
   rows.push_back({"stft",
                   "stft",
                   {{tensorOf("1x9x1")}, {tensorOf("4")}},

@@ -33,6 +33,28 @@ void tandem::test::addAttentionFunctionRows(std::vector<FunctionRow> &rows) {
                   "{num_heads = 2}",
                   2,
                   1e-5});
+  // Three steps are written out, nine are a loop.
+  auto linear = [&](std::string name, std::vector<RowOperand> operands,
+                    std::string rule, int order) {
+    rows.push_back(
+        {"linear_attention", "linear_attention_" + name, std::move(operands),
+         "{heads = 2, groups = 1, rule = \"" + rule + "\"}", order, 1e-5});
+  };
+  RowOperand wide{tensorOf("1x3x4")}, narrow{tensorOf("1x3x2")};
+  RowOperand rate{tensorOf("1x3x1"), 0.1, 0.9}, none{""};
+  RowOperand start{tensorOf("1x1x2x2")};
+  linear("linear", {wide, narrow, narrow}, "linear", 2);
+  linear("gated", {wide, narrow, narrow, start, {tensorOf("1x3x2"), -1, 0}},
+         "gated", 1);
+  linear("delta", {wide, narrow, narrow, none, none, rate}, "delta", 1);
+  linear("gated_delta",
+         {{tensorOf("1x9x4")},
+          {tensorOf("1x9x2")},
+          {tensorOf("1x9x2")},
+          start,
+          {tensorOf("1x9x1"), -1, 0},
+          {tensorOf("1x9x1"), 0.1, 0.9}},
+         "gated_delta", 1);
 }
 
 void tandem::test::addRecurrentFunctionRows(std::vector<FunctionRow> &rows) {
