@@ -1,8 +1,8 @@
 //===- Quantization.cpp - integers that stand for numbers -----------------===//
 //
 // x = (q - zero_point) scale. A scale and a zero point are one number, one for
-// each index of a dimension, or one for each element. q may be a float of 8
-// bits, too. No gradient passes the rounding.
+// each index of a dimension, or one for each element. q may be a float,
+// too. No gradient passes the rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/functions/Products.h"
@@ -47,11 +47,6 @@ static int64_t dimOf(Call &call) {
   return dim;
 }
 
-static bool isSmallFloat(const Expr &x) {
-  auto type = dyn_cast<FloatType>(elementOf(x));
-  return type && type.getWidth() == 8;
-}
-
 /// round(x) + zero, within what the type holds; casts to floats of 8 bits round
 /// by themselves.
 static Expr saturated(Call &call, const Expr &x, const Expr &zero,
@@ -88,7 +83,7 @@ static CallResults quantize(Call &call) {
   if (failed(call.expectFloat(0)) && failed(call.expectInteger(0)))
     return failure();
   if (failed(call.expectFloat(1)) ||
-      (!isSmallFloat(call[2]) && failed(expectByteOrShort(call, 2))))
+      (!isFloat(call[2]) && failed(expectByteOrShort(call, 2))))
     return failure();
   int64_t dim = dimOf(call);
   Expr x = call[0];
@@ -102,7 +97,7 @@ static CallResults quantize(Call &call) {
 }
 
 static CallResults dequantize(Call &call) {
-  bool isSmall = isSmallFloat(call[0]);
+  bool isSmall = isFloat(call[0]);
   if ((!isSmall && failed(call.expectInteger(0))) ||
       failed(call.expectFloat(1)))
     return failure();

@@ -116,6 +116,23 @@ TEST(OnnxFile, ATensorHasAsManyBytesAsItsShapeSays) {
   EXPECT_IN("too large", messageOf(model));
 }
 
+// Elements of 4 and 2 bits share bytes.
+TEST(OnnxFile, NarrowTensorsHaveAsManyBytesAsTheirBitsNeed) {
+  pb::ModelProto model = small();
+  pb::TensorProto &w = initializer(model);
+  w.clear_float_data();
+  w.set_data_type(22); // int4
+  w.set_dims(0, 3);
+  w.add_int32_data(0x21);
+  w.add_int32_data(0x03);
+  EXPECT_EQ(messageOf(model), "");
+  w.add_int32_data(0);
+  EXPECT_IN("expected 3 elements (2 bytes), but got 3 bytes", messageOf(model));
+  w.clear_int32_data();
+  w.set_raw_data("\x21");
+  EXPECT_IN("expected 3 elements (2 bytes), but got 1 bytes", messageOf(model));
+}
+
 TEST(OnnxFile, NamesAreText) {
   pb::ModelProto model = small();
   model.mutable_graph()->mutable_node(0)->set_output(0, "y\xff");
@@ -242,11 +259,13 @@ TEST(OnnxFile, FieldsOfNewerFilesAreRead) {
   slope.set_type(pb::AttributeProto::FLOAT);
   slope.set_f(0.5F);
   newer(*function, 11, slope.SerializeAsString());
-  initializer(model).set_data_type(26); // int2
+  initializer(model).set_data_type(24); // float8e8m0
+  initializer(model).clear_float_data();
+  initializer(model).set_raw_data("ab");
   auto parsed = parseModel(model.SerializeAsString(), "");
   ASSERT_TRUE(parsed) << parsed.status().message();
   EXPECT_EQ(parsed->graph.nodes[0].overload, "second");
-  EXPECT_EQ(spelling(parsed->graph.initializers[0]->kind), "int2");
+  EXPECT_EQ(spelling(parsed->graph.initializers[0]->kind), "float8e8m0");
   ASSERT_EQ(parsed->functions.size(), 1u);
   EXPECT_EQ(parsed->functions[0].overload, "second");
   ASSERT_EQ(parsed->functions[0].defaults.size(), 1u);

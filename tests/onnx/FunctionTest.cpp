@@ -175,12 +175,38 @@ TEST_F(OnnxFunctions, OperatorsStartWithTheirSet) {
   expectIn("this one is known from 24", model);
 }
 
-TEST_F(OnnxFunctions, TensorsOfFewBitsAreRefusedByName) {
-  for (auto [kind, name] : {std::pair(ElementKind::I4, "int4"),
-                            {ElementKind::U2, "uint2"},
-                            {ElementKind::F4E2M1, "float4e2m1"},
-                            {ElementKind::F8E8M0, "float8e8m0"},
-                            {ElementKind::F8E4M3FNUZ, "float8e4m3fnuz"},
+// Numbers of few bits are those of a wider type, in what converts them.
+TEST_F(OnnxFunctions, NarrowTypesAreCarriedByWiderOnes) {
+  for (auto [kind, carrier] : {std::pair(ElementKind::I4, "2x3xi8"),
+                               {ElementKind::U2, "2x3xui8"},
+                               {ElementKind::F4E2M1, "2x3xf32"},
+                               {ElementKind::F8E4M3FNUZ, "2x3xf32"}}) {
+    Model model = empty(25);
+    model.graph.inputs = {value("x", kind, {2, 3})};
+    model.graph.nodes = {node("Cast", {"x"}, {"y"}, {integer("to", 10)})};
+    expectIn(carrier, model);
+    // What calculates does not know them.
+    model.graph.nodes = {node("Add", {"x", "x"}, {"y"})};
+    expectIn("unsupported: elements of type " + spelling(kind), model);
+    model.graph.nodes = {node("Transpose", {"x"}, {"t"}),
+                         node("Add", {"t", "t"}, {"y"})};
+    expectIn("unsupported: elements of type " + spelling(kind), model);
+  }
+  // int4: 1, -1, -8; the first element has the low bits.
+  auto w = std::make_shared<TensorData>();
+  w->name = "w";
+  w->kind = ElementKind::I4;
+  w->shape = {3};
+  w->bytes = "\xf1\x08";
+  Model model = empty(25);
+  model.graph.initializers = {w};
+  model.graph.nodes = {node("Cast", {"w"}, {"y"}, {integer("to", 6)})};
+  expectIn("[1, -1, -8]", model);
+}
+
+TEST_F(OnnxFunctions, OtherTypesAreRefusedByName) {
+  for (auto [kind, name] : {std::pair(ElementKind::F8E8M0, "float8e8m0"),
+                            {ElementKind::Complex64, "complex64"},
                             {static_cast<ElementKind>(99), "number 99"}}) {
     Model model = empty(25);
     model.graph.inputs = {value("x", kind, {2, 3})};

@@ -2,6 +2,7 @@
 #include "tools/onnx/TestCase.h"
 
 #include "compiler/import/onnx/Known.h"
+#include "compiler/import/onnx/Narrow.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "ir/Keys.h"
 #include "runtime/model/Model.h"
@@ -50,7 +51,7 @@ Status readValues(const fs::path &folder, const std::string &prefix,
     if (types[i].type.kind == ElementKind::BF16 &&
         tensor->kind == ElementKind::U16)
       tensor->kind = ElementKind::BF16;
-    to[types[i].name] = tensor;
+    to[types[i].name] = carried(tensor);
   }
   return Status::success();
 }

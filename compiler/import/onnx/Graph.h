@@ -25,6 +25,14 @@ using tandem::spelling;
 using tandem::TensorData;
 using tandem::TensorPtr;
 
+/// The carrier of a narrow type (Narrow.h); Undefined for all others.
+ElementKind carrierOf(ElementKind kind);
+inline bool isNarrow(ElementKind kind) {
+  return carrierOf(kind) != ElementKind::Undefined;
+}
+/// The bytes of `elements` packed ones of a narrow type.
+int64_t packedSize(ElementKind kind, int64_t elements);
+
 /// A declared size: a number, or a name ("batch"), or nothing.
 struct Dim {
   int64_t size = -1; ///< -1: not known

@@ -2,6 +2,7 @@
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "compiler/capture/DemoteRefs.h"
 #include "compiler/capture/Names.h"
+#include "compiler/import/onnx/Narrow.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
@@ -124,7 +125,10 @@ void GraphTranslator::addInput(const NamedType &input, Scope &scope) {
   if (input.type.form != ValueType::Form::Tensor)
     return problem(where, "unsupported: an input that is no dense tensor",
                    true);
-  Type element = elementTypeOf(input.type.kind, builder.getContext());
+  bool isWide = !isNarrow(input.type.kind);
+  Type element =
+      elementTypeOf(isWide ? input.type.kind : carrierOf(input.type.kind),
+                    builder.getContext());
   if (!element)
     problem(where, "unsupported: elements of type " + spelling(input.type.kind),
             true);
@@ -139,21 +143,23 @@ void GraphTranslator::addInput(const NamedType &input, Scope &scope) {
                        : "the tensor is too large",
                    llvm::is_contained(*shape, 0));
   auto role = RoleAttr::get(builder.getContext(), RoleKind::Input, input.name);
-  if (options.inputGradients && isDifferentiableType(type))
+  if (options.inputGradients && isWide && isDifferentiableType(type))
     role = role.withUnit(RoleAttr::kRequiresGrad);
   scope.broken.erase(input.name);
-  scope.names[input.name] =
-      Value(addArgument(type, role, location(input.name)));
+  Datum &datum = scope.names[input.name];
+  datum = Value(addArgument(type, role, location(input.name)));
+  if (!isWide)
+    datum.kind = input.type.kind;
 }
 
 void GraphTranslator::addInitializers(const Graph &graph, Scope &scope) {
   for (const TensorPtr &data : graph.initializers) {
     if (!data) // its mistake was reported
       continue;
-    if (!scope.names.emplace(data->name, data).second)
+    if (!scope.names.emplace(data->name, datumOf(data)).second)
       problem("initializer '" + data->name + "'",
               "expected names to be unique, but this one is there twice");
-    if (scope.isMain)
+    if (scope.isMain && !isNarrow(data->kind))
       addCandidate(data, data->name);
   }
 }

@@ -473,6 +473,9 @@ FailureOr<SmallVector<Datum>> Node::inlineGraph(const Graph &graph,
       return error("expected a node that makes the output '" + output.name +
                    "' of its graph, but there is none");
     outputs.push_back(found ? *found : Datum());
+    if (isNarrow(outputs.back().kind))
+      return unsupported("a graph that gives elements of type " +
+                         spelling(outputs.back().kind));
   }
   if (translator.problems.size() != before) {
     failed = true;

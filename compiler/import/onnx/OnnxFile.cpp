@@ -210,13 +210,14 @@ TensorPtr Reader::tensor(const pb::TensorProto &proto,
   }
   int64_t unit = byteSize(to->kind);
   bool isExternal = proto.data_location() == pb::TensorProto::EXTERNAL;
-  if (unit == 0) {
-    // What has no whole bytes is told to whoever uses it.
+  if (unit == 0 && !isNarrow(to->kind)) {
+    // What is not known is told to whoever uses it.
     to->bytes = proto.raw_data();
     return to;
   }
+  int64_t size = unit ? count * unit : packedSize(to->kind, count);
   if (isExternal)
-    return external(proto, count * unit, *to, where) ? to : nullptr;
+    return external(proto, size, *to, where) ? to : nullptr;
   if (proto.has_raw_data()) {
     to->bytes = proto.raw_data();
   } else {
@@ -248,9 +249,9 @@ TensorPtr Reader::tensor(const pb::TensorProto &proto,
         pack<uint8_t>(proto.int32_data(), to->bytes);
     }
   }
-  if (to->bytes.size() != static_cast<size_t>(count * unit))
+  if (to->bytes.size() != static_cast<size_t>(size))
     return wrong(where, "expected " + std::to_string(count) + " elements (" +
-                            std::to_string(count * unit) + " bytes), but got " +
+                            std::to_string(size) + " bytes), but got " +
                             std::to_string(to->bytes.size()) + " bytes"),
            nullptr;
   if (to->kind == ElementKind::Bool)

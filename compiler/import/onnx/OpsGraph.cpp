@@ -1,5 +1,6 @@
 //===- OpsGraph.cpp - ONNX: constants, shapes and casts -------------------===//
 #include "compiler/import/onnx/Known.h"
+#include "compiler/import/onnx/Narrow.h"
 #include "compiler/import/onnx/Translator.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -55,7 +56,7 @@ static LogicalResult translateConstant(Node &node) {
   } else {
     return node.error("expected an attribute with the value");
   }
-  node.result(0, Datum(data));
+  node.result(0, datumOf(data));
   return success();
 }
 
@@ -133,7 +134,9 @@ static LogicalResult castTo(Node &node, Type element) {
   if (!element || !node.has(0))
     return element ? node.error("the operand is missing") : failure();
   if (node.type(0) && node.elementType(0) == element) {
-    node.result(0, node.datum(0));
+    Datum same = node.datum(0);
+    same.kind = ElementKind::Undefined;
+    node.result(0, same);
     return success();
   }
   Value x = node.operand(0);
@@ -144,6 +147,22 @@ static LogicalResult castTo(Node &node, Type element) {
       node.elementType(0).getIntOrFloatBitWidth() > 8)
     x = saturated(node.wrap(x), element);
   node.result(0, node.make("cast", x, {}, type));
+  return success();
+}
+
+/// The same to a type of ONNX's, which may be a narrow one.
+static LogicalResult castToKind(Node &node, int64_t number) {
+  auto kind = static_cast<ElementKind>(number);
+  if (!isNarrow(kind))
+    return castTo(node, node.elementTypeOf(number));
+  Datum made = node.datum(0);
+  if (made.kind != kind)
+    made = narrowed(node, node.expr(0), kind, node.integer("saturate", 1) != 0)
+               .value;
+  if (!made)
+    return node.error("the operand is missing");
+  made.kind = kind;
+  node.result(0, made);
   return success();
 }
 
@@ -160,13 +179,15 @@ static LogicalResult translateCast(Node &node) {
   }
   if (!node.hasAttribute("to"))
     return node.error("expected an attribute 'to'");
-  return castTo(node, node.elementTypeOf(node.integer("to", 0)));
+  return castToKind(node, node.integer("to", 0));
 }
 
 static LogicalResult translateCastLike(Node &node) {
   node.ignore({"saturate", "round_mode"});
   if (!node.type(1))
     return node.unsupported("a cast to the type of what is no dense tensor");
+  if (isNarrow(node.datum(1).kind))
+    return castToKind(node, static_cast<int64_t>(node.datum(1).kind));
   return castTo(node, node.elementType(1));
 }
 

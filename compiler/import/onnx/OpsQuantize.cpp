@@ -1,4 +1,5 @@
 //===- OpsQuantize.cpp - ONNX: integers that stand for numbers ------------===//
+#include "compiler/import/onnx/Narrow.h"
 #include "compiler/import/onnx/Ops.h"
 #include "ir/ops/Inference.h"
 
@@ -74,6 +75,11 @@ static LogicalResult translateQuantize(Node &node) {
     return node.unsupported("a division in another precision than float");
   int64_t kind = node.integer("output_dtype", 0);
   Value zero;
+  ElementKind narrow = node.datum(2).kind;
+  if (!node.has(2) && isNarrow(static_cast<ElementKind>(kind)))
+    narrow = static_cast<ElementKind>(kind);
+  if (!node.has(2) && isNarrow(narrow))
+    kind = static_cast<int64_t>(carrierOf(narrow));
   if (node.has(2)) {
     zero = node.operand(2);
     if (!zero)
@@ -86,17 +92,26 @@ static LogicalResult translateQuantize(Node &node) {
       return failure();
     zero = node.splat(RankedTensorType::get({}, element), 0);
   }
-  if (isa<FloatType>(getElementTypeOrSelf(zero)) &&
-      node.integer("saturate", 1) == 0)
+  bool saturates = node.integer("saturate", 1) != 0;
+  if (isa<FloatType>(getElementTypeOrSelf(zero)) && !isNarrow(narrow) &&
+      !saturates)
     return node.unsupported("quantization to 8-bit floats that does not "
                             "saturate");
-  node.ignore({"saturate"}); // of 8-bit floats alone
   Value scale = node.operand(1);
   auto list = axisOf(node, scale, zero);
   if (failed(list))
     return failure();
-  return give(node, node.call("quantize_linear", {node.operand(0), scale, zero},
-                              *list));
+  Value y = node.call("quantize_linear", {node.operand(0), scale, zero}, *list);
+  if (!y || !isNarrow(narrow))
+    return give(node, y);
+  Expr carried = node.wrap(y);
+  carried = isa<FloatType>(carried.type().getElementType())
+                ? narrowed(node, carried, narrow, saturates)
+                : clampedTo(carried, narrow);
+  Datum made(carried.value);
+  made.kind = narrow;
+  node.result(0, made);
+  return success();
 }
 
 static LogicalResult translateDequantize(Node &node) {

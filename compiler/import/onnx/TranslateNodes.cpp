@@ -294,6 +294,18 @@ bool GraphTranslator::isWrittenDown(const NodeData &data) const {
          });
 }
 
+/// Operators that know narrow types, and whether they move elements alone.
+static std::optional<bool> takesNarrow(const NodeData &data) {
+  static const std::map<std::string, bool> table = {
+      {"Cast", false},   {"CastLike", false}, {"DequantizeLinear", false},
+      {"Flatten", true}, {"Identity", false}, {"QuantizeLinear", false},
+      {"Reshape", true}, {"Shape", false},    {"Size", false},
+      {"Squeeze", true}, {"Transpose", true}, {"Unsqueeze", true}};
+  auto it = table.find(data.op);
+  return data.domain.empty() && it != table.end() ? std::optional(it->second)
+                                                  : std::nullopt;
+}
+
 void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
                               Scope &scope) {
   // Functions that call others twice are small in a file and large here.
@@ -339,6 +351,13 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     }
     return;
   }
+  for (const Datum &operand : operands)
+    if (isNarrow(operand.kind) && !takesNarrow(data) && !functionOf(data)) {
+      problem(where, "unsupported: elements of type " + spelling(operand.kind),
+              true);
+      isComplete = false;
+      break;
+    }
   const OpTable::Entry *entry = opTable().find(data.domain, data.op);
   auto opset = scope.opsets->find(data.domain);
   if (functionOf(data)) {
@@ -365,6 +384,8 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     node.place = where;
     node.scope = &scope;
     if (succeeded(translate(node, *entry))) {
+      if (!operands.empty() && takesNarrow(data).value_or(false))
+        node.results[0].kind = operands[0].kind;
       // A number alone (the root of 2 in a GELU) is part of a formula.
       TensorPtr made = node.results.empty() ? nullptr : node.results[0].data;
       if (scope.isMain && isWrittenDown(data) && made && !made->shape.empty())

@@ -37,6 +37,8 @@ struct Datum {
   mlir::Value value;                              ///< a tensor of the program
   TensorPtr data;                                 ///< known when compiling
   std::shared_ptr<const std::vector<Datum>> list; ///< a sequence
+  /// A narrow type whose numbers the value or the data hold (Narrow.h).
+  ElementKind kind = ElementKind::Undefined;
 };
 
 class Node {
