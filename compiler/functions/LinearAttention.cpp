@@ -47,6 +47,11 @@ static std::optional<Sizes> sizesOf(Call &call) {
   }
   s.keys = width / s.heads;
   s.values = call[2].dim(2) / s.groups;
+  if (s.keys >= 1 && s.values >= 1 &&
+      !isTensorShape({s.batch, s.groups, s.keys, s.values})) {
+    (void)call.fail("the state is too large");
+    return std::nullopt;
+  }
   if (s.keys < 1 || s.values < 1) {
     (void)call.fail("expected keys and values that are not empty");
     return std::nullopt;

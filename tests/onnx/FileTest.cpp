@@ -214,6 +214,27 @@ TEST_F(Folder, ExternalDataStaysInTheModelsFolder) {
             "");
 }
 
+// Protobuf counts bytes with an int: it is said before all are read.
+TEST_F(Folder, FilesOfMoreThanTwoGigabytesAreRefused) {
+  std::string large = path + "/large.onnx";
+  std::ofstream(large) << "x";
+  std::filesystem::resize_file(large, std::uintmax_t(3) << 30);
+  EXPECT_IN("has 3221225472 bytes; larger models have external data",
+            readModelFile(large).status().message());
+}
+
+// The last byte of a sparse file of more than 4 GiB.
+TEST_F(Folder, ExternalDataMayBeFarIntoAFile) {
+  std::filesystem::resize_file(path + "/weights.bin",
+                               (std::uintmax_t(1) << 32) + 8);
+  auto model = parseModel(
+      external("weights.bin", "4294967296").SerializeAsString(), path);
+  ASSERT_TRUE(model) << model.status().message();
+  EXPECT_EQ(model->graph.initializers[0]->bytes, std::string(8, '\0'));
+  EXPECT_IN("expected 8 bytes at 4294967297",
+            messageOf(external("weights.bin", "4294967297"), path));
+}
+
 TEST_F(Folder, PlacesOfExternalDataAreChecked) {
   for (const char *offset : {"18446744073709551615", "18446744073709551608",
                              "9223372036854775807", "12", "5"})

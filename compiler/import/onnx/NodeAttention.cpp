@@ -40,6 +40,8 @@ bool NodeAttention::check() {
                infer::text(q.shape()) + ", " + infer::text(k.shape()) +
                " and " + infer::text(v.shape())),
            false;
+  if (!isTensorShape({q.dim(0), q.dim(1), q.dim(2), k.dim(2)}))
+    return (void)node.error("the scores are too large"), false;
   auto isVector = [&](const Expr &x, StringRef what) {
     if (!x || (x.rank() == 1 && x.dim(0) == q.dim(0)))
       return true;

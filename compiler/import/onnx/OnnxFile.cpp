@@ -514,6 +514,12 @@ static bool parse(std::string_view bytes, Proto &proto) {
 static Result<std::string> readBytes(const std::string &path) {
   if (Status status = artifact::expectNoDevice(path); !status)
     return status;
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+      static_cast<uint64_t>(facts.st_size) > largestMessage)
+    return Status::failed("expected a file of ONNX of less than 2 GiB, but '" +
+                          path + "' has " + std::to_string(facts.st_size) +
+                          " bytes; larger models have external data");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -527,10 +533,6 @@ static Result<std::string> readBytes(const std::string &path) {
 Result<Model> tandem::onnx::parseModel(std::string_view bytes,
                                        const std::string &folder) {
   pb::ModelProto proto;
-  if (bytes.size() > largestMessage)
-    return Status::failed("expected an ONNX file of less than 2 GiB, but got " +
-                          std::to_string(bytes.size()) +
-                          " bytes; larger models have external data");
   if (!parse(bytes, proto))
     return Status::failed("expected an ONNX model with messages at most " +
                           std::to_string(maxNesting) +

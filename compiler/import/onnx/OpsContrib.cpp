@@ -114,9 +114,9 @@ static LogicalResult translateEmbedNorm(Node &node) {
   double epsilon = node.number("epsilon", 1e-12f);
   int64_t maskType = node.integer("mask_index_type", 0);
   (void)maskType; // for the shape of result 1
-  if (node.rank(0) != 2)
-    return node.error("expected words [N, T], but got rank " +
-                      Twine(node.rank(0)));
+  if (!node.type(2) || !node.type(3) || node.rank(0) != 2 ||
+      node.rank(2) != 2 || node.rank(3) != 2)
+    return node.error("expected words [N, T] and tables of two dimensions");
   int64_t batch = node.shape(0)[0], steps = node.shape(0)[1];
   Expr sum = rowsOf(node, 2, node.operand(0));
   Expr place;
@@ -133,7 +133,7 @@ static LogicalResult translateEmbedNorm(Node &node) {
   }
   if (!sum || !place)
     return failure();
-  if (place.rank() == 2)
+  if (place.rank() == 2 && place.dim(0) == steps && place.dim(1) == sum.dim(2))
     place = place.broadcastTo(sum.shape(), {1, 2});
   if (place.type() != sum.type())
     return node.error("expected embeddings of positions " +

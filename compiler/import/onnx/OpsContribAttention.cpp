@@ -120,7 +120,7 @@ static LogicalResult translateAttention(Node &node) {
     sizes.assign(3, width / 3);
   int64_t total = 0;
   for (int64_t size : sizes)
-    total += size;
+    total += std::clamp<int64_t>(size, 0, width);
   if (sizes.size() != 3 || total != width || heads < 1 || sizes[0] < 1 ||
       sizes[2] < 1 || sizes[0] != sizes[1])
     return node.error("expected sizes of queries, keys and values that add "
@@ -377,7 +377,8 @@ static LogicalResult translateGroupQueryAttention(Node &node) {
   bool isInterleaved = node.integer("rotary_interleaved", 0) != 0;
   if (node.integer("smooth_softmax", 0) > 0 || node.has(11))
     return node.unsupported("a softmax with a sink");
-  if (heads < 1 || groups < 1 || node.rank(0) != 3)
+  if (heads < 1 || groups < 1 || heads > kMaxElements ||
+      groups > kMaxElements || node.rank(0) != 3)
     return node.error("expected queries [N, T, D] and numbers of heads");
   for (size_t i : {3, 4})
     if (node.has(i) && node.type(i) && node.type(i).getNumElements() > 0)

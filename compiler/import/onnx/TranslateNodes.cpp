@@ -384,7 +384,8 @@ void GraphTranslator::addNode(const NodeData &data, const Graph *graph,
     node.place = where;
     node.scope = &scope;
     if (succeeded(translate(node, *entry))) {
-      if (!operands.empty() && takesNarrow(data).value_or(false))
+      if (!operands.empty() && !node.results.empty() &&
+          takesNarrow(data).value_or(false))
         node.results[0].kind = operands[0].kind;
       // A number alone (the root of 2 in a GELU) is part of a formula.
       TensorPtr made = node.results.empty() ? nullptr : node.results[0].data;
