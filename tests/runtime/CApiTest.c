@@ -88,6 +88,12 @@ static void test_description(tdm_model *model) {
   CHECK(strcmp(tdm_last_error(),
                "expected a number of a program, 0 to 4, but got 99") == 0);
   CHECK(tdm_program_at(model, 5) == NULL);
+  /* One size has no name. */
+  CHECK(tdm_size_count(model) == 0 && tdm_size_count(NULL) == 0);
+  CHECK(tdm_size_at(model, 0) == NULL);
+  CHECK(strcmp(tdm_last_error(), "expected a size below 0 but got 0") == 0);
+  CHECK_FAILS(tdm_size_value_at(model, 0, 0, &value), TDM_USAGE,
+              "expected a size below 0 but got 0");
 }
 
 /* Trains one model by steps and one by parts; both give the same bits. */

@@ -1,7 +1,9 @@
 //===- SizesTrainTest.cpp - `train` with several sizes: rows T13, T14 -----===//
 #include "tests/training/TrainingTest.h"
 
-#include "runtime/artifact/ArtifactReader.h"
+#include "runtime/tandem.h"
+
+#include <algorithm>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -117,6 +119,52 @@ TEST_F(SizesTrain, T13_CommandsShowAndUseTheSizes) {
                 std::string::npos)
           << ended.err;
   }
+}
+
+TEST_F(SizesTrain, T13_TheCApiShowsAndUsesTheSizes) {
+  EXPECT_RAN(compileSizes());
+  tdm_model *model = nullptr;
+  ASSERT_EQ(tdm_model_load(path("m.tdm").c_str(), nullptr, &model), TDM_OK)
+      << tdm_last_error();
+  ASSERT_EQ(tdm_size_count(model), 2u);
+  EXPECT_STREQ(tdm_size_at(model, 0), "b4");
+  EXPECT_STREQ(tdm_size_at(model, 1), "b2");
+  EXPECT_EQ(tdm_size_at(model, 2), nullptr);
+  EXPECT_STREQ(tdm_last_error(), "expected a size below 2 but got 2");
+  // Each program has its name once.
+  std::vector<std::string> programs;
+  for (size_t i = 0; i < tdm_program_count(model); ++i)
+    programs.emplace_back(tdm_program_at(model, i));
+  EXPECT_EQ(std::ranges::count(programs, "step"), 1);
+  for (size_t size : {0, 1})
+    for (size_t i = 0; i < tdm_value_count(model); ++i) {
+      tdm_value value = TDM_VALUE_INIT, first = TDM_VALUE_INIT;
+      ASSERT_EQ(tdm_size_value_at(model, size, i, &value), TDM_OK);
+      ASSERT_EQ(tdm_value_at(model, i, &first), TDM_OK);
+      EXPECT_STREQ(value.name, first.name);
+      if (std::string(value.name) == "x")
+        EXPECT_EQ(value.shape[0], size ? 2 : 4);
+    }
+  for (int64_t rows : {4, 2, 3}) {
+    const int64_t shape[] = {rows, 3};
+    std::vector<float> x(size_t(rows) * 3, 0.5f);
+    std::vector<int64_t> labels(static_cast<size_t>(rows), 1);
+    tdm_tensor *xs = nullptr, *ys = nullptr;
+    ASSERT_EQ(tdm_tensor_wrap(x.data(), TDM_F32, 2, shape, nullptr, &xs),
+              TDM_OK);
+    ASSERT_EQ(tdm_tensor_wrap(labels.data(), TDM_I64, 1, shape, nullptr, &ys),
+              TDM_OK);
+    tdm_argument inputs[] = {{"x", xs}, {"labels", ys}};
+    tdm_status status = tdm_step(model, inputs, 2, nullptr, 0);
+    EXPECT_EQ(status, rows == 3 ? TDM_USAGE : TDM_OK) << tdm_last_error();
+    if (rows == 3)
+      EXPECT_NE(std::string(tdm_last_error()).find("the artifact has 'b4': "),
+                std::string::npos)
+          << tdm_last_error();
+    tdm_tensor_free(xs);
+    tdm_tensor_free(ys);
+  }
+  tdm_model_free(model);
 }
 
 // Data with rows of another size are for another one's programs.
