@@ -198,6 +198,27 @@ module attributes {tandem.phase = "capture", tandem.mesh = #tandem.mesh<data = 2
       EXPECT_EQ(count(forward, "saved \"all_reduce.1\""), 1) << forward;
       EXPECT_EQ(printed({reduced, nullptr}, "partition", options), text);
     }
+  // Neither does a region repeat them, which repeats all else of it.
+  std::string region = reduced;
+  for (const char *op :
+       {"over [\"data\"] : ", "tandem.mul %b, %c : ", "tandem.sin %d : "})
+    for (size_t at = 0; (at = region.find(op, at)) != std::string::npos;) {
+      size_t end = at + std::strlen(op) - 3;
+      region.insert(end, " {tandem.checkpoint = \"r\"}");
+      at = end;
+    }
+  ASSERT_EQ(count(region, "tandem.checkpoint"), 4) << region;
+  for (const char *kind : {"default", "min-cut"}) {
+    CompileOptions options;
+    options.partition = kind;
+    std::string parts =
+        printed({region.c_str(), nullptr}, "partition", options);
+    EXPECT_EQ(collectives(function(parts, "forward")), 2) << parts;
+    EXPECT_EQ(collectives(function(parts, "forward")) +
+                  collectives(function(parts, "backward")),
+              collectives(joint))
+        << kind << parts;
+  }
   std::string text = edited(reduced, "all_reduce sum %b over [\"data\"]",
                             "all_reduce sum %b over [\"data\"] "
                             "{tandem.recompute}");
