@@ -15,6 +15,7 @@
 #include "compiler/import/JsonGraph.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
+#include "compiler/import/stablehlo/Import.h"
 #include "ir/Dialect.h"
 #include "ir/Pipeline.h"
 #include "ir/Report.h"
@@ -114,9 +115,14 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
         "expected a model in .mlir, .json or .onnx, but got '" + path + "'");
     return {};
   }
-  status = checkNesting((*buffer)->getBuffer(), path);
+  StringRef text = (*buffer)->getBuffer();
+  bool isStablehlo = stablehlo::isModule(text);
+  if (!isStablehlo || !text.starts_with("ML\xefR"))
+    status = checkNesting(text, path);
   if (!status)
     return {};
+  if (isStablehlo)
+    return stablehlo::importModule(text, path, context, status, options);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   context.loadDialect<TandemDialect>();

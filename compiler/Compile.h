@@ -1,9 +1,9 @@
 //===- Compile.h - from a model file to an artifact -----------------------===//
 //
 // The compiler as a library: reads a model (.mlir in the dialect, at any phase,
-// a JSON graph, or ONNX), runs the phases that are left, and emits the
-// artifact. Diagnostics go to the MLIR context's handler; nothing here prints
-// or exits.
+// or in StableHLO's, a JSON graph, or ONNX), runs the phases that are left, and
+// emits the artifact. Diagnostics go to the MLIR context's handler; nothing
+// here prints or exits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_COMPILE_H

@@ -11,6 +11,17 @@
 
 namespace tandem::commands {
 
+bool endsInOne(std::string_view name, std::string_view suffixes) {
+  while (true) {
+    size_t end = suffixes.find('|');
+    if (name.ends_with(suffixes.substr(0, end)))
+      return true;
+    if (end == suffixes.npos)
+      return false;
+    suffixes.remove_prefix(end + 1);
+  }
+}
+
 Option &Option::needs(std::string_view condition, std::string_view why) {
   rules.push_back({Rule::Kind::Needs, {condition}, why});
   return *this;
@@ -132,7 +143,7 @@ void OptionTable::applyRule(const Option &option, const Option::Rule &rule,
   case Kind::OnlyFor:
   case Kind::NotFor: {
     const Positional &file = positionals_.front();
-    bool isSuch = file.target->ends_with(first);
+    bool isSuch = endsInOne(*file.target, first);
     if (file.target->empty() || isSuch == (rule.kind == Kind::OnlyFor))
       return;
     problems.push_back(

@@ -32,6 +32,9 @@ using Words = std::span<const std::string_view>;
 /// Fails if a value is wrong; the message names the option.
 using ValueCheck = std::function<Status(std::string_view)>;
 
+/// True if `name` ends in one of the suffixes of ".onnx|.mlir".
+bool endsInOne(std::string_view name, std::string_view suffixes);
+
 /// An option as it was declared. What is chained to its declaration says more
 /// of it; texts must be literals.
 class Option {
@@ -67,8 +70,8 @@ public:
   /// It has no effect where option `name` is given with other values than
   /// `value`.
   Option &onlyWith(std::string_view name, std::string_view value);
-  /// It has an effect only where the first argument ends in `suffix`; `what`
-  /// are such files ("models in ONNX").
+  /// It has an effect only where the first argument ends in `suffix`, or one of
+  /// several (".onnx|.mlir"); `what` are such files ("models in ONNX").
   Option &onlyFor(std::string_view suffix, std::string_view what);
   /// It has no effect where the first argument ends in `suffix`; `what` is such
   /// a file ("an artifact").

@@ -459,10 +459,13 @@ static void declareOnnx(CompileFlags &flags, OptionTable &table) {
       .onlyFor(".onnx", kOnnx);
   table
       .text("train", "REGEX", options.import.train,
-            "initializers that are trained, and no others")
-      .byDefault("floats with a dimension and more than one element")
+            "what is trained, and nothing else: initializers of a model in "
+            "ONNX, arguments of a module of StableHLO")
+      .byDefault(
+          "in ONNX floats with a dimension and more than one element, in "
+          "StableHLO what is called 'params'")
       .needs("loss")
-      .onlyFor(".onnx", kOnnx);
+      .onlyFor(".onnx|.mlir", "models in ONNX and StableHLO");
   table
       .flag("keep-eval", options.import.keepEval,
             "leave BatchNormalization and Dropout as in inference")
@@ -470,14 +473,17 @@ static void declareOnnx(CompileFlags &flags, OptionTable &table) {
       .onlyFor(".onnx", kOnnx);
 }
 
-/// A loss of the form KIND:OUTPUT,LABELS is for models in ONNX; an output of
-/// another model can have a colon in its name.
+/// A loss of the form KIND:OUTPUT,LABELS is for models of other formats (which
+/// a .mlir is, is known when it is read); an output of another model can have a
+/// colon in its name.
 static Status checkLoss(const std::string &loss, const std::string &model) {
   if (!StringRef(loss).contains(':'))
     return Status::success();
   auto spec = parseLoss(loss);
   if (StringRef(model).ends_with(".onnx"))
     return spec.status();
+  if (StringRef(model).ends_with(".mlir"))
+    return Status::success();
   return spec ? Status::usage("--loss=KIND:OUTPUT,LABELS is for models in "
                               "ONNX, but the model is '" +
                               model + "'")

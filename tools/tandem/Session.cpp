@@ -1,8 +1,10 @@
 //===- Session.cpp - one use of the compiler by a command -----------------===//
 #include "tools/tandem/Session.h"
 #include "compiler/capture/GraphDigest.h"
+#include "compiler/import/Losses.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
+#include "compiler/import/stablehlo/Import.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/Pipeline.h"
 #include "ir/Where.h"
@@ -13,6 +15,7 @@
 
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -100,19 +103,40 @@ Status Session::status() const {
   return Status::unsupported(status_.message());
 }
 
+/// A .mlir is in Tandem's dialect or in StableHLO's.
+static bool isStablehlo(const std::string &path) {
+  if (!StringRef(path).ends_with(".mlir"))
+    return false;
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  return buffer && stablehlo::isModule((*buffer)->getBuffer());
+}
+
 ImportOptions Session::importOptions(const std::string &path) {
   ImportOptions import = options_.import;
-  if (!StringRef(path).ends_with(".onnx"))
-    return import;         // CompileFlags has refused what is for ONNX.
+  bool isOnnx = StringRef(path).ends_with(".onnx");
+  if (!isOnnx && !isStablehlo(path)) {
+    // CompileFlags has refused the rest of what is for other formats.
+    if (!import.train.empty())
+      status_ =
+          Status::usage("--train is for models in ONNX and StableHLO, but "
+                        "'" +
+                        path + "' is in Tandem's dialect");
+    else if (parseLoss(options_.loss))
+      status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models in ONNX "
+                              "and StableHLO, but '" +
+                              path + "' is in Tandem's dialect");
+    return import;
+  }
   options_.freeze.clear(); // It is the importer's.
   if (StringRef(options_.loss).contains(':'))
     loss_ = std::exchange(options_.loss, "");
   // An output that is the loss is differentiated by name.
   import.loss = loss_.empty() ? options_.loss : loss_;
-  status_ = onnx::readValues(path, options_.importValues, import.values);
+  if (isOnnx)
+    status_ = onnx::readValues(path, options_.importValues, import.values);
   if (status_ && !import.freeze.empty() && import.loss.empty())
     status_ = Status::usage("--freeze needs --loss: without one nothing of a "
-                            "model in ONNX is trained");
+                            "model in ONNX or StableHLO is trained");
   return import;
 }
 

@@ -104,7 +104,7 @@ public:
         if (rule.kind == Kind::OnlyWith && has(first) &&
             !has(std::string(first) + "=" + std::string(rule.conditions[1])))
           refuse(*one.option, first);
-        if (isFor && file.ends_with(first) != (rule.kind == Kind::OnlyFor))
+        if (isFor && endsInOne(file, first) != (rule.kind == Kind::OnlyFor))
           pairs.emplace_back(one.option->written(), file);
       }
     for (const OptionTable::Choice &choice : table.choices())
@@ -150,7 +150,9 @@ inline std::vector<std::string> filesFor(const OptionTable &table) {
     for (const Option::Rule &rule : option.rules)
       if (rule.kind == Option::Rule::Kind::OnlyFor ||
           rule.kind == Option::Rule::Kind::NotFor) {
-        std::string file = "m" + std::string(rule.conditions.front());
+        std::string_view suffixes = rule.conditions.front();
+        std::string file =
+            "m" + std::string(suffixes.substr(0, suffixes.find('|')));
         if (std::find(files.begin(), files.end(), file) == files.end())
           files.push_back(file);
       }

@@ -1,0 +1,93 @@
+//===- Import.cpp - from a StableHLO module to a captured module ----------===//
+#include "compiler/import/stablehlo/Import.h"
+#include "compiler/import/stablehlo/ModuleTranslator.h"
+#include "compiler/import/stablehlo/Portable.h"
+#include "compiler/import/stablehlo/SourceDialect.h"
+#include "ir/Ops.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::stablehlo;
+
+/// True for a name of an op or attribute that begins at `text`.
+static bool isOf(StringRef text, ArrayRef<StringRef> dialects) {
+  for (StringRef dialect : dialects)
+    if (text.starts_with(dialect) && text.size() > dialect.size() &&
+        text[dialect.size()] == '.')
+      return true;
+  return false;
+}
+
+bool stablehlo::isModule(StringRef text) {
+  static constexpr StringRef own[] = {"tandem"};
+  static constexpr StringRef others[] = {"stablehlo", "chlo", "vhlo", "mhlo",
+                                         "jax"};
+  if (isBytecode(text))
+    return text.contains("vhlo") || text.contains("stablehlo") ||
+           text.contains("StableHLO");
+  bool isFound = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '/' && text.substr(i).starts_with("//")) {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
+    if (c == '"') {
+      // A name of an op in the generic form is a string too.
+      StringRef rest = text.drop_front(i + 1);
+      isFound |= isOf(rest, others);
+      if (isOf(rest, own) && rest.split('"').second.starts_with("("))
+        return false;
+      while (++i < text.size() && text[i] != '"')
+        i += text[i] == '\\';
+      continue;
+    }
+    bool isStart = i == 0 || !(llvm::isAlnum(text[i - 1]) ||
+                               text[i - 1] == '_' || text[i - 1] == '.' ||
+                               text[i - 1] == '@' || text[i - 1] == '%');
+    if (!isStart || !llvm::isAlpha(c))
+      continue;
+    if (isOf(text.drop_front(i), own))
+      return false;
+    isFound |= isOf(text.drop_front(i), others);
+  }
+  return isFound;
+}
+
+OwningOpRef<ModuleOp> stablehlo::importModule(StringRef text,
+                                              const std::string &path,
+                                              MLIRContext &context,
+                                              Status &status,
+                                              const ImportOptions &options) {
+  context.loadDialect<TandemDialect, func::FuncDialect>();
+  loadSourceDialects(context);
+  loadPortableDialect(context);
+  // What JAX says about a module has names of dialects that are not there.
+  bool allowed = context.allowsUnregisteredDialects();
+  context.allowUnregisteredDialects(true);
+  llvm::scope_exit restore([&] { context.allowUnregisteredDialects(allowed); });
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, path),
+                             llvm::SMLoc());
+  auto source = parseSourceFile<ModuleOp>(sources, &context);
+  if (source && isBytecode(text) &&
+      (failed(convertPortable(*source)) || failed(verify(*source))))
+    source = {};
+  if (!source) {
+    status =
+        Status::failed("'" + path + "' is not a valid module of StableHLO");
+    return {};
+  }
+  ModuleTranslator translator(*source, path, options);
+  OwningOpRef<ModuleOp> module = translator.run();
+  status = translator.status();
+  if (!module && status)
+    status = Status::failed("'" + path + "' did not become a module");
+  return module;
+}

@@ -1,0 +1,53 @@
+//===- StablehloFuzz.cpp - any bytes as a module of StableHLO -------------===//
+//
+// A module that is accepted verifies, and prints and parses to itself; one that
+// is not has a message, and what is wrong was said.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Nesting.h"
+#include "compiler/import/stablehlo/Import.h"
+#include "tests/fuzz/Fuzz.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace tandem;
+using namespace tandem::fuzz;
+
+static std::string textOf(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  return text;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  int errors = 0;
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) {
+        errors += diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+        return mlir::success();
+      });
+  llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  Status status = checkNesting(text, "small.mlir");
+  (void)stablehlo::isModule(text);
+  if (!status) {
+    requireMessage(status);
+    return 0;
+  }
+  ImportOptions options;
+  options.loss = size % 2 ? "mse:result,labels" : "";
+  auto module =
+      stablehlo::importModule(text, "small.mlir", context, status, options);
+  if (!module) {
+    require(!status.ok() && !status.message().empty());
+    require(errors || status.code() == Code::Usage);
+    return 0;
+  }
+  require(status.ok() && errors == 0);
+  std::string made = textOf(*module);
+  auto again = mlir::parseSourceString<mlir::ModuleOp>(
+      made, mlir::ParserConfig(&context));
+  require(again && textOf(*again) == made);
+  return 0;
+}
