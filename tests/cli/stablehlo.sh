@@ -1,0 +1,57 @@
+#!/bin/bash
+# stablehlo.sh BIN EXAMPLES FIXTURES - modules from JAX as a user meets them:
+# what is trained, what is wrong, and everything that is not supported.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+fixtures=$3
+cd "$work" || exit 1
+cp "$fixtures/mlp.mlir" "$fixtures/step.mlir" .
+
+# Arguments that are called params are trained, unless --train says otherwise.
+loss=--loss=cross_entropy:result,labels
+expect 0 "trains 3 arguments of 64 numbers: 'params\['dense'\]\['bias'\]'" \
+  "$tandem" compile mlp.mlir -o m.tdm $loss --optimizer=sgd:lr=0.1
+expect 0 "trains 1 arguments of 24 numbers: 'params\['head'\]" \
+  "$tandem" compile mlp.mlir -o m.tdm $loss --train=head --force
+expect 0 "trains 2 arguments of 40 numbers" \
+  "$tandem" compile mlp.mlir -o m.tdm $loss --freeze=head --force
+expect 2 "'hed' matches no argument; the arguments are" \
+  "$tandem" compile mlp.mlir -o m.tdm $loss --freeze=hed --force
+expect 2 "expected the name of a result; the results are 'result'" \
+  "$tandem" compile mlp.mlir -o m.tdm --loss=los --force
+expect 2 'nothing is trained: --train=REGEX' \
+  "$tandem" compile mlp.mlir -o m.tdm $loss --freeze=params --force
+
+# A step that JAX differentiated updates what was donated.
+expect 0 '7 arguments are states' "$tandem" compile step.mlir -o s.tdm
+
+# Everything that is not supported, each at its place; exit code 3.
+cat >bad.mlir <<'EOF'
+module @bad {
+  func.func public @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+    %0 = stablehlo.custom_call @lapack_spotrf_ffi(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %1 = stablehlo.cbrt %0 : tensor<2x3xf32>
+    %2 = stablehlo.complex %1, %1 : tensor<2x3xcomplex<f32>>
+    %3 = stablehlo.real %2 : (tensor<2x3xcomplex<f32>>) -> tensor<2x3xf32>
+    return %3 : tensor<2x3xf32>
+  }
+}
+EOF
+expect 3 "bad.mlir:3:10: error: unsupported: .*'lapack_spotrf_ffi'" \
+  "$tandem" compile bad.mlir -o b.tdm
+grep -q "bad.mlir:5:10: error: unsupported: the op 'stablehlo.complex'" \
+  <<<"$out" || fail "not all of it: $out"
+grep -q "bad.mlir:6:10: error: unsupported: the op 'stablehlo.real'" \
+  <<<"$out" || fail "not all of it: $out"
+
+# What is wrong is an error of the file.
+sed 's/tensor<5x3xf32> loc(#loc5)/tensor<5x4xf32> loc(#loc5)/' mlp.mlir >wrong.mlir
+expect 1 'error: ' "$tandem" compile wrong.mlir -o w.tdm
+head -c 700 mlp.mlir >short.mlir
+expect 1 'is not a valid module of StableHLO' \
+  "$tandem" compile short.mlir -o w.tdm
+head -c 700 "$fixtures/loops_portable.mlir" >short.mlir
+expect 1 'is not a valid module of StableHLO' \
+  "$tandem" compile short.mlir -o w.tdm
+
+finish
