@@ -176,6 +176,6 @@ complete_bash() {
   fail 'bash does not complete --partition '
 [ "$(complete_bash tandem run a.tdm --device = cuda-)" = cuda-emu ] ||
   fail 'bash does not complete --device='
-[ "$(complete_bash tandem compile m.mlir --optimizer = adamw)" = adamw ] ||
+[ "$(complete_bash tandem compile m.mlir --optimizer = adamw8)" = adamw8bit ] ||
   fail 'bash does not complete --optimizer='
 finish
