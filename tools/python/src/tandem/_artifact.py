@@ -34,6 +34,8 @@ class Value:
     high: Optional[int] = None
     low: Optional[int] = None
     ignored: Optional[int] = None
+    #: Further names of a parameter that several modules share.
+    also_called: Tuple[str, ...] = ()
 
     @property
     def type(self) -> str:
@@ -155,6 +157,7 @@ class Artifact:
                 v.get("high"),
                 v.get("low"),
                 v.get("ignored"),
+                tuple(v.get("also_called", ())),
             )
             for v in self.manifest["values"]
         ]
@@ -185,7 +188,14 @@ class Artifact:
     @property
     def programs(self) -> List[str]:
         """The names of its programs."""
-        return [str(p["name"]) for p in self.manifest["programs"]]
+        return list(dict.fromkeys(p["name"] for p in self.manifest["programs"]))
+
+    @property
+    def sizes(self) -> List[str]:
+        """The sizes that it is compiled for, where these are several
+        (`variant=...`), as "batch=64". What is said elsewhere of shapes is of
+        the first one."""
+        return [str(s["name"]) for s in self.manifest.get("sizes", [])]
 
     def program(self, name: str) -> Dict[str, Any]:
         """What the manifest says of a program."""

@@ -194,16 +194,7 @@ class Core:
             *[inputs[n] for n in names],
             *[self.tensors[n] for n in params],
         )
-        loss = self.model.artifact.loss
-        if loss is None:
-            return list(result)
-        # The loss alone was differentiated: nothing may be lost in silence.
-        return [
-            t
-            if n in self.cotangents or not t.is_floating_point()
-            else _Opaque.apply(torch.zeros((), requires_grad=True), t, n, loss)
-            for n, t in zip(self.program.outputs, result)
-        ]
+        return list(result)
 
     def forward(
         self, inputs: Mapping[str, torch.Tensor], keep: Optional[List[Context]]
@@ -313,24 +304,6 @@ class _Refuse(torch.autograd.Function):
             "the gradients of a compiled module cannot be differentiated: "
             "second derivatives (create_graph) need PyTorch's own module"
         )
-
-
-class _Opaque(torch.autograd.Function):
-    """An output that was not differentiated, because another one is a loss."""
-
-    @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, root: torch.Tensor, value: torch.Tensor, name: str, loss: str
-    ) -> torch.Tensor:
-        ctx.words = (
-            f"the output '{name}' has no gradient: the model's output '{loss}' "
-            "is its loss, which alone is differentiated"
-        )
-        return value.view_as(value)
-
-    @staticmethod
-    def backward(ctx: Any, *_: Any) -> Any:
-        raise UnsupportedError(ctx.words)
 
 
 def seed_of(seed: Optional[int]) -> int:

@@ -3,14 +3,14 @@ attributes."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from ._html import table
 
 __all__ = ["Outputs"]
 
 
-class Outputs(Sequence[Any]):
+class Outputs:
     """The outputs of a call: `loss, logits = step(x, labels)`,
     `step(x, labels).loss`, `step(x, labels)["loss"]`."""
 

@@ -88,21 +88,21 @@ class Step:
 
     # --- Calls -------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Outputs:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Outputs:
         """Runs a step: forward, backward and update. Inputs are given in the
         order of the model or by name."""
         return self.run("step", *args, **kwargs)
 
-    def evaluate(self, *args: Any, **kwargs: Any) -> Outputs:
+    def evaluate(self, /, *args: Any, **kwargs: Any) -> Outputs:
         """Computes the outputs as after `eval()`, and changes nothing."""
         return self.run("evaluate", *args, **kwargs)
 
-    def accumulate(self, *args: Any, **kwargs: Any) -> Outputs:
+    def accumulate(self, /, *args: Any, **kwargs: Any) -> Outputs:
         """Adds the gradients of a batch to sums, of which the next step takes
         the mean (of an artifact that was compiled with `accumulate=True`)."""
         return self.run("accumulate", *args, **kwargs)
 
-    def run(self, program: str, *args: Any, **kwargs: Any) -> Outputs:
+    def run(self, program: str, /, *args: Any, **kwargs: Any) -> Outputs:
         """Runs a program that needs nothing but inputs, parameters and states:
         "step", "evaluate", "forward", "accumulate"."""
         facts = self._model.program(program)
@@ -126,7 +126,10 @@ class Step:
                 exchange.zeros(
                     facts.results[name]["dtype"], facts.results[name]["shape"]
                 )
-                if on_host and self._model.device != "cpu" and name in facts.results
+                if on_host
+                and self._model.device != "cpu"
+                and name in facts.results
+                and not self.artifact.sizes
                 else exchange.empty()
             )
             for name in facts.outputs
@@ -137,6 +140,7 @@ class Step:
 
     def predict(
         self,
+        /,
         *args: Any,
         outputs: Optional[Sequence[str]] = None,
         **kwargs: Any,
@@ -144,7 +148,7 @@ class Step:
         """Computes outputs of `evaluate` for any number of rows. Inputs that
         the outputs do not follow from, as labels, can be left out. `outputs`
         are their names; without it, those that have a row for each row of the
-        inputs and follow from those that are given."""
+        inputs and follow from those that are given. They are on the host."""
         facts = self._model.program("evaluate")
         given = by_name(
             list(facts.inputs), args, kwargs, "'evaluate'", optional=True
@@ -292,7 +296,12 @@ class Step:
             raise UsageError(
                 f"expected kind 'numpy', 'torch' or 'jax' but got '{kind}'"
             )
-        return {n: _snapshot(self._model.tensor(n), kind) for n in names}
+        copies: Dict[str, Any] = {}
+        for name in names:
+            copies[name] = _snapshot(self._model.tensor(name), kind)
+            for other in self._model.values[name].also_called:
+                copies[other] = copies[name]
+        return copies
 
     def load_state_dict(
         self, values: Mapping[str, Any], *, strict: bool = True
@@ -318,6 +327,16 @@ class Step:
     def _set_all(self, values: Mapping[str, Any], strict: bool) -> None:
         wrong: List[str] = []
         tensors: Dict[str, Tensor] = {}
+        further = {
+            other: spec.name
+            for spec in self._model.values.values()
+            for other in spec.also_called
+        }
+        values = {
+            further.get(name, name): value
+            for name, value in values.items()
+            if further.get(name) not in values
+        }
         for name, value in values.items():
             spec = self._model.values.get(name)
             if spec is None:

@@ -1,7 +1,10 @@
 """Compiled programs in PyTorch's own autograd.
 
-`Compiled` is a module made of an artifact: its forward and backward are the
-artifact's, its parameters are PyTorch's.
+    model = tandem.torch.optimize(model, (x,))
+
+compiles the forward and the backward of a module and puts them in its place:
+parameters, optimizer, losses and loop stay as they are. `Compiled` is a module
+made of an artifact, for models that are no modules of PyTorch.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from ._artifact import Artifact
 from ._autograd import Core, seed_of
 from ._errors import UnsupportedError
 from ._inputs import by_name
+from ._optimize import FallbackWarning, optimize, restore
 
-__all__ = ["Compiled"]
+__all__ = ["Compiled", "FallbackWarning", "optimize", "restore"]
 
 
 class Compiled(torch.nn.Module):

@@ -1,0 +1,342 @@
+"""Compiled programs in the place of a module's forward, and back."""
+
+from __future__ import annotations
+
+import collections
+import types
+import warnings
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+
+import torch
+
+from ._artifact import Value
+from ._autograd import Core, seed_of
+from ._errors import UnsupportedError, UsageError, level_of_caller
+from ._model import Model
+from ._program import Progress
+
+__all__ = ["FallbackWarning", "optimize", "restore"]
+
+
+class FallbackWarning(UserWarning):
+    """A call of an optimized module was PyTorch's own, and why."""
+
+
+class _Forward:
+    """What stands in the place of a module's `forward`."""
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        core: Core,
+        program: Any,
+        example: Any,
+        structure: Any,
+        fallback: str,
+    ) -> None:
+        self.module = module
+        self.core = core
+        self._fallback = fallback
+        self._said: Set[str] = set()
+        pytree = torch.utils._pytree
+        leaves, self._spec = pytree.tree_flatten(example)
+        signature = program.graph_signature
+        kind = torch.export.graph_signature.InputKind.USER_INPUT
+        names = [s.arg.name for s in signature.input_specs if s.kind == kind]
+        #: Of each leaf of the arguments its name, or what it must be.
+        self._leaves: List[Tuple[str, Optional[Value], Any]] = []
+        inputs = core.model.artifact.inputs
+        for name, leaf in zip(names, leaves):
+            is_tensor = isinstance(leaf, torch.Tensor)
+            self._leaves.append(
+                (name, inputs.get(name), None if is_tensor else leaf)
+            )
+        self._shapes = [
+            (tuple(v.shape), v.dtype) if isinstance(v, torch.Tensor) else None
+            for v in leaves
+        ]
+        self._out_spec = structure
+        out_kind = torch.export.graph_signature.OutputKind.USER_OUTPUT
+        #: Of each leaf of the result: the name of a tensor, or what it is.
+        self._results: List[Tuple[Optional[str], Any]] = []
+        for spec in signature.output_specs:
+            if spec.kind == out_kind:
+                is_tensor = isinstance(
+                    spec.arg, torch.export.graph_signature.TensorArgument
+                )
+                self._results.append(
+                    (f"output{len(self._results)}", None)
+                    if is_tensor
+                    else (None, spec.arg.value)
+                )
+        numbered = {name for name, _ in self._results if name is not None}
+        if numbered != set(core.program.outputs):
+            raise UnsupportedError(
+                "the artifact's outputs are not those of the module: "
+                + ", ".join(f"'{n}'" for n in core.program.outputs)
+            )
+        self._modules = list(module.modules())
+        self._inner = self._modules[1:]
+        self._modes = self._training()
+        # Trees are taken apart where there are some.
+        self._plain = not example[1] and all(
+            isinstance(v, torch.Tensor) for v in example[0]
+        )
+        #: Buffers that are compiled in, with their versions.
+        self._constants = [
+            (n, b, b._version, b.data_ptr())
+            for n, b in module.named_buffers()
+            if n not in core.tensors
+        ]
+
+    def _training(self) -> Tuple[bool, ...]:
+        return tuple([m.training for m in self._modules])
+
+    def _why_not(self, leaves: Sequence[Any], spec: Any) -> Optional[str]:
+        """Why the compiled programs cannot do this call."""
+        if spec != self._spec:
+            return "its arguments have another structure than the examples"
+        for (name, _, known), shape, leaf in zip(
+            self._leaves, self._shapes, leaves
+        ):
+            if shape is None:
+                if leaf is not known and leaf != known:
+                    return f"'{name}' is {leaf!r}, and was {known!r} when compiled"
+            elif not isinstance(leaf, torch.Tensor):
+                return f"'{name}' is no tensor"
+            elif (tuple(leaf.shape), leaf.dtype) != shape:
+                return (
+                    f"'{name}' is {leaf.dtype}{list(leaf.shape)}, and was "
+                    f"{shape[1]}{list(shape[0])} when compiled"
+                )
+        for module in self._inner:
+            if (
+                module._forward_hooks
+                or module._forward_pre_hooks
+                or module._backward_hooks
+                or module._backward_pre_hooks
+            ):
+                return (
+                    f"a hook is registered on an inner {type(module).__name__}, "
+                    "whose calls are compiled in"
+                )
+        if torch.is_autocast_enabled(self.core._device.type):
+            return (
+                "it is called under torch.autocast: compile it with amp='bf16' "
+                "instead"
+            )
+        for name, buffer, version, address in self._constants:
+            if buffer._version != version or buffer.data_ptr() != address:
+                return f"the buffer '{name}', which is compiled in, was changed"
+        return None
+
+    def _needs_grad(self, leaves: Sequence[Any]) -> bool:
+        return torch.is_grad_enabled() and (
+            any(isinstance(v, torch.Tensor) and v.requires_grad for v in leaves)
+            or any(t.requires_grad for t in self.core.tensors.values())
+        )
+
+    def _ungraded(self, leaves: Sequence[Any]) -> Optional[str]:
+        core = self.core
+        for (name, _, _), leaf in zip(self._leaves, leaves):
+            if (
+                isinstance(leaf, torch.Tensor)
+                and leaf.requires_grad
+                and name not in core.grads
+            ):
+                return (
+                    f"'{name}' requires grad, and its example did not: give an "
+                    "example that does"
+                )
+        for name, tensor in core.tensors.items():
+            if tensor.requires_grad and name not in core.grads:
+                return f"'{name}' requires grad, and did not when compiled"
+        return None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves: Sequence[Any] = args
+        spec = self._spec
+        if not (
+            self._plain
+            and not kwargs
+            and len(args) == len(self._leaves)
+            and all([isinstance(v, torch.Tensor) for v in args])
+        ):
+            leaves, spec = torch.utils._pytree.tree_flatten((args, kwargs))
+        reason = self._why_not(leaves, spec)
+        needs = self._needs_grad(leaves)
+        evaluates = False
+        if reason is None:
+            modes = self._training()
+            if modes != self._modes:
+                if any(modes):
+                    reason = (
+                        "modules are in train() or eval() otherwise than when "
+                        "compiled"
+                    )
+                elif needs:
+                    reason = (
+                        "it is called in eval() with gradients: under "
+                        "torch.no_grad() the program 'evaluate' runs"
+                    )
+                evaluates = True
+            elif not any(modes) and not needs:
+                evaluates = True
+        if reason is None and needs:
+            reason = self._ungraded(leaves)
+        if reason is not None:
+            return self._eager(reason, args, kwargs)
+        inputs = {
+            name: leaf
+            for (name, value, _), leaf in zip(self._leaves, leaves)
+            if value is not None
+        }
+        core = self.core
+        if evaluates:
+            order = core.model.program("evaluate").outputs
+            made = dict(zip(order, core.evaluate(inputs)))
+        else:
+            made = dict(zip(core.program.outputs, core.train(inputs)))
+        results = [
+            value if name is None else made[name]
+            for name, value in self._results
+        ]
+        return torch.utils._pytree.tree_unflatten(results, self._out_spec)
+
+    def _eager(self, reason: str, args: Any, kwargs: Any) -> Any:
+        what = f"{type(self.module).__name__}: {reason}"
+        if self._fallback == "refuse":
+            raise UnsupportedError(what)
+        if reason not in self._said:
+            self._said.add(reason)
+            warnings.warn(
+                f"{what}; such calls are PyTorch's own",
+                FallbackWarning,
+                stacklevel=level_of_caller(),
+            )
+        return type(self.module).forward(self.module, *args, **kwargs)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        # The copy of a module is PyTorch's own, with parameters of its own.
+        other = memo.get(id(self.module))
+        if other is None:
+            raise UnsupportedError("the forward of a module cannot be copied")
+        return types.MethodType(type(self.module).forward, other)
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedError(
+            "an optimized module cannot be pickled: save its state_dict(), or "
+            "call tandem.torch.restore(module) before"
+        )
+
+
+def optimize(
+    module: torch.nn.Module,
+    args: Union[torch.Tensor, Tuple[Any, ...]],
+    kwargs: Optional[Mapping[str, Any]] = None,
+    *,
+    fallback: str = "warn",
+    threads: int = 0,
+    seed: Optional[int] = None,
+    progress: Progress = None,
+    cache: bool = True,
+    **options: Any,
+) -> torch.nn.Module:
+    """Compiles the forward and the backward of a module, puts them in the place
+    of its `forward`, and returns it.
+
+        model = tandem.torch.optimize(model, (x,))
+
+    The rest of the loop stays as it is: parameters are the same Parameter
+    objects, whose memory the programs read and optimizers write; buffers are
+    updated in place; losses, hooks on parameters, gradient accumulation,
+    GradScaler and several calls before one backward are PyTorch's.
+
+    `args` and `kwargs` are examples; inputs whose gradient is wanted must
+    require grad in them. The module is compiled in the mode that it is in. In
+    `eval()` without gradients the program `evaluate` runs. `options` are those
+    of `tandem compile` (`amp="bf16"`). `seed` is that of dropout, which draws
+    other numbers than PyTorch; without it, torch.initial_seed().
+
+    What the programs cannot do is PyTorch's own forward, with a
+    FallbackWarning once for each reason, or an UnsupportedError
+    (`fallback="refuse"`): other shapes than the examples', hooks on inner
+    modules, autocast, gradients in `eval()`. Second derivatives are an
+    UnsupportedError.
+
+    `copy.deepcopy(module)` gives a module that is PyTorch's own;
+    `tandem.torch.restore(module)` takes the programs out.
+    """
+    if fallback not in ("warn", "refuse"):
+        raise UsageError(
+            f"expected fallback='warn' or 'refuse' but got '{fallback}'"
+        )
+    if "optimizer" in options or "loss" in options:
+        raise UsageError(
+            "the loss and the optimizer are PyTorch's here: "
+            "tandem.compile(module, args, optimizer=...) compiles them in"
+        )
+    from ._compile import compile_source
+    from ._export_torch import export, number_outputs, source_of_program
+
+    for part in module.modules():
+        restore(part)
+    if isinstance(args, torch.Tensor):
+        args = (args,)
+    example = (tuple(args), dict(kwargs or {}))
+    # Addresses of buffers that are compiled in are compared later, so what is
+    # exported is what is there now.
+    program = export(module, *example)
+    structure = number_outputs(program)
+    devices = {t.device for t in module.state_dict().values()}
+    device = next((d for d in devices if d.type == "cuda"), None)
+    if len(devices) > 1:
+        raise UnsupportedError(
+            "the module is on several devices: "
+            + ", ".join(sorted(str(d) for d in devices))
+        )
+    if device is not None:
+        options.setdefault("target", "cuda")
+    source = source_of_program(program, type(module).__name__, {})
+    artifact = compile_source(
+        source, dict(options), progress=progress, cache=cache
+    )
+    model = Model(
+        artifact,
+        device="cpu" if device is None else f"cuda:{device.index or 0}",
+        threads=threads,
+        seed=seed_of(seed),
+    )
+    core = Core(model)
+    names = [n for n in model.values if not artifact.is_training_state(n)]
+    tensors = module.state_dict(keep_vars=True)
+    unused = _unused(program)
+    many = collections.Counter(id(tensors[n]) for n in names)
+    for name in names:
+        if many[id(tensors[name])] > 1 and name in unused:
+            core.give(name, module)
+        else:
+            core.adopt(name, module)
+    module.__dict__["forward"] = _Forward(
+        module, core, program, example, structure, fallback
+    )
+    return module
+
+
+def _unused(program: Any) -> Set[str]:
+    """Parameters and buffers that nothing reads: of a tensor with two names,
+    torch.export has one in the graph."""
+    users = {node.name: len(node.users) for node in program.graph.nodes}
+    return {
+        spec.target
+        for spec in program.graph_signature.input_specs
+        if spec.target is not None and not users.get(spec.arg.name, 1)
+    }
+
+
+def restore(module: torch.nn.Module) -> torch.nn.Module:
+    """Takes compiled programs out of a module; its parameters stay as they
+    are."""
+    if isinstance(module.__dict__.get("forward"), _Forward):
+        del module.__dict__["forward"]
+    return module
