@@ -1,7 +1,8 @@
 """`compile`: from a model to an artifact, by the program `tandem`.
 
 A file is compiled as it is. A module of PyTorch is exported by torch.export to
-an archive, and that is compiled (_export_torch.py). What comes out is kept by the content of all
+an archive, a function of JAX by jax.export to StableHLO, and that is compiled
+(_export_torch.py, _export_jax.py). What comes out is kept by the content of all
 that went in (_cache.py).
 """
 
@@ -147,8 +148,8 @@ def _source(
     if is_file or isinstance(model, Mapping):
         if args is not None or kwargs is not None:
             raise UsageError(
-                "'args' and 'kwargs' are for modules: a file says its inputs "
-                "itself"
+                "'args' and 'kwargs' are for modules and functions: a file says "
+                "its inputs itself"
             )
         return _of_file(os.fspath(model)) if is_file else _of_graph(model)
     torch = sys.modules.get("torch")
@@ -156,8 +157,13 @@ def _source(
         from ._export_torch import source_of_module
 
         return source_of_module(model, args, kwargs, options)
+    if "jax" in sys.modules and callable(model):
+        from ._export_jax import source_of_function
+
+        return source_of_function(model, args, kwargs, options)
     raise UsageError(
-        "expected a file, a graph as a dict, or a torch.nn.Module, but got "
+        "expected a file, a graph as a dict, a torch.nn.Module, or a function of "
+        "JAX, but got "
         f"{type(model).__name__}"
     )
 
@@ -176,10 +182,15 @@ def compile(
 ) -> Artifact:
     """Compiles a model into an artifact.
 
-    `model` is a file (ONNX, an archive of torch.export, a JSON graph, MLIR), a
-    JSON graph as a dict, or a torch.nn.Module, which is exported with the
-    example arguments `args` and `kwargs`, in the mode (`train` or `eval`) that
-    it is in; its parameters are those that steps begin with.
+    `model` is a file (ONNX, an archive of torch.export, StableHLO, a JSON graph,
+    MLIR) or a JSON graph as a dict; or what is exported with the example
+    arguments `args` and `kwargs`:
+
+    - a torch.nn.Module, in the mode (`train` or `eval`) that it is in; its
+      parameters are those that steps begin with;
+    - a function of JAX. Of `f(params, x)` the arrays of `params` are the
+      parameters (`train=REGEX` names others), which begin as in `args`. With an
+      optimizer the first result, one number, is the loss.
 
     `optimizer` ("adamw:lr=1e-3"), `loss` ("cross_entropy:logits,labels") and
     `options` are those of `tandem compile`, with `_` for `-`:
