@@ -22,6 +22,11 @@ from tandem.torch import FallbackWarning
 torch.set_num_threads(1)
 
 
+def setUpModule():
+    if ".pt2" not in tandem.help_of("compile"):
+        raise unittest.SkipTest("this program reads no archives of torch.export")
+
+
 class Net(torch.nn.Module):
     """Convolution, batch norm, a constant buffer, several outputs."""
 
