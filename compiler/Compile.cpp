@@ -16,6 +16,8 @@
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/import/stablehlo/Import.h"
+#include "compiler/import/torch/Archive.h"
+#include "compiler/import/torch/Import.h"
 #include "ir/Dialect.h"
 #include "ir/Pipeline.h"
 #include "ir/Report.h"
@@ -56,16 +58,24 @@ void tandem::registerCompiler(DialectRegistry &registry) {
   registry.insert<TandemDialect>();
 }
 
-static OwningOpRef<ModuleOp> readOnnx(const std::string &path,
-                                      MLIRContext &context, Status &status,
-                                      const ImportOptions &options,
-                                      Weights *weights) {
-  auto model = onnx::readModelFile(path);
-  if (!model) {
-    status = model.status();
+Import tandem::importFile(const std::string &path, MLIRContext &context,
+                          Status &status, const ImportOptions &options) {
+  auto import = [&](auto &&file, auto importer) {
+    status = file.status();
+    return file ? importer(*file, path, options, context) : Import();
+  };
+  return llvm::sys::path::extension(path) == ".onnx"
+             ? import(onnx::readModelFile(path), onnx::importModel)
+             : import(torch::readArchive(path), torch::importProgram);
+}
+
+static OwningOpRef<ModuleOp> readImported(const std::string &path,
+                                          MLIRContext &context, Status &status,
+                                          const ImportOptions &options,
+                                          Weights *weights) {
+  Import import = importFile(path, context, status, options);
+  if (!status)
     return {};
-  }
-  Import import = onnx::importModel(*model, path, options, context);
   status = import.status();
   if (!status)
     status = std::move(status).in("'" + path + "'");
@@ -97,8 +107,8 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
                                         const ImportOptions &options,
                                         Weights *weights) {
   StringRef extension = llvm::sys::path::extension(path);
-  if (extension == ".onnx")
-    return readOnnx(path, context, status, options, weights);
+  if (isImported(path))
+    return readImported(path, context, status, options, weights);
   status = artifact::expectNoDevice(path);
   if (!status)
     return {};
@@ -112,7 +122,8 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
     return importJsonGraph((*buffer)->getBuffer(), path, context, status);
   if (extension != ".mlir") {
     status = Status::usage(
-        "expected a model in .mlir, .json or .onnx, but got '" + path + "'");
+        "expected a model in .mlir, .json, .onnx or .pt2, but got '" + path +
+        "'");
     return {};
   }
   StringRef text = (*buffer)->getBuffer();

@@ -105,7 +105,7 @@ struct CompileOptions {
   /// The sizes to compile for, where these are several: sizes of symbolic
   /// dimensions, `batch=1,seq=128`, or further files of the model.
   std::vector<std::string> variants;
-  /// What else is said of a model in ONNX. A `loss` of the form `KIND:...` is
+  /// What else is said of an imported model. A `loss` of the form `KIND:...` is
   /// its.
   ImportOptions import;
   /// `INPUT=VALUE`, which a tool reads into `import.values`.
@@ -124,9 +124,14 @@ void registerCompiler(mlir::DialectRegistry &registry);
 /// Initial values by the names of parameters and states.
 using Weights = std::map<std::string, TensorPtr>;
 
-/// Reads a model. `path` ends in .mlir, .json or .onnx. Null if that failed:
-/// then the context's diagnostics, or `status`, say why. What `options` say of
-/// a model in ONNX has no effect on others.
+/// Imports a file of another format; `status` is a failure if it cannot be read
+/// as one, and what is wrong with the model is in the result.
+Import importFile(const std::string &path, mlir::MLIRContext &context,
+                  Status &status, const ImportOptions &options);
+
+/// Reads a model. `path` ends in .mlir, .json, .onnx or .pt2. Null if that
+/// failed: then the context's diagnostics, or `status`, say why. What `options`
+/// say of an imported model has no effect on others.
 mlir::OwningOpRef<mlir::ModuleOp>
 readModel(const std::string &path, mlir::MLIRContext &context, Status &status,
           const ImportOptions &options = {}, Weights *weights = nullptr);

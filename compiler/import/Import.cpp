@@ -8,6 +8,13 @@
 using namespace llvm;
 using namespace tandem;
 
+bool tandem::isImported(std::string_view path) {
+  SmallVector<StringRef> suffixes;
+  StringRef(kImported).split(suffixes, '|');
+  return any_of(suffixes,
+                [&](StringRef suffix) { return path.ends_with(suffix); });
+}
+
 Status tandem::checkOptions(const ImportOptions &options) {
   std::vector<std::string> wrong;
   for (auto [name, expression] :

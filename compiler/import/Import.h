@@ -17,6 +17,7 @@
 
 #include <map>
 #include <set>
+#include <string_view>
 
 namespace tandem {
 
@@ -39,6 +40,12 @@ struct ImportProblem {
   bool isUnsupported = false; ///< the model is right, but Tandem cannot do it
   bool isUsage = false;       ///< an option is wrong
 };
+
+/// Suffixes of the files that importers read ("m.onnx", an ONNX model; "m.pt2",
+/// an archive of torch.export), separated by '|'.
+inline constexpr std::string_view kImported = ".onnx|.pt2";
+/// True for a file that one of them reads, with what ImportOptions say.
+bool isImported(std::string_view path);
 
 /// Checks what can be checked without a model: that expressions are some.
 Status checkOptions(const ImportOptions &options);

@@ -31,7 +31,7 @@ expect 2 'a list of numbers' "$tandem" compile "$expand" -o m.tdm \
 expect 2 '--dim=NAME=N' "$tandem" compile "$model" -o m.tdm --dim=batch
 expect 2 '--shape=INPUT=AxBxC' "$tandem" compile "$model" -o m.tdm \
   --shape=x=2x
-expect 2 'for models in ONNX and StableHLO' "$tandem" compile \
+expect 2 'for models of other formats' "$tandem" compile \
   "$2/digits/mlp.mlir" -o m.tdm --train=w --loss=loss
 
 # Names that match nothing passed: a typo in --freeze trained everything.

@@ -55,16 +55,16 @@ TEST(OptionPairs, ContradictionsAreRefused) {
             "expected --dim=NAME=N with N of at least 1, but got 'batch=0'");
   EXPECT_EQ(refused({"--inference", "--loss=cross_entropy:a,b"}),
             "--inference and --loss exclude each other");
-  EXPECT_EQ(refused({"--train=conv"}), "--train needs --loss");
-  EXPECT_EQ(refused({"--keep-eval"}), "--keep-eval needs --loss");
   EXPECT_EQ(refused({"--target=cuda", "--fast-math"}),
             "--fast-math has no effect with '--target=cuda': it is for the "
             "target 'cpu'");
   EXPECT_EQ(refused({"--target=cpu", "--matmul-precision=tf32"}),
             "--matmul-precision has no effect with '--target=cpu': it is for "
             "the target 'cuda'");
-  EXPECT_EQ(refused({"--weights=w.safetensors"}, "m.mlir"),
-            "--weights is for models in ONNX, but MODEL is 'm.mlir'");
+  EXPECT_EQ(
+      refused({"--weights=w.safetensors"}, "m.mlir"),
+      "--weights is for models in ONNX and archives of PyTorch, but MODEL "
+      "is 'm.mlir'");
   EXPECT_EQ(parse(inspectCommand(), {"x.tdm", "--optimizer=adamw"}).message(),
             "--optimizer has no effect on an artifact, but FILE is 'x.tdm'");
   EXPECT_EQ(parse(inspectCommand(),
@@ -111,8 +111,8 @@ TEST(OptionPairs, OptimizersAndLossesAreChecked) {
             "cross_entropy, nll, mse, l1, huber, bce_with_logits, kl, but got "
             "'crossentropy' (did you mean 'cross_entropy'?)");
   EXPECT_EQ(refused({"--loss=mse:y,t"}, "m.json"),
-            "--loss=KIND:OUTPUT,LABELS is for models in ONNX, but the model "
-            "is 'm.json'");
+            "--loss=KIND:OUTPUT,LABELS is for models of other formats, but the "
+            "model is 'm.json'");
 }
 
 // "sgd:momentum=0.9" did not say which optimizer has a momentum, and what

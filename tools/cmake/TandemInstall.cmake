@@ -72,7 +72,8 @@ if(TANDEM_BUILD_COMPILER)
   install(TARGETS tandem-cuda-emulator LIBRARY COMPONENT compiler)
   get_property(rooms GLOBAL PROPERTY TANDEM_PASSES_ROOMS)
   set(libraries tandem-artifact tandem-ir tandem-functions tandem-capture
-    tandem-onnx tandem-stablehlo ${rooms} tandem-passes tandem-phases
+    tandem-onnx tandem-torch tandem-stablehlo ${rooms} tandem-passes
+    tandem-phases
     tandem-llvm-passes tandem-import tandem-importing tandem-link
     tandem-emit tandem-tune tandem-compiler tandem-trace)
   install(TARGETS tandem-flags tandem-mlir ${libraries}

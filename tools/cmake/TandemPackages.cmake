@@ -35,7 +35,7 @@ set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiles models to artifacts
  The program tandem with its tools, the emulated CUDA device, and the libraries
  and headers of the tracer and the compiler.")
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS
-  "tandem-dev, llvm-22-dev, libmlir-22-dev, mlir-22-tools, nlohmann-json3-dev, zlib1g-dev")
+  "tandem-dev, llvm-22-dev, libmlir-22-dev, mlir-22-tools, nlohmann-json3-dev, zlib1g-dev, libzip-dev")
 # What tandem names as a shared library for others, and opens at run time.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
 include(CPack)

@@ -37,13 +37,13 @@ Option &Option::onlyWith(std::string_view name, std::string_view value) {
   return *this;
 }
 
-Option &Option::onlyFor(std::string_view suffix, std::string_view what) {
-  rules.push_back({Rule::Kind::OnlyFor, {suffix, what}, {}});
+Option &Option::onlyFor(std::string_view suffixes, std::string_view what) {
+  rules.push_back({Rule::Kind::OnlyFor, {suffixes, what}, {}});
   return *this;
 }
 
-Option &Option::notFor(std::string_view suffix, std::string_view what) {
-  rules.push_back({Rule::Kind::NotFor, {suffix, what}, {}});
+Option &Option::notFor(std::string_view suffixes, std::string_view what) {
+  rules.push_back({Rule::Kind::NotFor, {suffixes, what}, {}});
   return *this;
 }
 

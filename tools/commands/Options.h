@@ -70,12 +70,12 @@ public:
   /// It has no effect where option `name` is given with other values than
   /// `value`.
   Option &onlyWith(std::string_view name, std::string_view value);
-  /// It has an effect only where the first argument ends in `suffix`, or one of
-  /// several (".onnx|.mlir"); `what` are such files ("models in ONNX").
-  Option &onlyFor(std::string_view suffix, std::string_view what);
-  /// It has no effect where the first argument ends in `suffix`; `what` is such
-  /// a file ("an artifact").
-  Option &notFor(std::string_view suffix, std::string_view what);
+  /// It has an effect only where the first argument ends in one of `suffixes`
+  /// (".onnx|.pt2"); `what` are such files ("models in ONNX").
+  Option &onlyFor(std::string_view suffixes, std::string_view what);
+  /// It has no effect where the first argument ends in one of them; `what` is
+  /// such a file ("an artifact").
+  Option &notFor(std::string_view suffixes, std::string_view what);
   /// Says whether its value fulfils the condition "name=wanted", where that is
   /// more than being equal.
   Option &matching(bool (*matches)(std::string_view value,

@@ -98,8 +98,9 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
 static Status checkSaved(std::string_view path) {
   if (::access(std::string(path).c_str(), F_OK) == 0 || io::isIndexName(path))
     return Status::success();
-  for (std::string_view other : {".npy", ".npz", ".csv", ".json", ".jsonl",
-                                 ".tdm", ".mlir", ".onnx", ".pt", ".pth"})
+  for (std::string_view other :
+       {".npy", ".npz", ".csv", ".json", ".jsonl", ".tdm", ".mlir", ".onnx",
+        ".pt2", ".pt", ".pth"})
     if (path.ends_with(other))
       return Status::usage("option '--save' writes safetensors: expected a "
                            "name as 'F.safetensors', but got " +

@@ -160,14 +160,14 @@ Status BugReport::addModel() {
   said_ += notes;
   if (!llvm::sys::fs::exists(copy))
     return Status::success();
-  // What is said of a model in ONNX is in the module by now.
+  // What is said of an imported model is in the module by now.
   std::vector<std::string> again = {"compile", copy, "-o", in("x.tdm")};
   for (const std::string &word : options_.asked) {
     StringRef name = StringRef(word).split('=').first;
-    bool isImporters =
-        name == "--dim" || name == "--shape" || name == "--value" ||
-        name == "--freeze" || name == "--train" || name == "--keep-eval" ||
-        (name == "--loss" && StringRef(options_.path).ends_with(".onnx"));
+    bool isImporters = name == "--dim" || name == "--shape" ||
+                       name == "--value" || name == "--freeze" ||
+                       name == "--train" || name == "--keep-eval" ||
+                       (name == "--loss" && isImported(options_.path));
     if (!isImporters)
       again.push_back(word);
   }

@@ -62,11 +62,11 @@ static Status writeModules(const Modules &modules, const std::string &path) {
   return writeText(path, text);
 }
 
-/// Where the weights of the ONNX model `model` go: to `asked`, or beside
+/// Where the weights of the imported model `model` go: to `asked`, or beside
 /// `output`. Empty if there is nowhere, or the model is of another kind.
 static std::string weightsPath(StringRef model, StringRef output,
                                const std::string &asked) {
-  if (!asked.empty() || output.empty() || !model.ends_with(".onnx"))
+  if (!asked.empty() || output.empty() || !isImported(model))
     return asked;
   if (!output.consume_back(".tdm"))
     output.consume_back(".mlir");
@@ -81,15 +81,15 @@ static Status checkName(const std::string &output, bool isModule) {
     return Status::usage("expected -o to name a module (.mlir) with "
                          "--stop-after, but got " +
                          io::inQuotes(output));
-  for (StringRef other : {".mlir", ".json", ".onnx", ".safetensors", ".npy",
-                          ".npz", ".jsonl", ".csv"})
+  for (StringRef other : {".mlir", ".json", ".onnx", ".pt2", ".safetensors",
+                          ".npy", ".npz", ".jsonl", ".csv"})
     if (!isModule && name.ends_with(other))
       return Status::usage("expected -o to name an artifact (.tdm), but got " +
                            io::inQuotes(output));
   return Status::success();
 }
 
-/// What an ONNX model's parameters start from.
+/// What an imported model's parameters start from.
 static Status writeWeights(const Weights &weights, const std::string &path,
                            const std::string &model) {
   if (weights.empty())
@@ -172,7 +172,8 @@ struct CompileCommandOptions {
   static constexpr std::string_view
       usage = "compile MODEL -o X.tdm [options]",
       description = "Compiles a model (.mlir in the dialect, at any phase, a "
-                    "graph in .json, or .onnx) into an artifact.";
+                    "graph in .json, ONNX, or an archive of torch.export in "
+                    ".pt2) into an artifact.";
 
   std::string model, output, weights;
   CompileFlags flags;
@@ -185,11 +186,12 @@ struct CompileCommandOptions {
               "where to write the artifact, or the module of --stop-after")
         .byDefault("for a module stdout");
     table
-        .text("weights", "F.safetensors", weights,
-              "where to write the weights of a model in ONNX, for --params of "
-              "run and train")
+        .text(
+            "weights", "F.safetensors", weights,
+            "where to write the weights of an imported model, for --params of "
+            "run and train")
         .byDefault("beside what -o names, X.safetensors")
-        .onlyFor(".onnx", "models in ONNX");
+        .onlyFor(kImported, "models in ONNX and archives of PyTorch");
     table
         .list("variant", "NAME=N,...|FILE", flags.options.variants,
               "compile several sizes into one artifact, which share "

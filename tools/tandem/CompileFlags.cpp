@@ -27,7 +27,9 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::commands;
 
-static constexpr std::string_view kOnnx = "models in ONNX";
+/// Of models in ONNX and archives of torch.export.
+static constexpr std::string_view kOthers =
+    "models in ONNX and archives of PyTorch";
 
 /// True if the targets `text` have one of the kind `kind`.
 static bool hasKind(std::string_view text, std::string_view kind) {
@@ -437,40 +439,40 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
       .needs("tune");
 }
 
-static void declareOnnx(CompileFlags &flags, OptionTable &table) {
+static void declareImporters(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
-  table.group("for models in ONNX");
+  table.group("for models in ONNX and archives of PyTorch (.pt2)");
   table.list("dim", "NAME=N", flags.dims, "the size of a symbolic dimension")
       .keyed()
       .check(checkDim)
       .example("batch=4")
-      .onlyFor(".onnx", kOnnx);
+      .onlyFor(kImported, kOthers);
   table.list("shape", "INPUT=AxBxC", flags.shapes, "the shape of an input")
       .keyed()
       .check(checkShape)
       .example("x=2x3")
-      .onlyFor(".onnx", kOnnx);
+      .onlyFor(kImported, kOthers);
   table
       .list("value", "INPUT=FILE|N|[N,...]", options.importValues,
             "the value of an input that decides a shape (.npy, .pb, or "
             "written down); it is no input of the programs then")
       .keyed()
       .example("n=4")
-      .onlyFor(".onnx", kOnnx);
+      .onlyFor(".onnx", "models in ONNX");
   table
       .text("train", "REGEX", options.import.train,
-            "what is trained, and nothing else: initializers of a model in "
-            "ONNX, arguments of a module of StableHLO")
+            "what is trained, and nothing else: parameters of an archive of "
+            "PyTorch, initializers of a model in ONNX, arguments of a module "
+            "of StableHLO")
       .byDefault(
-          "in ONNX floats with a dimension and more than one element, in "
-          "StableHLO what is called 'params'")
-      .needs("loss")
-      .onlyFor(".onnx|.mlir", "models in ONNX and StableHLO");
+          "in PyTorch's archives what requires grad, in ONNX floats with a "
+          "dimension and more than one element, in StableHLO what is called "
+          "'params'")
+      .onlyFor(".onnx|.pt2|.mlir", "models of other formats");
   table
       .flag("keep-eval", options.import.keepEval,
-            "leave BatchNormalization and Dropout as in inference")
-      .needs("loss")
-      .onlyFor(".onnx", kOnnx);
+            "leave batch normalization and dropout as in inference")
+      .onlyFor(kImported, kOthers);
 }
 
 /// A loss of the form KIND:OUTPUT,LABELS is for models of other formats (which
@@ -480,12 +482,12 @@ static Status checkLoss(const std::string &loss, const std::string &model) {
   if (!StringRef(loss).contains(':'))
     return Status::success();
   auto spec = parseLoss(loss);
-  if (StringRef(model).ends_with(".onnx"))
+  if (isImported(model))
     return spec.status();
   if (StringRef(model).ends_with(".mlir"))
     return Status::success();
-  return spec ? Status::usage("--loss=KIND:OUTPUT,LABELS is for models in "
-                              "ONNX, but the model is '" +
+  return spec ? Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
+                              "other formats, but the model is '" +
                               model + "'")
               : Status::success();
 }
@@ -541,7 +543,7 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
   declarePrecision(*this, table);
   declareCpu(*this, table);
   declareCuda(*this, table);
-  declareOnnx(*this, table);
+  declareImporters(*this, table);
 }
 
 void CompileFlags::declare(Files &files, const std::string &model) const {

@@ -55,7 +55,7 @@ static Result<link::Piece> readPiece(Session &session,
                                      const std::string &path) {
   if (StringRef(path).ends_with(".tdm"))
     return modelBeside(session, path);
-  if (StringRef(path).ends_with(".onnx"))
+  if (isImported(path))
     return Status::usage("'" + path +
                          "': expected a model in .mlir or .json; 'tandem "
                          "compile --stop-after=capture' makes one of it");

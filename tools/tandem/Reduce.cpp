@@ -218,10 +218,10 @@ Result<std::string> scriptPath(const std::string &script) {
 }
 
 Status runReduce(const ReduceOptions &options) {
-  if (StringRef(options.model).ends_with(".onnx"))
+  if (isImported(options.model))
     return Status::usage("expected MODEL to be a module or .json: 'compile "
                          "--stop-after=capture -o F.mlir' makes one of a model "
-                         "in ONNX");
+                         "in ONNX, and of an archive of PyTorch");
   auto script = scriptPath(options.script);
   if (!script)
     return script.status();

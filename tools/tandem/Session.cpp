@@ -114,16 +114,15 @@ static bool isStablehlo(const std::string &path) {
 ImportOptions Session::importOptions(const std::string &path) {
   ImportOptions import = options_.import;
   bool isOnnx = StringRef(path).ends_with(".onnx");
-  if (!isOnnx && !isStablehlo(path)) {
+  bool isTorch = StringRef(path).ends_with(".pt2");
+  if (!isOnnx && !isTorch && !isStablehlo(path)) {
     // CompileFlags has refused the rest of what is for other formats.
     if (!import.train.empty())
-      status_ =
-          Status::usage("--train is for models in ONNX and StableHLO, but "
-                        "'" +
-                        path + "' is in Tandem's dialect");
+      status_ = Status::usage("--train is for models of other formats, but '" +
+                              path + "' is in Tandem's dialect");
     else if (parseLoss(options_.loss))
-      status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models in ONNX "
-                              "and StableHLO, but '" +
+      status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
+                              "other formats, but '" +
                               path + "' is in Tandem's dialect");
     return import;
   }
@@ -134,9 +133,15 @@ ImportOptions Session::importOptions(const std::string &path) {
   import.loss = loss_.empty() ? options_.loss : loss_;
   if (isOnnx)
     status_ = onnx::readValues(path, options_.importValues, import.values);
-  if (status_ && !import.freeze.empty() && import.loss.empty())
-    status_ = Status::usage("--freeze needs --loss: without one nothing of a "
-                            "model in ONNX or StableHLO is trained");
+  // Only PyTorch says itself what is trained.
+  const char *needsLoss = !import.freeze.empty()  ? "--freeze"
+                          : !import.train.empty() ? "--train"
+                          : import.keepEval       ? "--keep-eval"
+                                                  : nullptr;
+  if (status_ && needsLoss && !isTorch && import.loss.empty())
+    status_ = Status::usage(std::string(needsLoss) +
+                            " needs --loss: without one nothing of a model in "
+                            "ONNX or StableHLO is trained");
   return import;
 }
 

@@ -1,0 +1,26 @@
+//===- Archive.h - the files of a torch.export archive --------------------===//
+//
+// Reads what torch.export.save writes: a zip file with a graph in JSON and the
+// weights beside it. Pickles are never unpickled. Both layouts are known: that
+// of PyTorch 2.8 and later (`models/model.json`, `data/weights/...`), and the
+// one before (`serialized_exported_program.json`), whose weights are pickled
+// and so are left out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_IMPORT_TORCH_ARCHIVE_H
+#define TANDEM_COMPILER_IMPORT_TORCH_ARCHIVE_H
+
+#include "compiler/import/torch/Program.h"
+#include "runtime/artifact/Status.h"
+
+namespace tandem::torch {
+
+/// Reads an archive. Whatever is wrong with its form is in the status.
+Result<Program> readArchive(const std::string &path);
+
+/// Reads the JSON of a program; `path` is for messages.
+Result<Program> readProgram(std::string_view json, const std::string &path);
+
+} // namespace tandem::torch
+
+#endif

@@ -1,0 +1,232 @@
+//===- OpsArithmetic.cpp - ATen: functions of two tensors or more ---------===//
+//
+// Operands are promoted as PyTorch does it, and broadcast by the functions.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/torch/Node.h"
+#include "ir/Ops.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::torch;
+
+static Type elementOf(const Expr &x) { return x.type().getElementType(); }
+static bool isFloat(Type type) { return isa<FloatType>(type); }
+
+/// A function of `names`, in their promoted type (or f32 at least, if it makes
+/// floats of integers).
+static LogicalResult binary(Node &node, StringRef function, bool makesFloats,
+                            ArrayRef<NamedAttribute> attributes = {},
+                            ArrayRef<StringRef> names = {"self", "other"}) {
+  Type narrow = node.promoted(names);
+  if (narrow && makesFloats && !isFloat(narrow))
+    narrow = node.builder().getF32Type();
+  auto x = node.together(names, narrow);
+  if (x.empty())
+    return failure();
+  Expr made = node.make(function, {x[0], x[1]}, attributes);
+  return node.result(made ? node.cast(made, narrow) : made);
+}
+
+static LogicalResult add(Node &node) {
+  StringRef first = "self", second = "other";
+  if (node.op() == "rsub")
+    std::swap(first, second);
+  bool isSum = node.op() == "add";
+  Type narrow = node.promoted({first, second});
+  double alpha = node.number("alpha", 1);
+  if (narrow && narrow.isInteger(1)) {
+    if (!isSum || alpha == 0)
+      return node.unsupported("a difference of bools");
+    return binary(node, "bitwise_or", false);
+  }
+  auto x = node.together({first, second}, narrow);
+  if (x.empty())
+    return failure();
+  // rsub has other - alpha self.
+  SmallVector<NamedAttribute> list;
+  if (alpha != 1)
+    list.push_back(isFloat(narrow)
+                       ? node.attr("alpha", alpha)
+                       : node.attr("alpha", node.integer("alpha", 1)));
+  return node.result(node.cast(
+      node.make(isSum ? "add_scaled" : "subtract", {x[0], x[1]}, list),
+      narrow));
+}
+
+static LogicalResult multiply(Node &node) {
+  Type narrow = node.promoted({"self", "other"});
+  return binary(
+      node, narrow && narrow.isInteger(1) ? "bitwise_and" : "multiply", false);
+}
+
+static LogicalResult divide(Node &node) {
+  std::string mode = node.text("rounding_mode", "none");
+  if (node.op() == "floor_divide")
+    mode = "floor";
+  if (mode == "none")
+    return binary(node, "divide", true);
+  return binary(node, "divide", false, node.attr("rounding_mode", mode));
+}
+
+static LogicalResult power(Node &node) {
+  return binary(node, "power", false, {}, {"self", "exponent"});
+}
+
+static LogicalResult compares(Node &node, StringRef function) {
+  Type narrow = node.promoted({"self", "other"});
+  // A float that no integer is compares as one.
+  auto x = node.together({"self", "other"}, narrow);
+  if (x.empty())
+    return failure();
+  return node.result(node.make(function, {x[0], x[1]}));
+}
+
+static LogicalResult logical(Node &node, StringRef function) {
+  Expr a = node.value("self"), b = node.value("other");
+  return node.result(a && b ? node.make(function, {a, b}) : Expr());
+}
+
+static LogicalResult where(Node &node) {
+  Expr condition = node.value("condition");
+  if (!node.has("self"))
+    return node.unsupported("the places of what is true, whose number is data");
+  Type narrow = node.promoted({"self", "other"});
+  auto x = node.together({"self", "other"}, narrow);
+  if (!condition || x.empty())
+    return failure();
+  Expr made = node.make(
+      "where", {node.cast(condition, node.builder().getI1Type()), x[0], x[1]});
+  return node.result(made ? node.cast(made, narrow) : made);
+}
+
+static LogicalResult maskedFill(Node &node) {
+  Expr x = node.value("self"), mask = node.value("mask");
+  if (!x || !mask)
+    return failure();
+  Expr value = node.isTensor("value")
+                   ? node.cast(node.value("value"), elementOf(x))
+                   : node.scalar("value", elementOf(x));
+  return node.result(node.make(
+      "where", {node.cast(mask, node.builder().getI1Type()), value, x}));
+}
+
+static LogicalResult clamp(Node &node) {
+  SmallVector<StringRef> names = {"self"};
+  for (StringRef name : {"min", "max"})
+    if (node.has(name))
+      names.push_back(name);
+  Type narrow = node.promoted(names);
+  Expr x = narrow ? node.cast(node.value("self"), narrow) : Expr();
+  if (!x)
+    return failure();
+  SmallVector<Value> operands = {x};
+  for (StringRef name : {"min", "max"})
+    operands.push_back(!node.has(name) ? Value()
+                       : node.isTensor(name)
+                           ? node.cast(node.value(name), narrow).value
+                           : node.scalar(name, narrow).value);
+  auto made = node.call("clamp", operands);
+  return node.result(made.empty() ? Value() : made[0]);
+}
+
+static LogicalResult lerp(Node &node) {
+  Type narrow = node.promoted({"self", "end"});
+  auto x = node.together({"self", "end"}, narrow);
+  if (x.empty())
+    return failure();
+  if (node.isTensor("weight"))
+    return node.result(node.make(
+        "lerp", {x[0], x[1], node.cast(node.value("weight"), narrow)}));
+  return node.result(node.make("lerp", {x[0], x[1]},
+                               node.attr("weight", node.number("weight", 0))));
+}
+
+static LogicalResult addProduct(Node &node) {
+  Type narrow;
+  auto x = node.together({"self", "tensor1", "tensor2"}, narrow);
+  if (x.empty())
+    return failure();
+  double value = node.number("value", 1);
+  if (!isFloat(narrow)) {
+    Expr product = node.make("multiply", {x[1], x[2]});
+    return node.result(node.make("add_scaled", {x[0], product},
+                                 node.attr("alpha", node.integer("value", 1))));
+  }
+  return node.result(
+      node.make(node.op(), {x[0], x[1], x[2]}, node.attr("value", value)));
+}
+
+static LogicalResult signedLike(Node &node) {
+  Type narrow = node.promoted({"self", "other"});
+  if (narrow && !isFloat(narrow))
+    narrow = node.builder().getF32Type();
+  auto x = node.together({"self", "other"}, narrow);
+  if (x.empty())
+    return failure();
+  Expr size = node.make("abs", x[0].value);
+  // 1 / x tells -0 from 0.
+  Expr isNegative = node.make(
+      "lt",
+      {node.make("where", {compare(ComparePredicate::eq, x[1], x[1].like(0)),
+                           x[1].like(1) / x[1], x[1]}),
+       node.full(narrow, {}, 0)});
+  return node.result(node.make("where", {isNegative, -size, size}));
+}
+
+void torch::addArithmeticOps(OpTable &table) {
+  table.add("add sub subtract rsub", add);
+  table.add("mul multiply", multiply);
+  table.add("div divide true_divide floor_divide", divide);
+  table.add("pow float_power", power);
+  for (StringRef name : {"eq", "ne", "lt", "le", "gt", "ge"})
+    table.add(name, [name](Node &n) { return compares(n, name); });
+  table.add("logical_and", [](Node &n) { return logical(n, "both"); });
+  table.add("logical_or", [](Node &n) { return logical(n, "either"); });
+  table.add("logical_xor", [](Node &n) { return logical(n, "logical_xor"); });
+  static constexpr struct {
+    StringRef aten, function;
+    bool makesFloats;
+  } pairs[] = {
+      {"remainder", "remainder", false},
+      {"fmod", "fmod", false},
+      {"maximum max.other", "maximum", false},
+      {"minimum min.other", "minimum", false},
+      {"fmax", "fmax", false},
+      {"fmin", "fmin", false},
+      {"atan2 arctan2", "atan2", true},
+      {"hypot", "hypot", false},
+      {"logaddexp", "logaddexp", false},
+      {"xlogy special_xlogy", "xlogy", true},
+      {"bitwise_and __and__", "bitwise_and", false},
+      {"bitwise_or __or__", "bitwise_or", false},
+      {"bitwise_xor __xor__", "bitwise_xor", false},
+      {"bitwise_left_shift __lshift__", "bitwise_left_shift", false},
+      {"bitwise_right_shift __rshift__", "bitwise_right_shift", false},
+  };
+  for (const auto &pair : pairs)
+    table.add(pair.aten, [&pair](Node &node) {
+      // The ops of the dialect do not broadcast.
+      StringRef name = pair.function;
+      if (name != "maximum" && name != "minimum" && name != "atan2")
+        return binary(node, name, pair.makesFloats);
+      Type narrow = node.promoted({"self", "other"});
+      if (narrow && pair.makesFloats && !isFloat(narrow))
+        narrow = node.builder().getF32Type();
+      auto x = node.together({"self", "other"}, narrow);
+      RankedTensorType type = node.resultType(0);
+      if (x.empty())
+        return failure();
+      SmallVector<int64_t> shape(type                         ? type.getShape()
+                                 : x[0].rank() >= x[1].rank() ? x[0].shape()
+                                                              : x[1].shape());
+      return node.result(node.make(
+          name, {node.stretch(x[0], shape), node.stretch(x[1], shape)}));
+    });
+  table.add("where", where);
+  table.add("masked_fill", maskedFill);
+  table.add("clamp clip clamp_min clamp_max", clamp);
+  table.add("lerp", lerp);
+  table.add("addcmul addcdiv", addProduct);
+  table.add("copysign", signedLike);
+}

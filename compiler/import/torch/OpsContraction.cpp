@@ -1,0 +1,191 @@
+//===- OpsContraction.cpp - ATen: products, convolutions, attention -------===//
+#include "compiler/import/torch/Node.h"
+#include "ir/Ops.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::torch;
+using List = Node::List;
+
+static LogicalResult product(Node &node, StringRef function, StringRef a,
+                             StringRef b) {
+  Expr x = node.value(a), y = node.value(b);
+  return node.result(x && y ? node.make(function, {x, y}) : Expr());
+}
+
+static LogicalResult scaledProduct(Node &node, StringRef a, StringRef b) {
+  Expr x = node.value("self"), y = node.value(a), z = node.value(b);
+  if (!x || !y || !z)
+    return failure();
+  return node.result(node.make(node.op(), {x, y, z},
+                               {node.attr("alpha", node.number("alpha", 1)),
+                                node.attr("beta", node.number("beta", 1))}));
+}
+
+static LogicalResult linear(Node &node) {
+  Expr x = node.value("input"), w = node.value("weight");
+  SmallVector<Value> operands = {x.value, w.value};
+  if (!x || !w)
+    return failure();
+  if (node.has("bias"))
+    operands.push_back(node.value("bias"));
+  // A vector is a row.
+  bool isVector = x.rank() == 1;
+  if (isVector)
+    operands[0] = node.reshape(x, {1, x.dim(0)});
+  Expr y = node.make("linear", operands);
+  if (y && isVector)
+    y = node.reshape(y, y.shape().drop_front());
+  return node.result(y);
+}
+
+static LogicalResult einsum(Node &node) {
+  SmallVector<Value> operands = node.values("tensors");
+  if (node.failed() || operands.empty())
+    return failure();
+  return node.result(node.make(
+      "einsum", operands, node.attr("equation", node.text("equation", ""))));
+}
+
+static LogicalResult tensordot(Node &node) {
+  Expr a = node.value("self"), b = node.value("other");
+  if (!a || !b)
+    return failure();
+  return node.result(
+      node.make("tensordot", {a, b},
+                {node.attr("dims_a", node.integers("dims_self")),
+                 node.attr("dims_b", node.integers("dims_other"))}));
+}
+
+//===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+/// Padding before and after each dimension for a result of the operand's size.
+static List samePadding(ArrayRef<int64_t> kernel, ArrayRef<int64_t> dilation) {
+  List before, after;
+  for (auto [size, step] : llvm::zip(kernel, dilation)) {
+    int64_t total = step * (size - 1);
+    before.push_back(total / 2);
+    after.push_back(total - total / 2);
+  }
+  before.append(after);
+  return before;
+}
+
+static LogicalResult convolution(Node &node) {
+  Expr x = node.value("input"), w = node.value("weight");
+  if (!x || !w || w.rank() < 3)
+    return node.failed() ? failure() : node.error("expected a filter");
+  int64_t spatial = w.rank() - 2;
+  bool isTransposed =
+      node.op().starts_with("conv_transpose") || node.flag("transposed", false);
+  bool isSingle = x.rank() == w.rank() - 1;
+  if (isSingle) {
+    List shape = {1};
+    llvm::append_range(shape, x.shape());
+    x = node.reshape(x, shape);
+  }
+  List dilation = node.integersFor("dilation", spatial, 1), padding;
+  const Argument *pads = node.argument("padding");
+  if (pads && pads->form == Argument::Form::Text)
+    padding = pads->texts[0] == "same"
+                  ? samePadding(w.shape().drop_front(2), dilation)
+                  : List(spatial, 0);
+  else
+    padding = node.integersFor("padding", spatial, 0);
+  SmallVector<NamedAttribute> list = {
+      node.attr("strides", node.integersFor("stride", spatial, 1)),
+      node.attr("padding", padding), node.attr("dilation", dilation),
+      node.attr("groups", node.integer("groups", 1))};
+  if (isTransposed)
+    list.push_back(node.attr("output_padding",
+                             node.integersFor("output_padding", spatial, 0)));
+  SmallVector<Value> operands = {x, w};
+  operands.push_back(node.has("bias") ? node.value("bias").value : Value());
+  auto made =
+      node.call(isTransposed ? "conv_transpose" : "conv", operands, list);
+  if (made.empty())
+    return failure();
+  Expr y = node.wrap(made[0]);
+  return node.result(isSingle ? node.reshape(y, y.shape().drop_front()) : y);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+static LogicalResult attention(Node &node) {
+  Expr q = node.value("query"), k = node.value("key"), v = node.value("value");
+  if (!q || !k || !v)
+    return failure();
+  double p = node.number("dropout_p", 0);
+  Value mask;
+  StringRef name = node.has("attn_mask") ? "attn_mask" : "attn_bias";
+  if (node.has(name)) {
+    Expr given = node.value(name);
+    if (!given)
+      return failure();
+    mask = given.type().getElementType().isInteger(1)
+               ? given
+               : node.cast(given, q.type().getElementType());
+  }
+  SmallVector<NamedAttribute> list = {
+      node.attr("is_causal", node.flag("is_causal", false)),
+      node.attr("enable_gqa", node.flag("enable_gqa", false))};
+  if (node.has("scale"))
+    list.push_back(node.attr("scale", node.number("scale", 1)));
+  SmallVector<Value> operands = {q, k, v, mask};
+  if (p > 0) {
+    operands.push_back(node.randomState());
+    list.push_back(node.attr("dropout_p", p));
+    list.push_back(node.attr("draw", node.nextDraw()));
+  }
+  auto made = node.call("scaled_dot_product_attention", operands, list);
+  if (made.empty())
+    return failure();
+  // Those of one backend give more, which the gradient needs there.
+  for (size_t i = 1; i < node.resultCount(); ++i)
+    if (node.wants(i)) {
+      RankedTensorType type = node.resultType(i);
+      if (!type)
+        return node.unsupported("its result " + Twine(i));
+      (void)node.result(i,
+                        node.full(type.getElementType(), type.getShape(), 0));
+    }
+  return node.result(0, made[0]);
+}
+
+void torch::addContractionOps(OpTable &table) {
+  table.add("mm", [](Node &n) { return product(n, "mm", "self", "mat2"); });
+  table.add("bmm", [](Node &n) { return product(n, "bmm", "self", "mat2"); });
+  table.add("mv", [](Node &n) { return product(n, "mv", "self", "vec"); });
+  table.add("dot vdot",
+            [](Node &n) { return product(n, "dot", "self", "tensor"); });
+  table.add("inner",
+            [](Node &n) { return product(n, "inner", "self", "other"); });
+  table.add("matmul linalg_matmul", [](Node &n) {
+    return product(n, "linalg_matmul", "self", "other");
+  });
+  table.add("outer ger",
+            [](Node &n) { return product(n, "outer", "self", "vec2"); });
+  table.add("addmm", [](Node &n) { return scaledProduct(n, "mat1", "mat2"); });
+  table.add("baddbmm",
+            [](Node &n) { return scaledProduct(n, "batch1", "batch2"); });
+  table.add("addmv", [](Node &n) { return scaledProduct(n, "mat", "vec"); });
+  table.add("addr", [](Node &n) { return scaledProduct(n, "vec1", "vec2"); });
+  table.add("linear", linear);
+  table.add("einsum", einsum);
+  table.add("tensordot", tensordot);
+  table.add("bilinear", [](Node &node) {
+    SmallVector<Value> operands;
+    for (StringRef name : {"input1", "input2", "weight", "bias"})
+      operands.push_back(node.has(name) ? node.value(name).value : Value());
+    auto made = node.call("bilinear", operands);
+    return node.result(made.empty() ? Value() : made[0]);
+  });
+  table.add("convolution conv1d conv2d conv3d conv_transpose1d "
+            "conv_transpose2d conv_transpose3d",
+            convolution);
+  table.add("scaled_dot_product_attention", attention);
+}

@@ -1,0 +1,218 @@
+//===- OpsIndexing.cpp - ATen: lookups and writes by index ----------------===//
+//
+// PyTorch counts negative indices from the end where it indexes like NumPy, and
+// refuses them elsewhere.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/torch/Node.h"
+#include "ir/Ops.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::torch;
+using List = Node::List;
+
+static Type elementOf(const Expr &x) { return x.type().getElementType(); }
+
+static LogicalResult embedding(Node &node) {
+  Expr table = node.value("weight"), indices = node.value("indices");
+  if (!table || !indices)
+    return failure();
+  Expr made = node.make("take", {table, indices});
+  int64_t padding = node.integer("padding_idx", -1);
+  if (node.flag("scale_grad_by_freq", false))
+    return node.unsupported("scale_grad_by_freq");
+  if (!made || padding < 0)
+    return node.result(made);
+  // The row of what pads gets no gradient.
+  Expr isPadding = compare(ComparePredicate::eq, indices,
+                           indices.like(static_cast<double>(padding)));
+  List dims(indices.rank());
+  std::iota(dims.begin(), dims.end(), 0);
+  return node.result(tandem::select(isPadding.broadcastTo(made.shape(), dims),
+                                    tandem::detach(made), made));
+}
+
+/// Negative indices of a dimension of `size`, counted from the beginning.
+static Expr wrapped(Node &node, const Expr &index, int64_t size) {
+  Expr i = node.cast(index, node.builder().getI64Type());
+  return tandem::select(compare(ComparePredicate::lt, i, i.like(0)),
+                        i + i.like(static_cast<double>(size)), i);
+}
+
+/// x[indices]: the tensors and their dimensions; a mask is refused.
+static bool indicesOf(Node &node, const Expr &x, SmallVector<Value> &operands,
+                      List &dims) {
+  for (auto [d, index] : llvm::enumerate(node.values("indices"))) {
+    if (!index)
+      continue;
+    Expr i = node.wrap(index);
+    if (elementOf(i).isInteger(1) || elementOf(i).isUnsignedInteger(8)) {
+      (void)node.unsupported("an index that is a mask: how much it takes is "
+                             "data");
+      return false;
+    }
+    if (static_cast<int64_t>(d) >= x.rank()) {
+      (void)node.error("expected at most as many indices as dimensions");
+      return false;
+    }
+    dims.push_back(static_cast<int64_t>(d));
+    operands.push_back(wrapped(node, i, x.dim(static_cast<int64_t>(d))));
+  }
+  return !node.failed();
+}
+
+static LogicalResult lookUp(Node &node) {
+  Expr x = node.value("self");
+  SmallVector<Value> operands = {x.value};
+  List dims;
+  if (!x || !indicesOf(node, x, operands, dims))
+    return failure();
+  if (dims.empty())
+    return node.result(x);
+  return node.result(node.make("index", operands, node.attr("dims", dims)));
+}
+
+static LogicalResult indexPut(Node &node) {
+  Expr x = node.value("self"), values = node.value("values");
+  if (!x || !values)
+    return failure();
+  bool accumulates = node.flag("accumulate", false);
+  values = node.cast(values, elementOf(x));
+  // A mask of one number is a choice.
+  SmallVector<Value> given = node.values("indices");
+  if (given.size() == 1 && given[0] &&
+      elementOf(node.wrap(given[0])).isInteger(1) &&
+      values.type().getNumElements() == 1) {
+    Expr mask = node.wrap(given[0]);
+    List shape(mask.shape());
+    shape.resize(x.rank(), 1);
+    mask = node.reshape(mask, shape);
+    Expr one = node.reshape(values, {});
+    if (accumulates)
+      one = node.make("add_scaled", {x, one});
+    return node.result(node.make("where", {mask, one, x}));
+  }
+  SmallVector<Value> operands = {x.value, values.value};
+  List dims;
+  if (!indicesOf(node, x, operands, dims))
+    return failure();
+  if (dims.empty())
+    return node.unsupported("no index");
+  return node.result(node.make(
+      "index_put", operands,
+      {node.attr("dims", dims), node.attr("accumulate", accumulates)}));
+}
+
+/// gather, index_select, take_along_dim: along one dimension.
+static LogicalResult along(Node &node) {
+  Expr x = node.value("self");
+  Expr i = node.value(node.op() == "take_along_dim" ? "indices" : "index");
+  if (!x || !i)
+    return failure();
+  if (node.op() == "index_select" && i.rank() == 0)
+    i = node.reshape(i, {1});
+  bool isNumber = x.rank() == 0;
+  if (isNumber) {
+    x = node.reshape(x, {1});
+    if (node.op() != "index_select")
+      i = i.rank() ? i : node.reshape(i, {1});
+  }
+  SmallVector<NamedAttribute> list;
+  if (node.has("dim") || node.op() != "take_along_dim")
+    list.push_back(node.attr("dim", node.dim("dim", 0, x.rank())));
+  Expr made = node.make(node.op(), {x, i}, list);
+  if (made && isNumber)
+    if (RankedTensorType type = node.resultType(0))
+      made = node.reshape(made, type.getShape());
+  return node.result(made);
+}
+
+static LogicalResult scatterTo(Node &node) {
+  Expr x = node.value("self"), i = node.value("index");
+  if (!x || !i)
+    return failure();
+  Expr source;
+  if (node.isTensor("src"))
+    source = node.cast(node.value("src"), elementOf(x));
+  else if (node.has("value"))
+    source = node.stretch(node.scalar("value", elementOf(x)), i.shape());
+  if (!source)
+    return failure();
+  bool isNumber = x.rank() == 0;
+  if (isNumber) {
+    x = node.reshape(x, {1});
+    i = node.reshape(i, {1});
+    source = node.reshape(source, {1});
+  }
+  SmallVector<NamedAttribute> list = {
+      node.attr("dim", node.dim("dim", 0, x.rank()))};
+  StringRef function = "scatter_elements";
+  if (node.op() == "scatter_add") {
+    function = "scatter_add";
+  } else if (node.op() == "scatter_reduce") {
+    function = "scatter_reduce";
+    list.push_back(node.attr("reduce", node.text("reduce", "sum")));
+    list.push_back(node.attr("include_self", node.flag("include_self", true)));
+  } else if (node.has("reduce")) {
+    std::string how = node.text("reduce", "");
+    list.push_back(node.attr("reduce", how == "multiply" ? "mul" : how));
+  }
+  Expr made = node.make(function, {x, i, source}, list);
+  return node.result(made && isNumber ? node.reshape(made, {}) : made);
+}
+
+/// index_add, index_copy, index_fill: whole parts of a dimension.
+static LogicalResult parts(Node &node) {
+  Expr x = node.value("self"), i = node.value("index");
+  if (!x || !i || x.rank() == 0)
+    return node.failed() ? failure() : node.unsupported("of a number");
+  int64_t d = node.dim("dim", 0, x.rank());
+  i = wrapped(node, node.reshape(i, {i.type().getNumElements()}), x.dim(d));
+  List shape(x.shape());
+  shape[d] = i.dim(0);
+  Expr source =
+      node.op() != "index_fill" ? node.cast(node.value("source"), elementOf(x))
+      : node.isTensor("value")
+          ? node.stretch(node.cast(node.value("value"), elementOf(x)), shape)
+          : node.stretch(node.scalar("value", elementOf(x)), shape);
+  if (!source)
+    return failure();
+  SmallVector<NamedAttribute> list = {node.attr("dim", d)};
+  bool adds = node.op() == "index_add";
+  if (adds && node.has("alpha"))
+    list.push_back(isa<FloatType>(elementOf(x))
+                       ? node.attr("alpha", node.number("alpha", 1))
+                       : node.attr("alpha", node.integer("alpha", 1)));
+  return node.result(
+      node.make(adds ? "index_add" : "index_copy", {x, i, source}, list));
+}
+
+static LogicalResult maskedScatter(Node &node) {
+  Expr x = node.value("self"), mask = node.value("mask");
+  Expr source = node.value("source");
+  if (!x || !mask || !source)
+    return failure();
+  return node.result(
+      node.make("masked_scatter", {x, mask, node.cast(source, elementOf(x))}));
+}
+
+static LogicalResult oneHot(Node &node) {
+  Expr x = node.value("self");
+  int64_t classes = node.integer("num_classes", -1);
+  if (classes < 1)
+    return node.unsupported("one_hot without num_classes, which is data then");
+  return node.result(
+      x ? node.make("one_hot", x.value, node.attr("num_classes", classes)) : x);
+}
+
+void torch::addIndexingOps(OpTable &table) {
+  table.add("embedding", embedding);
+  table.add("index _unsafe_index", lookUp);
+  table.add("index_put _unsafe_index_put", indexPut);
+  table.add("gather index_select take_along_dim", along);
+  table.add("scatter scatter_add scatter_reduce", scatterTo);
+  table.add("index_add index_copy index_fill", parts);
+  table.add("masked_scatter", maskedScatter);
+  table.add("one_hot", oneHot);
+}

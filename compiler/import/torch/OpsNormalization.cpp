@@ -1,0 +1,136 @@
+//===- OpsNormalization.cpp - ATen: normalizations ------------------------===//
+#include "compiler/import/torch/Node.h"
+#include "ir/Ops.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::torch;
+using List = Node::List;
+
+static Value optional(Node &node, StringRef name) {
+  return node.has(name) ? node.value(name).value : Value();
+}
+
+/// Gives the first results of a call; statistics in PyTorch's type and shape.
+static LogicalResult give(Node &node, ArrayRef<Value> made) {
+  if (made.empty())
+    return failure();
+  for (size_t i = 0; i < made.size() && i < node.resultCount(); ++i) {
+    Expr value = node.wrap(made[i]);
+    if (RankedTensorType type = node.resultType(i))
+      value = node.cast(node.reshape(value, type.getShape()),
+                        type.getElementType());
+    if (failed(node.result(i, value)))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult layerNorm(Node &node) {
+  Expr x = node.value("input");
+  if (!x)
+    return failure();
+  int64_t axis = x.rank() - node.integers("normalized_shape").size();
+  if (axis < 0 || axis >= x.rank())
+    return node.error(
+        "expected a shape of at least one dimension of the input");
+  bool isRms = node.op() == "rms_norm" || node.op() == "_fused_rms_norm";
+  SmallVector<Value> operands = {x, optional(node, "weight")};
+  SmallVector<NamedAttribute> list = {node.attr("axis", axis)};
+  if (isRms) {
+    if (node.has("eps"))
+      list.push_back(node.attr("eps", node.number("eps", 0)));
+  } else {
+    operands.push_back(optional(node, "bias"));
+    list.push_back(node.attr("eps", node.number("eps", 1e-5)));
+  }
+  if (node.failed())
+    return failure();
+  return give(node, node.call(isRms ? "rms_norm" : "native_layer_norm",
+                              operands, list));
+}
+
+static LogicalResult groupNorm(Node &node) {
+  Expr x = node.value("input");
+  if (!x)
+    return failure();
+  bool isNative = node.op() == "native_group_norm";
+  SmallVector<Value> operands = {x, optional(node, "weight"),
+                                 optional(node, "bias")};
+  if (isNative && (node.wants(1) || node.wants(2)))
+    for (size_t i : {1, 2})
+      if (RankedTensorType type = node.resultType(i))
+        (void)node.result(i,
+                          node.full(type.getElementType(), type.getShape(), 0));
+  auto made =
+      node.call("group_norm", operands,
+                {node.attr("num_groups",
+                           node.integer(isNative ? "group" : "num_groups", 1)),
+                 node.attr("eps", node.number("eps", 1e-5))});
+  return node.result(0, made.empty() ? Value() : made[0]);
+}
+
+static LogicalResult batchNorm(Node &node) {
+  Expr x = node.value("input");
+  if (!x)
+    return failure();
+  StringRef op = node.op();
+  bool isFunctional = op == "_native_batch_norm_legit_functional";
+  bool training = node.flag("training", node.flag("train", false)) &&
+                  !op.ends_with("no_training");
+  if (node.overload() == "no_stats")
+    training = true;
+  training &= !node.keepsInference() || !node.has("running_mean");
+  SmallVector<Value> operands = {
+      x, optional(node, "weight"), optional(node, "bias"),
+      optional(node, "running_mean"), optional(node, "running_var")};
+  if (node.failed())
+    return failure();
+  auto made = node.call("batch_norm_functional", operands,
+                        {node.attr("training", training),
+                         node.attr("momentum", node.number("momentum", 0.1)),
+                         node.attr("eps", node.number("eps", 1e-5))});
+  if (made.empty())
+    return failure();
+  bool hasNew = made.size() >= 5;
+  if (isFunctional) {
+    if (!hasNew) {
+      made.resize(3);
+      made.append({operands[3], operands[4]});
+    }
+    return give(node, made);
+  }
+  if (training && hasNew) {
+    node.write(made[3], node.ref("running_mean"));
+    node.write(made[4], node.ref("running_var"));
+  }
+  made.resize(3);
+  // What a program that evaluates saves for a gradient is empty.
+  for (size_t i : {1, 2})
+    if (RankedTensorType type = node.resultType(i);
+        type && type.getNumElements() == 0)
+      made[i] = node.full(type.getElementType(), type.getShape(), 0);
+  return give(node, made);
+}
+
+static LogicalResult instanceNorm(Node &node) {
+  Expr x = node.value("input");
+  if (!x)
+    return failure();
+  if (node.has("running_mean"))
+    return node.unsupported("running statistics of an instance_norm");
+  SmallVector<Value> operands = {x, optional(node, "weight"),
+                                 optional(node, "bias")};
+  return give(node, node.call("instance_norm", operands,
+                              node.attr("eps", node.number("eps", 1e-5))));
+}
+
+void torch::addNormalizationOps(OpTable &table) {
+  table.add("layer_norm native_layer_norm rms_norm _fused_rms_norm", layerNorm);
+  table.add("group_norm native_group_norm", groupNorm);
+  table.add("batch_norm native_batch_norm _native_batch_norm_legit "
+            "_native_batch_norm_legit_no_training "
+            "_native_batch_norm_legit_functional",
+            batchNorm);
+  table.add("instance_norm", instanceNorm);
+}

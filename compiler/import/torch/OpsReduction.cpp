@@ -1,0 +1,264 @@
+//===- OpsReduction.cpp - ATen: reductions, scans and orders --------------===//
+#include "compiler/import/torch/Node.h"
+#include "ir/Ops.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::torch;
+using List = Node::List;
+
+static Type elementOf(const Expr &x) { return x.type().getElementType(); }
+
+static NamedAttribute keepdim(Node &node) {
+  return node.attr("keepdim", node.flag("keepdim", false));
+}
+
+/// In `dtype` if that is given, integers as i64 (`ofIntegers`) or f32.
+static Expr operand(Node &node, bool makesFloats) {
+  Expr x = node.value("self");
+  Type type = node.elementType("dtype");
+  if (!x || node.failed())
+    return {};
+  if (!type && !isa<FloatType>(elementOf(x)))
+    type = makesFloats ? Type(node.builder().getF32Type())
+                       : Type(node.builder().getI64Type());
+  return type ? node.cast(x, type) : x;
+}
+
+/// sum, mean, prod: over `dim`, or all dimensions.
+static LogicalResult reduced(Node &node) {
+  Expr x = operand(node, node.op() == "mean");
+  if (!x)
+    return failure();
+  SmallVector<NamedAttribute> list = {keepdim(node)};
+  if (x.rank())
+    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
+  return node.result(node.make(node.op(), x.value, list));
+}
+
+static LogicalResult extreme(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  SmallVector<NamedAttribute> list = {keepdim(node)};
+  if (x.rank())
+    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
+  return node.result(node.make(node.op(), x.value, list));
+}
+
+/// max and min: of all elements, or along a dimension with their indices.
+static LogicalResult extremeWithIndex(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  if (!node.has("dim"))
+    return node.result(
+        node.make(node.op() == "max" ? "amax" : "amin", x.value));
+  if (x.rank() == 0)
+    return node.unsupported("a dimension of what has none");
+  auto made = node.makeAll(
+      node.op(), x.value,
+      {node.attr("dim", node.dim("dim", 0, x.rank())), keepdim(node)});
+  if (made.size() != 2)
+    return failure();
+  return success(succeeded(node.result(0, made[0])) &&
+                 succeeded(node.result(1, made[1])));
+}
+
+static LogicalResult argument(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  SmallVector<NamedAttribute> list = {keepdim(node)};
+  if (node.has("dim") && x.rank())
+    list.push_back(node.attr("dim", node.dim("dim", 0, x.rank())));
+  if (x.rank() == 0)
+    return node.result(node.full(node.builder().getI64Type(), {}, 0));
+  return node.result(
+      node.make(node.op() == "argmax" ? "arg_max" : "argmin", x.value, list));
+}
+
+static LogicalResult truth(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  SmallVector<NamedAttribute> list = {keepdim(node)};
+  if (x.rank())
+    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
+  return node.result(node.make(node.op(), x.value, list));
+}
+
+static LogicalResult variance(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  double correction = node.flag("unbiased", true) ? 1 : 0;
+  if (node.overload().starts_with("correction") ||
+      node.overload().starts_with("names"))
+    correction = node.number("correction", 1);
+  SmallVector<NamedAttribute> list = {keepdim(node),
+                                      node.attr("correction", correction)};
+  if (x.rank())
+    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
+  auto made = node.makeAll(node.op(), x.value, list);
+  for (auto [i, value] : llvm::enumerate(made))
+    if (failed(node.result(i, value)))
+      return failure();
+  return made.empty() ? failure() : success();
+}
+
+static LogicalResult logsumexp(Node &node) {
+  Expr x = operand(node, true);
+  if (!x)
+    return failure();
+  SmallVector<NamedAttribute> list = {keepdim(node)};
+  if (x.rank())
+    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
+  return node.result(node.make("logsumexp", x.value, list));
+}
+
+static LogicalResult norm(Node &node) {
+  Expr x = operand(node, true);
+  if (!x)
+    return failure();
+  StringRef order = node.op() == "norm" ? "p" : "ord";
+  SmallVector<NamedAttribute> list = {keepdim(node),
+                                      node.attr("p", node.number(order, 2))};
+  if (x.rank())
+    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
+  return node.result(node.make("norm", x.value, list));
+}
+
+static LogicalResult softmax(Node &node) {
+  Expr x = operand(node, true);
+  if (!x)
+    return failure();
+  bool isLog = node.op().contains("log");
+  // Of one number.
+  if (x.rank() == 0)
+    return node.result(isLog ? x - x : (x - x) + 1.0);
+  int64_t d = node.dim("dim", -1, x.rank());
+  Type type = elementOf(x);
+  if (node.flag("half_to_float", false))
+    x = node.cast(x, type = node.builder().getF32Type());
+  return node.result(node.make(isLog ? "log_softmax" : "softmax", x.value,
+                               node.attr("dim", d)));
+}
+
+static LogicalResult scan(Node &node) {
+  Expr x = operand(node, node.op() == "logcumsumexp");
+  if (!x || x.rank() == 0)
+    return node.result(x);
+  return node.result(node.make(node.op(), x.value,
+                               node.attr("dim", node.dim("dim", 0, x.rank()))));
+}
+
+static LogicalResult sorted(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  if (x.rank() == 0) {
+    Expr zero = node.full(node.builder().getI64Type(), {}, 0);
+    return success(succeeded(node.result(0, x)) &&
+                   succeeded(node.result(1, zero)));
+  }
+  int64_t d = node.dim("dim", -1, x.rank());
+  bool isDescending = node.flag("descending", false);
+  auto indices =
+      node.make("argsort", x.value,
+                {node.attr("dim", d), node.attr("descending", isDescending)});
+  if (!indices)
+    return failure();
+  if (node.op() == "argsort")
+    return node.result(indices);
+  Expr values = node.make("gather", {x, indices}, node.attr("dim", d));
+  return success(succeeded(node.result(0, values)) &&
+                 succeeded(node.result(1, indices)));
+}
+
+static LogicalResult topk(Node &node) {
+  Expr x = node.value("self");
+  if (!x || x.rank() == 0)
+    return node.unsupported("of a number");
+  bool isK = node.op() == "kthvalue";
+  SmallVector<NamedAttribute> list = {
+      node.attr("k", node.integer("k", 1)),
+      node.attr("dim", node.dim("dim", -1, x.rank()))};
+  list.push_back(isK ? keepdim(node)
+                     : node.attr("largest", node.flag("largest", true)));
+  auto made = node.makeAll(node.op(), x.value, list);
+  if (made.size() != 2)
+    return failure();
+  return success(succeeded(node.result(0, made[0])) &&
+                 succeeded(node.result(1, made[1])));
+}
+
+static LogicalResult distances(Node &node) {
+  bool isPairs = node.op() == "pdist" || node.op() == "_pdist_forward";
+  NamedAttribute p = node.attr("p", node.number("p", 2));
+  if (isPairs) {
+    Expr x = node.value("self");
+    return node.result(x ? node.make("pdist", x.value, p) : x);
+  }
+  Expr a = node.value("x1"), b = node.value("x2");
+  return node.result(a && b ? node.make("cdist", {a, b}, p) : Expr());
+}
+
+static LogicalResult similarity(Node &node) {
+  Expr a = node.value("x1"), b = node.value("x2");
+  if (!a || !b)
+    return failure();
+  return node.result(node.make("cosine_similarity", {a, b},
+                               {node.attr("dim", node.integer("dim", 1)),
+                                node.attr("eps", node.number("eps", 1e-8))}));
+}
+
+/// Differences of neighbours, n times.
+static LogicalResult differences(Node &node) {
+  Expr x = node.value("self");
+  if (!x || x.rank() == 0)
+    return node.failed() ? failure() : node.unsupported("of a number");
+  int64_t d = node.dim("dim", -1, x.rank());
+  SmallVector<Value> parts;
+  for (StringRef name : {"prepend", "self", "append"})
+    if (node.has(name))
+      parts.push_back(node.cast(node.value(name), elementOf(x)));
+  if (parts.size() > 1)
+    x = node.make("cat", parts, node.attr("dim", d));
+  for (int64_t n = node.integer("n", 1); x && n > 0; --n) {
+    int64_t size = x.dim(d);
+    if (size == 0)
+      break;
+    auto part = [&](int64_t start) {
+      return node.make("narrow", x.value,
+                       {node.attr("dim", d), node.attr("start", start),
+                        node.attr("length", size - 1)});
+    };
+    Expr later = part(1), before = part(0);
+    if (!later || !before)
+      return failure();
+    x = elementOf(x).isInteger(1) ? node.make("bitwise_xor", {later, before})
+                                  : later - before;
+  }
+  return node.result(x);
+}
+
+void torch::addReductionOps(OpTable &table) {
+  table.add("sum mean prod", reduced);
+  table.add("amax amin", extreme);
+  table.add("max min", extremeWithIndex);
+  table.add("argmax argmin", argument);
+  table.add("all any count_nonzero", truth);
+  table.add("var std var_mean std_mean", variance);
+  table.add("logsumexp", logsumexp);
+  table.add("norm linalg_vector_norm", norm);
+  table.add("softmax _softmax log_softmax _log_softmax special_softmax "
+            "special_log_softmax",
+            softmax);
+  table.add("cumsum cumprod logcumsumexp", scan);
+  table.add("sort argsort", sorted);
+  table.add("topk kthvalue", topk);
+  table.add("_cdist_forward cdist pdist _pdist_forward", distances);
+  table.add("cosine_similarity", similarity);
+  table.add("diff", differences);
+}

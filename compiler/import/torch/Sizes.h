@@ -1,0 +1,29 @@
+//===- Sizes.h - sizes that are expressions of symbols --------------------===//
+//
+// torch.export writes sizes as SymPy's expressions, in its `srepr` form
+// ("Mul(Integer(2), Symbol('s0', integer=True))") or as arithmetic
+// ("2*s0 + 1"). With all symbols known they are numbers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_COMPILER_IMPORT_TORCH_SIZES_H
+#define TANDEM_COMPILER_IMPORT_TORCH_SIZES_H
+
+#include "compiler/import/torch/Program.h"
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tandem::torch {
+
+using Symbols = std::map<std::string, int64_t>;
+
+/// The number; none if a symbol has none, or the expression has what is not
+/// known. `unknown` gets the symbols without a number.
+std::optional<int64_t> evaluate(const Size &size, const Symbols &symbols,
+                                std::vector<std::string> *unknown = nullptr);
+
+/// The symbol's name, if the expression is one symbol; or "".
+std::string symbolOf(const Size &size);
+
+} // namespace tandem::torch
+
+#endif
