@@ -6,6 +6,7 @@
 #include "compiler/import/torch/Import.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+#include "ir/TiedNames.h"
 #include "ir/Where.h"
 #include "ir/ops/Inference.h"
 
@@ -137,18 +138,14 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
         builder, loc, ConstantOp::create(builder, loc, elements));
     return;
   }
-  // One parameter by several names is one.
-  if (data)
-    for (const auto &[other, ref] : parameters)
-      if (program.values.at(other) == data) {
-        to.refs[name] = ref;
-        notes.push_back("'" + input.target + "' is '" + other +
-                        "': one parameter by two names, which is trained, "
-                        "saved and loaded as '" +
-                        other + "'");
-        return;
-      }
   bool isParameter = input.kind == InputSpec::Kind::Parameter;
+  // One parameter by several names is one.
+  if (data && isParameter)
+    for (const auto &[other, argument] : parameters)
+      if (program.values.at(other) == data) {
+        to.refs[name] = argument;
+        return addName(argument, input.target);
+      }
   auto role = RoleAttr::get(
       context, isParameter ? RoleKind::Param : RoleKind::State, input.target);
   if (isParameter && isDifferentiable) {
@@ -161,7 +158,24 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
   else
     notes.push_back(where + " " + unread->second +
                     "; give it with --params when it is trained");
-  to.refs[name] = parameters[input.target] = addArgument(type, role, loc);
+  BlockArgument argument = addArgument(type, role, loc);
+  to.refs[name] = argument;
+  if (data && isParameter)
+    parameters.emplace(input.target, argument);
+}
+
+void GraphTranslator::addName(BlockArgument parameter,
+                              const std::string &name) {
+  unsigned index = parameter.getArgNumber();
+  RoleAttr role = roleOfArgument(func, index);
+  SmallVector<Attribute> names;
+  if (auto known = role.getProperty<ArrayAttr>(kAlsoCalled))
+    llvm::append_range(names, known);
+  names.push_back(builder.getStringAttr(name));
+  setRoleOfArgument(func, index,
+                    role.with(kAlsoCalled, builder.getArrayAttr(names)));
+  notes.push_back("'" + role.getName().str() + "' is also called '" + name +
+                  "': one parameter, which is trained once");
 }
 
 void GraphTranslator::addInputs(Scope &to) {

@@ -54,6 +54,8 @@ private:
   void checkRanges();
   void addInput(const InputSpec &input, Scope &scope);
   void addInputs(Scope &scope);
+  /// A parameter has a further name.
+  void addName(mlir::BlockArgument parameter, const std::string &name);
   void addOutputs(Scope &scope);
   void addLoss(Scope &scope,
                llvm::SmallVectorImpl<std::pair<std::string, mlir::Value>> &to);
@@ -90,9 +92,8 @@ private:
   std::vector<std::string> notes;
   std::set<std::string> trainable;
   std::map<std::string, TensorPtr> weights;
-  /// Parameters by the values that they share, and other names of one.
-  std::map<std::string, mlir::Value> parameters;
-  mlir::Value random;      ///< the state's ref
+  std::map<std::string, mlir::BlockArgument> parameters; ///< with values
+  mlir::Value random;                                    ///< the state's ref
   mlir::Value randomValue; ///< what it is in this step
   int64_t draws = 0;
   int depth = 0;

@@ -1,0 +1,235 @@
+//===- ArchiveTest.cpp - archives that are wrong, and options that are ----===//
+#include "compiler/import/torch/Archive.h"
+#include "compiler/Compile.h"
+#include "compiler/import/torch/Import.h"
+#include "compiler/import/torch/Sizes.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <zip.h>
+
+using namespace tandem;
+
+namespace {
+
+using Change = std::function<std::string(std::string)>;
+
+std::string fixture(const std::string &name) {
+  return std::string(TANDEM_TORCH_FIXTURES "/") + name + ".pt2";
+}
+
+/// A copy of the archive of a fixture with one member changed; of one that is
+/// empty, without it.
+class Archive : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = testing::TempDir() + "/" +
+             testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::string changed(const std::string &name, const std::string &member,
+                      const Change &change) {
+    std::string path = folder + "/" + name + ".pt2";
+    std::filesystem::copy_file(
+        fixture(name), path, std::filesystem::copy_options::overwrite_existing);
+    int error = 0;
+    zip_t *zip = zip_open(path.c_str(), 0, &error);
+    EXPECT_TRUE(zip);
+    std::string full = "model/" + member;
+    zip_int64_t at = zip_name_locate(zip, full.c_str(), 0);
+    EXPECT_GE(at, 0) << full;
+    zip_stat_t stat;
+    EXPECT_EQ(zip_stat(zip, full.c_str(), 0, &stat), 0);
+    std::string bytes(stat.size, 0);
+    zip_file_t *file = zip_fopen_index(zip, at, 0);
+    zip_fread(file, bytes.data(), bytes.size());
+    zip_fclose(file);
+    bytes = change(bytes);
+    if (bytes.empty()) {
+      zip_delete(zip, at);
+    } else {
+      zip_source_t *source =
+          zip_source_buffer(zip, bytes.data(), bytes.size(), 0);
+      EXPECT_EQ(zip_file_replace(zip, at, source, 0), 0);
+      zip_set_file_compression(zip, at, ZIP_CM_STORE, 0);
+    }
+    EXPECT_EQ(zip_close(zip), 0);
+    return path;
+  }
+
+  /// `change` of the graph's JSON: `from` becomes `to` wherever it stands.
+  std::string replaced(const std::string &name, const std::string &from,
+                       const std::string &to) {
+    return changed(name, "models/model.json", [&](std::string text) {
+      EXPECT_NE(text.find(from), text.npos) << from;
+      for (size_t at = 0; (at = text.find(from, at)) != text.npos;
+           at += to.size())
+        text.replace(at, from.size(), to);
+      return text;
+    });
+  }
+
+  static Status statusOf(const std::string &path,
+                         const ImportOptions &options = {}) {
+    auto program = torch::readArchive(path);
+    if (!program)
+      return program.status();
+    mlir::DialectRegistry registry;
+    registerCompiler(registry);
+    mlir::MLIRContext context(registry);
+    return torch::importProgram(*program, path, options, context).status();
+  }
+
+  static void expect(const Status &status, Code code, const std::string &text) {
+    EXPECT_EQ(status.code(), code) << status.message();
+    EXPECT_NE(status.message().find(text), std::string::npos)
+        << status.message();
+  }
+
+  std::string folder;
+};
+
+} // namespace
+
+TEST_F(Archive, ThatIsNone) {
+  std::string path = folder + "/x.pt2";
+  std::ofstream(path) << "no zip file";
+  expect(statusOf(path), Code::Failed, "torch.export.save");
+  expect(statusOf(folder + "/none.pt2"), Code::Failed, "none.pt2");
+  expect(statusOf(folder), Code::Failed, "");
+}
+
+TEST_F(Archive, ThatIsCutOff) {
+  std::ifstream file(fixture("mlp"), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  for (size_t size :
+       {size_t(0), size_t(100), bytes.size() / 2, bytes.size() - 1}) {
+    std::string path = folder + "/cut.pt2";
+    std::ofstream(path, std::ios::binary) << bytes.substr(0, size);
+    EXPECT_FALSE(statusOf(path)) << size;
+  }
+}
+
+TEST_F(Archive, WithBitsThatChanged) {
+  std::ifstream file(fixture("mlp"), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  size_t at = bytes.find("graph_module");
+  ASSERT_NE(at, bytes.npos);
+  bytes[at] = 'G';
+  std::string path = folder + "/x.pt2";
+  std::ofstream(path, std::ios::binary) << bytes;
+  expect(statusOf(path), Code::Failed, "cannot be read");
+}
+
+TEST_F(Archive, OfAnotherSchema) {
+  expect(statusOf(replaced("mlp", "\"major\": 8", "\"major\": 9")),
+         Code::Unsupported, "expected version 8");
+  expect(statusOf(replaced("mlp", "\"schema_version\"", "\"version\"")),
+         Code::Failed, "schema_version");
+}
+
+TEST_F(Archive, WithoutItsGraphOrWeights) {
+  auto nothing = [](const std::string &) { return std::string(); };
+  expect(statusOf(changed("mlp", "models/model.json", nothing)), Code::Failed,
+         "models/NAME.json");
+  expect(statusOf(changed("mlp", "data/weights/weight_0", nothing)),
+         Code::Failed, "weight_0");
+  expect(statusOf(changed("mlp", "data/weights/weight_0",
+                          [](std::string bytes) {
+                            return bytes.substr(0, bytes.size() - 4);
+                          })),
+         Code::Failed, "expected its elements to lie");
+  expect(statusOf(changed(
+             "mlp", "data/weights/model_weights_config.json",
+             [](std::string) { return std::string("{\"config\": {}}"); })),
+         Code::Failed, "no value of it");
+}
+
+TEST_F(Archive, WhosePicklesAreNotRead) {
+  std::string path = changed(
+      "mlp", "data/weights/model_weights_config.json", [](std::string text) {
+        size_t at = text.find("\"use_pickle\": false");
+        return text.replace(at, 19, "\"use_pickle\": true");
+      });
+  // A parameter can be given when it is trained.
+  EXPECT_TRUE(statusOf(path));
+}
+
+TEST_F(Archive, WithUnknownOperators) {
+  expect(statusOf(replaced("mlp", "torch.ops.aten.gelu.default",
+                           "torch.ops.mine.gelu.default")),
+         Code::Unsupported, "the operator 'mine.gelu'");
+}
+
+TEST_F(Archive, WhoseNamesLeadNowhere) {
+  expect(statusOf(replaced("mlp", "{\"name\": \"gelu\"}", "{\"name\": \"x\"}")),
+         Code::Failed, "");
+  expect(statusOf(replaced("mlp", "{\"name\": \"p_net_0_weight\"}}, \"kind\"",
+                           "{\"name\": \"elsewhere\"}}, \"kind\"")),
+         Code::Failed, "");
+}
+
+TEST_F(Archive, WhoseTypesAreOthers) {
+  // 7 is f32, 8 is f64: what a node makes has to be what the archive says.
+  expect(statusOf(replaced("mlp", "\"gelu\": {\"dtype\": 7",
+                           "\"gelu\": {\"dtype\": 8")),
+         Code::Failed, "as the archive says");
+}
+
+TEST_F(Archive, OptionsThatNameNothing) {
+  auto with = [](auto set) {
+    ImportOptions options;
+    set(options);
+    return options;
+  };
+  expect(statusOf(fixture("cnn")), Code::Usage, "--dim=s77=N");
+  expect(statusOf(fixture("cnn"), with([](auto &o) { o.dims["batch"] = 4; })),
+         Code::Usage, "there are 's77'");
+  expect(statusOf(fixture("cnn"), with([](auto &o) { o.dims["s77"] = 1; })),
+         Code::Usage, "at least 2");
+  EXPECT_TRUE(statusOf(fixture("cnn"), with([](auto &o) {
+                         o.shapes["x"] = {3, 1, 8, 8};
+                       })));
+  expect(statusOf(fixture("cnn"), with([](auto &o) {
+                    o.shapes["x"] = {3, 1, 8, 9};
+                  })),
+         Code::Usage, "expected dimension 3 to be 8");
+  expect(statusOf(fixture("mlp"), with([](auto &o) { o.freeze = "nett"; })),
+         Code::Usage, "matches no parameter");
+  expect(statusOf(fixture("mlp"), with([](auto &o) { o.freeze = "."; })),
+         Code::Usage, "nothing is left to train");
+  expect(
+      statusOf(fixture("mlp"), with([](auto &o) { o.loss = "mse:nothing,t"; })),
+      Code::Usage, "its outputs are 'loss', 'logits'");
+}
+
+TEST(TorchSizes, AreExpressions) {
+  using torch::evaluate;
+  torch::Symbols symbols = {{"s0", 5}, {"s77", 4}};
+  auto of = [&](const char *text) {
+    return evaluate({std::nullopt, text, std::nullopt}, symbols).value_or(-99);
+  };
+  EXPECT_EQ(of("Symbol('s77', positive=True, integer=True)"), 4);
+  EXPECT_EQ(of("Add(Mul(Integer(2), Symbol('s0', integer=True)), Integer(1))"),
+            11);
+  EXPECT_EQ(of("2*s0 + 1"), 11);
+  EXPECT_EQ(of("s0**2 - s77//3"), 24);
+  EXPECT_EQ(of("FloorDiv(Add(s0, Integer(-8)), 2)"), -2);
+  EXPECT_EQ(of("Mod(-1, s0)"), 4);
+  EXPECT_EQ(of("Max(1, s77 - s0)"), 1);
+  EXPECT_EQ(of("(s0 + 1) % 4"), 2);
+  EXPECT_EQ(of("s0 >= 5"), 1);
+  // What is not known, or no number, is none.
+  EXPECT_EQ(of("u0"), -99);
+  EXPECT_EQ(of("FloorDiv(s0, 0)"), -99);
+  EXPECT_EQ(of("Gamma(s0)"), -99);
+  EXPECT_EQ(of("s0 +"), -99);
+  EXPECT_EQ(of("s0*9223372036854775807"), -99);
+  EXPECT_EQ(of(std::string(5000, '(').c_str()), -99);
+}
