@@ -161,6 +161,29 @@ TEST_F(Archive, WhosePicklesAreNotRead) {
   EXPECT_TRUE(statusOf(path));
 }
 
+// Each step would begin with the archive's value again.
+TEST_F(Archive, WhoseConstantsAreWritten) {
+  ImportOptions options;
+  options.dims["s77"] = 4;
+  Status status =
+      statusOf(replaced("cnn", "\"persistent\": true", "\"persistent\": false"),
+               options);
+  expect(status, Code::Unsupported, "'norm.running_mean': unsupported: the");
+  EXPECT_EQ(status.message().find("'mean'"), std::string::npos)
+      << status.message();
+}
+
+TEST_F(Archive, WhoseParametersShowOneStorageDifferently) {
+  std::string path = changed(
+      "tied", "data/weights/model_weights_config.json", [](std::string text) {
+        size_t at = text.find("head.weight");
+        at = text.find("\"strides\": [{\"as_int\": 8}", at);
+        EXPECT_NE(at, text.npos);
+        return text.replace(at, 25, "\"strides\": [{\"as_int\": 4}");
+      });
+  expect(statusOf(path), Code::Unsupported, "show one storage");
+}
+
 TEST_F(Archive, WithUnknownOperators) {
   expect(statusOf(replaced("mlp", "torch.ops.aten.gelu.default",
                            "torch.ops.mine.gelu.default")),

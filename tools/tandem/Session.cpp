@@ -8,6 +8,7 @@
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/Pipeline.h"
 #include "ir/Where.h"
+#include "runtime/artifact/DeviceFiles.h"
 #include "runtime/artifact/Text.h"
 #include "tools/onnx/Summary.h"
 #include "tools/onnx/Tensors.h"
@@ -105,7 +106,8 @@ Status Session::status() const {
 
 /// A .mlir is in Tandem's dialect or in StableHLO's.
 static bool isStablehlo(const std::string &path) {
-  if (!StringRef(path).ends_with(".mlir"))
+  // What has no end is refused when it is read.
+  if (!StringRef(path).ends_with(".mlir") || !artifact::expectNoDevice(path))
     return false;
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   return buffer && stablehlo::isModule((*buffer)->getBuffer());

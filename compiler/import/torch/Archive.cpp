@@ -234,6 +234,7 @@ static Status readTensors(const Zip &zip, const std::string &folder,
                           "': expected a field 'config'");
   // What is stored once and shown alike is one tensor with several names.
   std::map<std::string, TensorPtr> stored;
+  std::map<std::string, std::string> owners; ///< parameters by what they show
   for (auto &[name, entry] : list->items()) {
     if (!entry.is_object())
       return Status::failed("'" + folder + config + "': expected '" +
@@ -243,6 +244,16 @@ static Status readTensors(const Zip &zip, const std::string &folder,
       TensorPtr &one =
           stored[entry["path_name"].dump() + entry["tensor_meta"].dump()];
       one = one ? one : *tensor;
+      // Trained apart, they would not stay the same storage.
+      if (entry.value("is_param", false) &&
+          entry["tensor_meta"].value("requires_grad", false)) {
+        auto [owner, isNew] = owners.emplace(entry["path_name"].dump(), name);
+        if (!isNew && to.values.at(owner->second) != one)
+          return Status::unsupported(
+              "unsupported: '" + artifact::printable(name) + "' and '" +
+              artifact::printable(owner->second) +
+              "' are parameters that show one storage in different ways");
+      }
       to.values[name] = one;
       to.requiresGrad[name] =
           entry["tensor_meta"].value("requires_grad", false);

@@ -134,8 +134,10 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
       return problem(where, "unsupported: its value " + unread->second, true);
     auto bytes = ArrayRef<char>(data->bytes.data(), data->bytes.size());
     auto elements = DenseElementsAttr::getFromRawBuffer(type, bytes);
-    to.refs[name] = MakeRefOp::create(
-        builder, loc, ConstantOp::create(builder, loc, elements));
+    Value ref = MakeRefOp::create(builder, loc,
+                                  ConstantOp::create(builder, loc, elements));
+    to.refs[name] = ref;
+    constants.emplace_back(where, ref);
     return;
   }
   bool isParameter = input.kind == InputSpec::Kind::Parameter;
@@ -414,6 +416,27 @@ GraphTranslator::translate(const Graph &graph, ArrayRef<Value> inputs) {
 // Outputs
 //===----------------------------------------------------------------------===//
 
+/// Whether a view of storage, or it itself, is written.
+static bool isWritten(Value ref) {
+  return llvm::any_of(ref.getUsers(), [&](Operation *user) {
+    if (llvm::is_contained(changedRefs(user), ref))
+      return true;
+    return llvm::any_of(user->getResults(), [](Value result) {
+      return isa<RefType>(result.getType()) && isWritten(result);
+    });
+  });
+}
+
+/// What begins anew in each step keeps nothing that is written to it.
+void GraphTranslator::checkConstants() {
+  for (const auto &[where, ref] : constants)
+    if (isWritten(ref))
+      problem(where,
+              "unsupported: the program writes to what is no part of the "
+              "state_dict; register it as a persistent buffer",
+              true);
+}
+
 void GraphTranslator::addOutputs(Scope &to) {
   auto refOf = [&](const Argument &argument) -> Value {
     if (argument.form != Form::Tensor)
@@ -505,6 +528,7 @@ void GraphTranslator::addOutputs(Scope &to) {
     WriteOp::create(builder, loc,
                     AddOp::create(builder, loc, randomValue, step), random);
   }
+  checkConstants();
   if (outputs.empty() && problems.empty() && !changesArguments(func))
     problem("the graph", "it has no outputs");
   SmallVector<Value> results;

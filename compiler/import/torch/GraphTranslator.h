@@ -57,6 +57,7 @@ private:
   /// A parameter has a further name.
   void addName(mlir::BlockArgument parameter, const std::string &name);
   void addOutputs(Scope &scope);
+  void checkConstants();
   void addLoss(Scope &scope,
                llvm::SmallVectorImpl<std::pair<std::string, mlir::Value>> &to);
   mlir::BlockArgument addArgument(mlir::RankedTensorType type, RoleAttr role,
@@ -93,7 +94,9 @@ private:
   std::set<std::string> trainable;
   std::map<std::string, TensorPtr> weights;
   std::map<std::string, mlir::BlockArgument> parameters; ///< with values
-  mlir::Value random;                                    ///< the state's ref
+  /// Buffers that no state_dict has, and constants: where, and their storage.
+  std::vector<std::pair<std::string, mlir::Value>> constants;
+  mlir::Value random;      ///< the state's ref
   mlir::Value randomValue; ///< what it is in this step
   int64_t draws = 0;
   int depth = 0;

@@ -10,7 +10,8 @@ void OpTable::add(llvm::StringRef names, Translation translation) {
   llvm::SmallVector<llvm::StringRef> list;
   names.split(list, ' ', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef name : list)
-    table[name.contains('.') ? name.str() : ("aten." + name).str()] =
+    table[name.starts_with("higher_order.") ? name.str()
+                                            : ("aten." + name).str()] =
         translation;
 }
 

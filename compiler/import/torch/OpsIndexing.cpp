@@ -112,6 +112,9 @@ static LogicalResult along(Node &node) {
     return failure();
   if (node.op() == "index_select" && i.rank() == 0)
     i = node.reshape(i, {1});
+  // Nothing is taken, whatever the other sizes are.
+  if (node.op() == "gather" && i.type().getNumElements() == 0)
+    return node.result(node.full(elementOf(x), i.shape(), 0));
   bool isNumber = x.rank() == 0;
   if (isNumber) {
     x = node.reshape(x, {1});
@@ -130,8 +133,8 @@ static LogicalResult along(Node &node) {
 
 static LogicalResult scatterTo(Node &node) {
   Expr x = node.value("self"), i = node.value("index");
-  if (!x || !i)
-    return failure();
+  if (!x || !i || i.type().getNumElements() == 0)
+    return node.result(x);
   Expr source;
   if (node.isTensor("src"))
     source = node.cast(node.value("src"), elementOf(x));
@@ -165,8 +168,11 @@ static LogicalResult scatterTo(Node &node) {
 /// index_add, index_copy, index_fill: whole parts of a dimension.
 static LogicalResult parts(Node &node) {
   Expr x = node.value("self"), i = node.value("index");
-  if (!x || !i || x.rank() == 0)
-    return node.failed() ? failure() : node.unsupported("of a number");
+  if (!x || !i)
+    return failure();
+  bool isNumber = x.rank() == 0;
+  if (isNumber)
+    x = node.reshape(x, {1});
   int64_t d = node.dim("dim", 0, x.rank());
   i = wrapped(node, node.reshape(i, {i.type().getNumElements()}), x.dim(d));
   List shape(x.shape());
@@ -176,6 +182,8 @@ static LogicalResult parts(Node &node) {
       : node.isTensor("value")
           ? node.stretch(node.cast(node.value("value"), elementOf(x)), shape)
           : node.stretch(node.scalar("value", elementOf(x)), shape);
+  if (source && isNumber)
+    source = node.reshape(source, shape);
   if (!source)
     return failure();
   SmallVector<NamedAttribute> list = {node.attr("dim", d)};
@@ -184,8 +192,9 @@ static LogicalResult parts(Node &node) {
     list.push_back(isa<FloatType>(elementOf(x))
                        ? node.attr("alpha", node.number("alpha", 1))
                        : node.attr("alpha", node.integer("alpha", 1)));
-  return node.result(
-      node.make(adds ? "index_add" : "index_copy", {x, i, source}, list));
+  Expr made =
+      node.make(adds ? "index_add" : "index_copy", {x, i, source}, list);
+  return node.result(made && isNumber ? node.reshape(made, {}) : made);
 }
 
 static LogicalResult maskedScatter(Node &node) {

@@ -125,6 +125,22 @@ static LogicalResult instanceNorm(Node &node) {
                               node.attr("eps", node.number("eps", 1e-5))));
 }
 
+/// v g / |v|, the norms over all dimensions but one.
+static LogicalResult weightNorm(Node &node) {
+  Expr v = node.value("v"), g = node.value("g");
+  if (!v || !g)
+    return failure();
+  int64_t kept = node.integer("dim", 0);
+  List dims;
+  for (int64_t d = 0; d < v.rank(); ++d)
+    if (d != kept)
+      dims.push_back(d);
+  Expr norm = node.make("norm", v.value,
+                        {node.attr("dim", dims), node.attr("keepdim", true)});
+  Expr scale = norm ? node.make("divide", {g, norm}) : norm;
+  return node.result(scale ? node.make("multiply", {v, scale}) : scale);
+}
+
 void torch::addNormalizationOps(OpTable &table) {
   table.add("layer_norm native_layer_norm rms_norm _fused_rms_norm", layerNorm);
   table.add("group_norm native_group_norm", groupNorm);
@@ -133,4 +149,5 @@ void torch::addNormalizationOps(OpTable &table) {
             "_native_batch_norm_legit_functional",
             batchNorm);
   table.add("instance_norm", instanceNorm);
+  table.add("_weight_norm", weightNorm);
 }
