@@ -133,6 +133,47 @@ TEST_P(FunctionErrors, AreBounded) {
     RecordProperty(target, std::to_string(most));
   }
 }
+
+// The angles of rotary embeddings are positions, so thousands: MLIR's sin and
+// cos were off by 5e-4 there.
+TEST(Angles, AreReducedBeforeTheirPolynomials) {
+  reference::Array x(llvm::ArrayRef<int64_t>{60000});
+  std::mt19937 random(3);
+  for (size_t i = 0; i < x.data.size(); ++i) {
+    double most = i % 3 == 0 ? 7 : i % 3 == 1 ? 2e5 : 6.4e6;
+    x.data[i] = static_cast<float>(
+        (static_cast<double>(random()) * 0x1p-31 - 1) * most);
+  }
+  x.data[0] = -0.0;
+  x.data[1] = 7912;
+  x.data[2] = inf;
+  x.data[3] = 1e7;
+  x.data[4] = std::nan("");
+  std::string type = "tensor<60000xf32>";
+  for (const char *name : {"sin", "cos"}) {
+    std::string text = program("x: " + type + " -> " + type,
+                               std::string("%y = tandem.") + name +
+                                   " %x : " + type + "\nreturn %y : " + type);
+    for (const char *target : {"cpu", "cuda"}) {
+      SCOPED_TRACE(std::string(name) + " for " + target);
+      Machine machine(text, target, /*isFast=*/false);
+      ASSERT_EQ(machine.error(), "");
+      Arrays y = machine.run("evaluate", {x});
+      EXPECT_EQ(std::signbit(y[0][0]), name[0] == 's');
+      for (int i : {2, 3, 4})
+        EXPECT_TRUE(std::isnan(y[0][i])) << i;
+      double near = 0, far = 0;
+      for (size_t i = 5; i < x.data.size(); ++i) {
+        double exact = name[0] == 's' ? std::sin(x[i]) : std::cos(x[i]);
+        double &most = std::abs(x[i]) <= 2e5 ? near : far;
+        most = std::max(most, std::abs(y[0][i] - exact));
+      }
+      EXPECT_LE(near, 1.5e-7);
+      EXPECT_LE(far, 3e-5);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Ops, FunctionErrors,
     testing::Values(Function{"exp", std::exp, 1.1},

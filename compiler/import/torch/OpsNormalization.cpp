@@ -11,7 +11,8 @@ static Value optional(Node &node, StringRef name) {
   return node.has(name) ? node.value(name).value : Value();
 }
 
-/// Gives the first results of a call; statistics in PyTorch's type and shape.
+/// Gives the first results of a call; statistics, through which PyTorch does
+/// not differentiate, in its type and shape.
 static LogicalResult give(Node &node, ArrayRef<Value> made) {
   if (made.empty())
     return failure();
@@ -20,6 +21,8 @@ static LogicalResult give(Node &node, ArrayRef<Value> made) {
     if (RankedTensorType type = node.resultType(i))
       value = node.cast(node.reshape(value, type.getShape()),
                         type.getElementType());
+    if (value && i > 0)
+      value = tandem::detach(value);
     if (failed(node.result(i, value)))
       return failure();
   }

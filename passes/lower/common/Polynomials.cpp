@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 
 #include <limits>
@@ -23,6 +22,8 @@ static constexpr double kLog2E = 0x1.715476p+0, kLog2ERest = 0x1.4ae0bf8p-26;
 /// an integer, which is in the sum's last bits.
 static constexpr double kInteger = 0x1.8p23;
 static constexpr int32_t kIntegerBits = 0x4b400000;
+/// 2^22 quarters of a turn.
+static constexpr double kFarthestAngle = 6.5e6;
 
 //===----------------------------------------------------------------------===//
 // Powers of two and of e
@@ -356,14 +357,53 @@ static Value errorFunction(FloatCode &w, Value x) {
   return w.select(P::OGT, a, w.number(0.927734375), far, near);
 }
 
+//===----------------------------------------------------------------------===//
+// sin and cos
+//===----------------------------------------------------------------------===//
+
+/// sin(x + quarters pi / 2). What is left of x after the nearest multiple of
+/// pi / 2 is as exact as pi / 2 in three parts is: each product is rounded with
+/// its sum, and the first of them not at all.
+static Value sineAfter(FloatCode &w, Value x, int32_t quarters) {
+  Value sum = w.fma(x, w.number(0x1.45f306p-1), w.number(kInteger));
+  Value k = w.subFloat(w.number(kInteger), sum);
+  Value y = x;
+  for (double part :
+       {0x1.921fb60000000p+0, -0x1.777a5c0000000p-25, -0x1.ee59da0000000p-50})
+    y = w.fma(k, w.number(part), y);
+  Value z = w.mul(y, y);
+  Value sine = w.fma(w.mul(w.polynomial(z, {-1.9515295891e-4, 8.3321608736e-3,
+                                            -1.6666654611e-1}),
+                           z),
+                     y, y);
+  Value cosine =
+      w.fma(w.polynomial(z, {2.443315711809948e-5, -1.388731625493765e-3,
+                             4.166664568298827e-2}),
+            w.mul(z, z), w.fma(w.number(-0.5), z, w.number(1.0)));
+  Value turns = w.add(w.bitsOf(sum), w.integer(quarters));
+  using I = arith::CmpIPredicate;
+  Value zero = w.integer(0);
+  Value made = w.select(I::eq, w.both(turns, 1), zero, sine, cosine);
+  made = w.select(I::eq, w.both(turns, 2), zero, made, w.neg(made));
+  // Farther out the sum has no integer in its last bits.
+  return w.select(P::OLE, w.abs(x), w.number(kFarthestAngle), made,
+                  w.number(kNaN));
+}
+
+/// Of zeros, too, the sign.
+static Value sineOf(FloatCode &w, Value x) {
+  Value made = sineAfter(w, x, 0);
+  return w.select(P::OLT, w.abs(x), w.number(0x1p-12), x, made);
+}
+static Value cosineOf(FloatCode &w, Value x) { return sineAfter(w, x, 1); }
+
 void lower::populatePolynomials(RewritePatternSet &patterns,
                                 FloatOptions options) {
   MLIRContext *context = patterns.getContext();
-  populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    return name == "math.sin" || name == "math.cos";
-  });
   patterns.add<LowerExp>(context, options);
-  patterns.add<LowerFunction<math::LogOp, logarithm>,
+  patterns.add<LowerFunction<math::SinOp, sineOf>,
+               LowerFunction<math::CosOp, cosineOf>,
+               LowerFunction<math::LogOp, logarithm>,
                LowerFunction<math::Log1pOp, logarithmOfNext>,
                LowerFunction<math::ErfOp, errorFunction>>(context);
   if (options.isFast)

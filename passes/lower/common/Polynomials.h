@@ -1,14 +1,15 @@
 //===- Polynomials.h - functions of f32 without libm ----------------------===//
 //
-// exp, log, log1p, tanh, erf and sigmoid of f32, scalars or vectors, as
-// arithmetic without divisions, so that loops of them are vectorized. Greatest
-// errors, in units in the last place (tests/lower/FunctionErrorsTest.cpp
-// measures them):
+// exp, log, log1p, tanh, erf, sin, cos and sigmoid of f32, scalars or vectors,
+// as arithmetic without divisions, so that loops of them are vectorized.
+// Greatest errors, in units in the last place
+// (tests/lower/FunctionErrorsTest.cpp measures them):
 //
 //     exp 1.1    log 0.9    log1p 1.5    tanh 1.8    erf 1.8    sigmoid 2.5
 //
 // denormal arguments and results included. NaN stays NaN, zeros keep their
-// sign, and infinities give what they give in libm. sin and cos are MLIR's.
+// sign, and infinities give what they give in libm. sin and cos are off by
+// 1.5e-7 at most up to |x| = 2e5 and by 3e-5 up to 6.5e6; beyond they are NaN.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_COMMON_POLYNOMIALS_H
