@@ -89,7 +89,9 @@ Status Trainer::readData() {
 Status Trainer::findRest() {
   int64_t batch = data_->batch(), rest = data_->rows() % batch;
   const artifact::Manifest &manifest = model_.manifest();
-  if (stages_ || rest == 0 || options_.accumulate.value_or(1) > 1)
+  // An artifact of one size has none, also where a rank's inputs are a part.
+  if (stages_ || rest == 0 || options_.accumulate.value_or(1) > 1 ||
+      manifest.sizes.empty())
     return Status::success();
   auto fits = [&](const Program &program) {
     if (program.name != "step")
